@@ -3,7 +3,7 @@ SHELL := /bin/bash
 # Test processes, one more than cores since flights wait for other programs; each has ports of its
 # own, of which there are enough for four.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-.PHONY: help setup setup-learn demo check test test-long test-fast docs validation pictures bench bench-gpu soak hostile slam-report
+.PHONY: help setup setup-learn demo check test test-long test-fast docs validation pictures bench bench-gpu soak hostile slam-report notebook
 
 help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-long    also those that repeat others in other conditions, or need Chromium"
 	@echo "make test-fast    tests of each package that need no other program; under 2 minutes"
 	@echo "make docs         the documentation site, into runs/site"
+	@echo "make notebook     the notebook in a new virtual environment with pip install .[notebook] alone"
 	@echo "make validation   long checks against closed forms and published results"
 	@echo "make pictures     every screenshot and plot of the manual; ARGS=\"--outdated\" or words of names"
 	@echo "make bench        benchmarks, into runs/bench.json"
@@ -43,6 +44,9 @@ test-long: test
 test-fast: setup-learn
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \
 		$(addprefix --ignore=tests/,integration ros gazebo px4) $(ARGS)
+
+notebook:
+	@scripts/notebook_alone.sh
 
 bench-gpu: setup
 	@. scripts/env.sh && python benchmarks/bench_gpu.py $(ARGS)

@@ -65,7 +65,7 @@ _LIDAR_PATHS = {
 class CameraParameters:
     """One camera: XTDrone's Table II. Its shutter is global: a frame shows one instant.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> from sensor_models.cameras import cameras_of
         >>> vehicle = xd.load_vehicle("iris_depth")
@@ -162,7 +162,7 @@ class CameraParameters:
 class LidarParameters:
     """A scanner; all rays of a scan show one instant.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> from sensor_models.cameras import lidar_of
         >>> vehicle = xd.load_vehicle("iris_2d_lidar")

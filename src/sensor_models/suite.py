@@ -36,7 +36,7 @@ class SensorArray(Memory):
     MEMORY = ("memory", "_channels", "_streams")
 
     def __init__(self, sensor: Sensor, blocks: Sequence[SensorBlock | None], seed: int,
-                 readings: np.ndarray, first: int = 0) -> None:
+                 readings: np.ndarray, numbers: Sequence[int]) -> None:
         """Builds them.
 
         Args:
@@ -44,7 +44,7 @@ class SensorArray(Memory):
             blocks: Of each vehicle; None where it has none.
             seed: The scenario's.
             readings: (N,) records that they write to.
-            first: Number of the first vehicle, where they are a part of a fleet.
+            numbers: Of the vehicles, which name their random streams.
         """
         n = len(blocks)
         self.sensor = sensor
@@ -53,13 +53,13 @@ class SensorArray(Memory):
         self._channels = np.zeros((n, sensor.channels), dtype=CHANNEL)
         self._channels["low"], self._channels["high"] = -math.inf, math.inf
         number = sensor.stream_number()
-        self._streams = np.array([new_stream(seed, first + i, number) for i in range(n)],
+        self._streams = np.array([new_stream(seed, vehicle, number) for vehicle in numbers],
                                  dtype=np.uint64)
         for i, block in enumerate(blocks):
             if block is None:
                 continue
             rng = np.random.default_rng(np.random.SeedSequence(
-                seed, spawn_key=(first + i, _MOUNTING + number)))
+                seed, spawn_key=(numbers[i], _MOUNTING + number)))
             p = sensor.parameters.from_block(block)
             sensor.fill(self.memory[i], self._channels[i], block, p, rng)
             turn_on(self._channels[i], self._streams[i])
@@ -126,7 +126,7 @@ class SensorSuite(Memory):
     in lockstep: 100 Hz becomes 83.3 Hz.
 
     Errors are XTDrone (11)(12) on each axis. The readings of a vehicle depend
-    on the seed and on its index, not on the fleet's size.
+    on the seed and on its number, not on the fleet's size.
     """
 
     MEMORY = ("_records", "_extra")
@@ -136,7 +136,7 @@ class SensorSuite(Memory):
     def __init__(self, fleet_blocks: Iterable[Sequence[SensorBlock]], origin: Sequence[float],
                  magnetic_field_enu: Sequence[float] | np.ndarray, seed: int,
                  gps_preset: str = "", gravity: float = GRAVITY, cast: Cast | None = None,
-                 first: int = 0, changes: str = "") -> None:
+                 numbers: Sequence[int] | None = None, changes: str = "") -> None:
         """Builds the sensors of a fleet.
 
         Args:
@@ -149,7 +149,7 @@ class SensorSuite(Memory):
             cast: What range finders measure with: cast(vehicle, point (3,), direction (3,))
                 gives the distance [m] from a point of the world to the first surface that is
                 not the vehicle's own, or inf. None: the plane z = 0.
-            first: Number of the first vehicle, where they are a part of a fleet.
+            numbers: Of the vehicles, which name their random streams; None: 0 and up.
             changes: Parameters in place of the vehicles' own, see changes.parse_changes().
 
         Raises:
@@ -166,6 +166,7 @@ class SensorSuite(Memory):
                 raise SensorError(f"no vehicle has a sensor of kind '{kind}': leave its "
                                   "parameters out")
         self.n = len(fleet)
+        numbers = range(self.n) if numbers is None else numbers
         self.batch = SensorBatch.empty(self.n)
         self._records = self.batch.records
         self._extra: dict[str, np.ndarray] = {}
@@ -182,7 +183,7 @@ class SensorSuite(Memory):
                     self.batch.extra[kind] = ExtraReadings(
                         readings, np.array([block is not None for block in blocks]), sensor.log,
                         sensor.mavlink)
-                self._arrays[kind] = SensorArray(sensor, blocks, seed, readings, first)
+                self._arrays[kind] = SensorArray(sensor, blocks, seed, readings, numbers)
         self.remember_start()
         self._extra_start = {kind: records.copy() for kind, records in self._extra.items()}
 

@@ -23,7 +23,7 @@ class AsyncSimulation:
     Attributes:
         plain: The Simulation.
 
-    Example:
+    Examples:
         >>> import asyncio
         >>> import xtdrone as xd
         >>> async def flight(height):

@@ -117,7 +117,7 @@ class ContactCallback(Callback):
 class Callbacks:
     """What a simulation calls; each may also stand as a decorator before a function.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> with xd.Simulation(xd.Scenario(vehicles="iris")) as sim:
         ...     fixes = []

@@ -20,7 +20,7 @@ _STILL = (0.0, 0.0, 0.0)
 class Obstacles:
     """What stands in the way; those with a mass fall and can be pushed.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> with xd.Simulation(xd.Scenario(vehicles="iris")) as sim:
         ...     name = sim.insert(xd.Box(size=(1.0, 1.0, 1.0), mass=2.0, pos=(4.0, 0.0, 3.0)))

@@ -16,7 +16,7 @@ def plot(folder: Path | str, figure: str = "map") -> Path:
     Raises:
         XtdroneError: No such run or figure, or the run holds nothing for it.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> with xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk"), record=True) as sim:
         ...     sim.run(1.0)

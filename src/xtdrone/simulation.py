@@ -40,7 +40,7 @@ class Simulation(Callbacks, Obstacles, Spawning):
     names, or a mask (N,) of bool; None means all of them. Several simulations may exist at once
     in a process.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> with xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk")) as sim:
         ...     sim.arm()
@@ -64,8 +64,8 @@ class Simulation(Callbacks, Obstacles, Spawning):
                 the commands.
             observers: See each step.
             record: Whether to leave a run folder (truth, flight logs) in runs/.
-            links: Whether to open the MAVLink ports, for a ground station to watch; they allow
-                250 vehicles.
+            links: Whether to open the MAVLink ports, for a ground station to watch, and for ROS 2
+                where the scenario has `ros2`; they allow 250 vehicles.
             speed: Simulated seconds per second; 0 = as fast as possible.
 
         Raises:
@@ -83,14 +83,24 @@ class Simulation(Callbacks, Obstacles, Spawning):
         try:
             if self.folder is not None:
                 scenario.save(self.folder / "scenario.yaml")
+            if scenario.ros2 and not links:
+                raise XtdroneError("ros2 true needs MAVLink links, by which ROS 2 commands: give "
+                                   "links=True")
             self._flight = Lockstep(scenario, self.folder, agent, links=links,
                                     observers=observers)
+            if scenario.ros2:
+                self._join_ros2()
             self._equip(agent, {**own, **(backends or {})})
         except BaseException:
             self.close()
             if self.folder is not None:
                 run_folder.discard_unflown(self.folder)
             raise
+
+    def _join_ros2(self) -> None:
+        from xtdrone_ros2.station import Ros2Station  # an optional extra
+
+        self._flight.observers.append(Ros2Station(self._flight))
 
     def _equip(self, agent: Agent | None, backends: Mapping[str, Backend]) -> None:
         """Who flies what: an Agent or the commands, and backends."""

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from xtdrone_core.contracts import Agent
 from xtdrone_core.errors import ScenarioError, XtdroneError, unknown_name
-from xtdrone_core.runs.snapshot import regrouped
+from xtdrone_core.runs.snapshot import Rows, regrouped
 from xtdrone_core.scenario.scenario import Scenario, VehicleSpec
 from xtdrone_sim.simulation import Simulation as Lockstep
 
@@ -17,12 +17,13 @@ from .operator import Operator
 
 
 class Spawning:
-    """New vehicles at the end of the fleet, and the last ones taken out.
+    """New vehicles, and vehicles taken out.
 
-    The others fly on, their MAVLink links stay open. Ports and system ids follow the numbers of
-    the vehicles, so that only the last one can be taken out.
+    The others fly on, their MAVLink links stay open. Each vehicle keeps its number, from which its
+    ports and its system id follow; a new one takes the lowest that is free. The fleet is in the
+    order of the numbers.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> with xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk")) as sim:
         ...     sim.arm()
@@ -39,7 +40,8 @@ class Spawning:
     commands: Commands
 
     def spawn(self, vehicle: str | os.PathLike[str], pos: tuple[float, float, float],
-              yaw: float = 0.0, name: str = "", backend: Backend | None = None) -> str:
+              yaw: float = 0.0, name: str = "", backend: Backend | None = None,
+              autopilot: str = "") -> str:
         """Puts a vehicle on the ground or into the air, and returns its name.
 
         Args:
@@ -48,27 +50,30 @@ class Spawning:
             yaw: Counter-clockwise from east [rad].
             name: Empty: its type and number.
             backend: What flies it; None: that of a composed one, or the commands.
+            autopilot: Its flight stack; empty: the scenario's.
 
         Raises:
             XtdroneError: No such vehicle, its name or its place is taken, or the simulation is
                 flown by an Agent of its own or recorded; nothing has changed then.
         """
         now = self._flight.scenario.vehicles
+        number = min({*range(len(now) + 1)} - {spec.number for spec in now})
         if not name:
             label = Scenario(vehicles=[vehicle]).vehicles[0].name.rpartition("_")[0]  # type: ignore[arg-type]
-            name = f"{label}_{len(now)}"
+            name = f"{label}_{number}"
         if backend is None and isinstance(vehicle, Multirotor) and vehicle.backend is not None:
             backend = vehicle.backend()
         spec = VehicleSpec(os.fspath(vehicle), name, (float(pos[0]), float(pos[1]), float(pos[2])),
-                           float(yaw))
-        self._change((*now, spec), {} if backend is None else {name: backend})
+                           float(yaw), autopilot, number)
+        fleet = sorted((*now, spec), key=lambda each: each.number)
+        self._change(tuple(fleet), {} if backend is None else {name: backend})
         return name
 
     def remove(self, name: str) -> None:
-        """Takes out the last vehicle, or an inserted solid, by its name.
+        """Takes out a vehicle or an inserted solid by its name.
 
         Raises:
-            XtdroneError: There is none, or a vehicle that is not the last, or the only one.
+            XtdroneError: There is none, or it is the only vehicle.
         """
         vehicles = self._flight.scenario.vehicles
         names = [spec.name for spec in vehicles]
@@ -80,23 +85,24 @@ class Spawning:
             self._flight.remove(name)
         elif len(names) == 1:
             raise XtdroneError(f"'{name}' is the only vehicle: close the simulation instead")
-        elif name != names[-1]:
-            raise XtdroneError(f"'{name}' is not the last vehicle: ports and system ids follow the "
-                               f"vehicles' numbers, so that '{names[-1]}' has to go first")
         else:
-            self._change(vehicles[:-1], {})
+            self._change(tuple(spec for spec in vehicles if spec.name != name), {})
 
     def _change(self, vehicles: tuple[VehicleSpec, ...], added: dict[str, Backend]) -> None:
         flight, former = self._flight, self._flight.agent
+        if flight.scenario.ros2:
+            raise XtdroneError("the vehicles of a simulation with ros2 stay the same, since they "
+                               "are nodes of ROS 2: leave out ros2")
         names = {spec.name for spec in vehicles}
         if not isinstance(former, (Operator, BackendsAgent)):
             flight.change_fleet(vehicles)  # which says why not
             return
-        before = flight.scenario.n
+        rows = Rows.of([spec.number for spec in flight.scenario.vehicles],
+                       [spec.number for spec in vehicles])
 
         def make(_: Any) -> Agent:
             made = self._operator_after(former.rest if isinstance(former, BackendsAgent)
-                                        else former, before)
+                                        else former, rows)
             backends = {**added}
             if isinstance(former, BackendsAgent):
                 backends = {**{name: backend for name, backend in former.backends.items()
@@ -113,10 +119,10 @@ class Spawning:
             return
         flight.change_fleet(vehicles, make)
         if isinstance(former, BackendsAgent) and isinstance(flight.agent, BackendsAgent):
-            flight.agent.follow(former)
+            flight.agent.follow(former, rows)
 
-    def _operator_after(self, former: Agent, before: int) -> Operator:
+    def _operator_after(self, former: Agent, rows: Rows) -> Operator:
         n, actuators = self._flight.fleet.actuator.shape
         made = Operator(n, actuators)
-        made.load(regrouped(former.save(), made.save(), before, n))
+        made.load(regrouped(former.save(), made.save(), rows))
         return made

@@ -13,7 +13,7 @@ from xtdrone_core.fleet_model import PROPELLER
 from xtdrone_core.mavlink.key_file import read_key
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.ports import Ports
-from xtdrone_core.runs.snapshot import Memory, put
+from xtdrone_core.runs.snapshot import Memory, Rows, put, regrouped
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
@@ -151,6 +151,8 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
         self.parameters = ParameterStore(n, self.status["vehicle_type"], self.status["vtol_type"])
         self._constraints = Constraints(self.parameters, self.outbox)
         self.parameter_files = None  # one for each vehicle, where it saves its parameters
+        ports = ports or Ports()
+        self.parameters.values["MAV_SYS_ID"] = [ports.system_id(i) for i in range(n)]
         self.parameters.values["MAV_TYPE"] = _mav_types(fleet, self.status)
         self.battery = Battery(fleet, self.parameters)
         self._make_loops(fleet, magnetic_field, classes or interfaces.classes())
@@ -228,7 +230,7 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
         """
         classes = interfaces.classes(**{part: getattr(scenario, part) for part in registry.PARTS})
         autopilot = cls(fleet, origin, magnetic_field, False, on_text, classes,
-                        Ports(scenario.instance))
+                        scenario.ports)
         autopilot.now.sensors = sensors
         try:
             preload(autopilot.parameters, autopilot.missions, scenario, origin)
@@ -257,18 +259,21 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
         self.log = FleetLog(logged, fleet.n_rotors, names, folder, profile)
         self.outbox.log = self.log
 
-    def adopt(self, before: "EmbeddedAutopilot") -> None:
-        """Takes over the open links of the vehicles that both have; see contracts.Adopting.
+    def adopt(self, before: "EmbeddedAutopilot", rows: Rows) -> None:
+        """Takes over state and open links of the vehicles that both have; see contracts.Adopting.
 
         Raises:
-            AutopilotError: A port of a new vehicle is in use.
+            AutopilotError: A port of a new vehicle is in use, or a user-defined part keeps its
+                state to itself.
         """
+        self.load(regrouped(before.save(), self.save(), rows))
         if before._links is not None:
-            self._open_links(before=before._links)
+            self._open_links(before=before._links, rows=rows)
             before._links = before._messages = None
 
-    def _open_links(self, key=None, remote=HERE, before=None):
-        self._links = Links(len(self.status), self.streams(), self._ports, key, remote, before)
+    def _open_links(self, key=None, remote=HERE, before=None, rows=None):
+        self._links = Links(len(self.status), self.streams(), self._ports, key, remote, before,
+                            rows)
         self._links.on_refused = lambda i, text: self.outbox.say(i, WARNING, text)
         self._messages = self.messages(self._links)
         self.outbox.links = self._links

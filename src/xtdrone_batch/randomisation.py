@@ -19,7 +19,7 @@ _MOST = 1e5
 class Randomisation:
     """Half-widths of uniform distributions about a vehicle's start and model; 0 = none.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> xd.Randomisation(pos=(2.0, 2.0, 1.0), mass=0.1).mass
         0.1

@@ -59,7 +59,7 @@ class BatchSimulation:
         first: Number of the first environment, where these are a part of a larger batch.
         threads: That step.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> import xtdrone as xd
         >>> batch = xd.BatchSimulation("iris@0,0,5", environments=8, action="velocity", threads=1)
@@ -167,7 +167,7 @@ class BatchSimulation:
                              "randomisation are not allowed together: leave one out")
         total = self.environments * self.vehicles
         self._wind = None if parameters.still else Wind(
-            parameters, total, self._seed, self.first * self.vehicles)
+            parameters, total, self._seed, self._numbers())
         self._suite = self._make_suite() if sensors else None
         self._views: list[Camera | Lidar] = []
         self._host = self.state
@@ -352,13 +352,18 @@ class BatchSimulation:
         if self._on_device is not None:
             self._on_device.wait()
 
+    def _numbers(self):
+        """Of all vehicles, which name their random streams."""
+        first = self.first * self.vehicles
+        return range(first, first + self.environments * self.vehicles)
+
     def _make_suite(self):
         world = load_world("empty")
         blocks = [sensors_at_zero(vehicle) for vehicle in self.model.vehicles]
         return SensorSuite(blocks * self.environments,
                            (world.latitude, world.longitude, self._air.altitude),
                            world.magnetic_field, self._seed, gravity=self._air.gravity,
-                           first=self.first * self.vehicles)
+                           numbers=self._numbers())
 
     def _chunk_of_thread(self):
         """This thread's scratch."""

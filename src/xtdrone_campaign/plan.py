@@ -238,9 +238,10 @@ def _flight(values: Mapping[str, str], given: argparse.Namespace, base: Scenario
     scenario = scenario_options.scenario_of(
         argparse.Namespace(**{**vars(given), **options}), speed=0.0) if options else base
     _check_parts(scenario)
-    autopilot = registry.AUTOPILOTS.load(scenario.autopilot)
-    if parameters and not issubclass(autopilot, SettableParameters):
-        raise CampaignError(f"{min(parameters)} cannot vary with autopilot '{scenario.autopilot}',"
+    fixed = [name for name in scenario.autopilots
+             if not issubclass(registry.AUTOPILOTS.load(name), SettableParameters)]
+    if parameters and fixed:
+        raise CampaignError(f"{min(parameters)} cannot vary with autopilot '{fixed[0]}',"
                             " which takes parameters from files: vary params, or fly the embedded "
                             "autopilot")
     arguments.read(f"agent '{agent}'", agent_class, words)

@@ -21,7 +21,7 @@ class BaseAgent(Memory):
         period_us: Between two calls of step() [us].
         done: The flight is complete.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> class Wait(xd.Agent):
         ...     MEMORY = ()
@@ -43,7 +43,7 @@ class BaseAgent(Memory):
 class EachVehicle(BaseAgent):
     """Flies each vehicle by its own Agent, so that single vehicles can be reset in flight.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> from xtdrone_control.agents import HoverAgent
         >>> xd.EachVehicle(3, lambda: HoverAgent(1, height=2.0)).done

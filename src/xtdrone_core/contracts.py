@@ -2,9 +2,9 @@
 
 A class that implements one of these protocols needs nothing else. Callers use the protocol only:
 no hasattr, no private attributes. Optional features are protocols of their own (Renderer,
-RangeCaster, Viewer, WorldEditor, Adopting, ExternalPose, Logging, SettableParameters; Attachable,
-Counting, Placing and Reporting of an Agent). An implementation inherits from those that it
-supports; callers check with required() at construction, so that a missing feature is reported
+RangeCaster, Viewer, WorldEditor, Adopting, Leaving, ExternalPose, Logging, SettableParameters;
+Attachable, Counting, Placing and Reporting of an Agent). An implementation inherits from those that
+it supports; callers check with required() at construction, so that a missing feature is reported
 before the flight.
 
 `mask` is (N,) bool and selects vehicles; None selects all. save() returns a Snapshot: plain data
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from .fleet_model import FleetModel
     from .runs.log_file import LogGaps
+    from .runs.snapshot import Rows
     from .scenario.scenario import Scenario
 
 Snapshot = Mapping[str, Any]  # numbers, strings, lists, arrays, and mappings of these
@@ -152,15 +153,25 @@ class WorldEditor(Protocol):
 
 @runtime_checkable
 class Adopting(Protocol):
-    """An engine or autopilot that goes on from another one, whose fleet ended earlier or later."""
+    """An engine or autopilot that goes on from another one, whose fleet was larger or smaller."""
 
-    def adopt(self, before: Any) -> None:
-        """Takes over what save() does not pass on to another number of vehicles.
-
-        An engine takes the bodies of the vehicles that both have, an autopilot their links.
+    def adopt(self, before: Any, rows: "Rows") -> None:
+        """Takes over state and links of the vehicles that both have.
 
         Args:
             before: An engine or autopilot of the same class, which is closed afterwards.
+            rows: Where the vehicles were in its fleet.
+        """
+
+
+@runtime_checkable
+class Leaving(Protocol):
+    """An autopilot from which single vehicles can be taken, such as one process for each."""
+
+    def leave(self, i: int) -> None:
+        """Ends what flies vehicle i; the arrays keep its row, and nothing is said of it any more.
+
+        May be called twice.
         """
 
 
@@ -243,7 +254,7 @@ class Observer:
 
     Observers are called in the order of Simulation.observers.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> class Heights(xd.Observer):
         ...     period_us = 100_000

@@ -23,7 +23,7 @@ class XtdroneError(Exception):
     Attributes:
         status: Exit status of the command that it ends.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> try:
         ...     xd.load_vehicle("nothing.sdf")
@@ -41,7 +41,7 @@ class XtdroneError(Exception):
 class ScenarioError(XtdroneError):
     """An invalid scenario, launch argument or option.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> try:
         ...     xd.Scenario(vehicles="irus")

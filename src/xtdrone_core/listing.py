@@ -172,7 +172,8 @@ def schema() -> dict[str, Any]:
     position = {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}
     vehicle = {"type": "object", "required": ["type"], "additionalProperties": False,
                "properties": {"type": {"type": "string"}, "name": {"type": "string"},
-                              "pos": position, "yaw": {"type": "number"}}}
+                              "pos": position, "yaw": {"type": "number"},
+                              "autopilot": {"type": "string"}, "number": {"type": "integer"}}}
     listed = {"description": properties["vehicles"]["description"],
               "oneOf": [{"type": "string"}, {"type": "array", "items": vehicle, "minItems": 1}]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "XTDrone scenario",

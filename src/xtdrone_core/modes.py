@@ -10,7 +10,7 @@ from enum import Flag, IntEnum, auto
 class Mode(IntEnum):
     """Flight modes of the stack; the values are internal and index compiled tables.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> xd.Mode.OFFBOARD.name
         'OFFBOARD'

@@ -19,7 +19,7 @@ class FleetState:
 
     A fleet of one-body vehicles has B = 1; its body arrays are views of the first four.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> xd.FleetState.zeros(2, actuators=4).quat[0].tolist()
         [0.0, 0.0, 0.0, 1.0]
@@ -151,7 +151,7 @@ class SensorBatch(Memory):
         extra: ExtraReadings of each further kind of sensor, by kind; see sensor_models.sensor.
         gyro, accel and so on: views of the records' fields, (N,) or (N, 3).
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> with xd.Simulation(xd.Scenario(vehicles="iris")) as sim:
         ...     sim.run(0.1)
@@ -196,7 +196,7 @@ class Reading:
 class Estimates:
     """The autopilot's state estimate and status; the only input of an Agent.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> with xd.Simulation(xd.Scenario(vehicles="iris*2")) as sim:
         ...     sim.estimates.pos.shape, sim.estimates.armed.any()
@@ -243,7 +243,7 @@ class SetPoints(Memory):
             Those of servos that steer nothing may be given beside any level.
         pos, vel and so on: views of the records' fields.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> wish = xd.SetPoints.empty(2)
         >>> wish.vel[:] = 0.0, 0.0, 1.0

@@ -263,7 +263,7 @@ class Hull:
 class Vehicle:
     """One type of vehicle.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> len(xd.load_vehicle("typhoon_h480").rotors)
         6

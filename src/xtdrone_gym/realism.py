@@ -21,7 +21,7 @@ class Realism:
     `..._noise` is the standard deviation of white noise in each step, `..._bias` that of an error
     which an episode keeps.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> xd.Realism(delay=2).delay
         2

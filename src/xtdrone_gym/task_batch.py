@@ -61,7 +61,7 @@ class TaskBatch:
         hardness: 0..1, share of the realism, and of what the randomisation has more than the
             task's, in episodes that begin from now on.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> xd.TaskBatch("Position-v0", 4, threads=1).reward.shape
         (4, 1)

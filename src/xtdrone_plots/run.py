@@ -57,7 +57,7 @@ class Run:
         n, scenario = self.scenario.n, self.scenario
         return (f"{self.folder.resolve().name}: {n} vehicle{'s' * (n > 1)}, world "
                 f"{Path(scenario.world).stem}, engine {scenario.engine}, autopilot "
-                f"{scenario.autopilot}")
+                f"{scenario.flown_by}")
 
     def name(self, i: int) -> str:
         """Name of the vehicle with this index."""

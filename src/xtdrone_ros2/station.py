@@ -76,7 +76,7 @@ def told(simulation: Any) -> dict[str, Any]:
     vtol = vtol_types(fleet) != NOT_VTOL
     shared = scenario.origin == "shared"
     return {
-        "instance": scenario.instance, "px4": scenario.autopilot == "px4",
+        "instance": scenario.instance, "px4": "px4" in scenario.autopilots,
         "control": simulation.requests is not None,
         "names": [spec.name for spec in scenario.vehicles],
         "origin": [world.latitude, world.longitude, world.altitude],

@@ -269,7 +269,7 @@ def _sim(args):
         for line in _grounded(simulation):
             print(f"warning: {line}", file=sys.stderr, flush=True)
         print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
-              f"{scenario.engine}, autopilot {scenario.autopilot}; ground stations: UDP "
+              f"{scenario.engine}, autopilot {scenario.flown_by}; ground stations: UDP "
               f"{ports.Ports(scenario.instance).ground_station}; run folder: {folder}", flush=True)
         awaited = args.await_bridge or scenario.ros2
         _run(simulation, signals, until, awaited and scenario.speed == 0.0)
@@ -384,10 +384,10 @@ def _grounded(simulation):
     """A line for each vehicle that the embedded flight stack cannot fly, with the reason."""
     from xtdrone_dynamics.abilities.vehicle_type import cannot_fly
 
-    if simulation.scenario.autopilot != "embedded":
-        return []
-    return [f"{spec.name} cannot be flown: {why}" for spec, why in
-            zip(simulation.scenario.vehicles, cannot_fly(simulation.fleet), strict=True) if why]
+    scenario = simulation.scenario
+    return [f"{spec.name} cannot be flown: {why}" for spec, why, autopilot in
+            zip(scenario.vehicles, cannot_fly(simulation.fleet), scenario.autopilots, strict=True)
+            if why and autopilot == "embedded"]
 
 
 def _not_hovering(simulation, name, agent_class):

@@ -117,7 +117,8 @@ class CrashMonitor(Memory, Observer):
         `rotors_turned` is how long the vehicle's rotors have turned since [s].
         """
         table = []
-        for crash in self.crashes[-len(self._names):]:
+        for crash in [each for each in self.crashes
+                      if each.vehicle in self._names][-len(self._names):]:
             values = crash._asdict()
             table.append({"t": values.pop("t_us") * 1e-6, **values, "rotors_turned": float(
                 self._turned_us[self._names.index(crash.vehicle)]) * 1e-6})

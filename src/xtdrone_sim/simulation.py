@@ -18,7 +18,6 @@ from xtdrone_core import (
     FleetModel,
     Scenario,
     ScenarioError,
-    SensorBatch,
     Vehicle,
     VehicleSpec,
     registry,
@@ -49,7 +48,9 @@ from .control import ControlRequests
 from .crashes import Crash, CrashMonitor
 from .entities import Entities
 from .figures import FlightFigures
-from .fleet_change import adopting, change_fleet
+from .fleet.change import adopting, change_fleet
+from .fleet.mixed import MixedAutopilot
+from .fleet.part import Making, Texts
 from .pacer import Pacer
 from .plant.plant import Plant
 from .pose_feed import TruthPose
@@ -142,18 +143,21 @@ class Simulation:
         self.engine: Engine = self._kept(build_engine(scenario, world, models))
         names = [spec.name for spec in scenario.vehicles]
         if before is not None:
-            adopting(self.engine, scenario.engine).adopt(before.engine)
+            adopting(self.engine, scenario.engine).adopt(before.engine, before.rows)
         _refuse_overlaps(names, self.engine.contacts().by_name(),
-                         names[0 if before is None else before.scenario.n:])
+                         names if before is None else
+                         [name for name, new in zip(names, before.rows.new) if new])
         self.console = Console(names, self.folder, self.log_gaps)
         for text in self.remarks():
             self._warn(text)
         self.plant = Plant(scenario, self.fleet, world, self.engine)
         self.sensor_suite = build_sensors(scenario, world, models, self.engine)
         self.rendered = self._kept(build_rendered(scenario, world, models, self.engine))
-        self.autopilot: Autopilot = self._kept(build_autopilot(
-            scenario, self.fleet, world, self.folder, links, self._on_text,
-            self.sensor_suite.batch))
+        self.texts = Texts(self._on_text, scenario.n)
+        making = self.making(links)
+        self.autopilot: Autopilot = self._kept(
+            build_autopilot(making) if before is None or before.mixed is None else
+            MixedAutopilot(making, before.mixed, before.rows))
         if isinstance(self.autopilot, Logging):
             self.autopilot.collect_gaps(self.log_gaps)
         if self.folder is not None:
@@ -181,6 +185,11 @@ class Simulation:
             ghost = read_ghost(scenario.ghost, track) if scenario.ghost else None
             self.race = LapTimer(track, scenario.vehicles, ghost, self.event)
             self.observers.append(self.race)
+
+    def making(self, links: bool) -> Making:
+        """What its autopilots are made of; links: whether they open MAVLink ports."""
+        return Making(self.scenario, self.fleet, _origin(self.world), self.world.magnetic_field,
+                      self.folder, links, self.texts, self.sensor_suite.batch)
 
     def remarks(self) -> list[str]:
         """What of the files of world and vehicles is left out or changed, a line each."""
@@ -372,13 +381,13 @@ class Simulation:
 
     def change_fleet(self, vehicles: Sequence[VehicleSpec],
                      make_agent: Callable[["Simulation"], Agent] | None = None) -> None:
-        """Adds vehicles at the end of the fleet, or takes some from there; the others fly on.
+        """Adds vehicles, or takes some out; the others fly on, and keep their numbers.
 
         The parts are built for the new fleet and go on from the state of the former ones. MAVLink
         links stay open. New vehicles start as after a reset.
 
         Args:
-            vehicles: The new fleet, which begins or ends with the present one.
+            vehicles: The new fleet: the present one with some more, or with some less.
             make_agent: Makes the Agent of the new fleet, if the present one has an Agent.
 
         Raises:
@@ -485,7 +494,7 @@ class Simulation:
         health = self.autopilot.health() if s.key else ()
         refused = {vehicle.name: sum(link["refused"] for link in report["links"].values())
                    for vehicle, report in zip(s.vehicles, health)}
-        return {"n": s.n, "engine": s.engine, "autopilot": s.autopilot,
+        return {"n": s.n, "engine": s.engine, "autopilot": s.flown_by,
                 "transport": "agent" if self._agent is not None else "mavlink", "world": s.world,
                 "seed": s.seed, "gps": s.gps, "pose_source": s.pose_source, "speed": s.speed,
                 "sim_time_s": self.t_us * 1e-6,
@@ -588,7 +597,7 @@ def build_sensors(scenario: Scenario, world: World, models: Sequence[Vehicle],
             world, scenario.vehicles, models, engine)
     return SensorSuite([sensors_at_zero(model) for model in models], _origin(world),
                        world.magnetic_field, scenario.seed, scenario.gps, world.gravity, beams,
-                       changes=scenario.sensors)
+                       [spec.number for spec in scenario.vehicles], scenario.sensors)
 
 
 def build_rendered(scenario: Scenario, world: World, models: Sequence[Vehicle],
@@ -599,13 +608,9 @@ def build_rendered(scenario: Scenario, world: World, models: Sequence[Vehicle],
                            engine)
 
 
-def build_autopilot(scenario: Scenario, fleet: FleetModel, world: World, folder: Path | None,
-                    links: bool, on_text: Callable[[int, int, str], None] | None,
-                    sensors: SensorBatch) -> Autopilot:
-    """The autopilot of a scenario's fleet, which carries these sensors."""
-    autopilot = registry.AUTOPILOTS.load(scenario.autopilot)
-    return autopilot.for_scenario(scenario, fleet, _origin(world), world.magnetic_field, folder,
-                                  links, on_text, sensors)
+def build_autopilot(making: Making) -> Autopilot:
+    """The autopilot of a scenario's fleet."""
+    return MixedAutopilot(making) if len(set(making.scenario.autopilots)) > 1 else making.whole()
 
 
 def _origin(world):

@@ -119,7 +119,7 @@ def _told(simulation) -> dict[str, Any]:
     scenario = simulation.scenario
     return {
         "instance": scenario.instance, "folder": str(simulation.folder or ""),
-        "key": scenario.key, "px4": scenario.autopilot == "px4",
+        "key": scenario.key, "px4": "px4" in scenario.autopilots,
         "control": simulation.requests is not None,
         "shared_origin": scenario.origin == "shared",
         # The world's own file, without the gates of a track, which the page draws.

@@ -15,6 +15,7 @@ from xtdrone_autopilot.ardupilot.telemetry import ArduPilotTelemetry
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_core import ARM, FleetModel, FleetState, Mode, ScenarioError, SensorBatch, SetPoints
 from xtdrone_core.command import main
+from xtdrone_core.runs import ports
 from xtdrone_core.scenario.scenario import Scenario
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -69,6 +70,20 @@ def test_each_step_is_so_many_lines_and_answers(pair):
     assert heard["gyro"] == [0.4, -0.5, -0.6]
     assert heard["accel_body"] == [0.0, -1e-7, -9.8]
     assert heard["quaternion"] == pytest.approx([1.0, 0.0, 0.0, 0.0], abs=1e-9)
+
+
+def test_one_that_leaves_frees_its_port_and_the_other_flies_on(pair):
+    found, peers = pair
+    sensors = SensorBatch.empty(2)
+    found.step(0, sensors)
+    for _ in range(2):  # it may be said twice
+        found.leave(0)
+    peers[1].pulses[:4] = [1100, 1200, 2000, 900]
+    for k in range(1, 5):
+        commands = found.step(4000 * k, sensors)
+    assert [len(peer.heard) for peer in peers] == [FRAMES, 5 * FRAMES]
+    assert commands.tolist() == [[0.0] * 4, [0.1, 0.2, 1.0, 0.0]]
+    assert not ports.in_use(PORTS.ardupilot(0))
 
 
 def test_repeated_foreign_and_short_packets_are_no_answers(pair):
@@ -161,7 +176,8 @@ class Telemetry:
 
     def __init__(self):
         self.texts = []
-        self.own = ArduPilotTelemetry(2, ORIGIN, lambda i, severity, text: self.texts.append(text))
+        self.own = ArduPilotTelemetry(2, ORIGIN, lambda i, severity, text: self.texts.append(text),
+                                      PORTS)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.socket.settimeout(5.0)

@@ -41,7 +41,8 @@ class Client:
         self.replies.clear()
         payload = HEAD.pack(65535, session, opcode, len(data) if size is None else size, 0, 0,
                             offset) + data
-        self.server.handle(SimpleNamespace(kind=0, vehicle=vehicle, sender=sender),
+        self.server.handle(SimpleNamespace(kind=0, vehicle=vehicle, system=vehicle + 1,
+                                                   sender=sender),
                            mavlink.MAVLink_file_transfer_protocol_message(
                                0, vehicle + 1, 1, payload.ljust(251, b"\0")))
         out = []

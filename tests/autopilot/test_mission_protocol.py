@@ -43,7 +43,7 @@ class Store:
 
 
 class Link:
-    vehicle = 0
+    vehicle, system = 0, 1
     sender = None
 
 

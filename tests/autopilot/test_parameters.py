@@ -139,7 +139,7 @@ class Vehicle:
         self.now = SimpleNamespace(t_us=0)
         self.protocol = ParameterProtocol(self.store, None, outbox, self.links, self.status,
                                           self.now)
-        self.link = SimpleNamespace(vehicle=0, kind=0)
+        self.link = SimpleNamespace(vehicle=0, system=1, kind=0)
 
     def set(self, name, value, kind):
         """PARAM_SET, and what it is answered."""

@@ -116,7 +116,7 @@ def test_a_thousand_downloads_take_as_long_as_one(tmp_path):
     downloads = ulog_download.LogDownload(
         SimpleNamespace(files=lambda i: [tmp_path / "log.ulg"]), None, links)
     for k in range(1000):
-        downloads._data(SimpleNamespace(vehicle=0, kind=1, sender=k, remote=None),
+        downloads._data(SimpleNamespace(vehicle=0, system=1, kind=1, sender=k, remote=None),
                         mavlink.MAVLink_log_request_data_message(1, 1, 0, 0, 10**6))
     for tick in range(1, 201):
         downloads.step()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from xtdrone_core.runs import snapshot
-from xtdrone_core.runs.snapshot import Memory, SnapshotError
+from xtdrone_core.runs.snapshot import Memory, Rows, SnapshotError
 
 _RECORD = np.dtype([("mode", "i1"), ("place", "f8", (3,))])
 
@@ -142,11 +142,16 @@ def test_a_snapshot_goes_on_with_more_or_fewer_vehicles():
                 "wide": np.full((n, n), value), "inner": [value, {"rows": [value] * n}],
                 "of": dict.fromkeys(range(n), value)}
 
-    grown = snapshot.regrouped(part(2, 1.0, "abc"), part(3, 2.0), 2, 3)
+    grown = snapshot.regrouped(part(2, 1.0, "abc"), part(3, 2.0), Rows.of("ab", "abc"))
     assert grown["pos"][:, 0].tolist() == [1.0, 1.0, 2.0] and grown["fixed"].tolist() == [1.0] * 4
     assert grown["names"] == ["1.00", "1.01", "2.02"] and grown["history"] == ["a", "b", "c"]
     assert grown["inner"] == [1.0, {"rows": [1.0, 1.0, 2.0]}]
     assert grown["of"] == {0: 1.0, 1: 1.0, 2: 2.0} and grown["wide"][1].tolist() == [1.0, 1.0, 2.0]
-    shrunk = snapshot.regrouped(part(3, 1.0), part(2, 2.0), 3, 2)
+    without = Rows.of("abc", "ac")  # the one in the middle
+    shrunk = snapshot.regrouped(part(3, 1.0), part(2, 2.0), without)
     assert shrunk["pos"].tolist() == [[1.0] * 3] * 2 and shrunk["of"] == {0: 1.0, 1: 1.0}
-    assert shrunk["names"] == ["1.00", "1.01"] and shrunk["wide"].shape == (2, 2)
+    assert shrunk["names"] == ["1.00", "1.02"] and shrunk["wide"].shape == (2, 2)
+    told = {(0, "up"), (1, "up"), (2, "down")}
+    assert snapshot.regrouped(told, set(), without) == {(0, "up"), (1, "down")}
+    between = snapshot.regrouped(np.array([1, 3]), np.array([7, 8, 9]), Rows.of("ac", "abc"))
+    assert between.tolist() == [1, 8, 3]

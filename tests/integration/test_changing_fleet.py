@@ -21,30 +21,41 @@ def test_links_stay_alive_and_nothing_piles_up(cycles, tmp_path):
 
     client = mavsdk.Mavsdk(mavsdk.Configuration.create_with_component_type(
         mavsdk.ComponentType.GROUND_STATION))
-    client.add_any_connection(f"udpin://127.0.0.1:{Ports().offboard(0)}")
+    for i in (0, 2):
+        client.add_any_connection(f"udpin://127.0.0.1:{Ports().offboard(i)}")
     process, used = psutil.Process(), []
-    with xd.Simulation(xd.Scenario(vehicles="iris*2", gps="rtk"), links=True) as sim:
-        _run_until(sim, client.get_systems)
-        system, heard = client.get_systems()[0], []
-        telemetry = Telemetry(system)
-        telemetry.subscribe_odometry(lambda *sample: heard.append(len(sample)))
+    with xd.Simulation(xd.Scenario(vehicles="iris*3", gps="rtk"), links=True) as sim:
+        _run_until(sim, lambda: len(client.get_systems()) == 2)
+        systems = client.get_systems()
+        streams, heard = [Telemetry(system) for system in systems], ([], [])
+        for stream, samples in zip(streams, heard, strict=True):
+            stream.subscribe_odometry(lambda *sample, samples=samples: samples.append(0))
+
+        def both_hear():
+            counts = [len(samples) for samples in heard]
+            _run_until(sim, lambda: all(len(samples) > count + 5 for samples, count in
+                                        zip(heard, counts, strict=True)))
+
         sim.arm()
         sim.takeoff(2.0)
+        start = sim.scenario.vehicles[1].pos
         sim.save(tmp_path / "scene.zip")
         for _ in range(cycles):
-            name = sim.spawn("iris", (9.0, 0.0, 0.0))
-            count = len(heard)
-            _run_until(sim, lambda count=count: len(heard) > count + 5)
-            sim.remove(name)
+            last = sim.spawn("iris", (9.0, 9.0, 0.0))
+            sim.remove("iris_1")  # from the middle
+            both_hear()
+            assert sim.names == ("iris_0", "iris_2", "iris_3")
+            assert sim.spawn("iris", start) == "iris_1"  # with its ports and its system id
+            sim.remove(last)
             sim.reset("iris_1")
             sim.load(tmp_path / "scene.zip")
-            count = len(heard)
-            _run_until(sim, lambda count=count: len(heard) > count + 5)
-            assert system.is_connected() and sim.state.pos[0, 2] > 1.5
+            both_hear()
+            assert all(system.is_connected() for system in systems)
+            assert (sim.state.pos[:, 2] > 1.5).all()
             gc.collect()  # parts know each other: memory is free once that has run
             used.append((process.memory_info().rss, process.num_fds()))
         client.destroy()
-    ports = [port for i in range(3) for port in (Ports().ground_station_local(i),
+    ports = [port for i in range(4) for port in (Ports().ground_station_local(i),
                                                  Ports().offboard_local(i),
                                                  Ports().bridge_local(i))]
     for port in ports:

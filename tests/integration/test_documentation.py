@@ -6,6 +6,7 @@ one shell and one folder. One that cannot be run here has a comment on the line 
 """
 
 import importlib.util
+import inspect
 import os
 import re
 import shlex
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+import xtdrone as xd
 from own_ports import LATEST
 from xtdrone_core import command
 
@@ -160,3 +162,12 @@ def test_site_builds_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stdout[-3000:]
     assert (tmp_path / "site" / "index.html").is_file()
     assert "read_truth" in (tmp_path / "site" / "api" / "core.html").read_text()
+    assert without_example((tmp_path / "site" / "api" / "xtdrone.html").read_text()) == []
+
+
+def without_example(page):
+    """Public classes of xtdrone that a page of the reference lacks, or has without an example."""
+    parts = re.split(r'id="xtdrone\.(\w+)" class="doc doc-heading"', page)
+    shown = dict(zip(parts[1::2], parts[2::2], strict=True))
+    return [name for name in xd.__all__ if inspect.isclass(getattr(xd, name))
+            and '<span class="gp">&gt;&gt;&gt; </span>' not in shown.get(name, "")]

@@ -1,8 +1,13 @@
-"""Two fleets on one machine, each flown by a client of its own; neither hears the other."""
+"""Two fleets on one machine or in one process, each with clients of its own."""
 
+import contextlib
 import socket
 import time
 
+import pytest
+from pymavlink import mavutil
+
+import xtdrone as xd
 from mavsdk_pilot import Pilot, wait_for
 from own_ports import PORTS
 from waiting import LIMIT_S
@@ -68,3 +73,50 @@ def test_two_fleets_fly_at_once_and_neither_hears_the_other(simulate, tmp_path):
     finally:
         for pilot in pilots:
             pilot.close()
+
+
+def heard(client, sim, kind, seconds=2.0):
+    """The next message of a kind that a client gets while a simulation runs; time is simulated."""
+    while client.recv_match(blocking=False):  # what was said before
+        pass
+    for _ in range(round(seconds / 0.02)):
+        sim.run(0.02)
+        while message := client.recv_match(blocking=False):
+            if message.get_type() == kind:
+                return message
+    raise AssertionError(f"no {kind} within {seconds} s")
+
+
+@pytest.mark.slow
+def test_two_simulations_of_one_process_are_loaded_while_their_clients_stay_connected(tmp_path):
+    """One goes back in time, the other does not; each client talks to its own all the while."""
+    sims, clients = [], []
+    with contextlib.ExitStack() as open_now:
+        for own, fleet in ((PORTS, "iris*2"), (Ports(INSTANCES - 1), "typhoon_h480")):
+            sims.append(open_now.enter_context(xd.Simulation(
+                xd.Scenario(vehicles=fleet, gps="rtk", instance=own.instance), links=True)))
+            clients.append(mavutil.mavlink_connection(f"udpin:127.0.0.1:{own.offboard(0)}"))
+            open_now.callback(clients[-1].close)
+        one, other = sims
+        for sim, client in zip(sims, clients, strict=True):
+            assert heard(client, sim, "HEARTBEAT").get_srcSystem() == 1
+            client.mav.heartbeat_send(6, 8, 0, 0, 0)  # from now on it streams
+            assert heard(client, sim, "ATTITUDE").time_boot_ms <= 1000 * sim.time
+        one.arm()
+        one.takeoff(2.0)
+        one.save(tmp_path / "scene.zip")
+        saved, height = one.time, one.state.pos[0, 2]
+        one.run(3.0)
+        late = heard(clients[0], one, "ATTITUDE").time_boot_ms
+        apart = other.time
+        for _ in range(3):
+            one.load(tmp_path / "scene.zip")
+            assert one.time == saved and one.state.pos[0, 2] == height and other.time == apart
+            assert heard(clients[0], one, "ATTITUDE").time_boot_ms < late - 2000
+            clients[0].mav.command_long_send(1, 1, 512, 0, 148, 0, 0, 0, 0, 0, 0)
+            assert heard(clients[0], one, "AUTOPILOT_VERSION").uid == 1
+            one.run(1.0)
+        assert heard(clients[1], other, "HEARTBEAT").type == 13  # still the hexarotor
+        assert heard(clients[0], one, "HEARTBEAT").base_mode & 128  # still armed
+        one.land()
+        assert not one.estimates.armed.any()

@@ -18,7 +18,9 @@ from xtdrone_autopilot.px4 import autopilot as px4, link as px4_link, process as
 from xtdrone_autopilot.px4.link import Peer
 from xtdrone_autopilot.px4.sensors import SensorFrames
 from xtdrone_core import FleetModel, FleetState, Scenario, ScenarioError, SensorBatch
+from xtdrone_core.runs import ports
 from xtdrone_core.scenario.scenario import fleet
+from xtdrone_sim.fleet.part import Making, Texts
 from xtdrone_sim.simulation import build_autopilot
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
@@ -172,6 +174,19 @@ def test_three_instances_each_get_their_own_controls(autopilot, in_flight):
     for i in range(3):  # peer i runs i readings ahead in the recording
         np.testing.assert_array_equal(commands[100:590, i], commands[100 + i:590 + i, 0])
     assert (np.diff(commands[100:590, 0], axis=0) != 0).any()
+
+
+def test_one_that_leaves_frees_its_port_and_the_others_fly_on(autopilot, in_flight):
+    found, texts = autopilot(3)
+    for i in range(3):
+        ScriptedPx4(i, in_flight).start()
+    fly(found, 200, 3)
+    for _ in range(2):  # it may be said twice
+        found.leave(1)
+    commands = fly(found, 100, 3, 200)[-1]
+    assert found.states.tolist() == [Peer.LOCKSTEP, Peer.LOST, Peer.LOCKSTEP]
+    assert commands[1].tolist() == [0.0] * 4 and (commands[[0, 2]] > 0.0).all()
+    assert not ports.in_use(PORTS.simulator(1), tcp=True) and not said(texts, 1)
 
 
 def test_a_late_one_is_named_and_may_join(autopilot, recorded, caplog):
@@ -431,7 +446,8 @@ def test_what_real_px4_cannot_do_is_refused(autopilot, monkeypatch, tmp_path):
     for option, words in (("mission", "upload it"), ("params", "PX4_BUILD")):
         scenario = Scenario(fleet("iris", 1), autopilot="px4", **{option: str(tmp_path)})
         with pytest.raises(AutopilotError, match=f"{option} cannot be given.*{words}"):
-            build_autopilot(scenario, None, load_world("empty"), None, True, None, None)
+            build_autopilot(Making(scenario, None, (0.0,) * 3, (0.0,) * 3, None, True,
+                                   Texts(print, 1), None))
 
 
 def test_a_taken_port_is_named(autopilot):

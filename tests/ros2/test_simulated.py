@@ -12,6 +12,7 @@ pytest.importorskip("cyclonedds")
 
 from rosbags.highlevel import AnyReader
 
+import xtdrone as xd
 from keyboard_terminal import Keyboard
 from own_ports import LATEST
 from processes import SimulationProcess
@@ -169,3 +170,56 @@ def test_the_keyboard_flies_two_vehicles(tmp_path):
     finally:
         keyboard.close()
         simulation.stop()
+
+
+class Beside(Client):
+    """A client that lets a simulation of its own process run while it waits."""
+
+    def __init__(self, node, sim):
+        super().__init__(node)
+        self._sim = sim
+
+    def until(self, condition):
+        end = time.monotonic() + LIMIT_S
+        while not condition():
+            assert time.monotonic() < end, "it has not come"
+            self._sim.run(0.02)
+            self.node.handle()
+
+
+class Climb(xd.Backend):
+    """Straight up."""
+
+    MEMORY = ()
+
+    def step(self, t, state, sensors):
+        wish = xd.SetPoints.empty(1)
+        wish.vel[0] = 0.0, 0.0, 0.5
+        return wish
+
+
+@pytest.mark.slow
+def test_ros2_flies_one_vehicle_a_python_class_another_and_commands_a_third():
+    scenario = xd.Scenario(vehicles="iris*3", gps="rtk", ros2=True, ros2_domain=DOMAIN)
+    with pytest.raises(xd.XtdroneError, match="ros2 true needs MAVLink links"):
+        xd.Simulation(scenario)
+    node = Node(Types(), "/user", DOMAIN)
+    try:
+        with xd.Simulation(scenario, backends={"iris_1": Climb()}, links=True) as sim:
+            client = Beside(node, sim)
+            client.until(lambda: sim.estimates.ready.all())
+            sim.arm("iris_2")
+            sim.takeoff(2.0, "iris_2")
+            for command, value in ((400, 1.0), (22, 0.0)):  # arm, take off
+                request = {"command": command, "param1": value, "param7": float("nan"),
+                           "target_system": 1}
+                answer = client.call("/fmu/vehicle_command", "px4_msgs/srv/VehicleCommand",
+                                     request=request).reply
+                assert (answer.command, answer.result) == (command, 0)
+            client.until(lambda: (sim.state.pos[:, 2] > 1.5).all())
+            assert [state["mode"] for state in sim.health()] == [
+                "AUTO.TAKEOFF", "OFFBOARD", "OFFBOARD"]
+            with pytest.raises(xd.XtdroneError, match="with ros2 stay the same"):
+                sim.remove("iris_2")
+    finally:
+        node.close()

@@ -13,6 +13,7 @@ from xtdrone_core.runs.control_link import ControlClient, ControlServer
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim import commands, simulation as building, warm_up
+from xtdrone_sim.fleet.part import Making, Texts
 from xtdrone_sim.plant.plant import Plant
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -122,7 +123,9 @@ def test_each_part_can_be_built_alone():
     plant = Plant(scenario, model, world, engine)
     sensors = building.build_sensors(scenario, world, models, engine)
     batch = sensors.step(engine.state, 0)
-    autopilot = building.build_autopilot(scenario, model, world, None, False, None, batch)
+    origin = world.latitude, world.longitude, world.altitude
+    autopilot = building.build_autopilot(Making(scenario, model, origin, world.magnetic_field, None,
+                                                False, Texts(print, 2), batch))
     assert len(building.build_rendered(scenario, world, models, engine)) == 0
     wrench = plant.step(0, autopilot.step(0, batch), engine.state, 4_000)
     assert engine.step(wrench, plant.actuators.joint_targets, 4_000).t_us == 4_000

@@ -31,7 +31,7 @@ def each_step(simulation, look):
 class Link:
     """A link without a socket; what is sent on it is dropped."""
 
-    vehicle, kind, sender, source, clock_us, signer = 0, 0, None, (255, 190), None, None
+    vehicle, system, kind, sender, source, clock_us, signer = 0, 1, 0, None, (255, 190), None, None
 
 
 class NoLinks:

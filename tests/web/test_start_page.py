@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 
 import pytest
 
@@ -134,7 +135,8 @@ def test_options_have_their_controls(empty):
     assert data(empty)["options"]["engine"] == "gazebo"
     empty.click("[data-field=engine] [data-name=embedded]")
     assert "engine" not in data(empty)["options"]
-    assert "PX4_BUILD" in empty.inner_text("[data-field=autopilot]")
+    px4 = os.environ.get("PX4_BUILD", "PX4_BUILD")  # what is built, or what to set
+    assert px4 in empty.inner_text("[data-field=autopilot]")
 
 
 def test_refusals_are_at_their_field_and_nothing_starts(empty, server):
@@ -241,6 +243,65 @@ def test_three_vehicles_of_two_types_fly_and_are_stopped(empty, server, context)
     assert told["state"] == "stopped" and told["run"] == "flown"
     summary = json.loads((server.folder / "runs/flown/summary.json").read_text())
     assert summary["n"] == 3 and summary["sim_time_s"] > 2.0
+
+
+def test_two_simulations_started_at_once_fly_beside_each_other(empty, server, context):
+    for name, east in (("first", 0.0), ("second", 40.0)):
+        empty.click("#t-form")
+        place_three(empty)
+        empty.evaluate(f"start.fleet.vehicles.forEach((v) => {{ v.pos[0] += {east}; }})")
+        empty.select_option("#o-agent", "square")
+        empty.fill("#o-name", name)
+        empty.click("#start")
+        empty.evaluate("start.form.load({vehicles: [], options: {}, agent: '', settings: {}})")
+    browser.until(empty, "document.querySelectorAll('.job .running').length === 2", LIMIT_S)
+    jobs = [job for job in server.ask("api/jobs")["jobs"] if job["state"] == "running"]
+    assert [job["title"].partition(":")[0] for job in jobs] == ["second", "first"]
+    assert len({job["instance"] for job in jobs}) == len({job["link"] for job in jobs}) == 2
+    for job, east in zip(jobs, (40.0, 0.0), strict=True):
+        with contextlib.closing(ControlClient(job["instance"], LIMIT_S)) as control:
+            for _ in range(3000):
+                state = control.request("where", model="iris_0")["state"]
+                if state[2] > 1.5:
+                    break
+                empty.wait_for_timeout(100)
+            assert state[2] > 1.5 and abs(state[0] - east) < 20.0
+        other, errors = browser.opened(context, job["link"])
+        assert "iris_0" in other.inner_text("body") and errors == []
+        other.close()
+    for left in (1, 0):
+        empty.click(".job button:text('Stop'):visible")
+        browser.until(empty, "document.querySelectorAll('.job .running, .job .stopping').length "
+                             f"=== {left}", LIMIT_S)
+    for name in ("first", "second"):
+        summary = json.loads((server.folder / f"runs/{name}/summary.json").read_text())
+        assert summary["n"] == 3 and summary["sim_time_s"] > 2.0 and not summary["crashes"]
+
+
+@pytest.mark.px4
+@pytest.mark.skipif(not os.environ.get("PX4_BUILD"), reason="needs PX4_BUILD, a build of PX4")
+def test_real_px4_flies_from_the_form(empty, server):
+    empty.click("#types [data-type=iris]")
+    empty.click("#startmap", position={"x": 150, "y": 150})
+    assert os.environ["PX4_BUILD"] in empty.inner_text("[data-field=autopilot]")
+    empty.click("[data-field=autopilot] [data-name=px4]")
+    empty.select_option("#o-agent", "square")
+    empty.fill("#o-name", "real")
+    empty.click("#start")
+    browser.until(empty, "document.querySelector('.job .running')", LIMIT_S)
+    job = server.ask("api/jobs")["jobs"][0]
+    assert job["title"] == "real: square, 1 vehicle in empty, px4"
+    with contextlib.closing(ControlClient(job["instance"], LIMIT_S)) as control:
+        for _ in range(1200):
+            state = control.request("where", model="iris_0")["state"]
+            if state[2] > 1.5:
+                break
+            empty.wait_for_timeout(100)
+        assert state[2] > 1.5, server.ask("api/jobs")["jobs"][0]
+    empty.click(".job button:text('Stop')")
+    browser.until(empty, "document.querySelector('.job .stopped')", LIMIT_S)
+    summary = json.loads((server.folder / "runs/real/summary.json").read_text())
+    assert summary["autopilot"] == "px4" and not summary["crashes"]
 
 
 def test_runs_with_their_plots(empty, server):

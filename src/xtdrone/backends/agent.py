@@ -9,7 +9,7 @@ from xtdrone_core.agent import BaseAgent
 from xtdrone_core.contracts import Agent, Flight
 from xtdrone_core.errors import ScenarioError, unknown_name
 from xtdrone_core.modes import Mode
-from xtdrone_core.runs.snapshot import regrouped
+from xtdrone_core.runs.snapshot import Rows, regrouped
 from xtdrone_core.scenario.scenario import Scenario
 from xtdrone_core.state import Estimates, SetPoints
 
@@ -70,12 +70,11 @@ class BackendsAgent(BaseAgent):
             backend.vehicle = flight.fleet.vehicles[row]
             backend.prepare()
 
-    def follow(self, before: "BackendsAgent") -> None:
-        """Goes on with the flights of a fleet that ended earlier or later."""
-        kept, other = len(before.flown), len(self.flown)
+    def follow(self, before: "BackendsAgent", rows: Rows) -> None:
+        """Goes on with the flights of a fleet that was larger or smaller."""
         for name in ("_begun_us", "_landing"):
-            getattr(self, name)[:kept] = getattr(before, name)[:other]
-        self._ground.load(regrouped(before._ground.save(), self._ground.save(), kept, other))
+            setattr(self, name, regrouped(getattr(before, name), getattr(self, name), rows))
+        self._ground.load(regrouped(before._ground.save(), self._ground.save(), rows))
 
     @property
     def done(self) -> bool:  # type: ignore[override]  # derived, never set

@@ -10,7 +10,7 @@ from xtdrone_dynamics.abilities.effectiveness import effectiveness, largest_thru
 class Allocation:
     """Pseudo-inverse of the effectiveness of a vehicle's rotors, Pegasus (5)-(7).
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> allocation = xd.Allocation(xd.load_vehicle("iris"))
         >>> allocation.commands(1.545 * 9.81, (0.0, 0.0, 0.0)).round(2)

@@ -12,7 +12,7 @@ from xtdrone_core.vehicle import Vehicle
 class VehicleState(NamedTuple):
     """State of one vehicle; overwritten by the next step.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> still = np.zeros(3)
         >>> state = VehicleState(still, np.array([0.0, 0.0, 0.0, 1.0]), still, still)
@@ -42,7 +42,7 @@ class Backend(Memory):
         truth: Whether step() gets the true state; otherwise the flight stack's estimate.
         done: Set by you: the flight is complete, the vehicle is landed.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> class Idle(Backend):
         ...     MEMORY = ()

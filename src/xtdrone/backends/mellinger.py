@@ -21,7 +21,7 @@ Trajectory = Callable[[float], tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike
 class MellingerGains:
     """Gains of force and torque; the defaults are those of Pegasus' example.
 
-    Example:
+    Examples:
         >>> MellingerGains().scaled(2.0).position
         20.0
     """
@@ -48,7 +48,7 @@ class Mellinger(Backend):
         error: (3,) position error of the last step, world [m].
         time: Since the start [s].
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> still = np.zeros(3)
         >>> hover = Mellinger(lambda t: (np.array([0.0, 0.0, 2.0]), still, still, still), 10.0)

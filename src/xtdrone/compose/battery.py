@@ -10,7 +10,7 @@ from .part import OWN, Part, add
 class Battery(Part):
     """A pack; without one the flight stack simulates its own, as PX4 does.
 
-    Example:
+    Examples:
         >>> Battery(cells=4, capacity=5.4, internal_resistance=0.02).rated_voltage
         14.0
     """

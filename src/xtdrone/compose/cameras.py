@@ -12,7 +12,7 @@ class Rendered(Sensor):
     """A sensor with a picture of the world; parameters have the names of XTDrone's Table II."""
 
     def fill_sensor(self, sensor: Any) -> None:
-        """Adds rate, preset and parameters to <sensor>."""
+        """Adds rate, preset and parameters to `<sensor>`."""
         if self.rate is not None:
             add(sensor, "update_rate", float(self.rate))
         if self.preset:
@@ -29,7 +29,7 @@ class Rendered(Sensor):
 class Camera(Rendered):
     """A camera that looks along its x axis.
 
-    Example:
+    Examples:
         >>> Camera(preset="mt9v034", pos=(0.1, 0.0, 0.0)).named
         'camera'
         >>> Camera(name="eye", width=640, height=480, horizontal_fov=1.2, rate=25.0).rate
@@ -43,7 +43,7 @@ class Camera(Rendered):
     horizontal_fov: float | None = None  # [rad]; None: the preset's, or 1.047
 
     def fill_view(self, sensor: Any) -> None:
-        """Adds <camera>."""
+        """Adds `<camera>`."""
         self.fill_camera(add(sensor, "camera", name=self.named))
 
     def fill_camera(self, camera: Any) -> None:
@@ -61,7 +61,7 @@ class Camera(Rendered):
 class DepthCamera(Camera):
     """A camera with the distance of each pixel.
 
-    Example:
+    Examples:
         >>> DepthCamera(preset="r200").named
         'depth'
     """
@@ -73,7 +73,7 @@ class DepthCamera(Camera):
 class StereoCamera(Camera):
     """Two cameras side by side, whose shutters open together.
 
-    Example:
+    Examples:
         >>> StereoCamera(preset="mt9v034", baseline=0.12).named
         'stereo'
     """
@@ -83,7 +83,7 @@ class StereoCamera(Camera):
     baseline: float = 0.12  # between the cameras [m]
 
     def fill_view(self, sensor: Any) -> None:
-        """Adds the left and the right <camera>."""
+        """Adds the left and the right `<camera>`."""
         for name, side in (("left", 0.5), ("right", -0.5)):
             camera = add(sensor, "camera", name=name)
             add_pose(camera, (0.0, side * self.baseline, 0.0))
@@ -94,7 +94,7 @@ class StereoCamera(Camera):
 class Lidar(Rendered):
     """A scanner; of a plane where the preset or the parameter rows says so.
 
-    Example:
+    Examples:
         >>> Lidar(preset="hokuyo_utm30lx", pos=(0.0, 0.0, 0.1), rate=25.0).named
         'lidar'
     """

@@ -10,7 +10,7 @@ from .part import Part, Vector, add
 class Effect(Part):
     """An aerodynamic effect under its name in <xtdrone:effects>; its fields are its elements.
 
-    Example:
+    Examples:
         >>> from dataclasses import dataclass
         >>> @dataclass(frozen=True, kw_only=True)
         ... class Light(LinearDrag):
@@ -33,7 +33,7 @@ class Effect(Part):
 class LinearDrag(Effect):
     """Drag in proportion to the airspeed, Pegasus (2).
 
-    Example:
+    Examples:
         >>> LinearDrag(coefficients=(0.5, 0.3, 0.0)).effect
         'linear_drag'
     """
@@ -46,7 +46,7 @@ class LinearDrag(Effect):
 class QuadraticDrag(Effect):
     """Drag in proportion to the airspeed squared.
 
-    Example:
+    Examples:
         >>> QuadraticDrag(areas=(0.01, 0.01, 0.03)).effect
         'quadratic_drag'
     """
@@ -59,7 +59,7 @@ class QuadraticDrag(Effect):
 class GroundEffect(Effect):
     """More thrust near the ground.
 
-    Example:
+    Examples:
         >>> GroundEffect(rotor_radius=0.128).effect
         'ground_effect'
     """
@@ -72,7 +72,7 @@ class GroundEffect(Effect):
 class TranslationalLift(Effect):
     """More thrust in forward flight, less in a climb.
 
-    Example:
+    Examples:
         >>> TranslationalLift(lift=1e-3, damping=0.05).effect
         'translational_lift'
     """
@@ -86,7 +86,7 @@ class TranslationalLift(Effect):
 class Downwash(Effect):
     """The wake below the rotors, which others feel through their drag along z.
 
-    Example:
+    Examples:
         >>> Downwash(rotor_radius=0.128).effect
         'downwash'
     """
@@ -99,7 +99,7 @@ class Downwash(Effect):
 class AirDensity(Effect):
     """Coefficients, given at sea level, scale with the density of the air.
 
-    Example:
+    Examples:
         >>> AirDensity().effect
         'air_density'
     """

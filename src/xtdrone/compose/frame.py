@@ -22,7 +22,7 @@ BASE = "base_link"  # name of the frame's link
 class Frame(Part):
     """The rigid body that carries all other parts; its centre of gravity is their origin.
 
-    Example:
+    Examples:
         >>> Frame(mass=1.5, size=(0.3, 0.3, 0.1)).moments()
         (0.0125, 0.0125, 0.0225)
     """

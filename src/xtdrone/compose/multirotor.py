@@ -37,7 +37,7 @@ class Multirotor:
         backend: What flies it, called without arguments for each vehicle: a class that inherits
             from xd.Backend. None: the flight stack and the commands of the simulation.
 
-    Example:
+    Examples:
         >>> from xtdrone.compose.rotors import rotors_in_x
         >>> quad = Multirotor(name="mine", frame=Frame(mass=1.2), rotors=rotors_in_x(0.25))
         >>> len(quad.vehicle().rotors), round(quad.vehicle().mass, 3)

@@ -21,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 class Part:
     """A part of a vehicle or world. Inherit and implement write(), or inherit from a kind of it.
 
-    Example:
+    Examples:
         >>> class Ring(Part):
         ...     def write(self, model):
         ...         add(model, "frame", name="ring", attached_to="base_link")
@@ -30,7 +30,7 @@ class Part:
     """
 
     def write(self, model: Any) -> None:
-        """Adds the part to an SDF element: <model> of a vehicle, <world> of a world."""
+        """Adds the part to an SDF element: `<model>` of a vehicle, `<world>` of a world."""
         raise NotImplementedError
 
 
@@ -56,13 +56,13 @@ def words(value: object) -> str:
 
 
 def add_pose(parent: Any, pos: Vector, rpy: Vector = ORIGIN, **attributes: str) -> None:
-    """A <pose>: position [m], then roll, pitch and yaw [rad]; none where it is the frame itself."""
+    """A `<pose>`: position [m], roll, pitch and yaw [rad]; none where it is the frame itself."""
     if any(pos) or any(rpy) or attributes:
         add(parent, "pose", (*pos, *rpy), **attributes)
 
 
 def add_inertial(link: Any, mass: float, inertia: Vector) -> None:
-    """An <inertial> [kg], principal moments [kg m^2]."""
+    """An `<inertial>` [kg], principal moments [kg m^2]."""
     inertial = add(link, "inertial")
     add(inertial, "mass", mass)
     matrix = add(inertial, "inertia")
@@ -73,7 +73,7 @@ def add_inertial(link: Any, mass: float, inertia: Vector) -> None:
 
 
 def add_colour(visual: Any, colour: Colour) -> None:
-    """A <material> of one colour."""
+    """A `<material>` of one colour."""
     rgba = colour if len(colour) == 4 else (*colour, 1.0)
     material = add(visual, "material")
     for tag in ("ambient", "diffuse"):
@@ -128,7 +128,7 @@ def check_vectors(what: str, **values: Any) -> None:
 
 
 def document(kind: str, name: str) -> tuple[Any, Any]:
-    """An SDF document with a <model> or <world> of that name: (root, that element)."""
+    """An SDF document with a `<model>` or `<world>` of that name: (root, that element)."""
     root = etree.Element("sdf", {"version": "1.7"})
     return root, add(root, kind, name=name)
 

@@ -30,7 +30,9 @@ class ThrustCurve:
 
     A command 0..1 asks for the speed idle_speed + (max_speed - idle_speed) * command.
 
-    Example, a curve from a measurement on a bench:
+    Examples:
+        A curve from a measurement on a bench:
+
         >>> from dataclasses import dataclass
         >>> @dataclass(frozen=True, kw_only=True)
         ... class Measured(ThrustCurve):
@@ -75,7 +77,7 @@ class ThrustCurve:
 class QuadraticThrust(ThrustCurve):
     """Thrust and drag moment in proportion to the speed squared, XTDrone (3)-(6).
 
-    Example:
+    Examples:
         >>> QuadraticThrust().coefficients()["motorConstant"]
         5.84e-06
     """
@@ -98,7 +100,7 @@ class QuadraticThrust(ThrustCurve):
 class PropellerThrust(ThrustCurve):
     """The same constants from a propeller's geometry and static test, XTDrone (7)-(10).
 
-    Example:
+    Examples:
         >>> PropellerThrust(max_speed=900.0, diameter=0.25, chord=0.02, static_thrust=0.1,
         ...                 static_moment=0.02, static_drag=0.03).blades
         2
@@ -134,7 +136,7 @@ class PropellerThrust(ThrustCurve):
 class Rotor(Part):
     """One rotor; its number is its place among the vehicle's rotors.
 
-    Example:
+    Examples:
         >>> Rotor(pos=(0.15, -0.25, 0.02), turning="ccw").curve.max_speed
         1100.0
     """
@@ -228,7 +230,7 @@ def rotors_in_x(arm: float, height: float = 0.02, n: int = 4,
     Raises:
         ScenarioError: n is not allowed.
 
-    Example:
+    Examples:
         >>> " ".join(rotor.turning for rotor in rotors_in_x(0.25))
         'ccw ccw cw cw'
     """

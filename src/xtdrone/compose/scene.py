@@ -34,7 +34,7 @@ class Scene:
         wind: Velocity of the air, world [m/s].
         ground: Friction of the ground; None for no ground.
 
-    Example:
+    Examples:
         >>> from xtdrone.compose.solids import Box
         >>> wall = Box(name="wall", size=(0.2, 6.0, 3.0), pos=(5.0, 0.0, 1.5))
         >>> "wall" in Scene(name="yard", solids=(wall,)).sdf()
@@ -115,7 +115,7 @@ class _Ground(Solid):
     colour: tuple[float, ...] = (0.45, 0.5, 0.4)
 
     def geometry(self, parent: object) -> None:
-        """Adds <plane>."""
+        """Adds `<plane>`."""
         plane = add(parent, "plane")
         add(plane, "normal", (0.0, 0.0, 1.0))
         add(plane, "size", (1000.0, 1000.0))

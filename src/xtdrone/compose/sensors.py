@@ -29,7 +29,7 @@ class Sensor(Part):
 
     `xtdrone list presets` shows the presets, docs/sensors.md the parameters.
 
-    Example:
+    Examples:
         >>> class Sonar(Sensor):
         ...     plugin, type, label = "gazebo_sonar_plugin", "sonar", "sonar"
         >>> Sonar(rate=20.0).named
@@ -81,7 +81,7 @@ class Sensor(Part):
             self.fill(plugin)
 
     def fill_sensor(self, sensor: Any) -> None:
-        """Adds its elements to <sensor>."""
+        """Adds its elements to `<sensor>`."""
         plugin = add(sensor, "plugin", name=f"{self.named}_plugin",
                      filename=f"lib{self.plugin}.so")
         add(plugin, "robotNamespace", "")
@@ -113,7 +113,7 @@ class Sensor(Part):
 class Imu(Sensor):
     """Gyroscope and accelerometer, with a reading at every step of 4 ms.
 
-    Example:
+    Examples:
         >>> Imu(preset="bmi088", parameters={"gyroscope_noise_density": 2e-4}).named
         'imu'
     """
@@ -135,7 +135,7 @@ class Imu(Sensor):
 class Magnetometer(Sensor):
     """Magnetic field along the body's axes.
 
-    Example:
+    Examples:
         >>> Magnetometer(rate=50.0).named
         'magnetometer'
     """
@@ -147,7 +147,7 @@ class Magnetometer(Sensor):
 class Barometer(Sensor):
     """Static pressure.
 
-    Example:
+    Examples:
         >>> Barometer(rate=50.0).rate
         50.0
     """
@@ -159,7 +159,7 @@ class Barometer(Sensor):
 class Airspeed(Sensor):
     """Differential pressure of a pitot tube along x.
 
-    Example:
+    Examples:
         >>> Airspeed().named
         'airspeed'
     """
@@ -171,7 +171,7 @@ class Airspeed(Sensor):
 class Gps(Sensor):
     """GNSS receiver.
 
-    Example:
+    Examples:
         >>> Gps(preset="rtk", parameters={"latency": 0.1}).preset
         'rtk'
     """
@@ -183,7 +183,7 @@ class Gps(Sensor):
 class RangeFinder(Sensor):
     """Distance along its x axis; (0, pi/2, 0) looks down.
 
-    Example:
+    Examples:
         >>> RangeFinder(rpy=(0.0, 1.5708, 0.0), parameters={"maximum": 40.0}).named
         'range'
     """

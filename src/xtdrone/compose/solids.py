@@ -29,7 +29,7 @@ from .part import (
 class Solid(Part):
     """A rigid body of one shape. Inherit and implement geometry() and bounds().
 
-    Example:
+    Examples:
         >>> class Cube(Box):
         ...     def bounds(self):
         ...         return self.size
@@ -58,7 +58,7 @@ class Solid(Part):
         return type(self).__name__.lower()
 
     def geometry(self, parent: Any) -> None:
-        """Adds the shape to <geometry>."""
+        """Adds the shape to `<geometry>`."""
         raise NotImplementedError
 
     def bounds(self) -> Vector:
@@ -82,7 +82,7 @@ class Solid(Part):
         add_colour(visual, self.colour)
 
     def write(self, model: Any) -> None:
-        """Adds it to a <world> as a model of its own."""
+        """Adds it to a `<world>` as a model of its own."""
         self._model(model, self.name or self.kind, self.pos, self.rpy)
 
     def sdf(self) -> str:
@@ -108,7 +108,7 @@ class Solid(Part):
 class Box(Solid):
     """A box.
 
-    Example:
+    Examples:
         >>> Box(size=(1.0, 2.0, 3.0), pos=(5.0, 0.0, 1.5)).bounds()
         (1.0, 2.0, 3.0)
     """
@@ -121,7 +121,7 @@ class Box(Solid):
         check_positive("a box", size=self.size)
 
     def geometry(self, parent: Any) -> None:
-        """Adds <box>."""
+        """Adds `<box>`."""
         add(add(parent, "box"), "size", self.size)
 
     def bounds(self) -> Vector:
@@ -133,7 +133,7 @@ class Box(Solid):
 class Sphere(Solid):
     """A ball.
 
-    Example:
+    Examples:
         >>> Sphere(radius=0.5, mass=1.0).bounds()
         (1.0, 1.0, 1.0)
     """
@@ -145,7 +145,7 @@ class Sphere(Solid):
         check_positive("a sphere", radius=self.radius)
 
     def geometry(self, parent: Any) -> None:
-        """Adds <sphere>."""
+        """Adds `<sphere>`."""
         add(add(parent, "sphere"), "radius", self.radius)
 
     def bounds(self) -> Vector:
@@ -157,7 +157,7 @@ class Sphere(Solid):
 class Cylinder(Solid):
     """A cylinder that stands along its z axis.
 
-    Example:
+    Examples:
         >>> Cylinder(radius=0.2, length=4.0, pos=(3.0, 0.0, 2.0)).bounds()
         (0.4, 0.4, 4.0)
     """
@@ -170,7 +170,7 @@ class Cylinder(Solid):
         check_positive("a cylinder", radius=self.radius, length=self.length)
 
     def geometry(self, parent: Any) -> None:
-        """Adds <cylinder>."""
+        """Adds `<cylinder>`."""
         cylinder = add(parent, "cylinder")
         add(cylinder, "radius", self.radius)
         add(cylinder, "length", self.length)
@@ -184,7 +184,7 @@ class Cylinder(Solid):
 class Mesh(Solid):
     """A mesh from a file: COLLADA, OBJ or STL.
 
-    Example:
+    Examples:
         >>> Mesh(file="hangar.stl", size=(20.0, 30.0, 8.0)).bounds()
         (20.0, 30.0, 8.0)
     """
@@ -198,7 +198,7 @@ class Mesh(Solid):
         check_vectors("a mesh", scale=self.scale, size=self.size)
 
     def geometry(self, parent: Any) -> None:
-        """Adds <mesh>."""
+        """Adds `<mesh>`."""
         mesh = add(parent, "mesh")
         add(mesh, "uri", str(Path(self.file).expanduser().resolve()))
         add(mesh, "scale", self.scale)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Scenario
-from xtdrone_core.contracts import Observer
+from xtdrone_core.contracts import Leaving, Observer
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
@@ -32,12 +32,12 @@ _WAIT_S = 0.1
 _log = logging.getLogger(__name__)
 
 
-class ArduPilotAutopilot(Observer):
-    """N real ArduPilots. Implements xtdrone_core.contracts.Autopilot.
+class ArduPilotAutopilot(Leaving, Observer):
+    """N real ArduPilots, each a process of its own.
 
-    ArduPilot runs its own estimator, flight modes and MAVLink links. By its JSON interface it gets
-    the true pose, from which it makes its readings of GPS, compass and barometer, and our readings
-    of gyroscope and accelerometer.
+    Implements xtdrone_core.contracts.Autopilot. ArduPilot runs its own estimator, flight modes and
+    MAVLink links. By its JSON interface it gets the true pose, from which it makes its readings of
+    GPS, compass and barometer, and our readings of gyroscope and accelerometer.
     """
 
     def __init__(self, fleet: FleetModel, names: Sequence[str], origin: Sequence[float],
@@ -79,7 +79,7 @@ class ArduPilotAutopilot(Observer):
         self._starts = np.zeros(n, dtype=np.int64)
         self._processes: list[process.ArduPilotProcess] = []
         self._link = JsonLink(n, own)
-        self._telemetry = ArduPilotTelemetry(n, origin, on_text)
+        self._telemetry = ArduPilotTelemetry(n, origin, on_text, own)
         try:
             for i in range(n if installation is not None else 0):
                 self._processes.append(self._start(i))
@@ -100,7 +100,7 @@ class ArduPilotAutopilot(Observer):
         return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
                    [spec.pos for spec in scenario.vehicles], process.find(scenario.ardupilot),
                    folder, on_text or (lambda vehicle, severity, text: None),
-                   Ports(scenario.instance))
+                   scenario.ports)
 
     @property
     def pids(self) -> list[int]:
@@ -172,6 +172,13 @@ class ArduPilotAutopilot(Observer):
         self.commands[chosen] = 0.0
         self._begun = False
 
+    def leave(self, i: int) -> None:
+        """Stops the ArduPilot of vehicle i for good; see contracts.Leaving."""
+        if self._processes:
+            self._processes[i].stop()
+        self._link.leave(i)
+        self._telemetry.leave(i)
+
     def save(self) -> dict:
         """Not possible.
 
@@ -226,10 +233,10 @@ class ArduPilotAutopilot(Observer):
     def _await_fleet(self):
         """Blocks until every ArduPilot has connected, the time limit is over, or interrupt()."""
         begin, announced = time.monotonic(), False
-        while not self._link.connected.all() and not self._interrupted:
+        while self._link.missing.size and not self._interrupted:
             self._link.listen(_WAIT_S)
             self._look()
-            missing = np.flatnonzero(~self._link.connected)
+            missing = self._link.missing
             late = time.monotonic() - begin
             if missing.size and self._processes and late > CONNECT_S:
                 raise AutopilotError(f"ArduPilot {missing[0]} of '{self._names[missing[0]]}' did "
@@ -239,13 +246,13 @@ class ArduPilotAutopilot(Observer):
                 for i in map(int, missing):
                     text = (f"waiting for its ArduPilot on UDP {self._ports.ardupilot(i)}; start "
                             f"it with '--model JSON:127.0.0.1 --sim-port-out "
-                            f"{self._ports.ardupilot(i)} --sysid {i + 1}'")
+                            f"{self._ports.ardupilot(i)} --sysid {self._ports.system_id(i)}'")
                     self._on_text(i, _WARNING, text)
                     _log.warning("%s: %s", self._names[i], text)
 
     def _look(self):
         for i, running in enumerate(self._processes):
-            if end := running.end():
+            if not self._link.left[i] and (end := running.end()):
                 text = f"ArduPilot {i} of '{self._names[i]}' {end}"
                 self._on_text(i, _CRITICAL, text)
                 raise AutopilotError(text)

@@ -33,6 +33,7 @@ class JsonLink:
     Attributes:
         connected: (N,) bool, whether each has sent a packet.
         pulses: (N, CHANNELS) pulse widths [us]; 0 where none was sent.
+        left: (N,) bool, whether it was taken out of the fleet.
     """
 
     def __init__(self, n: int, own: Ports):
@@ -47,6 +48,7 @@ class JsonLink:
         """
         self.connected = np.zeros(n, dtype=np.bool_)
         self.pulses = np.zeros((n, CHANNELS))
+        self.left = np.zeros(n, dtype=np.bool_)
         self._frames = np.full(n, -1, dtype=np.int64)  # count of the newest packet
         self._due = np.zeros(n, dtype=np.bool_)
         self._addresses: list[tuple[str, int] | None] = [None] * n
@@ -92,6 +94,19 @@ class JsonLink:
         late = np.flatnonzero(self._due).tolist()
         self._due[:] = False
         return late
+
+    def leave(self, i: int) -> None:
+        """Closes the port of a vehicle that is taken out of the fleet. May be called twice."""
+        self.await_again(i)
+        if self._vehicle_of.pop(self._sockets[i].fileno(), None) is not None:
+            self._poll.unregister(self._sockets[i])
+            self._sockets[i].close()
+        self.left[i] = True
+
+    @property
+    def missing(self) -> np.ndarray:
+        """(K,) the vehicles that have not connected yet."""
+        return np.flatnonzero(~self.connected & ~self.left)
 
     def await_again(self, i: int) -> None:
         """Forgets ArduPilot i, which is being restarted."""

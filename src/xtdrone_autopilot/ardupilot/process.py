@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from xtdrone_core.runs.ports import Ports, system_id
+from xtdrone_core.runs.ports import Ports
 from xtdrone_core.vehicle import Vehicle
 
 from ..errors import AutopilotError
@@ -83,7 +83,7 @@ class ArduPilotProcess(PeerProcess):
                                     parameters_of(model, turn_max).items()))
         lat, lon, alt = origin
         self.run([installation.binary, "--model", "JSON:127.0.0.1", "--wipe",
-                  "--instance", number(i, ports), "--sysid", system_id(i),
+                  "--instance", number(i, ports), "--sysid", ports.system_id(i),
                   "--sim-port-out", ports.ardupilot(i), "--defaults", defaults,
                   "--home", f"{math.degrees(lat):.9f},{math.degrees(lon):.9f},{alt:.3f},0",
                   "--serial0", f"udpclient:127.0.0.1:{ports.ground_station}",
@@ -93,7 +93,7 @@ class ArduPilotProcess(PeerProcess):
 
 def number(i: int, ports: Ports) -> int:
     """ArduPilot's own instance number (-I) of vehicle i, which shifts its other ports."""
-    return i + _INSTANCES * ports.instance
+    return ports.number(i) + _INSTANCES * ports.instance
 
 
 def parameters_of(model: Vehicle, turn_max: float) -> dict[str, float]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.modes import Mode
+from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import SetPoints
 from xtdrone_dynamics.earth.geodesy import to_local
 
@@ -34,15 +35,17 @@ class ArduPilotTelemetry(PeerTelemetry):
 
     flight_stack = mavlink.MAV_AUTOPILOT_ARDUPILOTMEGA
 
-    def __init__(self, n: int, origin: Sequence[float], on_text: Callable[[int, int, str], None]):
+    def __init__(self, n: int, origin: Sequence[float], on_text: Callable[[int, int, str], None],
+                 own: Ports):
         """Opens the socket.
 
         Args:
             n: Number of vehicles.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
             on_text: Called with (vehicle, severity, text).
+            own: Ports of the simulation.
         """
-        super().__init__(n, on_text)
+        super().__init__(n, on_text, own)
         self._origin = tuple(origin)
         self._addresses: list[Address | None] = [None] * n
         self._asked_us = np.full(n, -_RETRY_US)  # when a take-off was asked for
@@ -54,8 +57,8 @@ class ArduPilotTelemetry(PeerTelemetry):
 
     def vehicle_at(self, address: Address, system: int) -> int | None:
         """By the system id of who sends first."""
-        i = system - 1
-        if not 0 <= i < len(self._addresses) or self._addresses[i] not in (None, address):
+        i = self.vehicle_of.get(system)
+        if i is None or self._addresses[i] not in (None, address):
             return None
         self._addresses[i] = address
         return i

@@ -69,8 +69,12 @@ def frame_crc(buffer: np.ndarray, start: int, end: int, extra: int) -> int:
 
 @fleet_kernel
 def append_frames(payload: np.ndarray, message_id: int, crc_extra: int, chosen: np.ndarray,
-                  sequence: np.ndarray, out: np.ndarray, length: np.ndarray) -> None:
-    """Appends a frame to out[i] of each chosen vehicle, zeros at the payload's end left out."""
+                  systems: np.ndarray, sequence: np.ndarray, out: np.ndarray,
+                  length: np.ndarray) -> None:
+    """Appends a frame to out[i] of each chosen vehicle, zeros at the payload's end left out.
+
+    systems (N,) are the MAVLink system ids.
+    """
     for i in range(payload.shape[0]):
         if not chosen[i]:
             continue
@@ -86,7 +90,7 @@ def append_frames(payload: np.ndarray, message_id: int, crc_extra: int, chosen: 
         row[at + 2] = 0
         row[at + 3] = 0
         row[at + 4] = sequence[i]
-        row[at + 5] = i + 1
+        row[at + 5] = systems[i]
         row[at + 6] = 1
         row[at + 7] = message_id & 0xFF
         row[at + 8] = message_id >> 8 & 0xFF

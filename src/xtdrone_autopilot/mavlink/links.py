@@ -24,6 +24,7 @@ import numpy as np
 from xtdrone_core.mavlink.framing import frames
 from xtdrone_core.mavlink.signing import UNSIGNED, Signer
 from xtdrone_core.runs.ports import Ports, advice, check_links
+from xtdrone_core.runs.snapshot import Rows
 from xtdrone_dynamics.compiled import fleet_kernel
 from xtdrone_dynamics.shared_work import worthwhile
 
@@ -75,6 +76,7 @@ class Link:
     """One link of one vehicle."""
 
     vehicle: int
+    system: int  # MAVLink system id of the vehicle
     kind: int  # index into KINDS
     socket: socket.socket
     remote: tuple[str, int]
@@ -104,7 +106,8 @@ class Links:
     """
 
     def __init__(self, n: int, streams: Streams, ports: Ports | None = None,
-                 key: bytes | None = None, remote: str = HERE, before: "Links | None" = None):
+                 key: bytes | None = None, remote: str = HERE, before: "Links | None" = None,
+                 rows: Rows | None = None):
         """Opens the sockets of vehicles 0 to n - 1.
 
         Args:
@@ -114,8 +117,9 @@ class Links:
             key: 32 bytes that guard the links; None = they are open, to this machine alone.
             remote: IPv4 address of the machine to whose usual ports the guarded links send;
                 if it is another one, they listen on every interface.
-            before: Links of a fleet that ended earlier or later: those of the vehicles that both
+            before: Links of the fleet before it grew or shrank: those of the vehicles that both
                 have stay open, with key and remote; the others are closed.
+            rows: Where the vehicles were in that fleet.
 
         Raises:
             ScenarioError: More vehicles than MAVLink has system ids for.
@@ -125,11 +129,12 @@ class Links:
         _allow_files(len(KINDS) * n + 256)
         self._ports = ports or Ports()
         self._key, self._remote = key, remote if key else HERE
-        kept = 0
+        new = range(n)
         if before is not None:
             self._key, self._remote = before._key, before._remote
-            kept = min(n, len(before.by_kind[0]))
+            new = np.flatnonzero(rows.new).tolist()
         self._signed_streams = [{} for _ in range(n)]  # see Signer
+        self._last_system = max(self._ports.system_id(i) for i in range(n))
         self.on_refused = lambda i, text: None
         self._streams = streams
         self._poll = select.epoll()
@@ -150,25 +155,29 @@ class Links:
         self._wanted = np.zeros((m, n), dtype=bool)
         self._fast = np.zeros(len(KINDS), dtype=bool)  # a stream of this link is faster than ticks
         try:
-            for i in range(kept, n):
+            for i in new:
                 for k in range(len(KINDS)):
                     self._open(i, k)
         except AutopilotError:
             self.close()
             raise
         if before is not None:
-            self._take_over(before, kept)
+            self._take_over(before, rows)
 
-    def _take_over(self, before, kept):
-        """Goes on with the open links of the first vehicles, and closes the others."""
+    def _take_over(self, before, rows):
+        """Goes on with the open links of the vehicles that were there, and closes the others."""
+        there, source = ~rows.new, rows.source[~rows.new]
         for k in range(len(KINDS)):
             before._finish(k)
         for table in ("_interval", "_due", "_active", "_sequence"):
-            getattr(self, table)[:, :kept] = getattr(before, table)[:, :kept]
-        self._signed_streams[:kept] = before._signed_streams[:kept]
+            getattr(self, table)[:, there] = getattr(before, table)[:, source]
+        for old, i in rows.kept.items():
+            self._signed_streams[i] = before._signed_streams[old]
         for k in range(len(KINDS)):
-            for link in before.by_kind[k][:kept]:
+            for old, i in rows.kept.items():
+                link = before.by_kind[k][old]
                 del before._links[link.socket.fileno()]
+                link.vehicle = i
                 self._register(link)
             self._find_fast(k)
         before.close()
@@ -187,9 +196,10 @@ class Links:
                 f"simulation or PX4 is running ('xtdrone doctor' says which); {advice()}"
             ) from error
         sock.setblocking(False)
-        link = Link(i, k, sock, (remote, kind.remote(self._ports, i)), kind.always)
+        link = Link(i, self._ports.system_id(i), k, sock, (remote, kind.remote(self._ports, i)),
+                    kind.always)
         if self._key and kind.guarded:
-            link.signer = Signer(self._key, k, len(self.by_kind[k]), self._signed_streams[i])
+            link.signer = Signer(self._key, k, self._last_system, self._signed_streams[i])
         self._register(link)
         self._interval[k, i] = self._streams.rates(kind.name)
         self._active[k, i] = kind.always
@@ -423,7 +433,7 @@ class Links:
             self._senders[link.kind].send_to(link.vehicle, frames, address)
 
     def _pack(self, link, message):
-        sender = mavlink.MAVLink(None, link.vehicle + 1, 1)
+        sender = mavlink.MAVLink(None, link.system, 1)
         sender.seq = self.take_sequence(link, 1)
         return message.pack(sender)
 

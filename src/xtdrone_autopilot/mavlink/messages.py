@@ -50,7 +50,7 @@ class Messages:
 
     def handle(self, link: Any, message: Any) -> None:
         """Obeys one message that came in on a link, if it is meant for its vehicle."""
-        if getattr(message, "target_system", 0) not in (0, link.vehicle + 1):
+        if getattr(message, "target_system", 0) not in (0, link.system):
             return
         if getattr(message, "target_component", 0) not in (0, 1):
             return

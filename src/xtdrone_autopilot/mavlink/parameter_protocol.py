@@ -143,8 +143,8 @@ class ParameterProtocol:
             return Answer(DENIED, "this run has no folder to save parameters in")
         try:
             if p[0] == 1.0:
-                parameter_file.write(files[i], i + 1, {p.name: store.reported(i, p.name)
-                                                       for p in listed().values()})
+                parameter_file.write(files[i], link.system, {
+                    p.name: store.reported(i, p.name) for p in listed().values()})
             else:
                 parameter_file.load_into(store, i, parameter_file.read(files[i]))
         except AutopilotError as error:

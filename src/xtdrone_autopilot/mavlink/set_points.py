@@ -182,7 +182,7 @@ class SetPointMessages:
 
     @receives("MANUAL_CONTROL")
     def _manual_control(self, link, m):
-        if m.target != link.vehicle + 1 or self._failures.failed(link.vehicle, STICKS):
+        if m.target != link.system or self._failures.failed(link.vehicle, STICKS):
             return
         v = self._status[link.vehicle]
         sticks = (m.x / 1000, m.y / 1000, m.r / 1000, (m.z / 1000 - _HOVER) / _HOVER)

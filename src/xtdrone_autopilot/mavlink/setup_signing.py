@@ -37,7 +37,7 @@ class SetupSigning:
     def _refusal(self, link, message):
         if link.signer is None:
             return "this link has no key; start the simulation with one"
-        if message.target_system != link.vehicle + 1:
+        if message.target_system != link.system:
             return "it is not meant for this vehicle alone"
         if self._status["armed"][link.vehicle]:
             return "disarm first"

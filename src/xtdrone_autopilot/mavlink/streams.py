@@ -142,6 +142,7 @@ class Streams:
         self.index = {name: k for k, name in enumerate(self.names)}
         self.ids = {layout(name).id: name for name in self.names}
         n = len(self._status)
+        self._systems = r.parameters.values["MAV_SYS_ID"].astype(np.uint8)
         self._layouts = [layout(name) for name in self.names]
         self._arrays = [np.zeros(n, dtype=item.dtype) for item in self._layouts]
         self._bytes = [a.view(np.uint8).reshape(n, -1) for a in self._arrays]
@@ -177,8 +178,8 @@ class Streams:
             there = chosen & stream.where(owner, batch)
             if there.any():
                 self._fill[k](self._arrays[k], t_us, batch)
-                append_frames(self._bytes[k], item.id, item.crc_extra, there, sequence, out,
-                              length)
+                append_frames(self._bytes[k], item.id, item.crc_extra, there, self._systems,
+                              sequence, out, length)
         if stream.batches:
             return
         if self._filled_t[k] != t_us:
@@ -186,7 +187,8 @@ class Streams:
             self._filled_t[k] = t_us
         if stream.where is not None:
             chosen = chosen & stream.where(owner)
-        append_frames(self._bytes[k], item.id, item.crc_extra, chosen, sequence, out, length)
+        append_frames(self._bytes[k], item.id, item.crc_extra, chosen, self._systems, sequence,
+                      out, length)
 
     def _share(self, t_us):
         """What several messages need, worked out once for each tick."""
@@ -458,7 +460,7 @@ class Streams:
         m["capabilities"] = _CAPABILITIES
         m["flight_sw_version"] = 0x010F04FF  # 1.15.4, release: the PX4 that this stack follows
         m["middleware_sw_version"], m["board_version"] = m["flight_sw_version"], 1
-        m["uid"] = np.arange(1, len(m) + 1)
+        m["uid"] = self._systems
 
 
 _AUTO = np.array([MODES[mode].px4[0] == 4 for mode in Mode])

@@ -13,7 +13,7 @@ import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
 from xtdrone_core.modes import ROS_NAME, Mode
-from xtdrone_core.runs import ports
+from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SetPoints
 
 from ..mavlink.dialect import mavlink
@@ -35,17 +35,21 @@ class PeerTelemetry:
         port: Of the socket.
         heard_us: (N,) simulated time of each vehicle's last heartbeat, very negative before the
             first.
+        vehicle_of: The vehicle of each MAVLink system.
     """
 
     flight_stack: ClassVar[int]  # MAV_AUTOPILOT of its heartbeats
 
-    def __init__(self, n: int, on_text: Callable[[int, int, str], None]):
+    def __init__(self, n: int, on_text: Callable[[int, int, str], None], own: Ports):
         """Opens the socket; nothing is sent yet.
 
         Args:
             n: Number of vehicles.
             on_text: Called with (vehicle, severity, text).
+            own: Ports of the simulation.
         """
+        self._systems = [own.system_id(i) for i in range(n)]
+        self.vehicle_of = {system: i for i, system in enumerate(self._systems)}
         self._on_text = on_text
         self._ignored: set[tuple[int, str]] = set()  # reasons that were reported
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -59,8 +63,9 @@ class PeerTelemetry:
             "SYS_STATUS": self._status, "COMMAND_ACK": self._acknowledged,
             "STATUSTEXT": self._text, "GPS_GLOBAL_ORIGIN": self._origin_is}
         self._readers: dict[Address, FrameReader] = {}
-        self._packers = [mavlink.MAVLink(None, ports.system_id(i),
-                                         mavlink.MAV_COMP_ID_ONBOARD_COMPUTER) for i in range(n)]
+        self._packers = [mavlink.MAVLink(None, system, mavlink.MAV_COMP_ID_ONBOARD_COMPUTER)
+                         for system in self._systems]
+        self._left = np.zeros(n, dtype=np.bool_)
         self._t_us = 0
         self._greet_us = 0
         self.heard_us = np.full(n, -NEVER)
@@ -151,6 +156,11 @@ class PeerTelemetry:
         """Marks vehicle i, whose flight stack is lost, as disarmed; its last estimate stays."""
         self._armed[i] = self._checked[i] = False
 
+    def leave(self, i: int) -> None:
+        """Says nothing to vehicle i any more, which is taken out of the fleet."""
+        self.forget(i)
+        self._left[i] = True
+
     def begin_again(self, i: int) -> None:
         """Clears everything known of vehicle i, whose flight stack is being restarted."""
         self._receive()  # discard the last messages of the old one
@@ -166,6 +176,8 @@ class PeerTelemetry:
 
     def send(self, i: int, message: Any, every: bool = False) -> None:
         """Sends a message to vehicle i on the link for commands, or on every link in use."""
+        if self._left[i]:
+            return
         data, ends = message.pack(self._packers[i]), list(self.ends(i))
         for address in ends if every else ends[-1:]:
             try:
@@ -176,7 +188,7 @@ class PeerTelemetry:
     def command(self, i: int, number: int, *values: float) -> None:
         """Sends a COMMAND_LONG to vehicle i; parameters that are not given are 0."""
         self.send(i, mavlink.MAVLink_command_long_message(
-            ports.system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1, number, 0, *map(float, values),
+            self._systems[i], mavlink.MAV_COMP_ID_AUTOPILOT1, number, 0, *map(float, values),
             *[0.0] * (7 - len(values))))
 
     def set_mode(self, i: int, mode: Mode) -> None:
@@ -204,7 +216,7 @@ class PeerTelemetry:
         yaw = 0.0 if mask & _NO_YAW else float(yaw_enu_ned(s.yaw[i]))
         yaw_rate = 0.0 if mask & _NO_YAW_RATE else -float(s.yaw_rate[i])
         self.send(i, mavlink.MAVLink_set_position_target_local_ned_message(
-            self._t_us // 1000 & 0xFFFFFFFF, ports.system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1,
+            self._t_us // 1000 & 0xFFFFFFFF, self._systems[i], mavlink.MAV_COMP_ID_AUTOPILOT1,
             mavlink.MAV_FRAME_LOCAL_NED, mask, *pos, *vel, *acc, yaw, yaw_rate))
 
     def set_attitude(self, i: int, s: SetPoints) -> None:
@@ -237,7 +249,8 @@ class PeerTelemetry:
             reader = self._readers.get(address) or FrameReader(self._handlers)
             for name, system, record in reader.feed(data):
                 vehicle = self.vehicle_at(address, system)
-                if vehicle is not None and system == ports.system_id(vehicle):
+                if vehicle is not None and system == self._systems[vehicle] \
+                        and not self._left[vehicle]:
                     self._readers[address] = reader
                     if in_range(name, record):
                         self._handlers[name](vehicle, record)

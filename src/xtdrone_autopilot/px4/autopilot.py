@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Scenario
-from xtdrone_core.contracts import ExternalPose, Observer
+from xtdrone_core.contracts import ExternalPose, Leaving, Observer
 from xtdrone_core.fleet_model import NO_ACTUATOR
 from xtdrone_core.runs import ports
 from xtdrone_core.runs.ports import Ports, check_links
@@ -35,11 +35,11 @@ _CRITICAL, _WARNING, _INFO = 2, 4, 6  # MAV_SEVERITY
 _log = logging.getLogger(__name__)
 
 
-class Px4Autopilot(ExternalPose, Observer):
-    """N real PX4s. Implements xtdrone_core.contracts.Autopilot.
+class Px4Autopilot(ExternalPose, Leaving, Observer):
+    """N real PX4s, each a process of its own.
 
-    PX4 runs its own estimator, flight modes and MAVLink links. Ground stations and
-    other MAVLink clients connect to PX4, not to the simulation.
+    Implements xtdrone_core.contracts.Autopilot. PX4 runs its own estimator, flight modes and
+    MAVLink links. Ground stations and other MAVLink clients connect to PX4, not to the simulation.
     """
 
     def __init__(self, fleet: FleetModel, names: Sequence[str], origin: Sequence[float],
@@ -82,7 +82,7 @@ class Px4Autopilot(ExternalPose, Observer):
             raise AutopilotError(f"PX4 drives the channels 0 to {CONTROLS - 1}: number the "
                                  "vehicle's rotors and control channels so")
         self.commands = np.zeros(fleet.actuator.shape)
-        self._frames = SensorFrames(n, origin)
+        self._frames = SensorFrames(n, origin, self._ports)
         self._truth = None  # FleetState
         self._interrupted = False
         self._begun = False
@@ -132,7 +132,7 @@ class Px4Autopilot(ExternalPose, Observer):
         return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
                    [spec.pos for spec in scenario.vehicles], installation,
                    folder, scenario.px4_loss, scenario.origin == "shared", on_text,
-                   Ports(scenario.instance), _parameters_of(scenario),
+                   scenario.ports, _parameters_of(scenario),
                    [px4_process.simulation_defaults(float(late))
                     for late in sensors.gps_latency])
 
@@ -227,6 +227,14 @@ class Px4Autopilot(ExternalPose, Observer):
             self._processes[i] = self._start(int(i))
         self.commands[chosen] = 0.0
         self._begun = False
+
+    def leave(self, i: int) -> None:
+        """Stops the PX4 of vehicle i for good; see contracts.Leaving."""
+        if self._processes:
+            self._processes[i].stop()
+        self._link.leave(i)
+        self._telemetry.leave(i)
+        self.commands[i] = 0.0
 
     def save(self) -> dict:
         """Not possible.

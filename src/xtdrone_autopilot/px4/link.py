@@ -167,6 +167,16 @@ class SimulatorLink:
         self._drop(i)
         self._on_loss(i, why)
 
+    def leave(self, i: int) -> None:
+        """Closes the link of a vehicle that is taken out of the fleet. May be called twice."""
+        self.state[i] = Peer.LOST
+        self._drop(i)
+        for number, (vehicle, sock) in list(self._listeners.items()):
+            if vehicle == i:
+                self._poll.unregister(sock)
+                sock.close()
+                del self._listeners[number]
+
     def await_again(self, i: int) -> None:
         """Disconnects the PX4 of a vehicle and accepts the next one that connects."""
         self._drop(i)
@@ -236,9 +246,10 @@ class SimulatorLink:
             return
         reader = self._readers[i]
         for name, system, record in reader.feed(data):
-            if system != ports.system_id(i):
+            own = self._ports.system_id(i)
+            if system != own:
                 self.lose(i, f"says that it is system {system}: start it with "
-                             f"'-i {self._ports.px4_number(i)}' and MAV_SYS_ID {i + 1}")
+                             f"'-i {self._ports.px4_number(i)}' and MAV_SYS_ID {own}")
                 return
             if name == "HIL_ACTUATOR_CONTROLS":
                 self._take(i, record)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from xtdrone_core.runs.ports import Ports, system_id
+from xtdrone_core.runs.ports import Ports
 from xtdrone_core.vehicle import Vehicle
 from xtdrone_dynamics.constants import GRAVITY
 
@@ -168,7 +168,7 @@ def _shift(scripts, ports, i) -> None:
                              f"{ports.instance}: use instance 0, or PX4 1.13 or newer")
     text = shared.sub(f"udp_offboard_port_remote={ports.offboard(i)}", text)
     text = station.sub(rf"\1 -o {ports.ground_station}", text)
-    number = f"{parameters.read_text()}\nparam set MAV_SYS_ID {system_id(i)}\n"
+    number = f"{parameters.read_text()}\nparam set MAV_SYS_ID {ports.system_id(i)}\n"
     for path, content in ((links, text), (parameters, number)):
         path.unlink()  # a link to the file of the PX4 installation
         path.write_text(content)

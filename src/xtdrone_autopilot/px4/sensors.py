@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned
+from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import FleetState, SensorBatch
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
@@ -24,8 +25,13 @@ _MAX_INT16, _MAX_UINT16 = 32767, 65535
 class SensorFrames:
     """Packs the MAVLink messages of one step, for all vehicles at once."""
 
-    def __init__(self, n: int, origin: Sequence[float]):
-        """n: Number of vehicles; origin: latitude, longitude [rad] and height [m] of the world."""
+    def __init__(self, n: int, origin: Sequence[float], own: Ports | None = None):
+        """n: Number of vehicles; origin: latitude, longitude [rad] and height [m] of the world.
+
+        own: Ports of the simulation, for the system ids; None = the environment's instance.
+        """
+        own = own or Ports()
+        self._systems = np.array([own.system_id(i) for i in range(n)], dtype=np.uint8)
         self._origin = tuple(origin)
         self._layouts = {name: layout(name) for name in ("HIL_SENSOR", "HIL_GPS", "DISTANCE_SENSOR",
                                                          "HIL_STATE_QUATERNION")}
@@ -68,8 +74,8 @@ class SensorFrames:
 
     def _append(self, name, chosen):
         item = self._layouts[name]
-        append_frames(self._bytes[name], item.id, item.crc_extra, chosen, self._sequence,
-                      self._out, self._length)
+        append_frames(self._bytes[name], item.id, item.crc_extra, chosen, self._systems,
+                      self._sequence, self._out, self._length)
 
     def _sensor(self, m, t_us, s):
         m["time_usec"] = t_us

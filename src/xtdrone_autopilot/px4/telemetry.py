@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned
 from xtdrone_core.modes import PX4_MODE, Mode, from_custom_mode
-from xtdrone_core.runs import ports
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import SetPoints
 
@@ -56,13 +55,13 @@ class FleetTelemetry(PeerTelemetry):
                 for the normalised thrust of SET_ATTITUDE_TARGET; None if no set-point will
                 have a force.
         """
-        super().__init__(n, on_text)
+        self._ports = own or Ports()
+        super().__init__(n, on_text, self._ports)
         self._thrust_poly = thrust_poly
         self._origin = tuple(origin)
         self._shared = shared_origin
         if not shared_origin:
             self._offsets = np.array(offsets, dtype=float)
-        self._ports = own or Ports()
         self._links = (self._ports.camera_local,)  # PX4's ports of the links in use
         self._vehicle_at = {("127.0.0.1", local(i)): i for i in range(n)
                             for local in (self._ports.camera_local, self._ports.offboard_local)}
@@ -151,7 +150,7 @@ class FleetTelemetry(PeerTelemetry):
             self._origin_sent_us[i] = min(self._origin_sent_us[i], self._t_us)
             lat, lon, alt = self._origin
             self.send(i, mavlink.MAVLink_set_gps_global_origin_message(
-                ports.system_id(i), round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7),
+                self._systems[i], round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7),
                 round(alt * 1e3), self._t_us))
             self.command(i, mavlink.MAV_CMD_REQUEST_MESSAGE,
                          mavlink.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN)
@@ -174,7 +173,7 @@ class FleetTelemetry(PeerTelemetry):
         quat = quat_enu_ned(s.quat[i])[[3, 0, 1, 2]] if by_attitude else (1.0, 0.0, 0.0, 0.0)
         thrust = command_of(self._thrust_poly[i:i + 1], np.maximum(s.force[i:i + 1, 2], 0.0))[0]
         self.send(i, mavlink.MAVLink_set_attitude_target_message(
-            self._t_us // 1000 & 0xFFFFFFFF, ports.system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1,
+            self._t_us // 1000 & 0xFFFFFFFF, self._systems[i], mavlink.MAV_COMP_ID_AUTOPILOT1,
             mask, list(map(float, quat)), *map(float, flu_frd(np.nan_to_num(rates))),
             float(thrust)))
 

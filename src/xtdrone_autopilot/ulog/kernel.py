@@ -292,7 +292,6 @@ def new_snapshots(snapshots: np.ndarray, origin: tuple, geoid: float, n_motors: 
     lat0, lon0, alt0 = origin
     for i in range(snapshots.shape[0]):
         s = snapshots[i]
-        s.system_id = i + 1
         s.ref_lat, s.ref_lon, s.ref_alt = math.degrees(lat0), math.degrees(lon0), alt0
         s.geoid = geoid
         s.n_motors = n_motors[i]

@@ -99,6 +99,7 @@ class FleetLog(Memory):
         self._forms = *forms, *(form.view(np.uint8) for form in forms)
         ulog_kernel.new_snapshots(self._snapshots, logged.origin,
                                   geoid_height(*logged.origin[:2]), motors)
+        self._snapshots["system_id"] = self._values["MAV_SYS_ID"]
         self._t_us, self._work, self._readings = np.zeros(1, dtype=np.int64), None, None
         self._known, self._bits = self._values.copy(), logged.parameters.bits()  # as last logged
         self._parameter_set = False  # since then

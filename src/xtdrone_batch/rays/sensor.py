@@ -42,7 +42,7 @@ _MOST_TURN = math.pi
 class Mounting:
     """Half-widths of uniform distributions about a sensor's place, drawn at each reset.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> xd.Mounting(angles=(0.05, 0.05, 0.05)).angles
         (0.05, 0.05, 0.05)

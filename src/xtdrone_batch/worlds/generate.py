@@ -23,7 +23,7 @@ class World:
 
     What stands in environment e depends on the seed, on e and on how often it was made anew.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> len(xd.World("forest").generate(2, seed=1).objects)
         2

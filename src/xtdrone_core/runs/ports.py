@@ -81,10 +81,12 @@ def check_links(n: int) -> None:
 class Ports:
     """The ports of one instance, the environment's where none is given.
 
-    `..._local` are the vehicle's own ends.
+    `..._local` are the vehicle's own ends. Ports and system ids follow the numbers of the vehicles,
+    which keep theirs when others are taken out of the fleet.
     """
 
     instance: int = field(default_factory=default_instance)
+    numbers: tuple[int, ...] = ()  # of the vehicles; empty: those of a whole fleet, 0 and up
 
     def __post_init__(self) -> None:
         instance = number("instance", self.instance, 0, INSTANCES - 1, whole=True)
@@ -114,6 +116,14 @@ class Ports:
         """Where PX4's own viewer waits for the state of vehicle i. Nobody here binds it."""
         return _VIEWER + self.px4_number(i)
 
+    def number(self, i: int) -> int:
+        """Number of vehicle i of the fleet."""
+        return self.numbers[i] if self.numbers else i
+
+    def system_id(self, i: int) -> int:
+        """MAVLink system id of vehicle i."""
+        return system_id(self.number(i))
+
     @property
     def start(self) -> int:
         """TCP port of the start page."""
@@ -136,42 +146,43 @@ class Ports:
 
     def offboard(self, i: int) -> int:
         """Where vehicle i sends its offboard link: 14540 + i up to nine, then 14549."""
-        return self.range("offboard")[min(i, _ALONE - 1)]
+        return self.range("offboard")[min(self.number(i), _ALONE - 1)]
 
     def ground_station_local(self, i: int) -> int:
         """Vehicle i's end of the ground station's link."""
-        return self.range("ground_station_local").start + i
+        return self.range("ground_station_local").start + self.number(i)
 
     def offboard_local(self, i: int) -> int:
         """Vehicle i's end of the offboard link."""
-        return self.range("offboard_local").start + i
+        return self.range("offboard_local").start + self.number(i)
 
     def bridge_local(self, i: int) -> int:
         """Vehicle i's end of the bridge's link."""
-        return self.range("bridge_local").start + i
+        return self.range("bridge_local").start + self.number(i)
 
     def camera_local(self, i: int) -> int:
         """Real PX4 i's end of its link to an onboard camera."""
-        return self.range("camera_local").start + i
+        return self.range("camera_local").start + self.number(i)
 
     def mavros(self, i: int) -> int:
         """Own port of the MAVROS of vehicle i: PX4's remote port as long as nobody shares it.
 
         A vehicle, real PX4 too, sends to the port from which it is spoken to first.
         """
-        return self.offboard(i) if i < _ALONE - 1 else self.range("mavros").start + i
+        number = self.number(i)
+        return self.offboard(i) if number < _ALONE - 1 else self.range("mavros").start + number
 
     def simulator(self, i: int) -> int:
         """TCP port on which we wait for real PX4 i."""
-        return self.range("simulator").start + i
+        return self.range("simulator").start + self.number(i)
 
     def ardupilot(self, i: int) -> int:
         """UDP port on which we wait for real ArduPilot i."""
-        return self.range("ardupilot").start + i
+        return self.range("ardupilot").start + self.number(i)
 
     def px4_number(self, i: int) -> int:
         """The number (-i) of vehicle i's real PX4, from which PX4 derives its ports."""
-        return SHIFT * self.instance + i
+        return SHIFT * self.instance + self.number(i)
 
     def join_ground_station(self, sock: socket.socket) -> bool:
         """Binds a program's UDP socket to the ground station's port, or where that is taken to any.
@@ -207,9 +218,9 @@ class Ports:
         return not any(in_use(port, tcp=True) for port in tcp) and not any(map(in_use, udp))
 
 
-def system_id(i: int) -> int:
-    """MAVLink system id of vehicle i of a fleet."""
-    return i + 1
+def system_id(number: int) -> int:
+    """MAVLink system id of the vehicle with a number."""
+    return number + 1
 
 
 def gazebo_master(instance: int, uri: str = "") -> str:

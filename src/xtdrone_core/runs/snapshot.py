@@ -11,7 +11,7 @@ import io
 import json
 import zipfile
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -258,36 +258,77 @@ def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
     return tuple(items) if kind == "tuple" else set(items)
 
 
-def regrouped(saved: Any, fresh: Any, before: int, after: int) -> Any:
-    """A snapshot for a fleet that has grown or shrunk at its end.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rows:
+    """Where the vehicles of a fleet that has grown or shrunk were before."""
 
-    Arrays and lists with a row for each vehicle have another length in the two snapshots; all else
-    is taken from the saved one.
+    before: int  # number of vehicles
+    source: np.ndarray  # (N,) int, the former row of each vehicle; -1: it is new
+
+    @classmethod
+    def of(cls, before: Sequence[Any], after: Sequence[Any]) -> "Rows":
+        """By what the vehicles are called, or any other values that tell them apart."""
+        at = {value: row for row, value in enumerate(before)}
+        return cls(len(before), np.array([at.get(value, -1) for value in after], dtype=np.int64))
+
+    @property
+    def after(self) -> int:
+        """Number of vehicles."""
+        return len(self.source)
+
+    @property
+    def new(self) -> np.ndarray:
+        """(N,) bool, the vehicles that were not there."""
+        return self.source < 0
+
+    @property
+    def kept(self) -> dict[int, int]:
+        """The new row of each former one that is still there."""
+        return {int(old): row for row, old in enumerate(self.source) if old >= 0}
+
+
+def regrouped(saved: Any, fresh: Any, rows: Rows) -> Any:
+    """A snapshot for a fleet that has grown or shrunk.
+
+    Arrays and lists with a row for each vehicle have another length in the two snapshots; mappings
+    with whole numbers as keys, and sets of tuples that begin with one, go by vehicle. All else is
+    taken from the saved one.
 
     Args:
-        saved: Of a part with `before` vehicles.
-        fresh: Of the same kind of part with `after` vehicles, which gives the rows of new ones.
-        before: Number of vehicles, another one than `after`.
-        after: Number of vehicles.
+        saved: Of a part of the former fleet.
+        fresh: Of the same kind of part of the new fleet, which gives the rows of new vehicles.
+        rows: Where the vehicles were; their number is another one.
     """
-    def go_on(one: Any, other: Any) -> Any:
-        return regrouped(one, other, before, after)
-
     if isinstance(saved, Mapping) and isinstance(fresh, Mapping):
-        gone = {key for key in saved if key not in fresh and isinstance(key, int) and key >= after}
-        return {**{key: value for key, value in fresh.items() if key not in saved},
-                **{key: go_on(value, fresh[key]) if key in fresh else value
-                   for key, value in saved.items() if key not in gone}}
+        if saved and all(isinstance(key, int) for key in saved):
+            saved = {rows.kept[key]: value for key, value in saved.items() if key in rows.kept}
+            fresh = {key: value for key, value in fresh.items() if rows.new[key]}
+        return {**fresh, **{key: regrouped(value, fresh[key], rows) if key in fresh else value
+                            for key, value in saved.items()}}
     if isinstance(saved, np.ndarray) and isinstance(fresh, np.ndarray):
-        if saved.shape == fresh.shape or not saved.shape:
-            return saved
-        rows = fresh.copy()
-        both = tuple(slice(min(one, other)) for one, other in zip(saved.shape, fresh.shape))
-        rows[both] = saved[both]
-        return rows
+        return _regrouped_array(saved, fresh, rows)
     if isinstance(saved, (list, tuple)) and isinstance(fresh, (list, tuple)):
         if len(saved) == len(fresh):
-            return type(saved)(go_on(one, other) for one, other in zip(saved, fresh))
-        if (len(saved), len(fresh)) == (before, after):
-            return type(saved)([*saved[:after], *fresh[before:]])
+            return type(saved)(regrouped(one, other, rows) for one, other in zip(saved, fresh))
+        if (len(saved), len(fresh)) == (rows.before, rows.after):
+            return type(saved)([saved[old] if old >= 0 else fresh[row]
+                                for row, old in enumerate(rows.source)])
+    if isinstance(saved, set) and any(isinstance(item, tuple) and item and isinstance(item[0], int)
+                                      for item in saved):
+        return {(rows.kept[first], *rest) for first, *rest in saved if first in rows.kept}
     return saved
+
+
+def _regrouped_array(saved: np.ndarray, fresh: np.ndarray, rows: Rows) -> np.ndarray:
+    """The same of an array; other axes may have grown or shrunk, too, as that of the actuators."""
+    if saved.shape == fresh.shape or not saved.shape:
+        return saved
+    found = fresh.copy()
+    both: tuple[Any, ...] = tuple(slice(min(one, other))
+                                  for one, other in zip(saved.shape, fresh.shape))
+    if (len(saved), len(fresh)) == (rows.before, rows.after):
+        kept = ~rows.new
+        found[(kept, *both[1:])] = saved[(rows.source[kept], *both[1:])]
+    else:
+        found[both] = saved[both]
+    return found

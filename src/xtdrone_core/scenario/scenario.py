@@ -21,7 +21,7 @@ from .. import files, registry, resources
 from ..errors import ScenarioError, shown, unknown_name
 from ..mavlink import key_file
 from ..runs import run_folder
-from ..runs.ports import INSTANCES, VARIABLE, default_instance
+from ..runs.ports import INSTANCES, VARIABLE, Ports, default_instance
 from .disturbances import parse_disturbances
 from .options import Option, checked, number, option, options_of
 
@@ -40,7 +40,7 @@ GRID_SPACING = 3.0  # of vehicles without a pose of their own [m], as in XTDrone
 class VehicleSpec:
     """One vehicle of a scenario.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> xd.VehicleSpec("iris", "leader", (0.0, 0.0, 0.0), yaw=1.57).name
         'leader'
@@ -50,6 +50,8 @@ class VehicleSpec:
     name: str  # ROS namespace, for example iris_0
     pos: tuple[float, float, float]  # of the model's origin at start, world [m]
     yaw: float = 0.0  # at start, counter-clockwise from east [rad]
+    autopilot: str = ""  # flight stack, or module:Class; empty: the scenario's
+    number: int = -1  # its ports and system id follow from it; -1: its place in the fleet
 
     def __post_init__(self) -> None:
         if isinstance(self.type, os.PathLike):
@@ -74,6 +76,7 @@ def _part(name: str) -> Any:
                   "module:Class", names=registry.PARTS[name].names)
 
 
+_KEYS = {field.name for field in dataclasses.fields(VehicleSpec)}
 _Entry = tuple[str, Sequence[float] | None, float | None]  # type, pos, yaw; None: on the grid
 
 # Short forms of `vehicles`, on command lines, in launch files and in YAML.
@@ -94,9 +97,10 @@ class Scenario:
     """Everything that a run depends on.
 
     `vehicles` may be given as parse_vehicles() takes them, as a vehicle composed in Python, or as
-    a list of both and of VehicleSpecs.
+    a list of both and of VehicleSpecs. In a scenario each has its number, and an autopilot only
+    where that is not the scenario's.
 
-    Example:
+    Examples:
         >>> import xtdrone as xd
         >>> scenario = xd.Scenario(vehicles="iris*2, typhoon_h480", gps="rtk", wind="2,0,0")
         >>> scenario.n, scenario.vehicles[2].name
@@ -203,11 +207,12 @@ class Scenario:
             value = checked(name, field.type, declared, getattr(self, name))
             object.__setattr__(self, name, value)
         registry.ENGINES.check(self.engine)
-        registry.AUTOPILOTS.check(self.autopilot)
+        self._number()
+        self._settle_autopilots()
         for part, group in registry.PARTS.items():
             name = getattr(self, part)
             group.check(name)
-            if name != "embedded" and self.autopilot in ("px4", "ardupilot"):
+            if name != "embedded" and set(self.autopilots) <= {"px4", "ardupilot"}:
                 raise ScenarioError(f"{part} '{name}' cannot be flown by autopilot "
                                     f"{self.autopilot}, which has its own: leave one of them out")
         run_folder.check_name(self.name)
@@ -224,18 +229,69 @@ class Scenario:
                                 "(track:=NAME)")
         self._check_links()
 
+    def _number(self) -> None:
+        """Gives each vehicle its number."""
+        vehicles = tuple(dataclasses.replace(vehicle, number=i) if vehicle.number == -1 else vehicle
+                         for i, vehicle in enumerate(self.vehicles))
+        object.__setattr__(self, "vehicles", vehicles)
+        owners: dict[int, str] = {}
+        for vehicle in vehicles:
+            number(f"number of '{shown(vehicle.name)}'", vehicle.number, 0, MAX_FLEET - 1,
+                   whole=True)
+            if vehicle.number in owners:
+                raise ScenarioError(f"'{owners[vehicle.number]}' and '{vehicle.name}' both have "
+                                    f"number {vehicle.number}: give each its own")
+            owners[vehicle.number] = vehicle.name
+
+    def _settle_autopilots(self) -> None:
+        """Names an autopilot of a vehicle only where it is not the scenario's."""
+        registry.AUTOPILOTS.check(self.autopilot)
+        for name in {vehicle.autopilot for vehicle in self.vehicles} - {""}:
+            registry.AUTOPILOTS.check(checked("autopilot of a vehicle", str,
+                                              options_of(type(self))["autopilot"][1], name))
+        kinds = set(self.autopilots)
+        whole = self.autopilot if len(kinds) > 1 or not kinds else kinds.pop()
+        vehicles = tuple(dataclasses.replace(vehicle, autopilot="" if name == whole else name)
+                         for vehicle, name in zip(self.vehicles, self.autopilots))
+        object.__setattr__(self, "autopilot", whole)
+        object.__setattr__(self, "vehicles", vehicles)
+
+    @property
+    def autopilots(self) -> tuple[str, ...]:
+        """The autopilot of each vehicle."""
+        return tuple(vehicle.autopilot or self.autopilot for vehicle in self.vehicles)
+
+    @property
+    def flown_by(self) -> str:
+        """The autopilots in words."""
+        return ", ".join(dict.fromkeys(self.autopilots))
+
+    def specified(self) -> tuple[VehicleSpec, ...]:
+        """The vehicles, each with its autopilot, to compare them with those of another fleet."""
+        return tuple(dataclasses.replace(vehicle, autopilot=name)
+                     for vehicle, name in zip(self.vehicles, self.autopilots))
+
+    @property
+    def ports(self) -> Ports:
+        """The ports of the vehicles."""
+        return Ports(self.instance, tuple(vehicle.number for vehicle in self.vehicles))
+
     def _check_links(self) -> None:
         """Who may command: signed links are the embedded autopilot's, and others need a key."""
         check_address("web_address", self.web_address)
         check_address("ros2_address", self.ros2_address)
         for name in ("web", "ros2"):
-            if self.autopilot == "ardupilot" and getattr(self, name):
+            if "ardupilot" in self.autopilots and getattr(self, name):
                 raise ScenarioError(f"{name} true cannot be used with autopilot ardupilot, whose "
                                     "modes have other numbers than PX4's: leave one of them out")
+            if getattr(self, name) and self.ports.numbers != tuple(range(self.n)):
+                raise ScenarioError(f"{name} true needs vehicles whose numbers are their places in "
+                                    "the list: leave the numbers out")
         given = "remote" if self.remote else "key"
-        if (self.key or self.remote) and self.autopilot != "embedded":
+        other = next((name for name in self.autopilots if name != "embedded"), None)
+        if (self.key or self.remote) and other is not None:
             raise ScenarioError(f"{given} '{getattr(self, given)}' cannot be used with autopilot "
-                                f"{self.autopilot}, whose links are its own: leave one of them out")
+                                f"{other}, whose links are its own: leave one of them out")
         if self.remote:
             check_address("remote", self.remote)
             if not self.key:
@@ -277,7 +333,7 @@ class Scenario:
     def to_dict(self) -> dict:
         """Plain data for YAML."""
         data = dataclasses.asdict(self)
-        data["vehicles"] = [{**v, "pos": list(v["pos"])} for v in data["vehicles"]]
+        data["vehicles"] = [_plain_vehicle(i, v) for i, v in enumerate(data["vehicles"])]
         return data
 
     @classmethod
@@ -469,14 +525,24 @@ def _specs_of(items: list) -> tuple[VehicleSpec, ...]:
         if not isinstance(item, dict) or not isinstance(item.get("type"), str):
             raise ScenarioError(f"vehicle {shown(item)} has no type: write "
                                 "{type: iris, pos: [0, 0, 0]}")
-        unknown = set(item) - {"type", "name", "pos", "yaw"}
+        unknown = set(item) - _KEYS
         if unknown:
-            raise ScenarioError(unknown_name("vehicle key", unknown.pop(),
-                                             {"type", "name", "pos", "yaw"}))
+            raise ScenarioError(unknown_name("vehicle key", unknown.pop(), _KEYS))
         pos = item.get("pos")
         if pos is not None and not (isinstance(pos, list) and len(pos) == 3):
             raise ScenarioError(f"pos {shown(pos)} of a vehicle must be three numbers [m]")
         entries.append((item["type"], pos and [number("pos of a vehicle", x) for x in pos],
                         number("yaw of a vehicle", item.get("yaw", 0.0))))
-    return tuple(dataclasses.replace(spec, name=item.get("name", spec.name))
+    own = {"name", "autopilot", "number"}
+    return tuple(dataclasses.replace(spec, **{key: item[key] for key in own & item.keys()})
                  for spec, item in zip(_placed(entries), items))
+
+
+def _plain_vehicle(i: int, values: dict[str, Any]) -> dict[str, Any]:
+    """A vehicle for YAML, with autopilot and number where they do not go without saying."""
+    plain = {**values, "pos": list(values["pos"])}
+    if not plain["autopilot"]:
+        del plain["autopilot"]
+    if plain["number"] == i:
+        del plain["number"]
+    return plain

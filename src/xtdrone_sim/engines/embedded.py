@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec
 from xtdrone_core.contracts import Adopting, Viewer, WorldEditor
-from xtdrone_core.runs.snapshot import put, regrouped
+from xtdrone_core.runs.snapshot import Rows, put, regrouped
 from xtdrone_core.state import ARRAYS_OF_STATE, Contacts
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import fleet_kernel, njit
@@ -151,14 +151,14 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         self._asleep_contacts = tuple(snapshot["asleep_contacts"])
         put(self.state, ("t_us", *ARRAYS_OF_STATE), snapshot["state"])
 
-    def adopt(self, before: "EmbeddedEngine") -> None:
+    def adopt(self, before: "EmbeddedEngine", rows: Rows) -> None:
         """Takes over time, bodies, payloads and inserted models; see Adopting."""
-        kept = min(len(self.specs), len(before.specs))
-        self._payloads = {i: load for i, load in before._payloads.items() if i < kept}
+        self._payloads = {rows.kept[i]: load for i, load in before._payloads.items()
+                          if i in rows.kept}
         self.inserted, inserted = before.inserted, before.inserted_states()
         self._compile()
-        for i in range(kept):
-            for (qpos, dofs), (old_qpos, old_dofs) in zip(self._joints(i), before._joints(i),
+        for old, i in rows.kept.items():
+            for (qpos, dofs), (old_qpos, old_dofs) in zip(self._joints(i), before._joints(old),
                                                           strict=True):
                 self.data.qpos[qpos] = before.data.qpos[old_qpos]
                 self.data.qvel[dofs] = before.data.qvel[old_dofs]
@@ -167,8 +167,7 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         mujoco.mj_forward(self.model, self.data)
         state = {name: getattr(self.state, name).copy() for name in ARRAYS_OF_STATE}
         put(self.state, ("t_us", *ARRAYS_OF_STATE), {"t_us": before.state.t_us, **regrouped(
-            {name: getattr(before.state, name) for name in ARRAYS_OF_STATE}, state,
-            len(before.specs), len(self.specs))})
+            {name: getattr(before.state, name) for name in ARRAYS_OF_STATE}, state, rows)})
 
     def _joints(self, i: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Indices into qpos and qvel of each joint of a vehicle, in the order of its model."""

@@ -45,7 +45,7 @@ class Plant:
         self.pushes = Pushes(fleet.n, engine)
         self.wind = _wind_of(scenario, world)
         self._at_start = lambda: _wind_of(scenario, world)
-        self._fleet = fleet.n, scenario.seed
+        self._fleet = _fleet_of(scenario)
         self._changed: str | None = None  # the wind that was given in flight
 
     def change_wind(self, text: str) -> None:
@@ -122,10 +122,15 @@ class Plant:
             wind.load(saved)
 
 
+def _fleet_of(scenario) -> tuple[int, int, list[int]]:
+    """How many vehicles, the seed, and the numbers of the vehicles."""
+    return scenario.n, scenario.seed, [spec.number for spec in scenario.vehicles]
+
+
 def _wind_of(scenario, world) -> Wind | None:
     """The scenario's wind if it has one, else the world's; None in still air."""
     if scenario.wind:
         parameters = WindParameters.parse(scenario.wind)
     else:
         parameters = WindParameters.of_world(world.wind, world.sdf.parent)
-    return None if parameters.still else Wind(parameters, scenario.n, scenario.seed)
+    return None if parameters.still else Wind(parameters, *_fleet_of(scenario))

@@ -3,6 +3,7 @@
 import difflib
 import io
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,14 +132,15 @@ class Wind(Memory):
 
     MEMORY = ("_streams", "_filters", "_epoch_us", "_next_us")
 
-    def __init__(self, parameters: WindParameters, n: int, seed: int, first: int = 0):
+    def __init__(self, parameters: WindParameters, n: int, seed: int,
+                 numbers: Sequence[int] | None = None):
         """Starts the turbulence in its stationary state and reads the wind field.
 
         Args:
             parameters: Parameters of the wind.
             n: Number of vehicles.
             seed: Seed of the scenario.
-            first: Number of the first vehicle, where they are a part of a fleet.
+            numbers: Of the vehicles, which name their random streams; None: 0 and up.
 
         Raises:
             WindError: The wind field file cannot be read.
@@ -148,7 +150,8 @@ class Wind(Memory):
                                ).reshape(-1, 5)
         self._dryden = parameters.dryden
         self._axes, self._field = _read_field(parameters.field)
-        self._streams = np.array([new_stream(seed, first + i, _STREAM) for i in range(n)])
+        self._streams = np.array([new_stream(seed, vehicle, _STREAM)
+                                  for vehicle in (range(n) if numbers is None else numbers)])
         self._filters = np.zeros((n, 5))
         _start(self._streams, self._filters)
         self._epoch_us = np.zeros(n, dtype=np.int64)  # start or last reset of each vehicle

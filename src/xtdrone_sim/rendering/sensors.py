@@ -51,9 +51,11 @@ class RenderedSensors:
         self._sensors = []
         for i, (spec, model) in enumerate(zip(specs, models)):
             blocks = [block for block in model.sensors if block.kind in RENDERED]
+            number = i if spec.number < 0 else spec.number  # of a scenario each has its own
             for j, block in enumerate(blocks):
                 make = _Lidar if block.kind == "lidar" else _Camera
-                self._sensors.append(make(i, spec.name, block, seed, _FIRST_STREAM + 2 * j))
+                self._sensors.append(make((i, number), spec.name, block, seed,
+                                          _FIRST_STREAM + 2 * j))
         self._waiting = deque()  # (arrival [us], order, future), sorted by arrival
         self._thread = self._scene = None
         self._engine = engine
@@ -136,7 +138,7 @@ class RenderedSensors:
             waiting.append({"arrival_us": arrival_us, "order": order,
                             "reading": {field.name: getattr(reading, field.name)
                                         for field in fields(reading)}})
-        return {"sensors": [{"epoch_us": sensor.epoch_us,
+        return {"sensors": [{"vehicle": sensor.index, "epoch_us": sensor.epoch_us,
                              "streams": [stream.copy() for stream in sensor.streams()]}
                             for sensor in self._sensors], "waiting": waiting}
 
@@ -207,13 +209,14 @@ class _Sensor:
 class _Camera(_Sensor):
     """One camera, a stereo pair or a depth camera."""
 
-    def __init__(self, index, vehicle, block, seed, stream):
+    def __init__(self, which, vehicle, block, seed, stream):
+        index, number = which  # in the fleet, and that of the vehicle
         self.cameras = cameras_of(block)
         first = self.cameras[0]
         super().__init__(index, vehicle, block, first.rate, first.latency, stream)
         self.kind = "depth" if block.kind == "depth" else \
             "stereo" if len(self.cameras) == 2 else "camera"
-        self.lenses = [Lens(camera, seed, index, stream + k)
+        self.lenses = [Lens(camera, seed, number, stream + k)
                        for k, camera in enumerate(self.cameras)]
         self.cameras = tuple(lens.camera for lens in self.lenses)
         self.samples = max(camera.anti_aliasing for camera in self.cameras)
@@ -254,11 +257,12 @@ class _Lidar(_Sensor):
     lenses = ()
     samples = 0
 
-    def __init__(self, index, vehicle, block, seed, stream):
+    def __init__(self, which, vehicle, block, seed, stream):
+        index, number = which
         self.lidar = lidar_of(block)
         super().__init__(index, vehicle, block, self.lidar.rate, self.lidar.latency, stream)
         self._rays = lidar_rays(self.lidar).reshape(-1, 3)
-        self._stream = new_stream(seed, index, stream)
+        self._stream = new_stream(seed, number, stream)
         self._remember_streams()
 
     def streams(self):

@@ -14,7 +14,6 @@ from xtdrone_core import FleetState, SensorBatch, frames
 from xtdrone_core.contracts import Observer
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.control_link import TICK_US
-from xtdrone_core.runs.ports import Ports, system_id
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 from xtdrone_dynamics.quaternion import rotate_inverse_array
@@ -30,9 +29,9 @@ class Px4Viewer(Observer):
     def __init__(self, simulation: Any):
         """Of this Simulation; append it to its observers."""
         scenario, world = simulation.scenario, simulation.world
-        ports = Ports(scenario.instance)
+        ports = scenario.ports
         self._addresses = [("127.0.0.1", ports.viewer(i)) for i in range(scenario.n)]
-        self._encoders = [mavlink.MAVLink(None, system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1)
+        self._encoders = [mavlink.MAVLink(None, ports.system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1)
                           for i in range(scenario.n)]
         self._origin = world.latitude, world.longitude, world.altitude
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -80,7 +80,7 @@ def vehicle_list(scenario: Scenario) -> str:
 
 
 def _same(a, b) -> bool:
-    return all(x.name == y.name and x.type == y.type and all(
+    return all((x.name, x.type, x.autopilot) == (y.name, y.type, y.autopilot) and all(
         math.isclose(p, q, rel_tol=1e-4, abs_tol=1e-4)
         for p, q in zip((*x.pos, x.yaw), (*y.pos, y.yaw))) for x, y in zip(a, b, strict=True))
 

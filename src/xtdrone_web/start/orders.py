@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
+from xtdrone_core import Scenario
 from xtdrone_core.errors import one_line, shown
 from xtdrone_core.runs.ports import INSTANCES
 
@@ -67,7 +68,10 @@ class Orders:
         words += ["--scenario", str(file), "--instance", str(instance), "--web", "true",
                   "--web_address", self._address]
         counts = f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in {scenario.world}"
-        title = f"{plan.agent or 'simulation'}: {counts}"
+        flown = "" if scenario.flown_by == "embedded" else f", {scenario.flown_by}"
+        by, name = plan.agent or "simulation", scenario.name
+        title = f"{by}: {counts}{flown}" if name == Scenario.name else \
+            f"{name}: {by}, {counts}{flown}"
         return self._jobs.start("simulation", title, words, instance)
 
     async def _stop(self, request):

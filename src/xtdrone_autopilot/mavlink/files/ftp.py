@@ -78,7 +78,7 @@ class FileServer:
     @receives("FILE_TRANSFER_PROTOCOL")
     def handle(self, link: Any, message: Any) -> None:
         """Answers one request that names this vehicle."""
-        if message.target_system != link.vehicle + 1:
+        if message.target_system != link.system:
             return
         payload = bytes(message.payload)
         sequence, session, opcode, size, _, _, offset = _HEAD.unpack_from(payload)

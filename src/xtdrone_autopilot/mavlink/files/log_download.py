@@ -149,7 +149,7 @@ class LogDownload:
         link = transfer.link
         sequence = self._links.take_sequence(link, max(1, -(-len(data) // BLOCK)))
         length = _frame(np.frombuffer(data, dtype=np.uint8), transfer.offset, transfer.number,
-                        _LOG_DATA.id, _LOG_DATA.crc_extra, link.vehicle + 1, sequence, self._out)
+                        _LOG_DATA.id, _LOG_DATA.crc_extra, link.system, sequence, self._out)
         self._links.send_frames(link, self._out[:length], transfer.address)
         transfer.offset += len(data)
         return transfer.offset < transfer.end

@@ -76,7 +76,7 @@ export class Fleet {
 
   /** Vehicles of a form that was loaded. */
   set(vehicles) {
-    this.vehicles = vehicles.map(({ type, name, pos, yaw }) => ({ type, name, pos: [...pos], yaw: yaw || 0 }));
+    this.vehicles = vehicles.map(({ type, name, pos, yaw, autopilot }) => ({ type, name, pos: [...pos], yaw: yaw || 0, autopilot }));
     this.selected = this.vehicles.length - 1;
     this.changed();
     this.map.fit();
@@ -141,7 +141,7 @@ export class Fleet {
 
   /** For the server. A name of the user's own is kept; the others count. */
   data() {
-    return this.vehicles.map((vehicle, i) => ({ type: vehicle.type, name: named(this.name(vehicle, i), i), pos: vehicle.pos, yaw: vehicle.yaw }));
+    return this.vehicles.map((vehicle, i) => ({ type: vehicle.type, name: named(this.name(vehicle, i), i), pos: vehicle.pos, yaw: vehicle.yaw, ...(vehicle.autopilot && { autopilot: vehicle.autopilot }) }));
   }
 
   summary() {

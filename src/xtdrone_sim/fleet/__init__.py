@@ -1,0 +1,1 @@
+"""The vehicles of a simulation: who flies which, and how they come and go."""
