@@ -86,6 +86,18 @@ def test_fog_takes_light_by_the_distance(tmp_path, scene_text, weather, density)
 
 
 @draws
+def test_the_ground_goes_on_to_the_horizon(tmp_path):
+    """Seen from 100 m, far beyond the plane that is 300 m wide."""
+    scene = scene_of(yard(tmp_path))
+    distance = scene.luminance(np.array([0.0, 0.0, 100.0]), AHEAD, SQUARE(200, 200), 0.1)[1][:, 100]
+    down = 0.5 - (np.arange(200) + 0.5) / 200  # at unit distance
+    seen = np.isfinite(distance)
+    np.testing.assert_allclose(distance[seen], 100.0 / down[seen], rtol=1e-3)
+    assert seen[:97].all() and not seen[100:].any()
+    scene.close()
+
+
+@draws
 def test_emissive_things_shine_at_night(tmp_path):
     dark, glowing = (scene_of(yard(tmp_path, material=words), "0:00") for words in
                      ("", "<emissive>1 0.5 0 1</emissive>"))

@@ -24,7 +24,7 @@ from ..runs import run_folder
 from ..runs.ports import INSTANCES, VARIABLE, default_instance
 from .disturbances import parse_disturbances
 from .options import Option, checked, number, option, options_of
-from .weather import KINDS, check_rendering
+from .weather import check_rendering
 
 MAX_FLEET = 10_000  # vehicles of one scenario; MAVLink links allow fewer, see ports.MAX_VEHICLES
 _TURN = 100.0  # largest yaw at start, in either direction [rad]
@@ -131,8 +131,7 @@ class Scenario:
     time_of_day: str = option("", "solar time in realistic images, as in 18:30", metavar="HH:MM",
                               unset="as the world's <sky><time> says, or its light named sun")
     weather: str = option("", "weather in realistic images: clear, fog=200 (visibility in m) or "
-                          "rain=10 (mm/h)", metavar="TEXT", unset="clear, with the world's <fog>",
-                          names=lambda: KINDS)
+                          "rain=10 (mm/h)", metavar="TEXT", unset="clear, with the world's <fog>")
     mission: str = option("", "QGroundControl plan for every vehicle, shifted to its start: a "
                           "file, or a name from docs/missions; or plans separated by commas, one "
                           "for each vehicle, PLAN*COUNT for COUNT of them, shifted to their "

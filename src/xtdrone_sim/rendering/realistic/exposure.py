@@ -7,9 +7,9 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 
 _WHITE = 1.2  # luminance that saturates at EV 0 and ISO 100 [cd/m^2] (ISO 2720, q = 0.65)
-_MIDDLE = 0.16  # of full scale, where an automatic exposure puts the mean
+_MIDDLE = 0.19  # of full scale, where an automatic exposure puts the mean
 _BRIGHT, _SHARE = 1.0, 0.95  # and below which it keeps so many of the pixels
-_LEAST, _MOST = -6.0, 17.0  # exposure values that it chooses from
+_LEAST, _MOST = -1.5, 17.0  # exposure values that it chooses from
 KNEE = 0.8  # of full scale: up to here levels are proportional to luminance
 _STEPS = 1 << 14  # of the table of levels
 

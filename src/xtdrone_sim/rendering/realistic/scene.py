@@ -21,18 +21,18 @@ from xtdrone_dynamics.quaternion import to_matrix
 
 from ...engines import mujoco_scene
 from ..scene import RenderedScene
-from . import blur, exposure, occlusion, optics, rain, shade, shadows, surfaces, textures
+from . import blur, exposure, ground, occlusion, optics, rain, shade, shadows, surfaces, textures
 from .conditions import Conditions
 
 _FAR = 8000.0  # images end there, whatever a camera's <clip> says [m]
-_GROUND = 5000.0  # half a side of planes that are wider than _WIDE [m]
-_WIDE = 100.0
-_SHADOWS = 2048  # side of a shadow map [pixels]
+_SHADOWS, _NEARER = 2048, 1024  # sides of the map of the world and of the nearer one [pixels]
 _NEAR_REACH, _FAR_REACH = 3.0, 120.0  # least of the nearer map, and of the one of the world [m]
+_ROUND = 96, 48  # sides of spheres and cylinders, around and along
 _FIRST = 1.0  # near plane of shadow maps [m]
 _DROP = 0.7  # luminance of a raindrop in that of the sky
 _PLAIN = CameraParameters.pinhole(16, 16, 1.0)  # its lens is that of cameras of nobody
 _NONE = np.zeros((0, 0), dtype=np.int32)
+_NO_SHADOWS = shadows.Maps(0, 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,11 +67,11 @@ class RealisticScene(RenderedScene):
                       for block in model.sensors if block.kind in ("camera", "depth")
                       for camera in cameras_of(block)}
         self._state: FleetState | None = None
-        self._world_map: tuple = ()
+        self._maps: shadows.Maps | None = None
         largest = tuple(max(self._finer * side, _SHADOWS) for side in largest)
-        # Smooth edges cost depth images their exact values, so only these get what they ask for.
-        measured = any(block.kind == "depth" for model in models for block in model.sensors)
-        super().__init__(world, specs, models, largest, samples if measured else 0)
+        # What smoothes edges and round things changes depth images, so not where there are any.
+        self._measured = any(block.kind == "depth" for model in models for block in model.sensors)
+        super().__init__(world, specs, models, largest, samples if self._measured else 0)
 
     def place(self, state: FleetState, inserted: tuple = (), states: Sequence = ()) -> None:
         """As RenderedScene.place."""
@@ -109,14 +109,15 @@ class RealisticScene(RenderedScene):
             ids = self._rows[self._numbers(pinhole)]
         left, bottom = pinhole.left, -pinhole.bottom
         pixel = (pinhole.right - pinhole.left) / pinhole.width
+        if self._ground is not None:
+            ground.extend(albedo, distance, ids, *self._ground, pos[2], axes[2], left, bottom,
+                          pixel, _FAR)
         normals = shade.normals_of(distance, left, bottom, pixel)
         dark = occlusion.occlusion(distance, normals, left, bottom, pixel, 2)
         maps = self._shadow_maps(pos, axes, distance)
-        depth, places = shadows.packed(*maps) if maps else (np.zeros((0, 1, 1), np.float32),
-                                                            np.zeros((0, 13)))
         light = shade.shade(albedo, distance, normals, dark, ids, self._surfaces, self._decode,
                            left, bottom, pixel, pos, axes, sky.map, sky.towards, sky.sun,
-                           sky.ambient, depth, places, self._lamps, conditions.air,
+                           sky.ambient, maps.depth, maps.places, self._lamps, conditions.air,
                            conditions.veil, self._t_s())
         return light, distance
 
@@ -202,38 +203,42 @@ class RealisticScene(RenderedScene):
         """Shadow maps of the sun: around what the camera sees, and around the world."""
         sky = self._conditions.sky
         if not self._conditions.shadows or not sky.sun.any() or sky.towards[2] <= 0.0:
-            return []
+            return _NO_SHADOWS
+        if self._maps is None:
+            self._maps = shadows.Maps(2, _SHADOWS)
         frame = shadows.axes_of(sky.towards)
         seen = distance[::8, ::8]
         seen = seen[np.isfinite(seen)]
         reach = 0.5 * float(np.quantile(seen, 0.75)) if len(seen) else _NEAR_REACH
         reach = min(max(reach, _NEAR_REACH), 0.4 * _FAR_REACH)
-        middle = pos + 0.9 * reach * axes[:, 0]
-        maps = [self._shadow_map(*shadows.steady(middle, 1.3 * reach, frame, _SHADOWS), frame)]
-        middle, wide = shadows.steady(pos, _FAR_REACH, frame, 32)
-        if not self._world_map or not np.array_equal(self._world_map[0], middle):
-            self._world_map = middle, self._shadow_map(middle, wide, frame)
-        return [*maps, self._world_map[1]]
+        middle, reach = shadows.steady(pos + 0.9 * reach * axes[:, 0], 1.3 * reach, frame, _NEARER)
+        self._maps.put(0, shadows.draw(self._from_sun, middle, reach, frame, _NEARER))
+        middle, reach = shadows.steady(pos, _FAR_REACH, frame, 32)
+        if self._middle is None or not np.array_equal(self._middle, middle):
+            self._middle = middle
+            self._maps.put(1, shadows.draw(self._from_sun, middle, reach, frame, _SHADOWS))
+        return self._maps
 
-    def _shadow_map(self, middle, reach, frame):
-        def render(eye, forward, up, half, far, side):
-            for camera in self._wide.camera:
-                camera.pos, camera.forward, camera.up = eye, forward, up
-                camera.frustum_near, camera.frustum_far = _FIRST, far
-                camera.frustum_center, camera.frustum_width = 0.0, half
-                camera.frustum_bottom, camera.frustum_top = -half, half
-                camera.orthographic = 1
-            distances = self._pass(side, side, _FIRST, far, parallel=True)[1]
-            for camera in self._wide.camera:
-                camera.orthographic = 0
-            return distances
-
-        return shadows.draw(render, middle, reach, frame, _SHADOWS)
+    def _from_sun(self, eye, forward, up, half, far, side):
+        """Distances (side, side) along a direction, of a square of half a side `half`."""
+        for camera in self._wide.camera:
+            camera.pos, camera.forward, camera.up = eye, forward, up
+            camera.frustum_near, camera.frustum_far = _FIRST, far
+            camera.frustum_center, camera.frustum_width = 0.0, half
+            camera.frustum_bottom, camera.frustum_top = -half, half
+            camera.orthographic = 1
+        distances = self._pass(side, side, _FIRST, far, parallel=True)[1]
+        for camera in self._wide.camera:
+            camera.orthographic = 0
+        return distances
 
     def _build(self, inserted):
-        self._world_map = ()
-        return mujoco_scene.build(self._world, self._specs, self._models, inserted=inserted,
-                                  picture=textures.picture)
+        self._middle = None  # of the map of the world, which has to be drawn anew
+        model = mujoco_scene.build(self._world, self._specs, self._models, inserted=inserted,
+                                   picture=textures.picture)
+        if not self._measured:
+            model.vis.quality.numslices, model.vis.quality.numstacks = _ROUND
+        return model
 
     def _open(self):
         if self._context is not None:
@@ -245,6 +250,7 @@ class RealisticScene(RenderedScene):
         flags[mujoco.mjtRndFlag.mjRND_SHADOW] = flags[mujoco.mjtRndFlag.mjRND_SKYBOX] = False
         flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = flags[mujoco.mjtRndFlag.mjRND_FOG] = False
         self._surfaces, self._surface_of = surfaces.table_of(self.model, self._world.water)
+        self._ground = ground.ground_of(self.model, self._surface_of)
         self._update()
 
     def _update(self):
@@ -262,8 +268,6 @@ class RealisticScene(RenderedScene):
         several = len(self._surfaces) > 1
         for _k, geom in enumerate(wide.geoms[:wide.ngeom]):
             geom.emission = 0.0
-            if geom.type == mujoco.mjtGeom.mjGEOM_PLANE and min(geom.size[:2]) >= 0.5 * _WIDE:
-                geom.size[:2] = _GROUND
             if several and geom.segid >= 0 and geom.objtype == mujoco.mjtObj.mjOBJ_GEOM:
                 self._rows[geom.segid + 1] = self._surface_of[geom.objid]
 

@@ -88,7 +88,7 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
         pos, axes: (3,) of the camera, and (3, 3) its axes as columns, world.
         heavens: Map of the sky, see Sky.
         towards, sunlight, ambient: (3,) each, see Sky.
-        depth, places: Of the sun's shadows, see shadows.packed(); (0, n, n) for none.
+        depth, places: Of the sun's shadows, see shadows.Maps.
         lamps: (L, 14) position, direction, colour, attenuation, cosine of its cone's edge (-1
             for all around) and range.
         air: density, start, end and kind, see fog.transmittance().
@@ -166,8 +166,8 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
                 if gloss > 0.0 or metal > 0.0:
                     base = gloss * (1.0 - metal) + colour * metal
                     reflects = base + (1.0 - base) * fresnel * (1.0 - rough)
-                    around = sky.sample(heavens, mx, my, mz, c) if mz > 0.0 \
-                        else ground[c] / math.pi
+                    around = sky.sample(heavens, mx, my, mz, c) \
+                        if mz > 0.0 or surface[4] > 0.0 else ground[c] / math.pi
                     value = value * (1.0 - reflects * (1.0 - metal)) + reflects * (
                         open_sky * around + sunny * mirror * sunlight[c])
                 if through < 1.0:

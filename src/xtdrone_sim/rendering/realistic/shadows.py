@@ -59,11 +59,24 @@ def draw(render: Callable[..., np.ndarray], middle: np.ndarray, reach: float, ax
     return ShadowMap(middle, axes, reach, depth)
 
 
-def packed(*maps: ShadowMap) -> tuple[np.ndarray, np.ndarray]:
-    """What lit() takes: the maps' depth (M, n, n), and (M, 13) middle, axes and reach."""
-    return (np.stack([each.depth for each in maps]),
-            np.stack([np.concatenate([each.middle, each.axes.ravel(), [each.reach]])
-                      for each in maps]))
+class Maps:
+    """Shadow maps as lit() takes them; the first one that a point is in counts.
+
+    Attributes:
+        depth: (M, n, n) their depth, each in the first rows and columns.
+        places: (M, 14) middle, axes, reach and side.
+    """
+
+    def __init__(self, count: int, side: int):
+        """Space for `count` maps of at most `side` pixels; none hides anything."""
+        self.depth = np.full((count, side, side), np.inf, dtype=np.float32)
+        self.places = np.ones((count, 14))
+
+    def put(self, k: int, each: ShadowMap) -> None:
+        """Puts a map in place k."""
+        side = len(each.depth)
+        self.depth[k, :side, :side] = each.depth
+        self.places[k] = [*each.middle, *each.axes.ravel(), each.reach, side]
 
 
 @njit(inline="always")
@@ -72,14 +85,13 @@ def lit(depth: np.ndarray, places: np.ndarray, x: float, y: float, z: float,
     """Share of a light that reaches a point, 0..1; all of it outside the maps.
 
     Args:
-        depth, places: See packed(); the first map that the point is in counts.
+        depth, places: See Maps.
         x, y, z: The point, world [m].
         nx, ny, nz: Its surface's normal.
     """
-    side = depth.shape[1]
     for m in range(depth.shape[0]):
         p = places[m]
-        reach = p[12]
+        reach, side = p[12], p[13]
         texel = 2.0 * reach / side
         # Off the surface by more than a pixel of the map: it must not shadow itself.
         shift = 1.6 * texel

@@ -9,6 +9,7 @@ SIZE = math.radians(0.267)  # its angular radius
 _OUTSIDE = 128e3  # illuminance outside the atmosphere [lux]
 # Vertical optical depth of air and of haze on a clear day, red green blue.
 RAYLEIGH, HAZE = np.array([0.040, 0.098, 0.250]), np.array([0.05, 0.05, 0.05])
+_DUSK = np.array([0.62, 0.72, 1.05])  # colour of twilight
 _FADES = math.radians(0.5)  # below this elevation it sets
 
 
@@ -48,4 +49,7 @@ def illuminance(elevation: float) -> np.ndarray:
 def above(elevation: float) -> np.ndarray:
     """Of the air that is seen, which sunlight reaches on shorter ways; also in twilight [lux]."""
     night = min(max(1.0 + elevation / math.radians(14.0), 0.0), 1.0) ** 4
-    return night * _OUTSIDE * np.exp(-0.40 * (RAYLEIGH + HAZE) * air_mass(elevation))
+    tint = np.exp(-0.22 * (RAYLEIGH + HAZE) * air_mass(elevation))
+    # Around sunset only air high above is lit: the light it sends down is blue.
+    dusk = min(max((math.radians(4.0) - elevation) / math.radians(9.0), 0.0), 1.0)
+    return night * _OUTSIDE * ((1.0 - dusk) * tint + dusk * tint.mean() * _DUSK)

@@ -107,7 +107,7 @@ def _floor(rng) -> np.ndarray:
     """Boards of 16 cm with grain along them, and gaps."""
     shade, edge = _bond(rng, 24, 2, 0.37, 0.003, 0.02)
     grain = noise(rng, 192, 3, 0.85, 4)
-    share = 0.2 + 0.45 * shade + 1.1 * (grain - 0.5) + 0.2 * (noise(rng, 12, 2, 0.6, 3) - 0.5)
+    share = 0.2 + 0.6 * shade + 0.55 * (grain - 0.5) + 0.2 * (noise(rng, 12, 2, 0.6, 3) - 0.5)
     image = _mixed(share, (0.36, 0.22, 0.12), (0.56, 0.38, 0.22), (0.72, 0.54, 0.34))
     return image * (1.0 - 0.65 * edge)[:, :, None]
 
