@@ -8,10 +8,12 @@ run (this needs the package index).
 """
 
 import argparse
+import dataclasses
 import itertools
 import math
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +21,24 @@ import peers
 import results
 
 from sensor_models import SensorSuite
+from sensor_models.cameras import cameras_of
+from sensor_models.lens import pinhole_of
 from xtdrone_control.agents import HoverAgent
-from xtdrone_core import FleetModel, Scenario, VehicleSpec, resources
+from xtdrone_core import (
+    FleetModel,
+    FleetState,
+    Scenario,
+    SensorBlock,
+    VehicleSpec,
+    resources,
+)
+from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.plant.actuators import ActuatorStage
+from xtdrone_sim.rendering.realistic.conditions import conditions_of
+from xtdrone_sim.rendering.realistic.scene import RealisticScene
+from xtdrone_sim.rendering.scene import RenderedScene
 from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.report import vehicle_figures
@@ -119,12 +134,64 @@ def rendered():
     results.replace("rendered_sensor", rows)
 
 
+def realistic():
+    """Milliseconds of one image, 752 x 480 in the outdoor world, plain and with each effect."""
+    world, model = load_world("outdoor"), load_vehicle("iris")
+    specs = [VehicleSpec("iris", "v_0", (0.0, 0.0, 0.0))]
+    clear, rain = conditions_of(world), conditions_of(world, "", "rain=10")
+    clean = {"vignetting": 0.0, "bloom": 0.0, "exposure_time": 0.0}
+    variants = {  # what the lens has, the conditions, a yaw rate [rad/s]
+        "light, sky, fog": (clean, dataclasses.replace(clear, shadows=False), 0.0),
+        "and shadows": (clean, clear, 0.0),
+        "and motion blur": ({**clean, "exposure_time": 0.01}, clear, 1.0),
+        "and rain": ({**clean, "exposure_time": 0.005}, dataclasses.replace(clear, rain=rain.rain),
+                     0.0),
+        "and vignetting": ({**clean, "vignetting": 1.0}, clear, 0.0),
+        "and bloom": ({**clean, "bloom": 0.02}, clear, 0.0),
+        "and chromatic aberration": ({**clean, "chromatic_aberration": 0.002}, clear, 0.0),
+        "as by default": ({}, clear, 1.0),
+        "as by default, anti_aliasing 4": ({"anti_aliasing": 4}, clear, 1.0)}
+    state = FleetState.zeros(1, 4)
+    state.pos[0, 2] = 2.0
+    rows = []
+    for name, (lens, conditions, turning) in {"plain": ({}, None, 0.0), **variants}.items():
+        eye = SensorBlock("camera", "eye", (0.2, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0),
+                          {"width": 752, "height": 480, "horizontal_fov": 1.37, **lens})
+        models = [dataclasses.replace(model, sensors=(eye,))]
+        camera, = cameras_of(eye)
+        pinhole = pinhole_of(camera)
+        size = pinhole.width, pinhole.height
+        scene = RenderedScene(world, specs, models, size, camera.anti_aliasing) \
+            if conditions is None else RealisticScene(world, specs, models, conditions, 1, size,
+                                                      camera.anti_aliasing)
+        state.ang_vel[0, 2] = turning
+        scene.place(state)
+        look = partial(scene.draw, (0.2, 0.0, 2.0), (0.0, 0.0, 0.0, 1.0), pinhole, 0.1, 100.0,
+                       key=("v_0", "eye", ""))
+        look()
+        seconds = best(LOOKS, look)
+        scene.close()
+        print(f"{name}: {1e3 * seconds:.0f} ms", flush=True)
+        rows.append(({"image": name, "width": 752, "height": 480, "world": "outdoor"},
+                     round(1e3 * seconds, 1), "ms"))
+    results.replace("realistic_image", rows)
+
+
+class Watching(Observer):
+    """Asks for images, which are drawn for nobody else."""
+
+    wants_readings = True
+
+    def on_reading(self, reading):
+        """Looks at none of them."""
+
+
 def hover_factor(vehicle, seconds) -> float:
     """Real-time factor of one vehicle that climbs 3 m and hovers, with everything running."""
     simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0,
                                      world="outdoor" if "stereo" in vehicle else "empty"),
                             agent=HoverAgent(1), links=False)
-    simulation.on_reading = lambda reading: None  # a subscriber
+    simulation.observers.append(Watching())
     try:
         simulation.run(until_us=200_000)  # kernels are loaded, first images rendered
         begin = time.perf_counter()
@@ -170,8 +237,8 @@ def hover():
 
 def main():
     """Runs the parts and updates runs/bench.json."""
-    parts = {"physics": lambda: physics(args.n), "rendered": rendered, "stereo": stereo,
-             "hover": hover}
+    parts = {"physics": lambda: physics(args.n), "rendered": rendered, "realistic": realistic,
+             "stereo": stereo, "hover": hover}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=parts, nargs="+", default=list(parts))
     parser.add_argument("--n", type=int, nargs="+", default=[1, 100, 1000])

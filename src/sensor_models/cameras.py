@@ -30,6 +30,9 @@ _MAX_SIDE = 4096  # [pixels]
 _MAX_PIXELS = 100_000  # of a focal length or a principal point
 _MAX_RAYS = 1 << 20
 _MAX_LATENCY = 10.0  # [s]
+_MAX_EXPOSURE = 0.1  # [s]
+_MAX_EV = 20.0
+_MAX_FRINGE = 0.02
 UNSET_RATE = 25.0  # of a camera or lidar without <update_rate>, which Gazebo runs at each step [Hz]
 _LIKENESS = 0.8  # from here on a tag counts as misspelt
 _GAZEBOS = ("pose", "updateRate", "min_range", "max_range")  # tags that are like one of ours
@@ -99,6 +102,12 @@ class CameraParameters:
     far: float  # nothing further is seen [m]
     hack_baseline: float  # distance to the left camera of a rectified pair, for CameraInfo [m]
     anti_aliasing: int = 0  # samples per pixel at edges; each costs time
+    # The rest is of realistic images only.
+    exposure_time: float = 0.005  # [s]; what moves meanwhile is blurred
+    exposure_value: float | None = None  # EV at ISO 100; None = automatic
+    vignetting: float = 0.4  # 1 = cos^4 of the angle from the axis, 0 = none
+    chromatic_aberration: float = 0.0  # red is larger than green by this share, blue smaller
+    bloom: float = 0.02  # share of the light that the lens scatters
 
     def __post_init__(self) -> None:
         def check(fine: bool, what: str, allowed: str) -> None:
@@ -122,6 +131,16 @@ class CameraParameters:
               f"give seconds from 0 to {_MAX_LATENCY:g}")
         check(self.anti_aliasing in (0, 2, 4, 8), f"anti_aliasing {self.anti_aliasing}",
               "give 0, 2, 4 or 8")
+        check(0 <= self.exposure_time <= _MAX_EXPOSURE, f"exposure_time {self.exposure_time:g}",
+              f"give seconds from 0 to {_MAX_EXPOSURE:g}")
+        value = self.exposure_value
+        check(value is None or abs(value) <= _MAX_EV, f"exposure_value {value}",
+              f"give -{_MAX_EV:g} to {_MAX_EV:g} EV, or leave it out for an automatic one")
+        check(0 <= self.vignetting <= 1, f"vignetting {self.vignetting:g}", "give 0 to 1")
+        check(abs(self.chromatic_aberration) <= _MAX_FRINGE,
+              f"chromatic_aberration {self.chromatic_aberration:g}",
+              f"give -{_MAX_FRINGE:g} to {_MAX_FRINGE:g}")
+        check(0 <= self.bloom <= 0.5, f"bloom {self.bloom:g}", "give 0 to 0.5")
 
     @classmethod
     def pinhole(cls, width: int, height: int, horizontal_fov: float, *,

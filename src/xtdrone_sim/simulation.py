@@ -8,6 +8,7 @@ clock but the pacer.
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,8 @@ from .plant.plant import Plant
 from .pose_feed import TruthPose
 from .race import LapTimer
 from .recording import WARNING, Console, SummaryKeeper, TruthRecorder
+from .rendering.realistic.conditions import conditions_of
+from .rendering.realistic.scene import RealisticScene
 from .rendering.scene import Beams
 from .rendering.sensors import RenderedSensors
 from .vehicles.pose import Pose, sensors_at_zero
@@ -603,9 +606,14 @@ def build_sensors(scenario: Scenario, world: World, models: Sequence[Vehicle],
 def build_rendered(scenario: Scenario, world: World, models: Sequence[Vehicle],
                    engine: Engine) -> RenderedSensors:
     """The cameras and lidars of a scenario's fleet, rendered by the engine if it can."""
-    return RenderedSensors(world, scenario.vehicles, models, scenario.seed,
-                           engine.scene if isinstance(engine, Renderer) else None,
-                           engine)
+    make = None
+    if isinstance(engine, Renderer):
+        make = engine.scene
+    elif scenario.rendering == "realistic":
+        conditions = conditions_of(world, scenario.time_of_day, scenario.weather)
+        make = partial(RealisticScene, world, scenario.vehicles, models, conditions,
+                       scenario.seed)
+    return RenderedSensors(world, scenario.vehicles, models, scenario.seed, make, engine)
 
 
 def build_autopilot(making: Making) -> Autopilot:

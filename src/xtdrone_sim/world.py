@@ -31,6 +31,7 @@ from .vehicles.sdf_tree import (
 )
 from .vehicles.shapes import Shape, shapes_of
 from .world_models import WorldModel, of_world
+from .world_scene import Fog, sky_and_fog
 
 _SEA = 1025.0  # density of sea water [kg/m^3]
 
@@ -73,6 +74,8 @@ class World:
     water: float = -math.inf  # height of the water's surface [m]; -inf without water
     water_density: float = 0.0  # [kg/m^3]
     added: tuple[str, ...] = ()  # models that are not in its file, as SDF
+    sky_hour: float | None = None  # <scene><sky><time>, hours since midnight
+    fog: Fog | None = None  # <scene><fog>
 
 
 def world_of(scenario: Scenario) -> World:
@@ -130,7 +133,7 @@ def load_world(name_or_path: str | PathLike[str], added: tuple[str, ...] = ()) -
                  tuple(map(float, field)), _wind(scope), tuple(shapes_of(scope, remarks)),
                  tuple(_light(*found) for found in scope.lights()), ambient, background,
                  of_world(scope), tuple(read_actor(actor, remarks) for actor in scope.actors()),
-                 tuple(remarks), *_water(scope), added)
+                 tuple(remarks), *_water(scope), added, *sky_and_fog(scene))
 
 
 def _state(element) -> dict[str, Pose]:

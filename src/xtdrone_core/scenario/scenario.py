@@ -24,6 +24,7 @@ from ..runs import run_folder
 from ..runs.ports import INSTANCES, VARIABLE, Ports, default_instance
 from .disturbances import parse_disturbances
 from .options import Option, checked, number, option, options_of
+from .weather import check_rendering
 
 MAX_FLEET = 10_000  # vehicles of one scenario; MAVLink links allow fewer, see ports.MAX_VEHICLES
 _TURN = 100.0  # largest yaw at start, in either direction [rad]
@@ -129,6 +130,12 @@ class Scenario:
                               "pose as external vision", choices=("sensors", "truth"))
     origin: str = option("shared", "origin of local positions: one shared by all vehicles, or "
                          "each vehicle's own start", choices=("shared", "own"))
+    rendering: str = option("plain", "images of cameras: plain and fast, or realistic with sun, "
+                            "shadows, sky, weather and lens", choices=("plain", "realistic"))
+    time_of_day: str = option("", "solar time in realistic images, as in 18:30", metavar="HH:MM",
+                              unset="as the world's <sky><time> says, or its light named sun")
+    weather: str = option("", "weather in realistic images: clear, fog=200 (visibility in m) or "
+                          "rain=10 (mm/h)", metavar="TEXT", unset="clear, with the world's <fog>")
     mission: str = option("", "QGroundControl plan for every vehicle, shifted to its start: a "
                           "file, or a name from docs/missions; or plans separated by commas, one "
                           "for each vehicle, PLAN*COUNT for COUNT of them, shifted to their "
@@ -222,6 +229,7 @@ class Scenario:
         self._check_vehicles()
         parse_disturbances(self.disturbances, [vehicle.name for vehicle in self.vehicles])
         resources.world_sdf(self.world)
+        check_rendering(self.rendering, self.time_of_day, self.weather, self.engine)
         if self.track:
             resources.track_file(self.track)
         elif self.ghost:

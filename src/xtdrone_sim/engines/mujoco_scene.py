@@ -12,6 +12,7 @@ from xtdrone_core import SensorBlock, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 
 from ..errors import EngineError
+from ..rendering import materials
 from ..vehicles.pose import Pose, start_pose
 from ..world import World
 from ..world_models import WorldModel
@@ -41,7 +42,8 @@ class Addresses:
 def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
           loaded: Any = frozenset(), seen: bool = True,
           inserted: Sequence[WorldModel] = (),
-          dress: Callable[[Any], None] = lambda scene: None) -> mujoco.MjModel:
+          dress: Callable[[Any], None] = lambda scene: None,
+          picture: Callable[[str], np.ndarray] = materials.picture) -> mujoco.MjModel:
     """Compiles the scene.
 
     The base of each vehicle is a free body with its frame at the vehicle's centre of
@@ -60,6 +62,7 @@ def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
         seen: Whether to include visuals, cameras and lights. Each adds time to every step.
         inserted: Further models: static ones as bodies that are moved from outside (mocap).
         dress: Called with the MjSpec before it is compiled, to change how it looks.
+        picture: Makes the texture of a material script's name, see materials.picture().
 
     Returns:
         The compiled model.
@@ -69,7 +72,7 @@ def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
     """
     scene = mujoco.MjSpec()
     _options(scene, world)
-    shapes = Shapes(scene, seen)
+    shapes = Shapes(scene, seen, picture)
     for i, (spec, model) in enumerate(zip(specs, models)):
         bodies = _add_bodies(scene, spec, model, start_pose(spec, model), i in loaded)
         for shape in model.shapes:

@@ -65,9 +65,10 @@ class _Batch:
 class Shapes:
     """Adds shapes to a scene; each mesh, heightmap and texture is an asset once."""
 
-    def __init__(self, scene: Any, seen: bool) -> None:
-        """For a MjSpec; see mujoco_scene.build() for `seen`."""
-        self._scene, self._seen = scene, seen
+    def __init__(self, scene: Any, seen: bool,
+                 picture: Callable[[str], np.ndarray] = materials.picture) -> None:
+        """For a MjSpec; see mujoco_scene.build() for `seen` and `picture`."""
+        self._scene, self._seen, self._draw = scene, seen, picture
         self._assets: dict[Any, str] = {}
         self._in_pieces: dict[Any, list[tuple[str, np.ndarray]]] = {}  # of meshes, by their size
         self._names: set[str] = set()
@@ -172,7 +173,9 @@ class Shapes:
         if look.texture is not None:
             geom.material = self._picture(look)
         elif look.script:
-            geom.material = self._procedural(look.script, shape.kind != "box")
+            geom.material = self._procedural(look, shape.kind != "box")
+        elif look.surface:
+            geom.material = self._plain(look)
         if shape.kind == "box" and (look.texture or look.script):
             geom.type = mujoco.mjtGeom.mjGEOM_MESH
             geom.meshname = self._papered_box(shape.size, look.texture is None)
@@ -185,7 +188,9 @@ class Shapes:
             if look.texture is not None:
                 geom.material = self._picture(look)
             elif look.script:
-                geom.material = self._procedural(look.script, True)
+                geom.material = self._procedural(look, True)
+            elif look.surface:
+                geom.material = self._plain(look)
         elif part.texture is not None:
             geom.material = self._picture(replace(look, texture=part.texture))
             geom.rgba = (1.0, 1.0, 1.0, look.colour[3])
@@ -229,28 +234,35 @@ class Shapes:
             field.userdata = heights.ravel()
         return self._assets[key]
 
-    def _procedural(self, script, uniform) -> str:
-        """Name of a material textured like the Gazebo script of that name.
+    def _procedural(self, look: Look, uniform) -> str:
+        """Name of a material textured like the Gazebo script of a look.
 
         Args:
-            script: Name of the script.
+            look: With the name of a script.
             uniform: Whether MuJoCo projects the texture, for shapes without texture coordinates.
         """
-        key = script, uniform
+        key = look.script, uniform, look.surface
         if key not in self._assets:
-            if script not in self._assets:
-                self._texture(script, materials.picture(script))
+            if look.script not in self._assets:
+                self._texture(look.script, self._draw(look.script))
             repeat = 2.0 / materials.TILE if uniform else 1.0
-            self._material(key, script, uniform, (repeat, repeat))
+            self._material(key, look, look.script, uniform, (repeat, repeat))
+        return self._assets[key]
+
+    def _plain(self, look: Look) -> str:
+        """Name of a material without texture."""
+        key = "", look.surface
+        if key not in self._assets:
+            self._material(key, look)
         return self._assets[key]
 
     def _picture(self, look: Look) -> str:
         """Name of a material with the picture of a look."""
-        key = look.texture, look.repeats
+        key = look.texture, look.repeats, look.surface
         if key not in self._assets:
             if look.texture not in self._assets:
                 self._texture(look.texture, materials.load(look.texture))
-            self._material(key, look.texture, False, look.repeats)
+            self._material(key, look, look.texture, False, look.repeats)
         return self._assets[key]
 
     def _texture(self, key, image):
@@ -259,10 +271,15 @@ class Shapes:
             height=image.shape[0], nchannel=3)
         texture.data = image.tobytes()
 
-    def _material(self, key, texture, uniform, repeats):
+    def _material(self, key, look, texture=None, uniform=False, repeats=(1.0, 1.0)):
         material = self._scene.add_material(name=self._new(key), texuniform=uniform, specular=0.1,
                                             shininess=0.1, texrepeat=repeats)
-        material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = self._assets[texture]
+        if look.surface:
+            material.specular, material.roughness = look.surface.specular, look.surface.roughness
+            material.metallic, material.emission = look.surface.metalness, look.surface.emission
+            material.shininess = 1.0 - look.surface.roughness
+        if texture is not None:
+            material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = self._assets[texture]
 
     def _papered_box(self, size, tiled) -> str:
         """Name of a box mesh with texture coordinates on every side.

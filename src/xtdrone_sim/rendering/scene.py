@@ -130,16 +130,8 @@ class RenderedScene:
         matrix = to_matrix(*quat)
         aside = max(abs(pinhole.left), abs(pinhole.right))
         far = far / _SKY * math.sqrt(1.0 + aside * aside)
-        for camera in self._scene.camera:
-            camera.pos = pos
-            camera.forward = matrix[0], matrix[3], matrix[6]
-            camera.up = matrix[2], matrix[5], matrix[8]
-            camera.frustum_near, camera.frustum_far = near, far
-            camera.frustum_center = 0.5 * near * (pinhole.left + pinhole.right)
-            camera.frustum_width = 0.0
-            camera.frustum_bottom = -near * pinhole.bottom
-            camera.frustum_top = -near * pinhole.top
-            camera.orthographic = 0
+        self._aim(self._scene, pos, (matrix[0], matrix[3], matrix[6]),
+                  (matrix[2], matrix[5], matrix[8]), pinhole, near, far)
         view = mujoco.MjrRect(0, 0, pinhole.width, pinhole.height)
         mujoco.mjr_render(view, self._scene, self._context)
         colours = np.empty((pinhole.height, pinhole.width, 3), dtype=np.uint8)
@@ -183,6 +175,18 @@ class RenderedScene:
             self._context.free()
             self._gl.free()
             self._context = self._gl = None
+
+    @staticmethod
+    def _aim(drawn, pos, forward, up, pinhole, near, far):
+        """Puts the camera of a MjvScene where a pinhole camera is."""
+        for camera in drawn.camera:
+            camera.pos, camera.forward, camera.up = pos, forward, up
+            camera.frustum_near, camera.frustum_far = near, far
+            camera.frustum_center = 0.5 * near * (pinhole.left + pinhole.right)
+            camera.frustum_width = 0.0
+            camera.frustum_bottom = -near * pinhole.bottom
+            camera.frustum_top = -near * pinhole.top
+            camera.orthographic = 0
 
     def _open(self):
         if self._context is not None:

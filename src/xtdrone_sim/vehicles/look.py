@@ -1,5 +1,6 @@
 """How a visual looks: its colour, and the texture of its material script."""
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 from xtdrone_core import files
 
 from ..errors import SdfError
-from .sdf_file import resolve_uri
+from .sdf_file import fail, resolve_uri
 from .sdf_tree import number, numbers
 
 _PLAIN = {  # Gazebo's own material scripts that are one plain colour
@@ -21,6 +22,19 @@ _PLAIN_COLOUR = (0.7, 0.7, 0.7, 1.0)
 _WHITE = (1.0, 1.0, 1.0, 1.0)
 
 
+_DIELECTRIC = 0.04  # reflectance of plastics and paint, seen straight on
+
+
+@dataclass(frozen=True)
+class Surface:
+    """How a surface shines: SDF's <specular> and <shininess>, or its <pbr><metal>."""
+
+    specular: float = _DIELECTRIC  # reflectance seen straight on, 0..1
+    roughness: float = 1.0  # 0 = a mirror, 1 = matt
+    metalness: float = 0.0  # 0..1
+    emission: float = 0.0  # light of its own in its colour, 0..1
+
+
 @dataclass(frozen=True)
 class Look:
     """Colour and texture of a surface."""
@@ -30,6 +44,7 @@ class Look:
     texture: Path | None = None  # picture
     repeats: tuple[float, float] = (1.0, 1.0)  # of the picture over a side
     given: bool = False  # the SDF has a colour or a script, which goes before a mesh's own
+    surface: Surface | None = None  # where the SDF says how it shines
 
 
 def look_of(element: Any) -> Look:
@@ -51,9 +66,58 @@ def look_of(element: Any) -> Look:
             values = numbers(child, count if count in (3, 4) else 4)
             colour = values if len(values) == 4 else (*values, 1.0)
             break
+    surface, emissive, albedo = _shine(material)
+    if emissive:
+        colour = (*map(max, colour[:3], emissive), colour[3])
+    if albedo:
+        colour, texture = _WHITE, albedo
     colour = (*colour[:3], colour[3] * (1.0 - number(element, "transparency", 0.0)))
     return Look(colour, "" if plain or texture else name, texture, repeats,
-                bool(name) or material.find("diffuse") is not None)
+                bool(name or albedo or emissive) or material.find("diffuse") is not None, surface)
+
+
+def _shine(material) -> tuple[Surface | None, tuple, Path | None]:
+    """Surface, emissive colour and picture of <specular>, <emissive> and <pbr><metal>."""
+    metal, glow = material.find("pbr/metal"), _rgb(material, "emissive")
+    emissive = glow if glow and max(glow) > 0.0 else ()
+    if metal is not None:
+        surface = Surface(_DIELECTRIC, _share(metal, "roughness", 0.5),
+                          _share(metal, "metalness", 0.5), max(emissive, default=0.0))
+        return surface, emissive, _albedo(metal.find("albedo_map"))
+    specular, shininess = _rgb(material, "specular"), number(material, "shininess", 0.0)
+    if shininess < 0.0:
+        fail(material.find("shininess"), f"<shininess> is {shininess:g}: give a number from 0")
+    if not emissive and not (specular and max(specular) > 0.0 and shininess > 0.0):
+        return None, (), None
+    # Blinn's exponent as the roughness that gives the same width of a highlight.
+    return Surface(min(1.0, 2.0 * _DIELECTRIC * max(specular, default=0.0)),
+                   math.sqrt(2.0 / (shininess + 2.0)), 0.0, max(emissive, default=0.0)), \
+        emissive, None
+
+
+def _albedo(element) -> Path | None:
+    """The picture that an <albedo_map> names; None where it is not here."""
+    uri = "" if element is None else (element.text or "").strip()
+    try:
+        return resolve_uri(element, uri) if uri else None
+    except SdfError:
+        return None
+
+
+def _share(element, tag, default) -> float:
+    value = number(element, tag, default)
+    if not 0.0 <= value <= 1.0:
+        fail(element.find(tag), f"<{tag}> is {value:g}: give 0 to 1")
+    return value
+
+
+def _rgb(material, tag) -> tuple:
+    """A colour (3,) of a material; () where it has none."""
+    child = material.find(tag)
+    if child is None:
+        return ()
+    count = len((child.text or "").split())
+    return numbers(child, count if count in (3, 4) else 4)[:3]
 
 
 def _of_script(material, name) -> tuple:

@@ -1,0 +1,279 @@
+"""Realistic images of a fleet's cameras; the interface of RenderedScene.
+
+MuJoCo draws albedo, depth and, where surfaces differ in more, their numbers; and depth as seen
+from the sun. Everything else is computed here. Depth images and lidars are those of RenderedScene.
+"""
+
+import dataclasses
+import math
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+from sensor_models.cameras import CameraParameters, cameras_of
+from sensor_models.lens import Pinhole
+from xtdrone_core import FleetState, Vehicle, VehicleSpec
+from xtdrone_dynamics.quaternion import to_matrix
+
+from ...engines import mujoco_scene
+from ..scene import RenderedScene
+from . import blur, exposure, ground, occlusion, optics, rain, shade, shadows, surfaces, textures
+from .conditions import Conditions
+
+_FAR = 8000.0  # images end there, whatever a camera's <clip> says [m]
+_SHADOWS, _NEARER = 2048, 1024  # sides of the map of the world and of the nearer one [pixels]
+_NEAR_REACH, _FAR_REACH = 3.0, 120.0  # least of the nearer map, and of the one of the world [m]
+_ROUND = 96, 48  # sides of spheres and cylinders, around and along
+_FIRST = 1.0  # near plane of shadow maps [m]
+_DROP = 0.7  # luminance of a raindrop in that of the sky
+_PLAIN = CameraParameters.pinhole(16, 16, 1.0)  # its lens is that of cameras of nobody
+_NONE = np.zeros((0, 0), dtype=np.int32)
+_NO_SHADOWS = shadows.Maps(0, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Eye:
+    """A camera of the fleet."""
+
+    vehicle: int
+    body: int
+    camera: CameraParameters
+
+
+class RealisticScene(RenderedScene):
+    """Draws a world with vehicles as a camera would see it. All calls must come from one thread."""
+
+    def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
+                 conditions: Conditions, seed: int, largest: tuple[int, int], samples: int = 0):
+        """Compiles the scene; nothing is rendered before the first sample.
+
+        Args:
+            world, specs, models, largest, samples: As for RenderedScene; with samples each pixel
+                is the mean of four.
+            conditions: Light and air.
+            seed: The scenario's, of rain.
+        """
+        self._conditions, self._seed = conditions, seed
+        self._finer = 2 if samples else 1
+        self._decode, self._encode = shade.decoded(), exposure.encoded()
+        self._bright = _DROP / math.pi * conditions.sky.ambient
+        self._lamps = _lamps_of(world)
+        self._eyes = {(spec.name, block.name, camera.name): _Eye(i, block.body, camera)
+                      for i, (spec, model) in enumerate(zip(specs, models, strict=True))
+                      for block in model.sensors if block.kind in ("camera", "depth")
+                      for camera in cameras_of(block)}
+        self._state: FleetState | None = None
+        self._maps: shadows.Maps | None = None
+        largest = tuple(max(self._finer * side, _SHADOWS) for side in largest)
+        # What smoothes edges and round things changes depth images, so not where there are any.
+        self._measured = any(block.kind == "depth" for model in models for block in model.sensors)
+        super().__init__(world, specs, models, largest, samples if self._measured else 0)
+
+    def place(self, state: FleetState, inserted: tuple = (), states: Sequence = ()) -> None:
+        """As RenderedScene.place."""
+        self._state = state
+        super().place(state, inserted, states)
+
+    def draw(self, pos: npt.ArrayLike, quat: npt.ArrayLike, pinhole: Pinhole, near: float,
+             far: float, depth: bool = False, key: tuple = ()) -> Any:
+        """As RenderedScene.draw; `key` says which camera it is."""
+        distances = super().draw(pos, quat, pinhole, near, far, True)[1] if depth else None
+        self._open()
+        axes = np.array(to_matrix(*quat)).reshape(3, 3)
+        image = self._image(np.asarray(pos, dtype=float), axes, pinhole, near, key)
+        return (image, distances) if depth else image
+
+    def luminance(self, pos: np.ndarray, axes: np.ndarray, pinhole: Pinhole,
+                  near: float) -> tuple[np.ndarray, np.ndarray]:
+        """What a pinhole camera sees, before its lens.
+
+        Args:
+            pos: (3,) of the camera, world [m].
+            axes: (3, 3) forward, left and up as columns, world.
+            pinhole: Its image.
+            near: Nothing nearer is drawn [m].
+
+        Returns:
+            (h, w, 3) luminance [cd/m^2] and (h, w) distance along the optical axis [m].
+        """
+        self._open()
+        sky, conditions = self._conditions.sky, self._conditions
+        self._aim(self._wide, pos, axes[:, 0], axes[:, 2], pinhole, near, _FAR)
+        albedo, distance = self._pass(pinhole.width, pinhole.height, near, _FAR)
+        ids = _NONE
+        if len(self._surfaces) > 1:
+            ids = self._rows[self._numbers(pinhole)]
+        left, bottom = pinhole.left, -pinhole.bottom
+        pixel = (pinhole.right - pinhole.left) / pinhole.width
+        if self._ground is not None:
+            ground.extend(albedo, distance, ids, *self._ground, pos[2], axes[2], left, bottom,
+                          pixel, _FAR)
+        normals = shade.normals_of(distance, left, bottom, pixel)
+        dark = occlusion.occlusion(distance, normals, left, bottom, pixel, 2)
+        maps = self._shadow_maps(pos, axes, distance)
+        light = shade.shade(albedo, distance, normals, dark, ids, self._surfaces, self._decode,
+                           left, bottom, pixel, pos, axes, sky.map, sky.towards, sky.sun,
+                           sky.ambient, maps.depth, maps.places, self._lamps, conditions.air,
+                           conditions.veil, self._t_s())
+        return light, distance
+
+    def _image(self, pos, axes, pinhole, near, key):
+        """The exposed image (h, w, 3) uint8 of a camera."""
+        eye = self._eyes.get(key)
+        camera = _PLAIN if eye is None else eye.camera
+        fine = self._fine(pinhole)
+        left, bottom = pinhole.left, -pinhole.bottom
+        pixel = (pinhole.right - pinhole.left) / fine.width
+        light, distance = self.luminance(pos, axes, fine, near)
+        vel, ang = self._motion(eye, pos, axes)
+        seconds = camera.exposure_time
+        if seconds > 0.0 and (vel.any() or ang.any()):
+            light = blur.blurred(light, distance, vel, ang, seconds, left, bottom, pixel)
+        if self._conditions.rain > 0.0:
+            falling = rain.drops(self._conditions.rain, left, pinhole.right, bottom, -pinhole.top,
+                                 self._random(key))
+            rain.streaks(light, distance, falling, -axes[2], vel, seconds, self._bright, left,
+                         bottom, pixel)
+        if self._finer == 2:
+            light, pixel = optics.halved(light), 2.0 * pixel
+        if camera.chromatic_aberration:
+            light = optics.fringed(light, camera.chromatic_aberration, left, bottom, pixel)
+        if camera.bloom > 0.0:
+            light = optics.bloomed(light, camera.bloom)
+        if camera.vignetting > 0.0:
+            optics.vignetted(light, camera.vignetting, left, bottom, pixel)
+        value = camera.exposure_value
+        gain = exposure.gain_of(exposure.automatic(light) if value is None else value)
+        return exposure.expose(light, gain, self._encode)
+
+    def _motion(self, eye, pos, axes):
+        """Velocity (3,) and angular velocity (3,) of a camera in its own axes."""
+        if eye is None or self._state is None:
+            return np.zeros(3), np.zeros(3)
+        state, at = self._state, (eye.vehicle, eye.body)
+        turn = np.array(to_matrix(*state.body_quat[at])).reshape(3, 3)
+        ang = turn @ state.body_ang_vel[at]
+        vel = state.body_vel[at] + np.cross(ang, pos - state.body_pos[at])
+        return vel @ axes, ang @ axes
+
+    def _random(self, key):
+        """Of one image of one camera: the same at each run."""
+        t_us = 0 if self._state is None else int(self._state.t_us)
+        return np.random.default_rng([self._seed, zlib.crc32(repr(key).encode()), t_us])
+
+    def _fine(self, pinhole):
+        return dataclasses.replace(pinhole, width=self._finer * pinhole.width,
+                                   height=self._finer * pinhole.height)
+
+    def _t_s(self):
+        return 0.0 if self._state is None else self._state.t_us * 1e-6
+
+    def _pass(self, width, height, near, far, parallel=False):
+        """Colours (h, w, 3) and distances (h, w) of the wide scene as its camera is."""
+        view = mujoco.MjrRect(0, 0, width, height)
+        mujoco.mjr_render(view, self._wide, self._context)
+        colours = np.empty((height, width, 3), dtype=np.uint8)
+        distances = np.empty((height, width), dtype=np.float32)
+        mujoco.mjr_readPixels(colours, distances, view, self._context)
+        nothing = distances <= 0.0
+        if parallel:
+            distances = near + (np.float32(1.0) - distances) * np.float32(far - near)
+        else:
+            distances = near * far / (near + distances * np.float32(far - near))
+        distances[nothing] = np.inf
+        return colours, distances
+
+    def _numbers(self, pinhole):
+        """Number (h, w) of the geom in each pixel, plus one; 0 for none."""
+        flags = self._wide.flags
+        flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = True
+        view = mujoco.MjrRect(0, 0, pinhole.width, pinhole.height)
+        mujoco.mjr_render(view, self._wide, self._context)
+        colours = np.empty((pinhole.height, pinhole.width, 3), dtype=np.uint8)
+        mujoco.mjr_readPixels(colours, None, view, self._context)
+        flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = False
+        number = colours @ np.array([1, 256, 65536])
+        return np.minimum(number, len(self._rows) - 1)
+
+    def _shadow_maps(self, pos, axes, distance):
+        """Shadow maps of the sun: around what the camera sees, and around the world."""
+        sky = self._conditions.sky
+        if not self._conditions.shadows or not sky.sun.any() or sky.towards[2] <= 0.0:
+            return _NO_SHADOWS
+        if self._maps is None:
+            self._maps = shadows.Maps(2, _SHADOWS)
+        frame = shadows.axes_of(sky.towards)
+        seen = distance[::8, ::8]
+        seen = seen[np.isfinite(seen)]
+        reach = 0.5 * float(np.quantile(seen, 0.75)) if len(seen) else _NEAR_REACH
+        reach = min(max(reach, _NEAR_REACH), 0.4 * _FAR_REACH)
+        middle, reach = shadows.steady(pos + 0.9 * reach * axes[:, 0], 1.3 * reach, frame, _NEARER)
+        self._maps.put(0, shadows.draw(self._from_sun, middle, reach, frame, _NEARER))
+        middle, reach = shadows.steady(pos, _FAR_REACH, frame, 32)
+        if self._middle is None or not np.array_equal(self._middle, middle):
+            self._middle = middle
+            self._maps.put(1, shadows.draw(self._from_sun, middle, reach, frame, _SHADOWS))
+        return self._maps
+
+    def _from_sun(self, eye, forward, up, half, far, side):
+        """Distances (side, side) along a direction, of a square of half a side `half`."""
+        for camera in self._wide.camera:
+            camera.pos, camera.forward, camera.up = eye, forward, up
+            camera.frustum_near, camera.frustum_far = _FIRST, far
+            camera.frustum_center, camera.frustum_width = 0.0, half
+            camera.frustum_bottom, camera.frustum_top = -half, half
+            camera.orthographic = 1
+        distances = self._pass(side, side, _FIRST, far, parallel=True)[1]
+        for camera in self._wide.camera:
+            camera.orthographic = 0
+        return distances
+
+    def _build(self, inserted):
+        self._middle = None  # of the map of the world, which has to be drawn anew
+        model = mujoco_scene.build(self._world, self._specs, self._models, inserted=inserted,
+                                   picture=textures.picture)
+        if not self._measured:
+            model.vis.quality.numslices, model.vis.quality.numstacks = _ROUND
+        return model
+
+    def _open(self):
+        if self._context is not None:
+            return
+        self._wide = None
+        super()._open()
+        self._wide = mujoco.MjvScene(self.model, len(self._scene.geoms))
+        flags = self._wide.flags
+        flags[mujoco.mjtRndFlag.mjRND_SHADOW] = flags[mujoco.mjtRndFlag.mjRND_SKYBOX] = False
+        flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = flags[mujoco.mjtRndFlag.mjRND_FOG] = False
+        self._surfaces, self._surface_of = surfaces.table_of(self.model, self._world.water)
+        self._ground = ground.ground_of(self.model, self._surface_of)
+        self._update()
+
+    def _update(self):
+        super()._update()
+        wide = self._wide
+        if wide is None:
+            return
+        mujoco.mjv_updateScene(self.model, self._data, self._option, None, self._camera,
+                               mujoco.mjtCatBit.mjCAT_ALL, wide)
+        wide.nlight = 1  # even light from everywhere: what is drawn is the albedo
+        light = wide.lights[0]
+        light.headlight, light.ambient = 1, (1.0, 1.0, 1.0)
+        light.diffuse = light.specular = (0.0, 0.0, 0.0)
+        self._rows = np.zeros(wide.ngeom + 1, dtype=np.int32)
+        several = len(self._surfaces) > 1
+        for _k, geom in enumerate(wide.geoms[:wide.ngeom]):
+            geom.emission = 0.0
+            if several and geom.segid >= 0 and geom.objtype == mujoco.mjtObj.mjOBJ_GEOM:
+                self._rows[geom.segid + 1] = self._surface_of[geom.objid]
+
+
+def _lamps_of(world) -> np.ndarray:
+    """Point and spot lights of a world as shade() takes them, (L, 14)."""
+    return np.array([[*light.pos, *light.direction, *light.diffuse, *light.attenuation,
+                      math.cos(0.5 * light.cutoff) if light.cutoff else -1.0, light.range]
+                     for light in world.lights if light.kind != "directional"]).reshape(-1, 14)
