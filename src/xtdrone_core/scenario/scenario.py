@@ -68,6 +68,9 @@ def ros_domain() -> int:
     return domain
 
 
+_PEERS = ("px4", "px4_hitl", "ardupilot")  # real flight stacks, with parts of their own
+
+
 def _part(name: str) -> Any:
     """A part of the embedded flight stack that may be replaced."""
     return option("embedded", f"{name.replace('_', ' ')} of the embedded autopilot, or "
@@ -151,6 +154,8 @@ class Scenario:
     ardupilot: str = option("", "build folder or binary of ArduPilot, for autopilot ardupilot",
                             metavar="PATH", unset="ARDUPILOT_BUILD, or ArduPilot is started by "
                             "hand")
+    serial: str = option("", "serial device of each vehicle's flight controller, for autopilot "
+                         "px4_hitl: 'DEVICE[:BAUD], ...'", metavar="LIST", unset="none")
     estimator: str = _part("estimator")
     position_control: str = _part("position_control")
     velocity_control: str = _part("velocity_control")
@@ -207,7 +212,7 @@ class Scenario:
         for part, group in registry.PARTS.items():
             name = getattr(self, part)
             group.check(name)
-            if name != "embedded" and self.autopilot in ("px4", "ardupilot"):
+            if name != "embedded" and self.autopilot in _PEERS:
                 raise ScenarioError(f"{part} '{name}' cannot be flown by autopilot "
                                     f"{self.autopilot}, which has its own: leave one of them out")
         run_folder.check_name(self.name)

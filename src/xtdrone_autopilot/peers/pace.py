@@ -1,0 +1,47 @@
+"""Real time, for flight stacks that have a clock of their own and cannot wait."""
+
+import time
+from collections.abc import Callable
+
+_LATE_S = 0.25  # behind real time after which the simulation goes on from now [s]
+
+
+class RealTime:
+    """Holds simulated time to the wall clock.
+
+    Attributes:
+        lost_s: By how much simulated time has fallen behind in all [s].
+    """
+
+    def __init__(self, listen: Callable[[float], None]):
+        """listen: Waits for at most so many seconds [s] and handles what comes meanwhile."""
+        self._listen = listen
+        self._begin: float | None = None  # wall time of simulated time 0
+        self.lost_s = 0.0
+
+    def restart(self) -> None:
+        """The next wait() begins anew: nothing was lost meanwhile."""
+        self._begin = None
+
+    def wait(self, t_us: int) -> float:
+        """Waits until a simulated time is due.
+
+        Args:
+            t_us: Simulated time [us].
+
+        Returns:
+            By how much it was too late, where that was too much and was given up [s]; else 0.
+        """
+        t, now = t_us * 1e-6, time.monotonic()
+        if self._begin is None:
+            self._begin = now - t
+        late = now - self._begin - t
+        if late > _LATE_S:
+            self._begin = now - t
+            self.lost_s += late
+            self._listen(0.0)
+            return late
+        self._listen(0.0)
+        while (left := self._begin + t - time.monotonic()) > 0.0:
+            self._listen(left)
+        return 0.0
