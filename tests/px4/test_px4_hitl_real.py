@@ -67,7 +67,7 @@ def test_one_that_is_lost_in_flight_ends_it_with_one_line(runs, boards, capsys, 
                   lambda: os.kill(process.pid, signal.SIGSTOP))
     timer.start()
     assert main(["fly", "square", "--autopilot", "px4_hitl", "--gps", "rtk",
-                 "--serial", cables[0].near]) == 1
+                 "--serial", cables[0].near]) in (1, 3)  # 3 if it has hit the ground by then
     lines = capsys.readouterr().err.splitlines()
     assert why in lines[-1] and "Traceback" not in "".join(lines)
     folder = (runs / LATEST).resolve()

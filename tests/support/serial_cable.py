@@ -15,6 +15,8 @@ from xtdrone_autopilot.peers.serial import SerialGone, SerialPort
 class Cable:
     """What is written to one end is read at the other, as on a null-modem cable.
 
+    What the other end has no room for is lost, as without flow control.
+
     Attributes:
         near, far: Paths of the two devices.
     """
@@ -25,6 +27,7 @@ class Cable:
         for _ in range(2):
             master, slave = pty.openpty()
             tty.setraw(slave)
+            os.set_blocking(master, False)
             paths.append(os.ttyname(slave))
             # A slave that is held open here keeps its master readable while nobody has it.
             self._masters.append((master, slave))
@@ -50,7 +53,11 @@ class Cable:
                 return
             for source, target in ((near, far), (far, near)):
                 if source in ready:
-                    os.write(target, os.read(source, 65536))
+                    data = os.read(source, 65536)
+                    try:
+                        os.write(target, data)
+                    except BlockingIOError:
+                        pass
 
 
 class ScriptedBoard(threading.Thread):

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-_LATE_S = 0.25  # behind real time after which the simulation goes on from now [s]
+LATE_S = 0.25  # behind real time that is not made good any more [s]
 
 
 class RealTime:
@@ -30,18 +30,16 @@ class RealTime:
             t_us: Simulated time [us].
 
         Returns:
-            By how much it was too late, where that was too much and was given up [s]; else 0.
+            By how much it was too late, if that is given up [s]; else 0.
         """
         t, now = t_us * 1e-6, time.monotonic()
         if self._begin is None:
             self._begin = now - t
         late = now - self._begin - t
-        if late > _LATE_S:
+        if late > LATE_S:
             self._begin = now - t
             self.lost_s += late
-            self._listen(0.0)
-            return late
         self._listen(0.0)
         while (left := self._begin + t - time.monotonic()) > 0.0:
             self._listen(left)
-        return 0.0
+        return late if late > LATE_S else 0.0

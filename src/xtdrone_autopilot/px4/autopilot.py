@@ -31,7 +31,7 @@ _WARNING = 4  # MAV_SEVERITY
 _log = logging.getLogger(__name__)
 
 
-class Px4Autopilot(ExternalPose, Px4Fleet):
+class Px4Autopilot(Px4Fleet, ExternalPose):
     """N real PX4s. Implements xtdrone_core.contracts.Autopilot.
 
     PX4 runs its own estimator, flight modes and MAVLink links. Ground stations and

@@ -68,7 +68,9 @@ def ros_domain() -> int:
     return domain
 
 
-_PEERS = ("px4", "px4_hitl", "ardupilot")  # real flight stacks, with parts of their own
+# Which parts real flight stacks have themselves.
+_OWN_PARTS = dict.fromkeys(("px4", "px4_hitl", "ardupilot"), tuple(registry.PARTS)) | {
+    "betaflight": ("rate_control", "mixer")}
 
 
 def _part(name: str) -> Any:
@@ -154,6 +156,9 @@ class Scenario:
     ardupilot: str = option("", "build folder or binary of ArduPilot, for autopilot ardupilot",
                             metavar="PATH", unset="ARDUPILOT_BUILD, or ArduPilot is started by "
                             "hand")
+    betaflight: str = option("", "build folder or binary of Betaflight's SITL, for autopilot "
+                             "betaflight", metavar="PATH", unset="BETAFLIGHT_BUILD, or Betaflight "
+                             "is started by hand")
     serial: str = option("", "serial device of each vehicle's flight controller, for autopilot "
                          "px4_hitl: 'DEVICE[:BAUD], ...'", metavar="LIST", unset="none")
     estimator: str = _part("estimator")
@@ -212,7 +217,7 @@ class Scenario:
         for part, group in registry.PARTS.items():
             name = getattr(self, part)
             group.check(name)
-            if name != "embedded" and self.autopilot in _PEERS:
+            if name != "embedded" and part in _OWN_PARTS.get(self.autopilot, ()):
                 raise ScenarioError(f"{part} '{name}' cannot be flown by autopilot "
                                     f"{self.autopilot}, which has its own: leave one of them out")
         run_folder.check_name(self.name)
@@ -238,7 +243,8 @@ class Scenario:
                 raise ScenarioError(f"{name} true cannot be used with autopilot ardupilot, whose "
                                     "modes have other numbers than PX4's: leave one of them out")
         given = "remote" if self.remote else "key"
-        if (self.key or self.remote) and self.autopilot != "embedded":
+        if (self.key or self.remote) and self.autopilot not in (
+                "embedded", "betaflight"):
             raise ScenarioError(f"{given} '{getattr(self, given)}' cannot be used with autopilot "
                                 f"{self.autopilot}, whose links are its own: leave one of them out")
         if self.remote:
