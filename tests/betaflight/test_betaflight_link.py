@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from betaflight_peer import ScriptedBetaflight
+from own_ports import PORTS
 from xtdrone_autopilot.betaflight import autopilot as betaflight, link as packets, process
 from xtdrone_autopilot.betaflight.link import BetaflightLink
 from xtdrone_autopilot.betaflight.sticks import HIGH, LOW, MIDDLE, MIN_CHECK, RATES, sticks
@@ -19,11 +20,19 @@ from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
-pytestmark = pytest.mark.xdist_group("betaflight")  # its ports are fixed
+NAMES = ("MOTORS_PORT", "READINGS_PORT", "STICKS_PORT")
+FIXED = tuple(getattr(packets, name) for name in NAMES)
+
+
+@pytest.fixture(autouse=True)
+def own_ports(monkeypatch):
+    """Betaflight's ports are fixed; here each worker has others."""
+    for name, port in zip(NAMES, FIXED):
+        monkeypatch.setattr(packets, name, port + 10 * PORTS.instance)
 
 
 @pytest.fixture
-def peer():
+def peer(own_ports):
     """A scripted Betaflight that runs."""
     found = ScriptedBetaflight()
     found.start()
@@ -54,6 +63,10 @@ def status():
     describe_bodies(found, FleetModel.of([load_vehicle("iris")]))
     found["armed"], found["sp_kind"] = True, TRAJECTORY
     return found
+
+
+def test_ports_are_betaflights():
+    assert FIXED == (9002, 9003, 9004)
 
 
 def test_packets_are_betaflights_structures(peer):
@@ -172,7 +185,7 @@ def test_what_it_cannot_do_is_refused(simulation, peer, tmp_path):
     wanted.actuators[:] = 0.5
     with pytest.raises(AutopilotError, match="takes no actuator commands"):
         found.apply(wanted)
-    with pytest.raises(AutopilotError, match=r"port 9002 \(UDP, motors of Betaflight\) is in use"):
+    with pytest.raises(AutopilotError, match=rf"port {packets.MOTORS_PORT} \(UDP, motors of B.*is in use"):
         BetaflightLink()
     for options, why in (({"vehicles": fleet("iris", 2)}, "2 Betaflights are not allowed"),
                          ({"vehicles": fleet("typhoon_h480", 1)}, "has no frame of Betaflight's")):

@@ -13,7 +13,7 @@ from own_ports import LATEST
 from xtdrone_core.command import main
 from xtdrone_core.runs.truth_log import read_truth
 
-pytestmark = [pytest.mark.px4, pytest.mark.xdist_group("betaflight"), pytest.mark.skipif(
+pytestmark = [pytest.mark.px4, pytest.mark.skipif(
     not os.environ.get("BETAFLIGHT_BUILD"),
     reason="needs real Betaflight: set BETAFLIGHT_BUILD to its folder (see docs/betaflight.md)")]
 SIDE = np.array([(4, 0), (4, 4), (0, 4), (0, 0)], dtype=float)

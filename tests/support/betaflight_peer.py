@@ -4,6 +4,8 @@ import ctypes
 import socket
 import threading
 
+from xtdrone_autopilot.betaflight import link
+
 
 class Readings(ctypes.Structure):
     """fdm_packet."""
@@ -40,8 +42,8 @@ class ScriptedBetaflight(threading.Thread):
         super().__init__(daemon=True)
         self.readings, self.sticks, self.motors, self.arms = [], [], [0.2] * 4, arms
         self._in, self._rc = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
-        self._in.bind(("127.0.0.1", 9003))
-        self._rc.bind(("127.0.0.1", 9004))
+        self._in.bind(("127.0.0.1", link.READINGS_PORT))
+        self._rc.bind(("127.0.0.1", link.STICKS_PORT))
 
     def run(self):
         """Until close()."""
@@ -54,13 +56,13 @@ class ScriptedBetaflight(threading.Thread):
 
     def say(self, data):
         """Sends a packet to the simulator."""
-        self._in.sendto(data, ("127.0.0.1", 9002))
+        self._in.sendto(data, ("127.0.0.1", link.MOTORS_PORT))
 
     def close(self):
         """Ends the thread."""
         if self.is_alive():
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-                sock.sendto(b"", ("127.0.0.1", 9003))
+                sock.sendto(b"", self._in.getsockname())
             self.join()
         self._in.close()
         self._rc.close()

@@ -7,17 +7,12 @@ LATE_S = 0.25  # behind real time that is not made good any more [s]
 
 
 class RealTime:
-    """Holds simulated time to the wall clock.
-
-    Attributes:
-        lost_s: By how much simulated time has fallen behind in all [s].
-    """
+    """Holds simulated time to the wall clock."""
 
     def __init__(self, listen: Callable[[float], None]):
         """listen: Waits for at most so many seconds [s] and handles what comes meanwhile."""
         self._listen = listen
         self._begin: float | None = None  # wall time of simulated time 0
-        self.lost_s = 0.0
 
     def restart(self) -> None:
         """The next wait() begins anew: nothing was lost meanwhile."""
@@ -38,7 +33,6 @@ class RealTime:
         late = now - self._begin - t
         if late > LATE_S:
             self._begin = now - t
-            self.lost_s += late
         self._listen(0.0)
         while (left := self._begin + t - time.monotonic()) > 0.0:
             self._listen(left)

@@ -44,7 +44,6 @@ class HitlLink:
             the last ones.
         armed: (N,) bool, from the mode field of HIL_ACTUATOR_CONTROLS.
         garbage: (N,) int64, bytes so far that are not MAVLink.
-        dropped: (N,) int64, steps whose readings a device did not take.
     """
 
     def __init__(self, devices: Sequence[tuple[str, int]], on_loss: Callable[[int, str], None],
@@ -64,7 +63,6 @@ class HitlLink:
         self.controls = np.zeros((n, 16))
         self.armed = np.zeros(n, dtype=np.bool_)
         self.garbage = np.zeros(n, dtype=np.int64)
-        self.dropped = np.zeros(n, dtype=np.int64)
         self._on_loss, self._t_us = on_loss, 0
         self._heard_us = np.zeros(n, dtype=np.int64)  # last heartbeat [us]
         self._answered_us = np.full(n, -1, dtype=np.int64)  # last controls [us]
@@ -126,8 +124,6 @@ class HitlLink:
         for i in np.flatnonzero(self.state == Peer.CONNECTED):
             if self._write(int(i), frames[i]):
                 self._taken_us[i] = t_us
-            else:
-                self.dropped[i] += 1
             self._check(int(i))
         self.controls[t_us - self._answered_us >= STOP_US] = 0.0
 

@@ -69,7 +69,8 @@ def ros_domain() -> int:
 
 
 # Which parts real flight stacks have themselves.
-_OWN_PARTS = dict.fromkeys(("px4", "px4_hitl", "ardupilot"), tuple(registry.PARTS)) | {
+_OWN_PARTS = dict.fromkeys(("px4", "px4_hitl", "ardupilot", "paparazzi"),
+                           tuple(registry.PARTS)) | {
     "betaflight": ("rate_control", "mixer")}
 
 
@@ -159,8 +160,9 @@ class Scenario:
     betaflight: str = option("", "build folder or binary of Betaflight's SITL, for autopilot "
                              "betaflight", metavar="PATH", unset="BETAFLIGHT_BUILD, or Betaflight "
                              "is started by hand")
-    serial: str = option("", "serial device of each vehicle's flight controller, for autopilot "
-                         "px4_hitl: 'DEVICE[:BAUD], ...'", metavar="LIST", unset="none")
+    serial: str = option("", "serial device of each vehicle's flight controller, for autopilots "
+                         "px4_hitl and paparazzi: 'DEVICE[:BAUD], ...'", metavar="LIST",
+                         unset="none")
     estimator: str = _part("estimator")
     position_control: str = _part("position_control")
     velocity_control: str = _part("velocity_control")
@@ -239,9 +241,9 @@ class Scenario:
         check_address("web_address", self.web_address)
         check_address("ros2_address", self.ros2_address)
         for name in ("web", "ros2"):
-            if self.autopilot == "ardupilot" and getattr(self, name):
-                raise ScenarioError(f"{name} true cannot be used with autopilot ardupilot, whose "
-                                    "modes have other numbers than PX4's: leave one of them out")
+            if self.autopilot in ("ardupilot", "paparazzi") and getattr(self, name):
+                raise ScenarioError(f"{name} true cannot be used with autopilot {self.autopilot}, "
+                                    "whose modes are not PX4's: leave one of them out")
         given = "remote" if self.remote else "key"
         if (self.key or self.remote) and self.autopilot not in (
                 "embedded", "betaflight"):
