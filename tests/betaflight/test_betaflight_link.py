@@ -185,7 +185,8 @@ def test_what_it_cannot_do_is_refused(simulation, peer, tmp_path):
     wanted.actuators[:] = 0.5
     with pytest.raises(AutopilotError, match="takes no actuator commands"):
         found.apply(wanted)
-    with pytest.raises(AutopilotError, match=rf"port {packets.MOTORS_PORT} \(UDP, motors of B.*is in use"):
+    with pytest.raises(AutopilotError, match=rf"port {packets.MOTORS_PORT} \(UDP, motors of "
+                       "Betaflight\\) is in use"):
         BetaflightLink()
     for options, why in (({"vehicles": fleet("iris", 2)}, "2 Betaflights are not allowed"),
                          ({"vehicles": fleet("typhoon_h480", 1)}, "has no frame of Betaflight's")):
