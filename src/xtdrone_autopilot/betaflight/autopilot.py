@@ -88,21 +88,22 @@ class BetaflightAutopilot(EmbeddedAutopilot):
         autopilot = super().for_scenario(scenario, fleet, origin, magnetic_field, folder, links,
                                          on_text, sensors)
         try:
-            autopilot._attach(order, binary, scenario.vehicles[0].name, folder,
+            autopilot._attach(order, binary, scenario.vehicles[0].name, fleet.vehicles[0], folder,
                               on_text or (lambda vehicle, severity, text: None))
         except BaseException:
             autopilot.close()
             raise
         return autopilot
 
-    def _attach(self, order, binary, name, folder, on_text):
+    def _attach(self, order, binary, name, model, folder, on_text):
         """Opens the link, and starts Betaflight if a binary is given."""
         self._name, self._on_text = name, on_text
         self._betaflight = BetaflightLink()
         self.mixer = BetaflightMixer(self._betaflight, order)
         self._interrupted = self._begun = False
         if binary is not None:
-            self._process = process.BetaflightProcess(binary, name, folder)
+            self._process = process.BetaflightProcess(
+                binary, name, model, self.status["turn_max"][0].tolist(), folder)
 
     @property
     def pids(self) -> list[int]:
@@ -200,7 +201,7 @@ class BetaflightAutopilot(EmbeddedAutopilot):
             mixer.send(still, self.estimator.quat[0])
 
     def _lost(self, why):
-        if self._process is not None and ": " not in why:
+        if self._process is not None:
             time.sleep(0.05)  # the exit status is available only a moment later
             why = self._process.end() or why
         text = f"Betaflight of '{self._name}' {why}"
