@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.px4, pytest.mark.skipif(
 SIDE = np.array([(4, 0), (4, 4), (0, 4), (0, 0)], dtype=float)
 
 
-@pytest.mark.parametrize("vehicle", ["iris", "solo", "heavy_lifter"])
+@pytest.mark.parametrize("vehicle", ["iris", "solo"])
 def test_offboard_square(runs, vehicle):
     """Armed, taken up, flown round a square within 0.5 m of the truth, landed."""
     assert main(["fly", "square", "--autopilot", "betaflight", "--vehicles", vehicle,

@@ -88,22 +88,21 @@ class BetaflightAutopilot(EmbeddedAutopilot):
         autopilot = super().for_scenario(scenario, fleet, origin, magnetic_field, folder, links,
                                          on_text, sensors)
         try:
-            autopilot._attach(order, binary, scenario.vehicles[0].name, fleet.vehicles[0], folder,
+            autopilot._attach(order, binary, scenario.vehicles[0].name, folder,
                               on_text or (lambda vehicle, severity, text: None))
         except BaseException:
             autopilot.close()
             raise
         return autopilot
 
-    def _attach(self, order, binary, name, model, folder, on_text):
+    def _attach(self, order, binary, name, folder, on_text):
         """Opens the link, and starts Betaflight if a binary is given."""
         self._name, self._on_text = name, on_text
         self._betaflight = BetaflightLink()
         self.mixer = BetaflightMixer(self._betaflight, order)
         self._interrupted = self._begun = False
         if binary is not None:
-            self._process = process.BetaflightProcess(
-                binary, name, model, self.status["turn_max"][0].tolist(), folder)
+            self._process = process.BetaflightProcess(binary, name, folder)
 
     @property
     def pids(self) -> list[int]:

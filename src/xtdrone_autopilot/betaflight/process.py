@@ -15,14 +15,11 @@ from .sticks import IDLE, MIN_CHECK, RATES
 
 # Quad X with its default direction of motors: rear right, front right, rear left, front left.
 PLACES = ((135, -1), (45, 1), (-135, 1), (-45, -1))
-_ALLOWED = "iris, solo, crazyflie, tello, heavy_lifter, or another quadrotor as an X"
+_ALLOWED = "iris, solo, or another quadrotor as an X"
+_SLOWEST_MOTOR = 0.015  # time constant [s]; heavy_lifter (0.05) and crazyflie (0.02) tipped over
 _CONFIGURE_S = 20.0  # wall time for Betaflight to take its configuration [s]
-# P, I, D and feed-forward for an iris, its largest angular acceleration [rad/s^2], and the time
-# constant of its motors [s].
+# P, I, D and feed-forward, found with an iris.
 GAINS = {"roll": (45, 60, 30, 0), "pitch": (45, 60, 30, 0), "yaw": (45, 40, 0, 0)}
-OF_IRIS = 101.4, 69.7, 14.7
-_MOTOR_OF_IRIS = 0.0125
-_MOST = 250  # of a gain in Betaflight
 # What has to differ from Betaflight's defaults. GPS is off, since positions are held from outside.
 CONFIGURATION = (
     "feature -GPS", "set motor_pwm_protocol = PWM", "set acc_calibration = 0,0,0,1",
@@ -32,6 +29,8 @@ CONFIGURATION = (
     "set failsafe_delay = 200", *(f"rxfail {channel} h" for channel in range(5)),
     *(f"set {axis}_{name} = {value}" for axis, rate in zip(("roll", "pitch", "yaw"), RATES)
       for name, value in (("rc_rate", rate // 10), ("srate", rate // 10), ("expo", 0))),
+    *(f"set {term}_{axis} = {value}" for axis, values in GAINS.items()
+      for term, value in zip("pidf", values)),
     "aux 0 0 0 1700 2100 0 0")  # AUX1: ARM; without another one it is ACRO
 
 
@@ -39,22 +38,14 @@ def motors(model: Vehicle) -> Sequence[int]:
     """For each rotor of a vehicle the number of Betaflight's motor, from 0.
 
     Raises:
-        AutopilotError: It is no quadrotor as an X.
+        AutopilotError: It is no quadrotor as an X, or its motors are too slow.
     """
+    slowest = max((rotor.time_constant_up for rotor in model.rotors), default=0.0)
+    if slowest > _SLOWEST_MOTOR:
+        raise AutopilotError(f"the motors of '{model.type}', whose time constant is {slowest:g} s, "
+                             f"are too slow for Betaflight's rate loops ({_SLOWEST_MOTOR:g} s at "
+                             f"most): give {_ALLOWED}, or fly autopilot:=embedded")
     return match(model, PLACES, "Betaflight", _ALLOWED)
-
-
-def gains(model: Vehicle, turn_max: Sequence[float]) -> list[str]:
-    """Settings of the rate loops: an iris's, by how much quicker a vehicle and its motors are.
-
-    Args:
-        model: The vehicle.
-        turn_max: (3,) its largest angular acceleration about each axis [rad/s^2].
-    """
-    quick = _MOTOR_OF_IRIS / model.rotors[0].time_constant_up
-    return [f"set {term}_{axis} = {min(round(value * quick * of_iris / most), _MOST)}"
-            for (axis, values), of_iris, most in zip(GAINS.items(), OF_IRIS, turn_max)
-            for term, value in zip("pidf", values)]
 
 
 def find(path: str) -> Path | None:
@@ -71,22 +62,19 @@ def find(path: str) -> Path | None:
 class BetaflightProcess(PeerProcess):
     """One running Betaflight, in its own process group and its own folder."""
 
-    def __init__(self, binary: Path, name: str, model: Vehicle, turn_max: Sequence[float],
-                 folder: Path | None):
+    def __init__(self, binary: Path, name: str, folder: Path | None):
         """Configures and starts Betaflight.
 
         Args:
             binary: Its SITL.
             name: Name of the vehicle.
-            model: The vehicle.
-            turn_max: (3,) its largest angular acceleration about each axis [rad/s^2].
             folder: Run folder for console and files; None = a temporary one, deleted by stop().
 
         Raises:
             AutopilotError: It cannot be started, or does not take its configuration.
         """
         super().__init__("Betaflight", name, folder)
-        self._configure(binary, [*CONFIGURATION, *gains(model, turn_max), "save", ""])
+        self._configure(binary, [*CONFIGURATION, "save", ""])
         by_line = ["stdbuf", "-oL"] if shutil.which("stdbuf") else []  # what it said at the end
         self.run([*by_line, binary], {})
 
