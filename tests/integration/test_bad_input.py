@@ -35,7 +35,7 @@ def warm():
     (["--vehicle", "irish"], "did you mean 'iris'?"),
     (["--world", "moon"], "unknown world 'moon': choose one of empty, indoor, lake, outdoor"),
     (["--engine", "bullet"], "unknown engine 'bullet': choose one of embedded"),
-    (["--autopilot", "paparazzi"], "unknown autopilot 'paparazzi': choose one of ardupilot"),
+    (["--autopilot", "inav"], "unknown autopilot 'inav': choose one of ardupilot"),
     (["--gps", "galileo"], "galileo"),
     (["--n", "0"], "n 0 is not allowed: give a whole number from 1 to 10000"),
     (["--n", "251"], "251 vehicles with MAVLink links are not allowed: give at most 250"),

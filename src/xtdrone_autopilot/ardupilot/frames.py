@@ -1,15 +1,12 @@
 """ArduPilot's frames: which of its motors is which rotor of a vehicle."""
 
-import math
 from collections.abc import Sequence
-
-import numpy as np
 
 from xtdrone_core.vehicle import Vehicle
 
-from ..errors import AutopilotError
+from ..peers.motors import match, unlike
 
-_ALIGNED = math.radians(22.0)  # most that a rotor may stand beside its motor's direction
+_ALLOWED = "iris, solo, typhoon_h480, octorotor, or another with 4, 6 or 8 rotors as an X"
 # Motors 1, 2, ... of a frame: direction from the nose, clockwise [degrees], and spin as seen from
 # above, +1 counter-clockwise. The numbers are ArduPilot's, of FRAME_TYPE 1 (X).
 FRAMES = {
@@ -29,26 +26,7 @@ def motors(model: Vehicle) -> tuple[int, Sequence[int]]:
     Raises:
         AutopilotError: ArduPilot has no frame with these rotors.
     """
-    rotors = model.rotors
-    allowed = "iris, solo, typhoon_h480, octorotor, or another with 4, 6 or 8 rotors as an X"
-    if len(rotors) not in FRAMES or len(rotors) != len(model.actuators) - len(_servos(model)):
-        raise AutopilotError(f"'{model.type}' has no frame of ArduPilot's: give {allowed}, or fly "
-                             "autopilot:=embedded")
-    number, places = FRAMES[len(rotors)]
-    found = []
-    for rotor in rotors:
-        # Clockwise from the nose: body x ahead, y to the left.
-        at = math.atan2(-rotor.pos[1], rotor.pos[0])
-        away = [abs(math.remainder(math.radians(angle) - at, math.tau)) for angle, _ in places]
-        best = int(np.argmin(away))
-        if away[best] > _ALIGNED or places[best][1] != rotor.direction or best in found:
-            raise AutopilotError(f"the rotors of '{model.type}' do not stand or turn as those of a "
-                                 f"frame of ArduPilot's: give {allowed}, or fly "
-                                 "autopilot:=embedded")
-        found.append(best)
-    return number, found
-
-
-def _servos(model):
-    """Actuators that ArduPilot leaves alone: those of a camera mount."""
-    return [actuator for actuator in model.actuators if actuator.name.startswith("gimbal_")]
+    if len(model.rotors) not in FRAMES:
+        raise unlike(model, "ArduPilot", _ALLOWED)
+    number, places = FRAMES[len(model.rotors)]
+    return number, match(model, places, "ArduPilot", _ALLOWED)

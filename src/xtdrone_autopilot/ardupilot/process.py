@@ -1,7 +1,6 @@
 """Starts ArduPilot's software in the loop, and writes the parameters of a vehicle for it."""
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +8,7 @@ from pathlib import Path
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.vehicle import Vehicle
 
-from ..errors import AutopilotError
-from ..peers.process import PeerProcess
+from ..peers.process import PeerProcess, find_binary
 from . import frames
 
 _OF_IRIS = 101.0  # largest angular acceleration of an iris about roll or pitch [rad/s^2]
@@ -39,17 +37,10 @@ def find(path: str) -> ArduPilotInstallation | None:
     Raises:
         AutopilotError: There is no such program.
     """
-    given = path or os.environ.get("ARDUPILOT_BUILD", "")
-    if not given:
-        return None
-    place = Path(given).expanduser().absolute()
-    binary = place if place.is_file() else place / "bin" / "arducopter"
-    if not binary.is_file():
-        raise AutopilotError(f"no ArduPilot at '{given}': give a build folder with bin/arducopter "
-                             "in it (for example build/sitl), or the arducopter binary")
-    if not os.access(binary, os.X_OK):
-        raise AutopilotError(f"'{binary}' is not executable: chmod +x it, or give another")
-    return ArduPilotInstallation(binary.resolve())
+    binary = find_binary(path, "ARDUPILOT_BUILD", "ArduPilot", "bin/arducopter",
+                         "a build folder with bin/arducopter in it (for example build/sitl), or "
+                         "the arducopter binary")
+    return None if binary is None else ArduPilotInstallation(binary)
 
 
 class ArduPilotProcess(PeerProcess):

@@ -1,10 +1,10 @@
 """Decodes the MAVLink messages of a flight stack to records, only those with a handler."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from xtdrone_core.mavlink.framing import FrameStream
+from xtdrone_core.mavlink.framing import Frame, FrameStream
 
 from ..mavlink.frames import layout
 
@@ -12,8 +12,15 @@ from ..mavlink.frames import layout
 class FrameReader:
     """Decodes chosen messages from the byte stream of one MAVLink peer."""
 
-    def __init__(self, names: Sequence[str]):
-        """names: Names of the messages to decode, of the common dialect."""
+    def __init__(self, names: Sequence[str],
+                 forward: Callable[[Frame, bytes], None] | None = None):
+        """A reader of one peer.
+
+        Args:
+            names: Names of the messages to decode, of the common dialect.
+            forward: Called with each valid frame, of any message, and its bytes.
+        """
+        self._forward = forward
         self._wanted = {layout(name).id: (name, layout(name).dtype) for name in names}
         self._stream = FrameStream()
         self.frames = 0  # valid frames so far, of any message
@@ -36,6 +43,8 @@ class FrameReader:
         found = []
         for frame in self._stream.feed(data):
             self.frames += 1
+            if self._forward is not None:
+                self._forward(frame, self._stream.buffer[frame.start:frame.end])
             if frame.message_id in self._wanted:
                 name, dtype = self._wanted[frame.message_id]
                 payload = frame.payload[:dtype.itemsize].ljust(dtype.itemsize, b"\0")

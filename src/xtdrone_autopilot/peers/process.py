@@ -111,6 +111,34 @@ class PeerProcess:
             pass
 
 
+def find_binary(path: str, variable: str, what: str, inner: str, allowed: str) -> Path | None:
+    """Finds the program of a flight stack that a scenario or the environment names.
+
+    Args:
+        path: Of the program, or of its build folder; empty = the environment variable.
+        variable: Name of that.
+        what: The flight stack, for messages.
+        inner: The program's place in the build folder, a glob pattern; the last one in order.
+        allowed: What may be given, for messages.
+
+    Returns:
+        The program; None if neither names one.
+
+    Raises:
+        AutopilotError: There is no such program.
+    """
+    given = path or os.environ.get(variable, "")
+    if not given:
+        return None
+    place = Path(given).expanduser().absolute()
+    found = [place] if place.is_file() else sorted(place.glob(inner))
+    if not found or not found[-1].is_file():
+        raise AutopilotError(f"no {what} at '{given}': give {allowed}")
+    if not os.access(found[-1], os.X_OK):
+        raise AutopilotError(f"'{found[-1]}' is not executable: chmod +x it, or give another")
+    return found[-1].resolve()
+
+
 def _confine():
     """Runs in the child: denies real-time priority."""
     _libc.prctl(_PR_CAPBSET_DROP, _CAP_SYS_NICE, 0, 0, 0)

@@ -10,32 +10,28 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Scenario
-from xtdrone_core.contracts import ExternalPose, Leaving, Observer
-from xtdrone_core.fleet_model import NO_ACTUATOR
+from xtdrone_core.contracts import ExternalPose, Leaving
 from xtdrone_core.runs import ports
-from xtdrone_core.runs.ports import Ports, check_links
-from xtdrone_core.state import Estimates, SensorBatch, SetPoints
+from xtdrone_core.runs.ports import Ports
+from xtdrone_core.state import SensorBatch
 
 from ..errors import AutopilotError
 from ..estimation.flags import HEIGHT_BY_VISION
 from ..parameters import file as parameter_file
-from ..vehicle_status import describe_bodies, new_status
 from . import process as px4_process
+from .fleet import Px4Fleet
 from .link import Peer, SimulatorLink
-from .sensors import SensorFrames
-from .telemetry import FleetTelemetry
 
-CONTROLS = 16  # channels of HIL_ACTUATOR_CONTROLS
 NAME_S = 1.8  # wall time after which a warning names each PX4 that has not connected [s]
 CONNECT_S = 30.0  # wall time for the whole fleet to connect, from the first PX4 on [s]
 TELEMETRY_US = 20_000  # period of reading PX4's telemetry [us]
 HEARTBEAT_US = 3_000_000  # after so long without one and without an answer, a PX4 hangs [us]
 _WAIT_S = 0.1
-_CRITICAL, _WARNING, _INFO = 2, 4, 6  # MAV_SEVERITY
+_WARNING = 4  # MAV_SEVERITY
 _log = logging.getLogger(__name__)
 
 
-class Px4Autopilot(ExternalPose, Leaving, Observer):
+class Px4Autopilot(Px4Fleet, ExternalPose, Leaving):
     """N real PX4s, each a process of its own.
 
     Implements xtdrone_core.contracts.Autopilot. PX4 runs its own estimator, flight modes and
@@ -70,28 +66,11 @@ class Px4Autopilot(ExternalPose, Leaving, Observer):
         Raises:
             AutopilotError: A port is in use, or PX4 cannot be started.
         """
+        super().__init__(fleet, names, origin, loss, on_text, own)
         n = fleet.n
-        check_links(n)
-        self._names = tuple(names)
-        self._ports = own or Ports()
-        self._loss = loss
-        self._on_text = on_text or (lambda vehicle, severity, text: None)
-        self._mask = fleet.actuator["kind"] != NO_ACTUATOR
-        self._channels = np.where(self._mask, fleet.actuator["channel"], 0)
-        if self._channels.max(initial=0) >= CONTROLS or self._channels.min(initial=0) < 0:
-            raise AutopilotError(f"PX4 drives the channels 0 to {CONTROLS - 1}: number the "
-                                 "vehicle's rotors and control channels so")
-        self.commands = np.zeros(fleet.actuator.shape)
-        self._frames = SensorFrames(n, origin, self._ports)
         self._truth = None  # FleetState
-        self._interrupted = False
-        self._begun = False
         self._announced = np.zeros(n, dtype=np.bool_)
         self._processes = []
-        self._telemetry = None
-        bodies = new_status(n)
-        describe_bodies(bodies, fleet)
-        self._link = None
         self._installation, self._folder, self._fleet = installation, folder, fleet
         self._parameters, self._defaults = parameters or [{}] * n, defaults or [{}] * n
         self._starts = np.zeros(n, dtype=np.int64)  # how often this simulation started each PX4
@@ -100,8 +79,7 @@ class Px4Autopilot(ExternalPose, Leaving, Observer):
         self._link = SimulatorLink(n, self._lost, self._news, self._ports,
                                    self._replaced if installation is None else None)
         try:
-            self._telemetry = FleetTelemetry(n, origin, offsets, shared_origin, self._on_text,
-                                             self._ports, bodies["thrust_poly"])
+            self._open_telemetry(offsets, shared_origin)
             for i in range(n if installation is not None else 0):
                 self._processes.append(self._start(i))
         except BaseException:
@@ -163,14 +141,6 @@ class Px4Autopilot(ExternalPose, Leaving, Observer):
         """Sends a pose to PX4 as external vision; EKF2_EV_CTRL sets whether EKF2 fuses it."""
         self._telemetry.send_pose(i, t_us, pos, quat)
 
-    def health(self) -> list[dict]:
-        """Mode, armed, landed and not_ready of each PX4, from its MAVLink telemetry."""
-        return self._telemetry.health()
-
-    def interrupt(self) -> None:
-        """Stops waiting for PX4s to connect; safe to call in a signal handler."""
-        self._interrupted = True
-
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One lockstep step: sends the readings of t_us, returns actuator commands (N, A) 0..1.
 
@@ -190,17 +160,7 @@ class Px4Autopilot(ExternalPose, Leaving, Observer):
             self._look_after_processes()
             self._telemetry.step(t_us)
             self._tell_hanging_from_waiting(t_us)
-        self.commands[:] = np.take_along_axis(link.controls, self._channels, axis=1)
-        self.commands *= self._mask
-        return self.commands
-
-    def estimates(self) -> Estimates:
-        """PX4's estimates, from its latest telemetry."""
-        return self._telemetry.estimates()
-
-    def apply(self, set_points: SetPoints) -> None:
-        """Sends an Agent's set-points to PX4 by MAVLink."""
-        self._telemetry.apply(set_points)
+        return self._commands_from(link.controls)
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Restarts the PX4s of some vehicles (mask (N,) bool, None for all).
@@ -236,24 +196,6 @@ class Px4Autopilot(ExternalPose, Leaving, Observer):
         self._telemetry.leave(i)
         self.commands[i] = 0.0
 
-    def save(self) -> dict:
-        """Not possible.
-
-        Raises:
-            AutopilotError: Always.
-        """
-        raise AutopilotError("the state of a real PX4 cannot be saved: it lies in its process; fly "
-                             "autopilot:=embedded to save flights")
-
-    def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Not possible.
-
-        Raises:
-            AutopilotError: Always.
-        """
-        raise AutopilotError("the state of a real PX4 cannot be loaded: it lies in its process; "
-                             "fly autopilot:=embedded to load flights")
-
     def close(self) -> None:
         """Stops every PX4 that this simulation started, and closes all links; may be repeated."""
         for process in self._processes:
@@ -261,9 +203,7 @@ class Px4Autopilot(ExternalPose, Leaving, Observer):
         for process in self._processes:
             process.stop()
         self._processes = []
-        for part in (self._telemetry, self._link):
-            if part is not None:
-                part.close()
+        super().close()
 
     def _await_fleet(self):
         """Blocks until every PX4 has connected, the time limit is over, or interrupt()."""
@@ -312,26 +252,16 @@ class Px4Autopilot(ExternalPose, Leaving, Observer):
         for i in np.flatnonzero(silent & (t_us - alive_us >= HEARTBEAT_US)):
             self._link.hang(int(i), "does not answer and sends no heartbeat: it hangs")
 
-    def _news(self, i, text):
-        self._on_text(i, _INFO, f"PX4 {i} {text}")
-
     def _replaced(self, i):
         """Another PX4 has connected in place of a lost one that was started externally."""
         self._telemetry.begin_again(i)
         self._news(i, "was replaced: another one has connected, and starts anew")
 
     def _lost(self, i, why):
-        """Reports a lost PX4; raises AutopilotError if `loss` is "stop"."""
         if self._processes and why.startswith("closed"):
             time.sleep(0.05)  # the exit status is available only a moment after the socket closes
             why = self._processes[i].end() or why
-        text = f"PX4 {i} of '{self._names[i]}' {why}"
-        self._on_text(i, _CRITICAL, text)
-        if self._telemetry is not None:
-            self._telemetry.forget(i)
-        if self._loss == "stop":
-            raise AutopilotError(f"{text}; px4_loss:=continue flies the rest of the fleet on")
-        _log.warning("%s; the others fly on", text)  # nobody reads the console's file meanwhile
+        super()._lost(i, why)
 
 
 def _parameters_of(scenario: Scenario) -> list[dict[str, float]]:

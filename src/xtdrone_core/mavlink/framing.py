@@ -151,15 +151,16 @@ class FrameStream:
 
     Attributes:
         garbage: Bytes so far that belong to no frame.
+        buffer: What was scanned last: start and end of the newest frames are offsets in it.
     """
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = self.buffer = b""
         self.garbage = 0
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """The frames that these bytes complete."""
-        buffer = self._rest + data
+        self.buffer = buffer = self._rest + data
         found, at = find_frame(buffer, 0, True)
         before = 0
         while found is not None:

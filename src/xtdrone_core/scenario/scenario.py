@@ -71,6 +71,13 @@ def ros_domain() -> int:
     return domain
 
 
+# Which parts real flight stacks have themselves.
+_OWN_PARTS = dict.fromkeys(("px4", "px4_hitl", "ardupilot", "paparazzi"),
+                           tuple(registry.PARTS)) | {
+    "betaflight": ("rate_control", "mixer")}
+_OTHER_MODES = ("ardupilot", "paparazzi")  # autopilots whose modes are not PX4's
+
+
 def _part(name: str) -> Any:
     """A part of the embedded flight stack that may be replaced."""
     return option("embedded", f"{name.replace('_', ' ')} of the embedded autopilot, or "
@@ -162,6 +169,12 @@ class Scenario:
     ardupilot: str = option("", "build folder or binary of ArduPilot, for autopilot ardupilot",
                             metavar="PATH", unset="ARDUPILOT_BUILD, or ArduPilot is started by "
                             "hand")
+    betaflight: str = option("", "build folder or binary of Betaflight's SITL, for autopilot "
+                             "betaflight", metavar="PATH", unset="BETAFLIGHT_BUILD, or Betaflight "
+                             "is started by hand")
+    serial: str = option("", "serial device of each vehicle's flight controller, for autopilots "
+                         "px4_hitl and paparazzi: 'DEVICE[:BAUD], ...'", metavar="LIST",
+                         unset="none")
     estimator: str = _part("estimator")
     position_control: str = _part("position_control")
     velocity_control: str = _part("velocity_control")
@@ -219,7 +232,8 @@ class Scenario:
         for part, group in registry.PARTS.items():
             name = getattr(self, part)
             group.check(name)
-            if name != "embedded" and set(self.autopilots) <= {"px4", "ardupilot"}:
+            if name != "embedded" and all(part in _OWN_PARTS.get(flown_by, ())
+                                          for flown_by in self.autopilots):
                 raise ScenarioError(f"{part} '{name}' cannot be flown by autopilot "
                                     f"{self.autopilot}, which has its own: leave one of them out")
         run_folder.check_name(self.name)
@@ -289,14 +303,16 @@ class Scenario:
         check_address("web_address", self.web_address)
         check_address("ros2_address", self.ros2_address)
         for name in ("web", "ros2"):
-            if "ardupilot" in self.autopilots and getattr(self, name):
-                raise ScenarioError(f"{name} true cannot be used with autopilot ardupilot, whose "
-                                    "modes have other numbers than PX4's: leave one of them out")
+            other = next((each for each in self.autopilots if each in _OTHER_MODES), None)
+            if other is not None and getattr(self, name):
+                raise ScenarioError(f"{name} true cannot be used with autopilot {other}, "
+                                    "whose modes are not PX4's: leave one of them out")
             if getattr(self, name) and self.ports.numbers != tuple(range(self.n)):
                 raise ScenarioError(f"{name} true needs vehicles whose numbers are their places in "
                                     "the list: leave the numbers out")
         given = "remote" if self.remote else "key"
-        other = next((name for name in self.autopilots if name != "embedded"), None)
+        other = next((name for name in self.autopilots if name not in ("embedded", "betaflight")),
+                     None)
         if (self.key or self.remote) and other is not None:
             raise ScenarioError(f"{given} '{getattr(self, given)}' cannot be used with autopilot "
                                 f"{other}, whose links are its own: leave one of them out")

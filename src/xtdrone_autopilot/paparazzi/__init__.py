@@ -1,0 +1,1 @@
+"""Paparazzi on flight controllers, over its hardware-in-the-loop messages."""

@@ -1,0 +1,134 @@
+"""Real PX4 on flight controllers as the autopilot of a fleet: hardware in the loop."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from xtdrone_core import FleetModel, Scenario
+from xtdrone_core.runs.ports import Ports
+from xtdrone_core.state import SensorBatch
+
+from ..errors import AutopilotError
+from ..peers.pace import RealTime
+from ..peers.serial import parse_devices
+from .autopilot import CONNECT_S, NAME_S, TELEMETRY_US
+from .fleet import Px4Fleet
+from .hitl_link import HitlLink
+from .link import Peer
+
+_WAIT_S = 0.1
+_WARNING = 4  # MAV_SEVERITY
+_log = logging.getLogger(__name__)
+
+
+class Px4HitlAutopilot(Px4Fleet):
+    """N flight controllers with PX4 in HITL mode. Implements xtdrone_core.contracts.Autopilot.
+
+    PX4 has the clock of its hardware, and does not wait: the simulation keeps to real time,
+    whatever speed the scenario has.
+    """
+
+    def __init__(self, fleet: FleetModel, names: Sequence[str], origin: Sequence[float],
+                 offsets: npt.ArrayLike, devices: Sequence[tuple[str, int]], loss: str = "stop",
+                 shared_origin: bool = True,
+                 on_text: Callable[[int, int, str], None] | None = None, own: Ports | None = None):
+        """Opens the serial devices and the UDP ports of the links.
+
+        Args:
+            fleet: The vehicles.
+            names: Name of each vehicle.
+            origin: Latitude, longitude [rad] and height [m] of the world's origin.
+            offsets: (N, 3) start position of each vehicle in the world [m]: the origin of its local
+                frame, unless shared_origin.
+            devices: Path and baud rate of each vehicle's serial device.
+            loss: What happens when a flight controller is lost: "stop" or "continue".
+            shared_origin: Whether the origin of every local frame is the world's origin.
+            on_text: Called with (vehicle, severity, text).
+            own: Ports of the simulation; None = those of the environment's instance.
+
+        Raises:
+            AutopilotError: A device cannot be opened, or a port is in use.
+        """
+        super().__init__(fleet, names, origin, loss, on_text, own)
+        self._devices = tuple(devices)
+        self._link = HitlLink(devices, self._lost, self._ports)
+        self._pace = RealTime(self._link.listen)
+        self._slow = False
+        try:
+            self._open_telemetry(offsets, shared_origin)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def for_scenario(cls, scenario: Scenario, fleet: FleetModel, origin: Sequence[float],
+                     magnetic_field: npt.ArrayLike, folder: Path | None, links: bool,
+                     on_text: Callable[[int, int, str], None] | None,
+                     sensors: SensorBatch) -> "Px4HitlAutopilot":
+        """Opens the devices of the scenario's `serial`."""
+        for name in ("mission", "params"):
+            if getattr(scenario, name):
+                raise AutopilotError(f"{name} cannot be given to a flight controller: leave it "
+                                     "out, and upload it by a ground station")
+        return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
+                   [spec.pos for spec in scenario.vehicles],
+                   parse_devices(scenario.serial, fleet.n), scenario.px4_loss,
+                   scenario.origin == "shared", on_text, Ports(scenario.instance))
+
+    def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
+        """One step in real time: sends the readings of t_us, returns actuator commands (N, A) 0..1.
+
+        Raises:
+            AutopilotError: A flight controller is lost, and `loss` is "stop".
+        """
+        link = self._link
+        if not self._begun:
+            self._begun = True
+            self._await_fleet()
+            self._pace.restart()
+        late = self._pace.wait(t_us)
+        if late and not self._slow:
+            self._slow = True
+            text = (f"the simulation is {late:.2f} s behind real time, which flight controllers do "
+                    "not wait for: it was paused, or the machine is too busy")
+            self._on_text(0, _WARNING, text)
+            _log.warning("%s", text)
+        connected = link.state == Peer.CONNECTED
+        link.send(t_us, self._frames.encode(t_us, sensors, None, connected))
+        if t_us % TELEMETRY_US == 0:
+            self._telemetry.step(t_us)
+        return self._commands_from(link.controls)
+
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """Not possible.
+
+        Raises:
+            AutopilotError: Always.
+        """
+        raise AutopilotError("a flight controller cannot be reset from here: restart it, and the "
+                             "simulation; or fly autopilot:=px4")
+
+    def _await_fleet(self):
+        """Blocks until every flight controller has spoken, the limit is over, or interrupt()."""
+        link, begin, announced = self._link, time.monotonic(), False
+        while (missing := np.flatnonzero(link.state == Peer.AWAITED)).size:
+            if self._interrupted:
+                return
+            late = time.monotonic() - begin
+            for i in map(int, missing if late > NAME_S and not announced else ()):
+                device, baud = self._devices[i]
+                text = f"waiting for a heartbeat of its PX4 on '{device}' at {baud} baud"
+                self._on_text(i, _WARNING, text)
+                _log.warning("%s: %s", self._names[i], text)  # the simulation waits
+            announced = announced or late > NAME_S
+            if late > CONNECT_S:
+                for i in map(int, missing):
+                    device, baud = self._devices[i]
+                    link.lose(i, f"sent no heartbeat on '{device}' within {CONNECT_S:g} s: is PX4 "
+                                 f"running there, in HITL mode, at {baud} baud?")
+            link.greet()
+            link.listen(_WAIT_S)

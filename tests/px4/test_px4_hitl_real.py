@@ -1,0 +1,75 @@
+"""Flights of real PX4 in HITL mode at a pseudo-terminal; skipped without PX4_HITL_BUILD."""
+
+import json
+import os
+import signal
+from threading import Timer
+
+import numpy as np
+import pytest
+
+import px4_hitl
+from own_ports import LATEST
+from serial_cable import Cable
+from xtdrone_core.command import main
+from xtdrone_core.runs.truth_log import read_truth
+
+pytestmark = [pytest.mark.px4, pytest.mark.skipif(
+    not os.environ.get("PX4_HITL_BUILD"),
+    reason="needs real PX4 without lockstep: set PX4_HITL_BUILD (see docs/hitl.md)")]
+SIDE = np.array([(4, 0), (4, 4), (0, 4), (0, 0)], dtype=float)
+
+
+@pytest.fixture
+def boards(tmp_path):
+    """Real PX4s at their cables: boards(n)."""
+    cables, processes = [], []
+    (tmp_path / "px4/console").mkdir(parents=True)
+
+    def plug(n):
+        for i in range(n):
+            cables.append(Cable())
+            processes.append(px4_hitl.start(os.environ["PX4_HITL_BUILD"], cables[i].far, tmp_path,
+                                            tmp_path / "px4", i, f"iris_{i}"))
+        return cables, processes
+    yield plug
+    for process in processes:
+        process.stop()
+    for cable in cables:
+        cable.unplug()
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_offboard_square(runs, boards, n):
+    """Armed, taken up, flown round a square within 0.5 m of the truth, landed; in real time."""
+    cables, _ = boards(n)
+    assert main(["fly", "square", "--autopilot", "px4_hitl", "--n", str(n), "--gps", "rtk",
+                 "--serial", ",".join(cable.near for cable in cables)]) == 0
+    folder = (runs / LATEST).resolve()
+    t_us, table = read_truth(folder / "truth.bin", n)
+    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    corners = [event for event in events if event["event"] == "corner"]
+    assert len(corners) == 4
+    for corner, place in zip(corners, SIDE):
+        k = np.searchsorted(t_us, corner["t_us"])
+        away = table[k, :, :2] - table[0, :, :2] - place
+        assert np.linalg.norm(away, axis=1).max() <= 0.5
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["landed"] and summary["collisions"] == 0
+
+
+@pytest.mark.parametrize("fault,why", [
+    ("unplugged", "was it unplugged?"), ("stopped", "sent no heartbeat on")])
+def test_one_that_is_lost_in_flight_ends_it_with_one_line(runs, boards, capsys, fault, why):
+    """The cable is pulled, or PX4 hangs, after 15 s; the run folder is whole."""
+    cables, (process, ) = boards(1)
+    timer = Timer(15.0, cables[0].unplug if fault == "unplugged" else
+                  lambda: os.kill(process.pid, signal.SIGSTOP))
+    timer.start()
+    assert main(["fly", "square", "--autopilot", "px4_hitl", "--gps", "rtk",
+                 "--serial", cables[0].near]) in (1, 3)  # 3 if it has hit the ground by then
+    lines = capsys.readouterr().err.splitlines()
+    assert why in lines[-1] and "Traceback" not in "".join(lines)
+    folder = (runs / LATEST).resolve()
+    assert read_truth(folder / "truth.bin", 1)[0][-1] > 5_000_000
+    assert (folder / "summary.json").is_file()
