@@ -18,6 +18,7 @@ from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.ports import Ports
 
 from .mavros import Mavros
+from .parameters import PARAM_VALUE, Parameters
 from .topics import px4_in, px4_out
 from .wire.node import Node
 from .wire.quality import DEFAULT, INPUT
@@ -31,7 +32,11 @@ _SAID_S = 5.0  # between two equal lines of the log [s]
 
 
 class Commands:
-    """The subscribers of a fleet, and the link by which they command it."""
+    """The subscribers of a fleet, and the link by which they command it.
+
+    Attributes:
+        parameters: Of the vehicles.
+    """
 
     def __init__(self, node: Node, names: Sequence[str], vehicle_types: Sequence[int],
                  instance: int, px4: bool, mavros: bool):
@@ -68,6 +73,7 @@ class Commands:
 
         self._xtdrone = Xtdrone(node, names, self._link, vehicle_types, self._subscribe)
         self._mavros = Mavros(node, names, self._link, self.log) if mavros else None
+        self.parameters = Parameters(node, names, self._link)
 
     def _subscribe(self, topic: str, vehicle: Any, row: Subscription) -> None:
         quality = DEFAULT if row.type == _ORDER else INPUT
@@ -79,6 +85,7 @@ class Commands:
         for vehicle in self._vehicles:
             vehicle.now_us = t_us
         self._xtdrone.step(t_us, vehicles)
+        self.parameters.step(t_us)
         if self._mavros is not None:
             self._mavros.tick(t_us)
 
@@ -117,8 +124,10 @@ class Commands:
         self._xtdrone.take(received)
         if self._mavros is not None:
             self._mavros.take(received)
-        for i, message_id, _, frame in received:
-            if message_id == _ACK and self._acks[i].wanted:
+        for i, message_id, payload, frame in received:
+            if message_id == PARAM_VALUE:
+                self.parameters.take(i, payload, functools.partial(self._link.decode, frame))
+            elif message_id == _ACK and self._acks[i].wanted:
                 fields = px4_in.command_ack(self._vehicles[i], self._link.decode(frame))
                 self._acks[i].write(self._node.types.serialised(self._node.types.message(
                     "px4_msgs/msg/VehicleCommandAck", **fields)))

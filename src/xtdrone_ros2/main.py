@@ -23,6 +23,7 @@ from xtdrone_dynamics.earth.geoid import geoid_height
 from .errors import Ros2Error
 
 _IN = 0  # standard input
+_NODE = "/xtdrone"
 
 
 class _Process:
@@ -48,7 +49,7 @@ class _Process:
         types = Types(told["distribution"])
         self._recorder = None if told["record"] == "none" else Recorder(
             Path(told["folder"]) / "bags" / "ros2", told["record"], told["topics"], types, _say)
-        self._node = Node(types, "/xtdrone", told["domain"], told["address"], self._recorder)
+        self._node = Node(types, _NODE, told["domain"], told["address"], self._recorder)
         self._publisher = Publisher(
             self._node, fleet, round(1e6 / told["rate"]),
             ((pegasus.TOPICS, lambda i: numbered(pegasus.NAMESPACE, i)),
@@ -59,6 +60,7 @@ class _Process:
                                 told["cameras"])
         if told["control"]:
             SimulationServices(self._node, told["instance"])
+            self._commands.parameters.offer(_NODE, told["options"], told["instance"])
         self._node.announce()
         self._client = ControlClient(told["instance"]) if told["control"] else None
         self._lost = 0

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core import ControlError, FleetState, SensorBatch
+from xtdrone_core import ControlError, FleetState, Scenario, SensorBatch
 from xtdrone_core.contracts import Observer
 from xtdrone_core.runs.companion import Companion
 from xtdrone_core.runs.frame_ring import path_of
+from xtdrone_core.scenario.options import options_of
 from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL, vehicle_types, vtol_types
 
 from .errors import Ros2Error
@@ -86,4 +87,12 @@ def told(simulation: Any) -> dict[str, Any]:
         "address": scenario.ros2_address, "rate": scenario.ros2_rate,
         "record": scenario.ros2_record, "topics": scenario.ros2_topics,
         "folder": str(simulation.folder or ""), "mavros": scenario.ros2_mavros,
-        "distribution": scenario.ros2_distribution}
+        "distribution": scenario.ros2_distribution, "options": _options(scenario)}
+
+
+def _options(scenario: Scenario) -> dict[str, Any]:
+    """Value and help of each option that is one number, word or truth value."""
+    values = {name: getattr(scenario, name) for name in options_of(Scenario)}
+    return {name: (values[name], declared.help)
+            for name, (_, declared) in options_of(Scenario).items()
+            if type(values[name]) in (bool, int, float, str)}

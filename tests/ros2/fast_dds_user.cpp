@@ -8,6 +8,8 @@
 // layout, least and greatest time between two of their stamps [ns], and the numbers of the last.
 // With NAMESPACE (- for none) it arms that vehicle and climbs to HEIGHT [m], and says "flown".
 
+#include "fast_dds_raw.h"
+
 #include <fastcdr/Cdr.h>
 #include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
@@ -17,13 +19,11 @@
 #include <fastdds/dds/subscriber/DataReaderListener.hpp>
 #include <fastdds/dds/subscriber/SampleInfo.hpp>
 #include <fastdds/dds/subscriber/Subscriber.hpp>
-#include <fastdds/dds/topic/TopicDataType.hpp>
 #include <fastdds/dds/topic/TypeSupport.hpp>
 
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -38,37 +38,6 @@
 using namespace eprosima::fastdds::dds;
 using eprosima::fastcdr::Cdr;
 using eprosima::fastcdr::FastBuffer;
-using eprosima::fastrtps::rtps::InstanceHandle_t;
-using eprosima::fastrtps::rtps::SerializedPayload_t;
-using Bytes = std::vector<char>;
-
-class Raw : public TopicDataType {  // a message as its bytes
-public:
-    explicit Raw(const std::string& name) {
-        setName(name.c_str());
-        m_typeSize = 16384;
-        m_isGetKeyDefined = false;
-    }
-    bool serialize(void* data, SerializedPayload_t* payload) override {
-        auto& bytes = *static_cast<Bytes*>(data);
-        if (bytes.size() > payload->max_size) return false;
-        std::memcpy(payload->data, bytes.data(), bytes.size());
-        payload->length = static_cast<uint32_t>(bytes.size());
-        payload->encapsulation = CDR_LE;
-        return true;
-    }
-    bool deserialize(SerializedPayload_t* payload, void* data) override {
-        auto* first = reinterpret_cast<char*>(payload->data);
-        static_cast<Bytes*>(data)->assign(first, first + payload->length);
-        return true;
-    }
-    std::function<uint32_t()> getSerializedSizeProvider(void* data) override {
-        return [data] { return static_cast<uint32_t>(static_cast<Bytes*>(data)->size()); };
-    }
-    void* createData() override { return new Bytes; }
-    void deleteData(void* data) override { delete static_cast<Bytes*>(data); }
-    bool getKey(void*, InstanceHandle_t*, bool) override { return false; }
-};
 
 template <typename T>
 void read(Cdr& cdr, int count, std::vector<double>& out) {

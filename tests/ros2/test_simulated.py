@@ -1,10 +1,8 @@
-"""A simulation with ROS 2's topics: what a bag holds, services, MAVROS's topics, bad input."""
+"""A simulation with ROS 2's topics: what a bag holds, the keyboard, bad input."""
 
-import itertools
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -19,15 +17,10 @@ from processes import SimulationProcess
 from xtdrone_core import Scenario, ScenarioError
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.scenario.scenario import fleet
-from xtdrone_ros2.wire.node import Node, Reader, Writer
-from xtdrone_ros2.wire.quality import DEFAULT, SENSOR, SERVICE
-from xtdrone_ros2.wire.types import Types
 
 DOMAIN = 80 + Ports().instance
 STEPS = 500  # of 4 ms
 LIMIT_S = 60.0
-PLAYING, PAUSED = 1, 2
-OK, INCORRECT_STATE, ALREADY = 1, 3, 101
 
 
 def xtdrone(folder, *options):
@@ -55,74 +48,6 @@ def test_a_bag_has_every_step_of_an_unpaced_simulation(tmp_path, monkeypatch):
     assert times["/px4_1/fmu/out/vehicle_odometry"] == steps[::3]
     assert len(times["/iris_1/mavros/imu/data"]) > 50
     assert len(times["/iris_1/mavros/state"]) >= 3  # before its first heartbeat, and with each
-
-
-class Client:
-    """A client of rmw_cyclonedds_cpp's kind, in the same process as no other."""
-
-    def __init__(self, node):
-        self.node, self._numbers = node, itertools.count(1)
-
-    def until(self, condition):
-        end = time.monotonic() + LIMIT_S
-        while not condition():
-            assert time.monotonic() < end, "it has not come"
-            self.node.handle()
-            time.sleep(0.005)
-
-    def call(self, name, kind, **fields):
-        types, got = self.node.types, []
-        asking = Writer(self.node, f"rq{name}Request", f"{kind}_Request", SERVICE)
-        answers = Reader(self.node, f"rr{name}Reply", f"{kind}_Response", SERVICE, got.append)
-        self.until(lambda: asking.wanted
-                   and answers.entity.get_subscription_matched_status().current_count)
-        whose = next(self._numbers).to_bytes(16, "little")
-        request = types.serialised(types.message(f"{kind}_Request", **fields))
-        asking.write(request[:4] + whose + request[4:])
-        self.until(lambda: any(data[4:20] == whose for data in got))
-        data = next(data for data in got if data[4:20] == whose)
-        return types.read(data[:4] + data[20:], f"{kind}_Response")
-
-
-@pytest.mark.slow
-def test_services_and_mavros(tmp_path):
-    simulation = SimulationProcess(tmp_path, "--log", "none", "--ros2", "true", "--ros2_mavros",
-                                   "true", "--ros2_domain", DOMAIN)
-    node = Node(Types(), "/user", DOMAIN)
-    try:
-        client, top = Client(node), "simulation_interfaces/srv/"
-        call = client.call
-        assert call("/get_simulation_state", f"{top}GetSimulationState").state.state == PLAYING
-        early = call("/step_simulation", f"{top}StepSimulation", steps=1).result
-        assert (early.result, early.error_message) == (INCORRECT_STATE,
-                                                       "pause the simulation first")
-        pause = {"state": {"state": PAUSED}}
-        assert call("/set_simulation_state", f"{top}SetSimulationState", **pause
-                    ).result.result == OK
-        assert call("/set_simulation_state", f"{top}SetSimulationState", **pause
-                    ).result.result == ALREADY
-        before = simulation.control.request("status")["t_us"]
-        assert call("/step_simulation", f"{top}StepSimulation", steps=3).result.result == OK
-        client.until(lambda: simulation.control.request("status")["t_us"] == before + 12_000)
-        call("/set_simulation_state", f"{top}SetSimulationState", state={"state": PLAYING})
-        answer = call("/fmu/vehicle_command", "px4_msgs/srv/VehicleCommand",
-                      request={"command": 400, "param1": 0.0, "target_system": 1,
-                               "source_system": 9}).reply
-        assert (answer.command, answer.result, answer.target_system) == (400, 0, 9)
-        states = []
-        node.reader("/iris_0/mavros/state", "mavros_msgs/msg/State", states.append, DEFAULT)
-        client.until(lambda: states)
-        assert node.types.read(states[-1], "mavros_msgs/msg/State").connected
-        mode = call("/iris_0/mavros/set_mode", "mavros_msgs/srv/SetMode",
-                    custom_mode="AUTO.LOITER")
-        assert mode.mode_sent
-        heights = []
-        node.reader("/drone0/state/pose", "geometry_msgs/msg/PoseStamped", heights.append, SENSOR)
-        client.until(lambda: heights)
-        assert call("/reset_simulation", f"{top}ResetSimulation").result.result == OK
-    finally:
-        node.close()
-        simulation.stop()
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from rosbags.interfaces import Nodetype
 from xtdrone_core.runs.parent import tied
 from xtdrone_ros2.wire.types import Types, ros2_name
 
-SOURCE = Path(__file__).parents[1] / "ros2" / "fast_dds_user.cpp"
+SOURCES = Path(__file__).parents[1] / "ros2"
 MISSING = "Fast DDS is not installed (apt-get install g++ libfastrtps-dev)"
 _CODES = {"float64": "d", "float32": "f", "uint64": "Q", "int32": "i", "uint32": "I",
           "uint16": "H", "uint8": "B", "bool": "B", "int8": "b"}
@@ -21,11 +21,11 @@ def installed() -> bool:
     return headers.is_file() and shutil.which("g++") is not None
 
 
-def compiled(folder: Path) -> Path:
-    """The program, compiled into a folder."""
-    program = folder / "fast_dds_user"
-    subprocess.run(["g++", "-std=c++14", "-Wall", str(SOURCE), "-o", str(program), "-lfastrtps",
-                    "-lfastcdr"], check=True)
+def compiled(folder: Path, name: str = "fast_dds_user") -> Path:
+    """A program of SOURCES, compiled into a folder."""
+    program = folder / name
+    subprocess.run(["g++", "-std=c++14", "-Wall", str(SOURCES / f"{name}.cpp"), "-o",
+                    str(program), "-lfastrtps", "-lfastcdr"], check=True)
     return program
 
 

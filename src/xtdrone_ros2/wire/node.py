@@ -15,13 +15,15 @@ from cyclonedds.topic import Topic
 from rosbags.serde import SerdeError
 
 from ..errors import Ros2Error
-from .idl import struct
+from ..rtps.services import FastServices
+from .idl import dds_name, struct
 from .quality import DEFAULT, LATCHED, SERVICE, Quality
 from .recorder import Recorder
 from .types import Types
 
 LOCAL = "127.0.0.1"
 _HEAD, _BODY = 4, 20  # where a request's guid and number begin, and where they end [bytes]
+_FAST_DDS = b"\x01\x0f"  # vendor, the beginning of its GUIDs
 _CALLS = 8  # of services at once
 _ANY = 0xFFFF  # samples in every state
 _TAKEN = 64  # samples at once
@@ -33,8 +35,10 @@ _ON_LOOPBACK = f"""<AllowMulticast>false</AllowMulticast></General><Discovery>
 <ParticipantIndex>auto</ParticipantIndex>
 <MaxAutoParticipantIndex>{_PARTICIPANTS}</MaxAutoParticipantIndex>
 <Peers><Peer address="{LOCAL}"/></Peers><SPDPInterval>1s</SPDPInterval></Discovery>"""
+# Requests of clients on Fast DDS, which are answered elsewhere, are none to Cyclone: no warnings.
 _CONFIGURATION = """<CycloneDDS><Domain Id="any"><General><Interfaces>
-<NetworkInterface address="{address}"/></Interfaces>{rest}<Internal>
+<NetworkInterface address="{address}"/></Interfaces>{rest}
+<Tracing><Verbosity>severe</Verbosity><OutputFile>stderr</OutputFile></Tracing><Internal>
 <SocketReceiveBufferSize min="default" max="{receive}"/></Internal></Domain></CycloneDDS>"""
 
 
@@ -79,9 +83,9 @@ class Reader:
     """A subscriber, whose messages are handled in the thread that calls Node.handle()."""
 
     def __init__(self, node: "Node", topic: str, kind: str, quality: Quality,
-                 handle: Callable[[bytes], None]):
-        """Of a Node, see Node.reader()."""
-        self._node, self._handle = node, handle
+                 handle: Callable[[bytes], None], but_of: bytes | None = None):
+        """Of a Node, see Node.reader(); but_of: vendor whose messages are left out."""
+        self._node, self._handle, self._but_of = node, handle, but_of
         self._waiting = False
         self._listener = Listener(on_data_available=self._available)
         self.entity = DataReader(node.participant, node.topic(topic, kind),
@@ -102,41 +106,53 @@ class Reader:
                 raise Ros2Error(f"DDS cannot read {self.entity.topic.name}: "
                                 f"{DDSException(samples)}")
             for data, info in samples:
-                if info.valid_data:
+                if info.valid_data and not self._left_out(info.publication_handle):
                     self._handle(data)
             if len(samples) < _TAKEN:
                 return
 
+    def _left_out(self, writer):
+        if self._but_of is None:
+            return False
+        known = self.entity.get_matched_publication_data(writer)
+        return known is not None and known.participant_key.bytes.startswith(self._but_of)
+
 
 class Service:
-    """A service as the clients of rmw_cyclonedds_cpp call it.
+    """A service as the clients of both of ROS 2's middlewares call it.
 
-    Requests and responses begin with 16 bytes that say whose they are. Those of rmw_fastrtps_cpp
-    say it elsewhere, so that neither of the two can call the other's services.
+    Those of rmw_cyclonedds_cpp begin requests and responses with 16 bytes that say whose they
+    are. Those of rmw_fastrtps_cpp say it elsewhere, see FastServices.
     """
 
     def __init__(self, node: "Node", name: str, kind: str, answer: Callable[[Any], Any],
-                 pool: Executor):
+                 pool: Executor, fast: FastServices):
         """Of a Node, see Node.service()."""
         self._types, self._kind, self._answer, self._pool = node.types, kind, answer, pool
         self.writer = Writer(node, f"rr{name}Reply", f"{kind}_Response", SERVICE)
-        self.reader = Reader(node, f"rq{name}Request", f"{kind}_Request", SERVICE, self._take)
+        self.reader = Reader(node, f"rq{name}Request", f"{kind}_Request", SERVICE, self._take,
+                             _FAST_DDS)
+        self.of_fast = fast.offer(name, dds_name(kind).rstrip("_"), self._response)
 
     def _take(self, data):
         self._pool.submit(self._respond, data)
 
     def _respond(self, data):
-        head, whose, body = data[:_HEAD], data[_HEAD:_BODY], data[_BODY:]
+        response = self._response(data[:_HEAD] + data[_BODY:])
+        if response is not None:
+            self.writer.write(response[:_HEAD] + data[_HEAD:_BODY] + response[_HEAD:])
+
+    def _response(self, data):
+        """The response to a request, or None where it is none."""
         try:
-            request = self._types.read(head + body, f"{self._kind}_Request")
+            request = self._types.read(data, f"{self._kind}_Request")
         except SerdeError:
-            return
-        response = self._types.serialised(self._answer(request))
-        self.writer.write(response[:_HEAD] + whose + response[_HEAD:])
+            return None
+        return self._types.serialised(self._answer(request))
 
 
 class Node:
-    """A participant with one node of ROS 2, as `ros2 node list` and `ros2 topic list` see it.
+    """A participant with a node of ROS 2 or more, as `ros2 node list` and its like see them.
 
     Attributes:
         participant: Cyclone's.
@@ -159,11 +175,12 @@ class Node:
         """
         self.types = types
         self._recorder = recorder
-        self._space, _, self._name = name.rpartition("/")
+        self._name, self._at = name, (domain, address)
+        self._fast: FastServices | None = None  # where there are services
         self._topics: dict[str, Topic] = {}
-        self._writers: list[Writer] = []
-        self._readers: list[Reader] = []
-        self._services: list[Service] = []
+        # Writers and readers of each node of ROS 2 that this participant is.
+        self._nodes: dict[str, tuple[list[Writer], list[Reader]]] = {name: ([], [])}
+        self._services: dict[str, list[Service]] = {}
         self._pool = ThreadPoolExecutor(_CALLS)
         self._kept: list[Writer | Reader] = []
         self._arrived: deque[Reader] = deque()
@@ -230,7 +247,7 @@ class Node:
         """
         record = None if self._recorder is None else self._recorder.tap(name, kind, quality)
         made = Writer(self, f"rt{name}", kind, quality, record)
-        self._writers.append(made)
+        self._nodes[self._name][0].append(made)
         return made
 
     def reader(self, name: str, kind: str, handle: Callable[[bytes], None],
@@ -244,40 +261,56 @@ class Node:
             quality: What it asks of publishers at least.
         """
         made = Reader(self, f"rt{name}", kind, quality, handle)
-        self._readers.append(made)
+        self._nodes[self._name][1].append(made)
         return made
 
-    def service(self, name: str, kind: str, answer: Callable[[Any], Any]) -> Service:
+    def service(self, name: str, kind: str, answer: Callable[[Any], Any],
+                of: str = "") -> Service:
         """A service.
 
         Args:
             name: Beginning with /.
             kind: Its type, for example std_srvs/srv/Trigger.
             answer: Gives the response to a request, in a thread of its own.
+            of: The node whose it is, beginning with /; this one where it is empty.
         """
-        made = Service(self, name, kind, answer, self._pool)
-        self._services.append(made)
-        self._writers.append(made.writer)
-        self._readers.append(made.reader)
+        if self._fast is None:
+            self._fast = FastServices(*self._at, _PARTICIPANTS, self._pool)
+        made = Service(self, name, kind, answer, self._pool, self._fast)
+        owner = of or self._name
+        self._services.setdefault(owner, []).append(made)
+        writers, readers = self._nodes.setdefault(owner, ([], []))
+        writers.append(made.writer)
+        readers.append(made.reader)
         return made
 
     def announce(self) -> None:
-        """Tells ROS 2's graph which publishers and subscribers the node has."""
-        own = self.types.message(
-            "rmw_dds_common/msg/NodeEntitiesInfo", node_namespace=self._space or "/",
-            node_name=self._name,
-            reader_gid_seq=[self._gid(reader.entity) for reader in self._readers],
-            writer_gid_seq=[self._gid(writer.entity) for writer in self._writers])
+        """Tells ROS 2's graph which publishers and subscribers each node has."""
+        if self._fast is not None:
+            self._fast.start()
+        own = self._gid(self.participant.get_guid().bytes)
         self._graph.write(self.types.serialised(self.types.message(
-            "rmw_dds_common/msg/ParticipantEntitiesInfo", gid=self._gid(self.participant),
-            node_entities_info_seq=[own])))
+            "rmw_dds_common/msg/ParticipantEntitiesInfo", gid=own,
+            node_entities_info_seq=[self._entities(*item) for item in self._nodes.items()])))
 
-    def _gid(self, entity):
+    def _entities(self, name, made):
+        writers, readers = (
+            [self._gid(one.entity.get_guid().bytes) for one in part] for part in made)
+        for service in self._services.get(name, ()):
+            for ids, guid in zip((writers, readers), service.of_fast):
+                ids.append(self._gid(guid))
+        space, _, own = name.rpartition("/")
+        return {"node_namespace": space or "/", "node_name": own, "reader_gid_seq": readers,
+                "writer_gid_seq": writers}
+
+    def _gid(self, guid):
         length = len(self.types.blank("rmw_dds_common/msg/Gid").data)
-        return {"data": list(entity.get_guid().bytes.ljust(length, b"\0"))}
+        return {"data": list(guid.ljust(length, b"\0"))}
 
     def close(self) -> None:
         """Leaves the domain."""
+        if self._fast is not None:
+            self._fast.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
         for entity in (self.participant, self._domain):  # with all that belongs to them
             entity._delete(entity._ref)

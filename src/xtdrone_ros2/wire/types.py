@@ -13,7 +13,16 @@ from xtdrone_core import resources
 
 DISTRIBUTIONS = {"humble": Stores.ROS2_HUMBLE, "jazzy": Stores.ROS2_JAZZY}
 _PACKAGES = ("px4_msgs", "mavros_msgs", "geographic_msgs", "simulation_interfaces")  # of src/
-_STD_SRVS = {"Empty": "---", "Trigger": "---\nbool success\nstring message"}
+_NAMES, _PARAMETERS = "string[] names\n---\n", "Parameter[] parameters\n---\n"
+_SERVICES = {  # whose definitions are short
+    "std_srvs": {"Empty": "---", "Trigger": "---\nbool success\nstring message"},
+    "rcl_interfaces": {
+        "ListParameters": "string[] prefixes\nuint64 depth\n---\nListParametersResult result",
+        "GetParameters": f"{_NAMES}ParameterValue[] values",
+        "GetParameterTypes": f"{_NAMES}uint8[] types",
+        "DescribeParameters": f"{_NAMES}ParameterDescriptor[] descriptors",
+        "SetParameters": f"{_PARAMETERS}SetParametersResult[] results",
+        "SetParametersAtomically": f"{_PARAMETERS}SetParametersResult result"}}
 _NOTHING = [("structure_needs_at_least_one_member", (Nodetype.BASE, ("uint8", 0)))]
 _ROS1_TYPES = {"VFR_HUD": "VfrHud"}  # whose names ROS 2 has changed
 # The same of fields.
@@ -38,8 +47,9 @@ class Types:
         self.store = get_typestore(DISTRIBUTIONS[distribution])
         for package in _PACKAGES:
             self._read(package, resources.root() / "src" / package)
-        for name, text in _STD_SRVS.items():
-            self._add(_of_service("std_srvs", name, text))
+        for package, services in _SERVICES.items():
+            for name, text in services.items():
+                self._add(_of_service(package, name, text))
 
     def _read(self, package: str, folder: Path) -> None:
         found: dict[str, Any] = {}
