@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_sim.vehicles.pose import body_frames
+
 from .gltf import scene
 
 
@@ -37,7 +39,8 @@ def _light(light) -> dict[str, Any]:
 
 def _shape(model) -> dict[str, Any]:
     """What is drawn of a vehicle beside its file."""
-    rotors = [{"actuator": k, "pos": list(a.pos), "axis": list(a.axis),
+    frames = body_frames(model)
+    rotors = [{"actuator": k, "pos": list(scene.hub(model, k, frames).pos), "axis": list(a.axis),
                "direction": a.direction, "body": a.body}
               for k, a in enumerate(model.actuators) if a.kind in ("rotor", "propeller")]
     ranges = [{"pos": list(block.pos), "quat": list(block.quat)}
