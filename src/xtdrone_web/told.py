@@ -9,6 +9,8 @@ from xtdrone_sim.vehicles.pose import body_frames
 
 from .gltf import scene
 
+_ACTOR_STEP_S, _ACTOR_MOST = 0.25, 2000  # between samples of an actor's round, and how many
+
 
 def described(world: Any, specs: Iterable[Any], models: Iterable[Any]) -> dict[str, Any]:
     """World, types and vehicles, with the glTF files, which are made if they are not there.
@@ -25,7 +27,8 @@ def described(world: Any, specs: Iterable[Any], models: Iterable[Any]) -> dict[s
         "world": {"name": world.name, "glb": str(scene.world_file(world)),
                   "lights": [_light(light) for light in world.lights],
                   "ambient": list(world.ambient), "background": list(world.background),
-                  "water": world.water if np.isfinite(world.water) else None},
+                  "water": world.water if np.isfinite(world.water) else None,
+                  "actors": [_actor(actor) for actor in world.actors]},
         "types": {name: {"glb": str(scene.vehicle_file(model)), **_shape(model)}
                   for name, model in types.items()},
         "vehicles": [{"name": spec.name, "type": model.type, "start": [*spec.pos, spec.yaw]}
@@ -35,6 +38,27 @@ def described(world: Any, specs: Iterable[Any], models: Iterable[Any]) -> dict[s
 def _light(light) -> dict[str, Any]:
     return {"kind": light.kind, "pos": list(light.pos), "direction": list(light.direction),
             "diffuse": list(light.diffuse), "range": light.range}
+
+
+def _actor(actor) -> dict[str, Any]:
+    """Where an actor is over one round, for a page that moves it by the time of the frames."""
+    last = actor.times[-1]
+    step = max(_ACTOR_STEP_S, last / _ACTOR_MOST)
+    times = np.append(np.arange(actor.times[0], last, step), last).tolist()
+    poses = [actor.pose(actor.start + t) for t in times]
+    return {"name": actor.name, "glb": str(scene.actor_file(actor)), "start": actor.start,
+            "loop": actor.loop, "t": _rounded(times),
+            "way": _rounded([actor.way(actor.start + t) for t in times]),
+            "pos": _rounded([pose.pos for pose in poses]),
+            "quat": _rounded([pose.quat for pose in poses]),
+            "limbs": [{"pos": limb.pose.pos, "quat": limb.pose.quat, "axis": limb.axis,
+                       "turn": limb.turn, "swing": limb.swing, "stride": limb.stride,
+                       "phase": limb.phase} for limb in actor.limbs]}
+
+
+def _rounded(values) -> list:
+    """To a tenth of a millimetre, for a short message."""
+    return np.round(np.array(values), 4).tolist()
 
 
 def _shape(model) -> dict[str, Any]:

@@ -54,10 +54,10 @@ def sampled(recording: Recording, chosen: Sequence[int], begin_s: float, end_s: 
         records = recording.at(begin_s + t)[chosen]
         rows.append((records["pos"], records["quat"], records["actuator"]))
     pos, quat, actuator = (np.array(part, dtype=float) for part in zip(*rows))
-    return Motion(begin_s, rate, t_s, pos, _continuous(quat), actuator)
+    return Motion(begin_s, rate, t_s, pos, continuous(quat), actuator)
 
 
-def _continuous(quat) -> np.ndarray:
+def continuous(quat) -> np.ndarray:
     """Quaternions (K, ..., 4) whose neighbours are less than half a turn of the sphere apart."""
     turned = np.sum(quat[1:] * quat[:-1], axis=-1, keepdims=True) < 0.0
     signs = np.cumprod(np.where(turned, -1.0, 1.0), axis=0)

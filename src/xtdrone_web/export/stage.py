@@ -20,7 +20,7 @@ from xtdrone_sim.world import Light
 from ..gltf import scene
 from ..gltf.writer import ROOT, Part
 from ..replay.recording import Recording
-from .motion import Motion, joint_motion
+from .motion import Motion, continuous, joint_motion
 
 _LOOKS = Pose(quat=from_matrix(0, 0, -1, -1, 0, 0, 0, 1, 0))  # cameras look along -z, y up
 _SUN = Light("directional", (0.0, 0.0, 10.0), (-0.5, 0.1, -0.9), (1.0, 1.0, 1.0),
@@ -88,6 +88,8 @@ def fill(stage: Stage, recording: Recording, chosen: Sequence[int], motion: Moti
         cameras: Whether there are those of the vehicles, and one that sees the whole flight.
     """
     _world(stage, recording.world)
+    for actor in recording.world.actors:
+        _actor(stage, actor, motion)
     drawn: dict[str, dict] = {}
     for column, i in enumerate(chosen):
         model, name = recording.models[i], recording.names[i]
@@ -113,7 +115,7 @@ def _colour(i, n) -> np.ndarray:
 
 
 def _world(stage, world):
-    made = scene.surfaces_of_world(world)
+    made = scene.surfaces_of(world.shapes)
     if math.isfinite(world.water):
         made.add(Shape("water", "plane", (_SEA, _SEA), Pose((0.0, 0.0, world.water)), False,
                        _WATER), Pose((0.0, 0.0, world.water)))
@@ -122,6 +124,18 @@ def _world(stage, world):
         stage.node("world", stage.mesh(parts))
     for k, light in enumerate(world.lights or (_SUN,)):
         stage.light(f"light_{k}", light)
+
+
+def _actor(stage, actor, motion):
+    """Its limbs, each a node that moves in the world: where it is follows from the time."""
+    whole = stage.node(actor.name)
+    tracks = zip(*(actor.limbs_at(motion.begin_s + t) for t in motion.t_s.tolist()))
+    for limb, poses in zip(actor.limbs, tracks, strict=True):
+        parts = scene.surfaces_of(limb.shapes).parts(stage, merged=False)
+        node = stage.node(f"{actor.name}/{limb.name}", stage.mesh(parts) if parts else None,
+                          *poses[0], parent=whole)
+        stage.move(node, np.array([pose.pos for pose in poses]),
+                   continuous(np.array([pose.quat for pose in poses])))
 
 
 def _vehicle(stage, name, model, meshes, motion, column, cameras):

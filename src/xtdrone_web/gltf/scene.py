@@ -9,7 +9,7 @@ without a texture is called `ground`, so that the page can give it one.
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,12 @@ def vehicle_file(vehicle: Vehicle) -> Path:
     return kept("vehicle", vehicle.shapes, lambda: _vehicle(vehicle))
 
 
+def actor_file(actor: Any) -> Path:
+    """The file of an Actor, made if it is not there: a node `limb_K` for each limb."""
+    return kept("actor", [shape for limb in actor.limbs for shape in limb.shapes],
+                lambda: _actor(actor))
+
+
 def kept(kind: str, shapes: Sequence[Any], make: Callable[[], bytes],
          suffix: str = ".glb") -> Path:
     """The file of a kind that is made of these shapes, from the cache or by make()."""
@@ -74,7 +80,7 @@ def _sources(shape):
 
 def _world(world) -> bytes:
     glb = Glb()
-    parts = surfaces_of_world(world).parts(glb)
+    parts = surfaces_of(world.shapes).parts(glb)
     if parts:
         glb.node("world", glb.mesh(parts))
     return glb.encoded()
@@ -91,16 +97,25 @@ def _vehicle(vehicle) -> bytes:
     return glb.encoded()
 
 
+def _actor(actor) -> bytes:
+    glb = Glb()
+    for k, limb in enumerate(actor.limbs):
+        parts = surfaces_of(limb.shapes).parts(glb)
+        if parts:
+            glb.node(f"limb_{k}", glb.mesh(parts), limb.pose.pos, limb.pose.quat)
+    return glb.encoded()
+
+
 def hub(vehicle: Vehicle, rotor: int, frames: Sequence[Pose]) -> Pose:
     """Where an actuator's hub is, given the frames of the bodies."""
     actuator: Any = vehicle.actuators[rotor]
     return frames[actuator.body].to(Pose(tuple(actuator.pos)))
 
 
-def surfaces_of_world(world: Any) -> "Surfaces":
-    """All that is seen of a World."""
+def surfaces_of(shapes: Iterable[Any]) -> "Surfaces":
+    """All that is seen of Shapes: of a World or a limb."""
     made = Surfaces()
-    for shape in world.shapes:
+    for shape in shapes:
         if not shape.collides:
             made.add(shape, shape.pose)
     return made
