@@ -282,3 +282,23 @@ def test_three_js_plays_it(flown, glb, context):
     truth = truth_at(flown, Told(glb).json["asset"]["extras"]["begin_s"], [0.0, 3.0, 8.0])
     x, y, z = np.moveaxis(truth[..., :3], -1, 0)
     assert np.abs(np.array(found) - np.stack([x, z, -y], axis=-1)).max() < 1e-3
+
+
+def test_people_and_cars_move_as_the_world_has_them(gimbal, tmp_path):
+    world = load_world("street")
+    flight = Recording("street", "run", world, gimbal.specs, gimbal.models, gimbal.t_s + 5.0,
+                       gimbal.table)
+    motion = sampled(flight, [0], 5.0, 6.0, 10.0)
+    stage = FlightGlb("street", motion)
+    fill(stage, flight, [0], motion, cameras=False)
+    stage.write(tmp_path / "street.glb")
+    told = Told(tmp_path / "street.glb")
+    for name, limb in (("car_red", "front_left_wheel"), ("ann", "left_leg")):
+        actor = next(each for each in world.actors if each.name == name)
+        k = [each.name for each in actor.limbs].index(limb)
+        _, pos = told.track(f"{name}/{limb}", "translation")
+        _, quat = told.track(f"{name}/{limb}", "rotation")
+        poses = [actor.limbs_at(5.0 + t)[k] for t in motion.t_s]
+        assert np.abs(pos - [pose.pos for pose in poses]).max() < 1e-4 and np.ptp(pos[:, :2]) > 1.0
+        assert np.abs(np.sum(quat * [pose.quat for pose in poses], axis=1)).min() > 1.0 - 1e-5
+        assert np.sum(quat[1:] * quat[:-1], axis=1).min() >= 0.0
