@@ -57,7 +57,7 @@ def sampled(recording: Recording, chosen: Sequence[int], begin_s: float, end_s: 
     return Motion(begin_s, rate, t_s, pos, continuous(quat), actuator)
 
 
-def continuous(quat) -> np.ndarray:
+def continuous(quat: np.ndarray) -> np.ndarray:
     """Quaternions (K, ..., 4) whose neighbours are less than half a turn of the sphere apart."""
     turned = np.sum(quat[1:] * quat[:-1], axis=-1, keepdims=True) < 0.0
     signs = np.cumprod(np.where(turned, -1.0, 1.0), axis=0)

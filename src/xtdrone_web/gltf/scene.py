@@ -183,7 +183,7 @@ class Surfaces:
         self._papered: dict[Any, list[Triangles]] = defaultdict(list)
         self._ground: dict[tuple, list[Triangles]] = defaultdict(list)  # by colour
 
-    def add(self, shape, pose) -> None:
+    def add(self, shape: Any, pose: Pose) -> None:
         """Adds a visual at a pose."""
         look = shape.look
         for triangles, part in geometry.of_shape(shape, look.texture is None):
