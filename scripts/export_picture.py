@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 import browser
 import gltf_page
 
-AT_S = 26.0
+AT_S = 18.8
 
 
 def main():
@@ -21,7 +21,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         glb = Path(scratch) / "flight.glb"
         subprocess.run([sys.executable, "-m", "xtdrone_core.command", "export", sys.argv[1],
-                        "--out", str(glb), "--from", "8", "--to", "40"], check=True)
+                        "--out", str(glb), "--from", "8", "--to", "30"], check=True)
         with browser.browser(scratch, (1280, 720)) as context, \
                 gltf_page.playing(context, glb) as page:
             gltf_page.picture(page, AT_S - 8.0, "overview", sys.argv[2])
