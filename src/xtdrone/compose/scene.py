@@ -53,8 +53,10 @@ class Scene:
     def __post_init__(self) -> None:
         check_name("name of a world", self.name)
         check_vectors(f"world '{self.name}'", origin=self.origin, wind=self.wind)
-        if not isinstance(self.solids, (tuple, list)):
-            raise ScenarioError(f"solids of world '{self.name}' are no tuple: give (solid, solid)")
+        for what in ("solids", "actors"):
+            if not isinstance(getattr(self, what), (tuple, list)):
+                raise ScenarioError(f"{what} of world '{self.name}' are no tuple: give "
+                                    f"({what[:-1]}, {what[:-1]})")
         for solid in self.solids:
             if not isinstance(solid, Solid):
                 raise ScenarioError(f"solids of world '{self.name}' hold a "
@@ -66,7 +68,8 @@ class Scene:
             if not isinstance(actor, Actor):
                 raise ScenarioError(f"actors of world '{self.name}' hold a "
                                     f"{type(actor).__name__}: give people and cars")
-        names = [each.name for each in (*self.solids, *self.actors) if each.name]
+        names = [solid.name for solid in self.solids if solid.name]
+        names += [actor.name for actor in self.actors]
         for name in names:
             if names.count(name) > 1 or name == "ground_plane":
                 raise ScenarioError(f"two things in world '{self.name}' are called '{name}': give "
