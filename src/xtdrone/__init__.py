@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # loaded where they are first used, so that the command start
     from .backends.allocation import Allocation as Allocation
     from .backends.backend import Backend as Backend, VehicleState as VehicleState
     from .backends.mellinger import Mellinger as Mellinger, MellingerGains as MellingerGains
+    from .compose.actors import Actor as Actor, Car as Car, Person as Person
     from .compose.battery import Battery as Battery
     from .compose.cameras import (
         Camera as Camera,
@@ -92,6 +93,7 @@ if TYPE_CHECKING:  # loaded where they are first used, so that the command start
 
 _EXPORTS = {
     "Agent": "xtdrone_core.agent:BaseAgent",
+    "Actor": "xtdrone.compose.actors:Actor",
     "AirDensity": "xtdrone.compose.effects:AirDensity",
     "Airspeed": "xtdrone.compose.sensors:Airspeed",
     "Allocation": "xtdrone.backends.allocation:Allocation",
@@ -103,6 +105,7 @@ _EXPORTS = {
     "Box": "xtdrone.compose.solids:Box",
     "Camera": "xtdrone.compose.cameras:Camera",
     "CameraParameters": "sensor_models.cameras:CameraParameters",
+    "Car": "xtdrone.compose.actors:Car",
     "Cylinder": "xtdrone.compose.solids:Cylinder",
     "DepthCamera": "xtdrone.compose.cameras:DepthCamera",
     "Downwash": "xtdrone.compose.effects:Downwash",
@@ -126,6 +129,7 @@ _EXPORTS = {
     "Multirotor": "xtdrone.compose.multirotor:Multirotor",
     "Observer": "xtdrone_core.contracts:Observer",
     "Part": "xtdrone.compose.part:Part",
+    "Person": "xtdrone.compose.actors:Person",
     "PropellerThrust": "xtdrone.compose.rotors:PropellerThrust",
     "QuadraticDrag": "xtdrone.compose.effects:QuadraticDrag",
     "QuadraticThrust": "xtdrone.compose.rotors:QuadraticThrust",

@@ -50,12 +50,15 @@ class Obstacles:
         return name
 
     def where(self, name: str) -> np.ndarray:
-        """Position (3,) of a vehicle or model by its name, world [m].
+        """Position (3,) of a vehicle, model or actor by its name, world [m].
 
         Raises:
             XtdroneError: There is none.
         """
-        entities = self._flight.entities
+        flight, entities = self._flight, self._flight.entities
+        for actor in flight.world.actors:
+            if actor.name == name:
+                return np.array(actor.pose(flight.t_us * 1e-6).pos)
         return entities.table([entities.model(name)])[0, :3]
 
     def place(self, name: str, pos: "Vector", rpy: "Vector" = _STILL,

@@ -69,7 +69,7 @@ class World:
     ambient: tuple[float, float, float]  # RGB, 0..1
     background: tuple[float, float, float]  # RGB, 0..1
     models: tuple[WorldModel, ...] = ()  # without their shapes, which are above
-    actors: tuple[Actor, ...] = ()  # people that walk, seen by cameras only
+    actors: tuple[Actor, ...] = ()  # people that walk, cars that drive
     remarks: tuple[str, ...] = ()  # what of the file is left out, a line each
     water: float = -math.inf  # height of the water's surface [m]; -inf without water
     water_density: float = 0.0  # [kg/m^3]

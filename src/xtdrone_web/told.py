@@ -5,7 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_sim.vehicles.pose import body_frames
+
 from .gltf import scene
+
+_ACTOR_STEP_S, _ACTOR_MOST = 0.25, 2000  # between samples of an actor's round, and how many
 
 
 def described(world: Any, specs: Iterable[Any], models: Iterable[Any]) -> dict[str, Any]:
@@ -23,7 +27,8 @@ def described(world: Any, specs: Iterable[Any], models: Iterable[Any]) -> dict[s
         "world": {"name": world.name, "glb": str(scene.world_file(world)),
                   "lights": [_light(light) for light in world.lights],
                   "ambient": list(world.ambient), "background": list(world.background),
-                  "water": world.water if np.isfinite(world.water) else None},
+                  "water": world.water if np.isfinite(world.water) else None,
+                  "actors": [_actor(actor) for actor in world.actors]},
         "types": {name: {"glb": str(scene.vehicle_file(model)), **_shape(model)}
                   for name, model in types.items()},
         "vehicles": [{"name": spec.name, "type": model.type, "start": [*spec.pos, spec.yaw]}
@@ -35,9 +40,31 @@ def _light(light) -> dict[str, Any]:
             "diffuse": list(light.diffuse), "range": light.range}
 
 
+def _actor(actor) -> dict[str, Any]:
+    """Where an actor is over one round, for a page that moves it by the time of the frames."""
+    last = actor.times[-1]
+    step = max(_ACTOR_STEP_S, last / _ACTOR_MOST)
+    times = np.append(np.arange(actor.times[0], last, step), last).tolist()
+    poses = [actor.pose(actor.start + t) for t in times]
+    return {"name": actor.name, "glb": str(scene.actor_file(actor)), "start": actor.start,
+            "loop": actor.loop, "t": _rounded(times),
+            "way": _rounded([actor.way(actor.start + t) for t in times]),
+            "pos": _rounded([pose.pos for pose in poses]),
+            "quat": _rounded([pose.quat for pose in poses]),
+            "limbs": [{"pos": limb.pose.pos, "quat": limb.pose.quat, "axis": limb.axis,
+                       "turn": limb.turn, "swing": limb.swing, "stride": limb.stride,
+                       "phase": limb.phase} for limb in actor.limbs]}
+
+
+def _rounded(values) -> list:
+    """To a tenth of a millimetre, for a short message."""
+    return np.round(np.array(values), 4).tolist()
+
+
 def _shape(model) -> dict[str, Any]:
     """What is drawn of a vehicle beside its file."""
-    rotors = [{"actuator": k, "pos": list(a.pos), "axis": list(a.axis),
+    frames = body_frames(model)
+    rotors = [{"actuator": k, "pos": list(scene.hub(model, k, frames).pos), "axis": list(a.axis),
                "direction": a.direction, "body": a.body}
               for k, a in enumerate(model.actuators) if a.kind in ("rotor", "propeller")]
     ranges = [{"pos": list(block.pos), "quat": list(block.quat)}

@@ -1,11 +1,11 @@
 """Frames and glTF files."""
 
-import json
 import struct
 
 import numpy as np
 import pytest
 
+import gltf_page
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 from xtdrone_web import frame
@@ -22,8 +22,7 @@ def parts_of(path):
     data = path.read_bytes()
     magic, version, length = struct.unpack_from("<4sII", data)
     assert (magic, version, length) == (b"glTF", 2, len(data))
-    size = struct.unpack_from("<I", data, 12)[0]
-    return json.loads(data[20:20 + size]), data[28 + size:]
+    return gltf_page.told(data)
 
 
 def points_of(told, binary):

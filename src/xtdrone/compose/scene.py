@@ -5,6 +5,7 @@ from pathlib import Path
 
 from xtdrone_core.errors import ScenarioError
 
+from .actors import Actor
 from .part import (
     ORIGIN,
     Vector,
@@ -30,6 +31,7 @@ class Scene:
     Attributes:
         name: Of the world.
         solids: What stands in it; one with a mass may only be inserted into a running simulation.
+        actors: People and cars that move in it.
         origin: Latitude, longitude [deg] and height above the sea [m].
         wind: Velocity of the air, world [m/s].
         ground: Friction of the ground; None for no ground.
@@ -43,6 +45,7 @@ class Scene:
 
     name: str = "scene"
     solids: tuple[Solid, ...] = ()
+    actors: tuple[Actor, ...] = ()
     origin: Vector = _ZURICH
     wind: Vector = ORIGIN
     ground: float | None = 1.0
@@ -50,8 +53,10 @@ class Scene:
     def __post_init__(self) -> None:
         check_name("name of a world", self.name)
         check_vectors(f"world '{self.name}'", origin=self.origin, wind=self.wind)
-        if not isinstance(self.solids, (tuple, list)):
-            raise ScenarioError(f"solids of world '{self.name}' are no tuple: give (solid, solid)")
+        for what in ("solids", "actors"):
+            if not isinstance(getattr(self, what), (tuple, list)):
+                raise ScenarioError(f"{what} of world '{self.name}' are no tuple: give "
+                                    f"({what[:-1]}, {what[:-1]})")
         for solid in self.solids:
             if not isinstance(solid, Solid):
                 raise ScenarioError(f"solids of world '{self.name}' hold a "
@@ -59,10 +64,15 @@ class Scene:
             if solid.mass:
                 raise ScenarioError(f"'{solid.name or solid.kind}' of world '{self.name}' has a "
                                     "mass: a world stands still; insert it into the simulation")
+        for actor in self.actors:
+            if not isinstance(actor, Actor):
+                raise ScenarioError(f"actors of world '{self.name}' hold a "
+                                    f"{type(actor).__name__}: give people and cars")
         names = [solid.name for solid in self.solids if solid.name]
+        names += [actor.name for actor in self.actors]
         for name in names:
             if names.count(name) > 1 or name == "ground_plane":
-                raise ScenarioError(f"two solids of world '{self.name}' are called '{name}': give "
+                raise ScenarioError(f"two things in world '{self.name}' are called '{name}': give "
                                     "each a name of its own")
 
     def sdf(self) -> str:
@@ -92,6 +102,8 @@ class Scene:
         for number, solid in enumerate(self.solids):
             named = solid if solid.name else replace(solid, name=f"{solid.kind}_{number}")
             named.write(world)
+        for actor in self.actors:
+            actor.write(world)
         return text_of(root)
 
     def to_world(self, path: Path | str) -> Path:

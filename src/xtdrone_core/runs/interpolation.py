@@ -2,7 +2,30 @@
 
 import numpy as np
 
+from ..errors import XtdroneError
+
+_EARLY = 0.02  # before the first record, from which a span may begin [s]
 _JUMP = 1.0  # beyond twice its speed, a vehicle that moves more than this was reset [m]
+
+
+def span(begin_s: float | None, end_s: float | None, first_s: float, last_s: float,
+         error: type[XtdroneError]) -> tuple[float, float]:
+    """First and last time of what is taken of a recording [s].
+
+    Args:
+        begin_s, end_s: As asked for; None: all.
+        first_s, last_s: Of the recording.
+        error: Class of the errors.
+
+    Raises:
+        XtdroneError: There is nothing.
+    """
+    begin = first_s if begin_s is None else begin_s
+    end = last_s if end_s is None else end_s
+    if not first_s - _EARLY <= begin <= last_s or begin > end:
+        raise error(f"from {begin:g} s to {end:g} s there is nothing: the recording has "
+                    f"{first_s:g} s to {last_s:g} s")
+    return max(begin, first_s), min(end, last_s)
 
 
 def place(times: np.ndarray, t: float) -> tuple[int, int, float, float]:

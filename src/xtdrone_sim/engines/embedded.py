@@ -215,6 +215,8 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
                      dt_us * 1e-6, self._applied)
         if self._jointed:
             self.model.eq_data[self._at.locks, 0] = joint_targets[self._at.moving]
+        if self._actors:
+            self._move_actors()
         mujoco.mj_step(self.model, self.data)
         if self._pushed:
             self._applied[self._pushed] = 0.0
@@ -228,6 +230,12 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         if self._window is not None and self.state.t_us % _FRAME_US == 0:
             self._window.show(self.state, self.inserted, self)
         return self.state
+
+    def _move_actors(self):
+        """Puts actors where they are now, and wakes what rests near them."""
+        near = self._actors.follow(self.data, self.state.t_us, self.state.pos, bool(self.inserted))
+        if len(near):
+            self._wake_trees(self.model.body_treeid[self._at.body[near, 0]])
 
     def contacts(self) -> Contacts:
         """What is in contact after the last step; see Engine."""
@@ -377,6 +385,8 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         free = sum(not model.static for model in self.inserted)  # they come after the vehicles
         self._own = self.model.nq - 7 * free, self.model.nv - 6 * free
         self._placed = scene.placed(self.model, self.data, self.inserted)
+        self._actors = scene.Actors(self.model, self._world)
+        self._actors.place(self.data, self.state.t_us)
         for i in self._payloads:
             self._weigh(i)
         if self._payloads:
@@ -442,7 +452,8 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         """Name of the vehicle or world model that a geom belongs to."""
         root = self.model.body_rootid[self.model.geom_bodyid[geom]]
         if root > 0:
-            return self.model.body(root).name
+            name = self.model.body(root).name
+            return scene.actor_of(name) or name
         return self.model.geom(geom).name.split("::")[0]
 
 

@@ -21,6 +21,9 @@ from .mujoco_shapes import Shapes, wxyz
 SKY = "sky"  # name of the sky's texture
 _TIMESTEP = 0.004  # timestep until the first step sets it [s]
 _CAMERA_AXES = quaternion.from_matrix(0, 0, -1, -1, 0, 0, 0, 1, 0)  # they look along -z, y up
+_ACTOR = "actor/"  # begin of the names of their bodies
+_NEAR = 6.0  # of an actor's frame, wherein it may touch something [m]
+_COARSE_US = 100_000  # between two moves of an actor that nothing is near
 _STIFF = 0.9999  # MuJoCo's largest constraint impedance, for joints that follow targets
 _LIGHTS = {"directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
            "point": mujoco.mjtLightType.mjLIGHT_POINT, "spot": mujoco.mjtLightType.mjLIGHT_SPOT}
@@ -85,9 +88,11 @@ def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
         body = _add_inserted(scene, model)
         for shape in model.shapes:
             shapes.add(body, shape.name, shape, fixed=model.static)
-    for actor in world.actors if seen else ():
-        body = scene.worldbody.add_body(name=_actor_name(actor), mocap=True)
-        shapes.add(body, actor.name, actor.shape)
+    for actor in world.actors:
+        for limb in actor.limbs:
+            body = scene.worldbody.add_body(name=_limb_name(actor, limb), mocap=True)
+            for shape in limb.shapes:
+                shapes.add(body, shape.name, shape)
     shapes.finish()
     for light in world.lights if seen else ():
         _add_light(scene, light)
@@ -98,14 +103,54 @@ def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
         raise EngineError(f"MuJoCo refuses the scene: {str(error).splitlines()[0]}") from error
 
 
-def actor_ids(model: mujoco.MjModel, world: World) -> np.ndarray:
-    """Indices of a world's actors in mocap_pos of a scene compiled by build() with `seen`."""
-    return np.array([model.body(_actor_name(actor)).mocapid[0] for actor in world.actors],
-                    dtype=int)
+class Actors:
+    """A world's actors in a scene compiled by build()."""
+
+    def __init__(self, model: mujoco.MjModel, world: World) -> None:
+        """Finds their limbs."""
+        self._actors = [(actor, [int(model.body(_limb_name(actor, limb)).mocapid[0])
+                                 for limb in actor.limbs]) for actor in world.actors]
+        self._first = np.array([ids[0] for _, ids in self._actors], dtype=int)
+        self._reach = np.array([_NEAR + actor.fastest * _COARSE_US * 1e-6
+                                for actor, _ in self._actors])
+        self._moving = np.array([actor.moves for actor, _ in self._actors], dtype=bool)
+
+    def place(self, data: mujoco.MjData, t_us: int, which: np.ndarray | None = None) -> None:
+        """Puts them, or those of these indices, where they are at a simulated time."""
+        for i in range(len(self._actors)) if which is None else which.tolist():
+            actor, ids = self._actors[i]
+            for k, pose in zip(ids, actor.limbs_at(t_us * 1e-6), strict=True):
+                data.mocap_pos[k], data.mocap_quat[k] = pose.pos, wxyz(pose.quat)
+
+    def follow(self, data: mujoco.MjData, t_us: int, pos: np.ndarray, all_of: bool) -> np.ndarray:
+        """Moves on those that something is near, and the others ten times a second.
+
+        Args:
+            data: Of the scene.
+            t_us: Simulated time.
+            pos: (N, 3) of what they may touch, world [m].
+            all_of: Whether all of them are moved on.
+
+        Returns:
+            Indices of what a moving actor is near: it may have to wake up.
+        """
+        apart = np.abs(pos[:, None] - data.mocap_pos[self._first]).max(axis=2)  # (N, A)
+        near = (apart < self._reach) & self._moving
+        self.place(data, t_us, None if all_of or t_us % _COARSE_US == 0
+                   else np.flatnonzero(near.any(axis=0)))
+        return np.flatnonzero(near.any(axis=1))
+
+    def __bool__(self) -> bool:
+        return bool(self._actors)
 
 
-def _actor_name(actor) -> str:
-    return f"actor/{actor.name}"
+def actor_of(body: str) -> str:
+    """Name of the actor whose limb a body of the scene is; empty for other bodies."""
+    return body.split("/")[1] if body.startswith(_ACTOR) else ""
+
+
+def _limb_name(actor, limb) -> str:
+    return f"{_ACTOR}{actor.name}/{limb.name}"
 
 
 def _add_light(scene, light):

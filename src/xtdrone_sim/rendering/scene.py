@@ -18,7 +18,6 @@ from xtdrone_core.contracts import Engine, WorldEditor
 from xtdrone_dynamics.quaternion import to_matrix
 
 from ..engines import mujoco_scene as scene
-from ..engines.mujoco_shapes import wxyz
 from ..world_models import WorldModel
 from . import offscreen
 
@@ -66,7 +65,7 @@ class RenderedScene:
         self._at = scene.addresses(self.model, self._specs, self._models)
         self._base = self._at.base[:, :1] + np.arange(7)
         self._inserted = scene.placed(self.model, self._data, inserted)
-        self._actors = scene.actor_ids(self.model, self._world)
+        self._actors = scene.Actors(self.model, self._world)
 
     def _build(self, inserted):
         return scene.build(self._world, self._specs, self._models, inserted=inserted)
@@ -84,9 +83,7 @@ class RenderedScene:
             self._compile(inserted)
         for model, row in zip(self._inserted, states):
             model.pos[:], model.quat[:] = row[:3], np.roll(row[3:7], 1)
-        for actor, k in zip(self._world.actors, self._actors, strict=True):
-            pose = actor.pose(state.t_us * 1e-6)
-            self._data.mocap_pos[k], self._data.mocap_quat[k] = pose.pos, wxyz(pose.quat)
+        self._actors.place(self._data, state.t_us)
         qpos, moving = self._data.qpos, self._at.moving
         qpos[self._base[:, :3]] = state.pos
         qpos[self._base[:, 3]] = state.quat[:, 3]
@@ -223,13 +220,14 @@ class Beams:
             engine: That moves them.
         """
         self._scene = RenderedScene(world, specs, models, (1, 1))
-        self._engine = engine
+        self._engine, self._peopled = engine, bool(world.actors)
         self._placed = None  # poses of the bodies in the scene
 
     def __call__(self, vehicle: int, point, direction) -> float:
         """Distance from a point along a direction to the first thing but the vehicle [m]."""
         state, further = self._engine.state, inserted_in(self._engine)
-        poses = state.pos, state.quat, state.joint_pos, *further[1:]
+        poses = (state.pos, state.quat, state.joint_pos, *further[1:],
+                 np.array([state.t_us * self._peopled]))
         if self._placed is None or not all(map(np.array_equal, poses, self._placed)):
             self._scene.place(state, *further)
             self._placed = [pose.copy() for pose in poses]

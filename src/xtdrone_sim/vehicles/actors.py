@@ -1,34 +1,85 @@
-"""Actors of a world: people that walk along a trajectory, as Gazebo moves them."""
+"""Actors of a world: people that walk and cars that drive along a trajectory, as Gazebo moves them.
+
+What an actor looks like is a model: its links follow the trajectory, and links on revolute joints
+swing or roll with the way that it has gone. Where Gazebo's skin is given instead, or nothing, it is
+one link.
+"""
 
 import math
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from xtdrone_core import ScenarioError, resources
+from xtdrone_dynamics import quaternion
+
 from ..errors import SdfError
 from .look import Look
 from .mesh import MESH_SUFFIXES, MeshFile
 from .pose import Pose
-from .sdf_file import resolve_uri
-from .sdf_tree import name_of, number, pose_of, text
-from .shapes import Shape
+from .sdf_file import fail, parse, resolve_uri
+from .sdf_tree import OWN, Scope, name_of, number, numbers, pose_of, refuse_unknown, text, vector
+from .shapes import Shape, shapes_of
 
 _STAND_IN = Shape("", "cylinder", (0.25, 1.75), Pose((0.0, 0.0, 0.875)), False,
                   Look((0.35, 0.4, 0.55, 1.0)))  # where there is no skin [m]
 _TRUE = ("1", "true")
+_PAINT = "paint"  # begin of the names of visuals that an actor's own colour is for
+_HERE = Pose()
+_PER_PIECE = 16  # lengths of the curve between two waypoints are summed in so many parts
+_PACE_S = 0.2  # before and after, over which it is seen whether an actor walks [s]
+_STROLL = 0.5  # from this pace on, limbs swing fully [m/s]
+
+
+@dataclass(frozen=True)
+class Limb:
+    """A link of an actor. Its angle about the axis is way * turn + swing * sin(
+    way * stride + phase).
+
+    The swing is smaller where the actor is slow, and 0 where it stands.
+    """
+
+    name: str
+    pose: Pose = _HERE  # in the frame that the trajectory moves, at angle 0
+    axis: tuple[float, float, float] = (0.0, 1.0, 0.0)  # frame of the limb
+    turn: float = 0.0  # [rad/m]
+    swing: float = 0.0  # [rad]
+    stride: float = 0.0  # [rad/m]
+    phase: float = 0.0  # [rad]
+    shapes: tuple[Shape, ...] = ()  # in the frame of the limb
+
+    def at(self, way: float, share: float) -> Pose:
+        """Its pose in the frame of the actor, after a way [m] and with a share of its swing."""
+        angle = way * self.turn + share * self.swing * math.sin(way * self.stride + self.phase)
+        half = math.sin(0.5 * angle)
+        return self.pose.to(Pose(quat=(*(half * x for x in self.axis), math.cos(0.5 * angle))))
 
 
 @dataclass(frozen=True)
 class Actor:
-    """A person on a trajectory."""
+    """A person or car on a trajectory."""
 
     name: str
-    shape: Shape  # in the frame that the trajectory moves
+    limbs: tuple[Limb, ...]
     times: tuple[float, ...]  # of the waypoints, rising [s]
     poses: tuple[Pose, ...]  # at these times, world
     tangents: tuple[tuple, ...]  # of the curve through these positions, per waypoint [m]
     loop: bool
     start: float  # simulated time at which it starts [s]
+    marks: tuple[tuple[float, ...], tuple[float, ...]]  # times [s], and how far it is then [m]
+
+    @property
+    def moves(self) -> bool:
+        """Whether it is ever somewhere else."""
+        return len(self.times) > 1
+
+    @property
+    def fastest(self) -> float:
+        """Its greatest speed [m/s]."""
+        times, way = self.marks
+        return float(max(np.diff(way) / np.diff(times), default=0.0))
 
     def pose(self, t: float) -> Pose:
         """Where it is.
@@ -36,38 +87,63 @@ class Actor:
         Args:
             t: Simulated time [s].
         """
-        t -= self.start
-        last = self.times[-1]
-        if self.loop and last > 0.0 and t > last:
-            t %= last
+        _, t = self._turns(t)
         k = bisect_right(self.times, t)
         if k in (0, len(self.times)):
             return self.poses[min(k, len(self.times) - 1)]
-        before, after = self.times[k - 1], self.times[k]
-        share = (t - before) / (after - before)
+        return Pose(self._point(k, t), _between(self.poses[k - 1].quat, self.poses[k].quat,
+                                                self._share(k, t)))
+
+    def limbs_at(self, t: float) -> list[Pose]:
+        """Where its limbs are at a simulated time [s], world."""
+        whole = self.pose(t)
+        way = self.way(t)
+        pace = (self.way(t + _PACE_S) - self.way(t - _PACE_S)) / (2.0 * _PACE_S)
+        return [whole.to(limb.at(way, min(1.0, pace / _STROLL))) for limb in self.limbs]
+
+    def way(self, t: float) -> float:
+        """How far it has gone at a simulated time [s], in all its rounds [m]."""
+        turns, t = self._turns(t)
+        times, ways = self.marks
+        k = min(bisect_right(times, t), len(times) - 1)
+        if k == 0 or t <= times[k - 1]:
+            return turns * ways[-1] + ways[max(k - 1, 0)]
+        share = min(1.0, (t - times[k - 1]) / (times[k] - times[k - 1]))
+        return turns * ways[-1] + ways[k - 1] + share * (ways[k] - ways[k - 1])
+
+    def _turns(self, t) -> tuple[int, float]:
+        """Rounds that are behind it, and time in this one [s]."""
+        t -= self.start
+        last = self.times[-1]
+        if self.loop and last > 0.0 and t > last:
+            return int(t // last), t % last
+        return 0, t
+
+    def _share(self, k, t) -> float:
+        return (t - self.times[k - 1]) / (self.times[k] - self.times[k - 1])
+
+    def _point(self, k, t) -> tuple:
         a, b = self.poses[k - 1], self.poses[k]
-        pos = tuple(_hermite(share, *values) for values in zip(
+        return tuple(_hermite(self._share(k, t), *values) for values in zip(
             a.pos, b.pos, self.tangents[k - 1], self.tangents[k], strict=True))
-        return Pose(pos, _between(a.quat, b.quat, share))
 
 
 def read_actor(element: Any, remarks: list[str]) -> Actor:
     """An <actor> with its script.
 
-    Waypoints of all trajectories are one path in the order of their times; of several at one time
-    the last counts. An actor without any, or with <auto_start> 0, stands. Limbs do not move: the
-    skin is drawn in its rest pose.
+    Waypoints of all trajectories are one path in the order of their times; of two trajectories with
+    a waypoint at one time the last counts. An actor without any, or with <auto_start> 0, stands.
 
     Args:
         element: The <actor>.
         remarks: Gets a line if its skin cannot be read.
 
     Raises:
-        SdfError: A time or pose that is not one.
+        SdfError: A time or pose that is not one, times that do not rise, a single waypoint, or a
+            model that is not there.
     """
     name = name_of(element)
-    points = sorted({number(point, "time"): pose_of(point) for point in
-                     element.iterfind("script/trajectory/waypoint")}.items())
+    points = sorted(_waypoints(element, name).items())
     script = element.find("script")
     moving = script is not None and points and text(script, "auto_start", "1") in _TRUE
     if not moving:
@@ -77,8 +153,109 @@ def read_actor(element: Any, remarks: list[str]) -> Actor:
     times, poses = zip(*points, strict=True)
     path = element.find("script/trajectory")
     tension = 0.0 if path is None else float(path.get("tension", 0.0))
-    return Actor(name, _skin(element, name, remarks), times, poses,
-                 _tangents([pose.pos for pose in poses], tension), loop, delay)
+    still = Actor(name, _limbs(element, name, remarks), times, poses,
+                  _tangents([pose.pos for pose in poses], tension), loop, delay, ((0.0,), (0.0,)))
+    return replace(still, marks=_marks(still))
+
+
+def _waypoints(element, name) -> dict[float, Pose]:
+    found: dict[float, Pose] = {}
+    for path in element.iterfind("script/trajectory"):
+        points = list(path.iterchildren("waypoint"))
+        if len(points) == 1:
+            fail(points[0], f"a trajectory of actor '{name}' has one <waypoint>: give two or more, "
+                            "or none for an actor that stands at its <pose>")
+        last = -math.inf
+        for point in points:
+            time = number(point, "time")
+            if time < 0.0 or time <= last:
+                fail(point, f"<time> {time:g} of actor '{name}' does not rise: give times from 0 "
+                            f"on, this one above {max(last, 0.0):g}")
+            found[time], last = pose_of(point), time
+    return found
+
+
+def _marks(actor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Times, and how far the actor has gone at them."""
+    times = [actor.times[0]]
+    for before, after in zip(actor.times[:-1], actor.times[1:]):
+        times += [before + (after - before) * j / _PER_PIECE for j in range(1, _PER_PIECE + 1)]
+    points = np.array([replace(actor, loop=False, start=0.0).pose(t).pos for t in times])
+    steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    return tuple(times), (0.0, *np.cumsum(steps).tolist())
+
+
+def _limbs(element, name, remarks) -> tuple[Limb, ...]:
+    given = element.find(OWN + "figure")
+    if given is not None:
+        limbs = _model((given.text or "").strip(), given, name)
+        colour = element.find(OWN + "colour")
+        return limbs if colour is None else _painted(limbs, (*numbers(colour, 3), 1.0))
+    shape = _skin(element, name, remarks)
+    solid = replace(_STAND_IN, name=f"{name}::body", link=name, collides=True)
+    return (Limb("body", shapes=(shape, solid)),)
+
+
+def _model(words, given, actor) -> tuple[Limb, ...]:
+    """The links of a model: a name from models/, or a path from the folder of the actor's file."""
+    folder = resources.root() / "models" / words
+    if not words or not folder.is_dir():
+        folder = resolve_uri(given, words) if words else folder
+    try:
+        path = resources.model_sdf(folder) if folder.is_dir() else folder
+        model = parse(path, "model")
+    except ScenarioError as error:
+        fail(given, f"model of actor '{actor}': {error}")
+    scope = Scope(model, Pose(), f"{actor}::")
+    by_child = {text(joint, "child"): joint for joint in model.iterchildren("joint")}
+    shapes = shapes_of(scope)
+    limbs = []
+    for full, _, pose in scope.links():
+        link, inward = full.rpartition("::")[2], pose.inverse()
+        own = tuple(replace(shape, pose=inward.to(shape.pose)) for shape in shapes
+                    if shape.link == full)
+        limb = Limb(link, pose, shapes=own)
+        joint = by_child.get(link)
+        limbs.append(limb if joint is None else _moved(limb, joint, actor))
+    if not limbs:
+        fail(model, f"model of actor '{actor}' has no <link>")
+    return tuple(limbs)
+
+
+def _moved(limb, joint, actor) -> Limb:
+    """A limb on a joint with <xtdrone:swing> or <xtdrone:roll>; one without stands still."""
+    axis = vector(joint.find("axis"), "xyz", (0.0, 1.0, 0.0)) if joint.find("axis") is not None \
+        else limb.axis
+    length = math.hypot(*axis)
+    if not length:
+        fail(joint, f"<xyz> of joint '{name_of(joint)}' of actor '{actor}' has no length")
+    limb = replace(limb, axis=tuple(x / length for x in axis))
+    swing, roll = joint.find(OWN + "swing"), joint.find(OWN + "roll")
+    if swing is not None:
+        refuse_unknown(swing, ("angle", "stride", "phase"))
+        return replace(limb, swing=number(swing, "angle"), phase=number(swing, "phase", 0.0),
+                       stride=2.0 * math.pi / _above_zero(swing, "stride"))
+    if roll is not None:
+        refuse_unknown(roll, ("radius",))
+        return replace(limb, turn=1.0 / _above_zero(roll, "radius"))
+    return limb
+
+
+def _painted(limbs, colour) -> tuple[Limb, ...]:
+    """Limbs whose visuals named paint... have a colour."""
+    def paint(shape):
+        own = shape.name.rpartition("::")[2]
+        return replace(shape, look=replace(shape.look, colour=colour)) \
+            if own.startswith(_PAINT) else shape
+
+    return tuple(replace(limb, shapes=tuple(map(paint, limb.shapes))) for limb in limbs)
+
+
+def _above_zero(element, tag) -> float:
+    value = number(element, tag)
+    if value <= 0.0:
+        fail(element, f"<{tag}> is {value:g}: give metres above 0")
+    return value
 
 
 def _tangents(points, tension) -> tuple:
@@ -125,5 +302,4 @@ def _between(a, b, share) -> tuple:
     """Attitude at a share of the way between two, along the shorter arc."""
     side = 1.0 if sum(x * y for x, y in zip(a, b, strict=True)) >= 0.0 else -1.0
     mixed = [x + share * (side * y - x) for x, y in zip(a, b, strict=True)]
-    length = math.sqrt(sum(x * x for x in mixed))
-    return tuple(x / length for x in mixed)
+    return quaternion.normalize(*mixed)

@@ -18,7 +18,8 @@ OWN = "{urn:xtdrone}"  # namespace of the elements that only this workspace read
 _OWN_PARENTS = {"effects": "model", "battery": "model", "propeller": "plugin",
                 "in_water": "plugin", "slipstream": "plugin", "servo": "channel",
                 "wheel": "channel", "actuator": "channel", "hull": "model", "half_wing": "model",
-                "water": "world"}  # name: parent
+                "water": "world", "figure": "actor", "colour": "actor", "swing": "joint",
+                "roll": "joint"}  # name: parent
 _XACRO_S = 60.0  # time-out of a file's rendering [s]
 _DECLARATION = re.compile(rb"<\?xml[^>]*\?>")
 

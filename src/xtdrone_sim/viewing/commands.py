@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from xtdrone_core.errors import unknown_name
-from xtdrone_core.runs import run_folder
+from xtdrone_core.runs import interpolation, run_folder
 from xtdrone_core.scenario.options import number_type, truth_type
 
 EXAMPLES = """examples:
@@ -91,7 +91,7 @@ def _view(args):
 
         display.check()
     flight = Replay(run_folder.find(args.of_run))
-    begin, end = _span(args, flight)
+    begin, end = interpolation.span(args.begin, args.end, flight.start_s, flight.end_s, ViewError)
     if args.vehicle is not None and args.vehicle not in flight.names:
         raise ViewError(unknown_name("vehicle", args.vehicle, flight.names))
     vehicle = 0 if args.vehicle is None else flight.names.index(args.vehicle)
@@ -117,15 +117,3 @@ def _view(args):
         stage.close()
     print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
     return 0
-
-
-def _span(args, flight):
-    """First and last time to show [s]."""
-    from ..errors import ViewError
-
-    begin = flight.start_s if args.begin is None else args.begin
-    end = flight.end_s if args.end is None else args.end
-    if not flight.start_s - 0.02 <= begin <= flight.end_s or begin > end:
-        raise ViewError(f"from {begin:g} s to {end:g} s there is nothing: the run has "
-                        f"{flight.start_s:g} s to {flight.end_s:g} s")
-    return max(begin, flight.start_s), min(end, flight.end_s)

@@ -9,7 +9,7 @@ without a texture is called `ground`, so that the page can give it one.
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from xtdrone_sim.vehicles.pose import Pose, body_frames
 
 from . import geometry
 from .geometry import Triangles
-from .writer import Glb
+from .writer import Glb, Part
 
-_VERSION = 5  # of the files: a new number makes all of them anew
+_VERSION = 6  # of the files: a new number makes all of them anew
 _NEAR_HUB = 0.05  # a rotor's blades are so near its hub [m]
 _VISIBLE_FAR = 0.08  # shapes with no side of this length are left out from afar [m]
 _BLADES = ("rotor", "prop", "blade", "motor")
@@ -46,6 +46,12 @@ def world_file(world: Any) -> Path:
 def vehicle_file(vehicle: Vehicle) -> Path:
     """The file of a Vehicle, made if it is not there."""
     return kept("vehicle", vehicle.shapes, lambda: _vehicle(vehicle))
+
+
+def actor_file(actor: Any) -> Path:
+    """The file of an Actor, made if it is not there: a node `limb_K` for each limb."""
+    return kept("actor", [shape for limb in actor.limbs for shape in limb.shapes],
+                lambda: _actor(actor))
 
 
 def kept(kind: str, shapes: Sequence[Any], make: Callable[[], bytes],
@@ -73,41 +79,77 @@ def _sources(shape):
 
 
 def _world(world) -> bytes:
-    made = _Surfaces()
-    for shape in world.shapes:
-        if not shape.collides:
-            made.add(shape, shape.pose)
     glb = Glb()
-    parts = made.parts(glb)
+    parts = surfaces_of(world.shapes).parts(glb)
     if parts:
-        glb.node("world", parts)
+        glb.node("world", glb.mesh(parts))
     return glb.encoded()
 
 
 def _vehicle(vehicle) -> bytes:
-    nodes: dict[str, _Surfaces] = defaultdict(_Surfaces)
-    frames, far = body_frames(vehicle), _Surfaces()
-    for shape in vehicle.shapes:
-        if shape.collides:
-            continue
+    glb, frames = Glb(), body_frames(vehicle)
+    nodes = surfaces_of_vehicle(vehicle)
+    for (kind, number), made in sorted(nodes.items()):
+        pose = (hub(vehicle, number, frames) if kind == "rotor" else frames[number])
+        glb.node(f"{kind}_{number}", glb.mesh(made.parts(glb)), pose.pos, pose.quat)
+    if nodes:
+        glb.node("far", glb.mesh(_far(vehicle, frames).parts(glb)))
+    return glb.encoded()
+
+
+def _actor(actor) -> bytes:
+    glb = Glb()
+    for k, limb in enumerate(actor.limbs):
+        parts = surfaces_of(limb.shapes).parts(glb)
+        if parts:
+            glb.node(f"limb_{k}", glb.mesh(parts), limb.pose.pos, limb.pose.quat)
+    return glb.encoded()
+
+
+def hub(vehicle: Vehicle, rotor: int, frames: Sequence[Pose]) -> Pose:
+    """Where an actuator's hub is, given the frames of the bodies."""
+    actuator: Any = vehicle.actuators[rotor]
+    return frames[actuator.body].to(Pose(tuple(actuator.pos)))
+
+
+def surfaces_of(shapes: Iterable[Any]) -> "Surfaces":
+    """All that is seen of Shapes: of a World or a limb."""
+    made = Surfaces()
+    for shape in shapes:
+        if not shape.collides:
+            made.add(shape, shape.pose)
+    return made
+
+
+def surfaces_of_vehicle(vehicle: Vehicle) -> dict[tuple[str, int], "Surfaces"]:
+    """All that is seen of a Vehicle.
+
+    Returns:
+        By ("body", its index), in its frame, and by ("rotor", index of its actuator): blades, in
+        the frame of their body moved to the hub.
+    """
+    nodes: dict[tuple[str, int], Surfaces] = defaultdict(Surfaces)
+    for shape in _seen(vehicle):
         rotor = _rotor_of(vehicle, shape)
         if rotor is None:
-            nodes[f"body_{shape.body}"].add(shape, shape.pose)
+            nodes["body", shape.body].add(shape, shape.pose)
         else:
-            hub = vehicle.actuators[rotor].pos
-            offset = tuple(a - b for a, b in zip(shape.pose.pos, hub))
-            nodes[f"rotor_{rotor}"].add(shape, Pose(offset, shape.pose.quat))
+            actuator: Any = vehicle.actuators[rotor]
+            offset = tuple(a - b for a, b in zip(shape.pose.pos, actuator.pos))
+            nodes["rotor", rotor].add(shape, Pose(offset, shape.pose.quat))
+    return nodes
+
+
+def _seen(vehicle):
+    return [shape for shape in vehicle.shapes if not shape.collides]
+
+
+def _far(vehicle, frames) -> "Surfaces":
+    far = Surfaces()
+    for shape in _seen(vehicle):
         if shape.kind == "mesh" or max(shape.size) > _VISIBLE_FAR:
             far.add(_boxed(shape), frames[shape.body].to(shape.pose))
-    glb = Glb()
-    for name, made in sorted(nodes.items()):
-        kind, _, number = name.partition("_")
-        pose = (Pose(tuple(vehicle.actuators[int(number)].pos)) if kind == "rotor"
-                else frames[int(number)])
-        glb.node(name, made.parts(glb), pose.pos, pose.quat)
-    if nodes:
-        glb.node("far", far.parts(glb))
-    return glb.encoded()
+    return far
 
 
 def _boxed(shape):
@@ -133,7 +175,7 @@ def _rotor_of(vehicle, shape) -> int | None:
     return None
 
 
-class _Surfaces:
+class Surfaces:
     """Triangles by material: one primitive for each texture, and one for all plain colours."""
 
     def __init__(self) -> None:
@@ -141,7 +183,7 @@ class _Surfaces:
         self._papered: dict[Any, list[Triangles]] = defaultdict(list)
         self._ground: dict[tuple, list[Triangles]] = defaultdict(list)  # by colour
 
-    def add(self, shape, pose) -> None:
+    def add(self, shape: Any, pose: Pose) -> None:
         """Adds a visual at a pose."""
         look = shape.look
         for triangles, part in geometry.of_shape(shape, look.texture is None):
@@ -158,28 +200,39 @@ class _Surfaces:
                 colour = look.colour
                 if part is not None and part.colour is not None and not look.given:
                     colour = (*part.colour[:3], part.colour[3] * look.colour[3])
-                self._plain[round(colour[3], 2)].append((placed, colour[:3]))
+                self._plain[round(colour[3], 2)].append((placed, tuple(colour[:3])))
 
-    def parts(self, glb: Glb) -> list[tuple[Triangles, np.ndarray | None, int]]:
-        """For Glb.node()."""
-        found: list[tuple[Triangles, np.ndarray | None, int]] = []
+    def parts(self, writer: Any, merged: bool = True) -> list[Part]:
+        """For mesh() of a writer.
+
+        Args:
+            writer: A Glb, or what has a method material() like it.
+            merged: Whether all plain colours are one primitive, instead of one for each.
+        """
+        found: list[Part] = []
         for alpha, pieces in self._plain.items():
-            colours = np.concatenate([np.tile(_linear(colour), (len(piece.points), 1))
-                                      for piece, colour in pieces])
-            found.append((geometry.joined([piece for piece, _ in pieces]), colours,
-                          glb.material(0.5, 0.15, alpha=alpha)))
+            if merged:
+                colours = np.concatenate([np.tile(linear(colour), (len(piece.points), 1))
+                                          for piece, colour in pieces])
+                found.append((geometry.joined([piece for piece, _ in pieces]), colours,
+                              writer.material(0.5, 0.15, alpha=alpha)))
+                continue
+            for each in sorted({colour for _, colour in pieces}):
+                same = [piece for piece, colour in pieces if colour == each]
+                found.append((geometry.joined(same), None, writer.material(
+                    0.5, 0.15, alpha=alpha, colour=linear(each))))
         for ground, pieces in self._ground.items():
-            found.append((geometry.joined(pieces), None, glb.material(
-                0.95, 0.0, alpha=ground[3], name="ground", colour=_linear(ground[:3]))))
+            found.append((geometry.joined(pieces), None, writer.material(
+                0.95, 0.0, alpha=ground[3], name="ground", colour=linear(ground[:3]))))
         for key, pieces in self._papered.items():
             script = key if isinstance(key, str) else ""
             image = materials.picture(key) if script else materials.load(key)
             rough = _ROUGH.get(script.rpartition("/")[2], 0.85)
-            found.append((geometry.joined(pieces), None, glb.material(rough, 0.0, image)))
+            found.append((geometry.joined(pieces), None, writer.material(rough, 0.0, image)))
         return found
 
 
-def _linear(colour: Sequence[float]) -> np.ndarray:
+def linear(colour: Sequence[float]) -> np.ndarray:
     """Linear light of an sRGB colour."""
     c = np.clip(colour, 0.0, 1.0)
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)

@@ -3,12 +3,15 @@
 import io
 import json
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .geometry import Triangles
 
+ROOT = 0  # number of the node above all others
+Part = tuple[Triangles, np.ndarray | None, int]  # see Glb.mesh()
 _FLOAT, _ARRAY = 5126, 34962
 _JPEG_QUALITY = 88
 _Z_UP = [-(0.5 ** 0.5), 0.0, 0.0, 0.5 ** 0.5]  # glTF's y is up, ours is z
@@ -23,7 +26,7 @@ class Glb:
         self._json: dict[str, Any] = {
             "asset": {"version": "2.0", "generator": "xtdrone"}, "scene": 0,
             "scenes": [{"nodes": [0]}],
-            "nodes": [{"name": "z_up", "rotation": _Z_UP, "children": []}],
+            "nodes": [{"name": "z_up", "rotation": _Z_UP}],
             "meshes": [], "materials": [], "accessors": [], "bufferViews": [], "buffers": [{}]}
 
     def material(self, roughness: float, metallic: float, image: np.ndarray | None = None,
@@ -34,7 +37,7 @@ class Glb:
             roughness, metallic: 0 to 1.
             image: (h, w, 3) uint8 texture, or None for the colours of the corners.
             alpha: Opacity.
-            name: Of the material.
+            name: Of the material, which may get a texture later.
             colour: (3,) linear, of all of it.
         """
         surface: dict[str, Any] = {"roughnessFactor": roughness, "metallicFactor": metallic}
@@ -51,25 +54,36 @@ class Glb:
         self._json["materials"].append(found)
         return len(self._json["materials"]) - 1
 
-    def node(self, name: str, parts: list[tuple[Triangles, np.ndarray | None, int]],
-             pos: tuple = (0.0, 0.0, 0.0), quat: tuple = (0.0, 0.0, 0.0, 1.0)) -> None:
-        """Adds a node below the root.
+    def mesh(self, parts: Sequence[Part]) -> int:
+        """A new mesh, which any number of nodes may show; returns its number.
+
+        Args:
+            parts: Triangles, colours of their corners (3 T, 3) linear or None, and material.
+        """
+        self._json["meshes"].append({"primitives": [self._primitive(*part) for part in parts]})
+        return len(self._json["meshes"]) - 1
+
+    def node(self, name: str, mesh: int | None = None, pos: Sequence[float] = (0.0, 0.0, 0.0),
+             quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0), parent: int = ROOT, **more: Any) -> int:
+        """Adds a node below another one; returns its number.
 
         Args:
             name: Of the node.
-            parts: Triangles, colours of their corners (3 T, 3) linear or None, and material.
+            mesh: That it shows.
             pos, quat: Its pose [m], xyzw.
+            parent: The other one.
+            more: Further properties of glTF.
         """
-        self._json["meshes"].append({"primitives": [self._primitive(*part) for part in parts]})
         nodes = self._json["nodes"]
-        nodes.append({"name": name, "mesh": len(self._json["meshes"]) - 1,
-                      "translation": list(map(float, pos)), "rotation": list(map(float, quat))})
-        nodes[0]["children"].append(len(nodes) - 1)
+        nodes.append({"name": name, "translation": list(map(float, pos)),
+                      "rotation": list(map(float, quat)), **more})
+        if mesh is not None:
+            nodes[-1]["mesh"] = mesh
+        nodes[parent].setdefault("children", []).append(len(nodes) - 1)
+        return len(nodes) - 1
 
     def encoded(self) -> bytes:
         """The file."""
-        if not self._json["nodes"][0]["children"]:
-            del self._json["nodes"][0]["children"]
         self._json["buffers"] = [{"byteLength": len(self._data)}] if self._data else []
         for name in ("meshes", "materials", "accessors", "bufferViews", "buffers"):
             if not self._json[name]:
@@ -82,18 +96,21 @@ class Glb:
         return struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
 
     def _primitive(self, triangles, colours, material):
-        attributes = {"POSITION": self._accessor(triangles.points, True),
-                      "NORMAL": self._accessor(triangles.normals)}
-        if colours is None:
-            attributes["TEXCOORD_0"] = self._accessor(triangles.uv)
-        else:
-            attributes["COLOR_0"] = self._accessor(colours)
+        attributes = {"POSITION": self._floats(triangles.points, _ARRAY, True),
+                      "NORMAL": self._floats(triangles.normals, _ARRAY)}
+        surface = self._json["materials"][material]
+        if "name" in surface or "baseColorTexture" in surface["pbrMetallicRoughness"]:
+            attributes["TEXCOORD_0"] = self._floats(triangles.uv, _ARRAY)
+        if colours is not None:
+            attributes["COLOR_0"] = self._floats(colours, _ARRAY)
         return {"attributes": attributes, "material": material}
 
-    def _accessor(self, values, bounds=False) -> int:
+    def _floats(self, values, target=None, bounds=False) -> int:
+        """An accessor of rows (K, M), or of numbers (K, 1)."""
         values = np.ascontiguousarray(values, dtype="<f4")
-        accessor = {"bufferView": self._view(values.tobytes(), _ARRAY), "componentType": _FLOAT,
-                    "count": len(values), "type": f"VEC{values.shape[1]}"}
+        wide = values.shape[1]
+        accessor = {"bufferView": self._view(values.tobytes(), target), "componentType": _FLOAT,
+                    "count": len(values), "type": "SCALAR" if wide == 1 else f"VEC{wide}"}
         if bounds:
             accessor |= {"min": values.min(axis=0).tolist(), "max": values.max(axis=0).tolist()}
         self._json["accessors"].append(accessor)

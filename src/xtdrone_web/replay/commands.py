@@ -25,21 +25,13 @@ def register(subparsers: Any) -> None:
     """`xtdrone replay`."""
     parser = subparsers.add_parser("replay", help="replay a run or log in the browser, compare two",
                                    epilog=EXAMPLES)
-    first: Any = parser.add_argument(
-        "source", metavar="SOURCE", nargs="?", default=run_folder.latest(0),
-        help=f"name of a run in runs/, path of its folder, {run_folder.latest(0)} (the default), "
-             "or a file: ULog, rosbag or MCAP")
-    second: Any = parser.add_argument("other", metavar="SOURCE2", nargs="?",
-                                      help="another one, to compare with")
-    first.completer = second.completer = _complete
+    add_source(parser)
+    other: Any = parser.add_argument("other", metavar="SOURCE2", nargs="?",
+                                     help="another one, to compare with")
+    other.completer = _complete
     parser.add_argument("--align", choices=list(ALIGNMENTS), default="start", help="; ".join(
         f"{name}: {what}" for name, what in ALIGNMENTS.items()) + " (start)")
-    vehicle: Any = parser.add_argument("--vehicle", metavar="TYPE", default="iris",
-                                       help="of a file that does not name its vehicle (iris)")
-    vehicle.completer = lambda **_: resources.vehicle_names()
-    world: Any = parser.add_argument("--world", metavar="NAME", default="empty",
-                                     help="of a file that does not name its world (empty)")
-    world.completer = lambda **_: resources.world_names()
+    add_file_options(parser)
     parser.add_argument("--from", dest="begin", type=number_type("time", 0.0, 1e9, unit="s"),
                         metavar="SECONDS", help="first time that is shown (the start)")
     parser.add_argument("--speed", type=number_type("speed", SLOWEST, FASTEST), default=1.0,
@@ -49,6 +41,25 @@ def register(subparsers: Any) -> None:
                              "of this machine (127.0.0.1)")
     ports.add_option(parser)
     parser.set_defaults(run=_replay)
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """Adds the argument SOURCE, which sources.read() takes, with completion."""
+    source: Any = parser.add_argument(
+        "source", metavar="SOURCE", nargs="?", default=run_folder.latest(0),
+        help=f"name of a run in runs/, path of its folder, {run_folder.latest(0)} (the default), "
+             "or a file: ULog, rosbag or MCAP")
+    source.completer = _complete
+
+
+def add_file_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --vehicle and --world, of files that do not name theirs."""
+    vehicle: Any = parser.add_argument("--vehicle", metavar="TYPE", default="iris",
+                                       help="of a file that does not name its vehicle (iris)")
+    vehicle.completer = lambda **_: resources.vehicle_names()
+    world: Any = parser.add_argument("--world", metavar="NAME", default="empty",
+                                     help="of a file that does not name its world (empty)")
+    world.completer = lambda **_: resources.world_names()
 
 
 def _complete(prefix: str = "", **_: Any) -> list[str]:

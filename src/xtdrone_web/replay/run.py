@@ -9,7 +9,7 @@ from xtdrone_core import files
 from xtdrone_core.runs import run_folder
 from xtdrone_plots.run import Run
 from xtdrone_sim.vehicles.sdf import load_vehicle
-from xtdrone_sim.world import load_world
+from xtdrone_sim.world import world_of
 
 from ..errors import WebError
 from ..server.world_control import page_event
@@ -52,5 +52,5 @@ def read(folder: Path) -> Recording:
             flight_log.fill(table[:, i], t_s, log, models[i], own)
             events += flight_log.texts(log, spec.name)
     events.sort(key=lambda event: event["t"])
-    return Recording(folder.resolve().name, "run", load_world(scenario.world),
+    return Recording(folder.resolve().name, "run", world_of(scenario),
                      list(scenario.vehicles), models, t_s, table, events)

@@ -29,6 +29,7 @@ class App:
             web.get("/", self._index), web.get("/gamepad", self._gamepad),
             web.get("/socket", self._socket),
             web.get("/world.glb", self._glb), web.get("/vehicle/{name}.glb", self._glb),
+            web.get("/actor/{name}.glb", self._glb),
             web.get("/camera/{number:[0-9]+}.jpg", self._camera),
             web.static("/static", STATIC)])
         return application
@@ -43,9 +44,10 @@ class App:
 
     async def _glb(self, request):
         name = request.match_info.get("name", "")
-        path = self._station.asset("vehicle" if name else "world", name)
+        kind = request.path.split("/")[1] if name else "world"
+        path = self._station.asset(kind, name)
         if path is None or not path.exists():
-            raise web.HTTPNotFound(text=f"there is no vehicle '{name[:60]}'\n")
+            raise web.HTTPNotFound(text=f"there is no {kind} '{name[:60]}'\n")
         return web.FileResponse(path, headers={"Content-Type": "model/gltf-binary"})
 
     async def _camera(self, request):

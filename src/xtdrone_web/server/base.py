@@ -31,16 +31,21 @@ class Base(Protocol):
         self.pages.discard(page)
 
     def asset(self, kind: str, name: str) -> Path | None:
-        """The glTF file of the world or of a type of vehicle."""
+        """The glTF file of the world, of one of its actors or of a type of vehicle."""
         if kind == "world":
             return Path(self.told["world"]["glb"])
+        if kind == "actor":
+            return next((Path(actor["glb"]) for actor in self.told["world"]["actors"]
+                         if actor["name"] == name), None)
         found = self.told["types"].get(name)
         return Path(found["glb"]) if found else None
 
     def _drawn(self) -> dict[str, Any]:
         """World, types and vehicles for a page, which asks for the files by their names."""
         told = self.told
-        return {"world": _without_file(told["world"]), "vehicles": told["vehicles"],
+        world = _without_file(told["world"])
+        world["actors"] = [_without_file(actor) for actor in world["actors"]]
+        return {"world": world, "vehicles": told["vehicles"],
                 "types": {name: _without_file(of) for name, of in told["types"].items()}}
 
 

@@ -4,6 +4,7 @@ import * as THREE from "../vendor/three.module.js";
 import { Layout } from "./frame.js";
 import { Connection } from "./socket.js";
 import { World } from "./world.js";
+import { Actors } from "./actors.js";
 import { Fleet, setTwins } from "./fleet.js";
 import { Views, VIEWS } from "./views.js";
 import { Overlays } from "./overlays.js";
@@ -54,6 +55,7 @@ class App {
     this.renderer.setScissorTest(true);
     setTwins(told.vehicles);
     this.world = new World(told.world);
+    this.actors = new Actors(told.world.actors, this.world);
     this.fleet = new Fleet(told, this.world.scene);
     this.overlays = new Overlays(this.world.scene, this.fleet);
     this.views = new Views(this.canvas, this.fleet);
@@ -69,7 +71,7 @@ class App {
     if (told.race) this.race = new Race(this, told.race, told.laps);
     this.makeControls();
     for (const event of told.events) this.panels.events.push(event);
-    await Promise.all([this.world.load(), this.fleet.load()]);
+    await Promise.all([this.world.load(), this.actors.load(), this.fleet.load()]);
     this.setTheme(localStorage.getItem("xtdrone-theme") || (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark"));
     this.setView("orbit");
     this.setQuality();
@@ -254,6 +256,7 @@ class App {
     const still = this.status.paused || now - this.frame.arrived > 200;
     const ahead = still ? 0 : Math.min(AHEAD_S, (performance.now() - this.frame.arrived) / 1000) * (this.status.speed || 1);
     this.fleet.update(this.frame, ahead, still ? 0 : dt);
+    this.actors.update(this.frame.t + ahead);
     const first = this.views.update(this.chosen, dt);
     this.overlays.update(this.frame, this.chosen, this.everyone, this.pace.level);
     this.race?.update(this.frame);

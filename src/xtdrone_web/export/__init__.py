@@ -1,0 +1,1 @@
+"""Recorded flights as animated scenes for other programs: glTF and USD."""

@@ -1,0 +1,69 @@
+// People and cars of the world: where they are follows from the simulated time.
+
+import * as THREE from "../vendor/three.module.js";
+import { GLTFLoader } from "../vendor/GLTFLoader.js";
+
+const PACE_S = 0.2, STROLL = 0.5; // as xtdrone_sim/vehicles/actors.py
+
+export class Actors {
+  constructor(told, world) {
+    this.world = world;
+    this.actors = told.map((about) => ({ about, limbs: [], group: new THREE.Group() }));
+    this.spin = new THREE.Quaternion();
+    this.axis = new THREE.Vector3();
+    this.next = new THREE.Quaternion();
+  }
+
+  async load() {
+    await Promise.all(this.actors.map(async (actor) => {
+      const { scene } = await new GLTFLoader().loadAsync(`/actor/${encodeURIComponent(actor.about.name)}.glb`);
+      for (const node of scene.children[0]?.children.slice() || []) {
+        node.traverse((mesh) => { if (mesh.isMesh) this.world.dress(mesh); });
+        node.matrixAutoUpdate = true; // unlike the world, it moves
+        actor.limbs.push({ node, about: actor.about.limbs[Number(node.name.split("_")[1])] });
+        actor.group.add(node);
+      }
+      this.world.scene.add(actor.group);
+    }));
+  }
+
+  /** Puts all of them where they are at a simulated time [s]. */
+  update(t) {
+    for (const { about, limbs, group } of this.actors) {
+      const [turns, own] = round(about, t), [k, share] = place(about.t, own);
+      const end = Math.min(k + 1, about.t.length - 1);
+      group.position.fromArray(about.pos[k]).lerp(this.axis.fromArray(about.pos[end]), share);
+      group.quaternion.fromArray(about.quat[k]).slerp(this.next.fromArray(about.quat[end]), share);
+      const way = turns * about.way.at(-1) + about.way[k] + share * (about.way[end] - about.way[k]);
+      const pace = (gone(about, t + PACE_S) - gone(about, t - PACE_S)) / (2 * PACE_S);
+      for (const { node, about: limb } of limbs) {
+        const swing = Math.min(1, pace / STROLL) * limb.swing * Math.sin(way * limb.stride + limb.phase);
+        this.spin.setFromAxisAngle(this.axis.fromArray(limb.axis), way * limb.turn + swing);
+        node.quaternion.fromArray(limb.quat).multiply(this.spin);
+      }
+    }
+  }
+}
+
+/** Rounds that are behind an actor at a simulated time, and the time in this one [s]. */
+function round(about, t) {
+  const own = t - about.start, last = about.t.at(-1);
+  return about.loop && last > 0 && own > last ? [Math.floor(own / last), own % last] : [0, own];
+}
+
+/** The sample before a time, and the share of the way to the next one. */
+function place(times, t) {
+  let low = 0, high = times.length - 1;
+  if (t <= times[0]) return [0, 0];
+  if (t >= times[high]) return [high, 0];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (times[middle] <= t) low = middle; else high = middle;
+  }
+  return [low, (t - times[low]) / (times[high] - times[low])];
+}
+
+function gone(about, t) {
+  const [turns, own] = round(about, t), [k, share] = place(about.t, own);
+  return turns * about.way.at(-1) + about.way[k] + share * (about.way[Math.min(k + 1, about.t.length - 1)] - about.way[k]);
+}
