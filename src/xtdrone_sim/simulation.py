@@ -43,7 +43,6 @@ from xtdrone_core.racing.track import read_track
 from xtdrone_core.runs import run_folder, snapshot
 from xtdrone_core.runs.control_link import TICK_US, ControlServer
 from xtdrone_core.runs.log_file import LogGaps
-from xtdrone_core.runs.turns import take_short_turns
 
 from .control import ControlRequests
 from .crashes import Crash, CrashMonitor
@@ -313,8 +312,6 @@ class Simulation:
         # Sticks of the page count at the next step, and sensors go to ROS 2 at each: pacing by
         # ticks would let them wait for five.
         paced_us = STEP_US if self.scenario.web or self.scenario.ros2 else TICK_US
-        if pacer.speed and self.scenario.web:
-            take_short_turns()  # the browser's drawing may take all processors
         if self.t_us == 0:
             pacer.restart(0)
         pacer.set_speed(pacer.speed, self.t_us)

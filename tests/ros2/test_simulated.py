@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -14,9 +15,12 @@ import xtdrone as xd
 from keyboard_terminal import Keyboard
 from own_ports import LATEST
 from processes import SimulationProcess
+from service_clients import CycloneClient
 from xtdrone_core import Scenario, ScenarioError
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.scenario.scenario import fleet
+from xtdrone_ros2.wire.node import Node
+from xtdrone_ros2.wire.types import Types
 
 DOMAIN = 80 + Ports().instance
 STEPS = 500  # of 4 ms
@@ -97,7 +101,7 @@ def test_the_keyboard_flies_two_vehicles(tmp_path):
         simulation.stop()
 
 
-class Beside(Client):
+class Beside(CycloneClient):
     """A client that lets a simulation of its own process run while it waits."""
 
     def __init__(self, node, sim):

@@ -9,7 +9,6 @@ import sys
 
 from xtdrone_core import XtdroneError
 from xtdrone_core.runs.ports import Ports
-from xtdrone_core.runs.turns import take_short_turns
 
 from .app import App
 from .guard import Guard
@@ -40,7 +39,6 @@ def _warm_up() -> None:
 def main() -> int:
     """Runs until standard input ends; returns the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the flight, and that the server
-    take_short_turns()  # sticks must not wait for the browser's drawing
     told = json.loads(sys.stdin.readline())
     try:
         asyncio.run(_serve(told))
