@@ -16,7 +16,7 @@ from xtdrone_core.runs.parent import tied
 from ..errors import WebError
 from . import uploads
 
-_NO_VEHICLES = ("sun", "ground_plane")
+_NO_VEHICLES = ("car", "person", "sun", "ground_plane")
 _CHECK_S = 60.0  # that a file of the user's may take
 _MEMORY = 4 << 30  # of the process that reads it [bytes]
 
