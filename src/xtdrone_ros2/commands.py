@@ -19,7 +19,9 @@ from xtdrone_core.runs.ports import Ports
 
 from .mavros import Mavros
 from .parameters import PARAM_VALUE, Parameters
-from .topics import px4_in, px4_out
+from .topics import pegasus, px4_in, px4_out
+from .topics.pegasus_in import RotorSpeeds
+from .topics.row import numbered
 from .wire.node import Node
 from .wire.quality import DEFAULT, INPUT
 from .wire.types import ros2_name
@@ -39,7 +41,8 @@ class Commands:
     """
 
     def __init__(self, node: Node, names: Sequence[str], vehicle_types: Sequence[int],
-                 instance: int, px4: bool, mavros: bool):
+                 instance: int, px4: bool, mavros: bool,
+                 rotors: Sequence[Sequence[Sequence[float]]]):
         """Subscribes.
 
         Args:
@@ -49,6 +52,7 @@ class Commands:
             instance: Of the simulation.
             px4: Whether the flight stack is the real PX4, with an off-board link only.
             mavros: Whether there are MAVROS's topics, too.
+            rotors: Of each vehicle, as RotorSpeeds takes them.
 
         Raises:
             ControlNodeError: The off-board link's ports are taken.
@@ -59,7 +63,7 @@ class Commands:
         self._poll = select.epoll()
         for number in self._link.filenos():
             self._poll.register(number, select.EPOLLIN)
-        self._vehicles, self._acks = [], []
+        self._vehicles, self._acks, self._rotor_speeds = [], [], []
         for i, name in enumerate(names):
             vehicle = px4_in.Px4Vehicle(i, name, self._link, self)
             self._vehicles.append(vehicle)
@@ -70,6 +74,11 @@ class Commands:
                 self._subscribe(f"{begin}{px4_in.PREFIX}{row.name}", vehicle, row)
             node.service(f"{begin}{px4_in.SERVICE}", "px4_msgs/srv/VehicleCommand",
                          functools.partial(self._command, vehicle))
+
+            rotor_speeds = RotorSpeeds(i, name, self._link, self, rotors[i])
+            self._rotor_speeds.append(rotor_speeds)
+            for row in rotor_speeds.subscriptions:
+                self._subscribe(f"{numbered(pegasus.NAMESPACE, i)}/{row.name}", rotor_speeds, row)
 
         self._xtdrone = Xtdrone(node, names, self._link, vehicle_types, self._subscribe)
         self._mavros = Mavros(node, names, self._link, self.log) if mavros else None
@@ -84,6 +93,8 @@ class Commands:
         """Advances simulated time to t_us; vehicles: (N,) of feed.VEHICLE."""
         for vehicle in self._vehicles:
             vehicle.now_us = t_us
+        for rotor_speeds in self._rotor_speeds:
+            rotor_speeds.step(t_us)
         self._xtdrone.step(t_us, vehicles)
         self.parameters.step(t_us)
         if self._mavros is not None:

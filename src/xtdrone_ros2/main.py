@@ -55,7 +55,7 @@ class _Process:
             ((pegasus.TOPICS, lambda i: numbered(pegasus.NAMESPACE, i)),
              (px4_out.TOPICS, lambda i: f"{px4_out.namespace(i)}/fmu/out")))
         self._commands = Commands(self._node, fleet.names, told["vehicle_type"],
-                                  told["instance"], told["px4"], told["mavros"])
+                                  told["instance"], told["px4"], told["mavros"], told["rotors"])
         self._cameras = Cameras(self._node, self._publisher.frames, told["names"],
                                 told["cameras"])
         if told["control"]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core import ControlError, FleetState, Scenario, SensorBatch
+from xtdrone_core import ControlError, FleetState, Scenario, SensorBatch, Vehicle
 from xtdrone_core.contracts import Observer
 from xtdrone_core.runs.companion import Companion
 from xtdrone_core.runs.frame_ring import path_of
@@ -83,11 +83,19 @@ def told(simulation: Any) -> dict[str, Any]:
         "origin": [world.latitude, world.longitude, world.altitude],
         "offsets": [[0.0] * 3 if shared else list(spec.pos) for spec in scenario.vehicles],
         "vehicle_type": np.where(vtol, 0, vehicle_types(fleet)).tolist(), "vtol": vtol.tolist(),
+        "rotors": [_rotors(vehicle, name) for vehicle, name in
+                   zip(fleet.vehicles, scenario.autopilots)],
         "cameras": simulation.rendered_sensors(), "domain": scenario.ros2_domain,
         "address": scenario.ros2_address, "rate": scenario.ros2_rate,
         "record": scenario.ros2_record, "topics": scenario.ros2_topics,
         "folder": str(simulation.folder or ""), "mavros": scenario.ros2_mavros,
         "distribution": scenario.ros2_distribution, "options": _options(scenario)}
+
+
+def _rotors(vehicle: Vehicle, autopilot: str) -> list[tuple[float, ...]]:
+    """What RotorSpeeds needs of each rotor; none if its flight stack takes no actuator commands."""
+    return [(rotor.channel, rotor.zero_position_armed, rotor.input_scaling, rotor.max_rot_velocity)
+            for rotor in vehicle.rotors] if autopilot == "embedded" else []
 
 
 def _options(scenario: Scenario) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("cyclonedds")
 
+import numpy as np
 from rosbags.highlevel import AnyReader
 
 import xtdrone as xd
@@ -20,6 +21,7 @@ from xtdrone_core import Scenario, ScenarioError
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_ros2.wire.node import Node
+from xtdrone_ros2.wire.quality import DEFAULT
 from xtdrone_ros2.wire.types import Types
 
 DOMAIN = 80 + Ports().instance
@@ -107,13 +109,50 @@ class Beside(CycloneClient):
     def __init__(self, node, sim):
         super().__init__(node)
         self._sim = sim
+        self.stream = lambda: None  # what is sent meanwhile
 
     def until(self, condition):
         end = time.monotonic() + LIMIT_S
         while not condition():
             assert time.monotonic() < end, "it has not come"
+            self.stream()
             self._sim.run(0.02)
             self.node.handle()
+
+
+@pytest.mark.slow
+def test_rotors_turn_as_told_by_pegasus_topics():
+    scenario = xd.Scenario(vehicles="iris", gps="rtk", ros2=True, ros2_domain=DOMAIN)
+    node = Node(Types(), "/user", DOMAIN)
+    try:
+        with xd.Simulation(scenario, links=True) as sim:
+            client = Beside(node, sim)
+            rotors = [node.writer(f"/drone0/control/rotor{k}/ref", "std_msgs/msg/Float64", DEFAULT)
+                      for k in range(4)]
+
+            speed = 300.0
+
+            def stream():
+                message = node.types.message("std_msgs/msg/Float64", data=speed)
+                for rotor in rotors:
+                    rotor.write(node.types.serialised(message))
+
+            client.stream = stream
+            client.until(lambda: sim.estimates.ready.all() and all(each.wanted for each in rotors))
+            begin = sim.time
+            client.until(lambda: sim.time > begin + 1.0)
+            for command, param1, param2 in ((176, 1.0, 6.0), (400, 1.0, 0.0)):  # OFFBOARD, arm
+                request = {"command": command, "param1": param1, "param2": param2,
+                           "target_system": 1}
+                answer = client.call("/fmu/vehicle_command", "px4_msgs/srv/VehicleCommand",
+                                     request=request).reply
+                assert (answer.command, answer.result) == (command, 0)
+            speed, begin = 900.0, sim.time
+            client.until(lambda: sim.time > begin + 2.0)
+            assert np.allclose(sim.state.actuator[0, :4], 900.0, atol=9.0)
+            assert sim.state.pos[0, 2] > 1.0
+    finally:
+        node.close()
 
 
 class Climb(xd.Backend):
