@@ -234,7 +234,7 @@ def _lines(parameters) -> list[str]:
 def _listed(values) -> str:
     """Names and values on one line."""
     def word(x):
-        return x if isinstance(x, str) else f"{x:.4g}"
+        return "unset" if x is None else x if isinstance(x, str) else f"{x:.4g}"
 
     return ", ".join(" ".join((name, *map(word, value if isinstance(value, (list, tuple))
                                           else (value,)))) for name, value in values.items())

@@ -143,4 +143,4 @@ def test_a_ground_station_that_goes_and_comes_back_is_told():
 
 
 class HeardOn:
-    vehicle, kind, sender = 0, 0, None
+    vehicle, system, kind, sender = 0, 1, 0, None

@@ -30,7 +30,7 @@ class Loop:
     def send(self, i, message):
         if self.server is not None:
             data = bytearray(message.pack(mavlink.MAVLink(None, 240, 191)))
-            self.server.handle(Fields(kind=0, vehicle=i, sender="me"),
+            self.server.handle(Fields(kind=0, vehicle=i, system=i + 1, sender="me"),
                                mavlink.MAVLink(None).decode(data))
 
     def reply(self, link, message):

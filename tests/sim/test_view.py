@@ -266,7 +266,7 @@ def test_view_writes_a_picture(run, tmp_path, capsys):
     (["--png", "x.gif"], "let it end in .png"),
     (["--gif", "/nowhere/x.gif"], "cannot write film"),
     (["--mp4", "x.avi"], "give a name that ends in .mp4, .gif, .png"),
-    (["--png", "x.png", "--from", "3"], "the run has 0.02 s to 2 s"),
+    (["--png", "x.png", "--from", "3"], "the recording has 0.02 s to 2 s"),
     (["--png", "x.png", "--from", "1.5", "--to", "1"], "there is nothing"),
     (["--png", "x.png", "--vehicle", "iris_9"], "unknown vehicle 'iris_9'"),
     (["--size", "1x1"], "even pixels from 64 to 4096"),
