@@ -2,9 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 
 from ..errors import AutopilotError
+from ..peers.own_state import OwnState, check_given
 from ..vehicle_status import describe_bodies, new_status
 from . import frames, process
 from .link import ANSWER_S, JsonLink
@@ -32,13 +32,16 @@ _WAIT_S = 0.1
 _log = logging.getLogger(__name__)
 
 
-class ArduPilotAutopilot(Leaving, Observer):
+class ArduPilotAutopilot(OwnState, Leaving, Observer):
     """N real ArduPilots, each a process of its own.
 
     Implements xtdrone_core.contracts.Autopilot. ArduPilot runs its own estimator, flight modes and
     MAVLink links. By its JSON interface it gets the true pose, from which it makes its readings of
     GPS, compass and barometer, and our readings of gyroscope and accelerometer.
     """
+
+    own_state = ("the state of a real ArduPilot cannot be saved or loaded: it lies in its process; "
+                 "fly autopilot:=embedded for that")
 
     def __init__(self, fleet: FleetModel, names: Sequence[str], origin: Sequence[float],
                  starts: npt.ArrayLike, installation: process.ArduPilotInstallation | None,
@@ -93,10 +96,7 @@ class ArduPilotAutopilot(Leaving, Observer):
                      on_text: Callable[[int, int, str], None] | None,
                      sensors: SensorBatch) -> "ArduPilotAutopilot":
         """Starts the ArduPilots from the scenario's `ardupilot`, or waits for external ones."""
-        for name in ("mission", "params"):
-            if getattr(scenario, name):
-                raise AutopilotError(f"{name} cannot be given to ArduPilot: leave it out, and "
-                                     "upload it by a ground station")
+        check_given(scenario, "ArduPilot", ", and upload it by a ground station")
         return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
                    [spec.pos for spec in scenario.vehicles], process.find(scenario.ardupilot),
                    folder, on_text or (lambda vehicle, severity, text: None),
@@ -178,24 +178,6 @@ class ArduPilotAutopilot(Leaving, Observer):
             self._processes[i].stop()
         self._link.leave(i)
         self._telemetry.leave(i)
-
-    def save(self) -> dict:
-        """Not possible.
-
-        Raises:
-            AutopilotError: Always.
-        """
-        raise AutopilotError("the state of a real ArduPilot cannot be saved: it lies in its "
-                             "process; fly autopilot:=embedded to save flights")
-
-    def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Not possible.
-
-        Raises:
-            AutopilotError: Always.
-        """
-        raise AutopilotError("the state of a real ArduPilot cannot be loaded: it lies in its "
-                             "process; fly autopilot:=embedded to load flights")
 
     def close(self) -> None:
         """Stops every ArduPilot that this simulation started, and closes all links."""

@@ -1,7 +1,7 @@
 """Real Betaflight as the inner loops of the embedded flight stack."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from xtdrone_core.state import SensorBatch, SetPoints
 
 from ..autopilot import EmbeddedAutopilot
 from ..errors import AutopilotError
+from ..peers.own_state import OwnState
 from . import process
 from .link import STEP_S, BetaflightLink
 from .sticks import sticks
@@ -64,7 +65,7 @@ class BetaflightMixer:
                             float(s.baro_pressure[0]), channels)
 
 
-class BetaflightAutopilot(EmbeddedAutopilot):
+class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
     """One multirotor with Betaflight. Implements xtdrone_core.contracts.Autopilot.
 
     The embedded flight stack estimates, navigates, holds positions and attitudes, and has the
@@ -72,6 +73,8 @@ class BetaflightAutopilot(EmbeddedAutopilot):
     the rates and mixes, in real time or somewhat slower, whatever speed the scenario has.
     """
 
+    own_state = ("the state of a real Betaflight cannot be reset, saved or loaded: it lies in its "
+                 "process; fly autopilot:=embedded for that")
     _process: process.BetaflightProcess | None = None
     _betaflight: BetaflightLink | None = None
 
@@ -144,30 +147,6 @@ class BetaflightAutopilot(EmbeddedAutopilot):
         self._interrupted = True
         super().interrupt()
 
-    def reset(self, mask: np.ndarray | None = None) -> None:
-        """Not possible.
-
-        Raises:
-            AutopilotError: Always.
-        """
-        raise self._stays()
-
-    def save(self) -> dict:
-        """Not possible.
-
-        Raises:
-            AutopilotError: Always.
-        """
-        raise self._stays()
-
-    def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Not possible.
-
-        Raises:
-            AutopilotError: Always.
-        """
-        raise self._stays()
-
     def close(self) -> None:
         """Stops Betaflight, and closes links and logs; may be repeated."""
         super().close()
@@ -206,7 +185,3 @@ class BetaflightAutopilot(EmbeddedAutopilot):
         text = f"Betaflight of '{self._name}' {why}"
         self._on_text(0, _CRITICAL, text)
         raise AutopilotError(text)
-
-    def _stays(self):
-        return AutopilotError("the state of a real Betaflight cannot be reset, saved or loaded: it "
-                              "lies in its process; fly autopilot:=embedded for that")

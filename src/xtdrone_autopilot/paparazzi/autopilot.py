@@ -3,20 +3,20 @@
 import math
 import select
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, Scenario
 from xtdrone_core.frames import enu_ned, flu_frd
-from xtdrone_core.runs.ports import system_id
+from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 from xtdrone_dynamics.quaternion import from_euler
 
 from ..errors import AutopilotError
+from ..peers.own_state import OwnState, check_given
 from ..peers.pace import RealTime
 from ..peers.serial import SerialGone, SerialPort, parse_devices
 from . import messages
@@ -30,7 +30,7 @@ _CRITICAL, _WARNING = 2, 4  # MAV_SEVERITY
 _WAIT_S = 0.1
 
 
-class PaparazziAutopilot:
+class PaparazziAutopilot(OwnState):
     """N multirotors with Paparazzi. Implements xtdrone_core.contracts.Autopilot.
 
     Readings go out as HITL_IMU, HITL_GPS and HITL_AIR_DATA, the rotors' commands come as
@@ -39,9 +39,12 @@ class PaparazziAutopilot:
     its ground station has a link of its own.
     """
 
+    own_state = ("the state of a flight controller cannot be reset, saved or loaded from here: "
+                 "restart it, and the simulation; or fly autopilot:=embedded")
+
     def __init__(self, fleet: FleetModel, names: Sequence[str], magnetic_field: npt.ArrayLike,
                  devices: Sequence[tuple[str, int]],
-                 on_text: Callable[[int, int, str], None] | None = None):
+                 on_text: Callable[[int, int, str], None] | None = None, own: Ports | None = None):
         """Opens the serial devices.
 
         Args:
@@ -50,6 +53,7 @@ class PaparazziAutopilot:
             magnetic_field: (3,) world ENU [T], whose strength is 1 in HITL_IMU.
             devices: Path and baud rate of each vehicle's device.
             on_text: Called with (vehicle, severity, text).
+            own: Ports of the simulation, for the aircraft ids; None = the environment's instance.
 
         Raises:
             AutopilotError: A device cannot be opened, or a vehicle is no multirotor.
@@ -60,10 +64,12 @@ class PaparazziAutopilot:
                 raise AutopilotError(f"'{model.type}' cannot be flown by Paparazzi's MOTOR_MIXING: "
                                      "give a multirotor without servos, or fly autopilot:=embedded")
         self._names, self._on_text = tuple(names), on_text or (lambda vehicle, severity, text: None)
+        own = own or Ports()
+        self._aircraft = [own.system_id(i) for i in range(n)]
         self._strength = float(np.linalg.norm(magnetic_field))
         self.commands = np.zeros(fleet.actuator.shape)
         self._t_us = 0
-        self._begun = self._interrupted = self._slow = False
+        self._begun = self._interrupted = False
         self._commanded_us = np.zeros(n, dtype=np.int64)
         self._readers = [messages.Reader() for _ in range(n)]
         self._heard = np.zeros(n, dtype=np.bool_)
@@ -75,7 +81,7 @@ class PaparazziAutopilot:
         self._devices: list[SerialPort] = []
         self._poll = select.poll()
         self._vehicle_of: dict[int, int] = {}
-        self._pace = RealTime(self._listen)
+        self._pace = RealTime(self._listen, self._on_text, "Paparazzi does")
         try:
             for i, (device, baud) in enumerate(devices):
                 port = SerialPort(device, baud)
@@ -92,12 +98,9 @@ class PaparazziAutopilot:
                      on_text: Callable[[int, int, str], None] | None,
                      sensors: SensorBatch) -> "PaparazziAutopilot":
         """Opens the devices of the scenario's `serial`."""
-        for name in ("mission", "params"):
-            if getattr(scenario, name):
-                raise AutopilotError(f"{name} cannot be given to Paparazzi: leave it out; its "
-                                     "flight plan is built into its program")
+        check_given(scenario, "Paparazzi", "; its flight plan is built into its program")
         return cls(fleet, [spec.name for spec in scenario.vehicles], magnetic_field,
-                   parse_devices(scenario.serial, fleet.n), on_text)
+                   parse_devices(scenario.serial, fleet.n), on_text, scenario.ports)
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One step in real time: sends the readings of t_us, returns rotor commands (N, A) 0..1.
@@ -110,11 +113,7 @@ class PaparazziAutopilot:
             self._await_fleet()
             self._commanded_us[:] = t_us
             self._pace.restart()
-        late = self._pace.wait(t_us)
-        if late and not self._slow:
-            self._slow = True
-            self._on_text(0, _WARNING, f"the simulation is {late:.2f} s behind real time, which "
-                          "Paparazzi does not wait for: it was paused, or the machine is too busy")
+        self._pace.wait(t_us)
         self._t_us = t_us
         for i in range(len(self._devices)):
             self._write(i, self.readings(i, sensors))
@@ -126,7 +125,7 @@ class PaparazziAutopilot:
 
     def readings(self, i: int, sensors: SensorBatch) -> bytes:
         """The messages of vehicle i in one step."""
-        s, aircraft = sensors, system_id(i)
+        s, aircraft = sensors, self._aircraft[i]
         found = messages.frame(messages.HITL_IMU, *flu_frd(s.gyro[i]), *flu_frd(s.accel[i]),
                                *flu_frd(s.mag[i]) / self._strength, aircraft)
         if s.gps_new[i]:
@@ -169,30 +168,6 @@ class PaparazziAutopilot:
         """Stops waiting for flight controllers; safe to call in a signal handler."""
         self._interrupted = True
 
-    def reset(self, mask: np.ndarray | None = None) -> None:
-        """Not possible.
-
-        Raises:
-            AutopilotError: Always.
-        """
-        raise self._stays()
-
-    def save(self) -> dict:
-        """Not possible.
-
-        Raises:
-            AutopilotError: Always.
-        """
-        raise self._stays()
-
-    def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Not possible.
-
-        Raises:
-            AutopilotError: Always.
-        """
-        raise self._stays()
-
     def close(self) -> None:
         """Closes the devices; may be repeated."""
         for device in self._devices:
@@ -209,9 +184,9 @@ class PaparazziAutopilot:
             self._lost(i, f"cannot be reached: {gone}")
         reader = self._readers[i]
         for sender, number, payload in reader.feed(data):
-            if sender != system_id(i):
+            if sender != self._aircraft[i]:
                 self._lost(i, f"says that it is aircraft {sender}: build it with AC_ID "
-                              f"{system_id(i)}")
+                              f"{self._aircraft[i]}")
             self._heard[i] = True
             self._take(i, number, payload)
         if reader.garbage > MAX_GARBAGE and not reader.frames:
@@ -258,12 +233,6 @@ class PaparazziAutopilot:
         text = f"Paparazzi {i} of '{self._names[i]}' {why}"
         self._on_text(i, _CRITICAL, text)
         raise AutopilotError(text)
-
-    def _stays(self):
-        return AutopilotError("the state of a flight controller cannot be reset, saved or loaded "
-                              "from here: restart it, and the simulation; or fly "
-                              "autopilot:=embedded")
-
 
 def ecef(vel: npt.ArrayLike, lat: float, lon: float) -> tuple[float, float, float]:
     """A velocity (3,) ENU [m/s] at a place [rad] in the Earth's frame."""

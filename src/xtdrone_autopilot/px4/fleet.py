@@ -1,7 +1,7 @@
 """What software in the loop and hardware in the loop share of a fleet of real PX4s."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from xtdrone_core.runs.ports import Ports, check_links
 from xtdrone_core.state import Estimates, SetPoints
 
 from ..errors import AutopilotError
+from ..peers.own_state import OwnState
 from ..vehicle_status import describe_bodies, new_status
 from .sensors import SensorFrames
 from .telemetry import FleetTelemetry
@@ -23,8 +24,11 @@ _CRITICAL, _INFO = 2, 6  # MAV_SEVERITY
 _log = logging.getLogger(__name__)
 
 
-class Px4Fleet(Observer):
+class Px4Fleet(OwnState, Observer):
     """Real PX4s: their actuator channels, sensor messages and telemetry. Inherit from it."""
+
+    own_state = ("the state of a real PX4 cannot be saved or loaded: it lies in its process; fly "
+                 "autopilot:=embedded for that")
 
     def __init__(self, fleet: FleetModel, names: Sequence[str], origin: Sequence[float],
                  loss: str, on_text: Callable[[int, int, str], None] | None, own: Ports | None):
@@ -92,24 +96,6 @@ class Px4Fleet(Observer):
     def apply(self, set_points: SetPoints) -> None:
         """Sends an Agent's set-points to PX4 by MAVLink."""
         self._telemetry.apply(set_points)
-
-    def save(self) -> dict:
-        """Not possible.
-
-        Raises:
-            AutopilotError: Always.
-        """
-        raise AutopilotError("the state of a real PX4 cannot be saved: it lies in its process; fly "
-                             "autopilot:=embedded to save flights")
-
-    def load(self, snapshot: Mapping[str, Any]) -> None:
-        """Not possible.
-
-        Raises:
-            AutopilotError: Always.
-        """
-        raise AutopilotError("the state of a real PX4 cannot be loaded: it lies in its process; "
-                             "fly autopilot:=embedded to load flights")
 
     def close(self) -> None:
         """Closes all links; may be repeated."""

@@ -13,6 +13,7 @@ from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import SensorBatch
 
 from ..errors import AutopilotError
+from ..peers.own_state import check_given
 from ..peers.pace import RealTime
 from ..peers.serial import parse_devices
 from .autopilot import CONNECT_S, NAME_S, TELEMETRY_US
@@ -56,8 +57,7 @@ class Px4HitlAutopilot(Px4Fleet):
         super().__init__(fleet, names, origin, loss, on_text, own)
         self._devices = tuple(devices)
         self._link = HitlLink(devices, self._lost, self._ports)
-        self._pace = RealTime(self._link.listen)
-        self._slow = False
+        self._pace = RealTime(self._link.listen, self._on_text, "flight controllers do")
         try:
             self._open_telemetry(offsets, shared_origin)
         except BaseException:
@@ -70,14 +70,11 @@ class Px4HitlAutopilot(Px4Fleet):
                      on_text: Callable[[int, int, str], None] | None,
                      sensors: SensorBatch) -> "Px4HitlAutopilot":
         """Opens the devices of the scenario's `serial`."""
-        for name in ("mission", "params"):
-            if getattr(scenario, name):
-                raise AutopilotError(f"{name} cannot be given to a flight controller: leave it "
-                                     "out, and upload it by a ground station")
+        check_given(scenario, "a flight controller", ", and upload it by a ground station")
         return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
                    [spec.pos for spec in scenario.vehicles],
                    parse_devices(scenario.serial, fleet.n), scenario.px4_loss,
-                   scenario.origin == "shared", on_text, Ports(scenario.instance))
+                   scenario.origin == "shared", on_text, scenario.ports)
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One step in real time: sends the readings of t_us, returns actuator commands (N, A) 0..1.
@@ -90,13 +87,7 @@ class Px4HitlAutopilot(Px4Fleet):
             self._begun = True
             self._await_fleet()
             self._pace.restart()
-        late = self._pace.wait(t_us)
-        if late and not self._slow:
-            self._slow = True
-            text = (f"the simulation is {late:.2f} s behind real time, which flight controllers do "
-                    "not wait for: it was paused, or the machine is too busy")
-            self._on_text(0, _WARNING, text)
-            _log.warning("%s", text)
+        self._pace.wait(t_us)
         connected = link.state == Peer.CONNECTED
         link.send(t_us, self._frames.encode(t_us, sensors, None, connected))
         if t_us % TELEMETRY_US == 0:
