@@ -1,23 +1,20 @@
 """Flights of real ArduCopters; skipped where ARDUPILOT_BUILD does not name one."""
 
-import json
 import os
 import subprocess
 import sys
 
-import numpy as np
 import psutil
 import pytest
 
 from own_ports import LATEST
+from square import check_square
 from waiting import LIMIT_S
 from xtdrone_core.command import main
-from xtdrone_core.runs.truth_log import read_truth
 
 pytestmark = [pytest.mark.px4, pytest.mark.skipif(
     not os.environ.get("ARDUPILOT_BUILD"),
     reason="needs real ArduPilot: set ARDUPILOT_BUILD to its build folder (see docs/ardupilot.md)")]
-SIDE = np.array([(4, 0), (4, 4), (0, 4), (0, 0)], dtype=float)
 
 
 @pytest.mark.parametrize("vehicles", ["iris", "solo,typhoon_h480,octorotor",
@@ -27,16 +24,7 @@ def test_offboard_square(runs, vehicles):
     n = vehicles.count(",") + 1
     assert main(["fly", "square", "--autopilot", "ardupilot", "--vehicles", vehicles]) == 0
     folder = (runs / LATEST).resolve()
-    t_us, table = read_truth(folder / "truth.bin", n)
-    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
-    corners = [event for event in events if event["event"] == "corner"]
-    assert len(corners) == 4
-    for corner, place in zip(corners, SIDE):
-        k = np.searchsorted(t_us, corner["t_us"])
-        away = table[k, :, :2] - table[0, :, :2] - place
-        assert np.linalg.norm(away, axis=1).max() <= 0.5
-    summary = json.loads((folder / "summary.json").read_text())
-    assert summary["landed"] and summary["collisions"] == 0
+    check_square(folder, n, 0.5)
     assert len(list((folder / "dataflash").rglob("*.BIN"))) == n
 
 

@@ -1,22 +1,19 @@
 """Flights of real Betaflight; skipped where BETAFLIGHT_BUILD does not name one."""
 
-import json
 import os
 import signal
 from threading import Timer
 
-import numpy as np
 import psutil
 import pytest
 
 from own_ports import LATEST
+from square import check_square
 from xtdrone_core.command import main
-from xtdrone_core.runs.truth_log import read_truth
 
 pytestmark = [pytest.mark.px4, pytest.mark.skipif(
     not os.environ.get("BETAFLIGHT_BUILD"),
     reason="needs real Betaflight: set BETAFLIGHT_BUILD to its folder (see docs/betaflight.md)")]
-SIDE = np.array([(4, 0), (4, 4), (0, 4), (0, 0)], dtype=float)
 
 
 @pytest.mark.parametrize("vehicle", ["iris", "solo"])
@@ -25,15 +22,7 @@ def test_offboard_square(runs, vehicle):
     assert main(["fly", "square", "--autopilot", "betaflight", "--vehicles", vehicle,
                  "--gps", "rtk"]) == 0
     folder = (runs / LATEST).resolve()
-    t_us, table = read_truth(folder / "truth.bin", 1)
-    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
-    corners = [event for event in events if event["event"] == "corner"]
-    assert len(corners) == 4
-    for corner, place in zip(corners, SIDE):
-        k = np.searchsorted(t_us, corner["t_us"])
-        assert np.linalg.norm(table[k, 0, :2] - table[0, 0, :2] - place) <= 0.5
-    summary = json.loads((folder / "summary.json").read_text())
-    assert summary["landed"] and summary["collisions"] == 0
+    check_square(folder, 1, 0.5)
     assert "Initialized motor count 4" in (folder / f"console/{vehicle}_0.log").read_text()
 
 

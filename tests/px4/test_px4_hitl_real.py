@@ -1,23 +1,21 @@
 """Flights of real PX4 in HITL mode at a pseudo-terminal; skipped without PX4_HITL_BUILD."""
 
-import json
 import os
 import signal
 from threading import Timer
 
-import numpy as np
 import pytest
 
 import px4_hitl
 from own_ports import LATEST
 from serial_cable import Cable
+from square import check_square
 from xtdrone_core.command import main
 from xtdrone_core.runs.truth_log import read_truth
 
 pytestmark = [pytest.mark.px4, pytest.mark.skipif(
     not os.environ.get("PX4_HITL_BUILD"),
     reason="needs real PX4 without lockstep: set PX4_HITL_BUILD (see docs/hitl.md)")]
-SIDE = np.array([(4, 0), (4, 4), (0, 4), (0, 0)], dtype=float)
 
 
 @pytest.fixture
@@ -46,16 +44,7 @@ def test_offboard_square(runs, boards, n):
     assert main(["fly", "square", "--autopilot", "px4_hitl", "--n", str(n), "--gps", "rtk",
                  "--serial", ",".join(cable.near for cable in cables)]) == 0
     folder = (runs / LATEST).resolve()
-    t_us, table = read_truth(folder / "truth.bin", n)
-    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
-    corners = [event for event in events if event["event"] == "corner"]
-    assert len(corners) == 4
-    for corner, place in zip(corners, SIDE):
-        k = np.searchsorted(t_us, corner["t_us"])
-        away = table[k, :, :2] - table[0, :, :2] - place
-        assert np.linalg.norm(away, axis=1).max() <= 0.5
-    summary = json.loads((folder / "summary.json").read_text())
-    assert summary["landed"] and summary["collisions"] == 0
+    check_square(folder, n, 0.5)
 
 
 @pytest.mark.parametrize("fault,why", [

@@ -1,6 +1,5 @@
 """Flights of real PX4 instances; skipped where PX4_BUILD does not name one."""
 
-import json
 import math
 import os
 import signal
@@ -17,6 +16,7 @@ from pyulog import ULog
 import px4_references
 from low_level_agent import PLACE, TURN, LowLevelAgent
 from own_ports import LATEST, PORTS
+from square import check_square
 from waiting import until
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.navigation import plan_file
@@ -47,7 +47,6 @@ OUTFITTED = """<sdf version="1.7"><model name="iris_outfitted">
 <joint name="laser_joint" type="fixed"><parent>iris::base_link</parent><child>laser</child></joint>
 <plugin name="airspeed" filename="libgazebo_airspeed_plugin.so"><linkName>iris::base_link</linkName>
 </plugin></model></sdf>"""
-SIDE = np.array([(0, 0), (4, 0), (4, 4), (0, 4)], dtype=float)
 
 
 @pytest.mark.parametrize("n,engine", [
@@ -60,16 +59,7 @@ def test_offboard_square(runs, n, engine):
     assert main(["fly", "square", "--autopilot", "px4", "--gps", "rtk", "--n", str(n),
                  "--engine", engine]) == 0
     folder = (runs / LATEST).resolve()
-    t_us, table = read_truth(folder / "truth.bin", n)
-    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
-    corners = [event for event in events if event["event"] == "corner"]
-    starts = table[0, :, :2]
-    for corner, place in zip(corners, np.roll(SIDE, -1, axis=0)):
-        k = np.searchsorted(t_us, corner["t_us"])
-        assert np.linalg.norm(table[k, :, :2] - starts - place, axis=1).max() <= 0.3
-    assert len(corners) == 4
-    summary = json.loads((folder / "summary.json").read_text())
-    assert summary["landed"] and summary["collisions"] == 0
+    check_square(folder, n, 0.3)
     for i in range(n):
         log, = (folder / "ulog" / f"iris_{i}").rglob("*.ulg")
         truth = ULog(str(log)).get_dataset("vehicle_local_position_groundtruth")

@@ -13,6 +13,7 @@ import numpy as np
 from rosbags.highlevel import AnyReader
 
 import xtdrone as xd
+from climbing import Climb
 from keyboard_terminal import Keyboard
 from own_ports import LATEST
 from processes import SimulationProcess
@@ -153,17 +154,6 @@ def test_rotors_turn_as_told_by_pegasus_topics():
             assert sim.state.pos[0, 2] > 1.0
     finally:
         node.close()
-
-
-class Climb(xd.Backend):
-    """Straight up."""
-
-    MEMORY = ()
-
-    def step(self, t, state, sensors):
-        wish = xd.SetPoints.empty(1)
-        wish.vel[0] = 0.0, 0.0, 0.5
-        return wish
 
 
 @pytest.mark.slow

@@ -8,23 +8,12 @@ import pytest
 
 import second_stack
 import xtdrone as xd
+from climbing import Climb
 
 SECOND, PROCESS = "second_stack:SecondStack", "second_stack:OwnClock"
 TYPES = ("iris", "typhoon_h480", "iris")
 needs_px4 = pytest.mark.skipif(not os.environ.get("PX4_BUILD"),
                                reason="needs PX4_BUILD, a build of PX4")
-
-
-class Climb(xd.Backend):
-    """Straight up."""
-
-    MEMORY = ()
-    period_us = 20_000
-
-    def step(self, t, state, sensors):
-        wish = xd.SetPoints.empty(1)
-        wish.vel[0] = 0.0, 0.0, 0.5
-        return wish
 
 
 class Armed(xd.Observer):

@@ -4,21 +4,10 @@ import numpy as np
 import pytest
 
 import xtdrone as xd
+from climbing import Climb
 from xtdrone_control.agents import HoverAgent
 
 QUAD = xd.Multirotor(name="quad", frame=xd.Frame(mass=1.2), rotors=xd.rotors_in_x(0.25))
-
-
-class Up(xd.Backend):
-    """Climbs at 0.5 m/s."""
-
-    MEMORY = ()
-    period_us = 20_000
-
-    def step(self, t, state, sensors):
-        wish = xd.SetPoints.empty(1)
-        wish.vel[0] = 0.0, 0.0, 0.5
-        return wish
 
 
 def flight(change):
@@ -80,12 +69,12 @@ def test_a_vehicle_leaves_from_the_middle_and_the_others_keep_their_identity():
 @pytest.mark.slow
 def test_new_vehicles_fly_by_commands_and_by_backends():
     with xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk"),
-                       backends={"iris_0": Up()}) as sim:
+                       backends={"iris_0": Climb()}) as sim:
         sim.run_until(lambda: sim.state.pos[0, 2] > 1.0, "up")
         fixes = []
         sim.on_sensor("gps", lambda t, vehicle, reading: fixes.append(vehicle))
         second = sim.spawn("typhoon_h480", (6.0, 0.0, 0.0), 0.5, name="second")
-        third = sim.spawn(QUAD, (12.0, 0.0, 0.0), backend=Up())
+        third = sim.spawn(QUAD, (12.0, 0.0, 0.0), backend=Climb())
         assert sim.names == ("iris_0", second, third) and sim.state.actuator.shape == (3, 9)
         sim.arm(second)
         sim.takeoff(2.0, second)
