@@ -77,7 +77,7 @@ def told(simulation: Any) -> dict[str, Any]:
     vtol = vtol_types(fleet) != NOT_VTOL
     shared = scenario.origin == "shared"
     return {
-        "instance": scenario.instance, "px4": "px4" in scenario.autopilots,
+        "instance": scenario.instance, "px4": scenario.has_real_px4,
         "control": simulation.requests is not None,
         "names": [spec.name for spec in scenario.vehicles],
         "origin": [world.latitude, world.longitude, world.altitude],

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import closing
 from threading import Timer
 
 import pytest
@@ -10,7 +11,10 @@ import px4_hitl
 from own_ports import LATEST
 from serial_cable import Cable
 from square import check_square
+from web_client import Client
+from web_simulation import serving
 from xtdrone_core.command import main
+from xtdrone_core.runs.ports import Ports
 from xtdrone_core.runs.truth_log import read_truth
 
 pytestmark = [pytest.mark.px4, pytest.mark.skipif(
@@ -45,6 +49,40 @@ def test_offboard_square(runs, boards, n):
                  "--serial", ",".join(cable.near for cable in cables)]) == 0
     folder = (runs / LATEST).resolve()
     check_square(folder, n, 0.5)
+
+
+def test_the_page_takes_it_up(boards, tmp_path):
+    """Beside a ground station: the page has a port of its own."""
+    cables, _ = boards(1)
+    with serving(tmp_path, "--autopilot", "px4_hitl", "--gps", "rtk", "--serial",
+                 cables[0].near) as running, closing(Client(running.watch_url,
+                                                            running.token)) as page:
+        def is_true(condition):
+            page.until(lambda m: m == "frame" and condition(page.frame[1][0]))
+
+        is_true(lambda vehicle: vehicle["ready"])
+        answer = page.ask("takeoff", vehicles=[0], height=3.0)
+        assert answer["ok"] and answer["results"][0]["ok"], answer
+        is_true(lambda vehicle: vehicle["pos"][2] > 2.0)
+
+
+def test_ros2_commands_it(boards, tmp_path):
+    """Its answer to a service comes by PX4's off-board link."""
+    pytest.importorskip("cyclonedds")
+    from service_clients import CycloneClient
+    from xtdrone_ros2.wire.node import Node
+    from xtdrone_ros2.wire.types import Types
+
+    cables, _ = boards(1)
+    domain = 80 + Ports().instance
+    with serving(tmp_path, "--autopilot", "px4_hitl", "--gps", "rtk", "--serial", cables[0].near,
+                 "--ros2", "true", "--ros2_domain", str(domain)) as running, \
+            closing(Client(running.watch_url)) as page, \
+            closing(CycloneClient(Node(Types(), "/user", domain))) as client:
+        page.until(lambda m: m == "frame" and page.frame[1][0]["ready"])
+        answer = client.call("/fmu/vehicle_command", "px4_msgs/srv/VehicleCommand", request={
+            "command": 400, "param1": 1.0, "target_system": 1}).reply
+        assert (answer.command, answer.result) == (400, 0)
 
 
 @pytest.mark.parametrize("fault,why", [

@@ -86,6 +86,12 @@ def test_a_whole_fleet_of_one_autopilot_names_it_once():
     assert mixed.vehicles[2].autopilot == "" and mixed.flown_by == "embedded, px4"
 
 
+@pytest.mark.parametrize("autopilot, real", [
+    ("embedded", False), ("px4", True), ("px4_hitl", True), ("betaflight", False)])
+def test_real_px4_is_known_wherever_it_flies(autopilot, real):
+    assert fleet("", autopilot, "").has_real_px4 is real
+
+
 @pytest.mark.parametrize("autopilots, options, why", [
     (("", "px5", ""), {}, "unknown autopilot 'px5'"),
     (("", "ardupilot", ""), {"web": True}, "web true cannot be used with autopilot ardupilot"),

@@ -232,10 +232,10 @@ class Scenario:
         for part, group in registry.PARTS.items():
             name = getattr(self, part)
             group.check(name)
-            if name != "embedded" and all(part in _OWN_PARTS.get(flown_by, ())
-                                          for flown_by in self.autopilots):
+            if name != "embedded" and all(part in _OWN_PARTS.get(each, ())
+                                          for each in self.autopilots):
                 raise ScenarioError(f"{part} '{name}' cannot be flown by autopilot "
-                                    f"{self.autopilot}, which has its own: leave one of them out")
+                                    f"{self.flown_by}, which has its own: leave one of them out")
         run_folder.check_name(self.name)
         if not 1 <= len(self.vehicles) <= MAX_FLEET:
             raise ScenarioError(f"{len(self.vehicles)} vehicles are not allowed: give 1 to "
@@ -282,6 +282,11 @@ class Scenario:
     def autopilots(self) -> tuple[str, ...]:
         """The autopilot of each vehicle."""
         return tuple(vehicle.autopilot or self.autopilot for vehicle in self.vehicles)
+
+    @property
+    def has_real_px4(self) -> bool:
+        """Whether a real PX4 flies, on which programs have the off-board link and no other."""
+        return not {"px4", "px4_hitl"}.isdisjoint(self.autopilots)
 
     @property
     def flown_by(self) -> str:
