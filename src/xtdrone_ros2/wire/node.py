@@ -1,6 +1,7 @@
 """One DDS participant that looks like a node of ROS 2: writers, readers, and discovery."""
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -25,6 +26,7 @@ LOCAL = "127.0.0.1"
 _HEAD, _BODY = 4, 20  # where a request's guid and number begin, and where they end [bytes]
 _FAST_DDS = b"\x01\x0f"  # vendor, the beginning of its GUIDs
 _CALLS = 8  # of services at once
+_MATCH_S, _POLL_S = 2.0, 0.002  # for a client's reader of responses to be discovered [s]
 _ANY = 0xFFFF  # samples in every state
 _TAKEN = 64  # samples at once
 _PARTICIPANTS = 100  # of one machine that are looked for where there is no multicast
@@ -83,9 +85,9 @@ class Reader:
     """A subscriber, whose messages are handled in the thread that calls Node.handle()."""
 
     def __init__(self, node: "Node", topic: str, kind: str, quality: Quality,
-                 handle: Callable[[bytes], None], but_of: bytes | None = None):
-        """Of a Node, see Node.reader(); but_of: vendor whose messages are left out."""
-        self._node, self._handle, self._but_of = node, handle, but_of
+                 handle: Callable[[bytes], None]):
+        """Of a Node, see Node.reader()."""
+        self._node, self._handle = node, handle
         self._waiting = False
         self._listener = Listener(on_data_available=self._available)
         self.entity = DataReader(node.participant, node.topic(topic, kind),
@@ -106,16 +108,29 @@ class Reader:
                 raise Ros2Error(f"DDS cannot read {self.entity.topic.name}: "
                                 f"{DDSException(samples)}")
             for data, info in samples:
-                if info.valid_data and not self._left_out(info.publication_handle):
-                    self._handle(data)
+                if info.valid_data:
+                    self.sample(data, info)
             if len(samples) < _TAKEN:
                 return
 
-    def _left_out(self, writer):
-        if self._but_of is None:
-            return False
-        known = self.entity.get_matched_publication_data(writer)
-        return known is not None and known.participant_key.bytes.startswith(self._but_of)
+    def sample(self, data: bytes, info: Any) -> None:
+        """Handles one message; info is Cyclone's SampleInfo."""
+        self._handle(data)
+
+
+class _Requests(Reader):
+    """Requests, handled with the participant that each is from; those from Fast DDS are not."""
+
+    def __init__(self, node: "Node", topic: str, kind: str,
+                 handle: Callable[[bytes, bytes], None]):
+        super().__init__(node, topic, kind, SERVICE, lambda data: None)
+        self._take_from = handle
+
+    def sample(self, data: bytes, info: Any) -> None:
+        known = self.entity.get_matched_publication_data(info.publication_handle)
+        of = b"" if known is None else known.participant_key.bytes
+        if not of.startswith(_FAST_DDS):
+            self._take_from(data, of)
 
 
 class Service:
@@ -130,17 +145,27 @@ class Service:
         """Of a Node, see Node.service()."""
         self._types, self._kind, self._answer, self._pool = node.types, kind, answer, pool
         self.writer = Writer(node, f"rr{name}Reply", f"{kind}_Response", SERVICE)
-        self.reader = Reader(node, f"rq{name}Request", f"{kind}_Request", SERVICE, self._take,
-                             _FAST_DDS)
+        self.reader = _Requests(node, f"rq{name}Request", f"{kind}_Request", self._take)
         self.of_fast = fast.offer(name, dds_name(kind).rstrip("_"), self._response)
 
-    def _take(self, data):
-        self._pool.submit(self._respond, data)
+    def _take(self, data, of):
+        self._pool.submit(self._respond, data, of)
 
-    def _respond(self, data):
+    def _respond(self, data, of):
         response = self._response(data[:_HEAD] + data[_BODY:])
         if response is not None:
+            self._await_reader(of)
             self.writer.write(response[:_HEAD] + data[_HEAD:_BODY] + response[_HEAD:])
+
+    def _await_reader(self, of):
+        """Waits for the client's reader: its request may be here before that is discovered."""
+        end = time.monotonic() + _MATCH_S
+        while not any(reader.participant_key.bytes == of for reader in map(
+                self.writer.entity.get_matched_subscription_data,
+                self.writer.entity.get_matched_subscriptions()) if reader is not None):
+            if time.monotonic() > end:
+                return
+            time.sleep(_POLL_S)
 
     def _response(self, data):
         """The response to a request, or None where it is none."""
