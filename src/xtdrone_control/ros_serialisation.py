@@ -19,6 +19,7 @@ _UNKNOWN3 = (-1.0,) + (0.0,) * 8  # covariance in sensor_msgs/Imu of a quantity 
 _STAMP = struct.Struct("<III")
 _POSE = struct.Struct("<7d")
 _TWIST = struct.Struct("<6d")
+_VECTOR = struct.Struct("<3d")
 _ODOMETRY_POSE = struct.Struct("<43d")
 _ODOMETRY_TWIST = struct.Struct("<42d")
 _IMU = struct.Struct("<4d9d3d9d3d9d")
@@ -53,6 +54,17 @@ def fields(t_us: int, frame: str, layout: str, *values: Any) -> bytes:
 def array(items: Sequence[bytes]) -> bytes:
     """A sequence of messages: their number, then each of them."""
     return _UINT32.pack(len(items)) + b"".join(items)
+
+
+def multi_array(values: np.ndarray, kind: str) -> bytes:
+    """std_msgs/Float32MultiArray ("f4"), Int32MultiArray ("i4") and their like, of no dimension."""
+    data = np.ascontiguousarray(values, f"<{kind}")
+    return bytes(8) + _UINT32.pack(data.size) + data.tobytes()
+
+
+def vector(values: npt.ArrayLike) -> bytes:
+    """geometry_msgs/Vector3."""
+    return _VECTOR.pack(*values)
 
 
 def pose(pos: npt.ArrayLike, quat: npt.ArrayLike) -> bytes:

@@ -7,9 +7,14 @@ in the node.
 import struct
 from typing import Any
 
+import numpy as np
+
 _ODOMETRY = struct.Struct("<7d288x6d")  # pose, its covariance left out, twist
 _POSE = struct.Struct("<7d")
 _TWIST = struct.Struct("<6d")
+_VECTOR = struct.Struct("<3d")
+_FIX_COVARIANCE = struct.Struct("<9dB")
+_BEFORE_COVARIANCE = 27  # bytes of a NavSatFix: status, service, latitude, longitude, altitude
 
 
 def _after_header(data):
@@ -64,3 +69,30 @@ def state(data: bytes) -> tuple:
 def landed_state(data: bytes) -> int:
     """MAV_LANDED_STATE of a mavros_msgs/ExtendedState: 1 on the ground, 2 in the air."""
     return data[_after_header(data) + 1]
+
+
+def fix_covariance(data: bytes) -> tuple[np.ndarray, int]:
+    """position_covariance (3, 3) [m^2] and its type of a sensor_msgs/NavSatFix."""
+    *values, kind = _FIX_COVARIANCE.unpack_from(data, _after_header(data) + _BEFORE_COVARIANCE)
+    return np.array(values).reshape(3, 3), kind
+
+
+def text(data: bytes) -> str:
+    """A std_msgs/String."""
+    return data[4:].decode(errors="replace")
+
+
+def vector(data: bytes) -> tuple:
+    """A geometry_msgs/Vector3."""
+    return _VECTOR.unpack_from(data)
+
+
+def multi_array(data: bytes, kind: str) -> np.ndarray:
+    """Values (N,) of a std_msgs/Float32MultiArray ("f4") or its like, as float64."""
+    count, = struct.unpack_from("<I", data)
+    at = 4
+    for _ in range(count):  # dimensions: label, size, stride
+        at += 4 + struct.unpack_from("<I", data, at)[0] + 8
+    at += 4  # data_offset
+    return np.frombuffer(data, f"<{kind}", struct.unpack_from("<I", data, at)[0],
+                         at + 4).astype(float)

@@ -8,6 +8,7 @@ import pytest
 
 from ros_fixtures import Processes, environment, free_port, needs_ros
 from xtdrone_core.errors import CRASHED, MISSED
+from xtdrone_formation.topics.fleet import run_agent
 
 pytestmark = needs_ros
 
@@ -31,12 +32,10 @@ signal.pause()
 
 @pytest.mark.parametrize("done, reached, status", [
     (True, (3, 4), MISSED), (True, (4, 4), 0), (False, (3, 4), 0)])
-def test_an_agent_that_missed_its_goals_says_so(capsys, monkeypatch, done, reached, status):
-    from xtdrone_formation.nodes import ros_fleet
-
-    monkeypatch.setattr(ros_fleet.rospy, "is_shutdown", lambda: True)
+def test_an_agent_that_missed_its_goals_says_so(capsys, done, reached, status):
+    fleet = SimpleNamespace(ros=SimpleNamespace(ended=lambda: True))
     agent = SimpleNamespace(done=done, reached=lambda: {"corners": reached})
-    assert ros_fleet.run_agent(None, agent) == status
+    assert run_agent(fleet, agent) == status
     assert (f"reached {reached[0]} of 4 corners" in capsys.readouterr().out) == done
 
 

@@ -271,3 +271,9 @@ def add_option(parser: argparse.ArgumentParser) -> None:
                         type=number_type("instance", 0, INSTANCES - 1, whole=True),
                         help=f"of the simulation, 0 to {INSTANCES - 1} "
                              f"({VARIABLE}, or else 0)")
+
+
+def add_wait(parser: argparse.ArgumentParser, what: str = "the simulation") -> None:
+    """The option --wait of what connects to a running simulation: for what, for how long."""
+    parser.add_argument("--wait", type=float, default=60.0, metavar="SECONDS",
+                        help=f"time-out for {what} to appear (60)")

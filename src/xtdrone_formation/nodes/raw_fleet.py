@@ -9,7 +9,8 @@ from xtdrone_autopilot.control.vector import thrust_normalised
 from xtdrone_autopilot.vehicle_status import describe_bodies, new_status
 from xtdrone_core import ARM, KEEP, FleetModel
 from xtdrone_core.modes import ROS_NAME, Mode
-from xtdrone_formation.nodes.ros_fleet import RosFleet
+from xtdrone_formation.nodes.ros1 import Ros1
+from xtdrone_formation.topics.fleet import RosFleet
 
 _LOCAL = 1  # MAV_FRAME_LOCAL_NED, which MAVROS takes in ENU
 # Bits of PositionTarget.type_mask: fields to ignore.
@@ -22,14 +23,15 @@ _NO_RATES, _NO_ATTITUDE = 0b111, 1 << 7  # of AttitudeTarget.type_mask
 class RawFleet(RosFleet):
     """Vehicles controlled by position to acceleration, or by attitude or body rates and force."""
 
-    def __init__(self, names, model: FleetModel | None = None):
+    def __init__(self, ros: Ros1, names, model: FleetModel | None = None):
         """Subscribes and advertises.
 
         Args:
+            ros: The node.
             names: The vehicles' namespaces.
             model: Of the vehicles, where forces are to be commanded.
         """
-        super().__init__(names)
+        super().__init__(ros, names)
         tops = [f"/{name}/mavros" for name in names]
         self._local, self._attitude = (
             [rospy.Publisher(f"{top}/setpoint_raw/{what}", kind, queue_size=1) for top in tops]

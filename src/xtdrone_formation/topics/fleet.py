@@ -1,24 +1,25 @@
 """A fleet over XTDrone's and MAVROS's topics: estimates in, set-points out."""
 
 import functools
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-import rospy
-from std_msgs.msg import String
 
 from xtdrone_control import ros_serialisation
-from xtdrone_control.nodes.ros_tools import Input, Output, vehicle_kind
 from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode
 from xtdrone_core.contracts import Agent, Counting, goals_missed
 from xtdrone_core.errors import MISSED
 from xtdrone_core.modes import FROM_ROS_NAME, ROS_NAME
 from xtdrone_core.runs.control_link import ControlClient
-from xtdrone_formation import serialisation
-from xtdrone_formation.commands import progress
-from xtdrone_formation.schemes import require_hovering
-from xtdrone_formation.service import PERIOD_US
+
+from .. import serialisation
+from ..commands import progress
+from ..schemes import require_hovering
+from ..service import PERIOD_US
+from .ros import Ros
 
 _STANDBY = 3  # MAV_STATE from which on a vehicle can be armed
 _ON_GROUND = 1  # MAV_LANDED_STATE
@@ -43,12 +44,13 @@ def end_simulation(client):
 class Listener:
     """Keeps the last serialised message of one topic of each vehicle."""
 
-    def __init__(self, names, topic, kind, on_message=None):
+    def __init__(self, ros: Ros, names: Sequence[str], topic: str, kind: str,
+                 on_message: Callable[[int, bytes], None] | None = None):
         """topic is below V/mavros/; on_message(index, bytes) is called for each message."""
-        self.last = [None] * len(names)
+        self.last: list[Any] = [None] * len(names)
         self._on_message = on_message
         for i, name in enumerate(names):
-            Input(f"/{name}/mavros/{topic}", kind, functools.partial(self._keep, i))
+            ros.listen(f"/{name}/mavros/{topic}", kind, functools.partial(self._keep, i))
 
     def _keep(self, i, data):
         self.last[i] = data
@@ -62,28 +64,34 @@ class Listener:
 
 
 class RosFleet:
-    """All vehicles of a fleet. wait() paces the caller by the time stamps of the vehicles."""
+    """All vehicles of a fleet. wait() paces the caller by the time stamps of the vehicles.
 
-    def __init__(self, names, info: bool = True):
+    Attributes:
+        ros: The node.
+        names: The vehicles' namespaces.
+        n: Their number.
+    """
+
+    def __init__(self, ros: Ros, names: Sequence[str], info: bool = True):
         """Subscribes and advertises.
 
         Args:
+            ros: The node.
             names: The vehicles' namespaces.
             info: Whether to subscribe to landed states as well.
         """
         n = len(names)
-        self.names, self.n = names, n
+        self.ros, self.names, self.n = ros, names, n
         self._tick = threading.Condition()
         self._t_us = 0
         self._due_us = 0
-        self._odometry = Listener(names, "local_position/odom", "nav_msgs/Odometry",
+        self._odometry = Listener(ros, names, "local_position/odom", "nav_msgs/Odometry",
                                   self._on_odometry)
-        self._state = Listener(names, "state", "mavros_msgs/State")
-        self._extended = Listener(names, "extended_state",
+        self._state = Listener(ros, names, "state", "mavros_msgs/State")
+        self._extended = Listener(ros, names, "extended_state",
                                   "mavros_msgs/ExtendedState") if info else None
-        self._command = [rospy.Publisher(f"/xtdrone/{name}/cmd", String, queue_size=10)
-                         for name in names]
-        self._set_point = {what: [Output(f"/xtdrone/{name}/cmd_{what}_enu", kind)
+        self._command = [ros.output(f"/xtdrone/{name}/cmd", "std_msgs/String") for name in names]
+        self._set_point = {what: [ros.output(f"/xtdrone/{name}/cmd_{what}_enu", kind)
                                   for name in names]
                            for what, kind in (("pose", "geometry_msgs/Pose"),
                                               ("vel", "geometry_msgs/Twist"),
@@ -97,7 +105,7 @@ class RosFleet:
                 self._t_us = t_us
                 self._tick.notify()
 
-    def wait(self, timeout: float = 0.5):
+    def wait(self, timeout: float = 0.5) -> int | None:
         """The simulated time [us] of the next period, or None after a time-out [s, wall]."""
         with self._tick:
             if self._t_us < self._due_us or self._t_us == 0:
@@ -131,12 +139,12 @@ class RosFleet:
         Raises:
             FormationError: One cannot.
         """
-        kinds = [(name, vehicle_kind(name)) for name in self.names[1:]]
+        kinds = [(name, self.ros.kind(name)) for name in self.names[1:]]
         require_hovering((name, kind.value) for name, kind in kinds if kind is not None)
 
     def send_command(self, i: int, command: str) -> None:
         """Sends a command to one vehicle's communication node."""
-        self._command[i].publish(command)
+        self._command[i].publish(ros_serialisation.text(command))
 
     def send(self, set_points) -> None:
         """Sends set-points and requests of the whole fleet; NaN is not sent."""
@@ -167,7 +175,7 @@ def rotate(quat, v):
 
 def run_agent(fleet: RosFleet, agent: Agent,
               before_step: Callable[[int], None] | None = None) -> int:
-    """Runs an Agent on a fleet until it is done or ROS shuts down.
+    """Runs an Agent on a fleet until it is done or its node ends.
 
     Args:
         fleet: The fleet.
@@ -177,7 +185,7 @@ def run_agent(fleet: RosFleet, agent: Agent,
     Returns:
         The exit status: MISSED if it is done and has missed some of its goals, else 0.
     """
-    while not rospy.is_shutdown() and not agent.done:
+    while not fleet.ros.ended() and not agent.done:
         t_us = fleet.wait()
         estimates = None if t_us is None else fleet.estimates(t_us)
         if estimates is None:
@@ -214,5 +222,5 @@ class EventLog:
                 self.client = ControlClient(self._instance)
             self.client.request("event", event=name, values=values)
         except ControlError as error:
-            rospy.logwarn("no more events are written: %s", error)
+            print(f"no more events are written: {error}", file=sys.stderr, flush=True)
             self.client = self._instance = None

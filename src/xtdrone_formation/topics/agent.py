@@ -1,0 +1,55 @@
+"""Runs an Agent over topics: the same class that `xtdrone fly` runs in process."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from xtdrone_control.agents import MissionAgent
+from xtdrone_control.vehicle_kind import GROUND
+from xtdrone_core import registry
+
+from .fleet import EventLog, RosFleet, run_agent
+from .ros import Ros
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Its options."""
+    name = parser.add_argument("agent",
+                               help=f"{', '.join(registry.AGENTS.names())}, or module:Class")
+    name.completer = lambda **_: registry.AGENTS.names()  # type: ignore[attr-defined]
+
+
+def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
+    """Flies until the Agent is done, or the node ends.
+
+    Args:
+        ros: The node.
+        args: Of add_options(), and `wait`: time-out for the fleet to appear [s, wall].
+        log: Gets the events.
+
+    Returns:
+        The exit status, and whether the Agent is done.
+
+    Raises:
+        XtdroneError: There is no fleet, or no such Agent.
+    """
+    fleet = RosFleet(ros, ros.fleet(args.wait))
+    agent = registry.AGENTS.load(args.agent)(fleet.n, on_event=log)
+    status = run_agent(fleet, agent, _kinds_for(agent, fleet))
+    return status, agent.done
+
+
+def _kinds_for(agent: Any, fleet: RosFleet) -> Callable[[int], None] | None:
+    """A function that tells a MissionAgent, before its first step, which vehicles drive."""
+    if not isinstance(agent, MissionAgent):
+        return None
+    unknown = set(range(fleet.n))
+
+    def ask(t_us):
+        for i in sorted(unknown):
+            kind = fleet.ros.kind(fleet.names[i])
+            if kind is not None:
+                agent.drives[i] = kind in GROUND
+                unknown.remove(i)
+
+    return ask

@@ -1,0 +1,55 @@
+"""Leader and followers of a fleet in one process; executes the commands of /xtdrone/leader/cmd."""
+
+import argparse
+
+from .. import options
+from ..errors import FormationError
+from ..service import FormationService
+from .fleet import EventLog, RosFleet
+from .leader import LeaderTopics
+from .ros import Ros
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Its options."""
+    options.add_shape(parser)
+    options.add_scheme(parser)
+
+
+def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
+    """Runs until the node ends.
+
+    Args:
+        ros: The node.
+        args: Of add_options(), and `wait`: time-out for the fleet to appear [s, wall].
+        log: Gets the events.
+
+    Raises:
+        XtdroneError: There is no fleet, or a scheme or value is not allowed.
+    """
+    names = ros.fleet(args.wait)
+    fleet = RosFleet(ros, names, info=False)
+
+    def on_event(t_us, name, **values):
+        if name == "formation":
+            topics.tell(f"formation {values['formation']}: {values['method']}, least separation "
+                        f"{values['min_separation']:.2f} m, {values['duration_s']:.1f} s")
+        log(t_us, name, **values)
+
+    service = FormationService(len(names), args.scheme, options.radio_of(args),
+                               options.shape_of(args), args.transition_speed, args.topology,
+                               on_event, fleet.require_followers)
+    topics = LeaderTopics(fleet, service)
+    while not ros.ended():
+        t_us = fleet.wait()
+        estimates = None if t_us is None else fleet.estimates(t_us)
+        if t_us is None or estimates is None:
+            continue
+        try:
+            set_points = service.step(t_us, estimates)
+        except FormationError as error:
+            topics.refuse(error)
+            continue
+        topics.publish(t_us, estimates)
+        if set_points is not None:
+            fleet.send(set_points)

@@ -1,0 +1,56 @@
+"""What a node needs of ROS, 1 or 2: topics of messages that are serialised for ROS 1."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from xtdrone_control.vehicle_kind import Kind
+
+
+class Output(Protocol):
+    """A publisher."""
+
+    def publish(self, data: bytes) -> None:
+        """Sends one message, serialised for ROS 1."""
+
+
+class Ros(Protocol):
+    """A node of ROS."""
+
+    def fleet(self, wait: float) -> list[str]:
+        """Names of the vehicles, once they are there.
+
+        Args:
+            wait: Time-out [s, wall].
+
+        Raises:
+            XtdroneError: They were not there in time.
+        """
+
+    def kind(self, name: str) -> Kind | None:
+        """Of a vehicle; None as long as that is not known."""
+
+    def listen(self, topic: str, kind: str, handle: Callable[[bytes], Any]) -> None:
+        """Subscribes.
+
+        Args:
+            topic: Beginning with /.
+            kind: Its type, by ROS 1's name, for example std_msgs/String.
+            handle: Called with each message, serialised for ROS 1, in a thread that all share.
+        """
+
+    def output(self, topic: str, kind: str, latched: bool = False) -> Output:
+        """A publisher; arguments as those of listen().
+
+        Args:
+            topic, kind: As there.
+            latched: Whether those who come late get the last message.
+        """
+
+    def ended(self) -> bool:
+        """Whether the node is to end."""
+
+    def info(self, text: str) -> None:
+        """Logs a line."""
+
+    def error(self, text: str) -> None:
+        """Logs a line on what went wrong."""
