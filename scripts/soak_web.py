@@ -1,9 +1,10 @@
 """A long flight with pages open, and checks that neither process grows.
 
 Nine vehicles fly as in soak.py while three viewers read every frame and message over sockets of
-their own. Resident memory, threads and open files of the simulation and of the web server are
-read at each simulated minute. Exits with status 1 if one of them has grown between the settled
-state and the end, or a viewer was closed.
+their own, or three pages of Chromium show them. Resident memory, threads and open files of the
+simulation and of the web server are read at each simulated minute, and the pages' memory after a
+collection of garbage. Exits with status 1 if one of them has grown between the settled state and
+the end, a viewer was closed, or a page has not kept up or logs an error.
 """
 
 import argparse
@@ -30,6 +31,8 @@ from xtdrone_web.station import Station
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 PAGES = 3
 _SLACK = 2  # threads or files by which the counts may differ
+_LATE_S = 20.0  # of simulated time by which a page may be behind an unpaced flight
+_PAGE_GROWTH = 0.1  # of the memory of a page's objects
 
 
 async def watch(url: str) -> None:
@@ -54,17 +57,62 @@ def figures(process: psutil.Process) -> tuple[float, int, int]:
         return process.memory_info().rss / 2 ** 20, process.num_threads(), process.num_fds()
 
 
-@contextlib.contextmanager
-def chromium(wanted: bool, url: str, scratch: Path):
-    """A real page beside the viewers, if it is wanted."""
-    if not wanted:
-        yield
-        return
-    import browser
+class Viewers:
+    """Viewers over sockets of their own."""
 
-    with browser.browser(scratch, (960, 540)) as context:
-        browser.opened(context, url)
-        yield
+    def __init__(self, url: str):
+        """Of the station at this address."""
+        self._process = subprocess.Popen([sys.executable, __file__, "--watch", url],
+                                         stdout=subprocess.PIPE, text=True, preexec_fn=tied())
+
+    def figures(self) -> tuple[float, ...]:
+        """None that could grow."""
+        return ()
+
+    def fault(self, t_us: int) -> str:
+        """What is wrong with them at a time, or ""."""
+        return "the viewers were closed" if self._process.poll() is not None else ""
+
+    def close(self) -> None:
+        """Waits for their end, which is that of the server."""
+        frames, _ = self._process.communicate(timeout=60.0)
+        print("frames of the viewers:", ", ".join(frames.split()))
+
+
+class Pages:
+    """Pages in Chromium."""
+
+    def __init__(self, url: str, scratch: Path, open_at_end: contextlib.ExitStack):
+        """Of the station at this address; scratch: for their profile."""
+        import browser
+
+        context = open_at_end.enter_context(browser.browser(scratch, (960, 540)))
+        self._pages = []
+        for _ in range(PAGES):
+            page = context.new_page()
+            self._pages.append((page, browser.watched(page)))
+            page.goto(url)
+        self._tools = [context.new_cdp_session(page) for page, _ in self._pages]
+
+    def figures(self) -> tuple[float, ...]:
+        """Memory of each page's objects [MiB]."""
+        for tools in self._tools:
+            tools.send("HeapProfiler.collectGarbage")
+        return tuple(tools.send("Runtime.getHeapUsage")["usedSize"] / 2 ** 20
+                     for tools in self._tools)
+
+    def fault(self, t_us: int) -> str:
+        """What is wrong with them at a time, or ""."""
+        for page, errors in self._pages:
+            if errors:
+                return f"a page logs {errors[0]}"
+            shown = page.evaluate("window.station?.frame?.t ?? 0")
+            if t_us * 1e-6 - shown > _LATE_S:
+                return f"a page shows {shown:.1f} s, not {t_us * 1e-6:.1f} s"
+        return ""
+
+    def close(self) -> None:
+        """Nothing: the browser ends with the flight."""
 
 
 def main() -> int:
@@ -72,7 +120,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=9)
     parser.add_argument("--minutes", type=int, default=60, help="simulated, from 3 on (60)")
-    parser.add_argument("--chromium", action="store_true", help="one real page in addition")
+    parser.add_argument("--chromium", action="store_true", help="pages of Chromium as viewers")
+    parser.add_argument("--speed", type=float, default=0.0,
+                        help="1 is real time, 0 as fast as possible (0)")
     parser.add_argument("--watch", metavar="URL", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.watch:
@@ -89,36 +139,41 @@ def main() -> int:
 
 def fly(args: argparse.Namespace, folder: Path) -> int:
     """The flight in a run folder; returns the exit status."""
-    scenario = Scenario(fleet("iris", args.n), speed=0.0, gps="rtk", web=True, log="none")
+    scenario = Scenario(fleet("iris", args.n), speed=args.speed, gps="rtk", web=True, log="none")
     simulation = Simulation(scenario, folder, agent=Rounds(args.n),
                             control=ControlServer(Ports().control))
     rows, faults = [], []
-    try:
+    pages: list[tuple[float, ...]] = []
+    with contextlib.ExitStack() as stack:
+        stack.callback(simulation.close)
         station = Station(simulation)
         simulation.observers.append(station)
         here = psutil.Process()
         server = next(child for child in here.children()
                       if "xtdrone_web.server.main" in child.cmdline())
-        viewers = subprocess.Popen([sys.executable, __file__, "--watch", station.watch_url],
-                                   stdout=subprocess.PIPE, text=True, preexec_fn=tied())
-        with chromium(args.chromium, station.watch_url, folder.parent):
-            for minute in range(1, args.minutes + 1):
-                simulation.run(until_us=minute * 60_000_000)
-                rows.append([figures(process) for process in (here, server)])
-                if minute in (1, SETTLED_MIN) or minute % 10 == 0:
-                    print(f"minute {minute}: {simulation.real_time_factor():.1f} x real time; "
-                          + "; ".join(f"{name} {rss:.0f} MiB, {threads} threads, {files} files"
-                                      for name, (rss, threads, files) in
-                                      zip(("simulation", "web server"), rows[-1])), flush=True)
-                if viewers.poll() is not None:
-                    faults.append(f"minute {minute}: the viewers were closed")
-                    break
-    finally:
-        simulation.close()
-    frames, _ = viewers.communicate(timeout=60.0)
-    print("frames of the viewers:", ", ".join(frames.split()))
+        viewers = (Pages(station.watch_url, folder.parent, stack) if args.chromium
+                   else Viewers(station.watch_url))
+        for minute in range(1, args.minutes + 1):
+            simulation.run(until_us=minute * 60_000_000)
+            fault = viewers.fault(minute * 60_000_000)
+            rows.append([figures(process) for process in (here, server)])
+            pages.append(viewers.figures())
+            if minute in (1, SETTLED_MIN) or minute % 10 == 0:
+                print(f"minute {minute}: {simulation.real_time_factor():.1f} x real time; "
+                      + "; ".join(f"{name} {rss:.0f} MiB, {threads} threads, {files} files"
+                                  for name, (rss, threads, files) in
+                                  zip(("simulation", "web server"), rows[-1]))
+                      + "".join(f"; page {used:.1f} MiB" for used in pages[-1]), flush=True)
+            if fault:
+                faults.append(f"minute {minute}: {fault}")
+                break
+    viewers.close()
+    settled = min(SETTLED_MIN, len(rows)) - 1
+    for before, after in zip(pages[settled], pages[-1]):
+        if after > before * (1 + _PAGE_GROWTH):
+            faults.append(f"memory of a page grew from {before:.1f} to {after:.1f} MiB")
     for k, process in enumerate(("simulation", "web server")):
-        before, after = rows[min(SETTLED_MIN, len(rows)) - 1][k], rows[-1][k]
+        before, after = rows[settled][k], rows[-1][k]
         if after[0] > before[0] * (1 + MAX_GROWTH):
             faults.append(f"memory of the {process} grew from {before[0]:.0f} to "
                           f"{after[0]:.0f} MiB")
