@@ -1,7 +1,8 @@
-"""Options shared by the command and the nodes: shape of the formations, communication."""
+"""Options shared by the commands and the nodes: shape of the formations, communication."""
 
 import argparse
 
+from xtdrone_core import registry
 from xtdrone_core.scenario.arguments import add, arguments_of, fields_of
 from xtdrone_core.scenario.options import options_of
 
@@ -36,3 +37,31 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
 def radio_of(args: argparse.Namespace) -> Radio:
     """The Radio from the options of add_scheme()."""
     return Radio(**{name: getattr(args, name) for name in options_of(Radio)})
+
+
+def add_formation(parser: argparse.ArgumentParser) -> None:
+    """Options of topics.formation."""
+    add_shape(parser)
+    add_scheme(parser)
+
+
+def add_director(parser: argparse.ArgumentParser) -> None:
+    """Options of topics.director; those of the shape must equal the formation's."""
+    add_formations(parser)
+    parser.add_argument("--hold", type=float, default=8.0,
+                        help="time to hold each after it has settled [s] (8)")
+    add_shape(parser)
+    _add_no_stop(parser)
+
+
+def add_agent(parser: argparse.ArgumentParser) -> None:
+    """Options of topics.agent."""
+    name = parser.add_argument("agent",
+                               help=f"{', '.join(registry.AGENTS.names())}, or module:Class")
+    name.completer = lambda **_: registry.AGENTS.names()  # type: ignore[attr-defined]
+    _add_no_stop(parser)
+
+
+def _add_no_stop(parser):
+    parser.add_argument("--no_stop", action="store_true",
+                        help="leave the simulation running after the landing")

@@ -20,27 +20,12 @@ from xtdrone_control.services import SERVICES, ServiceFailed
 from xtdrone_core.mavlink.dialect import mavlink
 
 from .wire.node import Node
-from .wire.quality import DEFAULT, INPUT, MAVROS_LATCHED
+from .wire.quality import INPUT
+from .wire.ros1 import Output
 from .wire.types import ros2_name
 
 _PARAMETERS = Path(nodes.__file__).with_name("mavros_parameters.yaml")
 _TICK_US = 20_000  # at which the bridge looks after its connections [us]
-
-
-class Output:
-    """A publisher as Bridge wants it: of messages that are serialised for ROS 1."""
-
-    def __init__(self, node: Node, name: str, kind: str, latched: bool):
-        self._kind, self._types = ros2_name(kind), node.types
-        self._writer = node.writer(name, self._kind, MAVROS_LATCHED if latched else DEFAULT)
-
-    def wanted(self) -> bool:
-        """Whether there are subscribers."""
-        return self._writer.wanted
-
-    def publish(self, data: bytes) -> None:
-        """Sends one message."""
-        self._writer.write(self._types.from_ros1(data, self._kind))
 
 
 class Mavros:

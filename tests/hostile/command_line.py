@@ -8,7 +8,8 @@ from .common import EXTREMES, Kind, number, text
 
 # Not run, whatever their options: they open windows, install packages, or speak to a network.
 LEFT_OUT = {"slam install", "warmup", "doctor", "formation view", "slam watch",
-            "web", "replay", "ros2 keyboard"}  # the last three go on until Ctrl-C
+            # These go on until Ctrl-C.
+            "web", "replay", "ros2 keyboard", "ros2 formation", "ros2 director", "ros2 agent"}
 SERVES = {("tune", "web")}  # options with which a subcommand goes on until Ctrl-C
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")  # with one, a window stays open
 # What makes an action run where the input leaves its required arguments alone.

@@ -12,19 +12,12 @@ from .fleet import EventLog, RosFleet, run_agent
 from .ros import Ros
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
-    name = parser.add_argument("agent",
-                               help=f"{', '.join(registry.AGENTS.names())}, or module:Class")
-    name.completer = lambda **_: registry.AGENTS.names()  # type: ignore[attr-defined]
-
-
 def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
     """Flies until the Agent is done, or the node ends.
 
     Args:
         ros: The node.
-        args: Of add_options(), and `wait`: time-out for the fleet to appear [s, wall].
+        args: Of options.add_agent(), and `wait`: time-out for the fleet to appear [s, wall].
         log: Gets the events.
 
     Returns:

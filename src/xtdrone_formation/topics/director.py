@@ -21,20 +21,12 @@ from .ros import Ros
 _DIAGONAL_KNOWN = 2  # COVARIANCE_TYPE of a NavSatFix
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Its options; those of the shape must equal the formation's."""
-    options.add_formations(parser)
-    parser.add_argument("--hold", type=float, default=8.0,
-                        help="time to hold each after it has settled [s] (8)")
-    options.add_shape(parser)
-
-
 def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
     """Flies until all are landed, or the node ends.
 
     Args:
         ros: The node.
-        args: Of add_options(), and `wait`: time-out for the fleet to appear [s, wall].
+        args: Of options.add_director(), and `wait`: time-out for the fleet to appear [s, wall].
         log: Gets the events.
 
     Returns:

@@ -10,18 +10,12 @@ from .leader import LeaderTopics
 from .ros import Ros
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
-    options.add_shape(parser)
-    options.add_scheme(parser)
-
-
 def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
     """Runs until the node ends.
 
     Args:
         ros: The node.
-        args: Of add_options(), and `wait`: time-out for the fleet to appear [s, wall].
+        args: Of options.add_formation(), and `wait`: time-out for the fleet to appear [s, wall].
         log: Gets the events.
 
     Raises:

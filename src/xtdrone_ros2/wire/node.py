@@ -217,9 +217,8 @@ class Node:
             self.participant = DomainParticipant(domain, qos=Qos(
                 Policy.Userdata(b"enclave=/;")))
         except DDSException as error:
-            raise Ros2Error(f"DDS cannot start on {address} in domain {domain}: give "
-                            "ros2_address an IPv4 address of this machine, and ros2_domain a "
-                            "number with free ports") from error
+            raise Ros2Error(f"DDS cannot start on {address} in domain {domain}: give an IPv4 "
+                            "address of this machine, and a domain with free ports") from error
         self._graph: Writer | None = Writer(
             self, "ros_discovery_info", "rmw_dds_common/msg/ParticipantEntitiesInfo", LATCHED)
 

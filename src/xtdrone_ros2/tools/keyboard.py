@@ -1,77 +1,41 @@
-"""Subcommand `xtdrone ros2 keyboard`: XTDrone's keyboard over ROS 2's topics, without ROS 2."""
+"""XTDrone's keyboard over ROS 2's topics."""
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 from xtdrone_control import terminal
 from xtdrone_control.keyboard import LEADER, Teleop, VehicleState
-from xtdrone_control.vehicle_kind import OF_VEHICLE_TYPE, Kind
-from xtdrone_core import ControlError, modes
-from xtdrone_core.runs import ports
-from xtdrone_core.runs.control_link import ControlClient
-from xtdrone_core.scenario.options import number_type
-from xtdrone_core.scenario.scenario import MAX_DOMAIN, ros_domain
+from xtdrone_core import modes
 
-from .errors import Ros2Error
+from ..topics.pegasus import NAMESPACE
+from ..topics.px4_out import namespace
+from ..topics.row import numbered
+from ..wire.node import Node
+from ..wire.quality import DEFAULT, SENSOR
+from ..wire.types import Types
+from .client import kind_of_status
 
-LOCAL = "127.0.0.1"
 _ARMED = 2  # arming_state of px4_msgs/VehicleStatus
-EXAMPLES = """the simulation runs in another terminal:
-  xtdrone sim --n 9 --ros2 true
-
-examples:
-  xtdrone ros2 keyboard                         that simulation, and all of its vehicles
-  xtdrone ros2 keyboard --names iris_0,iris_1 --address 192.168.1.21 --domain 3
-                                                one on another machine, by its vehicles' names
-"""
 
 
-def register(subparsers: Any) -> None:
-    """`xtdrone ros2`."""
-    parser = subparsers.add_parser("ros2", help="tools for ROS 2's topics, without ROS 2")
-    tools = parser.add_subparsers(dest="tool", metavar="TOOL", required=True)
-    keyboard = tools.add_parser("keyboard", epilog=EXAMPLES,
-                                help="command one vehicle or all from the keyboard")
-    keyboard.add_argument("--names", metavar="LIST", default="",
-                          help="vehicles, separated by commas, in the order of the fleet (those "
-                               "of the simulation on this machine)")
-    keyboard.add_argument("--domain", metavar="ID", default=ros_domain(),
-                          type=number_type("domain", 0, MAX_DOMAIN, whole=True),
-                          help="ROS_DOMAIN_ID (that of the environment, or 0)")
-    keyboard.add_argument("--address", metavar="ADDRESS", default=LOCAL,
-                          help=f"IPv4 address of this machine's interface ({LOCAL})")
-    ports.add_option(keyboard)
-    keyboard.set_defaults(run=_keyboard)
+def fly(names: Sequence[str], domain: int, address: str) -> None:
+    """Commands vehicles until the keyboard is left.
 
+    Args:
+        names: Of the vehicles, in the order of the fleet.
+        domain: ROS_DOMAIN_ID.
+        address: IPv4 address of the interface.
 
-def _keyboard(args):
-    terminal.require("xtdrone ros2 keyboard")
-    names = [name for name in args.names.split(",") if name] or _names(args.instance)
-    try:
-        from .wire.node import Node
-        from .wire.types import Types
-    except ImportError as error:
-        raise Ros2Error(f"the keyboard needs {error.name}: pip install 'xtdrone[ros2]'") from error
-    node = Node(Types(), "/keyboard", args.domain, args.address)
+    Raises:
+        Ros2Error: DDS cannot start there.
+    """
+    node = Node(Types(), "/keyboard", domain, address)
     try:
         topics = Topics(node, names)
         node.announce()
         terminal.control(Teleop(names, topics), lambda: topics.leader, topics.handle)
     finally:
         node.close()
-
-
-def _names(instance):
-    try:
-        client = ControlClient(instance)
-    except ControlError as error:
-        raise Ros2Error("no simulation on this machine: start one with xtdrone sim --ros2 true, "
-                        "or give --names of one on another machine") from error
-    try:
-        return client.request("status")["vehicles"]
-    finally:
-        client.close()
 
 
 class Topics:
@@ -82,18 +46,13 @@ class Topics:
         leader: Last line of /xtdrone/leader/info.
     """
 
-    def __init__(self, node: Any, names: Sequence[str]):
+    def __init__(self, node: Node, names: Sequence[str]):
         """Publishes and subscribes.
 
         Args:
             node: A Node.
             names: Of the vehicles, in the order of the fleet.
         """
-        from .topics.pegasus import NAMESPACE
-        from .topics.px4_out import namespace
-        from .topics.row import numbered
-        from .wire.quality import DEFAULT, SENSOR
-
         self._node = node
         self.states = [VehicleState() for _ in names]
         self.leader = ""
@@ -160,5 +119,4 @@ def _on_status(state, message):
     state.connected, state.armed = True, message.arming_state == _ARMED
     known = modes.NAV_STATES.get(message.nav_state)
     state.mode = modes.ros_name(known.custom_mode) if known else str(message.nav_state)
-    state.kind = Kind.VTOL if message.is_vtol else OF_VEHICLE_TYPE.get(message.vehicle_type,
-                                                                       Kind.MULTIROTOR)
+    state.kind = kind_of_status(message)
