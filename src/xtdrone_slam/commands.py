@@ -71,6 +71,8 @@ def _add_record(actions):
     record = actions.add_parser("record", help="fly a trajectory and record a stereo dataset")
     _add_flight(record, "world", "trajectory", "seed", "light", "texture", "vehicle", "gps")
     record.add_argument("--bag", action="store_true", help="write bags/flight.bag as well")
+    record.add_argument("--ros2", action="store_true",
+                        help="publish to ROS 2, and record that as bags/ros2 (MCAP)")
     record.add_argument("--name", default="slam",
                         help="run folder; the dataset is written to its folder dataset (slam)")
     record.set_defaults(run=_record)
@@ -401,9 +403,11 @@ def _record(args):
     if (options.light, options.texture) != (1.0, 1.0):
         world = str(worlds.vary(world, options.light, options.texture,
                                 run_folder.runs_root() / "worlds" / f"{options.label}.world"))
+    ros2 = ("--ros2", "true", "--ros2_record", "mcap", "--ros2_topics",
+            rf"/clock|/tf|/tf_static|/drone0/.*|/{options.vehicle}_0/.*") if args.ros2 else ()
     return command.main([
         "fly", "xtdrone_slam.agents.trajectory:TrajectoryAgent",
-        "--set", f"trajectory={options.trajectory}",
+        "--set", f"trajectory={options.trajectory}", *ros2,
         "--set", f"metadata={json.dumps(asdict(options))}", "--set", f"bag={json.dumps(args.bag)}",
         "--vehicles", f"{options.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}", "--world", world,
         "--seed", str(options.seed), "--gps", options.gps, "--name", args.name])

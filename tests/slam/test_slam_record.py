@@ -128,6 +128,7 @@ class Stage:
         imu = SimpleNamespace(kind="imu", pos=(0.02, 0.0, 0.0),
                               parameters=dict.fromkeys(tags, "0.001"))
         self.folder, self.t_us = folder, 0
+        self.scenario = Scenario(parse_vehicles("iris@0,0"))
         self.state = SimpleNamespace(pos=np.array([[0.0, 3.0, 0.0]]))
         self.rendered_sensors = lambda: [pair]
         self.fleet = SimpleNamespace(vehicles=[SimpleNamespace(sensors=(imu,))])

@@ -13,9 +13,10 @@ from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import LogFile
 from xtdrone_core.scenario.options import Option
+from xtdrone_sim.rendering import messages
 
 from ..datasets.bag import BagWriter
-from ..datasets.calibration import Calibration, Camera, Imu
+from ..datasets.calibration import Calibration, Camera, Imu, write_kalibr
 from ..datasets.dataset import Dataset, DatasetWriter
 from ..errors import SlamError
 from ..flight import trajectories
@@ -167,6 +168,8 @@ class _Recorder(Observer):
             sensor, simulation.fleet.vehicles[0].sensors)
         folder = Path(simulation.folder)
         self._writer = DatasetWriter(folder / "dataset", calibration)
+        if simulation.scenario.ros2_record != "none":
+            write_kalibr(folder / "bags" / "kalibr", calibration.turned(), _ros2_topics(sensor))
         self._bag = BagWriter(folder / "bags" / "flight.bag", calibration) if bag else None
         self._key = sensor["vehicle"], sensor["sensor"]
         self._depth_key = next(((other["vehicle"], other["sensor"])
@@ -244,6 +247,12 @@ class _Recorder(Observer):
         for file in self._files():
             self._write(file.truth, t_us, pos, state.quat[0], vel)
             self._write(file.imu, t_us, sensors.gyro[0], sensors.accel[0])
+
+
+def _ros2_topics(sensor):
+    """Of the left image, the right image and the IMU, whose axes there are forward, right, down."""
+    images = [topic for topic, kind in messages.topics(sensor) if kind == "sensor_msgs/Image"]
+    return (*images, "/drone0/sensors/imu")
 
 
 def stereo_calibration(sensor: dict,

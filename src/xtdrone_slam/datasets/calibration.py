@@ -4,7 +4,8 @@ The body frame is the IMU's: x forward, y left, z up. A camera's optical frame h
 x right, y down, z forward.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from ..errors import SlamError
 
 # Columns: the optical axes in the simulation's camera frame (x forward, y left, z up).
 _OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
+_FLU_FRD = np.diag([1.0, -1.0, -1.0, 1.0])  # from one of these axes to the other
+TOPICS = "/cam0/image_raw", "/cam1/image_raw", "/imu0"  # of a dataset's images and IMU
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,12 @@ class Calibration:
         """(4, 4) from the left optical frame to the right one [m]."""
         return np.linalg.inv(self.right.pose) @ self.left.pose
 
+    def turned(self) -> "Calibration":
+        """The same with the body's axes forward, right, down, or back to forward, left, up."""
+        left, right = (replace(camera, body_from_camera=tuple(map(tuple, (
+            _FLU_FRD @ camera.pose).tolist()))) for camera in (self.left, self.right))
+        return replace(self, left=left, right=right)
+
 
 def pose_matrix(pos: npt.ArrayLike, quat: npt.ArrayLike) -> np.ndarray:
     """(4, 4) from a position (3,) [m] and a quaternion (4,) xyzw."""
@@ -136,20 +145,26 @@ def read_euroc(folder: Path) -> Calibration:
                         "folder with cam0, cam1 and imu0, each with its sensor.yaml") from error
 
 
-def write_kalibr(folder: Path, calibration: Calibration) -> None:
-    """Writes Kalibr's camchain-imucam.yaml and imu.yaml into a folder."""
+def write_kalibr(folder: Path, calibration: Calibration, topics: Sequence[str] = TOPICS) -> None:
+    """Writes Kalibr's camchain-imucam.yaml and imu.yaml into a folder.
+
+    Args:
+        folder: Made where it is missing.
+        calibration: Of the pair and the IMU.
+        topics: Of the left image, the right image and the IMU.
+    """
     chain = {}
     for number, camera in enumerate((calibration.left, calibration.right)):
         chain[f"cam{number}"] = {
             "T_cam_imu": np.linalg.inv(camera.pose).tolist(), "cam_overlaps": [1 - number],
             "camera_model": "pinhole", "distortion_coeffs": list(camera.distortion),
             "distortion_model": "radtan", "intrinsics": list(camera.intrinsics),
-            "resolution": [camera.width, camera.height], "rostopic": f"/cam{number}/image_raw",
+            "resolution": [camera.width, camera.height], "rostopic": topics[number],
             "timeshift_cam_imu": 0.0}
     chain["cam1"]["T_cn_cnm1"] = calibration.right_from_left.tolist()
     _write(folder / "camchain-imucam.yaml", chain)
     imu = calibration.imu
-    _write(folder / "imu.yaml", {**_noise(imu), "rostopic": "/imu0", "update_rate": imu.rate})
+    _write(folder / "imu.yaml", {**_noise(imu), "rostopic": topics[2], "update_rate": imu.rate})
 
 
 def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:

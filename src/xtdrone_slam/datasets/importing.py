@@ -18,6 +18,7 @@ _POSES = {"geometry_msgs/msg/PoseStamped": ("pose.position", "pose.orientation")
                                                           "pose.pose.orientation"),
           "geometry_msgs/msg/TransformStamped": ("transform.translation", "transform.rotation"),
           "nav_msgs/msg/Odometry": ("pose.pose.position", "pose.pose.orientation")}
+_FRD = "_frd"  # end of the name of a frame whose axes are forward, right, down
 _GREY = {"mono8": 1, "8UC1": 1, "bgr8": 3, "rgb8": 3}  # encodings and their channels
 
 
@@ -29,7 +30,8 @@ def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path,
         bag: File, or the folder of a ROS 2 bag.
         chain, imu: Kalibr's camchain-imucam.yaml and imu.yaml, which also name the topics.
         truth: Topic of the true pose of the IMU (PoseStamped, PoseWithCovarianceStamped,
-            TransformStamped or Odometry), or a TUM file.
+            TransformStamped or Odometry), or a TUM file. Where the frame of the IMU's readings
+            ends in _frd, they are turned to forward, left, up, which is then the true pose's.
         target: Folder to create.
         progress: Called as progress(messages so far, all messages).
 
@@ -63,8 +65,9 @@ def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path,
             rate = round(reader.topics[topics[0]].msgcount / (1e-9 * reader.duration), 2)
             calibration = replace(calibration, left=replace(calibration.left, rate=rate),
                                   right=replace(calibration.right, rate=rate))
-            writer = DatasetWriter(target, calibration)
-            converter = _Converter(writer, topics, poses)
+            turned = _is_frd(reader, topics[2])
+            writer = DatasetWriter(target, calibration.turned() if turned else calibration)
+            converter = _Converter(writer, topics, poses, turned)
             connections = [each for each in reader.connections if each.topic in topics]
             total = sum(each.msgcount for each in connections)
             for count, (connection, _, raw) in enumerate(reader.messages(connections), 1):
@@ -79,12 +82,21 @@ def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path,
     return writer.frames
 
 
+def _is_frd(reader, topic):
+    """Whether the axes of an IMU are forward, right, down, by the name of its frame."""
+    connections = [each for each in reader.connections if each.topic == topic]
+    for connection, _, raw in reader.messages(connections):
+        return reader.deserialize(raw, connection.msgtype).header.frame_id.endswith(_FRD)
+    return False
+
+
 class _Converter:
     """Passes messages to a writer; an image waits for the other image of its time."""
 
-    def __init__(self, writer, topics, poses):
+    def __init__(self, writer, topics, poses, turned):
         self._writer, self._topics = writer, topics
         self._poses = list(poses)
+        self._axes = [1.0, -1.0, -1.0] if turned else [1.0, 1.0, 1.0]
         self._sides = ({}, {})
 
     def add(self, connection, message):
@@ -95,8 +107,8 @@ class _Converter:
             for both in sorted(set(self._sides[0]) & set(self._sides[1])):
                 self._writer.images(both, *(side.pop(both) for side in self._sides))
         elif index == 2:
-            self._writer.imu(t_us, _numbers(message.angular_velocity, "xyz"),
-                             _numbers(message.linear_acceleration, "xyz"))
+            self._writer.imu(t_us, *(np.multiply(_numbers(values, "xyz"), self._axes) for values in
+                                     (message.angular_velocity, message.linear_acceleration)))
         else:
             position, quat = (_attribute(message, path) for path in _POSES[connection.msgtype])
             self._poses.append([t_us * 1e-6, *_numbers(position, "xyz"),
