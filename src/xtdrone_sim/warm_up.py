@@ -35,7 +35,7 @@ def is_warm() -> bool:
 def ensure_warm() -> None:
     """Compiles kernels that are not in the cache, with a message, since it takes a while."""
     if not is_warm():
-        print("compiling the kernels; once, about half a minute ...", file=sys.stderr, flush=True)
+        print("compiling the kernels; once, about a minute ...", file=sys.stderr, flush=True)
         warm_up()
 
 

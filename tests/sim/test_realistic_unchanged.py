@@ -17,8 +17,7 @@ from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
-EFFECTS = {"rain": ("12:00", "rain=60"), "fog": ("12:00", "fog=20"), "lamps": ("0:00", ""),
-           "low sun": ("19:30", "")}
+EFFECTS = {"rain": ("12:00", "rain=60"), "fog": ("12:00", "fog=20"), "lamps": ("0:00", "")}
 LENS = {"flare": 20.0, "bloom": 0.3, "vignetting": 1.0, "exposure_time": 0.05,
         "chromatic_aberration": 0.01, "exposure_value": 12.0}
 PLACE = np.array([-3.0, -2.0, 1.2])
@@ -66,6 +65,7 @@ def numbers(scene, drawn):
 
 
 @draws
+@pytest.mark.slow
 def test_segmentation_is_that_of_the_plain_scene_with_every_effect():
     world = load_world("indoor")
     plain = RenderedScene(world, (), (), (120, 120))

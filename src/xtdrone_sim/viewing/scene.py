@@ -170,8 +170,6 @@ def _dress(scene) -> None:
     sky.width = sky.height = 256
     sun = next((light for light in scene.lights
                 if light.type == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL), None)
-    for light in scene.lights:  # there is one map of shadows, around what is seen
-        light.castshadow = False
     if sun is not None:
         sun.castshadow = True
     scene.add_texture(name="ground", type=mujoco.mjtTexture.mjTEXTURE_2D, width=512, height=512,

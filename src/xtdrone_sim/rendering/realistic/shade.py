@@ -140,8 +140,10 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
                 nx, ny, nz = _rippled(px, py, t_s, surface[4], blur)
             worn = 1.0
             if surface[6] > 0.0:
+                much = surface[6]
                 worn, tx, ty, tz = leaves.tuft(px, py, pz, z * stretch * pixel)
-                nx, ny, nz = nx + tx, ny + ty, nz + tz
+                worn, nx, ny, nz = 1.0 + much * (worn - 1.0), nx + much * tx, ny + much * ty, \
+                    nz + much * tz
                 length = math.sqrt(nx * nx + ny * ny + nz * nz)
                 nx, ny, nz = nx / length, ny / length, nz / length
             facing = nx * towards[0] + ny * towards[1] + nz * towards[2]
@@ -184,7 +186,7 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
                 blue += level * rows[k, 8]
             for c in range(3):
                 own[c] = decode[albedo[v, u, c]]
-            if surface[6] > 0.0:
+            if surface[6] == 1.0:
                 own[0], own[1], own[2] = leaves.natural(own[0], own[1], own[2])
             for c in range(3):
                 colour = own[c] * worn

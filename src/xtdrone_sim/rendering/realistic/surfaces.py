@@ -10,6 +10,7 @@ from . import leaves
 _MATT = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 _WATER = (0.02, 0.06, 0.0, 0.0, 0.035, 0.0, 0.0, 0.0)
 _LEAVES = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+_LAWN = 0.22  # relief of blades on a plane of one colour, in that of leaves
 _GRASS = 0.15  # film of water on it: it lets rain through
 _ROUND = (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_ELLIPSOID,
           mujoco.mjtGeom.mjGEOM_CYLINDER, mujoco.mjtGeom.mjGEOM_CAPSULE)
@@ -26,7 +27,7 @@ def table_of(model: mujoco.MjModel, water: float) -> tuple[np.ndarray, np.ndarra
 
     Returns:
         (K, 8) specular, roughness, metalness, emission, slope of ripples, variation over metres,
-        whether it has leaves, and how much of a film of water rain leaves on it, the first row
+        relief of leaves, and how much of a film of water rain leaves on it, the first row
         matt; and (G,) rows. Where K is 1 all are matt.
     """
     rows, of_geom = [_MATT], np.zeros(model.ngeom, dtype=np.int32)
@@ -42,7 +43,7 @@ def table_of(model: mujoco.MjModel, water: float) -> tuple[np.ndarray, np.ndarra
     green = np.array([leaves.is_green(colour_of(model, k)) for k in range(model.ngeom)])
     plain = model.geom_matid < 0
     for which, row in ((ground & ~green, (*_MATT[:5], _WORN, 0.0, 1.0)),
-                       (ground & green & plain, (*_MATT[:5], _WORN, 1.0, _GRASS)),
+                       (ground & green & plain, (*_MATT[:5], _WORN, _LAWN, _GRASS)),
                        (ground & green & ~plain, (*_MATT[:5], _WORN, 0.0, _GRASS)),
                        (np.isin(model.geom_type, _ROUND) & green & fixed[model.geom_bodyid],
                         _LEAVES)):
