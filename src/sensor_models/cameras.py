@@ -33,6 +33,7 @@ _MAX_LATENCY = 10.0  # [s]
 _MAX_EXPOSURE = 0.1  # [s]
 _MAX_EV = 20.0
 _MAX_FRINGE = 0.02
+_MAX_FLARE = 50.0
 UNSET_RATE = 25.0  # of a camera or lidar without <update_rate>, which Gazebo runs at each step [Hz]
 _LIKENESS = 0.8  # from here on a tag counts as misspelt
 _GAZEBOS = ("pose", "updateRate", "min_range", "max_range")  # tags that are like one of ours
@@ -108,6 +109,7 @@ class CameraParameters:
     vignetting: float = 0.4  # 1 = cos^4 of the angle from the axis, 0 = none
     chromatic_aberration: float = 0.0  # red is larger than green by this share, blue smaller
     bloom: float = 0.02  # share of the light that the lens scatters
+    flare: float = 1.0  # of reflections in the lens and its glare; 1 = coated glass, 0 = none
 
     def __post_init__(self) -> None:
         def check(fine: bool, what: str, allowed: str) -> None:
@@ -141,6 +143,7 @@ class CameraParameters:
               f"chromatic_aberration {self.chromatic_aberration:g}",
               f"give -{_MAX_FRINGE:g} to {_MAX_FRINGE:g}")
         check(0 <= self.bloom <= 0.5, f"bloom {self.bloom:g}", "give 0 to 0.5")
+        check(0 <= self.flare <= _MAX_FLARE, f"flare {self.flare:g}", f"give 0 to {_MAX_FLARE:g}")
 
     @classmethod
     def pinhole(cls, width: int, height: int, horizontal_fov: float, *,

@@ -3,14 +3,24 @@
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from xtdrone_core import Scenario, SensorBatch, VehicleSpec, registry
+from xtdrone_core import (
+    FleetState,
+    Scenario,
+    SensorBatch,
+    SensorBlock,
+    VehicleSpec,
+    registry,
+)
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_dynamics.compiled import cache_root, state_of_sources
 from xtdrone_dynamics.lane_numbers import LANES
 
+from .errors import EngineError
 from .simulation import STEP_US, Simulation
 
 FLIGHT_US = 4_000_000  # simulated: until the vehicle is in the air [us]
@@ -25,7 +35,7 @@ def is_warm() -> bool:
 def ensure_warm() -> None:
     """Compiles kernels that are not in the cache, with a message, since it takes a while."""
     if not is_warm():
-        print("compiling the kernels; once, about half a minute ...", file=sys.stderr, flush=True)
+        print("compiling the kernels; once, about a minute ...", file=sys.stderr, flush=True)
         warm_up()
 
 
@@ -70,9 +80,36 @@ def warm_up() -> None:
         simulation.run(until_us=STEP_US)
     finally:
         simulation.close()
+    _draw_realistically()
     marker = _marker()
     marker.parent.mkdir(parents=True, exist_ok=True)
     marker.touch()
+
+
+def _draw_realistically() -> None:
+    """Draws one small image with every effect, where anything can be rendered at all."""
+    from .rendering.realistic.conditions import conditions_of
+    from .rendering.realistic.scene import RealisticScene
+    from .rendering.sensors import RenderedSensors
+    from .vehicles.sdf import load_vehicle
+    from .world import load_world
+
+    world, vehicle = load_world("indoor"), load_vehicle("iris")  # it has lamps
+    eye = SensorBlock("camera", "eye", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), {
+        "width": 32, "height": 24, "chromatic_aberration": 0.001, "anti_aliasing": 4})
+    specs = [VehicleSpec("iris", "iris_0", (0.0, 0.0, 2.0))]
+    models = [replace(vehicle, sensors=(eye,))]
+    state = FleetState.zeros(1, 4)
+    state.pos[0], state.ang_vel[0] = (0.0, 0.0, 2.0), (0.0, 0.3, 1.0)
+    sensors = RenderedSensors(world, specs, models, 1, partial(
+        RealisticScene, world, specs, models, conditions_of(world, "12:00", "rain=10"), 1))
+    try:
+        sensors.step(state, 0)
+        sensors.step(state, round(1e6))
+    except EngineError:  # nothing can be rendered here
+        pass
+    finally:
+        sensors.close()
 
 
 def _marker() -> Path:

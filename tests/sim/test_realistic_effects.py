@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from xtdrone_sim.rendering import materials
-from xtdrone_sim.rendering.realistic import blur, exposure, fog, optics, rain, sky, sun, textures
+from xtdrone_sim.rendering.realistic import fog, rain, sky, sun, textures
+from xtdrone_sim.rendering.realistic.lens import blur, exposure, optics
 from xtdrone_sim.rendering.realistic.shade import decoded
 
 LATITUDE = math.radians(47.4)

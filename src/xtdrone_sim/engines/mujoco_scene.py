@@ -154,9 +154,10 @@ def _limb_name(actor, limb) -> str:
 
 
 def _add_light(scene, light):
+    # MuJoCo has one map of shadows: the viewer draws that of the sun.
     added = scene.worldbody.add_light(
         type=_LIGHTS[light.kind], pos=light.pos, dir=light.direction, diffuse=light.diffuse,
-        specular=light.specular, castshadow=light.cast_shadows)
+        specular=light.specular, castshadow=light.cast_shadows and light.kind == "directional")
     if light.kind != "directional":
         added.attenuation, added.range = light.attenuation, light.range
     if light.cutoff > 0.0:

@@ -25,7 +25,7 @@ def of_rain(rate: float) -> float:
     return _RAIN[0] * rate ** _RAIN[1]
 
 
-@njit(inline="always")
+@njit
 def transmittance(distance: float, density: float, start: float, end: float, kind: int) -> float:
     """Share of a surface's light that arrives through a distance [m], 0..1.
 

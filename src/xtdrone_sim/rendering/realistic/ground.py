@@ -7,6 +7,8 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
+from . import surfaces
+
 _LEAST = 50.0  # half a side of a plane that is a ground [m]
 
 
@@ -19,14 +21,7 @@ def ground_of(model: mujoco.MjModel,
     if not found:
         return None
     plane = max(found, key=lambda k: model.geom_size[k, 0])
-    colour = 255.0 * model.geom_rgba[plane, :3]
-    material = model.geom_matid[plane]
-    texture = model.mat_texid[material, mujoco.mjtTextureRole.mjTEXROLE_RGB] \
-        if material >= 0 else -1
-    if texture >= 0:
-        first = model.tex_adr[texture]
-        count = 3 * model.tex_width[texture] * model.tex_height[texture]
-        colour = colour / 255.0 * model.tex_data[first:first + count].reshape(-1, 3).mean(axis=0)
+    colour = 255.0 * surfaces.colour_of(model, plane)
     return (float(model.geom_pos[plane, 2]), np.clip(np.rint(colour), 0, 255).astype(np.uint8),
             int(surface_of[plane]))
 

@@ -8,6 +8,7 @@ import dataclasses
 import math
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -21,18 +22,30 @@ from xtdrone_dynamics.quaternion import to_matrix
 
 from ...engines import mujoco_scene
 from ..scene import RenderedScene
-from . import blur, exposure, ground, occlusion, optics, rain, shade, shadows, surfaces, textures
+from . import (
+    glare,
+    ground,
+    lamps,
+    occlusion,
+    passes,
+    rain,
+    shade,
+    shadows,
+    surfaces,
+    textures,
+    wet,
+)
 from .conditions import Conditions
+from .lens import blur, exposure, flare, optics
 
 _FAR = 8000.0  # images end there, whatever a camera's <clip> says [m]
-_SHADOWS, _NEARER = 2048, 1024  # sides of the map of the world and of the nearer one [pixels]
-_NEAR_REACH, _FAR_REACH = 3.0, 120.0  # least of the nearer map, and of the one of the world [m]
 _ROUND = 96, 48  # sides of spheres and cylinders, around and along
 _FIRST = 1.0  # near plane of shadow maps [m]
 _DROP = 0.7  # luminance of a raindrop in that of the sky
 _PLAIN = CameraParameters.pinhole(16, 16, 1.0)  # its lens is that of cameras of nobody
 _NONE = np.zeros((0, 0), dtype=np.int32)
-_NO_SHADOWS = shadows.Maps(0, 1)
+_DRY = np.zeros((0, 0), dtype=np.float32)
+_SEEN = np.array([1, 1, 1, 0, 0, 0], dtype=np.uint8)  # groups of geoms that are drawn
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,21 +74,25 @@ class RealisticScene(RenderedScene):
         self._finer = 2 if samples else 1
         self._decode, self._encode = shade.decoded(), exposure.encoded()
         self._bright = _DROP / math.pi * conditions.sky.ambient
-        self._lamps = _lamps_of(world)
+        self._lamps = lamps.Lamps(world)
+        sky = conditions.sky
+        sunny = conditions.shadows and sky.sun.any() and sky.towards[2] > 0.0
+        self._shadows = shadows.Shadows(sky.towards if sunny else None, conditions.rain > 0.0,
+                                        self._lamps.parallel)
+        self._unlit = True  # the lamps' shadows are those of an earlier time
         self._eyes = {(spec.name, block.name, camera.name): _Eye(i, block.body, camera)
                       for i, (spec, model) in enumerate(zip(specs, models, strict=True))
                       for block in model.sensors if block.kind in ("camera", "depth")
                       for camera in cameras_of(block)}
         self._state: FleetState | None = None
-        self._maps: shadows.Maps | None = None
-        largest = tuple(max(self._finer * side, _SHADOWS) for side in largest)
+        largest = tuple(max(self._finer * side, shadows.SIDE) for side in largest)
         # What smoothes edges and round things changes depth images, so not where there are any.
         self._measured = any(block.kind == "depth" for model in models for block in model.sensors)
         super().__init__(world, specs, models, largest, samples if self._measured else 0)
 
     def place(self, state: FleetState, inserted: tuple = (), states: Sequence = ()) -> None:
         """As RenderedScene.place."""
-        self._state = state
+        self._state, self._unlit = state, True
         super().place(state, inserted, states)
 
     def draw(self, pos: npt.ArrayLike, quat: npt.ArrayLike, pinhole: Pinhole, near: float,
@@ -103,10 +120,12 @@ class RealisticScene(RenderedScene):
         self._open()
         sky, conditions = self._conditions.sky, self._conditions
         self._aim(self._wide, pos, axes[:, 0], axes[:, 2], pinhole, near, _FAR)
-        albedo, distance = self._pass(pinhole.width, pinhole.height, near, _FAR)
+        albedo, distance = passes.drawn(self._wide, self._context, pinhole.width, pinhole.height,
+                                        near, _FAR)
         ids = _NONE
         if len(self._surfaces) > 1:
-            ids = self._rows[self._numbers(pinhole)]
+            number = passes.numbers(self._wide, self._context, pinhole.width, pinhole.height)
+            ids = self._rows[np.minimum(number, len(self._rows) - 1)]
         left, bottom = pinhole.left, -pinhole.bottom
         pixel = (pinhole.right - pinhole.left) / pinhole.width
         if self._ground is not None:
@@ -114,11 +133,17 @@ class RealisticScene(RenderedScene):
                           pixel, _FAR)
         normals = shade.normals_of(distance, left, bottom, pixel)
         dark = occlusion.occlusion(distance, normals, left, bottom, pixel, 2)
-        maps = self._shadow_maps(pos, axes, distance)
+        maps, beside = self._shadows.draw(self._from_sun, pos, axes, distance)
+        self._light_lamps()
+        films = np.zeros(distance.shape, dtype=np.float32) if conditions.rain > 0.0 else _DRY
         light = shade.shade(albedo, distance, normals, dark, ids, self._surfaces, self._decode,
                            left, bottom, pixel, pos, axes, sky.map, sky.towards, sky.sun,
-                           sky.ambient, maps.depth, maps.places, self._lamps, conditions.air,
-                           conditions.veil, self._t_s())
+                           sky.ambient, maps.depth, maps.places, self._lamps.rows,
+                           self._lamps.cubes, (beside.depth, beside.places), conditions.air,
+                           conditions.veil, self._t_s(), wet.puddles(conditions.rain), films)
+        if conditions.rain > 0.0:
+            light = wet.reflected(light, distance, films, left, bottom, pixel, pos, axes, sky.map,
+                                  conditions.air, conditions.veil)
         return light, distance
 
     def _image(self, pos, axes, pinhole, near, key):
@@ -140,10 +165,18 @@ class RealisticScene(RenderedScene):
                          bottom, pixel)
         if self._finer == 2:
             light, pixel = optics.halved(light), 2.0 * pixel
+        if camera.flare > 0.0:
+            bright = glare.sources(self._conditions, self._lamps.rows, pos, axes,
+                                   float(light[::8, ::8].mean()), partial(self._free, pos, near))
+            if bright:
+                light = flare.flared(light, bright, camera.flare, left, bottom, pixel)
         if camera.chromatic_aberration:
             light = optics.fringed(light, camera.chromatic_aberration, left, bottom, pixel)
         if camera.bloom > 0.0:
             light = optics.bloomed(light, camera.bloom)
+        # Bulbs come after bloom, as they have a veil of their own; nothing else is as bright.
+        coarse = np.ascontiguousarray(distance[::self._finer, ::self._finer])
+        lamps.bulbs(light, coarse, self._lamps.rows, pos, axes, left, bottom, pixel)
         if camera.vignetting > 0.0:
             optics.vignetted(light, camera.vignetting, left, bottom, pixel)
         value = camera.exposure_value
@@ -172,68 +205,37 @@ class RealisticScene(RenderedScene):
     def _t_s(self):
         return 0.0 if self._state is None else self._state.t_us * 1e-6
 
-    def _pass(self, width, height, near, far, parallel=False):
-        """Colours (h, w, 3) and distances (h, w) of the wide scene as its camera is."""
-        view = mujoco.MjrRect(0, 0, width, height)
-        mujoco.mjr_render(view, self._wide, self._context)
-        colours = np.empty((height, width, 3), dtype=np.uint8)
-        distances = np.empty((height, width), dtype=np.float32)
-        mujoco.mjr_readPixels(colours, distances, view, self._context)
-        nothing = distances <= 0.0
-        if parallel:
-            distances = near + (np.float32(1.0) - distances) * np.float32(far - near)
-        else:
-            distances = near * far / (near + distances * np.float32(far - near))
-        distances[nothing] = np.inf
-        return colours, distances
-
-    def _numbers(self, pinhole):
-        """Number (h, w) of the geom in each pixel, plus one; 0 for none."""
-        flags = self._wide.flags
-        flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = True
-        view = mujoco.MjrRect(0, 0, pinhole.width, pinhole.height)
-        mujoco.mjr_render(view, self._wide, self._context)
-        colours = np.empty((pinhole.height, pinhole.width, 3), dtype=np.uint8)
-        mujoco.mjr_readPixels(colours, None, view, self._context)
-        flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = False
-        number = colours @ np.array([1, 256, 65536])
-        return np.minimum(number, len(self._rows) - 1)
-
-    def _shadow_maps(self, pos, axes, distance):
-        """Shadow maps of the sun: around what the camera sees, and around the world."""
-        sky = self._conditions.sky
-        if not self._conditions.shadows or not sky.sun.any() or sky.towards[2] <= 0.0:
-            return _NO_SHADOWS
-        if self._maps is None:
-            self._maps = shadows.Maps(2, _SHADOWS)
-        frame = shadows.axes_of(sky.towards)
-        seen = distance[::8, ::8]
-        seen = seen[np.isfinite(seen)]
-        reach = 0.5 * float(np.quantile(seen, 0.75)) if len(seen) else _NEAR_REACH
-        reach = min(max(reach, _NEAR_REACH), 0.4 * _FAR_REACH)
-        middle, reach = shadows.steady(pos + 0.9 * reach * axes[:, 0], 1.3 * reach, frame, _NEARER)
-        self._maps.put(0, shadows.draw(self._from_sun, middle, reach, frame, _NEARER))
-        middle, reach = shadows.steady(pos, _FAR_REACH, frame, 32)
-        if self._middle is None or not np.array_equal(self._middle, middle):
-            self._middle = middle
-            self._maps.put(1, shadows.draw(self._from_sun, middle, reach, frame, _SHADOWS))
-        return self._maps
+    def _light_lamps(self):
+        """Brings the shadows of point and spot lights up to date."""
+        if len(self._lamps.cubes) and self._unlit:
+            self._lamps.draw(self._from_lamp, self._data.geom_xpos[self._movers],
+                             self.model.geom_rbound[self._movers])
+        self._unlit = False
 
     def _from_sun(self, eye, forward, up, half, far, side):
         """Distances (side, side) along a direction, of a square of half a side `half`."""
-        for camera in self._wide.camera:
-            camera.pos, camera.forward, camera.up = eye, forward, up
-            camera.frustum_near, camera.frustum_far = _FIRST, far
-            camera.frustum_center, camera.frustum_width = 0.0, half
-            camera.frustum_bottom, camera.frustum_top = -half, half
-            camera.orthographic = 1
-        distances = self._pass(side, side, _FIRST, far, parallel=True)[1]
-        for camera in self._wide.camera:
-            camera.orthographic = 0
-        return distances
+        return passes.square(self._wide, self._context, eye, forward, up, half, _FIRST, far, side,
+                             True)
+
+    def _from_lamp(self, moving, *view):
+        """Distances (side, side) from a lamp to what moves, or to what never does."""
+        still, movers = self._parts
+        return passes.square(movers if moving else still, self._context, *view, False)
+
+    def _free(self, pos, near, ways):
+        """Whether nothing that is drawn from `near` on is in ways (M, 3) from a point."""
+        length = np.linalg.norm(ways, axis=1)
+        ways = ways / length[:, None]
+        shapes, distances = np.empty(len(ways), dtype=np.int32), np.empty(len(ways))
+        for k, way in enumerate(ways):
+            shapes[k] = -1
+            distances[k] = mujoco.mj_ray(self.model, self._data, pos + near * way, way, _SEEN,
+                                         True, -1, shapes[k:k + 1])
+        return (shapes < 0) | (distances > length - near)
 
     def _build(self, inserted):
-        self._middle = None  # of the map of the world, which has to be drawn anew
+        self._shadows.forget()
+        self._lamps.forget()
         model = mujoco_scene.build(self._world, self._specs, self._models, inserted=inserted,
                                    picture=textures.picture)
         if not self._measured:
@@ -243,12 +245,14 @@ class RealisticScene(RenderedScene):
     def _open(self):
         if self._context is not None:
             return
-        self._wide = None
+        self._wide, self._parts = None, []
         super()._open()
-        self._wide = mujoco.MjvScene(self.model, len(self._scene.geoms))
-        flags = self._wide.flags
-        flags[mujoco.mjtRndFlag.mjRND_SHADOW] = flags[mujoco.mjtRndFlag.mjRND_SKYBOX] = False
-        flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = flags[mujoco.mjtRndFlag.mjRND_FOG] = False
+        self._wide = passes.bare(self.model, len(self._scene.geoms))
+        if len(self._lamps.cubes):
+            self._parts = [passes.bare(self.model, len(self._scene.geoms)) for _ in range(2)]
+            moves = (self.model.body_weldid > 0) | (self.model.body_mocapid >= 0)
+            self._movers = np.flatnonzero(moves[self.model.geom_bodyid]
+                                          & (self.model.geom_group < 3))
         self._surfaces, self._surface_of = surfaces.table_of(self.model, self._world.water)
         self._ground = ground.ground_of(self.model, self._surface_of)
         self._update()
@@ -260,6 +264,10 @@ class RealisticScene(RenderedScene):
             return
         mujoco.mjv_updateScene(self.model, self._data, self._option, None, self._camera,
                                mujoco.mjtCatBit.mjCAT_ALL, wide)
+        for part, kind in zip(self._parts, (mujoco.mjtCatBit.mjCAT_STATIC,
+                                            mujoco.mjtCatBit.mjCAT_DYNAMIC)):
+            mujoco.mjv_updateScene(self.model, self._data, self._option, None, self._camera, kind,
+                                   part)
         wide.nlight = 1  # even light from everywhere: what is drawn is the albedo
         light = wide.lights[0]
         light.headlight, light.ambient = 1, (1.0, 1.0, 1.0)
@@ -270,10 +278,3 @@ class RealisticScene(RenderedScene):
             geom.emission = 0.0
             if several and geom.segid >= 0 and geom.objtype == mujoco.mjtObj.mjOBJ_GEOM:
                 self._rows[geom.segid + 1] = self._surface_of[geom.objid]
-
-
-def _lamps_of(world) -> np.ndarray:
-    """Point and spot lights of a world as shade() takes them, (L, 14)."""
-    return np.array([[*light.pos, *light.direction, *light.diffuse, *light.attenuation,
-                      math.cos(0.5 * light.cutoff) if light.cutoff else -1.0, light.range]
-                     for light in world.lights if light.kind != "directional"]).reshape(-1, 14)

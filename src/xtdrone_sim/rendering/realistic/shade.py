@@ -6,11 +6,10 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
-from . import fog, shadows, sky, sun
+from . import fog, lamps, leaves, shadows, sky, sun, wet
 
 _SUN_DISC = math.cos(sun.SIZE)
 _BOUNCE = 0.22  # of the light on the ground comes back from it
-LAMP_LUX = 2000.0  # of a lamp of diffuse 1 without attenuation
 _GLOW = 8000.0  # luminance of emissive 1 [cd/m^2]
 
 
@@ -73,8 +72,8 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
           ids: np.ndarray, surfaces: np.ndarray, decode: np.ndarray, left: float, bottom: float,
           pixel: float, pos: np.ndarray, axes: np.ndarray, heavens: np.ndarray,
           towards: np.ndarray, sunlight: np.ndarray, ambient: np.ndarray, depth: np.ndarray,
-          places: np.ndarray, lamps: np.ndarray, air: tuple, veil: np.ndarray,
-          t_s: float) -> np.ndarray:
+          places: np.ndarray, rows: np.ndarray, cubes: np.ndarray, beside: tuple, air: tuple,
+          veil: np.ndarray, t_s: float, covered: float, films: np.ndarray) -> np.ndarray:
     """Luminance (h, w, 3) float32 of an image [cd/m^2].
 
     Args:
@@ -88,18 +87,21 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
         pos, axes: (3,) of the camera, and (3, 3) its axes as columns, world.
         heavens: Map of the sky, see Sky.
         towards, sunlight, ambient: (3,) each, see Sky.
-        depth, places: Of the sun's shadows, see shadows.Maps.
-        lamps: (L, 14) position, direction, colour, attenuation, cosine of its cone's edge (-1
-            for all around) and range.
+        depth, places: Of the sun's shadows, or in rain of what falls from above, see shadows.Maps.
+        rows, cubes: See lamps.Lamps.
+        beside: depth and places of the shadows of directional lamps, a map each.
         air: density, start, end and kind, see fog.transmittance().
         veil: (3,) luminance of fog; negative for the horizon's, by direction.
         t_s: For ripples [s].
+        covered: Share of level ground below puddles; 0 in dry weather.
+        films: (h, w) zeros, into which it writes how wet surfaces are, see wet.film(); (0, 0) in
+            dry weather.
     """
     h, w = distance.shape
     out = np.empty((h, w, 3), dtype=np.float32)
     density, start, end, kind = air
     matt = ids.shape[0] == 0
-    ground = np.empty(3)
+    ground, own = np.empty(3), np.empty(3)
     for c in range(3):
         ground[c] = _BOUNCE * (ambient[c] + sunlight[c] * max(towards[2], 0.0))
     for v in range(h):
@@ -136,12 +138,25 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
             if surface[4] > 0.0 and nz > 0.9:
                 blur = z * stretch * pixel / max(-dz, 0.01)  # side of the pixel on the water
                 nx, ny, nz = _rippled(px, py, t_s, surface[4], blur)
+            worn = 1.0
+            if surface[6] > 0.0:
+                much = surface[6]
+                worn, tx, ty, tz = leaves.tuft(px, py, pz, z * stretch * pixel)
+                worn, nx, ny, nz = 1.0 + much * (worn - 1.0), nx + much * tx, ny + much * ty, \
+                    nz + much * tz
+                length = math.sqrt(nx * nx + ny * ny + nz * nz)
+                nx, ny, nz = nx / length, ny / length, nz / length
             facing = nx * towards[0] + ny * towards[1] + nz * towards[2]
-            sunny = 0.0
+            sunny, soaked = 0.0, 0.0
             if facing > 0.0 and sunlight[0] > 0.0:
                 sunny = 1.0
                 if depth.shape[0] > 0:
                     sunny = shadows.lit(depth, places, px, py, pz, nx, ny, nz)
+            if films.shape[0] > 0 and surface[7] > 0.0 and nz > 0.2:
+                soaked = shadows.lit(depth, places, px, py, pz, nx, ny, nz)
+                patch = 0.6 * _patches(px, py, 0.23) + 0.4 * _patches(px, py, 0.9)
+                films[v, u] = soaked * surface[7] * wet.film(
+                    nz, patch, covered if surface[7] == 1.0 else 0.0)
             open_sky = occlusion[v // 2, u // 2]
             gloss, rough, metal = surface[0], surface[1], surface[2]
             mirror, fresnel = 0.0, 0.0
@@ -152,16 +167,35 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
                 fresnel = (1.0 - min(max(-along, 0.0), 1.0)) ** 5
                 if sunny > 0.0:
                     mirror = _lobe(mx * towards[0] + my * towards[1] + mz * towards[2], rough)
-            worn = 1.0
             if surface[5] > 0.0:
-                worn = 1.0 + surface[5] * (_patches(px, py, 0.11) + 0.7 * _patches(px, py, 0.43)
+                worn += surface[5] * (_patches(px, py, 0.11) + 0.7 * _patches(px, py, 0.43)
                                            - 0.85)
+            shines, open_lamp = rows.shape[0] > 0, 0.4 + 0.6 * open_sky
+            red, green, blue = 0.0, 0.0, 0.0
+            for k in range(rows.shape[0]):
+                level = lamps.illuminance(rows[k], px, py, pz, nx, ny, nz)
+                slot = int(rows[k, 14])
+                if level > 0.0 and slot >= 0:
+                    if rows[k, 15] > 0.0:
+                        level *= shadows.lit(beside[0][slot:slot + 1], beside[1][slot:slot + 1],
+                                             px, py, pz, nx, ny, nz)
+                    else:
+                        level *= lamps.lit(cubes, rows[k], px, py, pz, nx, ny, nz)
+                red += level * rows[k, 6]
+                green += level * rows[k, 7]
+                blue += level * rows[k, 8]
             for c in range(3):
-                colour = decode[albedo[v, u, c]] * worn
+                own[c] = decode[albedo[v, u, c]]
+            if surface[6] == 1.0:
+                own[0], own[1], own[2] = leaves.natural(own[0], own[1], own[2])
+            for c in range(3):
+                colour = own[c] * worn
+                if soaked > 0.0 and gloss == 0.0:
+                    colour += soaked * (wet.darkened(colour) - colour)
                 light = sunny * facing * sunlight[c] if sunny > 0.0 else 0.0
                 light += open_sky * (ambient[c] * (0.5 + 0.5 * nz) + ground[c] * (0.5 - 0.5 * nz))
-                for k in range(lamps.shape[0]):
-                    light += _lamp(lamps[k], px, py, pz, nx, ny, nz, c) * (0.4 + 0.6 * open_sky)
+                if shines:
+                    light += open_lamp * (red if c == 0 else green if c == 1 else blue)
                 value = colour * light * (1.0 - metal) / math.pi + surface[3] * colour * _GLOW
                 if gloss > 0.0 or metal > 0.0:
                     base = gloss * (1.0 - metal) + colour * metal
@@ -177,7 +211,7 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
     return out
 
 
-@njit(inline="always")
+@njit
 def _lobe(cosine: float, rough: float) -> float:
     """Blinn's highlight of the sun around its mirror image, per illuminance."""
     if cosine <= 0.0:
@@ -186,21 +220,7 @@ def _lobe(cosine: float, rough: float) -> float:
     return (power + 2.0) / (8.0 * math.pi) * math.exp(power * math.log(cosine))
 
 
-@njit(inline="always")
-def _lamp(lamp: np.ndarray, px: float, py: float, pz: float, nx: float, ny: float, nz: float,
-          c: int) -> float:
-    """Illuminance of colour c by a point or spot light, attenuated as OpenGL and SDF say."""
-    dx, dy, dz = lamp[0] - px, lamp[1] - py, lamp[2] - pz
-    away = math.sqrt(dx * dx + dy * dy + dz * dz)
-    if away > lamp[13] or away == 0.0:
-        return 0.0
-    facing = (dx * nx + dy * ny + dz * nz) / away
-    if facing <= 0.0 or -(dx * lamp[3] + dy * lamp[4] + dz * lamp[5]) / away < lamp[12]:
-        return 0.0
-    return lamp[6 + c] * LAMP_LUX * facing / (lamp[9] + away * (lamp[10] + away * lamp[11]))
-
-
-@njit(inline="always")
+@njit
 def _patches(x: float, y: float, scale: float) -> float:
     """Smooth noise over the ground, 0..1: what keeps a texture from repeating to the eye."""
     x, y = x * scale + 500.0, y * scale + 500.0
@@ -218,7 +238,7 @@ def _hashed(i: float, j: float) -> float:
     return value - math.floor(value)
 
 
-@njit(inline="always")
+@njit
 def _rippled(x: float, y: float, t: float, steep: float,
              blur: float) -> tuple[float, float, float]:
     """Normal of water with some waves of deep water of a slope, but those finer than `blur` [m]."""

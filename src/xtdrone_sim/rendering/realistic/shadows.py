@@ -8,7 +8,13 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
+SIDE = 2048  # of the map of the world [pixels]
+_NEARER = 1024  # and of the one around what is seen
+_SHELTERS = 512  # and of the one that says where rain falls; its edges are soft over a metre
+_NEAR_REACH, _FAR_REACH = 3.0, 120.0  # least of the nearer map, and of the one of the world [m]
+_ABOVE = np.array([0.0, 0.0, 1.0])
 _GROWTH = 1.5  # steps of a map's reach, so that edges do not flicker while the camera moves
+_STEADY = 32  # steps of the middle of the map of the world, in its width
 _BACK = 400.0  # what casts shadows is at most so far from the middle, along the light [m]
 
 
@@ -79,7 +85,66 @@ class Maps:
         self.places[k] = [*each.middle, *each.axes.ravel(), each.reach, side]
 
 
-@njit(inline="always")
+class Shadows:
+    """Of what shines, or falls, in one direction: the sun, or else rain; and directional lamps."""
+
+    def __init__(self, sun: np.ndarray | None, rain: bool, parallel: np.ndarray):
+        """Draws nothing yet.
+
+        Args:
+            sun: (3,) towards it; None where it casts no shadows.
+            rain: Whether it rains; it falls straight down.
+            parallel: (M, 3) unit vectors towards directional lamps.
+        """
+        self._towards = sun if sun is not None else _ABOVE if rain else None
+        sides = [_NEARER, SIDE] if sun is not None else [_SHELTERS] if rain else []
+        self._far = sides[-1] if sides else 0
+        self._maps = Maps(len(sides), max(sides, default=1))
+        self._parallel = parallel
+        self._beside = Maps(len(parallel), _NEARER if len(parallel) else 1)
+        self.forget()
+
+    def forget(self) -> None:
+        """The map of the world has to be drawn anew."""
+        self._middle: np.ndarray | None = None
+
+    def draw(self, render: Callable[..., np.ndarray], pos: np.ndarray, axes: np.ndarray,
+             distance: np.ndarray) -> tuple[Maps, Maps]:
+        """Maps of the sun or rain, and of the directional lamps, one of each.
+
+        Args:
+            render: See draw().
+            pos, axes: (3,) of the camera, (3, 3) its axes as columns, world.
+            distance: (h, w) of what it sees [m].
+        """
+        if self._towards is None and not len(self._parallel):
+            return self._maps, self._beside
+        seen = distance[::8, ::8]
+        seen = seen[np.isfinite(seen)]
+        reach = 0.5 * float(np.quantile(seen, 0.75)) if len(seen) else _NEAR_REACH
+        reach = min(max(reach, _NEAR_REACH), 0.4 * _FAR_REACH)
+        near = pos + 0.9 * reach * axes[:, 0], 1.3 * reach
+        for k, towards in enumerate(self._parallel):
+            self._beside.put(k, _drawn(render, *near, towards, _NEARER, _NEARER))
+        if self._towards is not None:
+            last = len(self._maps.depth) - 1
+            if last:
+                self._maps.put(0, _drawn(render, *near, self._towards, _NEARER, _NEARER))
+            middle = steady(pos, _FAR_REACH, axes_of(self._towards), _STEADY)[0]
+            if self._middle is None or not np.array_equal(self._middle, middle):
+                self._middle = middle
+                self._maps.put(last, _drawn(render, pos, _FAR_REACH, self._towards, self._far,
+                                            _STEADY))
+        return self._maps, self._beside
+
+
+def _drawn(render, middle, reach, towards, side, steps) -> ShadowMap:
+    frame = axes_of(towards)
+    middle, reach = steady(middle, reach, frame, steps)
+    return draw(render, middle, reach, frame, side)
+
+
+@njit
 def lit(depth: np.ndarray, places: np.ndarray, x: float, y: float, z: float,
         nx: float, ny: float, nz: float) -> float:
     """Share of a light that reaches a point, 0..1; all of it outside the maps.

@@ -123,7 +123,7 @@ def _level(luminance, elevation) -> np.ndarray:
     return (luminance.mean(axis=1) * edges[:, None]).sum(axis=0)
 
 
-@njit(inline="always")
+@njit
 def sample(sky: np.ndarray, x: float, y: float, z: float, c: int) -> float:
     """Luminance of colour c in the direction of a unit vector; below the horizon as at it."""
     rows, columns = sky.shape[0], sky.shape[1]

@@ -8,7 +8,7 @@ from xtdrone_dynamics.compiled import njit
 
 _BRIGHTEST = 2e7  # of what blooms; more, as the sun has, would hide the image [cd/m^2]
 _SPREAD = 0.025  # standard deviation of bloom, in widths of the image
-_COARSE = 4  # bloom is computed at so many times coarser pixels
+COARSE = 4  # glow is computed at so many times coarser pixels
 
 
 @njit(nogil=True)
@@ -67,25 +67,26 @@ def fringed(image: np.ndarray, amount: float, left: float, bottom: float,
 
 def bloomed(image: np.ndarray, share: float) -> np.ndarray:
     """Scatters a share of the light around where it falls; bright things glow."""
-    coarse = _coarse(image)
-    sigma = max(_SPREAD * coarse.shape[1], 0.5)
+    glow = coarse(image)
+    sigma = max(_SPREAD * glow.shape[1], 0.5)
     reach = math.ceil(3.0 * sigma)
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
     weights = (weights / weights.sum()).astype(np.float32)
-    glow = _spread(_spread(coarse, weights).transpose(1, 0, 2), weights).transpose(1, 0, 2)
-    return _added(image, np.ascontiguousarray(glow), share)
+    glow = _spread(_spread(glow, weights).transpose(1, 0, 2), weights).transpose(1, 0, 2)
+    return added(image, np.ascontiguousarray(glow), 1.0 - share, share)
 
 
 @njit(nogil=True)
-def _coarse(image: np.ndarray) -> np.ndarray:
-    h, w = -(-image.shape[0] // _COARSE), -(-image.shape[1] // _COARSE)
+def coarse(image: np.ndarray) -> np.ndarray:
+    """The means of COARSE by COARSE pixels, of what blooms."""
+    h, w = -(-image.shape[0] // COARSE), -(-image.shape[1] // COARSE)
     out = np.zeros((h, w, 3), dtype=np.float32)
     counts = np.zeros((h, w))
     for v in range(image.shape[0]):
         for u in range(image.shape[1]):
-            counts[v // _COARSE, u // _COARSE] += 1.0
+            counts[v // COARSE, u // COARSE] += 1.0
             for c in range(3):
-                out[v // _COARSE, u // _COARSE, c] += min(image[v, u, c], _BRIGHTEST)
+                out[v // COARSE, u // COARSE, c] += min(image[v, u, c], _BRIGHTEST)
     for v in range(h):
         for u in range(w):
             for c in range(3):
@@ -112,20 +113,21 @@ def _spread(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 @njit(nogil=True)
-def _added(image: np.ndarray, glow: np.ndarray, share: float) -> np.ndarray:
+def added(image: np.ndarray, glow: np.ndarray, kept: float, share: float) -> np.ndarray:
+    """A share of an image and a share of a glow at COARSE times coarser pixels, as of coarse()."""
     h, w = image.shape[:2]
     rows, columns = glow.shape[:2]
     out = np.empty_like(image)
     for v in range(h):
-        y = min(max((v + 0.5) / _COARSE - 0.5, 0.0), rows - 1.0)
+        y = min(max((v + 0.5) / COARSE - 0.5, 0.0), rows - 1.0)
         j = min(int(y), max(rows - 2, 0))
         m, b = min(j + 1, rows - 1), y - j
         for u in range(w):
-            x = min(max((u + 0.5) / _COARSE - 0.5, 0.0), columns - 1.0)
+            x = min(max((u + 0.5) / COARSE - 0.5, 0.0), columns - 1.0)
             i = min(int(x), max(columns - 2, 0))
             k, a = min(i + 1, columns - 1), x - i
             for c in range(3):
                 around = ((glow[j, i, c] * (1.0 - a) + glow[j, k, c] * a) * (1.0 - b)
                           + (glow[m, i, c] * (1.0 - a) + glow[m, k, c] * a) * b)
-                out[v, u, c] = (1.0 - share) * image[v, u, c] + share * around
+                out[v, u, c] = kept * image[v, u, c] + share * around
     return out
