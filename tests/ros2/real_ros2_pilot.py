@@ -8,6 +8,10 @@ import math
 import sys
 
 import rclpy
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import qos_profile_sensor_data
+
 from px4_msgs.msg import (
     OffboardControlMode,
     TrajectorySetpoint,
@@ -15,9 +19,6 @@ from px4_msgs.msg import (
     VehicleLocalPosition,
     VehicleStatus,
 )
-from rclpy.node import Node
-from rclpy.parameter import Parameter
-from rclpy.qos import qos_profile_sensor_data
 
 SPACE, SYSTEM = "/px4_1/fmu", 2
 ARMED, OFFBOARD = 2, 14  # of VehicleStatus
