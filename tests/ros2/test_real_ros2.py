@@ -12,6 +12,7 @@ pytest.importorskip("cyclonedds")
 import real_ros2
 from processes import SimulationProcess
 from waiting import LIMIT_S
+from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.ports import Ports
 from xtdrone_ros2.topics import pegasus, px4_out
 from xtdrone_ros2.wire.types import ros2_name
@@ -26,6 +27,40 @@ SET_STATE = "simulation_interfaces/srv/SetSimulationState"
 
 pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(not real_ros2.installed(), reason=real_ros2.MISSING)]
+
+
+def launched(*arguments):
+    """A `ros2 launch`; before the simulation below, whose ports it has."""
+    return real_ros2.started("ros2", "launch", LAUNCH, *arguments, domain=DOMAIN + 5, own=True)
+
+
+@pytest.mark.parametrize(("argument", "says"), [
+    ("nn:=2", "there is no argument 'nn', but 'n'"), ("n:=0", "n 0 is not allowed")])
+def test_a_launch_refuses_a_wrong_argument(argument, says):
+    process = launched(argument)
+    said, _ = process.communicate(timeout=LIMIT_S)
+    assert says in said and process.returncode == 1
+
+
+def test_a_launch_starts_the_simulation_and_ctrl_c_ends_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
+    process = launched("n:=3", "log:=none")
+    said = ""
+    for line in process.stdout:
+        said += line
+        if "run folder" in line:
+            break
+    assert "3 vehicles" in said and f"ROS 2: domain {DOMAIN + 5}" in said
+    control = ControlClient(None, LIMIT_S)
+    control.request("subscribe")
+    while control.next_tick()[0] < 500_000:  # it flies
+        pass
+    control.close()
+    process.send_signal(signal.SIGINT)  # without a terminal, it hands that on
+    said, _ = process.communicate(timeout=LIMIT_S)
+    assert "process has finished cleanly" in said and process.returncode == 0
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
 
 
 @pytest.fixture(scope="module")
@@ -96,32 +131,3 @@ def test_a_node_in_simulated_time_flies_a_vehicle(simulation):
 def test_it_is_found_long_after_its_start(ros2):
     time.sleep(45.0)  # DDS gives up peers that it has not found; it must not
     assert "/xtdrone" in ros2("node", "list", *real_ros2.FIND)
-
-
-def launched(*arguments):
-    """A `ros2 launch`, the command's folder first on its PATH."""
-    return real_ros2.started("ros2", "launch", LAUNCH, *arguments, domain=DOMAIN + 5, own=True)
-
-
-@pytest.mark.parametrize(("argument", "says"), [
-    ("nn:=2", "there is no argument 'nn', but 'n'"), ("n:=0", "n 0 is not allowed")])
-def test_a_launch_refuses_a_wrong_argument(argument, says):
-    process = launched(argument)
-    said, _ = process.communicate(timeout=LIMIT_S)
-    assert says in said and process.returncode == 1
-
-
-def test_a_launch_starts_the_simulation_and_ctrl_c_ends_it(tmp_path, monkeypatch):
-    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
-    process = launched("n:=3", "log:=none")
-    said = ""
-    for line in process.stdout:
-        said += line
-        if "run folder" in line:
-            break
-    assert "3 vehicles" in said and f"ROS 2: domain {DOMAIN + 5}" in said
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    said, _ = process.communicate(timeout=LIMIT_S)
-    assert "process has finished cleanly" in said and process.returncode == 0
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
