@@ -41,6 +41,9 @@ class Holder(Protocol):
     def values(self, names: Sequence[str]) -> Mapping[str, Value]:
         """Values of those of these names that there are."""
 
+    def kinds(self, names: Sequence[str]) -> Mapping[str, type]:
+        """Types of those of these names that there are."""
+
     def set(self, name: str, value: Value) -> None:
         """Sets one of them to a value of its type. Raises Refused."""
 
@@ -86,19 +89,20 @@ class ParameterServices:
         return {"values": [to_message(found.get(name)) for name in request.names]}
 
     def _kinds(self, request):
-        found = self._holder.values(request.names)
-        return {"types": [to_message(found.get(name)).get("type", 0) for name in request.names]}
+        found = self._holder.kinds(request.names)
+        return {"types": [_TYPES[found[name]][0] if name in found else 0
+                          for name in request.names]}
 
     def _describe(self, request):
-        found = self._holder.values(request.names)
+        found = self._holder.kinds(request.names)
         return {"descriptors": [self._descriptor(name, found.get(name))
                                 for name in request.names]}
 
-    def _descriptor(self, name, value):
-        if value is None:
+    def _descriptor(self, name, kind):
+        if kind is None:
             return {"name": name}
         text, read_only = self._holder.description(name)
-        return {"name": name, "type": to_message(value)["type"], "description": text,
+        return {"name": name, "type": _TYPES[kind][0], "description": text,
                 "read_only": read_only}
 
     def _set(self, request):
@@ -200,6 +204,14 @@ class VehicleParameters:
             except ClientError:  # it has no such parameter
                 continue
 
+    def kinds(self, names: Sequence[str]) -> Mapping[str, type]:
+        """See Holder; known ones are not asked for again."""
+        known = self._client.params
+        missing = [name for name in names if name not in known]
+        if missing:
+            self.values(missing)
+        return {name: type(known[name][0]) for name in names if name in known}
+
     def set(self, name: str, value: Value) -> None:
         """See Holder."""
         kind = self._client.params[name][1]
@@ -242,6 +254,10 @@ class SimulationParameters:
             except ControlError:  # it has ended
                 del found["speed"]
         return found
+
+    def kinds(self, names: Sequence[str]) -> Mapping[str, type]:
+        """See Holder."""
+        return {name: type(self._options[name][0]) for name in names if name in self._options}
 
     def set(self, name: str, value: Value) -> None:
         """See Holder."""

@@ -101,10 +101,12 @@ def test_a_service_answers_its_caller(node):
     kind = "std_srvs/srv/Trigger"
     node.service("/a/go", kind, lambda request: node.types.message(
         f"{kind}_Response", success=True, message="gone"))
+    node.announce()
     got = []
     asking = dds.Writer(node, "rq/a/goRequest", f"{kind}_Request", quality.SERVICE)
     answers = dds.Reader(node, "rr/a/goReply", f"{kind}_Response", quality.SERVICE, got.append)
-    until(lambda: asking.wanted)
+    until(lambda: asking.wanted
+          and answers.entity.get_subscription_matched_status().current_count)
     whose = bytes(range(16))
     request = node.types.serialised(node.types.blank(f"{kind}_Request"))
     asking.write(request[:4] + whose + request[4:])
@@ -113,7 +115,6 @@ def test_a_service_answers_its_caller(node):
     assert data[4:20] == whose
     response = node.types.read(data[:4] + data[20:], f"{kind}_Response")
     assert (response.success, response.message) == (True, "gone")
-    assert answers is not None
 
 
 def test_a_slow_subscriber_loses_what_it_does_not_take(node, monkeypatch):

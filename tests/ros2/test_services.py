@@ -8,8 +8,8 @@ import fast_dds
 from processes import SimulationProcess
 from service_clients import CycloneClient, FastClient
 from xtdrone_core.runs.ports import Ports
-from xtdrone_ros2.wire.node import Node, Reader, Writer
-from xtdrone_ros2.wire.quality import DEFAULT, PARAMETER_EVENTS, SERVICE
+from xtdrone_ros2.wire.node import Node
+from xtdrone_ros2.wire.quality import DEFAULT, PARAMETER_EVENTS
 from xtdrone_ros2.wire.types import Types
 
 DOMAIN = 80 + Ports().instance
@@ -80,24 +80,6 @@ def parameters(call, name, node="/iris_1", /, **fields):
 def steps(simulation, count):
     """Lets simulated time pass."""
     simulation.wait_until(simulation.control.request("status")["t_us"] + 4000 * count)
-
-
-def test_a_response_waits_for_its_reader(simulation):
-    """Discovery may tell of a client's reader of responses after its request is there."""
-    node = Node(Types(), "/early", DOMAIN)
-    name, kind = "/get_simulation_state", f"{TOP}GetSimulationState"
-    client = CycloneClient(node)
-    asking = Writer(node, f"rq{name}Request", f"{kind}_Request", SERVICE)
-    client.until(lambda: asking.wanted)
-    request = node.types.serialised(node.types.blank(f"{kind}_Request"))
-    asking.write(request[:4] + bytes(16) + request[4:])
-    # Calls of another service go there and back meanwhile.
-    for _ in range(3):
-        client.call("/iris_1/list_parameters", f"{OF_PARAMETERS}ListParameters")
-    got = []
-    Reader(node, f"rr{name}Reply", f"{kind}_Response", SERVICE, got.append)
-    client.until(lambda: got)
-    node.close()
 
 
 def test_pausing_and_stepping(call, simulation):

@@ -1,1 +1,1 @@
-"""Services for clients on Fast DDS, ROS 2's default, which Cyclone DDS cannot answer: own RTPS."""
+"""Services as both of ROS 2's middlewares call them, by RTPS itself."""

@@ -13,9 +13,11 @@ PREFIX = 12  # bytes of a GUID that are its participant's
 UNKNOWN = bytes(4)  # an entity: all of them
 _LITTLE, _QOS, _DATA, _FINAL, _INVALID = 1, 2, 4, 2, 2  # flags of submessages
 ACKNACK, HEARTBEAT, GAP, INFO_DESTINATION, DATA = 0x06, 0x07, 0x08, 0x0E, 0x15
+NACK_FRAG, DATA_FRAG = 0x12, 0x16
 _LOCATOR = 24  # bytes
 _BITS = 256  # of a set of sequence numbers at most
-_TO_QOS = 16  # bytes from behind its own field to the inline QoS of a DATA
+# Bytes from behind their own field to the inline QoS of a DATA and a DATA_FRAG.
+_TO_QOS, _FRAG_TO_QOS = 16, 28
 CDR, PL_CDR = b"\x00\x01\x00\x00", b"\x00\x03\x00\x00"  # little-endian
 
 # Parameters.
@@ -36,10 +38,11 @@ class Submessage:
         reader, writer: Entities.
         number: Sequence number of a DATA, first one of a HEARTBEAT or GAP, base of an ACKNACK.
         last: Last sequence number of a HEARTBEAT.
-        numbers: Those of the set of an ACKNACK or GAP.
+        numbers: Those of the set of an ACKNACK or GAP, or the one of a NACK_FRAG.
         final: No answer is needed.
         qos: Inline parameters of a DATA.
-        payload: Of a DATA, encapsulation included.
+        payload: Of a DATA, encapsulation included; of a DATA_FRAG, its part.
+        at, size: Of a DATA_FRAG, where its part begins in a payload of how many bytes.
     """
 
     kind: int
@@ -52,6 +55,8 @@ class Submessage:
     final: bool = False
     qos: Mapping[int, bytes] = field(default_factory=dict)
     payload: bytes = b""
+    at: int = 0
+    size: int = 0
 
 
 def parsed(data: bytes, own: bytes) -> Iterator[Submessage]:
@@ -103,6 +108,16 @@ def _data(source, flags, order, body):
                       payload=body[at:] if flags & _DATA else b"")
 
 
+def _data_frag(source, flags, order, body):
+    to_qos, = struct.unpack_from(f"{order}H", body, 2)
+    first, _, length, size = struct.unpack_from(f"{order}IHHI", body, 20)
+    at, qos = 4 + to_qos, {}
+    if flags & _QOS:
+        qos, at = _parameters(order, body, at)
+    return Submessage(DATA_FRAG, source, body[4:8], body[8:12], _number(order, body, 12), qos=qos,
+                      payload=body[at:], at=(first - 1) * length, size=size)
+
+
 def _heartbeat(source, flags, order, body):
     return Submessage(HEARTBEAT, source, body[:4], body[4:8], _number(order, body, 8),
                       _number(order, body, 16), final=bool(flags & _FINAL))
@@ -114,13 +129,19 @@ def _acknack(source, flags, order, body):
                       final=bool(flags & _FINAL))
 
 
+def _nack_frag(source, flags, order, body):
+    return Submessage(NACK_FRAG, source, body[:4], body[4:8], 0,
+                      numbers=(_number(order, body, 8),), final=True)
+
+
 def _gap(source, flags, order, body):
     first = _number(order, body, 8)
     base, numbers, _ = _numbers(order, body, 16)
     return Submessage(GAP, source, body[:4], body[4:8], first, base - 1, numbers)
 
 
-_PARSERS = {DATA: _data, HEARTBEAT: _heartbeat, ACKNACK: _acknack, GAP: _gap}
+_PARSERS = {DATA: _data, HEARTBEAT: _heartbeat, ACKNACK: _acknack, GAP: _gap,
+            DATA_FRAG: _data_frag, NACK_FRAG: _nack_frag}
 
 
 def _parameters(order, body, at):
@@ -199,6 +220,16 @@ def data(reader: bytes, writer: bytes, number: int, payload: bytes,
     inline = listed(qos) if qos else b""
     return _submessage(DATA, flags, struct.pack("<HH", 0, _TO_QOS) + reader + writer
                        + sequence_number(number) + inline + payload)
+
+
+def data_frags(reader: bytes, writer: bytes, number: int, payload: bytes,
+               qos: Sequence[tuple[int, bytes]], length: int) -> list[bytes]:
+    """The same as data() in parts of some length [bytes], each of which is a submessage."""
+    inline = listed(qos) if qos else b""
+    return [_submessage(
+        DATA_FRAG, _QOS if qos else 0, struct.pack("<HH", 0, _FRAG_TO_QOS) + reader + writer
+        + sequence_number(number) + struct.pack("<IHHI", at // length + 1, 1, length, len(payload))
+        + inline + payload[at:at + length]) for at in range(0, len(payload), length)]
 
 
 def heartbeat(reader: bytes, writer: bytes, last: int, count: int, final: bool) -> bytes:

@@ -6,6 +6,9 @@ from . import messages as rtps
 
 _WINDOW = 256  # sequence numbers that one ACKNACK tells of
 _KEPT = 16  # samples for one reader
+_WHOLE, _PART = 32_768, 8192  # bytes of a sample at most, and of its parts if it has more
+_OPEN = 4  # samples of one writer that are put together at once
+_LARGEST = 8 << 20  # bytes of one that is
 
 
 class Incoming:
@@ -14,6 +17,8 @@ class Incoming:
     def __init__(self):
         """Nothing yet."""
         self._below, self._seen, self._count = 1, set(), 0  # all below are known
+        # Payloads in parts by their numbers, and the lengths of the parts by their places.
+        self._parts: dict[int, tuple[bytearray, dict[int, int]]] = {}
 
     def new(self, number: int) -> bool:
         """Notes a sample; whether it was not there before."""
@@ -22,6 +27,22 @@ class Incoming:
         self._seen.add(number)
         self._advance()
         return True
+
+    def joined(self, message: rtps.Submessage) -> bytes | None:
+        """The payload that a DATA_FRAG completes; None where more is missing."""
+        if message.number < self._below or message.number in self._seen \
+                or not 0 <= message.at < message.size <= _LARGEST:
+            return None
+        if message.number not in self._parts and len(self._parts) >= _OPEN:
+            del self._parts[min(self._parts)]
+        whole, known = self._parts.setdefault(message.number, (bytearray(message.size), {}))
+        part = message.payload[:message.size - message.at]  # without what pads the last one
+        whole[message.at:message.at + len(part)] = part
+        known[message.at] = len(part)
+        if len(whole) != message.size or sum(known.values()) < message.size:
+            return None
+        del self._parts[message.number]
+        return bytes(whole)
 
     def skip(self, message: rtps.Submessage) -> None:
         """Notes those that a GAP says will not come."""
@@ -56,7 +77,7 @@ class Outgoing:
     def __init__(self, reader: bytes, writer: bytes, kept: int = _KEPT):
         """reader, writer: entities; kept: how many samples can be sent again."""
         self._reader, self._writer, self._limit = reader, writer, kept
-        self._kept: dict[int, bytes] = {}
+        self._kept: dict[int, list[bytes]] = {}
         self.last, self._known, self._count = 0, 0, 0
 
     @property
@@ -64,13 +85,14 @@ class Outgoing:
         """Whether the reader has not said yet that it has everything."""
         return self._known < self.last
 
-    def add(self, payload: bytes, qos: tuple[tuple[int, bytes], ...] = ()) -> bytes:
-        """Submessages of a new sample."""
+    def add(self, payload: bytes, qos: tuple[tuple[int, bytes], ...] = ()) -> list[bytes]:
+        """Submessages of a new sample: one, or its parts."""
         self.last += 1
-        sample = rtps.data(self._reader, self._writer, self.last, payload, qos)
-        self._kept[self.last] = sample
+        sample = (self._reader, self._writer, self.last, payload, qos)
+        sent = [rtps.data(*sample)] if len(payload) <= _WHOLE else rtps.data_frags(*sample, _PART)
+        self._kept[self.last] = sent
         self._kept.pop(self.last - self._limit, None)
-        return sample
+        return sent
 
     def heartbeat(self, final: bool = False) -> bytes:
         """The submessage that asks what is missing; final: nothing need be said if it is not."""
@@ -78,10 +100,9 @@ class Outgoing:
         return rtps.heartbeat(self._reader, self._writer, self.last, self._count, final)
 
     def answer(self, message: rtps.Submessage) -> Iterator[bytes]:
-        """Submessages that answer an ACKNACK: the samples that it asks for."""
+        """Submessages that answer an ACKNACK or a NACK_FRAG: the samples that it asks for."""
         self._known = max(self._known, message.number - 1)
         for number in message.numbers:
-            if number in self._kept:
-                yield self._kept[number]
+            yield from self._kept.get(number, ())
         if not message.final:
             yield self.heartbeat(final=True)

@@ -1,17 +1,16 @@
-"""A participant of RTPS that offers services as rmw_fastrtps_cpp calls them.
+"""A participant of RTPS that offers services as both of ROS 2's middlewares call them.
 
 rmw_cyclonedds_cpp puts whose request it is before the request; rmw_fastrtps_cpp writes it beside
-it, into RTPS's inline parameters, which Cyclone DDS does not let its users write. So this
-participant speaks RTPS itself: it announces a reader of requests and a writer of responses for
-each service, by unicast, to whomever it finds, and answers there. Participants of Cyclone DDS are
-acknowledged and left alone: their clients have services of their own.
+it, into RTPS's inline parameters, which Cyclone DDS does not let its users write. Two servers, one
+for each, are no way out: a client calls as soon as it has found one of them. So this participant
+speaks RTPS itself: it announces a reader of requests and a writer of responses for each service,
+by unicast, to whomever it finds, and answers there as the client's middleware wants it.
 """
 
 import os
 import select
 import socket
 import struct
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -34,7 +33,7 @@ _READER_KIND, _WRITER_KIND = 4, 3  # of entities without a key
 _MULTICAST, _PORT, _PER_DOMAIN, _FIRST = "239.255.0.1", 7400, 250, 10
 _RELIABLE = struct.pack("<IiI", 2, 0, 100_000_000)  # blocks for 0.02 s
 _LEASE_S, _EACH_S = 10, 1.0
-_LONGEST = 60_000  # bytes of a response in one datagram
+_HEAD, _BODY = 4, 20  # where Cyclone's clients say whose a request is, and where that ends [bytes]
 _BATCH = 8_000  # bytes of submessages in one datagram
 _NEITHER = struct.pack(">I", 3)  # status of what is disposed and unregistered
 
@@ -75,7 +74,7 @@ class _Offered:
         return self.number.to_bytes(3, "big") + bytes([_WRITER_KIND])
 
 
-class FastServices:
+class Services:
     """The participant, in a thread of its own.
 
     Attributes:
@@ -196,8 +195,7 @@ class FastServices:
             self._peers[source].until = until
             return
         peer = self._peers[source] = _Peer(discovery, default, cyclone, until)
-        if not cyclone:
-            self._send_all(discovery, source, self._offers(peer))
+        self._send_all(discovery, source, self._offers(peer))
 
     def _offers(self, peer) -> Iterator[bytes]:
         """Submessages that tell a participant of the services' writers and readers."""
@@ -208,7 +206,7 @@ class FastServices:
             for service in self._services.values():
                 replies = end == "Reply"
                 kind = f"{service.kind}_{'Response' if replies else 'Request'}_"
-                yield stream.add(rtps.PL_CDR + rtps.listed((
+                yield from stream.add(rtps.PL_CDR + rtps.listed((
                     (rtps.ENDPOINT, self.prefix + (service.writer if replies
                                                    else service.reader)),
                     (rtps.PARTICIPANT, self.prefix + _PARTICIPANT),
@@ -236,7 +234,7 @@ class FastServices:
 
     def _take(self, peer, message):
         addresses = peer.addresses(message.writer)
-        if message.kind == rtps.ACKNACK:
+        if message.kind in (rtps.ACKNACK, rtps.NACK_FRAG):
             if message.writer in self._writers:
                 self._send_all(addresses, message.source, self._stream(
                     peer, message.writer, message.reader).answer(message))
@@ -250,9 +248,14 @@ class FastServices:
             stream.skip(message)
         elif message.kind == rtps.HEARTBEAT:
             self._send_all(addresses, message.source, [stream.answer(message)])
+        elif message.kind == rtps.DATA_FRAG:
+            payload = stream.joined(message)
+            if payload is not None:
+                self._take(peer, replace(message, kind=rtps.DATA, payload=payload))
         elif stream.new(message.number):
             if message.reader in self._services:
-                self._pool.submit(self._respond, self._services[message.reader], message)
+                respond = self._respond_cyclone if peer.cyclone else self._respond_fast
+                self._pool.submit(respond, self._services[message.reader], message)
             elif message.reader == _WRITERS[1]:
                 self._note_writer(peer, message)
 
@@ -268,26 +271,33 @@ class FastServices:
         if reader is not None and len(found.get(rtps.ENDPOINT, b"")) == 16:
             peer.readers[found[rtps.ENDPOINT][rtps.PREFIX:]] = reader
 
-    def _respond(self, service, message):
+    def _respond_cyclone(self, service, message):
+        request = message.payload
+        response = service.answer(request[:_HEAD] + request[_BODY:])
+        if response is not None:
+            self._reply(service, message, rtps.UNKNOWN,
+                        response[:_HEAD] + request[_HEAD:_BODY] + response[_HEAD:])
+
+    def _respond_fast(self, service, message):
         response = service.answer(message.payload)
         if response is None:
-            return
-        if len(response) > _LONGEST:
-            print(f"{service.name}: a response of {len(response)} bytes is too long for a client "
-                  f"on Fast DDS: at most {_LONGEST}", file=sys.stderr, flush=True)
             return
         # Whose it is: the client's reader of responses; formerly its writer of requests.
         whose = next((message.qos[name][:16] for name in rtps.RELATED if name in message.qos),
                      message.source + message.writer)
         reader = whose[rtps.PREFIX:] if whose[15] & _READER_KIND else rtps.UNKNOWN
         related = whose + rtps.sequence_number(message.number)
+        self._reply(service, message, reader, response,
+                    tuple((name, related) for name in rtps.RELATED))
+
+    def _reply(self, service, message, reader, response, qos=()):
         with self._lock:
             peer = self._peers.get(message.source)
             if peer is None:
                 return
             stream = self._stream(peer, service.writer, reader)
-            sample = stream.add(response, tuple((name, related) for name in rtps.RELATED))
-            self._send_all(peer.default, message.source, (sample, stream.heartbeat()))
+            self._send_all(peer.default, message.source,
+                           [*stream.add(response, qos), stream.heartbeat()])
 
     # Sending ------------------------------------------------------------------------------------
 

@@ -1,10 +1,9 @@
 """One DDS participant that looks like a node of ROS 2: writers, readers, and discovery."""
 
 import os
-import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from cyclonedds._clayer import ddspy_take, ddspy_write
@@ -16,17 +15,14 @@ from cyclonedds.topic import Topic
 from rosbags.serde import SerdeError
 
 from ..errors import Ros2Error
-from ..rtps.services import FastServices
+from ..rtps.services import Services
 from .idl import dds_name, struct
-from .quality import DEFAULT, LATCHED, SERVICE, Quality
+from .quality import DEFAULT, LATCHED, Quality
 from .recorder import Recorder
 from .types import Types
 
 LOCAL = "127.0.0.1"
-_HEAD, _BODY = 4, 20  # where a request's guid and number begin, and where they end [bytes]
-_FAST_DDS = b"\x01\x0f"  # vendor, the beginning of its GUIDs
 _CALLS = 8  # of services at once
-_MATCH_S, _POLL_S = 2.0, 0.002  # for a client's reader of responses to be discovered [s]
 _ANY = 0xFFFF  # samples in every state
 _TAKEN = 64  # samples at once
 _PARTICIPANTS = 100  # of one machine that are looked for where there is no multicast
@@ -36,8 +32,10 @@ _RECEIVE = "4MB"  # buffer asked of the kernel
 _ON_LOOPBACK = f"""<AllowMulticast>false</AllowMulticast></General><Discovery>
 <ParticipantIndex>auto</ParticipantIndex>
 <MaxAutoParticipantIndex>{_PARTICIPANTS}</MaxAutoParticipantIndex>
-<Peers><Peer address="{LOCAL}"/></Peers><SPDPInterval>1s</SPDPInterval></Discovery>"""
-# Requests of clients on Fast DDS, which are answered elsewhere, are none to Cyclone: no warnings.
+<Peers><Peer address="{LOCAL}"/></Peers>
+<InitialLocatorPruneDelay>inf</InitialLocatorPruneDelay>
+<DiscoveredLocatorPruneDelay>inf</DiscoveredLocatorPruneDelay>
+<SPDPInterval>1s</SPDPInterval></Discovery>"""
 _CONFIGURATION = """<CycloneDDS><Domain Id="any"><General><Interfaces>
 <NetworkInterface address="{address}"/></Interfaces>{rest}
 <Tracing><Verbosity>severe</Verbosity><OutputFile>stderr</OutputFile></Tracing><Internal>
@@ -109,71 +107,9 @@ class Reader:
                                 f"{DDSException(samples)}")
             for data, info in samples:
                 if info.valid_data:
-                    self.sample(data, info)
+                    self._handle(data)
             if len(samples) < _TAKEN:
                 return
-
-    def sample(self, data: bytes, info: Any) -> None:
-        """Handles one message; info is Cyclone's SampleInfo."""
-        self._handle(data)
-
-
-class _Requests(Reader):
-    """Requests, handled with the participant that each is from; those from Fast DDS are not."""
-
-    def __init__(self, node: "Node", topic: str, kind: str,
-                 handle: Callable[[bytes, bytes], None]):
-        super().__init__(node, topic, kind, SERVICE, lambda data: None)
-        self._take_from = handle
-
-    def sample(self, data: bytes, info: Any) -> None:
-        known = self.entity.get_matched_publication_data(info.publication_handle)
-        of = b"" if known is None else known.participant_key.bytes
-        if not of.startswith(_FAST_DDS):
-            self._take_from(data, of)
-
-
-class Service:
-    """A service as the clients of both of ROS 2's middlewares call it.
-
-    Those of rmw_cyclonedds_cpp begin requests and responses with 16 bytes that say whose they
-    are. Those of rmw_fastrtps_cpp say it elsewhere, see FastServices.
-    """
-
-    def __init__(self, node: "Node", name: str, kind: str, answer: Callable[[Any], Any],
-                 pool: Executor, fast: FastServices):
-        """Of a Node, see Node.service()."""
-        self._types, self._kind, self._answer, self._pool = node.types, kind, answer, pool
-        self.writer = Writer(node, f"rr{name}Reply", f"{kind}_Response", SERVICE)
-        self.reader = _Requests(node, f"rq{name}Request", f"{kind}_Request", self._take)
-        self.of_fast = fast.offer(name, dds_name(kind).rstrip("_"), self._response)
-
-    def _take(self, data, of):
-        self._pool.submit(self._respond, data, of)
-
-    def _respond(self, data, of):
-        response = self._response(data[:_HEAD] + data[_BODY:])
-        if response is not None:
-            self._await_reader(of)
-            self.writer.write(response[:_HEAD] + data[_HEAD:_BODY] + response[_HEAD:])
-
-    def _await_reader(self, of):
-        """Waits for the client's reader: its request may be here before that is discovered."""
-        end = time.monotonic() + _MATCH_S
-        while not any(reader.participant_key.bytes == of for reader in map(
-                self.writer.entity.get_matched_subscription_data,
-                self.writer.entity.get_matched_subscriptions()) if reader is not None):
-            if time.monotonic() > end:
-                return
-            time.sleep(_POLL_S)
-
-    def _response(self, data):
-        """The response to a request, or None where it is none."""
-        try:
-            request = self._types.read(data, f"{self._kind}_Request")
-        except SerdeError:
-            return None
-        return self._types.serialised(self._answer(request))
 
 
 class Node:
@@ -201,11 +137,10 @@ class Node:
         self.types = types
         self._recorder = recorder
         self._name, self._at = name, (domain, address)
-        self._fast: FastServices | None = None  # where there are services
+        self._services: Services | None = None  # where there are any
         self._topics: dict[str, Topic] = {}
-        # Writers and readers of each node of ROS 2 that this participant is.
-        self._nodes: dict[str, tuple[list[Writer], list[Reader]]] = {name: ([], [])}
-        self._services: dict[str, list[Service]] = {}
+        # GUIDs of the writers and readers of each node of ROS 2 that this participant is.
+        self._nodes: dict[str, tuple[list[bytes], list[bytes]]] = {name: ([], [])}
         self._pool = ThreadPoolExecutor(_CALLS)
         self._kept: list[Writer | Reader] = []
         self._arrived: deque[Reader] = deque()
@@ -271,7 +206,7 @@ class Node:
         """
         record = None if self._recorder is None else self._recorder.tap(name, kind, quality)
         made = Writer(self, f"rt{name}", kind, quality, record)
-        self._nodes[self._name][0].append(made)
+        self._nodes[self._name][0].append(made.entity.get_guid().bytes)
         return made
 
     def reader(self, name: str, kind: str, handle: Callable[[bytes], None],
@@ -285,12 +220,12 @@ class Node:
             quality: What it asks of publishers at least.
         """
         made = Reader(self, f"rt{name}", kind, quality, handle)
-        self._nodes[self._name][1].append(made)
+        self._nodes[self._name][1].append(made.entity.get_guid().bytes)
         return made
 
     def service(self, name: str, kind: str, answer: Callable[[Any], Any],
-                of: str = "") -> Service:
-        """A service.
+                of: str = "") -> None:
+        """Offers a service; before announce().
 
         Args:
             name: Beginning with /.
@@ -298,31 +233,30 @@ class Node:
             answer: Gives the response to a request, in a thread of its own.
             of: The node whose it is, beginning with /; this one where it is empty.
         """
-        if self._fast is None:
-            self._fast = FastServices(*self._at, _PARTICIPANTS, self._pool)
-        made = Service(self, name, kind, answer, self._pool, self._fast)
-        owner = of or self._name
-        self._services.setdefault(owner, []).append(made)
-        writers, readers = self._nodes.setdefault(owner, ([], []))
-        writers.append(made.writer)
-        readers.append(made.reader)
-        return made
+        def respond(data: bytes) -> bytes | None:
+            try:
+                request = self.types.read(data, f"{kind}_Request")
+            except SerdeError:
+                return None
+            return self.types.serialised(answer(request))
+
+        if self._services is None:
+            self._services = Services(*self._at, _PARTICIPANTS, self._pool)
+        guids = self._services.offer(name, dds_name(kind).rstrip("_"), respond)
+        for known, guid in zip(self._nodes.setdefault(of or self._name, ([], [])), guids):
+            known.append(guid)
 
     def announce(self) -> None:
         """Tells ROS 2's graph which publishers and subscribers each node has."""
-        if self._fast is not None:
-            self._fast.start()
+        if self._services is not None:
+            self._services.start()
         own = self._gid(self.participant.get_guid().bytes)
         self._graph.write(self.types.serialised(self.types.message(
             "rmw_dds_common/msg/ParticipantEntitiesInfo", gid=own,
             node_entities_info_seq=[self._entities(*item) for item in self._nodes.items()])))
 
-    def _entities(self, name, made):
-        writers, readers = (
-            [self._gid(one.entity.get_guid().bytes) for one in part] for part in made)
-        for service in self._services.get(name, ()):
-            for ids, guid in zip((writers, readers), service.of_fast):
-                ids.append(self._gid(guid))
+    def _entities(self, name, guids):
+        writers, readers = ([self._gid(guid) for guid in part] for part in guids)
         space, _, own = name.rpartition("/")
         return {"node_namespace": space or "/", "node_name": own, "reader_gid_seq": readers,
                 "writer_gid_seq": writers}
@@ -333,8 +267,8 @@ class Node:
 
     def close(self) -> None:
         """Leaves the domain."""
-        if self._fast is not None:
-            self._fast.close()
+        if self._services is not None:
+            self._services.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
         for entity in (self.participant, self._domain):  # with all that belongs to them
             entity._delete(entity._ref)
