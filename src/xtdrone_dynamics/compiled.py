@@ -51,16 +51,23 @@ def state_of_sources() -> str:
 @overload
 def njit(function: _Kernel) -> _Kernel: ...
 @overload
-def njit(function: None = None, **options: Any) -> Callable[[_Kernel], _Kernel]: ...
-def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+def njit(function: None = None, calls: Any = None, **options: Any) -> Callable[
+    [_Kernel], _Kernel]: ...
+def njit(function: Callable[..., Any] | None = None, calls: Any = None, **options: Any) -> Any:
     """numba.njit with the cache on and NumPy's rules for division by zero.
 
     For a type checker a kernel keeps the signature of its Python function.
+
+    Args:
+        function: What is compiled.
+        calls: A kernel that it calls and its file does not import.
+        options: As of numba.njit.
     """
     def decorate(function: Callable[..., Any]) -> Any:
-        own = Path(function.__code__.co_filename).resolve()
+        files = [Path(each.__code__.co_filename).resolve()
+                 for each in (function, *([calls.py_func] if calls else []))]
         if "NUMBA_CACHE_DIR" not in os.environ:
-            numba.config.CACHE_DIR = str(cache_root() / _folder(own))
+            numba.config.CACHE_DIR = str(cache_root() / _folder(*files))
         kernel = numba.njit(error_model="numpy", **options)(function)
         kernel._cache = _Cache(function)  # as numba.njit(cache=True) does
         return kernel
@@ -68,13 +75,13 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return decorate if function is None else decorate(function)
 
 
-def fleet_kernel(function: _Kernel) -> _Kernel:
+def fleet_kernel(function: _Kernel, calls: Any = None) -> _Kernel:
     """njit for a kernel that Python calls at every step, for the whole fleet.
 
     It runs without the interpreter's lock. It makes no arrays, so it need not count who holds
     those that it is given.
     """
-    return njit(nogil=True, _nrt=False)(function)
+    return njit(calls=calls, nogil=True, _nrt=False)(function)
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
@@ -110,8 +117,8 @@ def _warn(text: str) -> None:
 
 
 @functools.cache
-def _folder(path: Path) -> str:
-    return f"{path.stem}-{_digest(_closure(path))}"
+def _folder(*paths: Path) -> str:
+    return f"{paths[0].stem}-{_digest(frozenset().union(*map(_closure, paths)))}"
 
 
 def _digest(paths: Iterable[Path], also: str = "") -> str:

@@ -106,7 +106,7 @@ def _loops_of(kernel: Any) -> tuple[Any, Any, Any]:
         plain.__module__ = __name__
         plain.__name__ = f"{function.__name__}_{kernel.__name__}"
         plain.__qualname__ = f"{plain.__name__}_{kernel.__module__}"
-        made.append(fleet_kernel(plain))
+        made.append(fleet_kernel(plain, kernel))
     return made[0], made[1], made[2]
 
 

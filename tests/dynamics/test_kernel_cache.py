@@ -51,3 +51,27 @@ def test_a_full_disk_keeps_no_kernels_but_runs_them(call):
     first = call(largest=100)
     assert first.stdout == "42\n"
     assert first.stderr.count("\n") == 1 and "cannot be kept in" in first.stderr
+
+
+def test_shared_work_is_compiled_again_when_its_kernel_changes(tmp_path):
+    program = tmp_path / "share.py"
+    printed = []
+    for factor in (2, 3, 2):
+        program.write_text(f"""import numpy as np
+from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.shared_work import SharedWork
+
+@njit
+def multiply(share, arguments, scratch):
+    arguments[0][share] = {factor} * share
+
+if __name__ == "__main__":
+    import share
+    found = np.zeros(4)
+    SharedWork(share.multiply, 4, (found,), threaded=False).do()
+    print(found[3])
+""")
+        printed.append(subprocess.run(
+            [sys.executable, program], capture_output=True, text=True, timeout=LIMIT_S, check=True,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}).stdout)
+    assert printed == ["6.0\n", "9.0\n", "6.0\n"]
