@@ -97,7 +97,7 @@ def test_nodes_topics_and_services_are_listed_with_their_types(ros2):
     ("/drone0/sensors/imu", "sensor_msgs/msg/Imu", "drone0_base_link_frd")])
 def test_topics_are_echoed_with_their_quality(ros2, topic, kind, says):
     """`ros2 topic echo` asks for the quality that is offered."""
-    assert says in ros2("topic", "echo", "--once", topic, kind)
+    assert says in ros2("topic", "echo", "--no-daemon", "--once", topic, kind)
 
 
 def test_the_simulation_is_paused_and_goes_on(ros2, simulation):
