@@ -2,14 +2,15 @@
 
 Nine vehicles fly as in soak.py while three viewers read every frame and message over sockets of
 their own, or three pages of Chromium show them. Resident memory, threads and open files of the
-simulation and of the web server are read at each simulated minute, and the pages' memory after a
-collection of garbage. Exits with status 1 if one of them has grown between the settled state and
+simulation and of the web server are read at each simulated minute, and the memory of what lives
+in the pages, but for code that the browser compiles as it learns what is often used. Exits with status 1 if one of them has grown between the settled state and
 the end, a viewer was closed, or a page has not kept up or logs an error.
 """
 
 import argparse
 import asyncio
 import contextlib
+import json
 import subprocess
 import sys
 import tempfile
@@ -96,10 +97,7 @@ class Pages:
 
     def figures(self) -> tuple[float, ...]:
         """Memory of each page's objects [MiB]."""
-        for tools in self._tools:
-            tools.send("HeapProfiler.collectGarbage")
-        return tuple(tools.send("Runtime.getHeapUsage")["usedSize"] / 2 ** 20
-                     for tools in self._tools)
+        return tuple(map(_objects, self._tools))
 
     def fault(self, t_us: int) -> str:
         """What is wrong with them at a time, or ""."""
@@ -113,6 +111,24 @@ class Pages:
 
     def close(self) -> None:
         """Nothing: the browser ends with the flight."""
+
+
+def _objects(tools) -> float:
+    """Memory of a page's objects, without compiled code, by a snapshot of its heap [MiB]."""
+    parts: list[str] = []
+
+    def take(event):
+        parts.append(event["chunk"])
+
+    tools.on("HeapProfiler.addHeapSnapshotChunk", take)
+    tools.send("HeapProfiler.takeHeapSnapshot", {"reportProgress": False})
+    tools.remove_listener("HeapProfiler.addHeapSnapshotChunk", take)
+    heap = json.loads("".join(parts))
+    meta, nodes = heap["snapshot"]["meta"], heap["nodes"]
+    fields, kinds = meta["node_fields"], meta["node_types"][0]
+    step, code = len(fields), kinds.index("code")
+    sizes, types = (nodes[fields.index(name)::step] for name in ("self_size", "type"))
+    return sum(size for size, kind in zip(sizes, types) if kind != code) / 2 ** 20
 
 
 def main() -> int:
