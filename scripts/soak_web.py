@@ -2,9 +2,10 @@
 
 Nine vehicles fly as in soak.py while three viewers read every frame and message over sockets of
 their own, or three pages of Chromium show them. Resident memory, threads and open files of the
-simulation and of the web server are read at each simulated minute, and the memory of what lives
-in the pages, but for code that the browser compiles as it learns what is often used. Exits with status 1 if one of them has grown between the settled state and
-the end, a viewer was closed, or a page has not kept up or logs an error.
+simulation and of the web server are read at each simulated minute, and the memory of the pages'
+objects; code that the browser compiles as it learns what is often used is left out. Exits with
+status 1 if one of them has grown between the settled state and the end, a viewer was closed, or a
+page has not kept up or logs an error.
 """
 
 import argparse
@@ -59,58 +60,55 @@ def figures(process: psutil.Process) -> tuple[float, int, int]:
 
 
 class Viewers:
-    """Viewers over sockets of their own."""
+    """Viewers in a process of their own: over sockets, or pages of Chromium."""
 
-    def __init__(self, url: str):
+    def __init__(self, url: str, pages: bool):
         """Of the station at this address."""
-        self._process = subprocess.Popen([sys.executable, __file__, "--watch", url],
-                                         stdout=subprocess.PIPE, text=True, preexec_fn=tied())
+        self._pages = pages
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, "--show" if pages else "--watch", url],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=tied())
 
-    def figures(self) -> tuple[float, ...]:
-        """None that could grow."""
-        return ()
-
-    def fault(self, t_us: int) -> str:
-        """What is wrong with them at a time, or ""."""
-        return "the viewers were closed" if self._process.poll() is not None else ""
+    def figures(self, t_us: int) -> tuple[str, list[float]]:
+        """What is wrong with them at a time, and the memory of each page's objects [MiB]."""
+        if self._process.poll() is not None:
+            return "the viewers were closed", []
+        if not self._pages:
+            return "", []
+        self._process.stdin.write(f"{t_us}\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
 
     def close(self) -> None:
-        """Waits for their end, which is that of the server."""
-        frames, _ = self._process.communicate(timeout=60.0)
-        print("frames of the viewers:", ", ".join(frames.split()))
+        """Waits for their end, which is that of the server or of standard input."""
+        said, _ = self._process.communicate(timeout=60.0)
+        if not self._pages:
+            print("frames of the viewers:", ", ".join(said.split()))
 
 
-class Pages:
-    """Pages in Chromium."""
+def show(url: str) -> None:
+    """The pages; answers each time [us] on standard input with Viewers.figures()."""
+    import browser
 
-    def __init__(self, url: str, scratch: Path, open_at_end: contextlib.ExitStack):
-        """Of the station at this address; scratch: for their profile."""
-        import browser
-
-        context = open_at_end.enter_context(browser.browser(scratch, (960, 540)))
-        self._pages = []
+    with tempfile.TemporaryDirectory() as scratch, \
+            browser.browser(scratch, (960, 540)) as context:
+        pages = []
         for _ in range(PAGES):
             page = context.new_page()
-            self._pages.append((page, browser.watched(page)))
+            pages.append((page, browser.watched(page), context.new_cdp_session(page)))
             page.goto(url)
-        self._tools = [context.new_cdp_session(page) for page, _ in self._pages]
+        for line in sys.stdin:
+            faults = [_fault(page, errors, int(line)) for page, errors, _ in pages]
+            print(json.dumps(["; ".join(filter(None, faults)),
+                              [_objects(tools) for *_, tools in pages]]), flush=True)
 
-    def figures(self) -> tuple[float, ...]:
-        """Memory of each page's objects [MiB]."""
-        return tuple(map(_objects, self._tools))
 
-    def fault(self, t_us: int) -> str:
-        """What is wrong with them at a time, or ""."""
-        for page, errors in self._pages:
-            if errors:
-                return f"a page logs {errors[0]}"
-            shown = page.evaluate("window.station?.frame?.t ?? 0")
-            if t_us * 1e-6 - shown > _LATE_S:
-                return f"a page shows {shown:.1f} s, not {t_us * 1e-6:.1f} s"
-        return ""
-
-    def close(self) -> None:
-        """Nothing: the browser ends with the flight."""
+def _fault(page, errors, t_us: int) -> str:
+    if errors:
+        return f"a page logs {errors[0]}"
+    shown = page.evaluate("window.station?.frame?.t ?? 0")
+    late = t_us * 1e-6 - shown > _LATE_S
+    return f"a page shows {shown:.1f} s, not {t_us * 1e-6:.1f} s" if late else ""
 
 
 def _objects(tools) -> float:
@@ -140,9 +138,13 @@ def main() -> int:
     parser.add_argument("--speed", type=float, default=0.0,
                         help="1 is real time, 0 as fast as possible (0)")
     parser.add_argument("--watch", metavar="URL", help=argparse.SUPPRESS)
+    parser.add_argument("--show", metavar="URL", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.watch:
         asyncio.run(watch_all(args.watch))
+        return 0
+    if args.show:
+        show(args.show)
         return 0
     if args.minutes < 3:
         parser.error(f"--minutes {args.minutes} is not allowed: give at least 3")
@@ -159,7 +161,7 @@ def fly(args: argparse.Namespace, folder: Path) -> int:
     simulation = Simulation(scenario, folder, agent=Rounds(args.n),
                             control=ControlServer(Ports().control))
     rows, faults = [], []
-    pages: list[tuple[float, ...]] = []
+    pages: list[list[float]] = []
     with contextlib.ExitStack() as stack:
         stack.callback(simulation.close)
         station = Station(simulation)
@@ -167,13 +169,12 @@ def fly(args: argparse.Namespace, folder: Path) -> int:
         here = psutil.Process()
         server = next(child for child in here.children()
                       if "xtdrone_web.server.main" in child.cmdline())
-        viewers = (Pages(station.watch_url, folder.parent, stack) if args.chromium
-                   else Viewers(station.watch_url))
+        viewers = Viewers(station.watch_url, args.chromium)
         for minute in range(1, args.minutes + 1):
             simulation.run(until_us=minute * 60_000_000)
-            fault = viewers.fault(minute * 60_000_000)
             rows.append([figures(process) for process in (here, server)])
-            pages.append(viewers.figures())
+            fault, objects = viewers.figures(minute * 60_000_000)
+            pages.append(objects)
             if minute in (1, SETTLED_MIN) or minute % 10 == 0:
                 print(f"minute {minute}: {simulation.real_time_factor():.1f} x real time; "
                       + "; ".join(f"{name} {rss:.0f} MiB, {threads} threads, {files} files"
