@@ -68,6 +68,8 @@ class Viewers:
         self._process = subprocess.Popen(
             [sys.executable, __file__, "--show" if pages else "--watch", url],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=tied())
+        if pages:
+            self._process.stdout.readline()
 
     def figures(self, t_us: int) -> tuple[str, list[float]]:
         """What is wrong with them at a time, and the memory of each page's objects [MiB]."""
@@ -97,6 +99,7 @@ def show(url: str) -> None:
             page = context.new_page()
             pages.append((page, browser.watched(page), context.new_cdp_session(page)))
             page.goto(url)
+        print(flush=True)  # they are open
         for line in sys.stdin:
             faults = [_fault(page, errors, int(line)) for page, errors, _ in pages]
             print(json.dumps(["; ".join(filter(None, faults)),
