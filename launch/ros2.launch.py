@@ -17,6 +17,7 @@ from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction, Shutdown
 
 _COMMAND = "xtdrone"
+_TIED = "setpriv", "--pdeathsig", "TERM"  # it ends with the launch, even if that is killed
 _FROM = "YAML file of a scenario to begin with; the other arguments change it"
 
 
@@ -33,7 +34,7 @@ def _simulation(context, arguments):
     _refuse_others(context, arguments)
     given = context.launch_configurations
     options = [word for name in arguments if given[name] for word in (f"--{name}", given[name])]
-    return [ExecuteProcess(cmd=[_COMMAND, "sim", "--default", "ros2=true", *options],
+    return [ExecuteProcess(cmd=[*_TIED, _COMMAND, "sim", "--default", "ros2=true", *options],
                            output="screen", on_exit=_ended)]
 
 

@@ -58,7 +58,7 @@ def test_a_formation_flight(tmp_path):
 
 @pytest.mark.parametrize("words, line", [
     (("formation", "--names", "iris_0,iris_1", "--wait", 0.2),
-     f"nobody publishes /iris_0/mavros/state in domain {DOMAIN}: start the simulation"),
+     "nobody publishes /iris_0/mavros/state in domain"),
     (("director", "--wait", 0.2), "no simulation on this machine"),
     (("agent", "no_such", "--names", "iris_0", "--wait", 0.2), "nobody publishes"),
 ])

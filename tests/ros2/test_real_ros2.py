@@ -12,6 +12,7 @@ pytest.importorskip("cyclonedds")
 import real_ros2
 from processes import SimulationProcess
 from waiting import LIMIT_S
+from xtdrone_core import ControlError
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.ports import Ports
 from xtdrone_ros2.topics import pegasus, px4_out
@@ -42,14 +43,19 @@ def test_a_launch_refuses_a_wrong_argument(argument, says):
     assert says in said and process.returncode == 1
 
 
-def test_a_launch_starts_the_simulation_and_ctrl_c_ends_it(tmp_path, monkeypatch):
-    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
-    process = launched("n:=3", "log:=none")
-    said = ""
+def flown(*arguments):
+    """A `ros2 launch` whose simulation has started, and what it has said."""
+    process, said = launched(*arguments), ""
     for line in process.stdout:
         said += line
         if "run folder" in line:
             break
+    return process, said
+
+
+def test_a_launch_starts_the_simulation_and_ctrl_c_ends_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
+    process, said = flown("n:=3", "log:=none")
     assert "3 vehicles" in said and f"ROS 2: domain {DOMAIN + 5}" in said
     control = ControlClient(None, LIMIT_S)
     control.request("subscribe")
@@ -61,6 +67,15 @@ def test_a_launch_starts_the_simulation_and_ctrl_c_ends_it(tmp_path, monkeypatch
     assert "process has finished cleanly" in said and process.returncode == 0
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
+
+
+def test_a_simulation_ends_with_its_launch_even_if_that_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
+    process, _ = flown("n:=1", "log:=none")
+    process.kill()
+    process.communicate(timeout=LIMIT_S)  # the simulation has closed its output, too
+    with pytest.raises(ControlError):
+        ControlClient(None, 1.0)
 
 
 @pytest.fixture(scope="module")
