@@ -31,6 +31,7 @@ setup-learn:
 
 check: setup
 	@. scripts/env.sh && ruff check && mypy
+	@. scripts/env.sh && ruff check --select F $$(find src/*/nodes -type f -perm -u+x)
 
 docs: setup
 	@. scripts/env.sh && mkdocs build --strict --site-dir runs/site
