@@ -79,7 +79,8 @@ class Viewers:
             return "", []
         self._process.stdin.write(f"{t_us}\n")
         self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
+        answer = self._process.stdout.readline()
+        return json.loads(answer) if answer else ("the viewers were closed", [])
 
     def close(self) -> None:
         """Waits for their end, which is that of the server or of standard input."""

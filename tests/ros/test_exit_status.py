@@ -33,7 +33,7 @@ signal.pause()
 @pytest.mark.parametrize("done, reached, status", [
     (True, (3, 4), MISSED), (True, (4, 4), 0), (False, (3, 4), 0)])
 def test_an_agent_that_missed_its_goals_says_so(capsys, done, reached, status):
-    fleet = SimpleNamespace(ros=SimpleNamespace(ended=lambda: True))
+    fleet = SimpleNamespace(periods=lambda: iter(()))
     agent = SimpleNamespace(done=done, reached=lambda: {"corners": reached})
     assert run_agent(fleet, agent) == status
     assert (f"reached {reached[0]} of 4 corners" in capsys.readouterr().out) == done

@@ -103,8 +103,8 @@ def test_a_service_answers_its_caller(node):
         f"{kind}_Response", success=True, message="gone"))
     node.announce()
     got = []
-    asking = dds.Writer(node, "rq/a/goRequest", f"{kind}_Request", quality.SERVICE)
-    answers = dds.Reader(node, "rr/a/goReply", f"{kind}_Response", quality.SERVICE, got.append)
+    asking = dds.Writer(node, "rq/a/goRequest", f"{kind}_Request", quality.DEFAULT)
+    answers = dds.Reader(node, "rr/a/goReply", f"{kind}_Response", quality.DEFAULT, got.append)
     until(lambda: asking.wanted
           and answers.entity.get_subscription_matched_status().current_count)
     whose = bytes(range(16))

@@ -8,7 +8,7 @@ from typing import Any
 
 from xtdrone_core.runs.parent import tied
 from xtdrone_ros2.wire.node import Node, Reader, Writer
-from xtdrone_ros2.wire.quality import SERVICE
+from xtdrone_ros2.wire.quality import DEFAULT
 from xtdrone_ros2.wire.types import Types
 
 LIMIT_S = 60.0
@@ -33,8 +33,8 @@ class CycloneClient:
         if name not in self._ends:
             got: list[bytes] = []
             self._ends[name] = (
-                Writer(self.node, f"rq{name}Request", f"{kind}_Request", SERVICE),
-                Reader(self.node, f"rr{name}Reply", f"{kind}_Response", SERVICE, got.append), got)
+                Writer(self.node, f"rq{name}Request", f"{kind}_Request", DEFAULT),
+                Reader(self.node, f"rr{name}Reply", f"{kind}_Response", DEFAULT, got.append), got)
         return self._ends[name]
 
     def call(self, name: str, kind: str, /, **fields: Any) -> Any:

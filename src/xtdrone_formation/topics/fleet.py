@@ -3,7 +3,7 @@
 import functools
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -133,6 +133,14 @@ class RosFleet:
                          for data in self._extended.last]
         return Estimates(t_us, pos, quat, rotate(quat, vel), rate, armed, landed, mode, ready)
 
+    def periods(self) -> Iterator[tuple[int, Estimates]]:
+        """Simulated time [us] and estimates of each period, until the node ends."""
+        while not self.ros.ended():
+            t_us = self.wait()
+            estimates = None if t_us is None else self.estimates(t_us)
+            if t_us is not None and estimates is not None:
+                yield t_us, estimates
+
     def require_followers(self) -> None:
         """Checks that every vehicle but the first can hold a slot.
 
@@ -185,14 +193,12 @@ def run_agent(fleet: RosFleet, agent: Agent,
     Returns:
         The exit status: MISSED if it is done and has missed some of its goals, else 0.
     """
-    while not fleet.ros.ended() and not agent.done:
-        t_us = fleet.wait()
-        estimates = None if t_us is None else fleet.estimates(t_us)
-        if estimates is None:
-            continue
+    for t_us, estimates in fleet.periods():
         if before_step is not None:
             before_step(t_us)
         fleet.send(agent.step(t_us, estimates))
+        if agent.done:
+            break
     reached = agent.reached() if agent.done and isinstance(agent, Counting) else {}
     for what, (count, asked) in reached.items():
         print(f"reached {count} of {asked} {what}", flush=True)

@@ -34,11 +34,7 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
                                options.shape_of(args), args.transition_speed, args.topology,
                                on_event, fleet.require_followers)
     topics = LeaderTopics(fleet, service)
-    while not ros.ended():
-        t_us = fleet.wait()
-        estimates = None if t_us is None else fleet.estimates(t_us)
-        if t_us is None or estimates is None:
-            continue
+    for t_us, estimates in fleet.periods():
         try:
             set_points = service.step(t_us, estimates)
         except FormationError as error:

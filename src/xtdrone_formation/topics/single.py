@@ -58,11 +58,7 @@ class TopicLeader:
 
     def loop(self) -> None:
         """Runs until the node ends."""
-        while not self.fleet.ros.ended():
-            t_us = self.fleet.wait()
-            estimates = None if t_us is None else self.fleet.estimates(t_us)
-            if estimates is None:
-                continue
+        for t_us, estimates in self.fleet.periods():
             try:
                 self.leader.step(t_us, float(estimates.pos[0, 2]))
             except FormationError as error:

@@ -123,27 +123,21 @@ def _formation(args):
 
 def _director(args):
     from xtdrone_formation.topics import director
-
-    def run(ros, log):
-        status, done = director.run(ros, args, log)
-        if done and not args.no_stop and log.client is not None:
-            director.finish(log.client)
-        return status
-
-    return _run(args, run)
+    return _run(args, lambda ros, log: _flown(director.run, director.finish, ros, args, log))
 
 
 def _agent(args):
     from xtdrone_formation.topics import agent
     from xtdrone_formation.topics.fleet import end_simulation
+    return _run(args, lambda ros, log: _flown(agent.run, end_simulation, ros, args, log))
 
-    def run(ros, log):
-        status, done = agent.run(ros, args, log)
-        if done and not args.no_stop and log.client is not None:
-            end_simulation(log.client)
-        return status
 
-    return _run(args, run)
+def _flown(fly, finish, ros, args, log):
+    """Flies, and finishes a simulation here whose flight was flown to its end."""
+    status, done = fly(ros, args, log)
+    if done and not args.no_stop and log.client is not None:
+        finish(log.client)
+    return status
 
 
 def _run(args: argparse.Namespace, run: Callable[[Any, Any], int | None], echo: bool = True) -> int:

@@ -25,13 +25,12 @@ class Quality:
             Policy.DataRepresentation(use_cdrv0_representation=True))
 
 
-# rclpy's profiles sensor_data, default and services; tf's broadcasters'; PX4's uXRCE client's.
+# rclpy's profiles sensor_data and default; tf's broadcasters'; PX4's uXRCE client's.
 SENSOR = Quality(False, 5)
 DEFAULT = Quality(True, 10)
 LATCHED = Quality(True, 1, latched=True)
 TF = Quality(True, 100)
 CLOCK = Quality(False, 1)
-SERVICE = Quality(True, 10)
 PARAMETER_EVENTS = Quality(True, 1000)
 PX4_OUT = Quality(False, 1, latched=True)
 INPUT = Quality(False, 10)
