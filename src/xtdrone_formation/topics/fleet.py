@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_control import ros_serialisation
-from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode
+from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode, SetPoints
 from xtdrone_core.contracts import Agent, Counting, goals_missed
 from xtdrone_core.errors import MISSED
 from xtdrone_core.modes import FROM_ROS_NAME, ROS_NAME
@@ -29,7 +29,7 @@ _ON_GROUND = 1  # MAV_LANDED_STATE
 _VELOCITY_GAIN = np.array([1.8, 1.8, 4.0])
 
 
-def end_simulation(client):
+def end_simulation(client: ControlClient) -> str | None:
     """Stops the simulation, waits for its end, and returns its run folder (or None)."""
     folder = client.request("status")["folder"]
     client.request("stop")
@@ -115,7 +115,7 @@ class RosFleet:
             self._due_us = self._t_us + PERIOD_US
             return self._t_us
 
-    def estimates(self, t_us: int):
+    def estimates(self, t_us: int) -> Estimates | None:
         """Estimates of the fleet, or None before messages of all vehicles have been received."""
         if not (self._odometry.complete and self._state.complete):
             return None
@@ -154,7 +154,7 @@ class RosFleet:
         """Sends a command to one vehicle's communication node."""
         self._command[i].publish(ros_serialisation.text(command))
 
-    def send(self, set_points) -> None:
+    def send(self, set_points: SetPoints) -> None:
         """Sends set-points and requests of the whole fleet; NaN is not sent."""
         for i in range(self.n):
             if set_points.mode[i] != KEEP:
@@ -174,7 +174,7 @@ class RosFleet:
             self._set_point["accel"][i].publish(ros_serialisation.twist(set_points.acc[i]))
 
 
-def rotate(quat, v):
+def rotate(quat: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Vectors (N, 3) from body to world by quaternions (N, 4) xyzw."""
     u, w = quat[:, :3], quat[:, 3:]
     t = 2.0 * np.cross(u, v)
