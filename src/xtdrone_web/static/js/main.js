@@ -250,7 +250,7 @@ class App {
 
   draw(now) {
     requestAnimationFrame((next) => this.draw(next));
-    if (!this.frame) return;
+    if (!this.frame || !this.pace.due(now)) return;
     const dt = Math.min(0.1, (now - (this.last || now)) / 1000);
     this.last = now;
     const still = this.status.paused || now - this.frame.arrived > 200;

@@ -1,6 +1,8 @@
 // Level of detail and render scale, as fast as the machine can.
 
 const AIM_FPS = 32, TOP_FPS = 55, LEAST = 0.5, WINDOW_MS = 700;
+// Without a graphics card pictures take the cores that the sticks need: fewer while they fly.
+const STICKS_FPS = 30, STICKS_AIM_FPS = 24;
 
 export class Pace {
   constructor(app) {
@@ -23,6 +25,16 @@ export class Pace {
     }
   }
 
+  /** Whether the sticks come before pictures: they fly, and the machine is slow at drawing. */
+  get sparing() { return this.app.sticks.on && this.level === 0; }
+
+  /** Whether a picture is to be drawn now. */
+  due(now) {
+    if (this.sparing && now - this.drawn < 1000 / STICKS_FPS - 2) return false;
+    this.drawn = now;
+    return true;
+  }
+
   /** Counts a drawn frame; changes scale, then level, when they are too few or plenty. */
   tick(now) {
     this.frames++;
@@ -32,15 +44,16 @@ export class Pace {
     this.since = now;
     document.getElementById("fps").textContent = `${this.fps.toFixed(0)} frames/s at ${Math.round(100 * this.scale / (devicePixelRatio || 1))} %, level ${this.level}`;
     if (!this.auto || document.hidden) return;
-    if (this.fps < AIM_FPS) this.slower();
+    const aim = this.sparing ? STICKS_AIM_FPS : AIM_FPS;
+    if (this.fps < aim) this.slower(aim);
     else if (this.fps > TOP_FPS) this.faster();
     else this.calm = 0;
   }
 
-  slower() {
+  slower(aim) {
     this.calm = -6;
     if (this.level > 0) this.level--;
-    else if (this.scale > LEAST) this.scale = Math.max(LEAST, this.scale * Math.max(0.7, this.fps / (AIM_FPS + 4)));
+    else if (this.scale > LEAST) this.scale = Math.max(LEAST, this.scale * Math.max(0.7, this.fps / (aim + 4)));
     else return;
     this.app.setQuality();
   }
