@@ -25,7 +25,7 @@ export class Connection {
     this.offset = null; // of the server's clock to performance.now() [s]
     this.roundTrip = NaN; // [ms]
     this.frames = 0;
-    this.sent = -Infinity; // when the last sticks were read [ms]
+    this.sent = this.moved = -Infinity; // when the last sticks were read, and the last changed ones [ms]
     this.waiting = new Map();
     this.number = 0;
     this.open();
@@ -103,13 +103,14 @@ export class Connection {
   sticks(vehicle, { roll, pitch, yaw, throttle }, read) {
     if (this.socket.readyState !== WebSocket.OPEN || this.offset === null) return;
     const axes = [roll, pitch, yaw, 0.5 + 0.5 * throttle], changed = axes.some((x, k) => x !== this.axes?.[k]);
-    if (read - this.sent < (changed ? CHANGED_MS : SAME_MS)) return;
+    if (changed ? read - this.moved < CHANGED_MS : read - this.sent < SAME_MS) return;
     if (this.socket.bufferedAmount > 4096) return; // the newest counts: none waits behind others
     const view = new DataView(new ArrayBuffer(28));
     view.setUint8(0, 1);
     view.setUint16(2, vehicle, true);
     axes.forEach((x, k) => view.setFloat32(4 + 4 * k, x, true));
     [this.axes, this.sent] = [axes, read];
+    if (changed) this.moved = read;
     view.setFloat64(20, read / 1000 + this.offset, true);
     this.socket.send(view.buffer);
   }
