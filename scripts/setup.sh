@@ -109,7 +109,7 @@ python_environment() {
             || fail "cannot make .venv (log: .setup/venv.log): install python3-venv"
     fi
     say "installing Python packages into .venv (log: .setup/pip.log); a few minutes"
-    .venv/bin/python -m pip install --progress-bar off \
+    .venv/bin/python -m pip install --no-compile --progress-bar off \
         -r requirements.txt -r requirements-slam.txt -r requirements-dev.txt >.setup/pip.log 2>&1 \
         && .venv/bin/python -m pip install --no-deps --no-build-isolation -e . >>.setup/pip.log 2>&1 \
         || fail "pip failed: $(grep -m1 -E '^(ERROR|Could not fetch URL)' .setup/pip.log ||
@@ -118,7 +118,7 @@ python_environment() {
 
 learning() {
     say "installing PyTorch and other packages for learning (log: .setup/learn.log); a few minutes"
-    .venv/bin/python -m pip install --progress-bar off -r requirements.txt -r requirements-slam.txt \
+    .venv/bin/python -m pip install --no-compile --progress-bar off -r requirements.txt -r requirements-slam.txt \
         -r requirements-learn.txt >.setup/learn.log 2>&1 \
         || fail "pip failed: $(grep -m1 -E '^(ERROR|Could not fetch URL)' .setup/learn.log ||
             echo 'see .setup/learn.log')"

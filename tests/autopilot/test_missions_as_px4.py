@@ -35,7 +35,9 @@ def test_it_is_flown_as_by_px4(name, tmp_path):
     assert off.path_rms <= 0.3 and max(off.path_max, off.missed_max) <= 1.5, off
 
 
-@pytest.mark.parametrize("name", OFFBOARD[:3])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.long] if k else [])
+    for k, name in enumerate(OFFBOARD[:3])])
 def test_set_points_of_velocity_are_flown_as_near_to_px4_as_px4_does(name, tmp_path):
     """They leave the place to the errors of the estimated velocity, and so to the seed.
 

@@ -25,6 +25,8 @@ from xtdrone_core import command
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TIME_OUT_S = 300
+# Pages whose flights and trainings are long, and which tests of their own fly in other ways.
+LONG = ("formation", "learning", "racing")
 _BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?^```(?P<language>sh|python)\n"
                     r"(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -45,6 +47,13 @@ class Block:
 def blocks(page):
     return [Block(found["language"], found["code"], found["why"])
             for found in _BLOCK.finditer(page.read_text())]
+
+
+def pages_with(language):
+    """Pages of which blocks of this language are run."""
+    return [pytest.param(page, id=page.stem, marks=pytest.mark.long if page.stem in LONG else ())
+            for page in PAGES
+            if any(block.runs and block.language == language for block in blocks(page))]
 
 
 def command_lines():
@@ -81,8 +90,7 @@ def environment(folder):
             "XTDRONE_RUNS": str(folder / "runs")}
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(
-    block.runs and block.language == "sh" for block in blocks(page))], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", pages_with("sh"))
 def test_shell_blocks_run(page, workspace):
     script = "set -eo pipefail\n" + "\n".join(
         block.code for block in blocks(page) if block.runs and block.language == "sh")
@@ -95,9 +103,7 @@ def test_shell_blocks_run(page, workspace):
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(
-    block.runs and block.language == "python" for block in blocks(page))],
-    ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", pages_with("python"))
 def test_python_blocks_run(page, workspace):
     code = "\n\n".join(block.code for block in blocks(page)
                        if block.runs and block.language == "python")

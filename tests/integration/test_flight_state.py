@@ -24,7 +24,8 @@ SAVED = {"iris": (7.3, 14.0), "typhoon_h480": (8.0, 12.0), "formation": (14.0, 2
          "stereo_and_lidar": (2.5, 4.0)}
 
 
-@pytest.mark.parametrize("name", SAVED)
+@pytest.mark.parametrize("name", [pytest.param(
+    name, marks=pytest.mark.long if name == "typhoon_h480" else ()) for name in SAVED])
 def test_a_saved_flight_goes_on_in_a_new_process_bit_for_bit(tmp_path, name):
     at, end = SAVED[name]
     whole = state_flights.fly(name, end, save=(at, tmp_path / "snapshot"))

@@ -167,7 +167,8 @@ def test_all_vehicles_can_be_reset_at_once_and_again():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", [pytest.param(
+    name, marks=pytest.mark.long if "cameras" in name else ()) for name in SCENARIOS])
 def test_a_flight_goes_on_from_a_file_bit_for_bit(tmp_path, name):
     s = scenario(**SCENARIOS[name])
     end_us = 2_400_000
