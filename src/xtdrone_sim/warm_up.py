@@ -63,7 +63,7 @@ def warm_up() -> None:
             streams.append(k, simulation.t_us, np.ones(1, dtype=bool), sequence,
                            np.zeros((1, BUFFER), dtype=np.uint8), length)
         times, nothing = np.zeros((1, 1), dtype=np.int64), np.zeros((1, 1), dtype=bool)
-        take_due(times, times, nothing[0], 0, 0, 0, nothing)
+        take_due(times, times, nothing[0], 0, 0, 0, nothing, nothing[0])
         length.fill(0)
         buffers, sender = np.zeros((1, BUFFER), dtype=np.uint8), Sender(1, 1)
         sender.send(buffers, length)

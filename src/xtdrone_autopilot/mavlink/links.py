@@ -152,7 +152,7 @@ class Links:
         self._length = np.zeros((len(KINDS), n), dtype=np.int64)
         self._sending = [sender.shared(*buffers) for sender, *buffers in zip(
             self._senders, self._out, self._length)] if worthwhile(n) else []
-        self._wanted = np.zeros((m, n), dtype=bool)
+        self._wanted, self._listed = np.zeros((m, n), dtype=bool), np.zeros(m, dtype=bool)
         self._fast = np.zeros(len(KINDS), dtype=bool)  # a stream of this link is faster than ticks
         try:
             for i in new:
@@ -397,12 +397,13 @@ class Links:
         for k in range(len(KINDS)):
             if (between and not self._fast[k]) or not take_due(
                     self._due[k], self._interval[k], self._active[k],
-                    self._streams.index["HEARTBEAT"], t_us, between, self._wanted):
+                    self._streams.index["HEARTBEAT"], t_us, between, self._wanted,
+                    self._listed):
                 continue
             self._finish(k)
             out, length = self._out[k], self._length[k]
             length.fill(0)
-            for m in np.flatnonzero(self._wanted.any(axis=1)):
+            for m in np.flatnonzero(self._listed):
                 self._streams.append(m, t_us, self._wanted[m], self._sequence[k], out, length)
             if self._key and KINDS[k].guarded:
                 for i in np.flatnonzero(length):
@@ -450,7 +451,7 @@ class Links:
 
 @fleet_kernel
 def take_due(due: np.ndarray, interval: np.ndarray, active: np.ndarray, heartbeat: int, t_us: int,
-             between: int, wanted: np.ndarray) -> bool:
+             between: int, wanted: np.ndarray, listed: np.ndarray) -> bool:
     """Finds the streams that are due, and when they are next.
 
     Args:
@@ -460,18 +461,20 @@ def take_due(due: np.ndarray, interval: np.ndarray, active: np.ndarray, heartbea
         t_us: Now [us].
         between: 0 at a tick; between ticks only streams with a shorter interval than this [us].
         wanted: (M, N) bool, written: those that are due.
+        listed: (M,) bool, written: streams that are due for any.
 
     Returns:
         Whether there are any.
     """
     found = False
     wanted[:] = False
+    listed[:] = False
     for i in range(due.shape[0]):
         first, last = (0, due.shape[1]) if active[i] else (heartbeat, heartbeat + 1)
         for m in range(first, last):
             if (interval[i, m] > 0 and due[i, m] <= t_us
                     and (interval[i, m] < between or between == 0)):
-                wanted[m, i] = found = True
+                wanted[m, i] = listed[m] = found = True
                 due[i, m] += interval[i, m]
                 if due[i, m] <= t_us:
                     due[i, m] = t_us + interval[i, m]

@@ -146,6 +146,8 @@ class Streams:
         self._layouts = [layout(name) for name in self.names]
         self._arrays = [np.zeros(n, dtype=item.dtype) for item in self._layouts]
         self._bytes = [a.view(np.uint8).reshape(n, -1) for a in self._arrays]
+        for name in _SERVOS:
+            self._arrays[self.index["SERVO_OUTPUT_RAW"]][name] = _NO_PULSE
         self._fill = [fill for _, _, fill in found]
         self._filled_t = [-1] * len(self.names)
         self._shared_t = -1
@@ -266,8 +268,8 @@ class Streams:
     def _servo_output_raw(self, m, t_us):
         m["time_usec"] = t_us & 0xFFFFFFFF
         pulses = np.where(self._status["armed"], 1000 + 1000 * self._commands.T, _NO_PULSE)
-        for k in range(_CHANNELS):
-            m[f"servo{k + 1}_raw"] = pulses[k] if k < len(pulses) else _NO_PULSE
+        for name, pulse in zip(_SERVOS, pulses, strict=False):  # the others keep _NO_PULSE
+            m[name] = pulse
 
     @streams("GPS_RAW_INT", ground_station=5, offboard=10)
     def _gps_raw_int(self, m, t_us):
@@ -465,7 +467,8 @@ class Streams:
 
 _AUTO = np.array([MODES[mode].px4[0] == 4 for mode in Mode])
 _CENTIMETRE, _MILLI = np.float32(0.01), np.float32(1e3)
-_CHANNELS, _NO_PULSE = 16, 900  # of SERVO_OUTPUT_RAW: PX4's PWM_MAIN_DIS [us]
+_SERVOS = tuple(f"servo{k + 1}_raw" for k in range(16))
+_NO_PULSE = 900  # PX4's PWM_MAIN_DIS [us]
 _NEW_IMU, _NEW_AIRSPEED = 0b111111, 1 << 10  # of HIGHRES_IMU.fields_updated
 _SLOWER = {0b111 << 6: 88_000, 0b1101 << 9: 50_000}  # magnetometer, barometer: PX4's periods [us]
 # Bits of SYS_STATUS: what PX4 reports of this fleet's sensors, and as healthy since it is absent.

@@ -126,14 +126,13 @@ def append(path: Path, data: Any, create: bool = True) -> None:
     """
     file = os.open(path, os.O_WRONLY | os.O_APPEND | (os.O_CREAT if create else 0), 0o666)
     try:
-        size = os.fstat(file).st_size
         rest = memoryview(data)
         try:
             while rest:
                 rest = rest[os.write(file, rest):]
         except OSError:
             with contextlib.suppress(OSError):  # of a device
-                os.ftruncate(file, size)
+                os.ftruncate(file, os.fstat(file).st_size - (len(data) - len(rest)))
             raise
     finally:
         os.close(file)

@@ -24,12 +24,14 @@ from xtdrone_core.runs.snapshot import Rows, put, regrouped
 from xtdrone_core.state import ARRAYS_OF_STATE, Contacts
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import fleet_kernel, njit
+from xtdrone_dynamics.shared_work import LARGE_FLEET
 
 from ..errors import EngineError
 from ..world import World
 from ..world_models import WorldModel
 from . import mujoco_scene as scene
 from .body import Masses, apply_wrench, place_bodies
+from .clearance import Clearance
 
 # By default MuJoCo writes its warnings to a file in the working folder.
 mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
@@ -217,6 +219,8 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
             self.model.eq_data[self._at.locks, 0] = joint_targets[self._at.moving]
         if self._actors:
             self._move_actors()
+        if self._clearance is not None:
+            self._look_for_contacts(not self._clearance.holds(self._qpos))
         mujoco.mj_step(self.model, self.data)
         if self._pushed:
             self._applied[self._pushed] = 0.0
@@ -230,6 +234,11 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         if self._window is not None and self.state.t_us % _FRAME_US == 0:
             self._window.show(self.state, self.inserted, self)
         return self.state
+
+    def _look_for_contacts(self, wanted):
+        if wanted is not self._looking:
+            self._looking = wanted
+            self.model.opt.disableflags ^= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
 
     def _move_actors(self):
         """Puts actors where they are now, and wakes what rests near them."""
@@ -379,6 +388,9 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         self._dt_us = 0
         self._at = scene.addresses(self.model, self.specs, self.models)
         self._masses.records["row"] = self._at.body
+        self._clearance = Clearance(self.model, self._at.body[:, 0], self._at.base[:, 0]) \
+            if len(self.specs) >= LARGE_FLEET else None
+        self._looking = True  # for contacts
         self._qpos, self._qvel = self.data.qpos, self.data.qvel
         self._applied = self.data.xfrc_applied
         self._jointed = len(self._at.locks) > 0
