@@ -177,7 +177,8 @@ def display():
         return None
     read, write = os.pipe()
     server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x1200x24",
-                               "-nolisten", "tcp"], pass_fds=[write], stderr=subprocess.DEVNULL)
+                               "-nolisten", "tcp", "-noreset"], pass_fds=[write],
+                              stderr=subprocess.DEVNULL)
     os.close(write)
     with os.fdopen(read) as answer:
         os.environ["DISPLAY"] = f":{answer.readline().strip()}"

@@ -39,6 +39,6 @@ def test_gzclient_draws_the_world(screen):
     try:
         engine.open_viewer()
         waiting.until(lambda: (screen() == GROUND).all(axis=2).sum() > SEEN, "the ground is drawn",
-                      running=engine._processes[-1])
+                      running=engine._server)
     finally:
         engine.close()

@@ -38,7 +38,7 @@ class Clearance:
                 break
             self._radius[i] = max(self._radius[i], _reach(model, geom))
         self._statics = _statics(model, touch[still])
-        self._at = qpos
+        self._at = np.ascontiguousarray(qpos, dtype=np.int64)
         self._then = np.zeros((len(roots), 3))  # positions when all distances were computed [m]
         self._state = np.zeros(2)  # how far each may go from there [m]; steps to wait
 

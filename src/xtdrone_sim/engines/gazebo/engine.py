@@ -16,6 +16,7 @@ import socket
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,6 +51,8 @@ START_S = 60.0  # wall-clock time-out of gzserver's start [s]
 MODELS_S = 60.0  # wall-clock time-out of an inserted or removed model [s]
 _LOOP_S = 0.03  # longer than the plugin waits for requests in Gazebo's world loop [s]
 _STOP_S = 3.0
+_TRIES = 5  # starts of gzserver and gzclient, which X and Gazebo's own start sometimes end at once
+_OPEN_S = 15.0  # wall-clock time after which gzclient counts as started [s]
 _TELL_S = 0.5  # wall-clock time to wait for the exit status of a process [s]
 # Must match lockstep_world.cc.
 (_STEP, _RESET, _FLEET, _JOINTS, _CONTACTS, _PAYLOAD, _CAST, _SCANNERS, _PLACE, _INSERT, _REMOVE,
@@ -93,7 +96,9 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
                                       self._fleet.joint.shape[1], bodies,
                                       self._fleet.tyre.shape[1])
         self.inserted: tuple[WorldModel, ...] = ()
-        self._processes = []
+        self._processes: list[subprocess.Popen] = []
+        self._opening: threading.Thread | None = None  # of gzclient
+        self._closing = False
         self._channel = self._looks = None
         plugin = self._setup / _PLUGIN
         if not plugin.is_file():
@@ -287,15 +292,32 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         """
         if not os.environ.get("DISPLAY"):
             raise EngineError("gui needs a display: set DISPLAY, or run without gui")
-        self._start_process("gzclient", [])
+        self._opening = threading.Thread(target=self._open_client, daemon=True)
+        self._opening.start()
+
+    def _open_client(self):
+        """Starts gzclient, again if it crashes at its start, as Gazebo 11's does now and then."""
+        for _ in range(_TRIES):
+            if self._closing:
+                return
+            client = self._start_process("gzclient", [])
+            try:
+                if client.wait(_OPEN_S) == 0:  # closed by who looks at it
+                    return
+            except subprocess.TimeoutExpired:
+                return
 
     def close(self) -> None:
         """Terminates gzclient and gzserver. May be called twice."""
         for channel in (self._looks, self._channel):
             if channel is not None:
                 channel.close()
-        while self._processes:
-            _stop(self._processes.pop())
+        self._closing = True
+        while self._processes or (self._opening is not None and self._opening.is_alive()):
+            if self._processes:
+                _stop(self._processes.pop())
+            elif self._opening is not None:
+                self._opening.join(_TELL_S)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     # gzserver ---------------------------------------------------------------------------------
@@ -320,10 +342,23 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         if not os.environ.get("DISPLAY"):  # needed without cameras too: Gazebo opens a display
             self._environment["DISPLAY"] = self._open_display()
         with _listener(path) as main, _listener(looks) as second:
+            self._channel = self._serve(main)
+            self._looks = self._accept(second)
+
+    def _serve(self, listener):
+        """Starts gzserver, again if the display refuses its first window, and gives its channel."""
+        for _ in range(_TRIES):
             self._server = self._start_process("gzserver",
                                                ["--verbose", "-u", self._folder / "scenario.world"])
-            self._channel = self._accept(main)
-            self._looks = self._accept(second)
+            try:
+                return self._accept(listener)
+            except EngineError as error:
+                if "X Error of failed request" not in str(error):
+                    raise
+                refused = error
+                self._processes.remove(self._server)
+                (self._folder / "gzserver.log").unlink()
+        raise refused
 
     def _sdf(self, world, plugin, path, looks) -> str:
         return world_sdf(world, self.specs, self.models, plugin, path, looks, STEP_S)
