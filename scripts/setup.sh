@@ -118,8 +118,8 @@ python_environment() {
 
 learning() {
     say "installing PyTorch and other packages for learning (log: .setup/learn.log); a few minutes"
-    .venv/bin/python -m pip install --no-compile --progress-bar off -r requirements.txt -r requirements-slam.txt \
-        -r requirements-learn.txt >.setup/learn.log 2>&1 \
+    .venv/bin/python -m pip install --no-compile --progress-bar off \
+        -r requirements.txt -r requirements-slam.txt -r requirements-learn.txt >.setup/learn.log 2>&1 \
         || fail "pip failed: $(grep -m1 -E '^(ERROR|Could not fetch URL)' .setup/learn.log ||
             echo 'see .setup/learn.log')"
 }

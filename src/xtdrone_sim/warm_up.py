@@ -17,6 +17,7 @@ from xtdrone_core import (
     registry,
 )
 from xtdrone_core.runs import run_folder
+from xtdrone_core.runs.parent import tied
 from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_dynamics.compiled import cache_root, state_of_sources
 from xtdrone_dynamics.lane_numbers import LANES
@@ -42,14 +43,16 @@ def ensure_warm() -> None:
 
 def warm_up() -> None:
     """Flies each kind of kernel once, and draws with each, side by side in two processes."""
-    drawing = subprocess.Popen(
-        [sys.executable, "-c", f"from {__name__} import draw_realistically as d; d()"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        _fly()
-    finally:
-        failed = drawing.wait() != 0
-    if failed:
+    with subprocess.Popen(
+            [sys.executable, "-c", f"from {__name__} import draw_realistically as d; d()"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            preexec_fn=tied()) as drawing:
+        try:
+            _fly()
+            drawn = drawing.wait() == 0
+        finally:
+            drawing.kill()
+    if not drawn:
         draw_realistically()
     marker = _marker()
     marker.parent.mkdir(parents=True, exist_ok=True)

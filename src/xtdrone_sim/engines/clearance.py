@@ -12,7 +12,7 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import fleet_kernel, njit
 
-_WAIT = 25  # steps without a look at all distances after one that found something near
+_WAIT = 25  # steps from one look at all distances, which takes N^2 time, to the next
 
 
 class Clearance:
@@ -27,20 +27,21 @@ class Clearance:
             qpos: (N,) where the position of each begins in MuJoCo's qpos.
         """
         touch = np.flatnonzero((model.geom_contype | model.geom_conaffinity) != 0)
-        body, root = model.geom_bodyid[touch], model.body_rootid[model.geom_bodyid[touch]]
+        body = model.geom_bodyid[touch]
+        root = model.body_rootid[body]
         still = (model.body_weldid[body] == 0) & (model.body_mocapid[root] < 0)
         vehicle = {int(base): i for i, base in enumerate(roots)}
         self._radius = np.zeros(len(roots))  # of a sphere about the base with all of a vehicle [m]
-        for geom in touch[~still]:
-            i = vehicle.get(int(model.body_rootid[model.geom_bodyid[geom]]))
-            if i is None:  # a model that moves can come near at any time
+        for geom, base in zip(touch[~still], root[~still].tolist(), strict=True):
+            if base not in vehicle:  # a model that moves can come near at any time
                 self._radius[:] = math.inf
                 break
+            i = vehicle[base]
             self._radius[i] = max(self._radius[i], _reach(model, geom))
         self._statics = _statics(model, touch[still])
         self._at = np.ascontiguousarray(qpos, dtype=np.int64)
         self._then = np.zeros((len(roots), 3))  # positions when all distances were computed [m]
-        self._state = np.zeros(2)  # how far each may go from there [m]; steps to wait
+        self._state = np.zeros(2)  # how far each may go from there [m]; steps to the next look
 
     def holds(self, qpos: np.ndarray) -> bool:
         """Whether nothing can touch at these positions of MuJoCo's."""
@@ -81,6 +82,7 @@ def _statics(model: mujoco.MjModel, geoms: np.ndarray) -> tuple[np.ndarray, ...]
 
 @fleet_kernel
 def _holds(qpos, at, radius, origins, axes, low, high, then, state):
+    state[1] = max(0.0, state[1] - 1.0)
     far = state[0] * state[0]
     moved = False
     for i in range(at.shape[0]):
@@ -94,11 +96,10 @@ def _holds(qpos, at, radius, origins, axes, low, high, then, state):
         return True
     state[0] = 0.0
     if state[1] > 0.0:
-        state[1] -= 1.0
         return False
+    state[1] = _WAIT
     gap = _gap(qpos, at, radius, origins, axes, low, high)
     if not gap > 0.0:
-        state[1] = _WAIT
         return False
     for i in range(at.shape[0]):
         for k in range(3):

@@ -45,13 +45,14 @@ from .world import joint_name, link_name, model_sdf, shape_name, world_sdf
 _PLUGIN = "libxtdrone_lockstep.so"
 _CHATTER = re.compile(r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"
                       "Couldn't find a preferred IP")
+_REFUSED = "X Error of failed request"  # by the display, of the first window
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 STEP_S = 0.004  # physics step until the first step sets it [s]
 START_S = 60.0  # wall-clock time-out of gzserver's start [s]
 MODELS_S = 60.0  # wall-clock time-out of an inserted or removed model [s]
 _LOOP_S = 0.03  # longer than the plugin waits for requests in Gazebo's world loop [s]
 _STOP_S = 3.0
-_TRIES = 5  # starts of gzserver and gzclient, which X and Gazebo's own start sometimes end at once
+_TRIES = 5  # starts of gzserver and of gzclient, which now and then fail by no fault of ours
 _OPEN_S = 15.0  # wall-clock time after which gzclient counts as started [s]
 _TELL_S = 0.5  # wall-clock time to wait for the exit status of a process [s]
 # Must match lockstep_world.cc.
@@ -292,20 +293,22 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         """
         if not os.environ.get("DISPLAY"):
             raise EngineError("gui needs a display: set DISPLAY, or run without gui")
-        self._opening = threading.Thread(target=self._open_client, daemon=True)
+        client = self._start_process("gzclient", [])
+        self._opening = threading.Thread(target=self._keep_open, args=(client,), daemon=True)
         self._opening.start()
 
-    def _open_client(self):
-        """Starts gzclient, again if it crashes at its start, as Gazebo 11's does now and then."""
-        for _ in range(_TRIES):
-            if self._closing:
+    def _keep_open(self, client):
+        """Starts gzclient again if it crashes at its start, as Gazebo 11's does now and then.
+
+        It returns when gzclient has ended: what a thread started is ended with that thread.
+        """
+        for _ in range(_TRIES - 1):
+            begin = time.monotonic()
+            closed = client.wait() == 0  # by who looked at it
+            if closed or self._closing or time.monotonic() - begin > _OPEN_S:
                 return
             client = self._start_process("gzclient", [])
-            try:
-                if client.wait(_OPEN_S) == 0:  # closed by who looks at it
-                    return
-            except subprocess.TimeoutExpired:
-                return
+        client.wait()
 
     def close(self) -> None:
         """Terminates gzclient and gzserver. May be called twice."""
@@ -353,10 +356,11 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             try:
                 return self._accept(listener)
             except EngineError as error:
-                if "X Error of failed request" not in str(error):
+                if not self._says(_REFUSED):
                     raise
                 refused = error
                 self._processes.remove(self._server)
+                _stop(self._server)  # Xlib's exit hangs in a thread of gzserver
                 (self._folder / "gzserver.log").unlink()
         raise refused
 
@@ -366,7 +370,9 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
     def _accept(self, listener):
         end = time.monotonic() + START_S
         while not select.select([listener], [], [], 0.1)[0]:
-            if self._server.poll() is not None or time.monotonic() > end or self._no_plugin():
+            # Without our plugin it would go on running.
+            if (self._server.poll() is not None or time.monotonic() > end
+                    or self._says("Failed to load plugin", _PLUGIN) or self._says(_REFUSED)):
                 raise EngineError(f"gzserver does not start: {self._complaint()}")
         return Channel(listener.accept()[0], self._complaint)
 
@@ -395,9 +401,9 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         self._processes.append(process)
         return process
 
-    def _no_plugin(self) -> bool:
-        """Whether gzserver failed to load our plugin; it would go on running without it."""
-        return any("Failed to load plugin" in line and _PLUGIN in line for line in self._said())
+    def _says(self, *words: str) -> bool:
+        """Whether a line of gzserver's log has all of these words."""
+        return any(all(word in line for word in words) for line in self._said())
 
     def _said(self, program="gzserver") -> list[str]:
         """Lines that a program has logged so far."""
