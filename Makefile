@@ -30,7 +30,7 @@ setup-learn:
 	@scripts/setup.sh --learn
 
 check: setup
-	@. scripts/env.sh && ruff check && mypy
+	@. scripts/env.sh && ruff check && ruff format --check --quiet && mypy
 	@. scripts/env.sh && ruff check --select F $$(find src/*/nodes -type f -perm -u+x)
 
 docs: setup

@@ -5,8 +5,16 @@ from pathlib import Path
 
 from setuptools import setup
 
-FOLDERS = ("models", "worlds", "launch", "docs/missions", "src/px4_msgs", "src/mavros_msgs",
-           "src/geographic_msgs", "src/simulation_interfaces")
+FOLDERS = (
+    "models",
+    "worlds",
+    "launch",
+    "docs/missions",
+    "src/px4_msgs",
+    "src/mavros_msgs",
+    "src/geographic_msgs",
+    "src/simulation_interfaces",
+)
 
 
 def data_files():

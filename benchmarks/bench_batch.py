@@ -33,21 +33,38 @@ HEIGHT = 60.0  # of the start: nothing is touched [m]
 ROBOTS = 131_072  # of Aerial Gym's headline
 SECONDS = 2.0  # of each measurement
 # The action's level, its controller, sub-steps.
-WHAT = {"physics": ("actuator", "px4", 100), "controlled": ("velocity", "px4", 5),
-        "geometric": ("velocity", "geometric", 5), "controlled, 20 steps": ("velocity", "px4", 20)}
+WHAT = {
+    "physics": ("actuator", "px4", 100),
+    "controlled": ("velocity", "px4", 5),
+    "geometric": ("velocity", "geometric", 5),
+    "controlled, 20 steps": ("velocity", "px4", 20),
+}
 
 
-def batch_of(environments: int, vehicles: int, what: str, dtype: str,
-             **options: Any) -> BatchSimulation:
+def batch_of(
+    environments: int, vehicles: int, what: str, dtype: str, **options: Any
+) -> BatchSimulation:
     """Irises apart from each other, far above the ground; options of BatchSimulation."""
     level, controller, sub_steps = WHAT[what]
     fleet = "; ".join(f"iris@{4.0 * i},0,{HEIGHT}" for i in range(vehicles))
-    return BatchSimulation(fleet, environments, action=level, controller=controller,
-                           sub_steps=sub_steps, dtype=dtype, **options)
+    return BatchSimulation(
+        fleet,
+        environments,
+        action=level,
+        controller=controller,
+        sub_steps=sub_steps,
+        dtype=dtype,
+        **options,
+    )
 
 
-def measure(environments: int, vehicles: int = 1, what: str = "controlled",
-            dtype: str = "float32", **options: Any) -> float:
+def measure(
+    environments: int,
+    vehicles: int = 1,
+    what: str = "controlled",
+    dtype: str = "float32",
+    **options: Any,
+) -> float:
     """Vehicle steps a second: the best of many steps; options of BatchSimulation."""
     batch = batch_of(environments, vehicles, what, dtype, **options)
     rng = np.random.default_rng(0)
@@ -89,47 +106,76 @@ def gym(n: int) -> float:
 def crazyflow(n: int, integrator: str) -> dict | None:
     """The result of crazyflow_batch.py, or None if crazyflow is not available."""
     python = peers.python_with(CRAZYFLOW)
-    return python and peers.answer_of(python, "crazyflow_batch.py", str(n),
-                                      str(round(1e6 / STEP_US)), integrator)
+    return python and peers.answer_of(
+        python, "crazyflow_batch.py", str(n), str(round(1e6 / STEP_US)), integrator
+    )
 
 
 def main() -> None:
     """Measures and prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.
-                                     RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--n", type=int, nargs="+", default=[ROBOTS], help="environments")
-    parser.add_argument("--dtype", nargs="+", default=["float32", "float64"],
-                        choices=["float32", "float64"])
-    parser.add_argument("--sizes", action="store_true",
-                        help="also 1 to 1,048,576 environments, and 1 to 64 vehicles in one")
+    parser.add_argument(
+        "--dtype", nargs="+", default=["float32", "float64"], choices=["float32", "float64"]
+    )
+    parser.add_argument(
+        "--sizes",
+        action="store_true",
+        help="also 1 to 1,048,576 environments, and 1 to 64 vehicles in one",
+    )
     options = parser.parse_args()
     rows, ours = [], {}
     cases = [(n, 1, what, dtype) for n in options.n for dtype in options.dtype for what in WHAT]
     if options.sizes:
-        cases += [(4 ** k, 1, "controlled", "float32") for k in range(11)]
+        cases += [(4**k, 1, "controlled", "float32") for k in range(11)]
         cases += [(16384 // v, v, "controlled", "float32") for v in (1, 4, 16, 64)]
     for n, v, what, dtype in tqdm(cases, desc="batch", disable=None):
         ours[n, v, what, dtype] = measure(n, v, what, dtype)
-        rows.append(({"what": what, "n": n * v, "vehicles": v, "dtype": dtype, "of": "xtdrone"},
-                     ours[n, v, what, dtype], "1/s"))
-        tqdm.write(f"{n:8d} x {v:<3d} {dtype} {what:20s} {ours[n, v, what, dtype] / 1e6:8.2f} "
-                   "million steps/s")
+        rows.append(
+            (
+                {"what": what, "n": n * v, "vehicles": v, "dtype": dtype, "of": "xtdrone"},
+                ours[n, v, what, dtype],
+                "1/s",
+            )
+        )
+        tqdm.write(
+            f"{n:8d} x {v:<3d} {dtype} {what:20s} {ours[n, v, what, dtype] / 1e6:8.2f} "
+            "million steps/s"
+        )
     for n in options.n:
         found = gym(n)
         rows.append(({"what": "gym", "n": n, "dtype": "float32", "of": "xtdrone"}, found, "1/s"))
-        print(f"{n:8d}       through Gymnasium, Position-v0 {found / 1e6:8.2f} million environment "
-              "steps/s of 20 ms")
+        print(
+            f"{n:8d}       through Gymnasium, Position-v0 {found / 1e6:8.2f} million environment "
+            "steps/s of 20 ms"
+        )
         for integrator in ("euler", "rk4"):
             found = crazyflow(n, integrator)
             if found is None:
                 break
-            rows.append(({"what": "controlled", "n": n, "integrator": integrator,
-                          "of": f"crazyflow {found['version']}"}, found["per_s"], "1/s"))
-            print(f"{n:8d}       crazyflow {found['version']}, attitude control, {integrator:5s} "
-                  f"{found['per_s'] / 1e6:8.2f} million steps/s")
+            rows.append(
+                (
+                    {
+                        "what": "controlled",
+                        "n": n,
+                        "integrator": integrator,
+                        "of": f"crazyflow {found['version']}",
+                    },
+                    found["per_s"],
+                    "1/s",
+                )
+            )
+            print(
+                f"{n:8d}       crazyflow {found['version']}, attitude control, {integrator:5s} "
+                f"{found['per_s'] / 1e6:8.2f} million steps/s"
+            )
             for dtype in options.dtype:
-                print(f"             ours, {dtype}, velocity control: "
-                      f"{ours[n, 1, 'controlled', dtype] / found['per_s']:.1f} times as many")
+                print(
+                    f"             ours, {dtype}, velocity control: "
+                    f"{ours[n, 1, 'controlled', dtype] / found['per_s']:.1f} times as many"
+                )
     results.replace("batch_steps_per_s", rows)
 
 

@@ -34,8 +34,13 @@ from xtdrone_dynamics.quaternion import to_matrix_array
 WARP = "warp-lang==1.19.0"
 OBJECTS = 120
 FOUR, ONE = ("depth", "image", "segmentation", "normals"), ("depth",)
-CASES = ((480, 270, FOUR, 64), (480, 270, ONE, 64), (64, 48, FOUR, 64), (64, 48, ONE, 64),
-         (480, 270, ONE, 1024))  # the last is Aerial Gym's
+CASES = (
+    (480, 270, FOUR, 64),
+    (480, 270, ONE, 64),
+    (64, 48, FOUR, 64),
+    (64, 48, ONE, 64),
+    (480, 270, ONE, 1024),
+)  # the last is Aerial Gym's
 FOV = 1.4  # [rad]
 SECONDS = 3.0  # of each measurement
 SIDES = 16  # of Warp's round things
@@ -92,6 +97,7 @@ def ours(batch: BatchSimulation, width: int, height: int, channels) -> float:
 
 def rebuild(batch: BatchSimulation) -> float:
     """Time to place the objects of one environment and to build their tree, on one core [ms]."""
+
     def call():
         batch.rays.invalidate()
         batch.rays.update(batch.state)
@@ -103,22 +109,50 @@ def triangles_of(objects: np.ndarray) -> np.ndarray:
     """(T, 3, 3) corners of one environment's objects."""
     turn = np.linspace(0.0, 2.0 * np.pi, SIDES + 1)
     unit = {}
-    cube = np.array([[x, y, z] for x in (-.5, .5) for y in (-.5, .5) for z in (-.5, .5)])
-    unit[BOX] = cube[np.array([[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1],
-                               [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]])]
+    cube = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+    unit[BOX] = cube[
+        np.array(
+            [
+                [0, 1, 3],
+                [0, 3, 2],
+                [4, 6, 7],
+                [4, 7, 5],
+                [0, 4, 5],
+                [0, 5, 1],
+                [2, 3, 7],
+                [2, 7, 6],
+                [0, 2, 6],
+                [0, 6, 4],
+                [1, 5, 7],
+                [1, 7, 3],
+            ]
+        )
+    ]
     rim = np.stack([np.cos(turn), np.sin(turn), 0.0 * turn], axis=1)
     up, top = np.array([0.0, 0.0, 0.5]), np.array([0.0, 0.0, 1.0])
     a, b = rim[:-1], rim[1:]
     ends = [np.stack(np.broadcast_arrays(s * up, a + s * up, b + s * up), axis=1) for s in (-1, 1)]
-    unit[CYLINDER] = np.concatenate([*ends, np.stack([a - up, b - up, b + up], axis=1),
-                                     np.stack([a - up, b + up, a + up], axis=1)])
+    unit[CYLINDER] = np.concatenate(
+        [
+            *ends,
+            np.stack([a - up, b - up, b + up], axis=1),
+            np.stack([a - up, b + up, a + up], axis=1),
+        ]
+    )
     lift = np.linspace(-0.5 * np.pi, 0.5 * np.pi, SIDES // 2 + 1)
     ring = [np.cos(angle) * rim + np.sin(angle) * top for angle in lift]
-    unit[SPHERE] = np.concatenate([np.concatenate([
-        np.stack([low[:-1], low[1:], high[1:]], axis=1),
-        np.stack([low[:-1], high[1:], high[:-1]], axis=1)])
-        for low, high in itertools.pairwise(ring)])
-    square = np.array([[-.5, -.5, 0], [.5, -.5, 0], [.5, .5, 0], [-.5, .5, 0]])
+    unit[SPHERE] = np.concatenate(
+        [
+            np.concatenate(
+                [
+                    np.stack([low[:-1], low[1:], high[1:]], axis=1),
+                    np.stack([low[:-1], high[1:], high[:-1]], axis=1),
+                ]
+            )
+            for low, high in itertools.pairwise(ring)
+        ]
+    )
+    square = np.array([[-0.5, -0.5, 0], [0.5, -0.5, 0], [0.5, 0.5, 0], [-0.5, 0.5, 0]])
     unit[PLANE] = square[np.array([[0, 1, 2], [0, 2, 3]])]
     found = []
     for o, matrix in zip(objects, to_matrix_array(objects["quat"].astype(float))):
@@ -139,48 +173,89 @@ def warp(scenes: Scenes, batch: BatchSimulation, cases) -> dict:
         for k in range(cores):
             which = range(k, len(scenes.objects), cores)
             path = Path(folder, f"{k}.npz")
-            np.savez(path, quat=batch.state.quat[k::cores, 0], pos=batch.state.pos[k::cores, 0],
-                     **{f"mesh{j}": triangles_of(scenes.objects[e]).astype(np.float32)
-                        for j, e in enumerate(which)})
+            np.savez(
+                path,
+                quat=batch.state.quat[k::cores, 0],
+                pos=batch.state.pos[k::cores, 0],
+                **{
+                    f"mesh{j}": triangles_of(scenes.objects[e]).astype(np.float32)
+                    for j, e in enumerate(which)
+                },
+            )
             shares.append(str(path))
         sizes = [str(number) for case in cases for number in case]
-        answers = list(pool.map(lambda path: peers.answer_of(
-            python, "warp_cameras.py", path, str(FOV), str(SECONDS), *sizes), shares))
+        answers = list(
+            pool.map(
+                lambda path: peers.answer_of(
+                    python, "warp_cameras.py", path, str(FOV), str(SECONDS), *sizes
+                ),
+                shares,
+            )
+        )
     if not all(answers):
         return {}
-    return {"version": answers[0]["version"],
-            **{case: sum(answer["per_s"][j] for answer in answers)
-               for j, case in enumerate(cases)}}
+    return {
+        "version": answers[0]["version"],
+        **{case: sum(answer["per_s"][j] for answer in answers) for j, case in enumerate(cases)},
+    }
 
 
 def main() -> None:
     """Measures and prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.
-                                     RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", action="store_true", help="also 1 to 4,096 environments")
     options = parser.parse_args()
     scenes = scenes_of(64)
     batch = batch_of(scenes)
     peer = warp(scenes, batch, ((480, 270), (64, 48)))
-    rows = [({"width": w, "height": h, "channels": 3, "environments": 64,
-              "of": f"warp-lang {peer['version']}"}, peer[w, h], "1/s")
-            for w, h in ((480, 270), (64, 48)) if peer]
+    rows = [
+        (
+            {
+                "width": w,
+                "height": h,
+                "channels": 3,
+                "environments": 64,
+                "of": f"warp-lang {peer['version']}",
+            },
+            peer[w, h],
+            "1/s",
+        )
+        for w, h in ((480, 270), (64, 48))
+        if peer
+    ]
     cases = list(CASES)
     if options.sizes:
-        cases += [(64, 48, ONE, 4 ** k) for k in range(7)]
+        cases += [(64, 48, ONE, 4**k) for k in range(7)]
     for width, height, channels, environments in tqdm(cases, desc="cameras", disable=None):
         own = batch if environments == 64 else batch_of(scenes_of(environments))
         found = ours(own, width, height, channels)
-        rows.append(({"width": width, "height": height, "channels": len(channels),
-                      "environments": environments, "of": "xtdrone"}, found, "1/s"))
+        rows.append(
+            (
+                {
+                    "width": width,
+                    "height": height,
+                    "channels": len(channels),
+                    "environments": environments,
+                    "of": "xtdrone",
+                },
+                found,
+                "1/s",
+            )
+        )
         beside = f"{found / peer[width, height]:6.1f} x Warp's" if (width, height) in peer else ""
-        tqdm.write(f"{width:4d} x {height:<4d}{len(channels)} channels {environments:5d} "
-                   f"environments {found:9.0f} frames/s "
-                   f"{found * width * height / 1e6:6.1f} million rays/s {beside}")
-    for (width, height) in ((480, 270), (64, 48)):
+        tqdm.write(
+            f"{width:4d} x {height:<4d}{len(channels)} channels {environments:5d} "
+            f"environments {found:9.0f} frames/s "
+            f"{found * width * height / 1e6:6.1f} million rays/s {beside}"
+        )
+    for width, height in ((480, 270), (64, 48)):
         if peer:
-            print(f"{width:4d} x {height:<4d}Warp {peer['version']}, distance, face and normal "
-                  f"{peer[width, height]:9.0f} frames/s")
+            print(
+                f"{width:4d} x {height:<4d}Warp {peer['version']}, distance, face and normal "
+                f"{peer[width, height]:9.0f} frames/s"
+            )
     cost = rebuild(batch)
     print(f"an environment of {OBJECTS} objects is placed in {cost:.3f} ms")
     results.replace("camera_frames_per_s", rows)

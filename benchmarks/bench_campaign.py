@@ -1,7 +1,7 @@
 """Flights per second of a campaign on one worker process and on several.
 
-    python benchmarks/bench_campaign.py
-    python benchmarks/bench_campaign.py --workers 8 --flights 400
+python benchmarks/bench_campaign.py
+python benchmarks/bench_campaign.py --workers 8 --flights 400
 """
 
 import argparse
@@ -31,11 +31,15 @@ def main() -> None:
     for _ in range(args.repeats):
         for workers in best:
             best[workers] = max(best[workers], rate(workers, args.flights))
-    rows = [({"workers": workers, "flights": args.flights}, value, "1/s")
-            for workers, value in best.items()]
+    rows = [
+        ({"workers": workers, "flights": args.flights}, value, "1/s")
+        for workers, value in best.items()
+    ]
     efficiency = best[args.workers] / best[1] / args.workers
-    results.replace("campaign", [*rows, ({"workers": args.workers, "flights": args.flights},
-                                         efficiency, "efficiency")])
+    results.replace(
+        "campaign",
+        [*rows, ({"workers": args.workers, "flights": args.flights}, efficiency, "efficiency")],
+    )
     print(f"{args.flights} flights of square, embedded engine and flight stack:")
     for workers, value in best.items():
         print(f"{workers:3d} processes: {value:6.2f} flights/s")
@@ -45,11 +49,11 @@ def main() -> None:
 def rate(workers: int, count: int) -> float:
     """Flights per second of wall time, with the start of the processes [1/s]."""
     scenario = Scenario(fleet("iris", 1), speed=0.0).to_dict()
-    flights = [Flight(k, "square", (), {**scenario, "seed": k + 1}, {}, LONGEST_S)
-               for k in range(count)]
+    flights = [
+        Flight(k, "square", (), {**scenario, "seed": k + 1}, {}, LONGEST_S) for k in range(count)
+    ]
     begin = time.perf_counter()
-    done = list(ProcessRunner(fly_each, workers, TIME_OUT_S).run(
-        [[flight] for flight in flights]))
+    done = list(ProcessRunner(fly_each, workers, TIME_OUT_S).run([[flight] for flight in flights]))
     took = time.perf_counter() - begin
     assert all(each.value[0].status == GOOD for each in done)
     return count / took

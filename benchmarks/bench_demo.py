@@ -1,7 +1,7 @@
 """Speed of the formation demo through ROS and in process, as fast as the machine can.
 
-    python benchmarks/bench_demo.py
-    python benchmarks/bench_demo.py --n 9 --runs 3
+python benchmarks/bench_demo.py
+python benchmarks/bench_demo.py --n 9 --runs 3
 """
 
 import argparse
@@ -18,14 +18,20 @@ ROOT = Path(__file__).resolve().parents[1]
 GIVE_UP_S = 600.0
 ROADS = {
     "ros": lambda n: ["roslaunch", ROOT / "launch" / "formation.launch", f"n:={n}", "speed:=0"],
-    "in process": lambda n: ["xtdrone", "fly", "formation", "--n", str(n), "--gps", "rtk"]}
+    "in process": lambda n: ["xtdrone", "fly", "formation", "--n", str(n), "--gps", "rtk"],
+}
 
 
 def factor(command) -> float:
     """Flies the demo once; returns simulated over wall time."""
     with tempfile.TemporaryDirectory() as runs:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=GIVE_UP_S,
-                              env={**os.environ, "XTDRONE_RUNS": runs})
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=GIVE_UP_S,
+            env={**os.environ, "XTDRONE_RUNS": runs},
+        )
         found = list(Path(runs).glob("*/summary.json"))
         summary = json.loads(found[0].read_text()) if found else {}
         if not summary.get("landed"):
@@ -45,10 +51,14 @@ def main():
             found[road].append(factor(command(args.n)))
     rows = []
     for road, factors in found.items():
-        print(f"n {args.n}, {road}: {statistics.median(factors):.1f} x real time "
-              f"({min(factors):.1f} to {max(factors):.1f})", flush=True)
-        rows.append(({"n": args.n, "road": road}, round(statistics.median(factors), 2),
-                     "x real time"))
+        print(
+            f"n {args.n}, {road}: {statistics.median(factors):.1f} x real time "
+            f"({min(factors):.1f} to {max(factors):.1f})",
+            flush=True,
+        )
+        rows.append(
+            ({"n": args.n, "road": road}, round(statistics.median(factors), 2), "x real time")
+        )
     results.replace("demo_real_time_factor", rows)
 
 

@@ -49,8 +49,9 @@ class RoundTrips:
 def measure(n, engine, autopilot, seconds, stereo):
     """Real-time factor, and medians of the engine's and the autopilot's step [us]."""
     kind, world = ("iris_stereo", "outdoor") if stereo else ("iris", "empty")
-    scenario = Scenario(fleet(kind, n), engine=engine, autopilot=autopilot, speed=0.0, gps="rtk",
-                        world=world)
+    scenario = Scenario(
+        fleet(kind, n), engine=engine, autopilot=autopilot, speed=0.0, gps="rtk", world=world
+    )
     simulation = Simulation(scenario, agent=HoverAgent(n), links=False)
     try:
         simulation.run(until_us=round((PX4_READY_S if autopilot == "px4" else FLIGHT_S) * 1e6))
@@ -82,8 +83,12 @@ def main():
         engines.append("gazebo")
     else:
         print("Gazebo 11 is not set up (scripts/setup_gazebo.sh): left out")
-    runs = [(n, engine, "embedded", stereo) for stereo in (False, True) for engine in engines
-            for n in args.n]
+    runs = [
+        (n, engine, "embedded", stereo)
+        for stereo in (False, True)
+        for engine in engines
+        for n in args.n
+    ]
     if os.environ.get("PX4_BUILD"):
         runs += [(n, "embedded", "px4", False) for n in args.px4_n]
     else:
@@ -93,11 +98,19 @@ def main():
         seconds = args.seconds * (STEREO_SHARE if stereo else 1.0)
         factor, engine_us, autopilot_us = measure(n, engine, autopilot, seconds, stereo)
         cameras = "stereo" if stereo else "none"
-        print(f"n {n:3d}  {engine:8s} {autopilot:8s} cameras {cameras:6s}: {factor:7.3f} x real "
-              f"time; per step: engine {engine_us:6.0f} us, autopilot {autopilot_us:6.0f} us",
-              flush=True)
-        params = {"n": n, "engine": engine, "autopilot": autopilot, "transport": "agent",
-                  "telemetry": "none", "cameras": cameras}
+        print(
+            f"n {n:3d}  {engine:8s} {autopilot:8s} cameras {cameras:6s}: {factor:7.3f} x real "
+            f"time; per step: engine {engine_us:6.0f} us, autopilot {autopilot_us:6.0f} us",
+            flush=True,
+        )
+        params = {
+            "n": n,
+            "engine": engine,
+            "autopilot": autopilot,
+            "transport": "agent",
+            "telemetry": "none",
+            "cameras": cameras,
+        }
         factors.append((params, round(factor, 3), "s/s"))
         for part, value in (("engine", engine_us), ("autopilot", autopilot_us)):
             trips.append(({**params, "part": part}, round(value, 1), "us"))

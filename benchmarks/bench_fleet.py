@@ -31,18 +31,23 @@ from xtdrone_core.runs.ports import MAX_VEHICLES as MAX_LINKED
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
-MIXED_MOST_US = 300_000_000  # the mixed fleet is on the ground after 144 s of simulated time
+MIXED_MAX_US = 300_000_000  # the mixed fleet is on the ground after 144 s of simulated time
 FLIGHT_S = 6.0  # simulated time until all vehicles hover
-PARTS = {"engine": ("engine", "step"), "rotors": ("plant.actuators", "step"),
-         "sensors": ("sensor_suite", "step"), "estimator": ("autopilot.estimator", "step"),
-         "navigator": ("autopilot.navigator", "step"),
-         "position control": ("autopilot.position_control", "step"),
-         "velocity control": ("autopilot.velocity_control", "step"),
-         "attitude control": ("autopilot.attitude_control", "step"),
-         "rate control": ("autopilot.rate_control", "step"),
-         "mixer": ("autopilot.mixer", "step"),
-         "flight log": ("autopilot.log", "step"), "telemetry": ("autopilot._links", "stream"),
-         "MAVLink in": ("autopilot._links", "receive")}
+PARTS = {
+    "engine": ("engine", "step"),
+    "rotors": ("plant.actuators", "step"),
+    "sensors": ("sensor_suite", "step"),
+    "estimator": ("autopilot.estimator", "step"),
+    "navigator": ("autopilot.navigator", "step"),
+    "position control": ("autopilot.position_control", "step"),
+    "velocity control": ("autopilot.velocity_control", "step"),
+    "attitude control": ("autopilot.attitude_control", "step"),
+    "rate control": ("autopilot.rate_control", "step"),
+    "mixer": ("autopilot.mixer", "step"),
+    "flight log": ("autopilot.log", "step"),
+    "telemetry": ("autopilot._links", "stream"),
+    "MAVLink in": ("autopilot._links", "receive"),
+}
 
 
 class Stopwatch:
@@ -76,15 +81,22 @@ def measure(n: int, seconds: float, telemetry: str, log: str = "fleet") -> dict:
     """
     station = None
     if telemetry == "full":
-        station = subprocess.Popen([sys.executable, __file__.replace(
-            "bench_fleet", "ground_station")], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True)
+        station = subprocess.Popen(
+            [sys.executable, __file__.replace("bench_fleet", "ground_station")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         station.stdout.readline()
     folder = None if log == "none" else Path(tempfile.mkdtemp(prefix="bench-"))
     if folder is not None:
         run_folder.prepare(folder)
-    simulation = Simulation(Scenario(fleet("iris", n), speed=0.0, log=log), folder,
-                            agent=HoverAgent(n), links=telemetry == "full")
+    simulation = Simulation(
+        Scenario(fleet("iris", n), speed=0.0, log=log),
+        folder,
+        agent=HoverAgent(n),
+        links=telemetry == "full",
+    )
     try:
         simulation.run(until_us=round(FLIGHT_S * 1e6))
         airborne = int((~simulation.autopilot.estimates().landed).sum())
@@ -112,8 +124,12 @@ def measure(n: int, seconds: float, telemetry: str, log: str = "fleet") -> dict:
     counts = {}
     if station is not None:
         counts = json.loads(station.communicate()[0])
-    return {"real_time_factor": seconds / wall, "height_error": error, "ground_station": counts,
-            "parts": {part: watch.seconds / watched for part, watch in watches.items()}}
+    return {
+        "real_time_factor": seconds / wall,
+        "height_error": error,
+        "ground_station": counts,
+        "parts": {part: watch.seconds / watched for part, watch in watches.items()},
+    }
 
 
 def measure_mixed() -> float:
@@ -131,7 +147,7 @@ def measure_mixed() -> float:
     simulation = Simulation(scenario, folder, agent=MissionAgent(scenario.n), links=True)
     try:
         begin = time.perf_counter()
-        simulation.run(until_us=MIXED_MOST_US)
+        simulation.run(until_us=MIXED_MAX_US)
         wall = time.perf_counter() - begin
         if not simulation.landed.all():
             raise SystemExit(f"only {simulation.landed.sum()} of {scenario.n} vehicles landed")
@@ -144,22 +160,32 @@ def measure_mixed() -> float:
 def main():
     """Measures each size, prints a table and updates runs/bench.json."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, nargs="+", default=[1, 10, 50, 100, 200, 1000],
-                        help="vehicles; more than 250 without telemetry only")
+    parser.add_argument(
+        "--n",
+        type=int,
+        nargs="+",
+        default=[1, 10, 50, 100, 200, 1000],
+        help="vehicles; more than 250 without telemetry only",
+    )
     parser.add_argument("--seconds", type=float, default=10.0, help="simulated, per size (10)")
-    parser.add_argument("--telemetry", choices=["full", "none"], nargs="+",
-                        default=["full", "none"])
-    parser.add_argument("--log", choices=["fleet", "full", "none"], default="fleet",
-                        help="profile of the flight logs (fleet)")
-    parser.add_argument("--mixed", action="store_true",
-                        help="only the mixed fleet of twelve of launch/mixed.launch")
+    parser.add_argument(
+        "--telemetry", choices=["full", "none"], nargs="+", default=["full", "none"]
+    )
+    parser.add_argument(
+        "--log",
+        choices=["fleet", "full", "none"],
+        default="fleet",
+        help="profile of the flight logs (fleet)",
+    )
+    parser.add_argument(
+        "--mixed", action="store_true", help="only the mixed fleet of twelve of launch/mixed.launch"
+    )
     args = parser.parse_args()
     if args.mixed:
         factor = measure_mixed()
         print(f"mixed fleet of twelve: {factor:.2f} x real time")
         params = {"fleet": "mixed", "n": 12, "transport": "mavlink"}
-        return results.replace("mixed_fleet_real_time_factor",
-                               [(params, round(factor, 3), "s/s")])
+        return results.replace("mixed_fleet_real_time_factor", [(params, round(factor, 3), "s/s")])
     rows, shares_of_wall = [], []
     for telemetry in args.telemetry:
         for n in args.n:
@@ -167,24 +193,39 @@ def main():
                 continue
             m = measure(n, args.seconds, telemetry, args.log)
             station = m["ground_station"]
-            shares = ", ".join(f"{part} {share:.0%}" for part, share in
-                               sorted(m["parts"].items(), key=lambda item: -item[1])[:6])
-            print(f"n {n:4d}  telemetry {telemetry}: {m['real_time_factor']:7.2f} x real time; "
-                  f"{shares}", flush=True)
+            shares = ", ".join(
+                f"{part} {share:.0%}"
+                for part, share in sorted(m["parts"].items(), key=lambda item: -item[1])[:6]
+            )
+            print(
+                f"n {n:4d}  telemetry {telemetry}: {m['real_time_factor']:7.2f} x real time; "
+                f"{shares}",
+                flush=True,
+            )
             if station:
-                print(f"        ground station: {station['messages']} messages of "
-                      f"{station['vehicles']} vehicles, {station['cpu_s']:.1f} s CPU", flush=True)
-            params = {"n": n, "engine": "embedded", "autopilot": "embedded",
-                      "transport": "mavlink" if telemetry == "full" else "agent",
-                      "telemetry": telemetry}
+                print(
+                    f"        ground station: {station['messages']} messages of "
+                    f"{station['vehicles']} vehicles, {station['cpu_s']:.1f} s CPU",
+                    flush=True,
+                )
+            params = {
+                "n": n,
+                "engine": "embedded",
+                "autopilot": "embedded",
+                "transport": "mavlink" if telemetry == "full" else "agent",
+                "telemetry": telemetry,
+            }
             if args.log != "fleet":
                 params["log"] = args.log
             rows.append((params, round(m["real_time_factor"], 3), "s/s"))
-            shares_of_wall += [({**params, "part": part}, round(share, 4), "of wall time")
-                               for part, share in m["parts"].items()]
+            shares_of_wall += [
+                ({**params, "part": part}, round(share, 4), "of wall time")
+                for part, share in m["parts"].items()
+            ]
             if station:
-                shares_of_wall.append(({**params, "part": "ground station"},
-                                       round(station["cpu_s"], 2), "CPU s"))
+                shares_of_wall.append(
+                    ({**params, "part": "ground station"}, round(station["cpu_s"], 2), "CPU s")
+                )
     results.replace("fleet_real_time_factor", rows)
     results.replace("fleet_share_of_part", shares_of_wall)
 

@@ -29,11 +29,17 @@ from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_formation.simple import run as simple_run
 
 ROOT = Path(__file__).resolve().parents[1]
-SHAPES = {9: "cube,pyramid,triangle", 18: "cuboid,sphere,diamond", 100: "cube,pyramid,triangle",
-          1000: "cube,pyramid,sphere"}
-NAMES = (("formation_settling_time", "settle_time_s", "s"),
-         ("formation_rms_error", "rms_slot_error_m", "m"),
-         ("formation_largest_error", "max_slot_error_m", "m"))
+SHAPES = {
+    9: "cube,pyramid,triangle",
+    18: "cuboid,sphere,diamond",
+    100: "cube,pyramid,triangle",
+    1000: "cube,pyramid,sphere",
+}
+NAMES = (
+    ("formation_settling_time", "settle_time_s", "s"),
+    ("formation_rms_error", "rms_slot_error_m", "m"),
+    ("formation_largest_error", "max_slot_error_m", "m"),
+)
 
 
 def shapes(n: int) -> str:
@@ -58,15 +64,17 @@ def folder_for_runs():
 def simple(n: int) -> dict:
     """Summary of a flight in the simple simulator; its factor excludes log and report."""
     with folder_for_runs():
-        return simple_run.run(n, shapes(n).split(","), speed=3.0 if n < 500 else 4.5,
-                              clock=time.perf_counter)[1]
+        return simple_run.run(
+            n, shapes(n).split(","), speed=3.0 if n < 500 else 4.5, clock=time.perf_counter
+        )[1]
 
 
 def full(n: int) -> dict:
     """Summary of a flight in the full simulator."""
     with folder_for_runs() as runs:
-        if xtdrone(["fly", "formation", "--n", str(n), "--gps", "rtk", "--set",
-                    f"formations={shapes(n)}"]):
+        if xtdrone(
+            ["fly", "formation", "--n", str(n), "--gps", "rtk", "--set", f"formations={shapes(n)}"]
+        ):
             raise SystemExit(f"the flight of {n} in the full simulator failed")
         return json.loads((runs / "latest" / "summary.json").read_text())
 
@@ -75,13 +83,25 @@ def write_errors(simulator: str, n: int, summary: dict) -> None:
     """Prints the results of a flight and updates its rows."""
     least = summary["min_separation_m"]
     for name, field, unit in NAMES:
-        results.replace(name, [({"n": n, "simulator": simulator, "formation": row["name"]},
-                                row[field], unit) for row in summary["formations"]])
+        results.replace(
+            name,
+            [
+                ({"n": n, "simulator": simulator, "formation": row["name"]}, row[field], unit)
+                for row in summary["formations"]
+            ],
+        )
     results.replace("formation_separation", [({"n": n, "simulator": simulator}, least, "m")])
-    print(f"n {n:4d} {simulator}: " + "; ".join(
-        "{name} settles in {settle_time_s} s, then {rms_slot_error_m} m RMS, {max_slot_error_m} m "
-        "at most".format(**row) for row in summary["formations"])
-        + f"; at least {least} m apart", flush=True)
+    print(
+        f"n {n:4d} {simulator}: "
+        + "; ".join(
+            "{name} settles in {settle_time_s} s, then {rms_slot_error_m} m RMS, "
+            "{max_slot_error_m} m "
+            "at most".format(**row)
+            for row in summary["formations"]
+        )
+        + f"; at least {least} m apart",
+        flush=True,
+    )
 
 
 def over_topics(n: int, seconds: float):
@@ -93,15 +113,26 @@ def over_topics(n: int, seconds: float):
     """
     with tempfile.TemporaryDirectory() as runs:
         launch = subprocess.Popen(
-            ["roslaunch", ROOT / "launch" / "simple_formation.launch", f"n:={n}", "name:=bench",
-             f"formations:={shapes(n)}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={**os.environ, "XTDRONE_RUNS": runs})
+            [
+                "roslaunch",
+                ROOT / "launch" / "simple_formation.launch",
+                f"n:={n}",
+                "name:=bench",
+                f"formations:={shapes(n)}",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "XTDRONE_RUNS": runs},
+        )
         try:
             events = Path(runs) / "bench" / "events.jsonl"
             _wait(lambda: _flying(events), launch)
             client = ControlClient()
-            nodes = {name: process for process in psutil.Process(launch.pid).children(True)
-                     if (name := _node(process))}
+            nodes = {
+                name: process
+                for process in psutil.Process(launch.pid).children(True)
+                if (name := _node(process))
+            }
             first = _moment(client, nodes)
             time.sleep(seconds)
             wall, sim, cpu = (b - a for a, b in zip(first, _moment(client, nodes)))
@@ -123,8 +154,9 @@ def _node(process):
 
 
 def _flying(events):
-    return events.exists() and any(json.loads(line)["event"] == "formation"
-                                   for line in events.read_text().splitlines())
+    return events.exists() and any(
+        json.loads(line)["event"] == "formation" for line in events.read_text().splitlines()
+    )
 
 
 def _wait(condition, launch, limit=90.0):
@@ -138,12 +170,27 @@ def _wait(condition, launch, limit=90.0):
 def main():
     """Measures each size, prints a line for each, and updates runs/bench.json."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n", type=int, nargs="*", default=[9, 100, 1000],
-                        help="vehicles in the simple simulator, in process (9 100 1000)")
-    parser.add_argument("--full", type=int, nargs="*", default=[9, 18, 100],
-                        help="vehicles in the full simulator (9 18 100)")
-    parser.add_argument("--ros", type=int, nargs="*", default=[100],
-                        help="vehicles in the simple simulator, over ROS topics (100)")
+    parser.add_argument(
+        "--n",
+        type=int,
+        nargs="*",
+        default=[9, 100, 1000],
+        help="vehicles in the simple simulator, in process (9 100 1000)",
+    )
+    parser.add_argument(
+        "--full",
+        type=int,
+        nargs="*",
+        default=[9, 18, 100],
+        help="vehicles in the full simulator (9 18 100)",
+    )
+    parser.add_argument(
+        "--ros",
+        type=int,
+        nargs="*",
+        default=[100],
+        help="vehicles in the simple simulator, over ROS topics (100)",
+    )
     parser.add_argument("--seconds", type=float, default=20.0, help="measured over ROS topics (20)")
     args = parser.parse_args()
     factors, shares = [], []
@@ -157,10 +204,15 @@ def main():
     for n in filter(None, args.ros):
         factor, cpu = over_topics(n, args.seconds)
         factors.append(({"n": n, "transport": "ros"}, round(factor, 3), "1"))
-        shares += [({"n": n, "transport": "ros", "node": name}, round(value, 3), "cpu s/s")
-                   for name, value in cpu.items()]
-        print(f"n {n:4d} over ROS topics: {factor:.3f} times real time; CPU "
-              + ", ".join(f"{name} {value:.2f}" for name, value in cpu.items()), flush=True)
+        shares += [
+            ({"n": n, "transport": "ros", "node": name}, round(value, 3), "cpu s/s")
+            for name, value in cpu.items()
+        ]
+        print(
+            f"n {n:4d} over ROS topics: {factor:.3f} times real time; CPU "
+            + ", ".join(f"{name} {value:.2f}" for name, value in cpu.items()),
+            flush=True,
+        )
     results.replace("simple_real_time_factor", factors)
     results.replace("simple_cpu_share", shares)
 

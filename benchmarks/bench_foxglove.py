@@ -34,14 +34,24 @@ TAKEOFF_S = 7.0
 
 async def client(url):
     """Takes all messages of all topics until the server ends."""
-    async with aiohttp.ClientSession() as session, session.ws_connect(
-            url, protocols=("foxglove.sdk.v1",), max_msg_size=0) as socket:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(url, protocols=("foxglove.sdk.v1",), max_msg_size=0) as socket,
+    ):
         async for message in socket:
             if message.type == aiohttp.WSMsgType.TEXT:
                 told = json.loads(message.data)
                 if told["op"] == "advertise":
-                    await socket.send_str(json.dumps({"op": "subscribe", "subscriptions": [
-                        {"id": c["id"], "channelId": c["id"]} for c in told["channels"]]}))
+                    await socket.send_str(
+                        json.dumps(
+                            {
+                                "op": "subscribe",
+                                "subscriptions": [
+                                    {"id": c["id"], "channelId": c["id"]} for c in told["channels"]
+                                ],
+                            }
+                        )
+                    )
                     print("subscribed", flush=True)
 
 
@@ -49,15 +59,17 @@ def cost(name, n, seconds, folder):
     """Processor time per simulated second [ms]."""
     options = {name: True} if name != "none" else {}
     run_folder.prepare(folder)
-    simulation = Simulation(Scenario(fleet("iris", n), log="none", **options), folder,
-                            SquareAgent(n), links=False)
+    simulation = Simulation(
+        Scenario(fleet("iris", n), log="none", **options), folder, SquareAgent(n), links=False
+    )
     reader = None
     try:
         observers = [make(simulation) for make in PARTS[name]]
         simulation.observers += observers
         if name == "foxglove":
-            reader = subprocess.Popen([sys.executable, __file__, "--client", observers[0].url],
-                                      stdout=subprocess.PIPE)
+            reader = subprocess.Popen(
+                [sys.executable, __file__, "--client", observers[0].url], stdout=subprocess.PIPE
+            )
         simulation.pacer.set_speed(0.0, 0)
         simulation.run(round(TAKEOFF_S * 1e6))
         if reader is not None:

@@ -32,14 +32,17 @@ def difference(dtype: str) -> float:
         for _ in range(100 // batch.sub_steps):
             batch.step(action)
         states.append([np.asarray(array, dtype=float) for array in batch.state])
-    return max(float((np.abs(here - there) / np.maximum(1.0, np.abs(here))).max(initial=0.0))
-               for here, there in zip(*states, strict=True))
+    return max(
+        float((np.abs(here - there) / np.maximum(1.0, np.abs(here))).max(initial=0.0))
+        for here, there in zip(*states, strict=True)
+    )
 
 
 def main() -> None:
     """Measures and prints the rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.
-                                     RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--n", type=int, nargs="+", default=[ROBOTS], help="environments")
     options = parser.parse_args()
     try:
@@ -52,8 +55,20 @@ def main() -> None:
         for dtype in BOUNDS:
             for what in WHAT:
                 found = measure(n, 1, what, dtype, device="cuda")
-                rows.append(({"what": what, "n": n, "vehicles": 1, "dtype": dtype, "of": "xtdrone",
-                              "device": "cuda"}, found, "1/s"))
+                rows.append(
+                    (
+                        {
+                            "what": what,
+                            "n": n,
+                            "vehicles": 1,
+                            "dtype": dtype,
+                            "of": "xtdrone",
+                            "device": "cuda",
+                        },
+                        found,
+                        "1/s",
+                    )
+                )
                 print(f"{n:8d} {dtype} {what:20s} {found / 1e6:8.1f} million steps/s")
                 if (what, dtype) == ("controlled", "float32"):
                     here = measure(n, 1, what, dtype, threads=2)

@@ -1,7 +1,7 @@
 """Wall time from the start of roslaunch until the fleet is armed, at real time.
 
-    python benchmarks/bench_launch.py
-    python benchmarks/bench_launch.py --n 9 --runs 3
+python benchmarks/bench_launch.py
+python benchmarks/bench_launch.py --n 9 --runs 3
 """
 
 import argparse
@@ -24,10 +24,20 @@ def seconds_to_armed(n: int) -> float:
     with tempfile.TemporaryDirectory() as runs:
         begin = time.monotonic()
         launch = subprocess.Popen(
-            ["roslaunch", ROOT / "launch" / "formation.launch", f"n:={n}", "speed:=1",
-             "name:=launch", "record:=false", "formations:=line"], stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True,
-            env={**os.environ, "XTDRONE_RUNS": runs})
+            [
+                "roslaunch",
+                ROOT / "launch" / "formation.launch",
+                f"n:={n}",
+                "speed:=1",
+                "name:=launch",
+                "record:=false",
+                "formations:=line",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env={**os.environ, "XTDRONE_RUNS": runs},
+        )
         try:
             log = Path(runs) / "launch" / "console" / "autopilot.log"
             while True:
@@ -53,10 +63,18 @@ def main():
     rows = []
     for n in args.n:
         times = [seconds_to_armed(n) for _ in range(args.runs)]
-        print(f"n {n:3d}: armed {statistics.median(times):.2f} s after roslaunch "
-              f"({min(times):.2f} to {max(times):.2f})", flush=True)
-        rows.append(({"n": n, "engine": "embedded", "autopilot": "embedded"},
-                     round(statistics.median(times), 2), "s"))
+        print(
+            f"n {n:3d}: armed {statistics.median(times):.2f} s after roslaunch "
+            f"({min(times):.2f} to {max(times):.2f})",
+            flush=True,
+        )
+        rows.append(
+            (
+                {"n": n, "engine": "embedded", "autopilot": "embedded"},
+                round(statistics.median(times), 2),
+                "s",
+            )
+        )
     results.replace("launch_to_all_armed", rows)
 
 

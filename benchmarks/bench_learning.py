@@ -81,17 +81,29 @@ def stable_baselines3(task: str, environments: int, seed: int) -> Learning:
 
     env = BatchVecEnv(task, environments, seed=seed, discount=DISCOUNT)
     rows = env.num_envs * 32
-    model = PPO("MlpPolicy", VecNormalize(env, norm_obs=False, gamma=DISCOUNT), n_steps=32,
-                batch_size=rows // 8, n_epochs=5, learning_rate=1e-3, gamma=DISCOUNT,
-                gae_lambda=TRACE, ent_coef=0.001, max_grad_norm=1.0, seed=seed, device="cpu",
-                policy_kwargs={"net_arch": list(USUAL.hidden), "log_std_init": -1.0})
+    model = PPO(
+        "MlpPolicy",
+        VecNormalize(env, norm_obs=False, gamma=DISCOUNT),
+        n_steps=32,
+        batch_size=rows // 8,
+        n_epochs=5,
+        learning_rate=1e-3,
+        gamma=DISCOUNT,
+        gae_lambda=TRACE,
+        ent_coef=0.001,
+        max_grad_norm=1.0,
+        seed=seed,
+        device="cpu",
+        policy_kwargs={"net_arch": list(USUAL.hidden), "log_std_init": -1.0},
+    )
     count = max(1, STEPS // rows) * rows
 
     def mean(x):
         return model.policy.get_distribution(x).distribution.mean
 
-    return Learning(lambda: model.learn(count, reset_num_timesteps=False), Policy(mean),
-                    env.rows.scaling)
+    return Learning(
+        lambda: model.learn(count, reset_num_timesteps=False), Policy(mean), env.rows.scaling
+    )
 
 
 def skrl(task: str, environments: int, seed: int) -> Learning:
@@ -107,14 +119,22 @@ def skrl(task: str, environments: int, seed: int) -> Learning:
     library.logger.setLevel(logging.WARNING)
     torch.manual_seed(seed)
     env = SkrlEnv(task, environments, seed=seed, discount=DISCOUNT)
-    spaces = {"observation_space": env.observation_space, "state_space": env.state_space,
-              "action_space": env.action_space, "device": env.device}
+    spaces = {
+        "observation_space": env.observation_space,
+        "state_space": env.state_space,
+        "action_space": env.action_space,
+        "device": env.device,
+    }
 
     def net(inputs, outputs):
         a, b = USUAL.hidden
-        return torch.nn.Sequential(torch.nn.Linear(inputs, a), torch.nn.Tanh(),
-                                   torch.nn.Linear(a, b), torch.nn.Tanh(),
-                                   torch.nn.Linear(b, outputs))
+        return torch.nn.Sequential(
+            torch.nn.Linear(inputs, a),
+            torch.nn.Tanh(),
+            torch.nn.Linear(a, b),
+            torch.nn.Tanh(),
+            torch.nn.Linear(b, outputs),
+        )
 
     class Actor(GaussianMixin, Model):
         def __init__(self):
@@ -138,19 +158,37 @@ def skrl(task: str, environments: int, seed: int) -> Learning:
 
     horizon = 32
     models = {"policy": Actor(), "value": Critic()}
-    agent = PPO(models=models, memory=RandomMemory(memory_size=horizon, num_envs=env.num_envs),
-                **spaces, cfg={
-                    "rollouts": horizon, "learning_epochs": 5, "mini_batches": 8,
-                    "discount_factor": DISCOUNT, "gae_lambda": TRACE, "learning_rate": 1e-3,
-                    "learning_rate_scheduler": KLAdaptiveLR,
-                    "learning_rate_scheduler_kwargs": {"kl_threshold": 0.02},
-                    "value_preprocessor": RunningStandardScaler,
-                    "value_preprocessor_kwargs": {"size": 1, "device": env.device},
-                    "grad_norm_clip": 1.0, "entropy_loss_scale": 0.001, "value_loss_scale": 1.0,
-                    "experiment": {"write_interval": 0, "checkpoint_interval": 0}})
-    trainer = StepTrainer(env=env, agents=agent, cfg={
-        "timesteps": 10**9, "headless": True, "disable_progressbar": True,
-        "close_environment_at_exit": False})
+    agent = PPO(
+        models=models,
+        memory=RandomMemory(memory_size=horizon, num_envs=env.num_envs),
+        **spaces,
+        cfg={
+            "rollouts": horizon,
+            "learning_epochs": 5,
+            "mini_batches": 8,
+            "discount_factor": DISCOUNT,
+            "gae_lambda": TRACE,
+            "learning_rate": 1e-3,
+            "learning_rate_scheduler": KLAdaptiveLR,
+            "learning_rate_scheduler_kwargs": {"kl_threshold": 0.02},
+            "value_preprocessor": RunningStandardScaler,
+            "value_preprocessor_kwargs": {"size": 1, "device": env.device},
+            "grad_norm_clip": 1.0,
+            "entropy_loss_scale": 0.001,
+            "value_loss_scale": 1.0,
+            "experiment": {"write_interval": 0, "checkpoint_interval": 0},
+        },
+    )
+    trainer = StepTrainer(
+        env=env,
+        agents=agent,
+        cfg={
+            "timesteps": 10**9,
+            "headless": True,
+            "disable_progressbar": True,
+            "close_environment_at_exit": False,
+        },
+    )
     count = max(1, STEPS // (env.num_envs * horizon)) * horizon
 
     def train():
@@ -160,12 +198,16 @@ def skrl(task: str, environments: int, seed: int) -> Learning:
     return Learning(train, Policy(models["policy"].net), env.rows.scaling)
 
 
-HERE = {"xtdrone": (xtdrone, "xtdrone"), "skrl": (skrl, "skrl"),
-        "stable_baselines3": (stable_baselines3, "stable-baselines3")}  # with their packages
+HERE = {
+    "xtdrone": (xtdrone, "xtdrone"),
+    "skrl": (skrl, "skrl"),
+    "stable_baselines3": (stable_baselines3, "stable-baselines3"),
+}  # with their packages
 
 
-def seconds_of(name: str, task: str, environments: int, seed: int, target: float,
-               limit: float) -> tuple[float | None, float, float]:
+def seconds_of(
+    name: str, task: str, environments: int, seed: int, target: float, limit: float
+) -> tuple[float | None, float, float]:
     """Seconds to the target or None, the last success, steps a second."""
     torch.set_num_threads(1)  # networks are small: with more, all of them are slower
     learning = HERE[name][0](task, environments, seed)
@@ -185,10 +227,10 @@ def seconds_of(name: str, task: str, environments: int, seed: int, target: float
 
 def main() -> None:
     """Measures and prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.
-                                     RawDescriptionHelpFormatter)
-    parser.add_argument("--of", nargs="+", default=[*HERE, "rotorpy"],
-                        choices=[*HERE, "rotorpy"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--of", nargs="+", default=[*HERE, "rotorpy"], choices=[*HERE, "rotorpy"])
     parser.add_argument("--task", default="Position-v0")
     parser.add_argument("--environments", type=int, default=512)
     parser.add_argument("--seeds", type=int, default=3, help="how many")
@@ -200,19 +242,29 @@ def main() -> None:
     for seed in range(options.seeds):  # turn by turn, so that a busy machine delays all alike
         for name in options.of:
             task = "rotorpy's hover" if name == "rotorpy" else options.task
-            result = rotorpy(seed, options.target, options.limit) if name == "rotorpy" else (
-                importlib.metadata.version(HERE[name][1]), *seconds_of(
-                    name, task, options.environments, seed, options.target, options.limit))
+            result = (
+                rotorpy(seed, options.target, options.limit)
+                if name == "rotorpy"
+                else (
+                    importlib.metadata.version(HERE[name][1]),
+                    *seconds_of(
+                        name, task, options.environments, seed, options.target, options.limit
+                    ),
+                )
+            )
             if result is None:
                 continue
             version, seconds, success, rate = result
             of = name if name == "xtdrone" else f"{name} {version}"
-            rows.append(({"task": task, "target": options.target, "seed": seed, "of": of},
-                         seconds, "s"))
+            rows.append(
+                ({"task": task, "target": options.target, "seed": seed, "of": of}, seconds, "s")
+            )
             found.setdefault(of, []).append(math.inf if seconds is None else seconds)
-            tqdm.write(f"{of:28s} seed {seed}  " + (
-                f"more than {options.limit:g} s" if seconds is None else f"{seconds:6.1f} s")
-                + f"  success {success:.3f}, {rate:,.0f} steps/s")
+            tqdm.write(
+                f"{of:28s} seed {seed}  "
+                + (f"more than {options.limit:g} s" if seconds is None else f"{seconds:6.1f} s")
+                + f"  success {success:.3f}, {rate:,.0f} steps/s"
+            )
     for of, values in found.items():
         print(f"{of:28s} median {statistics.median(values):6.1f} s of {len(values)}")
     results.replace("learning_seconds", rows)
@@ -221,8 +273,9 @@ def main() -> None:
 def rotorpy(seed: int, target: float, limit: float) -> tuple | None:
     """Version and result of rotorpy_learning.py, or None if it is not available."""
     python = peers.python_with(ROTORPY, beside=True)
-    found = python and peers.answer_of(python, "rotorpy_learning.py", str(seed), str(target),
-                                       str(limit))
+    found = python and peers.answer_of(
+        python, "rotorpy_learning.py", str(seed), str(target), str(limit)
+    )
     return found and tuple(found[key] for key in ("version", "seconds", "success", "rate"))
 
 

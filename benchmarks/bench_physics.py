@@ -36,9 +36,15 @@ VEHICLE_STEPS = 1500  # maximum for rotorpy, per fleet size above one
 def iris():
     """An iris with equal lag up and down and without the moment of XTDrone (5)."""
     model = load_vehicle("iris")
-    return dataclasses.replace(model, actuators=tuple(dataclasses.replace(
-        r, time_constant_up=LAG, time_constant_down=LAG, rolling_moment_coefficient=0.0)
-        for r in model.rotors))
+    return dataclasses.replace(
+        model,
+        actuators=tuple(
+            dataclasses.replace(
+                r, time_constant_up=LAG, time_constant_down=LAG, rolling_moment_coefficient=0.0
+            )
+            for r in model.rotors
+        ),
+    )
 
 
 def commands_of(model) -> np.ndarray:
@@ -54,8 +60,10 @@ def commands_of(model) -> np.ndarray:
 def ours(model, commands, n, repeats=3):
     """Seconds per vehicle-step, and the final position and attitude of vehicle 0."""
     side = int(np.ceil(np.sqrt(n)))
-    specs = tuple(VehicleSpec("iris", f"v_{i}", (3.0 * (i % side), 3.0 * (i // side), HEIGHT))
-                  for i in range(n))
+    specs = tuple(
+        VehicleSpec("iris", f"v_{i}", (3.0 * (i % side), 3.0 * (i // side), HEIGHT))
+        for i in range(n)
+    )
     engine = EmbeddedEngine(load_world("empty"), specs, (model,) * n)
     stage = ActuatorStage(FleetModel.of([model] * n))
     scaled = np.repeat(commands[:, None, :], n, axis=1)
@@ -80,16 +88,32 @@ def theirs(model, commands):
         return None
     r, inertia = model.rotors[0], np.array(model.inertia)
     vehicle = {
-        "mass": model.mass, "num_rotors": 4, "rotor_pos": [list(x.pos) for x in model.rotors],
+        "mass": model.mass,
+        "num_rotors": 4,
+        "rotor_pos": [list(x.pos) for x in model.rotors],
         "rotor_directions": [-x.direction for x in model.rotors],
-        **{f"I{a}{b}": inertia[i, j] for i, a in enumerate("xyz") for j, b in enumerate("xyz")
-           if j >= i},
-        "rotor_speed_min": 0.0, "rotor_speed_max": r.max_rot_velocity, "k_eta": r.motor_constant,
-        "k_m": r.moment_constant * r.motor_constant, "k_d": r.rotor_drag_coefficient, "tau_m": LAG}
+        **{
+            f"I{a}{b}": inertia[i, j]
+            for i, a in enumerate("xyz")
+            for j, b in enumerate("xyz")
+            if j >= i
+        },
+        "rotor_speed_min": 0.0,
+        "rotor_speed_max": r.max_rot_velocity,
+        "k_eta": r.motor_constant,
+        "k_m": r.moment_constant * r.motor_constant,
+        "k_d": r.rotor_drag_coefficient,
+        "tau_m": LAG,
+    }
     sizes = [(n, STEPS if n == 1 else max(2, VEHICLE_STEPS // n)) for n in SIZES]
-    task = {"vehicle": vehicle, "gravity": GRAVITY, "dt": STEP_US * 1e-6, "sizes": sizes,
-            "speeds": (r.input_scaling * commands + r.zero_position_armed).tolist(),
-            "start": [0.0, 0.0, HEIGHT + model.cog[2]]}
+    task = {
+        "vehicle": vehicle,
+        "gravity": GRAVITY,
+        "dt": STEP_US * 1e-6,
+        "sizes": sizes,
+        "speeds": (r.input_scaling * commands + r.zero_position_armed).tolist(),
+        "start": [0.0, 0.0, HEIGHT + model.cog[2]],
+    }
     return peers.answer_of(python, "rotorpy_manoeuvre.py", task=task)
 
 
@@ -106,16 +130,28 @@ def main():
     other = theirs(model, commands)
     if other is not None:
         for n, cost in other["cost"].items():
-            print(f"n {int(n):4d}  rotorpy {other['version']}   {cost * 1e6:8.2f} us per "
-                  "vehicle-step", flush=True)
-            rows.append(({"n": int(n), "simulator": f"rotorpy {other['version']}"},
-                         round(cost * 1e6, 3), "us"))
+            print(
+                f"n {int(n):4d}  rotorpy {other['version']}   {cost * 1e6:8.2f} us per "
+                "vehicle-step",
+                flush=True,
+            )
+            rows.append(
+                (
+                    {"n": int(n), "simulator": f"rotorpy {other['version']}"},
+                    round(cost * 1e6, 3),
+                    "us",
+                )
+            )
         apart = float(np.linalg.norm(end - other["end"]))
         turn = 2.0 * np.arccos(min(1.0, abs(float(attitude @ other["attitude"]))))
-        print(f"after {STEPS} steps both are {apart * 1e3:.2f} mm and {np.degrees(turn):.3f} deg "
-              f"apart; the vehicle has moved {np.linalg.norm(end - [0, 0, HEIGHT]):.2f} m")
-        results.replace("manoeuvre_distance", [({"simulator": f"rotorpy {other['version']}"},
-                                                round(apart * 1e3, 3), "mm")])
+        print(
+            f"after {STEPS} steps both are {apart * 1e3:.2f} mm and {np.degrees(turn):.3f} deg "
+            f"apart; the vehicle has moved {np.linalg.norm(end - [0, 0, HEIGHT]):.2f} m"
+        )
+        results.replace(
+            "manoeuvre_distance",
+            [({"simulator": f"rotorpy {other['version']}"}, round(apart * 1e3, 3), "mm")],
+        )
     results.replace("manoeuvre_vehicle_step", rows)
 
 

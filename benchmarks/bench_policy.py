@@ -36,22 +36,28 @@ def torch_step(policy: Policy, seen: np.ndarray):
     import torch
 
     d = policy.description
-    net = torch.nn.Sequential(torch.nn.Linear(d.inputs, 64), torch.nn.ReLU(),
-                              torch.nn.Linear(64, 64), torch.nn.ReLU(),
-                              torch.nn.Linear(64, len(d.actions)))
+    net = torch.nn.Sequential(
+        torch.nn.Linear(d.inputs, 64),
+        torch.nn.ReLU(),
+        torch.nn.Linear(64, 64),
+        torch.nn.ReLU(),
+        torch.nn.Linear(64, len(d.actions)),
+    )
     torch.set_num_threads(1)
     given = torch.from_numpy(seen)
 
     @torch.inference_mode()
     def step():
         return net(given)
+
     return step
 
 
 def main() -> None:
     """Measures and prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.
-                                     RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--policy", type=Path, default=EXAMPLE)
     parser.add_argument("--n", type=int, nargs="+", default=[1, 9, 100], help="vehicles")
     options = parser.parse_args()
@@ -62,16 +68,20 @@ def main() -> None:
         pilot = Pilot(policy, (vehicle,) * n)
         s = pilot.tasks.batch.state
         pose = [np.array(a[:, 0], dtype=float) for a in (s.pos, s.quat, s.vel, s.ang_vel)]
-        found = {"act": microseconds(lambda: policy.act(seen, memory)),
-                 "pilot": microseconds(lambda: pilot.act(0, *pose))}
+        found = {
+            "act": microseconds(lambda: policy.act(seen, memory)),
+            "pilot": microseconds(lambda: pilot.act(0, *pose)),
+        }
         try:
             found["torch"] = microseconds(torch_step(policy, seen))
         except ImportError:
             print("PyTorch is not installed: its rows are left out")
         for what, value in found.items():
             rows.append(({"what": what, "n": n}, value, "us"))
-        print(f"{n:5d} vehicles  " + "  ".join(f"{what} {value:7.1f} us"
-                                               for what, value in found.items()))
+        print(
+            f"{n:5d} vehicles  "
+            + "  ".join(f"{what} {value:7.1f} us" for what, value in found.items())
+        )
     results.replace("policy_step_us", rows)
 
 

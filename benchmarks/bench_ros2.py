@@ -33,15 +33,25 @@ _STEPS = 2000
 
 def states(n):
     """Topics of the vehicles' true states."""
-    return [(f"/drone{i}/{row.name}", row.type) for i in range(n) for row in pegasus.TOPICS
-            if row.period_us == STATE_RATE]
+    return [
+        (f"/drone{i}/{row.name}", row.type)
+        for i in range(n)
+        for row in pegasus.TOPICS
+        if row.period_us == STATE_RATE
+    ]
 
 
 def everything(n):
     """All that vehicles publish."""
-    return [(f"{begin}/{row.name}", row.type) for i in range(n) for rows, begin in (
-        (pegasus.TOPICS, f"/drone{i}"), (px4_out.TOPICS, f"{px4_out.namespace(i)}/fmu/out"))
-        for row in rows]
+    return [
+        (f"{begin}/{row.name}", row.type)
+        for i in range(n)
+        for rows, begin in (
+            (pegasus.TOPICS, f"/drone{i}"),
+            (px4_out.TOPICS, f"{px4_out.namespace(i)}/fmu/out"),
+        )
+        for row in rows
+    ]
 
 
 def feeding(n):
@@ -63,12 +73,26 @@ def measured(program, n, rate, seconds, topics):
     """Percent of a core of the process, messages received in a second, and steps without one."""
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        simulation = SimulationProcess(folder, "--n", n, "--ros2", "true", "--ros2_domain", DOMAIN,
-                                       "--ros2_rate", rate, "--log", "none")
+        simulation = SimulationProcess(
+            folder,
+            "--n",
+            n,
+            "--ros2",
+            "true",
+            "--ros2_domain",
+            DOMAIN,
+            "--ros2_rate",
+            rate,
+            "--log",
+            "none",
+        )
         user = fast_dds.FastDdsUser(program, folder, DOMAIN, BEGIN_S + seconds + 1.0, topics)
         try:
-            process, = (child for child in psutil.Process(simulation.process.pid).children()
-                        if "xtdrone_ros2.main" in child.cmdline())
+            (process,) = (
+                child
+                for child in psutil.Process(simulation.process.pid).children()
+                if "xtdrone_ros2.main" in child.cmdline()
+            )
             time.sleep(BEGIN_S)
             before, begin = sum(process.cpu_times()[:2]), time.monotonic()
             time.sleep(seconds)
@@ -78,12 +102,17 @@ def measured(program, n, rate, seconds, topics):
         finally:
             user.close()
             simulation.stop()
-    irregular = [one.topic for one in heard.values() if one.topic.startswith("/drone")
-                 and "gps" not in one.topic and one.most != one.least]
+    irregular = [
+        one.topic
+        for one in heard.values()
+        if one.topic.startswith("/drone") and "gps" not in one.topic and one.most != one.least
+    ]
     count = sum(one.count for one in heard.values())
-    print(f"{n} vehicles, {len(topics)} topics: {100 * spent / wall:.1f} % of a core, "
-          f"{count} messages, simulation {factor:.2f} x; with gaps: {irregular or 'none'}",
-          flush=True)
+    print(
+        f"{n} vehicles, {len(topics)} topics: {100 * spent / wall:.1f} % of a core, "
+        f"{count} messages, simulation {factor:.2f} x; with gaps: {irregular or 'none'}",
+        flush=True,
+    )
     return 100 * spent / wall
 
 
@@ -99,11 +128,14 @@ def main():
     print(f"handing steps over: {handing:.1f} % of a core", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         program = fast_dds.compiled(Path(folder))
-        for name, topics in (("ros2_cpu_percent", states(args.n)),
-                             ("ros2_all_cpu_percent", everything(args.n))):
+        for name, topics in (
+            ("ros2_cpu_percent", states(args.n)),
+            ("ros2_all_cpu_percent", everything(args.n)),
+        ):
             spent = measured(program, args.n, args.rate, args.seconds, topics)
-            results.replace(name, [({"n": args.n, "rate": args.rate}, round(spent + handing, 1),
-                                    "%")])
+            results.replace(
+                name, [({"n": args.n, "rate": args.rate}, round(spent + handing, 1), "%")]
+            )
 
 
 if __name__ == "__main__":

@@ -24,14 +24,7 @@ from sensor_models import SensorSuite
 from sensor_models.cameras import cameras_of
 from sensor_models.lens import pinhole_of
 from xtdrone_control.agents import HoverAgent
-from xtdrone_core import (
-    FleetModel,
-    FleetState,
-    Scenario,
-    SensorBlock,
-    VehicleSpec,
-    resources,
-)
+from xtdrone_core import FleetModel, FleetState, Scenario, SensorBlock, VehicleSpec, resources
 from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
@@ -67,8 +60,10 @@ def physics(sizes):
     throttle = vehicle_figures(model)["hover_command"][0]
     for n in sizes:
         side = math.ceil(math.sqrt(n))
-        specs = [VehicleSpec("iris", f"v_{i}", (3.0 * (i % side), 3.0 * (i // side), 50.0))
-                 for i in range(n)]
+        specs = [
+            VehicleSpec("iris", f"v_{i}", (3.0 * (i % side), 3.0 * (i // side), 50.0))
+            for i in range(n)
+        ]
         models = [model] * n
         engine, rotors = EmbeddedEngine(world, specs, models), ActuatorStage(FleetModel.of(models))
         suite = SensorSuite([model.sensors] * n, (0.8, 0.1, 400.0), (1e-6, 2e-5, -4e-5), 1)
@@ -89,16 +84,21 @@ def physics(sizes):
                 t_us += STEP_US
                 suite.step(state, t_us)
                 marks.append(time.perf_counter())
-                for part, (a, b) in zip(("rotors", "engine", "sensors"),
-                                        itertools.pairwise(marks)):
+                for part, (a, b) in zip(("rotors", "engine", "sensors"), itertools.pairwise(marks)):
                     seconds[part] += b - a
             for part in spent:
                 spent[part] = min(spent[part], seconds[part] / (steps * n))
         engine.close()
-        print(f"n {n:4d}: " + ", ".join(f"{part} {1e6 * value:.2f} us" for part, value in
-                                        spent.items()) + " per vehicle-step", flush=True)
-        rows += [({"n": n, "part": part, "engine": "embedded"}, round(1e6 * value, 3), "us")
-                 for part, value in spent.items()]
+        print(
+            f"n {n:4d}: "
+            + ", ".join(f"{part} {1e6 * value:.2f} us" for part, value in spent.items())
+            + " per vehicle-step",
+            flush=True,
+        )
+        rows += [
+            ({"n": n, "part": part, "engine": "embedded"}, round(1e6 * value, 3), "us")
+            for part, value in spent.items()
+        ]
     results.replace("vehicle_step", rows)
 
 
@@ -123,12 +123,22 @@ def rendered():
         seconds = best(LOOKS, look)
         busy = (time.process_time() - busy) / LOOKS
         shape = about["arrays"][0][2]
-        print(f"{about['kind']} {shape}: {1e3 * seconds:.1f} ms, {1e3 * busy:.1f} ms of CPU, by "
-              f"{sensors.renderer}", flush=True)
-        params = {"kind": about["kind"], "rows": shape[0], "columns": shape[1],
-                  "renderer": sensors.renderer, "world": "outdoor"}
-        rows += [({**params, "time": "wall"}, round(1e3 * seconds, 2), "ms"),
-                 ({**params, "time": "cpu"}, round(1e3 * busy, 2), "ms")]
+        print(
+            f"{about['kind']} {shape}: {1e3 * seconds:.1f} ms, {1e3 * busy:.1f} ms of CPU, by "
+            f"{sensors.renderer}",
+            flush=True,
+        )
+        params = {
+            "kind": about["kind"],
+            "rows": shape[0],
+            "columns": shape[1],
+            "renderer": sensors.renderer,
+            "world": "outdoor",
+        }
+        rows += [
+            ({**params, "time": "wall"}, round(1e3 * seconds, 2), "ms"),
+            ({**params, "time": "cpu"}, round(1e3 * busy, 2), "ms"),
+        ]
         sensors.close()
         engine.close()
     results.replace("rendered_sensor", rows)
@@ -147,7 +157,10 @@ def realistic():
         "and shadows": (clean, clear, 0.0),
         "and motion blur": ({**clean, "exposure_time": 0.01}, clear, 1.0),
         "light, sky, fog, rain on dry ground": (
-            {**clean, "exposure_time": 0.005}, replace(rain, rain=0.0), 0.0),
+            {**clean, "exposure_time": 0.005},
+            replace(rain, rain=0.0),
+            0.0,
+        ),
         "light, sky, fog, rain on wet ground": ({**clean, "exposure_time": 0.005}, rain, 0.0),
         "and flare": ({**clean, "flare": 1.0}, clear, 0.0),
         "and vignetting": ({**clean, "vignetting": 1.0}, clear, 0.0),
@@ -156,23 +169,38 @@ def realistic():
         "as by default": ({}, clear, 1.0),
         "as by default, anti_aliasing 4": ({"anti_aliasing": 4}, clear, 1.0),
         "hall at night, lamps without shadows": (clean, conditions_of(dark, "0:00"), 0.0, dark),
-        "hall at night, lamps with shadows": (clean, conditions_of(hall, "0:00"), 0.0, hall)}
+        "hall at night, lamps with shadows": (clean, conditions_of(hall, "0:00"), 0.0, hall),
+    }
     state = FleetState.zeros(1, 4)
     state.pos[0, 2] = 2.0
     rows = []
     for name, (lens, conditions, turning, *other) in {"plain": ({}, None, 0.0), **variants}.items():
-        eye = SensorBlock("camera", "eye", (0.2, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0),
-                          {"width": 752, "height": 480, "horizontal_fov": 1.37, **lens})
+        eye = SensorBlock(
+            "camera",
+            "eye",
+            (0.2, 0.0, 0.0),
+            (0.0, 0.0, 0.0, 1.0),
+            {"width": 752, "height": 480, "horizontal_fov": 1.37, **lens},
+        )
         models, place = [replace(model, sensors=(eye,))], other[0] if other else world
-        camera, = cameras_of(eye)
+        (camera,) = cameras_of(eye)
         pinhole = pinhole_of(camera)
         size = pinhole.width, pinhole.height
-        scene = RenderedScene(place, specs, models, size, camera.anti_aliasing) \
-            if conditions is None else RealisticScene(place, specs, models, conditions, 1, size,
-                                                      camera.anti_aliasing)
+        scene = (
+            RenderedScene(place, specs, models, size, camera.anti_aliasing)
+            if conditions is None
+            else RealisticScene(place, specs, models, conditions, 1, size, camera.anti_aliasing)
+        )
         state.ang_vel[0, 2] = turning
-        draw = partial(scene.draw, (0.2, 0.0, 2.0), (0.0, 0.0, 0.0, 1.0), pinhole, 0.1, 100.0,
-                       key=("v_0", "eye", ""))
+        draw = partial(
+            scene.draw,
+            (0.2, 0.0, 2.0),
+            (0.0, 0.0, 0.0, 1.0),
+            pinhole,
+            0.1,
+            100.0,
+            key=("v_0", "eye", ""),
+        )
 
         def look(scene=scene, draw=draw):
             scene.place(state)  # shadows of what moves are drawn anew
@@ -182,8 +210,13 @@ def realistic():
         seconds = best(LOOKS, look)
         scene.close()
         print(f"{name}: {1e3 * seconds:.0f} ms", flush=True)
-        rows.append(({"image": name, "width": 752, "height": 480, "world": place.name},
-                     round(1e3 * seconds, 1), "ms"))
+        rows.append(
+            (
+                {"image": name, "width": 752, "height": 480, "world": place.name},
+                round(1e3 * seconds, 1),
+                "ms",
+            )
+        )
     results.replace("realistic_image", rows)
 
 
@@ -198,9 +231,11 @@ class Watching(Observer):
 
 def hover_factor(vehicle, seconds) -> float:
     """Real-time factor of one vehicle that climbs 3 m and hovers, with everything running."""
-    simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0,
-                                     world="outdoor" if "stereo" in vehicle else "empty"),
-                            agent=HoverAgent(1), links=False)
+    simulation = Simulation(
+        Scenario(fleet(vehicle, 1), speed=0.0, world="outdoor" if "stereo" in vehicle else "empty"),
+        agent=HoverAgent(1),
+        links=False,
+    )
     simulation.observers.append(Watching())
     try:
         simulation.run(until_us=200_000)  # kernels are loaded, first images rendered
@@ -222,8 +257,13 @@ def stereo():
             path.write_text(text.replace("<update_rate>12.5<", f"<update_rate>{rate}<"))
             factor = max(hover_factor(str(path), HOVER_S) for _ in range(2))
             print(f"stereo pair at {rate} Hz: {factor:.2f} x real time", flush=True)
-            rows.append(({"rate": float(rate), "width": 752, "height": 480, "n": 1,
-                          "world": "outdoor"}, round(factor, 3), "s/s"))
+            rows.append(
+                (
+                    {"rate": float(rate), "width": 752, "height": 480, "n": 1, "world": "outdoor"},
+                    round(factor, 3),
+                    "s/s",
+                )
+            )
     results.replace("stereo_real_time_factor", rows)
 
 
@@ -237,18 +277,28 @@ def hover():
     if not all(theirs):
         return
     version, other = theirs[0]["version"], max(row["real_time_factor"] for row in theirs)
-    print(f"rise and hover: {max(ours):.1f} x real time; RotorPy {version}: {other:.2f}",
-          flush=True)
+    print(
+        f"rise and hover: {max(ours):.1f} x real time; RotorPy {version}: {other:.2f}", flush=True
+    )
     params = {"n": 1, "step_s": 0.004}
-    results.replace("hover_real_time_factor", [
-        ({**params, "simulator": "xtdrone"}, round(max(ours), 3), "s/s"),
-        ({**params, "simulator": f"rotorpy {version}"}, round(other, 3), "s/s")])
+    results.replace(
+        "hover_real_time_factor",
+        [
+            ({**params, "simulator": "xtdrone"}, round(max(ours), 3), "s/s"),
+            ({**params, "simulator": f"rotorpy {version}"}, round(other, 3), "s/s"),
+        ],
+    )
 
 
 def main():
     """Runs the parts and updates runs/bench.json."""
-    parts = {"physics": lambda: physics(args.n), "rendered": rendered, "realistic": realistic,
-             "stereo": stereo, "hover": hover}
+    parts = {
+        "physics": lambda: physics(args.n),
+        "rendered": rendered,
+        "realistic": realistic,
+        "stereo": stereo,
+        "hover": hover,
+    }
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=parts, nargs="+", default=list(parts))
     parser.add_argument("--n", type=int, nargs="+", default=[1, 100, 1000])

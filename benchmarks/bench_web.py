@@ -48,8 +48,11 @@ COUNT = """(seconds) => new Promise((done) => { let n = 0; const begin = perform
 
 def up(page):
     """Has the fleet take off, and waits until it hovers."""
-    browser.until(page, "[...Array(station.frame.n).keys()].every((i) => "
-                        "station.frame.get(i, 'ready'))", 240.0)
+    browser.until(
+        page,
+        "[...Array(station.frame.n).keys()].every((i) => station.frame.get(i, 'ready'))",
+        240.0,
+    )
     page.evaluate("station.takeOff()")
     browser.until(page, "station.frame.get(0, 'pos', 2) > 3", 240.0)
 
@@ -58,9 +61,11 @@ def frames(seconds):
     """Rows of frames/s and of the time until the page is ready."""
     drawn, ready = [], []
     for n, width, height in SIZES:
-        with tempfile.TemporaryDirectory() as folder, \
-                serving(Path(folder), "--n", str(n)) as running, \
-                browser.browser(folder, (width, height)) as context:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            serving(Path(folder), "--n", str(n)) as running,
+            browser.browser(folder, (width, height)) as context,
+        ):
             page, errors = browser.opened(context, running.url)
             ready.append(float(page.evaluate("document.body.dataset.ready")))
             up(page)
@@ -68,11 +73,25 @@ def frames(seconds):
             rate = page.evaluate(COUNT, seconds)
             scale, level = page.evaluate("[station.pace.scale, station.pace.level]")
             factor = running.control.request("status")["real_time_factor_now"]
-            print(f"{n} vehicles, {width}x{height}: {rate:.1f} frames/s at scale {scale:.2f}, "
-                  f"level {level}, simulation {factor:.2f} x; ready in {ready[-1]:.0f} ms; "
-                  f"{errors}", flush=True)
-            drawn.append(({"n": n, "width": width, "height": height, "scale": round(scale, 2),
-                           "level": level}, round(rate, 1), "1/s"))
+            print(
+                f"{n} vehicles, {width}x{height}: {rate:.1f} frames/s at scale {scale:.2f}, "
+                f"level {level}, simulation {factor:.2f} x; ready in {ready[-1]:.0f} ms; "
+                f"{errors}",
+                flush=True,
+            )
+            drawn.append(
+                (
+                    {
+                        "n": n,
+                        "width": width,
+                        "height": height,
+                        "scale": round(scale, 2),
+                        "level": level,
+                    },
+                    round(rate, 1),
+                    "1/s",
+                )
+            )
     results.replace("web_frames_per_s", drawn)
     results.replace("web_ready_ms", [({}, round(statistics.median(ready)), "ms")])
 
@@ -81,8 +100,11 @@ def viewers(seconds):
     """Row of the simulation's real-time factor with sockets that take every frame."""
     reader = Path(__file__).with_name("web_viewers.py")
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder), "--n", "9") as running:
-        process = subprocess.Popen([sys.executable, str(reader), running.url, str(VIEWERS),
-                                    str(seconds + 5)], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, str(reader), running.url, str(VIEWERS), str(seconds + 5)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         time.sleep(5.0)
         factors = []
         for _ in range(round(seconds)):
@@ -119,21 +141,37 @@ def sticks(seconds):
     for mode in MODES:
         late, moves, page = _flown(mode, seconds)
         p99 = float(np.percentile(late, 99))
-        print(f"{mode}: stick to actuator command: median {np.median(late):.1f} ms, 99 % within "
-              f"{p99:.1f} ms, of {len(late)} moves of {moves}; the page says {page}", flush=True)
+        print(
+            f"{mode}: stick to actuator command: median {np.median(late):.1f} ms, 99 % within "
+            f"{p99:.1f} ms, of {len(late)} moves of {moves}; the page says {page}",
+            flush=True,
+        )
         rows.append(({"mode": mode}, round(p99, 2), "ms"))
     results.replace("stick_to_actuator_p99_ms", rows)
 
 
 def _flown(mode, seconds):
     """A flight by moves of the roll stick: delays [ms], number of moves, what the page shows."""
-    scenario = Scenario(vehicles=fleet("iris", 1), web=True, log="none",
-                        instance=default_instance())
+    scenario = Scenario(
+        vehicles=fleet("iris", 1), web=True, log="none", instance=default_instance()
+    )
     simulation = Simulation(scenario, control=ControlServer(Ports(scenario.instance).control))
     commands, station = Commands(simulation.autopilot), Station(simulation)
     simulation.observers += [commands, station]
-    pilot = subprocess.Popen([sys.executable, __file__, "--pilot", station.url, "--mode", mode,
-                              "--seconds", str(seconds)], stdout=subprocess.PIPE, text=True)
+    pilot = subprocess.Popen(
+        [
+            sys.executable,
+            __file__,
+            "--pilot",
+            station.url,
+            "--mode",
+            mode,
+            "--seconds",
+            str(seconds),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     threading.Thread(target=lambda: (pilot.wait(), simulation.stop()), daemon=True).start()
     simulation.run()
     simulation.close()
@@ -145,8 +183,7 @@ def _flown(mode, seconds):
 
 def pilot(url, mode, seconds):
     """Flies by the gamepad's interface; prints when the stick was moved, as JSON."""
-    with tempfile.TemporaryDirectory() as folder, \
-            browser.browser(folder, (640, 360)) as context:
+    with tempfile.TemporaryDirectory() as folder, browser.browser(folder, (640, 360)) as context:
         print(json.dumps(_moves(browser.opened(context, url)[0], mode, seconds)))
 
 

@@ -35,11 +35,16 @@ def measure(name: str, n: int) -> tuple[float, float]:
 
 def main() -> None:
     """Measures and prints the rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.
-                                     RawDescriptionHelpFormatter)
-    parser.add_argument("--world", nargs="+", metavar="NAME",
-                        default=["mixed", "forest", "room", "corridor", "gates", "moving"],
-                        help="of worlds/batch, or a file")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--world",
+        nargs="+",
+        metavar="NAME",
+        default=["mixed", "forest", "room", "corridor", "gates", "moving"],
+        help="of worlds/batch, or a file",
+    )
     parser.add_argument("--n", type=int, default=2048, help="environments")
     options = parser.parse_args()
     rows = []

@@ -17,9 +17,18 @@ from crazyflow.sim import Sim
 
 n, frequency, integrator = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 STEPS = 20
-sim = Sim(n_worlds=n, n_drones=1, dynamics=Dynamics.first_principles, control=Control.attitude,
-          integrator=integrator, freq=frequency, attitude_freq=frequency,
-          body_rate_freq=frequency, force_torque_freq=frequency, device="cpu")
+sim = Sim(
+    n_worlds=n,
+    n_drones=1,
+    dynamics=Dynamics.first_principles,
+    control=Control.attitude,
+    integrator=integrator,
+    freq=frequency,
+    attitude_freq=frequency,
+    body_rate_freq=frequency,
+    force_torque_freq=frequency,
+    device="cpu",
+)
 action = np.zeros((n, 1, 4), dtype=np.float32)
 action[..., :2] = np.random.default_rng(0).normal(0.0, 0.1, (n, 1, 2))
 action[..., 3] = 0.4

@@ -33,8 +33,16 @@ def main():
         elif sys.stdin in ready:
             break
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps({"messages": messages, "datagrams": datagrams, "vehicles": len(parsers),
-                      "cpu_s": usage.ru_utime + usage.ru_stime}))
+    print(
+        json.dumps(
+            {
+                "messages": messages,
+                "datagrams": datagrams,
+                "vehicles": len(parsers),
+                "cpu_s": usage.ru_utime + usage.ru_stime,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

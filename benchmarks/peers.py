@@ -27,8 +27,10 @@ def python_with(requirement: str, beside: bool = False) -> Path | None:
     if not python.exists():
         _SETUP.mkdir(exist_ok=True)
         if not _make(folder, python, requirement, beside):
-            print(f"{requirement} cannot be installed into {folder}: its rows are left out",
-                  file=sys.stderr)
+            print(
+                f"{requirement} cannot be installed into {folder}: its rows are left out",
+                file=sys.stderr,
+            )
             return None
     return python
 
@@ -55,8 +57,12 @@ def answer_of(python: Path, script: str, *args: str, task: Any = None) -> Any:
     Returns:
         None, after a line on standard error, if it fails.
     """
-    done = subprocess.run([python, Path(__file__).with_name(script), *args],
-                          input=json.dumps(task), capture_output=True, text=True)
+    done = subprocess.run(
+        [python, Path(__file__).with_name(script), *args],
+        input=json.dumps(task),
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
         print(f"{script} failed: {reason}", file=sys.stderr)

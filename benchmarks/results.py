@@ -15,8 +15,13 @@ def replace(name: str, rows) -> None:
     path = run_folder.runs_root() / "bench.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     old = json.loads(path.read_text()) if path.exists() else []
-    new = [{"name": name, "params": params, "value": value, "unit": unit}
-           for params, value, unit in rows]
-    kept = [row for row in old if row["name"] != name or row["params"] not in
-            [row["params"] for row in new]]
+    new = [
+        {"name": name, "params": params, "value": value, "unit": unit}
+        for params, value, unit in rows
+    ]
+    kept = [
+        row
+        for row in old
+        if row["name"] != name or row["params"] not in [row["params"] for row in new]
+    ]
     run_folder.write_json(path, kept + new)

@@ -18,13 +18,24 @@ from rotorpy.vehicles.hummingbird_params import quad_params
 from rotorpy.vehicles.multirotor import Multirotor
 
 seconds, rate = float(sys.argv[1]), int(sys.argv[2])
-environment = Environment(vehicle=Multirotor(quad_params), controller=SE3Control(quad_params),
-                          trajectory=HoverTraj(x0=np.array([0.0, 0.0, 3.0])), sim_rate=rate,
-                          safety_margin=None)
+environment = Environment(
+    vehicle=Multirotor(quad_params),
+    controller=SE3Control(quad_params),
+    trajectory=HoverTraj(x0=np.array([0.0, 0.0, 3.0])),
+    sim_rate=rate,
+    safety_margin=None,
+)
 begin = time.perf_counter()
-result = environment.run(t_final=seconds, use_mocap=False, terminate=False, plot=False,
-                         animate_bool=False, verbose=False)
+result = environment.run(
+    t_final=seconds, use_mocap=False, terminate=False, plot=False, animate_bool=False, verbose=False
+)
 wall = time.perf_counter() - begin
-print(json.dumps({"real_time_factor": float(result["time"][-1]) / wall,
-                  "height": float(result["state"]["x"][-1][2]),
-                  "version": importlib.metadata.version("rotorpy")}))
+print(
+    json.dumps(
+        {
+            "real_time_factor": float(result["time"][-1]) / wall,
+            "height": float(result["state"]["x"][-1][2]),
+            "version": importlib.metadata.version("rotorpy"),
+        }
+    )
+)

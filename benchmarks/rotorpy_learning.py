@@ -40,10 +40,20 @@ def success(model):
 
 torch.set_num_threads(1)
 env = make(ENVIRONMENTS)
-model = PPO("MlpPolicy", VecNormalize(env, norm_obs=False, gamma=0.98), n_steps=HORIZON,
-            batch_size=ENVIRONMENTS * HORIZON // 8, n_epochs=5, learning_rate=1e-3, gamma=0.98,
-            ent_coef=0.001, max_grad_norm=1.0, seed=seed, device="cpu",
-            policy_kwargs={"net_arch": [64, 64], "log_std_init": -1.0})
+model = PPO(
+    "MlpPolicy",
+    VecNormalize(env, norm_obs=False, gamma=0.98),
+    n_steps=HORIZON,
+    batch_size=ENVIRONMENTS * HORIZON // 8,
+    n_epochs=5,
+    learning_rate=1e-3,
+    gamma=0.98,
+    ent_coef=0.001,
+    max_grad_norm=1.0,
+    seed=seed,
+    device="cpu",
+    policy_kwargs={"net_arch": [64, 64], "log_std_init": -1.0},
+)
 seconds, steps, found = 0.0, 0, 0.0
 while seconds < limit and found < target:
     begin = time.perf_counter()
@@ -51,5 +61,13 @@ while seconds < limit and found < target:
     seconds, steps = seconds + time.perf_counter() - begin, steps + STEPS
     found = success(model)
     print(seconds, steps, found, file=sys.stderr)
-print(json.dumps({"seconds": seconds if found >= target else None, "success": found,
-                  "rate": steps / seconds, "version": importlib.metadata.version("rotorpy")}))
+print(
+    json.dumps(
+        {
+            "seconds": seconds if found >= target else None,
+            "success": found,
+            "rate": steps / seconds,
+            "version": importlib.metadata.version("rotorpy"),
+        }
+    )
+)

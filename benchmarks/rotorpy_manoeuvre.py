@@ -23,8 +23,14 @@ def main():
     multirotor = Multirotor(vehicle)
     multirotor.g = task["gravity"]
     multirotor.weight = np.array([0.0, 0.0, -vehicle["mass"] * task["gravity"]])
-    start = {"x": np.array(task["start"]), "v": np.zeros(3), "q": np.array([0.0, 0.0, 0.0, 1.0]),
-             "w": np.zeros(3), "wind": np.zeros(3), "rotor_speeds": speeds[0].copy()}
+    start = {
+        "x": np.array(task["start"]),
+        "v": np.zeros(3),
+        "q": np.array([0.0, 0.0, 0.0, 1.0]),
+        "w": np.zeros(3),
+        "wind": np.zeros(3),
+        "rotor_speeds": speeds[0].copy(),
+    }
     cost = {}
     for n, steps in task["sizes"]:
         states = [dict(start) for _ in range(n)]
@@ -37,8 +43,16 @@ def main():
         cost[n] = (time.perf_counter() - begin) / (n * steps)
         if steps == len(speeds):
             end = states[0]
-    print(json.dumps({"version": metadata.version("rotorpy"), "cost": cost,
-                      "end": end["x"].tolist(), "attitude": end["q"].tolist()}))
+    print(
+        json.dumps(
+            {
+                "version": metadata.version("rotorpy"),
+                "cost": cost,
+                "end": end["x"].tolist(),
+                "attitude": end["q"].tolist(),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -19,16 +19,26 @@ sizes = list(zip(map(int, sys.argv[4::2]), map(int, sys.argv[5::2])))
 
 
 @wp.kernel
-def cast(mesh: wp.array(dtype=wp.uint64), pos: wp.array(dtype=wp.vec3),
-         quat: wp.array(dtype=wp.quat), width: int, height: int, focal: float,
-         distance: wp.array(dtype=float), face: wp.array(dtype=int),
-         normal: wp.array(dtype=wp.vec3)):
+def cast(
+    mesh: wp.array(dtype=wp.uint64),
+    pos: wp.array(dtype=wp.vec3),
+    quat: wp.array(dtype=wp.quat),
+    width: int,
+    height: int,
+    focal: float,
+    distance: wp.array(dtype=float),
+    face: wp.array(dtype=int),
+    normal: wp.array(dtype=wp.vec3),
+):
     """One ray of each pixel of each environment."""
     i = wp.tid()
     e, pixel = i / (width * height), i % (width * height)
     u, v = pixel % width, pixel / width
-    ray = wp.vec3(1.0, -(float(u) - 0.5 * float(width - 1)) / focal,
-                  -(float(v) - 0.5 * float(height - 1)) / focal)
+    ray = wp.vec3(
+        1.0,
+        -(float(u) - 0.5 * float(width - 1)) / focal,
+        -(float(v) - 0.5 * float(height - 1)) / focal,
+    )
     length = wp.length(ray)
     found = wp.mesh_query_ray(mesh[e], pos[e], wp.quat_rotate(quat[e], ray) / length, 60.0 * length)
     distance[i] = wp.where(found.result, found.t / length, wp.inf)
@@ -40,11 +50,17 @@ with wp.ScopedDevice("cpu"):
     meshes = []
     for e in range(len(share["pos"])):
         corners = share[f"mesh{e}"].reshape(-1, 3)
-        meshes.append(wp.Mesh(points=wp.array(corners, dtype=wp.vec3),
-                              indices=wp.array(np.arange(len(corners), dtype=np.int32))))
+        meshes.append(
+            wp.Mesh(
+                points=wp.array(corners, dtype=wp.vec3),
+                indices=wp.array(np.arange(len(corners), dtype=np.int32)),
+            )
+        )
     ids = wp.array([mesh.id for mesh in meshes], dtype=wp.uint64)
-    pos, quat = (wp.array(share[name].astype(np.float32), dtype=kind)
-                 for name, kind in (("pos", wp.vec3), ("quat", wp.quat)))
+    pos, quat = (
+        wp.array(share[name].astype(np.float32), dtype=kind)
+        for name, kind in (("pos", wp.vec3), ("quat", wp.quat))
+    )
     rates = []
     for width, height in sizes:
         rays = len(meshes) * width * height

@@ -19,8 +19,9 @@ async def view(session, url, seconds):
 
 async def main(url, count, seconds):
     async with aiohttp.ClientSession() as session:
-        rates = await asyncio.gather(*(view(session, url.partition("#")[0], seconds)
-                                       for _ in range(count)))
+        rates = await asyncio.gather(
+            *(view(session, url.partition("#")[0], seconds) for _ in range(count))
+        )
     print(f"{min(rates):.0f} to {max(rates):.0f} frames/s each")
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A user's ROS node: takes off in OFFBOARD, flies a circle, lands.
 
-    roslaunch launch/single_vehicle.launch                  # in one terminal
-    python examples/circle_node.py                          # in another
+roslaunch launch/single_vehicle.launch                  # in one terminal
+python examples/circle_node.py                          # in another
 """
 
 import math

@@ -1,6 +1,6 @@
 """How far wind, a payload and a drained tank displace a hovering hexarotor.
 
-    python examples/disturbances.py
+python examples/disturbances.py
 """
 
 import numpy as np
@@ -8,8 +8,10 @@ import numpy as np
 import xtdrone as xd
 
 WIND = "mean=4,1,0 gust=20:3:0,4,0 dryden=5"  # steady, one gust at 20 s, turbulence [m/s]
-DISTURBANCES = ("25: payload typhoon_h480_0 0.4 0,0,-0.15; "  # [kg] at an offset below it [m]
-                "30: drain typhoon_h480_0 0.05")  # [kg/s]
+DISTURBANCES = (
+    "25: payload typhoon_h480_0 0.4 0,0,-0.15; "  # [kg] at an offset below it [m]
+    "30: drain typhoon_h480_0 0.05"
+)  # [kg/s]
 
 
 def hover(**options):
@@ -27,7 +29,11 @@ def hover(**options):
 
 
 payload = {"disturbances": DISTURBANCES}
-for name, options in {"calm": {}, "wind": {"wind": WIND}, "payload": payload,
-                      "both": {"wind": WIND, **payload}}.items():
+for name, options in {
+    "calm": {},
+    "wind": {"wind": WIND},
+    "payload": payload,
+    "both": {"wind": WIND, **payload},
+}.items():
     errors = hover(**options)
-    print(f"{name:8} {np.sqrt(np.mean(errors ** 2)):.2f} m RMS, {errors.max():.2f} m at most")
+    print(f"{name:8} {np.sqrt(np.mean(errors**2)):.2f} m RMS, {errors.max():.2f} m at most")

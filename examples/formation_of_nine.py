@@ -1,6 +1,6 @@
 """Nine vehicles fly a cube, a pyramid and a triangle around their leader.
 
-    python examples/formation_of_nine.py
+python examples/formation_of_nine.py
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """A MAVSDK client takes off, flies a square by OFFBOARD set-points and lands.
 
-    xtdrone sim                              # in one terminal
-    python examples/mavsdk_square.py         # in another
+xtdrone sim                              # in one terminal
+python examples/mavsdk_square.py         # in another
 """
 
 import math

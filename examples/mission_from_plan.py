@@ -1,6 +1,6 @@
 """Flies a mission of QGroundControl, a .plan file, and prints each waypoint as it is reached.
 
-    python examples/mission_from_plan.py [FILE.plan]
+python examples/mission_from_plan.py [FILE.plan]
 """
 
 import sys
@@ -9,8 +9,11 @@ from pathlib import Path
 import xtdrone as xd
 from xtdrone_control.agents import MissionAgent
 
-plan = sys.argv[1] if len(sys.argv) > 1 else str(
-    Path(__file__).resolve().parents[1] / "docs" / "missions" / "square.plan")
+plan = (
+    sys.argv[1]
+    if len(sys.argv) > 1
+    else str(Path(__file__).resolve().parents[1] / "docs" / "missions" / "square.plan")
+)
 
 
 def tell(t_us, event, **values):

@@ -1,6 +1,6 @@
 """A user-defined estimator for the whole fleet.
 
-    PYTHONPATH=examples xtdrone fly square --estimator my_estimator:Complementary
+PYTHONPATH=examples xtdrone fly square --estimator my_estimator:Complementary
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """A formation scheme of your own: each vehicle receives the leader and its two nearest neighbours.
 
-    PYTHONPATH=examples xtdrone formation simulate --n 9 --scheme my_scheme:Cohesive
-    PYTHONPATH=examples xtdrone fly formation --n 9 --set scheme=my_scheme:Cohesive
+PYTHONPATH=examples xtdrone formation simulate --n 9 --scheme my_scheme:Cohesive
+PYTHONPATH=examples xtdrone fly formation --n 9 --set scheme=my_scheme:Cohesive
 """
 
 import numpy as np
@@ -15,8 +15,12 @@ class Beacon(Leader):
     def edges(self, offsets):
         distance = np.linalg.norm(offsets[:, None] - offsets, axis=2)
         near = np.argsort(distance, axis=1, kind="stable")[:, 1:3]  # column 0 is the slot itself
-        return np.array(sorted([(i, 0) for i in range(1, len(offsets) + 1)]
-                               + [(i, j + 1) for i, row in enumerate(near, 1) for j in row]))
+        return np.array(
+            sorted(
+                [(i, 0) for i in range(1, len(offsets) + 1)]
+                + [(i, j + 1) for i, row in enumerate(near, 1) for j in row]
+            )
+        )
 
 
 class Cohesive(Follower):

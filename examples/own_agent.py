@@ -1,8 +1,8 @@
 """A user-defined Agent: every vehicle climbs on a helix over its start, and lands.
 
-    python examples/own_agent.py
-    PYTHONPATH=examples xtdrone fly own_agent:Helix --n 3 --set radius=3 --set turns=2
-    PYTHONPATH=examples xtdrone fly own_agent:Helix --help
+python examples/own_agent.py
+PYTHONPATH=examples xtdrone fly own_agent:Helix --n 3 --set radius=3 --set turns=2
+PYTHONPATH=examples xtdrone fly own_agent:Helix --help
 """
 
 from typing import Annotated
@@ -21,14 +21,15 @@ class Helix(FlightAgent):
 
     MEMORY = (*FlightAgent.MEMORY, "_begun_us")  # so that a flight can be saved and reset
 
-    def __init__(self, n=1,
-                 radius: Annotated[float, Option("of the helix", unit="m", least=0.5,
-                                                 most=20.0)] = 2.0,
-                 top: Annotated[float, Option("above the start", unit="m", least=4.0,
-                                              most=50.0)] = 6.0,
-                 turns: Annotated[int, Option("from bottom to top", least=1, most=100)] = 3,
-                 period: Annotated[float, Option("of a turn", unit="s", least=4.0)] = 8.0,
-                 on_event=None):
+    def __init__(
+        self,
+        n=1,
+        radius: Annotated[float, Option("of the helix", unit="m", least=0.5, most=20.0)] = 2.0,
+        top: Annotated[float, Option("above the start", unit="m", least=4.0, most=50.0)] = 6.0,
+        turns: Annotated[int, Option("from bottom to top", least=1, most=100)] = 3,
+        period: Annotated[float, Option("of a turn", unit="s", least=4.0)] = 8.0,
+        on_event=None,
+    ):
         super().__init__(n, BOTTOM, land_from=top, on_event=on_event)
         self.radius, self.top, self.turns, self.period = radius, top, turns, period
         self._begun_us = 0
@@ -43,8 +44,11 @@ class Helix(FlightAgent):
         share, rate = angle / (2.0 * np.pi * self.turns), 2.0 * np.pi / self.period
         c, s, climb = np.cos(angle), np.sin(angle), self.top - BOTTOM
         out.pos[:] = self.home + [self.radius * (c - 1.0), self.radius * s, BOTTOM + climb * share]
-        out.vel[:] = [-self.radius * rate * s, self.radius * rate * c,
-                      climb / (self.turns * self.period)]
+        out.vel[:] = [
+            -self.radius * rate * s,
+            self.radius * rate * c,
+            climb / (self.turns * self.period),
+        ]
         out.yaw[:] = angle + 0.5 * np.pi
         return share >= 1.0
 

@@ -20,14 +20,21 @@ class Gates(FlightAgent):
 
     MEMORY = (*FlightAgent.MEMORY, "_index", "_reached", "_asked_us")
 
-    def __init__(self, n=1,
-                 gates: Annotated[Any, Option("east, north and up from the start", unit="m",
-                                              unset="three")] = GATES,
-                 within: Annotated[float, Option("of a gate's centre that counts as through",
-                                                 unit="m", least=0.1, most=5.0)] = 0.4,
-                 time_out: Annotated[float, Option("after which a gate was missed", unit="s",
-                                                   least=1.0, most=600.0)] = 15.0,
-                 on_event=None):
+    def __init__(
+        self,
+        n=1,
+        gates: Annotated[
+            Any, Option("east, north and up from the start", unit="m", unset="three")
+        ] = GATES,
+        within: Annotated[
+            float,
+            Option("of a gate's centre that counts as through", unit="m", least=0.1, most=5.0),
+        ] = 0.4,
+        time_out: Annotated[
+            float, Option("after which a gate was missed", unit="s", least=1.0, most=600.0)
+        ] = 15.0,
+        on_event=None,
+    ):
         super().__init__(n, height=3.0, on_event=on_event)
         self.gates = np.array(gates, dtype=float).reshape(-1, 3)
         self.within, self.time_out_us = within, round(time_out * 1e6)

@@ -33,15 +33,19 @@ class Ring(xd.Backend):
 
 
 mine = xd.Multirotor(
-    name="mine", frame=xd.Frame(mass=1.1, size=(0.25, 0.25, 0.1)),
+    name="mine",
+    frame=xd.Frame(mass=1.1, size=(0.25, 0.25, 0.1)),
     rotors=xd.rotors_in_x(0.22, curve=xd.QuadraticThrust(motor_constant=5e-6)),
     effects=(xd.LinearDrag(coefficients=(0.5, 0.3, 0.0)),),
     sensors=(xd.Imu(preset="bmi088"), xd.Magnetometer(), xd.Barometer(), xd.Gps(preset="rtk")),
-    backend=Ring)
+    backend=Ring,
+)
 print("saved as", mine.to_sdf("mine/model.sdf"))
 radii = []
 with xd.Simulation([mine]) as sim:
-    sim.on_step(lambda t, state, sensors: radii.append(np.hypot(*(state.pos[0, :2] + (2.0, 0.0)))),
-                period=0.1)
+    sim.on_step(
+        lambda t, state, sensors: radii.append(np.hypot(*(state.pos[0, :2] + (2.0, 0.0)))),
+        period=0.1,
+    )
     sim.run()
     print(f"landed after {sim.time:.1f} s; at most {max(radii):.2f} m from the middle")

@@ -15,11 +15,14 @@ yard = xd.Scene(
     solids=(
         xd.Box(name="house", size=(6.0, 4.0, 3.0), pos=(0.0, 8.0, 1.5), colour=(0.7, 0.6, 0.5)),
         xd.Box(name="wall", size=(0.3, 10.0, 2.0), pos=(-6.0, 0.0, 1.0)),
-        xd.Sphere(name="bush", radius=0.8, pos=(4.0, -4.0, 0.6), colour=(0.2, 0.5, 0.2))),
+        xd.Sphere(name="bush", radius=0.8, pos=(4.0, -4.0, 0.6), colour=(0.2, 0.5, 0.2)),
+    ),
     actors=(
         xd.Person(name="ann", route=((-3, 0), (5, 0)), way="to_and_fro", speed=1.2),
         xd.Person(name="bob", route=((2, -3), (2, 5)), way="to_and_fro", colour=(0.6, 0.2, 0.2)),
-        xd.Car(name="cab", route=((-14, -12), (14, -12), (14, 16), (-14, 16)), speed=6.0)))
+        xd.Car(name="cab", route=((-14, -12), (14, -12), (14, 16), (-14, 16)), speed=6.0),
+    ),
+)
 
 with xd.Simulation(xd.Scenario(vehicles="iris@-3,-3", world=yard, gps="rtk")) as sim:
     sim.on_contact(lambda t, one, other: print(f"{t:.2f} s: {one} touches {other}"))

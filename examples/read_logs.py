@@ -1,6 +1,6 @@
 """Reads the truth and the flight log of a run into NumPy, and plots the estimator's error.
 
-    python examples/read_logs.py
+python examples/read_logs.py
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ error = np.linalg.norm(estimate - true_pos[nearest], axis=1)
 settled = local["timestamp"] > 5_000_000
 
 figure = plot_style.figure(8, 3)
-axes, = plot_style.time_axes(figure, ["[m]"], ["error of the estimated position"])
+(axes,) = plot_style.time_axes(figure, ["[m]"], ["error of the estimated position"])
 axes.plot(local["timestamp"] * 1e-6, error)
 plot_style.save(figure, folder / "plots" / "estimator_error.png")
 print(f"{np.sqrt(np.mean(error[settled] ** 2)):.2f} m RMS; {folder / 'plots'}/estimator_error.png")

@@ -1,6 +1,6 @@
 """Records a stereo pair, the IMU and the truth as a dataset in EuRoC's layout, and reads it.
 
-    python examples/record_stereo.py     the same as: xtdrone slam record --trajectory FILE
+python examples/record_stereo.py     the same as: xtdrone slam record --trajectory FILE
 """
 
 import sys
@@ -19,12 +19,15 @@ path = run_folder.runs_root() / "side_step.csv"
 path.parent.mkdir(parents=True, exist_ok=True)
 np.savetxt(path, rows, delimiter=",", header="t,x,y,z,yaw", comments="", fmt="%.4f")
 
-if command.main(["slam", "record", "--trajectory", str(path), "--world", "indoor",
-                 "--name", "side_step"]):
+if command.main(
+    ["slam", "record", "--trajectory", str(path), "--world", "indoor", "--name", "side_step"]
+):
     sys.exit("the flight was not recorded")
 dataset = Dataset(run_folder.newest() / "dataset")
 left, right = dataset.pair(0)
 truth = dataset.truth()
 length = np.linalg.norm(np.diff(truth[:, 1:4], axis=0), axis=1).sum()
-print(f"{len(dataset)} pairs of {left.shape[1]} x {left.shape[0]} pixels over {length:.2f} m, "
-      f"in {dataset.folder}")
+print(
+    f"{len(dataset)} pairs of {left.shape[1]} x {left.shape[0]} pixels over {length:.2f} m, "
+    f"in {dataset.folder}"
+)

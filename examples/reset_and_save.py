@@ -1,6 +1,6 @@
 """Resets one vehicle of a fleet, and continues from a saved state.
 
-    python examples/reset_and_save.py
+python examples/reset_and_save.py
 """
 
 import tempfile

@@ -1,6 +1,6 @@
 """One vehicle flies a square of 4 m by an Agent of the workspace, which reports each corner.
 
-    python examples/square.py            the same as: xtdrone fly square
+python examples/square.py            the same as: xtdrone fly square
 """
 
 import numpy as np

@@ -24,18 +24,28 @@ _FROM = "YAML file of a scenario to begin with; the other arguments change it"
 def generate_launch_description():
     """The arguments, and the simulation."""
     arguments = {"scenario": _FROM, **_options()}
-    return LaunchDescription([
-        *(DeclareLaunchArgument(name, default_value="", description=text)
-          for name, text in arguments.items()),
-        OpaqueFunction(function=_simulation, args=[arguments])])
+    return LaunchDescription(
+        [
+            *(
+                DeclareLaunchArgument(name, default_value="", description=text)
+                for name, text in arguments.items()
+            ),
+            OpaqueFunction(function=_simulation, args=[arguments]),
+        ]
+    )
 
 
 def _simulation(context, arguments):
     _refuse_others(context, arguments)
     given = context.launch_configurations
     options = [word for name in arguments if given[name] for word in (f"--{name}", given[name])]
-    return [ExecuteProcess(cmd=[*_TIED, _COMMAND, "sim", "--default", "ros2=true", *options],
-                           output="screen", on_exit=_ended)]
+    return [
+        ExecuteProcess(
+            cmd=[*_TIED, _COMMAND, "sim", "--default", "ros2=true", *options],
+            output="screen",
+            on_exit=_ended,
+        )
+    ]
 
 
 def _options():
@@ -43,8 +53,10 @@ def _options():
     try:
         said = subprocess.run([_COMMAND, "schema"], stdout=subprocess.PIPE, check=True).stdout
     except FileNotFoundError as error:
-        raise RuntimeError(f"there is no command {_COMMAND} on the PATH: activate the environment "
-                           "in which it is installed") from error
+        raise RuntimeError(
+            f"there is no command {_COMMAND} on the PATH: activate the environment "
+            "in which it is installed"
+        ) from error
     return {name: option["description"] for name, option in json.loads(said)["properties"].items()}
 
 
@@ -58,13 +70,16 @@ def _refuse_others(context, arguments):
     for name in (word.split(":=")[0] for word in context.argv if ":=" in word):
         if name not in arguments:
             close = difflib.get_close_matches(name, arguments, 1)
-            raise RuntimeError(f"there is no argument '{name}'"
-                               + (f", but '{close[0]}'" if close else "")
-                               + ": --show-args lists them")
+            raise RuntimeError(
+                f"there is no argument '{name}'"
+                + (f", but '{close[0]}'" if close else "")
+                + ": --show-args lists them"
+            )
 
 
 def _ended(event, context):
     if event.returncode and not context.is_shutdown:
-        raise RuntimeError(f"the simulation ended with status {event.returncode}: its last lines "
-                           "say why")
+        raise RuntimeError(
+            f"the simulation ended with status {event.returncode}: its last lines say why"
+        )
     return [Shutdown(reason="the simulation has ended")]

@@ -20,8 +20,11 @@ GENERATORS = {"msg": MsgGenerator, "srv": SrvGenerator}
 def own_packages() -> list[str]:
     """Packages below src/ with message definitions that are not installed on the system."""
     system = rospkg.RosPack(_system_paths())
-    return [path.name for path in sorted(SRC.iterdir())
-            if _defines(path) and path.name not in system.list()]
+    return [
+        path.name
+        for path in sorted(SRC.iterdir())
+        if _defines(path) and path.name not in system.list()
+    ]
 
 
 def _defines(path: Path) -> bool:

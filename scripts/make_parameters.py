@@ -17,8 +17,18 @@ import numpy as np
 from xtdrone_autopilot.parameters import file as parameter_file
 
 OUT = Path(__file__).parents[1] / "src/xtdrone_autopilot/parameters/px4.csv"
-COLUMNS = ("name", "type", "default", "min", "max", "unit", "group", "listed", "volatile",
-           "description")
+COLUMNS = (
+    "name",
+    "type",
+    "default",
+    "min",
+    "max",
+    "unit",
+    "group",
+    "listed",
+    "volatile",
+    "description",
+)
 TYPES = {"Int32": "int", "Float": "float"}
 
 
@@ -26,12 +36,17 @@ def row(p: dict, used: dict) -> dict:
     """One row of the table from PX4's description of a parameter."""
     whole = p["type"] == "Int32"
     name = p["name"]
-    return {"name": name, "type": TYPES[p["type"]],
-            "default": number(used.get(name, p["default"]), whole),
-            "unit": p.get("units", ""), "group": p["group"],
-            "listed": "yes" if name in used else "",
-            "volatile": "yes" if p.get("volatile") else "",
-            "description": p["shortDesc"], **limits(p, whole)}
+    return {
+        "name": name,
+        "type": TYPES[p["type"]],
+        "default": number(used.get(name, p["default"]), whole),
+        "unit": p.get("units", ""),
+        "group": p["group"],
+        "listed": "yes" if name in used else "",
+        "volatile": "yes" if p.get("volatile") else "",
+        "description": p["shortDesc"],
+        **limits(p, whole),
+    }
 
 
 def limits(p: dict, whole: bool) -> dict:

@@ -1,13 +1,13 @@
 """Generates documentation and launch arguments from tables in the sources.
 
-    python scripts/make_tables.py             docs/options.md, docs/scenario.schema.json and the
-                                              arguments of launch/simulation.launch from the
-                                              options in src/xtdrone_core/scenario/scenario.py;
-                                              docs/ros_topics.md from topics, inputs and services
-                                              of xtdrone_control; docs/parameters.md and the
-                                              tables of docs/mavlink.md from the flight stack
-    python scripts/make_tables.py --check     lists the files that are out of date; then exits
-                                              with status 1
+python scripts/make_tables.py             docs/options.md, docs/scenario.schema.json and the
+                                          arguments of launch/simulation.launch from the
+                                          options in src/xtdrone_core/scenario/scenario.py;
+                                          docs/ros_topics.md from topics, inputs and services
+                                          of xtdrone_control; docs/parameters.md and the
+                                          tables of docs/mavlink.md from the flight stack
+python scripts/make_tables.py --check     lists the files that are out of date; then exits
+                                          with status 1
 """
 
 import argparse
@@ -119,9 +119,13 @@ def launch_arguments() -> str:
     """The <arg> lines of simulation.launch, and the command line built from them."""
     rows = [FROM] + [
         (name, option.launch, f"{scenario_options.meaning(option)} ({default})")
-        for name, (_, option, default) in scenario_options.declared().items()]
-    lines = [f"  <arg name={quoteattr(name)} default={quoteattr(default)}\n"
-             f"       doc={quoteattr(text)}/>\n" for name, default, text in rows]
+        for name, (_, option, default) in scenario_options.declared().items()
+    ]
+    lines = [
+        f"  <arg name={quoteattr(name)} default={quoteattr(default)}\n"
+        f"       doc={quoteattr(text)}/>\n"
+        for name, default, text in rows
+    ]
     words, line = [], ""
     for name, *_ in rows:
         word = f"--{name} '$(arg {name})'"
@@ -142,8 +146,9 @@ def mavlink_page() -> str:
     """docs/mavlink.md with the tables of what the flight stack declares."""
     text = MAVLINK.read_text()
     for name, table_of in tables.TABLES.items():
-        text = between(text, TABLE_BEGIN.format(name=name), TABLE_END.format(name=name),
-                       f"\n{table_of()}\n\n")
+        text = between(
+            text, TABLE_BEGIN.format(name=name), TABLE_END.format(name=name), f"\n{table_of()}\n\n"
+        )
     return text
 
 
@@ -169,38 +174,64 @@ def page() -> str:
         text += row(name, meaning, allowed(kind, option), default)
     for path in sorted((ROOT / "launch").glob("*.launch")):
         source = launch_file() if path == LAUNCH else path.read_text()
-        own = [arg for arg in ElementTree.fromstring(source).iter("arg")
-               if arg.get("doc") and (path != LAUNCH or arg.get("name") not in (
-                   "scenario", *declared))]
+        own = [
+            arg
+            for arg in ElementTree.fromstring(source).iter("arg")
+            if arg.get("doc") and (path != LAUNCH or arg.get("name") not in ("scenario", *declared))
+        ]
         includes = "pass_all_args" in source and path != LAUNCH
         defaults = usual(source) if includes else {}
         if own or defaults:
-            words = SHARED if path == LAUNCH else (
-                "Beside all arguments of the file that it includes, with its own defaults:"
-                if includes else "It takes:")
+            words = (
+                SHARED
+                if path == LAUNCH
+                else (
+                    "Beside all arguments of the file that it includes, with its own defaults:"
+                    if includes
+                    else "It takes:"
+                )
+            )
             text += OWN.format(name=path.name, words=words)
-            text += "".join(row(name, declared[name][1].help, value)
-                            for name, value in defaults.items())
-            text += "".join(row(arg.get("name"), arg.get("doc"),
-                                arg.get("default", "must be given")) for arg in own)
+            text += "".join(
+                row(name, declared[name][1].help, value) for name, value in defaults.items()
+            )
+            text += "".join(
+                row(arg.get("name"), arg.get("doc"), arg.get("default", "must be given"))
+                for arg in own
+            )
     return text
 
 
 def usual(source: str) -> dict[str, str]:
     """The defaults of a launch file in place of those of the options that it hands on."""
-    given = [arg.get("default", "") for arg in ElementTree.fromstring(source).iter("arg")
-             if arg.get("name") == "defaults"]
-    return dict(word.replace("$(dirname)/../", "").split("=", 1)
-                for word in shlex.split(" ".join(given)) if word != "--default")
+    given = [
+        arg.get("default", "")
+        for arg in ElementTree.fromstring(source).iter("arg")
+        if arg.get("name") == "defaults"
+    ]
+    return dict(
+        word.replace("$(dirname)/../", "").split("=", 1)
+        for word in shlex.split(" ".join(given))
+        if word != "--default"
+    )
 
 
 def topics_page() -> str:
     """Text of docs/ros_topics.md."""
     text = TOPICS_INTRODUCTION
-    text += "".join(row(topic.name, topic.type, topic.message,
-                        f"{topic.rate:g} Hz" if topic.rate else
-                        "when it comes, latched" if topic.latched else "when it comes")
-                    for topic in TOPICS)
+    text += "".join(
+        row(
+            topic.name,
+            topic.type,
+            topic.message,
+            f"{topic.rate:g} Hz"
+            if topic.rate
+            else "when it comes, latched"
+            if topic.latched
+            else "when it comes",
+        )
+        for topic in TOPICS
+    )
     text += INPUTS_INTRODUCTION
     text += "".join(row(entry.name, entry.type) for entry in SUBSCRIPTIONS)
     text += SERVICES_INTRODUCTION
@@ -210,16 +241,21 @@ def topics_page() -> str:
 def parameters_page() -> str:
     """Text of docs/parameters.md."""
     used = {name: p for name, p in listed().items() if p.effect}
-    text = PARAMETERS_INTRODUCTION.format(listed=len(listed()), used=len(used),
-                                          others=len(table()) - len(listed()))
-    text += "".join(row(name, f"{p.default:.10g}", p.unit, limits(p), p.effect)
-                    for name, p in used.items())
+    text = PARAMETERS_INTRODUCTION.format(
+        listed=len(listed()), used=len(used), others=len(table()) - len(listed())
+    )
+    text += "".join(
+        row(name, f"{p.default:.10g}", p.unit, limits(p), p.effect) for name, p in used.items()
+    )
     held = {}
     for name, p in listed().items():
         if not p.effect:
             held.setdefault(p.group, []).append(name)
-    return text + HELD_INTRODUCTION + "".join(row(group, ", ".join(names))
-                                              for group, names in sorted(held.items()))
+    return (
+        text
+        + HELD_INTRODUCTION
+        + "".join(row(group, ", ".join(names)) for group, names in sorted(held.items()))
+    )
 
 
 def limits(p) -> str:
@@ -242,20 +278,26 @@ def allowed(kind, option) -> str:
 def row(name, *cells) -> str:
     """One row of a Markdown table."""
     plain = (re.sub(r"\s+", " ", cell).replace("|", "\\|") for cell in cells)
-    return f"| {name} | " + " | ".join(f"`{cell}`" if cell.startswith("$(") else cell
-                                       for cell in plain) + " |\n"
+    return (
+        f"| {name} | "
+        + " | ".join(f"`{cell}`" if cell.startswith("$(") else cell for cell in plain)
+        + " |\n"
+    )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
     args = parser.parse_args()
-    files = {LAUNCH: launch_file(), ROOT / "docs" / "options.md": page(),
-             ROOT / "docs" / "ros_topics.md": topics_page(),
-             ROOT / "docs" / "parameters.md": parameters_page(), MAVLINK: mavlink_page(),
-             ROOT / "docs" / "scenario.schema.json": json.dumps(listing.schema(), indent=2) + "\n"}
-    stale = [path for path, text in files.items()
-             if not path.is_file() or path.read_text() != text]
+    files = {
+        LAUNCH: launch_file(),
+        ROOT / "docs" / "options.md": page(),
+        ROOT / "docs" / "ros_topics.md": topics_page(),
+        ROOT / "docs" / "parameters.md": parameters_page(),
+        MAVLINK: mavlink_page(),
+        ROOT / "docs" / "scenario.schema.json": json.dumps(listing.schema(), indent=2) + "\n",
+    }
+    stale = [path for path, text in files.items() if not path.is_file() or path.read_text() != text]
     for path in stale:
         if args.check:
             print(f"{path.relative_to(ROOT)} is out of date: run python scripts/make_tables.py")

@@ -42,10 +42,20 @@ class Console:
     def __init__(self, program, folder):
         """Starts MAVProxy on the ground station's port; its files go to folder."""
         self._process = subprocess.Popen(
-            [program, f"--master=udp:127.0.0.1:{Ports().ground_station}", "--nowait",
-             f"--state-basedir={folder}", f"--logfile={folder}/mav.tlog"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            cwd=folder, env={**os.environ, "HOME": str(folder), "PYTHONPATH": ""})
+            [
+                program,
+                f"--master=udp:127.0.0.1:{Ports().ground_station}",
+                "--nowait",
+                f"--state-basedir={folder}",
+                f"--logfile={folder}/mav.tlog",
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "HOME": str(folder), "PYTHONPATH": ""},
+        )
         self._lines, self.said = queue.Queue(), []
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -88,9 +98,24 @@ def waypoint_file(path, items) -> None:
     rows = ["QGC WPL 110"]
     for k, item in enumerate(items):
         params = [0.0 if math.isnan(p) else p for p in item.params]
-        rows.append("\t".join(map(str, (k, int(k == 0), item.frame, item.command, *params,
-                                        f"{item.x * 1e-7:.7f}", f"{item.y * 1e-7:.7f}", item.z,
-                                        1))))
+        rows.append(
+            "\t".join(
+                map(
+                    str,
+                    (
+                        k,
+                        int(k == 0),
+                        item.frame,
+                        item.command,
+                        *params,
+                        f"{item.x * 1e-7:.7f}",
+                        f"{item.y * 1e-7:.7f}",
+                        item.z,
+                        1,
+                    ),
+                )
+            )
+        )
     path.write_text("\n".join(rows) + "\n")
 
 
@@ -164,9 +189,21 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         runs = Path(name) / "runs"
         simulation = subprocess.Popen(
-            [sys.executable, "-m", "xtdrone_core.command", "sim", "--gps", "rtk", "--speed",
-             str(SPEED)], env={**os.environ, "XTDRONE_RUNS": str(runs)}, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True)
+            [
+                sys.executable,
+                "-m",
+                "xtdrone_core.command",
+                "sim",
+                "--gps",
+                "rtk",
+                "--speed",
+                str(SPEED),
+            ],
+            env={**os.environ, "XTDRONE_RUNS": str(runs)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         said = next((line for line in simulation.stdout if "run folder" in line), "")
         console = Console(program, name)
         try:

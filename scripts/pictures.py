@@ -61,8 +61,9 @@ def read(root: Path = ROOT) -> Table:
         elif len(parts) == 3:
             table.entries.append(Entry(parts[0], tuple(parts[1].split()), parts[2]))
         else:
-            raise ValueError(f"{TABLE}, line {number}: give PICTURES | SOURCES | COMMAND, or "
-                             "@RUN | COMMAND")
+            raise ValueError(
+                f"{TABLE}, line {number}: give PICTURES | SOURCES | COMMAND, or @RUN | COMMAND"
+            )
     return table
 
 
@@ -74,9 +75,12 @@ def source_hash(entry: Entry, root: Path = ROOT) -> str:
     """
     total = hashlib.sha256(entry.command.encode())
     for pattern in entry.sources:
-        found = [path for top in sorted(root.glob(pattern)) for path in
-                 (sorted(top.rglob("*")) if top.is_dir() else [top])
-                 if path.is_file() and "__pycache__" not in path.parts]
+        found = [
+            path
+            for top in sorted(root.glob(pattern))
+            for path in (sorted(top.rglob("*")) if top.is_dir() else [top])
+            if path.is_file() and "__pycache__" not in path.parts
+        ]
         if not found:
             raise ValueError(f"{TABLE}: {pattern}, which draws {entry.pictures}, is not there")
         for path in found:
@@ -124,8 +128,11 @@ def outdated(table: Table, root: Path = ROOT) -> dict[str, str]:
 def unclaimed(table: Table, root: Path = ROOT) -> list[str]:
     """Pictures below docs/ that no line makes."""
     claimed = {path for entry in table.entries for path in pictures_of(entry, root)}
-    return sorted(str(path.relative_to(root)) for path in (root / "docs").rglob("*")
-                  if path.suffix in SUFFIXES and path.relative_to(root) not in claimed)
+    return sorted(
+        str(path.relative_to(root))
+        for path in (root / "docs").rglob("*")
+        if path.suffix in SUFFIXES and path.relative_to(root) not in claimed
+    )
 
 
 def note(entry: Entry, root: Path = ROOT) -> None:
@@ -143,13 +150,18 @@ class Maker:
     def __init__(self, table: Table, folder: Path, root: Path = ROOT):
         """Of a table; folder gets the runs."""
         self._runs, self._folder, self._root = table.runs, folder, root
-        self._environment = {**os.environ, "XTDRONE_RUNS": str(folder),
-                             "MPLBACKEND": "Agg", "PYTHONHASHSEED": "0"}
+        self._environment = {
+            **os.environ,
+            "XTDRONE_RUNS": str(folder),
+            "MPLBACKEND": "Agg",
+            "PYTHONHASHSEED": "0",
+        }
 
     def make(self, entry: Entry) -> str:
         """Makes the pictures of a line; returns what went wrong, or nothing."""
-        before = {path: (self._root / path).stat().st_mtime_ns
-                  for path in pictures_of(entry, self._root)}
+        before = {
+            path: (self._root / path).stat().st_mtime_ns for path in pictures_of(entry, self._root)
+        }
         kept = {path: (self._root / path).read_bytes() for path in before}
         for path in before:  # programs leave files alone that others have written
             (self._root / path).unlink()
@@ -176,9 +188,16 @@ class Maker:
             _, seconds, command = command.split(maxsplit=2)
             return self._grab(command, float(seconds), self._root / picture)
         try:
-            done = subprocess.run(["bash", "-c", command], cwd=self._root, env=self._environment,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, timeout=TIME_OUT_S)
+            done = subprocess.run(
+                ["bash", "-c", command],
+                cwd=self._root,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=TIME_OUT_S,
+            )
         except subprocess.TimeoutExpired:
             return f"takes more than {TIME_OUT_S} s"
         return "" if done.returncode == 0 else done.stdout.strip()[-400:] or "failed"
@@ -187,10 +206,16 @@ class Maker:
         """A picture of the whole screen, some seconds after a program was started."""
         from PIL import ImageGrab
 
-        program = subprocess.Popen(["bash", "-c", f"exec {command}"], cwd=self._root,
-                                   env=self._environment, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                   start_new_session=True)
+        program = subprocess.Popen(
+            ["bash", "-c", f"exec {command}"],
+            cwd=self._root,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         try:
             program.wait(seconds)
             return (program.stderr.read().strip()[-400:] if program.stderr else "") or "ended early"
@@ -213,13 +238,18 @@ class Maker:
 def display():
     """A display of its own, without a screen."""
     if shutil.which("Xvfb") is None:
-        print("Xvfb is not installed here: windows cannot be shown (apt-get install xvfb)",
-              file=sys.stderr)
+        print(
+            "Xvfb is not installed here: windows cannot be shown (apt-get install xvfb)",
+            file=sys.stderr,
+        )
         yield
         return
     reader, writer = os.pipe()
-    server = subprocess.Popen(["Xvfb", "-displayfd", str(writer), "-screen", "0", SCREEN,
-                               "-nolisten", "tcp"], pass_fds=[writer], stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", str(writer), "-screen", "0", SCREEN, "-nolisten", "tcp"],
+        pass_fds=[writer],
+        stderr=subprocess.DEVNULL,
+    )
     os.close(writer)
     with os.fdopen(reader) as answer:
         number = answer.readline().strip()
@@ -237,8 +267,11 @@ def main() -> int:
     parser.add_argument("word", nargs="*", help="only pictures whose name contains one of these")
     parser.add_argument("--outdated", action="store_true", help="only those that are outdated")
     parser.add_argument("--check", action="store_true", help="name the outdated, make none")
-    parser.add_argument("--record", action="store_true",
-                        help="make none: note that the named ones were made elsewhere")
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="make none: note that the named ones were made elsewhere",
+    )
     args = parser.parse_args()
     table = read()
     if args.check:
@@ -249,10 +282,16 @@ def main() -> int:
     if args.record and not args.word:
         parser.error("--record needs the names of the pictures")
     old = outdated(table) if args.outdated else None
-    wanted = [entry for entry in table.entries
-              if (not args.word or any(word in entry.pictures for word in args.word))
-              and (old is None or entry.pictures in old
-                   or any(str(path) in old for path in pictures_of(entry)))]
+    wanted = [
+        entry
+        for entry in table.entries
+        if (not args.word or any(word in entry.pictures for word in args.word))
+        and (
+            old is None
+            or entry.pictures in old
+            or any(str(path) in old for path in pictures_of(entry))
+        )
+    ]
     if args.word and not wanted:
         parser.error(f"no picture of {TABLE} has a name with {' or '.join(args.word)}")
     return record(wanted) if args.record else make(table, wanted)
@@ -278,8 +317,11 @@ def make(table: Table, wanted: list[Entry]) -> int:
             begun = time.monotonic()
             error = maker.make(entry)
             failed += bool(error)
-            print(f"{'FAILED' if error else 'made  '} {entry.pictures} "
-                  f"({time.monotonic() - begun:.0f} s){': ' + error if error else ''}", flush=True)
+            print(
+                f"{'FAILED' if error else 'made  '} {entry.pictures} "
+                f"({time.monotonic() - begun:.0f} s){': ' + error if error else ''}",
+                flush=True,
+            )
     print(f"{len(wanted) - failed} of {len(wanted)} made")
     return int(failed > 0)
 

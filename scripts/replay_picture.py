@@ -1,6 +1,6 @@
 """Picture of the page of `xtdrone replay` for the manual: one flight with and without wind.
 
-    python scripts/replay_picture.py docs/images/replay_page.png
+python scripts/replay_picture.py docs/images/replay_page.png
 """
 
 import os
@@ -23,11 +23,29 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         runs = {"XTDRONE_RUNS": scratch}
         for name, wind in WINDS.items():
-            subprocess.run([sys.executable, "-m", "xtdrone_core.command", "fly", "formation",
-                            "--n", "3", "--set", "formations=line,V", "--name", name, "--wind",
-                            wind], check=True, env={**os.environ, **runs})
-        with replaying(*WINDS, **runs) as running, browser.browser(
-                scratch, (1280, 720), color_scheme="dark") as context:
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "xtdrone_core.command",
+                    "fly",
+                    "formation",
+                    "--n",
+                    "3",
+                    "--set",
+                    "formations=line,V",
+                    "--name",
+                    name,
+                    "--wind",
+                    wind,
+                ],
+                check=True,
+                env={**os.environ, **runs},
+            )
+        with (
+            replaying(*WINDS, **runs) as running,
+            browser.browser(scratch, (1280, 720), color_scheme="dark") as context,
+        ):
             page, _ = browser.opened(context, running.url)
             page.evaluate("station.pace.choose('2')")
             page.click("#play")

@@ -69,21 +69,26 @@ def trouble(n) -> None:
     ports, random_ = Ports(), random.Random(1)
     stranger, station = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
     packer = mavlink.MAVLink(None, 255, 190)
-    links = [port(i) for i in range(n) for port in (ports.ground_station_local,
-                                                    ports.offboard_local)]
+    links = [
+        port(i) for i in range(n) for port in (ports.ground_station_local, ports.offboard_local)
+    ]
     begin = time.monotonic()
     for burst in range(1 << 62):
         heartbeat = mavlink.MAVLink_heartbeat_message(6, 8, 0, 0, 4, 3).pack(packer)
         for port in random_.sample(links, min(len(links), 5)):
             garbage = random_.choice([b"\xfd", b"\xfe", b""]) + random_.randbytes(
-                random_.randrange(280))
-            for data in (garbage, heartbeat[:random_.randrange(len(heartbeat))]):
+                random_.randrange(280)
+            )
+            for data in (garbage, heartbeat[: random_.randrange(len(heartbeat))]):
                 stranger.sendto(data, ("127.0.0.1", port))
         if burst % 20 == 0:
-            with contextlib.suppress(OSError), socket.create_connection(
-                    ("127.0.0.1", ports.control), 1.0) as client:  # it may be busy, or drop us
-                client.sendall(random_.choice([b"{", b"[" * 5000, b"\x00\n",
-                                               b'{"op": "status"}\n']))
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(("127.0.0.1", ports.control), 1.0) as client,
+            ):  # it may be busy, or drop us
+                client.sendall(
+                    random_.choice([b"{", b"[" * 5000, b"\x00\n", b'{"op": "status"}\n'])
+                )
         if burst % 100 == 0 and (time.monotonic() - begin) // STATION_S % 2 == 0:
             for i in range(n):
                 station.sendto(heartbeat, ("127.0.0.1", ports.ground_station_local(i)))
@@ -131,23 +136,32 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run_folder.prepare(folder)
-        simulation = Simulation(Scenario(fleet("iris", args.n), speed=0.0, gps="rtk"), folder,
-                                agent=Rounds(args.n), control=ControlServer(Ports().control))
+        simulation = Simulation(
+            Scenario(fleet("iris", args.n), speed=0.0, gps="rtk"),
+            folder,
+            agent=Rounds(args.n),
+            control=ControlServer(Ports().control),
+        )
         memory, faults = [], []
-        others = subprocess.Popen([sys.executable, __file__, "--trouble", "--n", str(args.n)],
-                                  preexec_fn=tied())
+        others = subprocess.Popen(
+            [sys.executable, __file__, "--trouble", "--n", str(args.n)], preexec_fn=tied()
+        )
         try:
             for minute in range(1, args.minutes + 1):
                 disk_is_full((minute - 1) * 60 == full_s)
                 simulation.run(until_us=minute * 60_000_000)
                 disk_is_full(False)
-                memory.append(process.memory_info().rss / 2 ** 20)
+                memory.append(process.memory_info().rss / 2**20)
                 height = simulation.state.pos[:, 2]
                 if abs(height - 5.1).max() > 1.0:
-                    faults.append(f"minute {minute}: heights {height.min():.1f} to "
-                                  f"{height.max():.1f} m")
-                print(f"minute {minute}: {simulation.real_time_factor():.1f} x real time, "
-                      f"{memory[-1]:.0f} MiB", flush=True)
+                    faults.append(
+                        f"minute {minute}: heights {height.min():.1f} to {height.max():.1f} m"
+                    )
+                print(
+                    f"minute {minute}: {simulation.real_time_factor():.1f} x real time, "
+                    f"{memory[-1]:.0f} MiB",
+                    flush=True,
+                )
                 if others.poll() is not None:
                     faults.append(f"minute {minute}: the strangers have ended")
                     break
@@ -165,8 +179,11 @@ def main() -> int:
     settled = memory[min(SETTLED_MIN, len(memory)) - 1]
     if memory[-1] > settled * (1 + MAX_GROWTH):
         faults.append(f"memory grew from {settled:.0f} to {memory[-1]:.0f} MiB")
-    print("\n".join(faults) or f"no fault in {args.minutes} simulated minutes with {args.n} "
-          f"vehicles; memory {settled:.0f} MiB then, {memory[-1]:.0f} MiB now")
+    print(
+        "\n".join(faults)
+        or f"no fault in {args.minutes} simulated minutes with {args.n} "
+        f"vehicles; memory {settled:.0f} MiB then, {memory[-1]:.0f} MiB now"
+    )
     return 1 if faults else 0
 
 

@@ -40,8 +40,10 @@ _PAGE_GROWTH = 0.1  # of the memory of a page's objects
 async def watch(url: str) -> None:
     """A viewer that reads everything; prints how many frames it got when it is closed."""
     frames = 0
-    async with aiohttp.ClientSession() as session, \
-            session.ws_connect(url + "socket", max_msg_size=0) as socket:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(url + "socket", max_msg_size=0) as socket,
+    ):
         await socket.send_json({"op": "hello"})
         async for message in socket:
             frames += message.type == aiohttp.WSMsgType.BINARY
@@ -56,7 +58,7 @@ async def watch_all(url: str) -> None:
 def figures(process: psutil.Process) -> tuple[float, int, int]:
     """Resident memory [MiB], threads and open files of a process."""
     with process.oneshot():
-        return process.memory_info().rss / 2 ** 20, process.num_threads(), process.num_fds()
+        return process.memory_info().rss / 2**20, process.num_threads(), process.num_fds()
 
 
 class Viewers:
@@ -67,7 +69,11 @@ class Viewers:
         self._pages = pages
         self._process = subprocess.Popen(
             [sys.executable, __file__, "--show" if pages else "--watch", url],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=tied())
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=tied(),
+        )
         if pages:
             self._process.stdout.readline()
 
@@ -93,8 +99,7 @@ def show(url: str) -> None:
     """The pages; answers each time [us] on standard input with Viewers.figures()."""
     import browser
 
-    with tempfile.TemporaryDirectory() as scratch, \
-            browser.browser(scratch, (960, 540)) as context:
+    with tempfile.TemporaryDirectory() as scratch, browser.browser(scratch, (960, 540)) as context:
         pages = []
         for _ in range(PAGES):
             page = context.new_page()
@@ -103,8 +108,12 @@ def show(url: str) -> None:
         print(flush=True)  # they are open
         for line in sys.stdin:
             faults = [_fault(page, errors, int(line)) for page, errors, _ in pages]
-            print(json.dumps(["; ".join(filter(None, faults)),
-                              [_objects(tools) for *_, tools in pages]]), flush=True)
+            print(
+                json.dumps(
+                    ["; ".join(filter(None, faults)), [_objects(tools) for *_, tools in pages]]
+                ),
+                flush=True,
+            )
 
 
 def _fault(page, errors, t_us: int) -> str:
@@ -129,8 +138,8 @@ def _objects(tools) -> float:
     meta, nodes = heap["snapshot"]["meta"], heap["nodes"]
     fields, kinds = meta["node_fields"], meta["node_types"][0]
     step, code = len(fields), kinds.index("code")
-    sizes, types = (nodes[fields.index(name)::step] for name in ("self_size", "type"))
-    return sum(size for size, kind in zip(sizes, types) if kind != code) / 2 ** 20
+    sizes, types = (nodes[fields.index(name) :: step] for name in ("self_size", "type"))
+    return sum(size for size, kind in zip(sizes, types) if kind != code) / 2**20
 
 
 def main() -> int:
@@ -139,8 +148,9 @@ def main() -> int:
     parser.add_argument("--n", type=int, default=9)
     parser.add_argument("--minutes", type=int, default=60, help="simulated, from 3 on (60)")
     parser.add_argument("--chromium", action="store_true", help="pages of Chromium as viewers")
-    parser.add_argument("--speed", type=float, default=0.0,
-                        help="1 is real time, 0 as fast as possible (0)")
+    parser.add_argument(
+        "--speed", type=float, default=0.0, help="1 is real time, 0 as fast as possible (0)"
+    )
     parser.add_argument("--watch", metavar="URL", help=argparse.SUPPRESS)
     parser.add_argument("--show", metavar="URL", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -162,8 +172,9 @@ def main() -> int:
 def fly(args: argparse.Namespace, folder: Path) -> int:
     """The flight in a run folder; returns the exit status."""
     scenario = Scenario(fleet("iris", args.n), speed=args.speed, gps="rtk", web=True, log="none")
-    simulation = Simulation(scenario, folder, agent=Rounds(args.n),
-                            control=ControlServer(Ports().control))
+    simulation = Simulation(
+        scenario, folder, agent=Rounds(args.n), control=ControlServer(Ports().control)
+    )
     rows, faults = [], []
     pages: list[list[float]] = []
     with contextlib.ExitStack() as stack:
@@ -171,8 +182,9 @@ def fly(args: argparse.Namespace, folder: Path) -> int:
         station = Station(simulation)
         simulation.observers.append(station)
         here = psutil.Process()
-        server = next(child for child in here.children()
-                      if "xtdrone_web.server.main" in child.cmdline())
+        server = next(
+            child for child in here.children() if "xtdrone_web.server.main" in child.cmdline()
+        )
         viewers = Viewers(station.watch_url, args.chromium)
         for minute in range(1, args.minutes + 1):
             simulation.run(until_us=minute * 60_000_000)
@@ -180,11 +192,17 @@ def fly(args: argparse.Namespace, folder: Path) -> int:
             fault, objects = viewers.figures(minute * 60_000_000)
             pages.append(objects)
             if minute in (1, SETTLED_MIN) or minute % 10 == 0:
-                print(f"minute {minute}: {simulation.real_time_factor():.1f} x real time; "
-                      + "; ".join(f"{name} {rss:.0f} MiB, {threads} threads, {files} files"
-                                  for name, (rss, threads, files) in
-                                  zip(("simulation", "web server"), rows[-1]))
-                      + "".join(f"; page {used:.1f} MiB" for used in pages[-1]), flush=True)
+                print(
+                    f"minute {minute}: {simulation.real_time_factor():.1f} x real time; "
+                    + "; ".join(
+                        f"{name} {rss:.0f} MiB, {threads} threads, {files} files"
+                        for name, (rss, threads, files) in zip(
+                            ("simulation", "web server"), rows[-1]
+                        )
+                    )
+                    + "".join(f"; page {used:.1f} MiB" for used in pages[-1]),
+                    flush=True,
+                )
             if fault:
                 faults.append(f"minute {minute}: {fault}")
                 break
@@ -196,8 +214,9 @@ def fly(args: argparse.Namespace, folder: Path) -> int:
     for k, process in enumerate(("simulation", "web server")):
         before, after = rows[settled][k], rows[-1][k]
         if after[0] > before[0] * (1 + MAX_GROWTH):
-            faults.append(f"memory of the {process} grew from {before[0]:.0f} to "
-                          f"{after[0]:.0f} MiB")
+            faults.append(
+                f"memory of the {process} grew from {before[0]:.0f} to {after[0]:.0f} MiB"
+            )
         for what, one, other in zip(("threads", "open files"), before[1:], after[1:]):
             if other > one + _SLACK:
                 faults.append(f"{what} of the {process} grew from {one} to {other}")

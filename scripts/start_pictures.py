@@ -1,6 +1,6 @@
 """Pictures of the start page for the manual, by Debian's Chromium.
 
-    python scripts/start_pictures.py docs/images/web/start
+python scripts/start_pictures.py docs/images/web/start
 """
 
 import sys
@@ -25,8 +25,11 @@ LIMIT_S = 300.0
 def main():
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch, start_page(Path(scratch)) as server, \
-            browser.browser(scratch, (1280, 800), color_scheme="dark") as context:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        start_page(Path(scratch)) as server,
+        browser.browser(scratch, (1280, 800), color_scheme="dark") as context,
+    ):
         take(browser.opened(context, server.url)[0], folder)
 
 
@@ -46,8 +49,9 @@ def take(page, folder):
     page.click("#t-runs")
     page.click("#runtable tbody button")
     page.click("#do-plot")
-    browser.until(page, "document.getElementById('runsays').textContent.includes('are drawn')",
-                  LIMIT_S)
+    browser.until(
+        page, "document.getElementById('runsays').textContent.includes('are drawn')", LIMIT_S
+    )
     page.evaluate("document.getElementById('runsays').textContent = ''; scrollTo(0, 0)")
     shoot(page, folder / "runs.png")
     page.set_viewport_size({"width": 390, "height": 844})

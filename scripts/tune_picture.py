@@ -1,6 +1,6 @@
 """Picture of the tuning page for the manual, by Debian's Chromium: flies a log by sticks itself.
 
-    python scripts/tune_picture.py docs/images/tune.png
+python scripts/tune_picture.py docs/images/tune.png
 """
 
 import os
@@ -22,8 +22,10 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["XTDRONE_RUNS"] = scratch
         log, _ = stick_flights.flown("by_sticks")
-        with serving(scratch) as server, browser.browser(scratch, SIZE,
-                                                         color_scheme="dark") as context:
+        with (
+            serving(scratch) as server,
+            browser.browser(scratch, SIZE, color_scheme="dark") as context,
+        ):
             page = context.new_page()
             page.goto(server.url)
             page.wait_for_selector("body[data-ready]")

@@ -1,6 +1,6 @@
 """Pictures of the browser station for the manual, by Debian's Chromium: starts a flight itself.
 
-    python scripts/web_pictures.py docs/images/web
+python scripts/web_pictures.py docs/images/web
 """
 
 import os
@@ -35,23 +35,32 @@ PICTURES = {
     "fpv": view("fpv"),
     "top": view("top") + tab("map") + "station.chooseAll(); station.goTo(8, 2);",
     "split": view("split") + THEME + "station.choose(4);",
-    "params": view("orbit") + tab("params") + THEME
-              + "document.getElementById('loadparams').click();",
-    "sticks": tab("sticks")}
+    "params": view("orbit")
+    + tab("params")
+    + THEME
+    + "document.getElementById('loadparams').click();",
+    "sticks": tab("sticks"),
+}
 
 
 def main():
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch, serving(Path(scratch), *FLIGHT) as flight, \
-                browser.browser(scratch, (1280, 720), color_scheme="light") as context:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        serving(Path(scratch), *FLIGHT) as flight,
+        browser.browser(scratch, (1280, 720), color_scheme="light") as context,
+    ):
         take(browser.opened(context, flight.url)[0], folder)
     with tempfile.TemporaryDirectory() as scratch:
         race(Path(scratch), folder)
-    with tempfile.TemporaryDirectory() as scratch, \
-            serving(Path(scratch), "--n", "9", "--speed", "1", "--gps", "rtk",
-                    command=("fly", "formation")) as flight, \
-            browser.browser(scratch, (1280, 720), color_scheme="light") as context:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        serving(
+            Path(scratch), "--n", "9", "--speed", "1", "--gps", "rtk", command=("fly", "formation")
+        ) as flight,
+        browser.browser(scratch, (1280, 720), color_scheme="light") as context,
+    ):
         page = browser.opened(context, flight.url)[0]
         page.evaluate("station.pace.choose('2'); station.choose(4);")
         browser.until(page, "Number.isFinite(station.frame.get(4, 'slot', 0))", 120.0)
@@ -64,16 +73,34 @@ def main():
 
 def race(scratch, folder):
     """A lap behind the ghost of a quicker one."""
-    subprocess.run([sys.executable, "-m", "xtdrone_core.command", "fly", "race", *RACE, "--name",
-                    "quicker"], check=True, stdout=subprocess.DEVNULL,
-                   env={**os.environ, "XTDRONE_RUNS": str(scratch)})
-    with serving(scratch, *RACE, "--ghost", "quicker", "--speed", "1", "--set",
-                 "speed=4.6", command=("fly", "race")) as flight, \
-            browser.browser(scratch, (1280, 720), color_scheme="light") as context:
+    subprocess.run(
+        [sys.executable, "-m", "xtdrone_core.command", "fly", "race", *RACE, "--name", "quicker"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "XTDRONE_RUNS": str(scratch)},
+    )
+    with (
+        serving(
+            scratch,
+            *RACE,
+            "--ghost",
+            "quicker",
+            "--speed",
+            "1",
+            "--set",
+            "speed=4.6",
+            command=("fly", "race"),
+        ) as flight,
+        browser.browser(scratch, (1280, 720), color_scheme="light") as context,
+    ):
         page = browser.opened(context, flight.url)[0]
         page.evaluate("station.pace.choose('2');" + view("chase") + tab("race"))
-        browser.until(page, "station.race.state && station.race.state.vehicles[0].lap === 2 "
-                            "&& station.race.state.vehicles[0].next === 2", 300.0)
+        browser.until(
+            page,
+            "station.race.state && station.race.state.vehicles[0].lap === 2 "
+            "&& station.race.state.vehicles[0].next === 2",
+            300.0,
+        )
         page.wait_for_timeout(500)
         page.screenshot(path=folder / "race.png")
 

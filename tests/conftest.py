@@ -27,11 +27,24 @@ settings.load_profile("xtdrone")
 
 # Files that take longest. They begin first, so that none is left for a single worker at the end;
 # and kernels that many files need are compiled by one of them before the others begin.
-FIRST = ("batch/test_batch_lanes", "integration/test_documentation", "autopilot/vtol",
-         "integration/test_examples", "autopilot/test_missions_as_px4", "ros/test_bridge_ros",
-         "ros/test_mixed_fleet_ros", "sim/test_simulation_state", "hostile/test_hostile",
-         "autopilot/test_failsafes", "formation/test_formation_both", "gazebo/test_gazebo_cameras",
-         "gazebo/test_gazebo_flights", "ros/test_slam", "gym/test_learning", "px4/test_px4_link")
+FIRST = (
+    "batch/test_batch_lanes",
+    "integration/test_documentation",
+    "autopilot/vtol",
+    "integration/test_examples",
+    "autopilot/test_missions_as_px4",
+    "ros/test_bridge_ros",
+    "ros/test_mixed_fleet_ros",
+    "sim/test_simulation_state",
+    "hostile/test_hostile",
+    "autopilot/test_failsafes",
+    "formation/test_formation_both",
+    "gazebo/test_gazebo_cameras",
+    "gazebo/test_gazebo_flights",
+    "ros/test_slam",
+    "gym/test_learning",
+    "px4/test_px4_link",
+)
 
 
 def pytest_addoption(parser):
@@ -44,6 +57,7 @@ def pytest_collection_modifyitems(config, items):
         long = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in set(long)]
+
     def rank(item):
         name = item.nodeid.removeprefix("tests/")
         return next((k for k, begin in enumerate(FIRST) if name.startswith(begin)), len(FIRST))

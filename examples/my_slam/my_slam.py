@@ -14,7 +14,7 @@ import numpy as np
 from xtdrone_slam.datasets import calibration
 from xtdrone_slam.systems import baseline
 
-_LEAST = 12  # points that a pose needs
+_MIN = 12  # points that a pose needs
 _SPACING = 14  # between two corners [pixels]
 _ERROR = 1.5  # largest reprojection error of a point that counts [pixels]
 
@@ -27,10 +27,14 @@ class MySlam:
         cv2.setNumThreads(1)
         size = stereo.left.width, stereo.left.height
         rectified = calibration.rectification(stereo)  # rotations and projections of both cameras
-        self.maps = [cv2.initUndistortRectifyMap(
-            camera.matrix, np.array(camera.distortion), turn, projection, size, cv2.CV_16SC2)
-            for camera, turn, projection in zip((stereo.left, stereo.right), rectified,
-                                                rectified[2:])]
+        self.maps = [
+            cv2.initUndistortRectifyMap(
+                camera.matrix, np.array(camera.distortion), turn, projection, size, cv2.CV_16SC2
+            )
+            for camera, turn, projection in zip(
+                (stereo.left, stereo.right), rectified, rectified[2:]
+            )
+        ]
         self.k = rectified[2][:, :3]
         self.baseline = -rectified[3][0, 3] / self.k[0, 0]  # [m]
         self.camera_in_body = stereo.left.pose  # (4, 4) of the rectified left camera
@@ -47,14 +51,16 @@ class MySlam:
         Args:
             left, right: Images (H, W) uint8.
         """
-        left, right = (cv2.remap(image, *maps, cv2.INTER_LINEAR)
-                       for image, maps in zip((left, right), self.maps))
+        left, right = (
+            cv2.remap(image, *maps, cv2.INTER_LINEAR)
+            for image, maps in zip((left, right), self.maps)
+        )
         first = self.last is None
         count = 0 if first else self.track(left)
         if count < self.features / 2:
             self.make_keyframe(left, right)
         self.last = left
-        if count < _LEAST and not first:
+        if count < _MIN and not first:
             return None, count
         return self.pose @ np.linalg.inv(self.camera_in_body), len(self.points)
 
@@ -62,16 +68,23 @@ class MySlam:
         """Follows the points into an image and solves for its pose; returns how many are left."""
         self.pixels, good = flow(self.last, left, self.pixels)
         self.pixels, self.points = self.pixels[good], self.points[good]
-        if len(self.points) < _LEAST:
+        if len(self.points) < _MIN:
             return 0
         found, rotation, translation, inliers = cv2.solvePnPRansac(
-            self.points, self.pixels, self.k, None, reprojectionError=_ERROR, confidence=0.999,
-            flags=cv2.SOLVEPNP_SQPNP)
-        if not found or len(inliers) < _LEAST:
+            self.points,
+            self.pixels,
+            self.k,
+            None,
+            reprojectionError=_ERROR,
+            confidence=0.999,
+            flags=cv2.SOLVEPNP_SQPNP,
+        )
+        if not found or len(inliers) < _MIN:
             return 0
         self.pixels, self.points = self.pixels[inliers.ravel()], self.points[inliers.ravel()]
         rotation, translation = cv2.solvePnPRefineLM(
-            self.points, self.pixels, self.k, None, rotation, translation)
+            self.points, self.pixels, self.k, None, rotation, translation
+        )
         camera_from_keyframe = np.eye(4)
         camera_from_keyframe[:3, :3] = cv2.Rodrigues(rotation)[0]
         camera_from_keyframe[:3, 3] = translation[:, 0]

@@ -86,9 +86,26 @@ class Flown(px4_references.Recording):
         (x, y, z), (vx, vy, vz) = pos, vel
 
         def send():
-            self.station.send(mavlink.MAVLink_set_position_target_local_ned_message(
-                self.simulation.t_us // 1000, 1, 1, mavlink.MAV_FRAME_LOCAL_NED, mask,
-                y, x, -z, vy, vx, -vz, 0, 0, 0, math.pi / 2, 0))
+            self.station.send(
+                mavlink.MAVLink_set_position_target_local_ned_message(
+                    self.simulation.t_us // 1000,
+                    1,
+                    1,
+                    mavlink.MAV_FRAME_LOCAL_NED,
+                    mask,
+                    y,
+                    x,
+                    -z,
+                    vy,
+                    vx,
+                    -vz,
+                    0,
+                    0,
+                    0,
+                    math.pi / 2,
+                    0,
+                )
+            )
 
         self.station.each = send
 
@@ -108,21 +125,31 @@ def hover(folder, seed):
     """A minute of hover in turbulence."""
     flown = Flown(folder, seed, wind=TURBULENT)
     try:
-        flown.client.command(mavlink.MAV_CMD_SET_MESSAGE_INTERVAL,
-                             mavlink.MAVLINK_MSG_ID_ATTITUDE_TARGET, LOOP_US)
+        flown.client.command(
+            mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, mavlink.MAVLINK_MSG_ID_ATTITUDE_TARGET, LOOP_US
+        )
         flown.hold(35, (0, 0, 10))
         begin = flown.simulation.t_us
         _, pos, _ = flown.hold(60, (0, 0, 10))
     finally:
         flown.close()
-    quats = {m.time_boot_ms: m.q for t, m in flown.station.heard
-             if m.get_type() == "ATTITUDE_TARGET" and t > begin}
+    quats = {
+        m.time_boot_ms: m.q
+        for t, m in flown.station.heard
+        if m.get_type() == "ATTITUDE_TARGET" and t > begin
+    }
     t, quats = np.array(list(quats)) * 1e-3, np.array(list(quats.values()))[:, [1, 2, 3, 0]]
-    turned = np.degrees((flight.Rotation.from_quat(quats[:-1]).inv()
-                         * flight.Rotation.from_quat(quats[1:])).magnitude())
+    turned = np.degrees(
+        (
+            flight.Rotation.from_quat(quats[:-1]).inv() * flight.Rotation.from_quat(quats[1:])
+        ).magnitude()
+    )
     away = np.hypot(pos[:, 0], pos[:, 1])
-    return {"hover_turn": (turned / np.diff(t)).max(), "hover_largest": away.max(),
-            "hover_rms": math.sqrt((away**2).mean())}
+    return {
+        "hover_turn": (turned / np.diff(t)).max(),
+        "hover_largest": away.max(),
+        "hover_rms": math.sqrt((away**2).mean()),
+    }
 
 
 def strong_wind(folder, seed):
@@ -140,8 +167,11 @@ def cruise(folder, seed):
     """The leg at 12 m/s."""
     flown = Flown(folder, seed)
     try:
-        flown.station.send(mavlink.MAVLink_param_set_message(
-            1, 1, b"MPC_XY_CRUISE", flight.CRUISE, mavlink.MAV_PARAM_TYPE_REAL32))
+        flown.station.send(
+            mavlink.MAVLink_param_set_message(
+                1, 1, b"MPC_XY_CRUISE", flight.CRUISE, mavlink.MAV_PARAM_TYPE_REAL32
+            )
+        )
         flown.station.wait(1.0)
         flown.start(flight.cruise_items(flown.origin))
         _, pos, vel = flown.after(60)

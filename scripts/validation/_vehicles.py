@@ -82,8 +82,16 @@ class Track(Observer):
         speeds, quat = state.actuator[0][self._lifting], state.quat[0]
         if self._sits:
             quat = multiply(*quat, 0.0, -math.sqrt(0.5), 0.0, math.sqrt(0.5))
-        self.rows.append((t_us * 1e-6, *state.pos[0], *state.vel[0], *to_euler(*quat),
-                          state.ang_vel[0, 2], abs(speeds).mean() if len(speeds) else 0.0))
+        self.rows.append(
+            (
+                t_us * 1e-6,
+                *state.pos[0],
+                *state.vel[0],
+                *to_euler(*quat),
+                state.ang_vel[0, 2],
+                abs(speeds).mean() if len(speeds) else 0.0,
+            )
+        )
 
 
 class Embedded:
@@ -158,8 +166,12 @@ class Sticks(BaseAgent):
     """
 
     MEMORY = ()
-    _STEPS = (("level", 6.0, 0.0, 0.0), ("bank", 4.0, BANK / 45.0, 0.0),
-              ("level again", 6.0, 0.0, 0.0), ("pitch", 3.0, 0.0, -PITCH / 30.0))
+    _STEPS = (
+        ("level", 6.0, 0.0, 0.0),
+        ("bank", 4.0, BANK / 45.0, 0.0),
+        ("level again", 6.0, 0.0, 0.0),
+        ("pitch", 3.0, 0.0, -PITCH / 30.0),
+    )
 
     def __init__(self, flown, vtol, throttle):
         self.times, self._flown, self._throttle = {}, flown, throttle
@@ -189,9 +201,21 @@ class Sticks(BaseAgent):
     def _settle(self, t_us, mode, again, out):
         waited = (t_us - self._loitering_us) * 1e-6
         if self._vtol and again and 5.0 < waited < 7.0:
-            self._flown.send(mavlink.MAVLink_command_long_message(
-                1, 1, mavlink.MAV_CMD_DO_VTOL_TRANSITION, 0, mavlink.MAV_VTOL_STATE_FW, 0, 0, 0, 0,
-                0, 0))
+            self._flown.send(
+                mavlink.MAVLink_command_long_message(
+                    1,
+                    1,
+                    mavlink.MAV_CMD_DO_VTOL_TRANSITION,
+                    0,
+                    mavlink.MAV_VTOL_STATE_FW,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                )
+            )
         if waited > 40.0:
             self._manual(0.0, 0.0)
             if again:
@@ -210,15 +234,22 @@ class Sticks(BaseAgent):
         self.done = True
 
     def _manual(self, right, forward):
-        self._flown.send(mavlink.MAVLink_manual_control_message(
-            1, round(1000 * forward), round(1000 * right), round(1000 * self._throttle), 0, 0))
+        self._flown.send(
+            mavlink.MAVLink_manual_control_message(
+                1, round(1000 * forward), round(1000 * right), round(1000 * self._throttle), 0, 0
+            )
+        )
 
 
 def corners(plan, origin, start=(0.0, 0.0)):
     """Places (K, 2) of a plan's waypoints and take-off [m], from the start on."""
     items = load(resources.root() / "docs/missions" / f"{plan}.plan").items[MISSION]
-    return np.array([start, *(item.position(origin, np.zeros(3))[:2] for item in items
-                              if item.command in (16, 22))])
+    return np.array(
+        [
+            start,
+            *(item.position(origin, np.zeros(3))[:2] for item in items if item.command in (16, 22)),
+        ]
+    )
 
 
 def across(pos, places):
@@ -255,7 +286,7 @@ def on_legs(rows, places):
             raise XtdroneError(f"the corner at {b} was not reached")
         passed = away[:end] @ along
         inside = (passed > MARGIN) & (passed < length - MARGIN)
-        found.append(rows[since:since + end][inside])
+        found.append(rows[since : since + end][inside])
         away_from.append(abs(away[:end] @ (-along[1], along[0]))[inside])
         since += end
     return np.concatenate(found), np.concatenate(away_from), since
@@ -275,8 +306,10 @@ def rms(values):
 def _parameters(folder, stack, vehicle, **more):
     """A parameter file of what the vehicle needs."""
     more = (OF_PX4.get(vehicle, {}) if stack == "px4" else {}) | more
-    lines = [f"1\t1\t{name}\t{value}\t{9 if isinstance(value, float) else 6}"
-             for name, value in {"NAV_DLL_ACT": 0, **more}.items()]
+    lines = [
+        f"1\t1\t{name}\t{value}\t{9 if isinstance(value, float) else 6}"
+        for name, value in {"NAV_DLL_ACT": 0, **more}.items()
+    ]
     path = Path(folder) / "flight.params"
     path.write_text("\n".join(lines) + "\n")
     return str(path)
@@ -290,8 +323,10 @@ def _fly(flown, agent, over=lambda: False):
     while not (agent.done or over()):
         flown.step()
         if len(track.rows) > LONGEST_S * 250:
-            raise XtdroneError(f"the flight is not over after {LONGEST_S:g} s, at "
-                               f"{np.round(track.rows[-1][X:VX], 1)}")
+            raise XtdroneError(
+                f"the flight is not over after {LONGEST_S:g} s, at "
+                f"{np.round(track.rows[-1][X:VX], 1)}"
+            )
     for _ in range(250):
         flown.step()
     return np.array(track.rows)
@@ -301,8 +336,10 @@ def _mission(flown, kind, over=lambda: False):
     items = load(resources.root() / "docs/missions" / f"{kind.plan}.plan").items[MISSION]
     flown.upload(items)
     world = flown.simulation.world
-    return (_fly(flown, MissionAgent(), over),
-            corners(kind.plan, (world.latitude, world.longitude, world.altitude)))
+    return (
+        _fly(flown, MissionAgent(), over),
+        corners(kind.plan, (world.latitude, world.longitude, world.altitude)),
+    )
 
 
 def multirotor(flown, kind):
@@ -312,29 +349,40 @@ def multirotor(flown, kind):
     t, z = rows[:, T], rows[:, Z] - rows[0, Z]
     at = agent.times
     square = (t > at["airborne"]) & (t < at["step"])
-    away = across(rows[square, X:Z] - rows[0, X:Z], SIDE * np.array(
-        [(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]))
+    away = across(
+        rows[square, X:Z] - rows[0, X:Z], SIDE * np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)])
+    )
     if away.max() > 0.5 * SIDE:
         raise XtdroneError(f"it was {away.max():.1f} m beside the square")
     still = (t > at["step"] - 1.5) & (t < at["step"])
     step = (t >= at["step"]) & (t < at["step"] + 6.0)
     rise, over, rest = response(t[step] - at["step"], rows[step, VX], 0.0, STEP)
-    return {"path_rms": rms(away), "path": away.max(),
-            "height": abs(z[square] - HEIGHT).max(), "rotors": rows[still, ROTORS].mean(),
-            "rise": rise, "overshoot": 100 * over, "rest": rest,
-            "step": at["step"], "touch_down": touch_down(rows)}, rows
+    return {
+        "path_rms": rms(away),
+        "path": away.max(),
+        "height": abs(z[square] - HEIGHT).max(),
+        "rotors": rows[still, ROTORS].mean(),
+        "rise": rise,
+        "overshoot": 100 * over,
+        "rest": rest,
+        "step": at["step"],
+        "touch_down": touch_down(rows),
+    }, rows
 
 
 def _wings(rows, places, height, first):
     """Figures of legs on the wings, from the leg that begins at the place of a number on."""
     begin = int(np.argmax(np.linalg.norm(rows[:, X:Z] - places[first], axis=1) < MARGIN))
     level, away, end = on_legs(rows[begin:], places[first:])
-    flight = rows[begin:begin + end]
-    return {"legs_rms": rms(away), "legs": away.max(),
-            "turns": across(flight[:, X:Z], places[first:]).max(),
-            "height": abs(flight[:, Z] - height).max(),
-            "speed": np.hypot(level[:, VX], level[:, VY]).mean(),
-            "pitch": -math.degrees(level[:, PITCHED].mean())}
+    flight = rows[begin : begin + end]
+    return {
+        "legs_rms": rms(away),
+        "legs": away.max(),
+        "turns": across(flight[:, X:Z], places[first:]).max(),
+        "height": abs(flight[:, Z] - height).max(),
+        "speed": np.hypot(level[:, VX], level[:, VY]).mean(),
+        "pitch": -math.degrees(level[:, PITCHED].mean()),
+    }
 
 
 def plane(flown, kind):
@@ -343,9 +391,12 @@ def plane(flown, kind):
     begin = rows[0, X:Z]
     off = int(np.argmax(rows[:, Z] > rows[0, Z] + 1.0))
     down = np.flatnonzero(rows[:, Z] > rows[-1, Z] + 0.2)[-1]
-    return {**_wings(rows, places[:-1], kind.height, 2),
-            "run": np.linalg.norm(rows[off, X:Z] - begin), "touch_down": touch_down(rows),
-            "off_place": np.linalg.norm(rows[down, X:Z])}, rows
+    return {
+        **_wings(rows, places[:-1], kind.height, 2),
+        "run": np.linalg.norm(rows[off, X:Z] - begin),
+        "touch_down": touch_down(rows),
+        "off_place": np.linalg.norm(rows[down, X:Z]),
+    }, rows
 
 
 def vtol(flown, kind):
@@ -356,10 +407,14 @@ def vtol(flown, kind):
     there = slice(fast[0] - 750, fast[0] + 2500)
     back = slice(fast[-1] - 1250, fast[-1] + 1250)
     error = abs(rows[:, Z] - kind.height)
-    return {**_wings(rows[fast[0]:fast[-1]], places[1:], kind.height, 0),
-            "there": error[there].max(), "back": error[back].max(),
-            "cruise_height": error[there.stop:back.start].max(), "touch_down": touch_down(rows),
-            "place": np.linalg.norm(rows[-1, X:Z] - rows[0, X:Z])}, rows
+    return {
+        **_wings(rows[fast[0] : fast[-1]], places[1:], kind.height, 0),
+        "there": error[there].max(),
+        "back": error[back].max(),
+        "cruise_height": error[there.stop : back.start].max(),
+        "touch_down": touch_down(rows),
+        "place": np.linalg.norm(rows[-1, X:Z] - rows[0, X:Z]),
+    }, rows
 
 
 def ground(flown, kind):
@@ -380,14 +435,25 @@ def ground(flown, kind):
     off = [0, *np.flatnonzero(speed[:up] < 0.1 * cruise)][-1]
     away = across(rows[:, X:Z], places)
     near = [np.linalg.norm(rows[:, X:Z] - place, axis=1).min() for place in places[1:]]
-    return {"path_rms": rms(away[off:]), "path": away.max(), "corner": max(near[:-1]),
-            "end": near[-1], "speed": cruise, "rise": rows[up, T] - rows[off, T],
-            "turn": math.degrees(abs(rows[:, TURN]).max())}, rows
+    return {
+        "path_rms": rms(away[off:]),
+        "path": away.max(),
+        "corner": max(near[:-1]),
+        "end": near[-1],
+        "speed": cruise,
+        "rise": rows[up, T] - rows[off, T],
+        "turn": math.degrees(abs(rows[:, TURN]).max()),
+    }, rows
 
 
 KINDS = {
-    "multirotor": Kind("multirotors", ("iris", "solo", "typhoon_h480", "quadrotor_arm",
-                                       "tilted_hexarotor", *SERVOS), "", HEIGHT, multirotor),
+    "multirotor": Kind(
+        "multirotors",
+        ("iris", "solo", "typhoon_h480", "quadrotor_arm", "tilted_hexarotor", *SERVOS),
+        "",
+        HEIGHT,
+        multirotor,
+    ),
     "plane": Kind("planes", ("plane",), "figure_eight", 40.0, plane, True),
     "vtol": Kind("VTOLs", ("standard_vtol", "tiltrotor", "tailsitter"), "vtol", 30.0, vtol, True),
     "ground": Kind("rovers and boats", ("rover", "r1_rover", "boat"), "course", 0.0, ground),
@@ -398,39 +464,57 @@ def fly(stack, vehicle, air):
     """One flight: figures by name (numbers), and rows."""
     kind = next(kind for kind in KINDS.values() if vehicle in kind.vehicles)
     with tempfile.TemporaryDirectory() as folder:
-        flown = STACKS[stack](Path(folder), vehicle, seed=SEED, wind=AIRS[air],
-                              world="lake" if vehicle == "boat" else "empty",
-                              params=_parameters(folder, stack, vehicle))
+        flown = STACKS[stack](
+            Path(folder),
+            vehicle,
+            seed=SEED,
+            wind=AIRS[air],
+            world="lake" if vehicle == "boat" else "empty",
+            params=_parameters(folder, stack, vehicle),
+        )
         began = time.monotonic()
         try:
             figures, rows = kind.fly(flown, kind)
         finally:
             flown.close()
     found = {name: round(float(value), 3) for name, value in figures.items()}
-    print(f"{vehicle}, {air}, {stack}: {rows[-1, T]:.0f} s in {time.monotonic() - began:.0f} s: "
-          + ", ".join(f"{name} {value:.3g}" for name, value in found.items()), flush=True)
+    print(
+        f"{vehicle}, {air}, {stack}: {rows[-1, T]:.0f} s in {time.monotonic() - began:.0f} s: "
+        + ", ".join(f"{name} {value:.3g}" for name, value in found.items()),
+        flush=True,
+    )
     return found, rows
 
 
 def steps(stack, vehicle):
     """Steps of bank and pitch on the wings: figures, and rows from the first step on."""
     with tempfile.TemporaryDirectory() as folder:
-        flown = STACKS[stack](Path(folder), vehicle, seed=SEED, params=_parameters(
-            folder, stack, vehicle, MIS_TAKEOFF_ALT=40.0, COM_RC_IN_MODE=1))
+        flown = STACKS[stack](
+            Path(folder),
+            vehicle,
+            seed=SEED,
+            params=_parameters(folder, stack, vehicle, MIS_TAKEOFF_ALT=40.0, COM_RC_IN_MODE=1),
+        )
         agent = Sticks(flown, vehicle != "plane", THROTTLE)
         try:
             rows = _fly(flown, agent)
         finally:
             flown.close()
     found = {}
-    for name, column, sign, wanted, seconds in (("bank", ROLL, 1.0, BANK, 4.0),
-                                                ("pitch", PITCHED, -1.0, PITCH, 3.0)):
+    for name, column, sign, wanted, seconds in (
+        ("bank", ROLL, 1.0, BANK, 4.0),
+        ("pitch", PITCHED, -1.0, PITCH, 3.0),
+    ):
         at = agent.times[name]
         part = rows[(rows[:, T] >= at) & (rows[:, T] < at + seconds)]
         angle = sign * np.degrees(part[:, column])
         rise, over, rest = response(part[:, T] - at, angle, angle[0], wanted)
-        found |= {f"{name}_at": at, f"{name}_rise": rise, f"{name}_overshoot": 100 * over,
-                  f"{name}_rest": rest}
+        found |= {
+            f"{name}_at": at,
+            f"{name}_rise": rise,
+            f"{name}_overshoot": 100 * over,
+            f"{name}_rest": rest,
+        }
     found = {name: round(float(value), 3) for name, value in found.items()}
     print(f"{vehicle}, steps, {stack}: {found}", flush=True)
     return found, rows[rows[:, T] > agent.times["bank"] - 2.0]
@@ -438,7 +522,7 @@ def steps(stack, vehicle):
 
 def sampled(rows, rate=_TRACK_HZ):
     """Rows at a rate [Hz], rounded, as float32."""
-    return np.round(rows[::250 // rate], 3).astype("f4")
+    return np.round(rows[:: 250 // rate], 3).astype("f4")
 
 
 def recorded():

@@ -41,16 +41,22 @@ OBSTACLES = {  # pose and size of a box in the empty world
     "wall": (f"{WALL_X + 0.25} 0 3 0 0 0", "0.5 20 6"),
 }
 OUT = resources.root() / "docs" / "validation"
-BOUNDS = {"open loop, position [m]": 0.05, "open loop, attitude [deg]": 0.2,
-          "closed loop, RMS position [m]": 0.1}
+BOUNDS = {
+    "open loop, position [m]": 0.05,
+    "open loop, attitude [deg]": 0.2,
+    "closed loop, RMS position [m]": 0.1,
+}
 MANOEUVRES = {  # offset to the four rotors' hover command, as a function of time
     "climb": lambda t: 0.1 * np.sin(2 * t) * np.ones(4),
     "roll": lambda t: 0.02 * np.sin(6 * t) * np.array([-1, 1, 1, -1]),
     "pitch": lambda t: 0.02 * np.sin(6 * t) * np.array([-1, 1, -1, 1]),
     "yaw": lambda t: 0.05 * np.sin(3 * t) * np.array([1, 1, -1, -1]),
-    "all at once": lambda t: (0.05 * np.sin(2 * t) + 0.01 * np.sin(6 * t)
-                              * np.array([-1, 1, 1, -1]) + 0.01 * np.cos(5 * t)
-                              * np.array([-1, 1, -1, 1]) + 0.03 * np.array([1, 1, -1, -1])),
+    "all at once": lambda t: (
+        0.05 * np.sin(2 * t)
+        + 0.01 * np.sin(6 * t) * np.array([-1, 1, 1, -1])
+        + 0.01 * np.cos(5 * t) * np.array([-1, 1, -1, 1])
+        + 0.03 * np.array([1, 1, -1, -1])
+    ),
 }
 
 
@@ -87,7 +93,8 @@ def open_loop():
     hover, found = hover_command(), {}
     for name, added in MANOEUVRES.items():
         (pos, quat), (other, turned) = (
-            trajectory(engine, lambda t: hover + added(t), OPEN_S) for engine in ENGINES.values())
+            trajectory(engine, lambda t: hover + added(t), OPEN_S) for engine in ENGINES.values()
+        )
         angle = (Rotation.from_quat(quat).inv() * Rotation.from_quat(turned)).magnitude()
         found[name] = np.linalg.norm(pos - other, axis=1), np.degrees(angle)
     return found
@@ -109,8 +116,11 @@ class Timetable(BaseAgent):
         out.clear()
         turn = 2 * np.pi * max(t - self.ARM_S - self.UP_S - 1.0, 0.0) / self.PERIOD_S
         height = minimum_jerk((t - self.ARM_S) / self.UP_S)[0] * self.HEIGHT
-        out.pos[0] = (self.RADIUS * np.sin(turn), self.RADIUS * (1 - np.cos(turn)),
-                      0.1 + height + 0.3 * np.sin(turn))
+        out.pos[0] = (
+            self.RADIUS * np.sin(turn),
+            self.RADIUS * (1 - np.cos(turn)),
+            0.1 + height + 0.3 * np.sin(turn),
+        )
         out.yaw[0] = 0.5 * np.sin(turn)
         if self.ARM_S <= t < self.ARM_S + 0.02:
             out.mode[0], out.arm[0] = Mode.OFFBOARD, ARM
@@ -121,8 +131,11 @@ def closed_loop():
     """True positions (T, 3) of a flight with a fixed timetable, by engine."""
     found = {}
     for name in ENGINES:
-        simulation = Simulation(Scenario(fleet("iris", 1), engine=name, speed=0.0, gps="rtk"),
-                                agent=Timetable(), links=False)
+        simulation = Simulation(
+            Scenario(fleet("iris", 1), engine=name, speed=0.0, gps="rtk"),
+            agent=Timetable(),
+            links=False,
+        )
         try:
             table = []
             while simulation.t_us < CLOSED_S * 1e6:
@@ -136,8 +149,10 @@ def closed_loop():
 
 def falls():
     """Positions of an iris dropped from 0.5 m, by engine."""
-    return {name: trajectory(engine, lambda t: np.zeros(4), TOUCH_S, (0.0, 0.0, 0.5))[0]
-            for name, engine in ENGINES.items()}
+    return {
+        name: trajectory(engine, lambda t: np.zeros(4), TOUCH_S, (0.0, 0.0, 0.5))[0]
+        for name, engine in ENGINES.items()
+    }
 
 
 class Visit(BaseAgent):
@@ -174,21 +189,29 @@ def visits():
         for obstacle, (pose, size) in OBSTACLES.items():
             world = Path(folder) / f"{obstacle}.world"
             shape = f"<geometry><box><size>{size}</size></box></geometry>"
-            world.write_text((resources.root() / "worlds/empty.world").read_text().replace(
-                "</world>", f"""<model name="{obstacle}"><static>1</static><pose>{pose}</pose>
+            world.write_text(
+                (resources.root() / "worlds/empty.world")
+                .read_text()
+                .replace(
+                    "</world>",
+                    f"""<model name="{obstacle}"><static>1</static><pose>{pose}</pose>
                 <link name="link"><collision name="collision">{shape}<surface><friction><ode>
                 <mu>1</mu><mu2>1</mu2></ode></friction></surface></collision>
-                <visual name="visual">{shape}</visual></link></model></world>"""))
+                <visual name="visual">{shape}</visual></link></model></world>""",
+                )
+            )
             for name in ENGINES:
-                scenario = Scenario(fleet("iris", 1), engine=name, speed=0.0, gps="rtk",
-                                    world=str(world))
+                scenario = Scenario(
+                    fleet("iris", 1), engine=name, speed=0.0, gps="rtk", world=str(world)
+                )
                 simulation = Simulation(scenario, agent=Visit(obstacle == "slope"), links=False)
                 table = []
                 try:
                     while simulation.t_us < VISIT_S * 1e6:
                         simulation.step()
-                        table.append(np.concatenate([simulation.state.pos[0],
-                                                     simulation.state.quat[0]]))
+                        table.append(
+                            np.concatenate([simulation.state.pos[0], simulation.state.quat[0]])
+                        )
                     landed = simulation.summary()["landed"]
                 finally:
                     simulation.close()
@@ -216,8 +239,9 @@ def plot_visits(found, folder):
             axes[0].plot(x, 0.6 + (x - 5.0) * np.tan(slope) + THICK / np.cos(slope), "k", lw=1)
         else:
             axes[0].axvline(WALL_X, color="k", lw=1)
-        axes[0].set(xlabel="x [m]", ylabel="z [m]", title=obstacle, xlim=(-0.5, 6.0),
-                    ylim=(-0.1, 3.5))
+        axes[0].set(
+            xlabel="x [m]", ylabel="z [m]", title=obstacle, xlim=(-0.5, 6.0), ylim=(-0.1, 3.5)
+        )
         plot_style.legend(axes[0], below=True)
         axes[1].set(xlabel="t [s]", ylabel="height [m]")
         axes[2].set(xlabel="t [s]", ylabel="tilt [deg]")
@@ -247,8 +271,13 @@ def main():
     time = np.arange(1, len(apart) + 1) * STEP_US * 1e-6
     for name, style in (("embedded", "-"), ("gazebo", "--")):
         for k, axis in enumerate("xyz"):
-            axes[0].plot(time, flights[name][:, k], style, color=plot_style.series(k),
-                         label=f"{axis}, {name}")
+            axes[0].plot(
+                time,
+                flights[name][:, k],
+                style,
+                color=plot_style.series(k),
+                label=f"{axis}, {name}",
+            )
     axes[0].set(ylabel="position [m]", title="a flight by the clock, the same seed")
     plot_style.legend(axes[0], below=True)
     axes[1].plot(time, apart)
@@ -263,13 +292,16 @@ def main():
     values = {
         "open loop, position [m]": max(d.max() for d, _ in differences.values()),
         "open loop, attitude [deg]": max(a.max() for _, a in differences.values()),
-        "closed loop, RMS position [m]": float(np.sqrt(np.mean(apart ** 2)))}
+        "closed loop, RMS position [m]": float(np.sqrt(np.mean(apart**2))),
+    }
     rows = [f"| {name} | {value:.2g} | {BOUNDS[name]} |" for name, value in values.items()]
     rest = {name: f"{pos[-1, 2]:.4f} m" for name, pos in drops.items()}
-    cases = [f"| {obstacle}, {name} | {pos[-1, 0]:.3f}, {pos[-1, 1]:.3f}, {pos[-1, 2]:.3f} | "
-             f"{tilt[-1]:.2f} | {tilt.max():.1f} | {'yes' if landed else 'no'} | "
-             f"{'yes' if obstacle in touched else 'no'} |"
-             for (obstacle, name), (pos, tilt, landed, touched) in contacts.items()]
+    cases = [
+        f"| {obstacle}, {name} | {pos[-1, 0]:.3f}, {pos[-1, 1]:.3f}, {pos[-1, 2]:.3f} | "
+        f"{tilt[-1]:.2f} | {tilt.max():.1f} | {'yes' if landed else 'no'} | "
+        f"{'yes' if obstacle in touched else 'no'} |"
+        for (obstacle, name), (pos, tilt, landed, touched) in contacts.items()
+    ]
     (OUT / "engines.md").write_text(f"""# Gazebo 11 against the embedded engine
 
 Written by `scripts/validation.sh engines`. Both engines get the same wrenches from the same rotors.
@@ -288,8 +320,8 @@ differently when a vehicle is first set down.)
 ![closed loop](engines/closed_loop.png)
 
 Contacts are each engine's own, so they are only shown side by side. An iris that falls 0.5 m onto
-the ground comes to rest with its centre of gravity at {rest['embedded']} (embedded) and
-{rest['gazebo']} (gazebo).
+the ground comes to rest with its centre of gravity at {rest["embedded"]} (embedded) and
+{rest["gazebo"]} (gazebo).
 
 ![drop](engines/drop.png)
 

@@ -30,9 +30,16 @@ def sticks_of_20_s():
     """(20000, 4) sticks by turns, as a pilot shows a vehicle: the paper's flight is not public."""
     sticks = np.zeros((20_000, 4))
     for axis, begin, end, value in (
-            (0, 1, 2, 0.6), (0, 16, 17, -0.4), (1, 3, 4, 0.5), (1, 14, 15, -0.7),
-            (2, 5, 6.5, 0.4), (2, 7.5, 9, -0.4), (3, 10, 11.5, 0.8), (3, 12, 13.5, -0.8)):
-        sticks[round(begin * 1000):round(end * 1000), axis] = value
+        (0, 1, 2, 0.6),
+        (0, 16, 17, -0.4),
+        (1, 3, 4, 0.5),
+        (1, 14, 15, -0.7),
+        (2, 5, 6.5, 0.4),
+        (2, 7.5, 9, -0.4),
+        (3, 10, 11.5, 0.8),
+        (3, 12, 13.5, -0.8),
+    ):
+        sticks[round(begin * 1000) : round(end * 1000), axis] = value
     return sticks
 
 
@@ -44,8 +51,11 @@ def rows_of(title):
 
 def responses(page):
     """Hover and steps with Tables 1 and 2, as figures 10 and 12 show them."""
-    page.add("## Responses", "",
-             "Table 1's vehicle under Algorithm 1 with Table 2's gains, Euler at 1 ms.")
+    page.add(
+        "## Responses",
+        "",
+        "Table 1's vehicle under Algorithm 1 with Table 2's gains, Euler at 1 ms.",
+    )
     hover = simulate(np.zeros((20_000, 4)), TABLE_2, start=HIGH)
     moved = np.abs(hover.states - np.array(HIGH)).max()
     flown = simulate(sticks_of_20_s(), TABLE_2, start=HIGH)
@@ -53,33 +63,45 @@ def responses(page):
     up = flown.states[4000, 2] - 2.0
     turn = flown.states[13_900, 5]
     for what, value, least, most in (
-            ("20 s of hover: largest change of a state", moved, 0.0, 1e-9),
-            ("height after 1 s of 0.6 stick, k_z = 2.8 mm a step [m]", up, 1.65, 1.70),
-            ("yaw after 1 s of 0.5 stick, k_ψ = 2.7 mrad a step [rad]", turn, 1.349, 1.351),
-            ("largest pitch, of a reference of 0.395 rad [rad]", flown.states[:, 4].max(), 0.1,
-             0.395),
-            ("largest roll, of a reference of 0.242 rad [rad]", flown.states[:, 3].max(), 0.03,
-             0.242)):
-        page.row(what, f"{value:.4g}", f"{least:g} to {most:g}",
-                 page.holds(f"{what} {value:.4g}", least <= value <= most))
+        ("20 s of hover: largest change of a state", moved, 0.0, 1e-9),
+        ("height after 1 s of 0.6 stick, k_z = 2.8 mm a step [m]", up, 1.65, 1.70),
+        ("yaw after 1 s of 0.5 stick, k_ψ = 2.7 mrad a step [rad]", turn, 1.349, 1.351),
+        ("largest pitch, of a reference of 0.395 rad [rad]", flown.states[:, 4].max(), 0.1, 0.395),
+        ("largest roll, of a reference of 0.242 rad [rad]", flown.states[:, 3].max(), 0.03, 0.242),
+    ):
+        page.row(
+            what,
+            f"{value:.4g}",
+            f"{least:g} to {most:g}",
+            page.holds(f"{what} {value:.4g}", least <= value <= most),
+        )
     page.add("")
     figure, rows = rows_of("sticks by turns, Table 2")
     for row, axis, scale in zip(rows, range(4), SCALES):
         row.plot(flown.t_s[::10], scale * flown.references[::10, axis], **plot_style.SET_POINT)
-        row.plot(flown.t_s[::10], scale * flown.axes[::10, axis], color=plot_style.series(0),
-                 label="simulated")
+        row.plot(
+            flown.t_s[::10],
+            scale * flown.axes[::10, axis],
+            color=plot_style.series(0),
+            label="simulated",
+        )
     plot_style.legend(figure, below=True)
     page.picture("Responses to sticks by turns", figure, "responses")
-    page.add("Pitch and roll answer slowly, as in the paper: their proportional gains against a "
-             "friction of 0.5 N m s/rad give time constants of 1.6 s and 5 s.")
+    page.add(
+        "Pitch and roll answer slowly, as in the paper: their proportional gains against a "
+        "friction of 0.5 N m s/rad give time constants of 1.6 s and 5 s."
+    )
 
 
 def synthetic(page):
     """Tuning on a log of the simulator: as flown, and with a sensor's noise and rate."""
-    page.add("## Tuning on a synthetic log", "",
-             "The flight above is the log, Table 2 is to be found. The published search is "
-             "rand/1/bin, 20 candidates, 1000 generations, CR = F = 0.5, gains in [0, 30]. J is "
-             "the sum over the axes, in m² s and rad² s.")
+    page.add(
+        "## Tuning on a synthetic log",
+        "",
+        "The flight above is the log, Table 2 is to be found. The published search is "
+        "rand/1/bin, 20 candidates, 1000 generations, CR = F = 0.5, gains in [0, 30]. J is "
+        "the sum over the axes, in m² s and rad² s.",
+    )
     steps = sticks_of_20_s()
     flown = simulate(steps, TABLE_2, start=HIGH)
     log = Record(flown.t_s, steps, flown.axes.copy())
@@ -90,9 +112,14 @@ def synthetic(page):
         seconds = time.perf_counter() - begun
         cost = sum(one.fitted.cost for one in found)
         name = f"{method}, {'extended' if extended else 'published'} model"
-        page.row(name, f"{cost:.1e}", f"{tuning.together(log, found).sum():.1e}", "1e-3, 30 s",
-                 f"{seconds:.0f}", page.holds(f"{name} {cost:.1e}, {seconds:.1f} s",
-                                              cost <= 1e-3 and seconds <= 30.0))
+        page.row(
+            name,
+            f"{cost:.1e}",
+            f"{tuning.together(log, found).sum():.1e}",
+            "1e-3, 30 s",
+            f"{seconds:.0f}",
+            page.holds(f"{name} {cost:.1e}, {seconds:.1f} s", cost <= 1e-3 and seconds <= 30.0),
+        )
     page.add("")
     rng = np.random.default_rng(7)
     seen = flown.axes[::100] + rng.normal(0.0, (0.01, 0.005, 0.005, 0.005), (200, 4))
@@ -112,12 +139,16 @@ def synthetic(page):
 
 def lockstep(page):
     """The Agent on models/tello against the offline simulator."""
-    page.add("## In the lockstep", "",
-             "The Agent `teleoperation` flies models/tello with the embedded flight stack and its "
-             "estimator, by a script of steps; the offline simulator gets the same sticks.")
+    page.add(
+        "## In the lockstep",
+        "",
+        "The Agent `teleoperation` flies models/tello with the embedded flight stack and its "
+        "estimator, by a script of steps; the offline simulator gets the same sticks.",
+    )
     states, events = [], {}
     pilot = agent.TeleoperationAgent(
-        1, on_event=lambda t_us, name, **values: events.setdefault(name, t_us))
+        1, on_event=lambda t_us, name, **values: events.setdefault(name, t_us)
+    )
     with xd.Simulation(xd.Scenario(vehicles="tello", gps="rtk"), agent=pilot) as simulation:
         while not simulation.done:
             simulation.step()
@@ -128,17 +159,24 @@ def lockstep(page):
     table = table[(table[:, 0] >= begin) & (table[:, 0] < begin + 16e6)]
     angles = np.array([euler_zxy.from_quaternion(*row) for row in table[:, 2:]])
     turned = np.unwrap(angles[:, 2])
-    flown = np.stack([table[:, 1] - table[0, 1] + 2.0, turned - turned[0], angles[:, 1],
-                      angles[:, 0]], axis=1)
+    flown = np.stack(
+        [table[:, 1] - table[0, 1] + 2.0, turned - turned[0], angles[:, 1], angles[:, 0]], axis=1
+    )
     t_s = (table[:, 0] - begin) * 1e-6
     wanted = simulate(agent.script(), TABLE_2, start=HIGH).axes[np.rint(t_s * 1e3).astype(int)]
     page.table("axis", "RMS difference", "largest", "bound of the RMS", "holds")
-    for name, unit, scale, most, one, two in zip(AXES, UNITS, SCALES, (0.15, 4.0, 1.0, 1.5),
-                                                 flown.T, wanted.T):
+    for name, unit, scale, most, one, two in zip(
+        AXES, UNITS, SCALES, (0.15, 4.0, 1.0, 1.5), flown.T, wanted.T
+    ):
         apart = scale * np.abs(one - two)
-        rms = math.sqrt(float((apart ** 2).mean()))
-        page.row(f"{name} [{unit}]", f"{rms:.3g}", f"{apart.max():.3g}", f"{most:g}",
-                 page.holds(f"{name} {rms:.3g} {unit}", rms <= most))
+        rms = math.sqrt(float((apart**2).mean()))
+        page.row(
+            f"{name} [{unit}]",
+            f"{rms:.3g}",
+            f"{apart.max():.3g}",
+            f"{most:g}",
+            page.holds(f"{name} {rms:.3g} {unit}", rms <= most),
+        )
     page.add("")
     figure, rows = rows_of("Agent on models/tello, and the offline simulator")
     for row, scale, one, two in zip(rows, SCALES, flown.T, wanted.T):
@@ -150,19 +188,30 @@ def lockstep(page):
 
 def curves(page):
     """Rates over sticks."""
-    page.add("## Curves of the sticks", "",
-             "ACRO's rates by MC_ACRO_EXPO and MC_ACRO_SUPEXPO, and Betaflight's by RC rate, super "
-             "rate and expo.")
+    page.add(
+        "## Curves of the sticks",
+        "",
+        "ACRO's rates by MC_ACRO_EXPO and MC_ACRO_SUPEXPO, and Betaflight's by RC rate, super "
+        "rate and expo.",
+    )
     stick = np.linspace(-1.0, 1.0, 201)
     figure, (left, right) = plot_style.panels(1, 2, 11, 4.5)
     for k, (expo, more) in enumerate(((0.0, 0.0), (0.5, 0.0), (0.0, 0.7), (0.69, 0.7))):
-        left.plot(stick, [100.0 * stick_curves.super_exponential(x, expo, more) for x in stick],
-                  color=plot_style.series(k), label=f"expo {expo:g}, super expo {more:g}")
-    for k, numbers in enumerate(((1.0, 0.0, 0.0), (1.0, 0.7, 0.0), (1.0, 0.7, 0.5),
-                                 (1.5, 0.4, 0.0))):
-        right.plot(stick, [stick_curves.betaflight_rate(x, *numbers) for x in stick],
-                   color=plot_style.series(k), label="RC rate {:g}, super rate {:g}, "
-                   "expo {:g}".format(*numbers))
+        left.plot(
+            stick,
+            [100.0 * stick_curves.super_exponential(x, expo, more) for x in stick],
+            color=plot_style.series(k),
+            label=f"expo {expo:g}, super expo {more:g}",
+        )
+    for k, numbers in enumerate(
+        ((1.0, 0.0, 0.0), (1.0, 0.7, 0.0), (1.0, 0.7, 0.5), (1.5, 0.4, 0.0))
+    ):
+        right.plot(
+            stick,
+            [stick_curves.betaflight_rate(x, *numbers) for x in stick],
+            color=plot_style.series(k),
+            label="RC rate {:g}, super rate {:g}, expo {:g}".format(*numbers),
+        )
     left.set(xlabel="stick [-]", ylabel="PX4, of 100 deg/s [deg/s]")
     right.set(xlabel="stick [-]", ylabel="Betaflight [deg/s]")
     for panel in (left, right):
@@ -172,10 +221,13 @@ def curves(page):
 
 def main() -> int:
     page = Page("teleoperation")
-    page.add("# Validation: teleoperation and tuning", "",
-             "Written by `python scripts/validation/teleoperation.py`. Equations and tables are "
-             "those of Mora-Soto and others, Appl. Sci. 11, 12018 (2021); "
-             "[Teleoperation and tuning](../tuning.md) says how they are used here.")
+    page.add(
+        "# Validation: teleoperation and tuning",
+        "",
+        "Written by `python scripts/validation/teleoperation.py`. Equations and tables are "
+        "those of Mora-Soto and others, Appl. Sci. 11, 12018 (2021); "
+        "[Teleoperation and tuning](../tuning.md) says how they are used here.",
+    )
     for part in (responses, synthetic, lockstep, curves):
         part(page)
     return page.write()

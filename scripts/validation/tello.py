@@ -18,7 +18,7 @@ from xtdrone_tune import report, tuning
 REPOSITORY = "https://github.com/pgminin/tello-vision-telemetry-lab"
 LOG = "data/tv_telemetry_210325_122021_demo_trackMode.txt"
 STRETCHES = ((172.5, 218.0, (0, 1, 2, 3)), (18.0, 57.0, (1,)))  # from, to [s], axes
-MOST, MOST_HELD_OUT, MOST_S = 0.10, 0.25, 30.0
+MAX, MAX_HELD_OUT, MAX_S = 0.10, 0.25, 30.0
 
 
 def fetched(folder):
@@ -38,9 +38,11 @@ def check(log, method):
         first, _ = tuning.split(flight, 0.3)
         print(f"\n{begin:g} to {end:g} s, {method}, {seconds:.1f} s")
         print("\n".join(report.lines(found, tuning.together(first, found))))
-        good &= seconds <= MOST_S and all(
-            one.fitted.share <= MOST and one.held_out.share <= MOST_HELD_OUT
-            for one in found if one.moves)
+        good &= seconds <= MAX_S and all(
+            one.fitted.share <= MAX and one.held_out.share <= MAX_HELD_OUT
+            for one in found
+            if one.moves
+        )
     return good
 
 

@@ -13,23 +13,7 @@ import numpy as np
 
 import _vehicles
 from _report import Page
-from _vehicles import (
-    AIRS,
-    BANK,
-    KINDS,
-    PITCH,
-    PITCHED,
-    ROLL,
-    SIDE,
-    STEP,
-    VX,
-    VY,
-    VZ,
-    T,
-    X,
-    Y,
-    Z,
-)
+from _vehicles import AIRS, BANK, KINDS, PITCH, PITCHED, ROLL, SIDE, STEP, VX, VY, VZ, T, X, Y, Z
 from xtdrone_core import FleetModel, XtdroneError, plot_style
 from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL, cannot_fly, vtol_types
 from xtdrone_sim.vehicles.parts.wings import level_flight
@@ -46,55 +30,94 @@ does not fly. All figures are of the true motion. In the pictures the embedded s
 orange, the plan grey. The last column is of the embedded stack: the bounds of the script, and a \
 path error of at most twice PX4's and 0.5 m."""
 TEXTS = {
-    "multirotor": ("Multirotors", f"Take-off to 5 m, a square of {SIDE:g} m by OFFBOARD positions "
-                   f"that jump from corner to corner, a step of the velocity to {STEP:g} m/s east "
-                   "for 6 s, landing. The path error is the distance from the sides of the square, "
-                   "overshoot at its corners included. PX4 has no airframe with servos for "
-                   "hexarotor_arms_tilt, coaxial, bicopter and phi_tailsitter; phi_tailsitter "
-                   "hovers by its vehicle.params, and its elevons hold it poorly in wind."),
-    "plane": ("Planes", "docs/missions/figure_eight.plan: take-off from the runway to the east, "
-              "one and a half figures of eight 400 m long at 40 m, landing at the origin. Legs: "
-              "distance across the middle of each leg, 80 m and more from its ends, which is what "
-              "is left of the turn before it; turns: the largest distance from the plan anywhere. "
-              "The parameters are those of its vehicle.params."),
-    "vtol": ("VTOLs", "docs/missions/vtol.plan: hover to 30 m, transition, 1.4 km on the wings, "
-             "transition back, landing in a hover. Height error there: from 3 s before it flies "
-             "8 m/s to 10 s after it; back: from 5 s before it flies less for good to 5 s after "
-             "it. The goal for both is 3 m, and 1 m for a tail-sitter. Real PX4 pitches a "
-             "tail-sitter up at its speed of flight, so that it rises on the way back. PX4 flies "
-             "the two others with WV_EN 0: with the nose into the wind they do not reach the "
-             "heading of the transition in time, and it gives the mission up. The embedded "
-             "stack's tail-sitter keeps its height on the way back, drifts some 60 m with the "
-             "wind meanwhile, and flies back in a hover."),
-    "ground": ("Rovers and the boat", "docs/missions/course.plan: three sides of 40 m by 30 m and "
-               "back, the boat in worlds/lake.world. The path error has the turns in it, which "
-               "begin at the acceptance radius of a corner. Rise: from 0.1 to 0.9 of the speed "
-               "between the corners. PX4 forgets the integral of the speed in each cycle of "
-               "rover_pos_control (its pid_init), and the embedded stack does as well: both stay "
-               "below GND_SPEED_TRIM, which is 4 m/s for the rover and 1 m/s for the boat. "
-               "r1_rover and the boat have parameters of their own (vehicle.params), without which "
-               "PX4 turns the one round for ever and does not arm the other in wind."),
+    "multirotor": (
+        "Multirotors",
+        f"Take-off to 5 m, a square of {SIDE:g} m by OFFBOARD positions "
+        f"that jump from corner to corner, a step of the velocity to {STEP:g} m/s east "
+        "for 6 s, landing. The path error is the distance from the sides of the square, "
+        "overshoot at its corners included. PX4 has no airframe with servos for "
+        "hexarotor_arms_tilt, coaxial, bicopter and phi_tailsitter; phi_tailsitter "
+        "hovers by its vehicle.params, and its elevons hold it poorly in wind.",
+    ),
+    "plane": (
+        "Planes",
+        "docs/missions/figure_eight.plan: take-off from the runway to the east, "
+        "one and a half figures of eight 400 m long at 40 m, landing at the origin. Legs: "
+        "distance across the middle of each leg, 80 m and more from its ends, which is what "
+        "is left of the turn before it; turns: the largest distance from the plan anywhere. "
+        "The parameters are those of its vehicle.params.",
+    ),
+    "vtol": (
+        "VTOLs",
+        "docs/missions/vtol.plan: hover to 30 m, transition, 1.4 km on the wings, "
+        "transition back, landing in a hover. Height error there: from 3 s before it flies "
+        "8 m/s to 10 s after it; back: from 5 s before it flies less for good to 5 s after "
+        "it. The goal for both is 3 m, and 1 m for a tail-sitter. Real PX4 pitches a "
+        "tail-sitter up at its speed of flight, so that it rises on the way back. PX4 flies "
+        "the two others with WV_EN 0: with the nose into the wind they do not reach the "
+        "heading of the transition in time, and it gives the mission up. The embedded "
+        "stack's tail-sitter keeps its height on the way back, drifts some 60 m with the "
+        "wind meanwhile, and flies back in a hover.",
+    ),
+    "ground": (
+        "Rovers and the boat",
+        "docs/missions/course.plan: three sides of 40 m by 30 m and "
+        "back, the boat in worlds/lake.world. The path error has the turns in it, which "
+        "begin at the acceptance radius of a corner. Rise: from 0.1 to 0.9 of the speed "
+        "between the corners. PX4 forgets the integral of the speed in each cycle of "
+        "rover_pos_control (its pid_init), and the embedded stack does as well: both stay "
+        "below GND_SPEED_TRIM, which is 4 m/s for the rover and 1 m/s for the boat. "
+        "r1_rover and the boat have parameters of their own (vehicle.params), without which "
+        "PX4 turns the one round for ever and does not arm the other in wind.",
+    ),
 }
 COLUMNS = {
-    "multirotor": {"path, RMS [m]": "path_rms", "path, largest [m]": "path",
-                   "height [m]": "height", "step: rise [s]": "rise", "overshoot [%]": "overshoot",
-                   "touch-down [m/s]": "touch_down"},
-    "plane": {"legs, RMS [m]": "legs_rms", "legs, largest [m]": "legs", "turns [m]": "turns",
-              "height [m]": "height", "take-off run [m]": "run", "touch-down [m/s]": "touch_down",
-              "from its place [m]": "off_place"},
-    "vtol": {"height there [m]": "there", "back [m]": "back", "on the wings [m]": "cruise_height",
-             "legs, RMS [m]": "legs_rms", "legs, largest [m]": "legs", "turns [m]": "turns",
-             "touch-down [m/s]": "touch_down", "from its place [m]": "place"},
-    "ground": {"path, RMS [m]": "path_rms", "path, largest [m]": "path",
-               "farthest from a corner [m]": "corner", "speed [m/s]": "speed", "rise [s]": "rise",
-               "fastest turn [deg/s]": "turn"},
+    "multirotor": {
+        "path, RMS [m]": "path_rms",
+        "path, largest [m]": "path",
+        "height [m]": "height",
+        "step: rise [s]": "rise",
+        "overshoot [%]": "overshoot",
+        "touch-down [m/s]": "touch_down",
+    },
+    "plane": {
+        "legs, RMS [m]": "legs_rms",
+        "legs, largest [m]": "legs",
+        "turns [m]": "turns",
+        "height [m]": "height",
+        "take-off run [m]": "run",
+        "touch-down [m/s]": "touch_down",
+        "from its place [m]": "off_place",
+    },
+    "vtol": {
+        "height there [m]": "there",
+        "back [m]": "back",
+        "on the wings [m]": "cruise_height",
+        "legs, RMS [m]": "legs_rms",
+        "legs, largest [m]": "legs",
+        "turns [m]": "turns",
+        "touch-down [m/s]": "touch_down",
+        "from its place [m]": "place",
+    },
+    "ground": {
+        "path, RMS [m]": "path_rms",
+        "path, largest [m]": "path",
+        "farthest from a corner [m]": "corner",
+        "speed [m/s]": "speed",
+        "rise [s]": "rise",
+        "fastest turn [deg/s]": "turn",
+    },
 }
 STEPS = {"rise [s]": "rise", "overshoot [%]": "overshoot", "error at the end [deg]": "rest"}
 BOUNDS = {  # largest figure of the embedded stack, by kind: of what, in calm air, in wind
     "multirotor": (("touch_down", 1.0, 1.0), ("height", 0.8, 0.8)),
     "plane": (("touch_down", 1.5, 2.5), ("height", 3.0, 5.0), ("legs_rms", 3.5, 5.0)),
-    "vtol": (("touch_down", 1.2, 1.2), ("there", 3.0, 3.0), ("back", 3.0, 3.0),
-             ("place", 1.5, 1.5)),
+    "vtol": (
+        ("touch_down", 1.2, 1.2),
+        ("there", 3.0, 3.0),
+        ("back", 3.0, 3.0),
+        ("place", 1.5, 1.5),
+    ),
     "ground": (("corner", 4.0, 4.0),),
 }
 # Its elevons are weak: wind carries it along for seconds, and it sinks faster where it pitches.
@@ -102,8 +125,10 @@ OWN = {("phi_tailsitter_wind", "touch_down"): 3.5}
 PATH = {"multirotor": "path", "plane": "legs_rms", "vtol": "legs_rms", "ground": "path_rms"}
 GOAL = {"tailsitter": 1.0, "standard_vtol": 3.0, "tiltrotor": 3.0}  # error in transitions [m]
 RATIO, SLACK = 2.0, 0.5  # of the path error: over PX4's, and beyond it [m]
-HERE, REAL = ({"color": plot_style.series(k), "label": label, "lw": 1.1, "zorder": 3.0 - 0.1 * k}
-              for k, label in enumerate(("embedded stack", "PX4")))
+HERE, REAL = (
+    {"color": plot_style.series(k), "label": label, "lw": 1.1, "zorder": 3.0 - 0.1 * k}
+    for k, label in enumerate(("embedded stack", "PX4"))
+)
 
 
 class Flights:
@@ -118,8 +143,10 @@ class Flights:
                     self._fly(page, vehicle, kind)
 
     def _fly(self, page, vehicle, kind):
-        flights = {f"{vehicle}_{air}": lambda air=air: _vehicles.fly("embedded", vehicle, air)
-                   for air in AIRS}
+        flights = {
+            f"{vehicle}_{air}": lambda air=air: _vehicles.fly("embedded", vehicle, air)
+            for air in AIRS
+        }
         if kind.winged:
             flights[f"{vehicle}_steps"] = lambda: _vehicles.steps("embedded", vehicle)
         for key, fly in flights.items():
@@ -132,15 +159,19 @@ class Flights:
 
     def both(self, key):
         """(track, style) of the stacks that have flown it; PX4's is drawn first."""
-        return [(tracks[key], style) for tracks, style in
-                ((self.px4_tracks, REAL), (self.tracks, HERE)) if key in tracks]
+        return [
+            (tracks[key], style)
+            for tracks, style in ((self.px4_tracks, REAL), (self.tracks, HERE))
+            if key in tracks
+        ]
 
 
 def flown_here(vehicle, kind):
     """Whether the embedded stack flies it, a VTOL on its wings too."""
     fleet = FleetModel.of([load_vehicle(vehicle)])
     return not cannot_fly(fleet)[0] and (
-        kind is not KINDS["vtol"] or vtol_types(fleet)[0] != NOT_VTOL)
+        kind is not KINDS["vtol"] or vtol_types(fleet)[0] != NOT_VTOL
+    )
 
 
 def number(figures, name):
@@ -151,8 +182,7 @@ def number(figures, name):
 
 def pair(flights, key, name):
     """A cell: the embedded stack's figure and PX4's."""
-    return " / ".join(number(every.get(key, {}), name)
-                      for every in (flights.figures, flights.px4))
+    return " / ".join(number(every.get(key, {}), name) for every in (flights.figures, flights.px4))
 
 
 def shown(flights, vehicle):
@@ -167,19 +197,26 @@ def table(page, flights, name):
     for vehicle in KINDS[name].vehicles:
         for air in shown(flights, vehicle):
             key = f"{vehicle}_{air}"
-            page.row(vehicle, air, *(pair(flights, key, figure)
-                                     for figure in COLUMNS[name].values()),
-                     *(meets(flights, key, vehicle) for _ in goal),
-                     judge(page, flights, name, key, air))
+            page.row(
+                vehicle,
+                air,
+                *(pair(flights, key, figure) for figure in COLUMNS[name].values()),
+                *(meets(flights, key, vehicle) for _ in goal),
+                judge(page, flights, name, key, air),
+            )
     page.add()
 
 
 def meets(flights, key, vehicle):
     """A cell: whether each stack's transitions meet the goal."""
     return " / ".join(
-        "–" if key not in every else
-        "yes" if max(every[key]["there"], every[key]["back"]) <= GOAL[vehicle] else "no"
-        for every in (flights.figures, flights.px4))
+        "–"
+        if key not in every
+        else "yes"
+        if max(every[key]["there"], every[key]["back"]) <= GOAL[vehicle]
+        else "no"
+        for every in (flights.figures, flights.px4)
+    )
 
 
 def judge(page, flights, name, key, air):
@@ -187,12 +224,16 @@ def judge(page, flights, name, key, air):
     here, there = flights.figures.get(key), flights.px4.get(key)
     if here is None:
         return "–"
-    bounds = [(figure, OWN.get((key, figure), wind if air == "wind" else calm))
-              for figure, calm, wind in BOUNDS[name]]
+    bounds = [
+        (figure, OWN.get((key, figure), wind if air == "wind" else calm))
+        for figure, calm, wind in BOUNDS[name]
+    ]
     if there is not None:
         bounds.append((PATH[name], RATIO * there[PATH[name]] + SLACK))
-    good = [page.holds(f"{key}: {figure} {here[figure]:.3g} (bound {bound:.3g})",
-                       here[figure] <= bound) for figure, bound in bounds]
+    good = [
+        page.holds(f"{key}: {figure} {here[figure]:.3g} (bound {bound:.3g})", here[figure] <= bound)
+        for figure, bound in bounds
+    ]
     return "yes" if set(good) == {"yes"} else "**no**"
 
 
@@ -203,8 +244,11 @@ def step_table(page, flights, name):
         key = f"{vehicle}_steps"
         if key in flights.figures or key in flights.px4:
             for what, angle in (("bank", BANK), ("pitch", PITCH)):
-                page.row(vehicle, f"{what} to {angle:g} deg", *(
-                    pair(flights, key, f"{what}_{figure}") for figure in STEPS.values()))
+                page.row(
+                    vehicle,
+                    f"{what} to {angle:g} deg",
+                    *(pair(flights, key, f"{what}_{figure}") for figure in STEPS.values()),
+                )
     page.add()
 
 
@@ -219,7 +263,7 @@ def map_of(axes, flights, key, plan=None):
 
 def since_motion(track):
     """Times from the first motion on [s]: the stacks arm at different times."""
-    speed = np.linalg.norm(track[:, VX:VZ + 1], axis=1)
+    speed = np.linalg.norm(track[:, VX : VZ + 1], axis=1)
     return track[:, T] - track[np.argmax(speed > 0.3), T]
 
 
@@ -241,8 +285,10 @@ def angle_of(axes, flights, vehicle, what):
     """Both stacks' answer to a step of bank or pitch."""
     column, sign, wanted = (ROLL, 1.0, BANK) if what == "bank" else (PITCHED, -1.0, PITCH)
     key = f"{vehicle}_steps"
-    for figures, tracks, style in ((flights.px4, flights.px4_tracks, REAL),
-                                   (flights.figures, flights.tracks, HERE)):
+    for figures, tracks, style in (
+        (flights.px4, flights.px4_tracks, REAL),
+        (flights.figures, flights.tracks, HERE),
+    ):
         if key in tracks:
             t = tracks[key][:, T] - figures[key][f"{what}_at"]
             part = (t > -1.0) & (t < 3.0)
@@ -253,14 +299,17 @@ def angle_of(axes, flights, vehicle, what):
 
 def velocity_step(axes, flights, key):
     """Both stacks' answer to the step of the velocity."""
-    for figures, tracks, style in ((flights.px4, flights.px4_tracks, REAL),
-                                   (flights.figures, flights.tracks, HERE)):
+    for figures, tracks, style in (
+        (flights.px4, flights.px4_tracks, REAL),
+        (flights.figures, flights.tracks, HERE),
+    ):
         if key in tracks:
             t = tracks[key][:, T] - figures[key]["step"]
             part = (t > -1.0) & (t < 10.0)
             axes.plot(t[part], tracks[key][part, VX], **style)
-    axes.plot([-1.0, 0.0, 0.0, 6.0, 6.0, 10.0], [0.0, 0.0, STEP, STEP, 0.0, 0.0],
-              **plot_style.SET_POINT)
+    axes.plot(
+        [-1.0, 0.0, 0.0, 6.0, 6.0, 10.0], [0.0, 0.0, STEP, STEP, 0.0, 0.0], **plot_style.SET_POINT
+    )
     axes.set(xlabel="t [s]", ylabel="east [m/s]", title=key.replace("_", " "))
 
 
@@ -269,10 +318,13 @@ def pictures(page, flights, name, plan):
     vehicles = [v for v in KINDS[name].vehicles if shown(flights, v)]
     if name == "multirotor":
         square = SIDE * np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)])
-        for text, draw in (("Squares in wind",
-                            lambda axes, v: map_of(axes, flights, f"{v}_wind", square)),
-                           ("Velocity steps in calm air",
-                            lambda axes, v: velocity_step(axes, flights, f"{v}_calm"))):
+        for text, draw in (
+            ("Squares in wind", lambda axes, v: map_of(axes, flights, f"{v}_wind", square)),
+            (
+                "Velocity steps in calm air",
+                lambda axes, v: velocity_step(axes, flights, f"{v}_calm"),
+            ),
+        ):
             figure, axes = plot_style.panels(3, 3, 11, 9)
             for one, vehicle in zip(axes.flat, vehicles, strict=True):
                 draw(one, vehicle)
@@ -302,12 +354,22 @@ def finish(page, figure, text):
 
 def trim(page, flights):
     """Hover and level flight by the model, and as they were flown in calm air."""
-    page.add("## Trim", "", "Hover: mean speed of the rotors that lift, by `xtdrone vehicle show` "
-             "and over 1.5 s at the last corner of the square. Level flight: angle of attack at "
-             "which the wings carry the weight at the speed of the legs, control surfaces at rest, "
-             "and the pitch that was flown.")
-    page.table("vehicle", "rotors by the model [rad/s]", "flown", "speed of the legs [m/s]",
-               "angle of attack by the model [deg]", "pitch flown [deg]")
+    page.add(
+        "## Trim",
+        "",
+        "Hover: mean speed of the rotors that lift, by `xtdrone vehicle show` "
+        "and over 1.5 s at the last corner of the square. Level flight: angle of attack at "
+        "which the wings carry the weight at the speed of the legs, control surfaces at rest, "
+        "and the pitch that was flown.",
+    )
+    page.table(
+        "vehicle",
+        "rotors by the model [rad/s]",
+        "flown",
+        "speed of the legs [m/s]",
+        "angle of attack by the model [deg]",
+        "pitch flown [deg]",
+    )
     for name, kind in KINDS.items():
         for vehicle in kind.vehicles if name != "ground" else ():
             key, model = f"{vehicle}_calm", load_vehicle(vehicle)
@@ -316,8 +378,14 @@ def trim(page, flights):
             found = flights.figures.get(key) or flights.px4[key]
             if kind.winged:
                 angle = math.degrees(level_flight(model, found["speed"])[0])
-                page.row(vehicle, "", "", pair(flights, key, "speed"),
-                         number({"": angle}, ""), pair(flights, key, "pitch"))
+                page.row(
+                    vehicle,
+                    "",
+                    "",
+                    pair(flights, key, "speed"),
+                    number({"": angle}, ""),
+                    pair(flights, key, "pitch"),
+                )
             else:
                 speed = np.mean(vehicle_figures(model)["hover_speed_rad_s"])
                 page.row(vehicle, number({"": speed}, ""), pair(flights, key, "rotors"), "", "", "")
@@ -336,8 +404,10 @@ def main(names) -> int:
         page.add(f"## {title}", "", text)
         table(page, flights, name)
         if KINDS[name].winged:
-            page.add("Steps by sticks in STABILIZED, in calm air, at "
-                     f"{100 * _vehicles.THROTTLE:g} % of throttle:")
+            page.add(
+                "Steps by sticks in STABILIZED, in calm air, at "
+                f"{100 * _vehicles.THROTTLE:g} % of throttle:"
+            )
             step_table(page, flights, name)
         if not names:
             plan = KINDS[name].plan

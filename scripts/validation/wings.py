@@ -64,7 +64,8 @@ def flights():
             embedded, own = classic.fly_embedded(trim, added), classic.fly_gazebo(trim, added)
             found[vehicle, flight, OWN] = curves(embedded, own)
             found[vehicle, flight, CORRECTED] = curves(
-                classic.fly_embedded(trim, added, gazebos_wings=True), own)
+                classic.fly_embedded(trim, added, gazebos_wings=True), own
+            )
     for (vehicle, flight), track in classic.sitl_gazebo().items():
         trim = classic.Trim(vehicle, 0.0 if flight == "hover" else classic.SPEED)
         embedded = classic.fly_embedded(trim, trim.pulse(classic.AXES.get(flight)))
@@ -79,11 +80,17 @@ def figure(found):
     styles = {OWN: ":", CORRECTED: "--", SITL: "-"}
     for (vehicle, flight, peer), rows in found.items():
         colour = plot_style.series([*classic.AXES, "hover"].index(flight))
-        for row, (values, what) in enumerate(zip(rows, ("position [m]", "attitude [deg]"),
-                                                   strict=True)):
+        for row, (values, what) in enumerate(
+            zip(rows, ("position [m]", "attitude [deg]"), strict=True)
+        ):
             axis = axes[row, VEHICLES.index(vehicle)]
-            axis.semilogy(time, np.maximum(values, 1e-5), styles[peer], color=colour,
-                          label=f"{flight}, {peer}")
+            axis.semilogy(
+                time,
+                np.maximum(values, 1e-5),
+                styles[peer],
+                color=colour,
+                label=f"{flight}, {peer}",
+            )
             axis.set(xlabel="t [s]", ylabel=f"{vehicle}: {what}", ylim=(1e-4, 3.0))
     plot_style.legend(axes[1, 1], below=True)
     return panels
@@ -100,8 +107,12 @@ def main():
             continue  # the next row has the plugin's error
         page.check(f"{vehicle}, {flight}, {peer}: position", max(distance), BOUND_M, "m")
         page.check(f"{vehicle}, {flight}, {peer}: attitude", max(angle), BOUND_DEG, "deg")
-    ailerons = [f"{max(distance):.3f} m and {max(angle):.2f} degrees" for distance, angle in (
-        found[vehicle, "ailerons", peer] for peer in (OWN, CORRECTED) for vehicle in VEHICLES)]
+    ailerons = [
+        f"{max(distance):.3f} m and {max(angle):.2f} degrees"
+        for distance, angle in (
+            found[vehicle, "ailerons", peer] for peer in (OWN, CORRECTED) for vehicle in VEHICLES
+        )
+    ]
     page.section("Differences over time", FIGURE.format(*ailerons), figure(found))
     return page.write()
 

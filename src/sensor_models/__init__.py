@@ -11,6 +11,17 @@ from .range_finder import RangeParameters
 from .sensor import STEP_US, Sensor, sensors
 from .suite import SensorSuite
 
-__all__ = ["STEP_US", "AirspeedParameters", "BarometerParameters", "GpsParameters",
-           "ImuParameters", "MagnetometerParameters", "NoiseParameters", "RangeParameters",
-           "Sensor", "SensorError", "SensorSuite", "sensors"]
+__all__ = [
+    "STEP_US",
+    "AirspeedParameters",
+    "BarometerParameters",
+    "GpsParameters",
+    "ImuParameters",
+    "MagnetometerParameters",
+    "NoiseParameters",
+    "RangeParameters",
+    "Sensor",
+    "SensorError",
+    "SensorSuite",
+    "sensors",
+]

@@ -13,8 +13,12 @@ from .noise import NoiseParameters, reading, set_channels
 from .parameters import Tags, check_limits, noise_of, values_of
 from .sensor import STEP_US, Sensor, period_steps
 
-TAGS = Tags(kind="barometer", preset="ms5611", signed=("drift",),
-            sitl={"pubRate": ("rate", 1.0), "baroDriftPaPerSec": ("drift", 1.0)})
+TAGS = Tags(
+    kind="barometer",
+    preset="ms5611",
+    signed=("drift",),
+    sitl={"pubRate": ("rate", 1.0), "baroDriftPaPerSec": ("drift", 1.0)},
+)
 
 
 @dataclass(frozen=True)
@@ -33,22 +37,45 @@ class BarometerParameters:
         """From an SDF block of kind barometer. Raises SensorError for a bad value."""
         values = values_of(block, TAGS)
         check_limits(block, values)
-        return cls(noise_of(values), values["drift"], values["minimum"], values["maximum"],
-                   values["resolution"], values["rate"])
+        return cls(
+            noise_of(values),
+            values["drift"],
+            values["minimum"],
+            values["maximum"],
+            values["resolution"],
+            values["rate"],
+        )
 
 
-def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: BarometerParameters,
-          rng: np.random.Generator) -> None:
+def _fill(
+    vehicle: Record,
+    channels: np.ndarray,
+    block: SensorBlock,
+    p: BarometerParameters,
+    rng: np.random.Generator,
+) -> None:
     steps = vehicle["period"] = period_steps(p.rate)
     vehicle["drift"] = p.drift * STEP_US * 1e-6
     set_channels(channels, p.noise, steps * STEP_US * 1e-6, p.resolution, p.minimum, p.maximum)
 
 
 @fleet_kernel
-def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
-           streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
-           vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,
-           distance: np.ndarray, readings: np.ndarray) -> None:
+def sample(
+    step: int,
+    chosen: np.ndarray,
+    memory: np.ndarray,
+    channels: np.ndarray,
+    streams: np.ndarray,
+    world: Record,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    acc: np.ndarray,
+    wind: np.ndarray,
+    distance: np.ndarray,
+    readings: np.ndarray,
+) -> None:
     """The readings of a fleet; see Sensor."""
     for i in range(memory.shape[0]):
         if not chosen[i]:
@@ -63,6 +90,14 @@ def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarr
 
 
 SENSOR = Sensor(
-    tags=TAGS, parameters=BarometerParameters, fill=_fill, sample=sample, channels=1, stream=2,
+    tags=TAGS,
+    parameters=BarometerParameters,
+    fill=_fill,
+    sample=sample,
+    channels=1,
+    stream=2,
     memory=[("drift", "f8")],  # [Pa per step]
-    flag="baro_new", plugins=("gazebo_barometer_plugin",), types=("altimeter",))
+    flag="baro_new",
+    plugins=("gazebo_barometer_plugin",),
+    types=("altimeter",),
+)

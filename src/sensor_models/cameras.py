@@ -20,12 +20,23 @@ from .errors import SensorError
 from .parameters import preset, refuse_near_miss
 from .sensor import whole_rate
 
-TYPES = {"camera": "camera", "wideanglecamera": "camera", "multicamera": "camera",
-         "depth": "depth", "ray": "lidar", "gpu_ray": "lidar"}  # of SDF's <sensor>: kind
+TYPES = {
+    "camera": "camera",
+    "wideanglecamera": "camera",
+    "multicamera": "camera",
+    "depth": "depth",
+    "ray": "lidar",
+    "gpu_ray": "lidar",
+}  # of SDF's <sensor>: kind
 RENDERED = ("camera", "depth", "lidar")  # kinds of SensorBlock that this module reads
 FORMATS = {"mono8": 1, "rgb8": 3}  # bytes per pixel
-_SDF_FORMATS = {"L8": "mono8", "L_INT8": "mono8", "R8G8B8": "rgb8", "RGB_INT8": "rgb8",
-                **{name: name for name in FORMATS}}
+_SDF_FORMATS = {
+    "L8": "mono8",
+    "L_INT8": "mono8",
+    "R8G8B8": "rgb8",
+    "RGB_INT8": "rgb8",
+    **{name: name for name in FORMATS},
+}
 _MAX_SIDE = 4096  # [pixels]
 _MAX_PIXELS = 100_000  # of a focal length or a principal point
 _MAX_RAYS = 1 << 20
@@ -40,28 +51,52 @@ _GAZEBOS = ("pose", "updateRate", "min_range", "max_range")  # tags that are lik
 _PAIR = ("left", "right")
 
 _CAMERA_PATHS = {  # where SDF and Gazebo's ROS plugins keep what Table II names
-    "width": ("image", "width"), "height": ("image", "height"), "format": ("image", "format"),
+    "width": ("image", "width"),
+    "height": ("image", "height"),
+    "format": ("image", "format"),
     "anti_aliasing": ("image", "anti_aliasing"),
-    "noise_mean": ("noise", "mean"), "noise_stddev": ("noise", "stddev"),
-    "fx": ("lens", "intrinsics", "fx"), "fy": ("lens", "intrinsics", "fy"),
-    "cx": ("lens", "intrinsics", "cx"), "cy": ("lens", "intrinsics", "cy"),
+    "noise_mean": ("noise", "mean"),
+    "noise_stddev": ("noise", "stddev"),
+    "fx": ("lens", "intrinsics", "fx"),
+    "fy": ("lens", "intrinsics", "fy"),
+    "cx": ("lens", "intrinsics", "cx"),
+    "cy": ("lens", "intrinsics", "cy"),
     "skew": ("lens", "intrinsics", "s"),
-    "k1": ("distortion", "k1"), "k2": ("distortion", "k2"), "k3": ("distortion", "k3"),
-    "p1": ("distortion", "p1"), "p2": ("distortion", "p2"),
+    "k1": ("distortion", "k1"),
+    "k2": ("distortion", "k2"),
+    "k3": ("distortion", "k3"),
+    "p1": ("distortion", "p1"),
+    "p2": ("distortion", "p2"),
     "distortion_center": ("distortion", "center"),
-    "near": ("clip", "near"), "far": ("clip", "far"), "horizontal_fov": ("horizontal_fov",),
+    "near": ("clip", "near"),
+    "far": ("clip", "far"),
+    "horizontal_fov": ("horizontal_fov",),
 }
-_PLUGIN_TAGS = {"hackBaseline": "hack_baseline", "distortionK1": "k1", "distortionK2": "k2",
-                "distortionK3": "k3", "distortionT1": "p1", "distortionT2": "p2",
-                "distortion_k1": "k1", "distortion_k2": "k2", "distortion_k3": "k3",
-                "distortion_t1": "p1", "distortion_t2": "p2"}
+_PLUGIN_TAGS = {
+    "hackBaseline": "hack_baseline",
+    "distortionK1": "k1",
+    "distortionK2": "k2",
+    "distortionK3": "k3",
+    "distortionT1": "p1",
+    "distortionT2": "p2",
+    "distortion_k1": "k1",
+    "distortion_k2": "k2",
+    "distortion_k3": "k3",
+    "distortion_t1": "p1",
+    "distortion_t2": "p2",
+}
 _LIDAR_PATHS = {
-    "columns": ("scan", "horizontal", "samples"), "min_angle": ("scan", "horizontal", "min_angle"),
-    "max_angle": ("scan", "horizontal", "max_angle"), "rows": ("scan", "vertical", "samples"),
+    "columns": ("scan", "horizontal", "samples"),
+    "min_angle": ("scan", "horizontal", "min_angle"),
+    "max_angle": ("scan", "horizontal", "max_angle"),
+    "rows": ("scan", "vertical", "samples"),
     "min_elevation": ("scan", "vertical", "min_angle"),
     "max_elevation": ("scan", "vertical", "max_angle"),
-    "minimum": ("range", "min"), "maximum": ("range", "max"), "resolution": ("range", "resolution"),
-    "noise_mean": ("noise", "mean"), "noise_stddev": ("noise", "stddev"),
+    "minimum": ("range", "min"),
+    "maximum": ("range", "max"),
+    "resolution": ("range", "resolution"),
+    "noise_mean": ("noise", "mean"),
+    "noise_stddev": ("noise", "stddev"),
 }
 
 
@@ -121,36 +156,65 @@ class CameraParameters:
             side = getattr(self, name)
             check(1 <= side <= _MAX_SIDE, f"{name} {side}", f"give 1 to {_MAX_SIDE} pixels")
         check(self.format in FORMATS, f"format '{self.format}'", "give mono8 or rgb8")
-        check(0 < min(self.fx, self.fy) and max(self.fx, self.fy) <= _MAX_PIXELS,
-              f"focal length {self.fx:g} {self.fy:g}", f"give fx and fy above 0, to {_MAX_PIXELS}")
-        check(max(map(abs, (self.cx, self.cy, self.skew))) <= _MAX_PIXELS,
-              f"principal point {self.cx:g} {self.cy:g} or skew {self.skew:g}",
-              f"give at most {_MAX_PIXELS} pixels")
-        check(0 < self.near < self.far, f"clip {self.near:g} to {self.far:g} m",
-              "give 0 < near < far")
+        check(
+            0 < min(self.fx, self.fy) and max(self.fx, self.fy) <= _MAX_PIXELS,
+            f"focal length {self.fx:g} {self.fy:g}",
+            f"give fx and fy above 0, to {_MAX_PIXELS}",
+        )
+        check(
+            max(map(abs, (self.cx, self.cy, self.skew))) <= _MAX_PIXELS,
+            f"principal point {self.cx:g} {self.cy:g} or skew {self.skew:g}",
+            f"give at most {_MAX_PIXELS} pixels",
+        )
+        check(
+            0 < self.near < self.far, f"clip {self.near:g} to {self.far:g} m", "give 0 < near < far"
+        )
         check(self.noise_stddev >= 0, f"noise stddev {self.noise_stddev:g}", "give a number from 0")
-        check(0 <= self.latency <= _MAX_LATENCY, f"latency {self.latency:g}",
-              f"give seconds from 0 to {_MAX_LATENCY:g}")
-        check(self.anti_aliasing in (0, 2, 4, 8), f"anti_aliasing {self.anti_aliasing}",
-              "give 0, 2, 4 or 8")
-        check(0 <= self.exposure_time <= _MAX_EXPOSURE, f"exposure_time {self.exposure_time:g}",
-              f"give seconds from 0 to {_MAX_EXPOSURE:g}")
+        check(
+            0 <= self.latency <= _MAX_LATENCY,
+            f"latency {self.latency:g}",
+            f"give seconds from 0 to {_MAX_LATENCY:g}",
+        )
+        check(
+            self.anti_aliasing in (0, 2, 4, 8),
+            f"anti_aliasing {self.anti_aliasing}",
+            "give 0, 2, 4 or 8",
+        )
+        check(
+            0 <= self.exposure_time <= _MAX_EXPOSURE,
+            f"exposure_time {self.exposure_time:g}",
+            f"give seconds from 0 to {_MAX_EXPOSURE:g}",
+        )
         value = self.exposure_value
-        check(value is None or abs(value) <= _MAX_EV, f"exposure_value {value}",
-              f"give -{_MAX_EV:g} to {_MAX_EV:g} EV, or leave it out for an automatic one")
+        check(
+            value is None or abs(value) <= _MAX_EV,
+            f"exposure_value {value}",
+            f"give -{_MAX_EV:g} to {_MAX_EV:g} EV, or leave it out for an automatic one",
+        )
         check(0 <= self.vignetting <= 1, f"vignetting {self.vignetting:g}", "give 0 to 1")
-        check(abs(self.chromatic_aberration) <= _MAX_FRINGE,
-              f"chromatic_aberration {self.chromatic_aberration:g}",
-              f"give -{_MAX_FRINGE:g} to {_MAX_FRINGE:g}")
+        check(
+            abs(self.chromatic_aberration) <= _MAX_FRINGE,
+            f"chromatic_aberration {self.chromatic_aberration:g}",
+            f"give -{_MAX_FRINGE:g} to {_MAX_FRINGE:g}",
+        )
         check(0 <= self.bloom <= 0.5, f"bloom {self.bloom:g}", "give 0 to 0.5")
         check(0 <= self.flare <= _MAX_FLARE, f"flare {self.flare:g}", f"give 0 to {_MAX_FLARE:g}")
 
     @classmethod
-    def pinhole(cls, width: int, height: int, horizontal_fov: float, *,
-                pos: tuple[float, float, float] = (0.0, 0.0, 0.0),
-                quat: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0),
-                near: float = 0.1, far: float = 100.0, format: str = "rgb8",
-                noise_stddev: float = 0.0, rate: float = UNSET_RATE) -> "CameraParameters":
+    def pinhole(
+        cls,
+        width: int,
+        height: int,
+        horizontal_fov: float,
+        *,
+        pos: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        quat: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0),
+        near: float = 0.1,
+        far: float = 100.0,
+        format: str = "rgb8",
+        noise_stddev: float = 0.0,
+        rate: float = UNSET_RATE,
+    ) -> "CameraParameters":
         """A camera without distortion that looks straight ahead.
 
         Args:
@@ -162,12 +226,37 @@ class CameraParameters:
             SensorError: A value is not allowed.
         """
         if not 0.0 < horizontal_fov < math.pi:
-            raise SensorError(f"horizontal_fov {horizontal_fov:g} of a camera is not allowed: give "
-                              "0 to pi")
+            raise SensorError(
+                f"horizontal_fov {horizontal_fov:g} of a camera is not allowed: give 0 to pi"
+            )
         focal = 0.5 * width / math.tan(0.5 * horizontal_fov)
         cx, cy = 0.5 * (width - 1), 0.5 * (height - 1)
-        return cls("", pos, quat, rate, 0.0, width, height, format, 0.0, noise_stddev, focal,
-                   focal, cx, cy, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (cx, cy), near, far, 0.0)
+        return cls(
+            "",
+            pos,
+            quat,
+            rate,
+            0.0,
+            width,
+            height,
+            format,
+            0.0,
+            noise_stddev,
+            focal,
+            focal,
+            cx,
+            cy,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            (cx, cy),
+            near,
+            far,
+            0.0,
+        )
 
     @property
     def camera_matrix(self) -> tuple[tuple[float, float, float], ...]:
@@ -213,19 +302,37 @@ class LidarParameters:
             if not fine:
                 raise SensorError(f"{what} of a lidar is not allowed: {allowed}")
 
-        check(self.columns >= 1 and self.rows >= 1 and self.columns * self.rows <= _MAX_RAYS,
-              f"{self.rows} x {self.columns} rays", f"give 1 to {_MAX_RAYS}")
-        check(self.min_angle <= self.max_angle and self.min_elevation <= self.max_elevation,
-              "min_angle above max_angle", "give them in order")
-        check(self.max_angle - self.min_angle <= 2.0 * math.pi + 1e-6
-              and max(-self.min_elevation, self.max_elevation) <= 0.5 * math.pi + 1e-6,
-              "a scan", "give at most a whole turn, and elevations of -pi/2 to pi/2")
-        check(0 <= self.minimum < self.maximum, f"range {self.minimum:g} to {self.maximum:g} m",
-              "give 0 <= min < max")
-        check(self.noise_stddev >= 0 and self.resolution >= 0, "a negative noise or resolution",
-              "give numbers from 0")
-        check(0 <= self.latency <= _MAX_LATENCY, f"latency {self.latency:g}",
-              f"give seconds from 0 to {_MAX_LATENCY:g}")
+        check(
+            self.columns >= 1 and self.rows >= 1 and self.columns * self.rows <= _MAX_RAYS,
+            f"{self.rows} x {self.columns} rays",
+            f"give 1 to {_MAX_RAYS}",
+        )
+        check(
+            self.min_angle <= self.max_angle and self.min_elevation <= self.max_elevation,
+            "min_angle above max_angle",
+            "give them in order",
+        )
+        check(
+            self.max_angle - self.min_angle <= 2.0 * math.pi + 1e-6
+            and max(-self.min_elevation, self.max_elevation) <= 0.5 * math.pi + 1e-6,
+            "a scan",
+            "give at most a whole turn, and elevations of -pi/2 to pi/2",
+        )
+        check(
+            0 <= self.minimum < self.maximum,
+            f"range {self.minimum:g} to {self.maximum:g} m",
+            "give 0 <= min < max",
+        )
+        check(
+            self.noise_stddev >= 0 and self.resolution >= 0,
+            "a negative noise or resolution",
+            "give numbers from 0",
+        )
+        check(
+            0 <= self.latency <= _MAX_LATENCY,
+            f"latency {self.latency:g}",
+            f"give seconds from 0 to {_MAX_LATENCY:g}",
+        )
 
 
 def cameras_of(block: SensorBlock) -> tuple[CameraParameters, ...]:
@@ -268,8 +375,10 @@ def lidar_of(block: SensorBlock) -> LidarParameters:
         values.update(rows=1, min_elevation=0.0, max_elevation=0.0)
     values.update({name: value for name, value in _plain(block).items() if name in fields})
     numbers: dict[str, Any] = {
-        name: _number(block, name, value) for name, value in values.items()
-        if name in fields and name not in ("pos", "quat", "rate")}
+        name: _number(block, name, value)
+        for name, value in values.items()
+        if name in fields and name not in ("pos", "quat", "rate")
+    }
     for name in ("columns", "rows"):
         numbers[name] = _whole(block, name, numbers[name])
     return LidarParameters(pos=block.pos, quat=block.quat, rate=_rate(block), **numbers)
@@ -286,10 +395,25 @@ def plugin_tags(block: SensorBlock) -> dict:
 
 
 def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraParameters:
-    values = {"noise_mean": 0.0, "noise_stddev": 0.0, "skew": 0.0, "k1": 0.0, "k2": 0.0, "k3": 0.0,
-              "p1": 0.0, "p2": 0.0, "near": 0.1, "far": 100.0, "hack_baseline": 0.0,
-              "latency": 0.0, "width": 320, "height": 240, "format": "rgb8",
-              "horizontal_fov": 1.047, **_preset(block, "")}
+    values = {
+        "noise_mean": 0.0,
+        "noise_stddev": 0.0,
+        "skew": 0.0,
+        "k1": 0.0,
+        "k2": 0.0,
+        "k3": 0.0,
+        "p1": 0.0,
+        "p2": 0.0,
+        "near": 0.1,
+        "far": 100.0,
+        "hack_baseline": 0.0,
+        "latency": 0.0,
+        "width": 320,
+        "height": 240,
+        "format": "rgb8",
+        "horizontal_fov": 1.047,
+        **_preset(block, ""),
+    }
     plain = {**_plain(block), **_plain_of(camera)}
     fields = _fields_of(CameraParameters)
     own = (*fields, *_PLUGIN_TAGS, "update_rate", "preset", "horizontal_fov")
@@ -299,16 +423,22 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
     if "horizontal_fov" in plain and "lens" not in camera:  # SDF's fov replaces a preset's lens
         for key in ("fx", "fy", "cx", "cy"):
             values.pop(key, None)
-    values.update({key: value for key, value in plain.items()
-                   if key in fields - {"name", "pos"} or key == "horizontal_fov"})
+    values.update(
+        {
+            key: value
+            for key, value in plain.items()
+            if key in fields - {"name", "pos"} or key == "horizontal_fov"
+        }
+    )
     pos, quat = _placed(block, camera)
     picture = str(values.pop("format"))
     if picture not in _SDF_FORMATS:
         raise SensorError(unknown_name(f"format of camera '{block.name}'", picture, _SDF_FORMATS))
     centre = values.pop("distortion_center", None)
     v = {key: _number(block, key, value) for key, value in values.items()}
-    width, height, anti_aliasing = (_whole(block, name, v.pop(name, 0))
-                                    for name in ("width", "height", "anti_aliasing"))
+    width, height, anti_aliasing = (
+        _whole(block, name, v.pop(name, 0)) for name in ("width", "height", "anti_aliasing")
+    )
     fov = v.pop("horizontal_fov")
     if not 0 < fov < math.pi:
         raise SensorError(f"horizontal_fov {fov:g} of '{block.name}' is not allowed: give 0 to pi")
@@ -322,9 +452,18 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
         x, y = _numbers(block, "distortion_center", centre, 2)
         centre = x * width - 0.5, y * height - 0.5
     v.pop("rate", None)
-    return CameraParameters(name=name, pos=pos, quat=quat, rate=rate, width=width, height=height,
-                            format=_SDF_FORMATS[picture], distortion_center=centre,
-                            anti_aliasing=anti_aliasing, **v)
+    return CameraParameters(
+        name=name,
+        pos=pos,
+        quat=quat,
+        rate=rate,
+        width=width,
+        height=height,
+        format=_SDF_FORMATS[picture],
+        distortion_center=centre,
+        anti_aliasing=anti_aliasing,
+        **v,
+    )
 
 
 def _placed(block: SensorBlock, camera: dict) -> tuple:
@@ -333,8 +472,10 @@ def _placed(block: SensorBlock, camera: dict) -> tuple:
         return block.pos, block.quat
     x, y, z, roll, pitch, yaw = _numbers(block, "pose", camera["pose"], 6)
     offset = rotate(*block.quat, x, y, z)
-    return (tuple(a + b for a, b in zip(block.pos, offset)),
-            tuple(multiply(*block.quat, *from_euler(roll, pitch, yaw))))
+    return (
+        tuple(a + b for a, b in zip(block.pos, offset)),
+        tuple(multiply(*block.quat, *from_euler(roll, pitch, yaw))),
+    )
 
 
 def given_rate(block: SensorBlock) -> float:
@@ -344,11 +485,13 @@ def given_rate(block: SensorBlock) -> float:
         SensorError: Not a number from 0.
     """
     values = {**_preset(block, ""), **_plain(block)}
-    rate = _number(block, "update_rate", block.parameters.get("update_rate",
-                                                              values.get("rate", 0.0)))
+    rate = _number(
+        block, "update_rate", block.parameters.get("update_rate", values.get("rate", 0.0))
+    )
     if rate < 0.0:
-        raise SensorError(f"<update_rate> of {block.kind} '{block.name}' is {rate:g}: give a "
-                          "number from 0")
+        raise SensorError(
+            f"<update_rate> of {block.kind} '{block.name}' is {rate:g}: give a number from 0"
+        )
     return rate
 
 
@@ -364,13 +507,18 @@ def _preset(block: SensorBlock, default: str) -> dict:
 
 def _plain(block: SensorBlock) -> dict:
     """Tags directly in <sensor> and its <plugin>s, Gazebo's plugin names as ours."""
-    return {**_plain_of(block.parameters),
-            **{_PLUGIN_TAGS.get(tag, tag): value for tag, value in plugin_tags(block).items()}}
+    return {
+        **_plain_of(block.parameters),
+        **{_PLUGIN_TAGS.get(tag, tag): value for tag, value in plugin_tags(block).items()},
+    }
 
 
 def _plain_of(tags: dict) -> dict:
-    return {tag: value for tag, value in tags.items()
-            if not isinstance(value, (dict, list)) and tag != "pose"}
+    return {
+        tag: value
+        for tag, value in tags.items()
+        if not isinstance(value, (dict, list)) and tag != "pose"
+    }
 
 
 def _found(tags: dict, paths: dict[str, tuple[str, ...]]) -> dict:
@@ -388,8 +536,9 @@ def _fields_of(cls: type) -> set:
     return {field.name for field in dataclasses.fields(cls)}
 
 
-def _refuse_misspelt(block: SensorBlock, tags: dict, paths: Collection[tuple[str, ...]],
-                     more: Iterable[str] = ()) -> None:
+def _refuse_misspelt(
+    block: SensorBlock, tags: dict, paths: Collection[tuple[str, ...]], more: Iterable[str] = ()
+) -> None:
     """Rejects tags that resemble a known one of the same element.
 
     Args:
@@ -403,14 +552,16 @@ def _refuse_misspelt(block: SensorBlock, tags: dict, paths: Collection[tuple[str
         if tag not in known and tag not in _GAZEBOS:
             refuse_near_miss(block, tag, known, _LIKENESS)
         if isinstance(value, dict) and tag in known:
-            _refuse_misspelt(block, value, [path[1:] for path in paths
-                                            if path[0] == tag and len(path) > 1])
+            _refuse_misspelt(
+                block, value, [path[1:] for path in paths if path[0] == tag and len(path) > 1]
+            )
 
 
 def _whole(block: SensorBlock, tag: str, value: Any) -> int:
     if value != int(value):
-        raise SensorError(f"<{tag}> of {block.kind} '{block.name}' is '{value:g}': give a whole "
-                          "number")
+        raise SensorError(
+            f"<{tag}> of {block.kind} '{block.name}' is '{value:g}': give a whole number"
+        )
     return int(value)
 
 

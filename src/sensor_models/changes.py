@@ -30,8 +30,9 @@ def parse_changes(text: str) -> dict[str, dict[str, str]]:
     for entry in filter(str.strip, text.split(";")):
         match = _ENTRY.fullmatch(entry)
         if not match:
-            raise SensorError(f"cannot read sensors '{shown(entry)}': write KIND.NAME=VALUE, "
-                              "separated by ';'")
+            raise SensorError(
+                f"cannot read sensors '{shown(entry)}': write KIND.NAME=VALUE, separated by ';'"
+            )
         kind, name, value = match.groups()
         if kind not in sensors():
             raise SensorError(unknown_name("kind of sensor", kind, sensors()))
@@ -47,8 +48,11 @@ def changed(block: SensorBlock, changes: Changes) -> SensorBlock:
         return block
     own = {} if "preset" in values else block.parameters
     sitl = sensors()[block.kind].tags.sitl
-    kept = {tag: value for tag, value in own.items()
-            if tag not in values and sitl.get(tag, ("",))[0] not in values}
+    kept = {
+        tag: value
+        for tag, value in own.items()
+        if tag not in values and sitl.get(tag, ("",))[0] not in values
+    }
     return replace(block, parameters={**kept, **values})
 
 

@@ -7,14 +7,20 @@ from xtdrone_dynamics.quaternion import rotate
 
 
 @njit
-def lever(quat: np.ndarray, ang_vel: np.ndarray,
-          arm: np.ndarray) -> tuple[float, float, float, float, float, float]:
+def lever(
+    quat: np.ndarray, ang_vel: np.ndarray, arm: np.ndarray
+) -> tuple[float, float, float, float, float, float]:
     """World position and velocity of a point of the body, relative to its centre of gravity."""
     px, py, pz = rotate(quat[0], quat[1], quat[2], quat[3], arm[0], arm[1], arm[2])
-    vx, vy, vz = rotate(quat[0], quat[1], quat[2], quat[3],
-                        ang_vel[1] * arm[2] - ang_vel[2] * arm[1],
-                        ang_vel[2] * arm[0] - ang_vel[0] * arm[2],
-                        ang_vel[0] * arm[1] - ang_vel[1] * arm[0])
+    vx, vy, vz = rotate(
+        quat[0],
+        quat[1],
+        quat[2],
+        quat[3],
+        ang_vel[1] * arm[2] - ang_vel[2] * arm[1],
+        ang_vel[2] * arm[0] - ang_vel[0] * arm[2],
+        ang_vel[0] * arm[1] - ang_vel[1] * arm[0],
+    )
     return px, py, pz, vx, vy, vz
 
 

@@ -49,7 +49,7 @@ def _sitl_densities(block: SensorBlock) -> dict[str, float]:
         raise SensorError(f"<gpsNoise> of '{block.name}' is '{word}': give true or false")
     noisy = word in ("1", "true")
     rate = number_of(block, "updateRate", tags.get("updateRate", tags.get("pubRate", 5.0)))
-    white = _SITL_STEP ** 0.5 / rate ** 0.5  # density times this, per reading at this rate
+    white = _SITL_STEP**0.5 / rate**0.5  # density times this, per reading at this rate
     values = {"rate": rate}
     for tag, (name, default) in _SITL_TAGS.items():
         if name:
@@ -61,9 +61,13 @@ def _sitl_densities(block: SensorBlock) -> dict[str, float]:
 
 
 TAGS = Tags(
-    kind="gps", preset="m8n", sitl={"pubRate": ("rate", 1.0), "updateRate": ("rate", 1.0)},
+    kind="gps",
+    preset="m8n",
+    sitl={"pubRate": ("rate", 1.0), "updateRate": ("rate", 1.0)},
     prefixes=("horizontal_", "vertical_", "horizontal_velocity_", "vertical_velocity_"),
-    read_apart=tuple(_SITL_TAGS), more=_sitl_densities)
+    read_apart=tuple(_SITL_TAGS),
+    more=_sitl_densities,
+)
 
 
 @dataclass(frozen=True)
@@ -99,24 +103,43 @@ class GpsParameters:
         usual = preset_of(block, TAGS)
         for name, most in (("fix", 8), ("satellites", 100)):
             if not (values[name] == int(values[name]) <= most):
-                raise SensorError(f"{name} {values[name]:g} of '{block.name}' is not allowed: give "
-                                  f"a whole number from 0 to {most}")
+                raise SensorError(
+                    f"{name} {values[name]:g} of '{block.name}' is not allowed: give "
+                    f"a whole number from 0 to {most}"
+                )
         across, up = values["hdop"] / usual["hdop"], values["vdop"] / usual["vdop"]
-        return cls(noise_of(values, "horizontal_", across), noise_of(values, "vertical_", up),
-                   noise_of(values, "horizontal_velocity_", across),
-                   noise_of(values, "vertical_velocity_", up),
-                   values["rate"], values["latency"], values["eph"] * across, values["epv"] * up,
-                   int(values["fix"]), int(values["satellites"]), values["hdop"], values["vdop"],
-                   values["dropout_rate"], values["dropout_duration"])
+        return cls(
+            noise_of(values, "horizontal_", across),
+            noise_of(values, "vertical_", up),
+            noise_of(values, "horizontal_velocity_", across),
+            noise_of(values, "vertical_velocity_", up),
+            values["rate"],
+            values["latency"],
+            values["eph"] * across,
+            values["epv"] * up,
+            int(values["fix"]),
+            int(values["satellites"]),
+            values["hdop"],
+            values["vdop"],
+            values["dropout_rate"],
+            values["dropout_duration"],
+        )
 
 
-def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: GpsParameters,
-          rng: np.random.Generator) -> None:
+def _fill(
+    vehicle: Record,
+    channels: np.ndarray,
+    block: SensorBlock,
+    p: GpsParameters,
+    rng: np.random.Generator,
+) -> None:
     steps = vehicle["period"] = period_steps(p.rate)
     latency = round(p.latency * 1e6 / STEP_US)
     if latency >= (_PENDING - 1) * steps:
-        raise SensorError(f"latency {p.latency:g} s of '{block.name}' is too long: give less than "
-                          f"{_PENDING - 1} of its periods")
+        raise SensorError(
+            f"latency {p.latency:g} s of '{block.name}' is too long: give less than "
+            f"{_PENDING - 1} of its periods"
+        )
     vehicle["latency"] = latency
     vehicle["pos"] = block.pos
     vehicle["fix"], vehicle["satellites"] = p.fix, p.satellites
@@ -124,10 +147,10 @@ def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: GpsParam
     vehicle["loss_duration"] = p.dropout_duration * 1e6 / (steps * STEP_US)
     vehicle["pending"]["t_us"] = -1
     dt = steps * STEP_US * 1e-6
-    set_channels(channels[_PLACE:_PLACE + 2], p.horizontal, dt)
-    set_channels(channels[_PLACE + 2:_SPEED], p.vertical, dt)
-    set_channels(channels[_SPEED:_SPEED + 2], p.horizontal_velocity, dt)
-    set_channels(channels[_SPEED + 2:], p.vertical_velocity, dt)
+    set_channels(channels[_PLACE : _PLACE + 2], p.horizontal, dt)
+    set_channels(channels[_PLACE + 2 : _SPEED], p.vertical, dt)
+    set_channels(channels[_SPEED : _SPEED + 2], p.horizontal_velocity, dt)
+    set_channels(channels[_SPEED + 2 :], p.vertical_velocity, dt)
 
 
 def _begin(readings: Record, p: GpsParameters) -> None:
@@ -139,9 +162,18 @@ def _begin(readings: Record, p: GpsParameters) -> None:
 
 
 @njit
-def _take_fix(vehicle: Record, channels: np.ndarray, stream: np.ndarray, fix: Record, t_us: int,
-              origin: np.ndarray, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
-              ang_vel: np.ndarray) -> None:
+def _take_fix(
+    vehicle: Record,
+    channels: np.ndarray,
+    stream: np.ndarray,
+    fix: Record,
+    t_us: int,
+    origin: np.ndarray,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+) -> None:
     """Measures position and velocity now, to be reported later; Pegasus (13)-(16)."""
     px, py, pz, vx, vy, vz = lever(quat, ang_vel, vehicle.pos)
     east = reading(channels[_PLACE], stream, pos[0] + px)
@@ -161,10 +193,22 @@ def _take_fix(vehicle: Record, channels: np.ndarray, stream: np.ndarray, fix: Re
 
 
 @fleet_kernel
-def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
-           streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
-           vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,
-           distance: np.ndarray, readings: np.ndarray) -> None:
+def sample(
+    step: int,
+    chosen: np.ndarray,
+    memory: np.ndarray,
+    channels: np.ndarray,
+    streams: np.ndarray,
+    world: Record,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    acc: np.ndarray,
+    wind: np.ndarray,
+    distance: np.ndarray,
+    readings: np.ndarray,
+) -> None:
     """The readings of a fleet; see Sensor."""
     for i in range(memory.shape[0]):
         if not chosen[i]:
@@ -175,9 +219,18 @@ def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarr
             continue
         age = step - vehicle.epoch
         if due(step, vehicle.period, vehicle.epoch):
-            _take_fix(vehicle, channels[i], streams[i],
-                      vehicle.pending[age // vehicle.period % _PENDING], step * STEP_US,
-                      world.origin, pos[i], quat[i], vel[i], ang_vel[i])
+            _take_fix(
+                vehicle,
+                channels[i],
+                streams[i],
+                vehicle.pending[age // vehicle.period % _PENDING],
+                step * STEP_US,
+                world.origin,
+                pos[i],
+                quat[i],
+                vel[i],
+                ang_vel[i],
+            )
         taken = age - vehicle.latency
         if taken >= 0 and taken % vehicle.period == 0:
             fix = vehicle.pending[taken // vehicle.period % _PENDING]
@@ -193,13 +246,35 @@ def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarr
 
 
 SENSOR = Sensor(
-    tags=TAGS, parameters=GpsParameters, fill=_fill, begin=_begin, sample=sample, channels=6,
+    tags=TAGS,
+    parameters=GpsParameters,
+    fill=_fill,
+    begin=_begin,
+    sample=sample,
+    channels=6,
     stream=3,
-    memory=[("latency", "i8"),  # [steps]
-            ("pos", "f8", (3,)),  # of the antenna, from the centre of gravity, body [m]
-            ("fix", "i1"), ("satellites", "i1"),
-            ("loss", "f8"), ("loss_duration", "f8"),  # probability per fix, mean length [fixes]
-            ("lost", "i8"),  # fixes until the receiver has one again
-            ("pending", [("t_us", "i8"), ("good", "?"), ("lat", "f8"), ("lon", "f8"),
-                         ("alt", "f8"), ("vel", "f8", (3,))], (_PENDING,))],
-    flag="gps_new", plugins=("gazebo_gps_plugin",), types=("gps",))
+    memory=[
+        ("latency", "i8"),  # [steps]
+        ("pos", "f8", (3,)),  # of the antenna, from the centre of gravity, body [m]
+        ("fix", "i1"),
+        ("satellites", "i1"),
+        ("loss", "f8"),
+        ("loss_duration", "f8"),  # probability per fix, mean length [fixes]
+        ("lost", "i8"),  # fixes until the receiver has one again
+        (
+            "pending",
+            [
+                ("t_us", "i8"),
+                ("good", "?"),
+                ("lat", "f8"),
+                ("lon", "f8"),
+                ("alt", "f8"),
+                ("vel", "f8", (3,)),
+            ],
+            (_PENDING,),
+        ),
+    ],
+    flag="gps_new",
+    plugins=("gazebo_gps_plugin",),
+    types=("gps",),
+)

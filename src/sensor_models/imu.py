@@ -16,13 +16,21 @@ _PARTS = ("gyroscope", "accelerometer")
 _GYRO, _ACCEL = 0, 3  # channels
 
 TAGS = Tags(
-    kind="imu", preset="adis16448",
-    sitl={f"{part}{tag}": (f"{part}_{name}", 1.0) for part in _PARTS
-          for tag, name in (("NoiseDensity", "noise_density"), ("RandomWalk", "random_walk"),
-                            ("BiasCorrelationTime", "bias_correlation_time"),
-                            ("TurnOnBiasSigma", "turn_on_bias_sigma"))},
+    kind="imu",
+    preset="adis16448",
+    sitl={
+        f"{part}{tag}": (f"{part}_{name}", 1.0)
+        for part in _PARTS
+        for tag, name in (
+            ("NoiseDensity", "noise_density"),
+            ("RandomWalk", "random_walk"),
+            ("BiasCorrelationTime", "bias_correlation_time"),
+            ("TurnOnBiasSigma", "turn_on_bias_sigma"),
+        )
+    },
     prefixes=tuple(f"{part}_" for part in _PARTS),
-    names=tuple(f"{part}_{error}" for part in _PARTS for error in ("misalignment", "scale_error")))
+    names=tuple(f"{part}_{error}" for part in _PARTS for error in ("misalignment", "scale_error")),
+)
 
 
 @dataclass(frozen=True)
@@ -44,35 +52,63 @@ class ImuParameters:
     def from_block(cls, block: SensorBlock) -> "ImuParameters":
         """From an SDF block of kind imu. Raises SensorError for a invalid value."""
         values = values_of(block, TAGS)
-        return cls(noise_of(values, "gyroscope_"), noise_of(values, "accelerometer_"),
-                   values["gyroscope_range"], values["gyroscope_resolution"],
-                   values["accelerometer_range"], values["accelerometer_resolution"],
-                   *(values.get(f"{part}_{name}", 0.0) for part in _PARTS
-                     for name in ("misalignment", "scale_error")))
+        return cls(
+            noise_of(values, "gyroscope_"),
+            noise_of(values, "accelerometer_"),
+            values["gyroscope_range"],
+            values["gyroscope_resolution"],
+            values["accelerometer_range"],
+            values["accelerometer_resolution"],
+            *(
+                values.get(f"{part}_{name}", 0.0)
+                for part in _PARTS
+                for name in ("misalignment", "scale_error")
+            ),
+        )
 
 
-def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: ImuParameters,
-          rng: np.random.Generator) -> None:
+def _fill(
+    vehicle: Record,
+    channels: np.ndarray,
+    block: SensorBlock,
+    p: ImuParameters,
+    rng: np.random.Generator,
+) -> None:
     vehicle["period"] = 1
     vehicle["pos"] = block.pos
     dt = STEP_US * 1e-6
-    set_channels(channels[_GYRO:_ACCEL], p.gyroscope, dt, p.gyroscope_resolution,
-                 -p.gyroscope_range, p.gyroscope_range)
-    set_channels(channels[_ACCEL:], p.accelerometer, dt, p.accelerometer_resolution,
-                 -p.accelerometer_range, p.accelerometer_range)
+    set_channels(
+        channels[_GYRO:_ACCEL],
+        p.gyroscope,
+        dt,
+        p.gyroscope_resolution,
+        -p.gyroscope_range,
+        p.gyroscope_range,
+    )
+    set_channels(
+        channels[_ACCEL:],
+        p.accelerometer,
+        dt,
+        p.accelerometer_resolution,
+        -p.accelerometer_range,
+        p.accelerometer_range,
+    )
     for name, tilt, gain in (
-            ("gyro_matrix", p.gyroscope_misalignment, p.gyroscope_scale_error),
-            ("accel_matrix", p.accelerometer_misalignment, p.accelerometer_scale_error)):
+        ("gyro_matrix", p.gyroscope_misalignment, p.gyroscope_scale_error),
+        ("accel_matrix", p.accelerometer_misalignment, p.accelerometer_scale_error),
+    ):
         draw = rng.standard_normal((3, 3))
         vehicle[name] = np.eye(3) + np.where(np.eye(3, dtype=bool), gain, tilt) * draw
 
 
 @njit
-def specific_force(vehicle: Record, quat: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray,
-                   gravity: float) -> tuple[float, float, float]:
+def specific_force(
+    vehicle: Record, quat: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, gravity: float
+) -> tuple[float, float, float]:
     """Specific force at an ideal accelerometer's position, body frame; Pegasus (12)."""
-    fx, fy, fz = rotate_inverse(quat[0], quat[1], quat[2], quat[3],
-                                acc[0], acc[1], acc[2] + gravity)
+    fx, fy, fz = rotate_inverse(
+        quat[0], quat[1], quat[2], quat[3], acc[0], acc[1], acc[2] + gravity
+    )
     rx, ry, rz = vehicle.pos
     wx, wy, wz = ang_vel
     if vehicle.started:
@@ -86,15 +122,30 @@ def specific_force(vehicle: Record, quat: np.ndarray, ang_vel: np.ndarray, acc: 
     along, square = wx * rx + wy * ry + wz * rz, wx * wx + wy * wy + wz * wz
     vehicle.last_ang_vel[0], vehicle.last_ang_vel[1], vehicle.last_ang_vel[2] = wx, wy, wz
     vehicle.started = True
-    return (fx + wx * along - rx * square, fy + wy * along - ry * square,
-            fz + wz * along - rz * square)
+    return (
+        fx + wx * along - rx * square,
+        fy + wy * along - ry * square,
+        fz + wz * along - rz * square,
+    )
 
 
 @fleet_kernel
-def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
-           streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
-           vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,
-           distance: np.ndarray, readings: np.ndarray) -> None:
+def sample(
+    step: int,
+    chosen: np.ndarray,
+    memory: np.ndarray,
+    channels: np.ndarray,
+    streams: np.ndarray,
+    world: Record,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    acc: np.ndarray,
+    wind: np.ndarray,
+    distance: np.ndarray,
+    readings: np.ndarray,
+) -> None:
     """The readings of a fleet; see Sensor."""
     for i in range(memory.shape[0]):
         if not chosen[i]:
@@ -112,9 +163,19 @@ def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarr
 
 
 SENSOR = Sensor(
-    tags=TAGS, parameters=ImuParameters, fill=_fill, sample=sample, channels=6, stream=0,
-    memory=[("pos", "f8", (3,)),  # from the centre of gravity, body [m]
-            ("gyro_matrix", "f8", (3, 3)), ("accel_matrix", "f8", (3, 3)),  # misalignment, gain
-            ("last_ang_vel", "f8", (3,)),  # a step ago [rad/s]
-            ("started", "?")],  # last_ang_vel is known
-    plugins=("gazebo_imu_plugin",), types=("imu",))
+    tags=TAGS,
+    parameters=ImuParameters,
+    fill=_fill,
+    sample=sample,
+    channels=6,
+    stream=0,
+    memory=[
+        ("pos", "f8", (3,)),  # from the centre of gravity, body [m]
+        ("gyro_matrix", "f8", (3, 3)),
+        ("accel_matrix", "f8", (3, 3)),  # misalignment, gain
+        ("last_ang_vel", "f8", (3,)),  # a step ago [rad/s]
+        ("started", "?"),
+    ],  # last_ang_vel is known
+    plugins=("gazebo_imu_plugin",),
+    types=("imu",),
+)

@@ -82,10 +82,19 @@ class Lens:
             (H, W) uint8 for mono8, (H, W, 3) uint8 for rgb8.
         """
         camera = self.camera
-        out = np.empty((camera.height, camera.width, 1 if camera.format == "mono8" else 3),
-                       dtype=np.uint8)
-        _develop(raw, self._x, self._y, np.float32(255.0 * camera.noise_mean),
-                 np.float32(255.0 * camera.noise_stddev), normal_table(), self.stream, out)
+        out = np.empty(
+            (camera.height, camera.width, 1 if camera.format == "mono8" else 3), dtype=np.uint8
+        )
+        _develop(
+            raw,
+            self._x,
+            self._y,
+            np.float32(255.0 * camera.noise_mean),
+            np.float32(255.0 * camera.noise_stddev),
+            normal_table(),
+            self.stream,
+            out,
+        )
         return out[:, :, 0] if camera.format == "mono8" else out
 
     def depth(self, raw: np.ndarray) -> np.ndarray:
@@ -100,8 +109,18 @@ class Lens:
         """
         camera = self.camera
         out = np.empty((camera.height, camera.width), dtype=np.float32)
-        _measure(raw, self._x, self._y, camera.noise_mean, camera.noise_stddev, camera.near,
-                 camera.far, normal_table(), self.stream, out)
+        _measure(
+            raw,
+            self._x,
+            self._y,
+            camera.noise_mean,
+            camera.noise_stddev,
+            camera.near,
+            camera.far,
+            normal_table(),
+            self.stream,
+            out,
+        )
         return out
 
 
@@ -125,24 +144,42 @@ def project(camera: CameraParameters, points: np.ndarray) -> np.ndarray:
     flat = points[:, :2] / points[:, 2:]
     cx, cy = _centre(camera)
     bent = np.array([_distort(x - cx, y - cy, *camera.distortion) for x, y in flat]) + (cx, cy)
-    return np.column_stack([camera.fx * bent[:, 0] + camera.skew * bent[:, 1] + camera.cx,
-                            camera.fy * bent[:, 1] + camera.cy])
+    return np.column_stack(
+        [
+            camera.fx * bent[:, 0] + camera.skew * bent[:, 1] + camera.cx,
+            camera.fy * bent[:, 1] + camera.cy,
+        ]
+    )
 
 
 def lidar_rays(lidar: LidarParameters) -> np.ndarray:
     """(rows, columns, 3) unit vectors of a lidar's beams in its frame, the lowest row first."""
     azimuth = np.linspace(lidar.min_angle, lidar.max_angle, lidar.columns)
     elevation = np.linspace(lidar.min_elevation, lidar.max_elevation, lidar.rows)[:, None]
-    return np.stack(np.broadcast_arrays(np.cos(elevation) * np.cos(azimuth),
-                                        np.cos(elevation) * np.sin(azimuth),
-                                        np.sin(elevation)), axis=-1)
+    return np.stack(
+        np.broadcast_arrays(
+            np.cos(elevation) * np.cos(azimuth),
+            np.cos(elevation) * np.sin(azimuth),
+            np.sin(elevation),
+        ),
+        axis=-1,
+    )
 
 
 def noisy_ranges(true: np.ndarray, lidar: LidarParameters, stream: np.ndarray) -> np.ndarray:
     """What a lidar says of true distances; inf beyond its range, -inf too near [m]."""
     out = np.empty(true.shape, dtype=np.float32)
-    ranges_with_noise(true.reshape(-1), lidar.noise_mean, lidar.noise_stddev, lidar.resolution,
-                      lidar.minimum, lidar.maximum, normal_table(), stream, out.reshape(-1))
+    ranges_with_noise(
+        true.reshape(-1),
+        lidar.noise_mean,
+        lidar.noise_stddev,
+        lidar.resolution,
+        lidar.minimum,
+        lidar.maximum,
+        normal_table(),
+        stream,
+        out.reshape(-1),
+    )
     return out
 
 
@@ -172,10 +209,20 @@ def normalised_coordinates(camera: CameraParameters) -> tuple[np.ndarray, np.nda
         SensorError: The distortion folds the image over itself.
     """
     x, y = np.empty((camera.height, camera.width)), np.empty((camera.height, camera.width))
-    if not _rays(camera.fx, camera.fy, camera.cx, camera.cy, camera.skew,
-                 *_centre(camera), *camera.distortion, x, y):
-        raise SensorError(f"distortion {camera.distortion} folds the image of camera "
-                          f"'{camera.name}' over itself")
+    if not _rays(
+        camera.fx,
+        camera.fy,
+        camera.cx,
+        camera.cy,
+        camera.skew,
+        *_centre(camera),
+        *camera.distortion,
+        x,
+        y,
+    ):
+        raise SensorError(
+            f"distortion {camera.distortion} folds the image of camera '{camera.name}' over itself"
+        )
     return x, y
 
 
@@ -189,8 +236,10 @@ def _pinhole(camera: CameraParameters, x: np.ndarray, y: np.ndarray) -> Pinhole:
     # Rounded up, but not by what a whole number lacks to be exact.
     columns, rows = math.ceil(width - 1e-6), math.ceil(height - 1e-6)
     if max(columns, rows) > _LARGEST:
-        raise SensorError(f"a pinhole image of {columns} x {rows} pixels would be needed for camera"
-                          f" '{camera.name}': give a narrower view or less distortion")
+        raise SensorError(
+            f"a pinhole image of {columns} x {rows} pixels would be needed for camera"
+            f" '{camera.name}': give a narrower view or less distortion"
+        )
     return Pinhole(left, left + columns / scale, top, top + rows / scale, columns, rows)
 
 
@@ -206,17 +255,21 @@ def normal_table() -> np.ndarray:
 
 
 @njit
-def _distort(x: float, y: float, k1: float, k2: float, p1: float, p2: float,
-             k3: float) -> tuple[float, float]:
+def _distort(
+    x: float, y: float, k1: float, k2: float, p1: float, p2: float, k3: float
+) -> tuple[float, float]:
     r2 = x * x + y * y
     radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
-    return (x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x),
-            y * radial + p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y)
+    return (
+        x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x),
+        y * radial + p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y,
+    )
 
 
 @njit
-def _straighten(xd: float, yd: float, k1: float, k2: float, p1: float, p2: float,
-                k3: float) -> tuple[float, float]:
+def _straighten(
+    xd: float, yd: float, k1: float, k2: float, p1: float, p2: float, k3: float
+) -> tuple[float, float]:
     """The undistorted coordinates of (xd, yd), by Newton's method; nan where there are none."""
     x, y = xd, yd
     for _ in range(_NEWTON_STEPS):
@@ -239,8 +292,22 @@ def _straighten(xd: float, yd: float, k1: float, k2: float, p1: float, p2: float
 
 
 @njit
-def _rays(fx: float, fy: float, cx: float, cy: float, skew: float, ox: float, oy: float, k1: float,
-          k2: float, p1: float, p2: float, k3: float, x: np.ndarray, y: np.ndarray) -> bool:
+def _rays(
+    fx: float,
+    fy: float,
+    cx: float,
+    cy: float,
+    skew: float,
+    ox: float,
+    oy: float,
+    k1: float,
+    k2: float,
+    p1: float,
+    p2: float,
+    k3: float,
+    x: np.ndarray,
+    y: np.ndarray,
+) -> bool:
     """The normalised coordinates of each pixel; False if a pixel has none."""
     for v in range(x.shape[0]):
         for u in range(x.shape[1]):
@@ -272,13 +339,24 @@ def _next_word(stream: np.ndarray) -> np.uint64:
 @njit(inline="always")
 def _luma(pixel: np.ndarray) -> np.float32:
     """Grey of ITU-R BT.601."""
-    return (np.float32(0.299) * np.float32(pixel[0]) + np.float32(0.587) * np.float32(pixel[1])
-            + np.float32(0.114) * np.float32(pixel[2]))
+    return (
+        np.float32(0.299) * np.float32(pixel[0])
+        + np.float32(0.587) * np.float32(pixel[1])
+        + np.float32(0.114) * np.float32(pixel[2])
+    )
 
 
 @njit(nogil=True)
-def _develop(raw: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, mean: np.float32,
-             sigma: np.float32, table: np.ndarray, stream: np.ndarray, out: np.ndarray) -> None:
+def _develop(
+    raw: np.ndarray,
+    map_x: np.ndarray,
+    map_y: np.ndarray,
+    mean: np.float32,
+    sigma: np.float32,
+    table: np.ndarray,
+    stream: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Looks every pixel up between four of the pinhole image, and adds noise."""
     rows, columns, channels = out.shape
     last_row, last_column = raw.shape[0] - 1, raw.shape[1] - 1
@@ -294,11 +372,19 @@ def _develop(raw: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, mean: np.flo
             w01, w10, w11 = a * (np.float32(1.0) - b), (np.float32(1.0) - a) * b, a * b
             for c in range(channels):
                 if channels == 1:
-                    value = w00 * _luma(raw[j, i]) + w01 * _luma(raw[j, ii]) \
-                        + w10 * _luma(raw[jj, i]) + w11 * _luma(raw[jj, ii])
+                    value = (
+                        w00 * _luma(raw[j, i])
+                        + w01 * _luma(raw[j, ii])
+                        + w10 * _luma(raw[jj, i])
+                        + w11 * _luma(raw[jj, ii])
+                    )
                 else:
-                    value = w00 * np.float32(raw[j, i, c]) + w01 * np.float32(raw[j, ii, c]) \
-                        + w10 * np.float32(raw[jj, i, c]) + w11 * np.float32(raw[jj, ii, c])
+                    value = (
+                        w00 * np.float32(raw[j, i, c])
+                        + w01 * np.float32(raw[j, ii, c])
+                        + w10 * np.float32(raw[jj, i, c])
+                        + w11 * np.float32(raw[jj, ii, c])
+                    )
                 if sigma > 0.0:
                     if left == 0:
                         word, left = _next_word(stream), 4
@@ -310,9 +396,18 @@ def _develop(raw: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, mean: np.flo
 
 
 @njit(nogil=True)
-def _measure(raw: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, mean: float, sigma: float,
-             near: float, far: float, table: np.ndarray, stream: np.ndarray,
-             out: np.ndarray) -> None:
+def _measure(
+    raw: np.ndarray,
+    map_x: np.ndarray,
+    map_y: np.ndarray,
+    mean: float,
+    sigma: float,
+    near: float,
+    far: float,
+    table: np.ndarray,
+    stream: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Looks every pixel's depth up at the nearest one of the pinhole image, and adds noise."""
     for v in range(out.shape[0]):
         for u in range(out.shape[1]):
@@ -328,9 +423,17 @@ def _measure(raw: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, mean: float,
 
 
 @njit(nogil=True)
-def ranges_with_noise(true: np.ndarray, mean: float, sigma: float, resolution: float,
-                      minimum: float, maximum: float, table: np.ndarray, stream: np.ndarray,
-                      out: np.ndarray) -> None:
+def ranges_with_noise(
+    true: np.ndarray,
+    mean: float,
+    sigma: float,
+    resolution: float,
+    minimum: float,
+    maximum: float,
+    table: np.ndarray,
+    stream: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """What a lidar says of true distances (M,); inf beyond its range, -inf too near [m]."""
     for k in range(true.shape[0]):
         value = true[k]
@@ -347,8 +450,9 @@ def ranges_with_noise(true: np.ndarray, mean: float, sigma: float, resolution: f
 
 
 @njit(nogil=True)
-def noisy_depths(depth: np.ndarray, mean: float, sigma: float, table: np.ndarray,
-                 stream: np.ndarray) -> None:
+def noisy_depths(
+    depth: np.ndarray, mean: float, sigma: float, table: np.ndarray, stream: np.ndarray
+) -> None:
     """Adds a depth camera's noise to depths (M,) [m] that are not infinite, in place."""
     for k in range(depth.shape[0]):
         if np.isfinite(depth[k]):
@@ -357,8 +461,9 @@ def noisy_depths(depth: np.ndarray, mean: float, sigma: float, table: np.ndarray
 
 
 @njit(nogil=True)
-def noisy_levels(levels: np.ndarray, mean: np.float32, sigma: np.float32, table: np.ndarray,
-                 stream: np.ndarray) -> None:
+def noisy_levels(
+    levels: np.ndarray, mean: np.float32, sigma: np.float32, table: np.ndarray, stream: np.ndarray
+) -> None:
     """Adds an image's noise to levels (M,) uint8, in place."""
     word, left = np.uint64(0), 0
     for k in range(levels.shape[0]):
@@ -367,5 +472,4 @@ def noisy_levels(levels: np.ndarray, mean: np.float32, sigma: np.float32, table:
         value = np.float32(levels[k]) + sigma * table[word & np.uint64(0xFFFF)] + mean
         word >>= np.uint64(16)
         left -= 1
-        levels[k] = np.uint8(min(max(value + np.float32(0.5), np.float32(0.0)),
-                                 np.float32(255.0)))
+        levels[k] = np.uint8(min(max(value + np.float32(0.5), np.float32(0.0)), np.float32(255.0)))

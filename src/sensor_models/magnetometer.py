@@ -17,10 +17,16 @@ _GAUSS = 1e-4  # [T]
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 TAGS = Tags(
-    kind="magnetometer", preset="lis3mdl", lists={"hard_iron": 3, "soft_iron": 9},
-    sitl={"pubRate": ("rate", 1.0), "noiseDensity": ("noise_density", _GAUSS),
-          "randomWalk": ("random_walk", _GAUSS),
-          "biasCorrelationTime": ("bias_correlation_time", 1.0)})
+    kind="magnetometer",
+    preset="lis3mdl",
+    lists={"hard_iron": 3, "soft_iron": 9},
+    sitl={
+        "pubRate": ("rate", 1.0),
+        "noiseDensity": ("noise_density", _GAUSS),
+        "randomWalk": ("random_walk", _GAUSS),
+        "biasCorrelationTime": ("bias_correlation_time", 1.0),
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -42,12 +48,23 @@ class MagnetometerParameters:
             SensorError: A invalid value.
         """
         values = values_of(block, TAGS)
-        return cls(noise_of(values), values["range"], values["resolution"], values["rate"],
-                   values.get("hard_iron", cls.hard_iron), values.get("soft_iron", cls.soft_iron))
+        return cls(
+            noise_of(values),
+            values["range"],
+            values["resolution"],
+            values["rate"],
+            values.get("hard_iron", cls.hard_iron),
+            values.get("soft_iron", cls.soft_iron),
+        )
 
 
-def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: MagnetometerParameters,
-          rng: np.random.Generator) -> None:
+def _fill(
+    vehicle: Record,
+    channels: np.ndarray,
+    block: SensorBlock,
+    p: MagnetometerParameters,
+    rng: np.random.Generator,
+) -> None:
     steps = vehicle["period"] = period_steps(p.rate)
     vehicle["hard_iron"] = p.hard_iron
     vehicle["soft_iron"] = np.reshape(p.soft_iron, (3, 3))
@@ -55,10 +72,22 @@ def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: Magnetom
 
 
 @fleet_kernel
-def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
-           streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
-           vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,
-           distance: np.ndarray, readings: np.ndarray) -> None:
+def sample(
+    step: int,
+    chosen: np.ndarray,
+    memory: np.ndarray,
+    channels: np.ndarray,
+    streams: np.ndarray,
+    world: Record,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    acc: np.ndarray,
+    wind: np.ndarray,
+    distance: np.ndarray,
+    readings: np.ndarray,
+) -> None:
     """The readings of a fleet; see Sensor."""
     field = world.field
     for i in range(memory.shape[0]):
@@ -70,12 +99,21 @@ def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarr
             body = rotate_inverse(q[0], q[1], q[2], q[3], field[0], field[1], field[2])
             m = vehicle.soft_iron
             for k in range(3):
-                value = (m[k, 0] * body[0] + m[k, 1] * body[1] + m[k, 2] * body[2]
-                         + vehicle.hard_iron[k])
+                value = (
+                    m[k, 0] * body[0] + m[k, 1] * body[1] + m[k, 2] * body[2] + vehicle.hard_iron[k]
+                )
                 out.mag[k] = reading(channels[i, k], streams[i], value)
 
 
 SENSOR = Sensor(
-    tags=TAGS, parameters=MagnetometerParameters, fill=_fill, sample=sample, channels=3, stream=1,
+    tags=TAGS,
+    parameters=MagnetometerParameters,
+    fill=_fill,
+    sample=sample,
+    channels=3,
+    stream=1,
     memory=[("soft_iron", "f8", (3, 3)), ("hard_iron", "f8", (3,))],  # [T]
-    flag="mag_new", plugins=("gazebo_magnetometer_plugin",), types=("magnetometer",))
+    flag="mag_new",
+    plugins=("gazebo_magnetometer_plugin",),
+    types=("magnetometer",),
+)

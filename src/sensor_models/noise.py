@@ -14,14 +14,18 @@ from xtdrone_dynamics.compiled import Record, njit
 from .errors import SensorError
 from .streams import next_normals
 
-CHANNEL = np.dtype([
-    ("decay", "f8"), ("drive", "f8"),  # of the bias over one period: XTDrone (12)
-    ("white", "f8"),  # standard deviation of one reading's white noise
-    ("bias", "f8"),  # the Gauss-Markov one, now
-    ("turn_on", "f8"),  # the one that stays
-    ("resolution", "f8"),  # one bit, or 0
-    ("low", "f8"), ("high", "f8"),  # range
-])
+CHANNEL = np.dtype(
+    [
+        ("decay", "f8"),
+        ("drive", "f8"),  # of the bias over one period: XTDrone (12)
+        ("white", "f8"),  # standard deviation of one reading's white noise
+        ("bias", "f8"),  # the Gauss-Markov one, now
+        ("turn_on", "f8"),  # the one that stays
+        ("resolution", "f8"),  # one bit, or 0
+        ("low", "f8"),
+        ("high", "f8"),  # range
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,10 @@ class NoiseParameters:
             if not (math.isfinite(value) and value >= 0):
                 raise SensorError(f"{name} {value} is not allowed: give a number from 0")
         if not self.bias_correlation_time > 0:
-            raise SensorError(f"bias_correlation_time {self.bias_correlation_time} is not allowed: "
-                              "give a positive time in seconds")
+            raise SensorError(
+                f"bias_correlation_time {self.bias_correlation_time} is not allowed: "
+                "give a positive time in seconds"
+            )
 
     def white_sigma(self, dt: float) -> float:
         """Standard deviation of the white noise of readings dt [s] apart."""
@@ -57,8 +63,14 @@ class NoiseParameters:
         return decay, drive
 
 
-def set_channels(channels: np.ndarray, noise: NoiseParameters, dt: float, resolution: float = 0.0,
-                 low: float = -math.inf, high: float = math.inf) -> None:
+def set_channels(
+    channels: np.ndarray,
+    noise: NoiseParameters,
+    dt: float,
+    resolution: float = 0.0,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> None:
     """Parameters of channels that are alike, with standard deviations in place of the biases.
 
     Args:
@@ -69,8 +81,16 @@ def set_channels(channels: np.ndarray, noise: NoiseParameters, dt: float, resolu
         low, high: Range of the readings.
     """
     decay, drive = noise.bias_step(dt)
-    channels[:] = (decay, drive, noise.white_sigma(dt), noise.start_bias_sigma,
-                   noise.turn_on_bias_sigma, resolution, low, high)
+    channels[:] = (
+        decay,
+        drive,
+        noise.white_sigma(dt),
+        noise.start_bias_sigma,
+        noise.turn_on_bias_sigma,
+        resolution,
+        low,
+        high,
+    )
 
 
 @njit

@@ -20,8 +20,13 @@ from .errors import SensorError
 from .noise import NoiseParameters
 
 _ABOVE_ZERO = ("rate", "range", "hdop", "vdop", "dropout_duration")
-_TABLE_I = ("noise_density", "random_walk", "bias_correlation_time", "turn_on_bias_sigma",
-            "bias_sigma")
+_TABLE_I = (
+    "noise_density",
+    "random_walk",
+    "bias_correlation_time",
+    "turn_on_bias_sigma",
+    "bias_sigma",
+)
 _PRESETS = Path(__file__).parent / "presets.yaml"
 
 
@@ -43,8 +48,9 @@ class Tags:
     def known_names(self) -> frozenset[str]:
         """All names that a block of this kind may set."""
         names = {name for values in self.all_presets().values() for name in values}
-        return frozenset(names | {*self.names} | {prefix + name for prefix in self.prefixes
-                                                  for name in _TABLE_I})
+        return frozenset(
+            names | {*self.names} | {prefix + name for prefix in self.prefixes for name in _TABLE_I}
+        )
 
     def all_presets(self) -> dict[str, Mapping[str, Any]]:
         """The presets of this kind by name."""
@@ -61,8 +67,11 @@ def presets() -> dict:
 
 def descriptions() -> dict[str, str]:
     """A line on each preset, for `xtdrone list`."""
-    return {name: kind + (f", {values['rate']:g} Hz" if "rate" in values else "")
-            for kind, known in presets().items() for name, values in known.items()}
+    return {
+        name: kind + (f", {values['rate']:g} Hz" if "rate" in values else "")
+        for kind, known in presets().items()
+        for name, values in known.items()
+    }
 
 
 def preset_text(name: str) -> str:
@@ -76,8 +85,7 @@ def preset_text(name: str) -> str:
         raise SensorError(unknown_name("preset", name, known))
     lines = _PRESETS.read_text().splitlines()
     start = lines.index(f"  {name}:") + 1
-    end = next((i for i in range(start, len(lines)) if not lines[i].startswith("    ")),
-               len(lines))
+    end = next((i for i in range(start, len(lines)) if not lines[i].startswith("    ")), len(lines))
     return "\n".join(line[4:] for line in lines[start:end])
 
 
@@ -148,8 +156,13 @@ def noise_of(values: Mapping[str, float], prefix: str = "", scale: float = 1.0) 
     stationary = walk * math.sqrt(0.5 * time) if math.isfinite(time) else 0.0
     turn_on = values.get(prefix + "turn_on_bias_sigma")
     start = stationary if turn_on is None else 0.0
-    return NoiseParameters(scale * values.get(prefix + "noise_density", 0.0), scale * walk, time,
-                           scale * (turn_on or 0.0), scale * start)
+    return NoiseParameters(
+        scale * values.get(prefix + "noise_density", 0.0),
+        scale * walk,
+        time,
+        scale * (turn_on or 0.0),
+        scale * start,
+    )
 
 
 def check_limits(block: SensorBlock, values: Mapping[str, float]) -> None:
@@ -159,8 +172,10 @@ def check_limits(block: SensorBlock, values: Mapping[str, float]) -> None:
         SensorError: minimum is not below maximum.
     """
     if values["minimum"] >= values["maximum"]:
-        raise SensorError(f"range {values['minimum']:g} to {values['maximum']:g} of {block.kind} "
-                          f"'{block.name}' is not allowed: give minimum < maximum")
+        raise SensorError(
+            f"range {values['minimum']:g} to {values['maximum']:g} of {block.kind} "
+            f"'{block.name}' is not allowed: give minimum < maximum"
+        )
 
 
 def number_of(block: SensorBlock, tag: str, value: Any) -> float:
@@ -186,23 +201,30 @@ def refuse_near_miss(block: SensorBlock, tag: str, known: Iterable[str], likenes
     """
     near = difflib.get_close_matches(tag, known, n=1, cutoff=likeness)
     if near:
-        raise SensorError(f"unknown tag <{tag}> of {block.kind} '{block.name}': did you mean "
-                          f"<{near[0]}>?")
+        raise SensorError(
+            f"unknown tag <{tag}> of {block.kind} '{block.name}': did you mean <{near[0]}>?"
+        )
 
 
 def _check_signs(block: SensorBlock, values: Mapping[str, Any], tags: Tags) -> None:
     """Rejects negative values, and 0 for divisors."""
     for name, value in values.items():
         above = name in _ABOVE_ZERO or name.endswith(("bias_correlation_time", "_range"))
-        if name not in tags.signed and name not in tags.lists and (
-                value < 0 or (above and value == 0)):
-            raise SensorError(f"{name} {value:g} of {block.kind} '{block.name}' is not allowed: "
-                              f"give a number {'above' if above else 'from'} 0")
+        if (
+            name not in tags.signed
+            and name not in tags.lists
+            and (value < 0 or (above and value == 0))
+        ):
+            raise SensorError(
+                f"{name} {value:g} of {block.kind} '{block.name}' is not allowed: "
+                f"give a number {'above' if above else 'from'} 0"
+            )
 
 
 def _numbers(block: SensorBlock, tag: str, value: Any, count: int) -> tuple[float, ...]:
     tokens = str(value).split()
     if len(tokens) != count:
-        raise SensorError(f"<{tag}> of {block.kind} '{block.name}' is '{value}': give {count} "
-                          "numbers")
+        raise SensorError(
+            f"<{tag}> of {block.kind} '{block.name}' is '{value}': give {count} numbers"
+        )
     return tuple(number_of(block, tag, token) for token in tokens)

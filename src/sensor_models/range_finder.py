@@ -14,9 +14,16 @@ from .noise import NoiseParameters, reading, set_channels
 from .parameters import Tags, check_limits, noise_of, values_of
 from .sensor import STEP_US, Sensor, period_steps
 
-TAGS = Tags(kind="range", preset="sf11c",
-            sitl={"update_rate": ("rate", 1.0), "pubRate": ("rate", 1.0),
-                  "min_distance": ("minimum", 1.0), "max_distance": ("maximum", 1.0)})
+TAGS = Tags(
+    kind="range",
+    preset="sf11c",
+    sitl={
+        "update_rate": ("rate", 1.0),
+        "pubRate": ("rate", 1.0),
+        "min_distance": ("minimum", 1.0),
+        "max_distance": ("maximum", 1.0),
+    },
+)
 _RAY_TAGS = {"min": "minimum", "max": "maximum", "resolution": "resolution"}
 
 
@@ -39,16 +46,28 @@ class RangeParameters:
         """
         ray = block.parameters.get("ray", {})
         scope = ray.get("range", {}) if isinstance(ray, dict) else {}
-        tags = {**{_RAY_TAGS[tag]: value for tag, value in scope.items() if tag in _RAY_TAGS},
-                **{tag: value for tag, value in block.parameters.items() if tag != "ray"}}
+        tags = {
+            **{_RAY_TAGS[tag]: value for tag, value in scope.items() if tag in _RAY_TAGS},
+            **{tag: value for tag, value in block.parameters.items() if tag != "ray"},
+        }
         values = values_of(SensorBlock(block.kind, block.name, block.pos, block.quat, tags), TAGS)
         check_limits(block, values)
-        return cls(noise_of(values), values["minimum"], values["maximum"], values["resolution"],
-                   values["rate"])
+        return cls(
+            noise_of(values),
+            values["minimum"],
+            values["maximum"],
+            values["resolution"],
+            values["rate"],
+        )
 
 
-def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: RangeParameters,
-          rng: np.random.Generator) -> None:
+def _fill(
+    vehicle: Record,
+    channels: np.ndarray,
+    block: SensorBlock,
+    p: RangeParameters,
+    rng: np.random.Generator,
+) -> None:
     steps = vehicle["period"] = period_steps(p.rate)
     vehicle["pos"] = block.pos
     vehicle["axis"] = rotate(*block.quat, 1.0, 0.0, 0.0)
@@ -57,10 +76,22 @@ def _fill(vehicle: Record, channels: np.ndarray, block: SensorBlock, p: RangePar
 
 
 @fleet_kernel
-def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarray,
-           streams: np.ndarray, world: Record, pos: np.ndarray, quat: np.ndarray,
-           vel: np.ndarray, ang_vel: np.ndarray, acc: np.ndarray, wind: np.ndarray,
-           distance: np.ndarray, readings: np.ndarray) -> None:
+def sample(
+    step: int,
+    chosen: np.ndarray,
+    memory: np.ndarray,
+    channels: np.ndarray,
+    streams: np.ndarray,
+    world: Record,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    acc: np.ndarray,
+    wind: np.ndarray,
+    distance: np.ndarray,
+    readings: np.ndarray,
+) -> None:
     """The readings of a fleet; see Sensor."""
     for i in range(memory.shape[0]):
         if not chosen[i]:
@@ -77,8 +108,20 @@ def sample(step: int, chosen: np.ndarray, memory: np.ndarray, channels: np.ndarr
 
 
 SENSOR = Sensor(
-    tags=TAGS, parameters=RangeParameters, fill=_fill, sample=sample, channels=1, stream=5,
-    memory=[("pos", "f8", (3,)), ("axis", "f8", (3,)),  # of the beam, body [m]
-            ("shortest", "f8"), ("longest", "f8")],  # [m]
-    flag="range_new", casts=True, plugins=("gazebo_lidar_plugin", "gazebo_sonar_plugin"),
-    types=("sonar",))
+    tags=TAGS,
+    parameters=RangeParameters,
+    fill=_fill,
+    sample=sample,
+    channels=1,
+    stream=5,
+    memory=[
+        ("pos", "f8", (3,)),
+        ("axis", "f8", (3,)),  # of the beam, body [m]
+        ("shortest", "f8"),
+        ("longest", "f8"),
+    ],  # [m]
+    flag="range_new",
+    casts=True,
+    plugins=("gazebo_lidar_plugin", "gazebo_sonar_plugin"),
+    types=("sonar",),
+)

@@ -22,11 +22,14 @@ def rounded_rates(blocks: Sequence[SensorBlock]) -> list[str]:
         asked = _asked(block)
         if asked > 0.0 and abs(whole_rate(asked) - asked) > _TOLERANCE * asked:
             rounded.append(f"{block.kind} '{block.name}' {asked:g} to {whole_rate(asked):.4g} Hz")
-    unset = [f"'{block.name}'" for block in blocks
-             if block.kind in RENDERED and _asked(block) == 0.0]
-    return ([f"rates become whole steps of {STEP_US // 1000} ms: {', '.join(rounded)}"]
-            if rounded else []) + (
-        [f"no <update_rate>, so {UNSET_RATE:g} Hz: {', '.join(unset)}"] if unset else [])
+    unset = [
+        f"'{block.name}'" for block in blocks if block.kind in RENDERED and _asked(block) == 0.0
+    ]
+    return (
+        [f"rates become whole steps of {STEP_US // 1000} ms: {', '.join(rounded)}"]
+        if rounded
+        else []
+    ) + ([f"no <update_rate>, so {UNSET_RATE:g} Hz: {', '.join(unset)}"] if unset else [])
 
 
 def _asked(block: SensorBlock) -> float:
@@ -36,6 +39,7 @@ def _asked(block: SensorBlock) -> float:
     if block.kind not in sensors():
         return 0.0
     tags = sensors()[block.kind].tags.sitl
-    given = [value for tag, value in block.parameters.items()
-             if tags.get(tag, (tag, 1.0))[0] == "rate"]
+    given = [
+        value for tag, value in block.parameters.items() if tags.get(tag, (tag, 1.0))[0] == "rate"
+    ]
     return number_of(block, "rate", given[-1]) if given else 0.0

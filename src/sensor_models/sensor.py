@@ -23,9 +23,13 @@ from .parameters import Tags
 
 STEP_US = 4_000  # of engine and sensors [us]
 GROUP = "xtdrone.sensors"
-WORLD = np.dtype([("origin", "f8", (3,)),  # latitude, longitude [rad], height [m]
-                  ("field", "f8", (3,)),  # magnetic, ENU [T]
-                  ("gravity", "f8")])  # [m/s^2]
+WORLD = np.dtype(
+    [
+        ("origin", "f8", (3,)),  # latitude, longitude [rad], height [m]
+        ("field", "f8", (3,)),  # magnetic, ENU [T]
+        ("gravity", "f8"),
+    ]
+)  # [m/s^2]
 _RATE_TOLERANCE = 0.01  # a period counts as a whole number of steps if it is this near to one
 _OWN_STREAMS = 10_000  # numbers of streams from here on follow from a kind's name
 
@@ -80,8 +84,11 @@ class Sensor:
 
     def stream_number(self) -> int:
         """A number unique to this kind."""
-        return self.stream if self.stream >= 0 else _OWN_STREAMS + int.from_bytes(
-            self.kind.encode()[:4], "big")
+        return (
+            self.stream
+            if self.stream >= 0
+            else _OWN_STREAMS + int.from_bytes(self.kind.encode()[:4], "big")
+        )
 
 
 @functools.cache
@@ -101,8 +108,9 @@ def sensors() -> dict[str, Sensor]:
         try:
             _add(found, entry.load())
         except (ImportError, AttributeError) as error:
-            raise SensorError(f"cannot load sensor '{entry.name}' ({entry.value}): {error}"
-                              ) from error
+            raise SensorError(
+                f"cannot load sensor '{entry.name}' ({entry.value}): {error}"
+            ) from error
     return dict(sorted(found.items(), key=lambda item: item[1].stream_number()))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
-_TO_UNIT = 2.0 ** -53  # the upper 53 bits as a fraction of one
+_TO_UNIT = 2.0**-53  # the upper 53 bits as a fraction of one
 
 
 def new_stream(seed: int, vehicle: int, sensor: int) -> np.ndarray:

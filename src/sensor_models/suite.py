@@ -35,8 +35,14 @@ class SensorArray(Memory):
 
     MEMORY = ("memory", "_channels", "_streams")
 
-    def __init__(self, sensor: Sensor, blocks: Sequence[SensorBlock | None], seed: int,
-                 readings: np.ndarray, numbers: Sequence[int]) -> None:
+    def __init__(
+        self,
+        sensor: Sensor,
+        blocks: Sequence[SensorBlock | None],
+        seed: int,
+        readings: np.ndarray,
+        numbers: Sequence[int],
+    ) -> None:
         """Builds them.
 
         Args:
@@ -53,13 +59,15 @@ class SensorArray(Memory):
         self._channels = np.zeros((n, sensor.channels), dtype=CHANNEL)
         self._channels["low"], self._channels["high"] = -math.inf, math.inf
         number = sensor.stream_number()
-        self._streams = np.array([new_stream(seed, vehicle, number) for vehicle in numbers],
-                                 dtype=np.uint64)
+        self._streams = np.array(
+            [new_stream(seed, vehicle, number) for vehicle in numbers], dtype=np.uint64
+        )
         for i, block in enumerate(blocks):
             if block is None:
                 continue
-            rng = np.random.default_rng(np.random.SeedSequence(
-                seed, spawn_key=(numbers[i], _MOUNTING + number)))
+            rng = np.random.default_rng(
+                np.random.SeedSequence(seed, spawn_key=(numbers[i], _MOUNTING + number))
+            )
             p = sensor.parameters.from_block(block)
             sensor.fill(self.memory[i], self._channels[i], block, p, rng)
             turn_on(self._channels[i], self._streams[i])
@@ -84,8 +92,15 @@ class SensorArray(Memory):
         self._schedule()
         self._flagged = self._flags is not None  # the readings that come with it may have flags
 
-    def step(self, step: int, chosen: np.ndarray, world: Record, state: FleetState,
-             wind: np.ndarray, cast: Cast) -> None:
+    def step(
+        self,
+        step: int,
+        chosen: np.ndarray,
+        world: Record,
+        state: FleetState,
+        wind: np.ndarray,
+        cast: Cast,
+    ) -> None:
         """Writes the readings that are new at this step, and the flags."""
         if (step - self._first) % self._grid:
             if self._flagged and self._flags is not None:
@@ -95,18 +110,33 @@ class SensorArray(Memory):
         self._flagged = self._flags is not None
         if self.sensor.casts:
             self._measure(step, chosen, state, cast)
-        self._sample(step, chosen, self.memory, self._channels, self._streams, world,
-                           state.pos, state.quat, state.vel, state.ang_vel, state.acc, wind,
-                           self._distance, self.readings)
+        self._sample(
+            step,
+            chosen,
+            self.memory,
+            self._channels,
+            self._streams,
+            world,
+            state.pos,
+            state.quat,
+            state.vel,
+            state.ang_vel,
+            state.acc,
+            wind,
+            self._distance,
+            self.readings,
+        )
 
     def _schedule(self) -> None:
         """At which steps some vehicle may have something to do: _first + k _grid."""
         fitted = self.memory[self.memory["period"] > 0]
-        late = (fitted["latency"] if "latency" in (fitted.dtype.names or ())
-                else np.zeros(1, dtype=int))
+        late = (
+            fitted["latency"] if "latency" in (fitted.dtype.names or ()) else np.zeros(1, dtype=int)
+        )
         self._first = int(fitted["epoch"][0])
-        self._grid = int(np.gcd.reduce(np.concatenate(
-            [fitted["period"], late, fitted["epoch"] - self._first])))
+        self._grid = int(
+            np.gcd.reduce(np.concatenate([fitted["period"], late, fitted["epoch"] - self._first]))
+        )
 
     def _measure(self, step: int, chosen: np.ndarray, state: FleetState, cast: Cast) -> None:
         """True distances of the beams that are due."""
@@ -114,8 +144,9 @@ class SensorArray(Memory):
             vehicle = self.memory[i]
             if (step - vehicle["epoch"]) % vehicle["period"] == 0:
                 point = state.pos[i] + rotate(*state.quat[i], *vehicle["pos"])
-                self._distance[i] = cast(i, point,
-                                         np.array(rotate(*state.quat[i], *vehicle["axis"])))
+                self._distance[i] = cast(
+                    i, point, np.array(rotate(*state.quat[i], *vehicle["axis"]))
+                )
 
 
 class SensorSuite(Memory):
@@ -133,10 +164,18 @@ class SensorSuite(Memory):
 
     batch: SensorBatch  # the readings, overwritten at each step
 
-    def __init__(self, fleet_blocks: Iterable[Sequence[SensorBlock]], origin: Sequence[float],
-                 magnetic_field_enu: Sequence[float] | np.ndarray, seed: int,
-                 gps_preset: str = "", gravity: float = GRAVITY, cast: Cast | None = None,
-                 numbers: Sequence[int] | None = None, changes: str = "") -> None:
+    def __init__(
+        self,
+        fleet_blocks: Iterable[Sequence[SensorBlock]],
+        origin: Sequence[float],
+        magnetic_field_enu: Sequence[float] | np.ndarray,
+        seed: int,
+        gps_preset: str = "",
+        gravity: float = GRAVITY,
+        cast: Cast | None = None,
+        numbers: Sequence[int] | None = None,
+        changes: str = "",
+    ) -> None:
         """Builds the sensors of a fleet.
 
         Args:
@@ -155,16 +194,18 @@ class SensorSuite(Memory):
         Raises:
             SensorError: Invalid parameters, preset or rate.
         """
-        self._world = np.array([(tuple(origin), tuple(magnetic_field_enu), gravity)],
-                               dtype=WORLD)[0]
+        self._world = np.array([(tuple(origin), tuple(magnetic_field_enu), gravity)], dtype=WORLD)[
+            0
+        ]
         self._cast = _to_ground if cast is None else cast
         presets = {"gps": gps_preset} if gps_preset else {}
         new = parse_changes(changes)
         fleet = [_by_kind(blocks, presets, new) for blocks in fleet_blocks]
         for kind in new:
             if not any(kind in found for found in fleet):
-                raise SensorError(f"no vehicle has a sensor of kind '{kind}': leave its "
-                                  "parameters out")
+                raise SensorError(
+                    f"no vehicle has a sensor of kind '{kind}': leave its parameters out"
+                )
         self.n = len(fleet)
         numbers = range(self.n) if numbers is None else numbers
         self.batch = SensorBatch.empty(self.n)
@@ -178,11 +219,15 @@ class SensorSuite(Memory):
             if any(block is not None for block in blocks):
                 readings = self._records
                 if sensor.readings:
-                    readings = self._extra[kind] = np.zeros(self.n, dtype=np.dtype(
-                        sensor.readings, align=True))
+                    readings = self._extra[kind] = np.zeros(
+                        self.n, dtype=np.dtype(sensor.readings, align=True)
+                    )
                     self.batch.extra[kind] = ExtraReadings(
-                        readings, np.array([block is not None for block in blocks]), sensor.log,
-                        sensor.mavlink)
+                        readings,
+                        np.array([block is not None for block in blocks]),
+                        sensor.log,
+                        sensor.mavlink,
+                    )
                 self._arrays[kind] = SensorArray(sensor, blocks, seed, readings, numbers)
         self.remember_start()
         self._extra_start = {kind: records.copy() for kind, records in self._extra.items()}
@@ -190,11 +235,19 @@ class SensorSuite(Memory):
     @property
     def gps_pos(self) -> np.ndarray:
         """Antennas from the centres of gravity, (N, 3) body FLU [m]."""
-        return self._arrays["gps"].memory["pos"].copy() if "gps" in self._arrays \
+        return (
+            self._arrays["gps"].memory["pos"].copy()
+            if "gps" in self._arrays
             else np.zeros((self.n, 3))
+        )
 
-    def step(self, state: FleetState, t_us: int, wind: np.ndarray | None = None,
-             mask: np.ndarray | None = None) -> SensorBatch:
+    def step(
+        self,
+        state: FleetState,
+        t_us: int,
+        wind: np.ndarray | None = None,
+        mask: np.ndarray | None = None,
+    ) -> SensorBatch:
         """Measures a state.
 
         Args:
@@ -235,8 +288,12 @@ class SensorSuite(Memory):
 
     def save(self) -> dict[str, Any]:
         """As of Memory."""
-        return {**super().save(), "step": self._step, "t_us": self.batch.t_us,
-                "arrays": {kind: array.save() for kind, array in self._arrays.items()}}
+        return {
+            **super().save(),
+            "step": self._step,
+            "t_us": self.batch.t_us,
+            "arrays": {kind: array.save() for kind, array in self._arrays.items()},
+        }
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """As of Memory."""
@@ -246,8 +303,9 @@ class SensorSuite(Memory):
             array.load(snapshot["arrays"][kind])
 
 
-def _by_kind(blocks: Sequence[SensorBlock], presets: dict[str, str],
-             changes: Changes) -> dict[str, SensorBlock]:
+def _by_kind(
+    blocks: Sequence[SensorBlock], presets: dict[str, str], changes: Changes
+) -> dict[str, SensorBlock]:
     """A vehicle's blocks of the kinds that the suite measures; a preset takes a block's place.
 
     Raises:
@@ -260,7 +318,10 @@ def _by_kind(blocks: Sequence[SensorBlock], presets: dict[str, str],
                 raise SensorError(f"'{block.name}' is a second {block.kind}: give a vehicle one")
             found[block.kind] = changed(
                 replace(block, parameters={"preset": presets[block.kind]})
-                if block.kind in presets else block, changes)
+                if block.kind in presets
+                else block,
+                changes,
+            )
     if "imu" not in found:
         raise SensorError("a vehicle without an imu cannot be flown: give its SDF one")
     return found

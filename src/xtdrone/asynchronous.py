@@ -44,8 +44,12 @@ class AsyncSimulation:
     async def __aenter__(self) -> "AsyncSimulation":
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                        trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.plain.close()
 
     async def run(self, seconds: float | None = None) -> None:
@@ -64,8 +68,9 @@ class AsyncSimulation:
             if plain.done:
                 return
 
-    async def run_until(self, condition: Callable[[], Any], what: str,
-                        time_out: float = 60.0) -> None:
+    async def run_until(
+        self, condition: Callable[[], Any], what: str, time_out: float = 60.0
+    ) -> None:
         """As Simulation.run_until().
 
         Raises:
@@ -81,13 +86,15 @@ class AsyncSimulation:
         """As Simulation.arm()."""
         await self._do(self.plain.commands.arm(vehicles, time_out))
 
-    async def takeoff(self, height: float, vehicles: Vehicles = None, *,
-                      time_out: float = 60.0) -> None:
+    async def takeoff(
+        self, height: float, vehicles: Vehicles = None, *, time_out: float = 60.0
+    ) -> None:
         """As Simulation.takeoff()."""
         await self._do(self.plain.commands.takeoff(height, vehicles, time_out))
 
-    async def goto(self, pos: Any, vehicles: Vehicles = None, *, yaw: Any = np.nan,
-                   time_out: float = 60.0) -> None:
+    async def goto(
+        self, pos: Any, vehicles: Vehicles = None, *, yaw: Any = np.nan, time_out: float = 60.0
+    ) -> None:
         """As Simulation.goto()."""
         await self._do(self.plain.commands.goto(pos, vehicles, yaw, time_out))
 

@@ -32,8 +32,10 @@ class Callback(Observer):
         if not callable(function):
             raise XtdroneError(f"callback {shown(function)} is not allowed: give a function")
         if self.period_us < 0 or self.period_us % STEP_US:
-            raise XtdroneError(f"period {period} of a callback is not allowed: give a multiple of "
-                               f"{STEP_US * 1e-6:g} s, or 0 for each step")
+            raise XtdroneError(
+                f"period {period} of a callback is not allowed: give a multiple of "
+                f"{STEP_US * 1e-6:g} s, or 0 for each step"
+            )
         self._flight, self._function = flight, function
         flight.observers.append(self)
 
@@ -78,8 +80,12 @@ class ReadingCallback(Callback):
     def _look(self) -> None:
         self._fleet = self._flight.fleet
         self._names = [spec.name for spec in self._flight.scenario.vehicles]
-        self._fitted = np.array([any(block.kind == self._kind for block in vehicle.sensors)
-                                 for vehicle in self._fleet.vehicles])
+        self._fitted = np.array(
+            [
+                any(block.kind == self._kind for block in vehicle.sensors)
+                for vehicle in self._fleet.vehicles
+            ]
+        )
 
 
 class ImageCallback(Callback):

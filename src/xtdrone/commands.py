@@ -34,15 +34,20 @@ class Commands:
     def fly(self, operator: Operator, flown: np.ndarray | None = None) -> None:
         """The Operator of a fleet that has changed; flown: None for no backends."""
         n = self._flight.scenario.n
-        self._operator, self._flown = operator, np.zeros(n, dtype=np.bool_) \
-            if flown is None else flown
+        self._operator, self._flown = (
+            operator,
+            np.zeros(n, dtype=np.bool_) if flown is None else flown,
+        )
 
     def arm(self, vehicles: Vehicles, time_out: float) -> Iterator[Wait]:
         """See Simulation.arm()."""
         mask, operator = self._chosen(vehicles)
         autopilot = self._flight.autopilot
-        yield Wait(lambda: autopilot.estimates().ready[mask] | autopilot.estimates().armed[mask],
-                   "ready to arm", time_out)
+        yield Wait(
+            lambda: autopilot.estimates().ready[mask] | autopilot.estimates().armed[mask],
+            "ready to arm",
+            time_out,
+        )
         operator.hold(mask, autopilot.estimates().pos)
         yield Wait(lambda: autopilot.estimates().armed[mask], "armed", time_out)
 
@@ -66,8 +71,9 @@ class Commands:
         """See Simulation.land()."""
         mask, operator = self._chosen(vehicles)
         operator.land(mask)
-        yield Wait(lambda: ~self._flight.autopilot.estimates().armed[mask],
-                   "landed and disarmed", time_out)
+        yield Wait(
+            lambda: ~self._flight.autopilot.estimates().armed[mask], "landed and disarmed", time_out
+        )
 
     def velocity(self, vel: Any, vehicles: Vehicles, yaw_rate: Any) -> None:
         """See Simulation.velocity()."""
@@ -94,14 +100,22 @@ class Commands:
         own = np.flatnonzero(mask & self._flown) if mask.any() else np.flatnonzero(self._flown)
         if len(own):
             name = self._flight.scenario.vehicles[own[0]].name
-            raise XtdroneError(f"'{name}' is flown by its backend: give commands to vehicles "
-                               "without one")
+            raise XtdroneError(
+                f"'{name}' is flown by its backend: give commands to vehicles without one"
+            )
         return mask, self._operator
 
-    def _go(self, mask: np.ndarray, operator: Operator, target: np.ndarray, yaw: Any,
-            time_out: float) -> Wait:
+    def _go(
+        self, mask: np.ndarray, operator: Operator, target: np.ndarray, yaw: Any, time_out: float
+    ) -> Wait:
         heading = np.full(len(mask), np.nan)
         heading[mask] = yaw
         operator.fly(mask, pos=target, yaw=heading)
-        return Wait(lambda: np.linalg.norm(self._flight.autopilot.estimates().pos - target,
-                                           axis=1)[mask] < _NEAR, "there", time_out)
+        return Wait(
+            lambda: (
+                np.linalg.norm(self._flight.autopilot.estimates().pos - target, axis=1)[mask]
+                < _NEAR
+            ),
+            "there",
+            time_out,
+        )

@@ -61,8 +61,9 @@ class Obstacles:
                 return np.array(actor.pose(flight.t_us * 1e-6).pos)
         return entities.table([entities.model(name)])[0, :3]
 
-    def place(self, name: str, pos: "Vector", rpy: "Vector" = _STILL,
-              vel: "Vector" = _STILL) -> None:
+    def place(
+        self, name: str, pos: "Vector", rpy: "Vector" = _STILL, vel: "Vector" = _STILL
+    ) -> None:
         """Moves a vehicle or an inserted solid.
 
         Args:
@@ -76,6 +77,8 @@ class Obstacles:
         """
         state = np.array([*pos, *from_euler(*map(float, rpy)), *vel, *_STILL], dtype=float)
         if state.shape != (13,) or not np.isfinite(state).all():
-            raise XtdroneError(f"'{name}' cannot be moved to pos {pos}, rpy {rpy}, vel {vel}: give "
-                               "three finite numbers each")
+            raise XtdroneError(
+                f"'{name}' cannot be moved to pos {pos}, rpy {rpy}, vel {vel}: give "
+                "three finite numbers each"
+            )
         self._flight.entities.place(self._flight.entities.model(name), state, "")

@@ -34,8 +34,15 @@ def plot(folder: Path | str, figure: str = "map") -> Path:
     return path
 
 
-def film(folder: Path | str, path: Path | str, *, speed: float = 2.0, camera: str = "orbit",
-         size: tuple[int, int] = _SIZE, fps: float = _IMAGES_PER_S) -> Path:
+def film(
+    folder: Path | str,
+    path: Path | str,
+    *,
+    speed: float = 2.0,
+    camera: str = "orbit",
+    size: tuple[int, int] = _SIZE,
+    fps: float = _IMAGES_PER_S,
+) -> Path:
     """Renders a run as MP4 or GIF, or its start as PNG, and returns the path.
 
     Args:
@@ -59,15 +66,20 @@ def film(folder: Path | str, path: Path | str, *, speed: float = 2.0, camera: st
     if camera not in CAMERAS:
         raise XtdroneError(unknown_name("camera", camera, CAMERAS))
     if not (speed > 0.0 and fps > 0.0):
-        raise XtdroneError(f"speed {speed} and fps {fps} of a film are not allowed: give numbers "
-                           "above 0")
+        raise XtdroneError(
+            f"speed {speed} and fps {fps} of a film are not allowed: give numbers above 0"
+        )
     target = films.free_for(path)
     flight: Any = Replay(run_folder.find(str(folder)))
     films.check_length(target, films.image_count(flight.start_s, flight.end_s, speed, fps), size)
     stage = Stage(flight, Camera(camera), size)
     try:
-        films.write(target, films.images(stage, flight.start_s, flight.end_s, speed, fps, size),
-                    fps, stage.colours)
+        films.write(
+            target,
+            films.images(stage, flight.start_s, flight.end_s, speed, fps, size),
+            fps,
+            stage.colours,
+        )
     finally:
         stage.close()
     return target

@@ -50,10 +50,17 @@ class Simulation(Callbacks, Obstacles, Spawning):
         True
     """
 
-    def __init__(self, scenario: Scenario | Fleet, *, agent: Agent | None = None,
-                 backends: Mapping[str, Backend] | None = None,
-                 observers: Iterable[Observer] = (), record: bool = False, links: bool = False,
-                 speed: float = 0.0) -> None:
+    def __init__(
+        self,
+        scenario: Scenario | Fleet,
+        *,
+        agent: Agent | None = None,
+        backends: Mapping[str, Backend] | None = None,
+        observers: Iterable[Observer] = (),
+        record: bool = False,
+        links: bool = False,
+        speed: float = 0.0,
+    ) -> None:
         """Builds everything; nothing moves yet.
 
         Args:
@@ -79,15 +86,16 @@ class Simulation(Callbacks, Obstacles, Spawning):
         scenario = dataclasses.replace(scenario, speed=speed)
         self._flight: Lockstep = None  # type: ignore[assignment]  # until it is built
         self.folder: Path | None = (
-            run_folder.create(scenario.name, scenario.instance) if record else None)
+            run_folder.create(scenario.name, scenario.instance) if record else None
+        )
         try:
             if self.folder is not None:
                 scenario.save(self.folder / "scenario.yaml")
             if scenario.ros2 and not links:
-                raise XtdroneError("ros2 true needs MAVLink links, by which ROS 2 commands: give "
-                                   "links=True")
-            self._flight = Lockstep(scenario, self.folder, agent, links=links,
-                                    observers=observers)
+                raise XtdroneError(
+                    "ros2 true needs MAVLink links, by which ROS 2 commands: give links=True"
+                )
+            self._flight = Lockstep(scenario, self.folder, agent, links=links, observers=observers)
             if scenario.ros2:
                 self._join_ros2()
             self._equip(agent, {**own, **(backends or {})})
@@ -119,8 +127,12 @@ class Simulation(Callbacks, Obstacles, Spawning):
     def __enter__(self) -> "Simulation":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     @property
@@ -201,8 +213,7 @@ class Simulation(Callbacks, Obstacles, Spawning):
         """
         if seconds is None:
             self.check_end()
-        self._flight.run(None if seconds is None else
-                         self._flight.t_us + round(seconds * 1e6))
+        self._flight.run(None if seconds is None else self._flight.t_us + round(seconds * 1e6))
 
     def check_end(self) -> None:
         """Refuses to run without a time where nothing ends the flight.
@@ -240,8 +251,9 @@ class Simulation(Callbacks, Obstacles, Spawning):
         """
         self._do(self.commands.arm(vehicles, time_out), wait)
 
-    def takeoff(self, height: float, vehicles: Vehicles = None, *, wait: bool = True,
-                time_out: float = 60.0) -> None:
+    def takeoff(
+        self, height: float, vehicles: Vehicles = None, *, wait: bool = True, time_out: float = 60.0
+    ) -> None:
         """Takes off to a height above the launch position [m].
 
         Raises:
@@ -249,8 +261,15 @@ class Simulation(Callbacks, Obstacles, Spawning):
         """
         self._do(self.commands.takeoff(height, vehicles, time_out), wait)
 
-    def goto(self, pos: Any, vehicles: Vehicles = None, *, yaw: Any = np.nan, wait: bool = True,
-             time_out: float = 60.0) -> None:
+    def goto(
+        self,
+        pos: Any,
+        vehicles: Vehicles = None,
+        *,
+        yaw: Any = np.nan,
+        wait: bool = True,
+        time_out: float = 60.0,
+    ) -> None:
         """Flies to a position and holds it.
 
         Args:
@@ -325,12 +344,16 @@ class Simulation(Callbacks, Obstacles, Spawning):
 
     def late(self, what: str, time_out: float) -> str:
         """The message of a time-out, with the reasons that the vehicles give."""
-        waiting = [f"{name}: {state['not_ready']}" for name, state in
-                   zip(self.names, self.health(), strict=True) if state["not_ready"]]
+        waiting = [
+            f"{name}: {state['not_ready']}"
+            for name, state in zip(self.names, self.health(), strict=True)
+            if state["not_ready"]
+        ]
         warning = self._flight.last_warning
         reasons = [*waiting[:_SHOWN], *([f"last warning: {warning}"] if warning else [])]
-        return (f"not {what} after {time_out:g} s of simulated time"
-                + "".join(f"; {reason}" for reason in reasons))
+        return f"not {what} after {time_out:g} s of simulated time" + "".join(
+            f"; {reason}" for reason in reasons
+        )
 
 
 def _backends_of(given: Sequence[Any], scenario: Scenario) -> dict[str, Backend]:

@@ -39,9 +39,15 @@ class Spawning:
     _flight: Lockstep
     commands: Commands
 
-    def spawn(self, vehicle: str | os.PathLike[str], pos: tuple[float, float, float],
-              yaw: float = 0.0, name: str = "", backend: Backend | None = None,
-              autopilot: str = "") -> str:
+    def spawn(
+        self,
+        vehicle: str | os.PathLike[str],
+        pos: tuple[float, float, float],
+        yaw: float = 0.0,
+        name: str = "",
+        backend: Backend | None = None,
+        autopilot: str = "",
+    ) -> str:
         """Puts a vehicle on the ground or into the air, and returns its name.
 
         Args:
@@ -63,8 +69,14 @@ class Spawning:
             name = f"{label}_{number}"
         if backend is None and isinstance(vehicle, Multirotor) and vehicle.backend is not None:
             backend = vehicle.backend()
-        spec = VehicleSpec(os.fspath(vehicle), name, (float(pos[0]), float(pos[1]), float(pos[2])),
-                           float(yaw), autopilot, number)
+        spec = VehicleSpec(
+            os.fspath(vehicle),
+            name,
+            (float(pos[0]), float(pos[1]), float(pos[2])),
+            float(yaw),
+            autopilot,
+            number,
+        )
         fleet = sorted((*now, spec), key=lambda each: each.number)
         self._change(tuple(fleet), {} if backend is None else {name: backend})
         return name
@@ -80,8 +92,9 @@ class Spawning:
         if name not in names:
             inserted = [model.name for model in self._flight.entities.inserted]
             if name not in inserted:
-                raise ScenarioError(unknown_name("vehicle or inserted model", name,
-                                                 [*names, *inserted]))
+                raise ScenarioError(
+                    unknown_name("vehicle or inserted model", name, [*names, *inserted])
+                )
             self._flight.remove(name)
         elif len(names) == 1:
             raise XtdroneError(f"'{name}' is the only vehicle: close the simulation instead")
@@ -91,22 +104,28 @@ class Spawning:
     def _change(self, vehicles: tuple[VehicleSpec, ...], added: dict[str, Backend]) -> None:
         flight, former = self._flight, self._flight.agent
         if flight.scenario.ros2:
-            raise XtdroneError("the vehicles of a simulation with ros2 stay the same, since they "
-                               "are nodes of ROS 2: leave out ros2")
+            raise XtdroneError(
+                "the vehicles of a simulation with ros2 stay the same, since they "
+                "are nodes of ROS 2: leave out ros2"
+            )
         names = {spec.name for spec in vehicles}
         if not isinstance(former, (Operator, BackendsAgent)):
             flight.change_fleet(vehicles)  # which says why not
             return
-        rows = Rows.of([spec.number for spec in flight.scenario.vehicles],
-                       [spec.number for spec in vehicles])
+        rows = Rows.of(
+            [spec.number for spec in flight.scenario.vehicles], [spec.number for spec in vehicles]
+        )
 
         def make(_: Any) -> Agent:
-            made = self._operator_after(former.rest if isinstance(former, BackendsAgent)
-                                        else former, rows)
+            made = self._operator_after(
+                former.rest if isinstance(former, BackendsAgent) else former, rows
+            )
             backends = {**added}
             if isinstance(former, BackendsAgent):
-                backends = {**{name: backend for name, backend in former.backends.items()
-                               if name in names}, **added}
+                backends = {
+                    **{name: backend for name, backend in former.backends.items() if name in names},
+                    **added,
+                }
             if not backends:
                 self.commands.fly(made)
                 return made

@@ -75,8 +75,12 @@ from .vtol.stack import Vtol
 VISION_MAX_AGE_US = 240_000  # largest age of a pose: the length of the estimator's history [us]
 _FORGET_PEERS_US = 10_000_000  # period of forgetting silent peers [us]
 MAV_TYPE_VTOL_FIXEDROTOR = 22  # a name that pymavlink's dialect lacks
-MAV_TYPE_OF_ROTORS = {3: mavlink.MAV_TYPE_TRICOPTER, 4: mavlink.MAV_TYPE_QUADROTOR,
-                      6: mavlink.MAV_TYPE_HEXAROTOR, 8: mavlink.MAV_TYPE_OCTOROTOR}
+MAV_TYPE_OF_ROTORS = {
+    3: mavlink.MAV_TYPE_TRICOPTER,
+    4: mavlink.MAV_TYPE_QUADROTOR,
+    6: mavlink.MAV_TYPE_HEXAROTOR,
+    8: mavlink.MAV_TYPE_OCTOROTOR,
+}
 
 
 @fleet_kernel
@@ -90,16 +94,29 @@ def _tell(status, afloat, estimates):
 def _mav_types(fleet, status):
     """(N,) MAV_TYPE of each vehicle."""
     vehicle_type, vtol_type = status["vehicle_type"], status["vtol_type"]
-    rotors = [MAV_TYPE_OF_ROTORS.get(r, mavlink.MAV_TYPE_QUADROTOR)
-              for r in fleet.n_rotors.tolist()]
+    rotors = [
+        MAV_TYPE_OF_ROTORS.get(r, mavlink.MAV_TYPE_QUADROTOR) for r in fleet.n_rotors.tolist()
+    ]
     boats = (fleet.actuator["kind"] == PROPELLER).any(axis=1)
     return np.select(
-        [vtol_type == STANDARD_VTOL, vtol_type == TAILSITTER, vtol_type == TILTROTOR,
-         vehicle_type == MULTICOPTER, vehicle_type == FIXED_WING, boats],
-        [MAV_TYPE_VTOL_FIXEDROTOR, mavlink.MAV_TYPE_VTOL_QUADROTOR,
-         mavlink.MAV_TYPE_VTOL_TILTROTOR, rotors, mavlink.MAV_TYPE_FIXED_WING,
-         mavlink.MAV_TYPE_SURFACE_BOAT],
-        mavlink.MAV_TYPE_GROUND_ROVER)
+        [
+            vtol_type == STANDARD_VTOL,
+            vtol_type == TAILSITTER,
+            vtol_type == TILTROTOR,
+            vehicle_type == MULTICOPTER,
+            vehicle_type == FIXED_WING,
+            boats,
+        ],
+        [
+            MAV_TYPE_VTOL_FIXEDROTOR,
+            mavlink.MAV_TYPE_VTOL_QUADROTOR,
+            mavlink.MAV_TYPE_VTOL_TILTROTOR,
+            rotors,
+            mavlink.MAV_TYPE_FIXED_WING,
+            mavlink.MAV_TYPE_SURFACE_BOAT,
+        ],
+        mavlink.MAV_TYPE_GROUND_ROVER,
+    )
 
 
 class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParameters):
@@ -119,15 +136,47 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
     """
 
     # In this order: time first, since the others' schedules depend on it.
-    MEMORY = ("now", "parameters", "status", "battery", "estimator", "position_control",
-              "velocity_control", "attitude_control", "rate_control", "balance", "mixer",
-              "navigator", "missions", "returns", "follow", "arming_checks", "failsafes",
-              "offboard", "failures", "actuator_test", "outbox", "_rotor_monitor", "fixed_wing",
-              "vtol", "mount", "gimbals", "commands", "log")
+    MEMORY = (
+        "now",
+        "parameters",
+        "status",
+        "battery",
+        "estimator",
+        "position_control",
+        "velocity_control",
+        "attitude_control",
+        "rate_control",
+        "balance",
+        "mixer",
+        "navigator",
+        "missions",
+        "returns",
+        "follow",
+        "arming_checks",
+        "failsafes",
+        "offboard",
+        "failures",
+        "actuator_test",
+        "outbox",
+        "_rotor_monitor",
+        "fixed_wing",
+        "vtol",
+        "mount",
+        "gimbals",
+        "commands",
+        "log",
+    )
 
-    def __init__(self, fleet: FleetModel, origin: Sequence[float], magnetic_field: npt.ArrayLike,
-                 links: bool = True, on_text: Callable[[int, int, str], None] | None = None,
-                 classes: dict | None = None, ports: Ports | None = None):
+    def __init__(
+        self,
+        fleet: FleetModel,
+        origin: Sequence[float],
+        magnetic_field: npt.ArrayLike,
+        links: bool = True,
+        on_text: Callable[[int, int, str], None] | None = None,
+        classes: dict | None = None,
+        ports: Ports | None = None,
+    ):
         """Starts the flight stack of a fleet.
 
         Args:
@@ -175,9 +224,14 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
 
     def _make_loops(self, fleet, magnetic_field, classes):
         """The parts that a scenario may replace."""
-        made = {part: interfaces.build(part, kind, *((fleet.n, self.origin, magnetic_field)
-                                                     if part == "estimator" else (fleet,)))
-                for part, kind in classes.items()}
+        made = {
+            part: interfaces.build(
+                part,
+                kind,
+                *((fleet.n, self.origin, magnetic_field) if part == "estimator" else (fleet,)),
+            )
+            for part, kind in classes.items()
+        }
         self.estimator = made["estimator"]
         self.estimator.mount(fleet)
         self.position_control = made["position_control"]
@@ -195,49 +249,93 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
         self.vtol = Vtol(fleet, status, parameters, estimator, self.fixed_wing, now, origin)
         self.drive = Drive(status, parameters, estimator, fleet)
         self.flight = FlightState(status, now, outbox)
-        self.missions = Missions(status, parameters, estimator, self.navigator, self.flight, now,
-                                 origin, outbox, self.mount.look_at,
-                                 dict(declared(self.mount, "obeys")
-                                      + declared(self.gimbals, "obeys")))
+        self.missions = Missions(
+            status,
+            parameters,
+            estimator,
+            self.navigator,
+            self.flight,
+            now,
+            origin,
+            outbox,
+            self.mount.look_at,
+            dict(declared(self.mount, "obeys") + declared(self.gimbals, "obeys")),
+        )
         self.missions.on_transition = self.vtol.ask
-        self.returns = Return(status, parameters, estimator, self.navigator, self.missions,
-                              self.flight, origin, outbox)
-        self.follow = FollowTarget(status, parameters, estimator, self.navigator, self.flight, now,
-                                   outbox)
-        self.arming_checks = ArmingChecks(status, parameters, estimator, self.battery,
-                                          self.missions, now, outbox, cannot_fly(fleet))
-        watched = Watched(status, parameters, estimator, self.battery, self.missions, now,
-                          self.arming_checks)
+        self.returns = Return(
+            status,
+            parameters,
+            estimator,
+            self.navigator,
+            self.missions,
+            self.flight,
+            origin,
+            outbox,
+        )
+        self.follow = FollowTarget(
+            status, parameters, estimator, self.navigator, self.flight, now, outbox
+        )
+        self.arming_checks = ArmingChecks(
+            status,
+            parameters,
+            estimator,
+            self.battery,
+            self.missions,
+            now,
+            outbox,
+            cannot_fly(fleet),
+        )
+        watched = Watched(
+            status, parameters, estimator, self.battery, self.missions, now, self.arming_checks
+        )
         self.failsafes = Failsafes(watched, self.flight, outbox, self.fly_without)
-        self.commander = Commander(status, parameters, estimator, self.arming_checks,
-                                   self.failsafes, self.missions, self.follow, self.returns,
-                                   self.navigator, self.flight, now, origin, outbox)
+        self.commander = Commander(
+            status,
+            parameters,
+            estimator,
+            self.arming_checks,
+            self.failsafes,
+            self.missions,
+            self.follow,
+            self.returns,
+            self.navigator,
+            self.flight,
+            now,
+            origin,
+            outbox,
+        )
         self.offboard = Offboard(status, self.commander, not_allocated(fleet), now, outbox)
         self.balance = Balance(fleet, self.offboard.own)
         self.failures = Failures(fleet.rotor_mask)
         self.actuator_test = ActuatorTest(fleet.rotor_mask.shape)
-        self._health = Health(status, estimator, self.battery, self.failsafes, self.commander,
-                              self.missions, now)
+        self._health = Health(
+            status, estimator, self.battery, self.failsafes, self.commander, self.missions, now
+        )
 
     @classmethod
-    def for_scenario(cls, scenario: Scenario, fleet: FleetModel, origin: Sequence[float],
-                     magnetic_field: npt.ArrayLike, folder: Path | None, links: bool,
-                     on_text: Callable[[int, int, str], None] | None,
-                     sensors: SensorBatch) -> "EmbeddedAutopilot":
+    def for_scenario(
+        cls,
+        scenario: Scenario,
+        fleet: FleetModel,
+        origin: Sequence[float],
+        magnetic_field: npt.ArrayLike,
+        folder: Path | None,
+        links: bool,
+        on_text: Callable[[int, int, str], None] | None,
+        sensors: SensorBatch,
+    ) -> "EmbeddedAutopilot":
         """The flight stack of a scenario's fleet.
 
         Arguments as of the class; folder is for logs, sensors what the fleet carries.
         """
         classes = interfaces.classes(**{part: getattr(scenario, part) for part in registry.PARTS})
-        autopilot = cls(fleet, origin, magnetic_field, False, on_text, classes,
-                        scenario.ports)
+        autopilot = cls(fleet, origin, magnetic_field, False, on_text, classes, scenario.ports)
         autopilot.now.sensors = sensors
         try:
             preload(autopilot.parameters, autopilot.missions, scenario, origin)
             names = [vehicle.name for vehicle in scenario.vehicles]
             if folder is not None:
-                autopilot.parameter_files = [folder / "params" / f"{name}.params"
-                                             for name in names]
+                autopilot.parameter_files = [folder / "params" / f"{name}.params" for name in names]
             if folder is not None and scenario.log != "none":
                 profile = scenario.log
                 if profile == "auto":
@@ -246,16 +344,25 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
             for part in (autopilot.parameters, autopilot.missions):
                 part.remember_start()
             if links:
-                autopilot._open_links(read_key(scenario.key) if scenario.key else None,
-                                      scenario.remote or HERE)
+                autopilot._open_links(
+                    read_key(scenario.key) if scenario.key else None, scenario.remote or HERE
+                )
         except BaseException:
             autopilot.close()
             raise
         return autopilot
 
     def _open_log(self, fleet, names, folder, profile):
-        logged = Logged(self.status, self.parameters, self.estimator, self.battery, self.missions,
-                        self.commands, self.now, self.origin)
+        logged = Logged(
+            self.status,
+            self.parameters,
+            self.estimator,
+            self.battery,
+            self.missions,
+            self.commands,
+            self.now,
+            self.origin,
+        )
         self.log = FleetLog(logged, fleet.n_rotors, names, folder, profile)
         self.outbox.log = self.log
 
@@ -272,43 +379,86 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
             before._links = before._messages = None
 
     def _open_links(self, key=None, remote=HERE, before=None, rows=None):
-        self._links = Links(len(self.status), self.streams(), self._ports, key, remote, before,
-                            rows)
+        self._links = Links(
+            len(self.status), self.streams(), self._ports, key, remote, before, rows
+        )
         self._links.on_refused = lambda i, text: self.outbox.say(i, WARNING, text)
         self._messages = self.messages(self._links)
         self.outbox.links = self._links
 
     def streams(self) -> Streams:
         """The telemetry of this flight stack."""
-        return Streams(Reported(self.status, self.parameters, self.estimator, self.battery,
-                                self.missions, self.failsafes, self.commands, self.now,
-                                self.origin, self._rotor_mask, self.outbox.events,
-                                (self.mount, self.gimbals)))
+        return Streams(
+            Reported(
+                self.status,
+                self.parameters,
+                self.estimator,
+                self.battery,
+                self.missions,
+                self.failsafes,
+                self.commands,
+                self.now,
+                self.origin,
+                self._rotor_mask,
+                self.outbox.events,
+                (self.mount, self.gimbals),
+            )
+        )
 
     def messages(self, links: Any) -> Messages:
         """The handlers of messages received on links."""
         outbox, now = self.outbox, self.now
-        parameters = ParameterProtocol(self.parameters, self.parameter_files, outbox, links,
-                                       self.status, now)
-        missions = MissionProtocol(self.missions, links.reply, outbox.say, self.missions.current,
-                                   now)
+        parameters = ParameterProtocol(
+            self.parameters, self.parameter_files, outbox, links, self.status, now
+        )
+        missions = MissionProtocol(
+            self.missions, links.reply, outbox.say, self.missions.current, now
+        )
         downloads = LogDownload(self.log, outbox, links)
         presence = Presence(self.status, self.parameters, self.failures, now, outbox, links)
-        devices = DeviceCommands(self.status, self.parameters, self.actuator_test,
-                                 self.offboard, self._rotor_mask, now)
-        commands = Commands(self.status, self.parameters, self.estimator, self.commander,
-                            self.missions, self.failures, now, self.origin, outbox, links,
-                            (parameters, self.mount, self.gimbals, devices,
-                             Transitions(self.vtol)),
-                            (Answers(self.status, now), self.gimbals))
-        set_points = SetPointMessages(self.status, self.estimator, self.offboard, self.follow,
-                                      self.failures, self.take_pose, now, self.origin, outbox)
-        return Messages(outbox, commands, set_points, parameters, missions,
-                        FileServer(self.log, self.parameter_files, links), downloads,
-                        presence, EventProtocol(outbox.events, links), self.gimbals,
-                        SetupSigning(self.status, outbox, links),
-                        each_tick=(parameters.step, downloads.step),
-                        each_check=(missions.step, presence.step))
+        devices = DeviceCommands(
+            self.status, self.parameters, self.actuator_test, self.offboard, self._rotor_mask, now
+        )
+        commands = Commands(
+            self.status,
+            self.parameters,
+            self.estimator,
+            self.commander,
+            self.missions,
+            self.failures,
+            now,
+            self.origin,
+            outbox,
+            links,
+            (parameters, self.mount, self.gimbals, devices, Transitions(self.vtol)),
+            (Answers(self.status, now), self.gimbals),
+        )
+        set_points = SetPointMessages(
+            self.status,
+            self.estimator,
+            self.offboard,
+            self.follow,
+            self.failures,
+            self.take_pose,
+            now,
+            self.origin,
+            outbox,
+        )
+        return Messages(
+            outbox,
+            commands,
+            set_points,
+            parameters,
+            missions,
+            FileServer(self.log, self.parameter_files, links),
+            downloads,
+            presence,
+            EventProtocol(outbox.events, links),
+            self.gimbals,
+            SetupSigning(self.status, outbox, links),
+            each_tick=(parameters.step, downloads.step),
+            each_check=(missions.step, presence.step),
+        )
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One lockstep step: readings at t_us in, actuator commands (N, A) out."""
@@ -349,12 +499,19 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
         self.mixer.step(p, values, self.estimator, dt, self.commands)
         self.vtol.mix(dt, self.commands)
         self.drive.mix(self.commands)
-        finish(p, self.offboard.actuators, self.offboard.own, self._rest, self.commands,
-               self._flying)
+        finish(
+            p, self.offboard.actuators, self.offboard.own, self._rest, self.commands, self._flying
+        )
         self.mount.apply(self.commands, dt)
-        self._rotor_monitor.step(self._flying, values["FD_ACT_EN"], self.commands,
-                                 self.estimator.records, self.now.sensors.accel, dt,
-                                 self.failsafes.failed_rotor)
+        self._rotor_monitor.step(
+            self._flying,
+            values["FD_ACT_EN"],
+            self.commands,
+            self.estimator.records,
+            self.now.sensors.accel,
+            dt,
+            self.failsafes.failed_rotor,
+        )
         if self.actuator_test.running:
             self.actuator_test.apply(p["armed"], self.now.t_us, self.commands)
         self.failures.stop_motors(self.commands)
@@ -362,8 +519,17 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
     def estimates(self) -> Estimates:
         """The current estimates; the arrays are the autopilot's own, not copies."""
         e, p = self.estimator, self.status
-        return Estimates(self.now.t_us, e.pos, e.quat, e.vel, e.ang_vel, p["armed"], p["landed"],
-                         p["mode"], p["ready"])
+        return Estimates(
+            self.now.t_us,
+            e.pos,
+            e.quat,
+            e.vel,
+            e.ang_vel,
+            p["armed"],
+            p["landed"],
+            p["mode"],
+            p["ready"],
+        )
 
     def apply(self, set_points: SetPoints) -> None:
         """Takes an Agent's set-points as OFFBOARD ones, and its requests to arm and change mode."""
@@ -400,7 +566,8 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
         """
         self._refuse_without_memory()
         return {name: value for name, value in super().save().items() if name != "log"} | (
-            {} if self.log is None else {"log": self.log.save()})
+            {} if self.log is None else {"log": self.log.save()}
+        )
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """Restores a state of save(); links and clients start again."""
@@ -419,7 +586,8 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
                 raise AutopilotError(
                     f"{name} '{type(part).__module__}:{type(part).__qualname__}' cannot be reset, "
                     "saved or loaded: inherit from xtdrone_core.runs.snapshot.Memory and list its "
-                    "state variables in MEMORY")
+                    "state variables in MEMORY"
+                )
 
     def collect_gaps(self, gaps: LogGaps) -> None:
         """Notes there what the disk does not take of the flight logs."""
@@ -468,8 +636,14 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
             self._messages.check()
         self._constraints.step()
         whole = bool(due.all())  # a slice copies no records
-        self.battery.step(p["armed"], sensors.battery_voltage, sensors.battery_current,
-                          thrust_normalised(p), PERIOD_US * 1e-6, slice(None) if whole else due)
+        self.battery.step(
+            p["armed"],
+            sensors.battery_voltage,
+            sensors.battery_current,
+            thrust_normalised(p),
+            PERIOD_US * 1e-6,
+            slice(None) if whole else due,
+        )
         self.failures.empty_batteries(self.battery.level)
         # In PX4's order: it reports checks first, and acts on them then.
         changes = self.failsafes.check(None if whole else due)

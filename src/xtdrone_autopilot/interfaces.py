@@ -18,17 +18,37 @@ from xtdrone_dynamics.quaternion import rotate, to_euler
 from .errors import AutopilotError
 from .estimation.flags import TESTS
 
-ESTIMATE = np.dtype([
-    ("pos", "f8", (3,)), ("vel", "f8", (3,)), ("quat", "f8", (4,)), ("ang_vel", "f8", (3,)),
-    ("gyro_bias", "f8", (3,)), ("accel_bias", "f8", (3,)), ("field_bias", "f8", (3,)),
-    ("terrain", "f8"), ("wind", "f8", (2,)), ("ready", "?"), ("flags", "i8"),
-    ("test_ratios", "f8", (len(TESTS),)), ("pos_std", "f8", (3,)), ("vel_std", "f8", (3,)),
-    ("att_std", "f8", (3,)), ("reset_count", "i8"), ("reset_pos", "f8", (3,)),
-    ("landed", "?"), ("on_wings", "?"), ("gps_pos", "f8", (3,)), ("range_pos", "f8", (3,)),
-    ("range_axis", "f8", (3,)), ("airspeed_axis", "f8", (3,)), ("imu_pos", "f8", (3,)),
-], align=True)
+ESTIMATE = np.dtype(
+    [
+        ("pos", "f8", (3,)),
+        ("vel", "f8", (3,)),
+        ("quat", "f8", (4,)),
+        ("ang_vel", "f8", (3,)),
+        ("gyro_bias", "f8", (3,)),
+        ("accel_bias", "f8", (3,)),
+        ("field_bias", "f8", (3,)),
+        ("terrain", "f8"),
+        ("wind", "f8", (2,)),
+        ("ready", "?"),
+        ("flags", "i8"),
+        ("test_ratios", "f8", (len(TESTS),)),
+        ("pos_std", "f8", (3,)),
+        ("vel_std", "f8", (3,)),
+        ("att_std", "f8", (3,)),
+        ("reset_count", "i8"),
+        ("reset_pos", "f8", (3,)),
+        ("landed", "?"),
+        ("on_wings", "?"),
+        ("gps_pos", "f8", (3,)),
+        ("range_pos", "f8", (3,)),
+        ("range_axis", "f8", (3,)),
+        ("airspeed_axis", "f8", (3,)),
+        ("imu_pos", "f8", (3,)),
+    ],
+    align=True,
+)
 _MOUNTS = ("gps_pos", "range_pos", "range_axis", "airspeed_axis", "imu_pos")
-_LEAST_ARM = 0.05  # of an IMU; what a shorter one measures in excess is less than its noise [m]
+_MIN_ARM = 0.05  # of an IMU; what a shorter one measures in excess is less than its noise [m]
 
 
 class Estimator(Memory):
@@ -131,7 +151,7 @@ class Estimator(Memory):
             for block in vehicle.sensors:
                 if block.kind in ("gps", "range"):
                     getattr(self, f"{block.kind}_pos")[i] = block.pos
-                if block.kind == "imu" and np.linalg.norm(block.pos) >= _LEAST_ARM:
+                if block.kind == "imu" and np.linalg.norm(block.pos) >= _MIN_ARM:
                     self.imu_pos[i] = block.pos
                 if block.kind in ("range", "airspeed"):
                     getattr(self, f"{block.kind}_axis")[i] = rotate(*block.quat, 1.0, 0.0, 0.0)
@@ -151,8 +171,11 @@ class Estimator(Memory):
 
     def _clear(self, mask):
         """Clears the estimates of these vehicles; sensor mounts are kept."""
-        mounts = {name: self.records[name][mask] for name in _MOUNTS} if self._mounted else {
-            "range_axis": (0.0, 0.0, -1.0), "airspeed_axis": (1.0, 0.0, 0.0)}
+        mounts = (
+            {name: self.records[name][mask] for name in _MOUNTS}
+            if self._mounted
+            else {"range_axis": (0.0, 0.0, -1.0), "airspeed_axis": (1.0, 0.0, 0.0)}
+        )
         self.records[mask] = np.zeros((), dtype=ESTIMATE)
         self.quat[mask, 3] = 1.0
         self.terrain[mask], self.wind[mask] = np.nan, np.nan
@@ -189,8 +212,9 @@ class ControlLoop(Protocol):
     def __init__(self, fleet: FleetModel):
         """The loop of a fleet. Mass, inertia and thrust are also in the vehicles' records."""
 
-    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator,
-             dt: float) -> None:
+    def step(
+        self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
+    ) -> None:
         """One step for the whole fleet.
 
         Args:
@@ -215,8 +239,14 @@ class Mixer(Protocol):
     def use_rotors(self, i: int, used: np.ndarray) -> None:
         """Flies vehicle i with some of its rotors: used is (R,) bool."""
 
-    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float,
-             commands: np.ndarray) -> None:
+    def step(
+        self,
+        status: np.ndarray,
+        parameters: np.ndarray,
+        estimator: Estimator,
+        dt: float,
+        commands: np.ndarray,
+    ) -> None:
         """Writes commands (N, R) in 0..1: 0 if disarmed or padding, idle without a set-point."""
 
 
@@ -234,8 +264,9 @@ def classes(**names: str) -> dict:
     for part, group in registry.PARTS.items():
         found[part] = group.load(names.get(part, "embedded"))
     if found["estimator"].step is Estimator.step:
-        raise AutopilotError(f"estimator '{names['estimator']}' has no step(): see "
-                             "xtdrone_autopilot.interfaces")
+        raise AutopilotError(
+            f"estimator '{names['estimator']}' has no step(): see xtdrone_autopilot.interfaces"
+        )
     return found
 
 
@@ -248,5 +279,7 @@ def build(part: str, kind: type, *args: Any) -> Any:
     try:
         return kind(*args)
     except TypeError as error:
-        raise AutopilotError(f"{part} '{kind.__module__}:{kind.__qualname__}' cannot be made: "
-                             f"{error}; see xtdrone_autopilot.interfaces") from error
+        raise AutopilotError(
+            f"{part} '{kind.__module__}:{kind.__qualname__}' cannot be made: "
+            f"{error}; see xtdrone_autopilot.interfaces"
+        ) from error

@@ -19,13 +19,17 @@ _DEPTHS = ("*.ulg", "*/*.ulg", "*/*/*.ulg")
 
 def register(subparsers: Any) -> None:
     """`xtdrone log`: read flight logs (ULog), the workspace's or PX4's."""
-    parser = subparsers.add_parser("log", help="read flight logs (ULog)",
-                                   epilog=EXAMPLES)
+    parser = subparsers.add_parser("log", help="read flight logs (ULog)", epilog=EXAMPLES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     info = actions.add_parser("info", help="summarise a log")
     table = actions.add_parser("csv", help="write a table for each topic")
-    table.add_argument("--topic", action="append", default=[], metavar="NAME",
-                       help="only this one; may be given several times")
+    table.add_argument(
+        "--topic",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this one; may be given several times",
+    )
     for action, run in ((info, _info), (table, _csv)):
         action.add_argument("file", nargs="+", help="a .ulg file, or a folder of them")
         action.set_defaults(run=run)
@@ -36,8 +40,11 @@ def _files(names):
     """The given logs, and those in the given folders."""
     for name in names:
         path = Path(name)
-        found = sorted(log for pattern in _DEPTHS for log in path.resolve().glob(pattern)) \
-            if files.is_folder(path) else [path]
+        found = (
+            sorted(log for pattern in _DEPTHS for log in path.resolve().glob(pattern))
+            if files.is_folder(path)
+            else [path]
+        )
         if not found:
             raise AutopilotError(f"no .ulg file in '{name}': give a log, or the folder of a run")
         yield from found

@@ -31,12 +31,16 @@ CHECKED_S = 3.0  # until which PX4 has checked a mission that it was given
 
 def register_mission(subparsers: Any) -> None:
     """`xtdrone mission`: QGroundControl's plans."""
-    parser = subparsers.add_parser("mission", help="check, upload and download plans",
-                                   epilog=MISSION_EXAMPLES)
+    parser = subparsers.add_parser(
+        "mission", help="check, upload and download plans", epilog=MISSION_EXAMPLES
+    )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="length, duration, geofence, obstacles, terrain and "
-                               "battery; status 1 if it cannot be flown; takes the options of "
-                               "'xtdrone fly'")
+    check = actions.add_parser(
+        "check",
+        help="length, duration, geofence, obstacles, terrain and "
+        "battery; status 1 if it cannot be flown; takes the options of "
+        "'xtdrone fly'",
+    )
     check.set_defaults(run=_check)
     upload = actions.add_parser("upload", help="into a vehicle of a running simulation")
     upload.add_argument("--start", action="store_true", help="arm and fly it")
@@ -52,22 +56,28 @@ def register_mission(subparsers: Any) -> None:
 
 def register_params(subparsers: Any) -> None:
     """`xtdrone params`: parameters of vehicles of a running simulation."""
-    parser = subparsers.add_parser("params", help="read, set, save and load parameters",
-                                   epilog=PARAMS_EXAMPLES)
+    parser = subparsers.add_parser(
+        "params", help="read, set, save and load parameters", epilog=PARAMS_EXAMPLES
+    )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    for name, run, text in (("list", _list, "all that PX4 lists"), ("get", _get, "one value"),
-                            ("set", _set, "change one value"),
-                            ("save", _save, "write all into QGroundControl's file format"),
-                            ("load", _load, "apply a parameter file")):
+    for name, run, text in (
+        ("list", _list, "all that PX4 lists"),
+        ("get", _get, "one value"),
+        ("set", _set, "change one value"),
+        ("save", _save, "write all into QGroundControl's file format"),
+        ("load", _load, "apply a parameter file"),
+    ):
         action = actions.add_parser(name, help=text)
         if name in ("get", "set"):
             action.add_argument("name").completer = _parameter_names
         if name == "set":
             action.add_argument("value", type=number_type("value", -FLOAT_MAX, FLOAT_MAX))
         if name == "list":
-            action.description = ("All parameters that PX4 lists in a multirotor. A * marks those "
-                                  "that do something in the embedded flight stack; it keeps the "
-                                  "others, so that they can be set, saved and read back.")
+            action.description = (
+                "All parameters that PX4 lists in a multirotor. A * marks those "
+                "that do something in the embedded flight stack; it keeps the "
+                "others, so that they can be set, saved and read back."
+            )
             action.add_argument("--effect", action="store_true", help="only those marked *")
         if name in ("save", "load"):
             action.add_argument("file", metavar="FILE.params")
@@ -82,8 +92,12 @@ def _parameter_names(**_):
 
 
 def _add_vehicle(parser):
-    parser.add_argument("--vehicle", default=1, help="system id, from 1 (1)",
-                        type=number_type("vehicle", 1, ports.MAX_VEHICLES, whole=True))
+    parser.add_argument(
+        "--vehicle",
+        default=1,
+        help="system id, from 1 (1)",
+        type=number_type("vehicle", 1, ports.MAX_VEHICLES, whole=True),
+    )
     ports.add_option(parser)
     key_file.add_option(parser)
 
@@ -101,8 +115,9 @@ def _check(args):
 def _client(args):
     from .mavlink.client import Client
 
-    return Client(args.vehicle, ports.Ports(args.instance),
-                  key_file.read_key(args.key) if args.key else None)
+    return Client(
+        args.vehicle, ports.Ports(args.instance), key_file.read_key(args.key) if args.key else None
+    )
 
 
 def _upload(args):
@@ -148,8 +163,11 @@ def _download(args):
     finally:
         client.close()
     save(args.file, plan)
-    print(f"{args.file}: " + ", ".join(str(len(items)) for items in plan.items.values())
-          + " items of mission, geofence and rally points")
+    print(
+        f"{args.file}: "
+        + ", ".join(str(len(items)) for items in plan.items.values())
+        + " items of mission, geofence and rally points"
+    )
 
 
 def _list(args):
@@ -204,6 +222,7 @@ def _save(args):
 
 def _load(args):
     from .parameters import file as parameter_file
+
     wanted = parameter_file.settable(parameter_file.read(args.file))
     client = _client(args)
     try:

@@ -29,18 +29,27 @@ NORTH = 0.5 * math.pi  # about up from east [rad]
 _AIMED = mavlink.MAV_MOUNT_MODE_MAVLINK_TARGETING
 _STRAIGHT = (mavlink.MAV_MOUNT_MODE_RETRACT, mavlink.MAV_MOUNT_MODE_NEUTRAL)
 
-MOUNT = np.dtype([
-    ("angles", "f8", (3,)),  # roll and pitch from the horizon, yaw from the heading [rad]
-    ("rates", "f8", (3,)),  # at which these go on [rad/s]
-    ("bearing", "f8"),  # of a locked yaw, clockwise from north [rad]; NaN = it turns along
-    ("roi", "f8", (3,)),  # what it looks at, world [m], NaN = nothing
-], align=True)
-_SERVOS = np.dtype([  # of each axis
-    ("index", "i8", (3,)),  # among the vehicle's actuators, -1 = it has no such axis
-    ("sense", "f8", (3,)),  # as of sense()
-    ("scaling", "f8", (3,)), ("zero", "f8", (3,)), ("lower", "f8", (3,)), ("upper", "f8", (3,)),
-    ("range", "f8", (3, 2)),  # least and largest angle [rad]
-], align=True)
+MOUNT = np.dtype(
+    [
+        ("angles", "f8", (3,)),  # roll and pitch from the horizon, yaw from the heading [rad]
+        ("rates", "f8", (3,)),  # at which these go on [rad/s]
+        ("bearing", "f8"),  # of a locked yaw, clockwise from north [rad]; NaN = it turns along
+        ("roi", "f8", (3,)),  # what it looks at, world [m], NaN = nothing
+    ],
+    align=True,
+)
+_SERVOS = np.dtype(
+    [  # of each axis
+        ("index", "i8", (3,)),  # among the vehicle's actuators, -1 = it has no such axis
+        ("sense", "f8", (3,)),  # as of sense()
+        ("scaling", "f8", (3,)),
+        ("zero", "f8", (3,)),
+        ("lower", "f8", (3,)),
+        ("upper", "f8", (3,)),
+        ("range", "f8", (3, 2)),  # least and largest angle [rad]
+    ],
+    align=True,
+)
 
 
 def _has_mount(mount: "Mount") -> np.ndarray:
@@ -49,8 +58,11 @@ def _has_mount(mount: "Mount") -> np.ndarray:
 
 def mount_servos(vehicle: Vehicle) -> dict[int, Servo]:
     """The servos of a vehicle's camera mount, by their number among its actuators."""
-    return {k: driven for k, driven in enumerate(vehicle.actuators)
-            if isinstance(driven, Servo) and driven.name in AXES}
+    return {
+        k: driven
+        for k, driven in enumerate(vehicle.actuators)
+        if isinstance(driven, Servo) and driven.name in AXES
+    }
 
 
 def sense(vehicle: Vehicle, servo: Servo) -> float:
@@ -75,8 +87,9 @@ def _update(m, s, pos, heading, dt):
         return
     for axis in range(3):
         if m.rates[axis] != 0.0:
-            m.angles[axis] = clamp(m.angles[axis] + m.rates[axis] * dt,
-                                   s.range[axis, 0], s.range[axis, 1])
+            m.angles[axis] = clamp(
+                m.angles[axis] + m.rates[axis] * dt, s.range[axis, 0], s.range[axis, 1]
+            )
     if math.isfinite(m.bearing):
         m.bearing = wrap_pi(m.bearing + m.rates[YAW] * dt)
         m.angles[YAW] = wrap_pi(m.bearing - (NORTH - heading))
@@ -90,12 +103,12 @@ def _joint_angles(m, quat, heading, rolls, turns):
     """
     yaw = heading - m.angles[YAW] if turns else heading
     wanted = from_euler(m.angles[ROLL], -m.angles[PITCH], yaw)
-    qx, qy, qz, qw = multiply(-quat[0], -quat[1], -quat[2], quat[3],
-                              wanted[0], wanted[1], wanted[2], wanted[3])
+    qx, qy, qz, qw = multiply(
+        -quat[0], -quat[1], -quat[2], quat[3], wanted[0], wanted[1], wanted[2], wanted[3]
+    )
     r00, r01, _, r10, r11, _, r20, r21, r22 = to_matrix(qx, qy, qz, qw)
     if rolls:
-        return (math.asin(clamp(r21, -1.0, 1.0)), -math.atan2(-r20, r22),
-                -math.atan2(-r01, r11))
+        return (math.asin(clamp(r21, -1.0, 1.0)), -math.atan2(-r20, r22), -math.atan2(-r01, r11))
     return 0.0, math.atan2(r20, math.hypot(r00, r10)), -math.atan2(r10, r00)
 
 
@@ -110,8 +123,11 @@ def _apply(mounts, servos, fitted, estimates, dt, commands):
         for axis in range(3):
             k = s.index[axis]
             if k >= 0:
-                commands[i, k] = clamp((s.sense[axis] * angles[axis] - s.zero[axis])
-                                       / s.scaling[axis], s.lower[axis], s.upper[axis])
+                commands[i, k] = clamp(
+                    (s.sense[axis] * angles[axis] - s.zero[axis]) / s.scaling[axis],
+                    s.lower[axis],
+                    s.upper[axis],
+                )
 
 
 class Mount(Memory):
@@ -168,11 +184,12 @@ class Mount(Memory):
 
     def look_ahead(self, i: int | slice) -> None:
         """Straight ahead, level."""
-        rows = self.records[i:i + 1] if isinstance(i, int) else self.records[i]
+        rows = self.records[i : i + 1] if isinstance(i, int) else self.records[i]
         rows["angles"], rows["rates"], rows["bearing"], rows["roi"] = 0.0, 0.0, np.nan, np.nan
 
-    def turn(self, i: int, angles: npt.ArrayLike, rates: npt.ArrayLike = 0.0,
-             from_north: bool = False) -> None:
+    def turn(
+        self, i: int, angles: npt.ArrayLike, rates: npt.ArrayLike = 0.0, from_north: bool = False
+    ) -> None:
         """To angles, (3,) roll, pitch and yaw [rad].
 
         Args:
@@ -220,8 +237,11 @@ class Mount(Memory):
         if mode in _STRAIGHT:
             self.look_ahead(i)
         elif mode != _AIMED:
-            return Answer(DENIED, f"mount mode {mode:g} is not supported: 2 takes angles, 0 and 1 "
-                                  "look straight ahead")
+            return Answer(
+                DENIED,
+                f"mount mode {mode:g} is not supported: 2 takes angles, 0 and 1 "
+                "look straight ahead",
+            )
         elif degrees is not None:
             if not all(map(math.isfinite, degrees)):
                 return Answer(DENIED, "the angles of a mount have to be numbers")

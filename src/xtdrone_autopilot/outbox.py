@@ -11,8 +11,12 @@ from .mavlink.description.events import Events
 from .mavlink.dialect import mavlink
 from .now import Now
 
-INFO, NOTICE, WARNING, CRITICAL = (mavlink.MAV_SEVERITY_INFO, mavlink.MAV_SEVERITY_NOTICE,
-                                   mavlink.MAV_SEVERITY_WARNING, mavlink.MAV_SEVERITY_CRITICAL)
+INFO, NOTICE, WARNING, CRITICAL = (
+    mavlink.MAV_SEVERITY_INFO,
+    mavlink.MAV_SEVERITY_NOTICE,
+    mavlink.MAV_SEVERITY_WARNING,
+    mavlink.MAV_SEVERITY_CRITICAL,
+)
 TEXT_CHUNK = 50  # characters of one STATUSTEXT
 WARNINGS_PER_SECOND = 20  # of one vehicle; limits the load of links and logs
 
@@ -74,10 +78,17 @@ class Outbox(Memory):
                 self.links.broadcast(i, message)
         data = text.encode("ascii", "replace")
         self._text_id = self._text_id % 65535 + 1
-        chunks = [data[k:k + TEXT_CHUNK] for k in range(0, len(data), TEXT_CHUNK)]
-        self.links.broadcast_text(i, [mavlink.MAVLink_statustext_message(
-            severity, chunk, self._text_id if len(chunks) > 1 else 0, k)
-            for k, chunk in enumerate(chunks)], self._now.t_us)
+        chunks = [data[k : k + TEXT_CHUNK] for k in range(0, len(data), TEXT_CHUNK)]
+        self.links.broadcast_text(
+            i,
+            [
+                mavlink.MAVLink_statustext_message(
+                    severity, chunk, self._text_id if len(chunks) > 1 else 0, k
+                )
+                for k, chunk in enumerate(chunks)
+            ],
+            self._now.t_us,
+        )
 
     def tell(self, i: int, name: str, *arguments: Any) -> None:
         """Sends an event of vehicle i that has no text: a row of EVENTS."""

@@ -59,14 +59,17 @@ class Records(NamedTuple):
     mesh_item: np.ndarray
 
 
-BASE = np.dtype([
-    ("inertia", "f8", (6,)),  # with joints at zero, packed, about the origin [kg m^2]
-    ("inverse", "f8", (6,)),
-    ("radius", "f8"),  # of the sphere about the origin that holds its collisions [m]
-    ("points", "i8"),  # how many contact points it has
-    ("moves", "?"),  # it has joints
-    ("wakes", "?"),  # some vehicle of the environment has a downwash
-], align=True)
+BASE = np.dtype(
+    [
+        ("inertia", "f8", (6,)),  # with joints at zero, packed, about the origin [kg m^2]
+        ("inverse", "f8", (6,)),
+        ("radius", "f8"),  # of the sphere about the origin that holds its collisions [m]
+        ("points", "i8"),  # how many contact points it has
+        ("moves", "?"),  # it has joints
+        ("wakes", "?"),  # some vehicle of the environment has a downwash
+    ],
+    align=True,
+)
 
 
 class Air(NamedTuple):
@@ -83,8 +86,24 @@ def new_state(model: FleetModel, environments: int, real: type) -> BatchState:
     v, actuators = model.actuator.shape
     joints, tyres = model.joint.shape[1], model.tyre.shape[1]
     lead = environments, v
-    found = BatchState(*(np.zeros((*lead, *shape), dtype=real) for shape in (
-        (3,), (4,), (3,), (3,), (3,), (actuators,), (joints,), (joints,), (3,), (tyres, 3),
-        (tyres, 2), (3,))))
+    found = BatchState(
+        *(
+            np.zeros((*lead, *shape), dtype=real)
+            for shape in (
+                (3,),
+                (4,),
+                (3,),
+                (3,),
+                (3,),
+                (actuators,),
+                (joints,),
+                (joints,),
+                (3,),
+                (tyres, 3),
+                (tyres, 2),
+                (3,),
+            )
+        )
+    )
     found.quat[..., 3] = 1.0
     return found

@@ -19,14 +19,17 @@ from xtdrone_sim.vehicles.pose import body_frames
 from .meshes import THICKNESS, mesh_distance
 from .scenes import BOX, CYLINDER, MESH, NO_OBJECT, PLANE, SPHERE
 
-POINT = np.dtype([
-    ("pos", "f8", (3,)),  # frame of the base [m]
-    ("radius", "f8"),  # of the sphere about it [m]
-    ("friction", "f8"),  # Coulomb's
-    ("tyre", "i8"),  # index of the tyre whose load it carries; -1 = none
-], align=True)
+POINT = np.dtype(
+    [
+        ("pos", "f8", (3,)),  # frame of the base [m]
+        ("radius", "f8"),  # of the sphere about it [m]
+        ("friction", "f8"),  # Coulomb's
+        ("tyre", "i8"),  # index of the tyre whose load it carries; -1 = none
+    ],
+    align=True,
+)
 
-MOST = 24  # contacts of a vehicle that are solved in one step
+MAX = 24  # contacts of a vehicle that are solved in one step
 SWEEPS = 10
 SOFTNESS = 0.2  # share of the penetration that one step takes back
 SLOP = 1e-3  # penetration that is left [m]
@@ -44,8 +47,9 @@ def points_of(vehicle: Vehicle) -> np.ndarray:
             continue
         frame = frames[shape.body].to(shape.pose) if shape.body else shape.pose
         friction = 0.0 if shape.tyre >= 0 else min(shape.friction, 10.0)
-        found += [(frame.point(pos), radius, friction, shape.tyre)
-                  for pos, radius in _points(shape)]
+        found += [
+            (frame.point(pos), radius, friction, shape.tyre) for pos, radius in _points(shape)
+        ]
     return np.array(found, dtype=POINT)
 
 
@@ -59,14 +63,20 @@ def _points(shape: Any) -> list[tuple[tuple[float, float, float], float]]:
         radius, length = shape.size
         many = TYRE_RIM if shape.tyre >= 0 else RIM
         turns = [2.0 * math.pi * k / many for k in range(many)]
-        return [((radius * math.cos(turn), radius * math.sin(turn), z), 0.0)
-                for turn in turns for z in ((0.0,) if shape.tyre >= 0
-                                            else (-0.5 * length, 0.5 * length))]
+        return [
+            ((radius * math.cos(turn), radius * math.sin(turn), z), 0.0)
+            for turn in turns
+            for z in ((0.0,) if shape.tyre >= 0 else (-0.5 * length, 0.5 * length))
+        ]
     if shape.kind == "mesh":
         corners = np.concatenate([part.points for part in shape.mesh.parts()]) * shape.size
         low, high = corners.min(axis=0), corners.max(axis=0)
-        return [((x, y, z), 0.0) for x in (low[0], high[0]) for y in (low[1], high[1])
-                for z in (low[2], high[2])]
+        return [
+            ((x, y, z), 0.0)
+            for x in (low[0], high[0])
+            for y in (low[1], high[1])
+            for z in (low[2], high[2])
+        ]
     return []
 
 
@@ -127,9 +137,9 @@ def reach(tables: Any, o: Any) -> float:
     if o.kind == SPHERE:
         return o.size[0]
     if o.kind == BOX:
-        return 0.5 * math.sqrt(o.size[0]**2 + o.size[1]**2 + o.size[2]**2)
+        return 0.5 * math.sqrt(o.size[0] ** 2 + o.size[1] ** 2 + o.size[2] ** 2)
     if o.kind == CYLINDER:
-        return math.sqrt(o.size[0]**2 + 0.25 * o.size[1]**2)
+        return math.sqrt(o.size[0] ** 2 + 0.25 * o.size[1] ** 2)
     return math.inf
 
 
@@ -141,8 +151,11 @@ def near(tables: Any, o: Any, x: float, y: float, z: float, radius: float) -> bo
     dx, dy, dz = x - o.pos[0], y - o.pos[1], z - o.pos[2]
     if o.kind == PLANE:
         qx, qy, qz, qw = o.quat[0], o.quat[1], o.quat[2], o.quat[3]
-        above = (2.0 * (qx * qz + qw * qy) * dx + 2.0 * (qy * qz - qw * qx) * dy
-                 + (1.0 - 2.0 * (qx * qx + qy * qy)) * dz)
+        above = (
+            2.0 * (qx * qz + qw * qy) * dx
+            + 2.0 * (qy * qz - qw * qx) * dy
+            + (1.0 - 2.0 * (qx * qx + qy * qy)) * dz
+        )
         return above < radius
     far = reach(tables, o) + radius
     if dx * dx + dy * dy + dz * dz >= far * far:
@@ -153,10 +166,22 @@ def near(tables: Any, o: Any, x: float, y: float, z: float, radius: float) -> bo
 
 
 @njit
-def touch_objects(tables: Any, objects: np.ndarray, points: np.ndarray, base: Any, mass: float,
-                  share: float, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
-                  ang_vel: np.ndarray, force: np.ndarray, load: np.ndarray, rows: np.ndarray,
-                  dt: float) -> bool:
+def touch_objects(
+    tables: Any,
+    objects: np.ndarray,
+    points: np.ndarray,
+    base: Any,
+    mass: float,
+    share: float,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    force: np.ndarray,
+    load: np.ndarray,
+    rows: np.ndarray,
+    dt: float,
+) -> bool:
     """Stops one vehicle at the surfaces of objects, by impulses on its velocities.
 
     Args:
@@ -170,21 +195,21 @@ def touch_objects(tables: Any, objects: np.ndarray, points: np.ndarray, base: An
         vel, ang_vel: At its end without contacts; changed in place.
         force: (3,) mean force of the contacts is added here [N].
         load: (T, 3) of its tyres; set [N].
-        rows: (MOST, 16) scratch.
+        rows: (MAX, 16) scratch.
         dt: Length of the step [s].
 
     Returns:
         Whether anything touches it.
     """
     x, y, z = pos[0], pos[1], pos[2]
-    speed = math.sqrt(vel[0]**2 + vel[1]**2 + vel[2]**2)
+    speed = math.sqrt(vel[0] ** 2 + vel[1] ** 2 + vel[2] ** 2)
     count = 0
     qx, qy, qz, qw = quat[0], quat[1], quat[2], quat[3]
     for k in range(objects.shape[0]):
         o = objects[k]
         if o.kind == NO_OBJECT:
             continue
-        moves = speed + math.sqrt(o.vel[0]**2 + o.vel[1]**2 + o.vel[2]**2)
+        moves = speed + math.sqrt(o.vel[0] ** 2 + o.vel[1] ** 2 + o.vel[2] ** 2)
         if not near(tables, o, x, y, z, base.radius + moves * dt):
             continue
         for p in range(base.points):
@@ -192,13 +217,13 @@ def touch_objects(tables: Any, objects: np.ndarray, points: np.ndarray, base: An
             rx, ry, rz = quaternion.rotate(qx, qy, qz, qw, at.pos[0], at.pos[1], at.pos[2])
             room = moves * dt + 2e-2 * (base.radius + 0.1)
             if o.kind == MESH:
-                gap, nx, ny, nz = mesh_distance(tables, o, x + rx, y + ry, z + rz,
-                                                max(room, THICKNESS) + at.radius,
-                                                THICKNESS)
+                gap, nx, ny, nz = mesh_distance(
+                    tables, o, x + rx, y + ry, z + rz, max(room, THICKNESS) + at.radius, THICKNESS
+                )
             else:
                 gap, nx, ny, nz = distance(o, x + rx, y + ry, z + rz)
             gap -= at.radius
-            if gap > room or count == MOST:
+            if gap > room or count == MAX:
                 continue
             r = rows[count]
             r[0], r[1], r[2] = rx - at.radius * nx, ry - at.radius * ny, rz - at.radius * nz
@@ -236,8 +261,9 @@ def touch_objects(tables: Any, objects: np.ndarray, points: np.ndarray, base: An
                 slide = math.sqrt(tx * tx + ty * ty + tz * tz)
                 ox, oy, oz = r[10] - before * r[3], r[11] - before * r[4], r[12] - before * r[5]
                 if slide > 1e-9:
-                    lighter = _mobility(qx, qy, qz, qw, inverse, share, mass, r, tx / slide,
-                                        ty / slide, tz / slide)
+                    lighter = _mobility(
+                        qx, qy, qz, qw, inverse, share, mass, r, tx / slide, ty / slide, tz / slide
+                    )
                     ox, oy, oz = ox - tx / lighter, oy - ty / lighter, oz - tz / lighter
                 size = math.sqrt(ox * ox + oy * oy + oz * oz)
                 if size > r[13] * normal:
@@ -248,8 +274,8 @@ def touch_objects(tables: Any, objects: np.ndarray, points: np.ndarray, base: An
             r[10], r[11], r[12] = jx, jy, jz
             vx, vy, vz = vx + dx / mass, vy + dy / mass, vz + dz / mass
             bx, by, bz = quaternion.rotate_inverse(
-                qx, qy, qz, qw, r[1] * dz - r[2] * dy, r[2] * dx - r[0] * dz,
-                r[0] * dy - r[1] * dx)
+                qx, qy, qz, qw, r[1] * dz - r[2] * dy, r[2] * dx - r[0] * dz, r[0] * dy - r[1] * dx
+            )
             bx, by, bz = rigid_body.symmetric_product(inverse, bx / share, by / share, bz / share)
             bx, by, bz = quaternion.rotate(qx, qy, qz, qw, bx, by, bz)
             wx, wy, wz = wx + bx, wy + by, wz + bz
@@ -269,15 +295,23 @@ def touch_objects(tables: Any, objects: np.ndarray, points: np.ndarray, base: An
 @njit
 def _mobility(qx, qy, qz, qw, inverse, share, mass, r, nx, ny, nz):
     """Change of a point's speed along n by a unit impulse along n [1/kg]."""
-    bx, by, bz = quaternion.rotate_inverse(qx, qy, qz, qw, r[1] * nz - r[2] * ny,
-                                           r[2] * nx - r[0] * nz, r[0] * ny - r[1] * nx)
+    bx, by, bz = quaternion.rotate_inverse(
+        qx, qy, qz, qw, r[1] * nz - r[2] * ny, r[2] * nx - r[0] * nz, r[0] * ny - r[1] * nx
+    )
     ax, ay, az = rigid_body.symmetric_product(inverse, bx, by, bz)
     return 1.0 / mass + (ax * bx + ay * by + az * bz) / share
 
 
 @njit
-def touch_each_other(base: np.ndarray, vehicle: np.ndarray, mass: np.ndarray, pos: np.ndarray,
-                     vel: np.ndarray, force: np.ndarray, dt: float) -> None:
+def touch_each_other(
+    base: np.ndarray,
+    vehicle: np.ndarray,
+    mass: np.ndarray,
+    pos: np.ndarray,
+    vel: np.ndarray,
+    force: np.ndarray,
+    dt: float,
+) -> None:
     """Stops the vehicles of one environment, as spheres, at each other.
 
     Args:
@@ -315,8 +349,16 @@ def touch_each_other(base: np.ndarray, vehicle: np.ndarray, mass: np.ndarray, po
 
 
 @njit(nogil=True)
-def far_from_all(records: Any, objects: np.ndarray, pos: np.ndarray, vel: np.ndarray, first: int,
-                 last: int, seconds: float, out: np.ndarray) -> None:
+def far_from_all(
+    records: Any,
+    objects: np.ndarray,
+    pos: np.ndarray,
+    vel: np.ndarray,
+    first: int,
+    last: int,
+    seconds: float,
+    out: np.ndarray,
+) -> None:
     """Marks the environments in which nothing can touch anything for some time.
 
     Args:
@@ -333,19 +375,19 @@ def far_from_all(records: Any, objects: np.ndarray, pos: np.ndarray, vel: np.nda
         out[e] = True
         for i in range(v):
             x, y, z = pos[e, i, 0], pos[e, i, 1], pos[e, i, 2]
-            speed = math.sqrt(vel[e, i, 0]**2 + vel[e, i, 1]**2 + vel[e, i, 2]**2)
+            speed = math.sqrt(vel[e, i, 0] ** 2 + vel[e, i, 1] ** 2 + vel[e, i, 2] ** 2)
             room = records.base[i].radius + (speed + FIERCE * seconds) * seconds
             for k in range(row.shape[0]):
                 o = row[k]
                 if o.kind == NO_OBJECT:
                     continue
-                moves = math.sqrt(o.vel[0]**2 + o.vel[1]**2 + o.vel[2]**2)
+                moves = math.sqrt(o.vel[0] ** 2 + o.vel[1] ** 2 + o.vel[2] ** 2)
                 if near(records, o, x, y, z, room + moves * seconds):
                     out[e] = False
                     break
             for j in range(i):
                 dx, dy, dz = x - pos[e, j, 0], y - pos[e, j, 1], z - pos[e, j, 2]
-                other = math.sqrt(vel[e, j, 0]**2 + vel[e, j, 1]**2 + vel[e, j, 2]**2)
+                other = math.sqrt(vel[e, j, 0] ** 2 + vel[e, j, 1] ** 2 + vel[e, j, 2] ** 2)
                 least = room + records.base[j].radius + (other + FIERCE * seconds) * seconds
                 if dx * dx + dy * dy + dz * dz < least * least:
                     out[e] = False

@@ -55,27 +55,70 @@ class Level:
 
 LEVELS = {
     "actuator": Level(AT_ACTUATOR, (), "command of each actuator, 0..1 or -1..1"),
-    "rates": Level(AT_RATES, ("p", "q", "r", "thrust"),
-                   "body rates [rad/s] and the common command of all rotors 0..1"),
-    "attitude": Level(AT_ATTITUDE, ("qx", "qy", "qz", "qw", "thrust"),
-                      "attitude (body to world) and the common command of all rotors 0..1"),
-    "velocity": Level(AT_VELOCITY, ("vx", "vy", "vz", "yaw_rate"),
-                      "velocity, world [m/s], and yaw rate [rad/s]"),
+    "rates": Level(
+        AT_RATES,
+        ("p", "q", "r", "thrust"),
+        "body rates [rad/s] and the common command of all rotors 0..1",
+    ),
+    "attitude": Level(
+        AT_ATTITUDE,
+        ("qx", "qy", "qz", "qw", "thrust"),
+        "attitude (body to world) and the common command of all rotors 0..1",
+    ),
+    "velocity": Level(
+        AT_VELOCITY, ("vx", "vy", "vz", "yaw_rate"), "velocity, world [m/s], and yaw rate [rad/s]"
+    ),
     "position": Level(AT_POSITION, ("x", "y", "z", "yaw"), "position, world [m], and yaw [rad]"),
 }
 
-_KEPT = ("vehicle_type", "vtol_type", "vtol_state", "hover_weight", "mode", "armed", "landed",
-         "maybe_landed", "stage", "sp_kind", "sp_pos", "sp_vel", "sp_acc", "sp_yaw", "sp_yaw_rate",
-         "sp_quat", "sp_rates", "sp_torque", "sp_thrust", "sp_side_force", "sp_tilt",
-         "vel_integral", "free_yaw", "rate_integral", "acc_filtered", "tilt_limit", "climb_max",
-         "sink_max", "hover", "mass", "inertia", "turn_max", "fully_actuated", "side_force_max",
-         "thrust_poly", "drag")
-CONTROL = np.dtype([(name, VEHICLE_STATUS.fields[name][0]) for name in _KEPT]
-                   + [("heading", "f8", (2,))],  # cosine and sine of the yaw, 0 = none yet
-                   align=True)  # of one environment, in the scratch of a thread
+_KEPT = (
+    "vehicle_type",
+    "vtol_type",
+    "vtol_state",
+    "hover_weight",
+    "mode",
+    "armed",
+    "landed",
+    "maybe_landed",
+    "stage",
+    "sp_kind",
+    "sp_pos",
+    "sp_vel",
+    "sp_acc",
+    "sp_yaw",
+    "sp_yaw_rate",
+    "sp_quat",
+    "sp_rates",
+    "sp_torque",
+    "sp_thrust",
+    "sp_side_force",
+    "sp_tilt",
+    "vel_integral",
+    "free_yaw",
+    "rate_integral",
+    "acc_filtered",
+    "tilt_limit",
+    "climb_max",
+    "sink_max",
+    "hover",
+    "mass",
+    "inertia",
+    "turn_max",
+    "fully_actuated",
+    "side_force_max",
+    "thrust_poly",
+    "drag",
+)
+CONTROL = np.dtype(
+    [(name, VEHICLE_STATUS.fields[name][0]) for name in _KEPT]
+    + [("heading", "f8", (2,))],  # cosine and sine of the yaw, 0 = none yet
+    align=True,
+)  # of one environment, in the scratch of a thread
 
-MEASURED = np.dtype([("pos", "f8", (3,)), ("quat", "f8", (4,)), ("vel", "f8", (3,)),
-                     ("ang_vel", "f8", (3,))], align=True)  # what the loops read of the state
+MEASURED = np.dtype(
+    [("pos", "f8", (3,)), ("quat", "f8", (4,)), ("vel", "f8", (3,)), ("ang_vel", "f8", (3,))],
+    align=True,
+)  # what the loops read of the state
 
 
 class Allocation(NamedTuple):
@@ -131,13 +174,16 @@ def level_of(name: str, model: FleetModel) -> Level:
     if name != "actuator":
         for vehicle, kind, why in zip(model.vehicles, vehicle_types(model), cannot_fly(model)):
             if kind != MULTICOPTER or why:
-                raise BatchError(f"'{vehicle.type}' takes no action '{name}', "
-                                 f"{why or 'it does not hover'}: use action='actuator'")
+                raise BatchError(
+                    f"'{vehicle.type}' takes no action '{name}', "
+                    f"{why or 'it does not hover'}: use action='actuator'"
+                )
     return LEVELS[name]
 
 
-def make_loops(model: FleetModel, environments: int, level: Level, controller: str,
-               real: type) -> tuple[Loops, LoopState]:
+def make_loops(
+    model: FleetModel, environments: int, level: Level, controller: str, real: type
+) -> tuple[Loops, LoopState]:
     """The loops of a batch, at rest.
 
     Raises:
@@ -162,21 +208,45 @@ def make_loops(model: FleetModel, environments: int, level: Level, controller: s
         kept[name] = status[name]
     mixer = Mixer(model)
     u = mixer._vectoring
-    allocation = Allocation(mixer._mixer, mixer._gain, mixer._hessian, mixer._used, mixer._whole,
-                            mixer._t_max, mixer._n_rotors, u.used, u.tiltrotor, u.forward_weight,
-                            u.weight, u.scale, u.low, u.high)
+    allocation = Allocation(
+        mixer._mixer,
+        mixer._gain,
+        mixer._hessian,
+        mixer._used,
+        mixer._whole,
+        mixer._t_max,
+        mixer._n_rotors,
+        u.used,
+        u.tiltrotor,
+        u.forward_weight,
+        u.weight,
+        u.scale,
+        u.low,
+        u.high,
+    )
     loops = Loops(level.number, controller == "geometric", kept, values, allocation)
     memory = np.zeros((environments, n, REMEMBERED), dtype=real)
     memory[..., FREE_YAW], memory[..., SP_QUAT + 3] = np.nan, 1.0
-    start = [array[:, :model.actuator.shape[1] * bool(u.any)] for array in (u.values, u.position)]
-    return loops, LoopState(memory, *(np.repeat(array[None], environments, axis=0)
-                                      for array in start))
+    start = [array[:, : model.actuator.shape[1] * bool(u.any)] for array in (u.values, u.position)]
+    return loops, LoopState(
+        memory, *(np.repeat(array[None], environments, axis=0) for array in start)
+    )
 
 
 @njit
-def command(loops: Loops, action: np.ndarray, status: np.ndarray, thrust: np.ndarray,
-            values: np.ndarray, places: np.ndarray, records: Any, measured: np.ndarray,
-            t_us: int, dt: float, commands: np.ndarray) -> None:
+def command(
+    loops: Loops,
+    action: np.ndarray,
+    status: np.ndarray,
+    thrust: np.ndarray,
+    values: np.ndarray,
+    places: np.ndarray,
+    records: Any,
+    measured: np.ndarray,
+    t_us: int,
+    dt: float,
+    commands: np.ndarray,
+) -> None:
     """Commands of one environment's actuators for one sub-step.
 
     Args:
@@ -213,11 +283,42 @@ def command(loops: Loops, action: np.ndarray, status: np.ndarray, thrust: np.nda
         rate.control_fleet(status, q, measured, dt)
     a = loops.allocation
     if values.shape[1] > 0:
-        vector_fleet(status, q, records.vehicle, records.body, records.joint, records.actuator,
-                     records.half_wing, a.vectored, a.tiltrotor, a.forward_weight, a.weight,
-                     a.scale, a.low, a.high, values, places, dt, thrust, commands)
-    mix_fleet(status, q, records.actuator, a.mixer, a.gain, a.hessian, a.used, a.whole, a.vectored,
-              a.t_max, a.n_rotors, thrust, commands)
+        vector_fleet(
+            status,
+            q,
+            records.vehicle,
+            records.body,
+            records.joint,
+            records.actuator,
+            records.half_wing,
+            a.vectored,
+            a.tiltrotor,
+            a.forward_weight,
+            a.weight,
+            a.scale,
+            a.low,
+            a.high,
+            values,
+            places,
+            dt,
+            thrust,
+            commands,
+        )
+    mix_fleet(
+        status,
+        q,
+        records.actuator,
+        a.mixer,
+        a.gain,
+        a.hessian,
+        a.used,
+        a.whole,
+        a.vectored,
+        a.t_max,
+        a.n_rotors,
+        thrust,
+        commands,
+    )
 
 
 @njit
@@ -235,8 +336,22 @@ def _fly_geometric(v, action, to_place, measured, dt):
         v.heading[0], v.heading[1] = turned(v.heading[0], v.heading[1], yaw_rate * dt)
     ax, ay, az = wanted_acceleration(u[0], u[1], u[2], wx, wy, wz, GRAVITY)
     v.sp_thrust, v.sp_torque[0], v.sp_torque[1], v.sp_torque[2] = attitude_control(
-        ax, ay, az, v.heading[0], v.heading[1], yaw_rate, q[0], q[1], q[2], q[3], w[0], w[1],
-        w[2], v.mass, (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]))
+        ax,
+        ay,
+        az,
+        v.heading[0],
+        v.heading[1],
+        yaw_rate,
+        q[0],
+        q[1],
+        q[2],
+        q[3],
+        w[0],
+        w[1],
+        w[2],
+        v.mass,
+        (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
+    )
 
 
 @njit

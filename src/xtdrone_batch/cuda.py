@@ -70,10 +70,26 @@ class _Lanes(_Functions):
         return _device(plain)
 
 
-def fly_lanes(model: Any, i: int, rows: np.ndarray, far: np.ndarray, vehicles: int,
-              scratch: np.ndarray, rotor_scratch: np.ndarray, state: Any, variation: Any,
-              memory: np.ndarray, action: np.ndarray, level: int, geometric: bool, dt: float,
-              loop_s: float, t_us: int, dt_us: int, sub_steps: int) -> None:
+def fly_lanes(
+    model: Any,
+    i: int,
+    rows: np.ndarray,
+    far: np.ndarray,
+    vehicles: int,
+    scratch: np.ndarray,
+    rotor_scratch: np.ndarray,
+    state: Any,
+    variation: Any,
+    memory: np.ndarray,
+    action: np.ndarray,
+    level: int,
+    geometric: bool,
+    dt: float,
+    loop_s: float,
+    t_us: int,
+    dt_us: int,
+    sub_steps: int,
+) -> None:
     """Kernel: advances vehicles of one type in lanes, those of the environments in `far`.
 
     Args:
@@ -86,42 +102,118 @@ def fly_lanes(model: Any, i: int, rows: np.ndarray, far: np.ndarray, vehicles: i
     begin = cuda.blockIdx.x * LANES
     while begin + cuda.threadIdx.x < rows.size:
         if far[rows[begin + cuda.threadIdx.x] // np.uintp(vehicles)]:
-            lanes.fly_block(x, y, model.vehicle[i], model.rotor[i], model.rotors[i],
-                            rows[begin:begin + LANES], state, variation, memory, action, level,
-                            geometric, dt, loop_s, t_us, dt_us, sub_steps)
+            lanes.fly_block(
+                x,
+                y,
+                model.vehicle[i],
+                model.rotor[i],
+                model.rotors[i],
+                rows[begin : begin + LANES],
+                state,
+                variation,
+                memory,
+                action,
+                level,
+                geometric,
+                dt,
+                loop_s,
+                t_us,
+                dt_us,
+                sub_steps,
+            )
         begin += cuda.gridDim.x * LANES
 
 
-def mark_far(records: Any, objects: np.ndarray, pos: np.ndarray, vel: np.ndarray, seconds: float,
-             far: np.ndarray) -> None:
+def mark_far(
+    records: Any,
+    objects: np.ndarray,
+    pos: np.ndarray,
+    vel: np.ndarray,
+    seconds: float,
+    far: np.ndarray,
+) -> None:
     """Kernel: far_from_all(), a thread for each environment."""
     for e in range(cuda.grid(1), far.size, cuda.gridsize(1)):
         far_from_all(records, objects, pos, vel, e, e + 1, seconds, far)
 
 
-def step_others(records: Any, air: Any, state: Any, variation: Any, loops: Any, loop_state: Any,
-                objects: np.ndarray, action: np.ndarray, t_us: int, dt_us: int, sub_steps: int,
-                which: np.ndarray, far: np.ndarray, chunks: Any) -> None:
+def step_others(
+    records: Any,
+    air: Any,
+    state: Any,
+    variation: Any,
+    loops: Any,
+    loop_state: Any,
+    objects: np.ndarray,
+    action: np.ndarray,
+    t_us: int,
+    dt_us: int,
+    sub_steps: int,
+    which: np.ndarray,
+    far: np.ndarray,
+    chunks: Any,
+) -> None:
     """Kernel: steps.step() of the environments that are not `far`; `chunks`: (workers, ...)."""
     own = cuda.grid(1)
     if own >= chunks.pos.shape[0]:
         return
-    chunk = Chunk(chunks.status[own], chunks.measured[own], chunks.commands[own],
-                  chunks.thrust[own], chunks.values[own], chunks.position[own], chunks.action[own],
-                  chunks.pos[own], chunks.quat[own], chunks.vel[own], chunks.ang_vel[own],
-                  chunks.acc[own], chunks.actuator[own], chunks.joint_pos[own],
-                  chunks.joint_vel[own], chunks.contact[own], chunks.tyre_load[own],
-                  chunks.tread[own], chunks.wind[own], chunks.air[own], chunks.mass[own],
-                  chunks.effectiveness[own], chunks.body_pos[own], chunks.body_quat[own],
-                  chunks.body_vel[own], chunks.body_rate[own], chunks.wrench[own],
-                  chunks.targets[own], chunks.old_joint_vel[own], chunks.joint_acc[own],
-                  chunks.body_acc[own], chunks.body_spin[own], chunks.system[own],
-                  chunks.unknowns[own], chunks.power[own], chunks.share[own], chunks.density[own],
-                  chunks.rows[own])
+    chunk = Chunk(
+        chunks.status[own],
+        chunks.measured[own],
+        chunks.commands[own],
+        chunks.thrust[own],
+        chunks.values[own],
+        chunks.position[own],
+        chunks.action[own],
+        chunks.pos[own],
+        chunks.quat[own],
+        chunks.vel[own],
+        chunks.ang_vel[own],
+        chunks.acc[own],
+        chunks.actuator[own],
+        chunks.joint_pos[own],
+        chunks.joint_vel[own],
+        chunks.contact[own],
+        chunks.tyre_load[own],
+        chunks.tread[own],
+        chunks.wind[own],
+        chunks.air[own],
+        chunks.mass[own],
+        chunks.effectiveness[own],
+        chunks.body_pos[own],
+        chunks.body_quat[own],
+        chunks.body_vel[own],
+        chunks.body_rate[own],
+        chunks.wrench[own],
+        chunks.targets[own],
+        chunks.old_joint_vel[own],
+        chunks.joint_acc[own],
+        chunks.body_acc[own],
+        chunks.body_spin[own],
+        chunks.system[own],
+        chunks.unknowns[own],
+        chunks.power[own],
+        chunks.share[own],
+        chunks.density[own],
+        chunks.rows[own],
+    )
     for e in range(own, which.size, chunks.pos.shape[0]):
         if not far[e]:
-            steps.step(records, air, state, variation, loops, loop_state, objects, action, t_us,
-                       dt_us, sub_steps, which[e:e + 1], chunk)
+            steps.step(
+                records,
+                air,
+                state,
+                variation,
+                loops,
+                loop_state,
+                objects,
+                action,
+                t_us,
+                dt_us,
+                sub_steps,
+                which[e : e + 1],
+                chunk,
+            )
 
 
 def copy_rows(which: np.ndarray, start: np.ndarray, target: np.ndarray) -> None:
@@ -131,11 +223,12 @@ def copy_rows(which: np.ndarray, start: np.ndarray, target: np.ndarray) -> None:
             target[which[k], n] = start[n]
 
 
-def draw_starts(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: Any,
-                variation: Any) -> None:
+def draw_starts(
+    which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: Any, variation: Any
+) -> None:
     """Kernel: randomisation.draw(), a thread for each environment."""
     for k in range(cuda.grid(1), which.size, cuda.gridsize(1)):
-        draw(which[k:k + 1], widths, streams, state, variation)
+        draw(which[k : k + 1], widths, streams, state, variation)
 
 
 @functools.cache
@@ -144,8 +237,11 @@ def kernels(real: type) -> types.SimpleNamespace:
     own, double = _Lanes(real), _Functions(np.float64)
     return types.SimpleNamespace(
         fly_lanes=cuda.jit(own.typed(fly_lanes)),
-        **{kernel.__name__: cuda.jit(double.typed(kernel))
-           for kernel in (mark_far, step_others, copy_rows, draw_starts)})
+        **{
+            kernel.__name__: cuda.jit(double.typed(kernel))
+            for kernel in (mark_far, step_others, copy_rows, draw_starts)
+        },
+    )
 
 
 class Held(NamedTuple):
@@ -181,10 +277,16 @@ def hold(batch: Any, place: Any) -> Held:
         return type(arrays)(*placed), type(arrays)(*views)
 
     def all_of(arrays):
-        return type(arrays)(*(all_of(each) if isinstance(each, tuple) else
-                              place(np.ascontiguousarray(each)) if isinstance(each, np.ndarray)
-                              else each
-                              for each in arrays))
+        return type(arrays)(
+            *(
+                all_of(each)
+                if isinstance(each, tuple)
+                else place(np.ascontiguousarray(each))
+                if isinstance(each, np.ndarray)
+                else each
+                for each in arrays
+            )
+        )
 
     state, flat_state = both(batch.state)
     variation, flat_variation = both(batch.variation)
@@ -192,20 +294,37 @@ def hold(batch: Any, place: Any) -> Held:
     action = place(batch._action)
     blocks = min(BLOCKS, -(-environments * v // LANES))
     rotor_rows = batch._lanes.rotor.shape[1], lanes.ROTOR_ROWS
-    one = new_chunk(batch._records, batch._loops.status, action.shape[2],
-                    loop_state.values.shape[2])
+    one = new_chunk(
+        batch._records, batch._loops.status, action.shape[2], loop_state.values.shape[2]
+    )
     workers = min(WORKERS, -(-environments // THREADS) * THREADS)
     # With threads side by side in memory, so that what they read lies together.
-    chunks = Chunk(*(place(np.asfortranarray(np.broadcast_to(array, (workers, *array.shape))))
-                     for array in one))
-    return Held(state, flat_state, variation, flat_variation, loop_state, flat_loops.memory,
-                action, action.reshape(action.size),
-                all_of(batch._lanes), all_of(batch._records), place(batch.scenes.objects),
-                all_of(batch._loops), chunks,
-                place(np.zeros((blocks, lanes.ROWS), dtype=real)),
-                place(np.zeros((blocks, *rotor_rows), dtype=real)),
-                place(np.arange(environments)), place(np.zeros(environments, dtype=np.bool_)),
-                place(batch._streams))
+    chunks = Chunk(
+        *(
+            place(np.asfortranarray(np.broadcast_to(array, (workers, *array.shape))))
+            for array in one
+        )
+    )
+    return Held(
+        state,
+        flat_state,
+        variation,
+        flat_variation,
+        loop_state,
+        flat_loops.memory,
+        action,
+        action.reshape(action.size),
+        all_of(batch._lanes),
+        all_of(batch._records),
+        place(batch.scenes.objects),
+        all_of(batch._loops),
+        chunks,
+        place(np.zeros((blocks, lanes.ROWS), dtype=real)),
+        place(np.zeros((blocks, *rotor_rows), dtype=real)),
+        place(np.arange(environments)),
+        place(np.zeros(environments, dtype=np.bool_)),
+        place(batch._streams),
+    )
 
 
 class CudaBatch:
@@ -252,8 +371,10 @@ class CudaBatch:
         """
         found = cuda.as_cuda_array(getattr(action, "on_device", action))
         if found.dtype != self._real:
-            raise BatchError(f"an action of type {found.dtype} on the device is not allowed: give "
-                             f"{np.dtype(self._real)}")
+            raise BatchError(
+                f"an action of type {found.dtype} on the device is not allowed: give "
+                f"{np.dtype(self._real)}"
+            )
         return found
 
     def step(self, action: Any, wind: np.ndarray | None = None) -> None:
@@ -304,30 +425,95 @@ class CudaBatch:
         clock = batch._now_us, STEP_US, batch.sub_steps
         calls: list[tuple[Any, int, int, tuple]] = []
         if batch.in_lanes:
-            calls.append((of.mark_far, environments, THREADS, (
-                held.records, held.objects, held.state.pos, held.state.vel, batch.step_s,
-                held.far)))
-            calls += [(of.fly_lanes, held.scratch.shape[0], LANES, (
-                held.model, i, rows, held.far, batch.vehicles, held.scratch, held.rotor_scratch,
-                held.flat_state, held.flat_variation, held.memory, held.flat_action,
-                batch._loops.level, batch._loops.geometric, self._real(STEP_US * 1e-6),
-                self._real(LOOP_US * 1e-6), *clock)) for i, rows in self._rows]
-        calls.append((of.step_others, held.chunks.pos.shape[0] // THREADS, THREADS, (
-            held.records, batch._air, held.state, held.variation, held.loops, held.loop_state,
-            held.objects, held.action, *clock, held.which, held.far, held.chunks)))
+            calls.append(
+                (
+                    of.mark_far,
+                    environments,
+                    THREADS,
+                    (
+                        held.records,
+                        held.objects,
+                        held.state.pos,
+                        held.state.vel,
+                        batch.step_s,
+                        held.far,
+                    ),
+                )
+            )
+            calls += [
+                (
+                    of.fly_lanes,
+                    held.scratch.shape[0],
+                    LANES,
+                    (
+                        held.model,
+                        i,
+                        rows,
+                        held.far,
+                        batch.vehicles,
+                        held.scratch,
+                        held.rotor_scratch,
+                        held.flat_state,
+                        held.flat_variation,
+                        held.memory,
+                        held.flat_action,
+                        batch._loops.level,
+                        batch._loops.geometric,
+                        self._real(STEP_US * 1e-6),
+                        self._real(LOOP_US * 1e-6),
+                        *clock,
+                    ),
+                )
+                for i, rows in self._rows
+            ]
+        calls.append(
+            (
+                of.step_others,
+                held.chunks.pos.shape[0] // THREADS,
+                THREADS,
+                (
+                    held.records,
+                    batch._air,
+                    held.state,
+                    held.variation,
+                    held.loops,
+                    held.loop_state,
+                    held.objects,
+                    held.action,
+                    *clock,
+                    held.which,
+                    held.far,
+                    held.chunks,
+                ),
+            )
+        )
         return calls
 
     def reset_calls(self, which: Any) -> list[tuple[Any, int, int, tuple]]:
         """The kernels of a reset, as in step_calls(); which: indices, on the device."""
         held, batch, of = self.held, self._batch, kernels(self._real)
         blocks, many = -(-len(which) // THREADS), batch.environments
-        calls = [(of.copy_rows, blocks, THREADS,
-                  (which, self._place(start.reshape(-1)), array.reshape((many, start.size))))
-                 for array, start in zip((*held.state, *held.loop_state),
-                                         (*batch._start, *batch._fresh_loops), strict=True)
-                 if start.size]
-        return [*calls, (of.draw_starts, blocks, THREADS, (
-            which, self._widths, held.streams, held.state, held.variation))]
+        calls = [
+            (
+                of.copy_rows,
+                blocks,
+                THREADS,
+                (which, self._place(start.reshape(-1)), array.reshape((many, start.size))),
+            )
+            for array, start in zip(
+                (*held.state, *held.loop_state), (*batch._start, *batch._fresh_loops), strict=True
+            )
+            if start.size
+        ]
+        return [
+            *calls,
+            (
+                of.draw_starts,
+                blocks,
+                THREADS,
+                (which, self._widths, held.streams, held.state, held.variation),
+            ),
+        ]
 
 
 def _launch(kernel: Any, blocks: int, threads: int, arguments: tuple) -> None:
@@ -346,6 +532,7 @@ class _Record(np.record):
 
 def _simulated(arguments: tuple) -> tuple:
     """Arrays in tuples, and those of records, as NumPy's: the simulator knows them only so."""
+
     def plain(value: Any, inside: bool) -> Any:
         if isinstance(value, tuple):
             return type(value)(*(plain(each, True) for each in value))
@@ -361,5 +548,6 @@ def view(array: Any) -> DeviceArray:
     if cuda.config.ENABLE_CUDASIM:
         return DeviceArray(array, array.ctypes.data, (CPU, 0))
     address = array.__cuda_array_interface__["data"][0]
-    return DeviceArray(array, address, (CUDA, array.gpu_data.context.device.id
-                                        if array.size else 0))
+    return DeviceArray(
+        array, address, (CUDA, array.gpu_data.context.device.id if array.size else 0)
+    )

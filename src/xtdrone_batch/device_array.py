@@ -15,11 +15,18 @@ _NAME = b"dltensor"
 
 
 class _Tensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
-                ("device", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
-                ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-                ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("offset", ctypes.c_uint64),
+    ]
 
 
 class _Managed(ctypes.Structure):
@@ -73,8 +80,13 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {"shape": self.shape, "typestr": self.dtype.str, "version": 3, "strides": None,
-                "data": (self._address, False)}
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "version": 3,
+            "strides": None,
+            "data": (self._address, False),
+        }
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """A copy on the CPU."""
@@ -91,9 +103,21 @@ class DeviceArray:
         What reads it on another stream than the default one waits for that one itself.
         """
         shape = (ctypes.c_int64 * len(self.shape))(*self.shape)
-        managed = _Managed(_Tensor(self._address, *self._device, len(self.shape),
-                                   _CODES[self.dtype.kind], 8 * self.dtype.itemsize, 1, shape,
-                                   None, 0), None, ctypes.cast(_give_back, ctypes.c_void_p))
+        managed = _Managed(
+            _Tensor(
+                self._address,
+                *self._device,
+                len(self.shape),
+                _CODES[self.dtype.kind],
+                8 * self.dtype.itemsize,
+                1,
+                shape,
+                None,
+                0,
+            ),
+            None,
+            ctypes.cast(_give_back, ctypes.c_void_p),
+        )
         address = ctypes.addressof(managed)
         _lent[address] = managed, shape, self
         new = ctypes.pythonapi.PyCapsule_New
@@ -106,10 +130,12 @@ def check_device() -> None:
     """Raises BatchError where numba-cuda or a GPU is missing."""
     simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
     if not simulated and importlib.util.find_spec("numba_cuda") is None:
-        raise BatchError("device='cuda' needs numba-cuda: pip install 'xtdrone[cuda]', or use "
-                         "device='cpu'")
+        raise BatchError(
+            "device='cuda' needs numba-cuda: pip install 'xtdrone[cuda]', or use device='cpu'"
+        )
     from numba import cuda  # slow to import
 
     if not cuda.is_available():
-        raise BatchError("device='cuda' finds no GPU that works: use device='cpu', or install an "
-                         "NVIDIA driver")
+        raise BatchError(
+            "device='cuda' finds no GPU that works: use device='cpu', or install an NVIDIA driver"
+        )

@@ -15,12 +15,13 @@ K_P, K_V = 0.95, 1.8  # position to velocity, velocity to acceleration [1/s]
 K_R, K_W = 200.0, 20.0  # errors of attitude and of body rates to acceleration [1/s^2], [1/s]
 YAW_R, YAW_W = 0.2, 0.5  # of these, for yaw
 TAN_TILT = 1.0  # tangent of the largest tilt
-LEAST_LIFT = 0.1  # of gravity: least vertical acceleration that the rotors give
+MIN_LIFT = 0.1  # of gravity: least vertical acceleration that the rotors give
 
 
 @njit
-def wanted_acceleration(vx: float, vy: float, vz: float, wx: float, wy: float, wz: float,
-                        gravity: float) -> Vector:
+def wanted_acceleration(
+    vx: float, vy: float, vz: float, wx: float, wy: float, wz: float, gravity: float
+) -> Vector:
     """Acceleration that the rotors shall give, (6), within the tilt limit.
 
     Args:
@@ -32,15 +33,29 @@ def wanted_acceleration(vx: float, vy: float, vz: float, wx: float, wy: float, w
         (x, y, z) world [m/s^2].
     """
     ax, ay = K_V * (wx - vx), K_V * (wy - vy)
-    az = max(K_V * (wz - vz) + gravity, LEAST_LIFT * gravity)
+    az = max(K_V * (wz - vz) + gravity, MIN_LIFT * gravity)
     share = min(1.0, az * TAN_TILT / math.sqrt(max(ax * ax + ay * ay, 1e-12)))
     return share * ax, share * ay, az
 
 
 @njit
-def attitude_control(ax: float, ay: float, az: float, cy: float, sy: float, yaw_rate: float,
-                     qx: float, qy: float, qz: float, qw: float, wx: float, wy: float, wz: float,
-                     mass: float, inertia: Symmetric) -> tuple[float, float, float, float]:
+def attitude_control(
+    ax: float,
+    ay: float,
+    az: float,
+    cy: float,
+    sy: float,
+    yaw_rate: float,
+    qx: float,
+    qy: float,
+    qz: float,
+    qw: float,
+    wx: float,
+    wy: float,
+    wz: float,
+    mass: float,
+    inertia: Symmetric,
+) -> tuple[float, float, float, float]:
     """Collective thrust and torque for an acceleration and a heading, (1)-(5) and (7)-(9).
 
     Args:
@@ -65,15 +80,19 @@ def attitude_control(ax: float, ay: float, az: float, cy: float, sy: float, yaw_
     cp, sp, cr, sr = az / lean, forward / lean, lean / size, -left / size
     # (1): its axes, in the body's frame; R^T R_d.
     xx, xy, xz = quaternion.rotate_inverse(qx, qy, qz, qw, cy * cp, sy * cp, -sp)
-    zx, zy, zz = quaternion.rotate_inverse(qx, qy, qz, qw, cy * sp * cr + sy * sr,
-                                           sy * sp * cr - cy * sr, cp * cr)
+    zx, zy, zz = quaternion.rotate_inverse(
+        qx, qy, qz, qw, cy * sp * cr + sy * sr, sy * sp * cr - cy * sr, cp * cr
+    )
     yx, _, yz = zy * xz - zz * xy, zz * xx - zx * xz, zx * xy - zy * xx
     # (3), and (4) with (2).
     ex, ey, ez = 0.5 * (zy - yz), 0.5 * (xz - zx), 0.5 * (yx - xy)
     rx, ry, rz = quaternion.rotate_inverse(qx, qy, qz, qw, 0.0, 0.0, yaw_rate)
     tx, ty, tz = rigid_body.symmetric_product(
-        inertia, -K_R * ex - K_W * (wx - rx), -K_R * ey - K_W * (wy - ry),
-        -YAW_R * K_R * ez - YAW_W * K_W * (wz - rz))
+        inertia,
+        -K_R * ex - K_W * (wx - rx),
+        -K_R * ey - K_W * (wy - ry),
+        -YAW_R * K_R * ez - YAW_W * K_W * (wz - rz),
+    )
     # (5)
     gx, gy, gz = rigid_body.gyroscopic_torque(inertia, wx, wy, wz)
     return thrust, tx - gx, ty - gy, tz - gz

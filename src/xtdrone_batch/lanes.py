@@ -10,17 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xtdrone_autopilot.control.allocation import (
-    rotor_command,
-    thrust_range,
-    tilt_share,
-    yaw_share,
-)
+from xtdrone_autopilot.control.allocation import rotor_command, thrust_range, tilt_share, yaw_share
 from xtdrone_autopilot.control.attitude import body_rates, limits_of
 from xtdrone_autopilot.control.rate import gains_of, one_rate, torque_of
 from xtdrone_autopilot.control.vector import axes_quat, limit_norm2
 from xtdrone_autopilot.control.velocity import (
-    LEAST_THRUST,
+    MIN_THRUST,
     loop_acceleration,
     saturate,
     thrust_vector,
@@ -56,14 +51,31 @@ L = LANES
 ONE, TWO, THREE, FOUR, ROW = map(np.uintp, (1, 2, 3, 4, L))
 # Rows of the scratch, each of L numbers.
 POS, QUAT, VEL, RATE, OLD_VEL, WIND, FORCE, TORQUE, AIRSPEED = (
-    0, 3 * L, 7 * L, 10 * L, 13 * L, 16 * L, 19 * L, 22 * L, 25 * L)
+    0,
+    3 * L,
+    7 * L,
+    10 * L,
+    13 * L,
+    16 * L,
+    19 * L,
+    22 * L,
+    25 * L,
+)
 SCALE, ACTION = 28 * L, 29 * L
 # What the flight stack's loops keep from step to step, as in LoopState.memory.
 MEMORY = 33 * L
 HEADING, VEL_INTEGRAL, FILTERED, SP_QUAT, SP_YAW_RATE, INTEGRAL, WANTED = (
-    MEMORY + L * row for row in (control.HEADING, control.VEL_INTEGRAL, control.ACC_FILTERED,
-                                 control.SP_QUAT, control.SP_YAW_RATE, control.RATE_INTEGRAL,
-                                 control.SP_THRUST))
+    MEMORY + L * row
+    for row in (
+        control.HEADING,
+        control.VEL_INTEGRAL,
+        control.ACC_FILTERED,
+        control.SP_QUAT,
+        control.SP_YAW_RATE,
+        control.RATE_INTEGRAL,
+        control.SP_THRUST,
+    )
+)
 # WANTED: thrust [N], and torque [N m] in the next rows.
 LOW, HIGH, SPAN, SHARE, ACC, SP_RATES = 53 * L, 54 * L, 55 * L, 56 * L, 57 * L, 60 * L
 ROWS = 63 * L
@@ -73,14 +85,47 @@ SPEED, THRUST, RATIO, ROTOR_ROWS = 0, L, 2 * L, 3 * L
 # What the loops read of a vehicle, all of one type.
 MASS, INERTIA, INVERSE, GRAVITATION, DRAG, AREAS, GAINS, POLY = 0, 1, 7, 13, 14, 17, 20, 29
 # Of the velocity and attitude loops.
-(HOVER, TAN_TILT, LEAST, TOP, MARGIN, XY_P, Z_P, XY_D, Z_D, XY_I, Z_I, PLACE_XY, PLACE_Z, XY_MAX,
- CLIMB, SINK, ATTITUDE, WEIGHT, LIMITS) = (*range(32, 49), 51, 52)
+(
+    HOVER,
+    TAN_TILT,
+    MIN,
+    TOP,
+    MARGIN,
+    XY_P,
+    Z_P,
+    XY_D,
+    Z_D,
+    XY_I,
+    Z_I,
+    PLACE_XY,
+    PLACE_Z,
+    XY_MAX,
+    CLIMB,
+    SINK,
+    ATTITUDE,
+    WEIGHT,
+    LIMITS,
+) = (*range(32, 49), 51, 52)
 CONSTANTS = 55
 FILTER_S = ACC_FILTER_S
 # Of a rotor. The loops of the mixer take GROUP of them; those that a vehicle lacks do nothing.
 GROUP = 4
-(R_POS, R_AXIS, R_DIRECTION, R_THRUST, R_MOMENT, R_DRAG, R_ROLL, R_UP, R_DOWN, R_SCALING, R_ZERO,
- R_TOP, R_MIX, R_MOST) = 0, 3, 6, 7, 8, 9, 10, 11, 14, 17, 18, 19, 20, 24
+(
+    R_POS,
+    R_AXIS,
+    R_DIRECTION,
+    R_THRUST,
+    R_MOMENT,
+    R_DRAG,
+    R_ROLL,
+    R_UP,
+    R_DOWN,
+    R_SCALING,
+    R_ZERO,
+    R_TOP,
+    R_MIX,
+    R_MAX,
+) = 0, 3, 6, 7, 8, 9, 10, 11, 14, 17, 18, 19, 20, 24
 ROTOR_CONSTANTS = 25
 
 
@@ -104,76 +149,115 @@ def lane_model(model: FleetModel, loops: Loops, gravity: float, dt: float, real:
     for i in np.flatnonzero(fits):
         c, body, effects = vehicle[i], model.vehicles[i].bodies[0], model.effects[i]
         c[MASS], c[GRAVITATION] = body.mass, gravity
-        c[INERTIA:INERTIA + 6] = model.body[i, 0]["inertia"]
+        c[INERTIA : INERTIA + 6] = model.body[i, 0]["inertia"]
         inverse = np.linalg.inv(np.array(body.inertia))
-        c[INVERSE:INVERSE + 6] = inverse[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
-        c[DRAG:DRAG + 3], c[AREAS:AREAS + 3] = effects["linear_drag"], effects["drag_areas"]
-        c[GAINS:GAINS + 9] = np.concatenate(gains_of(loops.status[i], loops.parameters[i]))
+        c[INVERSE : INVERSE + 6] = inverse[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
+        c[DRAG : DRAG + 3], c[AREAS : AREAS + 3] = effects["linear_drag"], effects["drag_areas"]
+        c[GAINS : GAINS + 9] = np.concatenate(gains_of(loops.status[i], loops.parameters[i]))
         _fill_loops(c, loops.status[i], loops.parameters[i])
-        c[POLY:POLY + 3] = loops.status[i]["thrust_poly"]
+        c[POLY : POLY + 3] = loops.status[i]["thrust_poly"]
         for r in range(model.vehicle["rotors"][i]):
             a, row = model.actuator[i, r], rotors[i, r]
-            row[R_POS:R_POS + 3], row[R_AXIS:R_AXIS + 3] = a["pos"], a["axis"]
-            for place, name in ((R_DIRECTION, "direction"), (R_THRUST, "motor_constant"),
-                                (R_MOMENT, "moment_constant"), (R_DRAG, "rotor_drag_coefficient"),
-                                (R_ROLL, "rolling_moment_coefficient"),
-                                (R_SCALING, "input_scaling"), (R_ZERO, "zero_position_armed"),
-                                (R_TOP, "max_rot_velocity")):
+            row[R_POS : R_POS + 3], row[R_AXIS : R_AXIS + 3] = a["pos"], a["axis"]
+            for place, name in (
+                (R_DIRECTION, "direction"),
+                (R_THRUST, "motor_constant"),
+                (R_MOMENT, "moment_constant"),
+                (R_DRAG, "rotor_drag_coefficient"),
+                (R_ROLL, "rolling_moment_coefficient"),
+                (R_SCALING, "input_scaling"),
+                (R_ZERO, "zero_position_armed"),
+                (R_TOP, "max_rot_velocity"),
+            ):
                 row[place] = a[name]
-            row[R_UP:R_UP + 3] = rotor.lag_factors(a["time_constant_up"], dt)
-            row[R_DOWN:R_DOWN + 3] = rotor.lag_factors(a["time_constant_down"], dt)
-            row[R_MIX:R_MIX + 4] = loops.allocation.mixer[i, r, 2:]
-            row[R_MOST] = loops.allocation.t_max[i, r]
+            row[R_UP : R_UP + 3] = rotor.lag_factors(a["time_constant_up"], dt)
+            row[R_DOWN : R_DOWN + 3] = rotor.lag_factors(a["time_constant_down"], dt)
+            row[R_MIX : R_MIX + 4] = loops.allocation.mixer[i, r, 2:]
+            row[R_MAX] = loops.allocation.t_max[i, r]
     return LaneModel(fits, vehicle, rotors, model.vehicle["rotors"].astype(np.int64))
 
 
 def _fill_loops(c, v, q):
     """Constants of the flight stack's velocity and attitude loops."""
     c[HOVER], c[TAN_TILT] = v["hover"], math.tan(v["tilt_limit"])
-    c[LEAST] = max(q["MPC_THR_MIN"], LEAST_THRUST)
-    for place, name in ((TOP, "MPC_THR_MAX"), (MARGIN, "MPC_THR_XY_MARG"),
-                        (XY_P, "MPC_XY_VEL_P_ACC"), (Z_P, "MPC_Z_VEL_P_ACC"),
-                        (XY_D, "MPC_XY_VEL_D_ACC"), (Z_D, "MPC_Z_VEL_D_ACC"),
-                        (XY_I, "MPC_XY_VEL_I_ACC"), (Z_I, "MPC_Z_VEL_I_ACC"),
-                        (PLACE_XY, "MPC_XY_P"), (PLACE_Z, "MPC_Z_P"),
-                        (XY_MAX, "MPC_XY_VEL_MAX"), (ATTITUDE, "MC_ROLL_P"),
-                        (ATTITUDE + 1, "MC_PITCH_P"), (ATTITUDE + 2, "MC_YAW_P"),
-                        (WEIGHT, "MC_YAW_WEIGHT")):
+    c[MIN] = max(q["MPC_THR_MIN"], MIN_THRUST)
+    for place, name in (
+        (TOP, "MPC_THR_MAX"),
+        (MARGIN, "MPC_THR_XY_MARG"),
+        (XY_P, "MPC_XY_VEL_P_ACC"),
+        (Z_P, "MPC_Z_VEL_P_ACC"),
+        (XY_D, "MPC_XY_VEL_D_ACC"),
+        (Z_D, "MPC_Z_VEL_D_ACC"),
+        (XY_I, "MPC_XY_VEL_I_ACC"),
+        (Z_I, "MPC_Z_VEL_I_ACC"),
+        (PLACE_XY, "MPC_XY_P"),
+        (PLACE_Z, "MPC_Z_P"),
+        (XY_MAX, "MPC_XY_VEL_MAX"),
+        (ATTITUDE, "MC_ROLL_P"),
+        (ATTITUDE + 1, "MC_PITCH_P"),
+        (ATTITUDE + 2, "MC_YAW_P"),
+        (WEIGHT, "MC_YAW_WEIGHT"),
+    ):
         c[place] = q[name]
-    c[CLIMB], c[SINK], c[LIMITS:LIMITS + 3] = v["climb_max"], v["sink_max"], limits_of(q)
+    c[CLIMB], c[SINK], c[LIMITS : LIMITS + 3] = v["climb_max"], v["sink_max"], limits_of(q)
 
 
 def _fits(model: FleetModel, loops: Loops, i: int) -> bool:
     """Whether a vehicle is a multirotor of one body without further effects."""
     vehicle, effects = model.vehicles[i], model.effects[i]
-    rotors = model.actuator[i, :len(vehicle.actuators)]
-    plain = (len(vehicle.bodies) == 1 and not vehicle.wings and not vehicle.half_wings
-             and not vehicle.tyres and not vehicle.hulls and model.kinds == KINDS)
-    still = not (effects["ground_radius"] or effects["lift"] or effects["damping"]
-                 or effects["wake_radius"] or effects["air_density"])
-    one_way = bool((rotors["kind"] == ROTOR).all() and (rotors["lower"] >= 0.0).all()
-                   and not rotors["max_relative_airspeed"].any())
+    rotors = model.actuator[i, : len(vehicle.actuators)]
+    plain = (
+        len(vehicle.bodies) == 1
+        and not vehicle.wings
+        and not vehicle.half_wings
+        and not vehicle.tyres
+        and not vehicle.hulls
+        and model.kinds == KINDS
+    )
+    still = not (
+        effects["ground_radius"]
+        or effects["lift"]
+        or effects["damping"]
+        or effects["wake_radius"]
+        or effects["air_density"]
+    )
+    one_way = bool(
+        (rotors["kind"] == ROTOR).all()
+        and (rotors["lower"] >= 0.0).all()
+        and not rotors["max_relative_airspeed"].any()
+    )
     q, v = loops.parameters[i], loops.status[i]
     mixed = loops.level == AT_ACTUATOR or (
-        not loops.allocation.vectored[i] and not v["fully_actuated"] and q["MC_AIRMODE"] == 0
-        and q["MPC_ACC_DECOUPLE"] != 0)
+        not loops.allocation.vectored[i]
+        and not v["fully_actuated"]
+        and q["MC_AIRMODE"] == 0
+        and q["MPC_ACC_DECOUPLE"] != 0
+    )
     return bool(plain and still and one_way and mixed and len(rotors) > 0)
 
 
 @LaneLoop
 def _control_rates(x, c, dt):
     """Rate loop of the flight stack: WANTED torque."""
-    j = (c[INERTIA], c[INERTIA + 1], c[INERTIA + 2], c[INERTIA + 3], c[INERTIA + 4],
-         c[INERTIA + 5])
-    g0, g1, g2, i0, i1, i2, l0, l1, l2 = (c[GAINS], c[GAINS + 1], c[GAINS + 2], c[GAINS + 3],
-                                          c[GAINS + 4], c[GAINS + 5], c[GAINS + 6], c[GAINS + 7],
-                                          c[GAINS + 8])
+    j = (c[INERTIA], c[INERTIA + 1], c[INERTIA + 2], c[INERTIA + 3], c[INERTIA + 4], c[INERTIA + 5])
+    g0, g1, g2, i0, i1, i2, l0, l1, l2 = (
+        c[GAINS],
+        c[GAINS + 1],
+        c[GAINS + 2],
+        c[GAINS + 3],
+        c[GAINS + 4],
+        c[GAINS + 5],
+        c[GAINS + 6],
+        c[GAINS + 7],
+        c[GAINS + 8],
+    )
     for k in range(L):
         wx, wy, wz = x[RATE + k], x[RATE + L + k], x[RATE + 2 * L + k]
         ax, bx = one_rate(x[SP_RATES + k], wx, x[INTEGRAL + k], g0, i0, l0, True, dt)
         ay, by = one_rate(x[SP_RATES + L + k], wy, x[INTEGRAL + L + k], g1, i1, l1, True, dt)
-        az, bz = one_rate(x[SP_RATES + 2 * L + k], wz, x[INTEGRAL + 2 * L + k], g2, i2, l2, True,
-                          dt)
+        az, bz = one_rate(
+            x[SP_RATES + 2 * L + k], wz, x[INTEGRAL + 2 * L + k], g2, i2, l2, True, dt
+        )
         tx, ty, tz = torque_of(ax, ay, az, wx, wy, wz, j)
         x[WANTED + L + k], x[WANTED + 2 * L + k], x[WANTED + 3 * L + k] = tx, ty, tz
         x[INTEGRAL + k], x[INTEGRAL + L + k], x[INTEGRAL + 2 * L + k] = bx, by, bz
@@ -183,8 +267,7 @@ def _control_rates(x, c, dt):
 def _control_velocity(x, c, to_place, dt):
     """Geometric control: WANTED thrust and torque from the velocity or position in ACTION."""
     mass = c[MASS]
-    j = (c[INERTIA], c[INERTIA + 1], c[INERTIA + 2], c[INERTIA + 3], c[INERTIA + 4],
-         c[INERTIA + 5])
+    j = (c[INERTIA], c[INERTIA + 1], c[INERTIA + 2], c[INERTIA + 3], c[INERTIA + 4], c[INERTIA + 5])
     gain = K_P * to_place
     moves = 1.0 - to_place
     for k in range(L):
@@ -193,11 +276,26 @@ def _control_velocity(x, c, to_place, dt):
         wz = moves * x[ACTION + 2 * L + k] + gain * (x[ACTION + 2 * L + k] - x[POS + 2 * L + k])
         yaw_rate = moves * x[ACTION + 3 * L + k]
         cy, sy = turned(x[HEADING + k], x[HEADING + L + k], yaw_rate * dt)
-        ax, ay, az = wanted_acceleration(x[VEL + k], x[VEL + L + k], x[VEL + 2 * L + k], wx, wy,
-                                         wz, GRAVITY)
+        ax, ay, az = wanted_acceleration(
+            x[VEL + k], x[VEL + L + k], x[VEL + 2 * L + k], wx, wy, wz, GRAVITY
+        )
         f, tx, ty, tz = attitude_control(
-            ax, ay, az, cy, sy, yaw_rate, x[QUAT + k], x[QUAT + L + k], x[QUAT + 2 * L + k],
-            x[QUAT + 3 * L + k], x[RATE + k], x[RATE + L + k], x[RATE + 2 * L + k], mass, j)
+            ax,
+            ay,
+            az,
+            cy,
+            sy,
+            yaw_rate,
+            x[QUAT + k],
+            x[QUAT + L + k],
+            x[QUAT + 2 * L + k],
+            x[QUAT + 3 * L + k],
+            x[RATE + k],
+            x[RATE + L + k],
+            x[RATE + 2 * L + k],
+            mass,
+            j,
+        )
         x[HEADING + k], x[HEADING + L + k] = cy, sy
         x[WANTED + k], x[WANTED + L + k] = f, tx
         x[WANTED + 2 * L + k], x[WANTED + 3 * L + k] = ty, tz
@@ -216,7 +314,7 @@ def _control_place(x, c, to_place, dt):
 
     Every second sub-step, as there; dt is theirs [s].
     """
-    hover, tan_tilt, least, top, margin = c[HOVER], c[TAN_TILT], c[LEAST], c[TOP], c[MARGIN]
+    hover, tan_tilt, least, top, margin = c[HOVER], c[TAN_TILT], c[MIN], c[TOP], c[MARGIN]
     pxy, pz, dxy, dz, ixy, iz = c[XY_P], c[Z_P], c[XY_D], c[Z_D], c[XY_I], c[Z_I]
     gxy, gz, most, climb, sink = c[PLACE_XY], c[PLACE_Z], c[XY_MAX], c[CLIMB], c[SINK]
     c0, c1, c2 = c[POLY], c[POLY + 1], c[POLY + 2]
@@ -235,8 +333,9 @@ def _control_place(x, c, to_place, dt):
         ay = loop_acceleration(0.0, ey, pxy, sy, dxy, x[FILTERED + L + k])
         az = loop_acceleration(0.0, ez, pz, sz, dz, x[FILTERED + 2 * L + k])
         tx, ty, tz = thrust_vector(ax, ay, az, hover, tan_tilt, True, least)
-        tx, ty, tz, ex, ey, ez = saturate(ax, ay, ex, ey, ez, tx, ty, tz, hover, least, top,
-                                          margin, pxy)
+        tx, ty, tz, ex, ey, ez = saturate(
+            ax, ay, ex, ey, ez, tx, ty, tz, hover, least, top, margin, pxy
+        )
         x[VEL_INTEGRAL + k], x[VEL_INTEGRAL + L + k] = sx + ixy * ex * dt, sy + ixy * ey * dt
         x[VEL_INTEGRAL + 2 * L + k] = sz + iz * ez * dt
         yaw_rate = moves * x[ACTION + 3 * L + k]
@@ -256,9 +355,19 @@ def _control_attitude(x, c):
     weight, limits = c[WEIGHT], (c[LIMITS], c[LIMITS + 1], c[LIMITS + 2])
     for k in range(L):
         p, q, r = body_rates(
-            x[QUAT + k], x[QUAT + L + k], x[QUAT + 2 * L + k], x[QUAT + 3 * L + k],
-            x[SP_QUAT + k], x[SP_QUAT + L + k], x[SP_QUAT + 2 * L + k], x[SP_QUAT + 3 * L + k],
-            x[SP_YAW_RATE + k], gains, weight, limits)
+            x[QUAT + k],
+            x[QUAT + L + k],
+            x[QUAT + 2 * L + k],
+            x[QUAT + 3 * L + k],
+            x[SP_QUAT + k],
+            x[SP_QUAT + L + k],
+            x[SP_QUAT + 2 * L + k],
+            x[SP_QUAT + 3 * L + k],
+            x[SP_YAW_RATE + k],
+            gains,
+            weight,
+            limits,
+        )
         x[SP_RATES + k], x[SP_RATES + L + k], x[SP_RATES + 2 * L + k] = p, q, r
 
 
@@ -272,8 +381,16 @@ def _begin_mix(x):
 @njit
 def _mixed(p, r):
     """What mixing takes of a rotor's constants."""
-    return (p[r, R_MIX], p[r, R_MIX + 1], p[r, R_MIX + 2], p[r, R_MIX + 3], p[r, R_MOST],
-            p[r, R_THRUST], p[r, R_SCALING], p[r, R_ZERO])
+    return (
+        p[r, R_MIX],
+        p[r, R_MIX + 1],
+        p[r, R_MIX + 2],
+        p[r, R_MIX + 3],
+        p[r, R_MAX],
+        p[r, R_THRUST],
+        p[r, R_SCALING],
+        p[r, R_ZERO],
+    )
 
 
 @njit
@@ -355,9 +472,14 @@ def _begin_forces(x, kx, ky, kz, ax, ay, az, density):
     """Velocity relative to the air, and the drag of the body."""
     for k in range(L):
         ux, uy, uz = quaternion.rotate_inverse(
-            x[QUAT + k], x[QUAT + L + k], x[QUAT + 2 * L + k], x[QUAT + 3 * L + k],
-            x[VEL + k] - x[WIND + k], x[VEL + L + k] - x[WIND + L + k],
-            x[VEL + 2 * L + k] - x[WIND + 2 * L + k])
+            x[QUAT + k],
+            x[QUAT + L + k],
+            x[QUAT + 2 * L + k],
+            x[QUAT + 3 * L + k],
+            x[VEL + k] - x[WIND + k],
+            x[VEL + L + k] - x[WIND + L + k],
+            x[VEL + 2 * L + k] - x[WIND + 2 * L + k],
+        )
         fx, fy, fz = aerodynamics.linear_drag(kx, ky, kz, ux, uy, uz)
         dx, dy, dz = aerodynamics.quadratic_drag(ax, ay, az, density, ux, uy, uz)
         x[AIRSPEED + k], x[AIRSPEED + L + k], x[AIRSPEED + 2 * L + k] = ux, uy, uz
@@ -379,8 +501,20 @@ def _add_rotor(x, y, p):
         ux, uy, uz = x[AIRSPEED + k], x[AIRSPEED + L + k], x[AIRSPEED + 2 * L + k]
         wx, wy, wz = x[RATE + k], x[RATE + L + k], x[RATE + 2 * L + k]
         fx, fy, fz, mx, my, mz = rotor.wrench(
-            mean, square, direction, ax, ay, az, thrust * ratio, moment, drag * ratio,
-            roll * ratio, ux + wy * rz - wz * ry, uy + wz * rx - wx * rz, uz + wx * ry - wy * rx)
+            mean,
+            square,
+            direction,
+            ax,
+            ay,
+            az,
+            thrust * ratio,
+            moment,
+            drag * ratio,
+            roll * ratio,
+            ux + wy * rz - wz * ry,
+            uy + wz * rx - wx * rz,
+            uz + wx * ry - wy * rx,
+        )
         y[SPEED + k] = after
         x[FORCE + k] += fx
         x[FORCE + L + k] += fy
@@ -394,20 +528,34 @@ def _add_rotor(x, y, p):
 def _accelerate(x, c, dt):
     """Velocities at the end of the step."""
     mass, gravity = c[MASS], c[GRAVITATION]
-    j = (c[INERTIA], c[INERTIA + 1], c[INERTIA + 2], c[INERTIA + 3], c[INERTIA + 4],
-         c[INERTIA + 5])
-    i = (c[INVERSE], c[INVERSE + 1], c[INVERSE + 2], c[INVERSE + 3], c[INVERSE + 4],
-         c[INVERSE + 5])
+    j = (c[INERTIA], c[INERTIA + 1], c[INERTIA + 2], c[INERTIA + 3], c[INERTIA + 4], c[INERTIA + 5])
+    i = (c[INVERSE], c[INVERSE + 1], c[INVERSE + 2], c[INVERSE + 3], c[INVERSE + 4], c[INVERSE + 5])
     for k in range(L):
         lighter = 1.0 / x[SCALE + k]
         fx, fy, fz = quaternion.rotate(
-            x[QUAT + k], x[QUAT + L + k], x[QUAT + 2 * L + k], x[QUAT + 3 * L + k],
-            lighter * x[FORCE + k], lighter * x[FORCE + L + k], lighter * x[FORCE + 2 * L + k])
+            x[QUAT + k],
+            x[QUAT + L + k],
+            x[QUAT + 2 * L + k],
+            x[QUAT + 3 * L + k],
+            lighter * x[FORCE + k],
+            lighter * x[FORCE + L + k],
+            lighter * x[FORCE + 2 * L + k],
+        )
         vx, vy, vz, wx, wy, wz = rigid_body.accelerate(
-            x[VEL + k], x[VEL + L + k], x[VEL + 2 * L + k], x[RATE + k], x[RATE + L + k],
-            x[RATE + 2 * L + k], (fx, fy, fz),
-            (lighter * x[TORQUE + k], lighter * x[TORQUE + L + k],
-             lighter * x[TORQUE + 2 * L + k]), mass, j, i, gravity, dt)
+            x[VEL + k],
+            x[VEL + L + k],
+            x[VEL + 2 * L + k],
+            x[RATE + k],
+            x[RATE + L + k],
+            x[RATE + 2 * L + k],
+            (fx, fy, fz),
+            (lighter * x[TORQUE + k], lighter * x[TORQUE + L + k], lighter * x[TORQUE + 2 * L + k]),
+            mass,
+            j,
+            i,
+            gravity,
+            dt,
+        )
         x[OLD_VEL + k], x[OLD_VEL + L + k] = x[VEL + k], x[VEL + L + k]
         x[OLD_VEL + 2 * L + k] = x[VEL + 2 * L + k]
         x[VEL + k], x[VEL + L + k], x[VEL + 2 * L + k] = vx, vy, vz
@@ -423,8 +571,21 @@ def _displace(x, dt):
         wx, wy = min(max(x[RATE + k], -5e2), 5e2), min(max(x[RATE + L + k], -5e2), 5e2)
         wz = min(max(x[RATE + 2 * L + k], -5e2), 5e2)
         px, py, pz, qx, qy, qz, qw = rigid_body.displace(
-            x[POS + k], x[POS + L + k], x[POS + 2 * L + k], x[QUAT + k], x[QUAT + L + k],
-            x[QUAT + 2 * L + k], x[QUAT + 3 * L + k], vx, vy, vz, wx, wy, wz, dt)
+            x[POS + k],
+            x[POS + L + k],
+            x[POS + 2 * L + k],
+            x[QUAT + k],
+            x[QUAT + L + k],
+            x[QUAT + 2 * L + k],
+            x[QUAT + 3 * L + k],
+            vx,
+            vy,
+            vz,
+            wx,
+            wy,
+            wz,
+            dt,
+        )
         x[VEL + k], x[VEL + L + k], x[VEL + 2 * L + k] = vx, vy, vz
         x[RATE + k], x[RATE + L + k], x[RATE + 2 * L + k] = wx, wy, wz
         x[POS + k], x[POS + L + k], x[POS + 2 * L + k] = px, py, pz
@@ -546,8 +707,12 @@ def _headings(x, level):
         if level == AT_POSITION:
             cy, sy = math.cos(x[ACTION + 3 * L + k]), math.sin(x[ACTION + 3 * L + k])
         elif cy == 0.0 and sy == 0.0:
-            qx, qy, qz, qw = (x[QUAT + k], x[QUAT + L + k], x[QUAT + 2 * L + k],
-                              x[QUAT + 3 * L + k])
+            qx, qy, qz, qw = (
+                x[QUAT + k],
+                x[QUAT + L + k],
+                x[QUAT + 2 * L + k],
+                x[QUAT + 3 * L + k],
+            )
             cy, sy = 1.0 - 2.0 * (qy * qy + qz * qz), 2.0 * (qw * qz + qx * qy)
         x[HEADING + k], x[HEADING + L + k] = cy, sy
 
@@ -580,65 +745,74 @@ def _limit_commands(y):
         y[THRUST + k] = min(max(y[THRUST + k], 0.0), 1.0)
 
 
-def _load_block(x, y, state, variation, memory, action, poly, rotors, width, level, geometric,
-                rows):
+def _load_block(
+    x, y, state, variation, memory, action, poly, rotors, width, level, geometric, rows
+):
     """A block of vehicles into the scratch."""
-    _gather3(x[POS:POS + 3 * L], state.pos, rows)
-    _gather4(x[QUAT:QUAT + 4 * L], state.quat, rows)
-    _gather3(x[VEL:VEL + 3 * L], state.vel, rows)
-    _gather3(x[RATE:RATE + 3 * L], state.ang_vel, rows)
-    _gather3(x[WIND:WIND + 3 * L], state.wind, rows)
-    _gather(x[SCALE:SCALE + L], variation.mass, rows, 1)
+    _gather3(x[POS : POS + 3 * L], state.pos, rows)
+    _gather4(x[QUAT : QUAT + 4 * L], state.quat, rows)
+    _gather3(x[VEL : VEL + 3 * L], state.vel, rows)
+    _gather3(x[RATE : RATE + 3 * L], state.ang_vel, rows)
+    _gather3(x[WIND : WIND + 3 * L], state.wind, rows)
+    _gather(x[SCALE : SCALE + L], variation.mass, rows, 1)
     for r in range(rotors):
-        _gather(y[r, SPEED:SPEED + L], state.actuator[r:], rows, width)
-        _gather(y[r, RATIO:RATIO + L], variation.effectiveness[r:], rows, width)
+        _gather(y[r, SPEED : SPEED + L], state.actuator[r:], rows, width)
+        _gather(y[r, RATIO : RATIO + L], variation.effectiveness[r:], rows, width)
         if level == AT_ACTUATOR:
-            _gather(y[r, THRUST:THRUST + L], action[r:], rows, width)
+            _gather(y[r, THRUST : THRUST + L], action[r:], rows, width)
             _limit_commands(y[r])
     if level == AT_ACTUATOR:
         return
     if level < AT_VELOCITY:
         for a in range(3):
-            _gather(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L], memory[RATE_INTEGRAL + a:], rows,
-                    REMEMBERED)
+            _gather(
+                x[INTEGRAL + a * L : INTEGRAL + (a + 1) * L],
+                memory[RATE_INTEGRAL + a :],
+                rows,
+                REMEMBERED,
+            )
     if level == AT_RATES:
         for a in range(3):
-            _gather(x[SP_RATES + a * L:SP_RATES + (a + 1) * L], action[a:], rows, 4)
-        _gather(x[WANTED:WANTED + L], action[3:], rows, 4)
+            _gather(x[SP_RATES + a * L : SP_RATES + (a + 1) * L], action[a:], rows, 4)
+        _gather(x[WANTED : WANTED + L], action[3:], rows, 4)
         _collective(x, poly[0], poly[1], poly[2])
     elif level == AT_ATTITUDE:
         for a in range(4):
-            _gather(x[SP_QUAT + a * L:SP_QUAT + (a + 1) * L], action[a:], rows, 5)
-        _gather(x[WANTED:WANTED + L], action[4:], rows, 5)
+            _gather(x[SP_QUAT + a * L : SP_QUAT + (a + 1) * L], action[a:], rows, 5)
+        _gather(x[WANTED : WANTED + L], action[4:], rows, 5)
         _collective(x, poly[0], poly[1], poly[2])
-        _clear(x[SP_YAW_RATE:SP_YAW_RATE + L])
+        _clear(x[SP_YAW_RATE : SP_YAW_RATE + L])
     else:
-        _gather4(x[ACTION:ACTION + 4 * L], action, rows)
-        _recall_all(x[MEMORY:MEMORY + IN_LANES * L], memory, rows)
+        _gather4(x[ACTION : ACTION + 4 * L], action, rows)
+        _recall_all(x[MEMORY : MEMORY + IN_LANES * L], memory, rows)
         _headings(x, level)
         if not geometric:
-            _gather3(x[ACC:ACC + 3 * L], state.acc, rows)
+            _gather3(x[ACC : ACC + 3 * L], state.acc, rows)
 
 
 def _store_block(x, y, state, memory, rotors, width, level, geometric, rows, dt):
     """A block of the scratch back into the arrays."""
     _accelerations(x, dt)
-    _scatter3(x[POS:POS + 3 * L], state.pos, rows)
-    _scatter4(x[QUAT:QUAT + 4 * L], state.quat, rows)
-    _scatter3(x[VEL:VEL + 3 * L], state.vel, rows)
-    _scatter3(x[RATE:RATE + 3 * L], state.ang_vel, rows)
-    _scatter3(x[ACC:ACC + 3 * L], state.acc, rows)
+    _scatter3(x[POS : POS + 3 * L], state.pos, rows)
+    _scatter4(x[QUAT : QUAT + 4 * L], state.quat, rows)
+    _scatter3(x[VEL : VEL + 3 * L], state.vel, rows)
+    _scatter3(x[RATE : RATE + 3 * L], state.ang_vel, rows)
+    _scatter3(x[ACC : ACC + 3 * L], state.acc, rows)
     _clear3(state.contact, rows)
     for r in range(rotors):
-        _scatter(y[r, SPEED:SPEED + L], state.actuator[r:], rows, width)
+        _scatter(y[r, SPEED : SPEED + L], state.actuator[r:], rows, width)
     if level == AT_ACTUATOR:
         return
     if level < AT_VELOCITY:
         for a in range(3):
-            _scatter(x[INTEGRAL + a * L:INTEGRAL + (a + 1) * L], memory[RATE_INTEGRAL + a:], rows,
-                     REMEMBERED)
+            _scatter(
+                x[INTEGRAL + a * L : INTEGRAL + (a + 1) * L],
+                memory[RATE_INTEGRAL + a :],
+                rows,
+                REMEMBERED,
+            )
     else:
-        _keep_all(x[MEMORY:MEMORY + IN_LANES * L], memory, rows)
+        _keep_all(x[MEMORY : MEMORY + IN_LANES * L], memory, rows)
         if level == AT_VELOCITY and not geometric:
             _keep_yaw(x, memory, rows)
 
@@ -658,17 +832,30 @@ def _command(x, y, c, p, rotors, level, geometric, smallest, begins, dt, loop_s)
         _control_rates(x, c, dt)
     _begin_mix(x)
     for r in range(0, rotors, GROUP):
-        _mix_tilt(x, y[r:r + GROUP], p[r:r + GROUP])
+        _mix_tilt(x, y[r : r + GROUP], p[r : r + GROUP])
     _mix_range(x, smallest)
     for r in range(0, rotors, GROUP):
-        _mix_collective(x, y[r:r + GROUP], p[r:r + GROUP])
+        _mix_collective(x, y[r : r + GROUP], p[r : r + GROUP])
     for r in range(0, rotors, GROUP):
-        _mix_yaw(x, y[r:r + GROUP], p[r:r + GROUP])
+        _mix_yaw(x, y[r : r + GROUP], p[r : r + GROUP])
 
 
-def fly(lanes: Any, i: int, rows: np.ndarray, state: Any, variation: Any, memory: np.ndarray,
-        action: np.ndarray, level: int, geometric: bool, dt: float, loop_s: float, t_us: int,
-        dt_us: int, sub_steps: int) -> None:
+def fly(
+    lanes: Any,
+    i: int,
+    rows: np.ndarray,
+    state: Any,
+    variation: Any,
+    memory: np.ndarray,
+    action: np.ndarray,
+    level: int,
+    geometric: bool,
+    dt: float,
+    loop_s: float,
+    t_us: int,
+    dt_us: int,
+    sub_steps: int,
+) -> None:
     """Advances vehicles of one type.
 
     Args:
@@ -688,19 +875,51 @@ def fly(lanes: Any, i: int, rows: np.ndarray, state: Any, variation: Any, memory
     """
     rotors, real = lanes.rotors[i], lanes.vehicle.dtype
     x, y = np.zeros(ROWS, real), np.zeros((lanes.rotor.shape[1], ROTOR_ROWS), real)
-    x[QUAT + 3 * L:QUAT + 4 * L] = 1.0
-    x[SCALE:SCALE + L] = 1.0
+    x[QUAT + 3 * L : QUAT + 4 * L] = 1.0
+    x[SCALE : SCALE + L] = 1.0
     flush_denormals(x.itemsize == 4)
     for begin in range(0, len(rows), L):
-        fly_block(x, y, lanes.vehicle[i], lanes.rotor[i], rotors, rows[begin:begin + L], state,
-                  variation, memory, action, level, geometric, dt, loop_s, t_us, dt_us, sub_steps)
+        fly_block(
+            x,
+            y,
+            lanes.vehicle[i],
+            lanes.rotor[i],
+            rotors,
+            rows[begin : begin + L],
+            state,
+            variation,
+            memory,
+            action,
+            level,
+            geometric,
+            dt,
+            loop_s,
+            t_us,
+            dt_us,
+            sub_steps,
+        )
     flush_denormals(False)
 
 
-def fly_block(x: np.ndarray, y: np.ndarray, c: np.ndarray, p: np.ndarray, rotors: int,
-              rows: np.ndarray, state: Any, variation: Any, memory: np.ndarray,
-              action: np.ndarray, level: int, geometric: bool, dt: float, loop_s: float, t_us: int,
-              dt_us: int, sub_steps: int) -> None:
+def fly_block(
+    x: np.ndarray,
+    y: np.ndarray,
+    c: np.ndarray,
+    p: np.ndarray,
+    rotors: int,
+    rows: np.ndarray,
+    state: Any,
+    variation: Any,
+    memory: np.ndarray,
+    action: np.ndarray,
+    level: int,
+    geometric: bool,
+    dt: float,
+    loop_s: float,
+    t_us: int,
+    dt_us: int,
+    sub_steps: int,
+) -> None:
     """Advances one block of vehicles.
 
     Args:
@@ -711,18 +930,49 @@ def fly_block(x: np.ndarray, y: np.ndarray, c: np.ndarray, p: np.ndarray, rotors
         state, variation, memory, action, level, geometric, dt, loop_s, t_us, dt_us, sub_steps: See
             fly().
     """
-    smallest = p[0, R_MOST]
+    smallest = p[0, R_MAX]
     for r in range(rotors):
-        smallest = min(smallest, p[r, R_MOST])
+        smallest = min(smallest, p[r, R_MAX])
     width = state.actuator.size // variation.mass.size
-    _load_block(x, y, state, variation, memory, action, c[POLY:POLY + 3], rotors, width, level,
-                geometric, rows)
+    _load_block(
+        x,
+        y,
+        state,
+        variation,
+        memory,
+        action,
+        c[POLY : POLY + 3],
+        rotors,
+        width,
+        level,
+        geometric,
+        rows,
+    )
     for s in range(sub_steps):
         if level != AT_ACTUATOR:
-            _command(x, y, c, p, rotors, level, geometric, smallest,
-                     (t_us + s * dt_us) % LOOP_US == 0, dt, loop_s)
-        _begin_forces(x, c[DRAG], c[DRAG + 1], c[DRAG + 2], c[AREAS], c[AREAS + 1], c[AREAS + 2],
-                      SEA_LEVEL_DENSITY)
+            _command(
+                x,
+                y,
+                c,
+                p,
+                rotors,
+                level,
+                geometric,
+                smallest,
+                (t_us + s * dt_us) % LOOP_US == 0,
+                dt,
+                loop_s,
+            )
+        _begin_forces(
+            x,
+            c[DRAG],
+            c[DRAG + 1],
+            c[DRAG + 2],
+            c[AREAS],
+            c[AREAS + 1],
+            c[AREAS + 2],
+            SEA_LEVEL_DENSITY,
+        )
         for r in range(rotors):
             _add_rotor(x, y[r], p[r])
         _accelerate(x, c, dt)

@@ -36,20 +36,29 @@ def mesh_tables(meshes: Sequence[TriangleMesh]) -> MeshTables:
         boxes = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
         tree = new_tree((), len(boxes))
         # Outwards to the next single, so that a box never cuts its triangle.
-        boxes = np.concatenate([np.nextafter(np.float32(boxes[:, :3]), np.float32(-np.inf)),
-                                np.nextafter(np.float32(boxes[:, 3:]), np.float32(np.inf))], axis=1)
+        boxes = np.concatenate(
+            [
+                np.nextafter(np.float32(boxes[:, :3]), np.float32(-np.inf)),
+                np.nextafter(np.float32(boxes[:, 3:]), np.float32(np.inf)),
+            ],
+            axis=1,
+        )
         build(boxes, np.arange(len(boxes)), len(boxes), *tree[:4])
         reach = np.array([np.linalg.norm(corners, axis=-1).max()])
         found.append((reach, corners.reshape(-1, 9), tree.node, tree.info, tree.item))
         first[m + 1] = first[m] + (len(corners), len(tree.node), len(tree.item))
-    empty = (np.zeros(1), np.zeros((1, 9)), *(getattr(new_tree((), 1), name)
-                                              for name in ("node", "info", "item")))
+    empty = (
+        np.zeros(1),
+        np.zeros((1, 9)),
+        *(getattr(new_tree((), 1), name) for name in ("node", "info", "item")),
+    )
     return MeshTables(first, *(np.concatenate(arrays) for arrays in zip(*(found or [empty]))))
 
 
 @njit
-def mesh_distance(tables: Any, o: Any, x: float, y: float, z: float,
-                  most: float, deepest: float) -> tuple[float, float, float, float]:
+def mesh_distance(
+    tables: Any, o: Any, x: float, y: float, z: float, most: float, deepest: float
+) -> tuple[float, float, float, float]:
     """Distance of a point from an object's mesh and the normal there, as contacts.distance().
 
     Behind a triangle it is negative down to -deepest. Deeper points are free, as meshes may be
@@ -66,8 +75,7 @@ def mesh_distance(tables: Any, o: Any, x: float, y: float, z: float,
         (distance [m], inf where nothing is within `most`; normal xyz, world).
     """
     qx, qy, qz, qw = o.quat[0], o.quat[1], o.quat[2], o.quat[3]
-    px, py, pz = quaternion.rotate_inverse(qx, qy, qz, qw, x - o.pos[0], y - o.pos[1],
-                                           z - o.pos[2])
+    px, py, pz = quaternion.rotate_inverse(qx, qy, qz, qw, x - o.pos[0], y - o.pos[1], z - o.pos[2])
     sx, sy, sz = o.size[0], o.size[1], o.size[2]
     side = -1.0 if sx * sy * sz < 0.0 else 1.0  # a mirrored mesh is turned inside out
     m = o.mesh
@@ -140,8 +148,11 @@ def _nearest(ux, uy, uz, vx, vy, vz, wx, wy, wz):
 
     After Ericson, "Real-Time Collision Detection", 2005, 5.1.5.
     """
-    uu, uv, vv = ux * ux + uy * uy + uz * uz, ux * vx + uy * vy + uz * vz, \
-        vx * vx + vy * vy + vz * vz
+    uu, uv, vv = (
+        ux * ux + uy * uy + uz * uz,
+        ux * vx + uy * vy + uz * vz,
+        vx * vx + vy * vy + vz * vz,
+    )
     uw, vw = ux * wx + uy * wy + uz * wz, vx * wx + vy * wy + vz * wz
     if uw <= 0.0 and vw <= 0.0:
         return 0.0, 0.0

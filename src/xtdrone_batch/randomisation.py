@@ -12,7 +12,7 @@ from xtdrone_dynamics.compiled import njit
 
 from .errors import BatchError
 
-_MOST = 1e5
+_MAX = 1e5
 
 
 @dataclass(frozen=True)
@@ -38,21 +38,37 @@ class Randomisation:
         """Raises BatchError where a width is not allowed."""
         for entry in fields(self):
             value = getattr(self, entry.name)
-            most = 1.0 if entry.name in ("mass", "thrust") else _MOST
+            most = 1.0 if entry.name in ("mass", "thrust") else _MAX
             widths = tuple(value) if entry.name == "pos" else (value,)
             if len(widths) not in (1, 3) or not all(
-                    isinstance(width, (int, float)) and 0.0 <= width <= most for width in widths):
-                raise BatchError(f"{entry.name} = {value} of the randomisation is not allowed: "
-                                 f"give {'three numbers' if entry.name == 'pos' else 'a number'} "
-                                 f"from 0 to {most:g}")
+                isinstance(width, (int, float)) and 0.0 <= width <= most for width in widths
+            ):
+                raise BatchError(
+                    f"{entry.name} = {value} of the randomisation is not allowed: "
+                    f"give {'three numbers' if entry.name == 'pos' else 'a number'} "
+                    f"from 0 to {most:g}"
+                )
             if most == 1.0 and value == 1.0:
-                raise BatchError(f"{entry.name} = 1 of the randomisation is not allowed: nothing "
-                                 "would be left; give less")
+                raise BatchError(
+                    f"{entry.name} = 1 of the randomisation is not allowed: nothing "
+                    "would be left; give less"
+                )
 
     def widths(self) -> np.ndarray:
         """As draw() takes them: (10,)."""
-        return np.array([*self.pos, self.yaw, self.tilt, self.vel, self.ang_vel, self.mass,
-                         self.thrust, self.wind], dtype=float)
+        return np.array(
+            [
+                *self.pos,
+                self.yaw,
+                self.tilt,
+                self.vel,
+                self.ang_vel,
+                self.mass,
+                self.thrust,
+                self.wind,
+            ],
+            dtype=float,
+        )
 
 
 def between(a: Randomisation, b: Randomisation, share: float) -> Randomisation:
@@ -79,8 +95,9 @@ def _draw(stream, width):
 
 
 @njit
-def draw(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: Any,
-         variation: Any) -> None:
+def draw(
+    which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: Any, variation: Any
+) -> None:
     """Draws the starts and models of some environments, whose state is their start already.
 
     Args:
@@ -103,11 +120,19 @@ def draw(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: Any,
             half, axis = 0.5 * _draw(s, widths[3]), _draw(s, math.pi)
             lean = 0.25 * (widths[4] + _draw(s, widths[4]))
             q = state.quat[e, i]
-            x, y, z, w = quaternion.multiply(0.0, 0.0, math.sin(half), math.cos(half), q[0], q[1],
-                                             q[2], q[3])
-            x, y, z, w = quaternion.multiply(math.sin(lean) * math.cos(axis),
-                                             math.sin(lean) * math.sin(axis), 0.0, math.cos(lean),
-                                             x, y, z, w)
+            x, y, z, w = quaternion.multiply(
+                0.0, 0.0, math.sin(half), math.cos(half), q[0], q[1], q[2], q[3]
+            )
+            x, y, z, w = quaternion.multiply(
+                math.sin(lean) * math.cos(axis),
+                math.sin(lean) * math.sin(axis),
+                0.0,
+                math.cos(lean),
+                x,
+                y,
+                z,
+                w,
+            )
             q[0], q[1], q[2], q[3] = x, y, z, w
             for k in range(3):
                 state.vel[e, i, k] += _draw(s, widths[5])

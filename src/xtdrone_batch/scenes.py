@@ -14,19 +14,26 @@ KINDS = {"plane": PLANE, "box": BOX, "sphere": SPHERE, "cylinder": CYLINDER, "me
 
 def object_dtype(real: type = np.float32) -> np.dtype:
     """Record of an object, (E, O)."""
-    return np.dtype([
-        ("kind", "i4"),  # of KINDS, or NO_OBJECT
-        ("mesh", "i4"),  # index into Scenes.meshes
-        ("semantic", "i4"),  # class of the object, as in a label image; 0 = none
-        ("moving", "i4"),  # whether vel and ang_vel move it
-        ("pos", real, (3,)),  # of its frame [m]
-        ("quat", real, (4,)),  # xyzw, object to world
-        ("size", real, (3,)),  # as Shape.size: box and plane: sides (a plane's third is 0, it is
-        # solid below); sphere: radius; cylinder: radius, length along z; mesh: scale
-        ("colour", real, (3,)),  # RGB, 0..1
-        ("vel", real, (3,)),  # world [m/s]
-        ("ang_vel", real, (3,)),  # world [rad/s]
-    ], align=True)
+    return np.dtype(
+        [
+            ("kind", "i4"),  # of KINDS, or NO_OBJECT
+            ("mesh", "i4"),  # index into Scenes.meshes
+            ("semantic", "i4"),  # class of the object, as in a label image; 0 = none
+            ("moving", "i4"),  # whether vel and ang_vel move it
+            ("pos", real, (3,)),  # of its frame [m]
+            ("quat", real, (4,)),  # xyzw, object to world
+            (
+                "size",
+                real,
+                (3,),
+            ),  # as Shape.size: box and plane: sides (a plane's third is 0, it is
+            # solid below); sphere: radius; cylinder: radius, length along z; mesh: scale
+            ("colour", real, (3,)),  # RGB, 0..1
+            ("vel", real, (3,)),  # world [m/s]
+            ("ang_vel", real, (3,)),  # world [rad/s]
+        ],
+        align=True,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ from .steps import STEP_US
 from .threads import Threads
 from .worlds.generate import World, move
 
-MOST_ENVIRONMENTS = 1 << 24
+MAX_ENVIRONMENTS = 1 << 24
 REALS = {"float64": np.float64, "float32": np.float32}
 PIECE = 5  # sub-steps after which it is judged anew whether anything is near
 _GROUND = 20_000.0  # sides of the ground [m]
@@ -67,12 +67,26 @@ class BatchSimulation:
         (8, 1, 3)
     """
 
-    def __init__(self, vehicles: str = "iris", environments: int = 1, *,
-                 action: str = "velocity", controller: str = "px4", sub_steps: int = 5,
-                 scenes: Scenes | World | None = None, dtype: str = "float64", seed: int = 0,
-                 randomisation: Randomisation = _AS_MODELLED, wind: str = "",
-                 sensors: bool = False, device: str = "cpu", threads: int = 0, first: int = 0,
-                 gravity: float = GRAVITY, altitude: float = 0.0):
+    def __init__(
+        self,
+        vehicles: str = "iris",
+        environments: int = 1,
+        *,
+        action: str = "velocity",
+        controller: str = "px4",
+        sub_steps: int = 5,
+        scenes: Scenes | World | None = None,
+        dtype: str = "float64",
+        seed: int = 0,
+        randomisation: Randomisation = _AS_MODELLED,
+        wind: str = "",
+        sensors: bool = False,
+        device: str = "cpu",
+        threads: int = 0,
+        first: int = 0,
+        gravity: float = GRAVITY,
+        altitude: float = 0.0,
+    ):
         """Builds a batch; all vehicles are at their start, at rest.
 
         Args:
@@ -102,7 +116,7 @@ class BatchSimulation:
         """
         if dtype not in REALS:
             raise BatchError(f"dtype '{shown(dtype)}' is not allowed: give {' or '.join(REALS)}")
-        self.environments = _whole("environments", environments, 1, MOST_ENVIRONMENTS)
+        self.environments = _whole("environments", environments, 1, MAX_ENVIRONMENTS)
         self.sub_steps = _whole("sub_steps", sub_steps, 1, 10_000)
         self.threads = Threads(_whole("threads", threads, 0, 1024))
         self._specs = parse_vehicles(vehicles)
@@ -118,21 +132,26 @@ class BatchSimulation:
         lead = self.environments, self.model.n
         self._check_memory(real)
         self.state: BatchState = new_state(self.model, self.environments, real)
-        self._loops, self._loop_state = make_loops(self.model, self.environments, level, controller,
-                                                   real)
-        self._variation = Variation(*(np.ones(shape, dtype=real) for shape in (
-            lead, (*lead, self.model.actuator.shape[1]))))
+        self._loops, self._loop_state = make_loops(
+            self.model, self.environments, level, controller, real
+        )
+        self._variation = Variation(
+            *(np.ones(shape, dtype=real) for shape in (lead, (*lead, self.model.actuator.shape[1])))
+        )
         self._world = scenes if isinstance(scenes, World) else None
         self._world_streams = np.zeros((self.environments, 4), dtype=np.uint64)
         if isinstance(scenes, World):
             scenes = scenes.scenes(self.environments)
         self.scenes = _ground() if scenes is None else scenes
         if len(self.scenes.objects) not in (1, self.environments):
-            raise BatchError(f"the scenes have {len(self.scenes.objects)} environments and the "
-                             f"batch {self.environments}: make as many, or one for all")
+            raise BatchError(
+                f"the scenes have {len(self.scenes.objects)} environments and the "
+                f"batch {self.environments}: make as many, or one for all"
+            )
         self._records = _records(self.model, self.scenes.meshes)
-        self._start = self.state._replace(**{name: array[0].copy() for name, array in
-                                             self.state._asdict().items()})
+        self._start = self.state._replace(
+            **{name: array[0].copy() for name, array in self.state._asdict().items()}
+        )
         for i, (spec, vehicle) in enumerate(zip(self._specs, self.model.vehicles)):
             pose = start_pose(spec, vehicle)
             self._start.pos[i], self._start.quat[i] = pose.pos, pose.quat
@@ -148,26 +167,34 @@ class BatchSimulation:
         self._chunk_loops = self._loops._replace(
             status=np.tile(self._loops.status, chunk),
             parameters=np.tile(self._loops.parameters, chunk),
-            allocation=repeated(self._loops.allocation, chunk))
+            allocation=repeated(self._loops.allocation, chunk),
+        )
         self._chunks = threading.local()
-        self._fleet = BatchState(*(array.reshape(lead[0] * lead[1], *array.shape[2:])
-                                   for array in self.state))  # of one row a vehicle
-        self._flat = (flat(self.state), flat(self._variation),
-                      *flat((self._loop_state.memory, self._action)))
+        self._fleet = BatchState(
+            *(array.reshape(lead[0] * lead[1], *array.shape[2:]) for array in self.state)
+        )  # of one row a vehicle
+        self._flat = (
+            flat(self.state),
+            flat(self._variation),
+            *flat((self._loop_state.memory, self._action)),
+        )
         self._far = np.zeros(self.environments, dtype=np.bool_)
         self.t_us = np.zeros(self.environments, dtype=np.int64)
         self._now_us = 0
         self._widths = randomisation.widths()
         self._streams = np.zeros((self.environments, 4), dtype=np.uint64)
-        self.first = _whole("first", first, 0, MOST_ENVIRONMENTS)
+        self.first = _whole("first", first, 0, MAX_ENVIRONMENTS)
         self._seed = _whole("seed", seed, 0, 2**63 - 1)
         parameters = WindParameters.parse(wind)
         if randomisation.wind and not parameters.still:
-            raise BatchError(f"wind '{shown(wind)}' and wind = {randomisation.wind:g} of the "
-                             "randomisation are not allowed together: leave one out")
+            raise BatchError(
+                f"wind '{shown(wind)}' and wind = {randomisation.wind:g} of the "
+                "randomisation are not allowed together: leave one out"
+            )
         total = self.environments * self.vehicles
-        self._wind = None if parameters.still else Wind(
-            parameters, total, self._seed, self._numbers())
+        self._wind = (
+            None if parameters.still else Wind(parameters, total, self._seed, self._numbers())
+        )
         self._suite = self._make_suite() if sensors else None
         self._views: list[Camera | Lidar] = []
         self._host = self.state
@@ -267,8 +294,10 @@ class BatchSimulation:
         else:
             rows = np.asarray(mask)
             if rows.dtype != np.bool_ or rows.shape != (self.environments,):
-                raise BatchError(f"a mask of {rows.dtype} and shape {rows.shape} is not allowed: "
-                                 f"give bool and ({self.environments},)")
+                raise BatchError(
+                    f"a mask of {rows.dtype} and shape {rows.shape} is not allowed: "
+                    f"give bool and ({self.environments},)"
+                )
             if not rows.any():
                 raise BatchError("the mask selects no environment: leave the reset out")
         which = np.arange(self.environments)[rows]
@@ -281,8 +310,12 @@ class BatchSimulation:
                 seed_streams(~np.uint64(seed), self.first, fresh)
                 self._world_streams[which] = fresh[which]
         if self._world is not None:
-            self.threads.over(len(which), lambda first, last: self._world.fill(
-                self.scenes, which[first:last], self._world_streams))
+            self.threads.over(
+                len(which),
+                lambda first, last: self._world.fill(
+                    self.scenes, which[first:last], self._world_streams
+                ),
+            )
             self.rays.invalidate(mask)
         self.t_us[which] = 0
         if self._on_device is not None:
@@ -330,8 +363,12 @@ class BatchSimulation:
         else:
             self._on_device.step(taken, None if self._wind is None else self._host.wind)
         if self.scenes.objects["moving"].any():
-            self.threads.over(len(self.scenes.objects), lambda first, last: move(
-                first, last, self.scenes.bounds, self.scenes.objects, self.step_s))
+            self.threads.over(
+                len(self.scenes.objects),
+                lambda first, last: move(
+                    first, last, self.scenes.bounds, self.scenes.objects, self.step_s
+                ),
+            )
             if self._on_device is not None:
                 self._on_device.place_objects()
         self._now_us += self.sub_steps * STEP_US
@@ -360,16 +397,24 @@ class BatchSimulation:
     def _make_suite(self):
         world = load_world("empty")
         blocks = [sensors_at_zero(vehicle) for vehicle in self.model.vehicles]
-        return SensorSuite(blocks * self.environments,
-                           (world.latitude, world.longitude, self._air.altitude),
-                           world.magnetic_field, self._seed, gravity=self._air.gravity,
-                           numbers=self._numbers())
+        return SensorSuite(
+            blocks * self.environments,
+            (world.latitude, world.longitude, self._air.altitude),
+            world.magnetic_field,
+            self._seed,
+            gravity=self._air.gravity,
+            numbers=self._numbers(),
+        )
 
     def _chunk_of_thread(self):
         """This thread's scratch."""
         if not hasattr(self._chunks, "own"):
-            self._chunks.own = steps.new_chunk(self._chunk_records, self._chunk_loops.status,
-                                               self._width, self._loop_state.values.shape[2])
+            self._chunks.own = steps.new_chunk(
+                self._chunk_records,
+                self._chunk_loops.status,
+                self._width,
+                self._loop_state.values.shape[2],
+            )
         return self._chunks.own
 
     def _advance(self, first, last):
@@ -396,8 +441,16 @@ class BatchSimulation:
         """Which of environments first..last-1 can run in lanes for so many sub-steps."""
         far = self._far[first:last]
         if self._lanes.fits.any():
-            far_from_all(self._records, self.scenes.objects, self.state.pos, self.state.vel, first,
-                         last, many * STEP_US * 1e-6, self._far)
+            far_from_all(
+                self._records,
+                self.scenes.objects,
+                self.state.pos,
+                self.state.vel,
+                first,
+                last,
+                many * STEP_US * 1e-6,
+                self._far,
+            )
         return far.copy()
 
     def _fly(self, which, begin, many):
@@ -406,18 +459,38 @@ class BatchSimulation:
             free = which.astype(np.uint64) * np.uint64(self.vehicles)
             for i, columns in self._columns:
                 rows = (free[:, None] + columns).ravel()
-                FLY[self._real](self._lanes, i, rows, *self._flat, self._loops.level,
-                                self._loops.geometric, self._real(STEP_US * 1e-6),
-                                self._real(LOOP_US * 1e-6), self._now_us + begin * STEP_US,
-                                STEP_US, many)
+                FLY[self._real](
+                    self._lanes,
+                    i,
+                    rows,
+                    *self._flat,
+                    self._loops.level,
+                    self._loops.geometric,
+                    self._real(STEP_US * 1e-6),
+                    self._real(LOOP_US * 1e-6),
+                    self._now_us + begin * STEP_US,
+                    STEP_US,
+                    many,
+                )
 
     def _step_near(self, which, begin, many):
         """Some sub-steps of environments in which something may be touched."""
         if len(which):
-            steps.step(self._chunk_records, self._air, self.state, self._variation,
-                       self._chunk_loops, self._loop_state, self.scenes.objects, self._action,
-                       self._now_us + begin * STEP_US, STEP_US, many, which,
-                       self._chunk_of_thread())
+            steps.step(
+                self._chunk_records,
+                self._air,
+                self.state,
+                self._variation,
+                self._chunk_loops,
+                self._loop_state,
+                self.scenes.objects,
+                self._action,
+                self._now_us + begin * STEP_US,
+                STEP_US,
+                many,
+                which,
+                self._chunk_of_thread(),
+            )
 
     def _taken(self, action):
         """The action, checked: in this batch's array, or where it lies on the device."""
@@ -425,8 +498,10 @@ class BatchSimulation:
         given = action if on_device else np.asarray(action)
         if given.shape != self._action.shape:
             names = ", ".join(self.action_names) or "one for each actuator"
-            raise BatchError(f"an action of shape {given.shape} is not allowed: give "
-                             f"{self._action.shape} (environments, vehicles, {names})")
+            raise BatchError(
+                f"an action of shape {given.shape} is not allowed: give "
+                f"{self._action.shape} (environments, vehicles, {names})"
+            )
         if on_device:
             return self._on_device.checked(given)
         if given.dtype.kind not in "fiu":
@@ -436,21 +511,27 @@ class BatchSimulation:
             if len(bad):
                 e, i, k = bad[0].tolist()
                 name = self.action_names[k] if self.action_names else f"actuator {k}"
-                raise BatchError(f"the action of environment {self.first + e}, vehicle {i} has "
-                                 f"{name} = {given[e, i, k]}: give finite numbers")
+                raise BatchError(
+                    f"the action of environment {self.first + e}, vehicle {i} has "
+                    f"{name} = {given[e, i, k]}: give finite numbers"
+                )
         self._action[:] = given
         return self._action
 
     def _check_memory(self, real):
         """Refuses what would not fit: the system would end the process later, without a word."""
-        one = _numbers(new_state(self.model, 1, real),
-                       make_loops(self.model, 1, LEVELS["position"], "px4", real)[1])
+        one = _numbers(
+            new_state(self.model, 1, real),
+            make_loops(self.model, 1, LEVELS["position"], "px4", real)[1],
+        )
         # The action, how vehicles differ, rows and streams take about as much again.
         needed, free = 2 * one * self.environments, psutil.virtual_memory().available
         if needed > free:
-            raise BatchError(f"{self.environments} environments of {self.model.n} vehicles need "
-                             f"{needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free: give at "
-                             f"most {self.environments * free // needed}, or dtype='float32'")
+            raise BatchError(
+                f"{self.environments} environments of {self.model.n} vehicles need "
+                f"{needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free: give at "
+                f"most {self.environments * free // needed}, or dtype='float32'"
+            )
 
     def _check_device(self, device):
         if device not in ("cpu", "cuda"):
@@ -460,17 +541,22 @@ class BatchSimulation:
 
     def _check_vehicles(self):
         for vehicle in self.model.vehicles:
-            driven = {actuator.joint for actuator in vehicle.actuators
-                      if isinstance(actuator, Servo)}
+            driven = {
+                actuator.joint for actuator in vehicle.actuators if isinstance(actuator, Servo)
+            }
             if len(driven) < len(vehicle.joints):
-                raise BatchError(f"'{vehicle.type}' has a joint that no servo moves: a batch only "
-                                 "moves joints by servos")
+                raise BatchError(
+                    f"'{vehicle.type}' has a joint that no servo moves: a batch only "
+                    "moves joints by servos"
+                )
 
 
 def _on_device(batch: BatchSimulation) -> Any:
     if batch._loop_state.values.shape[2] and batch._loops.level != AT_ACTUATOR:
-        raise BatchError("device='cuda' does not allocate to rotors that tilt: use "
-                         "action='actuator', or device='cpu'")
+        raise BatchError(
+            "device='cuda' does not allocate to rotors that tilt: use "
+            "action='actuator', or device='cpu'"
+        )
     from .cuda import CudaBatch  # numba.cuda is slow to import
 
     return CudaBatch(batch)
@@ -482,10 +568,14 @@ def _numbers(*arrays: Any) -> int:
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) \
-            or not least <= value <= most:
-        raise BatchError(f"{name} = {shown(value)} is not allowed: give a whole number from "
-                         f"{least} to {most}")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, np.integer))
+        or not least <= value <= most
+    ):
+        raise BatchError(
+            f"{name} = {shown(value)} is not allowed: give a whole number from {least} to {most}"
+        )
     return int(value)
 
 
@@ -494,8 +584,12 @@ def repeated(arrays: Any, times: int, shared: tuple[str, ...] = ()) -> Any:
 
     Those named in `shared` stay as they are.
     """
-    return type(arrays)(*(array if name in shared else np.concatenate([array] * times)
-                          for name, array in zip(arrays._fields, arrays)))
+    return type(arrays)(
+        *(
+            array if name in shared else np.concatenate([array] * times)
+            for name, array in zip(arrays._fields, arrays)
+        )
+    )
 
 
 def _columns(model: FleetModel) -> list[tuple[int, np.ndarray]]:
@@ -511,7 +605,7 @@ def _records(model: FleetModel, meshes: tuple[TriangleMesh, ...]) -> Records:
     padded = np.zeros((model.n, max(1, *map(len, points), 1)), dtype=POINT)
     base = np.zeros(model.n, dtype=BASE)
     for i, (vehicle, found) in enumerate(zip(model.vehicles, points)):
-        padded[i, :len(found)] = found
+        padded[i, : len(found)] = found
         inertia = np.array(vehicle.inertia)
         base[i]["inertia"] = packed(inertia)
         base[i]["inverse"] = packed(np.linalg.inv(inertia))
@@ -519,9 +613,20 @@ def _records(model: FleetModel, meshes: tuple[TriangleMesh, ...]) -> Records:
         base[i]["points"] = len(found)
         base[i]["moves"] = bool(vehicle.joints)
         base[i]["wakes"] = bool(model.effects["wake_radius"].any())
-    return Records(model.vehicle, model.body, model.joint, model.actuator, model.wing,
-                   model.half_wing, model.tyre, model.hull, model.effects, base, padded,
-                   *mesh_tables(meshes))
+    return Records(
+        model.vehicle,
+        model.body,
+        model.joint,
+        model.actuator,
+        model.wing,
+        model.half_wing,
+        model.tyre,
+        model.hull,
+        model.effects,
+        base,
+        padded,
+        *mesh_tables(meshes),
+    )
 
 
 def _ground() -> Scenes:

@@ -29,8 +29,15 @@ class SpreadBatch:
         state: BatchState of all environments, as of the last step() or reset().
     """
 
-    def __init__(self, vehicles: str = "iris", environments: int = 1, *, workers: int = 2,
-                 ray: str = "", **options: Any):
+    def __init__(
+        self,
+        vehicles: str = "iris",
+        environments: int = 1,
+        *,
+        workers: int = 2,
+        ray: str = "",
+        **options: Any,
+    ):
         """Starts the workers.
 
         Args:
@@ -43,14 +50,18 @@ class SpreadBatch:
             XtdroneError: As of BatchSimulation; or Ray is not installed.
         """
         if not 1 <= workers <= environments:
-            raise BatchError(f"workers = {workers} is not allowed: give 1 to {environments}, the "
-                             "number of environments")
+            raise BatchError(
+                f"workers = {workers} is not allowed: give 1 to {environments}, the "
+                "number of environments"
+            )
         ends = [environments * k // workers for k in range(workers + 1)]
         self._ranges = list(itertools.pairwise(ends))
         options = {"threads": 1, **options}
         start = _on_ray(ray) if ray else _Process
-        self._workers = [start(vehicles, last - first, {**options, "first": first})
-                         for first, last in self._ranges]
+        self._workers = [
+            start(vehicles, last - first, {**options, "first": first})
+            for first, last in self._ranges
+        ]
         try:
             self._gather([worker.result() for worker in self._workers])
         except BaseException:
@@ -61,8 +72,10 @@ class SpreadBatch:
         """As BatchSimulation.step()."""
         action = np.asarray(action)
         if len(action) != len(self.state.pos):
-            raise BatchError(f"an action of {len(action)} environments is not allowed: give "
-                             f"{len(self.state.pos)}")
+            raise BatchError(
+                f"an action of {len(action)} environments is not allowed: give "
+                f"{len(self.state.pos)}"
+            )
         return self._all("step", [(action[first:last],) for first, last in self._ranges])
 
     def reset(self, mask: np.ndarray | None = None, seed: int | None = None) -> BatchState:
@@ -71,8 +84,10 @@ class SpreadBatch:
             return self._all("reset", [(None, seed)] * len(self._workers))
         mask = np.asarray(mask)
         if mask.dtype != np.bool_ or mask.shape != self.state.pos.shape[:1] or not mask.any():
-            raise BatchError(f"a mask of {mask.dtype} and shape {mask.shape} is not allowed: give "
-                             f"bool and {self.state.pos.shape[:1]}, with at least one environment")
+            raise BatchError(
+                f"a mask of {mask.dtype} and shape {mask.shape} is not allowed: give "
+                f"bool and {self.state.pos.shape[:1]}, with at least one environment"
+            )
         return self._all("reset", [(mask[first:last], seed) for first, last in self._ranges])
 
     def close(self) -> None:
@@ -83,8 +98,12 @@ class SpreadBatch:
     def __enter__(self) -> "SpreadBatch":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def _all(self, method: str, arguments: list[tuple]) -> BatchState:
@@ -158,6 +177,7 @@ class _Process:
 
 def _serve(pipe: Any, given: tuple) -> None:
     """Answers calls until the other end is closed."""
+
     def answer(make: Callable[[], Any]) -> Any:
         try:
             found = make()
@@ -181,11 +201,16 @@ def _on_ray(address: str) -> Callable[..., Any]:
     try:
         ray = importlib.import_module("ray")
     except ImportError:
-        raise BatchError("Ray is not installed: pip install 'xtdrone[campaign]', or leave `ray` "
-                         "out for processes of this machine") from None
+        raise BatchError(
+            "Ray is not installed: pip install 'xtdrone[campaign]', or leave `ray` "
+            "out for processes of this machine"
+        ) from None
     if not ray.is_initialized():
-        ray.init(address=None if address == "local" else address, include_dashboard=False,
-                 log_to_driver=False)
+        ray.init(
+            address=None if address == "local" else address,
+            include_dashboard=False,
+            log_to_driver=False,
+        )
     actor = ray.remote(Part)
 
     class OnRay:

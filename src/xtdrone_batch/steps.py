@@ -12,17 +12,12 @@ from xtdrone_dynamics import quaternion, rigid_body
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 from xtdrone_sim.engines.body import place_fleet
-from xtdrone_sim.plant.actuators import (
-    add_downwash,
-    add_half_wings,
-    add_wings,
-    step_actuators,
-)
+from xtdrone_sim.plant.actuators import add_downwash, add_half_wings, add_wings, step_actuators
 from xtdrone_sim.plant.ground import add_tyres
 from xtdrone_sim.plant.water import add_hulls
 
 from .arrays import Records
-from .contacts import MOST, touch_each_other, touch_objects
+from .contacts import MAX, touch_each_other, touch_objects
 from .control import AT_ACTUATOR, CONTROL, MEASURED, command, filter_acceleration, keep, recall
 from .joints import accelerate_jointed
 
@@ -71,7 +66,7 @@ class Chunk(NamedTuple):
     power: np.ndarray  # (M,)
     share: np.ndarray  # (M,)
     density: np.ndarray  # (M,)
-    rows: np.ndarray  # (MOST, 16) of contacts
+    rows: np.ndarray  # (MAX, 16) of contacts
 
 
 def new_chunk(records: Records, status: np.ndarray, width: int, vectored: int) -> Chunk:
@@ -85,26 +80,69 @@ def new_chunk(records: Records, status: np.ndarray, width: int, vectored: int) -
     """
     (m, bodies), joints = records.body.shape, records.joint.shape[1]
     actuators, tyres = records.actuator.shape[1], records.tyre.shape[1]
-    zeros = {"commands": (m, actuators), "thrust": (m, actuators), "values": (m, vectored),
-             "position": (m, vectored), "action": (m, width), "pos": (m, 3), "quat": (m, 4),
-             "vel": (m, 3), "ang_vel": (m, 3), "acc": (m, 3), "actuator": (m, actuators),
-             "joint_pos": (m, joints), "joint_vel": (m, joints), "contact": (m, 3),
-             "tyre_load": (m, tyres, 3), "tread": (m, tyres, 2), "wind": (m, 3), "air": (m, 3),
-             "effectiveness": (m, actuators), "body_pos": (m, bodies, 3),
-             "body_quat": (m, bodies, 4), "body_vel": (m, bodies, 3), "body_rate": (m, bodies, 3),
-             "wrench": (m, bodies, 6), "targets": (m, joints), "old_joint_vel": (m, joints),
-             "joint_acc": (m, joints), "body_acc": (m, bodies, 3), "body_spin": (m, bodies, 3),
-             "system": (m, 6, 6), "unknowns": (m, 6), "power": (m,), "rows": (MOST, 16)}
+    zeros = {
+        "commands": (m, actuators),
+        "thrust": (m, actuators),
+        "values": (m, vectored),
+        "position": (m, vectored),
+        "action": (m, width),
+        "pos": (m, 3),
+        "quat": (m, 4),
+        "vel": (m, 3),
+        "ang_vel": (m, 3),
+        "acc": (m, 3),
+        "actuator": (m, actuators),
+        "joint_pos": (m, joints),
+        "joint_vel": (m, joints),
+        "contact": (m, 3),
+        "tyre_load": (m, tyres, 3),
+        "tread": (m, tyres, 2),
+        "wind": (m, 3),
+        "air": (m, 3),
+        "effectiveness": (m, actuators),
+        "body_pos": (m, bodies, 3),
+        "body_quat": (m, bodies, 4),
+        "body_vel": (m, bodies, 3),
+        "body_rate": (m, bodies, 3),
+        "wrench": (m, bodies, 6),
+        "targets": (m, joints),
+        "old_joint_vel": (m, joints),
+        "joint_acc": (m, joints),
+        "body_acc": (m, bodies, 3),
+        "body_spin": (m, bodies, 3),
+        "system": (m, 6, 6),
+        "unknowns": (m, 6),
+        "power": (m,),
+        "rows": (MAX, 16),
+    }
     found = {name: np.zeros(shape) for name, shape in zeros.items()}
     found["quat"][:, 3] = 1.0
-    return Chunk(status=status.astype(CONTROL), measured=np.zeros(m, dtype=MEASURED),
-                 mass=np.ones(m), share=np.ones(m), density=np.full(m, SEA_LEVEL_DENSITY), **found)
+    return Chunk(
+        status=status.astype(CONTROL),
+        measured=np.zeros(m, dtype=MEASURED),
+        mass=np.ones(m),
+        share=np.ones(m),
+        density=np.full(m, SEA_LEVEL_DENSITY),
+        **found,
+    )
 
 
 @njit(nogil=True)
-def step(records: Any, air: Any, state: Any, variation: Any, loops: Any, loop_state: Any,
-         objects: np.ndarray, action: np.ndarray, t_us: int, dt_us: int, sub_steps: int,
-         which: np.ndarray, chunk: Any) -> None:
+def step(
+    records: Any,
+    air: Any,
+    state: Any,
+    variation: Any,
+    loops: Any,
+    loop_state: Any,
+    objects: np.ndarray,
+    action: np.ndarray,
+    t_us: int,
+    dt_us: int,
+    sub_steps: int,
+    which: np.ndarray,
+    chunk: Any,
+) -> None:
     """Advances some environments by some sub-steps under one action.
 
     Args:
@@ -122,7 +160,7 @@ def step(records: Any, air: Any, state: Any, variation: Any, loops: Any, loop_st
     v = state.pos.shape[1]
     most = records.vehicle.shape[0] // v
     for begin in range(0, len(which), most):
-        chosen = which[begin:begin + most]
+        chosen = which[begin : begin + most]
         for k in range(len(chosen)):
             for i in range(v):
                 _load(chunk, k * v + i, state, variation, loop_state, action, chosen[k], i)
@@ -201,35 +239,148 @@ def _accelerate(records, air, loops, c, v, t_us, dt):
         if loops.level != AT_ACTUATOR:
             filter_acceleration(c.status[m], c.acc[m], dt)
     if records.joint.shape[1] > 0:
-        place_fleet(records.vehicle, records.body, records.joint, c.pos, c.quat, c.vel, c.ang_vel,
-                    c.joint_pos, c.joint_vel, c.body_pos, c.body_quat, c.body_vel, c.body_rate)
-    command(loops, c.action, c.status, c.thrust, c.values, c.position, records, c.measured, t_us,
-            dt, c.commands)
+        place_fleet(
+            records.vehicle,
+            records.body,
+            records.joint,
+            c.pos,
+            c.quat,
+            c.vel,
+            c.ang_vel,
+            c.joint_pos,
+            c.joint_vel,
+            c.body_pos,
+            c.body_quat,
+            c.body_vel,
+            c.body_rate,
+        )
+    command(
+        loops,
+        c.action,
+        c.status,
+        c.thrust,
+        c.values,
+        c.position,
+        records,
+        c.measured,
+        t_us,
+        dt,
+        c.commands,
+    )
     if records.base[0].wakes:
         for m in range(0, c.pos.shape[0], v):
             n = m + v
-            add_downwash(records.vehicle[m:n], records.actuator[m:n], records.effects[m:n],
-                         c.effectiveness[m:n], c.pos[m:n], c.actuator[m:n], c.density[m:n],
-                         c.air[m:n])
-    step_actuators(c.commands, records.vehicle, records.actuator, records.effects, air.altitude,
-                   air.water, c.share, c.effectiveness, c.body_pos, c.body_quat, c.body_vel,
-                   c.body_rate, c.air, c.density, dt, c.actuator, c.wrench, c.targets, c.power)
-    add_wings(records.vehicle, records.wing, records.actuator, records.effects, c.effectiveness,
-              c.body_quat, c.body_vel, c.body_rate, c.air, c.density, c.actuator, c.wrench)
-    add_half_wings(records.vehicle, records.half_wing, records.actuator, c.effectiveness,
-                   c.body_quat, c.body_vel, c.body_rate, c.air, c.density, c.actuator, c.wrench)
-    add_tyres(records.vehicle, records.tyre, c.tyre_load, c.body_quat, c.body_vel, c.body_rate,
-              c.actuator, c.tread, dt, c.wrench)
-    add_hulls(records.vehicle, records.hull, air.water, air.water_weight, c.body_pos, c.body_quat,
-              c.body_vel, c.body_rate, c.wrench)
+            add_downwash(
+                records.vehicle[m:n],
+                records.actuator[m:n],
+                records.effects[m:n],
+                c.effectiveness[m:n],
+                c.pos[m:n],
+                c.actuator[m:n],
+                c.density[m:n],
+                c.air[m:n],
+            )
+    step_actuators(
+        c.commands,
+        records.vehicle,
+        records.actuator,
+        records.effects,
+        air.altitude,
+        air.water,
+        c.share,
+        c.effectiveness,
+        c.body_pos,
+        c.body_quat,
+        c.body_vel,
+        c.body_rate,
+        c.air,
+        c.density,
+        dt,
+        c.actuator,
+        c.wrench,
+        c.targets,
+        c.power,
+    )
+    add_wings(
+        records.vehicle,
+        records.wing,
+        records.actuator,
+        records.effects,
+        c.effectiveness,
+        c.body_quat,
+        c.body_vel,
+        c.body_rate,
+        c.air,
+        c.density,
+        c.actuator,
+        c.wrench,
+    )
+    add_half_wings(
+        records.vehicle,
+        records.half_wing,
+        records.actuator,
+        c.effectiveness,
+        c.body_quat,
+        c.body_vel,
+        c.body_rate,
+        c.air,
+        c.density,
+        c.actuator,
+        c.wrench,
+    )
+    add_tyres(
+        records.vehicle,
+        records.tyre,
+        c.tyre_load,
+        c.body_quat,
+        c.body_vel,
+        c.body_rate,
+        c.actuator,
+        c.tread,
+        dt,
+        c.wrench,
+    )
+    add_hulls(
+        records.vehicle,
+        records.hull,
+        air.water,
+        air.water_weight,
+        c.body_pos,
+        c.body_quat,
+        c.body_vel,
+        c.body_rate,
+        c.wrench,
+    )
     for m in range(c.pos.shape[0]):
         if records.base[m].moves:
-            _follow(records.vehicle[m].joints, c.targets[m], c.joint_pos[m], c.joint_vel[m],
-                    c.old_joint_vel[m], c.joint_acc[m], dt)
-            accelerate_jointed(records, m, c.mass[m], air.gravity, c.wrench[m], c.body_pos[m],
-                               c.body_quat[m], c.body_rate[m], c.old_joint_vel[m],
-                               c.joint_acc[m], c.body_acc[m], c.body_spin[m], c.system[m],
-                               c.unknowns[m], c.vel[m], c.ang_vel[m], dt)
+            _follow(
+                records.vehicle[m].joints,
+                c.targets[m],
+                c.joint_pos[m],
+                c.joint_vel[m],
+                c.old_joint_vel[m],
+                c.joint_acc[m],
+                dt,
+            )
+            accelerate_jointed(
+                records,
+                m,
+                c.mass[m],
+                air.gravity,
+                c.wrench[m],
+                c.body_pos[m],
+                c.body_quat[m],
+                c.body_rate[m],
+                c.old_joint_vel[m],
+                c.joint_acc[m],
+                c.body_acc[m],
+                c.body_spin[m],
+                c.system[m],
+                c.unknowns[m],
+                c.vel[m],
+                c.ang_vel[m],
+                dt,
+            )
         else:
             _accelerate_free(records, air, c, m, dt)
 
@@ -240,14 +391,29 @@ def _accelerate_free(records, air, c, m, dt):
     base, scale = records.base[m], c.mass[m]
     j, jj = base.inertia, base.inverse
     tx, ty, tz = quaternion.rotate_inverse(
-        c.quat[m, 0], c.quat[m, 1], c.quat[m, 2], c.quat[m, 3], c.wrench[m, 0, 3],
-        c.wrench[m, 0, 4], c.wrench[m, 0, 5])
+        c.quat[m, 0],
+        c.quat[m, 1],
+        c.quat[m, 2],
+        c.quat[m, 3],
+        c.wrench[m, 0, 3],
+        c.wrench[m, 0, 4],
+        c.wrench[m, 0, 5],
+    )
     found = rigid_body.accelerate(
-        c.vel[m, 0], c.vel[m, 1], c.vel[m, 2], c.ang_vel[m, 0], c.ang_vel[m, 1], c.ang_vel[m, 2],
+        c.vel[m, 0],
+        c.vel[m, 1],
+        c.vel[m, 2],
+        c.ang_vel[m, 0],
+        c.ang_vel[m, 1],
+        c.ang_vel[m, 2],
         (c.wrench[m, 0, 0] / scale, c.wrench[m, 0, 1] / scale, c.wrench[m, 0, 2] / scale),
-        (tx / scale, ty / scale, tz / scale), records.vehicle[m].mass,
-        (j[0], j[1], j[2], j[3], j[4], j[5]), (jj[0], jj[1], jj[2], jj[3], jj[4], jj[5]),
-        air.gravity, dt)
+        (tx / scale, ty / scale, tz / scale),
+        records.vehicle[m].mass,
+        (j[0], j[1], j[2], j[3], j[4], j[5]),
+        (jj[0], jj[1], jj[2], jj[3], jj[4], jj[5]),
+        air.gravity,
+        dt,
+    )
     for k in range(3):
         c.vel[m, k] = min(max(found[k], -FASTEST), FASTEST)
         c.ang_vel[m, k] = min(max(found[3 + k], -FASTEST_TURN), FASTEST_TURN)
@@ -270,14 +436,33 @@ def _touch(records, c, objects, chosen, v, dt):
         first = k * v
         if v > 1:
             last = first + v
-            touch_each_other(records.base[first:last], records.vehicle[first:last],
-                             c.mass[first:last], c.pos[first:last], c.vel[first:last],
-                             c.contact[first:last], dt)
+            touch_each_other(
+                records.base[first:last],
+                records.vehicle[first:last],
+                c.mass[first:last],
+                c.pos[first:last],
+                c.vel[first:last],
+                c.contact[first:last],
+                dt,
+            )
         row = objects[chosen[k] if objects.shape[0] > 1 else 0]
         for m in range(first, first + v):
-            touch_objects(records, row, records.point[m], records.base[m],
-                          c.mass[m] * records.vehicle[m].mass, c.mass[m], c.pos[m], c.quat[m],
-                          c.vel[m], c.ang_vel[m], c.contact[m], c.tyre_load[m], c.rows, dt)
+            touch_objects(
+                records,
+                row,
+                records.point[m],
+                records.base[m],
+                c.mass[m] * records.vehicle[m].mass,
+                c.mass[m],
+                c.pos[m],
+                c.quat[m],
+                c.vel[m],
+                c.ang_vel[m],
+                c.contact[m],
+                c.tyre_load[m],
+                c.rows,
+                dt,
+            )
 
 
 @njit
@@ -288,7 +473,8 @@ def _displace(c, dt):
         for k in range(3):
             c.acc[m, k] = (u[k] - c.measured[m].vel[k]) / dt
         p[0], p[1], p[2], q[0], q[1], q[2], q[3] = rigid_body.displace(
-            p[0], p[1], p[2], q[0], q[1], q[2], q[3], u[0], u[1], u[2], w[0], w[1], w[2], dt)
+            p[0], p[1], p[2], q[0], q[1], q[2], q[3], u[0], u[1], u[2], w[0], w[1], w[2], dt
+        )
 
 
 def radius_of(points: np.ndarray) -> float:
@@ -296,5 +482,3 @@ def radius_of(points: np.ndarray) -> float:
     if not len(points):
         return 0.0
     return float((np.linalg.norm(points["pos"], axis=1) + points["radius"]).max())
-
-

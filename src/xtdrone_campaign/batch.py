@@ -36,15 +36,20 @@ def check(flight: Flight, usual: Mapping[str, Any]) -> None:
     Raises:
         CampaignError: It is not the Agent `square`, or an option needs the flight stack.
     """
-    other = [name for name, value in flight.scenario.items()
-             if name not in _KEPT and value != usual[name]]
+    other = [
+        name
+        for name, value in flight.scenario.items()
+        if name not in _KEPT and value != usual[name]
+    ]
     if flight.agent != AGENT:
         other = [f"agent '{flight.agent}'"]
     if other or flight.parameters:
-        raise CampaignError(f"{min([*other, *flight.parameters])} cannot be flown in a batch, "
-                            f"which has no flight stack and flies the agent '{AGENT}' over flat "
-                            "ground: leave out --batch, or vary vehicle, n, vehicles, wind, gust, "
-                            "dryden, side, height, hold")
+        raise CampaignError(
+            f"{min([*other, *flight.parameters])} cannot be flown in a batch, "
+            f"which has no flight stack and flies the agent '{AGENT}' over flat "
+            "ground: leave out --batch, or vary vehicle, n, vehicles, wind, gust, "
+            "dryden, side, height, hold"
+        )
 
 
 def fly_batch(flights: Sequence[Flight]) -> list[Result]:
@@ -63,11 +68,18 @@ def _flown(flights: Sequence[Flight]) -> list[Result]:
 
     agent = registry.AGENTS.load(AGENT)
     given = arguments.read(f"agent '{AGENT}'", agent, flights[0].settings)
-    options = {name: given.get(name, argument.default)
-               for name, argument in arguments.arguments_of(agent).items()}
+    options = {
+        name: given.get(name, argument.default)
+        for name, argument in arguments.arguments_of(agent).items()
+    }
     batch = BatchSimulation(
-        _vehicles(flights[0].scenario, options["height"]), len(flights), action="position",
-        wind=flights[0].scenario["wind"], first=flights[0].scenario["seed"], threads=1)
+        _vehicles(flights[0].scenario, options["height"]),
+        len(flights),
+        action="position",
+        wind=flights[0].scenario["wind"],
+        first=flights[0].scenario["seed"],
+        threads=1,
+    )
     square = _Square(batch, options)
     while not square.done.all() and square.t_s < flights[0].longest_s:
         square.step()
@@ -76,9 +88,12 @@ def _flown(flights: Sequence[Flight]) -> list[Result]:
 
 def _vehicles(scenario: Mapping[str, Any], height: float) -> str:
     """The vehicles at a height above their starts, as a batch takes them."""
-    return "; ".join("{}@{},{},{},{}".format(
-        vehicle["type"], *vehicle["pos"][:2], vehicle["pos"][2] + height, vehicle["yaw"])
-        for vehicle in scenario["vehicles"])
+    return "; ".join(
+        "{}@{},{},{},{}".format(
+            vehicle["type"], *vehicle["pos"][:2], vehicle["pos"][2] + height, vehicle["yaw"]
+        )
+        for vehicle in scenario["vehicles"]
+    )
 
 
 class _Square:
@@ -104,7 +119,8 @@ class _Square:
         self._since = np.zeros(count)  # when the present goal was set [s]
         self._inside = np.full(count, np.nan)  # since when all vehicles are there [s]
         self._squares, self._worst, self._path, self._speed, self._tilt, self._end = np.zeros(
-            (6, count))
+            (6, count)
+        )
         self._samples = np.zeros(count, dtype=int)
 
     def step(self) -> None:
@@ -117,8 +133,9 @@ class _Square:
         away = np.linalg.norm(state.pos - goal, axis=2)
         self._measure(state, away, np.linalg.norm(state.pos - before, axis=2).mean(axis=1))
         near = (away <= _REACHED).all(axis=1)
-        self._inside = np.where(near, np.where(np.isnan(self._inside), self.t_s, self._inside),
-                                np.nan)
+        self._inside = np.where(
+            near, np.where(np.isnan(self._inside), self.t_s, self._inside), np.nan
+        )
         held = near & (self.t_s - self._inside >= self._hold)
         next_one = (held | (self.t_s - self._since >= self._time_out)) & ~self.done
         self._reached += next_one & held
@@ -129,11 +146,15 @@ class _Square:
     def result(self, k: int, longest_s: float) -> Result:
         """How environment k has flown."""
         corners = len(self._corners)
-        figures = {"simulated_s": self._end[k], "path_m": self._path[k],
-                   "track_rms_m": math.sqrt(self._squares[k] / max(1, self._samples[k])),
-                   "track_max_m": self._worst[k], "speed_max_m_s": self._speed[k],
-                   "tilt_max_deg": math.degrees(self._tilt[k]),
-                   "goals": self._reached[k] / corners}
+        figures = {
+            "simulated_s": self._end[k],
+            "path_m": self._path[k],
+            "track_rms_m": math.sqrt(self._squares[k] / max(1, self._samples[k])),
+            "track_max_m": self._worst[k],
+            "speed_max_m_s": self._speed[k],
+            "tilt_max_deg": math.degrees(self._tilt[k]),
+            "goals": self._reached[k] / corners,
+        }
         status, reason = GOOD, ""
         if self._fell[k]:
             status, reason = CRASHED, f"a vehicle turned over at {self._end[k]:.2f} s"
@@ -141,8 +162,9 @@ class _Square:
             status, reason = UNFINISHED, f"not done after {longest_s:g} s of simulated time"
         elif self._reached[k] < corners:
             status, reason = MISSED, f"reached {self._reached[k]} of {corners} corners"
-        return Result(status, reason, {name: round(float(value), 6)
-                                       for name, value in figures.items()})
+        return Result(
+            status, reason, {name: round(float(value), 6) for name, value in figures.items()}
+        )
 
     def _measure(self, state: Any, away: np.ndarray, path: np.ndarray) -> None:
         """Takes a state into the figures of the environments that fly."""
@@ -152,8 +174,11 @@ class _Square:
         self._fell |= flies & (tilt > math.pi / 2)
         self._end[flies] = self.t_s
         self._samples += flies * away.shape[1]
-        self._squares += flies * (away ** 2).sum(axis=1)
+        self._squares += flies * (away**2).sum(axis=1)
         self._path += flies * path
-        for most, now in ((self._worst, away.max(axis=1)), (self._tilt, tilt), (
-                self._speed, np.linalg.norm(state.vel, axis=2).max(axis=1))):
+        for most, now in (
+            (self._worst, away.max(axis=1)),
+            (self._tilt, tilt),
+            (self._speed, np.linalg.norm(state.vel, axis=2).max(axis=1)),
+        ):
             np.maximum(most, now, where=flies, out=most)

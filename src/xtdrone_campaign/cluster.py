@@ -19,10 +19,15 @@ LOCAL = "local"  # in place of an address: this machine
 class RayRunner:
     """Ray's workers, which keep what they have loaded from task to task; see runners.Runner."""
 
-    def __init__(self, function: Callable[..., Any], address: str | None = None, cores: float = 1,
-                 environment: Mapping[str, str] | None = None,
-                 error: type[XtdroneError] = CampaignError, instead: str = "leave out --ray",
-                 ) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        address: str | None = None,
+        cores: float = 1,
+        environment: Mapping[str, str] | None = None,
+        error: type[XtdroneError] = CampaignError,
+        instead: str = "leave out --ray",
+    ) -> None:
         """Connects to nothing yet.
 
         Args:
@@ -48,8 +53,10 @@ class RayRunner:
         try:
             import ray
         except ModuleNotFoundError as error:
-            raise self._error("campaigns run on Ray, which is not installed: pip install "
-                              f"'xtdrone[campaign]', or {self._instead}") from error
+            raise self._error(
+                "campaigns run on Ray, which is not installed: pip install "
+                f"'xtdrone[campaign]', or {self._instead}"
+            ) from error
         if not tasks:
             return
         self._connect(ray)
@@ -78,13 +85,18 @@ class RayRunner:
             if self._address:
                 _check_reachable(self._address)
             with _no_stderr():  # to which Ray's C++ part repeats the exception
-                ray.init(**({"address": self._address} if self._address else here),
-                         logging_level="error", log_to_driver=False,
-                         runtime_env={"env_vars": variables})
+                ray.init(
+                    **({"address": self._address} if self._address else here),
+                    logging_level="error",
+                    log_to_driver=False,
+                    runtime_env={"env_vars": variables},
+                )
         except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-            raise self._error(f"no Ray at '{self._address}': {str(error).splitlines()[0]}; start "
-                              "one with ray start --head, and give both sides the same token "
-                              "(RAY_AUTH_TOKEN or ~/.ray/auth_token)") from error
+            raise self._error(
+                f"no Ray at '{self._address}': {str(error).splitlines()[0]}; start "
+                "one with ray start --head, and give both sides the same token "
+                "(RAY_AUTH_TOKEN or ~/.ray/auth_token)"
+            ) from error
 
 
 def _check_reachable(address: str) -> None:
@@ -108,5 +120,7 @@ def _no_stderr() -> Iterator[None]:
 
 
 def _has_token() -> bool:
-    return (any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
-            or (Path.home() / ".ray" / "auth_token").is_file())
+    return (
+        any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
+        or (Path.home() / ".ray" / "auth_token").is_file()
+    )

@@ -26,39 +26,82 @@ Repeat a command that was interrupted: it continues where it ended.
 def register(subparsers: Any) -> None:
     """Adds the subcommand to the `xtdrone` command."""
     parser = subparsers.add_parser(
-        "campaign", help="fly one scenario with varied options and seeds, in one table",
+        "campaign",
+        help="fly one scenario with varied options and seeds, in one table",
         description="Flies every combination of the varied values with every seed, on all cores. "
-                    "Ends in a table of flights (CSV, and Parquet where pyarrow is installed), a "
-                    "summary with 95 % intervals and plots. The exit status is 0 if all flights "
-                    "succeed, else 4.", epilog=EXAMPLES)
+        "Ends in a table of flights (CSV, and Parquet where pyarrow is installed), a "
+        "summary with 95 % intervals and plots. The exit status is 0 if all flights "
+        "succeed, else 4.",
+        epilog=EXAMPLES,
+    )
     add = parser.add_argument
-    subject = add("subject", metavar="SCENARIO", help="a scenario's YAML file, or an Agent: "
-                  f"{', '.join(registry.AGENTS.names())}, or module:Class")
+    subject = add(
+        "subject",
+        metavar="SCENARIO",
+        help="a scenario's YAML file, or an Agent: "
+        f"{', '.join(registry.AGENTS.names())}, or module:Class",
+    )
     subject.completer = lambda **_: registry.AGENTS.names()
-    varied = add("--vary", action="append", default=[], metavar="NAME=VALUES",
-                 help="a quantity and its values: FROM..TO/STEP, FROM..TO of whole numbers, or "
-                      "A,B,C; an option of the scenario or of the Agent, KIND.NAME of a "
-                      "sensor, a parameter of PX4, gust or dryden [m/s]; wind may be one number, "
-                      "to the east; may be repeated")
+    varied = add(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="NAME=VALUES",
+        help="a quantity and its values: FROM..TO/STEP, FROM..TO of whole numbers, or "
+        "A,B,C; an option of the scenario or of the Agent, KIND.NAME of a "
+        "sensor, a parameter of PX4, gust or dryden [m/s]; wind may be one number, "
+        "to the east; may be repeated",
+    )
     varied.completer = _names
-    add("--seeds", default="1", metavar="SEEDS",
-        help="how many, from the scenario's seed on, or a list 1,5,9, or a range 1..20 (1)")
-    agent = add("--agent", help="that flies a scenario's file (mission where it has one, else "
-                                "square)")
+    add(
+        "--seeds",
+        default="1",
+        metavar="SEEDS",
+        help="how many, from the scenario's seed on, or a list 1,5,9, or a range 1..20 (1)",
+    )
+    agent = add(
+        "--agent", help="that flies a scenario's file (mission where it has one, else square)"
+    )
     agent.completer = lambda **_: registry.AGENTS.names()
-    add("--set", action="append", default=[], metavar="NAME=VALUE",
-        help="option of the Agent, for all flights; see xtdrone fly AGENT --help")
-    add("--longest", type=number_type("longest", 0.1, 1e6, unit="s"), default=600.0,
-        metavar="SECONDS", help="simulated time after which a flight is ended [s] (600)")
-    add("--workers", type=number_type("workers", 1, 1000, whole=True), metavar="COUNT",
-        help="processes on this machine (one for each core)")
-    add("--time_out", type=number_type("time_out", 1.0, 1e6, unit="s"), default=3600.0,
-        metavar="SECONDS", help="wall time after which a worker that does not answer is ended [s] "
-        "(3600)")
-    add("--ray", metavar="ADDRESS", help="fly on a Ray cluster, HOST:PORT, or local for Ray on "
-                                         "this machine, instead of own processes")
-    add("--batch", action="store_true", help="fly squares on the true state, the seeds of a "
-        "combination in one batch, without sensors, estimator, take-off and landing")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="option of the Agent, for all flights; see xtdrone fly AGENT --help",
+    )
+    add(
+        "--longest",
+        type=number_type("longest", 0.1, 1e6, unit="s"),
+        default=600.0,
+        metavar="SECONDS",
+        help="simulated time after which a flight is ended [s] (600)",
+    )
+    add(
+        "--workers",
+        type=number_type("workers", 1, 1000, whole=True),
+        metavar="COUNT",
+        help="processes on this machine (one for each core)",
+    )
+    add(
+        "--time_out",
+        type=number_type("time_out", 1.0, 1e6, unit="s"),
+        default=3600.0,
+        metavar="SECONDS",
+        help="wall time after which a worker that does not answer is ended [s] (3600)",
+    )
+    add(
+        "--ray",
+        metavar="ADDRESS",
+        help="fly on a Ray cluster, HOST:PORT, or local for Ray on "
+        "this machine, instead of own processes",
+    )
+    add(
+        "--batch",
+        action="store_true",
+        help="fly squares on the true state, the seeds of a "
+        "combination in one batch, without sensors, estimator, take-off and landing",
+    )
     add("--out", metavar="FOLDER", help="results go to FOLDER/campaign (runs/campaign_NAME)")
     add("--folders", action="store_true", help="keep the run folder of each flight, with its logs")
     add("--retry_failed", action="store_true", help="fly those again that have failed by an error")
@@ -95,8 +138,11 @@ def _run(args: argparse.Namespace) -> int:
     made.keep(folder, command)
     with Journal(folder, len(made)) as journal:
         again = {FAILED} if args.retry_failed else set()
-        waiting = [k for k in range(len(made))
-                   if k not in journal.results or journal.results[k].status in again]
+        waiting = [
+            k
+            for k in range(len(made))
+            if k not in journal.results or journal.results[k].status in again
+        ]
         if waiting:
             _fly(args, made, folder, journal, waiting)
         found = table.collect(made, journal.results)
@@ -120,8 +166,9 @@ def _folder(args: argparse.Namespace) -> Path:
     return folder / "campaign"
 
 
-def _fly(args: argparse.Namespace, made: Any, folder: Path, journal: Any,
-         waiting: list[int]) -> None:
+def _fly(
+    args: argparse.Namespace, made: Any, folder: Path, journal: Any, waiting: list[int]
+) -> None:
     """Flies what is waiting, with a progress bar; each result goes to the journal."""
     from tqdm import tqdm
 
@@ -137,17 +184,27 @@ def _fly(args: argparse.Namespace, made: Any, folder: Path, journal: Any,
     if args.ray:
         from .cluster import LOCAL, RayRunner
 
-        runner = RayRunner(function, None if args.ray == LOCAL else args.ray,
-                           environment=ONE_THREAD)
+        runner = RayRunner(
+            function, None if args.ray == LOCAL else args.ray, environment=ONE_THREAD
+        )
     else:
         runner = ProcessRunner(function, args.workers or os.cpu_count() or 1, args.time_out)
     folders = folder.parent / "flights" if args.folders else None
     good = sum(result.status == GOOD for result in journal.results.values())
     groups = made.groups(waiting, largest)
     tasks = [[made.flight(k, folders) for k in group] for group in groups]
-    with (contextlib.closing(runner.run(tasks)) as flown,
-          tqdm(total=len(made), initial=len(made) - len(waiting), unit=" flights", desc="campaign",
-               file=sys.stderr, delay=1e-3, disable=None) as bar):
+    with (
+        contextlib.closing(runner.run(tasks)) as flown,
+        tqdm(
+            total=len(made),
+            initial=len(made) - len(waiting),
+            unit=" flights",
+            desc="campaign",
+            file=sys.stderr,
+            delay=1e-3,
+            disable=None,
+        ) as bar,
+    ):
         for done in flown:
             group = groups[done.index]
             for k, result in zip(group, done.value or [Result(FAILED, done.error)] * len(group)):

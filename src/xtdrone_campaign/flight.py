@@ -26,8 +26,11 @@ FIGURES = {  # unit and meaning of each figure; a flight has those that apply to
     "simulated_s": ("s", "simulated time"),
     "track_rms_m": ("m", "RMS distance to the Agent's position set-point, while armed"),
     "track_max_m": ("m", "largest one"),
-    "landing_error_m": ("m", "horizontal distance of where the vehicles came to rest from their "
-                             "last position set-points, mean"),
+    "landing_error_m": (
+        "m",
+        "horizontal distance of where the vehicles came to rest from their "
+        "last position set-points, mean",
+    ),
     "estimate_rms_m": ("m", "RMS error of the position estimate, while armed"),
     "estimate_max_m": ("m", "largest one"),
     "energy_kj": ("kJ", "work of the rotors' shafts, mean over the vehicles"),
@@ -80,8 +83,9 @@ def fly(flight: Flight) -> Result:
         result = Result(FAILED, str(error))
     except Exception as error:  # of an Agent or a part of the user's
         result = Result(FAILED, f"{type(error).__name__}: {error}")
-    return dataclasses.replace(result, reason=" ".join(result.reason.split()),
-                               wall_s=round(time.monotonic() - begin, 3))
+    return dataclasses.replace(
+        result, reason=" ".join(result.reason.split()), wall_s=round(time.monotonic() - begin, 3)
+    )
 
 
 class Measurement(Observer):
@@ -121,11 +125,15 @@ class Measurement(Observer):
         """Those of FIGURES that the flight has."""
         simulation = self.simulation
         n = simulation.scenario.n
-        found = {"simulated_s": simulation.t_us * 1e-6, "energy_kj": self._energy / n,
-                 "path_m": self._path / n, "speed_max_m_s": self._speed,
-                 "tilt_max_deg": math.degrees(self._tilt),
-                 "separation_min_m": simulation.figures.separation,
-                 "collisions": len(simulation.collisions)}
+        found = {
+            "simulated_s": simulation.t_us * 1e-6,
+            "energy_kj": self._energy / n,
+            "path_m": self._path / n,
+            "speed_max_m_s": self._speed,
+            "tilt_max_deg": math.degrees(self._tilt),
+            "separation_min_m": simulation.figures.separation,
+            "collisions": len(simulation.collisions),
+        }
         if self._count:
             found["track_rms_m"] = math.sqrt(self._squares / self._count)
             found["track_max_m"] = self._worst
@@ -142,8 +150,11 @@ class Measurement(Observer):
         asked = sum(asked for _, asked in simulation.reached.values())
         if asked:
             found["goals"] = sum(count for count, _ in simulation.reached.values()) / asked
-        return {name: round(found[name], _DECIMALS) for name in FIGURES
-                if math.isfinite(found.get(name, math.nan))}
+        return {
+            name: round(found[name], _DECIMALS)
+            for name in FIGURES
+            if math.isfinite(found.get(name, math.nan))
+        }
 
     def _track(self, pos: np.ndarray, armed: np.ndarray) -> None:
         assert self.wanted is not None
@@ -173,7 +184,8 @@ def _flown(flight: Flight) -> Result:
             for i in range(scenario.n):
                 simulation.autopilot.set_parameter(i, name, value)  # type: ignore[attr-defined]
         simulation.agent = _watched(agent_class, measurement)(
-            scenario.n, on_event=simulation.event, **settings)
+            scenario.n, on_event=simulation.event, **settings
+        )
         error = ""
         try:
             simulation.run(until_us=round(flight.longest_s * 1e6))
@@ -196,7 +208,8 @@ def _verdict(simulation: Any, error: str, longest_s: float) -> tuple[str, str]:
         return UNFINISHED, f"not done after {longest_s:g} s of simulated time"
     if goals_missed(simulation.reached):
         return MISSED, "reached " + ", ".join(
-            f"{count} of {asked} {what}" for what, (count, asked) in simulation.reached.items())
+            f"{count} of {asked} {what}" for what, (count, asked) in simulation.reached.items()
+        )
     return GOOD, ""
 
 

@@ -27,8 +27,9 @@ def mean(values: Sequence[float]) -> Estimate:
     middle = float(data.mean()) if len(data) else math.nan
     if len(data) < 2:
         return Estimate(middle, math.nan, math.nan, len(data))
-    half = float(stdtrit(len(data) - 1, 0.5 + _CONFIDENCE / 2)
-                 * data.std(ddof=1) / math.sqrt(len(data)))
+    half = float(
+        stdtrit(len(data) - 1, 0.5 + _CONFIDENCE / 2) * data.std(ddof=1) / math.sqrt(len(data))
+    )
     return Estimate(middle, middle - half, middle + half, len(data))
 
 
@@ -41,5 +42,9 @@ def share(successes: int, count: int) -> Estimate:
     z, p = float(ndtri(0.5 + _CONFIDENCE / 2)), successes / count
     middle = (p + z * z / (2 * count)) / (1 + z * z / count)
     half = z / (1 + z * z / count) * math.sqrt(p * (1 - p) / count + z * z / (4 * count * count))
-    return Estimate(p, 0.0 if successes == 0 else middle - half,
-                    1.0 if successes == count else middle + half, count)
+    return Estimate(
+        p,
+        0.0 if successes == 0 else middle - half,
+        1.0 if successes == count else middle + half,
+        count,
+    )

@@ -40,12 +40,14 @@ class Journal:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._file)
-            raise CampaignError(f"another program flies the campaign in '{folder}': wait for its "
-                                "end, or give --out another folder") from error
+            raise CampaignError(
+                f"another program flies the campaign in '{folder}': wait for its "
+                "end, or give --out another folder"
+            ) from error
         except OSError:  # a file system without locks
             pass
         data = (folder / NAME).read_bytes()
-        whole = data[:data.rfind(b"\n") + 1]
+        whole = data[: data.rfind(b"\n") + 1]
         if len(whole) < len(data):
             os.ftruncate(self._file, len(whole))
         self.results: dict[int, Result] = {}
@@ -55,8 +57,12 @@ class Journal:
     def __enter__(self) -> "Journal":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         os.close(self._file)
 
     def add(self, index: int, result: Result) -> None:
@@ -65,8 +71,18 @@ class Journal:
         Raises:
             OSError: The disk does not take it.
         """
-        line = json.dumps({"flight": index, "status": result.status, "reason": result.reason,
-                           "figures": dict(result.figures), "wall_s": result.wall_s}) + "\n"
+        line = (
+            json.dumps(
+                {
+                    "flight": index,
+                    "status": result.status,
+                    "reason": result.reason,
+                    "figures": dict(result.figures),
+                    "wall_s": result.wall_s,
+                }
+            )
+            + "\n"
+        )
         data = line.encode()
         size = os.fstat(self._file).st_size
         if os.write(self._file, data) < len(data):

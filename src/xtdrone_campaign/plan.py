@@ -22,17 +22,25 @@ from . import batch, sweep
 from .errors import CampaignError
 from .flight import Flight
 
-MOST_FLIGHTS = 100_000
+MAX_FLIGHTS = 100_000
 FILE = "plan.json"
 # Quantities of the wind beside the scenario's option `wind`: what they add to it.
 AIR = {"gust": "gust=10:5:{:.12g},0,0", "dryden": "dryden={:.12g}"}
-_AIR_HELP = {"gust": "peak of a gust to the east, from 10 s on for 5 s [m/s]",
-             "dryden": "turbulence: mean wind at 20 ft [m/s]"}
+_AIR_HELP = {
+    "gust": "peak of a gust to the east, from 10 s on for 5 s [m/s]",
+    "dryden": "turbulence: mean wind at 20 ft [m/s]",
+}
 # Options of a scenario that say how it runs here, or have an option of their own.
-NOT_VARIED = {"speed": "flights run as fast as possible", "gui": "flights have no window",
-              "instance": "each worker has its own", "name": "it names the campaign",
-              "seed": "give --seeds", "log": "give --folders to keep the logs",
-              "key": "flights have no links", "remote": "flights have no links"}
+NOT_VARIED = {
+    "speed": "flights run as fast as possible",
+    "gui": "flights have no window",
+    "instance": "each worker has its own",
+    "name": "it names the campaign",
+    "seed": "give --seeds",
+    "log": "give --folders to keep the logs",
+    "key": "flights have no links",
+    "remote": "flights have no links",
+}
 _OF_FILES = "mission", "params", "world"  # options that may name a file, whose contents count
 _HERE = "name", "speed", "gui", "instance"  # of a scenario: they change no flight
 
@@ -69,16 +77,24 @@ class Plan:
         combination, seed = divmod(index, len(self.seeds))
         flight = self.flights[combination]
         return dataclasses.replace(
-            flight, index=index, scenario={**flight.scenario, "seed": self.seeds[seed]},
-            folder="" if folder is None else str(folder / f"{index:05d}"))
+            flight,
+            index=index,
+            scenario={**flight.scenario, "seed": self.seeds[seed]},
+            folder="" if folder is None else str(folder / f"{index:05d}"),
+        )
 
     def groups(self, indices: Sequence[int], largest: int) -> list[list[int]]:
         """Flights that differ in their seeds only, which follow each other; at most `largest`."""
         found: list[list[int]] = []
         for k in indices:
             one = found[-1] if found else []
-            if (one and len(one) < largest and k == one[-1] + 1 and k % len(self.seeds)
-                    and self.values(k)[1] == self.values(one[-1])[1] + 1):
+            if (
+                one
+                and len(one) < largest
+                and k == one[-1] + 1
+                and k % len(self.seeds)
+                and self.values(k)[1] == self.values(one[-1])[1] + 1
+            ):
                 one.append(k)
             else:
                 found.append([k])
@@ -96,18 +112,28 @@ class Plan:
         """
         path = folder / FILE
         if not path.exists():
-            run_folder.write_json(path, {"command": command, "flights": len(self),
-                                         "definition": self.definition})
+            run_folder.write_json(
+                path, {"command": command, "flights": len(self), "definition": self.definition}
+            )
             return
-        there = files.check_keys(files.read_json(path, "plan", error=CampaignError), "a plan",
-                                 ["definition"], CampaignError)
+        there = files.check_keys(
+            files.read_json(path, "plan", error=CampaignError),
+            "a plan",
+            ["definition"],
+            CampaignError,
+        )
         before = files.check_keys(there["definition"], "the definition", error=CampaignError)
-        other = [key for key in {**self.definition, **before}
-                 if _canonical(before.get(key)) != _canonical(self.definition.get(key))]
+        other = [
+            key
+            for key in {**self.definition, **before}
+            if _canonical(before.get(key)) != _canonical(self.definition.get(key))
+        ]
         if other:
-            raise CampaignError(f"'{folder}' holds another campaign, whose {' and '.join(other)} "
-                                f"differ{'s' * (len(other) == 1)}: repeat its command, which is "
-                                f"in its {FILE}, or give --out another folder")
+            raise CampaignError(
+                f"'{folder}' holds another campaign, whose {' and '.join(other)} "
+                f"differ{'s' * (len(other) == 1)}: repeat its command, which is "
+                f"in its {FILE}, or give --out another folder"
+            )
 
 
 def make(args: argparse.Namespace) -> Plan:
@@ -131,22 +157,31 @@ def make(args: argparse.Namespace) -> Plan:
     base = scenario_options.scenario_of(given, speed=0.0)
     seeds = sweep.parse_seeds(args.seeds, base.seed)
     count = math.prod(map(len, varied.values())) * len(seeds)
-    if count > MOST_FLIGHTS:
-        raise CampaignError(f"the campaign has {count} flights: give fewer values, at most "
-                            f"{MOST_FLIGHTS} flights are flown")
-    combinations = tuple(dict(zip(varied, values))
-                         for values in itertools.product(*varied.values()))
-    flights = tuple(_flight(values, given, base, args, agent, agent_class)
-                    for values in combinations)
+    if count > MAX_FLIGHTS:
+        raise CampaignError(
+            f"the campaign has {count} flights: give fewer values, at most "
+            f"{MAX_FLIGHTS} flights are flown"
+        )
+    combinations = tuple(
+        dict(zip(varied, values)) for values in itertools.product(*varied.values())
+    )
+    flights = tuple(
+        _flight(values, given, base, args, agent, agent_class) for values in combinations
+    )
     if args.batch:
         usual = _plain(Scenario.from_dict({}))
         for flight in flights:
             batch.check(flight, usual)
-    definition = {"agent": agent, "batch": args.batch, "set": list(args.set),
-                  "scenario": _plain(base),
-                  "vary": {name: list(values) for name, values in varied.items()},
-                  "seeds": list(seeds), "longest": args.longest,
-                  "files": _digests([flight.scenario for flight in flights])}
+    definition = {
+        "agent": agent,
+        "batch": args.batch,
+        "set": list(args.set),
+        "scenario": _plain(base),
+        "vary": {name: list(values) for name, values in varied.items()},
+        "seeds": list(seeds),
+        "longest": args.longest,
+        "files": _digests([flight.scenario for flight in flights]),
+    }
     return Plan(agent, varied, combinations, seeds, flights, definition)
 
 
@@ -159,14 +194,19 @@ def subject(args: argparse.Namespace) -> tuple[str, argparse.Namespace]:
     named = args.subject
     if not named.endswith((".yaml", ".yml")):
         if args.agent:
-            raise CampaignError(f"two Agents are given, '{named}' and '{args.agent}': leave out "
-                                "--agent, or name a scenario's YAML file in place of the first")
+            raise CampaignError(
+                f"two Agents are given, '{named}' and '{args.agent}': leave out "
+                "--agent, or name a scenario's YAML file in place of the first"
+            )
         return named, args
     if args.scenario:
         raise CampaignError(f"two scenarios are given, '{named}' and '{args.scenario}': give one")
     given = argparse.Namespace(**{**vars(args), "scenario": named})
-    flies_missions = bool(args.mission or Scenario.load(named).mission
-                          or any(word.startswith("mission=") for word in args.vary))
+    flies_missions = bool(
+        args.mission
+        or Scenario.load(named).mission
+        or any(word.startswith("mission=") for word in args.vary)
+    )
     return args.agent or ("mission" if flies_missions else "square"), given
 
 
@@ -177,9 +217,11 @@ def quantities(agent_class: type, settings: Sequence[str] = ()) -> dict[str, str
         agent_class: Of the Agent, whose options may vary.
         settings: NAME=VALUE that it is given.
     """
-    own = {name: scenario_options.meaning(option)
-           for name, (_, option, _) in scenario_options.declared().items()
-           if name not in NOT_VARIED}
+    own = {
+        name: scenario_options.meaning(option)
+        for name, (_, option, _) in scenario_options.declared().items()
+        if name not in NOT_VARIED
+    }
     known = arguments.arguments_of(agent_class, dict(pair("set", each) for each in settings))
     return {**{name: argument.meaning() for name, argument in known.items()}, **_AIR_HELP, **own}
 
@@ -188,13 +230,15 @@ def _pair(word: str) -> tuple[str, str]:
     """Name and values of one --vary; the name of a sensor's parameter is KIND.NAME."""
     name, equals, spec = word.partition("=")
     if not equals or not name.replace(".", "", 1).isidentifier():
-        raise CampaignError(f"cannot read --vary '{shown(word)}': write NAME=VALUES, for example "
-                            "wind=0..12/2")
+        raise CampaignError(
+            f"cannot read --vary '{shown(word)}': write NAME=VALUES, for example wind=0..12/2"
+        )
     return name, spec
 
 
-def _check_name(name: str, given: argparse.Namespace, settings: Sequence[str], agent: str,
-                agent_class: type) -> None:
+def _check_name(
+    name: str, given: argparse.Namespace, settings: Sequence[str], agent: str, agent_class: type
+) -> None:
     """Refuses a quantity that is unknown, cannot vary, or is given beside --vary."""
     if name in NOT_VARIED:
         raise CampaignError(f"{name} cannot vary: {NOT_VARIED[name]}")
@@ -203,17 +247,31 @@ def _check_name(name: str, given: argparse.Namespace, settings: Sequence[str], a
     known = quantities(agent_class, settings)
     if name not in known and name not in _parameters():
         near = _parameters() if name.isupper() else known
-        raise CampaignError(unknown_name(
-            "quantity" if near is known else "PX4 parameter", name, near,
-            f"an option of agent '{agent}'" if near is not known else "a PX4 parameter"))
-    by = "--set" if any(pair("set", each)[0] == name for each in settings) else (
-        f"--{name}" if getattr(given, name, None) not in (None, "") else "")
+        raise CampaignError(
+            unknown_name(
+                "quantity" if near is known else "PX4 parameter",
+                name,
+                near,
+                f"an option of agent '{agent}'" if near is not known else "a PX4 parameter",
+            )
+        )
+    by = (
+        "--set"
+        if any(pair("set", each)[0] == name for each in settings)
+        else (f"--{name}" if getattr(given, name, None) not in (None, "") else "")
+    )
     if by and name in (*scenario_options.declared(), *known):
         raise CampaignError(f"{name} is given by {by} and by --vary: leave out one of them")
 
 
-def _flight(values: Mapping[str, str], given: argparse.Namespace, base: Scenario,
-            args: argparse.Namespace, agent: str, agent_class: type) -> Flight:
+def _flight(
+    values: Mapping[str, str],
+    given: argparse.Namespace,
+    base: Scenario,
+    args: argparse.Namespace,
+    agent: str,
+    agent_class: type,
+) -> Flight:
     """The flight of a combination, checked as far as it can be without flying."""
     options, air, sensors, words, parameters = {}, [], [], list(args.set), {}
     declared, own = scenario_options.declared(), arguments.arguments_of(agent_class)
@@ -233,17 +291,26 @@ def _flight(values: Mapping[str, str], given: argparse.Namespace, base: Scenario
     if air:
         options["wind"] = " ".join([options.get("wind", base.wind), *air]).strip()
     if sensors:
-        options["sensors"] = "; ".join(filter(None, [options.get("sensors", base.sensors),
-                                                     *sensors]))
-    scenario = scenario_options.scenario_of(
-        argparse.Namespace(**{**vars(given), **options}), speed=0.0) if options else base
+        options["sensors"] = "; ".join(
+            filter(None, [options.get("sensors", base.sensors), *sensors])
+        )
+    scenario = (
+        scenario_options.scenario_of(argparse.Namespace(**{**vars(given), **options}), speed=0.0)
+        if options
+        else base
+    )
     _check_parts(scenario)
-    fixed = [name for name in scenario.autopilots
-             if not issubclass(registry.AUTOPILOTS.load(name), SettableParameters)]
+    fixed = [
+        name
+        for name in scenario.autopilots
+        if not issubclass(registry.AUTOPILOTS.load(name), SettableParameters)
+    ]
     if parameters and fixed:
-        raise CampaignError(f"{min(parameters)} cannot vary with autopilot '{fixed[0]}',"
-                            " which takes parameters from files: vary params, or fly the embedded "
-                            "autopilot")
+        raise CampaignError(
+            f"{min(parameters)} cannot vary with autopilot '{fixed[0]}',"
+            " which takes parameters from files: vary params, or fly the embedded "
+            "autopilot"
+        )
     arguments.read(f"agent '{agent}'", agent_class, words)
     return Flight(0, agent, tuple(words), _plain(scenario), parameters, args.longest)
 
@@ -277,8 +344,10 @@ def _parameters() -> Mapping[str, Any]:
 def _plain(scenario: Scenario) -> dict[str, Any]:
     """A scenario as plain data, without what differs here; files by their whole paths."""
     plain = {name: value for name, value in scenario.to_dict().items() if name not in _HERE}
-    for holder, key in (*((plain, name) for name in _OF_FILES),
-                        *((vehicle, "type") for vehicle in plain["vehicles"])):
+    for holder, key in (
+        *((plain, name) for name in _OF_FILES),
+        *((vehicle, "type") for vehicle in plain["vehicles"]),
+    ):
         if files.is_file(holder[key]):  # a worker may be in another folder
             holder[key] = str(Path(holder[key]).absolute())
     return plain
@@ -286,10 +355,15 @@ def _plain(scenario: Scenario) -> dict[str, Any]:
 
 def _digests(scenarios: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """SHA-256 of each file that an option names."""
-    named = {path for scenario in scenarios
-             for path in (*(scenario[option] for option in _OF_FILES),
-                          *(vehicle["type"] for vehicle in scenario["vehicles"]))
-             if files.is_file(path)}
+    named = {
+        path
+        for scenario in scenarios
+        for path in (
+            *(scenario[option] for option in _OF_FILES),
+            *(vehicle["type"] for vehicle in scenario["vehicles"]),
+        )
+        if files.is_file(path)
+    }
     return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(named)}
 
 

@@ -12,10 +12,10 @@ from .flight import FIGURES, STATUSES
 from .intervals import Estimate, mean, share
 from .table import Table, replace
 
-_MOST_ROWS = 60  # combinations that the summary lists
-_MOST_SERIES = 6  # curves of one panel
+_MAX_ROWS = 60  # combinations that the summary lists
+_MAX_SERIES = 6  # curves of one panel
 _UNITS = {"wind": " [m/s]", "gust": " [m/s]", "dryden": " [m/s]"}  # of what varied
-_MOST_LABELS = 12  # ticks of values that are no numbers
+_MAX_LABELS = 12  # ticks of values that are no numbers
 
 
 def write(folder: Path, table: Table, command: str) -> list[Path]:
@@ -29,48 +29,75 @@ def write(folder: Path, table: Table, command: str) -> list[Path]:
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)
     names = ["success", *(name for name in table.figures if len(set(table.columns[name])) > 1)]
-    pictures = [plot_style.save(_plot(table, name), plots / f"{name}.png")
-                for name in names if table.varied]
+    pictures = [
+        plot_style.save(_plot(table, name), plots / f"{name}.png") for name in names if table.varied
+    ]
     return [replace(folder / "summary.md", summary(table, command).encode()), *pictures]
 
 
 def summary(table: Table, command: str) -> str:
     """The text of summary.md: all flights, then each value of what varied, then combinations."""
     every = list(range(len(table)))
-    lines = ["# Campaign", "", f"`{command}`", "", f"{len(table)} flights: " + ", ".join(
-        f"{count} {status}" for status in STATUSES
-        if (count := table.columns["status"].count(status))) + ".", "",
-        "Shares have Wilson's 95 % interval, means Student's.", "",
-        "| | mean and 95 % interval | median | flights |", "|---|---|---|---|",
-        f"| success | {_words(_estimate(table, 'success', every))} | | {len(table)} |"]
+    lines = [
+        "# Campaign",
+        "",
+        f"`{command}`",
+        "",
+        f"{len(table)} flights: "
+        + ", ".join(
+            f"{count} {status}"
+            for status in STATUSES
+            if (count := table.columns["status"].count(status))
+        )
+        + ".",
+        "",
+        "Shares have Wilson's 95 % interval, means Student's.",
+        "",
+        "| | mean and 95 % interval | median | flights |",
+        "|---|---|---|---|",
+        f"| success | {_words(_estimate(table, 'success', every))} | | {len(table)} |",
+    ]
     for name in table.figures:
         values = _values(table, name, every)
-        lines.append(f"| {_label(name)} | {_words(mean(values))} | "
-                     f"{statistics.median(values):.4g} | {len(values)} |")
+        lines.append(
+            f"| {_label(name)} | {_words(mean(values))} | "
+            f"{statistics.median(values):.4g} | {len(values)} |"
+        )
     for name in table.varied:
         lines += ["", f"## By {name}", "", *_grouped(table, (name,))]
     if len(table.varied) > 1:
         rows = _grouped(table, table.varied)
-        if len(rows) <= _MOST_ROWS:
+        if len(rows) <= _MAX_ROWS:
             lines += ["", "## By combination", "", *rows]
-    reasons = [f"- flight {flight}, {status}: {reason}" for flight, status, reason in zip(
-        *(table.columns[name] for name in ("flight", "status", "reason"))) if reason]
+    reasons = [
+        f"- flight {flight}, {status}: {reason}"
+        for flight, status, reason in zip(
+            *(table.columns[name] for name in ("flight", "status", "reason"))
+        )
+        if reason
+    ]
     if reasons:
-        lines += ["", "## Why flights did not succeed", "", *reasons[:_MOST_ROWS]]
-    if len(reasons) > _MOST_ROWS:
-        lines.append(f"- and {len(reasons) - _MOST_ROWS} more, see flights.csv")
+        lines += ["", "## Why flights did not succeed", "", *reasons[:_MAX_ROWS]]
+    if len(reasons) > _MAX_ROWS:
+        lines.append(f"- and {len(reasons) - _MAX_ROWS} more, see flights.csv")
     return "\n".join(lines) + "\n"
 
 
 def _grouped(table: Table, by: Sequence[str]) -> list[str]:
     """A Markdown table with a row for each combination of values of some columns."""
-    figures = [name for name in ("track_rms_m", "landing_error_m", "estimate_rms_m", "energy_kj")
-               if name in table.figures]
+    figures = [
+        name
+        for name in ("track_rms_m", "landing_error_m", "estimate_rms_m", "energy_kj")
+        if name in table.figures
+    ]
     heads = [*by, "flights", "success", *map(_label, figures)]
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     for values, rows in _groups(table, by):
-        cells = [*map(_text, values), str(len(rows)),
-                 *(_words(_estimate(table, name, rows)) for name in ("success", *figures))]
+        cells = [
+            *map(_text, values),
+            str(len(rows)),
+            *(_words(_estimate(table, name, rows)) for name in ("success", *figures)),
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -96,12 +123,13 @@ def _estimate(table: Table, name: str, rows: Sequence[int]) -> Estimate:
 def _plot(table: Table, name: str) -> Any:
     """A figure of one quantity: a panel for each one that varied."""
     count = len(table.varied)
-    figure, panels = plot_style.panels(1, count, max(5.0, 4.2 * count), 4.0,
-                                       _label(name) + ", mean and 95 % interval")
+    figure, panels = plot_style.panels(
+        1, count, max(5.0, 4.2 * count), 4.0, _label(name) + ", mean and 95 % interval"
+    )
     for panel, across in zip(panels if count > 1 else [panels], table.varied):
         others = [other for other in table.varied if other != across]
         series = _groups(table, others) if others else []
-        if not 1 < len(series) <= _MOST_SERIES:
+        if not 1 < len(series) <= _MAX_SERIES:
             series = [((), list(range(len(table))))]
         for k, (values, rows) in enumerate(series):
             label = ", ".join(f"{other} {_text(value)}" for other, value in zip(others, values))
@@ -115,26 +143,49 @@ def _plot(table: Table, name: str) -> Any:
     return figure
 
 
-def _curve(panel: Any, table: Table, name: str, across: str, rows: Sequence[int],
-           place: tuple[int, int], label: str) -> None:
+def _curve(
+    panel: Any,
+    table: Table,
+    name: str,
+    across: str,
+    rows: Sequence[int],
+    place: tuple[int, int],
+    label: str,
+) -> None:
     """One curve with its intervals, a little beside those of the other series."""
     ticks = list(dict.fromkeys(table.columns[across]))
     numbers = not any(isinstance(tick, str) for tick in ticks)
     at = {tick: float(tick) if numbers else float(k) for k, tick in enumerate(ticks)}
     gap = min((b - a for a, b in zip(sorted(at.values()), sorted(at.values())[1:])), default=1.0)
     k, count = place
-    found = [(at[tick] + (0.03 if numbers else 0.12) * gap * (k - (count - 1) / 2), _estimate(
-        table, name, [row for row in rows if table.columns[across][row] == tick]))
-        for tick in ticks]
+    found = [
+        (
+            at[tick] + (0.03 if numbers else 0.12) * gap * (k - (count - 1) / 2),
+            _estimate(table, name, [row for row in rows if table.columns[across][row] == tick]),
+        )
+        for tick in ticks
+    ]
     found = [(x, estimate) for x, estimate in found if math.isfinite(estimate.value)]
-    bars = [[max(0.0, estimate.value - estimate.low) if math.isfinite(estimate.low) else 0.0
-             for _, estimate in found],
-            [max(0.0, estimate.high - estimate.value) if math.isfinite(estimate.high) else 0.0
-             for _, estimate in found]]
-    panel.errorbar([x for x, _ in found], [estimate.value for _, estimate in found], yerr=bars,
-                   fmt="o-" if numbers else "o", capsize=3, color=plot_style.series(k),
-                   label=label or None)
-    if not numbers or len(ticks) <= _MOST_LABELS:
+    bars = [
+        [
+            max(0.0, estimate.value - estimate.low) if math.isfinite(estimate.low) else 0.0
+            for _, estimate in found
+        ],
+        [
+            max(0.0, estimate.high - estimate.value) if math.isfinite(estimate.high) else 0.0
+            for _, estimate in found
+        ],
+    ]
+    panel.errorbar(
+        [x for x, _ in found],
+        [estimate.value for _, estimate in found],
+        yerr=bars,
+        fmt="o-" if numbers else "o",
+        capsize=3,
+        color=plot_style.series(k),
+        label=label or None,
+    )
+    if not numbers or len(ticks) <= _MAX_LABELS:
         panel.set_xticks([at[tick] for tick in ticks], map(_text, ticks))
     if not numbers:
         panel.set_xlim(-0.5, len(ticks) - 0.5)

@@ -23,8 +23,9 @@ from xtdrone_core.runs.ports import INSTANCES, VARIABLE, default_instance
 from .errors import CampaignError
 
 # A process computes on one thread: more of them would only wait for each other.
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
-                            "NUMBA_NUM_THREADS"), "1")
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
 _ATTEMPTS = 2  # at a task whose process is killed
 _TAIL = 300  # characters of a console in a message
 
@@ -52,8 +53,13 @@ class Runner(Protocol):
 class ProcessRunner:
     """Worker processes on this machine; each keeps what it has loaded from task to task."""
 
-    def __init__(self, function: Callable[[Any], Any], workers: int, time_out_s: float,
-                 console: Path | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        workers: int,
+        time_out_s: float,
+        console: Path | None = None,
+    ) -> None:
         """Starts nothing yet.
 
         Args:
@@ -89,20 +95,25 @@ class ProcessRunner:
                         reason = worker.end()
                         if not worker.ready:
                             raise CampaignError(f"a worker cannot start: {worker.tail()}") from None
-                        workers[workers.index(worker)] = _Worker(worker.number, self._function,
-                                                                 self._console)
+                        workers[workers.index(worker)] = _Worker(
+                            worker.number, self._function, self._console
+                        )
                         if index is None:
                             continue
                         if worker.timed_out:
-                            yield Done(index, error="no end after "
-                                                    f"{self._time_out_s:g} s of wall time")
+                            yield Done(
+                                index, error=f"no end after {self._time_out_s:g} s of wall time"
+                            )
                             continue
                         lost[index] += 1
                         if lost[index] < _ATTEMPTS:
                             waiting.appendleft(index)
                         else:
-                            yield Done(index, error=f"its process ended {_ATTEMPTS} times, the "
-                                                    f"last time by {reason}")
+                            yield Done(
+                                index,
+                                error=f"its process ended {_ATTEMPTS} times, the "
+                                f"last time by {reason}",
+                            )
                         continue
                     if index is not None:
                         yield Done(index, value)
@@ -113,12 +124,21 @@ class ProcessRunner:
     def _due(self, workers: list["_Worker"]) -> list["_Worker"]:
         """Waits for workers that have something to say; those that took too long are ended."""
         now = time.monotonic()
-        left = min((worker.since + self._time_out_s - now for worker in workers
-                    if worker.task is not None), default=self._time_out_s)
+        left = min(
+            (
+                worker.since + self._time_out_s - now
+                for worker in workers
+                if worker.task is not None
+            ),
+            default=self._time_out_s,
+        )
         due = wait([worker.link for worker in workers], timeout=max(0.0, left))
         for worker in workers:
-            if (worker.task is not None and worker.link not in due
-                    and time.monotonic() - worker.since > self._time_out_s):
+            if (
+                worker.task is not None
+                and worker.link not in due
+                and time.monotonic() - worker.since > self._time_out_s
+            ):
                 worker.timed_out = True
                 worker.kill()
                 due.append(worker.link)
@@ -138,10 +158,18 @@ class _Worker:
         with open(self._log, "ab") as log, interrupts_wait():
             self.process = subprocess.Popen(
                 [sys.executable, "-m", f"{__package__}.worker", str(other.fileno())],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[other.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[other.fileno()],
                 preexec_fn=tied(then=_ignore_interrupts),
-                env={**os.environ, **ONE_THREAD, VARIABLE: str(instance),
-                     "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+                env={
+                    **os.environ,
+                    **ONE_THREAD,
+                    VARIABLE: str(instance),
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                },
+            )
         other.close()
         self.link.send(function)
 

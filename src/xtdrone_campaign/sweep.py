@@ -1,9 +1,9 @@
 """What --vary and --seeds say: the values of a quantity.
 
-    wind=0..12/2          from 0 to 12 in steps of 2, both ends included
-    n=1..4                the whole numbers from 1 to 4
-    gps=rtk,m8n           a list
-    wind=[0, '3,0,0']     a YAML list, for values with commas
+wind=0..12/2          from 0 to 12 in steps of 2, both ends included
+n=1..4                the whole numbers from 1 to 4
+gps=rtk,m8n           a list
+wind=[0, '3,0,0']     a YAML list, for values with commas
 """
 
 import math
@@ -15,7 +15,7 @@ from xtdrone_core.errors import shown
 from .errors import CampaignError
 
 FORMS = "write FROM..TO/STEP, FROM..TO of whole numbers, A,B,C, or a YAML list [A, 'B,C']"
-MOST_VALUES = 100_000  # of one quantity
+MAX_VALUES = 100_000  # of one quantity
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:/(.*))?")
 _END = 1e-9  # of a step by which the end of a range may be missed by rounding
@@ -51,8 +51,9 @@ def parse_seeds(spec: str, first: int) -> tuple[int, ...]:
     """
     values = parse("seeds", spec)
     if not all(re.fullmatch(r"\d{1,15}", value) for value in values):
-        raise CampaignError(f"cannot read --seeds '{shown(spec)}': give how many, a list 1,5,9, "
-                            "or a range 1..20")
+        raise CampaignError(
+            f"cannot read --seeds '{shown(spec)}': give how many, a list 1,5,9, or a range 1..20"
+        )
     if len(values) > 1 or ".." in spec:
         return tuple(map(int, values))
     count = int(values[0])
@@ -63,23 +64,26 @@ def parse_seeds(spec: str, first: int) -> tuple[int, ...]:
 def _range(name: str, spec: str, first: str, last: str, by: str | None) -> tuple[str, ...]:
     low, high = float(first), float(last)
     if not (low <= high and math.isfinite(high - low)):
-        raise CampaignError(f"the range '{shown(spec)}' of {name} is empty: give the smaller end "
-                            "first")
+        raise CampaignError(
+            f"the range '{shown(spec)}' of {name} is empty: give the smaller end first"
+        )
     if by is None and not (low.is_integer() and high.is_integer()):
-        raise CampaignError(f"the range '{shown(spec)}' of {name} has no step: write "
-                            f"{shown(spec)}/STEP")
+        raise CampaignError(
+            f"the range '{shown(spec)}' of {name} has no step: write {shown(spec)}/STEP"
+        )
     step = 1.0 if by is None else float(by) if re.fullmatch(_NUMBER, by) else math.nan
     if not 0.0 < step < math.inf:
-        raise CampaignError(f"the step '{shown(by)}' of {name} is not allowed: give a number "
-                            "above 0")
+        raise CampaignError(
+            f"the step '{shown(by)}' of {name} is not allowed: give a number above 0"
+        )
     count = math.floor((high - low) / step + _END) + 1
     _check_count(name, count)
     return tuple(f"{low + k * step:.12g}" for k in range(count))
 
 
 def _check_count(what: str, count: int) -> None:
-    if not 1 <= count <= MOST_VALUES:
-        raise CampaignError(f"{what} has {count} values: give 1 to {MOST_VALUES}")
+    if not 1 <= count <= MAX_VALUES:
+        raise CampaignError(f"{what} has {count} values: give 1 to {MAX_VALUES}")
 
 
 def _listed(name: str, spec: str) -> tuple[str, ...]:
@@ -88,6 +92,13 @@ def _listed(name: str, spec: str) -> tuple[str, ...]:
     given = files.parse_yaml(spec, f"the list of {name}", CampaignError)
     if not isinstance(given, list) or any(isinstance(value, (list, dict)) for value in given):
         return ()
-    return tuple("none" if value is None else str(value).lower() if isinstance(value, bool)
-                 else f"{value:.12g}" if isinstance(value, float) else str(value)
-                 for value in given)
+    return tuple(
+        "none"
+        if value is None
+        else str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:.12g}"
+        if isinstance(value, float)
+        else str(value)
+        for value in given
+    )

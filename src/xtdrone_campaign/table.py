@@ -63,8 +63,10 @@ def write(folder: Path, table: Table) -> list[Path]:
     except ImportError:  # or too new for the NumPy here
         (folder / f"{NAME}.parquet").unlink(missing_ok=True)  # an older one
         return written
-    arrays = [pyarrow.array(values, type=_kind(pyarrow, name, values))
-              for name, values in table.columns.items()]
+    arrays = [
+        pyarrow.array(values, type=_kind(pyarrow, name, values))
+        for name, values in table.columns.items()
+    ]
     data = io.BytesIO()
     parquet.write_table(pyarrow.Table.from_arrays(arrays, names=list(table.columns)), data)
     return [*written, replace(folder / f"{NAME}.parquet", data.getvalue())]
@@ -73,11 +75,21 @@ def write(folder: Path, table: Table) -> list[Path]:
 def write_timing(folder: Path, results: Mapping[int, Result]) -> None:
     """Writes timing.csv: wall time of each flight, and simulated over wall time."""
     flights = sorted(results)
-    replace(folder / TIMING, _csv({
-        "flight": flights, "wall_s": [results[k].wall_s for k in flights],
-        "real_time_factor": [round(results[k].figures.get("simulated_s", 0.0)
-                                   / results[k].wall_s, 3) if results[k].wall_s > 0 else None
-                             for k in flights]}).encode())
+    replace(
+        folder / TIMING,
+        _csv(
+            {
+                "flight": flights,
+                "wall_s": [results[k].wall_s for k in flights],
+                "real_time_factor": [
+                    round(results[k].figures.get("simulated_s", 0.0) / results[k].wall_s, 3)
+                    if results[k].wall_s > 0
+                    else None
+                    for k in flights
+                ],
+            }
+        ).encode(),
+    )
 
 
 def replace(path: Path, data: bytes) -> Path:

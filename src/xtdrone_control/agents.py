@@ -32,17 +32,24 @@ class SquareAgent(FlightAgent):
     MEMORY = (*FlightAgent.MEMORY, "_index", "_reached", "_asked_at", "_inside_us")
 
     def __init__(
-            self, n: int = 1,
-            side: Annotated[float, Option("length of a side", unit="m", least=0.1,
-                                          most=1000.0)] = 4.0,
-            height: Annotated[float, Option("above the start", unit="m", least=0.5,
-                                            most=1000.0)] = 3.0,
-            hold: Annotated[float, Option("time to hold each corner", unit="s", least=0.0,
-                                          most=3600.0)] = 2.0,
-            time_out: Annotated[float, Option("after which a corner that was not reached is "
-                                              "skipped", unit="s", least=0.1,
-                                              most=3600.0)] = 20.0,
-            on_event: Callable[..., None] | None = None):
+        self,
+        n: int = 1,
+        side: Annotated[float, Option("length of a side", unit="m", least=0.1, most=1000.0)] = 4.0,
+        height: Annotated[float, Option("above the start", unit="m", least=0.5, most=1000.0)] = 3.0,
+        hold: Annotated[
+            float, Option("time to hold each corner", unit="s", least=0.0, most=3600.0)
+        ] = 2.0,
+        time_out: Annotated[
+            float,
+            Option(
+                "after which a corner that was not reached is skipped",
+                unit="s",
+                least=0.1,
+                most=3600.0,
+            ),
+        ] = 20.0,
+        on_event: Callable[..., None] | None = None,
+    ):
         """A square flight of n vehicles; on_event(t_us, name, **values) is called at each event.
 
         Raises:
@@ -76,8 +83,9 @@ class SquareAgent(FlightAgent):
             return False
         self._index += 1
         self._reached += bool(stayed)
-        self.event(t_us, "corner", index=self._index, reached=stayed,
-                   place=np.round(out.pos, 3).tolist())
+        self.event(
+            t_us, "corner", index=self._index, reached=stayed, place=np.round(out.pos, 3).tolist()
+        )
         self._asked_at, self._inside_us = t_us, None
         return self._index == len(self._corners)
 
@@ -91,11 +99,13 @@ class HoverAgent(BaseAgent):
     MEMORY = ("_pads", "_out")
 
     def __init__(
-            self, n: int = 1,
-            height: Annotated[float, Option("above the start", unit="m", least=0.1,
-                                            most=10e3)] = 3.0,
-            yaw: Annotated[float, Option("counter-clockwise from east", unit="rad",
-                                         unset="unchanged")] = math.nan):
+        self,
+        n: int = 1,
+        height: Annotated[float, Option("above the start", unit="m", least=0.1, most=10e3)] = 3.0,
+        yaw: Annotated[
+            float, Option("counter-clockwise from east", unit="rad", unset="unchanged")
+        ] = math.nan,
+    ):
         """n vehicles that hover."""
         self._height, self._yaw = height, yaw
         self._out = SetPoints.empty(n)
@@ -134,15 +144,26 @@ class MissionAgent(BaseAgent):
         drives: (n,) bool, which vehicles are rovers or boats; attach() sets it.
     """
 
-    MEMORY = ("done", "_asked_us", "_begun", "_over", "_loitering_us", "_start_us", "_reached",
-              "_over_us")
+    MEMORY = (
+        "done",
+        "_asked_us",
+        "_begun",
+        "_over",
+        "_loitering_us",
+        "_start_us",
+        "_reached",
+        "_over_us",
+    )
     period_us = 100_000  # between two checks of a mission's state
 
     def __init__(
-            self, n: int = 1,
-            time_out: Annotated[float, Option("of arming checks and arming", unit="s", least=1.0,
-                                              most=3600.0)] = 60.0,
-            on_event: Callable[..., None] | None = None):
+        self,
+        n: int = 1,
+        time_out: Annotated[
+            float, Option("of arming checks and arming", unit="s", least=1.0, most=3600.0)
+        ] = 60.0,
+        on_event: Callable[..., None] | None = None,
+    ):
         """An agent for n vehicles; on_event(t_us, name, **values) is called at each event."""
         self.done = False
         self._out = SetPoints.empty(n)
@@ -222,19 +243,27 @@ class MissionAgent(BaseAgent):
         waiting = ~self._begun
         if t_us - self._start_us > self._time_out_us:
             which = ", ".join(map(str, np.flatnonzero(waiting)[:5]))
-            raise XtdroneError(f"vehicle {which} did not begin its mission within "
-                               f"{self._time_out_us * 1e-6:g} s: its messages are in console/; "
-                               "'xtdrone mission check FILE' checks the plan")
+            raise XtdroneError(
+                f"vehicle {which} did not begin its mission within "
+                f"{self._time_out_us * 1e-6:g} s: its messages are in console/; "
+                "'xtdrone mission check FILE' checks the plan"
+            )
         if estimates.ready.all() and t_us - self._asked_us >= _RETRY_US:
             out.mode[waiting] = Mode.MISSION
             out.arm[waiting & (estimates.mode == Mode.MISSION)] = ARM
             self._asked_us = t_us
 
     def _end_loitering(self, t_us, estimates, out):
-        loiters = (self._begun & ~self._over & (estimates.mode == Mode.LOITER)
-                   & estimates.armed & (self.drives | ~estimates.landed))
-        self._loitering_us = np.where(loiters, np.where(self._loitering_us < 0, t_us,
-                                                        self._loitering_us), -1)
+        loiters = (
+            self._begun
+            & ~self._over
+            & (estimates.mode == Mode.LOITER)
+            & estimates.armed
+            & (self.drives | ~estimates.landed)
+        )
+        self._loitering_us = np.where(
+            loiters, np.where(self._loitering_us < 0, t_us, self._loitering_us), -1
+        )
         over = loiters & (t_us - self._loitering_us >= _LOITER_US)
         out.mode[over & ~self.drives] = Mode.LAND
         out.arm[over & self.drives] = DISARM

@@ -33,11 +33,15 @@ _ATTITUDE, _IMU = mavlink.MAVLINK_MSG_ID_ATTITUDE_QUATERNION, mavlink.MAVLINK_MS
 _STATIC_FRAMES = [  # parent, child, position, rotation xyzw
     ("map", "map_ned", (0.0,) * 3, convert.TO_NED),
     ("odom", "odom_ned", (0.0,) * 3, convert.TO_NED),
-    ("base_link", "base_link_frd", (0.0,) * 3, convert.TO_FLU)]
+    ("base_link", "base_link_frd", (0.0,) * 3, convert.TO_FLU),
+]
 MISSION = mavlink.MAV_MISSION_TYPE_MISSION
 _NO_MISSION = 65535  # as the total of MISSION_CURRENT
-_PLANS = {MISSION: "mission", mavlink.MAV_MISSION_TYPE_FENCE: "geofence",
-          mavlink.MAV_MISSION_TYPE_RALLY: "rallypoint"}
+_PLANS = {
+    MISSION: "mission",
+    mavlink.MAV_MISSION_TYPE_FENCE: "geofence",
+    mavlink.MAV_MISSION_TYPE_RALLY: "rallypoint",
+}
 
 
 class Bridge:
@@ -59,10 +63,12 @@ class Bridge:
         self.now_us = 0
         self._next_heartbeat = self._next_timesync = 0
         self._arrived: list[bytes] = []
-        self._diagnostics = host.output("", "/diagnostics", "diagnostic_msgs/DiagnosticArray",
-                                        False)
+        self._diagnostics = host.output(
+            "", "/diagnostics", "diagnostic_msgs/DiagnosticArray", False
+        )
         host.output("", "/tf_static", "tf2_msgs/TFMessage", True).publish(
-            ros.transforms(0, _STATIC_FRAMES))
+            ros.transforms(0, _STATIC_FRAMES)
+        )
         self.vehicles = [Vehicle(i, name, link, host, self) for i, name in enumerate(names)]
 
     def poll(self) -> None:
@@ -171,8 +177,10 @@ class Vehicle:
         self.timesync = Timesync()
         self.thrust = None
         self.trajectory = None
-        self.mav_frames = dict.fromkeys(("setpoint_position", "setpoint_velocity",
-                                         "setpoint_trajectory"), mavlink.MAV_FRAME_LOCAL_NED)
+        self.mav_frames = dict.fromkeys(
+            ("setpoint_position", "setpoint_velocity", "setpoint_trajectory"),
+            mavlink.MAV_FRAME_LOCAL_NED,
+        )
         self.base_mode = 0
         self.plans = {kind: [] for kind in _PLANS}
         self.files = RemoteFiles(link, index)
@@ -313,8 +321,11 @@ class Vehicle:
         """Publishes that the vehicle is disconnected if it has been silent for LOST_US."""
         if self.connected and self.now_us - self._heard_us > LOST_US:
             self.connected = False
-            self.host.log(self.name, mavlink.MAV_SEVERITY_CRITICAL,
-                          f"no heartbeat for {LOST_US // 1_000_000} s: the vehicle is gone")
+            self.host.log(
+                self.name,
+                mavlink.MAV_SEVERITY_CRITICAL,
+                f"no heartbeat for {LOST_US // 1_000_000} s: the vehicle is gone",
+            )
             self._parameters_due_us = None
             self._publish_disconnected()
         if self._parameters_due_us is not None and self._parameters_due_us <= self.now_us:
@@ -331,8 +342,11 @@ class Vehicle:
         for topics in self.mav_frames:
             number = convert.mav_frame(values.get(topics, {}).get("mav_frame", "LOCAL_NED"))
             if number is None:
-                self.host.log(self.name, mavlink.MAV_SEVERITY_WARNING,
-                              f"{topics}/mav_frame is no MAV_FRAME: LOCAL_NED is used")
+                self.host.log(
+                    self.name,
+                    mavlink.MAV_SEVERITY_WARNING,
+                    f"{topics}/mav_frame is no MAV_FRAME: LOCAL_NED is used",
+                )
             else:
                 self.mav_frames[topics] = number
         self._pull_after_gcs = bool(values.get("mission", {}).get("pull_after_gcs", True))
@@ -351,30 +365,60 @@ class Vehicle:
 
     def info(self) -> dict | None:
         """Fields of mavros_msgs/VehicleInfo; None before its first heartbeat."""
-        beat, version = self.latest.get(mavlink.MAVLINK_MSG_ID_HEARTBEAT), self.latest.get(
-            mavlink.MAVLINK_MSG_ID_AUTOPILOT_VERSION)
+        beat, version = (
+            self.latest.get(mavlink.MAVLINK_MSG_ID_HEARTBEAT),
+            self.latest.get(mavlink.MAVLINK_MSG_ID_AUTOPILOT_VERSION),
+        )
         if beat is None:
             return None
         custom, kind, autopilot, base, status, _ = unpack(0, beat)
-        out = dict(header={"stamp": {"secs": self._heard_us // 1_000_000,
-                                     "nsecs": self._heard_us % 1_000_000 * 1000}},
-                   available_info=1, sysid=self.index + 1, compid=1, autopilot=autopilot,
-                   type=kind, system_status=status, base_mode=base, custom_mode=custom,
-                   mode=modes.ros_name(custom), mode_id=custom if base & 1 else base)
+        out = dict(
+            header={
+                "stamp": {
+                    "secs": self._heard_us // 1_000_000,
+                    "nsecs": self._heard_us % 1_000_000 * 1000,
+                }
+            },
+            available_info=1,
+            sysid=self.index + 1,
+            compid=1,
+            autopilot=autopilot,
+            type=kind,
+            system_status=status,
+            base_mode=base,
+            custom_mode=custom,
+            mode=modes.ros_name(custom),
+            mode_id=custom if base & 1 else base,
+        )
         if version is not None:
-            (capabilities, uid, flight, middleware, system, board, vendor, product,
-             *custom_version) = unpack(148, version)
-            out.update(available_info=3, capabilities=capabilities, uid=uid,
-                       flight_sw_version=flight, middleware_sw_version=middleware,
-                       os_sw_version=system, board_version=board, vendor_id=vendor,
-                       product_id=product,
-                       flight_custom_version=bytes(custom_version[7::-1]).hex())
+            (
+                capabilities,
+                uid,
+                flight,
+                middleware,
+                system,
+                board,
+                vendor,
+                product,
+                *custom_version,
+            ) = unpack(148, version)
+            out.update(
+                available_info=3,
+                capabilities=capabilities,
+                uid=uid,
+                flight_sw_version=flight,
+                middleware_sw_version=middleware,
+                os_sw_version=system,
+                board_version=board,
+                vendor_id=vendor,
+                product_id=product,
+                flight_custom_version=bytes(custom_version[7::-1]).hex(),
+            )
         return out
 
     def publish_plan(self, kind: int) -> None:
         """Publishes mission, geofence or rally points, by their MAV_MISSION_TYPE."""
-        data = self._waypoint_list() if kind == MISSION \
-            else ros.waypoint_list(0, self.plans[kind])
+        data = self._waypoint_list() if kind == MISSION else ros.waypoint_list(0, self.plans[kind])
         self._out[f"{_PLANS[kind]}/waypoints"].publish(data)
 
     def ask_for_time(self) -> None:
@@ -398,16 +442,19 @@ class Vehicle:
 
     def parameter_place(self, message: Any) -> tuple:
         """Index and count of a PARAM_VALUE as they were at first."""
-        return self._parameters.setdefault(message.param_id,
-                                           (message.param_index, message.param_count))
+        return self._parameters.setdefault(
+            message.param_id, (message.param_index, message.param_count)
+        )
 
     def _publish_disconnected(self):
         self._out["state"].publish(ros.state(self.now_us, False, False, False, False, "", 0))
 
     def _waypoint_list(self):
         current = self._mission_current
-        marked = [(frame, command, seq == current, *rest) for seq, (frame, command, _, *rest)
-                  in enumerate(self.plans[MISSION])]
+        marked = [
+            (frame, command, seq == current, *rest)
+            for seq, (frame, command, _, *rest) in enumerate(self.plans[MISSION])
+        ]
         return ros.waypoint_list(current, marked)
 
     def _greet_once(self):
@@ -416,9 +463,22 @@ class Vehicle:
             return
         self.connected = True
         self.link.send(self.index, heartbeat())
-        self.link.send(self.index, mavlink.MAVLink_command_long_message(
-            self.index + 1, 1, mavlink.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES, 0, 1, 0, 0, 0, 0,
-            0, 0))
+        self.link.send(
+            self.index,
+            mavlink.MAVLink_command_long_message(
+                self.index + 1,
+                1,
+                mavlink.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES,
+                0,
+                1,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+            ),
+        )
         self._parameters_due_us = self.now_us + PARAMETERS_US
         self.host.later(self._pull_plans)
 
@@ -447,8 +507,15 @@ class Vehicle:
         self._heard_us, self.base_mode = self.now_us, base
         self.heartbeats += 1
         self._offboard = modes.from_custom_mode(custom) == modes.Mode.OFFBOARD
-        self.state = ros.state(self.now_us, True, base & 128 != 0, base & 8 != 0, base & 64 != 0,
-                               modes.ros_name(custom), status)
+        self.state = ros.state(
+            self.now_us,
+            True,
+            base & 128 != 0,
+            base & 8 != 0,
+            base & 64 != 0,
+            modes.ros_name(custom),
+            status,
+        )
 
     def _on_gps_raw(self, payload):
         self.fix = fix_of(payload)
@@ -468,8 +535,11 @@ class Vehicle:
         command, result, *_ = unpack(77, payload)
         if command == mavlink.MAV_CMD_DO_SET_MODE and result != mavlink.MAV_RESULT_ACCEPTED:
             name = mavlink.enums["MAV_RESULT"].get(result)
-            self.host.log(self.name, mavlink.MAV_SEVERITY_WARNING,
-                          f"mode refused: {name.name if name else result}")
+            self.host.log(
+                self.name,
+                mavlink.MAV_SEVERITY_WARNING,
+                f"mode refused: {name.name if name else result}",
+            )
 
     def _on_timesync(self, payload):
         theirs, ours = unpack(111, payload)[:2]
@@ -507,10 +577,16 @@ class Vehicle:
 
 
 _HANDLERS = {
-    getattr(mavlink, f"MAVLINK_MSG_ID_{name}"): handler for name, handler in (
-        ("HEARTBEAT", Vehicle._on_heartbeat), ("GPS_RAW_INT", Vehicle._on_gps_raw),
-        ("STATUSTEXT", Vehicle._on_status_text), ("COMMAND_ACK", Vehicle._on_ack),
-        ("TIMESYNC", Vehicle._on_timesync), ("MISSION_CURRENT", Vehicle._on_mission_current),
-        ("ESC_INFO", Vehicle._on_esc_info), ("ESC_STATUS", Vehicle._on_esc_status),
-        ("HOME_POSITION", Vehicle._on_home))
+    getattr(mavlink, f"MAVLINK_MSG_ID_{name}"): handler
+    for name, handler in (
+        ("HEARTBEAT", Vehicle._on_heartbeat),
+        ("GPS_RAW_INT", Vehicle._on_gps_raw),
+        ("STATUSTEXT", Vehicle._on_status_text),
+        ("COMMAND_ACK", Vehicle._on_ack),
+        ("TIMESYNC", Vehicle._on_timesync),
+        ("MISSION_CURRENT", Vehicle._on_mission_current),
+        ("ESC_INFO", Vehicle._on_esc_info),
+        ("ESC_STATUS", Vehicle._on_esc_status),
+        ("HOME_POSITION", Vehicle._on_home),
+    )
 }

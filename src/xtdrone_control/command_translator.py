@@ -144,8 +144,9 @@ class CommandTranslator:
         elif self._pos is not None:
             (x, y, z), (forward, left, up) = self._pos, pos
             c, s = math.cos(self._yaw), math.sin(self._yaw)
-            self.pose_enu((x + c * forward - s * left, y + s * forward + c * left, z + up),
-                          self._yaw + yaw)
+            self.pose_enu(
+                (x + c * forward - s * left, y + s * forward + c * left, z + up), self._yaw + yaw
+            )
 
     def pose_enu(self, pos: npt.ArrayLike, yaw: float) -> None:
         """A position and yaw in the world [m, rad]."""
@@ -201,14 +202,18 @@ class CommandTranslator:
     def _require_rotors(self, what):
         """Refuses set-points that only a hovering vehicle, a rover or a boat can follow."""
         if self._on_wings:
-            raise ControlNodeError(f"{what} are not for fixed-wing flight: publish positions on "
-                                   "cmd_pose_enu or cmd_pose_flu")
+            raise ControlNodeError(
+                f"{what} are not for fixed-wing flight: publish positions on "
+                "cmd_pose_enu or cmd_pose_flu"
+            )
 
     def _transition(self, command):
         if self._kind is Kind.VTOL:
             return Request(transition=TRANSITIONS[command])
-        self._report(f"{command} refused: this vehicle is a {self._kind.value}, and only a VTOL "
-                     "has transitions")
+        self._report(
+            f"{command} refused: this vehicle is a {self._kind.value}, and only a VTOL "
+            "has transitions"
+        )
         return None
 
     def _hover(self):

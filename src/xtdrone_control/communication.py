@@ -1,7 +1,7 @@
 """XTDrone's communication classes under their XTDrone name; they need ROS.
 
-    from xtdrone_control.communication import Communication
-    Communication("iris", 0).start()
+from xtdrone_control.communication import Communication
+Communication("iris", 0).start()
 """
 
 from .nodes.ros_communication import Communication, FleetCommunication

@@ -33,20 +33,42 @@ class DeckLandingAgent(BaseAgent):
     Events: `armed`, `follow`, `descend`, `on_deck` (index of the multirotor), `stop`.
     """
 
-    MEMORY = ("done", "_out", "_requested_us", "_begun_us", "_pads", "_headings", "_stage",
-              "_steady_us", "_boarded_us", "_stopped")
+    MEMORY = (
+        "done",
+        "_out",
+        "_requested_us",
+        "_begun_us",
+        "_pads",
+        "_headings",
+        "_stage",
+        "_steady_us",
+        "_boarded_us",
+        "_stopped",
+    )
 
     def __init__(
-            self, n: int = 2,
-            speed: Annotated[float, Option("of the rovers and boats", unit="m/s", least=0.0,
-                                           most=1.4)] = 1.0,
-            height: Annotated[float, Option("from which the descent begins, above the carrier's "
-                                            "origin", unit="m", least=3.0, most=50.0)] = 5.0,
-            carry: Annotated[float, Option("time that they are carried on", unit="s", least=0.0,
-                                           most=3600.0)] = 5.0,
-            time_out: Annotated[float, Option("of the whole flight", unit="s", least=10.0,
-                                              most=3600.0)] = 120.0,
-            on_event: Callable[..., None] | None = None):
+        self,
+        n: int = 2,
+        speed: Annotated[
+            float, Option("of the rovers and boats", unit="m/s", least=0.0, most=1.4)
+        ] = 1.0,
+        height: Annotated[
+            float,
+            Option(
+                "from which the descent begins, above the carrier's origin",
+                unit="m",
+                least=3.0,
+                most=50.0,
+            ),
+        ] = 5.0,
+        carry: Annotated[
+            float, Option("time that they are carried on", unit="s", least=0.0, most=3600.0)
+        ] = 5.0,
+        time_out: Annotated[
+            float, Option("of the whole flight", unit="s", least=10.0, most=3600.0)
+        ] = 120.0,
+        on_event: Callable[..., None] | None = None,
+    ):
         """An agent for n vehicles; on_event(t_us, name, **values) is called at each event."""
         self.done = False
         self._speed, self._height = speed, height
@@ -70,13 +92,16 @@ class DeckLandingAgent(BaseAgent):
             XtdroneError: There are not as many multirotors as rovers and boats.
         """
         kinds = vehicle_types(flight.fleet)
-        self._flyers, self._carriers = np.flatnonzero(kinds == MULTICOPTER), np.flatnonzero(
-            kinds == ROVER)
+        self._flyers, self._carriers = (
+            np.flatnonzero(kinds == MULTICOPTER),
+            np.flatnonzero(kinds == ROVER),
+        )
         count = len(self._flyers)
         if not count or count != len(self._carriers) or 2 * count != len(kinds):
             raise XtdroneError(
                 f"{count} multirotors and {len(self._carriers)} rovers or boats of "
-                f"{len(kinds)} vehicles: give as many of each, such as 'rover; iris@-3,0'")
+                f"{len(kinds)} vehicles: give as many of each, such as 'rover; iris@-3,0'"
+            )
         self._stage = np.zeros(count, dtype=np.int8)
         self._steady_us = np.full(count, -1, dtype=np.int64)
         self._boarded_us = np.full(count, -1, dtype=np.int64)
@@ -117,8 +142,9 @@ class DeckLandingAgent(BaseAgent):
 
     def _in_time(self, t_us, out, what):
         if t_us > self._time_out_us:
-            raise XtdroneError(f"after {self._time_out_us / 1e6:g} s of simulated time not every "
-                               f"vehicle is {what}")
+            raise XtdroneError(
+                f"after {self._time_out_us / 1e6:g} s of simulated time not every vehicle is {what}"
+            )
         return out
 
     def _arm(self, t_us, estimates, out) -> bool:
@@ -187,5 +213,9 @@ class DeckLandingAgent(BaseAgent):
 
 
 _CLIMBS, _FOLLOWS, _DESCENDS, _ON_DECK = range(4)
-_STAGES = (DeckLandingAgent._climb, DeckLandingAgent._follow, DeckLandingAgent._descend,
-           DeckLandingAgent._ride)
+_STAGES = (
+    DeckLandingAgent._climb,
+    DeckLandingAgent._follow,
+    DeckLandingAgent._descend,
+    DeckLandingAgent._ride,
+)

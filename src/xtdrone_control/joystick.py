@@ -13,15 +13,24 @@ from xtdrone_dynamics.stick_curves import betaflight_rate, super_exponential
 from .errors import ControlNodeError
 
 AXES = (0, 1, 3, 4)  # of an Xbox pad: yaw, throttle (left stick), roll, pitch (right stick)
-COMMANDS = {0: "AUTO.TAKEOFF", 1: "AUTO.LAND", 2: "AUTO.RTL", 3: "POSCTL", 4: "multirotor",
-            5: "plane", 6: "DISARM", 7: "ARM", 8: "MANUAL"}
+COMMANDS = {
+    0: "AUTO.TAKEOFF",
+    1: "AUTO.LAND",
+    2: "AUTO.RTL",
+    3: "POSCTL",
+    4: "multirotor",
+    5: "plane",
+    6: "DISARM",
+    7: "ARM",
+    8: "MANUAL",
+}
 _EVENT = struct.Struct("<IhBB")  # of <linux/joystick.h>: time [ms], value, kind, number
 _BUTTON, _AXIS = 1, 2
 _FULL = 32767.0
 NEUTRAL = (0.0, 0.0, 500.0, 0.0)  # MANUAL_CONTROL of released sticks
 LOSSES = ("stop", "neutral", "hold")  # what a silent pad is, see Pad
 CURVES = {"px4": ("EXPO", "SUPER_EXPO"), "betaflight": ("RC_RATE", "SUPER_RATE", "EXPO")}
-_MOST = {"px4": (1.0, 0.95), "betaflight": (2.55, 1.0, 1.0)}
+_MAX = {"px4": (1.0, 0.95), "betaflight": (2.55, 1.0, 1.0)}
 
 
 class Curve:
@@ -48,17 +57,21 @@ class Curve:
     def _read(self, text, words):
         names = CURVES.get(self._kind)
         if names is None:
-            raise ControlNodeError(f"curve '{text}' is not known: give px4:EXPO,SUPER_EXPO or "
-                                   "betaflight:RC_RATE,SUPER_RATE,EXPO")
+            raise ControlNodeError(
+                f"curve '{text}' is not known: give px4:EXPO,SUPER_EXPO or "
+                "betaflight:RC_RATE,SUPER_RATE,EXPO"
+            )
         try:
             numbers = tuple(map(float, words.split(",")))
         except ValueError:
             numbers = ()
         allowed = len(numbers) == len(names) and all(
-            0.0 <= number <= most for number, most in zip(numbers, _MOST[self._kind]))
+            0.0 <= number <= most for number, most in zip(numbers, _MAX[self._kind])
+        )
         if not allowed or (self._kind == "betaflight" and numbers[0] < 0.01):
-            limits = ", ".join(f"{name} up to {most:g}" for name, most in
-                               zip(names, _MOST[self._kind]))
+            limits = ", ".join(
+                f"{name} up to {most:g}" for name, most in zip(names, _MAX[self._kind])
+            )
             raise ControlNodeError(f"curve '{text}' is not allowed: give {limits}")
         return numbers
 
@@ -80,9 +93,17 @@ class Pad:
     stay as they were (`hold`).
     """
 
-    def __init__(self, send: Callable[..., Any], axes: Any = AXES, commands: Any = None, *,
-                 curve: Callable[[float], float] = Curve(), dead_man: int | None = None,
-                 time_out: float = 0.0, on_loss: str = "stop"):
+    def __init__(
+        self,
+        send: Callable[..., Any],
+        axes: Any = AXES,
+        commands: Any = None,
+        *,
+        curve: Callable[[float], float] = Curve(),
+        dead_man: int | None = None,
+        time_out: float = 0.0,
+        on_loss: str = "stop",
+    ):
         """A pad without input yet.
 
         Args:
@@ -113,8 +134,9 @@ class Pad:
         Args:
             now: Any clock that only goes on [s]; update() and feed() are told of the same.
         """
-        return bool(self._time_out and self._heard is not None
-                    and now - self._heard > self._time_out)
+        return bool(
+            self._time_out and self._heard is not None and now - self._heard > self._time_out
+        )
 
     def update(self, axes: Any, buttons: Sequence[int], now: float = 0.0) -> None:
         """Takes the arrays of sensor_msgs/Joy: axes -1 to 1, left and up positive; buttons 0, 1.
@@ -123,8 +145,10 @@ class Pad:
             ControlNodeError: The pad lacks a required axis.
         """
         if len(axes) <= max(self._numbers):
-            raise ControlNodeError(f"axis {max(self._numbers)} is required, but the pad has "
-                                   f"{len(axes)} axes: choose others with --axes")
+            raise ControlNodeError(
+                f"axis {max(self._numbers)} is required, but the pad has "
+                f"{len(axes)} axes: choose others with --axes"
+            )
         self._heard = now
         self._axes = dict(enumerate(axes))
         for number, down in enumerate(buttons):
@@ -133,7 +157,7 @@ class Pad:
     def feed(self, data: bytes, now: float = 0.0) -> None:
         """Takes events of a Linux joystick device, where left and up are negative."""
         self._heard = now
-        for _, value, kind, number in _EVENT.iter_unpack(data[:len(data) // 8 * 8]):
+        for _, value, kind, number in _EVENT.iter_unpack(data[: len(data) // 8 * 8]):
             if kind & _AXIS:
                 self._axes[number] = -value / _FULL
             elif kind == _BUTTON:  # without the bit of the initial state
@@ -154,13 +178,18 @@ class Pad:
                 return NEUTRAL
         if self._dead_man is not None and not self._buttons.get(self._dead_man):
             return NEUTRAL
-        yaw, throttle, roll, pitch = (min(max(self._axes.get(k, 0.0), -1.0), 1.0)
-                                      for k in self._numbers)
+        yaw, throttle, roll, pitch = (
+            min(max(self._axes.get(k, 0.0), -1.0), 1.0) for k in self._numbers
+        )
         yaw, roll, pitch = self._curve(yaw), self._curve(roll), self._curve(pitch)
         return 1000.0 * pitch, -1000.0 * roll, 500.0 + 500.0 * throttle, -1000.0 * yaw
 
     def _press(self, number, down):
-        if (down and not self._buttons.get(number) and number in self._commands
-                and number != self._dead_man):
+        if (
+            down
+            and not self._buttons.get(number)
+            and number in self._commands
+            and number != self._dead_man
+        ):
             self._send(self._commands[number])
         self._buttons[number] = down

@@ -20,33 +20,57 @@ MAX_SPEED = {"velocity": 20.0, "acceleration": 5.0}  # per axis [m/s, m/s^2]
 MAX_TURN = 3.0  # [rad/s]
 MAX_STEERING = 1.0  # of rovers and boats, as in XTDrone
 ALL, LEADER = "all", "leader"
-MOTION = {"w": (0, 1), "x": (0, -1), "a": (1, 1), "d": (1, -1), "i": (2, 1), ",": (2, -1),
-          "j": (3, 1), "l": (3, -1)}  # key -> axis (forward, left, up, turn), direction
-COMMANDS = {"t": "ARM", "y": "DISARM", "v": "AUTO.TAKEOFF", "n": "AUTO.LAND", "b": "OFFBOARD",
-            "r": "AUTO.RTL"}
+MOTION = {
+    "w": (0, 1),
+    "x": (0, -1),
+    "a": (1, 1),
+    "d": (1, -1),
+    "i": (2, 1),
+    ",": (2, -1),
+    "j": (3, 1),
+    "l": (3, -1),
+}  # key -> axis (forward, left, up, turn), direction
+COMMANDS = {
+    "t": "ARM",
+    "y": "DISARM",
+    "v": "AUTO.TAKEOFF",
+    "n": "AUTO.LAND",
+    "b": "OFFBOARD",
+    "r": "AUTO.RTL",
+}
 HOVER_KEYS = ("s", "k")
 QUIT_KEYS = ("q", "\x03", "\x04")
 UNITS = {"velocity": "m/s", "acceleration": "m/s2"}
 FORMATIONS = {  # by the digit keys for the leader, as in XTDrone
-    6: ("origin", "T", "diamond", "triangle"), 9: ("origin", "cube", "pyramid", "triangle"),
-    18: ("origin", "cuboid", "sphere", "diamond")}
+    6: ("origin", "T", "diamond", "triangle"),
+    9: ("origin", "cube", "pyramid", "triangle"),
+    18: ("origin", "cuboid", "sphere", "diamond"),
+}
 OTHER_FORMATIONS = ("origin", "cube", "pyramid", "triangle", "sphere", "circle", "line")
 FEW_FORMATIONS = ("origin", "triangle", "line", "V", "circle", "grid")  # below nine vehicles
 
 ROTORS, WINGS, WHEELS = range(3)  # what moves a vehicle; boats are steered as rovers are
 MOTION_HELP = {
-    ROTORS: ("w/x forward, back", "a/d left, right", "i/, up, down", "j/l yaw left, right",
-             "s/k stop and hover"),
+    ROTORS: (
+        "w/x forward, back",
+        "a/d left, right",
+        "i/, up, down",
+        "j/l yaw left, right",
+        "s/k stop and hover",
+    ),
     WINGS: ("w/x north, south", "a/d west, east", "i/, up, down", "", "s/k stay here"),
-    WHEELS: ("w/x forward, back", "a/d steer left, right", "", "", "s/k stop")}
+    WHEELS: ("w/x forward, back", "a/d steer left, right", "", "", "s/k stop"),
+}
 HELP = """\
  {:22}t/y arm, disarm      g    all vehicles, or the leader
  {:22}v/n take off, land   tab  one vehicle, then the next
  {:22}b   OFFBOARD         m    velocity or acceleration
  {:22}r   return and land  q    hover and quit
  {:22}0-9 {digits}"""
-O_HELP = {Kind.PLANE: [" o   send the set-point again"],
-          Kind.VTOL: [" o   transition to fixed-wing flight, or back"]}
+O_HELP = {
+    Kind.PLANE: [" o   send the set-point again"],
+    Kind.VTOL: [" o   transition to fixed-wing flight, or back"],
+}
 
 
 @dataclass
@@ -91,8 +115,7 @@ class Publisher(Protocol):
 class Teleop:
     """Turns keys into commands."""
 
-    def __init__(self, names: Sequence[str], publisher: Publisher,
-                 formations: Sequence[str] = ()):
+    def __init__(self, names: Sequence[str], publisher: Publisher, formations: Sequence[str] = ()):
         """Starts with all vehicles, at rest.
 
         Raises:
@@ -118,8 +141,10 @@ class Teleop:
     @property
     def axes(self) -> list[float]:
         """Forward, left, up [m/s or m/s^2] and turn [rad/s]."""
-        return [round(number * step, 3)
-                for number, step in zip(self._presses, (STEP, STEP, STEP, TURN_STEP))]
+        return [
+            round(number * step, 3)
+            for number, step in zip(self._presses, (STEP, STEP, STEP, TURN_STEP))
+        ]
 
     @property
     def steering(self) -> float:
@@ -253,11 +278,14 @@ class Teleop:
             leader: Last line of /xtdrone/leader/info.
         """
         states, targets = self._states, [self._state(who) for who in self._targets()]
-        lines = [*self._help(targets[0]), "",
-                 *map(self._motion, sorted({state.moved_by for state in targets})),
-                 f" last: {self.last}",
-                 *textwrap.wrap(leader, max(width - 2, 8), initial_indent=" ",
-                                subsequent_indent=" "), ""]
+        lines = [
+            *self._help(targets[0]),
+            "",
+            *map(self._motion, sorted({state.moved_by for state in targets})),
+            f" last: {self.last}",
+            *textwrap.wrap(leader, max(width - 2, 8), initial_indent=" ", subsequent_indent=" "),
+            "",
+        ]
         armed = sum(state.armed for state in states)
         connected = sum(state.connected for state in states)
         lines.append(f" {len(self.names)} vehicles, {connected} connected, {armed} armed")
@@ -267,12 +295,15 @@ class Teleop:
             lines.append(self._row(self.names[i], states[i]))
         if len(shown) < len(self.names):
             lines.append(f" and {len(self.names) - len(shown)} more")
-        return [line[:width - 1] for line in lines[:height - 1]]
+        return [line[: width - 1] for line in lines[: height - 1]]
 
     def _help(self, state):
         """The keys, with the motions of a vehicle in this state."""
-        digits = " ".join(f"{k} {name}" for k, name in enumerate(self.formations)) \
-            if self.who == LEADER else "mission"
+        digits = (
+            " ".join(f"{k} {name}" for k, name in enumerate(self.formations))
+            if self.who == LEADER
+            else "mission"
+        )
         lines = HELP.format(*MOTION_HELP[state.moved_by], digits=digits).splitlines()
         return lines + O_HELP.get(state.kind, [])
 
@@ -282,9 +313,9 @@ class Teleop:
         east, north, rise = self.offset
         return {
             ROTORS: f" flying {self.who} by {self.kind}: forward {forward:+.1f} left {left:+.1f} "
-                    f"up {up:+.1f} {UNITS[self.kind]}, turn {turn:+.1f} rad/s",
+            f"up {up:+.1f} {UNITS[self.kind]}, turn {turn:+.1f} rad/s",
             WINGS: f" set-point of {self.who}: east {east:+.0f} north {north:+.0f} "
-                   f"up {rise:+.0f} m from where it was",
+            f"up {rise:+.0f} m from where it was",
             WHEELS: f" driving {self.who}: speed {forward:+.1f} m/s, steering {self.steering:+.1f}",
         }[moved_by]
 
@@ -299,5 +330,7 @@ class Teleop:
         if not state.connected:
             return f"{mark}{name:14} not connected   {state.info}"
         x, y, z = state.pos
-        return (f"{mark}{name:14} {'armed' if state.armed else '-':6}{state.mode:14} "
-                f"{x:7.2f} {y:7.2f} {z:7.2f} m   {state.info}")
+        return (
+            f"{mark}{name:14} {'armed' if state.armed else '-':6}{state.mode:14} "
+            f"{x:7.2f} {y:7.2f} {z:7.2f} m   {state.info}"
+        )

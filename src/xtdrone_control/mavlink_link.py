@@ -82,8 +82,10 @@ class FleetLink:
         except OSError as error:
             sock.close()
             self.close()
-            raise ControlNodeError(f"port {port} (UDP, {kind} link) is in use: another bridge or "
-                                   f"MAVROS is running; {advice()}") from error
+            raise ControlNodeError(
+                f"port {port} (UDP, {kind} link) is in use: another bridge or "
+                f"MAVROS is running; {advice()}"
+            ) from error
         sock.setblocking(False)
         try:
             sock.setsockopt(socket.SOL_SOCKET, 33, _BUFFER)  # SO_RCVBUFFORCE, for root
@@ -118,7 +120,7 @@ class FleetLink:
         for data in datagrams:
             for found in frames(data):
                 system, message_id, payload = found.system, found.message_id, found.payload
-                frame = data[found.start:found.end]
+                frame = data[found.start : found.end]
                 if not 1 <= system <= self.n:
                     continue
                 boxes = self._inboxes.get((system - 1, message_id))

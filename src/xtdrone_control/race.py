@@ -11,7 +11,7 @@ from xtdrone_core.contracts import Flight
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent, minimum_jerk
 from xtdrone_core.racing.laps import Laps
-from xtdrone_core.racing.track import MOST_LAPS, Track, read_track
+from xtdrone_core.racing.track import MAX_LAPS, Track, read_track
 from xtdrone_core.scenario.options import Option
 
 from .race_path import Course
@@ -32,14 +32,20 @@ class RaceAgent(FlightAgent):
     MEMORY = (*FlightAgent.MEMORY, "_begun_us", "_laps")
 
     def __init__(
-            self, n: int = 1,
-            speed: Annotated[float, Option("largest on the path", unit="m/s", least=0.5,
-                                           most=30.0)] = 5.0,
-            acceleration: Annotated[float, Option("largest across the path, and along it",
-                                                  unit="m/s^2", least=0.2, most=30.0)] = 4.0,
-            laps: Annotated[int | None, Option("how often", least=1, most=MOST_LAPS,
-                                               unset="the track's")] = None,
-            on_event: Callable[..., None] | None = None):
+        self,
+        n: int = 1,
+        speed: Annotated[
+            float, Option("largest on the path", unit="m/s", least=0.5, most=30.0)
+        ] = 5.0,
+        acceleration: Annotated[
+            float,
+            Option("largest across the path, and along it", unit="m/s^2", least=0.2, most=30.0),
+        ] = 4.0,
+        laps: Annotated[
+            int | None, Option("how often", least=1, most=MAX_LAPS, unset="the track's")
+        ] = None,
+        on_event: Callable[..., None] | None = None,
+    ):
         """An agent on the ground; on_event(t_us, name, **values) is called at each event.
 
         Raises:
@@ -76,8 +82,12 @@ class RaceAgent(FlightAgent):
         """Starts towards the first gate."""
         assert self._course is not None
         self._begun_us = t_us
-        self.event(t_us, "race", planned_s=round(self._course.duration, 2),
-                   lap_m=round(self._course.lap, 2))
+        self.event(
+            t_us,
+            "race",
+            planned_s=round(self._course.duration, 2),
+            lap_m=round(self._course.lap, 2),
+        )
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
         """Goes to the start, then along the path."""
@@ -91,7 +101,7 @@ class RaceAgent(FlightAgent):
         if flown < 0.0:
             s, ds, dds = minimum_jerk(since / to_start)
             out.pos[0] = course.start - (1.0 - s) * away
-            out.vel[0], out.acc[0] = ds / to_start * away, dds / to_start ** 2 * away
+            out.vel[0], out.acc[0] = ds / to_start * away, dds / to_start**2 * away
             vel: Any = course.at(0.5)[1]
         else:
             out.pos[0], out.vel[0], out.acc[0] = course.at(flown)

@@ -32,19 +32,21 @@ class LapPath:
         apart = np.linalg.norm(np.roll(centres, -1, axis=0) - centres, axis=1)
         straight = np.minimum(_STRAIGHT, 0.25 * np.minimum(apart, np.roll(apart, 1)))
         ahead = straight[:, None] * np.array([gate.axes()[0] for gate in track.gates])
-        points = np.stack([centres, centres + ahead, np.roll(centres - ahead, -1, axis=0)],
-                          axis=1).reshape(-1, 3)
+        points = np.stack(
+            [centres, centres + ahead, np.roll(centres - ahead, -1, axis=0)], axis=1
+        ).reshape(-1, 3)
         points = np.vstack([points, points[:1]])
         chords = np.linalg.norm(np.diff(points, axis=0), axis=1)
         knots = np.concatenate([[0.0], np.cumsum(chords)])
         spline = CubicSpline(knots, points, bc_type="periodic")
-        u = np.concatenate([np.linspace(a, b, _FINE, endpoint=False)
-                            for a, b in itertools.pairwise(knots)] + [knots[-1:]])
+        u = np.concatenate(
+            [np.linspace(a, b, _FINE, endpoint=False) for a, b in itertools.pairwise(knots)]
+            + [knots[-1:]]
+        )
         s = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(spline(u), axis=0), axis=1))])
         self.length = float(s[-1])
-        self.gates = s[:-1:3 * _FINE]
-        self._curve = CubicSpline(s, np.vstack([spline(u)[:-1], spline(u)[:1]]),
-                                  bc_type="periodic")
+        self.gates = s[: -1 : 3 * _FINE]
+        self._curve = CubicSpline(s, np.vstack([spline(u)[:-1], spline(u)[:1]]), bc_type="periodic")
 
     def at(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Places (K, 3) [m], directions, and curvature vectors [1/m] at lengths (K,) [m]."""
@@ -74,7 +76,7 @@ class Course:
         self.lap = path.length
         first, last = path.gates[1] - path.gates[0], path.length - path.gates[-1]
         begin = -min(2.0, 0.5 * last)
-        end = laps * path.length + self._stop(path, speed ** 2 / (2 * acceleration), first)
+        end = laps * path.length + self._stop(path, speed**2 / (2 * acceleration), first)
         self._s = s = np.linspace(begin, end, int((end - begin) / _STEP) + 2)
         bend = np.linalg.norm(path.at(s)[2], axis=1)
         fastest = np.minimum(speed, np.sqrt(acceleration / np.maximum(bend, 1e-9)))

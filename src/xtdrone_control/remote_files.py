@@ -16,8 +16,22 @@ WAIT_S = 1.0  # for an answer
 _HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, request, burst end, offset
 _PAYLOAD = 251
 _ROOM = _PAYLOAD - _HEAD.size  # bytes of data in one message
-(_TERMINATE, _RESET, _LIST, _OPEN, _READ, _CREATE, _WRITE, _REMOVE, _MAKE_FOLDER, _REMOVE_FOLDER,
- _OPEN_TO_WRITE, _TRUNCATE, _RENAME, _CRC32) = range(1, 15)
+(
+    _TERMINATE,
+    _RESET,
+    _LIST,
+    _OPEN,
+    _READ,
+    _CREATE,
+    _WRITE,
+    _REMOVE,
+    _MAKE_FOLDER,
+    _REMOVE_FOLDER,
+    _OPEN_TO_WRITE,
+    _TRUNCATE,
+    _RENAME,
+    _CRC32,
+) = range(1, 15)
 _ACK, _NAK, _END_OF_FILE, _FAIL_ERRNO = 128, 129, 6, 2
 # What MAVROS makes of the other errors; where it makes nothing, the one before stays.
 _ERRNO = {1: errno.EFAULT, 3: errno.EMSGSIZE, 4: errno.EBADFD, 5: errno.EMFILE, 7: errno.ENOSYS}
@@ -55,8 +69,7 @@ class RemoteFiles:
             for entry in entries:
                 name, _, size = entry[1:].decode(errors="replace").partition("\t")
                 if entry[:1] in (b"F", b"D"):
-                    found.append(dict(name=name, type=int(entry[:1] == b"D"),
-                                      size=int(size or 0)))
+                    found.append(dict(name=name, type=int(entry[:1] == b"D"), size=int(size or 0)))
 
     def open(self, path: str, mode: int) -> int | None:
         """Opens a file by FileOpen's mode; gives its size [bytes]."""
@@ -95,8 +108,10 @@ class RemoteFiles:
         session = self.sessions.get(path)
         if session is None:
             return bool(self._failed(errno.EBADF))
-        return all(self._ask(_WRITE, session, offset + k, data[k:k + _ROOM]) is not None
-                   for k in range(0, len(data), _ROOM))
+        return all(
+            self._ask(_WRITE, session, offset + k, data[k : k + _ROOM]) is not None
+            for k in range(0, len(data), _ROOM)
+        )
 
     def checksum(self, path: str) -> int | None:
         """CRC-32 of a file."""
@@ -134,13 +149,15 @@ class RemoteFiles:
     def _failed(self, number: int) -> None:
         self.error = number
 
-    def _ask(self, opcode: int, session: int = 0, offset: int = 0,
-             data: bytes = b"") -> bytes | None:
+    def _ask(
+        self, opcode: int, session: int = 0, offset: int = 0, data: bytes = b""
+    ) -> bytes | None:
         """Data of the answer to a request; b'' also at the end of a file or list."""
         self._sequence = self._sequence + 1 & 0xFFFF
         head = _HEAD.pack(self._sequence, session, opcode, len(data), 0, 0, offset)
         request = mavlink.MAVLink_file_transfer_protocol_message(
-            0, self._vehicle, mavlink.MAV_COMP_ID_AUTOPILOT1, (head + data).ljust(_PAYLOAD, b"\0"))
+            0, self._vehicle, mavlink.MAV_COMP_ID_AUTOPILOT1, (head + data).ljust(_PAYLOAD, b"\0")
+        )
         with self._transport.listen("FILE_TRANSFER_PROTOCOL") as receive:
             self._transport.send(request)
             while True:
@@ -152,7 +169,7 @@ class RemoteFiles:
                 if sequence == self._sequence + 1 & 0xFFFF:
                     break
         self._sequence = sequence
-        data = payload[_HEAD.size:_HEAD.size + size]
+        data = payload[_HEAD.size : _HEAD.size + size]
         if code == _ACK:
             self.error = 0
             return data

@@ -45,8 +45,9 @@ class Requests:
         params_known: Whether all parameters were read.
     """
 
-    def __init__(self, link: Any, i: int, ack_wait_s: float = ACK_WAIT_S,
-                 part_wait_s: float = PART_WAIT_S):
+    def __init__(
+        self, link: Any, i: int, ack_wait_s: float = ACK_WAIT_S, part_wait_s: float = PART_WAIT_S
+    ):
         """Requests to vehicle i of a FleetLink.
 
         Args:
@@ -76,20 +77,42 @@ class Requests:
         except NoAnswer:
             return FAILED
 
-    def command_int(self, frame: int, command: int, current: int, autocontinue: int,
-                    params: Sequence[float], x: int, y: int, z: float) -> int:
+    def command_int(
+        self,
+        frame: int,
+        command: int,
+        current: int,
+        autocontinue: int,
+        params: Sequence[float],
+        x: int,
+        y: int,
+        z: float,
+    ) -> int:
         """Sends COMMAND_INT with four parameters and a position; returns as command_long."""
         try:
-            return self._commands.command_int(command, params, x, y, z, frame, current,
-                                              autocontinue)[0]
+            return self._commands.command_int(
+                command, params, x, y, z, frame, current, autocontinue
+            )[0]
         except NoAnswer:
             return FAILED
 
     def send_mode(self, base_mode: int, main: int, sub: int) -> None:
         """Requests a flight mode without waiting; HEARTBEAT shows the result."""
-        self._client.send(mavlink.MAVLink_command_long_message(
-            self._client.vehicle, mavlink.MAV_COMP_ID_AUTOPILOT1, mavlink.MAV_CMD_DO_SET_MODE, 0,
-            base_mode, main, sub, 0, 0, 0, 0))
+        self._client.send(
+            mavlink.MAVLink_command_long_message(
+                self._client.vehicle,
+                mavlink.MAV_COMP_ID_AUTOPILOT1,
+                mavlink.MAV_CMD_DO_SET_MODE,
+                0,
+                base_mode,
+                main,
+                sub,
+                0,
+                0,
+                0,
+                0,
+            )
+        )
 
     def param_get(self, name: str) -> Any:
         """Value of a parameter (int or float), or None where the vehicle does not have it."""
@@ -169,8 +192,13 @@ class Requests:
 def heartbeat() -> Any:
     """The heartbeat of the bridge, sent once a second; it starts the streams of a link."""
     return mavlink.MAVLink_heartbeat_message(
-        mavlink.MAV_TYPE_ONBOARD_CONTROLLER, mavlink.MAV_AUTOPILOT_INVALID, 0, 0,
-        mavlink.MAV_STATE_ACTIVE, 3)
+        mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
+        mavlink.MAV_AUTOPILOT_INVALID,
+        0,
+        0,
+        mavlink.MAV_STATE_ACTIVE,
+        3,
+    )
 
 
 def _next(box, seconds):

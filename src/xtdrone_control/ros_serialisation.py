@@ -92,11 +92,24 @@ def twist_stamped(t_us: int, frame: str, linear: npt.ArrayLike, angular: npt.Arr
     return header(t_us, frame) + twist(linear, angular)
 
 
-def odometry(t_us: int, frame: str, child: str, pos: npt.ArrayLike, quat: npt.ArrayLike,
-             linear: npt.ArrayLike, angular: npt.ArrayLike) -> bytes:
+def odometry(
+    t_us: int,
+    frame: str,
+    child: str,
+    pos: npt.ArrayLike,
+    quat: npt.ArrayLike,
+    linear: npt.ArrayLike,
+    angular: npt.ArrayLike,
+) -> bytes:
     """nav_msgs/Odometry with the twist in the child's axes and no covariance."""
-    return b"".join((header(t_us, frame), text(child), _ODOMETRY_POSE.pack(*pos, *quat, *_ZERO6),
-                     _ODOMETRY_TWIST.pack(*linear, *angular, *_ZERO6)))
+    return b"".join(
+        (
+            header(t_us, frame),
+            text(child),
+            _ODOMETRY_POSE.pack(*pos, *quat, *_ZERO6),
+            _ODOMETRY_TWIST.pack(*linear, *angular, *_ZERO6),
+        )
+    )
 
 
 def diagonal(a: float, b: float, c: float) -> tuple:
@@ -104,8 +117,16 @@ def diagonal(a: float, b: float, c: float) -> tuple:
     return a, 0.0, 0.0, 0.0, b, 0.0, 0.0, 0.0, c
 
 
-def imu(t_us: int, frame: str, quat: npt.ArrayLike, quat_cov: npt.ArrayLike, rate: npt.ArrayLike,
-        rate_cov: npt.ArrayLike, accel: npt.ArrayLike, accel_cov: npt.ArrayLike) -> bytes:
+def imu(
+    t_us: int,
+    frame: str,
+    quat: npt.ArrayLike,
+    quat_cov: npt.ArrayLike,
+    rate: npt.ArrayLike,
+    rate_cov: npt.ArrayLike,
+    accel: npt.ArrayLike,
+    accel_cov: npt.ArrayLike,
+) -> bytes:
     """sensor_msgs/Imu; quat is None for a device without an attitude."""
     if quat is None:
         quat, quat_cov = (0.0, 0.0, 0.0, 0.0), _UNKNOWN3
@@ -117,30 +138,64 @@ def magnetic_field(t_us: int, frame: str, field: npt.ArrayLike, covariance: npt.
     return header(t_us, frame) + _VECTOR3_COVARIANCE.pack(*field, *covariance)
 
 
-def nav_sat_fix(t_us: int, frame: str, status: np.ndarray, lat: float, lon: float, alt: float,
-                covariance: npt.ArrayLike, covariance_type: int) -> bytes:
+def nav_sat_fix(
+    t_us: int,
+    frame: str,
+    status: np.ndarray,
+    lat: float,
+    lon: float,
+    alt: float,
+    covariance: npt.ArrayLike,
+    covariance_type: int,
+) -> bytes:
     """sensor_msgs/NavSatFix of GPS; lat, lon in degrees, alt above the ellipsoid [m]."""
-    return header(t_us, frame) + _NAV_SAT_FIX.pack(status, 1, lat, lon, alt, *covariance,
-                                                   covariance_type)
+    return header(t_us, frame) + _NAV_SAT_FIX.pack(
+        status, 1, lat, lon, alt, *covariance, covariance_type
+    )
 
 
-def battery_state(t_us: int, frame: str, voltage: float, current: npt.ArrayLike, percentage: float,
-                  cells: Any, location: str) -> bytes:
+def battery_state(
+    t_us: int,
+    frame: str,
+    voltage: float,
+    current: npt.ArrayLike,
+    percentage: float,
+    cells: Any,
+    location: str,
+) -> bytes:
     """sensor_msgs/BatteryState of a lithium-polymer pack; current < 0: discharging."""
     nan = float("nan")
-    return b"".join((header(t_us, frame),
-                     struct.pack("<7fBBBB", voltage, 0.0, current, nan, nan, nan, percentage,
-                                 2, 0, 3, 1),
-                     _UINT32.pack(len(cells)), struct.pack(f"<{len(cells)}f", *cells),
-                     _UINT32.pack(0), text(location), text("")))
+    return b"".join(
+        (
+            header(t_us, frame),
+            struct.pack("<7fBBBB", voltage, 0.0, current, nan, nan, nan, percentage, 2, 0, 3, 1),
+            _UINT32.pack(len(cells)),
+            struct.pack(f"<{len(cells)}f", *cells),
+            _UINT32.pack(0),
+            text(location),
+            text(""),
+        )
+    )
 
 
-def state(t_us: int, connected: bool, armed: bool, guided: bool, manual_input: bool, mode: str,
-          system_status: int) -> bytes:
+def state(
+    t_us: int,
+    connected: bool,
+    armed: bool,
+    guided: bool,
+    manual_input: bool,
+    mode: str,
+    system_status: int,
+) -> bytes:
     """mavros_msgs/State."""
-    return b"".join((header(t_us, ""),
-                     struct.pack("<4B", connected, armed, guided, manual_input), text(mode),
-                     struct.pack("<B", system_status)))
+    return b"".join(
+        (
+            header(t_us, ""),
+            struct.pack("<4B", connected, armed, guided, manual_input),
+            text(mode),
+            struct.pack("<B", system_status),
+        )
+    )
 
 
 def status_text(t_us: int, severity: int, message: Any) -> bytes:
@@ -158,12 +213,21 @@ def param(t_us: int, name: str, integer: int, real: float, index: int, count: in
     return header(t_us, "") + text(name) + struct.pack("<qdHH", integer, real, index, count)
 
 
-def position_target(t_us: int, frame: str, coordinate_frame: int, type_mask: int,
-                    pos: npt.ArrayLike, vel: npt.ArrayLike, acc: npt.ArrayLike, yaw: float,
-                    yaw_rate: float) -> bytes:
+def position_target(
+    t_us: int,
+    frame: str,
+    coordinate_frame: int,
+    type_mask: int,
+    pos: npt.ArrayLike,
+    vel: npt.ArrayLike,
+    acc: npt.ArrayLike,
+    yaw: float,
+    yaw_rate: float,
+) -> bytes:
     """mavros_msgs/PositionTarget."""
-    return header(t_us, frame) + _POSITION_TARGET.pack(coordinate_frame, type_mask, *pos, *vel,
-                                                       *acc, yaw, yaw_rate)
+    return header(t_us, frame) + _POSITION_TARGET.pack(
+        coordinate_frame, type_mask, *pos, *vel, *acc, yaw, yaw_rate
+    )
 
 
 def parse_position_target(data: bytes) -> tuple:
@@ -174,20 +238,24 @@ def parse_position_target(data: bytes) -> tuple:
         yaw, yaw_rate), flat.
     """
     _, seconds, nanoseconds, size = struct.unpack_from("<4I", data)
-    return (seconds * 1_000_000 + nanoseconds // 1000,
-            *_POSITION_TARGET.unpack_from(data, 16 + size))
+    return (
+        seconds * 1_000_000 + nanoseconds // 1000,
+        *_POSITION_TARGET.unpack_from(data, 16 + size),
+    )
 
 
 def waypoint_list(current: npt.ArrayLike, waypoints: Any) -> bytes:
     """mavros_msgs/WaypointList from tuples of a Waypoint's fields."""
     return struct.pack("<H", current) + array(
-        [struct.pack("<BH2B4f3d", *waypoint) for waypoint in waypoints])
+        [struct.pack("<BH2B4f3d", *waypoint) for waypoint in waypoints]
+    )
 
 
 def transforms(t_us: int, items: Sequence[Any]) -> bytes:
     """tf2_msgs/TFMessage from (parent, child, pos, quat)."""
-    return array([header(t_us, parent) + text(child) + pose(pos, quat)
-                  for parent, child, pos, quat in items])
+    return array(
+        [header(t_us, parent) + text(child) + pose(pos, quat) for parent, child, pos, quat in items]
+    )
 
 
 def states(names: Sequence[str], table: np.ndarray) -> bytes:
@@ -198,8 +266,9 @@ def states(names: Sequence[str], table: np.ndarray) -> bytes:
         table: (P, 13) position, quaternion xyzw, velocity and angular velocity, world.
     """
     count = _UINT32.pack(len(names))
-    return b"".join((count, *map(text, names), count, table[:, :7].tobytes(), count,
-                     table[:, 7:].tobytes()))
+    return b"".join(
+        (count, *map(text, names), count, table[:, :7].tobytes(), count, table[:, 7:].tobytes())
+    )
 
 
 def prefixed(data: bytes) -> bytes:
@@ -228,8 +297,8 @@ class Connection:
             return self._connection.write_data(data)  # which raises what rospy expects
         try:
             if self._rest:
-                self._rest = self._rest[sock.send(self._rest, socket.MSG_DONTWAIT):]
+                self._rest = self._rest[sock.send(self._rest, socket.MSG_DONTWAIT) :]
             if not self._rest:
-                self._rest = data[sock.send(data, socket.MSG_DONTWAIT):]
+                self._rest = data[sock.send(data, socket.MSG_DONTWAIT) :]
         except BlockingIOError:
             pass

@@ -42,8 +42,9 @@ class Terminal:
 
     def draw(self, lines: Iterable[str]) -> None:
         """Shows lines from the top."""
-        sys.stdout.write(HOME + "".join(line + END_OF_LINE + "\n" for line in lines)
-                         + END_OF_SCREEN)
+        sys.stdout.write(
+            HOME + "".join(line + END_OF_LINE + "\n" for line in lines) + END_OF_SCREEN
+        )
         sys.stdout.flush()
 
 

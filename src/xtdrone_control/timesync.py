@@ -6,7 +6,7 @@ PERIOD_US = 100_000  # between two requests [us]
 _WINDOW = 500  # answers until the filter has converged
 _ALPHA, _BETA = (0.05, 0.003), (0.05, 0.003)  # gains at first and in the end
 _LONGEST_NS = 30_000_000  # a longer round trip is not used; one tick of a simulation is [ns]
-_FARTHEST_NS, _MOST_FAR = 100_000_000, 5  # from the estimate [ns]; so many in a row: a new start
+_FARTHEST_NS, _MAX_FAR = 100_000_000, 5  # from the estimate [ns]; so many in a row: a new start
 
 
 class Timesync:
@@ -39,10 +39,9 @@ class Timesync:
         self.round_trips_ns += self.round_trip_ns
         if self.round_trip_ns >= _LONGEST_NS:
             return
-        if (self._samples >= _WINDOW
-                and abs(self.observed_ns - self.estimated_ns) > _FARTHEST_NS):
+        if self._samples >= _WINDOW and abs(self.observed_ns - self.estimated_ns) > _FARTHEST_NS:
             self._far += 1
-            if self._far > _MOST_FAR:  # the vehicle's clock has jumped
+            if self._far > _MAX_FAR:  # the vehicle's clock has jumped
                 self._reset()
             return
         self._filter()
@@ -57,8 +56,7 @@ class Timesync:
         if self._samples == 0:
             self.estimated_ns = float(self.observed_ns)
         else:
-            self.estimated_ns = (alpha * self.observed_ns
-                                 + (1.0 - alpha) * (before + self._skew))
+            self.estimated_ns = alpha * self.observed_ns + (1.0 - alpha) * (before + self._skew)
             self._skew = beta * (self.estimated_ns - before) + (1.0 - beta) * self._skew
         self._samples += 1
         self._far = 0

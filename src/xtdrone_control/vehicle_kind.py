@@ -17,10 +17,13 @@ class Kind(Enum):
 
 GROUND = (Kind.ROVER, Kind.BOAT)  # move forward and steer
 _OF_MAV_TYPE = {
-    mavlink.MAV_TYPE_FIXED_WING: Kind.PLANE, mavlink.MAV_TYPE_GROUND_ROVER: Kind.ROVER,
+    mavlink.MAV_TYPE_FIXED_WING: Kind.PLANE,
+    mavlink.MAV_TYPE_GROUND_ROVER: Kind.ROVER,
     mavlink.MAV_TYPE_SURFACE_BOAT: Kind.BOAT,
-    **dict.fromkeys(range(mavlink.MAV_TYPE_VTOL_DUOROTOR, mavlink.MAV_TYPE_VTOL_RESERVED5 + 1),
-                    Kind.VTOL)}
+    **dict.fromkeys(
+        range(mavlink.MAV_TYPE_VTOL_DUOROTOR, mavlink.MAV_TYPE_VTOL_RESERVED5 + 1), Kind.VTOL
+    ),
+}
 OF_VEHICLE_TYPE = {1: Kind.MULTIROTOR, 2: Kind.PLANE, 3: Kind.ROVER}  # PX4's; a VTOL changes it
 _ON_WINGS = (mavlink.MAV_VTOL_STATE_TRANSITION_TO_FW, mavlink.MAV_VTOL_STATE_FW)
 

@@ -67,7 +67,7 @@ class EachVehicle(BaseAgent):
         """Returns the set-points of all Agents."""
         fields = [field.name for field in dataclasses.fields(estimates) if field.name != "t_us"]
         for i, agent in enumerate(self.agents):
-            own = {name: getattr(estimates, name)[i:i + 1] for name in fields}
+            own = {name: getattr(estimates, name)[i : i + 1] for name in fields}
             command = agent.step(t_us, Estimates(estimates.t_us, **own))
             if command.actuators.shape[1] != self._out.actuators.shape[1]:
                 self._out = SetPoints.empty(len(self.agents), command.actuators.shape[1])

@@ -30,8 +30,12 @@ from .errors import XtdroneError, one_line, unknown_name
 GROUP = "xtdrone.commands"
 FILES_PER_VEHICLE = 4  # sockets of its MAVLink links and its PX4, and a log that is written
 # Options by another name than elsewhere; the same thing has one name in every subcommand.
-RENAMED = {"--png": "--out", "--output": "--out", "--no-log": "--no_run_folder",
-           "--gps": "--fuse_gps"}
+RENAMED = {
+    "--png": "--out",
+    "--output": "--out",
+    "--no-log": "--no_run_folder",
+    "--gps": "--fuse_gps",
+}
 EXAMPLES = """examples:
   xtdrone sim --vehicle iris --n 9 --speed 0   nine vehicles, as fast as possible
   xtdrone sim --help                           options of one subcommand
@@ -78,8 +82,9 @@ class _Parser(argparse.ArgumentParser):
                     taken.append(word)
             known, extra = super().parse_known_args([*taken, *adapt(known, extra)], namespace)
         if extra:
-            near = difflib.get_close_matches(extra[0].partition("=")[0],
-                                             self._option_string_actions, n=1)
+            near = difflib.get_close_matches(
+                extra[0].partition("=")[0], self._option_string_actions, n=1
+            )
             hint = f"; did you mean '{near[0]}'?" if near else ""
             self.error(f"does not take '{extra[0]}'{hint}")
         return known, extra
@@ -147,8 +152,10 @@ def _reason(error: OSError) -> str:
     """What the system refused, in words."""
     if error.errno == errno.EMFILE:
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return (f"too many open files: {most} are allowed here, and each vehicle needs up to "
-                f"{FILES_PER_VEHICLE}; 'ulimit -n {max(4096, 2 * most)}' allows more")
+        return (
+            f"too many open files: {most} are allowed here, and each vehicle needs up to "
+            f"{FILES_PER_VEHICLE}; 'ulimit -n {max(4096, 2 * most)}' allows more"
+        )
     return f"{error.filename or 'standard output'}: {error.strerror}"
 
 
@@ -167,8 +174,11 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         XtdroneError: There is no such subcommand, or a package that it needs is missing.
     """
     commands = dict(registry.entries(GROUP))
-    parser = _Parser(prog="xtdrone", epilog=EXAMPLES,
-                     description="Simulate, fly and measure a fleet of multirotors.")
+    parser = _Parser(
+        prog="xtdrone",
+        epilog=EXAMPLES,
+        description="Simulate, fly and measure a fleet of multirotors.",
+    )
     parser.add_argument("--version", action="version", version=f"xtdrone {_version()}")
     subparsers = parser.add_subparsers(title="subcommands", metavar="COMMAND", required=True)
     if argv and not argv[0].startswith("-"):
@@ -184,8 +194,10 @@ def _load(entry: metadata.EntryPoint) -> Callable[[Any], None]:
     try:
         return entry.load()
     except ModuleNotFoundError as error:
-        raise XtdroneError(f"'xtdrone {entry.name}' needs the Python package '{error.name}': run "
-                           "scripts/setup.sh, or pip install what is missing") from error
+        raise XtdroneError(
+            f"'xtdrone {entry.name}' needs the Python package '{error.name}': run "
+            "scripts/setup.sh, or pip install what is missing"
+        ) from error
 
 
 def _version() -> str:

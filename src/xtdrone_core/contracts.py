@@ -179,10 +179,17 @@ class Autopilot(Stateful, Protocol):
     """Turns sensor readings into actuator commands, and communicates by MAVLink."""
 
     @classmethod
-    def for_scenario(cls, scenario: "Scenario", fleet: "FleetModel", origin: Sequence[float],
-                     magnetic_field: Sequence[float], folder: "Path | None", links: bool,
-                     on_text: Callable[[int, int, str], None] | None,
-                     sensors: SensorBatch) -> "Autopilot":
+    def for_scenario(
+        cls,
+        scenario: "Scenario",
+        fleet: "FleetModel",
+        origin: Sequence[float],
+        magnetic_field: Sequence[float],
+        folder: "Path | None",
+        links: bool,
+        on_text: Callable[[int, int, str], None] | None,
+        sensors: SensorBatch,
+    ) -> "Autopilot":
         """The autopilot of a scenario's fleet.
 
         Args:

@@ -75,8 +75,10 @@ def failure(what: str, error: Exception) -> str:
         error: With its traceback.
     """
     place = traceback.extract_tb(error.__traceback__)[-1]
-    return one_line(f"{what} failed, please report it: {type(error).__name__}: {error} "
-                    f"({Path(place.filename).name}, line {place.lineno})")
+    return one_line(
+        f"{what} failed, please report it: {type(error).__name__}: {error} "
+        f"({Path(place.filename).name}, line {place.lineno})"
+    )
 
 
 def unknown_name(what: str, given: object, allowed: Iterable[str], also: str = "") -> str:

@@ -23,15 +23,31 @@ from .errors import XtdroneError, shown
 
 MB = 1 << 20
 # What the readers of archives and of NumPy's arrays raise where the bytes are damaged.
-DAMAGED = (OSError, ValueError, KeyError, TypeError, EOFError, IndexError, OverflowError,
-           NotImplementedError, RuntimeError, SyntaxError, zipfile.BadZipFile, zlib.error,
-           struct.error)
+DAMAGED = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    IndexError,
+    OverflowError,
+    NotImplementedError,
+    RuntimeError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+)
 _DEPTH = 100  # of lists and mappings in each other
 _VALUES = 1_000_000  # of one document, what its references expand to included
 _YAML = "tag:yaml.org,2002:"
 _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
-    (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"))
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
 
 class FileError(XtdroneError):
@@ -59,8 +75,12 @@ def kind_of(mode: int) -> str:
     return next((kind for matches, kind in _KINDS if matches(mode)), "")
 
 
-def read_bytes(path: Path | str, what: str = "file", most: int | None = 64 * MB,
-               error: type[XtdroneError] = FileError) -> bytes:
+def read_bytes(
+    path: Path | str,
+    what: str = "file",
+    most: int | None = 64 * MB,
+    error: type[XtdroneError] = FileError,
+) -> bytes:
     """The contents of a regular file.
 
     Args:
@@ -77,8 +97,10 @@ def read_bytes(path: Path | str, what: str = "file", most: int | None = 64 * MB,
             status = os.fstat(file.fileno())
             _check_kind(status.st_mode, path, what, error)
             if most is not None and status.st_size > most:
-                raise error(f"cannot read {what} '{shown(path)}': it has "
-                            f"{status.st_size / MB:.0f} MB, and at most {most / MB:g} MB are read")
+                raise error(
+                    f"cannot read {what} '{shown(path)}': it has "
+                    f"{status.st_size / MB:.0f} MB, and at most {most / MB:g} MB are read"
+                )
             return file.read() if most is None else file.read(most)
     except OSError as failed:
         raise error(f"cannot read {what} '{shown(path)}': {failed.strerror or failed}") from failed
@@ -95,12 +117,14 @@ def check(path: Path | str, what: str = "file", error: type[XtdroneError] = File
     try:
         _check_kind(os.stat(path).st_mode, path, what, error)
     except (OSError, ValueError) as failed:
-        raise error(f"cannot read {what} '{shown(path)}': "
-                    f"{getattr(failed, 'strerror', None) or failed}") from failed
+        raise error(
+            f"cannot read {what} '{shown(path)}': {getattr(failed, 'strerror', None) or failed}"
+        ) from failed
 
 
-def read_text(path: Path | str, what: str = "file", most: int = 64 * MB,
-              error: type[XtdroneError] = FileError) -> str:
+def read_text(
+    path: Path | str, what: str = "file", most: int = 64 * MB, error: type[XtdroneError] = FileError
+) -> str:
     """The text of a regular UTF-8 file; arguments and errors as of read_bytes().
 
     Raises:
@@ -111,12 +135,14 @@ def read_text(path: Path | str, what: str = "file", most: int = 64 * MB,
         # Universal newlines, as open() has them.
         return data.decode().replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as failed:
-        raise error(f"cannot read {what} '{shown(path)}': byte {failed.start} is no UTF-8, give a "
-                    "text file") from failed
+        raise error(
+            f"cannot read {what} '{shown(path)}': byte {failed.start} is no UTF-8, give a text file"
+        ) from failed
 
 
-def read_json(path: Path | str, what: str = "file", most: int = 64 * MB,
-              error: type[XtdroneError] = FileError) -> Any:
+def read_json(
+    path: Path | str, what: str = "file", most: int = 64 * MB, error: type[XtdroneError] = FileError
+) -> Any:
     """The plain data of a JSON file; arguments and errors as of read_bytes().
 
     Raises:
@@ -136,6 +162,7 @@ def parse_json(text: str, what: str, error: type[XtdroneError] = FileError) -> A
     Raises:
         XtdroneError: It is no JSON, nested too deep, or has a number that is not finite.
     """
+
     def refuse(word: str) -> NoReturn:
         raise ValueError(f"{shown(word)} is no finite number")
 
@@ -153,8 +180,9 @@ def parse_json(text: str, what: str, error: type[XtdroneError] = FileError) -> A
     return data
 
 
-def read_yaml(path: Path | str, what: str = "file", most: int = 4 * MB,
-              error: type[XtdroneError] = FileError) -> Any:
+def read_yaml(
+    path: Path | str, what: str = "file", most: int = 4 * MB, error: type[XtdroneError] = FileError
+) -> Any:
     """The plain data of a YAML file; arguments and errors as of read_bytes().
 
     Raises:
@@ -195,16 +223,18 @@ def parse_yaml(text: str, what: str, error: type[XtdroneError] = FileError) -> A
     except yaml.MarkedYAMLError as failed:
         mark = failed.problem_mark or failed.context_mark
         where = f" in line {mark.line + 1}" if mark else ""
-        raise error(f"{what} is not YAML: {shown(failed.problem or failed.context)}{where}"
-                    ) from failed
+        raise error(
+            f"{what} is not YAML: {shown(failed.problem or failed.context)}{where}"
+        ) from failed
     except (yaml.YAMLError, ValueError) as failed:
         raise error(f"{what} is not YAML: {shown(failed)}") from failed
     except RecursionError as failed:
         raise error(f"{what} is nested too deep") from failed
 
 
-def read_xml(path: Path | str, what: str = "file", most: int = 64 * MB,
-             error: type[XtdroneError] = FileError) -> Any:
+def read_xml(
+    path: Path | str, what: str = "file", most: int = 64 * MB, error: type[XtdroneError] = FileError
+) -> Any:
     """The root element (lxml's) of an XML file; arguments and errors as of read_bytes().
 
     Raises:
@@ -213,8 +243,7 @@ def read_xml(path: Path | str, what: str = "file", most: int = 64 * MB,
     return parse_xml(read_bytes(path, what, most, error), str(path), error)
 
 
-def parse_xml(data: bytes, name: str, error: type[XtdroneError] = FileError,
-              **options: Any) -> Any:
+def parse_xml(data: bytes, name: str, error: type[XtdroneError] = FileError, **options: Any) -> Any:
     """The root element (lxml's) of a document: elements only, no comments, no entities of its own.
 
     Args:
@@ -229,9 +258,17 @@ def parse_xml(data: bytes, name: str, error: type[XtdroneError] = FileError,
     from lxml import etree  # here, so that what reads no XML needs none
 
     try:
-        root = etree.fromstring(data, etree.XMLParser(
-            remove_comments=True, remove_pis=True, resolve_entities=False, no_network=True,
-            **options), base_url=name)
+        root = etree.fromstring(
+            data,
+            etree.XMLParser(
+                remove_comments=True,
+                remove_pis=True,
+                resolve_entities=False,
+                no_network=True,
+                **options,
+            ),
+            base_url=name,
+        )
     except etree.XMLSyntaxError as failed:
         raise error(f"{name}:{failed.lineno}: not well-formed XML: {failed.msg}") from failed
     if root is None:
@@ -242,8 +279,12 @@ def parse_xml(data: bytes, name: str, error: type[XtdroneError] = FileError,
     return root
 
 
-def open_zip(path: Path | str, what: str = "file", most: int = 1024 * MB,
-             error: type[XtdroneError] = FileError) -> zipfile.ZipFile:
+def open_zip(
+    path: Path | str,
+    what: str = "file",
+    most: int = 1024 * MB,
+    error: type[XtdroneError] = FileError,
+) -> zipfile.ZipFile:
     """A zip archive, also of NumPy's arrays, that does not unpack to more than `most` bytes.
 
     Raises:
@@ -255,13 +296,13 @@ def open_zip(path: Path | str, what: str = "file", most: int = 1024 * MB,
     except DAMAGED as failed:
         raise error(f"cannot read {what} '{shown(path)}': {failed}") from failed
     if sum(info.file_size for info in archive.infolist()) > most:
-        raise error(f"cannot read {what} '{shown(path)}': it unpacks to more than "
-                    f"{most / MB:g} MB")
+        raise error(f"cannot read {what} '{shown(path)}': it unpacks to more than {most / MB:g} MB")
     return archive
 
 
-def check_keys(data: Any, what: str, required: Iterable[str] = (),
-               error: type[XtdroneError] = FileError) -> dict[str, Any]:
+def check_keys(
+    data: Any, what: str, required: Iterable[str] = (), error: type[XtdroneError] = FileError
+) -> dict[str, Any]:
     """Plain data that has to be a mapping with some keys.
 
     Raises:
@@ -290,8 +331,9 @@ def _check_depth(data: Any, depth: int = 0) -> None:
     """Refuses data that is nested too deep."""
     if depth > _DEPTH:
         raise RecursionError
-    for value in data.values() if isinstance(data, dict) else data if isinstance(
-            data, list) else ():
+    for value in (
+        data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    ):
         _check_depth(value, depth + 1)
 
 

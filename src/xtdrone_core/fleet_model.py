@@ -11,19 +11,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from .vehicle import (
-    KINDS,
-    Actuator,
-    Body,
-    HalfWing,
-    Hull,
-    Matrix,
-    Pack,
-    Rotor,
-    Tyre,
-    Vehicle,
-    Wing,
-)
+from .vehicle import KINDS, Actuator, Body, HalfWing, Hull, Matrix, Pack, Rotor, Tyre, Vehicle, Wing
 
 Real = type[np.float64] | type[np.float32]
 
@@ -34,40 +22,56 @@ ROTOR, SERVO, SURFACE, WHEEL, PROPELLER = ACTUATOR_KINDS.values()
 
 def vehicle_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a whole vehicle, (N,)."""
-    return np.dtype([
-        ("bodies", "i8"), ("joints", "i8"), ("actuators", "i8"), ("rotors", "i8"),  # how many
-        ("wings", "i8"), ("half_wings", "i8"), ("tyres", "i8"), ("hulls", "i8"),
-        ("mass", real),  # [kg]
-        ("inertia", real, (3, 3)),  # joints at zero, about the centre of gravity [kg m^2]
-    ], align=True)
+    return np.dtype(
+        [
+            ("bodies", "i8"),
+            ("joints", "i8"),
+            ("actuators", "i8"),
+            ("rotors", "i8"),  # how many
+            ("wings", "i8"),
+            ("half_wings", "i8"),
+            ("tyres", "i8"),
+            ("hulls", "i8"),
+            ("mass", real),  # [kg]
+            ("inertia", real, (3, 3)),  # joints at zero, about the centre of gravity [kg m^2]
+        ],
+        align=True,
+    )
 
 
 def body_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a body, (N, B); see Body."""
-    return np.dtype([
-        ("parent", "i8"), ("joint", "i8"),  # indices; -1 for the base
-        ("mass", real),  # [kg]
-        ("inertia", real, (6,)),  # xx, yy, zz, xy, xz, yz about its centre of gravity [kg m^2]
-        ("cog", real, (3,)),  # in its frame [m]
-        ("pos", real, (3,)),  # in the parent's frame, joint at zero [m]
-        ("quat", real, (4,)),  # xyzw
-    ], align=True)
+    return np.dtype(
+        [
+            ("parent", "i8"),
+            ("joint", "i8"),  # indices; -1 for the base
+            ("mass", real),  # [kg]
+            ("inertia", real, (6,)),  # xx, yy, zz, xy, xz, yz about its centre of gravity [kg m^2]
+            ("cog", real, (3,)),  # in its frame [m]
+            ("pos", real, (3,)),  # in the parent's frame, joint at zero [m]
+            ("quat", real, (4,)),  # xyzw
+        ],
+        align=True,
+    )
 
 
 def joint_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a joint, (N, J); see Joint."""
-    return np.dtype([
-        ("body", "i8"),  # index of the body that it moves
-        ("prismatic", "?"),
-        ("axis", real, (3,)),  # frame of the body
-        ("anchor", real, (3,)),  # frame of the body [m]
-        ("lower", real), ("upper", real),  # [rad] or [m]
-        ("damping", real),
-    ], align=True)
+    return np.dtype(
+        [
+            ("body", "i8"),  # index of the body that it moves
+            ("prismatic", "?"),
+            ("axis", real, (3,)),  # frame of the body
+            ("anchor", real, (3,)),  # frame of the body [m]
+            ("lower", real),
+            ("upper", real),  # [rad] or [m]
+            ("damping", real),
+        ],
+        align=True,
+    )
 
 
-def actuator_dtype(real: Real = np.float64,
-                   kinds: tuple[type[Actuator], ...] = KINDS) -> np.dtype:
+def actuator_dtype(real: Real = np.float64, kinds: tuple[type[Actuator], ...] = KINDS) -> np.dtype:
     """Record of an actuator of any kind, (N, A): the fields of all kinds, by their names."""
     fields: dict[str, tuple] = {"kind": ("i8",)}
     for kind in kinds:
@@ -99,22 +103,27 @@ def half_wing_dtype(real: Real = np.float64) -> np.dtype:
 
 def effects_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a vehicle's aerodynamic effects, (N,); zeros switch an effect off."""
-    return np.dtype([
-        ("linear_drag", real, (3,)),  # along each body axis [N s/m]
-        ("drag_areas", real, (3,)),  # drag coefficient times area [m^2]
-        ("ground_radius", real),  # of a rotor, for ground effect [m]
-        ("lift", real),  # translational, of one rotor [N s^2/m^2]
-        ("damping", real),  # of climb and descent, of one rotor [N s^2/m]
-        ("wake_radius", real),  # of the downwash of the whole vehicle [m]
-        ("disc_area", real),  # of all rotors [m^2]
-        ("air_density", "?"),  # coefficients scale with the density of the air
-    ], align=True)
+    return np.dtype(
+        [
+            ("linear_drag", real, (3,)),  # along each body axis [N s/m]
+            ("drag_areas", real, (3,)),  # drag coefficient times area [m^2]
+            ("ground_radius", real),  # of a rotor, for ground effect [m]
+            ("lift", real),  # translational, of one rotor [N s^2/m^2]
+            ("damping", real),  # of climb and descent, of one rotor [N s^2/m]
+            ("wake_radius", real),  # of the downwash of the whole vehicle [m]
+            ("disc_area", real),  # of all rotors [m^2]
+            ("air_density", "?"),  # coefficients scale with the density of the air
+        ],
+        align=True,
+    )
 
 
 def battery_dtype(real: Real = np.float64) -> np.dtype:
     """Record of a vehicle's battery, (N,), under the names of Pack; 0 cells without one."""
-    return np.dtype([(entry.name, "i8" if entry.type is int else real)
-                     for entry in dataclasses.fields(Pack)], align=True)
+    return np.dtype(
+        [(entry.name, "i8" if entry.type is int else real) for entry in dataclasses.fields(Pack)],
+        align=True,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,18 +162,19 @@ class FleetModel:
 
         body = table(body_dtype, lambda vehicle: vehicle.bodies)
         joint = table(joint_dtype, lambda vehicle: vehicle.joints)
-        actuator = table(lambda real: actuator_dtype(real, kinds),
-                         lambda vehicle: vehicle.actuators)
+        actuator = table(
+            lambda real: actuator_dtype(real, kinds), lambda vehicle: vehicle.actuators
+        )
         wing = table(wing_dtype, lambda vehicle: vehicle.wings)
         half_wing = table(half_wing_dtype, lambda vehicle: vehicle.half_wings)
         tyre = table(tyre_dtype, lambda vehicle: vehicle.tyres)
         hull = table(hull_dtype, lambda vehicle: vehicle.hulls)
-        whole, effects, battery = (np.zeros(n, dtype=form(dtype)) for form in
-                                   (vehicle_dtype, effects_dtype, battery_dtype))
+        whole, effects, battery = (
+            np.zeros(n, dtype=form(dtype)) for form in (vehicle_dtype, effects_dtype, battery_dtype)
+        )
         body["parent"] = body["joint"] = -1
         made: dict[int, int] = {}  # a vehicle to the row that has its records already
-        tables = (whole, body, joint, actuator, wing, half_wing, tyre, hull, effects,
-                  battery)
+        tables = (whole, body, joint, actuator, wing, half_wing, tyre, hull, effects, battery)
         for i, vehicle in enumerate(vehicles):
             first = made.setdefault(id(vehicle), i)
             if first < i:
@@ -182,15 +192,31 @@ class FleetModel:
                 actuator[i, k]["kind"] = 1 + kinds.index(type(driven))
                 if isinstance(driven, Rotor):
                     actuator[i, k]["power_constant"] = _power_constant(vehicle, driven)
-            for records, parts in ((wing, vehicle.wings), (half_wing, vehicle.half_wings),
-                                   (tyre, vehicle.tyres), (hull, vehicle.hulls)):
+            for records, parts in (
+                (wing, vehicle.wings),
+                (half_wing, vehicle.half_wings),
+                (tyre, vehicle.tyres),
+                (hull, vehicle.hulls),
+            ):
                 for k, piece in enumerate(parts):
                     _fill(records[i, k], piece)
             _fill_effects(effects[i], vehicle)
             if vehicle.battery is not None:
                 _fill(battery[i], vehicle.battery)
-        return cls(vehicles, whole, body, joint, actuator, wing, half_wing, tyre, hull, effects,
-                   battery, kinds)
+        return cls(
+            vehicles,
+            whole,
+            body,
+            joint,
+            actuator,
+            wing,
+            half_wing,
+            tyre,
+            hull,
+            effects,
+            battery,
+            kinds,
+        )
 
     @property
     def n(self) -> int:
@@ -220,8 +246,11 @@ def _part_dtype(kind: type, real: Real) -> np.dtype:
 def _numbers(kind: type) -> list[tuple[str, Any]]:
     """Names and types of the fields of a kind of part that go into records."""
     hints = get_type_hints(kind)
-    return [(entry.name, hints[entry.name]) for entry in dataclasses.fields(kind)
-            if hints[entry.name] is not str]
+    return [
+        (entry.name, hints[entry.name])
+        for entry in dataclasses.fields(kind)
+        if hints[entry.name] is not str
+    ]
 
 
 def _scalar(hint: Any, real: Real) -> tuple:
@@ -239,8 +268,16 @@ def _fill(record: Any, part: Any) -> None:
 
 def _fill_vehicle(record: Any, vehicle: Vehicle) -> None:
     record["mass"], record["inertia"] = vehicle.mass, vehicle.inertia
-    for name in ("bodies", "joints", "actuators", "rotors", "wings", "half_wings", "tyres",
-                 "hulls"):
+    for name in (
+        "bodies",
+        "joints",
+        "actuators",
+        "rotors",
+        "wings",
+        "half_wings",
+        "tyres",
+        "hulls",
+    ):
         record[name] = len(getattr(vehicle, name))
 
 
@@ -270,13 +307,29 @@ def _fill_effects(record: Any, vehicle: Vehicle) -> None:
         record["damping"] = effects["translational_lift"]["damping"][0]
     if "downwash" in effects and vehicle.rotors:
         radius = effects["downwash"]["rotor_radius"][0]
-        record["wake_radius"] = radius + max(math.hypot(*rotor.pos[:2])
-                                             for rotor in vehicle.rotors)
+        record["wake_radius"] = radius + max(math.hypot(*rotor.pos[:2]) for rotor in vehicle.rotors)
         record["disc_area"] = len(vehicle.rotors) * math.pi * radius * radius
     record["air_density"] = "air_density" in effects
 
 
-__all__ = ["ACTUATOR_KINDS", "NO_ACTUATOR", "PROPELLER", "ROTOR", "SERVO", "SURFACE", "WHEEL",
-           "FleetModel", "actuator_dtype", "battery_dtype", "body_dtype",
-           "effects_dtype", "half_wing_dtype", "hull_dtype", "joint_dtype", "packed", "tyre_dtype",
-           "vehicle_dtype", "wing_dtype"]
+__all__ = [
+    "ACTUATOR_KINDS",
+    "NO_ACTUATOR",
+    "PROPELLER",
+    "ROTOR",
+    "SERVO",
+    "SURFACE",
+    "WHEEL",
+    "FleetModel",
+    "actuator_dtype",
+    "battery_dtype",
+    "body_dtype",
+    "effects_dtype",
+    "half_wing_dtype",
+    "hull_dtype",
+    "joint_dtype",
+    "packed",
+    "tyre_dtype",
+    "vehicle_dtype",
+    "wing_dtype",
+]

@@ -20,8 +20,11 @@ _PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
 def minimum_jerk(x: float) -> tuple[float, float, float]:
     """s, ds/dx, d2s/dx2 of the smooth motion from 0 to 1 that starts and ends at rest."""
     x = min(max(x, 0.0), 1.0)
-    return (x ** 3 * (10 - 15 * x + 6 * x * x), 30 * x * x * (1 - x) ** 2,
-            60 * x * (1 - x) * (1 - 2 * x))
+    return (
+        x**3 * (10 - 15 * x + 6 * x * x),
+        30 * x * x * (1 - x) ** 2,
+        60 * x * (1 - x) * (1 - 2 * x),
+    )
 
 
 class FlightAgent(BaseAgent):
@@ -37,11 +40,27 @@ class FlightAgent(BaseAgent):
     """
 
     MEMORY: ClassVar[tuple[str, ...]] = (
-        "done", "home", "_phase", "_phase_us", "_next_us", "_requested_us", "_first_us", "_yaw",
-        "_from", "_out")
+        "done",
+        "home",
+        "_phase",
+        "_phase_us",
+        "_next_us",
+        "_requested_us",
+        "_first_us",
+        "_yaw",
+        "_from",
+        "_out",
+    )
 
-    def __init__(self, n: int, height: float, climb_speed: float = 2.0, land_from: float = 2.0,
-                 time_out: float = 60.0, on_event: Callable[..., None] | None = None) -> None:
+    def __init__(
+        self,
+        n: int,
+        height: float,
+        climb_speed: float = 2.0,
+        land_from: float = 2.0,
+        time_out: float = 60.0,
+        on_event: Callable[..., None] | None = None,
+    ) -> None:
         """An agent on the ground.
 
         Args:
@@ -55,11 +74,15 @@ class FlightAgent(BaseAgent):
         Raises:
             XtdroneError: A number is not positive and finite.
         """
-        for what, value in (("height", height), ("climb_speed", climb_speed),
-                            ("time_out", time_out)):
+        for what, value in (
+            ("height", height),
+            ("climb_speed", climb_speed),
+            ("time_out", time_out),
+        ):
             if not (math.isfinite(value) and value > 0):
-                raise XtdroneError(f"{what} {value} of a flight is not allowed: give a positive "
-                                   "number")
+                raise XtdroneError(
+                    f"{what} {value} of a flight is not allowed: give a positive number"
+                )
         self.n, self.height = n, height
         self.done = False
         self.home: Any = None  # (N, 3) positions of the vehicles on the ground when ready [m]
@@ -67,9 +90,15 @@ class FlightAgent(BaseAgent):
         self._time_out_us = round(time_out * 1e6)
         self._on_event = on_event or (lambda t_us, name, **values: None)
         self._out = SetPoints.empty(n)
-        self._phases = {"wait": self._wait, "stream": self._stream, "arm": self._arm,
-                        "climb": self._climb, "fly": self._fly, "descend": self._descend,
-                        "land": self._land}
+        self._phases = {
+            "wait": self._wait,
+            "stream": self._stream,
+            "arm": self._arm,
+            "climb": self._climb,
+            "fly": self._fly,
+            "descend": self._descend,
+            "land": self._land,
+        }
         self._phase = "wait"
         self._phase_us: Any = None  # when it began [us]
         self._next_us, self._requested_us = 0, -_RETRY_US
@@ -118,8 +147,10 @@ class FlightAgent(BaseAgent):
             SnapshotError: The mask does not select all vehicles.
         """
         if mask is not None and not np.all(mask):
-            raise SnapshotError(f"{type(self).__name__} flies the fleet as a whole: reset all "
-                                "vehicles, or give each its own Agent (EachVehicle)")
+            raise SnapshotError(
+                f"{type(self).__name__} flies the fleet as a whole: reset all "
+                "vehicles, or give each its own Agent (EachVehicle)"
+            )
         if self._fresh is not None:
             put(self, self.MEMORY, self._fresh)
 
@@ -130,8 +161,10 @@ class FlightAgent(BaseAgent):
     def _late(self, t_us: int, vehicles: np.ndarray, what: str, advice: str) -> None:
         if t_us - self._phase_us > self._time_out_us:
             which = ", ".join(map(str, np.flatnonzero(vehicles)[:5]))
-            raise XtdroneError(f"vehicle {which} is not {what} after "
-                               f"{self._time_out_us / 1e6:g} s of simulated time: {advice}")
+            raise XtdroneError(
+                f"vehicle {which} is not {what} after "
+                f"{self._time_out_us / 1e6:g} s of simulated time: {advice}"
+            )
 
     def _wait(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         out.pos[:] = estimates.pos  # PX4 needs a stream of set-points before OFFBOARD
@@ -173,7 +206,7 @@ class FlightAgent(BaseAgent):
         out.vel[:] = 0.0
         out.vel[:, 2] = ds / duration * change
         out.acc[:] = 0.0
-        out.acc[:, 2] = dds / duration ** 2 * change
+        out.acc[:, 2] = dds / duration**2 * change
         return x >= 1.0
 
     def _climb(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:

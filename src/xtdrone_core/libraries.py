@@ -14,8 +14,11 @@ from pathlib import Path
 from .errors import XtdroneError
 
 # Plugins that Qt opens for a window on X11, below PySide6's Qt/plugins.
-QT_PLUGINS = ("platforms/libqxcb.so", "xcbglintegrations/libqxcb-egl-integration.so",
-              "xcbglintegrations/libqxcb-glx-integration.so")
+QT_PLUGINS = (
+    "platforms/libqxcb.so",
+    "xcbglintegrations/libqxcb-egl-integration.so",
+    "xcbglintegrations/libqxcb-glx-integration.so",
+)
 _ONE_PACKAGE = {"libglib-2.0.so.0": "libglib2.0-0", "libgthread-2.0.so.0": "libglib2.0-0"}
 
 
@@ -44,9 +47,15 @@ def packages(libraries: Iterable[str]) -> list[str]:
 
     The name and the number of a library, in lower case, with a hyphen between two digits.
     """
-    return sorted({_ONE_PACKAGE.get(name) or re.sub(
-        r"(\d)?\.so\.(\d+)", lambda m: f"{m[1]}-{m[2]}" if m[1] else m[2], name).lower()
-        for name in libraries})
+    return sorted(
+        {
+            _ONE_PACKAGE.get(name)
+            or re.sub(
+                r"(\d)?\.so\.(\d+)", lambda m: f"{m[1]}-{m[2]}" if m[1] else m[2], name
+            ).lower()
+            for name in libraries
+        }
+    )
 
 
 def advice(names: Iterable[str]) -> str:

@@ -27,8 +27,9 @@ SCHEMA_EXAMPLES = """examples:
 
 def register_list(subparsers: Any) -> None:
     """`xtdrone list`."""
-    parser = subparsers.add_parser("list", help="list registered names: engines, agents, worlds",
-                                   epilog=LIST_EXAMPLES)
+    parser = subparsers.add_parser(
+        "list", help="list registered names: engines, agents, worlds", epilog=LIST_EXAMPLES
+    )
     kind = parser.add_argument("kind", nargs="?", help=f"{', '.join(registry.entries(GROUP))}")
     kind.completer = lambda **_: list(registry.entries(GROUP))
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -37,8 +38,9 @@ def register_list(subparsers: Any) -> None:
 
 def register_schema(subparsers: Any) -> None:
     """`xtdrone schema`."""
-    parser = subparsers.add_parser("schema", help="print the JSON schema of a scenario's YAML",
-                                   epilog=SCHEMA_EXAMPLES)
+    parser = subparsers.add_parser(
+        "schema", help="print the JSON schema of a scenario's YAML", epilog=SCHEMA_EXAMPLES
+    )
     parser.set_defaults(run=lambda args: print(json.dumps(schema(), indent=2)))
 
 
@@ -75,6 +77,7 @@ def _described(kind: str) -> dict[str, Any]:
 
 # What is listed -------------------------------------------------------------------------------
 
+
 def engines() -> dict[str, str]:
     """A line on each engine."""
     return registry.ENGINES.descriptions()
@@ -90,8 +93,9 @@ def agents() -> dict[str, Any]:
     return described(registry.AGENTS)
 
 
-def described(group: registry.Group, options: Callable[[type], Mapping[str, Argument]]
-              = arguments_of) -> dict[str, Any]:
+def described(
+    group: registry.Group, options: Callable[[type], Mapping[str, Argument]] = arguments_of
+) -> dict[str, Any]:
     """A line on each class of a group, and its options as of Argument.row().
 
     Args:
@@ -110,8 +114,11 @@ def described(group: registry.Group, options: Callable[[type], Mapping[str, Argu
 
 def parts() -> dict[str, str]:
     """A line on each class that a part of the embedded flight stack may be."""
-    return {f"{part} {name}": text for part, group in registry.PARTS.items()
-            for name, text in group.descriptions().items()}
+    return {
+        f"{part} {name}": text
+        for part, group in registry.PARTS.items()
+        for name, text in group.descriptions().items()
+    }
 
 
 def runs() -> dict[str, str]:
@@ -137,8 +144,9 @@ def worlds() -> dict[str, str]:
 
 def vehicles() -> dict[str, str]:
     """A line on each vehicle: the description in its model.config."""
-    return {name: description(resources.vehicle_sdf(name).parent)
-            for name in resources.vehicle_names()}
+    return {
+        name: description(resources.vehicle_sdf(name).parent) for name in resources.vehicle_names()
+    }
 
 
 def description(folder: Path) -> str:
@@ -150,8 +158,10 @@ def description(folder: Path) -> str:
 
 def options() -> dict[str, str]:
     """A line on each option of a scenario."""
-    return {name: f"{scenario_options.meaning(option)} ({default})"
-            for name, (_, option, default) in scenario_options.declared().items()}
+    return {
+        name: f"{scenario_options.meaning(option)} ({default})"
+        for name, (_, option, default) in scenario_options.declared().items()
+    }
 
 
 def schema() -> dict[str, Any]:
@@ -159,23 +169,42 @@ def schema() -> dict[str, Any]:
     types = {str: "string", int: "integer", float: "number", bool: "boolean"}
     properties: dict[str, Any] = {}
     for name, (kind, option, default) in scenario_options.declared().items():
-        rule: dict[str, Any] = {"type": types[kind],
-                                "description": f"{scenario_options.meaning(option)} ({default})"}
+        rule: dict[str, Any] = {
+            "type": types[kind],
+            "description": f"{scenario_options.meaning(option)} ({default})",
+        }
         if option.choices:
             rule["enum"] = list(option.choices)
         for key, limit in (("minimum", option.least), ("maximum", option.most)):
             if abs(limit) < float("inf"):
                 rule[key] = int(limit) if limit == int(limit) else limit
         properties[name] = rule
-    disturbances = properties["disturbances"] | {"type": ["string", "array"],
-                                          "items": {"type": "string"}}
+    disturbances = properties["disturbances"] | {
+        "type": ["string", "array"],
+        "items": {"type": "string"},
+    }
     position = {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}
-    vehicle = {"type": "object", "required": ["type"], "additionalProperties": False,
-               "properties": {"type": {"type": "string"}, "name": {"type": "string"},
-                              "pos": position, "yaw": {"type": "number"},
-                              "autopilot": {"type": "string"}, "number": {"type": "integer"}}}
-    listed = {"description": properties["vehicles"]["description"],
-              "oneOf": [{"type": "string"}, {"type": "array", "items": vehicle, "minItems": 1}]}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "XTDrone scenario",
-            "type": "object", "additionalProperties": False,
-            "properties": {**properties, "vehicles": listed, "disturbances": disturbances}}
+    vehicle = {
+        "type": "object",
+        "required": ["type"],
+        "additionalProperties": False,
+        "properties": {
+            "type": {"type": "string"},
+            "name": {"type": "string"},
+            "pos": position,
+            "yaw": {"type": "number"},
+            "autopilot": {"type": "string"},
+            "number": {"type": "integer"},
+        },
+    }
+    listed = {
+        "description": properties["vehicles"]["description"],
+        "oneOf": [{"type": "string"}, {"type": "array", "items": vehicle, "minItems": 1}],
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "XTDrone scenario",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {**properties, "vehicles": listed, "disturbances": disturbances},
+    }

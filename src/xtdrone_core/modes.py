@@ -98,8 +98,12 @@ NAV_STATES = {  # by PX4's vehicle_status.nav_state
     20: NavState("Precision Landing", (4, 9), 0x1D, _BY_POSITION | _R.ANOTHER_TO_ARM),
     21: NavState("Orbit", (3, 1), 0x11, _BY_POSITION | _R.LIMITS | _R.ANOTHER_TO_ARM),
     22: NavState("VTOL Takeoff", (4, 10), 0x1D, _BY_POSITION),
-    **{22 + k: NavState(f"External {k}", (4, 10 + k), 0x11, _R.REGISTRATION, advanced=False,
-                        selectable=False) for k in range(1, 9)},
+    **{
+        22 + k: NavState(
+            f"External {k}", (4, 10 + k), 0x11, _R.REGISTRATION, advanced=False, selectable=False
+        )
+        for k in range(1, 9)
+    },
 }
 
 
@@ -159,8 +163,10 @@ MODES = {
 PX4_MODE = {mode: spec.px4 for mode, spec in MODES.items()}
 
 # MAVROS's names, as set_mode takes them and State carries them.
-ROS_NAME = {mode: (f"AUTO.{mode.name}" if spec.px4[0] == _AUTO else mode.name)
-            for mode, spec in MODES.items()}
+ROS_NAME = {
+    mode: (f"AUTO.{mode.name}" if spec.px4[0] == _AUTO else mode.name)
+    for mode, spec in MODES.items()
+}
 
 # PX4's names, in its texts.
 PX4_NAME = {mode: NAV_STATES[spec.nav_state].name for mode, spec in MODES.items()}
@@ -171,8 +177,12 @@ FROM_ROS_NAME = {name: mode for mode, name in ROS_NAME.items()}
 
 # Modes of PX4 that are flown by one of another name: nav_state -> that.
 POSITION_SLOW, PRECISION_LANDING, ORBIT, VTOL_TAKEOFF = 6, 20, 21, 22
-VARIANTS = {POSITION_SLOW: Mode.POSCTL, PRECISION_LANDING: Mode.LAND, ORBIT: Mode.LOITER,
-            VTOL_TAKEOFF: Mode.TAKEOFF}
+VARIANTS = {
+    POSITION_SLOW: Mode.POSCTL,
+    PRECISION_LANDING: Mode.LAND,
+    ORBIT: Mode.LOITER,
+    VTOL_TAKEOFF: Mode.TAKEOFF,
+}
 
 
 def custom_mode(mode: Mode) -> int:
@@ -199,5 +209,11 @@ def ros_name(number: int) -> str:
 
 def nav_state(main: int, sub: int) -> int | None:
     """PX4's number of the mode that a user may choose by these numbers, or None."""
-    return next((number for number, state in NAV_STATES.items()
-                 if state.listed and state.px4 == (main, sub)), None)
+    return next(
+        (
+            number
+            for number, state in NAV_STATES.items()
+            if state.listed and state.px4 == (main, sub)
+        ),
+        None,
+    )

@@ -17,8 +17,12 @@ _SEEN = 8192  # bytes at both ends of a file that tell what it is
 _FIELD = {".png": "Software", ".pdf": "Creator", ".svg": "Creator"}  # of a picture's metadata
 
 
-def free_for(path: Path | str, what: str, ours: Callable[[bytes], bool],
-             error: type[XtdroneError] = FileError) -> Path:
+def free_for(
+    path: Path | str,
+    what: str,
+    ours: Callable[[bytes], bool],
+    error: type[XtdroneError] = FileError,
+) -> Path:
     """A path that may be written to.
 
     Args:
@@ -42,14 +46,18 @@ def free_for(path: Path | str, what: str, ours: Callable[[bytes], bool],
             return path
         ends = b"" if kind else _ends(path)
     except (OSError, ValueError) as failed:
-        raise error(f"cannot write {what} '{shown(path)}': "
-                    f"{getattr(failed, 'strerror', None) or failed}; give a file in a folder that "
-                    "can be written") from failed
+        raise error(
+            f"cannot write {what} '{shown(path)}': "
+            f"{getattr(failed, 'strerror', None) or failed}; give a file in a folder that "
+            "can be written"
+        ) from failed
     if kind:
         raise error(f"cannot write {what} '{shown(path)}': it is {kind}, give a file")
     if ends and not ours(ends):
-        raise error(f"'{shown(path)}' exists and is no {what} of xtdrone's: it is left alone, give "
-                    "another name or remove it")
+        raise error(
+            f"'{shown(path)}' exists and is no {what} of xtdrone's: it is left alone, give "
+            "another name or remove it"
+        )
     return path
 
 
@@ -60,13 +68,15 @@ def picture(path: Path | str, error: type[XtdroneError] = FileError) -> Path:
         XtdroneError: Its name ends in nothing that can be drawn, or as free_for().
     """
     if Path(path).suffix.lower() not in _FIELD:
-        raise error(f"cannot write picture '{shown(path)}': give a name that ends in "
-                    f"{', '.join(_FIELD)}")
+        raise error(
+            f"cannot write picture '{shown(path)}': give a name that ends in {', '.join(_FIELD)}"
+        )
     return free_for(path, "picture", lambda ends: MARK.encode() in ends, error)
 
 
-def save_figure(figure: Any, path: Path | str, dpi: int = 110,
-                error: type[XtdroneError] = FileError) -> None:
+def save_figure(
+    figure: Any, path: Path | str, dpi: int = 110, error: type[XtdroneError] = FileError
+) -> None:
     """Saves a figure of Matplotlib, with the mark by which picture() knows it again.
 
     Raises:
@@ -85,8 +95,10 @@ def save_figure(figure: Any, path: Path | str, dpi: int = 110,
 
 def cannot_write(path: Path | str, failed: OSError, error: type[XtdroneError]) -> XtdroneError:
     """The error of a file that could not be written."""
-    return error(f"cannot write '{shown(path)}': {failed.strerror or failed}; give a file in a "
-                 "folder that can be written")
+    return error(
+        f"cannot write '{shown(path)}': {failed.strerror or failed}; give a file in a "
+        "folder that can be written"
+    )
 
 
 def _ends(path: Path) -> bytes:

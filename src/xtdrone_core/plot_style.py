@@ -25,11 +25,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEADER = "#d55e00"
-FOLLOWERS = ("#0000f0", "#00c8b4", "#640050", "#a0a0f0", "#007850", "#a050f0", "#dcb478", "#780000",
-             "#50008c")
+FOLLOWERS = (
+    "#0000f0",
+    "#00c8b4",
+    "#640050",
+    "#a0a0f0",
+    "#007850",
+    "#a050f0",
+    "#dcb478",
+    "#780000",
+    "#50008c",
+)
 CROWD = "#5b7a9d"  # followers of a fleet in which colours no longer tell them apart
 _LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))  # of the next vehicles of a colour
-MOST_COLOURED = 1 + len(FOLLOWERS) * len(_LINES)  # vehicles that have a line of their own
+MAX_COLOURED = 1 + len(FOLLOWERS) * len(_LINES)  # vehicles that have a line of their own
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # Okabe, Ito
 BEHIND, FLOWN, MARKS = 1.5, 3.0, 4.0  # zorder: plans and limits, what was flown, marks on it
 
@@ -40,21 +49,46 @@ TRUTH = {"color": SERIES[4], "lw": 1.2, "ls": (0, (1, 1)), "zorder": MARKS, "lab
 LIMIT = {"color": "#555555", "lw": 1.0, "ls": (0, (4, 2)), "zorder": BEHIND}
 EVENT = {"color": "#888888", "lw": 0.8, "ls": ":", "zorder": 1.0}
 PLAN = {"color": "#777777", "lw": 1.0, "ls": (0, (4, 2)), "zorder": BEHIND, "label": "planned path"}
-WAYPOINT = {"color": "#777777", "marker": "D", "ms": 4.5, "ls": "", "mfc": "white",
-            "zorder": BEHIND, "label": "waypoint"}
+WAYPOINT = {
+    "color": "#777777",
+    "marker": "D",
+    "ms": 4.5,
+    "ls": "",
+    "mfc": "white",
+    "zorder": BEHIND,
+    "label": "waypoint",
+}
 FENCE = {"color": "#b2182b", "lw": 1.3, "ls": "-.", "zorder": BEHIND, "label": "fence"}
-SLOT = {"s": 36, "facecolors": "white", "edgecolors": "#777777", "linewidths": 1.2,
-        "zorder": BEHIND}
+SLOT = {
+    "s": 36,
+    "facecolors": "white",
+    "edgecolors": "#777777",
+    "linewidths": 1.2,
+    "zorder": BEHIND,
+}
 
 _DPI = 110
 _MAX_ROWS = 24  # entries in one column of a legend
 _RC = {
-    "font.size": 9.5, "axes.labelsize": 9.5, "xtick.labelsize": 8.5, "ytick.labelsize": 8.5,
-    "legend.fontsize": 8.5, "figure.titlesize": 11.5,
-    "axes.edgecolor": "#555555", "axes.linewidth": 0.8, "xtick.color": "#333333",
-    "ytick.color": "#333333", "axes.spines.top": False, "axes.spines.right": False,
-    "axes.grid": True, "axes.axisbelow": True, "grid.color": "#dddddd", "grid.linewidth": 0.7,
-    "lines.linewidth": 1.3, "lines.markersize": 4.5, "axes.formatter.useoffset": False,
+    "font.size": 9.5,
+    "axes.labelsize": 9.5,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "legend.fontsize": 8.5,
+    "figure.titlesize": 11.5,
+    "axes.edgecolor": "#555555",
+    "axes.linewidth": 0.8,
+    "xtick.color": "#333333",
+    "ytick.color": "#333333",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.7,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.5,
+    "axes.formatter.useoffset": False,
 }
 
 
@@ -82,8 +116,9 @@ def figure(width: float = 10.0, height: float = 6.0, heading: str = "") -> "Figu
     made = Styled(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(made)
     if heading:
-        made.suptitle(heading, fontsize=_RC["figure.titlesize"], fontweight="bold",
-                      parse_math=False)  # a run may be called anything
+        made.suptitle(
+            heading, fontsize=_RC["figure.titlesize"], fontweight="bold", parse_math=False
+        )  # a run may be called anything
     return made
 
 
@@ -92,15 +127,19 @@ def vehicle(index: int, n: int = 1) -> dict[str, Any]:
 
     Args:
         index: Of the vehicle; 0 is the leader.
-        n: Vehicles in the figure; beyond MOST_COLOURED all followers look alike.
+        n: Vehicles in the figure; beyond MAX_COLOURED all followers look alike.
     """
     if index == 0:
         return {"color": LEADER, "lw": 1.9 if n > 1 else 1.4, "ls": "-", "zorder": FLOWN + 0.5}
-    if n > MOST_COLOURED:
+    if n > MAX_COLOURED:
         return {"color": CROWD, "lw": 0.6, "ls": "-", "alpha": 0.5, "zorder": FLOWN}
     turn, place = divmod(index - 1, len(FOLLOWERS))
-    return {"color": FOLLOWERS[place], "lw": 1.2 if n <= 12 else 0.9,
-            "ls": _LINES[turn % len(_LINES)], "zorder": FLOWN}
+    return {
+        "color": FOLLOWERS[place],
+        "lw": 1.2 if n <= 12 else 0.9,
+        "ls": _LINES[turn % len(_LINES)],
+        "zorder": FLOWN,
+    }
 
 
 def vehicle_color(index: int, n: int = 1) -> str:
@@ -155,8 +194,13 @@ def title(axes: Any, text: str, pad: float | None = None) -> None:
     axes.set_title(text, loc="left", fontsize=10, fontweight="bold", pad=pad)
 
 
-def time_axes(on: "Figure", labels: Sequence[str], titles: Sequence[str] = (),
-              xlabel: str = "simulated time [s]", cell: Any = None) -> list[Any]:
+def time_axes(
+    on: "Figure",
+    labels: Sequence[str],
+    titles: Sequence[str] = (),
+    xlabel: str = "simulated time [s]",
+    cell: Any = None,
+) -> list[Any]:
     """Panels below each other with one time axis, drawn under the lowest only.
 
     Args:
@@ -166,8 +210,7 @@ def time_axes(on: "Figure", labels: Sequence[str], titles: Sequence[str] = (),
         xlabel: Of the time axis, with unit.
         cell: Part of a grid of the figure that the panels take; None: all of it.
     """
-    grid = (on.add_gridspec(len(labels), 1) if cell is None
-            else cell.subgridspec(len(labels), 1))
+    grid = on.add_gridspec(len(labels), 1) if cell is None else cell.subgridspec(len(labels), 1)
     rows: list[Any] = []
     for k, label in enumerate(labels):
         row = on.add_subplot(grid[k, 0], sharex=rows[0] if rows else None)
@@ -181,8 +224,12 @@ def time_axes(on: "Figure", labels: Sequence[str], titles: Sequence[str] = (),
     return rows
 
 
-def map_axes(on: "Figure", cell: Any = None, name: str = "from above",
-             labels: tuple[str, str] = ("east [m]", "north [m]")) -> Any:
+def map_axes(
+    on: "Figure",
+    cell: Any = None,
+    name: str = "from above",
+    labels: tuple[str, str] = ("east [m]", "north [m]"),
+) -> Any:
     """A panel whose axes have the same scale."""
     axes = on.add_subplot(111 if cell is None else cell)
     axes.set(xlabel=labels[0], ylabel=labels[1])
@@ -248,20 +295,30 @@ def legend(on: Any, below: bool = False, of: Iterable[Any] | None = None) -> Non
             found.setdefault(label, handle)
     if not found:
         return
-    how: dict[str, Any] = {"fontsize": _RC["legend.fontsize"], "frameon": False,
-                           "handlelength": 2.4}
+    how: dict[str, Any] = {
+        "fontsize": _RC["legend.fontsize"],
+        "frameon": False,
+        "handlelength": 2.4,
+    }
     columns = -(-len(found) // _MAX_ROWS)
     if below:
         entry = max(map(len, found)) * 0.075 + 0.6  # its width [inch]
-        room = on.get_figwidth() if panels != [on] else (
-            on.get_position().width * on.get_figure().get_figwidth())
+        room = (
+            on.get_figwidth()
+            if panels != [on]
+            else (on.get_position().width * on.get_figure().get_figwidth())
+        )
         columns = max(1, min(len(found), int(room / entry)))
     if panels != [on]:
         how["loc"] = "outside lower center" if below else "outside right upper"
     elif below:
         down = ScaledTranslation(0.0, -0.42, on.get_figure().dpi_scale_trans)  # below the label
-        how |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0),
-                "bbox_transform": on.transAxes + down, "borderaxespad": 0.0}
+        how |= {
+            "loc": "upper center",
+            "bbox_to_anchor": (0.5, 0.0),
+            "bbox_transform": on.transAxes + down,
+            "borderaxespad": 0.0,
+        }
     else:
         how |= {"loc": "upper left", "bbox_to_anchor": (1.0, 1.02), "borderaxespad": 0.3}
     on.legend(list(found.values()), list(found), ncols=columns, **how)
@@ -288,14 +345,24 @@ def mark_events(rows: Sequence[Any], marks: Sequence[tuple[float, str]]) -> None
         for row in rows:
             row.axvline(t, **EVENT)
         if t >= free:
-            rows[0].annotate(shown(name), (t, 1.0), xycoords=("data", "axes fraction"),
-                             xytext=(1, 2), textcoords="offset points", rotation=28, fontsize=7.5,
-                             color="#555555", annotation_clip=False, parse_math=False)
+            rows[0].annotate(
+                shown(name),
+                (t, 1.0),
+                xycoords=("data", "axes fraction"),
+                xytext=(1, 2),
+                textcoords="offset points",
+                rotation=28,
+                fontsize=7.5,
+                color="#555555",
+                annotation_clip=False,
+                parse_math=False,
+            )
             free = t + (end - begin) * 0.25 / width
 
 
-def save(made: "Figure", path: Path | str, dpi: int = _DPI,
-         error: type[XtdroneError] = FileError) -> Path:
+def save(
+    made: "Figure", path: Path | str, dpi: int = _DPI, error: type[XtdroneError] = FileError
+) -> Path:
     """Saves a figure under a name that ends in .png, .pdf or .svg; returns its path.
 
     Raises:
@@ -309,8 +376,9 @@ def save(made: "Figure", path: Path | str, dpi: int = _DPI,
     return path
 
 
-def save_pages(made: Iterable["Figure"], path: Path | str,
-               error: type[XtdroneError] = FileError) -> Path:
+def save_pages(
+    made: Iterable["Figure"], path: Path | str, error: type[XtdroneError] = FileError
+) -> Path:
     """Saves figures as the pages of one PDF file; returns its path.
 
     Raises:

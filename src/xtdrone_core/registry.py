@@ -50,8 +50,11 @@ class Group:
             ScenarioError: The name is neither.
         """
         if not _CLASS.fullmatch(name) and name not in self.table():
-            raise ScenarioError(unknown_name(self.what, name, self.table(),
-                                             "name a class of your own as module:Class"))
+            raise ScenarioError(
+                unknown_name(
+                    self.what, name, self.table(), "name a class of your own as module:Class"
+                )
+            )
 
     def load(self, name: str) -> Any:
         """Loads the class of a name or of module:Class.
@@ -64,16 +67,19 @@ class Group:
         try:
             found = entry.load()
         except (ImportError, AttributeError, ValueError) as error:
-            raise ScenarioError(f"cannot load {self.what} '{shown(name)}': {error}; a class of "
-                                "your own is named module:Class, its folder on PYTHONPATH"
-                                ) from error
+            raise ScenarioError(
+                f"cannot load {self.what} '{shown(name)}': {error}; a class of "
+                "your own is named module:Class, its folder on PYTHONPATH"
+            ) from error
         except (Exception, SystemExit) as error:  # of a module of the user's, as it is imported
-            raise ScenarioError(f"cannot load {self.what} '{shown(name)}': "
-                                f"{type(error).__name__} {error}") from error
+            raise ScenarioError(
+                f"cannot load {self.what} '{shown(name)}': {type(error).__name__} {error}"
+            ) from error
         lacking = self._lacking(found)
         if lacking:
-            raise ScenarioError(f"{self.what} '{shown(name)}' {lacking}: see "
-                                f"{self.contract.replace(':', '.')}")
+            raise ScenarioError(
+                f"{self.what} '{shown(name)}' {lacking}: see {self.contract.replace(':', '.')}"
+            )
         return found
 
     def _lacking(self, found: Any) -> str:
@@ -84,8 +90,11 @@ class Group:
         contract = getattr(importlib.import_module(module), name)
         if not getattr(contract, "_is_protocol", False):
             return "" if issubclass(found, contract) else f"does not inherit from {name}"
-        methods = [name for name, member in vars(contract).items() if not name.startswith("_")
-                   and (callable(member) or isinstance(member, classmethod))]
+        methods = [
+            name
+            for name, member in vars(contract).items()
+            if not name.startswith("_") and (callable(member) or isinstance(member, classmethod))
+        ]
         missing = [f"{name}()" for name in methods if not callable(getattr(found, name, None))]
         return f"has no {', '.join(missing)}" if missing else ""
 
@@ -106,18 +115,27 @@ AUTOPILOTS = Group("autopilot", "xtdrone.autopilots", "xtdrone_core.contracts:Au
 AGENTS = Group("agent", "xtdrone.agents", "xtdrone_core.contracts:Agent")
 ACTUATORS = Group("actuator", "xtdrone.actuators", "xtdrone_core.vehicle:Actuator")
 # Parts of the embedded flight stack that a scenario may replace, by the name of their option.
-PARTS = {part: Group(part, f"xtdrone.{part}", f"xtdrone_autopilot.interfaces:{contract}")
-         for part, contract in (
-    ("estimator", "Estimator"), ("position_control", "ControlLoop"),
-    ("velocity_control", "ControlLoop"), ("attitude_control", "ControlLoop"),
-    ("rate_control", "ControlLoop"), ("mixer", "Mixer"))}
+PARTS = {
+    part: Group(part, f"xtdrone.{part}", f"xtdrone_autopilot.interfaces:{contract}")
+    for part, contract in (
+        ("estimator", "Estimator"),
+        ("position_control", "ControlLoop"),
+        ("velocity_control", "ControlLoop"),
+        ("attitude_control", "ControlLoop"),
+        ("rate_control", "ControlLoop"),
+        ("mixer", "Mixer"),
+    )
+}
 
 
 @functools.cache
 def entries(group: str) -> dict[str, metadata.EntryPoint]:
     """The entry points of a group by name: other packages', then the workspace's."""
-    found = {entry.name: entry for entry in metadata.entry_points(group=group)
-             if _checkout() is None or entry.dist is None or entry.dist.name != _OWN}
+    found = {
+        entry.name: entry
+        for entry in metadata.entry_points(group=group)
+        if _checkout() is None or entry.dist is None or entry.dist.name != _OWN
+    }
     for name, value in (_checkout() or {}).get(group, {}).items():
         found[name] = metadata.EntryPoint(name, value, group)
     return found

@@ -26,8 +26,10 @@ def root() -> Path:
     for candidate in candidates:
         if (candidate / "models").is_dir():
             return candidate
-    raise ScenarioError(f"no models folder in {', '.join(map(str, candidates))}: set XTDRONE_ROOT "
-                        "to the workspace's folder")
+    raise ScenarioError(
+        f"no models folder in {', '.join(map(str, candidates))}: set XTDRONE_ROOT "
+        "to the workspace's folder"
+    )
 
 
 def folders_of(variable: str) -> list[Path]:
@@ -51,17 +53,23 @@ def model_sdf(folder: Path) -> Path:
     """
     named = _newest(folder / _CONFIG)
     alone = sorted(folder.glob("*.sdf"))
-    for path in (*([folder / named] if named else []), folder / "model.sdf",
-                 *(alone if len(alone) == 1 else [])):
+    for path in (
+        *([folder / named] if named else []),
+        folder / "model.sdf",
+        *(alone if len(alone) == 1 else []),
+    ):
         if files.is_file(path):
             return path
-    for template in sorted(path for suffix in (*TEMPLATES, ".xacro")
-                           for path in folder.glob(f"*{suffix}")):
+    for template in sorted(
+        path for suffix in (*TEMPLATES, ".xacro") for path in folder.glob(f"*{suffix}")
+    ):
         how = TEMPLATES.get(template.suffix, f"xacro {template.name}")
-        raise ScenarioError(f"'{folder}' has a template only, {template.name}: render it first "
-                            f"({how})")
-    raise ScenarioError(f"'{folder}' has no SDF file"
-                        + (f": its {_CONFIG} names '{named}'" if named else ""))
+        raise ScenarioError(
+            f"'{folder}' has a template only, {template.name}: render it first ({how})"
+        )
+    raise ScenarioError(
+        f"'{folder}' has no SDF file" + (f": its {_CONFIG} names '{named}'" if named else "")
+    )
 
 
 def _newest(config: Path) -> str:
@@ -133,8 +141,9 @@ def batch_world(name: Path | str) -> Path:
         return root() / "worlds" / "batch" / f"{name}.yaml"
     if str(name) in world_names():
         return world_sdf(str(name))
-    raise ScenarioError(unknown_name("world", name, [*batch_world_names(), *world_names()],
-                                     "a YAML or SDF file"))
+    raise ScenarioError(
+        unknown_name("world", name, [*batch_world_names(), *world_names()], "a YAML or SDF file")
+    )
 
 
 def track_names() -> list[str]:
@@ -184,6 +193,8 @@ def _find(what: str, name: str, path: Path, names: Callable[[], list[str]]) -> P
     if files.is_file(path):
         return path
     if given:
-        raise ScenarioError(f"no {what} file '{shown(name)}': give a path to an SDF file, or one "
-                            f"of {', '.join(names())}")
+        raise ScenarioError(
+            f"no {what} file '{shown(name)}': give a path to an SDF file, or one "
+            f"of {', '.join(names())}"
+        )
     raise ScenarioError(unknown_name(what, name, names()))

@@ -41,8 +41,9 @@ class FleetState:
     tyre_load: np.ndarray  # (N, T, 3) force of the ground on each tyre along its normal, world [N]
 
     @classmethod
-    def zeros(cls, n: int, actuators: int, joints: int = 0, bodies: int = 1,
-              tyres: int = 0) -> "FleetState":
+    def zeros(
+        cls, n: int, actuators: int, joints: int = 0, bodies: int = 1, tyres: int = 0
+    ) -> "FleetState":
         """A level fleet of n vehicles at rest at the origin.
 
         Args:
@@ -57,15 +58,29 @@ class FleetState:
         else:
             every = [np.zeros((n, bodies, width)) for _, width in shapes]
             every[1][..., 3] = 1.0
-        return cls(0, base[0], base[1], base[2], base[3], np.zeros((n, 3)),
-                   np.zeros((n, actuators)), np.zeros((n, joints)), np.zeros((n, joints)),
-                   every[0], every[1], every[2], every[3], np.zeros((n, tyres, 3)))
+        return cls(
+            0,
+            base[0],
+            base[1],
+            base[2],
+            base[3],
+            np.zeros((n, 3)),
+            np.zeros((n, actuators)),
+            np.zeros((n, joints)),
+            np.zeros((n, joints)),
+            every[0],
+            every[1],
+            every[2],
+            every[3],
+            np.zeros((n, tyres, 3)),
+        )
 
     def copy(self) -> "FleetState":
         """A deep copy, to keep a state beyond the step."""
         n, bodies = self.body_pos.shape[:2]
-        found = FleetState.zeros(n, self.actuator.shape[1], self.joint_pos.shape[1], bodies,
-                                 self.tyre_load.shape[1])
+        found = FleetState.zeros(
+            n, self.actuator.shape[1], self.joint_pos.shape[1], bodies, self.tyre_load.shape[1]
+        )
         found.t_us = self.t_us
         for name in ARRAYS_OF_STATE:
             getattr(found, name)[:] = getattr(self, name)
@@ -88,34 +103,37 @@ class Contacts:
         return [(self.names[a], self.names[b]) for a, b in sorted(set(map(tuple, self.pairs)))]
 
 
-SENSORS = np.dtype([
-    ("gyro", "f8", (3,)),  # angular rate, body [rad/s]
-    ("accel", "f8", (3,)),  # specific force, body [m/s^2]; +9.8 on z at rest
-    ("mag", "f8", (3,)),  # magnetic field, body [T]
-    ("mag_new", "?"),
-    ("baro_pressure", "f8"),  # static pressure [Pa]
-    ("baro_temperature", "f8"),  # air temperature [K]
-    ("baro_new", "?"),
-    ("gps_t_us", "i8"),  # time at which the fix was true [us]
-    ("gps_latency", "f8"),  # from then to its arrival, as the receiver's data sheet says [s]
-    ("gps_lat", "f8"),  # geodetic latitude [rad]
-    ("gps_lon", "f8"),  # longitude [rad]
-    ("gps_alt", "f8"),  # height above mean sea level [m]
-    ("gps_vel", "f8", (3,)),  # world ENU [m/s]
-    ("gps_eph", "f8"),  # horizontal position standard deviation [m]
-    ("gps_epv", "f8"),  # vertical position standard deviation [m]
-    ("gps_fix", "i1"),  # 0 none, 3 three-dimensional, 6 RTK fixed
-    ("gps_sats", "i1"),  # satellites used
-    ("gps_new", "?"),
-    ("gps_hdop", "f8"),  # horizontal dilution of precision
-    ("gps_vdop", "f8"),  # vertical dilution of precision
-    ("airspeed_pressure", "f8"),  # pitot's differential pressure [Pa]
-    ("airspeed_new", "?"),
-    ("range_distance", "f8"),  # [m]; inf beyond the longest, -inf below the shortest
-    ("range_new", "?"),
-    ("battery_voltage", "f8"),  # at the terminals [V]; NaN for a vehicle without a pack
-    ("battery_current", "f8"),  # [A]; NaN for a vehicle without a pack
-], align=True)
+SENSORS = np.dtype(
+    [
+        ("gyro", "f8", (3,)),  # angular rate, body [rad/s]
+        ("accel", "f8", (3,)),  # specific force, body [m/s^2]; +9.8 on z at rest
+        ("mag", "f8", (3,)),  # magnetic field, body [T]
+        ("mag_new", "?"),
+        ("baro_pressure", "f8"),  # static pressure [Pa]
+        ("baro_temperature", "f8"),  # air temperature [K]
+        ("baro_new", "?"),
+        ("gps_t_us", "i8"),  # time at which the fix was true [us]
+        ("gps_latency", "f8"),  # from then to its arrival, as the receiver's data sheet says [s]
+        ("gps_lat", "f8"),  # geodetic latitude [rad]
+        ("gps_lon", "f8"),  # longitude [rad]
+        ("gps_alt", "f8"),  # height above mean sea level [m]
+        ("gps_vel", "f8", (3,)),  # world ENU [m/s]
+        ("gps_eph", "f8"),  # horizontal position standard deviation [m]
+        ("gps_epv", "f8"),  # vertical position standard deviation [m]
+        ("gps_fix", "i1"),  # 0 none, 3 three-dimensional, 6 RTK fixed
+        ("gps_sats", "i1"),  # satellites used
+        ("gps_new", "?"),
+        ("gps_hdop", "f8"),  # horizontal dilution of precision
+        ("gps_vdop", "f8"),  # vertical dilution of precision
+        ("airspeed_pressure", "f8"),  # pitot's differential pressure [Pa]
+        ("airspeed_new", "?"),
+        ("range_distance", "f8"),  # [m]; inf beyond the longest, -inf below the shortest
+        ("range_new", "?"),
+        ("battery_voltage", "f8"),  # at the terminals [V]; NaN for a vehicle without a pack
+        ("battery_current", "f8"),  # [A]; NaN for a vehicle without a pack
+    ],
+    align=True,
+)
 
 
 @dataclass(frozen=True)
@@ -217,18 +235,21 @@ class Estimates:
 KEEP, DISARM, ARM = -1, 0, 1  # values of SetPoints.arm; KEEP also of SetPoints.mode
 
 
-SET_POINT = np.dtype([
-    ("pos", "f8", (3,)),  # world [m]
-    ("vel", "f8", (3,)),  # world [m/s]
-    ("acc", "f8", (3,)),  # world [m/s^2]
-    ("yaw", "f8"),  # counter-clockwise from east [rad]
-    ("yaw_rate", "f8"),  # [rad/s]
-    ("quat", "f8", (4,)),  # attitude xyzw, body to world
-    ("rates", "f8", (3,)),  # body rates [rad/s]
-    ("force", "f8", (3,)),  # body force [N]; a conventional multirotor has thrust along z only
-    ("mode", "i1"),  # a Mode to change to, or KEEP
-    ("arm", "i1"),  # ARM, DISARM or KEEP
-], align=True)
+SET_POINT = np.dtype(
+    [
+        ("pos", "f8", (3,)),  # world [m]
+        ("vel", "f8", (3,)),  # world [m/s]
+        ("acc", "f8", (3,)),  # world [m/s^2]
+        ("yaw", "f8"),  # counter-clockwise from east [rad]
+        ("yaw_rate", "f8"),  # [rad/s]
+        ("quat", "f8", (4,)),  # attitude xyzw, body to world
+        ("rates", "f8", (3,)),  # body rates [rad/s]
+        ("force", "f8", (3,)),  # body force [N]; a conventional multirotor has thrust along z only
+        ("mode", "i1"),  # a Mode to change to, or KEEP
+        ("arm", "i1"),  # ARM, DISARM or KEEP
+    ],
+    align=True,
+)
 
 
 class SetPoints(Memory):

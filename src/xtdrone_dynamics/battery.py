@@ -20,8 +20,13 @@ def open_circuit_voltage(charge: float) -> float:
     Returns:
         [V], 4.10 when full, 3.8 at half, 2.65 when empty.
     """
-    return (-1.031 * math.exp(-35.0 * charge) + 3.685 + 0.2156 * charge
-            - 0.1178 * charge**2 + 0.3201 * charge**3)
+    return (
+        -1.031 * math.exp(-35.0 * charge)
+        + 3.685
+        + 0.2156 * charge
+        - 0.1178 * charge**2
+        + 0.3201 * charge**3
+    )
 
 
 @njit

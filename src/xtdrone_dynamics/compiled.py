@@ -24,8 +24,17 @@ Record = Any  # a NumPy record in a kernel; Numba knows its fields
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
-_DAMAGED = (pickle.UnpicklingError, EOFError, ValueError, TypeError, KeyError, IndexError,
-            AttributeError, ImportError, MemoryError)  # what damaged pickles raise
+_DAMAGED = (
+    pickle.UnpicklingError,
+    EOFError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    ImportError,
+    MemoryError,
+)  # what damaged pickles raise
 _log = logging.getLogger(__name__)
 _SRC = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(rb"^\s*from\s+([.\w]+)\s+import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
@@ -42,8 +51,9 @@ def state_of_sources() -> str:
 
     Numba's index knows a file by its path and time, so those of the kernels count, too.
     """
-    kernels = [path for path in sorted(_SRC.rglob("*.py"))
-               if b"compiled import" in path.read_bytes()]
+    kernels = [
+        path for path in sorted(_SRC.rglob("*.py")) if b"compiled import" in path.read_bytes()
+    ]
     known = "".join(f"{path} {path.stat().st_mtime_ns}" for path in kernels)
     return _digest(frozenset().union(*map(_closure, kernels)), known)
 
@@ -51,8 +61,9 @@ def state_of_sources() -> str:
 @overload
 def njit(function: _Kernel) -> _Kernel: ...
 @overload
-def njit(function: None = None, calls: Any = None, **options: Any) -> Callable[
-    [_Kernel], _Kernel]: ...
+def njit(
+    function: None = None, calls: Any = None, **options: Any
+) -> Callable[[_Kernel], _Kernel]: ...
 def njit(function: Callable[..., Any] | None = None, calls: Any = None, **options: Any) -> Any:
     """numba.njit with the cache on and NumPy's rules for division by zero.
 
@@ -63,9 +74,12 @@ def njit(function: Callable[..., Any] | None = None, calls: Any = None, **option
         calls: A kernel that it calls and its file does not import.
         options: As of numba.njit.
     """
+
     def decorate(function: Callable[..., Any]) -> Any:
-        files = [Path(each.__code__.co_filename).resolve()
-                 for each in (function, *([calls.py_func] if calls else []))]
+        files = [
+            Path(each.__code__.co_filename).resolve()
+            for each in (function, *([calls.py_func] if calls else []))
+        ]
         if "NUMBA_CACHE_DIR" not in os.environ:
             numba.config.CACHE_DIR = str(cache_root() / _folder(*files))
         kernel = numba.njit(error_model="numpy", **options)(function)
@@ -92,8 +106,10 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
         try:
             return super().load_overload(sig, target_context)
         except _DAMAGED:
-            _warn(f"the cache of compiled kernels in {cache_root()} is damaged: what cannot be "
-                  "read is compiled again")
+            _warn(
+                f"the cache of compiled kernels in {cache_root()} is damaged: what cannot be "
+                "read is compiled again"
+            )
             self.save(self.flush)
             return None
 
@@ -106,8 +122,10 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
         try:
             write()
         except OSError as error:
-            _warn(f"compiled kernels cannot be kept in {cache_root()}: {error.strerror}; they are "
-                  "compiled again at each start")
+            _warn(
+                f"compiled kernels cannot be kept in {cache_root()}: {error.strerror}; they are "
+                "compiled again at each start"
+            )
 
 
 @functools.cache

@@ -20,8 +20,7 @@ EulerState = tuple[float, ...]
 
 
 @njit
-def body_rates(roll: float, pitch: float, d_roll: float, d_pitch: float,
-               d_yaw: float) -> Vector:
+def body_rates(roll: float, pitch: float, d_roll: float, d_pitch: float, d_yaw: float) -> Vector:
     """Angular velocity in the body frame from the rates of the angles, (6): omega = W d_eta.
 
     Returns:
@@ -39,14 +38,27 @@ def inertia_matrix(ixx: float, iyy: float, izz: float, roll: float, pitch: float
         Elements xx, yy, zz, xy, xz, yz over roll, pitch, yaw [kg m^2].
     """
     sr, cr, sp, cp = math.sin(roll), math.cos(roll), math.sin(pitch), math.cos(pitch)
-    return (ixx * cp * cp + izz * sp * sp, iyy,
-            iyy * sr * sr + (ixx * sp * sp + izz * cp * cp) * cr * cr,
-            0.0, (izz - ixx) * sp * cp * cr, iyy * sr)
+    return (
+        ixx * cp * cp + izz * sp * sp,
+        iyy,
+        iyy * sr * sr + (ixx * sp * sp + izz * cp * cp) * cr * cr,
+        0.0,
+        (izz - ixx) * sp * cp * cr,
+        iyy * sr,
+    )
 
 
 @njit
-def coriolis(ixx: float, iyy: float, izz: float, roll: float, pitch: float, d_roll: float,
-             d_pitch: float, d_yaw: float) -> Vector:
+def coriolis(
+    ixx: float,
+    iyy: float,
+    izz: float,
+    roll: float,
+    pitch: float,
+    d_roll: float,
+    d_pitch: float,
+    d_yaw: float,
+) -> Vector:
     """C d_eta of (15): W^T (I dW d_eta + omega x I omega).
 
     By Newton and Euler in place of the nine elements of A.1, which it equals.
@@ -78,8 +90,9 @@ def thrust_direction(roll: float, pitch: float, yaw: float) -> Vector:
 
 
 @njit
-def accelerations(s: EulerState, thrust: float, t_roll: float, t_pitch: float, t_yaw: float,
-                  b: Body) -> tuple[float, float, float, float, float, float]:
+def accelerations(
+    s: EulerState, thrust: float, t_roll: float, t_pitch: float, t_yaw: float, b: Body
+) -> tuple[float, float, float, float, float, float]:
     """Second derivatives of position and angles under thrust, torques and friction, (25)-(27).
 
     Args:
@@ -94,20 +107,42 @@ def accelerations(s: EulerState, thrust: float, t_roll: float, t_pitch: float, t
     dx, dy, dz = thrust_direction(s[3], s[4], s[5])
     matrix = inertia_matrix(b[1], b[2], b[3], s[3], s[4])
     cr, cp, cy = coriolis(b[1], b[2], b[3], s[3], s[4], s[9], s[10], s[11])
-    ar, ap, ay = symmetric_product(symmetric_inverse(matrix), t_roll - cr - b[7] * s[9],
-                                   t_pitch - cp - b[8] * s[10], t_yaw - cy - b[9] * s[11])
-    return ((thrust * dx - b[4] * s[6]) / b[0], (thrust * dy - b[5] * s[7]) / b[0],
-            (thrust * dz - b[6] * s[8]) / b[0] - b[10], ar, ap, ay)
+    ar, ap, ay = symmetric_product(
+        symmetric_inverse(matrix),
+        t_roll - cr - b[7] * s[9],
+        t_pitch - cp - b[8] * s[10],
+        t_yaw - cy - b[9] * s[11],
+    )
+    return (
+        (thrust * dx - b[4] * s[6]) / b[0],
+        (thrust * dy - b[5] * s[7]) / b[0],
+        (thrust * dz - b[6] * s[8]) / b[0] - b[10],
+        ar,
+        ap,
+        ay,
+    )
 
 
 @njit
-def euler_step(s: EulerState, thrust: float, t_roll: float, t_pitch: float, t_yaw: float, b: Body,
-               dt: float) -> EulerState:
+def euler_step(
+    s: EulerState, thrust: float, t_roll: float, t_pitch: float, t_yaw: float, b: Body, dt: float
+) -> EulerState:
     """One step of Euler's explicit method, as published for (30); arguments as accelerations()."""
     a = accelerations(s, thrust, t_roll, t_pitch, t_yaw, b)
-    return (s[0] + dt * s[6], s[1] + dt * s[7], s[2] + dt * s[8], s[3] + dt * s[9],
-            s[4] + dt * s[10], s[5] + dt * s[11], s[6] + dt * a[0], s[7] + dt * a[1],
-            s[8] + dt * a[2], s[9] + dt * a[3], s[10] + dt * a[4], s[11] + dt * a[5])
+    return (
+        s[0] + dt * s[6],
+        s[1] + dt * s[7],
+        s[2] + dt * s[8],
+        s[3] + dt * s[9],
+        s[4] + dt * s[10],
+        s[5] + dt * s[11],
+        s[6] + dt * a[0],
+        s[7] + dt * a[1],
+        s[8] + dt * a[2],
+        s[9] + dt * a[3],
+        s[10] + dt * a[4],
+        s[11] + dt * a[5],
+    )
 
 
 @njit
@@ -125,5 +160,9 @@ def to_quaternion(roll: float, pitch: float, yaw: float) -> Quaternion:
     sr, cr = math.sin(0.5 * roll), math.cos(0.5 * roll)
     sp, cp = math.sin(0.5 * pitch), math.cos(0.5 * pitch)
     sy, cy = math.sin(0.5 * yaw), math.cos(0.5 * yaw)
-    return (cy * sr * cp - sy * cr * sp, cy * cr * sp + sy * sr * cp,
-            cy * sr * sp + sy * cr * cp, cy * cr * cp - sy * sr * sp)
+    return (
+        cy * sr * cp - sy * cr * sp,
+        cy * cr * sp + sy * sr * cp,
+        cy * sr * sp + sy * cr * cp,
+        cy * cr * cp - sy * sr * sp,
+    )

@@ -60,16 +60,19 @@ def _spread(context: Any, builder: Any, given: Any, wanted: Any, value: Any) -> 
     value = context.cast(builder, value, given, types.float64)
     nothing = ir.Constant(_REALS, ir.Undefined)
     first = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(
-        ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+    return builder.shuffle_vector(
+        first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    )
 
 
 def _operator(of: Any, result: Any, build: Any) -> None:
     """An operator of two numbers, of which one may be shared by all lanes."""
+
     class Template(AbstractTemplate):  # type: ignore[misc]
         def generic(self, args: Any, kws: Any) -> Any:
-            if lane_number in args and all(isinstance(each, (LaneNumber, types.Float))
-                                           for each in args):
+            if lane_number in args and all(
+                isinstance(each, (LaneNumber, types.Float)) for each in args
+            ):
                 return signature(result, lane_number, lane_number)
             return None
 
@@ -82,11 +85,15 @@ def _operator(of: Any, result: Any, build: Any) -> None:
 
 for _name, _operation in (("add", "fadd"), ("sub", "fsub"), ("mul", "fmul"), ("truediv", "fdiv")):
     for _prefix in ("", "i"):
-        _operator(getattr(operator, _prefix + _name), lane_number, getattr(
-            ir.IRBuilder, _operation))
+        _operator(
+            getattr(operator, _prefix + _name), lane_number, getattr(ir.IRBuilder, _operation)
+        )
 for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq", "==")):
-    _operator(getattr(operator, _name), lane_truth,
-              lambda builder, a, b, sign=_sign: builder.fcmp_ordered(sign, a, b))
+    _operator(
+        getattr(operator, _name),
+        lane_truth,
+        lambda builder, a, b, sign=_sign: builder.fcmp_ordered(sign, a, b),
+    )
 _operator(operator.ne, lane_truth, lambda builder, a, b: builder.fcmp_unordered("!=", a, b))
 
 
@@ -131,8 +138,10 @@ def anywhere(where: Any) -> Any:
 @overload(chosen)  # type: ignore[untyped-decorator]
 def _chosen(where: Any, there: Any, elsewhere: Any) -> Any:
     if where is lane_truth:
+
         def choose(where: Any, there: Any, elsewhere: Any) -> Any:
             return _select(where, there, elsewhere)
+
         return choose
     return chosen
 
@@ -140,8 +149,10 @@ def _chosen(where: Any, there: Any, elsewhere: Any) -> Any:
 @overload(anywhere)  # type: ignore[untyped-decorator]
 def _anywhere(where: Any) -> Any:
     if where is lane_truth:
+
         def any_of(where: Any) -> Any:
             return _any(where)
+
         return any_of
     return anywhere
 
@@ -159,11 +170,14 @@ def lane_array(typingctx: Any, x: Any) -> Any:
         made = make_array(result)(context, builder)
         pointer = context.get_data_type(lane_number).as_pointer()
         populate_array(
-            made, data=builder.bitcast(given.data, pointer),
+            made,
+            data=builder.bitcast(given.data, pointer),
             shape=[builder.extract_value(given.shape, k) for k in range(x.ndim - 1)],
             strides=[builder.extract_value(given.strides, k) for k in range(x.ndim - 1)],
-            itemsize=context.get_constant(types.intp, 8 * LANES), meminfo=given.meminfo,
-            parent=given.parent)
+            itemsize=context.get_constant(types.intp, 8 * LANES),
+            meminfo=given.meminfo,
+            parent=given.parent,
+        )
         return impl_ret_borrowed(context, builder, result, made._getvalue())
 
     return result(x), generate

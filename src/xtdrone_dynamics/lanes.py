@@ -26,8 +26,10 @@ LANES = 128  # vehicles in one block; their scratch stays in the first cache
 
 # What the compiler may do to be faster. In double precision nothing: lanes and single vehicles then
 # give the same bits. NaN keeps its meaning in both.
-_FREEDOM: dict[Any, Any] = {np.float64: False,
-                            np.float32: {"contract", "nsz", "arcp", "reassoc", "afn"}}
+_FREEDOM: dict[Any, Any] = {
+    np.float64: False,
+    np.float32: {"contract", "nsz", "arcp", "reassoc", "afn"},
+}
 
 
 class Target:
@@ -67,17 +69,24 @@ class Target:
         scope = dict(plain.__globals__)
         for name in names & set(scope):
             scope[name] = self._value(scope[name], names)
-        closure = plain.__closure__ and tuple(types.CellType(self._value(cell.cell_contents, names))
-                                              for cell in plain.__closure__)
+        closure = plain.__closure__ and tuple(
+            types.CellType(self._value(cell.cell_contents, names)) for cell in plain.__closure__
+        )
         constants = tuple(_constant(value, self.real) for value in plain.__code__.co_consts)
-        made = types.FunctionType(plain.__code__.replace(co_consts=constants), scope,
-                                  plain.__name__, plain.__defaults__, closure)
+        made = types.FunctionType(
+            plain.__code__.replace(co_consts=constants),
+            scope,
+            plain.__name__,
+            plain.__defaults__,
+            closure,
+        )
         made.__module__ = plain.__module__
         return made
 
     def _compile(self, plain: types.FunctionType) -> Any:
-        return numba.njit(error_model="numpy", forceinline=True,
-                          fastmath=_FREEDOM[self.real])(plain)
+        return numba.njit(error_model="numpy", forceinline=True, fastmath=_FREEDOM[self.real])(
+            plain
+        )
 
     def _compile_loop(self, plain: types.FunctionType) -> Any:
         return numba.njit(error_model="numpy", fastmath=_FREEDOM[self.real])(plain)
@@ -108,7 +117,8 @@ class Target:
         for name in ("inf", "nan", "pi"):
             setattr(found, name, self.real(getattr(math, name)))
         found.atan2 = self.inlined(  # type: ignore[attr-defined]
-            arctangent if self.real is np.float64 else short_arctangent)
+            arctangent if self.real is np.float64 else short_arctangent
+        )
         return found
 
 
@@ -121,12 +131,14 @@ def lanes_of(real: type) -> Target:
 @intrinsic
 def _load_mxcsr(context, word):  # type: ignore[no-untyped-def]
     """Sets the floating-point control register of an x86 processor; nothing on others."""
+
     def generate(target, builder, signature, arguments):  # type: ignore[no-untyped-def]
         if platform.machine() in ("x86_64", "AMD64"):
             place = cgutils.alloca_once_value(builder, arguments[0])
             byte = ir.IntType(8).as_pointer()
             register = cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(ir.VoidType(), [byte]), "llvm.x86.sse.ldmxcsr")
+                builder.module, ir.FunctionType(ir.VoidType(), [byte]), "llvm.x86.sse.ldmxcsr"
+            )
             builder.call(register, [builder.bitcast(place, byte)])
         return target.get_dummy_value()
 
@@ -179,10 +191,14 @@ def arctangent(y: float, x: float) -> float:
     steep = t > 0.66
     u = (t - 1.0) / (t + 1.0) if steep else t
     z = u * u
-    p = (((-0.8750608600031904 * z - 16.157537187333652) * z - 75.00855792314705) * z
-         - 122.88666844901361) * z - 64.85021904942025
-    q = ((((z + 24.858464901423062) * z + 165.02700983169885) * z + 432.88106049129027) * z
-         + 485.3903996359137) * z + 194.5506571482614
+    p = (
+        ((-0.8750608600031904 * z - 16.157537187333652) * z - 75.00855792314705) * z
+        - 122.88666844901361
+    ) * z - 64.85021904942025
+    q = (
+        (((z + 24.858464901423062) * z + 165.02700983169885) * z + 432.88106049129027) * z
+        + 485.3903996359137
+    ) * z + 194.5506571482614
     angle = u + u * (z * p / q)
     angle = angle + 0.7853981633974483 if steep else angle
     angle = 1.5707963267948966 - angle if up > right else angle
@@ -203,8 +219,9 @@ def short_arctangent(y: float, x: float) -> float:
     under = low + high if steep else high
     u = over / under if under > 0.0 else 0.0
     z = u * u
-    angle = u + u * z * (((0.0805374449538 * z - 0.138776856032) * z + 0.199777106478) * z
-                         - 0.333329491539)
+    angle = u + u * z * (
+        ((0.0805374449538 * z - 0.138776856032) * z + 0.199777106478) * z - 0.333329491539
+    )
     angle = angle + 0.7853981633974483 if steep else angle
     angle = 1.5707963267948966 - angle if up > right else angle
     angle = 3.141592653589793 - angle if x < 0.0 else angle

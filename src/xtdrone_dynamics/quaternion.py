@@ -23,14 +23,17 @@ def rotate(qx: float, qy: float, qz: float, qw: float, x: float, y: float, z: fl
     tx = 2.0 * (qy * z - qz * y)
     ty = 2.0 * (qz * x - qx * z)
     tz = 2.0 * (qx * y - qy * x)
-    return (x + qw * tx + qy * tz - qz * ty,
-            y + qw * ty + qz * tx - qx * tz,
-            z + qw * tz + qx * ty - qy * tx)
+    return (
+        x + qw * tx + qy * tz - qz * ty,
+        y + qw * ty + qz * tx - qx * tz,
+        z + qw * tz + qx * ty - qy * tx,
+    )
 
 
 @njit
-def rotate_inverse(qx: float, qy: float, qz: float, qw: float, x: float, y: float,
-                   z: float) -> Vector:
+def rotate_inverse(
+    qx: float, qy: float, qz: float, qw: float, x: float, y: float, z: float
+) -> Vector:
     """The vector (x, y, z) turned by the inverse quaternion: world to body.
 
     Returns:
@@ -40,17 +43,20 @@ def rotate_inverse(qx: float, qy: float, qz: float, qw: float, x: float, y: floa
 
 
 @njit
-def multiply(ax: float, ay: float, az: float, aw: float, bx: float, by: float, bz: float,
-             bw: float) -> Quaternion:
+def multiply(
+    ax: float, ay: float, az: float, aw: float, bx: float, by: float, bz: float, bw: float
+) -> Quaternion:
     """The product a b: turn by b first, then by a.
 
     Returns:
         (x, y, z, w).
     """
-    return (aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-            aw * bw - ax * bx - ay * by - az * bz)
+    return (
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+        aw * bw - ax * bx - ay * by - az * bz,
+    )
 
 
 @njit
@@ -65,8 +71,9 @@ def normalize(qx: float, qy: float, qz: float, qw: float) -> Quaternion:
 
 
 @njit
-def integrate(qx: float, qy: float, qz: float, qw: float, wx: float, wy: float, wz: float,
-              dt: float) -> Quaternion:
+def integrate(
+    qx: float, qy: float, qz: float, qw: float, wx: float, wy: float, wz: float, dt: float
+) -> Quaternion:
     """The attitude after turning at a constant body rate, exact for any angle.
 
     Solves Pegasus (4) for constant angular velocity.
@@ -102,10 +109,12 @@ def from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
     sr, cr = math.sin(0.5 * roll), math.cos(0.5 * roll)
     sp, cp = math.sin(0.5 * pitch), math.cos(0.5 * pitch)
     sy, cy = math.sin(0.5 * yaw), math.cos(0.5 * yaw)
-    return (sr * cp * cy - cr * sp * sy,
-            cr * sp * cy + sr * cp * sy,
-            cr * cp * sy - sr * sp * cy,
-            cr * cp * cy + sr * sp * sy)
+    return (
+        sr * cp * cy - cr * sp * sy,
+        cr * sp * cy + sr * cp * sy,
+        cr * cp * sy - sr * sp * cy,
+        cr * cp * cy + sr * sp * sy,
+    )
 
 
 @njit
@@ -129,14 +138,31 @@ def to_matrix(qx: float, qy: float, qz: float, qw: float) -> tuple[float, ...]:
     Returns:
         (r00, r01, r02, r10, r11, r12, r20, r21, r22).
     """
-    return (1.0 - 2.0 * (qy * qy + qz * qz), 2.0 * (qx * qy - qz * qw), 2.0 * (qx * qz + qy * qw),
-            2.0 * (qx * qy + qz * qw), 1.0 - 2.0 * (qx * qx + qz * qz), 2.0 * (qy * qz - qx * qw),
-            2.0 * (qx * qz - qy * qw), 2.0 * (qy * qz + qx * qw), 1.0 - 2.0 * (qx * qx + qy * qy))
+    return (
+        1.0 - 2.0 * (qy * qy + qz * qz),
+        2.0 * (qx * qy - qz * qw),
+        2.0 * (qx * qz + qy * qw),
+        2.0 * (qx * qy + qz * qw),
+        1.0 - 2.0 * (qx * qx + qz * qz),
+        2.0 * (qy * qz - qx * qw),
+        2.0 * (qx * qz - qy * qw),
+        2.0 * (qy * qz + qx * qw),
+        1.0 - 2.0 * (qx * qx + qy * qy),
+    )
 
 
 @njit
-def from_matrix(r00: float, r01: float, r02: float, r10: float, r11: float, r12: float, r20: float,
-                r21: float, r22: float) -> Quaternion:
+def from_matrix(
+    r00: float,
+    r01: float,
+    r02: float,
+    r10: float,
+    r11: float,
+    r12: float,
+    r20: float,
+    r21: float,
+    r22: float,
+) -> Quaternion:
     """The quaternion of a rotation matrix given row by row, with w >= 0.
 
     Returns:
@@ -160,29 +186,33 @@ def from_matrix(r00: float, r01: float, r02: float, r10: float, r11: float, r12:
 @njit
 def _rotate_rows(quat: np.ndarray, vec: np.ndarray, out: np.ndarray) -> None:
     for i in range(out.shape[0]):
-        out[i, 0], out[i, 1], out[i, 2] = rotate(quat[i, 0], quat[i, 1], quat[i, 2], quat[i, 3],
-                                                 vec[i, 0], vec[i, 1], vec[i, 2])
+        out[i, 0], out[i, 1], out[i, 2] = rotate(
+            quat[i, 0], quat[i, 1], quat[i, 2], quat[i, 3], vec[i, 0], vec[i, 1], vec[i, 2]
+        )
 
 
 @njit
 def _rotate_inverse_rows(quat: np.ndarray, vec: np.ndarray, out: np.ndarray) -> None:
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1], out[i, 2] = rotate_inverse(
-            quat[i, 0], quat[i, 1], quat[i, 2], quat[i, 3], vec[i, 0], vec[i, 1], vec[i, 2])
+            quat[i, 0], quat[i, 1], quat[i, 2], quat[i, 3], vec[i, 0], vec[i, 1], vec[i, 2]
+        )
 
 
 @njit
 def _multiply_rows(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = multiply(
-            a[i, 0], a[i, 1], a[i, 2], a[i, 3], b[i, 0], b[i, 1], b[i, 2], b[i, 3])
+            a[i, 0], a[i, 1], a[i, 2], a[i, 3], b[i, 0], b[i, 1], b[i, 2], b[i, 3]
+        )
 
 
 @njit
 def _from_euler_rows(euler: np.ndarray, out: np.ndarray) -> None:
     for i in range(out.shape[0]):
-        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = from_euler(euler[i, 0], euler[i, 1],
-                                                                euler[i, 2])
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = from_euler(
+            euler[i, 0], euler[i, 1], euler[i, 2]
+        )
 
 
 @njit
@@ -204,7 +234,8 @@ def _from_matrix_rows(matrix: np.ndarray, out: np.ndarray) -> None:
     for i in range(out.shape[0]):
         m = matrix[i]
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = from_matrix(
-            m[0, 0], m[0, 1], m[0, 2], m[1, 0], m[1, 1], m[1, 2], m[2, 0], m[2, 1], m[2, 2])
+            m[0, 0], m[0, 1], m[0, 2], m[1, 0], m[1, 1], m[1, 2], m[2, 0], m[2, 1], m[2, 2]
+        )
 
 
 def _floats(*arrays: npt.ArrayLike) -> list[np.ndarray]:

@@ -23,11 +23,14 @@ from .compiled import fleet_kernel, njit
 LARGE_FLEET = 32  # vehicles from which on waking a thread costs less than it saves
 
 # sem_overview(7)
-_sem_init = numba_types.ExternalFunction("sem_init", signature(
-    numba_types.int32, numba_types.uintp, numba_types.int32, numba_types.uint32))
+_sem_init = numba_types.ExternalFunction(
+    "sem_init",
+    signature(numba_types.int32, numba_types.uintp, numba_types.int32, numba_types.uint32),
+)
 _sem_post, _sem_wait, _sem_trywait = (
     numba_types.ExternalFunction(name, signature(numba_types.int32, numba_types.uintp))
-    for name in ("sem_post", "sem_wait", "sem_trywait"))
+    for name in ("sem_post", "sem_wait", "sem_trywait")
+)
 _SEMAPHORE = 32  # bytes of one
 _SPINS = 5_000  # tries before the caller sleeps: some 20 us, less than to be woken takes
 
@@ -40,8 +43,14 @@ def worthwhile(n: int) -> bool:
 class SharedWork:
     """A kernel that is called for each share, by the caller and by a thread side by side."""
 
-    def __init__(self, kernel: Callable[[int, tuple, tuple], None], shares: int, arguments: tuple,
-                 scratch: Callable[[], tuple] = tuple, threaded: bool = True):
+    def __init__(
+        self,
+        kernel: Callable[[int, tuple, tuple], None],
+        shares: int,
+        arguments: tuple,
+        scratch: Callable[[], tuple] = tuple,
+        threaded: bool = True,
+    ):
         """The thread waits.
 
         Args:
@@ -62,8 +71,9 @@ class SharedWork:
             return
         _create(self._semaphores)
         ends = np.zeros(1, dtype=np.bool_)
-        thread = threading.Thread(target=serve, daemon=True, args=(
-            self._semaphores, ends, arguments, scratch()))
+        thread = threading.Thread(
+            target=serve, daemon=True, args=(self._semaphores, ends, arguments, scratch())
+        )
         thread.start()
         self._end = weakref.finalize(self, _end, self._semaphores, ends, thread)
 
@@ -154,8 +164,7 @@ def _serve(semaphores: np.ndarray, ends: np.ndarray, arguments: tuple, scratch: 
                 _sem_post(semaphores[shares + k].ctypes.data)
 
 
-def _complete(semaphores: np.ndarray, begun: np.ndarray, arguments: tuple,
-              scratch: tuple) -> None:
+def _complete(semaphores: np.ndarray, begun: np.ndarray, arguments: tuple, scratch: tuple) -> None:
     """Does the shares that the thread has not begun, from the last on, and waits for the others."""
     shares = len(semaphores) // 2
     for k in range(shares - 1, -1, -1):

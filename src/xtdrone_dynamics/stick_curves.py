@@ -10,7 +10,7 @@ from .compiled import njit
 
 BETAFLIGHT_UNIT = 200.0  # full stick at an RC rate of 1 [deg/s]
 _STEEPER = 14.54  # RC rates above 2 count so many times more
-_LEAST = 0.01  # of Betaflight's denominator
+_MIN = 0.01  # of Betaflight's denominator
 
 
 @njit
@@ -53,4 +53,4 @@ def betaflight_rate(stick: float, rc_rate: float, super_rate: float, expo: float
     curved = stick * size * size * size * expo + stick * (1.0 - expo)
     if rc_rate > 2.0:
         rc_rate += _STEEPER * (rc_rate - 2.0)
-    return BETAFLIGHT_UNIT * rc_rate * curved / min(1.0, max(_LEAST, 1.0 - size * super_rate))
+    return BETAFLIGHT_UNIT * rc_rate * curved / min(1.0, max(_MIN, 1.0 - size * super_rate))

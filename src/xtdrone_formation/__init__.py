@@ -7,7 +7,21 @@ from .network import NeighbourState, Network, Radio
 from .schemes import Follower, FollowerParameters, Formation, Leader, SelfState, saturate, scheme
 
 __all__ = [
-    "Follower", "FollowerParameters", "Formation", "FormationError", "Leader", "NeighbourState",
-    "Network", "Radio", "SelfState", "Transition", "assign", "names", "plan", "saturate", "scheme",
-    "separation", "slots",
+    "Follower",
+    "FollowerParameters",
+    "Formation",
+    "FormationError",
+    "Leader",
+    "NeighbourState",
+    "Network",
+    "Radio",
+    "SelfState",
+    "Transition",
+    "assign",
+    "names",
+    "plan",
+    "saturate",
+    "scheme",
+    "separation",
+    "slots",
 ]

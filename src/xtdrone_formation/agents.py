@@ -39,24 +39,52 @@ class FormationFlight(FlightAgent, Configured):
     FlightAgent: `settled` (formation) and `unsettled` (formation; it timed out).
     """
 
-    MEMORY = (*FlightAgent.MEMORY, "_index", "_inside_us", "_settled",
-              "_settled_count", "_command_us", "_arrival_us")
+    MEMORY = (
+        *FlightAgent.MEMORY,
+        "_index",
+        "_inside_us",
+        "_settled",
+        "_settled_count",
+        "_command_us",
+        "_arrival_us",
+    )
     FIXED = ("height", "climb_speed", "land_from")
 
     def __init__(
-            self, n: int,
-            formations: Annotated[Sequence[str], Option(
+        self,
+        n: int,
+        formations: Annotated[
+            Sequence[str],
+            Option(
                 "in order: names, or CSV files with a row x,y,z for each follower",
-                names=all_formations)] = DEFAULT_FORMATIONS,
-            hold: Annotated[float, Option("time to hold a formation after it has settled",
-                                          unit="s", least=0.0, most=3600.0)] = 8.0,
-            interval: Annotated[float | None, Option(
-                "fixed time from one formation to the next", unit="s", least=0.1, most=36e3,
-                unset="until it has settled and was held")] = None,
-            time_out: Annotated[float, Option(
-                "time to settle after the end of a transition", unit="s", least=0.1,
-                most=3600.0)] = 30.0,
-            on_event: Callable[..., None] | None = None, **shape: Annotated[Any, Shape]):
+                names=all_formations,
+            ),
+        ] = DEFAULT_FORMATIONS,
+        hold: Annotated[
+            float,
+            Option(
+                "time to hold a formation after it has settled", unit="s", least=0.0, most=3600.0
+            ),
+        ] = 8.0,
+        interval: Annotated[
+            float | None,
+            Option(
+                "fixed time from one formation to the next",
+                unit="s",
+                least=0.1,
+                most=36e3,
+                unset="until it has settled and was held",
+            ),
+        ] = None,
+        time_out: Annotated[
+            float,
+            Option(
+                "time to settle after the end of a transition", unit="s", least=0.1, most=3600.0
+            ),
+        ] = 30.0,
+        on_event: Callable[..., None] | None = None,
+        **shape: Annotated[Any, Shape],
+    ):
         """Computes all formations, so that errors are found before the flight.
 
         n vehicles, the leader included; on_event(t_us, name, **values) is called at each event;
@@ -67,17 +95,21 @@ class FormationFlight(FlightAgent, Configured):
         """
         names = (formations,) if isinstance(formations, str) else tuple(formations)
         if not names:
-            raise FormationError("no formation is given: name one or more of "
-                                 f"{', '.join(all_formations(n))}")
+            raise FormationError(
+                f"no formation is given: name one or more of {', '.join(all_formations(n))}"
+            )
         if n < 2:
-            raise FormationError(f"n = {n} is not allowed: a formation has a leader and followers, "
-                                 "give 2 or more vehicles")
+            raise FormationError(
+                f"n = {n} is not allowed: a formation has a leader and followers, "
+                "give 2 or more vehicles"
+            )
         self.names = names
         size = Shape(**shape)
         self.slots = [size.slots(name, n) for name in names]
         lowest = min(min(slots[:, 2].min() for slots in self.slots), 0.0)
-        super().__init__(n, height=GROUND_CLEARANCE - lowest, on_event=on_event,
-                         time_out=60.0 - 2.0 * lowest)
+        super().__init__(
+            n, height=GROUND_CLEARANCE - lowest, on_event=on_event, time_out=60.0 - 2.0 * lowest
+        )
         self._index = -1  # of the current formation; len(names) during the return
         self._hold_us = round(hold * 1e6)
         self._fixed_us = None if interval is None else round(interval * 1e6)
@@ -91,8 +123,13 @@ class FormationFlight(FlightAgent, Configured):
         """Warns if the GNSS receivers are too inaccurate for the slots."""
         sensors = simulation.sensors
         start = np.array([vehicle.pos for vehicle in simulation.scenario.vehicles])
-        warning = "" if simulation.scenario.pose_source == "truth" else settling.accuracy_warning(
-            [*self.slots, start[1:] - start[0]], sensors.gps_eph.max(), sensors.gps_epv.max())
+        warning = (
+            ""
+            if simulation.scenario.pose_source == "truth"
+            else settling.accuracy_warning(
+                [*self.slots, start[1:] - start[0]], sensors.gps_eph.max(), sensors.gps_epv.max()
+            )
+        )
         if warning:
             print(f"formation: {warning}", file=sys.stderr, flush=True)
 
@@ -176,14 +213,20 @@ class FormationAgent(FormationFlight):
     MEMORY = (*FormationFlight.MEMORY, "formation")
 
     def __init__(
-            self, n: int,
-            formations: Annotated[Sequence[str], Option(
+        self,
+        n: int,
+        formations: Annotated[
+            Sequence[str],
+            Option(
                 "in order: names, or CSV files with a row x,y,z for each follower",
-                names=all_formations)] = DEFAULT_FORMATIONS,
-            scheme: Annotated[str | tuple, SCHEME] = "centralised",
-            topology: Annotated[str, TOPOLOGY] = "",
-            transition_speed: Annotated[float, TRANSITION_SPEED] = 3.0,
-            **options: Annotated[Any, Radio]):
+                names=all_formations,
+            ),
+        ] = DEFAULT_FORMATIONS,
+        scheme: Annotated[str | tuple, SCHEME] = "centralised",
+        topology: Annotated[str, TOPOLOGY] = "",
+        transition_speed: Annotated[float, TRANSITION_SPEED] = 3.0,
+        **options: Annotated[Any, Radio],
+    ):
         """Computes all formations, so that errors are found before the flight.
 
         n vehicles, the leader included. The scheme may also be a Leader and a Follower, to which
@@ -251,8 +294,9 @@ class FormationAgent(FormationFlight):
         from . import analysis  # here: circular import
 
         network = self.formation.network
-        run_folder.update_summary(folder, scheme=self._scheme, messages_sent=network.sent,
-                                  messages_lost=network.lost)
+        run_folder.update_summary(
+            folder, scheme=self._scheme, messages_sent=network.sent, messages_lost=network.lost
+        )
         return analysis.report(folder)
 
 
@@ -268,11 +312,20 @@ class MissionFormation(FormationAgent):
     FIXED = (*FormationAgent.FIXED, "formations", "interval")
 
     def __init__(
-            self, n: int, formation: Annotated[str, FORMATION] = "V",
-            speed_limit: Annotated[float, Option(
+        self,
+        n: int,
+        formation: Annotated[str, FORMATION] = "V",
+        speed_limit: Annotated[
+            float,
+            Option(
                 "largest speed of the followers; above the mission's, so that they can catch up",
-                unit="m/s", least=0.1, most=100.0)] = 12.0,
-            **options: Any):
+                unit="m/s",
+                least=0.1,
+                most=100.0,
+            ),
+        ] = 12.0,
+        **options: Any,
+    ):
         """A flight of n vehicles, the leader included; **options as of FormationAgent.
 
         Raises:
@@ -322,18 +375,29 @@ class PathFormation(FormationAgent):
     FIXED = (*FormationAgent.FIXED, "formations", "interval")
 
     def __init__(
-            self, n: int,
-            waypoints: Annotated[Any, Option("of the leader, world, such as [[30,0,8],[30,30,10]]",
-                                             unit="m")],
-            formation: Annotated[str, FORMATION] = "V",
-            path_speed: Annotated[float, Option("of the leader", unit="m/s", least=0.01,
-                                                most=100.0)] = 3.0,
-            path_acceleration: Annotated[float, Option("of the leader", unit="m/s^2", least=0.01,
-                                                       most=100.0)] = 1.0,
-            speed_limit: Annotated[float, Option(
+        self,
+        n: int,
+        waypoints: Annotated[
+            Any, Option("of the leader, world, such as [[30,0,8],[30,30,10]]", unit="m")
+        ],
+        formation: Annotated[str, FORMATION] = "V",
+        path_speed: Annotated[
+            float, Option("of the leader", unit="m/s", least=0.01, most=100.0)
+        ] = 3.0,
+        path_acceleration: Annotated[
+            float, Option("of the leader", unit="m/s^2", least=0.01, most=100.0)
+        ] = 1.0,
+        speed_limit: Annotated[
+            float,
+            Option(
                 "largest speed of the followers; above path_speed, so that they can catch up",
-                unit="m/s", least=0.1, most=100.0)] = 8.0,
-            **options: Any):
+                unit="m/s",
+                least=0.1,
+                most=100.0,
+            ),
+        ] = 8.0,
+        **options: Any,
+    ):
         """A flight of n vehicles, the leader included; **options as of FormationAgent.
 
         The communication is that of the scheme's leader.
@@ -368,8 +432,13 @@ class Director(FormationFlight):
     do. In addition to the events of FormationFlight: `return`.
     """
 
-    def __init__(self, n: int, formations: Sequence[str] = DEFAULT_FORMATIONS,
-                 send_command: Callable[..., None] | None = None, **options: Any):
+    def __init__(
+        self,
+        n: int,
+        formations: Sequence[str] = DEFAULT_FORMATIONS,
+        send_command: Callable[..., None] | None = None,
+        **options: Any,
+    ):
         """A director without a pattern; see on_pattern().
 
         Args:
@@ -420,6 +489,10 @@ def _taken(options: dict[str, Any], kind: type) -> dict[str, Any]:
 
 def description(name: str, transition: Any) -> dict:
     """The values of the event `formation` for a Transition."""
-    return {"formation": name, "slots": np.round(transition.goal, 3).tolist(),
-            "method": transition.method, "min_separation": round(transition.min_separation, 3),
-            "duration_s": round(sum(transition.durations), 3)}
+    return {
+        "formation": name,
+        "slots": np.round(transition.goal, 3).tolist(),
+        "method": transition.method,
+        "min_separation": round(transition.min_separation, 3),
+        "duration_s": round(sum(transition.durations), 3),
+    }

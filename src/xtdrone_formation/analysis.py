@@ -49,17 +49,26 @@ class Window:
     def summary(self) -> dict:
         """The fields of summary.json; None if the formation never settled."""
         if self.settled < 0:
-            return {"name": self.name, "settle_time_s": None, "rms_slot_error_m": None,
-                    "max_slot_error_m": None, "rms_velocity_error_m_s": None}
+            return {
+                "name": self.name,
+                "settle_time_s": None,
+                "rms_slot_error_m": None,
+                "max_slot_error_m": None,
+                "rms_velocity_error_m_s": None,
+            }
         steady = self.t_s >= min(self.t_s[self.settled] + SETTLED_S, self.t_s[-1]) - 1e-9
         error = self.error[steady]
-        return {"name": self.name, "settle_time_s": round(self.settle_time, 3),
-                "rms_slot_error_m": _rms(error), "max_slot_error_m": round(float(error.max()), 4),
-                "rms_velocity_error_m_s": _rms(self.vel_error[steady])}
+        return {
+            "name": self.name,
+            "settle_time_s": round(self.settle_time, 3),
+            "rms_slot_error_m": _rms(error),
+            "max_slot_error_m": round(float(error.max()), 4),
+            "rms_velocity_error_m_s": _rms(self.vel_error[steady]),
+        }
 
 
 def _rms(values):
-    return round(float(np.sqrt(np.mean(values ** 2))), 4)
+    return round(float(np.sqrt(np.mean(values**2))), 4)
 
 
 @dataclass(frozen=True)
@@ -88,9 +97,14 @@ class Flight:
         """formations, min_separation_m (None for one vehicle), landed, and optional fields."""
         late = {"recorded_late": list(self.late)} if self.late else {}
         mission = {"mission": self.mission} if self.mission else {}
-        return {"formations": [window.summary() for window in self.windows], **late, **mission,
-                "min_separation_m": least_separation(self.pos),
-                "landed": has_landed(self.pos, self.vel), **self.messages}
+        return {
+            "formations": [window.summary() for window in self.windows],
+            **late,
+            **mission,
+            "min_separation_m": least_separation(self.pos),
+            "landed": has_landed(self.pos, self.vel),
+            **self.messages,
+        }
 
 
 def load(folder: Path | str, source: str | None = None) -> Flight:
@@ -111,11 +125,19 @@ def load(folder: Path | str, source: str | None = None) -> Flight:
     windows = tuple(_windows(motion, marks))
     # If a recording begins after the command, the settling time is still known.
     late = [w.settled == 0 and w.t_s[0] > w.command_s + _LATE_S for w in windows]
-    return Flight(folder, motion.source, recordings.vehicle_names(folder, motion.pos.shape[1]),
-                  motion.t_us * 1e-6, motion.pos, motion.vel, motion.yaw,
-                  tuple(w for w, is_late in zip(windows, late) if not is_late),
-                  tuple(w.name for w, is_late in zip(windows, late) if is_late),
-                  _mission(motion, found), _messages(folder, found))
+    return Flight(
+        folder,
+        motion.source,
+        recordings.vehicle_names(folder, motion.pos.shape[1]),
+        motion.t_us * 1e-6,
+        motion.pos,
+        motion.vel,
+        motion.yaw,
+        tuple(w for w, is_late in zip(windows, late) if not is_late),
+        tuple(w.name for w, is_late in zip(windows, late) if is_late),
+        _mission(motion, found),
+        _messages(folder, found),
+    )
 
 
 def _messages(folder, found):
@@ -149,9 +171,11 @@ def _slots(event, folder):
     except (KeyError, TypeError, ValueError, OverflowError):
         slots = np.full((1, 3), np.nan)
     if not (np.abs(slots) <= FARTHEST).all() or not isinstance(event.get("formation"), str):
-        raise FormationError(f"the event log of '{folder}' is damaged: the formation at "
-                             f"{event['t_us'] * 1e-6:.2f} s has no name, or no slots within "
-                             f"{FARTHEST:g} m")
+        raise FormationError(
+            f"the event log of '{folder}' is damaged: the formation at "
+            f"{event['t_us'] * 1e-6:.2f} s has no name, or no slots within "
+            f"{FARTHEST:g} m"
+        )
     return slots
 
 
@@ -169,14 +193,23 @@ def _windows(motion, marks):
         error = _slot_errors(pos[inside], slots)
         relative = np.linalg.norm(vel[inside, 1:] - vel[inside, :1], axis=2)
         t_s = t_us[inside] * 1e-6
-        yield Window(event["formation"], event["t_us"] * 1e-6, t_s, error, relative, slots,
-                     _settled(t_s, in_place(error)))
+        yield Window(
+            event["formation"],
+            event["t_us"] * 1e-6,
+            t_s,
+            error,
+            relative,
+            slots,
+            _settled(t_s, in_place(error)),
+        )
 
 
 def _check_fits(slots, pos, what):
     if len(slots) != pos.shape[1] - 1:
-        raise FormationError(f"{what} of the event log has {len(slots)} slots, the recording "
-                             f"{pos.shape[1] - 1} followers: they are not of the same run")
+        raise FormationError(
+            f"{what} of the event log has {len(slots)} slots, the recording "
+            f"{pos.shape[1] - 1} followers: they are not of the same run"
+        )
 
 
 def _slot_errors(pos, slots):
@@ -195,8 +228,11 @@ def _mission(motion, found):
     _check_fits(slots, pos, "the mission")
     error = _slot_errors(pos, slots)
     path = np.linalg.norm(np.diff(pos[:, 0], axis=0), axis=1).sum()
-    return {"path_m": round(float(path), 1), "rms_slot_error_m": _rms(error),
-            "max_slot_error_m": round(float(error.max()), 4)}
+    return {
+        "path_m": round(float(path), 1),
+        "rms_slot_error_m": _rms(error),
+        "max_slot_error_m": round(float(error.max()), 4),
+    }
 
 
 def _settled(t_s, inside):
@@ -239,8 +275,10 @@ def report(folder: Path | str, source: str | None = None) -> dict:
     flight = load(folder, source)
     fields = flight.summary()
     end = ".png" if flight.source == "truth" else f"_{flight.source}.png"
-    update_summary(flight.folder, **(fields if flight.source == "truth" else
-                                     {f"report_{flight.source}": fields}))
+    update_summary(
+        flight.folder,
+        **(fields if flight.source == "truth" else {f"report_{flight.source}": fields}),
+    )
     plots.trajectories(flight, flight.folder / f"trajectories{end}")
     if flight.windows:
         plots.formation_error(flight, flight.folder / f"formation_error{end}")

@@ -34,13 +34,17 @@ _REPAIRS = 6  # times that conflicting lines are reassigned
 _SPREADS = ((1.5, 1.5, 1.0), (1.5, 1.5, 1.5), (2.5, 2.5, 1.0), (2.5, 2.5, 2.5))
 _PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
 _PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)  # of the same, in distance / duration^2
-_BUMP_ACCELERATION = 2.0 * math.pi ** 2  # of a detour, in size / duration^2, at the same pace
+_BUMP_ACCELERATION = 2.0 * math.pi**2  # of a detour, in size / duration^2, at the same pace
 _DETOUR_ITERATIONS = 25  # of the search for detours
 _SAMPLES = 65  # points of the polyline at which a motion with detours is checked
 # Directions in which the fleet may move away from the leader: level, and up by 30 and 60 degrees.
-_SIDES = np.array([(math.cos(a) * math.cos(b), math.sin(a) * math.cos(b), math.sin(b))
-                   for b in (0.0, math.pi / 6, math.pi / 3)
-                   for a in 2 * math.pi * np.arange(12) / 12])
+_SIDES = np.array(
+    [
+        (math.cos(a) * math.cos(b), math.sin(a) * math.cos(b), math.sin(b))
+        for b in (0.0, math.pi / 6, math.pi / 3)
+        for a in 2 * math.pi * np.arange(12) / 12
+    ]
+)
 
 
 def assign(current: npt.ArrayLike, slots: npt.ArrayLike, metric: str = "distance") -> np.ndarray:
@@ -96,10 +100,10 @@ class Transition:
         line = b - a
         angle = math.pi * s
         bump, slope = math.sin(angle) ** 2, math.pi * math.sin(2 * angle)
-        curve = 2 * math.pi ** 2 * math.cos(2 * angle)
+        curve = 2 * math.pi**2 * math.cos(2 * angle)
         direction = line + slope * side
         pos = a + s * line + bump * side
-        acc = (dds * direction + ds * ds * curve * side) / duration ** 2
+        acc = (dds * direction + ds * ds * curve * side) / duration**2
         return pos, ds / duration * direction, acc
 
     def save(self) -> dict:
@@ -110,13 +114,26 @@ class Transition:
 def hold(offsets: npt.ArrayLike, t_us: int = 0) -> Transition:
     """A transition that holds the offsets (M, 3) [m]."""
     offsets = np.array(offsets, dtype=float).reshape(-1, 3)
-    return Transition(int(t_us), offsets[None], (), np.zeros((0,) + offsets.shape),
-                      np.arange(len(offsets)), separation(offsets), "hold")
+    return Transition(
+        int(t_us),
+        offsets[None],
+        (),
+        np.zeros((0,) + offsets.shape),
+        np.arange(len(offsets)),
+        separation(offsets),
+        "hold",
+    )
 
 
-def plan(current: npt.ArrayLike, slots: npt.ArrayLike, t_us: int = 0, speed: float = 3.0,
-         acceleration: float = 2.0, clearance: float = CLEARANCE,
-         floor: float = -math.inf) -> Transition:
+def plan(
+    current: npt.ArrayLike,
+    slots: npt.ArrayLike,
+    t_us: int = 0,
+    speed: float = 3.0,
+    acceleration: float = 2.0,
+    clearance: float = CLEARANCE,
+    floor: float = -math.inf,
+) -> Transition:
     """Plans a transition in which no two vehicles come closer than the clearance.
 
     If the start or the goal is itself closer than the clearance, the least separation is (almost)
@@ -141,23 +158,33 @@ def plan(current: npt.ArrayLike, slots: npt.ArrayLike, t_us: int = 0, speed: flo
     current = np.asarray(current, dtype=float).reshape(-1, 3)
     slots = np.asarray(slots, dtype=float).reshape(-1, 3)
     if current.shape != slots.shape:
-        raise FormationError(f"{len(slots)} slots do not fit {len(current)} followers: give one "
-                             "slot for each")
+        raise FormationError(
+            f"{len(slots)} slots do not fit {len(current)} followers: give one slot for each"
+        )
     for name, value in (("speed", speed), ("acceleration", acceleration)):
         if not value > 0:
-            raise FormationError(f"{name} {value} of a transition is not allowed: give a positive "
-                                 "number")
+            raise FormationError(
+                f"{name} {value} of a transition is not allowed: give a positive number"
+            )
     need = min(clearance, 0.98 * separation(current), 0.98 * separation(slots))
     best = 0.0
     for method, order, waypoints, detours in _candidates(current, slots, need, floor):
         least = _least_separation(waypoints, detours)
         if least >= need - 1e-9:
-            return Transition(int(t_us), waypoints,
-                              tuple(_durations(waypoints, detours, speed, acceleration)), detours,
-                              order, least, method)
+            return Transition(
+                int(t_us),
+                waypoints,
+                tuple(_durations(waypoints, detours, speed, acceleration)),
+                detours,
+                order,
+                least,
+                method,
+            )
         best = max(best, least)
-    raise FormationError(f"no transition keeps {need:.2f} m between vehicles (best {best:.2f} m): "
-                         "fly another formation in between, or give a larger spacing")
+    raise FormationError(
+        f"no transition keeps {need:.2f} m between vehicles (best {best:.2f} m): "
+        "fly another formation in between, or give a larger spacing"
+    )
 
 
 def _candidates(current, slots, need, floor):
@@ -185,8 +212,12 @@ def _lifted(current, slots, need):
     order = assign(current, slots, "squared")
     goal = slots[order]
     up = [0.0, 0.0, need - min(current[:, 2].min(), goal[:, 2].min(), 0.0)]
-    return ("lift", order, np.stack([current, current + up, goal + up, goal]),
-            np.zeros((3,) + current.shape))
+    return (
+        "lift",
+        order,
+        np.stack([current, current + up, goal + up, goal]),
+        np.zeros((3,) + current.shape),
+    )
 
 
 def _move_aside(current, slots, need, floor):
@@ -224,8 +255,8 @@ def _conflicts(current, goal, need):
     """Followers (indices) that come too close to an earlier follower on straight lines."""
     found = []
     for i in range(len(current) - 1):
-        start = current[i + 1:] - current[i]
-        close = _gaps(start, goal[i + 1:] - goal[i] - start) < need
+        start = current[i + 1 :] - current[i]
+        close = _gaps(start, goal[i + 1 :] - goal[i] - start) < need
         found.extend(np.flatnonzero(close) + i + 1)
     return np.unique(np.array(found, dtype=int))
 
@@ -275,8 +306,9 @@ def _level_normal(line):
 
 def _least_separation(waypoints, detours):
     """Least distance between any two vehicles over all legs, the leader (at zero) included [m]."""
-    return min(_leg_separation(a, b, side)
-               for a, b, side in zip(waypoints[:-1], waypoints[1:], detours))
+    return min(
+        _leg_separation(a, b, side) for a, b, side in zip(waypoints[:-1], waypoints[1:], detours)
+    )
 
 
 def _leg_separation(a, b, side):
@@ -285,16 +317,16 @@ def _leg_separation(a, b, side):
     bends = np.any(side, axis=1)
     least = math.inf
     for i in range(len(a) - 1):
-        start = a[i + 1:] - a[i]
-        gap = _gaps(start, b[i + 1:] - b[i] - start)
+        start = a[i + 1 :] - a[i]
+        gap = _gaps(start, b[i + 1 :] - b[i] - start)
         if bends.any():
-            gap[bends[i + 1:] | bends[i]] = math.inf
+            gap[bends[i + 1 :] | bends[i]] = math.inf
         least = min(least, float(gap.min()))
     if bends.any():
         s = np.linspace(0.0, 1.0, _SAMPLES)[:, None, None]
         path = a + s * (b - a) + np.sin(math.pi * s) ** 2 * side
         for i in np.flatnonzero(bends):
-            apart = path - path[:, i:i + 1]
+            apart = path - path[:, i : i + 1]
             gap = _gaps(apart[:-1], np.diff(apart, axis=0))
             gap[:, i] = math.inf
             least = min(least, float(gap.min()))
@@ -307,11 +339,21 @@ def _durations(waypoints, detours, speed, acceleration):
         bend = np.linalg.norm(side, axis=1)
         reach = np.linalg.norm(b - a, axis=1)
         longest = float((reach + math.pi * bend).max(initial=0.0))
-        force = float((_PEAK_ACCELERATION * reach + bend * (
-            math.pi * _PEAK_ACCELERATION + _BUMP_ACCELERATION * _PEAK_SPEED ** 2)).max(initial=0.0))
+        force = float(
+            (
+                _PEAK_ACCELERATION * reach
+                + bend * (math.pi * _PEAK_ACCELERATION + _BUMP_ACCELERATION * _PEAK_SPEED**2)
+            ).max(initial=0.0)
+        )
         rise = (b - a)[:, 2]
         steep = math.pi * np.abs(side[:, 2])
-        vertical = max(float((rise + steep).max(initial=0.0)) / MAX_CLIMB,
-                       float((steep - rise).max(initial=0.0)) / MAX_SINK)
-        yield max(_PEAK_SPEED * longest / speed, _PEAK_SPEED * vertical,
-                  math.sqrt(force / acceleration), 0.5)
+        vertical = max(
+            float((rise + steep).max(initial=0.0)) / MAX_CLIMB,
+            float((steep - rise).max(initial=0.0)) / MAX_SINK,
+        )
+        yield max(
+            _PEAK_SPEED * longest / speed,
+            _PEAK_SPEED * vertical,
+            math.sqrt(force / acceleration),
+            0.5,
+        )

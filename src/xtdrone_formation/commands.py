@@ -33,8 +33,12 @@ _VEHICLES = number_type("n", 1, MAX_FLEET, whole=True)
 
 def register(subparsers: Any) -> None:
     """Adds the subcommand to the `xtdrone` command."""
-    parser = subparsers.add_parser("formation", help="show, fly and evaluate formations",
-                                   description="Formations of any size.", epilog=EXAMPLES)
+    parser = subparsers.add_parser(
+        "formation",
+        help="show, fly and evaluate formations",
+        description="Formations of any size.",
+        epilog=EXAMPLES,
+    )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_show(actions)
     _add_simulate(actions)
@@ -46,19 +50,23 @@ def register(subparsers: Any) -> None:
 
 def _add_show(actions):
     show = actions.add_parser("show", help="list the slots of a formation, or draw them")
-    name = show.add_argument("name", help="a formation, or a CSV file with a row x,y,z for each "
-                                          "follower")
+    name = show.add_argument(
+        "name", help="a formation, or a CSV file with a row x,y,z for each follower"
+    )
     name.completer = _formation_names
-    show.add_argument("--n", type=_VEHICLES, default=9,
-                      help="number of vehicles, the leader included")
+    show.add_argument(
+        "--n", type=_VEHICLES, default=9, help="number of vehicles, the leader included"
+    )
     options.add_shape(show)
     show.add_argument("--out", metavar="FILE", help="draw it to this file (not drawn)")
     show.set_defaults(run=_show)
 
 
 def _add_simulate(actions):
-    simulate = actions.add_parser("simulate", help="fly formations in the simple 3D simulator; in "
-                                                   "the full one: xtdrone fly formation")
+    simulate = actions.add_parser(
+        "simulate",
+        help="fly formations in the simple 3D simulator; in the full one: xtdrone fly formation",
+    )
     _add_flight(simulate)
     simulate.add_argument("--name", default="simple", help="run folder (simple)")
     simulate.set_defaults(run=_simulate, adapt=_adapt)
@@ -88,16 +96,24 @@ def _add_flight(parser):
     options.add_formations(parser)
     options.add_shape(parser)
     options.add_scheme(parser)
-    add("--noise", type=number_type("noise", 0.0, 100.0, unit="m"), default=0.0,
-        help="position error of vehicles [m]")
+    add(
+        "--noise",
+        type=number_type("noise", 0.0, 100.0, unit="m"),
+        default=0.0,
+        help="position error of vehicles [m]",
+    )
     add("--seed", type=number_type("seed", 0, whole=True), default=1)
 
 
 def _add_report(actions):
     report = actions.add_parser("report", help="metrics and plots of a run folder")
     run_folder.add_argument(report)
-    report.add_argument("--from", dest="source", choices=list(SOURCES),
-                        help="source of the motion (the first that the run has)")
+    report.add_argument(
+        "--from",
+        dest="source",
+        choices=list(SOURCES),
+        help="source of the motion (the first that the run has)",
+    )
     report.set_defaults(run=_report)
 
 
@@ -109,13 +125,23 @@ def _add_table(actions):
 
 def _add_compare(actions):
     compare = actions.add_parser("compare", help="compare two or more runs")
-    compare.add_argument("runs", nargs="+", metavar="RUN", help="names of runs in runs/, or paths "
-                         "of their folders").completer = lambda **_: run_folder.names()
-    compare.add_argument("--from", dest="sources", metavar="SOURCES", type=_sources,
-                         default=[None], help="sources of the motion, separated by commas: "
-                         f"{', '.join(SOURCES)} (the first that a run has)")
-    compare.add_argument("--out", metavar="FILE",
-                         help="file to write (plots/comparison.png in the first run's folder)")
+    compare.add_argument(
+        "runs", nargs="+", metavar="RUN", help="names of runs in runs/, or paths of their folders"
+    ).completer = lambda **_: run_folder.names()
+    compare.add_argument(
+        "--from",
+        dest="sources",
+        metavar="SOURCES",
+        type=_sources,
+        default=[None],
+        help="sources of the motion, separated by commas: "
+        f"{', '.join(SOURCES)} (the first that a run has)",
+    )
+    compare.add_argument(
+        "--out",
+        metavar="FILE",
+        help="file to write (plots/comparison.png in the first run's folder)",
+    )
     compare.set_defaults(run=_compare)
 
 
@@ -123,12 +149,21 @@ def _add_view(actions):
     view = actions.add_parser("view", help="watch a run, or a flight in the simple simulator")
     run_folder.add_argument(view, without="a flight in the simple simulator")
     _add_flight(view)
-    view.add_argument("--speed", type=number_type("speed", 0.001, 1000.0), default=1.0,
-                      help="simulated seconds per second")
-    view.add_argument("--follow", default="fleet", choices=("fleet", "leader", "nobody"),
-                      help="whom the camera follows (fleet)")
-    view.add_argument("--at", type=number_type("at", 0.0, 1e6, unit="s"),
-                      help="start at this simulated time [s]")
+    view.add_argument(
+        "--speed",
+        type=number_type("speed", 0.001, 1000.0),
+        default=1.0,
+        help="simulated seconds per second",
+    )
+    view.add_argument(
+        "--follow",
+        default="fleet",
+        choices=("fleet", "leader", "nobody"),
+        help="whom the camera follows (fleet)",
+    )
+    view.add_argument(
+        "--at", type=number_type("at", 0.0, 1e6, unit="s"), help="start at this simulated time [s]"
+    )
     view.add_argument("--png", metavar="FILE", help="write one picture and exit; needs no display")
     view.set_defaults(run=_view)
 
@@ -151,8 +186,10 @@ def _show(args):
         from .viewing import plots
 
         plots.formation(name, offsets, args.out)
-    print(f"{name}: {args.n} vehicles, at least {formations.separation(offsets):.2f} m apart"
-          + (f"; drawn to {args.out}" if args.out else ""))
+    print(
+        f"{name}: {args.n} vehicles, at least {formations.separation(offsets):.2f} m apart"
+        + (f"; drawn to {args.out}" if args.out else "")
+    )
     print("slot    east   north      up [m]")
     for slot, (east, north, up) in enumerate(offsets + 0.0, 1):
         print(f"{slot:4} {east:7.2f} {north:7.2f} {up:7.2f}")
@@ -163,8 +200,9 @@ def _simulate(args):
 
     from .simple import run as simple_run
 
-    folder, summary = simple_run.run(name=args.name, clock=time.perf_counter, progress=progress,
-                                     **_flight(args))
+    folder, summary = simple_run.run(
+        name=args.name, clock=time.perf_counter, progress=progress, **_flight(args)
+    )
     print_report(summary)
     print(f"real-time factor {summary['real_time_factor']}")
     print(folder)
@@ -172,10 +210,17 @@ def _simulate(args):
 
 def _flight(args):
     """Arguments of simple_run.run() and scenes.LiveFlight() from the options of _add_flight()."""
-    return {"n": args.n, "names": args.formations, "scheme_name": args.scheme,
-            "topology": args.topology, "radio": options.radio_of(args),
-            "shape": options.shape_of(args), "speed": args.transition_speed, "noise": args.noise,
-            "seed": args.seed}
+    return {
+        "n": args.n,
+        "names": args.formations,
+        "scheme_name": args.scheme,
+        "topology": args.topology,
+        "radio": options.radio_of(args),
+        "shape": options.shape_of(args),
+        "speed": args.transition_speed,
+        "noise": args.noise,
+        "seed": args.seed,
+    }
 
 
 def progress(t_us: int, event: str, values: Any) -> None:
@@ -211,18 +256,24 @@ def print_report(fields: dict) -> None:
         if row["settle_time_s"] is None:
             print(f"{row['name']:12s} not settled")
         else:
-            print(f"{row['name']:12s} settled after {row['settle_time_s']:6.2f} s, slot error "
-                  f"{row['rms_slot_error_m']:.3f} m RMS, {row['max_slot_error_m']:.3f} m at most, "
-                  f"velocity {row['rms_velocity_error_m_s']:.3f} m/s RMS")
+            print(
+                f"{row['name']:12s} settled after {row['settle_time_s']:6.2f} s, slot error "
+                f"{row['rms_slot_error_m']:.3f} m RMS, {row['max_slot_error_m']:.3f} m at most, "
+                f"velocity {row['rms_velocity_error_m_s']:.3f} m/s RMS"
+            )
     for name in fields.get("recorded_late", ()):
         print(f"{name:12s} excluded: in place when the recording begins")
     if "mission" in fields:
         row = fields["mission"]
-        print(f"mission      {row['path_m']:.0f} m flown, slot error "
-              f"{row['rms_slot_error_m']:.3f} m RMS, {row['max_slot_error_m']:.3f} m at most")
+        print(
+            f"mission      {row['path_m']:.0f} m flown, slot error "
+            f"{row['rms_slot_error_m']:.3f} m RMS, {row['max_slot_error_m']:.3f} m at most"
+        )
     least = fields["min_separation_m"]
-    print(f"least separation {'-' if least is None else f'{least:.2f} m'}, "
-          f"{'all landed' if fields['landed'] else 'not all landed'}")
+    print(
+        f"least separation {'-' if least is None else f'{least:.2f} m'}, "
+        f"{'all landed' if fields['landed'] else 'not all landed'}"
+    )
     if "messages_sent" in fields:
         print(f"{fields['messages_sent']} messages sent, {fields['messages_lost']} lost")
 
@@ -231,8 +282,9 @@ def _compare(args):
     from . import analysis
     from .viewing import plots
 
-    flights = [analysis.load(run_folder.find(run), source) for run in args.runs
-               for source in args.sources]
+    flights = [
+        analysis.load(run_folder.find(run), source) for run in args.runs for source in args.sources
+    ]
     for flight in flights:
         print(flight.title)
         print_report(flight.summary())

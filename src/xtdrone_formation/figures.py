@@ -7,11 +7,20 @@ from xtdrone_core.errors import XtdroneError, shown
 
 from .errors import FormationError
 
-_COLUMNS = (("settled", "settle_time_s", "s"), ("slot error RMS", "rms_slot_error_m", "m"),
-            ("at most", "max_slot_error_m", "m"), ("velocity RMS", "rms_velocity_error_m_s", "m/s"))
-_WHOLE = (("least separation", "min_separation_m", "m"), ("collisions", "collisions", ""),
-          ("messages lost", "messages_lost", ""), ("simulated time", "sim_time_s", "s"),
-          ("real-time factor", "real_time_factor", ""), ("all landed", "landed", ""))
+_COLUMNS = (
+    ("settled", "settle_time_s", "s"),
+    ("slot error RMS", "rms_slot_error_m", "m"),
+    ("at most", "max_slot_error_m", "m"),
+    ("velocity RMS", "rms_velocity_error_m_s", "m/s"),
+)
+_WHOLE = (
+    ("least separation", "min_separation_m", "m"),
+    ("collisions", "collisions", ""),
+    ("messages lost", "messages_lost", ""),
+    ("simulated time", "sim_time_s", "s"),
+    ("real-time factor", "real_time_factor", ""),
+    ("all landed", "landed", ""),
+)
 
 
 def table(folder: Path | str) -> str:
@@ -30,16 +39,23 @@ def table(folder: Path | str) -> str:
         raise FormationError(f"formations of '{path}' is no list: the file is damaged")
     if flown:
         rows = [["formation", *(name for name, *_ in _COLUMNS)]]
-        flown = [files.check_keys(row, f"a formation of '{path}'", ["name"], FormationError)
-                 for row in flown]
-        rows += [[shown(row["name"]), *(_word(row.get(key), unit) for _, key, unit in _COLUMNS)]
-                 for row in flown]
+        flown = [
+            files.check_keys(row, f"a formation of '{path}'", ["name"], FormationError)
+            for row in flown
+        ]
+        rows += [
+            [shown(row["name"]), *(_word(row.get(key), unit) for _, key, unit in _COLUMNS)]
+            for row in flown
+        ]
         widths = [max(map(len, column)) for column in zip(*rows)]
-        first, *rest = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
-                        for row in rows]
+        first, *rest = [
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+            for row in rows
+        ]
         lines += [first, "-" * len(first), *rest, "-" * len(first)]
-    lines += [f"{name:17} {_word(summary[key], unit)}" for name, key, unit in _WHOLE
-              if key in summary]
+    lines += [
+        f"{name:17} {_word(summary[key], unit)}" for name, key, unit in _WHOLE if key in summary
+    ]
     return "\n".join([*lines, f"{'run folder':17} {Path(folder).resolve()}"])
 
 

@@ -33,8 +33,10 @@ _WAITING = ("origin", "waiting")  # XTDrone's names of the start grid
 
 def _columns(rows, columns):
     """XTDrone's start grid with 3 m spacing and a number of columns, without the leader."""
-    return [(GRID_SPACING * (i % columns), GRID_SPACING * (i // columns), 0.0)
-            for i in range(1, rows * columns)]
+    return [
+        (GRID_SPACING * (i % columns), GRID_SPACING * (i // columns), 0.0)
+        for i in range(1, rows * columns)
+    ]
 
 
 _H = math.sqrt(2.0)  # half the diagonal of the sphere's squares; its radius is 2, before scaling
@@ -48,26 +50,99 @@ XTDRONE = {
     },
     9: {
         "origin": _columns(3, 3),
-        "cube": [(2, 2, 2), (-2, 2, 2), (-2, -2, 2), (2, -2, 2),
-                 (2, 2, -2), (-2, 2, -2), (-2, -2, -2), (2, -2, -2)],
-        "pyramid": [(2, 2, -2), (-2, 2, -2), (-2, -2, -2), (2, -2, -2),
-                    (4, 4, -4), (-4, 4, -4), (-4, -4, -4), (4, -4, -4)],
-        "triangle": [(0, 4, -4), (0, 0, -2), (0, 0, -4), (0, -2, -2),
-                     (0, 2, -4), (0, 2, -2), (0, -4, -4), (0, -2, -4)],
+        "cube": [
+            (2, 2, 2),
+            (-2, 2, 2),
+            (-2, -2, 2),
+            (2, -2, 2),
+            (2, 2, -2),
+            (-2, 2, -2),
+            (-2, -2, -2),
+            (2, -2, -2),
+        ],
+        "pyramid": [
+            (2, 2, -2),
+            (-2, 2, -2),
+            (-2, -2, -2),
+            (2, -2, -2),
+            (4, 4, -4),
+            (-4, 4, -4),
+            (-4, -4, -4),
+            (4, -4, -4),
+        ],
+        "triangle": [
+            (0, 4, -4),
+            (0, 0, -2),
+            (0, 0, -4),
+            (0, -2, -2),
+            (0, 2, -4),
+            (0, 2, -2),
+            (0, -4, -4),
+            (0, -2, -4),
+        ],
     },
     18: {
         "origin": _columns(6, 3),
-        "cuboid": [(0, 4, 0), (4, 0, 0), (4, 4, 0), (8, 0, 0), (8, 4, 0),
-                   (0, 0, 4), (0, 4, 4), (4, 0, 4), (4, 4, 4), (8, 0, 4), (8, 4, 4),
-                   (0, 0, 8), (0, 4, 8), (4, 0, 8), (4, 4, 8), (8, 0, 8), (8, 4, 8)],
-        "sphere": [(3 * x, 3 * y, 3 * z) for x, y, z in (
-            (2 - _H, -_H, 0), (2, -2, 0), (2 + _H, -_H, 0), (4, 0, 0), (2 + _H, _H, 0),
-            (2, 2, 0), (2 - _H, _H, 0),
-            (1, -1, -_H), (3, -1, -_H), (3, 1, -_H), (1, 1, -_H),
-            (1, -1, _H), (3, -1, _H), (3, 1, _H), (1, 1, _H), (2, 0, 2), (2, 0, -2))],
-        "diamond": [(4, 0, 0), (8, 0, 0), (8, 4, 0), (8, 8, 0), (4, 8, 0), (0, 8, 0), (0, 4, 0),
-                    (2, 2, 2), (6, 2, 2), (6, 6, 2), (2, 6, 2),
-                    (2, 2, -2), (6, 2, -2), (6, 6, -2), (2, 6, -2), (4, 4, 4), (4, 4, -4)],
+        "cuboid": [
+            (0, 4, 0),
+            (4, 0, 0),
+            (4, 4, 0),
+            (8, 0, 0),
+            (8, 4, 0),
+            (0, 0, 4),
+            (0, 4, 4),
+            (4, 0, 4),
+            (4, 4, 4),
+            (8, 0, 4),
+            (8, 4, 4),
+            (0, 0, 8),
+            (0, 4, 8),
+            (4, 0, 8),
+            (4, 4, 8),
+            (8, 0, 8),
+            (8, 4, 8),
+        ],
+        "sphere": [
+            (3 * x, 3 * y, 3 * z)
+            for x, y, z in (
+                (2 - _H, -_H, 0),
+                (2, -2, 0),
+                (2 + _H, -_H, 0),
+                (4, 0, 0),
+                (2 + _H, _H, 0),
+                (2, 2, 0),
+                (2 - _H, _H, 0),
+                (1, -1, -_H),
+                (3, -1, -_H),
+                (3, 1, -_H),
+                (1, 1, -_H),
+                (1, -1, _H),
+                (3, -1, _H),
+                (3, 1, _H),
+                (1, 1, _H),
+                (2, 0, 2),
+                (2, 0, -2),
+            )
+        ],
+        "diamond": [
+            (4, 0, 0),
+            (8, 0, 0),
+            (8, 4, 0),
+            (8, 8, 0),
+            (4, 8, 0),
+            (0, 8, 0),
+            (0, 4, 0),
+            (2, 2, 2),
+            (6, 2, 2),
+            (6, 6, 2),
+            (2, 6, 2),
+            (2, 2, -2),
+            (6, 2, -2),
+            (6, 6, -2),
+            (2, 6, -2),
+            (4, 4, 4),
+            (4, 4, -4),
+        ],
     },
 }
 
@@ -81,6 +156,7 @@ def _balanced(points):
     Returns:
         The (x, y, z) rows in the order in which followers occupy them.
     """
+
     def key(p):
         mirror = max(p[:2], (-p[0], -p[1]))  # the same for a point and the one across the axis
         return (-p[3], -abs(p[2]), mirror, p)
@@ -94,8 +170,15 @@ def _cube(m):
     while (2 * half + 1) ** 3 - 1 < m:
         half += 1
     span = range(-half, half + 1)
-    return _balanced([(x, y, z, sum(abs(c) == half for c in (x, y, z)))
-                      for x in span for y in span for z in span if (x, y, z) != (0, 0, 0)])[:m]
+    return _balanced(
+        [
+            (x, y, z, sum(abs(c) == half for c in (x, y, z)))
+            for x in span
+            for y in span
+            for z in span
+            if (x, y, z) != (0, 0, 0)
+        ]
+    )[:m]
 
 
 def _pyramid(m):
@@ -149,7 +232,7 @@ def _cuboid(m):
     width = max(2, math.isqrt(math.ceil((m + 1) / height)))
     length = math.ceil((m + 1) / (height * width))
     block = [(x, y, z) for z in range(height) for x in range(length) for y in range(width)]
-    return block[1:m + 1]
+    return block[1 : m + 1]
 
 
 def _sphere(m):
@@ -192,9 +275,17 @@ def _grid(m):
 
 # Generator, and the least number of vehicles at which the shape is recognisable.
 _GENERATORS = {
-    "cube": (_cube, 9), "pyramid": (_pyramid, 5), "triangle": (_triangle, 3), "T": (_letter_t, 5),
-    "diamond": (_diamond, 6), "cuboid": (_cuboid, 12), "sphere": (_sphere, 5), "line": (_line, 2),
-    "V": (_v, 3), "circle": (_circle, 3), "grid": (_grid, 2),
+    "cube": (_cube, 9),
+    "pyramid": (_pyramid, 5),
+    "triangle": (_triangle, 3),
+    "T": (_letter_t, 5),
+    "diamond": (_diamond, 6),
+    "cuboid": (_cuboid, 12),
+    "sphere": (_sphere, 5),
+    "line": (_line, 2),
+    "V": (_v, 3),
+    "circle": (_circle, 3),
+    "grid": (_grid, 2),
 }
 
 
@@ -211,7 +302,8 @@ def descriptions() -> dict[str, str]:
         least = _GENERATORS[name][1] if name in _GENERATORS else 2
         sizes = [str(size) for size, table in XTDRONE.items() if name in table]
         found[name] = f"{least} vehicles or more" + (
-            f"; XTDrone's own for {', '.join(sizes)}" if sizes else "")
+            f"; XTDrone's own for {', '.join(sizes)}" if sizes else ""
+        )
     return found
 
 
@@ -227,8 +319,14 @@ def separation(offsets: npt.ArrayLike) -> float:
     return float(cKDTree(points).query(points, k=2)[0][:, 1].min())
 
 
-def slots(name: str, n: int, scale: float = 1.0, rotation: float = 0.0,
-          spacing: float | None = None, min_separation: float = MIN_SLOT_SEPARATION) -> np.ndarray:
+def slots(
+    name: str,
+    n: int,
+    scale: float = 1.0,
+    rotation: float = 0.0,
+    spacing: float | None = None,
+    min_separation: float = MIN_SLOT_SEPARATION,
+) -> np.ndarray:
     """The followers' offsets from the leader in a formation.
 
     Args:
@@ -250,12 +348,15 @@ def slots(name: str, n: int, scale: float = 1.0, rotation: float = 0.0,
             fit, slots that coincide or are too close, or an invalid value.
     """
     if not isinstance(n, (int, np.integer)) or not 1 <= n <= MAX_FLEET:
-        raise FormationError(f"n = {n} is not allowed: a formation has a leader and followers, "
-                             f"give 2 or more vehicles, up to {MAX_FLEET}")
+        raise FormationError(
+            f"n = {n} is not allowed: a formation has a leader and followers, "
+            f"give 2 or more vehicles, up to {MAX_FLEET}"
+        )
     for what, value in (("scale", scale), ("spacing", 1.0 if spacing is None else spacing)):
         if not 0 < value <= LARGEST:
-            raise FormationError(f"{what} {value} is not allowed: give a positive number up to "
-                                 f"{LARGEST:g}")
+            raise FormationError(
+                f"{what} {value} is not allowed: give a positive number up to {LARGEST:g}"
+            )
     offsets, size = _raw(str(name), int(n))
     if spacing is None:
         spacing = size
@@ -265,13 +366,17 @@ def slots(name: str, n: int, scale: float = 1.0, rotation: float = 0.0,
             offsets = offsets * (spacing / separation(offsets))
     offsets = _rotation(rotation).apply(offsets * scale) if n > 1 else offsets
     if np.abs(offsets).max(initial=0.0) > FARTHEST:
-        raise FormationError(f"formation '{shown(name)}' of {n} reaches "
-                             f"{np.abs(offsets).max():.3g} m, more than {FARTHEST:g} m: give a "
-                             "smaller scale or spacing")
+        raise FormationError(
+            f"formation '{shown(name)}' of {n} reaches "
+            f"{np.abs(offsets).max():.3g} m, more than {FARTHEST:g} m: give a "
+            "smaller scale or spacing"
+        )
     if separation(offsets) < min_separation - 1e-9:
-        raise FormationError(f"formation '{name}' of {n} has vehicles {separation(offsets):.2f} m "
-                             f"apart, less than {min_separation:g} m: give a larger scale or "
-                             "spacing")
+        raise FormationError(
+            f"formation '{name}' of {n} has vehicles {separation(offsets):.2f} m "
+            f"apart, less than {min_separation:g} m: give a larger scale or "
+            "spacing"
+        )
     return offsets
 
 
@@ -288,9 +393,11 @@ def require_height(name: str, offsets: npt.ArrayLike, height: float) -> None:
     """
     lowest = float(np.min(np.asarray(offsets)[:, 2], initial=0.0))
     if lowest < -_LEVEL and height + lowest < MIN_HEIGHT - 0.5 * _LEVEL:
-        raise FormationError(f"formation '{name}' reaches {-lowest:.1f} m below the leader, who is "
-                             f"{height:.1f} m above the ground: climb to {MIN_HEIGHT - lowest:.1f} "
-                             "m or more first")
+        raise FormationError(
+            f"formation '{name}' reaches {-lowest:.1f} m below the leader, who is "
+            f"{height:.1f} m above the ground: climb to {MIN_HEIGHT - lowest:.1f} "
+            "m or more first"
+        )
 
 
 def lifted(offsets: np.ndarray, height: float) -> np.ndarray:
@@ -311,12 +418,23 @@ def lifted(offsets: np.ndarray, height: float) -> np.ndarray:
 class Shape:
     """Size, rotation and height of formations; fields as the arguments of slots()."""
 
-    spacing: float | None = option(None, "least distance between two vehicles", unit="m",
-                                   least=0.0, most=LARGEST, unset="the formation's; 0 as well")
+    spacing: float | None = option(
+        None,
+        "least distance between two vehicles",
+        unit="m",
+        least=0.0,
+        most=LARGEST,
+        unset="the formation's; 0 as well",
+    )
     scale: float = option(1.0, "factor on all offsets", least=0.0, most=LARGEST)
     rotation: float = option(0.0, "about the up axis", unit="deg", least=-3600.0, most=3600.0)
-    rise: float = option(0.0, "of all slots above the leader, for one on the ground", unit="m",
-                         least=0.0, most=LARGEST)
+    rise: float = option(
+        0.0,
+        "of all slots above the leader, for one on the ground",
+        unit="m",
+        least=0.0,
+        most=LARGEST,
+    )
 
     def slots(self, name: str, n: int) -> np.ndarray:
         """(n - 1, 3) offsets of a formation from the leader, world axes [m].
@@ -324,8 +442,11 @@ class Shape:
         Raises:
             FormationError: As slots().
         """
-        return slots(name, n, self.scale, math.radians(self.rotation),
-                     self.spacing or None) + [0.0, 0.0, self.rise]
+        return slots(name, n, self.scale, math.radians(self.rotation), self.spacing or None) + [
+            0.0,
+            0.0,
+            self.rise,
+        ]
 
 
 def _raw(name, n):
@@ -342,8 +463,10 @@ def _raw(name, n):
         raise FormationError(unknown_name("formation", name, names(n)))
     generate, least = _GENERATORS[name]
     if n < least:
-        raise FormationError(f"formation '{name}' does not fit {n} vehicles: it needs {least} or "
-                             f"more; {n} can fly {', '.join(names(n))}")
+        raise FormationError(
+            f"formation '{name}' does not fit {n} vehicles: it needs {least} or "
+            f"more; {n} can fly {', '.join(names(n))}"
+        )
     return np.array(generate(n - 1), dtype=float).reshape(-1, 3), DEFAULT_SPACING
 
 
@@ -356,8 +479,11 @@ def read_csv(path: Path | str, n: int) -> np.ndarray:
     """
     text = files.read_text(Path(path).expanduser(), "formation file", error=FormationError)
     try:
-        rows = [row for row in csv.reader(text.split("\n"))
-                if row and not row[0].lstrip().startswith("#")]
+        rows = [
+            row
+            for row in csv.reader(text.split("\n"))
+            if row and not row[0].lstrip().startswith("#")
+        ]
     except csv.Error as error:
         raise FormationError(f"cannot read formation file '{shown(path)}': {error}") from error
     if rows and [cell.strip().lower() for cell in rows[0]] == ["x", "y", "z"]:
@@ -369,12 +495,16 @@ def read_csv(path: Path | str, n: int) -> np.ndarray:
         except ValueError:
             offset = []
         if len(offset) != 3 or not all(abs(x) <= FARTHEST for x in offset):
-            raise FormationError(f"row {number} of '{shown(path)}' is '{shown(','.join(row))}': "
-                                 f"give x,y,z in metres, up to {FARTHEST:g}, for each follower")
+            raise FormationError(
+                f"row {number} of '{shown(path)}' is '{shown(','.join(row))}': "
+                f"give x,y,z in metres, up to {FARTHEST:g}, for each follower"
+            )
         offsets.append(offset)
     if len(offsets) != n - 1:
-        raise FormationError(f"'{shown(path)}' has {len(offsets)} rows and does not fit {n} "
-                             f"vehicles: it needs one row for each of the {n - 1} followers")
+        raise FormationError(
+            f"'{shown(path)}' has {len(offsets)} rows and does not fit {n} "
+            f"vehicles: it needs one row for each of the {n - 1} followers"
+        )
     return np.array(offsets).reshape(-1, 3)
 
 
@@ -384,13 +514,17 @@ def _check_distinct(name, offsets):
     if len(pairs):
         i, j = sorted(pairs[np.lexsort(pairs.T[::-1])[0]])
         first = "the leader" if i == 0 else f"slot {i}"
-        raise FormationError(f"formation '{name}' has {first} and slot {j} at the same position: "
-                             "give each vehicle a position of its own")
+        raise FormationError(
+            f"formation '{name}' has {first} and slot {j} at the same position: "
+            "give each vehicle a position of its own"
+        )
 
 
 def _rotation(rotation):
     angles = np.atleast_1d(np.asarray(rotation, dtype=float))
     if angles.shape not in ((1,), (3,)) or not np.isfinite(angles).all():
-        raise FormationError(f"rotation {rotation} is not allowed: give a finite angle about the "
-                             "up axis, or three for roll, pitch and yaw")
+        raise FormationError(
+            f"rotation {rotation} is not allowed: give a finite angle about the "
+            "up axis, or three for roll, pitch and yaw"
+        )
     return Rotation.from_euler("xyz", angles if len(angles) == 3 else [0, 0, angles[0]])

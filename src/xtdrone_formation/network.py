@@ -24,10 +24,12 @@ from .errors import FormationError
 PACKET = 12  # columns of a packet: position, velocity, slot, slot velocity
 
 TOPOLOGIES = {
-    "star": "all hear the leader", "complete": "all hear all",
+    "star": "all hear the leader",
+    "complete": "all hear all",
     "chain": "each hears the one before it",
     "ring": "a chain whose ends are connected too",
-    "nearest": "each hears the nearest of those closer to the leader"}
+    "nearest": "each hears the nearest of those closer to the leader",
+}
 
 
 def descriptions() -> dict[str, str]:
@@ -73,8 +75,10 @@ def topology(kind: Any, offsets: npt.ArrayLike, neighbours: int = 3) -> np.ndarr
 def _of_matrix(matrix, n):
     matrix = np.asarray(matrix)
     if matrix.shape != (n, n):
-        raise FormationError(f"a topology matrix of shape {matrix.shape} does not fit {n} "
-                             f"vehicles: give {n} rows of {n} zeros and ones")
+        raise FormationError(
+            f"a topology matrix of shape {matrix.shape} does not fit {n} "
+            f"vehicles: give {n} rows of {n} zeros and ones"
+        )
     return [(i, j) for i, j in np.argwhere(matrix != 0) if i != j and i != 0]
 
 
@@ -100,8 +104,10 @@ def _check_reached(edges, n):
         reached.update(front)
     missing = sorted(set(range(n)) - reached)
     if missing:
-        raise FormationError(f"vehicle {missing[0]} is not connected to the leader in this "
-                             "topology: add an edge from a vehicle that is")
+        raise FormationError(
+            f"vehicle {missing[0]} is not connected to the leader in this "
+            "topology: add an edge from a vehicle that is"
+        )
 
 
 @dataclass(frozen=True)
@@ -111,9 +117,13 @@ class Radio:
     delay: float = option(0.0, "of packets between vehicles", unit="s", least=0.0, most=60.0)
     loss: float = option(0.0, "share of the packets that is lost", least=0.0, most=1.0)
     range: float = option(math.inf, "of the radio; inf = no limit", unit="m", least=0.0)
-    leader_lost: tuple[float, ...] = option((), "begin and end of an outage of the leader's "
-                                            "packets, simulated time", unit="s", least=0.0,
-                                            metavar="FROM,TO")
+    leader_lost: tuple[float, ...] = option(
+        (),
+        "begin and end of an outage of the leader's packets, simulated time",
+        unit="s",
+        least=0.0,
+        metavar="FROM,TO",
+    )
     seed: int = 1  # of the losses
 
     def __post_init__(self):
@@ -122,12 +132,15 @@ class Radio:
         if not 0 <= self.loss <= 1:
             raise FormationError(f"loss {self.loss} is not allowed: give a probability, 0 to 1")
         if not self.range > 0:
-            raise FormationError(f"range {self.range} is not allowed: give a positive number of "
-                                 "metres")
+            raise FormationError(
+                f"range {self.range} is not allowed: give a positive number of metres"
+            )
         lost = self.leader_lost
         if np.shape(lost) not in ((0,), (2,)) or (len(lost) and not 0 <= lost[0] < lost[1]):
-            raise FormationError(f"leader_lost {lost} is not allowed: give two times in seconds, "
-                                 "start and end of the outage of the leader")
+            raise FormationError(
+                f"leader_lost {lost} is not allowed: give two times in seconds, "
+                "start and end of the outage of the leader"
+            )
 
 
 @dataclass(slots=True)
@@ -194,8 +207,13 @@ class Network(Memory):
 
     def save(self) -> dict:
         """As of Memory, with the topology, the last packets and those in transit."""
-        return {**super().save(), "edges": self.edges.copy(), "packets": self._packets.copy(),
-                "sent_us": self._sent_us.copy(), "in_transit": list(self._in_transit)}
+        return {
+            **super().save(),
+            "edges": self.edges.copy(),
+            "packets": self._packets.copy(),
+            "sent_us": self._sent_us.copy(),
+            "in_transit": list(self._in_transit),
+        }
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """As of Memory."""
@@ -247,7 +265,7 @@ class Network(Memory):
         received = sends & (self._rng.random(len(sender)) >= self.radio.loss)
         if math.isfinite(self.radio.range):
             gap = packets[sender, :3] - packets[self.edges[:, 0], :3]
-            received &= np.einsum("ik,ik->i", gap, gap) <= self.radio.range ** 2
+            received &= np.einsum("ik,ik->i", gap, gap) <= self.radio.range**2
         self._packets[received] = packets[sender[received]]
         self._sent_us[received] = sent_us
         self.sent += int(sends.sum())
@@ -270,8 +288,9 @@ class Network(Memory):
         mine = np.flatnonzero(to >= 0)
         to = to[mine]
         count = np.bincount(to, minlength=len(receivers))
-        average = csr_matrix((1.0 / count[to], (to, np.arange(len(to)))),
-                             shape=(len(receivers), len(to)))
+        average = csr_matrix(
+            (1.0 / count[to], (to, np.arange(len(to)))), shape=(len(receivers), len(to))
+        )
         return mine, to, self.edges[mine, 1], average
 
 

@@ -48,20 +48,23 @@ def add_formation(parser: argparse.ArgumentParser) -> None:
 def add_director(parser: argparse.ArgumentParser) -> None:
     """Options of topics.director; those of the shape must equal the formation's."""
     add_formations(parser)
-    parser.add_argument("--hold", type=float, default=8.0,
-                        help="time to hold each after it has settled [s] (8)")
+    parser.add_argument(
+        "--hold", type=float, default=8.0, help="time to hold each after it has settled [s] (8)"
+    )
     add_shape(parser)
     _add_no_stop(parser)
 
 
 def add_agent(parser: argparse.ArgumentParser) -> None:
     """Options of topics.agent."""
-    name = parser.add_argument("agent",
-                               help=f"{', '.join(registry.AGENTS.names())}, or module:Class")
+    name = parser.add_argument(
+        "agent", help=f"{', '.join(registry.AGENTS.names())}, or module:Class"
+    )
     name.completer = lambda **_: registry.AGENTS.names()  # type: ignore[attr-defined]
     _add_no_stop(parser)
 
 
 def _add_no_stop(parser):
-    parser.add_argument("--no_stop", action="store_true",
-                        help="leave the simulation running after the landing")
+    parser.add_argument(
+        "--no_stop", action="store_true", help="leave the simulation running after the landing"
+    )

@@ -43,8 +43,10 @@ def require_hovering(kinds: Iterable[tuple[str, str]]) -> None:
     """
     for name, kind in kinds:
         if kind not in ("multirotor", "VTOL"):
-            raise FormationError(f"{name} is a {kind}, which cannot hold a slot beside its leader: "
-                                 "give followers that hover; only the leader may be of any type")
+            raise FormationError(
+                f"{name} is a {kind}, which cannot hold a slot beside its leader: "
+                "give followers that hover; only the leader may be of any type"
+            )
 
 
 def saturate(vectors: np.ndarray, limit: float) -> np.ndarray:
@@ -111,12 +113,12 @@ class Leader(Memory):
         self._position = np.array(position, dtype=float)
 
 
-
 class PathLeader(Leader):
     """Flies along waypoints, each leg a smooth motion from rest to rest; see start()."""
 
-    def __init__(self, waypoints: Any, speed: float = 3.0, acceleration: float = 1.0,
-                 radio: Radio = Radio()):
+    def __init__(
+        self, waypoints: Any, speed: float = 3.0, acceleration: float = 1.0, radio: Radio = Radio()
+    ):
         """It holds its position until start() is called.
 
         Args:
@@ -134,20 +136,27 @@ class PathLeader(Leader):
         except (TypeError, ValueError):
             self._waypoints = np.zeros((0, 3))
         if not len(self._waypoints) or not np.isfinite(self._waypoints).all():
-            raise FormationError(f"waypoints {waypoints} of a leader's path are not allowed: give "
-                                 "one or more of [x, y, z] in metres")
+            raise FormationError(
+                f"waypoints {waypoints} of a leader's path are not allowed: give "
+                "one or more of [x, y, z] in metres"
+            )
         for what, value in (("speed", speed), ("acceleration", acceleration)):
             if not (math.isfinite(value) and value > 0):
-                raise FormationError(f"{what} {value} of a leader's path is not allowed: give a "
-                                     "positive number")
+                raise FormationError(
+                    f"{what} {value} of a leader's path is not allowed: give a positive number"
+                )
         self._speed, self._acceleration = speed, acceleration
         self._started = False
         self._leg = None
 
     def save(self) -> dict:
         """As of Memory, with what is left of the path."""
-        return {**super().save(), "waypoints": self._waypoints.copy(), "started": self._started,
-                "leg": None if self._leg is None else self._leg.save()}
+        return {
+            **super().save(),
+            "waypoints": self._waypoints.copy(),
+            "started": self._started,
+            "leg": None if self._leg is None else self._leg.save(),
+        }
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """As of Memory."""
@@ -178,38 +187,49 @@ class PathLeader(Leader):
         return plan(start, self._waypoints[:1], t_us, self._speed, self._acceleration)
 
 
-
 @dataclass(frozen=True)
 class FollowerParameters:
     """Parameters of the followers' control laws."""
 
     gain: float = option(1.0, "of the slot error", unit="1/s", least=0.0, most=100.0)
-    damping: float = option(2.0, "of velocity differences, in acceleration laws", unit="1/s",
-                            least=0.0, most=100.0)
-    speed_limit: float = option(5.0, "largest speed of the followers", unit="m/s", least=0.0,
-                                most=100.0)
-    acceleration_limit: float = option(4.0, "largest acceleration, in acceleration laws",
-                                       unit="m/s^2", least=0.0, most=100.0)
-    avoid_gain: float = option(2.0, "repulsion velocity at avoid_distance", unit="m/s", least=0.0,
-                               most=100.0)
-    avoid_radius: float = option(1.4, "within which vehicles repel each other", unit="m",
-                                 least=0.0, most=1000.0)
-    avoid_distance: float = option(1.0, "at which no velocity towards each other remains",
-                                   unit="m", least=0.0, most=1000.0)
-    look_ahead: float = option(0.5, "prediction horizon of the distance to another vehicle",
-                               unit="s", least=0.0, most=60.0)
-    packet_timeout: float = option(0.5, "after which a sender is assumed to slow down and stop",
-                                   unit="s", least=0.0, most=60.0)
+    damping: float = option(
+        2.0, "of velocity differences, in acceleration laws", unit="1/s", least=0.0, most=100.0
+    )
+    speed_limit: float = option(
+        5.0, "largest speed of the followers", unit="m/s", least=0.0, most=100.0
+    )
+    acceleration_limit: float = option(
+        4.0, "largest acceleration, in acceleration laws", unit="m/s^2", least=0.0, most=100.0
+    )
+    avoid_gain: float = option(
+        2.0, "repulsion velocity at avoid_distance", unit="m/s", least=0.0, most=100.0
+    )
+    avoid_radius: float = option(
+        1.4, "within which vehicles repel each other", unit="m", least=0.0, most=1000.0
+    )
+    avoid_distance: float = option(
+        1.0, "at which no velocity towards each other remains", unit="m", least=0.0, most=1000.0
+    )
+    look_ahead: float = option(
+        0.5, "prediction horizon of the distance to another vehicle", unit="s", least=0.0, most=60.0
+    )
+    packet_timeout: float = option(
+        0.5, "after which a sender is assumed to slow down and stop", unit="s", least=0.0, most=60.0
+    )
 
     def __post_init__(self):
         for name in ("gain", "damping", "speed_limit", "acceleration_limit", "packet_timeout"):
             if not getattr(self, name) > 0:
-                raise FormationError(f"{name} {getattr(self, name)} of the followers is not "
-                                     "allowed: give a positive number")
+                raise FormationError(
+                    f"{name} {getattr(self, name)} of the followers is not "
+                    "allowed: give a positive number"
+                )
         if not 0 < self.avoid_distance < self.avoid_radius:
-            raise FormationError(f"avoid_distance {self.avoid_distance} and avoid_radius "
-                                 f"{self.avoid_radius} are not allowed: the first must be positive "
-                                 "and smaller than the second")
+            raise FormationError(
+                f"avoid_distance {self.avoid_distance} and avoid_radius "
+                f"{self.avoid_radius} are not allowed: the first must be positive "
+                "and smaller than the second"
+            )
 
 
 class Follower(Memory):
@@ -283,8 +303,10 @@ class Follower(Memory):
 def _pairs_near(radius, *positions):
     """Pairs i < j of vehicles closer than a radius in any of the positions (N, 3), sorted."""
     n = len(positions[0])
-    number = [pairs[:, 0] * n + pairs[:, 1]
-              for pairs in (separation_pairs(pos, radius) for pos in positions)]
+    number = [
+        pairs[:, 0] * n + pairs[:, 1]
+        for pairs in (separation_pairs(pos, radius) for pos in positions)
+    ]
     return np.divmod(np.unique(np.concatenate(number)), n)
 
 
@@ -299,8 +321,11 @@ class CentralisedFollower(Follower):
         """Feed-forward of the neighbours' velocity, plus feedback of the slot error."""
         pos, vel = self.predict(neighbours)
         target = neighbours.mean(pos - neighbours.slot) + own.slot
-        return (neighbours.mean(vel - neighbours.slot_vel) + own.slot_vel
-                + self.parameters.gain * (target - own.pos))
+        return (
+            neighbours.mean(vel - neighbours.slot_vel)
+            + own.slot_vel
+            + self.parameters.gain * (target - own.pos)
+        )
 
 
 class ConsensusLeader(Leader):
@@ -339,8 +364,12 @@ def descriptions() -> dict[str, Any]:
     return described(SCHEMES, lambda follower: fields_of(follower.Parameters))
 
 
-def scheme(name: str, radio: Radio = Radio(), parameters: FollowerParameters | None = None,
-           topology: str = "") -> tuple:
+def scheme(
+    name: str,
+    radio: Radio = Radio(),
+    parameters: FollowerParameters | None = None,
+    topology: str = "",
+) -> tuple:
     """Leader and Follower objects of a scheme.
 
     Args:
@@ -368,8 +397,15 @@ class Formation(Memory):
 
     MEMORY = ("name", "leader", "follower", "ground", "_leader_z")
 
-    def __init__(self, n: int, leader: Leader, follower: Follower, speed: float = 3.0,
-                 acceleration: float = 2.0, ground: float = -math.inf):
+    def __init__(
+        self,
+        n: int,
+        leader: Leader,
+        follower: Follower,
+        speed: float = 3.0,
+        acceleration: float = 2.0,
+        ground: float = -math.inf,
+    ):
         """A fleet without a formation; call start() or command() first.
 
         Args:
@@ -384,12 +420,16 @@ class Formation(Memory):
             FormationError: Too few vehicles, or limits that do not fit.
         """
         if n < 2:
-            raise FormationError(f"n = {n} is not allowed: a formation has a leader and followers, "
-                                 "give 2 or more vehicles")
+            raise FormationError(
+                f"n = {n} is not allowed: a formation has a leader and followers, "
+                "give 2 or more vehicles"
+            )
         if speed > 0.9 * follower.parameters.speed_limit:
-            raise FormationError(f"transition speed {speed} m/s leaves no margin to the followers' "
-                                 f"speed limit of {follower.parameters.speed_limit} m/s: give at "
-                                 "most 0.9 of it")
+            raise FormationError(
+                f"transition speed {speed} m/s leaves no margin to the followers' "
+                f"speed limit of {follower.parameters.speed_limit} m/s: give at "
+                "most 0.9 of it"
+            )
         self.n = n
         self.leader, self.follower = leader, follower
         self.transition: Transition = None
@@ -403,9 +443,11 @@ class Formation(Memory):
 
     def save(self) -> dict:
         """As of Memory, with the transition and the network."""
-        return {**super().save(),
-                "transition": None if self.transition is None else self.transition.save(),
-                "network": None if self.network is None else self.network.save()}
+        return {
+            **super().save(),
+            "transition": None if self.transition is None else self.transition.save(),
+            "network": None if self.network is None else self.network.save(),
+        }
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """As of Memory."""
@@ -423,8 +465,9 @@ class Formation(Memory):
         self._leader_z = float(pos[0, 2])
         self.network = Network(self.leader.edges(self.transition.goal), self.n, self.leader.radio)
 
-    def command(self, t_us: int, name: str, offsets: npt.ArrayLike | None = None,
-                floor: float = -math.inf) -> Transition:
+    def command(
+        self, t_us: int, name: str, offsets: npt.ArrayLike | None = None, floor: float = -math.inf
+    ) -> Transition:
         """Begins the transition to a formation.
 
         Args:
@@ -467,8 +510,9 @@ class Formation(Memory):
             slot_vel = slot_vel - [0.0, 0.0, vel[0, 2]]
         own = SelfState(pos[1:], vel[1:], lifted, slot_vel, slot_acc)
         leader_pos, leader_vel, leader_acc = self.leader.control(t_us, pos[0], vel[0])
-        packets = np.vstack([self.leader.packet(t_us, pos[0], vel[0]),
-                             self.follower.packet(t_us, own)])
+        packets = np.vstack(
+            [self.leader.packet(t_us, pos[0], vel[0]), self.follower.packet(t_us, own)]
+        )
         self.network.exchange(t_us, packets)
         neighbours = self.network.neighbours(t_us, self._rows)
         desired = self._control(t_us, own, neighbours, leader_vel)
@@ -506,6 +550,7 @@ class Formation(Memory):
 
     def errors(self, t_us: int, pos: np.ndarray) -> np.ndarray:
         """Distance of each follower from its final slot, (N - 1,) [m]."""
-        error = pos[1:] - pos[0] - formations.lifted(self.transition.goal,
-                                                     self._leader_z - self.ground)
+        error = (
+            pos[1:] - pos[0] - formations.lifted(self.transition.goal, self._leader_z - self.ground)
+        )
         return np.sqrt(np.einsum("ik,ik->i", error, error))

@@ -62,7 +62,7 @@ def state(data: bytes) -> tuple:
     """connected, armed, mode (MAVROS's name) and system_status of a mavros_msgs/State."""
     at = _after_header(data)
     connected, armed, _, _, size = struct.unpack_from("<4BI", data, at)
-    mode = data[at + 8:at + 8 + size].decode()
+    mode = data[at + 8 : at + 8 + size].decode()
     return bool(connected), bool(armed), mode, data[at + 8 + size]
 
 
@@ -89,10 +89,11 @@ def vector(data: bytes) -> tuple:
 
 def multi_array(data: bytes, kind: str) -> np.ndarray:
     """Values (N,) of a std_msgs/Float32MultiArray ("f4") or its like, as float64."""
-    count, = struct.unpack_from("<I", data)
+    (count,) = struct.unpack_from("<I", data)
     at = 4
     for _ in range(count):  # dimensions: label, size, stride
         at += 4 + struct.unpack_from("<I", data, at)[0] + 8
     at += 4  # data_offset
-    return np.frombuffer(data, f"<{kind}", struct.unpack_from("<I", data, at)[0],
-                         at + 4).astype(float)
+    return np.frombuffer(data, f"<{kind}", struct.unpack_from("<I", data, at)[0], at + 4).astype(
+        float
+    )

@@ -55,8 +55,13 @@ class CommandQueue:
 class PatternLeader:
     """A leader only: turns commands into a moving pattern for followers in other processes."""
 
-    def __init__(self, n: int, shape: formations.Shape = formations.Shape(), speed: float = 3.0,
-                 on_event: Callable[..., None] | None = None):
+    def __init__(
+        self,
+        n: int,
+        shape: formations.Shape = formations.Shape(),
+        speed: float = 3.0,
+        on_event: Callable[..., None] | None = None,
+    ):
         """Starts with XTDrone's 3 m grid as the pattern.
 
         Args:
@@ -71,8 +76,9 @@ class PatternLeader:
         self.commands = CommandQueue(n, shape)
         self._transition = hold(formations.slots("origin", n))
         if n < 2:
-            raise FormationError(f"n = {n} is not allowed: a leader has followers, give 2 or more "
-                                 "vehicles")
+            raise FormationError(
+                f"n = {n} is not allowed: a leader has followers, give 2 or more vehicles"
+            )
         self._speed = speed
         self._ground: float | None = None  # its height [m]
         self._on_event = on_event or (lambda t_us, name, **values: None)
@@ -113,10 +119,17 @@ class FormationService:
     and `released` (messages_sent, messages_lost).
     """
 
-    def __init__(self, n: int, scheme_name: str = "centralised", radio: Radio = Radio(),
-                 shape: formations.Shape = formations.Shape(), speed: float = 3.0,
-                 topology: str = "", on_event: Callable[..., None] | None = None,
-                 require_followers: Callable[[], None] = lambda: None):
+    def __init__(
+        self,
+        n: int,
+        scheme_name: str = "centralised",
+        radio: Radio = Radio(),
+        shape: formations.Shape = formations.Shape(),
+        speed: float = 3.0,
+        topology: str = "",
+        on_event: Callable[..., None] | None = None,
+        require_followers: Callable[[], None] = lambda: None,
+    ):
         """A service for n vehicles.
 
         Args:
@@ -185,8 +198,7 @@ class FormationService:
     def _release(self, t_us):
         if self._active:
             network = self.formation.network
-            self._on_event(t_us, "released", messages_sent=network.sent,
-                           messages_lost=network.lost)
+            self._on_event(t_us, "released", messages_sent=network.sent, messages_lost=network.lost)
         self._active = False
 
     def _begin(self, t_us, pos, name):

@@ -31,14 +31,19 @@ def accuracy_warning(formations: Sequence[str], horizontal: float, vertical: flo
         horizontal: Standard deviation on each horizontal axis [m].
         vertical: Standard deviation of the height [m].
     """
-    error = math.sqrt(2 * (2 * horizontal ** 2 + vertical ** 2))
+    error = math.sqrt(2 * (2 * horizontal**2 + vertical**2))
     least = min(map(separation, formations))
     needed = _BODY + 3 * math.sqrt(2) * max(horizontal, vertical)
     if error <= TOLERANCE and least >= needed:
         return ""
     touch = f", and vehicles {least:.1f} m apart may collide" if least < needed else ""
-    advice = (f"; a spacing of {math.ceil(needed)} m is safe in formation, but not during "
-              "transitions" if touch else "")
-    return (f"warning: GNSS receivers with an accuracy of {horizontal:g} m ({vertical:g} m in "
-            f"height) lead to slot errors of about {error:.1f} m, but {TOLERANCE:g} m counts as "
-            f"settled{touch}: use the receiver preset rtk{advice}")
+    advice = (
+        f"; a spacing of {math.ceil(needed)} m is safe in formation, but not during transitions"
+        if touch
+        else ""
+    )
+    return (
+        f"warning: GNSS receivers with an accuracy of {horizontal:g} m ({vertical:g} m in "
+        f"height) lead to slot errors of about {error:.1f} m, but {TOLERANCE:g} m counts as "
+        f"settled{touch}: use the receiver preset rtk{advice}"
+    )

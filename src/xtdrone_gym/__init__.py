@@ -12,6 +12,10 @@ import gymnasium
 from .tasks import TASKS
 
 for _name in TASKS:
-    gymnasium.register(f"xtdrone/{_name}", entry_point="xtdrone_gym.interfaces.single_env:BatchEnv",
-                       vector_entry_point="xtdrone_gym.interfaces.vector_env:BatchVectorEnv",
-                       kwargs={"task": _name}, disable_env_checker=True)
+    gymnasium.register(
+        f"xtdrone/{_name}",
+        entry_point="xtdrone_gym.interfaces.single_env:BatchEnv",
+        vector_entry_point="xtdrone_gym.interfaces.vector_env:BatchVectorEnv",
+        kwargs={"task": _name},
+        disable_env_checker=True,
+    )

@@ -21,16 +21,18 @@ class TaskCamera:
         self._camera, self._threads = batch.add_camera(task.camera), batch.threads
         rows, columns = task.pooled
         self._far = task.camera.far
-        self._blocks = np.zeros((batch.environments, batch.vehicles, rows, columns),
-                                dtype=np.float32)
+        self._blocks = np.zeros(
+            (batch.environments, batch.vehicles, rows, columns), dtype=np.float32
+        )
         self.pooled = self._blocks.reshape(batch.environments, batch.vehicles, rows * columns)
 
     def look(self, which: np.ndarray) -> None:
         """Takes the images of some environments (indices) as they stand now."""
         everyone = len(which) == len(self._blocks)
         depth = self._camera.capture(None if everyone else which).depth
-        self._threads.over(len(which), lambda first, last: pool(
-            which[first:last], depth, self._far, self._blocks))
+        self._threads.over(
+            len(which), lambda first, last: pool(which[first:last], depth, self._far, self._blocks)
+        )
 
 
 @njit(nogil=True)

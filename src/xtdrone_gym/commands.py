@@ -26,46 +26,91 @@ _REALISM = ("none", "flight")
 def register(subparsers: Any) -> None:
     """Adds the subcommand to the `xtdrone` command."""
     parser = subparsers.add_parser(
-        "learn", help="learn a policy for a task",
+        "learn",
+        help="learn a policy for a task",
         description="Learns a policy by proximal policy optimisation and writes it as ONNX and "
-                    "JSON, with its curve and checkpoints. Ends at the first of --target, --steps "
-                    "and --seconds. The exit status is 4 if a --target was not reached.",
-        epilog=EXAMPLES)
+        "JSON, with its curve and checkpoints. Ends at the first of --target, --steps "
+        "and --seconds. The exit status is 4 if a --target was not reached.",
+        epilog=EXAMPLES,
+    )
     add = parser.add_argument
     task = add("task", metavar="TASK", help="see xtdrone list tasks")
     task.completer = lambda **_: _task_names()
     vehicle = add("--vehicle", default="iris", help="a multirotor (iris)")
     vehicle.completer = lambda **_: resources.vehicle_names()
-    add("--any_vehicle", action="store_true",
-        help="the policy may fly every multirotor; learn it with --mass, --thrust and --history")
-    add("--environments", type=_number("environments"), default=None,
-        help="learned from side by side (512, or the task's)")
-    add("--target", type=number_type("target", 0.0, 1.0), default=None, metavar="SHARE",
-        help="of unseen episodes that succeed")
-    add("--steps", type=number_type("steps", 1, 1e12), metavar="COUNT",
-        help="of all vehicles together")
-    add("--seconds", type=number_type("seconds", 0.1, 1e7, unit="s"), default=None,
-        help="of training [s] (60, without --target and --steps)")
+    add(
+        "--any_vehicle",
+        action="store_true",
+        help="the policy may fly every multirotor; learn it with --mass, --thrust and --history",
+    )
+    add(
+        "--environments",
+        type=_number("environments"),
+        default=None,
+        help="learned from side by side (512, or the task's)",
+    )
+    add(
+        "--target",
+        type=number_type("target", 0.0, 1.0),
+        default=None,
+        metavar="SHARE",
+        help="of unseen episodes that succeed",
+    )
+    add(
+        "--steps",
+        type=number_type("steps", 1, 1e12),
+        metavar="COUNT",
+        help="of all vehicles together",
+    )
+    add(
+        "--seconds",
+        type=number_type("seconds", 0.1, 1e7, unit="s"),
+        default=None,
+        help="of training [s] (60, without --target and --steps)",
+    )
     add("--seed", type=number_type("seed", 0, 2**31, whole=True), default=0, help="(0)")
-    add("--seeds", type=number_type("seeds", 1, 1000, whole=True), default=1, metavar="COUNT",
-        help="so many trainings, from --seed on, in processes of one thread each")
-    vary = add("--vary", action="append", default=[], metavar="NAME=VALUES",
-               help="one training for each value and seed: 1,2,3 or FROM..TO/STEP; NAME is "
-                    f"{', '.join(NUMBERS)} or a setting of the learner; again for combinations")
+    add(
+        "--seeds",
+        type=number_type("seeds", 1, 1000, whole=True),
+        default=1,
+        metavar="COUNT",
+        help="so many trainings, from --seed on, in processes of one thread each",
+    )
+    vary = add(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="NAME=VALUES",
+        help="one training for each value and seed: 1,2,3 or FROM..TO/STEP; NAME is "
+        f"{', '.join(NUMBERS)} or a setting of the learner; again for combinations",
+    )
     vary.completer = lambda **_: [f"{name}=" for name in (*NUMBERS, *SETTINGS)]
     add("--ray", metavar="ADDRESS", help="these on a Ray cluster, HOST:PORT, or local")
-    add("--realism", choices=_REALISM, default="none",
-        help="flight: noise, bias and delay as of a whole flight stack")
+    add(
+        "--realism",
+        choices=_REALISM,
+        default="none",
+        help="flight: noise, bias and delay as of a whole flight stack",
+    )
     for name, metavar, text in (
-            ("wind", "SPEED", "from any direction, 0 to this [m/s]"),
-            ("mass", "SHARE", "by which the randomisation of mass and inertia differs"),
-            ("thrust", "SHARE", "by which the randomisation of each rotor's forces differs"),
-            ("curriculum", "STEPS",
-             "over which realism, wind, mass and thrust grow from nothing (0: at once)"),
-            ("history", "COUNT", "earlier observations that the policy sees (0)")):
+        ("wind", "SPEED", "from any direction, 0 to this [m/s]"),
+        ("mass", "SHARE", "by which the randomisation of mass and inertia differs"),
+        ("thrust", "SHARE", "by which the randomisation of each rotor's forces differs"),
+        (
+            "curriculum",
+            "STEPS",
+            "over which realism, wind, mass and thrust grow from nothing (0: at once)",
+        ),
+        ("history", "COUNT", "earlier observations that the policy sees (0)"),
+    ):
         add(f"--{name}", type=_number(name), default=0, metavar=metavar, help=text)
-    add("--set", action="append", default=[], metavar="NAME=VALUE",
-        help=f"setting of the learner: {', '.join(SETTINGS)}")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"setting of the learner: {', '.join(SETTINGS)}",
+    )
     add("--out", metavar="FOLDER", help="(runs/learn_TASK)")
     add("--resume", action="store_true", help="go on from the last checkpoint in --out")
     add("--tensorboard", action="store_true", help="write curves for TensorBoard, too")
@@ -103,21 +148,38 @@ def _learn(args: argparse.Namespace) -> int | None:
     try:
         from .learning.training import Plan
     except ImportError as error:
-        raise LearningError(f"learning needs PyTorch and ONNX ({error.name} is not installed): "
-                            "pip install 'xtdrone[learn]'") from error
+        raise LearningError(
+            f"learning needs PyTorch and ONNX ({error.name} is not installed): "
+            "pip install 'xtdrone[learn]'"
+        ) from error
     plan = Plan(
-        task=task.name, vehicle=args.vehicle, any_vehicle=args.any_vehicle, seed=args.seed,
-        environments=args.environments or learner.get("environments", 512), history=args.history,
+        task=task.name,
+        vehicle=args.vehicle,
+        any_vehicle=args.any_vehicle,
+        seed=args.seed,
+        environments=args.environments or learner.get("environments", 512),
+        history=args.history,
         curriculum=args.curriculum,
-        realism=FLIGHT if args.realism == "flight" else Realism(), changes=changes,
+        realism=FLIGHT if args.realism == "flight" else Realism(),
+        changes=changes,
         settings=parse(args.set),
-        **{name: value for name, value in (
-            ("target", args.target), ("steps", args.steps and int(args.steps)),
-            ("seconds", 60.0 if unlimited else args.seconds)) if value is not None})
+        **{
+            name: value
+            for name, value in (
+                ("target", args.target),
+                ("steps", args.steps and int(args.steps)),
+                ("seconds", 60.0 if unlimited else args.seconds),
+            )
+            if value is not None
+        },
+    )
     folder = Path(args.out or run_folder.runs_root() / f"learn_{task.name}")
     trials = sweep.trials(plan, args.vary, args.seeds)
-    success = (sweep.run(trials, folder, args.ray) if len(trials) > 1
-               else [_one(trials[0].plan, folder, args)])
+    success = (
+        sweep.run(trials, folder, args.ray)
+        if len(trials) > 1
+        else [_one(trials[0].plan, folder, args)]
+    )
     return MISSED if args.target is not None and min(success) < args.target else None
 
 
@@ -129,17 +191,31 @@ def _one(plan: Any, folder: Path, args: argparse.Namespace) -> float:
 
     training = Training(plan, folder, args.resume, args.tensorboard)
     total = plan.seconds if plan.seconds < 1e9 else None
-    with tqdm(total=total, desc=plan.task, disable=None, unit="s",
-              bar_format=None if total is None else "{desc}: {percentage:3.0f}%|{bar}| "
-              "{n:.0f}/{total:.0f} s {postfix}") as bar:
+    with tqdm(
+        total=total,
+        desc=plan.task,
+        disable=None,
+        unit="s",
+        bar_format=None
+        if total is None
+        else "{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} s {postfix}",
+    ) as bar:
+
         def watch(progress: Any, success: float) -> None:
             bar.update(min(progress.seconds, plan.seconds) - bar.n)
-            bar.set_postfix_str(f"{progress.steps / 1e6:.2f} M steps, reward "
-                                f"{progress.reward:.2f}, success {success:.0%}")
+            bar.set_postfix_str(
+                f"{progress.steps / 1e6:.2f} M steps, reward "
+                f"{progress.reward:.2f}, success {success:.0%}"
+            )
+
         success = training.run(watch)
     learner = training.learner
-    print(f"{plan.task}, {plan.vehicle}, seed {plan.seed}: {success:.1%} of unseen episodes "
-          f"succeed after {learner.steps / 1e6:.2f} million steps, {learner.seconds:.1f} s")
-    print(f"policy: {folder / 'policy.onnx'}; fly it: xtdrone fly policy --policy "
-          f"{folder / 'policy.onnx'} --vehicle {plan.vehicle}")
+    print(
+        f"{plan.task}, {plan.vehicle}, seed {plan.seed}: {success:.1%} of unseen episodes "
+        f"succeed after {learner.steps / 1e6:.2f} million steps, {learner.seconds:.1f} s"
+    )
+    print(
+        f"policy: {folder / 'policy.onnx'}; fly it: xtdrone fly policy --policy "
+        f"{folder / 'policy.onnx'} --vehicle {plan.vehicle}"
+    )
     return success

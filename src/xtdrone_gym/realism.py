@@ -11,7 +11,7 @@ from xtdrone_batch.errors import BatchError
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 
-MOST_DELAY = 16  # [steps]
+MAX_DELAY = 16  # [steps]
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,16 @@ class Realism:
         for entry in fields(self):
             value = getattr(self, entry.name)
             whole = entry.name == "delay"
-            most = MOST_DELAY if whole else 100.0
-            if (isinstance(value, bool) or not isinstance(value, int if whole else (int, float))
-                    or not 0 <= value <= most):
-                raise BatchError(f"{entry.name} = {value!r} is not allowed: give a "
-                                 f"{'whole ' if whole else ''}number from 0 to {most:g}")
+            most = MAX_DELAY if whole else 100.0
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int if whole else (int, float))
+                or not 0 <= value <= most
+            ):
+                raise BatchError(
+                    f"{entry.name} = {value!r} is not allowed: give a "
+                    f"{'whole ' if whole else ''}number from 0 to {most:g}"
+                )
 
     @property
     def measures(self) -> bool:
@@ -61,13 +66,26 @@ class Realism:
 
     def widths(self) -> np.ndarray:
         """As draw_bias() and measure() take them: (4, 2) of noise and bias."""
-        return np.array([[getattr(self, f"{kind}_{error}") for error in ("noise", "bias")]
-                         for kind in ("pos", "vel", "tilt", "rate")])
+        return np.array(
+            [
+                [getattr(self, f"{kind}_{error}") for error in ("noise", "bias")]
+                for kind in ("pos", "vel", "tilt", "rate")
+            ]
+        )
 
 
 TRUE = Realism()
-FLIGHT = Realism(pos_noise=0.02, pos_bias=0.05, vel_noise=0.05, vel_bias=0.05, tilt_noise=0.005,
-                 tilt_bias=0.02, rate_noise=0.02, rate_bias=0.005, delay=2)  # of a whole stack
+FLIGHT = Realism(
+    pos_noise=0.02,
+    pos_bias=0.05,
+    vel_noise=0.05,
+    vel_bias=0.05,
+    tilt_noise=0.005,
+    tilt_bias=0.02,
+    rate_noise=0.02,
+    rate_bias=0.005,
+    delay=2,
+)  # of a whole stack
 
 
 class Measured(NamedTuple):
@@ -83,8 +101,9 @@ class Measured(NamedTuple):
 def new_measured(environments: int, vehicles: int) -> Measured:
     """Arrays of zeros."""
     lead = environments, vehicles
-    return Measured(*(np.zeros((*lead, *shape), dtype=np.float32)
-                      for shape in ((3,), (4,), (3,), (3,), (4, 3))))
+    return Measured(
+        *(np.zeros((*lead, *shape), dtype=np.float32) for shape in ((3,), (4,), (3,), (3,), (4, 3)))
+    )
 
 
 @njit(nogil=True)
@@ -101,8 +120,14 @@ def draw_bias(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, m: Mea
 
 
 @njit(nogil=True)
-def draw_disturbance(which: np.ndarray, most: int, widths: np.ndarray, streams: np.ndarray,
-                     delay: np.ndarray, offset: np.ndarray) -> None:
+def draw_disturbance(
+    which: np.ndarray,
+    most: int,
+    widths: np.ndarray,
+    streams: np.ndarray,
+    delay: np.ndarray,
+    offset: np.ndarray,
+) -> None:
     """Draws what becomes of the actions of new episodes.
 
     Args:
@@ -128,8 +153,9 @@ def _noisy(stream, width, bias, x, y, z):
 
 
 @njit(nogil=True)
-def measure(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, s: Any,
-            m: Measured) -> None:
+def measure(
+    which: np.ndarray, widths: np.ndarray, streams: np.ndarray, s: Any, m: Measured
+) -> None:
     """Measures some environments' poses.
 
     Args:
@@ -144,22 +170,33 @@ def measure(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, s: Any,
             t, bias = streams[e], m.bias[e, i]
             p, q, u, w = s.pos[e, i], s.quat[e, i], s.vel[e, i], s.ang_vel[e, i]
             m.pos[e, i, 0], m.pos[e, i, 1], m.pos[e, i, 2] = _noisy(
-                t, widths[0, 0], bias[0], p[0], p[1], p[2])
+                t, widths[0, 0], bias[0], p[0], p[1], p[2]
+            )
             m.vel[e, i, 0], m.vel[e, i, 1], m.vel[e, i, 2] = _noisy(
-                t, widths[1, 0], bias[1], u[0], u[1], u[2])
+                t, widths[1, 0], bias[1], u[0], u[1], u[2]
+            )
             x, y, z = _noisy(t, widths[2, 0], bias[2], 0.0, 0.0, 0.0)
             x, y, z = 0.5 * x, 0.5 * y, 0.5 * z  # a small turn as a quaternion
             length = math.sqrt(1.0 + x * x + y * y + z * z)
-            (m.quat[e, i, 0], m.quat[e, i, 1], m.quat[e, i, 2],
-             m.quat[e, i, 3]) = quaternion.multiply(q[0], q[1], q[2], q[3], x / length, y / length,
-                                                    z / length, 1.0 / length)
+            (m.quat[e, i, 0], m.quat[e, i, 1], m.quat[e, i, 2], m.quat[e, i, 3]) = (
+                quaternion.multiply(
+                    q[0], q[1], q[2], q[3], x / length, y / length, z / length, 1.0 / length
+                )
+            )
             m.ang_vel[e, i, 0], m.ang_vel[e, i, 1], m.ang_vel[e, i, 2] = _noisy(
-                t, widths[3, 0], bias[3], w[0], w[1], w[2])
+                t, widths[3, 0], bias[3], w[0], w[1], w[2]
+            )
 
 
 @njit(nogil=True)
-def disturbed(which: np.ndarray, delay: np.ndarray, offset: np.ndarray, count: int,
-              given: np.ndarray, out: np.ndarray) -> None:
+def disturbed(
+    which: np.ndarray,
+    delay: np.ndarray,
+    offset: np.ndarray,
+    count: int,
+    given: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """The actions that arrive now.
 
     Args:

@@ -66,8 +66,13 @@ class View:
     Each image adds a point to the trails, so that they are smooth if every step is drawn.
     """
 
-    def __init__(self, tasks: TaskBatch, environment: int = 0, size: tuple[int, int] = SIZE,
-                 camera: str = "still"):
+    def __init__(
+        self,
+        tasks: TaskBatch,
+        environment: int = 0,
+        size: tuple[int, int] = SIZE,
+        camera: str = "still",
+    ):
         """Nothing is drawn yet.
 
         Args:
@@ -80,28 +85,36 @@ class View:
             BatchError: There is no such environment or camera.
         """
         if not 0 <= environment < tasks.environments:
-            raise BatchError(f"environment {environment} cannot be drawn: give 0 to "
-                             f"{tasks.environments - 1}")
+            raise BatchError(
+                f"environment {environment} cannot be drawn: give 0 to {tasks.environments - 1}"
+            )
         if camera not in CAMERAS:
             raise BatchError(f"there is no camera '{camera}': give one of {', '.join(CAMERAS)}")
         self._tasks, self._environment, self.size = tasks, environment, size
         models = tasks.batch.model.vehicles
         self._names = [f"vehicle_{i}" for i in range(len(models))]
-        self.colours = np.array([to_rgb(plot_style.vehicle_color(i, len(models)))
-                                 for i in range(len(models))])
+        self.colours = np.array(
+            [to_rgb(plot_style.vehicle_color(i, len(models))) for i in range(len(models))]
+        )
         self._state = blank_state(models)
         self._camera = Camera(camera)
         self._past: list[tuple[int, np.ndarray]] = []
         self._shown: np.ndarray | None = None  # objects as they were when the scene was compiled
         self._inserted: tuple[WorldModel, ...] = ()
         objects = self._objects()
-        shapes = tuple(_shape(each, tasks.batch.scenes, pose=_pose(each))
-                       for each in objects[objects["kind"] == PLANE])
-        specs = [VehicleSpec(model.type, name, (0.0, 0.0, 0.0), 0.0)
-                 for model, name in zip(models, self._names)]
+        shapes = tuple(
+            _shape(each, tasks.batch.scenes, pose=_pose(each))
+            for each in objects[objects["kind"] == PLANE]
+        )
+        specs = [
+            VehicleSpec(model.type, name, (0.0, 0.0, 0.0), 0.0)
+            for model, name in zip(models, self._names)
+        ]
         self._scene = _TaskScene(replace(load_world("empty"), shapes=shapes), specs, models, size)
-        self._span = 2.0 * max((float(np.hypot(*rotor.pos[:2])) for model in models
-                                for rotor in model.rotors), default=0.5)
+        self._span = 2.0 * max(
+            (float(np.hypot(*rotor.pos[:2])) for model in models for rotor in model.rotors),
+            default=0.5,
+        )
 
     def image(self, note: str = "") -> np.ndarray:
         """The environment as it stands now, (h, w, 3) uint8, the first row the highest.
@@ -115,19 +128,25 @@ class View:
         dt = self._update()
         state = self._state
         goals = self._goals()
-        away = np.linalg.norm(goals - state.pos[:len(goals)], axis=1)
+        away = np.linalg.norm(goals - state.pos[: len(goals)], axis=1)
         points = np.concatenate([state.pos, goals[away < _FAR]])
         trail = np.stack([pos for _, pos in self._past])
         reach = 0.5 * float(np.linalg.norm(np.ptp(points, axis=0)))
         self._camera.zoom = (reach + _MARGIN) / (reach + _CAMERA_MARGIN)
         inserted = self._models()
         self._scene.show(state, self.size[1], Trails(trail, self.colours), inserted, points)
-        view = self._camera.view(self._scene, state, points, self.size[0] / self.size[1],
-                                 self._span, dt)
+        view = self._camera.view(
+            self._scene, state, points, self.size[0] / self.size[1], self._span, dt
+        )
         image = self._scene.picture(view, self.size)
         names = self._names if len(self._names) > 1 else ()
-        return overlay.draw(image, pixels(state.pos, view, self.size), names, self.colours,
-                            (f"{state.t_us * 1e-6:.1f} s", self._tasks.task.name, note))
+        return overlay.draw(
+            image,
+            pixels(state.pos, view, self.size),
+            names,
+            self.colours,
+            (f"{state.t_us * 1e-6:.1f} s", self._tasks.task.name, note),
+        )
 
     def close(self) -> None:
         """Frees the scene. May be called twice."""
@@ -170,9 +189,21 @@ class View:
             scenes = self._tasks.batch.scenes
             self._inserted = (
                 *(_model(f"object/{k}", _shape(each, scenes)) for k, each in enumerate(objects)),
-                *(_model(f"{_GOAL}/{i}", Shape(_GOAL, "sphere", (_GOAL_RADIUS,), Pose(), False,
-                                               Look((*self.colours[i], _GOAL_ALPHA))))
-                  for i in range(len(goals))))
+                *(
+                    _model(
+                        f"{_GOAL}/{i}",
+                        Shape(
+                            _GOAL,
+                            "sphere",
+                            (_GOAL_RADIUS,),
+                            Pose(),
+                            False,
+                            Look((*self.colours[i], _GOAL_ALPHA)),
+                        ),
+                    )
+                    for i in range(len(goals))
+                ),
+            )
         states = np.tile(_ORIGIN, (len(self._inserted), 1))
         count = len(objects)
         states[:count, :3], states[:count, 3:] = objects["pos"], objects["quat"]
@@ -180,9 +211,18 @@ class View:
         return self._inserted, states
 
 
-def record(tasks: TaskBatch, path: Path | str, act: Callable[[np.ndarray], np.ndarray], *,
-           seed: int = 0, seconds: float | None = None, environment: int = 0,
-           size: tuple[int, int] = SIZE, camera: str = "still", fps: float = FPS) -> Path:
+def record(
+    tasks: TaskBatch,
+    path: Path | str,
+    act: Callable[[np.ndarray], np.ndarray],
+    *,
+    seed: int = 0,
+    seconds: float | None = None,
+    environment: int = 0,
+    size: tuple[int, int] = SIZE,
+    camera: str = "still",
+    fps: float = FPS,
+) -> Path:
     """Flies one episode and writes it as a film, in real time.
 
     Args:
@@ -240,8 +280,15 @@ def _shape(each: Any, scenes: Scenes, pose: Pose = Pose()) -> Shape:
         found = scenes.meshes[int(each["mesh"])]
         mesh = _SharedMesh(Mesh(found.points, found.faces))
     colour = tuple(map(float, each["colour"]))
-    return Shape(kind, kind, tuple(map(float, each["size"][:_SIZES[kind]])), pose, False,
-                 Look((*colour, 1.0), given=True), mesh)
+    return Shape(
+        kind,
+        kind,
+        tuple(map(float, each["size"][: _SIZES[kind]])),
+        pose,
+        False,
+        Look((*colour, 1.0), given=True),
+        mesh,
+    )
 
 
 def _pose(each: Any) -> Pose:

@@ -1,6 +1,5 @@
 """Every vehicle of every environment as one row, as learners with one shared policy want it."""
 
-
 import numpy as np
 from gymnasium.spaces import Box
 
@@ -46,8 +45,9 @@ class Rows:
         width = len(found.low)
         self.observation_space = Box(-bound, bound)
         self.action_space = Box(-1.0, 1.0, (width,))
-        self._state = np.zeros((tasks.environments, found.vehicles, found.size + PRIVILEGED),
-                               dtype=np.float32)
+        self._state = np.zeros(
+            (tasks.environments, found.vehicles, found.size + PRIVILEGED), dtype=np.float32
+        )
         self.state_space = Box(-np.inf, np.inf, (self._state.shape[2],))
 
     def begin(self, seed: int | None = None) -> np.ndarray:
@@ -59,8 +59,9 @@ class Rows:
     def step(self, action: np.ndarray) -> None:
         """One step, by actions (R, K)."""
         tasks = self.tasks
-        tasks.step_and_restart(self.scaling.action(np.asarray(action, dtype=np.float32)).reshape(
-            tasks.action.shape))
+        tasks.step_and_restart(
+            self.scaling.action(np.asarray(action, dtype=np.float32)).reshape(tasks.action.shape)
+        )
         reward = tasks.reward
         if self._discount is not None:
             reward = reward + self._shaping * (self._discount * tasks.potential - self._potential)

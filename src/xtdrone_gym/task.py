@@ -124,8 +124,9 @@ class Task:
 
     def per_number(self, name: str) -> np.ndarray:
         """The bound or scale of each number of an observation (N,)."""
-        return np.concatenate([np.full(part.count, getattr(part, name), dtype=np.float32)
-                               for part in self.parts])
+        return np.concatenate(
+            [np.full(part.count, getattr(part, name), dtype=np.float32) for part in self.parts]
+        )
 
 
 def last_action(low: tuple[float, ...], high: tuple[float, ...]) -> Part:
@@ -156,8 +157,9 @@ def put(out: np.ndarray, k: int, bound: float, x: float, y: float, z: float) -> 
 
 
 @njit(inline="always")
-def put_in_body(out: np.ndarray, k: int, bound: float, q: np.ndarray, x: float, y: float,
-                z: float) -> None:
+def put_in_body(
+    out: np.ndarray, k: int, bound: float, q: np.ndarray, x: float, y: float, z: float
+) -> None:
     """As put(), a vector of the world in the frame of a body of attitude q (4,)."""
     a, b, c = quaternion.rotate_inverse(q[0], q[1], q[2], q[3], x, y, z)
     put(out, k, bound, a, b, c)
@@ -200,13 +202,15 @@ def apart(s: Any, e: int, i: int) -> float:
 @njit(inline="always")
 def square_apart(a: np.ndarray, b: np.ndarray) -> float:
     """Square of the distance of two places (3,) [m^2]."""
-    return (b[0] - a[0])**2 + (b[1] - a[1])**2 + (b[2] - a[2])**2
+    return (b[0] - a[0]) ** 2 + (b[1] - a[1]) ** 2 + (b[2] - a[2]) ** 2
 
 
 def others(count: int) -> tuple[Part, ...]:
     """The parts that observe_others() writes, of so many other vehicles."""
-    return (Part("others_position", 3 * count, 20.0, 2.0),
-            Part("others_velocity", 3 * count, 30.0, 3.0))
+    return (
+        Part("others_position", 3 * count, 20.0, 2.0),
+        Part("others_velocity", 3 * count, 30.0, 3.0),
+    )
 
 
 @njit(inline="always")
@@ -215,8 +219,12 @@ def reward_of_place(square: float, w: np.ndarray) -> float:
 
     It draws from afar, is sharp at the goal, and is worth staying alive for.
     """
-    return 1.0 / (1.0 + 16.0 * square) + 1.0 - 0.1 * math.sqrt(square) - 0.02 * math.sqrt(
-        w[0]**2 + w[1]**2 + w[2]**2)
+    return (
+        1.0 / (1.0 + 16.0 * square)
+        + 1.0
+        - 0.1 * math.sqrt(square)
+        - 0.02 * math.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
+    )
 
 
 @njit
@@ -258,8 +266,9 @@ def observe_goal(which: np.ndarray, s: Any) -> None:
     for e in which:
         for i in range(s.pos.shape[1]):
             p, g, out = s.pos[e, i], s.goal[e, i], s.observation[e, i]
-            put_in_body(out, 0, POSITION_ERROR.bound, s.quat[e, i], g[0] - p[0], g[1] - p[1],
-                        g[2] - p[2])
+            put_in_body(
+                out, 0, POSITION_ERROR.bound, s.quat[e, i], g[0] - p[0], g[1] - p[1], g[2] - p[2]
+            )
             put_action(s, e, i, out, observe_body(s, e, i, out, 3))
 
 

@@ -12,20 +12,12 @@ from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.compiled import njit
 
 from .camera import TaskCamera
-from .realism import (
-    TRUE,
-    Realism,
-    disturbed,
-    draw_bias,
-    draw_disturbance,
-    measure,
-    new_measured,
-)
+from .realism import TRUE, Realism, disturbed, draw_bias, draw_disturbance, measure, new_measured
 from .task import Judged, Seen, Task
 from .tasks import TASKS
 
 SEEDS = 2**31
-MOST_HISTORY = 64
+MAX_HISTORY = 64
 PRIVILEGED = 6  # numbers of privileged() beside the observation
 
 
@@ -67,9 +59,18 @@ class TaskBatch:
         (4, 1)
     """
 
-    def __init__(self, task: Task | str, environments: int = 1, *, vehicle: str = "iris",
-                 randomisation: Randomisation | None = None, realism: Realism = TRUE,
-                 history: int = 0, seed: int = 0, **options: Any):
+    def __init__(
+        self,
+        task: Task | str,
+        environments: int = 1,
+        *,
+        vehicle: str = "iris",
+        randomisation: Randomisation | None = None,
+        realism: Realism = TRUE,
+        history: int = 0,
+        seed: int = 0,
+        **options: Any,
+    ):
         """Builds the environments and begins their episodes.
 
         Args:
@@ -86,15 +87,23 @@ class TaskBatch:
             XtdroneError: There is no such task, or an option is not allowed.
         """
         self.task = task = find_task(task)
-        if not 0 <= history <= MOST_HISTORY:
-            raise BatchError(f"history = {history} is not allowed: give 0 to {MOST_HISTORY}")
+        if not 0 <= history <= MAX_HISTORY:
+            raise BatchError(f"history = {history} is not allowed: give 0 to {MAX_HISTORY}")
         self.realism, self.history = realism, history
         fleet = "; ".join(f"{vehicle}@{x},{y},{z}" for x, y, z in task.starts)
         world = {} if task.world is None else {"scenes": World(task.world)}
         self._randomisation = randomisation or task.randomisation
         self.batch = BatchSimulation(
-            fleet, environments, action=task.action, sub_steps=task.sub_steps, dtype="float32",
-            seed=seed, randomisation=self._randomisation, **world, **options)
+            fleet,
+            environments,
+            action=task.action,
+            sub_steps=task.sub_steps,
+            dtype="float32",
+            seed=seed,
+            randomisation=self._randomisation,
+            **world,
+            **options,
+        )
         self.limit_us = round(task.seconds * 1e6)
         lead, size, width = (environments, task.vehicles), task.size, len(task.low)
         self._low, self._high = np.float32(task.low), np.float32(task.high)
@@ -103,7 +112,8 @@ class TaskBatch:
         self.reward = np.zeros(lead, dtype=np.float32)
         self.potential, self.first = np.zeros((2, *lead), dtype=np.float32)
         self.terminated, self.truncated, self.over, self.success = np.zeros(
-            (4, environments), dtype=np.bool_)
+            (4, environments), dtype=np.bool_
+        )
         self.ended = np.zeros(lead, dtype=np.bool_)
         self.action = np.zeros((*lead, width), dtype=np.float32)
         self._arriving = np.zeros_like(self.action) if realism.disturbs else self.action
@@ -118,12 +128,29 @@ class TaskBatch:
         poses = state.pos, state.quat, state.vel, state.ang_vel
         image = np.zeros((*lead, 0), np.float32) if self._camera is None else self._camera.pooled
         now = np.zeros((*lead, size), dtype=np.float32)
-        self._judged = Judged(state, self.batch.scenes.objects, goal, memory, self.action,
-                              self.reward, self.potential, self.ended, self.success)
+        self._judged = Judged(
+            state,
+            self.batch.scenes.objects,
+            goal,
+            memory,
+            self.action,
+            self.reward,
+            self.potential,
+            self.ended,
+            self.success,
+        )
         self.true = Seen(*poses, goal, memory, self.action, image, now)
         self._measured = new_measured(environments, task.vehicles) if realism.measures else None
-        self.seen = self.true if self._measured is None else self.true._replace(
-            **{name: getattr(self._measured, name) for name in ("pos", "quat", "vel", "ang_vel")})
+        self.seen = (
+            self.true
+            if self._measured is None
+            else self.true._replace(
+                **{
+                    name: getattr(self._measured, name)
+                    for name in ("pos", "quat", "vel", "ang_vel")
+                }
+            )
+        )
         self._limits, self._hardness = np.array(task.goal, dtype=float), 1.0
         self._widths = realism.widths()
         self._all = np.arange(environments)
@@ -179,9 +206,15 @@ class TaskBatch:
             array[which] = False
         self._over(which, self.task.begin, self._judged, self._limits, self._streams)
         if self.realism.disturbs:
-            self._over(which, draw_disturbance, round(self._hardness * self.realism.delay),
-                       0.5 * self._hardness * self.realism.action_bias * (self._high - self._low),
-                       self._streams, self._delay, self._offset)
+            self._over(
+                which,
+                draw_disturbance,
+                round(self._hardness * self.realism.delay),
+                0.5 * self._hardness * self.realism.action_bias * (self._high - self._low),
+                self._streams,
+                self._delay,
+                self._offset,
+            )
         if self._measured is not None:
             self._over(which, draw_bias, self._widths, self._streams, self._measured)
         self.task.advance(which, self.true, self.batch.t_us, self.task.step_s)
@@ -204,8 +237,15 @@ class TaskBatch:
         if self.realism.disturbs:
             self._count += 1
             self._given[self._count % len(self._given)] = self.action
-            self._over(self._all, disturbed, self._delay, self._offset, self._count, self._given,
-                       self._arriving)
+            self._over(
+                self._all,
+                disturbed,
+                self._delay,
+                self._offset,
+                self._count,
+                self._given,
+                self._arriving,
+            )
         self.batch.step(self._arriving)
         self._judge()
 
@@ -213,13 +253,16 @@ class TaskBatch:
         """Notes an action as the last one, within its bounds; see step()."""
         given = np.asarray(action, dtype=np.float32)
         if given.shape != self.action.shape:
-            raise BatchError(f"actions of shape {given.shape} are not allowed: give "
-                             f"{self.action.shape} (environments, vehicles, "
-                             f"{', '.join(self.task.action_names)})")
+            raise BatchError(
+                f"actions of shape {given.shape} are not allowed: give "
+                f"{self.action.shape} (environments, vehicles, "
+                f"{', '.join(self.task.action_names)})"
+            )
         np.clip(given, self._low, self._high, out=self.action)
 
-    def follow(self, t_us: int, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
-               ang_vel: np.ndarray) -> None:
+    def follow(
+        self, t_us: int, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray
+    ) -> None:
         """As a step, but the vehicles move elsewhere: this is where they are.
 
         Args:
@@ -255,8 +298,15 @@ class TaskBatch:
         which = np.flatnonzero(self.over)
         if len(which):
             self.final[which] = self.observation[which]
-            of_step = (self.reward, self.potential, self.ended, self.terminated, self.truncated,
-                       self.over, self.success)
+            of_step = (
+                self.reward,
+                self.potential,
+                self.ended,
+                self.terminated,
+                self.truncated,
+                self.over,
+                self.success,
+            )
             kept = [array[which] for array in of_step]
             self.begin(self.over.copy())
             self.first[which] = self.potential[which]
@@ -278,20 +328,22 @@ class TaskBatch:
         variation = self.batch.variation
         out[..., size] = variation.mass
         out[..., size + 1] = variation.effectiveness.mean(axis=2)
-        out[..., size + 2:size + 5] = self.batch.host_state().wind
+        out[..., size + 2 : size + 5] = self.batch.host_state().wind
         out[..., size + 5] = self._delay[:, None]
 
     def _observe(self, which):
         if self._measured is not None:
-            self._over(which, measure, self._widths, self._streams, self.batch.host_state(),
-                       self._measured)
+            self._over(
+                which, measure, self._widths, self._streams, self.batch.host_state(), self._measured
+            )
         if self._camera is not None:
             self._camera.look(which)
         self._over(which, self.task.observe, self.seen)
 
     def _over(self, which, kernel, *arguments):
-        self.batch.threads.over(len(which), lambda first, last: kernel(which[first:last],
-                                                                       *arguments))
+        self.batch.threads.over(
+            len(which), lambda first, last: kernel(which[first:last], *arguments)
+        )
 
 
 @njit(nogil=True)

@@ -16,35 +16,53 @@ EXAMPLES = """examples:
   xtdrone plot --live                          a window on the running simulation
   xtdrone plot --live --signals x,y z speed --window 30
 """
-_MOST_SIGNALS = 20  # panels of a figure, and signals of a panel
+_MAX_SIGNALS = 20  # panels of a figure, and signals of a panel
 LIVE = ("z", "speed", "tilt")  # signals of the window without --signals
 
 
 def register(subparsers: Any) -> None:
     """`xtdrone plot`."""
-    parser = subparsers.add_parser("plot", help="draw a run or a flight log, plot a simulation "
-                                                "live", epilog=EXAMPLES)
+    parser = subparsers.add_parser(
+        "plot", help="draw a run or a flight log, plot a simulation live", epilog=EXAMPLES
+    )
     run_folder.add_argument(parser)
-    figures = parser.add_argument("--figures", metavar="NAMES", default="",
-                                  help="some of them, separated by commas (all)")
+    figures = parser.add_argument(
+        "--figures", metavar="NAMES", default="", help="some of them, separated by commas (all)"
+    )
     figures.completer = lambda **_: _figures()
     signals = parser.add_argument(
-        "--signals", nargs="+", metavar="NAME[,NAME]", default=[],
+        "--signals",
+        nargs="+",
+        metavar="NAME[,NAME]",
+        default=[],
         help="plot these instead, a panel for each argument: truth.z, estimate.vx, set_point.y, "
-             "TOPIC.FIELD of the flight logs")
+        "TOPIC.FIELD of the flight logs",
+    )
     signals.completer = _complete_signals
-    vehicles = parser.add_argument("--vehicles", metavar="NAMES", default="",
-                                   help="only these vehicles, separated by commas (all)")
+    vehicles = parser.add_argument(
+        "--vehicles",
+        metavar="NAMES",
+        default="",
+        help="only these vehicles, separated by commas (all)",
+    )
     vehicles.completer = _complete_vehicles
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--pdf", action="store_true", help="PDF files")
     kind.add_argument("--svg", action="store_true", help="SVG files (PNG)")
     parser.add_argument("--out", metavar="FOLDER", help="folder of the files (plots/ of the run)")
     live = parser.add_argument_group("live")
-    live.add_argument("--live", action="store_true",
-                      help="a window that plots true signals of a running simulation")
-    live.add_argument("--window", type=number_type("window", 1.0, 3600.0, unit="s"), default=60.0,
-                      metavar="SECONDS", help="simulated time that it shows (60)")
+    live.add_argument(
+        "--live",
+        action="store_true",
+        help="a window that plots true signals of a running simulation",
+    )
+    live.add_argument(
+        "--window",
+        type=number_type("window", 1.0, 3600.0, unit="s"),
+        default=60.0,
+        metavar="SECONDS",
+        help="simulated time that it shows (60)",
+    )
     live.add_argument("--png", metavar="FILE", help="write a picture after this time, and end")
     ports.add_option(live)
     parser.set_defaults(run=_plot)
@@ -92,10 +110,12 @@ def _panels(args):
     """Names of the signals of each panel."""
     panels = [_list(panel) for panel in args.signals]
     most = max(len(panels), *map(len, panels)) if panels else 0
-    if most > _MOST_SIGNALS or not all(panels):
+    if most > _MAX_SIGNALS or not all(panels):
         what = f"{most} panels or signals in a panel" if all(panels) else "a panel without signals"
-        raise XtdroneError(f"--signals has {what}: give 1 to {_MOST_SIGNALS} panels, each with 1 "
-                           f"to {_MOST_SIGNALS} signals, as 'truth.x,truth.y truth.z'")
+        raise XtdroneError(
+            f"--signals has {what}: give 1 to {_MAX_SIGNALS} panels, each with 1 "
+            f"to {_MAX_SIGNALS} signals, as 'truth.x,truth.y truth.z'"
+        )
     return panels
 
 
@@ -137,8 +157,9 @@ def _plot_run(args):
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise files.FileError(f"cannot write to '{out}': {error.strerror}; give another folder "
-                              "with --out") from error
+        raise files.FileError(
+            f"cannot write to '{out}': {error.strerror}; give another folder with --out"
+        ) from error
     if panels:
         figure = signals.draw(run, panels)
         print(plot_style.save(figure, out / f"signals{_suffix(args)}"))
@@ -151,9 +172,12 @@ def _live(args):
     from . import live, signals
 
     panels = [[name.removeprefix("truth.") for name in panel] for panel in _panels(args)] or [
-        [name] for name in LIVE]
+        [name] for name in LIVE
+    ]
     for name in (name for panel in panels for name in panel):
         if name not in signals.TRUTH:
-            raise XtdroneError(f"{unknown_name('signal', name, signals.TRUTH)}; a running "
-                               "simulation has its truth, flight logs come with the run folder")
+            raise XtdroneError(
+                f"{unknown_name('signal', name, signals.TRUTH)}; a running "
+                "simulation has its truth, flight logs come with the run folder"
+            )
     live.show(panels, _list(args.vehicles), args.window, args.instance, args.png)

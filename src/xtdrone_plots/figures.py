@@ -14,15 +14,16 @@ from .run import Run, Series
 
 _MAX_POINTS = 4000  # of a line; more are not visible
 _WITH_SET_POINTS = 3  # vehicles up to which set-points are drawn, too
-_MOST_LOGS = 30  # vehicles of which flight logs are read
+_MAX_LOGS = 30  # vehicles of which flight logs are read
 
 
 def _thin(count: int) -> slice:
     return slice(None, None, max(1, count // _MAX_POINTS))
 
 
-def _rows(run: Run, what: str, names: Sequence[str], units: Sequence[str],
-          t_s: np.ndarray) -> tuple:
+def _rows(
+    run: Run, what: str, names: Sequence[str], units: Sequence[str], t_s: np.ndarray
+) -> tuple:
     """A figure of panels over time, with the events of the run."""
     figure = plot_style.figure(12, 2.2 + 1.9 * len(names), f"{run.title}\n{what}")
     rows = plot_style.time_axes(figure, [f"[{unit}]" for unit in units], names)
@@ -35,18 +36,25 @@ def _rows(run: Run, what: str, names: Sequence[str], units: Sequence[str],
 
 def _line(row: Any, run: Run, i: int, t_s: np.ndarray, values: np.ndarray, **more: Any) -> None:
     thin = _thin(len(t_s))
-    row.plot(t_s[thin], values[thin], label=run.name(i),
-             **{**plot_style.vehicle(i, run.scenario.n), **more})
+    row.plot(
+        t_s[thin],
+        values[thin],
+        label=run.name(i),
+        **{**plot_style.vehicle(i, run.scenario.n), **more},
+    )
 
 
-def _dashed(rows: Sequence[Any], run: Run, i: int, found: Series | None,
-            columns: Sequence[int]) -> None:
+def _dashed(
+    rows: Sequence[Any], run: Run, i: int, found: Series | None, columns: Sequence[int]
+) -> None:
     """Set-points of a vehicle, behind what it flew."""
     if found is None:
         return
     several = len(run.index) > 1
-    style = {**plot_style.SET_POINT, **({"color": plot_style.vehicle_color(i, run.scenario.n)}
-                                        if several else {})}
+    style = {
+        **plot_style.SET_POINT,
+        **({"color": plot_style.vehicle_color(i, run.scenario.n)} if several else {}),
+    }
     thin = _thin(len(found.t_s))
     for row, column in zip(rows, columns):
         values = found.values[thin, column]
@@ -81,8 +89,11 @@ def _formations(run: Run, t_s: np.ndarray) -> Any:
     """Index of the last sample, and slots (N - 1, 3), of each formation."""
     from xtdrone_formation.analysis import events
 
-    marks = [event for event in events(run.folder)
-             if event["event"] in ("formation", "mission", "return", "land", "landed")]
+    marks = [
+        event
+        for event in events(run.folder)
+        if event["event"] in ("formation", "mission", "return", "land", "landed")
+    ]
     for event, after in zip(marks, [*marks[1:], None]):
         if event["event"] == "formation" and len(event["slots"]) == run.scenario.n - 1:
             until = t_s[-1] if after is None else after["t_us"] * 1e-6
@@ -115,15 +126,16 @@ def map_in_space(run: Run) -> Any:
     _behind(axes, run, in_space=True)
     thin = _thin(len(table))
     for i in run.index:
-        axes.plot(*table[thin, i, 0:3].T, label=run.name(i),
-                  **plot_style.vehicle(i, run.scenario.n))
+        axes.plot(
+            *table[thin, i, 0:3].T, label=run.name(i), **plot_style.vehicle(i, run.scenario.n)
+        )
     _legend(figure, run)
     return figure
 
 
 def _legend(figure: Any, run: Run) -> None:
     """Of a figure; a crowd of followers has one entry."""
-    if len(run.index) > plot_style.MOST_COLOURED:
+    if len(run.index) > plot_style.MAX_COLOURED:
         for axes in figure.axes:
             followers = [line for line in axes.lines if line.get_color() == plot_style.CROWD]
             for line in followers:
@@ -161,8 +173,9 @@ def velocity(run: Run) -> Any:
 def attitude(run: Run) -> Any:
     """Roll, pitch and yaw of every vehicle; a line breaks where yaw wraps."""
     t_s, _ = run.truth
-    figure, rows = _rows(run, "true attitude (body FLU in ENU)", ("roll", "pitch", "yaw"),
-                         ("deg",) * 3, t_s)
+    figure, rows = _rows(
+        run, "true attitude (body FLU in ENU)", ("roll", "pitch", "yaw"), ("deg",) * 3, t_s
+    )
     for i in run.index:
         angles = run.angles[:, i].copy()
         angles[1:][np.abs(np.diff(angles[:, 2])) > 180.0, 2] = np.nan
@@ -178,16 +191,22 @@ def estimate_error(run: Run) -> Any:
     names = ("horizontal position", "height", "horizontal velocity", "vertical velocity")
     figure, rows = _rows(run, "error of the estimate", names, ("m", "m", "m/s", "m/s"), t_s)
     drawn = False
-    for i in run.index[:_MOST_LOGS]:
+    for i in run.index[:_MAX_LOGS]:
         found = run.estimate(i)
         if found is None:
             continue
         inside = (found.t_s >= t_s[0]) & (found.t_s <= t_s[-1])
-        true = np.stack([np.interp(found.t_s[inside], t_s, column)
-                         for column in table[:, i, [0, 1, 2, 7, 8, 9]].T], axis=1)
+        true = np.stack(
+            [
+                np.interp(found.t_s[inside], t_s, column)
+                for column in table[:, i, [0, 1, 2, 7, 8, 9]].T
+            ],
+            axis=1,
+        )
         error = found.values[inside] - true
-        for row, values in zip(rows, (np.hypot(*error[:, 0:2].T), error[:, 2],
-                                      np.hypot(*error[:, 3:5].T), error[:, 5])):
+        for row, values in zip(
+            rows, (np.hypot(*error[:, 0:2].T), error[:, 2], np.hypot(*error[:, 3:5].T), error[:, 5])
+        ):
             _line(row, run, i, found.t_s[inside], values)
         drawn = True
     _legend(figure, run)
@@ -201,7 +220,7 @@ def actuators(run: Run) -> Any:
     names = ("motor commands",) if one else ("mean motor command", "largest motor command")
     figure, rows = _rows(run, "actuators", names, ("0 to 1",) * len(names), t_s)
     drawn = False
-    for i in run.index[:_MOST_LOGS]:
+    for i in run.index[:_MAX_LOGS]:
         found = run.topic(i, "actuator_motors", *(f"control[{k}]" for k in range(12)))
         used = found is not None and np.isfinite(found.values).any(axis=0)
         if not np.any(used):  # no log, or a boat or rover without motors in it
@@ -209,8 +228,13 @@ def actuators(run: Run) -> Any:
         values, thin = found.values[:, used], _thin(len(found.t_s))
         if one:
             for k, column in enumerate(values.T):
-                rows[0].plot(found.t_s[thin], column[thin], label=f"motor {k + 1}",
-                             color=plot_style.vehicle_color(k), lw=0.9)
+                rows[0].plot(
+                    found.t_s[thin],
+                    column[thin],
+                    label=f"motor {k + 1}",
+                    color=plot_style.vehicle_color(k),
+                    lw=0.9,
+                )
         else:
             _line(rows[0], run, i, found.t_s, values.mean(axis=1))
             _line(rows[1], run, i, found.t_s, values.max(axis=1))
@@ -224,10 +248,11 @@ def actuators(run: Run) -> Any:
 def battery(run: Run) -> Any:
     """Voltage, current and level of the batteries."""
     t_s, _ = run.truth
-    figure, rows = _rows(run, "battery, as measured", ("voltage", "current", "level"),
-                         ("V", "A", "%"), t_s)
+    figure, rows = _rows(
+        run, "battery, as measured", ("voltage", "current", "level"), ("V", "A", "%"), t_s
+    )
     drawn = False
-    for i in run.index[:_MOST_LOGS]:
+    for i in run.index[:_MAX_LOGS]:
         found = run.topic(i, "battery_status", "voltage_v", "current_a", "remaining")
         if found is None:
             continue
@@ -251,8 +276,14 @@ def separation(run: Run) -> Any:
     figure, rows = _rows(run, "separation", ("distance to the nearest other vehicle",), ("m",), t_s)
     for i in run.index:
         _line(rows[0], run, i, t_s[thin], nearest[:, i])
-    rows[0].plot(t_s[thin], nearest.min(axis=1), color="#cccccc", lw=5, zorder=plot_style.BEHIND,
-                 label="least of all")
+    rows[0].plot(
+        t_s[thin],
+        nearest.min(axis=1),
+        color="#cccccc",
+        lw=5,
+        zorder=plot_style.BEHIND,
+        label="least of all",
+    )
     rows[0].set_ylim(0, None)
     _legend(figure, run)
     return figure
@@ -272,10 +303,17 @@ def formation(run: Run) -> Any:
 
 
 FIGURES: dict[str, Callable[[Run], Any]] = {
-    "map": flown_map, "map3d": map_in_space, "position": position, "velocity": velocity,
-    "attitude": attitude, "estimate_error": estimate_error, "actuators": actuators,
-    "battery": battery, "separation": separation,
-    "formation": formation}
+    "map": flown_map,
+    "map3d": map_in_space,
+    "position": position,
+    "velocity": velocity,
+    "attitude": attitude,
+    "estimate_error": estimate_error,
+    "actuators": actuators,
+    "battery": battery,
+    "separation": separation,
+    "formation": formation,
+}
 
 
 def overview(run: Run) -> Any:
@@ -284,8 +322,9 @@ def overview(run: Run) -> Any:
     figure = plot_style.figure(13, 7, run.title)
     grid = figure.add_gridspec(1, 2)
     plan = plot_style.map_axes(figure, grid[0, 0], "true paths from above")
-    rows = plot_style.time_axes(figure, ("[m]", "[m/s]", "[deg]"), ("height", "speed", "tilt"),
-                                cell=grid[0, 1])
+    rows = plot_style.time_axes(
+        figure, ("[m]", "[m/s]", "[deg]"), ("height", "speed", "tilt"), cell=grid[0, 1]
+    )
     quat = table[..., 3:7]
     tilt = np.degrees(2 * np.arcsin(np.clip(np.hypot(quat[..., 0], quat[..., 1]), 0, 1)))
     thin = _thin(len(t_s))
@@ -293,10 +332,11 @@ def overview(run: Run) -> Any:
         style = plot_style.vehicle(i, run.scenario.n)
         plan.plot(*table[thin, i, 0:2].T, label=run.name(i), **style)
         plan.plot(*table[0, i, 0:2], "o", color=style["color"], zorder=plot_style.MARKS)
-        for row, values in zip(rows, (table[:, i, 2], np.linalg.norm(table[:, i, 7:10], axis=1),
-                                      tilt[:, i])):
+        for row, values in zip(
+            rows, (table[:, i, 2], np.linalg.norm(table[:, i, 7:10], axis=1), tilt[:, i])
+        ):
             _line(row, run, i, t_s, values)
-    if len(run.index) <= plot_style.MOST_COLOURED:
+    if len(run.index) <= plot_style.MAX_COLOURED:
         plot_style.legend(figure, of=[plan])
     return figure
 
@@ -319,8 +359,10 @@ def draw(run: Run, names: Sequence[str] = (), out: Any = None, suffix: str = ".p
     for name in names or FIGURES:
         figure = FIGURES[name](run)
         if figure is None and names:
-            raise XtdroneError(f"'{run.folder}' has nothing for the figure '{name}': it needs "
-                               "flight logs, several vehicles or a formation; give other "
-                               "--figures")
+            raise XtdroneError(
+                f"'{run.folder}' has nothing for the figure '{name}': it needs "
+                "flight logs, several vehicles or a formation; give other "
+                "--figures"
+            )
         if figure is not None:
             yield plot_style.save(figure, (out or run.folder / "plots") / f"{name}{suffix}")

@@ -78,8 +78,13 @@ class Feed:
         self._client.close()
 
 
-def show(panels: Sequence[Sequence[str]], vehicles: Sequence[str] = (), window_s: float = 60.0,
-         instance: int | None = None, png: Path | str | None = None) -> None:
+def show(
+    panels: Sequence[Sequence[str]],
+    vehicles: Sequence[str] = (),
+    window_s: float = 60.0,
+    instance: int | None = None,
+    png: Path | str | None = None,
+) -> None:
     """Shows the window until it is closed.
 
     Args:
@@ -96,8 +101,9 @@ def show(panels: Sequence[Sequence[str]], vehicles: Sequence[str] = (), window_s
     if png is not None:
         outputs.picture(png)
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    elif not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY",
-                                                   "QT_QPA_PLATFORM")):
+    elif not any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    ):
         raise XtdroneError("there is no display: give --png FILE, which needs none")
     feed = Feed(window_s, instance)
     for name in vehicles:
@@ -107,11 +113,18 @@ def show(panels: Sequence[Sequence[str]], vehicles: Sequence[str] = (), window_s
         import pyqtgraph as pg
         from pyqtgraph.Qt import QtCore
     except ImportError as error:
-        raise XtdroneError(f"the window needs pyqtgraph and PySide6-Essentials ({error}): pip "
-                           "install 'xtdrone[view]'") from error
+        raise XtdroneError(
+            f"the window needs pyqtgraph and PySide6-Essentials ({error}): pip "
+            "install 'xtdrone[view]'"
+        ) from error
     application = pg.mkQApp("xtdrone plot")
-    window = _Window(pg, feed, panels, [i for i, name in enumerate(feed.names)
-                                        if not vehicles or name in vehicles], window_s)
+    window = _Window(
+        pg,
+        feed,
+        panels,
+        [i for i, name in enumerate(feed.names) if not vehicles or name in vehicles],
+        window_s,
+    )
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def update() -> None:
@@ -138,8 +151,14 @@ def show(panels: Sequence[Sequence[str]], vehicles: Sequence[str] = (), window_s
 class _Window:
     """Panels below each other with one time axis, and the vehicles' names at the right."""
 
-    def __init__(self, pg: Any, feed: Feed, panels: Sequence[Sequence[str]], index: Sequence[int],
-                 window_s: float):
+    def __init__(
+        self,
+        pg: Any,
+        feed: Feed,
+        panels: Sequence[Sequence[str]],
+        index: Sequence[int],
+        window_s: float,
+    ):
         """Of a feed; index has the vehicles that are shown."""
         self._feed, self._panels, self._index, self._window = feed, panels, index, window_s
         pg.setConfigOptions(background="w", foreground="k", antialias=len(index) <= 12)
@@ -147,8 +166,11 @@ class _Window:
         self.widget.resize(*_SIZE)
         self._label = self.widget.addLabel("", row=0, col=0, justify="left")
         self._plots, self._curves = [], {}
-        styles = (pg.QtCore.Qt.PenStyle.SolidLine, pg.QtCore.Qt.PenStyle.DashLine,
-                  pg.QtCore.Qt.PenStyle.DotLine)
+        styles = (
+            pg.QtCore.Qt.PenStyle.SolidLine,
+            pg.QtCore.Qt.PenStyle.DashLine,
+            pg.QtCore.Qt.PenStyle.DotLine,
+        )
         for row, panel in enumerate(panels):
             plot = self.widget.addPlot(row=row + 1, col=0)
             plot.setLabel("left", f"{', '.join(panel)} [{signals.TRUTH[panel[0]]}]")
@@ -163,8 +185,9 @@ class _Window:
             for k, name in enumerate(panel):
                 for i in index:
                     style = plot_style.vehicle(i, len(feed.names))
-                    pen = pg.mkPen(style["color"], width=2.2 if i == 0 else 1.4,
-                                   style=styles[k % len(styles)])
+                    pen = pg.mkPen(
+                        style["color"], width=2.2 if i == 0 else 1.4, style=styles[k % len(styles)]
+                    )
                     self._curves[row, name, i] = plot.plot(pen=pen)
             self._plots.append(plot)
         self._plots[-1].setLabel("bottom", "simulated time [s]")
@@ -173,8 +196,11 @@ class _Window:
     def _add_names(self, pg: Any) -> None:
         """The vehicles in their colours, beside the panels."""
         shown = self._index[:30]
-        lines = [f"<span style='color:{plot_style.vehicle_color(i, len(self._feed.names))}'>"
-                 f"&#9644; {self._feed.names[i]}</span>" for i in shown]
+        lines = [
+            f"<span style='color:{plot_style.vehicle_color(i, len(self._feed.names))}'>"
+            f"&#9644; {self._feed.names[i]}</span>"
+            for i in shown
+        ]
         if len(self._index) > len(shown):
             lines.append(f"and {len(self._index) - len(shown)} more")
         names = pg.LabelItem("<br>".join(lines), justify="left")
@@ -187,9 +213,12 @@ class _Window:
             found = signals.of_state(table)
             for (_, name, i), curve in self._curves.items():
                 curve.setData(t_s, found[name][:, i])
-            self._plots[0].setXRange(max(t_s[0], t_s[-1] - self._window),
-                                     max(t_s[-1], t_s[0] + 1.0), padding=0)
+            self._plots[0].setXRange(
+                max(t_s[0], t_s[-1] - self._window), max(t_s[-1], t_s[0] + 1.0), padding=0
+            )
         text = f"{t_s[-1]:.1f} s" if len(t_s) else "waiting for the simulation"
-        self._label.setText(f"{text}{'; ended: ' if self._feed.ended else ''}{self._feed.ended}"
-                            "&nbsp;&nbsp; wheel: scale, right button: menu, A: all")
+        self._label.setText(
+            f"{text}{'; ended: ' if self._feed.ended else ''}{self._feed.ended}"
+            "&nbsp;&nbsp; wheel: scale, right button: menu, A: all"
+        )
         return t_s

@@ -14,7 +14,7 @@ from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
 from xtdrone_dynamics.quaternion import to_euler_array
 
-_MOST_MARKS = 300  # events that are marked in all
+_MAX_MARKS = 300  # events that are marked in all
 _REPEATED = 12  # events of one name that are marked; more would hide what is drawn
 
 
@@ -41,8 +41,10 @@ class Run:
         """
         self.folder = Path(folder)
         if not (self.folder / "scenario.yaml").exists():
-            raise XtdroneError(f"'{folder}' is no run folder: it has no scenario.yaml; give the "
-                               "name of a run in runs/, or its path")
+            raise XtdroneError(
+                f"'{folder}' is no run folder: it has no scenario.yaml; give the "
+                "name of a run in runs/, or its path"
+            )
         self.scenario = Scenario.load(self.folder / "scenario.yaml")
         names = [spec.name for spec in self.scenario.vehicles]
         for name in vehicles or ():
@@ -55,9 +57,11 @@ class Run:
     def title(self) -> str:
         """Name of the run, and what flew where."""
         n, scenario = self.scenario.n, self.scenario
-        return (f"{self.folder.resolve().name}: {n} vehicle{'s' * (n > 1)}, world "
-                f"{Path(scenario.world).stem}, engine {scenario.engine}, autopilot "
-                f"{scenario.flown_by}")
+        return (
+            f"{self.folder.resolve().name}: {n} vehicle{'s' * (n > 1)}, world "
+            f"{Path(scenario.world).stem}, engine {scenario.engine}, autopilot "
+            f"{scenario.flown_by}"
+        )
 
     def name(self, i: int) -> str:
         """Name of the vehicle with this index."""
@@ -84,8 +88,10 @@ class Run:
         if i not in self._logs:
             from xtdrone_autopilot.ulog.reader import FlightLog
 
-            found = sorted((self.folder / "ulog" / self.name(i)).glob("*.ulg"),
-                           key=lambda path: path.stat().st_size)
+            found = sorted(
+                (self.folder / "ulog" / self.name(i)).glob("*.ulg"),
+                key=lambda path: path.stat().st_size,
+            )
             self._logs[i] = FlightLog(found[-1]) if found else None
         return self._logs[i]
 
@@ -113,13 +119,22 @@ class Run:
     @cached_property
     def events(self) -> list[tuple[float, str]]:
         """Times [s] and names of the events; those that come often are left out."""
-        named = [(event["t_us"] * 1e-6, " ".join(
-            [event["event"], *(str(event[key]) for key in ("formation", "vehicle") if key in event)]
-        )) for event in run_folder.read_events(self.folder)]
+        named = [
+            (
+                event["t_us"] * 1e-6,
+                " ".join(
+                    [
+                        event["event"],
+                        *(str(event[key]) for key in ("formation", "vehicle") if key in event),
+                    ]
+                ),
+            )
+            for event in run_folder.read_events(self.folder)
+        ]
         counts: dict[str, int] = {}
         for mark in named:
             counts[_kind(mark)] = counts.get(_kind(mark), 0) + 1
-        return [mark for mark in named if counts[_kind(mark)] <= _REPEATED][:_MOST_MARKS]
+        return [mark for mark in named if counts[_kind(mark)] <= _REPEATED][:_MAX_MARKS]
 
     def plan(self, i: int) -> Plan | None:
         """The mission and the fence that a vehicle held; None without, or if the file is gone."""
@@ -136,8 +151,11 @@ class Run:
             held = plan_file.of_fleet(self.scenario.mission, starts, origin)[i].items
         except XtdroneError:
             return None
-        places = [item.position(origin, starts[i]) for item in held[items.MISSION]
-                  if item.command in items.PLACED and item.has_place]
+        places = [
+            item.position(origin, starts[i])
+            for item in held[items.MISSION]
+            if item.command in items.PLACED and item.has_place
+        ]
         fence = Fence.of(held[items.FENCE], origin)
         return Plan(np.array(places).reshape(-1, 3), fence.outlines())
 

@@ -14,8 +14,17 @@ from xtdrone_core.errors import unknown_name
 from .run import Run, Series
 
 _MOTION = {"x": "m", "y": "m", "z": "m", "vx": "m/s", "vy": "m/s", "vz": "m/s"}
-TRUTH = {**_MOTION, "speed": "m/s", "roll": "deg", "pitch": "deg", "yaw": "deg", "tilt": "deg",
-         "p": "deg/s", "q": "deg/s", "r": "deg/s"}
+TRUTH = {
+    **_MOTION,
+    "speed": "m/s",
+    "roll": "deg",
+    "pitch": "deg",
+    "yaw": "deg",
+    "tilt": "deg",
+    "p": "deg/s",
+    "q": "deg/s",
+    "r": "deg/s",
+}
 
 
 def names(run: Run) -> list[str]:
@@ -25,8 +34,12 @@ def names(run: Run) -> list[str]:
     log = run.log(i)
     if log is not None:
         found += [f"{source}.{name}" for source in ("estimate", "set_point") for name in _MOTION]
-        found += [f"{topic}.{field}" for topic in sorted(log.topics())
-                  for field in sorted(log.topic(topic)) if field not in ("t", "timestamp")]
+        found += [
+            f"{topic}.{field}"
+            for topic in sorted(log.topics())
+            for field in sorted(log.topic(topic))
+            if field not in ("t", "timestamp")
+        ]
     return found
 
 
@@ -37,8 +50,14 @@ def of_state(table: np.ndarray) -> dict[str, np.ndarray]:
     pos, quat, vel, rate = table[..., 0:3], table[..., 3:7], table[..., 7:10], table[..., 10:13]
     angles = np.degrees(to_euler_array(quat.reshape(-1, 4))).reshape(*quat.shape[:-1], 3)
     tilt = np.degrees(2 * np.arcsin(np.clip(np.hypot(quat[..., 0], quat[..., 1]), 0, 1)))
-    columns = [*np.moveaxis(pos, -1, 0), *np.moveaxis(vel, -1, 0), np.linalg.norm(vel, axis=-1),
-               *np.moveaxis(angles, -1, 0), tilt, *np.moveaxis(np.degrees(rate), -1, 0)]
+    columns = [
+        *np.moveaxis(pos, -1, 0),
+        *np.moveaxis(vel, -1, 0),
+        np.linalg.norm(vel, axis=-1),
+        *np.moveaxis(angles, -1, 0),
+        tilt,
+        *np.moveaxis(np.degrees(rate), -1, 0),
+    ]
     return dict(zip(TRUTH, columns))
 
 
@@ -50,8 +69,9 @@ def values(run: Run, i: int, name: str) -> Series | None:
         return Series(t_s, of_state(table[:, i])[part])
     if source in ("estimate", "set_point"):
         found = run.estimate(i) if source == "estimate" else run.set_point(i)
-        return None if found is None else Series(found.t_s,
-                                                 found.values[:, list(_MOTION).index(part)])
+        return (
+            None if found is None else Series(found.t_s, found.values[:, list(_MOTION).index(part)])
+        )
     found = run.topic(i, source, part)
     return None if found is None else Series(found.t_s, found.values[:, 0])
 
@@ -86,8 +106,11 @@ def draw(run: Run, panels: list[list[str]]) -> Any:
                 style = plot_style.vehicle(i, run.scenario.n)
                 label = run.name(i)
                 if len(panel) > 1:  # signals differ by their lines, or by colours for one vehicle
-                    style |= {"ls": lines[k % len(lines)]} if len(run.index) > 1 else {
-                        "color": plot_style.series(k)}
+                    style |= (
+                        {"ls": lines[k % len(lines)]}
+                        if len(run.index) > 1
+                        else {"color": plot_style.series(k)}
+                    )
                     label = f"{label} {name}" if len(run.index) > 1 else name
                 row.plot(found.t_s, found.values, label=label, **style)
     t_s, _ = run.truth

@@ -30,13 +30,20 @@ class Cameras:
             sensors: As RenderedSensors.describe() gives them.
         """
         self._node = node
-        self._writers = {topic: node.writer(topic, ros2_name(kind), SENSOR)
-                         for sensor in sensors for topic, kind in messages.topics(sensor)}
+        self._writers = {
+            topic: node.writer(topic, ros2_name(kind), SENSOR)
+            for sensor in sensors
+            for topic, kind in messages.topics(sensor)
+        }
         self._rings: list[tuple[dict, FrameReader]] = []
         if sensors:
-            frames.tell_static([_of_body(i, name) for i, name in enumerate(names)]
-                               + [(part["header"]["frame_id"], part["child_frame_id"],
-                                   part["transform"]) for part in messages.transforms(sensors)])
+            frames.tell_static(
+                [_of_body(i, name) for i, name in enumerate(names)]
+                + [
+                    (part["header"]["frame_id"], part["child_frame_id"], part["transform"])
+                    for part in messages.transforms(sensors)
+                ]
+            )
 
     def _wanted(self, topic: str) -> bool:
         return self._writers[topic].wanted
@@ -51,8 +58,10 @@ class Cameras:
             ControlError: The simulation has ended.
         """
         if not self._rings and any(map(self._wanted, self._writers)):
-            self._rings = [(sensor, FrameReader(sensor["ring"], sensor["arrays"]))
-                           for sensor in client.request("sensors")["sensors"]]
+            self._rings = [
+                (sensor, FrameReader(sensor["ring"], sensor["arrays"]))
+                for sensor in client.request("sensors")["sensors"]
+            ]
         for sensor, ring in self._rings:
             for t_us, data in ring.read():
                 for topic, kind, fields in messages.messages(sensor, t_us, data, self._wanted):

@@ -40,9 +40,16 @@ class Commands:
         parameters: Of the vehicles.
     """
 
-    def __init__(self, node: Node, names: Sequence[str], vehicle_types: Sequence[int],
-                 instance: int, px4: bool, mavros: bool,
-                 rotors: Sequence[Sequence[Sequence[float]]]):
+    def __init__(
+        self,
+        node: Node,
+        names: Sequence[str],
+        vehicle_types: Sequence[int],
+        instance: int,
+        px4: bool,
+        mavros: bool,
+        rotors: Sequence[Sequence[Sequence[float]]],
+    ):
         """Subscribes.
 
         Args:
@@ -68,12 +75,16 @@ class Commands:
             vehicle = px4_in.Px4Vehicle(i, name, self._link, self)
             self._vehicles.append(vehicle)
             begin = px4_out.namespace(i)
-            self._acks.append(node.writer(begin + px4_in.ACK, "px4_msgs/msg/VehicleCommandAck",
-                                          DEFAULT))
+            self._acks.append(
+                node.writer(begin + px4_in.ACK, "px4_msgs/msg/VehicleCommandAck", DEFAULT)
+            )
             for row in px4_in.SUBSCRIPTIONS:
                 self._subscribe(f"{begin}{px4_in.PREFIX}{row.name}", vehicle, row)
-            node.service(f"{begin}{px4_in.SERVICE}", "px4_msgs/srv/VehicleCommand",
-                         functools.partial(self._command, vehicle))
+            node.service(
+                f"{begin}{px4_in.SERVICE}",
+                "px4_msgs/srv/VehicleCommand",
+                functools.partial(self._command, vehicle),
+            )
 
             rotor_speeds = RotorSpeeds(i, name, self._link, self, rotors[i])
             self._rotor_speeds.append(rotor_speeds)
@@ -86,8 +97,9 @@ class Commands:
 
     def _subscribe(self, topic: str, vehicle: Any, row: Subscription) -> None:
         quality = DEFAULT if row.type == _ORDER else INPUT
-        self._node.reader(topic, ros2_name(row.type), functools.partial(self._take, vehicle, row),
-                          quality)
+        self._node.reader(
+            topic, ros2_name(row.type), functools.partial(self._take, vehicle, row), quality
+        )
 
     def step(self, t_us: int, vehicles: np.ndarray) -> None:
         """Advances simulated time to t_us; vehicles: (N,) of feed.VEHICLE."""
@@ -140,8 +152,11 @@ class Commands:
                 self.parameters.take(i, payload, functools.partial(self._link.decode, frame))
             elif message_id == _ACK and self._acks[i].wanted:
                 fields = px4_in.command_ack(self._vehicles[i], self._link.decode(frame))
-                self._acks[i].write(self._node.types.serialised(self._node.types.message(
-                    "px4_msgs/msg/VehicleCommandAck", **fields)))
+                self._acks[i].write(
+                    self._node.types.serialised(
+                        self._node.types.message("px4_msgs/msg/VehicleCommandAck", **fields)
+                    )
+                )
 
     def log(self, name: str, severity: int, text: str) -> None:
         """A line for the user's log, not more often than each _SAID_S.
@@ -159,5 +174,3 @@ class Commands:
     def close(self) -> None:
         """Closes the link."""
         self._link.close()
-
-

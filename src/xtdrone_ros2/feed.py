@@ -12,22 +12,25 @@ from xtdrone_core.state import SENSORS
 _LONGEST, _SHORTEST = 1024, 64  # steps in the ring, 4 s and 0.26 s of real time
 _MEMORY = 32 << 20  # that a ring of more than the fewest steps may take [bytes]
 
-VEHICLE = np.dtype([
-    ("pos", "f8", (3,)),  # true, world [m]
-    ("quat", "f8", (4,)),  # true, xyzw
-    ("vel", "f8", (3,)),  # true, world [m/s]
-    ("ang_vel", "f8", (3,)),  # true, body [rad/s]
-    ("acc", "f8", (3,)),  # true, world [m/s^2]
-    ("est_pos", "f8", (3,)),  # estimates of the flight stack, likewise
-    ("est_quat", "f8", (4,)),
-    ("est_vel", "f8", (3,)),
-    ("est_ang_vel", "f8", (3,)),
-    ("mode", "i1"),  # a Mode
-    ("armed", "?"),
-    ("landed", "?"),
-    ("ready", "?"),
-    ("sensors", SENSORS),
-], align=True)
+VEHICLE = np.dtype(
+    [
+        ("pos", "f8", (3,)),  # true, world [m]
+        ("quat", "f8", (4,)),  # true, xyzw
+        ("vel", "f8", (3,)),  # true, world [m/s]
+        ("ang_vel", "f8", (3,)),  # true, body [rad/s]
+        ("acc", "f8", (3,)),  # true, world [m/s^2]
+        ("est_pos", "f8", (3,)),  # estimates of the flight stack, likewise
+        ("est_quat", "f8", (4,)),
+        ("est_vel", "f8", (3,)),
+        ("est_ang_vel", "f8", (3,)),
+        ("mode", "i1"),  # a Mode
+        ("armed", "?"),
+        ("landed", "?"),
+        ("ready", "?"),
+        ("sensors", SENSORS),
+    ],
+    align=True,
+)
 _ESTIMATED = ("pos", "quat", "vel", "ang_vel")
 _STATUS = ("mode", "armed", "landed", "ready")
 
@@ -55,8 +58,9 @@ class Feeder:
         self._ring = FrameWriter(path, arrays(n), slots)
         self.path = self._ring.path
 
-    def write(self, t_us: int, state: FleetState, sensors: SensorBatch,
-              autopilot: Autopilot) -> None:
+    def write(
+        self, t_us: int, state: FleetState, sensors: SensorBatch, autopilot: Autopilot
+    ) -> None:
         """Puts a step into the ring."""
         r, estimates = self._records, autopilot.estimates()
         for name in (*_ESTIMATED, "acc"):

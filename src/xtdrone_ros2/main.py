@@ -41,23 +41,44 @@ class _Process:
         from .wire.recorder import Recorder
         from .wire.types import Types
 
-        fleet = Fleet(tuple(told["names"]), tuple(told["origin"]),
-                      geoid_height(*told["origin"][:2]), np.array(told["offsets"]),
-                      np.array(told["vehicle_type"], np.uint8), np.array(told["vtol"], np.bool_))
+        fleet = Fleet(
+            tuple(told["names"]),
+            tuple(told["origin"]),
+            geoid_height(*told["origin"][:2]),
+            np.array(told["offsets"]),
+            np.array(told["vehicle_type"], np.uint8),
+            np.array(told["vtol"], np.bool_),
+        )
         self._told = told
         self._feed = Feed(told["ring"], fleet.n)
         types = Types(told["distribution"])
-        self._recorder = None if told["record"] == "none" else Recorder(
-            Path(told["folder"]) / "bags" / "ros2", told["record"], told["topics"], types, _say)
+        self._recorder = (
+            None
+            if told["record"] == "none"
+            else Recorder(
+                Path(told["folder"]) / "bags" / "ros2", told["record"], told["topics"], types, _say
+            )
+        )
         self._node = Node(types, _NODE, told["domain"], told["address"], self._recorder)
         self._publisher = Publisher(
-            self._node, fleet, round(1e6 / told["rate"]),
-            ((pegasus.TOPICS, lambda i: numbered(pegasus.NAMESPACE, i)),
-             (px4_out.TOPICS, lambda i: f"{px4_out.namespace(i)}/fmu/out")))
-        self._commands = Commands(self._node, fleet.names, told["vehicle_type"],
-                                  told["instance"], told["px4"], told["mavros"], told["rotors"])
-        self._cameras = Cameras(self._node, self._publisher.frames, told["names"],
-                                told["cameras"])
+            self._node,
+            fleet,
+            round(1e6 / told["rate"]),
+            (
+                (pegasus.TOPICS, lambda i: numbered(pegasus.NAMESPACE, i)),
+                (px4_out.TOPICS, lambda i: f"{px4_out.namespace(i)}/fmu/out"),
+            ),
+        )
+        self._commands = Commands(
+            self._node,
+            fleet.names,
+            told["vehicle_type"],
+            told["instance"],
+            told["px4"],
+            told["mavros"],
+            told["rotors"],
+        )
+        self._cameras = Cameras(self._node, self._publisher.frames, told["names"], told["cameras"])
         if told["control"]:
             SimulationServices(self._node, told["instance"])
             self._commands.parameters.offer(_NODE, told["options"], told["instance"])
@@ -98,8 +119,10 @@ class _Process:
             self._commands.step(t_us, vehicles)
             self._publisher.publish(t_us, vehicles)
         if self._feed.lost > self._lost:
-            _say(f"{self._feed.lost - self._lost} steps were lost: this machine is too slow for "
-                 "what is subscribed to")
+            _say(
+                f"{self._feed.lost - self._lost} steps were lost: this machine is too slow for "
+                "what is subscribed to"
+            )
             self._lost = self._feed.lost
 
     def close(self) -> None:

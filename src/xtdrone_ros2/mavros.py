@@ -31,8 +31,9 @@ _TICK_US = 20_000  # at which the bridge looks after its connections [us]
 class Mavros:
     """The bridge of a fleet."""
 
-    def __init__(self, node: Node, names: Sequence[str], link: Any,
-                 log: Callable[[str, int, str], None]):
+    def __init__(
+        self, node: Node, names: Sequence[str], link: Any, log: Callable[[str, int, str], None]
+    ):
         """Makes publishers, subscribers and services.
 
         Args:
@@ -50,12 +51,19 @@ class Mavros:
             vehicle.use_parameters(given)
             for row in SUBSCRIPTIONS:
                 if row.where(given):
-                    node.reader(f"/{vehicle.name}/mavros/{row.name}", ros2_name(row.type),
-                                functools.partial(self._take, vehicle, row), INPUT)
+                    node.reader(
+                        f"/{vehicle.name}/mavros/{row.name}",
+                        ros2_name(row.type),
+                        functools.partial(self._take, vehicle, row),
+                        INPUT,
+                    )
             for service in SERVICES:
                 kind = ros2_name(service.type, "srv")
-                node.service(f"/{vehicle.name}/mavros/{service.name}", kind,
-                             functools.partial(self._answer, vehicle, service, kind))
+                node.service(
+                    f"/{vehicle.name}/mavros/{service.name}",
+                    kind,
+                    functools.partial(self._answer, vehicle, service, kind),
+                )
         self._bridge.greet()
         threading.Thread(target=self._work, daemon=True).start()
 
@@ -98,8 +106,9 @@ class Mavros:
 
     def output(self, name: str, topic: str, kind: str, latched: bool) -> Output:
         """A publisher; its topic is global where it begins with /."""
-        return Output(self._node, topic if topic.startswith("/") else f"/{name}/mavros/{topic}",
-                      kind, latched)
+        return Output(
+            self._node, topic if topic.startswith("/") else f"/{name}/mavros/{topic}", kind, latched
+        )
 
     def log(self, name: str, severity: int, text: str) -> None:
         """Warnings and worse; the simulation says the others itself."""

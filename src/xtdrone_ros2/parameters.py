@@ -19,8 +19,11 @@ _PACKAGE = "rcl_interfaces/srv/"
 _EVENT = "rcl_interfaces/msg/ParameterEvent"
 # ParameterType and the field of ParameterValue of each type of Python.
 _TYPES: dict[type, tuple[int, str]] = {
-    bool: (1, "bool_value"), int: (2, "integer_value"), float: (3, "double_value"),
-    str: (4, "string_value")}
+    bool: (1, "bool_value"),
+    int: (2, "integer_value"),
+    float: (3, "double_value"),
+    str: (4, "string_value"),
+}
 _FIELDS = dict(_TYPES.values())
 _NAMES = {number: kind.__name__ for kind, (number, _) in _TYPES.items()}
 _FEW = 8  # parameters that are asked for one by one
@@ -54,8 +57,13 @@ class Holder(Protocol):
 class ParameterServices:
     """The parameter services of one node."""
 
-    def __init__(self, node: Node, name: str, holder: Holder,
-                 changed: Callable[[str, Mapping[str, Value]], None] | None = None):
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        holder: Holder,
+        changed: Callable[[str, Mapping[str, Value]], None] | None = None,
+    ):
         """Offers them.
 
         Args:
@@ -67,21 +75,29 @@ class ParameterServices:
         """
         self._node, self._name, self._holder, self._changed = node, name, holder, changed
         for service, answer in (
-                ("list_parameters", self._list), ("get_parameters", self._get),
-                ("get_parameter_types", self._kinds), ("describe_parameters", self._describe),
-                ("set_parameters", self._set),
-                ("set_parameters_atomically", self._set_all)):
+            ("list_parameters", self._list),
+            ("get_parameters", self._get),
+            ("get_parameter_types", self._kinds),
+            ("describe_parameters", self._describe),
+            ("set_parameters", self._set),
+            ("set_parameters_atomically", self._set_all),
+        ):
             kind = f"{_PACKAGE}{service.title().replace('_', '')}"
-            node.service(f"{name}/{service}", kind,
-                         functools.partial(self._answer, kind, answer), of=name)
+            node.service(
+                f"{name}/{service}", kind, functools.partial(self._answer, kind, answer), of=name
+            )
 
     def _answer(self, kind, answer, request):
         return self._node.types.message(f"{kind}_Response", **answer(request))
 
     def _list(self, request):
         wanted = tuple(request.prefixes)
-        names = [name for name in self._holder.names() if not wanted or any(
-            name == prefix or name.startswith(f"{prefix}.") for prefix in wanted)]
+        names = [
+            name
+            for name in self._holder.names()
+            if not wanted
+            or any(name == prefix or name.startswith(f"{prefix}.") for prefix in wanted)
+        ]
         return {"result": {"names": names}}
 
     def _get(self, request):
@@ -90,24 +106,22 @@ class ParameterServices:
 
     def _kinds(self, request):
         found = self._holder.kinds(request.names)
-        return {"types": [_TYPES[found[name]][0] if name in found else 0
-                          for name in request.names]}
+        return {"types": [_TYPES[found[name]][0] if name in found else 0 for name in request.names]}
 
     def _describe(self, request):
         found = self._holder.kinds(request.names)
-        return {"descriptors": [self._descriptor(name, found.get(name))
-                                for name in request.names]}
+        return {"descriptors": [self._descriptor(name, found.get(name)) for name in request.names]}
 
     def _descriptor(self, name, kind):
         if kind is None:
             return {"name": name}
         text, read_only = self._holder.description(name)
-        return {"name": name, "type": _TYPES[kind][0], "description": text,
-                "read_only": read_only}
+        return {"name": name, "type": _TYPES[kind][0], "description": text, "read_only": read_only}
 
     def _set(self, request):
-        return {"results": [self._result(self._set_one, parameter)
-                            for parameter in request.parameters]}
+        return {
+            "results": [self._result(self._set_one, parameter) for parameter in request.parameters]
+        }
 
     def _set_all(self, request):
         return {"result": self._result(self._set_every, request.parameters)}
@@ -148,16 +162,18 @@ class ParameterServices:
         name, given = parameter.name, parameter.value
         before = self._holder.values([name]).get(name)
         if before is None:
-            raise Refused(f"{self._name} has no parameter '{name}': ros2 param list {self._name} "
-                          "shows them")
+            raise Refused(
+                f"{self._name} has no parameter '{name}': ros2 param list {self._name} shows them"
+            )
         if given.type not in _FIELDS:
             raise Refused(f"{name} cannot be removed: give a {type(before).__name__}")
         value = getattr(given, _FIELDS[given.type])
         if type(before) is float and _NAMES[given.type] == "int":
             value = float(value)
         elif _NAMES[given.type] != type(before).__name__:
-            raise Refused(f"{name} '{value}' is a {_NAMES[given.type]}: give a "
-                          f"{type(before).__name__}")
+            raise Refused(
+                f"{name} '{value}' is a {_NAMES[given.type]}: give a {type(before).__name__}"
+            )
         return name, type(before)(value), before
 
     def _tell(self, values):
@@ -262,8 +278,10 @@ class SimulationParameters:
     def set(self, name: str, value: Value) -> None:
         """See Holder."""
         if name != "speed":
-            raise Refused(f"{name} is an option of the simulation's start: of a running one, only "
-                          "the speed is set")
+            raise Refused(
+                f"{name} is an option of the simulation's start: of a running one, only "
+                "the speed is set"
+            )
         try:
             self._ask("speed", speed=value)
         except ControlError as error:
@@ -324,9 +342,19 @@ class Parameters:
     def _tell(self, name, values):
         if self._events.wanted:
             types = self._node.types
-            self._events.write(types.serialised(types.message(
-                _EVENT, node=name,
-                stamp={"sec": self._now_us // 1_000_000,
-                       "nanosec": self._now_us % 1_000_000 * 1000},
-                changed_parameters=[{"name": key, "value": to_message(value)}
-                                    for key, value in values.items()])))
+            self._events.write(
+                types.serialised(
+                    types.message(
+                        _EVENT,
+                        node=name,
+                        stamp={
+                            "sec": self._now_us // 1_000_000,
+                            "nanosec": self._now_us % 1_000_000 * 1000,
+                        },
+                        changed_parameters=[
+                            {"name": key, "value": to_message(value)}
+                            for key, value in values.items()
+                        ],
+                    )
+                )
+            )

@@ -11,7 +11,7 @@ from .wire.node import Node, Writer
 from .wire.quality import CLOCK, LATCHED, TF
 from .wire.types import ros2_name
 
-_TO_NED = {"x": -(0.5 ** 0.5), "y": -(0.5 ** 0.5), "z": 0.0, "w": 0.0}  # Pegasus's signs
+_TO_NED = {"x": -(0.5**0.5), "y": -(0.5**0.5), "z": 0.0, "w": 0.0}  # Pegasus's signs
 _TO_FRD = {"x": 1.0, "y": 0.0, "z": 0.0, "w": 0.0}
 
 
@@ -30,8 +30,10 @@ class Outlet:
         kind = ros2_name(row.type)
         self._row = row
         self._writers = [node.writer(name, kind, row.quality) for name in names]
-        self._batch = Batch(node.types, [
-            node.types.message(kind, **numbered(row.constants, i)) for i in range(len(names))])
+        self._batch = Batch(
+            node.types,
+            [node.types.message(kind, **numbered(row.constants, i)) for i in range(len(names))],
+        )
         self._period_us = state_period_us if row.period_us == STATE_RATE else row.period_us
         self._due_us = 0
         self._last: list[np.ndarray] = []
@@ -44,8 +46,11 @@ class Outlet:
             return
         if not self._due(step):
             return
-        wanted = [i for i, writer in enumerate(self._writers)
-                  if writer.wanted and (fresh is None or fresh[i])]
+        wanted = [
+            i
+            for i, writer in enumerate(self._writers)
+            if writer.wanted and (fresh is None or fresh[i])
+        ]
         if wanted:
             row.fill(step, self._batch)
             for i in wanted:
@@ -75,8 +80,13 @@ class Publisher:
         frames: /tf and /tf_static.
     """
 
-    def __init__(self, node: Node, fleet: Fleet, state_period_us: int,
-                 tables: Sequence[tuple[Sequence[FleetTopic], Callable[[int], str]]]):
+    def __init__(
+        self,
+        node: Node,
+        fleet: Fleet,
+        state_period_us: int,
+        tables: Sequence[tuple[Sequence[FleetTopic], Callable[[int], str]]],
+    ):
         """Makes the publishers.
 
         Args:
@@ -88,7 +98,9 @@ class Publisher:
         self._fleet, self._t_us = fleet, -1
         self._outlets = [
             Outlet(node, row, [f"{begin(i)}/{row.name}" for i in range(fleet.n)], state_period_us)
-            for rows, begin in tables for row in rows]
+            for rows, begin in tables
+            for row in rows
+        ]
         self._clock = Clock(node)
         self.frames = Frames(node, fleet, state_period_us)
 
@@ -135,8 +147,9 @@ class Frames:
         self._writer: Writer = node.writer("/tf", "tf2_msgs/msg/TFMessage", TF)
         self._static: Writer = node.writer("/tf_static", "tf2_msgs/msg/TFMessage", LATCHED)
         names = [numbered(pegasus.BODY, i) for i in range(fleet.n)]
-        self._layout = Layout(node.types, self._message(
-            [(pegasus.MAP, name, {}) for name in names]))
+        self._layout = Layout(
+            node.types, self._message([(pegasus.MAP, name, {}) for name in names])
+        )
         self._record = self._layout.records(1)
         self._fixed = [(pegasus.MAP, pegasus.MAP_NED, {"rotation": _TO_NED})]
         for i, name in enumerate(names):
@@ -152,10 +165,17 @@ class Frames:
         self._static.write(self._node.types.serialised(self._message([*self._fixed, *more])))
 
     def _message(self, items):
-        return self._node.types.message("tf2_msgs/msg/TFMessage", transforms=[
-            {"header": {"frame_id": parent}, "child_frame_id": child,
-             "transform": {"rotation": {"w": 1.0}, **transform}}
-            for parent, child, transform in items])
+        return self._node.types.message(
+            "tf2_msgs/msg/TFMessage",
+            transforms=[
+                {
+                    "header": {"frame_id": parent},
+                    "child_frame_id": child,
+                    "transform": {"rotation": {"w": 1.0}, **transform},
+                }
+                for parent, child, transform in items
+            ],
+        )
 
     def publish(self, step: Step) -> None:
         """Publishes the poses, if they are due."""

@@ -28,16 +28,18 @@ class SimulationServices:
         """
         self._node, self._instance = node, instance
         for name, kind, answer in (
-                ("reset_simulation", "ResetSimulation", self._reset),
-                ("get_simulation_state", "GetSimulationState", self._state),
-                ("set_simulation_state", "SetSimulationState", self._set_state),
-                ("step_simulation", "StepSimulation", self._step),
-                ("spawn_entity", "SpawnEntity", self._spawn),
-                ("delete_entity", "DeleteEntity", self._delete)):
+            ("reset_simulation", "ResetSimulation", self._reset),
+            ("get_simulation_state", "GetSimulationState", self._state),
+            ("set_simulation_state", "SetSimulationState", self._set_state),
+            ("step_simulation", "StepSimulation", self._step),
+            ("spawn_entity", "SpawnEntity", self._spawn),
+            ("delete_entity", "DeleteEntity", self._delete),
+        ):
             node.service(f"/{name}", _PACKAGE + kind, self._answering(kind, answer))
 
     def _answering(self, kind: str, answer: Callable) -> Callable[[Any], Any]:
         """answer(client, request), whose fields become the response; refusals are a Result."""
+
         def respond(request):
             fields: Mapping[str, Any]
             try:
@@ -89,9 +91,13 @@ class SimulationServices:
             return _result(_NO_RESOURCE, "give the SDF itself as resource_string")
         pose = request.initial_pose.pose
         position, quat = pose.position, pose.orientation
-        client.request("insert", sdf=text, model=request.name, pose=[
-            position.x, position.y, position.z, quat.x, quat.y, quat.z, quat.w],
-            frame=request.initial_pose.header.frame_id.removeprefix("map"))
+        client.request(
+            "insert",
+            sdf=text,
+            model=request.name,
+            pose=[position.x, position.y, position.z, quat.x, quat.y, quat.z, quat.w],
+            frame=request.initial_pose.header.frame_id.removeprefix("map"),
+        )
         return {**_result(_OK), "entity_name": request.name}
 
     @staticmethod

@@ -40,14 +40,17 @@ class Ros2Station(Observer):
         """
         scenario = simulation.scenario
         if scenario.ros2_record != "none" and simulation.folder is None:
-            raise Ros2Error(f"ros2_record '{scenario.ros2_record}' needs a run folder: leave out "
-                            "one of them")
+            raise Ros2Error(
+                f"ros2_record '{scenario.ros2_record}' needs a run folder: leave out one of them"
+            )
         self._autopilot = simulation.autopilot
         try:
             self._feeder = Feeder(path_of(os.getpid(), scenario.instance, "ros2"), scenario.n)
             self._process = Companion(
-                "xtdrone_ros2.main", {**told(simulation), "ring": str(self._feeder.path)},
-                lambda line: _log.warning("ros2: %s", line))
+                "xtdrone_ros2.main",
+                {**told(simulation), "ring": str(self._feeder.path)},
+                lambda line: _log.warning("ros2: %s", line),
+            )
         except ControlError as error:
             self.close()
             raise Ros2Error(f"ROS 2 does not start: {error}") from error
@@ -77,30 +80,47 @@ def told(simulation: Any) -> dict[str, Any]:
     vtol = vtol_types(fleet) != NOT_VTOL
     shared = scenario.origin == "shared"
     return {
-        "instance": scenario.instance, "px4": scenario.has_real_px4,
+        "instance": scenario.instance,
+        "px4": scenario.has_real_px4,
         "control": simulation.requests is not None,
         "names": [spec.name for spec in scenario.vehicles],
         "origin": [world.latitude, world.longitude, world.altitude],
         "offsets": [[0.0] * 3 if shared else list(spec.pos) for spec in scenario.vehicles],
-        "vehicle_type": np.where(vtol, 0, vehicle_types(fleet)).tolist(), "vtol": vtol.tolist(),
-        "rotors": [_rotors(vehicle, name) for vehicle, name in
-                   zip(fleet.vehicles, scenario.autopilots)],
-        "cameras": simulation.rendered_sensors(), "domain": scenario.ros2_domain,
-        "address": scenario.ros2_address, "rate": scenario.ros2_rate,
-        "record": scenario.ros2_record, "topics": scenario.ros2_topics,
-        "folder": str(simulation.folder or ""), "mavros": scenario.ros2_mavros,
-        "distribution": scenario.ros2_distribution, "options": _options(scenario)}
+        "vehicle_type": np.where(vtol, 0, vehicle_types(fleet)).tolist(),
+        "vtol": vtol.tolist(),
+        "rotors": [
+            _rotors(vehicle, name) for vehicle, name in zip(fleet.vehicles, scenario.autopilots)
+        ],
+        "cameras": simulation.rendered_sensors(),
+        "domain": scenario.ros2_domain,
+        "address": scenario.ros2_address,
+        "rate": scenario.ros2_rate,
+        "record": scenario.ros2_record,
+        "topics": scenario.ros2_topics,
+        "folder": str(simulation.folder or ""),
+        "mavros": scenario.ros2_mavros,
+        "distribution": scenario.ros2_distribution,
+        "options": _options(scenario),
+    }
 
 
 def _rotors(vehicle: Vehicle, autopilot: str) -> list[tuple[float, ...]]:
     """What RotorSpeeds needs of each rotor; none if its flight stack takes no actuator commands."""
-    return [(rotor.channel, rotor.zero_position_armed, rotor.input_scaling, rotor.max_rot_velocity)
-            for rotor in vehicle.rotors] if autopilot == "embedded" else []
+    return (
+        [
+            (rotor.channel, rotor.zero_position_armed, rotor.input_scaling, rotor.max_rot_velocity)
+            for rotor in vehicle.rotors
+        ]
+        if autopilot == "embedded"
+        else []
+    )
 
 
 def _options(scenario: Scenario) -> dict[str, Any]:
     """Value and help of each option that is one number, word or truth value."""
     values = {name: getattr(scenario, name) for name in options_of(Scenario)}
-    return {name: (values[name], declared.help)
-            for name, (_, declared) in options_of(Scenario).items()
-            if type(values[name]) in (bool, int, float, str)}
+    return {
+        name: (values[name], declared.help)
+        for name, (_, declared) in options_of(Scenario).items()
+        if type(values[name]) in (bool, int, float, str)
+    }

@@ -49,8 +49,7 @@ class XtdroneVehicle:
         report: Called with each line for /xtdrone/NAME/info.
     """
 
-    def __init__(self, index: int, name: str, link: Any, kind: Kind,
-                 report: Callable[[str], None]):
+    def __init__(self, index: int, name: str, link: Any, kind: Kind, report: Callable[[str], None]):
         """kind: Of the vehicle; link: a FleetLink, which others read."""
         self.index, self.name, self.report = index, name, report
         self._link, self._kind = link, kind
@@ -80,13 +79,25 @@ class XtdroneVehicle:
         self._next_us = max(self._next_us + period, t_us - period)
         with self._lock:
             self._translator.set_mode(self._mode)
-            self._translator.set_pose(vehicle["est_pos"].tolist(),
-                                      convert.euler(vehicle["est_quat"].tolist())[2])
+            self._translator.set_pose(
+                vehicle["est_pos"].tolist(), convert.euler(vehicle["est_quat"].tolist())[2]
+            )
             target = self._translator.set_point()
         if target is not None:
-            self._link.send(self.index, convert.set_position_target(
-                self.index, t_us, target.frame, target.type_mask, target.pos, target.vel,
-                target.acc, target.yaw, target.yaw_rate))
+            self._link.send(
+                self.index,
+                convert.set_position_target(
+                    self.index,
+                    t_us,
+                    target.frame,
+                    target.type_mask,
+                    target.pos,
+                    target.vel,
+                    target.acc,
+                    target.yaw,
+                    target.yaw_rate,
+                ),
+            )
 
     def execute(self, method: Callable[[CommandTranslator], Any]) -> Any:
         """Calls method(translator), and begins to stream."""
@@ -103,8 +114,9 @@ class XtdroneVehicle:
         """A command of /xtdrone/NAME/cmd."""
         request = self.execute(lambda do: do.command(text, self._now_us))
         if request is not None:
-            threading.Thread(target=self._request, args=(text.strip(), request),
-                             daemon=True).start()
+            threading.Thread(
+                target=self._request, args=(text.strip(), request), daemon=True
+            ).start()
 
     def take(self, message_id: int, payload: bytes) -> None:
         """Notes what the vehicle tells by MAVLink: warnings, and how a VTOL flies."""
@@ -127,12 +139,17 @@ class XtdroneVehicle:
                 done = self._accepted(mavlink.MAV_CMD_COMPONENT_ARM_DISARM, bool(request.arm))
             if not done:
                 _await(lambda: bool(self._reason), REASON_S)
-            self.report(f"{command}: done" if done else f"{command} refused: "
-                        f"{self._reason or 'the autopilot gave no reason'}")
+            self.report(
+                f"{command}: done"
+                if done
+                else f"{command} refused: {self._reason or 'the autopilot gave no reason'}"
+            )
 
     def _accepted(self, number: int, value: float) -> bool:
-        return self._requests.command_long(number, (value, 0, 0, 0, 0, 0, 0)) \
+        return (
+            self._requests.command_long(number, (value, 0, 0, 0, 0, 0, 0))
             == mavlink.MAV_RESULT_ACCEPTED
+        )
 
     def _change_mode(self, name: str) -> bool:
         mode = modes.FROM_ROS_NAME.get(name)
@@ -168,23 +185,28 @@ SUBSCRIPTIONS = (
     Subscription("cmd", "std_msgs/String", lambda v, m: v.command(m.data)),
     Subscription("cmd_pose_flu", "geometry_msgs/Pose", functools.partial(_pose, "pose_flu")),
     Subscription("cmd_pose_enu", "geometry_msgs/Pose", functools.partial(_pose, "pose_enu")),
-    Subscription("cmd_vel_flu", "geometry_msgs/Twist",
-                 functools.partial(_motion, "velocity", FLU)),
-    Subscription("cmd_vel_enu", "geometry_msgs/Twist",
-                 functools.partial(_motion, "velocity", ENU)),
-    Subscription("cmd_accel_flu", "geometry_msgs/Twist",
-                 functools.partial(_motion, "acceleration", FLU)),
-    Subscription("cmd_accel_enu", "geometry_msgs/Twist",
-                 functools.partial(_motion, "acceleration", ENU)),
+    Subscription("cmd_vel_flu", "geometry_msgs/Twist", functools.partial(_motion, "velocity", FLU)),
+    Subscription("cmd_vel_enu", "geometry_msgs/Twist", functools.partial(_motion, "velocity", ENU)),
+    Subscription(
+        "cmd_accel_flu", "geometry_msgs/Twist", functools.partial(_motion, "acceleration", FLU)
+    ),
+    Subscription(
+        "cmd_accel_enu", "geometry_msgs/Twist", functools.partial(_motion, "acceleration", ENU)
+    ),
 )
 
 
 class Xtdrone:
     """The fleet's /xtdrone/ topics."""
 
-    def __init__(self, node: Node, names: Sequence[str], link: Any,
-                 vehicle_types: Sequence[int],
-                 subscribe: Callable[[str, XtdroneVehicle, Subscription], None]):
+    def __init__(
+        self,
+        node: Node,
+        names: Sequence[str],
+        link: Any,
+        vehicle_types: Sequence[int],
+        subscribe: Callable[[str, XtdroneVehicle, Subscription], None],
+    ):
         """Subscribes.
 
         Args:
@@ -198,8 +220,7 @@ class Xtdrone:
         for i, name in enumerate(names):
             info = node.writer(f"/xtdrone/{name}/info", "std_msgs/msg/String", DEFAULT)
             kind = OF_VEHICLE_TYPE.get(int(vehicle_types[i]), Kind.VTOL)
-            vehicle = XtdroneVehicle(i, name, link, kind,
-                                     functools.partial(_publish, node, info))
+            vehicle = XtdroneVehicle(i, name, link, kind, functools.partial(_publish, node, info))
             self._vehicles.append(vehicle)
             for row in SUBSCRIPTIONS:
                 subscribe(f"/xtdrone/{name}/{row.name}", vehicle, row)

@@ -51,37 +51,63 @@ CONTROL_EXAMPLES = """examples:
 
 def register_sim(subparsers: Any) -> None:
     """`xtdrone sim`: a simulation that waits for clients."""
-    parser = subparsers.add_parser("sim", help="simulate a fleet for MAVLink and ROS clients",
-                                   epilog=SIM_EXAMPLES)
+    parser = subparsers.add_parser(
+        "sim", help="simulate a fleet for MAVLink and ROS clients", epilog=SIM_EXAMPLES
+    )
     scenario_options.add(parser)
-    parser.add_argument("--duration", type=number_type("duration", 0.004, 1e9, unit="s"),
-                        metavar="SECONDS",
-                        help="end after this simulated time (never)")
-    parser.add_argument("--default", action="append", default=[], metavar="NAME=VALUE",
-                        help="of a scenario option, where neither it nor --scenario's file is "
-                        "given; for launch files")
-    parser.add_argument("--await_bridge", action="store_true",
-                        help="with --speed 0: begin when a bridge has connected")
-    parser.add_argument("--no_run_folder", action="store_true",
-                        help="write nothing; --log none leaves out the flight logs alone")
+    parser.add_argument(
+        "--duration",
+        type=number_type("duration", 0.004, 1e9, unit="s"),
+        metavar="SECONDS",
+        help="end after this simulated time (never)",
+    )
+    parser.add_argument(
+        "--default",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of a scenario option, where neither it nor --scenario's file is "
+        "given; for launch files",
+    )
+    parser.add_argument(
+        "--await_bridge",
+        action="store_true",
+        help="with --speed 0: begin when a bridge has connected",
+    )
+    parser.add_argument(
+        "--no_run_folder",
+        action="store_true",
+        help="write nothing; --log none leaves out the flight logs alone",
+    )
     parser.set_defaults(run=_sim)
 
 
 def register_fly(subparsers: Any) -> None:
     """`xtdrone fly`: an Agent flies the fleet inside the lockstep."""
-    parser = subparsers.add_parser("fly", help="fly an Agent in process, without ROS",
-                                   epilog=FLY_EXAMPLES, add_help=False)
-    parser.add_argument("-h", "--help", action=_Help,
-                        help="this text; behind an Agent's name, with its options for --set")
+    parser = subparsers.add_parser(
+        "fly", help="fly an Agent in process, without ROS", epilog=FLY_EXAMPLES, add_help=False
+    )
+    parser.add_argument(
+        "-h",
+        "--help",
+        action=_Help,
+        help="this text; behind an Agent's name, with its options for --set",
+    )
     agent = parser.add_argument(
-        "agent", help=f"{', '.join(registry.AGENTS.names())}, or module:Class")
+        "agent", help=f"{', '.join(registry.AGENTS.names())}, or module:Class"
+    )
     agent.completer = lambda **_: registry.AGENTS.names()
     settings = parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE",
-        help="option of the Agent, also as --NAME VALUE; see xtdrone fly AGENT --help")
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="option of the Agent, also as --NAME VALUE; see xtdrone fly AGENT --help",
+    )
     settings.completer = _settings
-    parser.add_argument("--links", action="store_true",
-                        help="open the MAVLink ports, for a ground station to watch")
+    parser.add_argument(
+        "--links", action="store_true", help="open the MAVLink ports, for a ground station to watch"
+    )
     scenario_options.add(parser)
     parser.set_defaults(run=_fly, adapt=_adapt)
 
@@ -92,11 +118,14 @@ class _Help(argparse._HelpAction):
     def __call__(self, parser, namespace, values, option_string=None):
         if namespace.agent:
             agent = registry.AGENTS.load(namespace.agent)
-            known = arguments.arguments_of(agent, dict(
-                word.split("=", 1) for word in namespace.set if "=" in word))
-            parser.epilog = (f"--set of agent '{namespace.agent}':\n"
-                             f"{arguments.table(arguments.rows(known)) or '  none'}\n\n"
-                             f"{parser.epilog}")
+            known = arguments.arguments_of(
+                agent, dict(word.split("=", 1) for word in namespace.set if "=" in word)
+            )
+            parser.epilog = (
+                f"--set of agent '{namespace.agent}':\n"
+                f"{arguments.table(arguments.rows(known)) or '  none'}\n\n"
+                f"{parser.epilog}"
+            )
         super().__call__(parser, namespace, values, option_string)
 
 
@@ -117,23 +146,46 @@ def _adapt(args, words):
 def _settings(prefix, parsed_args, **_):
     """Completion of --set."""
     try:
-        return arguments.completions(registry.AGENTS.load(parsed_args.agent), prefix,
-                                     parsed_args.set or [])
+        return arguments.completions(
+            registry.AGENTS.load(parsed_args.agent), prefix, parsed_args.set or []
+        )
     except (XtdroneError, TypeError):
         return []
 
 
 def register_control(subparsers: Any) -> None:
     """`xtdrone control`: control a running simulation."""
-    parser = subparsers.add_parser("control", help="pause, step or speed up a running simulation",
-                                   epilog=CONTROL_EXAMPLES)
-    parser.add_argument("action", choices=["status", "pause", "resume", "step", "speed", "disturb",
-                                           "reset", "save", "load", "stop"])
-    parser.add_argument("value", nargs="*", help="speed: factor; disturb: payload, drain, rotor or "
-                        "charge, the vehicle's name, values as in --disturbances; reset: vehicles "
-                        "(all); save, load: a name (snapshot)")
-    parser.add_argument("--n", type=number_type("n", 1, 1_000_000, whole=True), default=1,
-                        help="number of steps (1)")
+    parser = subparsers.add_parser(
+        "control", help="pause, step or speed up a running simulation", epilog=CONTROL_EXAMPLES
+    )
+    parser.add_argument(
+        "action",
+        choices=[
+            "status",
+            "pause",
+            "resume",
+            "step",
+            "speed",
+            "disturb",
+            "reset",
+            "save",
+            "load",
+            "stop",
+        ],
+    )
+    parser.add_argument(
+        "value",
+        nargs="*",
+        help="speed: factor; disturb: payload, drain, rotor or "
+        "charge, the vehicle's name, values as in --disturbances; reset: vehicles "
+        "(all); save, load: a name (snapshot)",
+    )
+    parser.add_argument(
+        "--n",
+        type=number_type("n", 1, 1_000_000, whole=True),
+        default=1,
+        help="number of steps (1)",
+    )
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     ports.add_option(parser)
     parser.set_defaults(run=_control)
@@ -141,29 +193,41 @@ def register_control(subparsers: Any) -> None:
 
 def register_warmup(subparsers: Any) -> None:
     """`xtdrone warmup`: compile every kernel, so that the next start is quick."""
-    parser = subparsers.add_parser("warmup", help="compile the kernels once, so that starts are "
-                                                  "quick", epilog="examples:\n  xtdrone warmup")
+    parser = subparsers.add_parser(
+        "warmup",
+        help="compile the kernels once, so that starts are quick",
+        epilog="examples:\n  xtdrone warmup",
+    )
     parser.set_defaults(run=_warmup)
 
 
 def register_vehicle(subparsers: Any) -> None:
     """`xtdrone vehicle`: derived figures of a vehicle."""
-    parser = subparsers.add_parser("vehicle", help="check vehicles, show their derived figures",
-                                   epilog=VEHICLE_EXAMPLES)
+    parser = subparsers.add_parser(
+        "vehicle", help="check vehicles, show their derived figures", epilog=VEHICLE_EXAMPLES
+    )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    show = actions.add_parser("show", help="hover throttle, thrust to weight, what it can "
-                              "command, force envelope")
+    show = actions.add_parser(
+        "show", help="hover throttle, thrust to weight, what it can command, force envelope"
+    )
     name = show.add_argument("vehicle", help="a name from models/, or an SDF file")
     name.completer = lambda **_: resources.vehicle_names()
-    show.add_argument("--out", metavar="FILE",
-                      help="draw rotors, wings and force envelope (not drawn)")
+    show.add_argument(
+        "--out", metavar="FILE", help="draw rotors, wings and force envelope (not drawn)"
+    )
     show.add_argument("--json", action="store_true", help="print figures as JSON")
     show.set_defaults(run=_show_vehicle)
     checked = actions.add_parser("check", help="a line on each model: whether it loads and flies")
-    checked.add_argument("path", nargs="+", help="an SDF file, a model's folder, or a folder of "
-                         "models")
-    checked.add_argument("--hover", type=number_type("hover", 0.0, 3600.0, unit="s"), default=0.0,
-                         metavar="SECONDS", help="fly each that has rotors so long (0: only load)")
+    checked.add_argument(
+        "path", nargs="+", help="an SDF file, a model's folder, or a folder of models"
+    )
+    checked.add_argument(
+        "--hover",
+        type=number_type("hover", 0.0, 3600.0, unit="s"),
+        default=0.0,
+        metavar="SECONDS",
+        help="fly each that has rotors so long (0: only load)",
+    )
     checked.set_defaults(run=_check_vehicles)
     known = actions.add_parser("presets", help="sensor presets, for <preset> in a vehicle's file")
     known.add_argument("preset", nargs="?", help="show its values with unit and source")
@@ -191,10 +255,15 @@ def _show_vehicle(args):
         matrix = isinstance(value, list) and isinstance(value[0], (list, str))
         for row in value if matrix else [value]:
             numbers = row if isinstance(row, list) else [row]
-            print("   " + "".join(f" {x:>11}" if isinstance(x, str) else f" {x:11.5g}"
-                                  for x in numbers))
-    print("effects:" + "".join(f"\n    {name} {_listed(tags)}" for name, tags in effects.items())
-          if effects else "effects: none")
+            print(
+                "   "
+                + "".join(f" {x:>11}" if isinstance(x, str) else f" {x:11.5g}" for x in numbers)
+            )
+    print(
+        "effects:" + "".join(f"\n    {name} {_listed(tags)}" for name, tags in effects.items())
+        if effects
+        else "effects: none"
+    )
     print("sensors:")
     for sensor in sensors:
         position = " ".join(f"{x:.4g}" for x in sensor["pos_m"])
@@ -212,12 +281,14 @@ def _check_vehicles(args):
     said, bad = logging.getLogger("xtdrone_sim.simulation"), False
     said.disabled = True  # the remarks are in the lines
     try:
-        for path in (model for given in args.path
-                     for model in models_in(Path(given).expanduser())):
+        for path in (model for given in args.path for model in models_in(Path(given).expanduser())):
             found = check(path, args.hover)
             bad = bad or found.verdict in ("refused", "fails")
-            print(f"{found.verdict:8} {path.name:28} " + "; ".join(
-                text for text in (found.reason, *found.remarks) if text), flush=True)
+            print(
+                f"{found.verdict:8} {path.name:28} "
+                + "; ".join(text for text in (found.reason, *found.remarks) if text),
+                flush=True,
+            )
     finally:
         said.disabled = False
     return int(bad)
@@ -233,11 +304,14 @@ def _lines(parameters) -> list[str]:
 
 def _listed(values) -> str:
     """Names and values on one line."""
+
     def word(x):
         return "unset" if x is None else x if isinstance(x, str) else f"{x:.4g}"
 
-    return ", ".join(" ".join((name, *map(word, value if isinstance(value, (list, tuple))
-                                          else (value,)))) for name, value in values.items())
+    return ", ".join(
+        " ".join((name, *map(word, value if isinstance(value, (list, tuple)) else (value,))))
+        for name, value in values.items()
+    )
 
 
 def _presets(args):
@@ -255,8 +329,9 @@ def _sim(args):
         from .simulation import Simulation
         from .warm_up import ensure_warm
 
-    scenario = scenario_options.scenario_of(args, **dict(pair("default", word)
-                                                         for word in args.default))
+    scenario = scenario_options.scenario_of(
+        args, **dict(pair("default", word) for word in args.default)
+    )
     until = None if args.duration is None else round(args.duration * 1e6)
     # Opened before the kernels are compiled: a client that connects knows that there is something
     # to wait for.
@@ -268,9 +343,12 @@ def _sim(args):
         _open_stations(simulation)
         for line in _grounded(simulation):
             print(f"warning: {line}", file=sys.stderr, flush=True)
-        print(f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
-              f"{scenario.engine}, autopilot {scenario.flown_by}; ground stations: UDP "
-              f"{ports.Ports(scenario.instance).ground_station}; run folder: {folder}", flush=True)
+        print(
+            f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in '{scenario.world}', engine "
+            f"{scenario.engine}, autopilot {scenario.flown_by}; ground stations: UDP "
+            f"{ports.Ports(scenario.instance).ground_station}; run folder: {folder}",
+            flush=True,
+        )
         awaited = args.await_bridge or scenario.ros2
         _run(simulation, signals, until, awaited and scenario.speed == 0.0)
         stopped = signals.came
@@ -300,9 +378,12 @@ def _fly(args):
 def _open_stations(simulation):
     """Opens who else sees the flight: the page, ROS 2, Foxglove, PX4's viewer, as asked for."""
     scenario = simulation.scenario
-    stations = ((scenario.web, _open_page), (scenario.ros2, _join_ros2),
-                (scenario.foxglove or scenario.mcap, _open_telemetry),
-                (scenario.viewer, _feed_viewer))
+    stations = (
+        (scenario.web, _open_page),
+        (scenario.ros2, _join_ros2),
+        (scenario.foxglove or scenario.mcap, _open_telemetry),
+        (scenario.viewer, _feed_viewer),
+    )
     try:
         for wanted, opened in stations:
             if wanted:
@@ -317,8 +398,10 @@ def _open_page(simulation):
 
     station = Station(simulation, simulation.scenario.web_address)
     simulation.observers.append(station)
-    print(f"page: {station.url}\npage for viewers, who cannot command: {station.watch_url}",
-          flush=True)
+    print(
+        f"page: {station.url}\npage for viewers, who cannot command: {station.watch_url}",
+        flush=True,
+    )
 
 
 def _join_ros2(simulation):
@@ -385,9 +468,13 @@ def _grounded(simulation):
     from xtdrone_dynamics.abilities.vehicle_type import cannot_fly
 
     scenario = simulation.scenario
-    return [f"{spec.name} cannot be flown: {why}" for spec, why, autopilot in
-            zip(scenario.vehicles, cannot_fly(simulation.fleet), scenario.autopilots, strict=True)
-            if why and autopilot == "embedded"]
+    return [
+        f"{spec.name} cannot be flown: {why}"
+        for spec, why, autopilot in zip(
+            scenario.vehicles, cannot_fly(simulation.fleet), scenario.autopilots, strict=True
+        )
+        if why and autopilot == "embedded"
+    ]
 
 
 def _not_hovering(simulation, name, agent_class):
@@ -397,10 +484,14 @@ def _not_hovering(simulation, name, agent_class):
 
     if not issubclass(agent_class, FlightAgent):
         return []
-    return [f"{spec.name} cannot hover, as all vehicles of agent '{name}' must: fly 'mission', or "
-            "command it over ROS" for spec, kind in
-            zip(simulation.scenario.vehicles, vehicle_types(simulation.fleet), strict=True)
-            if kind != MULTICOPTER]
+    return [
+        f"{spec.name} cannot hover, as all vehicles of agent '{name}' must: fly 'mission', or "
+        "command it over ROS"
+        for spec, kind in zip(
+            simulation.scenario.vehicles, vehicle_types(simulation.fleet), strict=True
+        )
+        if kind != MULTICOPTER
+    ]
 
 
 def _agent(agent_class, settings, simulation, bar):
@@ -409,6 +500,7 @@ def _agent(agent_class, settings, simulation, bar):
     Raises:
         ScenarioError: It does not accept the given arguments.
     """
+
     def on_event(t_us, name, **values):
         simulation.event(t_us, name, **values)
         bar.note(name, values)
@@ -416,8 +508,9 @@ def _agent(agent_class, settings, simulation, bar):
     try:
         agent = agent_class(simulation.scenario.n, on_event=on_event, **settings)
     except TypeError as error:
-        raise ScenarioError(f"agent '{agent_class.__name__}' does not accept that: {error}"
-                            ) from error
+        raise ScenarioError(
+            f"agent '{agent_class.__name__}' does not accept that: {error}"
+        ) from error
     return agent
 
 
@@ -429,11 +522,16 @@ def _reasons(simulation, error) -> list[str]:
     if simulation.t_us < TICK_US:
         return []
     warning = simulation.last_warning
-    said = [] if warning is None or warning.split(": ", 1)[1] in error else [
-        f"last warning: {warning}"]
-    waiting = [f"{spec.name}: {state['not_ready']}" for spec, state in
-               zip(simulation.scenario.vehicles, simulation.autopilot.health())
-               if state["not_ready"]]
+    said = (
+        []
+        if warning is None or warning.split(": ", 1)[1] in error
+        else [f"last warning: {warning}"]
+    )
+    waiting = [
+        f"{spec.name}: {state['not_ready']}"
+        for spec, state in zip(simulation.scenario.vehicles, simulation.autopilot.health())
+        if state["not_ready"]
+    ]
     logs = [f"run folder: {simulation.folder}"]
     crashes = [f"{crash} at {crash.t_us * 1e-6:.1f} s" for crash in simulation.crashes[:_SHOWN]]
     return crashes + said + waiting[:_SHOWN] + logs
@@ -493,8 +591,10 @@ class _Signals:
         self._simulation = None
 
     def __enter__(self):
-        self._before = {which: signal.signal(which, self._take)
-                        for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        self._before = {
+            which: signal.signal(which, self._take)
+            for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        }
         return self
 
     def __exit__(self, *_):
@@ -543,9 +643,15 @@ class _Bar(Observer):
         from tqdm import tqdm
 
         # The delay leaves the screen alone until the flight moves: errors before it are one line.
-        self._bar = tqdm(desc=label, unit=" s", file=sys.stderr, mininterval=0.2, delay=1e-3,
-                         disable=None,  # in a file or pipe
-                         bar_format="{desc}: {n:.0f} s simulated, {elapsed} elapsed{postfix}")
+        self._bar = tqdm(
+            desc=label,
+            unit=" s",
+            file=sys.stderr,
+            mininterval=0.2,
+            delay=1e-3,
+            disable=None,  # in a file or pipe
+            bar_format="{desc}: {n:.0f} s simulated, {elapsed} elapsed{postfix}",
+        )
         self._event = "on the ground"
         self._simulation = simulation
 
@@ -554,8 +660,9 @@ class _Bar(Observer):
         self._event = f"{name} {which}".rstrip()
 
     def on_step(self, t_us, state, sensors):
-        self._bar.set_postfix_str(f"{self._simulation.real_time_factor():.1f} x real time, "
-                                  f"{self._event}", refresh=False)
+        self._bar.set_postfix_str(
+            f"{self._simulation.real_time_factor():.1f} x real time, {self._event}", refresh=False
+        )
         self._bar.update(1)
 
     def close(self):
@@ -565,9 +672,11 @@ class _Bar(Observer):
 def _control(args):
     from xtdrone_core.runs.control_link import ControlClient
 
-    values = {"step": {"n": args.n},
-              "disturb": {"disturbance": " ".join(args.value)},
-              "reset": {"vehicles": args.value or None}}.get(args.action, {})
+    values = {
+        "step": {"n": args.n},
+        "disturb": {"disturbance": " ".join(args.value)},
+        "reset": {"vehicles": args.value or None},
+    }.get(args.action, {})
     if args.action in ("save", "load") and args.value:
         values = {"name": " ".join(args.value)}
     if args.action == "speed":

@@ -36,21 +36,32 @@ class ControlRequests:
         self._simulation = simulation
         self._late = False  # a late bridge has been reported
         self._handlers = {
-            "disturb": self._disturb, "event": self._event, "health": self._health,
-            "load": self._load, "pause": self._pause, "race": self._race, "reset": self._reset,
-            "resume": self._resume, "save": self._save, "sensors": self._sensors,
-            "speed": self._speed, "status": self._status, "step": self._step, "stop": self._stop,
+            "disturb": self._disturb,
+            "event": self._event,
+            "health": self._health,
+            "load": self._load,
+            "pause": self._pause,
+            "race": self._race,
+            "reset": self._reset,
+            "resume": self._resume,
+            "save": self._save,
+            "sensors": self._sensors,
+            "speed": self._speed,
+            "status": self._status,
+            "step": self._step,
+            "stop": self._stop,
             "wind": self._wind,
-            **world_requests.handlers(simulation)}
+            **world_requests.handlers(simulation),
+        }
         self.server = server
         server.warn = simulation.say
         self._publisher = None
         try:
             if len(simulation.rendered):
-                simulation.say("cameras and lidars are drawn by "
-                               f"{simulation.rendered.renderer}", severity=6)
-                self._publisher = FramePublisher(simulation.rendered,
-                                                 simulation.scenario.instance)
+                simulation.say(
+                    f"cameras and lidars are drawn by {simulation.rendered.renderer}", severity=6
+                )
+                self._publisher = FramePublisher(simulation.rendered, simulation.scenario.instance)
                 simulation.observers.append(self._publisher)
         except BaseException:
             self.close()
@@ -64,8 +75,9 @@ class ControlRequests:
         """
         handler = self._handlers.get(op)
         if handler is None:
-            raise ControlError(f"unknown request '{op[:40]}': choose one of "
-                               f"{', '.join(sorted(self._handlers))}")
+            raise ControlError(
+                f"unknown request '{op[:40]}': choose one of {', '.join(sorted(self._handlers))}"
+            )
         try:
             return handler(request)
         except ControlError:
@@ -86,8 +98,10 @@ class ControlRequests:
             in_time = server.barrier(simulation.t_us, self.handle, BARRIER_S)
             if not in_time and not self._late:
                 self._late = True
-                simulation.say(f"the bridge was {BARRIER_S:g} s late at "
-                               f"{simulation.t_us * 1e-6:.2f} s; continuing without it")
+                simulation.say(
+                    f"the bridge was {BARRIER_S:g} s late at "
+                    f"{simulation.t_us * 1e-6:.2f} s; continuing without it"
+                )
 
     def answer(self) -> None:
         """Answers what has come in."""
@@ -105,8 +119,9 @@ class ControlRequests:
         while not self.server.has_barrier and not self._simulation.stopping:
             self.server.poll(self.handle, PAUSE_POLL_S)
             if time.monotonic() > end:
-                self._simulation.say(f"no bridge within {AWAIT_BRIDGE_S:g} s; "
-                                     "continuing without it")
+                self._simulation.say(
+                    f"no bridge within {AWAIT_BRIDGE_S:g} s; continuing without it"
+                )
                 return
 
     def close(self) -> None:
@@ -120,15 +135,18 @@ class ControlRequests:
 
     def _status(self, request):
         simulation = self._simulation
-        return {"t_us": simulation.t_us, "paused": simulation.pacer.paused,
-                "speed": simulation.pacer.speed,
-                "real_time_factor": round(simulation.real_time_factor(), 3),
-                "real_time_factor_now": round(simulation.pacer.recent_factor(simulation.t_us), 3),
-                "n": simulation.scenario.n,
-                "launch": parent.launch(),
-                "vehicles": [spec.name for spec in simulation.scenario.vehicles],
-                "folder": str(simulation.folder) if simulation.folder else None,
-                "gravity": simulation.world.gravity}
+        return {
+            "t_us": simulation.t_us,
+            "paused": simulation.pacer.paused,
+            "speed": simulation.pacer.speed,
+            "real_time_factor": round(simulation.real_time_factor(), 3),
+            "real_time_factor_now": round(simulation.pacer.recent_factor(simulation.t_us), 3),
+            "n": simulation.scenario.n,
+            "launch": parent.launch(),
+            "vehicles": [spec.name for spec in simulation.scenario.vehicles],
+            "folder": str(simulation.folder) if simulation.folder else None,
+            "gravity": simulation.world.gravity,
+        }
 
     def _health(self, request):
         return {"t_us": self._simulation.t_us, "health": self._simulation.autopilot.health()}
@@ -142,8 +160,10 @@ class ControlRequests:
     def _sensors(self, request):
         for_s = request.get("for_s", math.inf)
         if not isinstance(for_s, (int, float)) or not for_s > 0:
-            raise ControlError(f"for_s {for_s!r:.40} is not allowed: give simulated seconds above "
-                               "0, or leave it out for as long as the simulation runs")
+            raise ControlError(
+                f"for_s {for_s!r:.40} is not allowed: give simulated seconds above "
+                "0, or leave it out for as long as the simulation runs"
+            )
         if self._publisher is None:
             return {"sensors": []}
         return {"sensors": self._publisher.publish(self._simulation.t_us + for_s * 1e6)}
@@ -166,16 +186,19 @@ class ControlRequests:
     def _speed(self, request):
         speed = request.get("speed")
         if not isinstance(speed, (int, float)) or not (speed == 0 or SLOWEST <= speed <= 1e6):
-            raise ControlError(f"speed {speed!r:.40} is not allowed: 1 is real time, 0 as fast as "
-                               f"possible; give 0, or {SLOWEST:g} to 1e6")
+            raise ControlError(
+                f"speed {speed!r:.40} is not allowed: 1 is real time, 0 as fast as "
+                f"possible; give 0, or {SLOWEST:g} to 1e6"
+            )
         self._simulation.pacer.set_speed(float(speed), self._simulation.t_us)
         return {"speed": float(speed)}
 
     def _event(self, request):
         name, values = request.get("event"), request.get("values", {})
         if not isinstance(name, str) or not isinstance(values, dict):
-            raise ControlError("an event has a name and values: {\"op\": \"event\", \"event\": "
-                               "\"landed\", \"values\": {}}")
+            raise ControlError(
+                'an event has a name and values: {"op": "event", "event": "landed", "values": {}}'
+            )
         values = {k: v for k, v in values.items() if k not in ("t_us", "event", "folder")}
         self._simulation.event(self._simulation.t_us, name, **values)
         return {"t_us": self._simulation.t_us}
@@ -183,8 +206,9 @@ class ControlRequests:
     def _disturb(self, request):
         text = request.get("disturbance")
         if not isinstance(text, str):
-            raise ControlError('a disturbance is a string: {"op": "disturb", "disturbance": '
-                               '"rotor iris_0 2 0"}')
+            raise ControlError(
+                'a disturbance is a string: {"op": "disturb", "disturbance": "rotor iris_0 2 0"}'
+            )
         simulation = self._simulation
         names = [spec.name for spec in simulation.scenario.vehicles]
         simulation.plant.disturbances.add(parse_disturbance(text, names, simulation.t_us))
@@ -193,16 +217,20 @@ class ControlRequests:
     def _wind(self, request):
         text, simulation = request.get("wind"), self._simulation
         if not isinstance(text, str) or "field=" in text:
-            raise ControlError('a wind is a string without a file: {"op": "wind", "wind": '
-                               '"2,0,0"}; "" is still air')
+            raise ControlError(
+                'a wind is a string without a file: {"op": "wind", "wind": '
+                '"2,0,0"}; "" is still air'
+            )
         simulation.plant.change_wind(text)
         simulation.event(simulation.t_us, "wind", wind=text)
         return {"t_us": simulation.t_us}
 
     def _reset(self, request):
         vehicles = request.get("vehicles")
-        if vehicles is not None and not (isinstance(vehicles, list) and all(
-                isinstance(vehicle, (str, int)) for vehicle in vehicles)):
+        if vehicles is not None and not (
+            isinstance(vehicles, list)
+            and all(isinstance(vehicle, (str, int)) for vehicle in vehicles)
+        ):
             raise ControlError('a reset names vehicles: {"op": "reset", "vehicles": ["iris_0"]}')
         return self._done(self._simulation.reset, vehicles)
 
@@ -220,11 +248,13 @@ class ControlRequests:
         """Path of a snapshot in the run folder; clients cannot write elsewhere."""
         folder, name = self._simulation.folder, request.get("name", "snapshot")
         if folder is None:
-            raise ControlError("this simulation has no run folder for snapshots: start it without "
-                               "--no_run_folder")
+            raise ControlError(
+                "this simulation has no run folder for snapshots: start it without --no_run_folder"
+            )
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
-            raise ControlError(f"'{name}' is no name for a snapshot: use letters, digits, '_' and "
-                               "'-'")
+            raise ControlError(
+                f"'{name}' is no name for a snapshot: use letters, digits, '_' and '-'"
+            )
         return folder / f"{name}.snapshot"
 
     def _stop(self, request):

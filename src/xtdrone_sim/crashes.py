@@ -52,9 +52,11 @@ class Crash(NamedTuple):
 
     def __str__(self) -> str:
         """One line, without the time."""
-        how = {"ground": f"hit the ground ({self.other})",
-               "tipped": f"did not stay upright on the ground ({self.other})",
-               "vehicle": f"hit vehicle {self.other}"}.get(self.kind, f"hit {self.other}")
+        how = {
+            "ground": f"hit the ground ({self.other})",
+            "tipped": f"did not stay upright on the ground ({self.other})",
+            "vehicle": f"hit vehicle {self.other}",
+        }.get(self.kind, f"hit {self.other}")
         return f"{self.vehicle} {how} at {self.speed:.1f} m/s, tilted by {self.tilt:.0f} deg"
 
 
@@ -70,13 +72,27 @@ class CrashMonitor(Memory, Observer):
         on_ground: (N,) bool, which vehicles touch a ground.
     """
 
-    MEMORY = ("collisions", "_crashes", "crashed", "on_ground", "_touching", "_leaning_us",
-              "_leant_us", "_vel", "_turned_us")
+    MEMORY = (
+        "collisions",
+        "_crashes",
+        "crashed",
+        "on_ground",
+        "_touching",
+        "_leaning_us",
+        "_leant_us",
+        "_vel",
+        "_turned_us",
+    )
     period_us = 0
 
-    def __init__(self, names: Sequence[str], fleet: FleetModel, engine: Engine,
-                 on_collision: Callable[[int, list[str]], None],
-                 on_crash: Callable[[Crash], None]):
+    def __init__(
+        self,
+        names: Sequence[str],
+        fleet: FleetModel,
+        engine: Engine,
+        on_collision: Callable[[int, list[str]], None],
+        on_crash: Callable[[Crash], None],
+    ):
         """Of vehicles with these names.
 
         Args:
@@ -117,11 +133,18 @@ class CrashMonitor(Memory, Observer):
         `rotors_turned` is how long the vehicle's rotors have turned since [s].
         """
         table = []
-        for crash in [each for each in self.crashes
-                      if each.vehicle in self._names][-len(self._names):]:
+        for crash in [each for each in self.crashes if each.vehicle in self._names][
+            -len(self._names) :
+        ]:
             values = crash._asdict()
-            table.append({"t": values.pop("t_us") * 1e-6, **values, "rotors_turned": float(
-                self._turned_us[self._names.index(crash.vehicle)]) * 1e-6})
+            table.append(
+                {
+                    "t": values.pop("t_us") * 1e-6,
+                    **values,
+                    "rotors_turned": float(self._turned_us[self._names.index(crash.vehicle)])
+                    * 1e-6,
+                }
+            )
         return table
 
     def resting(self, state: FleetState) -> np.ndarray:
@@ -166,9 +189,22 @@ class CrashMonitor(Memory, Observer):
             indices = {name: i for i, name in enumerate(self._names)}
             self._vehicle_of = np.array([indices.get(name, -1) for name in contacts.names])
         pairs, normals = contacts.pairs, contacts.normals
-        free = _judge(t_us, pairs, normals, self._vehicle_of, state.quat, self._vel,
-                      state.actuator, self._rotors, self._carries, self.on_ground,
-                      self._leant_us, self._leaning_us, self._kind, self._row)
+        free = _judge(
+            t_us,
+            pairs,
+            normals,
+            self._vehicle_of,
+            state.quat,
+            self._vel,
+            state.actuator,
+            self._rotors,
+            self._carries,
+            self.on_ground,
+            self._leant_us,
+            self._leaning_us,
+            self._kind,
+            self._row,
+        )
         if free or self._touching:
             self._collide(t_us, contacts)
         if self._kind.any():
@@ -184,8 +220,14 @@ class CrashMonitor(Memory, Observer):
             velocity = velocity - self._vel[self._names.index(other)]
         x, y = state.quat[i, :2]
         tilt = 2.0 * math.degrees(math.asin(min(math.hypot(x, y), 1.0)))
-        crash = Crash(t_us, self._names[i], _KINDS[self._kind[i]], other,
-                      round(float(np.linalg.norm(velocity)), 3), round(tilt, 1))
+        crash = Crash(
+            t_us,
+            self._names[i],
+            _KINDS[self._kind[i]],
+            other,
+            round(float(np.linalg.norm(velocity)), 3),
+            round(tilt, 1),
+        )
         self.crashed[i] = True
         self._crashes.append(tuple(crash))
         self._on_crash(crash)
@@ -197,8 +239,9 @@ class CrashMonitor(Memory, Observer):
             first, second = self._vehicle_of[one] >= 0, self._vehicle_of[other] >= 0
             up = -normal[2] if first else normal[2]
             if first and second:
-                counts = not _on_deck(self._carries, self._vehicle_of[one],
-                                      self._vehicle_of[other], normal[2])
+                counts = not _on_deck(
+                    self._carries, self._vehicle_of[one], self._vehicle_of[other], normal[2]
+                )
             else:
                 counts = (first or second) and up <= _LEVEL
             if counts:
@@ -210,8 +253,22 @@ class CrashMonitor(Memory, Observer):
 
 
 @njit
-def _judge(t_us, pairs, normals, vehicle_of, quat, before, actuator, rotors, carries, on_ground,
-           leant_us, leaning_us, kind, row):
+def _judge(
+    t_us,
+    pairs,
+    normals,
+    vehicle_of,
+    quat,
+    before,
+    actuator,
+    rotors,
+    carries,
+    on_ground,
+    leant_us,
+    leaning_us,
+    kind,
+    row,
+):
     """Finds vehicles on the ground and crashes in contacts.
 
     Args:
@@ -248,8 +305,11 @@ def _judge(t_us, pairs, normals, vehicle_of, quat, before, actuator, rotors, car
                     worst = _VEHICLE
             elif nz <= _LEVEL or (j >= 0 and not deck):
                 free = True
-                if (vx * vx + vy * vy + vz * vz > _MOVES * _MOVES or _turns(actuator, rotors, i)
-                        or (j >= 0 and _turns(actuator, rotors, j))):
+                if (
+                    vx * vx + vy * vy + vz * vz > _MOVES * _MOVES
+                    or _turns(actuator, rotors, i)
+                    or (j >= 0 and _turns(actuator, rotors, j))
+                ):
                     worst = _VEHICLE if j >= 0 else _OBSTACLE
             else:
                 on_ground[i] = True

@@ -51,8 +51,14 @@ class Entities:
         static: Names of the models that do not move by themselves.
     """
 
-    def __init__(self, world: World, specs: Sequence[VehicleSpec], vehicles: Sequence[Vehicle],
-                 engine: Engine, pushes: Pushes):
+    def __init__(
+        self,
+        world: World,
+        specs: Sequence[VehicleSpec],
+        vehicles: Sequence[Vehicle],
+        engine: Engine,
+        pushes: Pushes,
+    ):
         """For a world with vehicles in an engine."""
         self._engine, self._pushes = engine, pushes
         self._vehicles = list(zip(specs, vehicles, strict=True))
@@ -94,8 +100,11 @@ class Entities:
             return state
         at = self.table([other])[0]
         back = _pose(at).inverse()
-        return _state(back.to(_pose(state)), back.direction(state[7:10] - at[7:10]),
-                      back.direction(state[10:] - at[10:]))
+        return _state(
+            back.to(_pose(state)),
+            back.direction(state[7:10] - at[7:10]),
+            back.direction(state[10:] - at[10:]),
+        )
 
     def model(self, name: str) -> Part:
         """The model of a name.
@@ -121,8 +130,9 @@ class Entities:
         """
         found = self.models.get(name) or self.links.get(name)
         if found is None and name not in WORLD_FRAMES:
-            raise WorldError(f"{unknown_name('frame', name, [*self.models, *self.links])}; empty "
-                             "for the world")
+            raise WorldError(
+                f"{unknown_name('frame', name, [*self.models, *self.links])}; empty for the world"
+            )
         return found
 
     def describe(self, name: str) -> dict:
@@ -132,16 +142,22 @@ class Entities:
             WorldError: There is none.
         """
         part = self.model(name)
-        inner = [link.removeprefix(f"{name}::") for link in self.links
-                 if link.startswith(f"{name}::")]
+        inner = [
+            link.removeprefix(f"{name}::") for link in self.links if link.startswith(f"{name}::")
+        ]
         collisions, joints = self._collisions_of(name, part), []
         if 0 <= part.owner < len(self._vehicles):
             scope = scope_of(self._vehicles[part.owner][1])
             joints = [name_of(joint) for joint in scope.element.iterchildren("joint")]
-        return {"links": [link for link in inner if "::" not in link], "collisions": collisions,
-                "joints": joints, "static": name in self.static,
-                "children": list(dict.fromkeys(link.partition("::")[0] for link in inner
-                                               if "::" in link))}
+        return {
+            "links": [link for link in inner if "::" not in link],
+            "collisions": collisions,
+            "joints": joints,
+            "static": name in self.static,
+            "children": list(
+                dict.fromkeys(link.partition("::")[0] for link in inner if "::" in link)
+            ),
+        }
 
     def joint(self, name: str) -> tuple[float, float]:
         """Position and speed of a joint that an actuator moves [rad] or [m].
@@ -178,15 +194,17 @@ class Entities:
         state = np.array(state, dtype=float)
         state[3:7] = normalize(*state[3:7].tolist()) if state[3:7].any() else (0.0, 0.0, 0.0, 1.0)
         if not (np.abs(state) <= LARGEST).all():
-            raise WorldError(f"'{part.name}' cannot be moved to a state with numbers beyond "
-                             f"{LARGEST:g}")
+            raise WorldError(
+                f"'{part.name}' cannot be moved to a state with numbers beyond {LARGEST:g}"
+            )
         if other is not None:
             at = _pose(self.table([other])[0])
-            state = _state(at.to(_pose(state)), at.direction(state[7:10]),
-                           at.direction(state[10:]))
+            state = _state(at.to(_pose(state)), at.direction(state[7:10]), at.direction(state[10:]))
         if part.owner < 0:
-            raise WorldError(f"'{part.name}' belongs to the world's file: only vehicles and "
-                             "inserted models can be moved")
+            raise WorldError(
+                f"'{part.name}' belongs to the world's file: only vehicles and "
+                "inserted models can be moved"
+            )
         if part.body:
             raise WorldError(f"'{part.name}' hangs on a joint: move its vehicle")
         pose = _pose(state).to(part.pose.inverse())
@@ -216,8 +234,9 @@ class Entities:
         if not name or "::" in name or "/" in name:
             raise WorldError(f"'{name}' is no name for a model: leave out '::' and '/'")
         if not (np.abs(pose.pos) <= LARGEST).all():
-            raise WorldError(f"model '{name}' cannot be put {pose.pos} m away: give numbers up to "
-                             f"{LARGEST:g}")
+            raise WorldError(
+                f"model '{name}' cannot be put {pose.pos} m away: give numbers up to {LARGEST:g}"
+            )
         other = self.frame(frame)
         if other is not None:
             pose = _pose(self.table([other])[0]).to(pose)
@@ -233,14 +252,21 @@ class Entities:
         part, n = self.model(name), len(self._vehicles)
         if part.owner < n:
             what = "a vehicle" if part.owner >= 0 else "part of the world's file"
-            raise WorldError(f"'{name}' is {what}: only inserted models can be removed while the "
-                             "simulation runs")
+            raise WorldError(
+                f"'{name}' is {what}: only inserted models can be removed while the simulation runs"
+            )
         self._pushes.forget(part.owner - n)
         self._editor().remove(part.owner - n)
         self._list()
 
-    def push(self, link: Part, force: Sequence[float], torque: Sequence[float], begin_us: int,
-             end_us: float = math.inf) -> None:
+    def push(
+        self,
+        link: Part,
+        force: Sequence[float],
+        torque: Sequence[float],
+        begin_us: int,
+        end_us: float = math.inf,
+    ) -> None:
         """Applies a wrench to a link from begin_us to end_us of simulated time.
 
         Args:
@@ -257,9 +283,18 @@ class Entities:
             raise WorldError(f"'{link.name}' is static: no force moves it")
         if not (np.abs([*force, *torque]) <= LARGEST).all():
             raise WorldError(f"the wrench on '{link.name}' has numbers beyond {LARGEST:g}")
-        self._pushes.add(Push(link.name, link.owner, link.body, tuple(link.centre),
-                              tuple(map(float, force)), tuple(map(float, torque)), begin_us,
-                              end_us))
+        self._pushes.add(
+            Push(
+                link.name,
+                link.owner,
+                link.body,
+                tuple(link.centre),
+                tuple(map(float, force)),
+                tuple(map(float, torque)),
+                begin_us,
+                end_us,
+            )
+        )
 
     def reset(self) -> None:
         """Puts the inserted models back to where they were inserted, at rest."""
@@ -271,8 +306,12 @@ class Entities:
         self._list()
 
     def _editor(self) -> WorldEditor:
-        return required(self._engine, WorldEditor, "this engine moves and inserts no models",
-                        "use engine:=embedded or engine:=gazebo")
+        return required(
+            self._engine,
+            WorldEditor,
+            "this engine moves and inserts no models",
+            "use engine:=embedded or engine:=gazebo",
+        )
 
     def _body(self, part, inserted) -> np.ndarray:
         """State of the body of a part, angular velocity in the body's frame."""
@@ -282,17 +321,20 @@ class Entities:
             return inserted[part.owner - len(self._vehicles)]
         state: FleetState = self._engine.state
         at = part.owner, part.body
-        return np.concatenate([state.body_pos[at], state.body_quat[at], state.body_vel[at],
-                               state.body_ang_vel[at]])
+        return np.concatenate(
+            [state.body_pos[at], state.body_quat[at], state.body_vel[at], state.body_ang_vel[at]]
+        )
 
     def _collisions_of(self, name, part) -> list[str]:
         n = len(self._vehicles)
         if part.owner < 0:
-            shapes = [shape for shape in self._world.shapes
-                      if shape.name.startswith(f"{name}::")]
+            shapes = [shape for shape in self._world.shapes if shape.name.startswith(f"{name}::")]
         else:
-            shapes = self._vehicles[part.owner][1].shapes if part.owner < n \
+            shapes = (
+                self._vehicles[part.owner][1].shapes
+                if part.owner < n
                 else self.inserted[part.owner - n].shapes
+            )
         return [shape.name.rpartition("::")[2] for shape in shapes if shape.collides]
 
     def _list(self) -> None:
@@ -304,8 +346,9 @@ class Entities:
             self._add_vehicle(i, spec.name, vehicle)
         for i, model in enumerate(self.inserted):
             self._add(model, len(self._vehicles) + i, Pose(model.cog).inverse())
-        self.direct_links = {name: part for name, part in self.links.items()
-                             if name.count("::") == 1}
+        self.direct_links = {
+            name: part for name, part in self.links.items() if name.count("::") == 1
+        }
         self.static = {model.name for model in (*self._fixed, *self.inserted) if model.static}
 
     def _add(self, model, owner, origin):
@@ -322,8 +365,9 @@ class Entities:
         for link, _, pose in scope.links():
             inward = frames[body_of[link]].inverse()
             full = f"{name}::{link}"
-            self.links[full] = Part(full, i, body_of[link], inward.to(pose),
-                                    inward.point(middle[link]))
+            self.links[full] = Part(
+                full, i, body_of[link], inward.to(pose), inward.point(middle[link])
+            )
 
 
 _ORIGIN = np.array([0.0] * 6 + [1.0] + [0.0] * 6)

@@ -55,38 +55,62 @@ class FlightFigures(Observer):
     def summary(self) -> dict[str, Any]:
         """The fields of summary.json."""
         errors = self.estimate_errors()
-        return {"min_separation_m": None if self.closest is None else round(self.separation, 3),
-                "position_estimate_rms_m": None if errors is None else round(errors[0], 3)}
+        return {
+            "min_separation_m": None if self.closest is None else round(self.separation, 3),
+            "position_estimate_rms_m": None if errors is None else round(errors[0], 3),
+        }
 
 
 def closing_lines(simulation: "Simulation") -> list[str]:
     """What is printed at the end of a flight, a line each."""
     figures, monitor = simulation.figures, simulation.monitor
     errors, landed = figures.estimate_errors(), int(simulation.landed.sum())
-    rows = [("simulated", f"{simulation.t_us * 1e-6:.1f} s, {simulation.real_time_factor():.2f} x "
-             "real time")]
-    rows += [("reached", f"{reached} of {asked} {what}")
-             for what, (reached, asked) in simulation.reached.items()]
+    rows = [
+        (
+            "simulated",
+            f"{simulation.t_us * 1e-6:.1f} s, {simulation.real_time_factor():.2f} x real time",
+        )
+    ]
+    rows += [
+        ("reached", f"{reached} of {asked} {what}")
+        for what, (reached, asked) in simulation.reached.items()
+    ]
     rows += [] if simulation.race is None else simulation.race.closing_lines()
     rows.append(("landed", f"{landed} of {simulation.scenario.n}"))
     crashes = monitor.table()
-    rows += [("crash", f"{crash['t']:.2f} s: {text}" + (
-        f"; its rotors turned for {crash['rotors_turned']:.1f} s more"
-        if crash["rotors_turned"] >= 1.0 else ""))
-        for text, crash in zip(map(str, monitor.crashes[-len(crashes):]), crashes[:_SHOWN])]
+    rows += [
+        (
+            "crash",
+            f"{crash['t']:.2f} s: {text}"
+            + (
+                f"; its rotors turned for {crash['rotors_turned']:.1f} s more"
+                if crash["rotors_turned"] >= 1.0
+                else ""
+            ),
+        )
+        for text, crash in zip(map(str, monitor.crashes[-len(crashes) :]), crashes[:_SHOWN])
+    ]
     if len(crashes) > _SHOWN:
         rows.append(("crash", f"and {len(crashes) - _SHOWN} more, see events.jsonl"))
     rows += [("crashes", "none")] * (not crashes)
     rows.append(("collisions", str(len(simulation.collisions) or "none")))
     if figures.closest is not None:
-        rows.append(("least separation", f"{figures.separation:.2f} m, "
-                     f"{' and '.join(figures.closest)}"))
+        rows.append(
+            ("least separation", f"{figures.separation:.2f} m, {' and '.join(figures.closest)}")
+        )
     if errors is not None:
-        rows.append(("position estimate", f"{errors[0]:.2f} m RMS error, {errors[1]:.2f} m at "
-                     "most"))
+        rows.append(
+            ("position estimate", f"{errors[0]:.2f} m RMS error, {errors[1]:.2f} m at most")
+        )
     console = simulation.console
-    rows.append(("warnings", f"{console.warnings}, the last of {console.last_warning}"
-                 if console.warnings else "none"))
+    rows.append(
+        (
+            "warnings",
+            f"{console.warnings}, the last of {console.last_warning}"
+            if console.warnings
+            else "none",
+        )
+    )
     if simulation.folder is not None:
         shown = commands_that_show(run_folder.latest(simulation.scenario.instance))
         rows += [("shown by", shown)] * bool(shown)

@@ -27,12 +27,7 @@ from xtdrone_autopilot.parameters import file as parameter_file
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.safety.fence import Fence
 from xtdrone_core import FleetModel, Scenario
-from xtdrone_dynamics.abilities.vehicle_type import (
-    FIXED_WING,
-    NOT_VTOL,
-    vehicle_types,
-    vtol_types,
-)
+from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, NOT_VTOL, vehicle_types, vtol_types
 from xtdrone_dynamics.earth.geodesy import to_local_array
 
 from .rendering.scene import RenderedScene
@@ -41,7 +36,7 @@ from .vehicles.sdf import load_vehicle
 from .world import world_of
 
 _STEP = 1.0  # between the positions of a leg that are held against the geofence [m]
-_MOST_STEPS = 10_000  # of a leg
+_MAX_STEPS = 10_000  # of a leg
 _OFF_GROUND = 0.5  # below this above home, a landing or take-off may touch things [m]
 _FAR = 10e3  # of a leg, which is more often a slip than meant [m]
 _ELSEWHERE = 1000.0  # of the planned home from the world's origin, which is worth a warning [m]
@@ -65,9 +60,12 @@ class Report:
 
     def lines(self) -> list[str]:
         """All of it, a line each."""
-        return [*self.summary, *(f"ERROR: {text}" for text in self.errors),
-                *(f"WARNING: {text}" for text in self.warnings),
-                *(f"note: {text}" for text in self.notes)]
+        return [
+            *self.summary,
+            *(f"ERROR: {text}" for text in self.errors),
+            *(f"WARNING: {text}" for text in self.warnings),
+            *(f"note: {text}" for text in self.notes),
+        ]
 
 
 def check_plan(plan: Plan, scenario: Scenario) -> Report:
@@ -92,14 +90,20 @@ def check_plan(plan: Plan, scenario: Scenario) -> Report:
     report = Report(_summary(plan, legs, home), [], [], [])
     _ends(mission, report)
     if vtol[0] == NOT_VTOL:
-        report.errors.extend(f"item {seq} ({item.name}) is for a VTOL, which {spec.type} is not"
-                             for seq, item in enumerate(mission) if item.command in OF_VTOLS)
+        report.errors.extend(
+            f"item {seq} ({item.name}) is for a VTOL, which {spec.type} is not"
+            for seq, item in enumerate(mission)
+            if item.command in OF_VTOLS
+        )
     _distance(mission, origin, home, store, report)
     _planned_home(plan, origin, scenario.world, report)
     if plan.items[FENCE]:
         _fence(Fence.of(plan.items[FENCE], origin), legs, mission, report)
-    report.warnings.extend(f"the leg to item {leg.seq} is {length / 1000.0:.1f} km long"
-                           for leg in legs if (length := _length(leg)) > _FAR)
+    report.warnings.extend(
+        f"the leg to item {leg.seq} is {length / 1000.0:.1f} km long"
+        for leg in legs
+        if (length := _length(leg)) > _FAR
+    )
     if legs:
         _battery(vehicle, legs, report)
         scene = RenderedScene(world, (spec,), (vehicle,), (16, 16))
@@ -114,12 +118,16 @@ def _summary(plan: Plan, legs: list[Leg], home: np.ndarray) -> list[str]:
     lines = [f"mission: {len(mission)} items, {placed} of them with a position"]
     if legs:
         ends = np.array([leg.end for leg in legs]) - home
-        lines.append(f"path: {sum(map(_length, legs)):.0f} m in about {_duration(_time(legs))}, "
-                     f"farthest {np.hypot(*ends[:, :2].T).max():.0f} m from home, highest "
-                     f"{ends[:, 2].max():.0f} m above it")
+        lines.append(
+            f"path: {sum(map(_length, legs)):.0f} m in about {_duration(_time(legs))}, "
+            f"farthest {np.hypot(*ends[:, :2].T).max():.0f} m from home, highest "
+            f"{ends[:, 2].max():.0f} m above it"
+        )
     circles = sum(item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION) for item in fence)
-    lines.append(f"geofence: {len(list(polygons(fence)))} polygons, {circles} circles; "
-                 f"rally points: {len(plan.items[RALLY])}")
+    lines.append(
+        f"geofence: {len(list(polygons(fence)))} polygons, {circles} circles; "
+        f"rally points: {len(plan.items[RALLY])}"
+    )
     return lines
 
 
@@ -153,7 +161,8 @@ def _distance(mission, origin, home, store, report: Report) -> None:
             if 0 <= limit < far:
                 report.errors.append(
                     f"item {seq} is {far / 1000.0:.1f} km from the start; MIS_DIST_1WP allows "
-                    f"{limit:g} m for the first waypoint, so the mission will be refused")
+                    f"{limit:g} m for the first waypoint, so the mission will be refused"
+                )
             return
 
 
@@ -163,35 +172,48 @@ def _planned_home(plan: Plan, origin, world: str, report: Report) -> None:
     geodetic = [[math.radians(plan.home[0]), math.radians(plan.home[1]), origin[2]]]
     far = float(np.hypot(*to_local_array(geodetic, *origin)[0, :2]))
     if far > _ELSEWHERE:
-        report.warnings.append(f"its planned home is {far / 1000.0:.1f} km from the origin of "
-                               f"world '{world}', where vehicles start")
+        report.warnings.append(
+            f"its planned home is {far / 1000.0:.1f} km from the origin of "
+            f"world '{world}', where vehicles start"
+        )
 
 
 def _fence(fence: Fence, legs: list[Leg], mission, report: Report) -> None:
-    outside = sorted({leg.seq for leg in legs if mission[leg.seq].command in PLACED
-                      and not fence.contains(leg.end[0], leg.end[1])})
-    report.errors.extend(f"item {seq} lies outside the geofence, so the mission will be refused"
-                         for seq in outside)
+    outside = sorted(
+        {
+            leg.seq
+            for leg in legs
+            if mission[leg.seq].command in PLACED and not fence.contains(leg.end[0], leg.end[1])
+        }
+    )
+    report.errors.extend(
+        f"item {seq} lies outside the geofence, so the mission will be refused" for seq in outside
+    )
     for leg in legs:
-        count = min(1 + int(_length(leg) / _STEP), _MOST_STEPS)
+        count = min(1 + int(_length(leg) / _STEP), _MAX_STEPS)
         for x, y in np.linspace(leg.start[:2], leg.end[:2], count, endpoint=False):
             if not fence.contains(x, y):
                 if leg.seq not in outside:
-                    report.warnings.append(f"the leg to item {leg.seq} crosses the geofence at "
-                                           f"({x:.0f}, {y:.0f}) m, where the vehicle will act on "
-                                           "GF_ACTION")
+                    report.warnings.append(
+                        f"the leg to item {leg.seq} crosses the geofence at "
+                        f"({x:.0f}, {y:.0f}) m, where the vehicle will act on "
+                        "GF_ACTION"
+                    )
                 break
 
 
 def _battery(vehicle, legs: list[Leg], report: Report) -> None:
     minutes = vehicle_figures(vehicle).get("hover_time_min")
     if minutes is not None and _time(legs) > 60.0 * minutes:
-        report.errors.append(f"it takes about {_duration(_time(legs))}; the battery of "
-                             f"'{vehicle.type}' carries a hover for {_duration(60.0 * minutes)}")
+        report.errors.append(
+            f"it takes about {_duration(_time(legs))}; the battery of "
+            f"'{vehicle.type}' carries a hover for {_duration(60.0 * minutes)}"
+        )
 
 
 def _obstacles(scene: RenderedScene, legs: list[Leg], home: np.ndarray, report: Report) -> None:
     """Rays along the legs, through the centre of the vehicle only."""
+
     def lifted(pos):
         """Take-off and landing touch the ground: their ends are tried above it."""
         near = abs(pos[2] - home[2]) < _OFF_GROUND
@@ -207,8 +229,10 @@ def _obstacles(scene: RenderedScene, legs: list[Leg], home: np.ndarray, report: 
         hit = float(scene.cast(0, start, direction, length)[0])
         if hit < length:
             x, y, z = start + hit * direction
-            report.errors.append(f"the leg to item {leg.seq} meets the ground or an obstacle at "
-                                 f"({x:.1f}, {y:.1f}, {z:.1f}) m, {hit:.0f} m along it")
+            report.errors.append(
+                f"the leg to item {leg.seq} meets the ground or an obstacle at "
+                f"({x:.1f}, {y:.1f}, {z:.1f}) m, {hit:.0f} m along it"
+            )
             said.add(leg.seq)
 
 
@@ -218,6 +242,8 @@ def _left_out(mission, vehicle, report: Report) -> None:
     for seq, item in enumerate(mission):
         if item.command in lacking:
             by_name.setdefault(item.name, []).append(seq)
-    report.notes.extend(f"{name} (item{'s' * (len(seqs) > 1)} {', '.join(map(str, seqs))}) is "
-                        f"skipped: '{vehicle.type}' has no such device"
-                        for name, seqs in by_name.items())
+    report.notes.extend(
+        f"{name} (item{'s' * (len(seqs) > 1)} {', '.join(map(str, seqs))}) is "
+        f"skipped: '{vehicle.type}' has no such device"
+        for name, seqs in by_name.items()
+    )

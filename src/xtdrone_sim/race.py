@@ -17,8 +17,9 @@ _COLOURS = ("0.95 0.42 0.1 1", "0.93 0.93 0.95 1")  # of start and finish, and o
 
 def gate_models(track: Track) -> tuple[str, ...]:
     """The gates as SDF, static models gate_1 and so on with a solid frame."""
-    return tuple(_model(f"gate_{k + 1}", gate, _COLOURS[k > 0])
-                 for k, gate in enumerate(track.gates))
+    return tuple(
+        _model(f"gate_{k + 1}", gate, _COLOURS[k > 0]) for k, gate in enumerate(track.gates)
+    )
 
 
 def _model(name, gate, colour) -> str:
@@ -57,8 +58,13 @@ class LapTimer(Observer):
 
     period_us = 0
 
-    def __init__(self, track: Track, specs: tuple[VehicleSpec, ...], ghost: Ghost | None,
-                 on_event: Callable[..., None]):
+    def __init__(
+        self,
+        track: Track,
+        specs: tuple[VehicleSpec, ...],
+        ghost: Ghost | None,
+        on_event: Callable[..., None],
+    ):
         """Of vehicles on a track; on_event(t_us, name, **values) is called at each event."""
         self.laps, self.ghost = Laps(track, len(specs)), ghost
         self._names, self._on_event = [spec.name for spec in specs], on_event
@@ -77,50 +83,87 @@ class LapTimer(Observer):
     def _tell(self, t_us: int, passage: Passage) -> None:
         i, name = passage.vehicle, self._names[passage.vehicle]
         if passage.missed:
-            self._on_event(t_us, "missed_gate", vehicle=name, gate=passage.gate + 1,
-                           lap=passage.lap)
+            self._on_event(
+                t_us, "missed_gate", vehicle=name, gate=passage.gate + 1, lap=passage.lap
+            )
             return
         finish = passage.lap_s is not None
-        values: dict[str, Any] = {"vehicle": name, "gate": passage.gate + 1,
-                                  "lap": passage.lap - finish}
+        values: dict[str, Any] = {
+            "vehicle": name,
+            "gate": passage.gate + 1,
+            "lap": passage.lap - finish,
+        }
         if passage.split_s is not None:
             values["split_s"] = round(passage.split_s, 4)
-            others = {"to_best_s": self._bests[i], **(
-                {} if self.ghost is None else {"to_ghost_s": self.ghost.splits})}
-            values.update((key, round(passage.split_s - float(splits[passage.gate - 1]), 4))
-                          for key, splits in others.items() if np.isfinite(splits).all())
+            others = {
+                "to_best_s": self._bests[i],
+                **({} if self.ghost is None else {"to_ghost_s": self.ghost.splits}),
+            }
+            values.update(
+                (key, round(passage.split_s - float(splits[passage.gate - 1]), 4))
+                for key, splits in others.items()
+                if np.isfinite(splits).all()
+            )
         self._on_event(t_us, "gate", **values)
         if not finish:
             return
         self._bests[i] = self.laps.best[i]
-        self._on_event(t_us, "lap", vehicle=name, lap=passage.lap - 1,
-                       lap_s=round(passage.split_s, 4), best=passage.best)
+        self._on_event(
+            t_us,
+            "lap",
+            vehicle=name,
+            lap=passage.lap - 1,
+            lap_s=round(passage.split_s, 4),
+            best=passage.best,
+        )
         if passage.lap > self.laps.track.laps:
             times = [lap["splits"][-1] for lap in self.laps.flown[i]]
-            self._on_event(t_us, "race_over", vehicle=name, laps=len(times),
-                           total_s=round(sum(times), 4))
+            self._on_event(
+                t_us, "race_over", vehicle=name, laps=len(times), total_s=round(sum(times), 4)
+            )
 
     def status(self) -> dict[str, Any]:
         """Where everybody is, as plain data; None stands for what is not known."""
         laps = self.laps
-        return {"vehicles": [
-            {"next": int(laps.next[i]), "lap": int(laps.lap[i]),
-             "began_s": _number(laps.began_s[i]), "splits": list(map(_number, laps.splits[i])),
-             "best": list(map(_number, laps.best[i])), "missed": int(laps.missed[i]),
-             "laps": [_number(lap["splits"][-1]) for lap in laps.flown[i]]}
-            for i in range(len(self._names))]}
+        return {
+            "vehicles": [
+                {
+                    "next": int(laps.next[i]),
+                    "lap": int(laps.lap[i]),
+                    "began_s": _number(laps.began_s[i]),
+                    "splits": list(map(_number, laps.splits[i])),
+                    "best": list(map(_number, laps.best[i])),
+                    "missed": int(laps.missed[i]),
+                    "laps": [_number(lap["splits"][-1]) for lap in laps.flown[i]],
+                }
+                for i in range(len(self._names))
+            ]
+        }
 
     def summary(self) -> dict[str, Any]:
         """The field `race` of summary.json."""
         laps = self.laps
-        return {"track": laps.track.name, "gates": len(laps.track.gates), "laps": laps.track.laps,
-                "ghost": None if self.ghost is None else self.ghost.run,
-                "vehicles": [{"vehicle": name, "best_lap_s": _number(laps.best[i, -1]),
-                              "missed_gates": int(laps.missed[i]),
-                              "laps": [{"began_s": round(lap["began_s"], 4),
-                                        "splits": list(map(_number, lap["splits"]))}
-                                       for lap in laps.flown[i]]}
-                             for i, name in enumerate(self._names)]}
+        return {
+            "track": laps.track.name,
+            "gates": len(laps.track.gates),
+            "laps": laps.track.laps,
+            "ghost": None if self.ghost is None else self.ghost.run,
+            "vehicles": [
+                {
+                    "vehicle": name,
+                    "best_lap_s": _number(laps.best[i, -1]),
+                    "missed_gates": int(laps.missed[i]),
+                    "laps": [
+                        {
+                            "began_s": round(lap["began_s"], 4),
+                            "splits": list(map(_number, lap["splits"])),
+                        }
+                        for lap in laps.flown[i]
+                    ],
+                }
+                for i, name in enumerate(self._names)
+            ],
+        }
 
     def closing_lines(self) -> list[tuple[str, str]]:
         """What is printed at the end of a flight: a name and a text for each vehicle that raced."""
@@ -129,8 +172,13 @@ class LapTimer(Observer):
             times = [lap["splits"][-1] for lap in self.laps.flown[i]]
             if times:
                 missed = self.laps.missed[i]
-                found.append(("laps", f"{name}: {', '.join(f'{t:.2f}' for t in times)} s, the best "
-                              f"{min(times):.2f} s" + f"; {missed} gates missed" * bool(missed)))
+                found.append(
+                    (
+                        "laps",
+                        f"{name}: {', '.join(f'{t:.2f}' for t in times)} s, the best "
+                        f"{min(times):.2f} s" + f"; {missed} gates missed" * bool(missed),
+                    )
+                )
         return found
 
 

@@ -60,8 +60,11 @@ class Console:
         self._names = list(names)
         self.warnings = 0
         self.last_warning: str | None = None
-        self._file = None if folder is None else LogFile(
-            Path(folder) / "console" / "autopilot.log", gaps or LogGaps())
+        self._file = (
+            None
+            if folder is None
+            else LogFile(Path(folder) / "console" / "autopilot.log", gaps or LogGaps())
+        )
 
     def say(self, t_us: int, vehicle: int | None, severity: int, text: str) -> None:
         """A line of one vehicle, None for the simulation; severity as in MAVLink."""
@@ -89,8 +92,11 @@ class SummaryKeeper(Observer):
             summary: Returns the fields, without gaps and end.
         """
         self._folder, self._gaps, self._summary = folder, gaps, summary
-        self._reserve = (_SUMMARY_SIZE + _GAP_SIZE * (n + 4)  # gaps of every log
-                         + _CRASH_SIZE * n)
+        self._reserve = (
+            _SUMMARY_SIZE
+            + _GAP_SIZE * (n + 4)  # gaps of every log
+            + _CRASH_SIZE * n
+        )
         self._file = LogFile(folder / run_folder.SUMMARY, gaps)
         self._due = 0.0
 
@@ -114,8 +120,12 @@ class SummaryKeeper(Observer):
         self._due = time.monotonic() + SUMMARY_S
         try:
             run_folder.update_summary(
-                self._folder, 0 if ended else self._reserve, **(values or self._summary()),
-                ended=ended or "unfinished", log_gaps=self._gaps.table())
+                self._folder,
+                0 if ended else self._reserve,
+                **(values or self._summary()),
+                ended=ended or "unfinished",
+                log_gaps=self._gaps.table(),
+            )
         except OSError as error:
             self._file.fail(error.strerror, t_us)
         else:

@@ -15,14 +15,7 @@ from typing import Any
 import numpy as np
 
 from sensor_models import SensorSuite
-from xtdrone_core import (
-    FleetModel,
-    Scenario,
-    ScenarioError,
-    Vehicle,
-    VehicleSpec,
-    registry,
-)
+from xtdrone_core import FleetModel, Scenario, ScenarioError, Vehicle, VehicleSpec, registry
 from xtdrone_core.contracts import (
     Agent,
     Attachable,
@@ -68,9 +61,26 @@ _log = logging.getLogger(__name__)
 
 STEP_US = 4000  # PX4's lockstep period [us]
 # May differ between a snapshot and its scenario.
-_FREE = {"speed", "gui", "web", "web_address", "foxglove", "mcap", "viewer", "ghost",
-         "ros2", "ros2_domain", "ros2_address", "ros2_rate", "ros2_mavros", "ros2_record",
-         "ros2_topics", "ros2_distribution", "name", "instance"}
+_FREE = {
+    "speed",
+    "gui",
+    "web",
+    "web_address",
+    "foxglove",
+    "mcap",
+    "viewer",
+    "ghost",
+    "ros2",
+    "ros2_domain",
+    "ros2_address",
+    "ros2_rate",
+    "ros2_mavros",
+    "ros2_record",
+    "ros2_topics",
+    "ros2_distribution",
+    "name",
+    "instance",
+}
 
 
 class Simulation:
@@ -94,9 +104,15 @@ class Simulation:
 
     step_us = STEP_US
 
-    def __init__(self, scenario: Scenario, folder: Path | str | None = None,
-                 agent: Agent | None = None, control: ControlServer | None = None,
-                 links: bool = True, observers: Iterable[Observer] = ()):
+    def __init__(
+        self,
+        scenario: Scenario,
+        folder: Path | str | None = None,
+        agent: Agent | None = None,
+        control: ControlServer | None = None,
+        links: bool = True,
+        observers: Iterable[Observer] = (),
+    ):
         """Builds everything; nothing moves before run() or step().
 
         Args:
@@ -146,9 +162,11 @@ class Simulation:
         names = [spec.name for spec in scenario.vehicles]
         if before is not None:
             adopting(self.engine, scenario.engine).adopt(before.engine, before.rows)
-        _refuse_overlaps(names, self.engine.contacts().by_name(),
-                         names if before is None else
-                         [name for name, new in zip(names, before.rows.new) if new])
+        _refuse_overlaps(
+            names,
+            self.engine.contacts().by_name(),
+            names if before is None else [name for name, new in zip(names, before.rows.new) if new],
+        )
         self.console = Console(names, self.folder, self.log_gaps)
         for text in self.remarks():
             self._warn(text)
@@ -158,30 +176,42 @@ class Simulation:
         self.texts = Texts(self._on_text, scenario.n)
         making = self.making(links)
         self.autopilot: Autopilot = self._kept(
-            build_autopilot(making) if before is None or before.mixed is None else
-            MixedAutopilot(making, before.mixed, before.rows))
+            build_autopilot(making)
+            if before is None or before.mixed is None
+            else MixedAutopilot(making, before.mixed, before.rows)
+        )
         if isinstance(self.autopilot, Logging):
             self.autopilot.collect_gaps(self.log_gaps)
         if self.folder is not None:
-            self.observers.append(TruthRecorder(self.folder / run_folder.TRUTH, scenario.n,
-                                                self.log_gaps))
+            self.observers.append(
+                TruthRecorder(self.folder / run_folder.TRUTH, scenario.n, self.log_gaps)
+            )
             self._summaries = SummaryKeeper(self.folder, scenario.n, self.log_gaps, self.summary)
             self.observers.append(self._summaries)
-        self.monitor = CrashMonitor(names, self.fleet, self.engine, self._on_collision,
-                                    self._on_crash)
+        self.monitor = CrashMonitor(
+            names, self.fleet, self.engine, self._on_collision, self._on_crash
+        )
         self.figures = FlightFigures(names, self.monitor, self.autopilot)
         self.observers += [self.monitor, self.figures]
         self.entities = Entities(world, scenario.vehicles, models, self.engine, self.plant.pushes)
         if scenario.pose_source == "truth":
-            self.observers.append(TruthPose(required(
-                self.autopilot, ExternalPose, f"autopilot '{scenario.autopilot}' takes no pose "
-                "from outside", "leave out pose_source:=truth")))
+            self.observers.append(
+                TruthPose(
+                    required(
+                        self.autopilot,
+                        ExternalPose,
+                        f"autopilot '{scenario.autopilot}' takes no pose from outside",
+                        "leave out pose_source:=truth",
+                    )
+                )
+            )
         if isinstance(self.autopilot, Observer):
             self.observers.append(self.autopilot)
         self._own_observers = self.observers[first:]
         if scenario.gui:
-            required(self.engine, Viewer, f"engine '{scenario.engine}' has no window",
-                     "leave out gui")
+            required(
+                self.engine, Viewer, f"engine '{scenario.engine}' has no window", "leave out gui"
+            )
         if scenario.track:
             track = read_track(scenario.track)
             ghost = read_ghost(scenario.ghost, track) if scenario.ghost else None
@@ -190,15 +220,25 @@ class Simulation:
 
     def making(self, links: bool) -> Making:
         """What its autopilots are made of; links: whether they open MAVLink ports."""
-        return Making(self.scenario, self.fleet, _origin(self.world), self.world.magnetic_field,
-                      self.folder, links, self.texts, self.sensor_suite.batch)
+        return Making(
+            self.scenario,
+            self.fleet,
+            _origin(self.world),
+            self.world.magnetic_field,
+            self.folder,
+            links,
+            self.texts,
+            self.sensor_suite.batch,
+        )
 
     def remarks(self) -> list[str]:
         """What of the files of world and vehicles is left out or changed, a line each."""
         found = {model.type: model.remarks for model in self.fleet.vehicles}
-        return [f"{name}: {remark}" for name, remarks in
-                {f"world {self.world.name}": self.world.remarks, **found}.items()
-                for remark in remarks]
+        return [
+            f"{name}: {remark}"
+            for name, remarks in {f"world {self.world.name}": self.world.remarks, **found}.items()
+            for remark in remarks
+        ]
 
     @property
     def agent(self) -> Agent | None:
@@ -208,9 +248,11 @@ class Simulation:
     @agent.setter
     def agent(self, agent: Agent | None) -> None:
         if agent is not None and not isinstance(agent, Agent):
-            raise ScenarioError(f"{type(agent).__name__} is not an Agent: it needs period_us, "
-                                "done, step(), reset(), save() and load(); inherit from "
-                                "xtdrone_core.agent.BaseAgent for defaults")
+            raise ScenarioError(
+                f"{type(agent).__name__} is not an Agent: it needs period_us, "
+                "done, step(), reset(), save() and load(); inherit from "
+                "xtdrone_core.agent.BaseAgent for defaults"
+            )
         self._agent = agent
         if self._built:
             self._attach_agent()
@@ -379,8 +421,11 @@ class Simulation:
         self.entities.remove(name)
         self.event(self.t_us, "remove", model=name)
 
-    def change_fleet(self, vehicles: Sequence[VehicleSpec],
-                     make_agent: Callable[["Simulation"], Agent] | None = None) -> None:
+    def change_fleet(
+        self,
+        vehicles: Sequence[VehicleSpec],
+        make_agent: Callable[["Simulation"], Agent] | None = None,
+    ) -> None:
         """Adds vehicles, or takes some out; the others fly on, and keep their numbers.
 
         The parts are built for the new fleet and go on from the state of the former ones. MAVLink
@@ -417,8 +462,9 @@ class Simulation:
         _refuse_other(own, scenario, path)
         for name, part in self._stateful().items():
             if name not in saved:
-                raise snapshot.SnapshotError(f"'{path}' was saved without {name}: load it without "
-                                             "one")
+                raise snapshot.SnapshotError(
+                    f"'{path}' was saved without {name}: load it without one"
+                )
             part.load(saved[name])
         self.t_us = saved["t_us"]
         self.pacer.restart(self.t_us)
@@ -428,10 +474,15 @@ class Simulation:
         self.event(self.t_us, "load", path=str(path))
 
     def _stateful(self) -> dict:
-        parts = {"engine": self.engine, "plant": self.plant, "sensors": self.sensor_suite,
-                 "rendered": self.rendered, "autopilot": self.autopilot,
-                 "monitor": self.monitor,
-                 **({} if self.race is None else {"laps": self.race.laps})}
+        parts = {
+            "engine": self.engine,
+            "plant": self.plant,
+            "sensors": self.sensor_suite,
+            "rendered": self.rendered,
+            "autopilot": self.autopilot,
+            "monitor": self.monitor,
+            **({} if self.race is None else {"laps": self.race.laps}),
+        }
         return parts if self._agent is None else {**parts, "agent": self._agent}
 
     def mask_of(self, vehicles: Any) -> np.ndarray:
@@ -454,9 +505,11 @@ class Simulation:
             elif isinstance(vehicle, int) and 0 <= vehicle < n:
                 mask[vehicle] = True
             else:
-                raise ScenarioError(unknown_name("vehicle", vehicle, names)
-                                    if isinstance(vehicle, str) else
-                                    f"vehicle {vehicle} is not there: give 0 to {n - 1}, or a name")
+                raise ScenarioError(
+                    unknown_name("vehicle", vehicle, names)
+                    if isinstance(vehicle, str)
+                    else f"vehicle {vehicle} is not there: give 0 to {n - 1}, or a name"
+                )
         return mask
 
     def stop(self) -> None:
@@ -470,8 +523,9 @@ class Simulation:
         Raises:
             XtdroneError: It has none, or there is no display.
         """
-        required(self.engine, Viewer, f"engine '{self.scenario.engine}' has no window",
-                 "leave out gui").open_viewer()
+        required(
+            self.engine, Viewer, f"engine '{self.scenario.engine}' has no window", "leave out gui"
+        ).open_viewer()
 
     def event(self, t_us: int, name: str, **values: Any) -> None:
         """Writes an event of the flight to events.jsonl, and tells the observers."""
@@ -492,19 +546,30 @@ class Simulation:
         """The simulation's fields of summary.json."""
         s = self.scenario
         health = self.autopilot.health() if s.key else ()
-        refused = {vehicle.name: sum(link["refused"] for link in report["links"].values())
-                   for vehicle, report in zip(s.vehicles, health)}
-        return {"n": s.n, "engine": s.engine, "autopilot": s.flown_by,
-                "transport": "agent" if self._agent is not None else "mavlink", "world": s.world,
-                "seed": s.seed, "gps": s.gps, "pose_source": s.pose_source, "speed": s.speed,
-                "sim_time_s": self.t_us * 1e-6,
-                "real_time_factor": round(self.real_time_factor(), 3),
-                "reached": {what: list(counts) for what, counts in self.reached.items()},
-                "collisions": len(self.collisions), "crashes": self.monitor.table(),
-                **self.figures.summary(),
-                **({"refused_messages": refused} if s.key else {}),
-                **({} if self.race is None else {"race": self.race.summary()}),
-                "landed": bool(self.landed.all())}
+        refused = {
+            vehicle.name: sum(link["refused"] for link in report["links"].values())
+            for vehicle, report in zip(s.vehicles, health)
+        }
+        return {
+            "n": s.n,
+            "engine": s.engine,
+            "autopilot": s.flown_by,
+            "transport": "agent" if self._agent is not None else "mavlink",
+            "world": s.world,
+            "seed": s.seed,
+            "gps": s.gps,
+            "pose_source": s.pose_source,
+            "speed": s.speed,
+            "sim_time_s": self.t_us * 1e-6,
+            "real_time_factor": round(self.real_time_factor(), 3),
+            "reached": {what: list(counts) for what, counts in self.reached.items()},
+            "collisions": len(self.collisions),
+            "crashes": self.monitor.table(),
+            **self.figures.summary(),
+            **({"refused_messages": refused} if s.key else {}),
+            **({} if self.race is None else {"race": self.race.summary()}),
+            "landed": bool(self.landed.all()),
+        }
 
     def close(self) -> None:
         """Ends all parts and writes summary.json; safe to call twice."""
@@ -533,8 +598,9 @@ class Simulation:
             observer.on_start(self.t_us, self.state, self._sensors)
 
     def _sense(self, mask=None):
-        batch = self.sensor_suite.step(self.engine.state, self.t_us, self.plant.actuators.wind,
-                                       mask)
+        batch = self.sensor_suite.step(
+            self.engine.state, self.t_us, self.plant.actuators.wind, mask
+        )
         batch.battery_voltage[:] = self.plant.battery.voltage
         batch.battery_current[:] = self.plant.battery.current
         self._sensors = batch
@@ -569,8 +635,10 @@ def _refuse_overlaps(names: list[str], touching: list[tuple[str, str]], new: lis
     """Refuses new vehicles that touch others where they start."""
     for one, other in touching:
         if one in names and other in names and (one in new or other in new):
-            raise ScenarioError(f"'{one}' and '{other}' overlap where they start: give poses "
-                                "further apart, as in --vehicles 'boat@0,0,0; boat@10,0,0'")
+            raise ScenarioError(
+                f"'{one}' and '{other}' overlap where they start: give poses "
+                "further apart, as in --vehicles 'boat@0,0,0; boat@10,0,0'"
+            )
 
 
 def _refuse_other(own: dict, other: dict, path) -> None:
@@ -579,7 +647,8 @@ def _refuse_other(own: dict, other: dict, path) -> None:
         if own.get(key) != other.get(key):
             raise snapshot.SnapshotError(
                 f"'{path}' was saved with {key} {other.get(key)!r}, this scenario has "
-                f"{own.get(key)!r}: load it into the same scenario")
+                f"{own.get(key)!r}: load it into the same scenario"
+            )
 
 
 def build_engine(scenario: Scenario, world: World, models: Sequence[Vehicle]) -> Engine:
@@ -588,28 +657,40 @@ def build_engine(scenario: Scenario, world: World, models: Sequence[Vehicle]) ->
     return engine(world, scenario.vehicles, models, scenario.instance)
 
 
-def build_sensors(scenario: Scenario, world: World, models: Sequence[Vehicle],
-                  engine: Engine) -> SensorSuite:
+def build_sensors(
+    scenario: Scenario, world: World, models: Sequence[Vehicle], engine: Engine
+) -> SensorSuite:
     """The sensors of a scenario's fleet; range finders use the engine's rays if it has them."""
     beams = None
     if any(block.kind == "range" for model in models for block in model.sensors):
-        beams = engine.beam if isinstance(engine, RangeCaster) else Beams(
-            world, scenario.vehicles, models, engine)
-    return SensorSuite([sensors_at_zero(model) for model in models], _origin(world),
-                       world.magnetic_field, scenario.seed, scenario.gps, world.gravity, beams,
-                       [spec.number for spec in scenario.vehicles], scenario.sensors)
+        beams = (
+            engine.beam
+            if isinstance(engine, RangeCaster)
+            else Beams(world, scenario.vehicles, models, engine)
+        )
+    return SensorSuite(
+        [sensors_at_zero(model) for model in models],
+        _origin(world),
+        world.magnetic_field,
+        scenario.seed,
+        scenario.gps,
+        world.gravity,
+        beams,
+        [spec.number for spec in scenario.vehicles],
+        scenario.sensors,
+    )
 
 
-def build_rendered(scenario: Scenario, world: World, models: Sequence[Vehicle],
-                   engine: Engine) -> RenderedSensors:
+def build_rendered(
+    scenario: Scenario, world: World, models: Sequence[Vehicle], engine: Engine
+) -> RenderedSensors:
     """The cameras and lidars of a scenario's fleet, rendered by the engine if it can."""
     make = None
     if isinstance(engine, Renderer):
         make = engine.scene
     elif scenario.rendering == "realistic":
         conditions = conditions_of(world, scenario.time_of_day, scenario.weather)
-        make = partial(RealisticScene, world, scenario.vehicles, models, conditions,
-                       scenario.seed)
+        make = partial(RealisticScene, world, scenario.vehicles, models, conditions, scenario.seed)
     return RenderedSensors(world, scenario.vehicles, models, scenario.seed, make, engine)
 
 

@@ -8,14 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from xtdrone_core import (
-    FleetState,
-    Scenario,
-    SensorBatch,
-    SensorBlock,
-    VehicleSpec,
-    registry,
-)
+from xtdrone_core import FleetState, Scenario, SensorBatch, SensorBlock, VehicleSpec, registry
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.parent import tied
 from xtdrone_core.scenario.scenario import parse_vehicles
@@ -44,9 +37,12 @@ def ensure_warm() -> None:
 def warm_up() -> None:
     """Flies each kind of kernel once, and draws with each, side by side in two processes."""
     with subprocess.Popen(
-            [sys.executable, "-c", f"from {__name__} import draw_realistically as d; d()"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            preexec_fn=tied()) as drawing:
+        [sys.executable, "-c", f"from {__name__} import draw_realistically as d; d()"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=tied(),
+    ) as drawing:
         try:
             _fly()
             drawn = drawing.wait() == 0
@@ -71,8 +67,9 @@ def _fly() -> None:
     from .engines.clearance import Clearance
 
     agent = registry.AGENTS.load("square")(1)
-    scenario = Scenario((VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),), speed=0.0,
-                        wind="mean=1,0,0 dryden=1")
+    scenario = Scenario(
+        (VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),), speed=0.0, wind="mean=1,0,0 dryden=1"
+    )
     folder = Path(tempfile.mkdtemp(prefix="xtdrone-"))
     run_folder.prepare(folder)
     simulation = Simulation(scenario, folder, agent=agent, links=False)
@@ -82,8 +79,14 @@ def _fly() -> None:
         sequence, length = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
         for k in range(len(streams.names)):
             length.fill(0)
-            streams.append(k, simulation.t_us, np.ones(1, dtype=bool), sequence,
-                           np.zeros((1, BUFFER), dtype=np.uint8), length)
+            streams.append(
+                k,
+                simulation.t_us,
+                np.ones(1, dtype=bool),
+                sequence,
+                np.zeros((1, BUFFER), dtype=np.uint8),
+                length,
+            )
         times, nothing = np.zeros((1, 1), dtype=np.int64), np.zeros((1, 1), dtype=bool)
         take_due(times, times, nothing[0], 0, 0, 0, nothing, nothing[0])
         length.fill(0)
@@ -115,14 +118,24 @@ def draw_realistically() -> None:
     from .world import load_world
 
     world, vehicle = load_world("indoor"), load_vehicle("iris")  # it has lamps
-    eye = SensorBlock("camera", "eye", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), {
-        "width": 32, "height": 24, "chromatic_aberration": 0.001, "anti_aliasing": 4})
+    eye = SensorBlock(
+        "camera",
+        "eye",
+        (0.0, 0.0, 0.0),
+        (0.0, 0.0, 0.0, 1.0),
+        {"width": 32, "height": 24, "chromatic_aberration": 0.001, "anti_aliasing": 4},
+    )
     specs = [VehicleSpec("iris", "iris_0", (0.0, 0.0, 2.0))]
     models = [replace(vehicle, sensors=(eye,))]
     state = FleetState.zeros(1, 4)
     state.pos[0], state.ang_vel[0] = (0.0, 0.0, 2.0), (0.0, 0.3, 1.0)
-    sensors = RenderedSensors(world, specs, models, 1, partial(
-        RealisticScene, world, specs, models, conditions_of(world, "12:00", "rain=10"), 1))
+    sensors = RenderedSensors(
+        world,
+        specs,
+        models,
+        1,
+        partial(RealisticScene, world, specs, models, conditions_of(world, "12:00", "rain=10"), 1),
+    )
     try:
         sensors.step(state, 0)
         sensors.step(state, round(1e6))

@@ -80,8 +80,9 @@ class World:
 
 def world_of(scenario: Scenario) -> World:
     """The world of a scenario, with the gates of its track; errors as of load_world()."""
-    return load_world(scenario.world,
-                      gate_models(read_track(scenario.track)) if scenario.track else ())
+    return load_world(
+        scenario.world, gate_models(read_track(scenario.track)) if scenario.track else ()
+    )
 
 
 def add_models(element: Any, models: Iterable[str]) -> None:
@@ -94,9 +95,11 @@ def add_models(element: Any, models: Iterable[str]) -> None:
     for model in models:
         added = parse_text(model, "track", "model")
         if added.get("name") in taken:
-            raise ScenarioError(f"world '{name_of(element)}' has something called "
-                                f"'{added.get('name')}' like a gate: rename it, or leave out the "
-                                "track")
+            raise ScenarioError(
+                f"world '{name_of(element)}' has something called "
+                f"'{added.get('name')}' like a gate: rename it, or leave out the "
+                "track"
+            )
         element.append(added)
 
 
@@ -127,13 +130,30 @@ def load_world(name_or_path: str | PathLike[str], added: tuple[str, ...] = ()) -
     scene = element.find("scene")
     ambient = background = (0.4, 0.4, 0.4)
     if scene is not None:
-        ambient, background = _colour(scene, "ambient", ambient), _colour(scene, "background",
-                                                                          background)
-    return World(name_of(element), path, lat, lon, alt, _gravity(element),
-                 tuple(map(float, field)), _wind(scope), tuple(shapes_of(scope, remarks)),
-                 tuple(_light(*found) for found in scope.lights()), ambient, background,
-                 of_world(scope), tuple(read_actor(actor, remarks) for actor in scope.actors()),
-                 tuple(remarks), *_water(scope), added, *sky_and_fog(scene))
+        ambient, background = (
+            _colour(scene, "ambient", ambient),
+            _colour(scene, "background", background),
+        )
+    return World(
+        name_of(element),
+        path,
+        lat,
+        lon,
+        alt,
+        _gravity(element),
+        tuple(map(float, field)),
+        _wind(scope),
+        tuple(shapes_of(scope, remarks)),
+        tuple(_light(*found) for found in scope.lights()),
+        ambient,
+        background,
+        of_world(scope),
+        tuple(read_actor(actor, remarks) for actor in scope.actors()),
+        tuple(remarks),
+        *_water(scope),
+        added,
+        *sky_and_fog(scene),
+    )
 
 
 def _state(element) -> dict[str, Pose]:
@@ -155,11 +175,16 @@ def _origin(coordinates) -> tuple:
     lat, lon = number(coordinates, "latitude_deg"), number(coordinates, "longitude_deg")
     alt = number(coordinates, "elevation", 0.0)
     if not (-90.0 <= lat <= 90.0 and -180.0 <= lon <= 180.0):
-        fail(coordinates, f"latitude {lat:g}, longitude {lon:g} is not on the Earth: give -90 to "
-                          "90 and -180 to 180 degrees")
+        fail(
+            coordinates,
+            f"latitude {lat:g}, longitude {lon:g} is not on the Earth: give -90 to "
+            "90 and -180 to 180 degrees",
+        )
     if not -500.0 <= alt <= TROPOPAUSE:
-        fail(coordinates, f"elevation {alt:g} m is outside the atmosphere's model: give -500 to "
-                          f"{TROPOPAUSE:g}")
+        fail(
+            coordinates,
+            f"elevation {alt:g} m is outside the atmosphere's model: give -500 to {TROPOPAUSE:g}",
+        )
     if number(coordinates, "heading_deg", 0.0) % 360.0 not in (0.0, 180.0):
         fail(coordinates, "heading_deg must be 0: the world frame is east, north, up")
     return math.radians(lat), math.radians(lon), alt
@@ -191,8 +216,9 @@ def _water(scope) -> tuple[float, float]:
     """Height of the surface and density: <xtdrone:water>, or PX4's model `ocean` of salt water."""
     block = scope.own("water")
     if block is None:
-        seas = [nested.pose("", scope.element) for name, nested in scope.models()
-                if name == "ocean"]
+        seas = [
+            nested.pose("", scope.element) for name, nested in scope.models() if name == "ocean"
+        ]
         return (seas[0].pos[2], _SEA) if seas else (-math.inf, 0.0)
     refuse_unknown(block, ("level", "density"))
     level, density = number(block, "level", 0.0), number(block, "density", _SEA)
@@ -206,18 +232,31 @@ def _light(element, pose) -> Light:
     if kind not in ("directional", "point", "spot"):
         fail(element, f"light type is '{kind}': give directional, point or spot")
     direction = pose.direction(vector(element, "direction", (0.0, 0.0, -1.0)))
-    light = Light(kind, pose.pos, direction, _colour(element, "diffuse", (1.0, 1.0, 1.0)),
-                  _colour(element, "specular", (0.1, 0.1, 0.1)),
-                  text(element, "cast_shadows", "0") in ("1", "true"))
+    light = Light(
+        kind,
+        pose.pos,
+        direction,
+        _colour(element, "diffuse", (1.0, 1.0, 1.0)),
+        _colour(element, "specular", (0.1, 0.1, 0.1)),
+        text(element, "cast_shadows", "0") in ("1", "true"),
+    )
     fading = element.find("attenuation")
     if fading is not None:
-        light = replace(light, range=number(fading, "range", light.range), attenuation=tuple(
-            number(fading, tag, value) for tag, value in
-            zip(("constant", "linear", "quadratic"), light.attenuation, strict=True)))
+        light = replace(
+            light,
+            range=number(fading, "range", light.range),
+            attenuation=tuple(
+                number(fading, tag, value)
+                for tag, value in zip(
+                    ("constant", "linear", "quadratic"), light.attenuation, strict=True
+                )
+            ),
+        )
     spot = element.find("spot")
     if kind == "spot" and spot is not None:
-        light = replace(light, cutoff=number(spot, "outer_angle", 0.0),
-                        falloff=number(spot, "falloff", 0.0))
+        light = replace(
+            light, cutoff=number(spot, "outer_angle", 0.0), falloff=number(spot, "falloff", 0.0)
+        )
     return light
 
 

@@ -44,14 +44,22 @@ class WorldModel:
 
     def plain(self) -> dict[str, Any]:
         """What restore() needs, in plain data."""
-        return {"sdf": self.sdf, "name": self.name, "pos": list(self.pose.pos),
-                "quat": list(self.pose.quat)}
+        return {
+            "sdf": self.sdf,
+            "name": self.name,
+            "pos": list(self.pose.pos),
+            "quat": list(self.pose.quat),
+        }
 
     @classmethod
     def restore(cls, plain: Mapping[str, Any]) -> "WorldModel":
         """The model that plain() described."""
-        return read_model(plain["sdf"], plain["name"],
-                          Pose(tuple(plain["pos"]), tuple(plain["quat"])), own_pose=False)
+        return read_model(
+            plain["sdf"],
+            plain["name"],
+            Pose(tuple(plain["pos"]), tuple(plain["quat"])),
+            own_pose=False,
+        )
 
 
 def read_model(words: str, name: str, pose: Pose, own_pose: bool = True) -> WorldModel:
@@ -78,14 +86,18 @@ def read_model(words: str, name: str, pose: Pose, own_pose: bool = True) -> Worl
         return WorldModel(name, True, place, links, tuple(shapes_of(scope)), sdf=words)
     for _, joint in scope.elements("joint"):
         if joint.get("type") != "fixed":
-            fail(joint, f"joint '{name_of(joint)}' of model '{name}' is of type "
-                        f"{joint.get('type')}: only models of one rigid body can be inserted while "
-                        "the simulation runs; vehicles are given at its start")
+            fail(
+                joint,
+                f"joint '{name_of(joint)}' of model '{name}' is of type "
+                f"{joint.get('type')}: only models of one rigid body can be inserted while "
+                "the simulation runs; vehicles are given at its start",
+            )
     whole = read_links(scope, {}, [])
     inward = Pose(whole.cog).inverse()
     shapes = tuple(_moved(shape, inward) for shape in shapes_of(scope))
-    return WorldModel(name, False, place, links, shapes, whole.cog, whole.mass, whole.inertia,
-                      words)
+    return WorldModel(
+        name, False, place, links, shapes, whole.cog, whole.mass, whole.inertia, words
+    )
 
 
 def of_world(scope: Scope) -> tuple[WorldModel, ...]:
@@ -94,8 +106,11 @@ def of_world(scope: Scope) -> tuple[WorldModel, ...]:
     for name, nested in scope.models():
         pose = nested.pose("", nested.element)
         back = pose.inverse()
-        found.append(WorldModel(name, True, pose, tuple(
-            (full, back.to(frame)) for full, _, frame in nested.links())))
+        found.append(
+            WorldModel(
+                name, True, pose, tuple((full, back.to(frame)) for full, _, frame in nested.links())
+            )
+        )
     return tuple(found)
 
 

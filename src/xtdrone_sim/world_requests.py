@@ -22,15 +22,27 @@ _POSE, _WRENCH = 7, 6
 
 def handlers(simulation: "Simulation") -> dict[str, Callable[[Request], Request]]:
     """A handler by the name of each request."""
+
     def timed(handle):
         def answer(request):
             return {"t_us": simulation.t_us, **(handle(simulation, request) or {})}
 
         return answer
 
-    return {name: timed(handle) for name, handle in {
-        "models": _models, "model": _model, "joint": _joint, "where": _where, "place": _place,
-        "insert": _insert, "remove": _remove, "push": _push, "release": _release}.items()}
+    return {
+        name: timed(handle)
+        for name, handle in {
+            "models": _models,
+            "model": _model,
+            "joint": _joint,
+            "where": _where,
+            "place": _place,
+            "insert": _insert,
+            "remove": _remove,
+            "push": _push,
+            "release": _release,
+        }.items()
+    }
 
 
 def _models(simulation, request):
@@ -52,15 +64,17 @@ def _where(simulation, request):
 
 
 def _place(simulation, request):
-    simulation.entities.place(_part(simulation, request), _numbers(request, "state", STATE),
-                              _frame(request))
+    simulation.entities.place(
+        _part(simulation, request), _numbers(request, "state", STATE), _frame(request)
+    )
 
 
 def _insert(simulation, request):
     pose = _numbers(request, "pose", _POSE)
     quat = normalize(*pose[3:]) if any(pose[3:]) else (0.0, 0.0, 0.0, 1.0)
-    simulation.insert(_word(request, "sdf"), _word(request, "model"),
-                      Pose(tuple(pose[:3]), quat), _frame(request))
+    simulation.insert(
+        _word(request, "sdf"), _word(request, "model"), Pose(tuple(pose[:3]), quat), _frame(request)
+    )
 
 
 def _remove(simulation, request):
@@ -83,8 +97,13 @@ def _push(simulation, request):
         torque = torque + np.cross(seen[:3], force)
     begin = max(_number(request, "begin_us"), simulation.t_us)
     duration = _number(request, "duration_us")
-    entities.push(link, force.tolist(), torque.tolist(), begin,
-                  begin + duration if duration >= 0 else math.inf)
+    entities.push(
+        link,
+        force.tolist(),
+        torque.tolist(),
+        begin,
+        begin + duration if duration >= 0 else math.inf,
+    )
 
 
 def _release(simulation, request):
@@ -93,8 +112,11 @@ def _release(simulation, request):
 
 def _part(simulation, request):
     entities = simulation.entities
-    return entities.model(_word(request, "model")) if "model" in request \
+    return (
+        entities.model(_word(request, "model"))
+        if "model" in request
         else entities.link(_word(request, "link"))
+    )
 
 
 def _frame(request) -> str:
@@ -110,8 +132,11 @@ def _word(request, key) -> str:
 
 def _numbers(request, key, count) -> list[float]:
     values = request.get(key)
-    if not isinstance(values, list) or len(values) != count or not all(
-            _finite(value) and abs(value) <= LARGEST for value in values):
+    if (
+        not isinstance(values, list)
+        or len(values) != count
+        or not all(_finite(value) and abs(value) <= LARGEST for value in values)
+    ):
         raise ControlError(f"the request needs {count} finite numbers '{key}', up to {LARGEST:g}")
     return list(map(float, values))
 

@@ -44,11 +44,16 @@ def _fog(element) -> Fog | None:
         return None
     if kind not in _KINDS:
         fail(element, f"<type> of fog is '{kind}': give none, linear, constant or quadratic")
-    density, start, end = (number(element, tag, value) for tag, value in
-                           (("density", 1.0), ("start", 1.0), ("end", 100.0)))
+    density, start, end = (
+        number(element, tag, value)
+        for tag, value in (("density", 1.0), ("start", 1.0), ("end", 100.0))
+    )
     if density < 0.0 or not 0.0 <= start < end:
-        fail(element, f"<fog> has density {density:g}, start {start:g} and end {end:g}: give a "
-                      "density from 0, and 0 <= start < end")
+        fail(
+            element,
+            f"<fog> has density {density:g}, start {start:g} and end {end:g}: give a "
+            "density from 0, and 0 <= start < end",
+        )
     colour = element.find("color")
     count = 3 if colour is None else len((colour.text or "").split())
     rgb = (1.0, 1.0, 1.0) if colour is None else numbers(colour, count if count in (3, 4) else 4)

@@ -34,35 +34,90 @@ examples:
 
 def register(subparsers: Any) -> None:
     """`xtdrone tune`."""
-    parser = subparsers.add_parser("tune", help="tune the teleoperation's gains from a flight log",
-                                   epilog=EXAMPLES)
-    parser.add_argument("log", nargs="?", metavar="LOG",
-                        help="CSV of xtdrone's columns, Tello Vision or DatCon, or ULog")
-    axis = parser.add_argument("--axis", metavar="NAMES", default="", help="some of height, yaw, "
-                               "pitch, roll, separated by commas (all that move)")
+    parser = subparsers.add_parser(
+        "tune", help="tune the teleoperation's gains from a flight log", epilog=EXAMPLES
+    )
+    parser.add_argument(
+        "log",
+        nargs="?",
+        metavar="LOG",
+        help="CSV of xtdrone's columns, Tello Vision or DatCon, or ULog",
+    )
+    axis = parser.add_argument(
+        "--axis",
+        metavar="NAMES",
+        default="",
+        help="some of height, yaw, pitch, roll, separated by commas (all that move)",
+    )
     axis.completer = lambda **_: ("height", "yaw", "pitch", "roll")
-    parser.add_argument("--method", choices=METHODS, default="scipy", metavar="METHOD",
-                        help=f"{', '.join(METHODS)} (scipy)")
-    parser.add_argument("--model", choices=MODELS, default="extended", metavar="MODEL",
-                        help=f"{', '.join(MODELS)} (extended)")
-    parser.add_argument("--from", dest="begin", type=number_type("from", 0.0, unit="s"),
-                        default=0.0, metavar="SECONDS", help="begin of the stretch (0)")
-    parser.add_argument("--to", dest="end", type=number_type("to", 0.0, unit="s"),
-                        default=math.inf, metavar="SECONDS", help="its end (that of the log)")
-    parser.add_argument("--held_out", type=number_type("held_out", 0.0, 0.9), default=0.3,
-                        metavar="SHARE", help="of the stretch, at its end, only to grade on (0.3)")
-    parser.add_argument("--generations", type=number_type("generations", 10, 100_000, whole=True),
-                        default=1000, metavar="N", help="of the search (1000)")
-    parser.add_argument("--seed", type=number_type("seed", 0, 2**31, whole=True), default=1,
-                        metavar="N", help="the same gives the same (1)")
-    parser.add_argument("--out", metavar="FOLDER", help="of gains.yaml, fit.png and result.json "
-                        "(runs/tune_NAME; of a run's ULog runs/tune_RUN_VEHICLE_NAME)")
+    parser.add_argument(
+        "--method",
+        choices=METHODS,
+        default="scipy",
+        metavar="METHOD",
+        help=f"{', '.join(METHODS)} (scipy)",
+    )
+    parser.add_argument(
+        "--model",
+        choices=MODELS,
+        default="extended",
+        metavar="MODEL",
+        help=f"{', '.join(MODELS)} (extended)",
+    )
+    parser.add_argument(
+        "--from",
+        dest="begin",
+        type=number_type("from", 0.0, unit="s"),
+        default=0.0,
+        metavar="SECONDS",
+        help="begin of the stretch (0)",
+    )
+    parser.add_argument(
+        "--to",
+        dest="end",
+        type=number_type("to", 0.0, unit="s"),
+        default=math.inf,
+        metavar="SECONDS",
+        help="its end (that of the log)",
+    )
+    parser.add_argument(
+        "--held_out",
+        type=number_type("held_out", 0.0, 0.9),
+        default=0.3,
+        metavar="SHARE",
+        help="of the stretch, at its end, only to grade on (0.3)",
+    )
+    parser.add_argument(
+        "--generations",
+        type=number_type("generations", 10, 100_000, whole=True),
+        default=1000,
+        metavar="N",
+        help="of the search (1000)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=number_type("seed", 0, 2**31, whole=True),
+        default=1,
+        metavar="N",
+        help="the same gives the same (1)",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FOLDER",
+        help="of gains.yaml, fit.png and result.json "
+        "(runs/tune_NAME; of a run's ULog runs/tune_RUN_VEHICLE_NAME)",
+    )
     parser.add_argument("--preview", action="store_true", help="say what is in the log")
-    parser.add_argument("--json", action="store_true",
-                        help="progress and result as lines of JSON, for programs")
+    parser.add_argument(
+        "--json", action="store_true", help="progress and result as lines of JSON, for programs"
+    )
     parser.add_argument("--web", action="store_true", help="serve a page, until Ctrl-C")
-    parser.add_argument("--web_address", default="127.0.0.1", metavar="ADDRESS",
-                        help="IPv4 address on which it is served (127.0.0.1)")
+    parser.add_argument(
+        "--web_address",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="IPv4 address on which it is served (127.0.0.1)",
+    )
     ports.add_option(parser)
     parser.set_defaults(run=_run)
 
@@ -124,11 +179,18 @@ def _tune(args):
     together = tuning.together(first, found)
     moved = {one.name: one.gains for one in found if one.moves}
     title = f"{Path(args.log).name}\n{args.method}, {args.model} model"
-    result = {"method": args.method, "model": args.model, "seed": args.seed, "seconds": seconds,
-              "axes": report.data(found, together)}
-    paths = [gains.write(folder / "gains.yaml", moved, tuning.delay_of(found)),
-             plot_style.save(report.draw(found, title), folder / "fit.png"),
-             report.write_json(folder / "result.json", result)]
+    result = {
+        "method": args.method,
+        "model": args.model,
+        "seed": args.seed,
+        "seconds": seconds,
+        "axes": report.data(found, together),
+    }
+    paths = [
+        gains.write(folder / "gains.yaml", moved, tuning.delay_of(found)),
+        plot_style.save(report.draw(found, title), folder / "fit.png"),
+        report.write_json(folder / "result.json", result),
+    ]
     if args.json:
         json_lines.done(found, start, folder, paths[0], result)
         return
@@ -142,8 +204,9 @@ def _folder(args):
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as failed:
-        raise TuneError(f"cannot write to '{folder}': {failed.strerror}; give another folder with "
-                        "--out") from failed
+        raise TuneError(
+            f"cannot write to '{folder}': {failed.strerror}; give another folder with --out"
+        ) from failed
     return folder
 
 
@@ -161,8 +224,19 @@ def _search(args, flight, axes):
     from . import json_lines, tuning
 
     told = json_lines.Progress(args.generations)
-    with tqdm(total=args.generations * len(axes), desc=Path(args.log).name, unit="generation",
-              disable=True if args.json else None) as bar:
-        return tuning.tune(flight, axes, args.method, extended=args.model == "extended",
-                           held_out=args.held_out, generations=args.generations, seed=args.seed,
-                           watch=told if args.json else lambda axis, more, best: bar.update(more))
+    with tqdm(
+        total=args.generations * len(axes),
+        desc=Path(args.log).name,
+        unit="generation",
+        disable=True if args.json else None,
+    ) as bar:
+        return tuning.tune(
+            flight,
+            axes,
+            args.method,
+            extended=args.model == "extended",
+            held_out=args.held_out,
+            generations=args.generations,
+            seed=args.seed,
+            watch=told if args.json else lambda axis, more, best: bar.update(more),
+        )

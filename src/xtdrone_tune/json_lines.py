@@ -52,8 +52,14 @@ class Progress:
             if state[0] < self._generations and now - state[2] < _PERIOD_S:
                 return
             state[2] = now
-            say("progress", axis=axis, generation=int(state[0]), of=self._generations, J=best,
-                seconds=round(now - state[1], 3))
+            say(
+                "progress",
+                axis=axis,
+                generation=int(state[0]),
+                of=self._generations,
+                J=best,
+                seconds=round(now - state[1], 3),
+            )
 
 
 def begin(folder: Path) -> None:
@@ -65,16 +71,26 @@ def record(flight: Record, seen: Sequence[Preview]) -> None:
     """Says what a log holds: its length, and each axis's stick and motion."""
     assert flight.motion is not None
     thin = slice(None, None, max(1, len(flight.t_s) // _POINTS))
-    say("record", seconds=float(flight.t_s[-1]), samples=len(flight.t_s),
+    say(
+        "record",
+        seconds=float(flight.t_s[-1]),
+        samples=len(flight.t_s),
         t=_list(flight.t_s[thin]),
-        axes={one.name: {"unit": report.UNITS[one.name], "moves": one.moves,
-                         "stick": _list(flight.sticks[thin, k]),
-                         "measured": _list(report.scale_of(one.name) * flight.motion[thin, k])}
-              for k, one in enumerate(seen)})
+        axes={
+            one.name: {
+                "unit": report.UNITS[one.name],
+                "moves": one.moves,
+                "stick": _list(flight.sticks[thin, k]),
+                "measured": _list(report.scale_of(one.name) * flight.motion[thin, k]),
+            }
+            for k, one in enumerate(seen)
+        },
+    )
 
 
-def done(found: Sequence[Tuned], begin: float, folder: Path, gains: Path,
-         result: dict[str, Any]) -> None:
+def done(
+    found: Sequence[Tuned], begin: float, folder: Path, gains: Path, result: dict[str, Any]
+) -> None:
     """Says what was found: files, result.json's content, Table 2, and curves by axis.
 
     Args:
@@ -84,13 +100,28 @@ def done(found: Sequence[Tuned], begin: float, folder: Path, gains: Path,
         gains: File of the gains.
         result: As in result.json.
     """
-    curves = {one.name: [{"part": label, "t": _list(begin + t_s), "measured": _list(measured),
-                          "simulated": _list(flown)}
-                         for label, t_s, measured, flown in report.curves(one)]
-              for one in found if one.fitted is not None}
+    curves = {
+        one.name: [
+            {
+                "part": label,
+                "t": _list(begin + t_s),
+                "measured": _list(measured),
+                "simulated": _list(flown),
+            }
+            for label, t_s, measured, flown in report.curves(one)
+        ]
+        for one in found
+        if one.fitted is not None
+    }
     table = {axis: dict(zip(GAINS, row.tolist())) for axis, row in zip(AXES, TABLE_2)}
-    say("done", folder=str(folder.absolute()), gains=str(gains.absolute()), result=result,
-        table_2=table, curves=curves)
+    say(
+        "done",
+        folder=str(folder.absolute()),
+        gains=str(gains.absolute()),
+        result=result,
+        table_2=table,
+        curves=curves,
+    )
 
 
 def _list(values: np.ndarray) -> list[float]:

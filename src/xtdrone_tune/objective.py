@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xtdrone_control.teleoperation.control import AXES, HEIGHT, MOST_TILT, PITCH, STEP_S, YAW
-from xtdrone_control.teleoperation.gains import MOST_DELAY_S, MOST_GAIN
+from xtdrone_control.teleoperation.control import AXES, HEIGHT, MAX_TILT, PITCH, STEP_S, YAW
+from xtdrone_control.teleoperation.gains import MAX_DELAY_S, MAX_GAIN
 from xtdrone_control.teleoperation.record import Record
 from xtdrone_control.teleoperation.simulator import TABLE_1
 from xtdrone_dynamics.compiled import njit
@@ -20,7 +20,7 @@ from xtdrone_dynamics.euler_zxy import Body
 
 # Rows of a candidate: gains, delay of the link [steps], reference held against the wind from x, y.
 NAMES = ("k", "p", "i", "d", "delay", "lean_x", "lean_y")
-MOST_LEAN = 0.5  # [rad]
+MAX_LEAN = 0.5  # [rad]
 _LOST = 1e3  # a place beyond this has diverged [m] or [rad]
 _BLOCK = 100  # steps between two looks at what has diverged
 _WORST = 1e12  # J of a candidate that diverges at once
@@ -69,8 +69,16 @@ class Axis:
         """(K,) where one candidate (7,) is at each step."""
         made = np.array(candidate, dtype=float)[:, None]
         track = np.empty(len(self.measured))
-        _track(made, int(np.clip(round(made[4, 0] / STEP_S), 0, PAD)), self.stick, self.measured,
-               self.lift, self.wind, self.plant, track)
+        _track(
+            made,
+            int(np.clip(round(made[4, 0] / STEP_S), 0, PAD)),
+            self.stick,
+            self.measured,
+            self.lift,
+            self.wind,
+            self.plant,
+            track,
+        )
         return track
 
     def nothing(self) -> float:
@@ -83,7 +91,7 @@ class Axis:
         return float(((self.measured - self.measured.mean()) ** 2).sum() * STEP_S)
 
 
-PAD = round(MOST_DELAY_S / STEP_S)
+PAD = round(MAX_DELAY_S / STEP_S)
 
 
 def axis_of(record: Record, index: int, body: Body = TABLE_1) -> Axis:
@@ -94,16 +102,37 @@ def axis_of(record: Record, index: int, body: Body = TABLE_1) -> Axis:
     yaw, pitch, roll = record.motion[:, 1:].T
     ones, nothing = np.ones(count), np.zeros((2, count))
     if index == HEIGHT:
-        return Axis(index, stick, record.motion[:, 0].copy(), np.cos(pitch) * np.cos(roll), nothing,
-                    (body[0], body[6], body[0] * body[10], 1.0, 0.0, math.inf))
+        return Axis(
+            index,
+            stick,
+            record.motion[:, 0].copy(),
+            np.cos(pitch) * np.cos(roll),
+            nothing,
+            (body[0], body[6], body[0] * body[10], 1.0, 0.0, math.inf),
+        )
     if index == YAW:
-        return Axis(index, stick, yaw.copy(), ones, nothing,
-                    (body[3], body[9], 0.0, 1.0, -math.inf, math.inf))
-    wind = (np.stack([np.cos(yaw), np.sin(yaw)]) if index == PITCH else
-            np.stack([np.sin(yaw), -np.cos(yaw)]))
+        return Axis(
+            index,
+            stick,
+            yaw.copy(),
+            ones,
+            nothing,
+            (body[3], body[9], 0.0, 1.0, -math.inf, math.inf),
+        )
+    wind = (
+        np.stack([np.cos(yaw), np.sin(yaw)])
+        if index == PITCH
+        else np.stack([np.sin(yaw), -np.cos(yaw)])
+    )
     inertia, friction = (body[2], body[8]) if index == PITCH else (body[1], body[7])
-    return Axis(index, stick, record.motion[:, index].copy(), ones, np.ascontiguousarray(wind),
-                (inertia, friction, 0.0, 0.0, -MOST_TILT, MOST_TILT))
+    return Axis(
+        index,
+        stick,
+        record.motion[:, index].copy(),
+        ones,
+        np.ascontiguousarray(wind),
+        (inertia, friction, 0.0, 0.0, -MAX_TILT, MAX_TILT),
+    )
 
 
 # Candidates beside each other in one array, by constant offsets: the compiler then knows that its
@@ -125,13 +154,23 @@ def _costs(candidates, delay, stick, measured, lift, wind, plant, out):
         for begin in range(0, count, _BLOCK):
             end = min(begin + _BLOCK, count)
             for step in range(begin, end):
-                _advance(step, late, stick, measured[step], lift[step], wind[0, step],
-                         wind[1, step], plant, x)
+                _advance(
+                    step,
+                    late,
+                    stick,
+                    measured[step],
+                    lift[step],
+                    wind[0, step],
+                    wind[1, step],
+                    plant,
+                    x,
+                )
             if _lose(x, lost, end, width) == width:
                 break
         for j in range(width):
-            out[first + j] = x[_SUM + j] * STEP_S if lost[j] == 0 else _WORST * (
-                2.0 - lost[j] / count)
+            out[first + j] = (
+                x[_SUM + j] * STEP_S if lost[j] == 0 else _WORST * (2.0 - lost[j] / count)
+            )
 
 
 @njit
@@ -174,8 +213,9 @@ def _advance(step, late, stick, measured, lift, wind_x, wind_y, plant, x):
         x[_REFERENCE + k] = held
         error = held + x[_LEAN_X + k] * wind_x + x[_LEAN_Y + k] * wind_y - x[_PLACE + k]
         integral = x[_INTEGRAL + k] + error * STEP_S
-        pid = (x[_P + k] * error + x[_I + k] * integral
-               + x[_D + k] * (slope * (error - x[_ERROR + k])))
+        pid = (
+            x[_P + k] * error + x[_I + k] * integral + x[_D + k] * (slope * (error - x[_ERROR + k]))
+        )
         x[_ERROR + k], x[_INTEGRAL + k] = error, integral
         rate = x[_RATE + k]
         x[_RATE + k] = rate + quick * ((pid + weight) * lift - weight - friction * rate)
@@ -188,8 +228,9 @@ def _track(candidate, late, stick, measured, lift, wind, plant, out):
     _load(candidate, np.full(1, late), 0, 1, measured[0], plant[3], x, lates)
     for step in range(measured.shape[0]):
         out[step] = x[_PLACE]
-        _advance(step, lates, stick, measured[step], lift[step], wind[0, step], wind[1, step],
-                 plant, x)
+        _advance(
+            step, lates, stick, measured[step], lift[step], wind[0, step], wind[1, step], plant, x
+        )
 
 
 def bounds(axis: Axis, extended: bool) -> np.ndarray:
@@ -199,7 +240,7 @@ def bounds(axis: Axis, extended: bool) -> np.ndarray:
         axis: The axis.
         extended: Whether the link may be late and the vehicle lean against a wind.
     """
-    lean = MOST_LEAN if extended and axis.leans else 0.0
-    most = [MOST_GAIN] * 4 + [MOST_DELAY_S if extended else 0.0, lean, lean]
+    lean = MAX_LEAN if extended and axis.leans else 0.0
+    most = [MAX_GAIN] * 4 + [MAX_DELAY_S if extended else 0.0, lean, lean]
     least = [0.0] * 5 + [-lean, -lean]
     return np.stack([least, most], axis=1)

@@ -27,9 +27,12 @@ def lines(found: Sequence[Tuned], together: np.ndarray) -> list[str]:
         found: The axes.
         together: (4,) J of the whole simulator on the tuned part.
     """
-    head = (f"{'axis':8}{'J':>10}{'of doing':>10}{'of best':>10}{'held-out':>10}{'of doing':>10}"
-            f"{'J of all':>10}  gains", f"{'':8}{'':>10}{'nothing':>10}{'constant':>10}{'J':>10}"
-            f"{'nothing':>10}{'together':>10}  k, p, i, d; delay, lean")
+    head = (
+        f"{'axis':8}{'J':>10}{'of doing':>10}{'of best':>10}{'held-out':>10}{'of doing':>10}"
+        f"{'J of all':>10}  gains",
+        f"{'':8}{'':>10}{'nothing':>10}{'constant':>10}{'J':>10}"
+        f"{'nothing':>10}{'together':>10}  k, p, i, d; delay, lean",
+    )
     out = [*head]
     names = list(UNITS)
     for one in found:
@@ -37,19 +40,23 @@ def lines(found: Sequence[Tuned], together: np.ndarray) -> list[str]:
             out.append(f"{one.name:8}{'does not move with its stick':>40}")
             continue
         rest = one.held_out
-        held = (f"{rest.cost:10.3g}{rest.share:10.1%}" if rest else f"{'-':>10}{'-':>10}")
-        out.append(f"{one.name:8}{one.fitted.cost:10.3g}{one.fitted.share:10.1%}"
-                   f"{one.fitted.unexplained:10.1%}{held}{together[names.index(one.name)]:10.3g}"
-                   f"  {_candidate(one)}")
+        held = f"{rest.cost:10.3g}{rest.share:10.1%}" if rest else f"{'-':>10}{'-':>10}"
+        out.append(
+            f"{one.name:8}{one.fitted.cost:10.3g}{one.fitted.share:10.1%}"
+            f"{one.fitted.unexplained:10.1%}{held}{together[names.index(one.name)]:10.3g}"
+            f"  {_candidate(one)}"
+        )
     return out
 
 
 def preview_lines(seconds: float, seen: Sequence[Preview]) -> list[str]:
     """What a log of some seconds has to tune on, as lines of text."""
     out = [f"{seconds:.1f} s", f"{'axis':8}{'stick, std':>12}{'motion':>12}"]
-    return out + [f"{one.name:8}{one.stick:12.3f}{scale_of(one.name) * one.motion:8.2f} "
-                  f"{UNITS[one.name]:3}{'' if one.moves else '  does not move with its stick'}"
-                  for one in seen]
+    return out + [
+        f"{one.name:8}{one.stick:12.3f}{scale_of(one.name) * one.motion:8.2f} "
+        f"{UNITS[one.name]:3}{'' if one.moves else '  does not move with its stick'}"
+        for one in seen
+    ]
 
 
 def _candidate(one):
@@ -69,9 +76,12 @@ def data(found: Sequence[Tuned], together: np.ndarray) -> dict[str, Any]:
         row: dict[str, Any] = {"moves": one.moves}
         if one.fitted is not None:
             row |= {name: float(value) for name, value in zip(NAMES, one.candidate)}
-            row |= {"J": one.fitted.cost, "J_nothing": one.fitted.nothing,
-                    "J_constant": one.fitted.spread,
-                    "J_together": float(together[names.index(one.name)])}
+            row |= {
+                "J": one.fitted.cost,
+                "J_nothing": one.fitted.nothing,
+                "J_constant": one.fitted.spread,
+                "J_together": float(together[names.index(one.name)]),
+            }
         if one.held_out is not None:
             row |= {"held_out_J": one.held_out.cost, "held_out_J_nothing": one.held_out.nothing}
         out[one.name] = row
@@ -91,8 +101,12 @@ def draw(found: Sequence[Tuned], title: str) -> Any:
     """A figure: measured and fitted curves of each axis that moves, the held-out part behind it."""
     shown = [one for one in found if one.fitted is not None]
     figure = plot_style.figure(12, 1.8 + 2.2 * len(shown), title)
-    rows = plot_style.time_axes(figure, [f"{one.name} [{UNITS[one.name]}]" for one in shown],
-                                [one.name for one in shown], xlabel="time [s]")
+    rows = plot_style.time_axes(
+        figure,
+        [f"{one.name} [{UNITS[one.name]}]" for one in shown],
+        [one.name for one in shown],
+        xlabel="time [s]",
+    )
     for row, one in zip(rows, shown, strict=True):
         row.set_ylabel(f"[{UNITS[one.name]}]")
         _curves(row, one)

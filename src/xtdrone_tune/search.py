@@ -18,8 +18,9 @@ _SPREAD = 0.25  # of CMA-ES at its start, in widths of the box
 _STARTS = 3  # of CMA-ES, which sometimes ends in a valley
 
 
-def differential_evolution(costs: Costs, bounds: np.ndarray, rng: np.random.Generator,
-                           generations: int, watch: Watch) -> np.ndarray:
+def differential_evolution(
+    costs: Costs, bounds: np.ndarray, rng: np.random.Generator, generations: int, watch: Watch
+) -> np.ndarray:
     """rand/1/bin as Mora-Soto and others (2021) set it: NP = 20, CR = 0.5, F = 0.5.
 
     A component that leaves its bounds is reflected by them. How bounds were kept is not published;
@@ -71,12 +72,13 @@ class _Box:
         made = np.repeat(self._bounds[:, :1], points.shape[1], axis=1)
         points = np.clip(points, 0.0, 1.0)
         low, high = self._bounds[self.free].T[:, :, None]
-        made[self.free] = low + (high - low) * points ** self._power
+        made[self.free] = low + (high - low) * points**self._power
         return made
 
 
-def scipy_evolution(costs: Costs, bounds: np.ndarray, rng: np.random.Generator, generations: int,
-                    watch: Watch) -> np.ndarray:
+def scipy_evolution(
+    costs: Costs, bounds: np.ndarray, rng: np.random.Generator, generations: int, watch: Watch
+) -> np.ndarray:
     """SciPy's differential evolution best/1/bin over powers, then Nelder and Mead's simplex."""
     from scipy import optimize
 
@@ -92,19 +94,31 @@ def scipy_evolution(costs: Costs, bounds: np.ndarray, rng: np.random.Generator, 
         watch(2, float(np.exp(intermediate_result.fun)))
 
     result = optimize.differential_evolution(
-        objective, [(0.0, 1.0)] * len(box.free), rng=rng, vectorized=True, updating="deferred",
-        popsize=3 * POPULATION // len(box.free), maxiter=2 * generations // 5, tol=1e-6,
-        polish=False, callback=told)
-    polished = optimize.minimize(objective, result.x, method="Nelder-Mead",
-                                 bounds=[(0.0, 1.0)] * len(box.free),
-                                 options={"maxiter": 60 * len(box.free), "xatol": 1e-6,
-                                          "fatol": 1e-9})
+        objective,
+        [(0.0, 1.0)] * len(box.free),
+        rng=rng,
+        vectorized=True,
+        updating="deferred",
+        popsize=3 * POPULATION // len(box.free),
+        maxiter=2 * generations // 5,
+        tol=1e-6,
+        polish=False,
+        callback=told,
+    )
+    polished = optimize.minimize(
+        objective,
+        result.x,
+        method="Nelder-Mead",
+        bounds=[(0.0, 1.0)] * len(box.free),
+        options={"maxiter": 60 * len(box.free), "xatol": 1e-6, "fatol": 1e-9},
+    )
     best = polished.x if polished.fun < result.fun else result.x
     return box.candidates(best[:, None])[:, 0]
 
 
-def covariance_adaptation(costs: Costs, bounds: np.ndarray, rng: np.random.Generator,
-                          generations: int, watch: Watch) -> np.ndarray:
+def covariance_adaptation(
+    costs: Costs, bounds: np.ndarray, rng: np.random.Generator, generations: int, watch: Watch
+) -> np.ndarray:
     """CMA-ES of Hansen over powers, from three starts."""
     try:
         import cma
@@ -113,13 +127,20 @@ def covariance_adaptation(costs: Costs, bounds: np.ndarray, rng: np.random.Gener
     box = _Box(bounds)
     best, least, lowest = np.full(len(box.free), 0.5), np.inf, np.inf
     for _ in range(_STARTS):
-        options = {"bounds": [0.0, 1.0], "seed": int(rng.integers(1, 2**31)), "verbose": -9,
-                   "maxiter": generations // (2 * _STARTS), "popsize": POPULATION, "tolfun": 1e-9,
-                   "verb_disp": 0}
+        options = {
+            "bounds": [0.0, 1.0],
+            "seed": int(rng.integers(1, 2**31)),
+            "verbose": -9,
+            "maxiter": generations // (2 * _STARTS),
+            "popsize": POPULATION,
+            "tolfun": 1e-9,
+            "verb_disp": 0,
+        }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            search = cma.CMAEvolutionStrategy(rng.uniform(0.2, 0.8, len(box.free)), _SPREAD,
-                                              options)
+            search = cma.CMAEvolutionStrategy(
+                rng.uniform(0.2, 0.8, len(box.free)), _SPREAD, options
+            )
             while not search.stop():
                 points = search.ask()
                 found = costs(box.candidates(np.array(points).T))
@@ -132,4 +153,7 @@ def covariance_adaptation(costs: Costs, bounds: np.ndarray, rng: np.random.Gener
 
 
 METHODS: dict[str, Callable[..., np.ndarray]] = {
-    "de": differential_evolution, "scipy": scipy_evolution, "cma": covariance_adaptation}
+    "de": differential_evolution,
+    "scipy": scipy_evolution,
+    "cma": covariance_adaptation,
+}

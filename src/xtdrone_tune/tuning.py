@@ -99,8 +99,10 @@ class Preview:
 def preview(record: Record) -> list[Preview]:
     """What there is to tune on in a record with motion, axis by axis."""
     axes = [axis_of(record.each_step(), k) for k in range(len(AXES))]
-    return [Preview(axis.name, moves(axis), float(axis.stick.std()), float(np.ptp(axis.measured)))
-            for axis in axes]
+    return [
+        Preview(axis.name, moves(axis), float(axis.stick.std()), float(np.ptp(axis.measured)))
+        for axis in axes
+    ]
 
 
 def split(record: Record, held_out: float) -> tuple[Record, Record | None]:
@@ -111,9 +113,17 @@ def split(record: Record, held_out: float) -> tuple[Record, Record | None]:
     return record.between(0.0, end).each_step(), record.between(end, np.inf).each_step()
 
 
-def tune(record: Record, axes: Sequence[int], method: str = "de", *, extended: bool = True,
-         held_out: float = 0.3, generations: int = GENERATIONS, seed: int = 1,
-         watch: Callable[[str, int, float], Any] = lambda axis, more, best: None) -> list[Tuned]:
+def tune(
+    record: Record,
+    axes: Sequence[int],
+    method: str = "de",
+    *,
+    extended: bool = True,
+    held_out: float = 0.3,
+    generations: int = GENERATIONS,
+    seed: int = 1,
+    watch: Callable[[str, int, float], Any] = lambda axis, more, best: None,
+) -> list[Tuned]:
     """Tunes axes of a record, two at a time.
 
     Args:
@@ -136,8 +146,10 @@ def tune(record: Record, axes: Sequence[int], method: str = "de", *, extended: b
     work = [(axis_of(first, k), None if last is None else axis_of(last, k)) for k in axes]
     if not any(moves(axis) for axis, _ in work):
         names = ", ".join(axis.name for axis, _ in work)
-        raise TuneError(f"no axis of {names} moves with its stick in the part to tune on: give "
-                        "another log or stretch, --from and --to")
+        raise TuneError(
+            f"no axis of {names} moves with its stick in the part to tune on: give "
+            "another log or stretch, --from and --to"
+        )
 
     def one(pair):
         axis, rest = pair
@@ -151,8 +163,13 @@ def tune(record: Record, axes: Sequence[int], method: str = "de", *, extended: b
             done[0] += more
             watch(axis.name, more, best)
 
-        best = METHODS[method](axis.costs, bounds(axis, extended),
-                               np.random.default_rng([seed, axis.index]), generations, count)
+        best = METHODS[method](
+            axis.costs,
+            bounds(axis, extended),
+            np.random.default_rng([seed, axis.index]),
+            generations,
+            count,
+        )
         fitted = part(axis, best)
         count(generations, fitted.cost)
         return Tuned(axis.name, True, best, fitted, None if rest is None else part(rest, best))
@@ -163,8 +180,13 @@ def tune(record: Record, axes: Sequence[int], method: str = "de", *, extended: b
 
 def part(axis: Axis, candidate: np.ndarray) -> Part:
     """How a candidate (7,) does on an axis."""
-    return Part(float(axis.costs(candidate[:, None])[0]), axis.nothing(), axis.spread(),
-                axis.measured, axis.flown(candidate))
+    return Part(
+        float(axis.costs(candidate[:, None])[0]),
+        axis.nothing(),
+        axis.spread(),
+        axis.measured,
+        axis.flown(candidate),
+    )
 
 
 def together(record: Record, found: Sequence[Tuned]) -> np.ndarray:
@@ -181,7 +203,7 @@ def together(record: Record, found: Sequence[Tuned]) -> np.ndarray:
         axis = axis_of(steps, index)
         gains[index] = one.gains
         late = round(one.candidate[4] / STEP_S)
-        sticks[:, index] = axis.stick[PAD - late:len(axis.stick) - late]
+        sticks[:, index] = axis.stick[PAD - late : len(axis.stick) - late]
         if axis.leans:
             lean[:, index - PITCH] = one.candidate[5:] @ axis.wind
     start = np.zeros(12)

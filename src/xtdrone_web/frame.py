@@ -17,8 +17,12 @@ def layout() -> dict:
 
 
 def _dtype(part: str) -> np.dtype:
-    return np.dtype([(name, f"<{kind}") if count == 1 else (name, f"<{kind}", (count,))
-                     for name, kind, count, _ in layout()[part]])
+    return np.dtype(
+        [
+            (name, f"<{kind}") if count == 1 else (name, f"<{kind}", (count,))
+            for name, kind, count, _ in layout()[part]
+        ]
+    )
 
 
 HEADER, VEHICLE = _dtype("header"), _dtype("vehicle")
@@ -56,5 +60,6 @@ def pack_past(frames: list[bytes]) -> bytes:
 def unpack(data: bytes) -> tuple[np.void, np.ndarray]:
     """Header and records (n,) of a frame."""
     header = np.frombuffer(data, dtype=HEADER, count=1)[0]
-    return header, np.frombuffer(data, dtype=VEHICLE, count=int(header["n"]),
-                                 offset=HEADER.itemsize)
+    return header, np.frombuffer(
+        data, dtype=VEHICLE, count=int(header["n"]), offset=HEADER.itemsize
+    )

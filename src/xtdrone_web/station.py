@@ -58,15 +58,25 @@ class Station(Observer):
         self._count, self._due, self._cpu = 0, 0.0, 0.0
         self._simulation = simulation  # whose Agent comes later
         self._passages = np.zeros(n, dtype="<i8")
-        arrays = [["vehicles", "|u1", [n * VEHICLE.itemsize]], ["steps", "<f8", [STEPS, 2]],
-                  ["passages", "<i8", [n]]]
+        arrays = [
+            ["vehicles", "|u1", [n * VEHICLE.itemsize]],
+            ["steps", "<f8", [STEPS, 2]],
+            ["passages", "<i8", [n]],
+        ]
         self._ring = FrameWriter(path_of(os.getpid(), simulation.scenario.instance, "web"), arrays)
         token = secrets.token_urlsafe(18)
         try:
             self._server = Companion(
                 "xtdrone_web.server.main",
-                {**_told(simulation), "ring": str(self._ring.path), "arrays": arrays,
-                 "token": token, "address": address}, lambda line: _log.warning("web: %s", line))
+                {
+                    **_told(simulation),
+                    "ring": str(self._ring.path),
+                    "arrays": arrays,
+                    "token": token,
+                    "address": address,
+                },
+                lambda line: _log.warning("web: %s", line),
+            )
         except ControlError as error:
             self._ring.close()
             raise WebError(f"the page does not open: {error}") from error
@@ -110,19 +120,29 @@ class Station(Observer):
         r["slot"] = agent.places(t_us, state.pos) if isinstance(agent, Placing) else np.nan
         if race is not None:
             self._passages[:] = race.laps.count
-        self._ring.write(t_us, {"vehicles": r.view(np.uint8), "passages": self._passages,
-                                "steps": np.roll(self._steps, -(self._count % STEPS), axis=0)})
+        self._ring.write(
+            t_us,
+            {
+                "vehicles": r.view(np.uint8),
+                "passages": self._passages,
+                "steps": np.roll(self._steps, -(self._count % STEPS), axis=0),
+            },
+        )
 
 
 def _told(simulation) -> dict[str, Any]:
     """What the server has to know of a simulation, as plain data."""
     scenario = simulation.scenario
     return {
-        "instance": scenario.instance, "folder": str(simulation.folder or ""),
-        "key": scenario.key, "px4": "px4" in scenario.autopilots,
+        "instance": scenario.instance,
+        "folder": str(simulation.folder or ""),
+        "key": scenario.key,
+        "px4": "px4" in scenario.autopilots,
         "control": simulation.requests is not None,
         "shared_origin": scenario.origin == "shared",
         # The world's own file, without the gates of a track, which the page draws.
         **described(load_world(scenario.world), scenario.vehicles, simulation.fleet.vehicles),
         "cameras": simulation.rendered_sensors(),
-        "track": scenario.track, "ghost": scenario.ghost}
+        "track": scenario.track,
+        "ghost": scenario.ghost,
+    }

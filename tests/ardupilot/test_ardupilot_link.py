@@ -28,9 +28,16 @@ def autopilot(n=1, vehicle="iris"):
     """An autopilot that waits for external ArduPilots, and its texts."""
     texts = []
     models = [load_vehicle(vehicle)] * n
-    found = ArduPilotAutopilot(FleetModel.of(models), [f"{vehicle}_{i}" for i in range(n)], ORIGIN,
-                               np.zeros((n, 3)), None, None,
-                               lambda i, severity, text: texts.append((i, text)), PORTS)
+    found = ArduPilotAutopilot(
+        FleetModel.of(models),
+        [f"{vehicle}_{i}" for i in range(n)],
+        ORIGIN,
+        np.zeros((n, 3)),
+        None,
+        None,
+        lambda i, severity, text: texts.append((i, text)),
+        PORTS,
+    )
     return found, texts
 
 
@@ -62,8 +69,9 @@ def test_each_step_is_so_many_lines_and_answers(pair):
     assert commands.tolist() == [[0.0] * 4, [0.1, 0.2, 1.0, 0.0]]
     times = [line["timestamp"][0] for line in peers[1].heard]
     assert np.diff(times) == pytest.approx(0.004 / FRAMES)
-    assert peers[1].heard[0]["position"] == pytest.approx([2.0 / FRAMES, 1.0 / FRAMES,
-                                                           -3.0 / FRAMES])
+    assert peers[1].heard[0]["position"] == pytest.approx(
+        [2.0 / FRAMES, 1.0 / FRAMES, -3.0 / FRAMES]
+    )
     heard = peers[1].heard[-1]
     assert heard["timestamp"] == [0.016] and heard["no_time_sync"] == [1.0]
     assert heard["position"] == [2.0, 1.0, -3.0] and heard["velocity"] == [0.2, 0.1, -0.3]
@@ -176,8 +184,9 @@ class Telemetry:
 
     def __init__(self):
         self.texts = []
-        self.own = ArduPilotTelemetry(2, ORIGIN, lambda i, severity, text: self.texts.append(text),
-                                      PORTS)
+        self.own = ArduPilotTelemetry(
+            2, ORIGIN, lambda i, severity, text: self.texts.append(text), PORTS
+        )
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.socket.settimeout(5.0)
@@ -203,18 +212,23 @@ def link():
 
 
 def heartbeat(mode, armed=True):
-    return mavlink.MAVLink_heartbeat_message(2, mavlink.MAV_AUTOPILOT_ARDUPILOTMEGA,
-                                             129 if armed else 1, mode, 4, 3)
+    return mavlink.MAVLink_heartbeat_message(
+        2, mavlink.MAV_AUTOPILOT_ARDUPILOTMEGA, 129 if armed else 1, mode, 4, 3
+    )
 
 
 def test_estimates_are_in_the_world(link):
     """Its frame begins where it had its first fix, here 3 m east, 4 m north and 2 m up."""
     lat, lon = (round(math.degrees(x) * 1e7) for x in to_geodetic(3.0, 4.0, *ORIGIN[:2]))
-    link.say(heartbeat(4), mavlink.MAVLink_sys_status_message(
-        0, 0, mavlink.MAV_SYS_STATUS_PREARM_CHECK, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+    link.say(
+        heartbeat(4),
+        mavlink.MAVLink_sys_status_message(
+            0, 0, mavlink.MAV_SYS_STATUS_PREARM_CHECK, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+        ),
         mavlink.MAVLink_gps_global_origin_message(lat, lon, 490_000),
         mavlink.MAVLink_local_position_ned_message(1, 1.0, 2.0, -5.0, 0.1, 0.2, -0.3),
-        mavlink.MAVLink_extended_sys_state_message(0, mavlink.MAV_LANDED_STATE_IN_AIR))
+        mavlink.MAVLink_extended_sys_state_message(0, mavlink.MAV_LANDED_STATE_IN_AIR),
+    )
     link.own.step(0)
     found = link.own.estimates()
     assert found.pos[1] == pytest.approx([5.0, 5.0, 7.0], abs=0.02)
@@ -226,8 +240,11 @@ def test_estimates_are_in_the_world(link):
 
 
 def test_a_set_point_above_the_ground_is_a_take_off_first(link):
-    link.say(heartbeat(4), mavlink.MAVLink_gps_global_origin_message(473977420, 85455940, 488_000),
-             mavlink.MAVLink_local_position_ned_message(1, 0, 0, 0, 0, 0, 0))
+    link.say(
+        heartbeat(4),
+        mavlink.MAVLink_gps_global_origin_message(473977420, 85455940, 488_000),
+        mavlink.MAVLink_local_position_ned_message(1, 0, 0, 0, 0, 0, 0),
+    )
     link.own.step(0)
     s = SetPoints.empty(2, 4)
     s.pos[1] = 1.0, 2.0, 3.0
@@ -249,8 +266,10 @@ def test_modes_have_arducopters_numbers_and_what_it_cannot_fly_is_said(link):
     s.mode[1], s.arm[1], s.rates[1] = Mode.FOLLOW_TARGET, ARM, 0.1
     link.own.apply(s)
     assert link.own.estimates().mode[1] == Mode.LAND
-    assert link.texts == ["Set-point ignored: it takes positions, velocities and accelerations "
-                          "only", "Set-point ignored: it has no mode AUTO.FOLLOW_TARGET"]
+    assert link.texts == [
+        "Set-point ignored: it takes positions, velocities and accelerations only",
+        "Set-point ignored: it has no mode AUTO.FOLLOW_TARGET",
+    ]
     s.mode[1] = Mode.LAND
     link.own.apply(s)
     while (message := link.hear("COMMAND_LONG")).command != mavlink.MAV_CMD_DO_SET_MODE:

@@ -17,20 +17,36 @@ from xtdrone_core.modes import Mode, Requirement
 SUMMARY, HEALTH = 11047904, 1914663
 # As in the metadata of PX4 v1.15.4, with one of our own.
 NUMBERS = {
-    "check_vehicle_cannot_fly": 5259092, "check_failure_detector_roll": 8538897,
-    "check_failure_detector_pitch": 16745468, "check_failure_detector_motor": 666479,
-    "check_modes_cannot_takeoff": 1871713, "check_modes_attitude": 10450063,
-    "check_modes_local_pos": 13835193, "check_modes_global_pos": 10011251,
-    "check_modes_local_alt": 12689900, "check_modes_mission": 377561,
-    "check_modes_offboard_signal": 3087815, "check_modes_home_position": 79408,
-    "check_modes_manual_control": 453929, "check_system_no_global_pos": 12276004,
-    "check_battery_low": 5049764, "check_battery_preflight_low": 2071276,
-    "check_wind_too_high": 11413600, "check_gf_violation_max_hor_dist": 4065583,
-    "check_gf_violation_max_alt": 13923616, "check_gf_violation_custom_gf": 143019,
-    "check_gf_no_home": 124285, "check_flight_time_limit": 14644618,
-    "check_rc_dl_no_dllink": 6801787}
-USUAL = {"check_modes_mission", "check_modes_offboard_signal", "check_modes_manual_control",
-         "check_rc_dl_no_dllink"}  # fail of a vehicle without clients
+    "check_vehicle_cannot_fly": 5259092,
+    "check_failure_detector_roll": 8538897,
+    "check_failure_detector_pitch": 16745468,
+    "check_failure_detector_motor": 666479,
+    "check_modes_cannot_takeoff": 1871713,
+    "check_modes_attitude": 10450063,
+    "check_modes_local_pos": 13835193,
+    "check_modes_global_pos": 10011251,
+    "check_modes_local_alt": 12689900,
+    "check_modes_mission": 377561,
+    "check_modes_offboard_signal": 3087815,
+    "check_modes_home_position": 79408,
+    "check_modes_manual_control": 453929,
+    "check_system_no_global_pos": 12276004,
+    "check_battery_low": 5049764,
+    "check_battery_preflight_low": 2071276,
+    "check_wind_too_high": 11413600,
+    "check_gf_violation_max_hor_dist": 4065583,
+    "check_gf_violation_max_alt": 13923616,
+    "check_gf_violation_custom_gf": 143019,
+    "check_gf_no_home": 124285,
+    "check_flight_time_limit": 14644618,
+    "check_rc_dl_no_dllink": 6801787,
+}
+USUAL = {
+    "check_modes_mission",
+    "check_modes_offboard_signal",
+    "check_modes_manual_control",
+    "check_rc_dl_no_dllink",
+}  # fail of a vehicle without clients
 
 
 def reports(sent):
@@ -56,8 +72,11 @@ def flight():
 
 def fails(flight):
     """Names of the checks that fail besides those of a vehicle without clients."""
-    names = {check.name for check, failing in zip(
-        CHECKS, flight.autopilot.arming_checks.failing[0]) if failing}
+    names = {
+        check.name
+        for check, failing in zip(CHECKS, flight.autopilot.arming_checks.failing[0])
+        if failing
+    }
     return names - USUAL
 
 
@@ -65,10 +84,17 @@ def test_events_have_px4s_numbers():
     assert {check.name: check.number for check in CHECKS} == NUMBERS
 
 
-@pytest.mark.parametrize("requirement, modes", [
-    (Requirement.LOCAL_POSITION, 0x007E007C), (Requirement.GLOBAL_POSITION, 0x38),
-    (Requirement.MISSION, 8), (Requirement.OFFBOARD_SIGNAL, 0x4000),
-    (Requirement.ANOTHER_TO_ARM, 0x003C3020), (Requirement.REGISTRATION, 0x7F800000)])
+@pytest.mark.parametrize(
+    "requirement, modes",
+    [
+        (Requirement.LOCAL_POSITION, 0x007E007C),
+        (Requirement.GLOBAL_POSITION, 0x38),
+        (Requirement.MISSION, 8),
+        (Requirement.OFFBOARD_SIGNAL, 0x4000),
+        (Requirement.ANOTHER_TO_ARM, 0x003C3020),
+        (Requirement.REGISTRATION, 0x7F800000),
+    ],
+)
 def test_modes_are_those_of_px4s_reports(requirement, modes):
     """In arguments that real PX4 v1.15.4 sent."""
     assert modes_with(requirement) == modes
@@ -78,6 +104,7 @@ def _set(**values):
     def change(autopilot):
         for name, value in values.items():
             autopilot.parameters.set(0, name, value)
+
     return change
 
 
@@ -85,6 +112,7 @@ def _level(level):
     def change(autopilot):
         autopilot.battery.level[0] = level
         autopilot.battery.step = lambda *args: None
+
     return change
 
 
@@ -97,6 +125,7 @@ def _far_home(autopilot):
 def _mode(mode):
     def change(autopilot):
         autopilot.flight.enter(0, mode)
+
     return change
 
 
@@ -114,26 +143,32 @@ def _tilt(axis):
             return found
 
         autopilot.failsafes._conditions["attitude"].check = tilted
+
     return change
 
 
-@pytest.mark.parametrize("change, names, reason", [
-    (_level(0.12), {"check_battery_low"}, ""),
-    (_level(0.05), {"check_battery_low"}, "below BAT_CRIT_THR"),
-    (_set(COM_ARM_BAT_MIN=1.1), {"check_battery_preflight_low"}, "COM_ARM_BAT_MIN"),
-    (_set(NAV_DLL_ACT=2), set(), "NAV_DLL_ACT requires one"),
-    (_far_home, {"check_gf_violation_max_hor_dist"}, "it is outside the geofence"),
-    (_mode(Mode.RTL), {"check_modes_cannot_takeoff"}, ""),
-    (_mode(Mode.FOLLOW_TARGET), {"check_modes_cannot_takeoff"}, ""),
-    (_tilt(0), {"check_failure_detector_roll"}, "put it upright"),
-    (_tilt(1), {"check_failure_detector_pitch"}, "put it upright")])
+@pytest.mark.parametrize(
+    "change, names, reason",
+    [
+        (_level(0.12), {"check_battery_low"}, ""),
+        (_level(0.05), {"check_battery_low"}, "below BAT_CRIT_THR"),
+        (_set(COM_ARM_BAT_MIN=1.1), {"check_battery_preflight_low"}, "COM_ARM_BAT_MIN"),
+        (_set(NAV_DLL_ACT=2), set(), "NAV_DLL_ACT requires one"),
+        (_far_home, {"check_gf_violation_max_hor_dist"}, "it is outside the geofence"),
+        (_mode(Mode.RTL), {"check_modes_cannot_takeoff"}, ""),
+        (_mode(Mode.FOLLOW_TARGET), {"check_modes_cannot_takeoff"}, ""),
+        (_tilt(0), {"check_failure_detector_roll"}, "put it upright"),
+        (_tilt(1), {"check_failure_detector_pitch"}, "put it upright"),
+    ],
+)
 def test_what_fails_on_the_ground(flight, change, names, reason):
     autopilot = flight.autopilot
     change(autopilot)
     flight.run(0.6)
     assert fails(flight) == names
     assert reason in autopilot.commander.checks(0) and bool(reason) == bool(
-        autopilot.commander.checks(0))
+        autopilot.commander.checks(0)
+    )
     assert autopilot.status["ready"][0] == (not reason)
     autopilot.commander.report_checks(0)
     *_, last = reports(flight.sent)
@@ -148,14 +183,19 @@ def test_what_fails_in_flight():
     flight = Flight().take_off()
     autopilot = flight.autopilot
     autopilot.estimator.wind[0] = 3.0, 4.0
-    _set(COM_WIND_MAX=4.0, COM_WIND_MAX_ACT=2, COM_FLT_TIME_MAX=1, GF_ACTION=1,
-         GF_MAX_VER_DIST=1.0)(autopilot)
+    _set(
+        COM_WIND_MAX=4.0, COM_WIND_MAX_ACT=2, COM_FLT_TIME_MAX=1, GF_ACTION=1, GF_MAX_VER_DIST=1.0
+    )(autopilot)
     flight.autopilot.outbox.links = sent = Sent()
     for _ in range(25):
         autopilot.failsafes.failed_rotor[0] = 1
         flight.run(0.02)
-    assert fails(flight) == {"check_wind_too_high", "check_flight_time_limit",
-                             "check_gf_violation_max_alt", "check_failure_detector_motor"}
+    assert fails(flight) == {
+        "check_wind_too_high",
+        "check_flight_time_limit",
+        "check_gf_violation_max_alt",
+        "check_failure_detector_motor",
+    }
     (first, *_), *_ = [found[1:] for found in reports(sent)]
     assert first[0] == NUMBERS["check_failure_detector_motor"]  # PX4's order
     autopilot.commander.report_checks(0)
@@ -180,10 +220,11 @@ def test_reports_come_with_changes_two_seconds_apart_and_when_asked_for(flight):
         flight.run(0.2)
     assert len(reports(flight.sent)) == 1
     flight.run(2.0)
-    last, = reports(flight.sent)
+    (last,) = reports(flight.sent)
     assert NUMBERS["check_modes_cannot_takeoff"] not in dict(last)
     message = mavlink.MAVLink_command_long_message(
-        1, 1, mavlink.MAV_CMD_RUN_PREARM_CHECKS, 0, *[0.0] * 7)
+        1, 1, mavlink.MAV_CMD_RUN_PREARM_CHECKS, 0, *[0.0] * 7
+    )
     assert not fault(message)
     message._header = mavlink.MAVLink_header(message.id, srcSystem=255, srcComponent=190)
     flight.send(message)

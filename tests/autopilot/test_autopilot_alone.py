@@ -1,6 +1,5 @@
 """Each part of the flight stack, built from what it needs and nothing else; what is declared."""
 
-
 import numpy as np
 import pytest
 
@@ -51,23 +50,74 @@ class Stack:
         self.battery = Battery(fleet, self.parameters)
         self.navigator = Navigator(self.status, self.parameters, self.estimator)
         self.flight = FlightState(self.status, self.now, self.outbox)
-        self.missions = Missions(self.status, self.parameters, self.estimator, self.navigator,
-                                 self.flight, self.now, ORIGIN, self.outbox,
-                                 lambda i, position: None, {})
-        self.follow = FollowTarget(self.status, self.parameters, self.estimator, self.navigator,
-                                   self.flight, self.now, self.outbox)
-        self.checks = ArmingChecks(self.status, self.parameters, self.estimator, self.battery,
-                                   self.missions, self.now, self.outbox)
-        self.watched = Watched(self.status, self.parameters, self.estimator, self.battery,
-                               self.missions, self.now, self.checks)
+        self.missions = Missions(
+            self.status,
+            self.parameters,
+            self.estimator,
+            self.navigator,
+            self.flight,
+            self.now,
+            ORIGIN,
+            self.outbox,
+            lambda i, position: None,
+            {},
+        )
+        self.follow = FollowTarget(
+            self.status,
+            self.parameters,
+            self.estimator,
+            self.navigator,
+            self.flight,
+            self.now,
+            self.outbox,
+        )
+        self.checks = ArmingChecks(
+            self.status,
+            self.parameters,
+            self.estimator,
+            self.battery,
+            self.missions,
+            self.now,
+            self.outbox,
+        )
+        self.watched = Watched(
+            self.status,
+            self.parameters,
+            self.estimator,
+            self.battery,
+            self.missions,
+            self.now,
+            self.checks,
+        )
         self.without = []
-        self.failsafes = Failsafes(self.watched, self.flight, self.outbox,
-                                   lambda i, rotor: self.without.append((i, rotor)))
-        self.returns = Return(self.status, self.parameters, self.estimator, self.navigator,
-                              self.missions, self.flight, ORIGIN, self.outbox)
-        self.commander = Commander(self.status, self.parameters, self.estimator, self.checks,
-                                   self.failsafes, self.missions, self.follow, self.returns,
-                                   self.navigator, self.flight, self.now, ORIGIN, self.outbox)
+        self.failsafes = Failsafes(
+            self.watched, self.flight, self.outbox, lambda i, rotor: self.without.append((i, rotor))
+        )
+        self.returns = Return(
+            self.status,
+            self.parameters,
+            self.estimator,
+            self.navigator,
+            self.missions,
+            self.flight,
+            ORIGIN,
+            self.outbox,
+        )
+        self.commander = Commander(
+            self.status,
+            self.parameters,
+            self.estimator,
+            self.checks,
+            self.failsafes,
+            self.missions,
+            self.follow,
+            self.returns,
+            self.navigator,
+            self.flight,
+            self.now,
+            ORIGIN,
+            self.outbox,
+        )
 
 
 @pytest.fixture
@@ -123,14 +173,24 @@ def test_a_failsafe_acts_once_when_its_condition_begins(stack):
     for _ in range(3):
         stack.failsafes.step()
     assert [i for i, text in stack.said if "emergency" in text] == [1]
-    assert set(stack.failsafes.failing(1)) == {"battery_low", "battery_critical",
-                                               "battery_emergency"}
+    assert set(stack.failsafes.failing(1)) == {
+        "battery_low",
+        "battery_critical",
+        "battery_emergency",
+    }
     assert stack.failsafes.failing(0) == {}
 
 
 def test_every_message_has_one_handler():
-    kinds = (Commands, SetPointMessages, ParameterProtocol, MissionProtocol, FileServer,
-             LogDownload, Presence)
+    kinds = (
+        Commands,
+        SetPointMessages,
+        ParameterProtocol,
+        MissionProtocol,
+        FileServer,
+        LogDownload,
+        Presence,
+    )
     names = [name for kind in kinds for name in declarations(kind, "receives")]
     assert len(names) == len(set(names)) and Messages(None).names == []
     for name in names:
@@ -139,5 +199,3 @@ def test_every_message_has_one_handler():
     assert len(numbers) == len(set(numbers))
     streams = [stream.name for stream in stream_declarations()]
     assert len(streams) == len(set(streams))
-
-

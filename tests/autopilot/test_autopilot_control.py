@@ -58,12 +58,13 @@ def rate_loop(name):
 def wrench_of(fleet, commands):
     """Collective force and torque of commands by XTDrone (3) and (6)."""
     speed = fleet.actuator["zero_position_armed"] + fleet.actuator["input_scaling"] * commands
-    thrust = np.where(fleet.rotor_mask, fleet.actuator["motor_constant"] * speed ** 2, 0.0)
+    thrust = np.where(fleet.rotor_mask, fleet.actuator["motor_constant"] * speed**2, 0.0)
     return effectiveness(fleet)[0, 2:] @ thrust[0]
 
 
-@pytest.mark.parametrize("name, rotor", [("typhoon_h480", 0), ("typhoon_h480", 4),
-                                         ("octorotor", 2)])
+@pytest.mark.parametrize(
+    "name, rotor", [("typhoon_h480", 0), ("typhoon_h480", 4), ("octorotor", 2)]
+)
 def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
     fleet, loop, status, parameters = rate_loop(name)
     used = np.arange(fleet.rotor_mask.shape[1]) != rotor
@@ -80,7 +81,7 @@ def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
         live = np.where(used, commands, 0.0)
         speed = fleet.actuator["zero_position_armed"] + fleet.actuator["input_scaling"] * live
         constant = np.where(fleet.rotor_mask & used, fleet.actuator["motor_constant"], 0.0)
-        thrust = constant * speed ** 2
+        thrust = constant * speed**2
         got = effectiveness(fleet)[0, 2:] @ thrust[0]
         assert got[0] == pytest.approx(weight, rel=0.05)
         np.testing.assert_allclose(got[1:3], wanted[:2], atol=0.02 * weight * 0.2)
@@ -153,8 +154,9 @@ def test_disarmed_rotors_stand_and_armed_ones_idle(name):
 def test_normalised_thrust_is_the_inverse_of_newtons(name):
     _, _, status, _ = rate_loop(name)
     for command in (0.05, 0.3, 0.7, 1.0):
-        assert thrust_normalised(status[0], thrust_newtons(status[0], command)) == \
-            pytest.approx(command, abs=1e-12)
+        assert thrust_normalised(status[0], thrust_newtons(status[0], command)) == pytest.approx(
+            command, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.4])
@@ -165,13 +167,15 @@ def test_hover_thrust_is_what_lifts_not_what_tilts(tilt):
     status["hover_estimate"], status["hover_var"] = q["MPC_THR_HOVER"], 0.01
     status["sp_quat"][0] = [math.sin(tilt / 2), 0.0, 0.0, math.cos(tilt / 2)]
     for _ in range(5000):
-        estimate_hover_thrust(status[0], q, np.array([0.0, 0.0, 10.0]), np.zeros(3), 0.0,
-                              0.6 / math.cos(tilt))
+        estimate_hover_thrust(
+            status[0], q, np.array([0.0, 0.0, 10.0]), np.zeros(3), 0.0, 0.6 / math.cos(tilt)
+        )
     assert status["hover"][0] == pytest.approx(0.6, abs=5e-3)
 
 
-@pytest.mark.parametrize("roll, pitch, yaw", [(0.4, 0.0, 0.0), (0.0, -0.5, 1.0),
-                                              (0.3, 0.2, -2.5), (0.0, 0.0, 3.0)])
+@pytest.mark.parametrize(
+    "roll, pitch, yaw", [(0.4, 0.0, 0.0), (0.0, -0.5, 1.0), (0.3, 0.2, -2.5), (0.0, 0.0, 3.0)]
+)
 def test_attitude_loop_turns_towards_the_set_point(roll, pitch, yaw):
     """A body that turns at the rates asked for ends at the attitude asked for."""
     from xtdrone_dynamics.quaternion import integrate

@@ -5,15 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from stack_flights import (
-    ACCELERATION,
-    HEIGHT,
-    POSITION,
-    VELOCITY,
-    Flight,
-    each_step,
-    hover_command,
-)
+from stack_flights import ACCELERATION, HEIGHT, POSITION, VELOCITY, Flight, each_step, hover_command
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_core import Mode
 from xtdrone_dynamics.earth.geodesy import to_geodetic
@@ -42,11 +34,14 @@ def test_take_off_reaches_its_height_and_holds_its_place(flight):
     assert np.ptp(places, axis=0).max() < 0.3
 
 
-@pytest.mark.parametrize("frame, values, expected", [
-    (mavlink.MAV_FRAME_LOCAL_NED, dict(x=3.0, y=2.0, z=-6.0), (2.0, 3.0, 6.0)),
-    (mavlink.MAV_FRAME_LOCAL_OFFSET_NED, dict(x=3.0, y=2.0, z=-1.0), (2.0, 3.0, 6.0)),
-    (mavlink.MAV_FRAME_BODY_OFFSET_NED, dict(x=3.0, y=2.0, z=-1.0), (3.0, -2.0, 6.0)),
-])
+@pytest.mark.parametrize(
+    "frame, values, expected",
+    [
+        (mavlink.MAV_FRAME_LOCAL_NED, dict(x=3.0, y=2.0, z=-6.0), (2.0, 3.0, 6.0)),
+        (mavlink.MAV_FRAME_LOCAL_OFFSET_NED, dict(x=3.0, y=2.0, z=-1.0), (2.0, 3.0, 6.0)),
+        (mavlink.MAV_FRAME_BODY_OFFSET_NED, dict(x=3.0, y=2.0, z=-1.0), (3.0, -2.0, 6.0)),
+    ],
+)
 def test_offboard_positions_in_each_frame(flight, frame, values, expected):
     f = flight()
     f.target(frame, POSITION, **values)
@@ -61,8 +56,13 @@ def test_offboard_positions_in_each_frame(flight, frame, values, expected):
     np.testing.assert_allclose(f.pos, wanted, atol=0.3)
 
 
-@pytest.mark.parametrize("frame, expected", [(mavlink.MAV_FRAME_LOCAL_NED, (1.0, 2.0, 0.5)),
-                                             (mavlink.MAV_FRAME_BODY_NED, (2.0, -1.0, 0.5))])
+@pytest.mark.parametrize(
+    "frame, expected",
+    [
+        (mavlink.MAV_FRAME_LOCAL_NED, (1.0, 2.0, 0.5)),
+        (mavlink.MAV_FRAME_BODY_NED, (2.0, -1.0, 0.5)),
+    ],
+)
 def test_offboard_velocities_in_each_frame(flight, frame, expected):
     f = flight()
 
@@ -80,8 +80,7 @@ def test_offboard_mixes_what_each_axis_follows(flight):
     f = flight()
 
     def fly():
-        f.target(mavlink.MAV_FRAME_LOCAL_NED, 0x5E3, vx=1.0, vy=2.0, z=-8.0,
-                 yaw_rate=0.3)
+        f.target(mavlink.MAV_FRAME_LOCAL_NED, 0x5E3, vx=1.0, vy=2.0, z=-8.0, yaw_rate=0.3)
 
     fly()
     f.offboard()
@@ -91,8 +90,10 @@ def test_offboard_mixes_what_each_axis_follows(flight):
     assert f.simulation.state.ang_vel[0, 2] == pytest.approx(-0.3, abs=0.05)
 
 
-@pytest.mark.parametrize("frame, height", [
-    (mavlink.MAV_FRAME_GLOBAL_INT, None), (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT, 7.0)])
+@pytest.mark.parametrize(
+    "frame, height",
+    [(mavlink.MAV_FRAME_GLOBAL_INT, None), (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT, 7.0)],
+)
 def test_offboard_global_places(flight, frame, height):
     f = flight()
     lat0, lon0, alt0 = f.autopilot.origin
@@ -100,9 +101,26 @@ def test_offboard_global_places(flight, frame, height):
     alt = alt0 + 7.0 if height is None else height
 
     def fly():
-        f.send(mavlink.MAVLink_set_position_target_global_int_message(
-            0, 1, 1, frame, 0xDF8 & ~0x400, round(math.degrees(lat) * 1e7),
-            round(math.degrees(lon) * 1e7), alt, 0, 0, 0, 0, 0, 0, math.radians(90), 0))
+        f.send(
+            mavlink.MAVLink_set_position_target_global_int_message(
+                0,
+                1,
+                1,
+                frame,
+                0xDF8 & ~0x400,
+                round(math.degrees(lat) * 1e7),
+                round(math.degrees(lon) * 1e7),
+                alt,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                math.radians(90),
+                0,
+            )
+        )
 
     fly()
     f.offboard()
@@ -177,8 +195,11 @@ def test_offboard_attitude_with_a_yaw_rate_turns(flight):
 
     def fly():
         yaw = math.radians(90) + 0.8 * (f.simulation.t_us - start) * 1e-6
-        f.send(mavlink.MAVLink_set_attitude_target_message(
-            0, 1, 1, 3, [math.cos(yaw / 2), 0, 0, math.sin(yaw / 2)], 0, 0, 0.8, thrust))
+        f.send(
+            mavlink.MAVLink_set_attitude_target_message(
+                0, 1, 1, 3, [math.cos(yaw / 2), 0, 0, math.sin(yaw / 2)], 0, 0, 0.8, thrust
+            )
+        )
 
     fly()
     f.offboard()
@@ -195,8 +216,11 @@ def test_offboard_rates_turn_the_body(flight):
     thrust = hover_command(f)
 
     def fly():
-        f.send(mavlink.MAVLink_set_attitude_target_message(0, 1, 1, 128, [1, 0, 0, 0], 0, 0, 0.8,
-                                                           thrust))
+        f.send(
+            mavlink.MAVLink_set_attitude_target_message(
+                0, 1, 1, 128, [1, 0, 0, 0], 0, 0, 0.8, thrust
+            )
+        )
 
     fly()
     f.offboard()
@@ -205,15 +229,18 @@ def test_offboard_rates_turn_the_body(flight):
 
 
 def local(mask=POSITION, frame=mavlink.MAV_FRAME_LOCAL_NED, **values):
-    fields = dict.fromkeys(("x", "y", "z", "vx", "vy", "vz", "afx", "afy", "afz", "yaw",
-                            "yaw_rate"), 0.0)
-    return mavlink.MAVLink_set_position_target_local_ned_message(0, 1, 1, frame, mask,
-                                                                 **{**fields, **values})
+    fields = dict.fromkeys(
+        ("x", "y", "z", "vx", "vy", "vz", "afx", "afy", "afz", "yaw", "yaw_rate"), 0.0
+    )
+    return mavlink.MAVLink_set_position_target_local_ned_message(
+        0, 1, 1, frame, mask, **{**fields, **values}
+    )
 
 
 def globe(mask=POSITION, frame=mavlink.MAV_FRAME_GLOBAL_INT, lat=47.0, alt=500.0):
     return mavlink.MAVLink_set_position_target_global_int_message(
-        0, 1, 1, frame, mask, round(lat * 1e7), 85_000_000, alt, 0, 0, 0, 0, 0, 0, 0, 0)
+        0, 1, 1, frame, mask, round(lat * 1e7), 85_000_000, alt, 0, 0, 0, 0, 0, 0, 0, 0
+    )
 
 
 def attitude(mask=7, quat=(1, 0, 0, 0), rates=(0, 0, 0), thrust=0.5):
@@ -227,30 +254,34 @@ def on_ground():
     one.simulation.close()
 
 
-@pytest.mark.parametrize("message, reason", [
-    (local(frame=mavlink.MAV_FRAME_BODY_FRD), "coordinate frame 12 is not supported"),
-    (local(x=math.nan), "x has to be a number up to 1e+06"),
-    (local(z=math.inf), "z has to be a number"),
-    (local(y=2e6), "y has to be a number"),
-    (local(VELOCITY, vz=math.nan), "vz has to be a number"),
-    (local(POSITION & ~0x400, yaw=math.nan), "yaw has to be a number up to 100"),
-    (local(ACCELERATION | 0x200, afx=1.0), "forces"),
-    (local(0x1FF), "leaves nothing to follow"),
-    (globe(alt=math.nan), "alt has to be a number"),
-    (globe(lat=91.0), "lat_int has to be a number"),
-    (globe(frame=mavlink.MAV_FRAME_LOCAL_NED), "coordinate frame 1 is not supported"),
-    (globe(0xDFF), "leaves nothing to follow"),
-    (attitude(quat=(math.nan, 0, 0, 0)), "q has to be a number up to 1.1"),
-    (attitude(quat=(0.1, 0, 0, 0)), "length 1"),
-    (attitude(thrust=math.nan), "thrust has to be a number up to 1"),
-    (attitude(thrust=1.5), "thrust has to be a number up to 1"),
-    (attitude(7 | 64), "need a thrust"),
-    (attitude(3, rates=(0, 0, math.nan)), "body_yaw_rate has to be a number"),
-    (attitude(128, rates=(math.inf, 0, 0)), "body_roll_rate has to be a number"),
-    (attitude(128 | 7), "leaves nothing to follow"),
-])
+@pytest.mark.parametrize(
+    "message, reason",
+    [
+        (local(frame=mavlink.MAV_FRAME_BODY_FRD), "coordinate frame 12 is not supported"),
+        (local(x=math.nan), "x has to be a number up to 1e+06"),
+        (local(z=math.inf), "z has to be a number"),
+        (local(y=2e6), "y has to be a number"),
+        (local(VELOCITY, vz=math.nan), "vz has to be a number"),
+        (local(POSITION & ~0x400, yaw=math.nan), "yaw has to be a number up to 100"),
+        (local(ACCELERATION | 0x200, afx=1.0), "forces"),
+        (local(0x1FF), "leaves nothing to follow"),
+        (globe(alt=math.nan), "alt has to be a number"),
+        (globe(lat=91.0), "lat_int has to be a number"),
+        (globe(frame=mavlink.MAV_FRAME_LOCAL_NED), "coordinate frame 1 is not supported"),
+        (globe(0xDFF), "leaves nothing to follow"),
+        (attitude(quat=(math.nan, 0, 0, 0)), "q has to be a number up to 1.1"),
+        (attitude(quat=(0.1, 0, 0, 0)), "length 1"),
+        (attitude(thrust=math.nan), "thrust has to be a number up to 1"),
+        (attitude(thrust=1.5), "thrust has to be a number up to 1"),
+        (attitude(7 | 64), "need a thrust"),
+        (attitude(3, rates=(0, 0, math.nan)), "body_yaw_rate has to be a number"),
+        (attitude(128, rates=(math.inf, 0, 0)), "body_roll_rate has to be a number"),
+        (attitude(128 | 7), "leaves nothing to follow"),
+    ],
+)
 def test_a_set_point_that_makes_no_sense_is_ignored_with_its_reason_said_once(
-        on_ground, message, reason):
+    on_ground, message, reason
+):
     on_ground.said.clear()
     on_ground.autopilot.outbox.forget_said()
     for _ in range(3):
@@ -259,13 +290,19 @@ def test_a_set_point_that_makes_no_sense_is_ignored_with_its_reason_said_once(
     assert on_ground.autopilot.status["offboard_kind"][0] == 0
 
 
-@pytest.mark.parametrize("message, field, expected", [
-    (local(0xDFB, x=math.nan, z=-4.0), "offboard_pos", (math.nan, math.nan, 4.0)),
-    (globe(0xDFB, alt=495.0), "offboard_pos", (math.nan, math.nan, 7.0)),
-    (globe(0xDFB, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, alt=7.0), "offboard_pos",
-     (math.nan, math.nan, 7.0)),
-    (attitude(128 | 3, rates=(math.nan, 0, 0.5)), "offboard_rates", (0.0, 0.0, -0.5)),
-])
+@pytest.mark.parametrize(
+    "message, field, expected",
+    [
+        (local(0xDFB, x=math.nan, z=-4.0), "offboard_pos", (math.nan, math.nan, 4.0)),
+        (globe(0xDFB, alt=495.0), "offboard_pos", (math.nan, math.nan, 7.0)),
+        (
+            globe(0xDFB, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, alt=7.0),
+            "offboard_pos",
+            (math.nan, math.nan, 7.0),
+        ),
+        (attitude(128 | 3, rates=(math.nan, 0, 0.5)), "offboard_rates", (0.0, 0.0, -0.5)),
+    ],
+)
 def test_what_the_type_mask_ignores_may_be_anything(on_ground, message, field, expected):
     p = on_ground.autopilot.status
     p["offboard_kind"] = 0
@@ -278,42 +315,68 @@ def test_what_the_type_mask_ignores_may_be_anything(on_ground, message, field, e
 def test_places_of_commands_are_above_home_or_sea_as_their_frame_says(flight):
     f = flight()
     lat, lon, alt = f.autopilot.origin
-    for frame, height in ((mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, 9.0),
-                          (mavlink.MAV_FRAME_GLOBAL, alt + 9.0)):
+    for frame, height in (
+        (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, 9.0),
+        (mavlink.MAV_FRAME_GLOBAL, alt + 9.0),
+    ):
         for message in (
-                mavlink.MAVLink_command_int_message(
-                    1, 1, frame, mavlink.MAV_CMD_DO_REPOSITION, 0, 0, -1, 0, 0, math.nan,
-                    round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7), height),
-                mavlink.MAVLink_command_long_message(
-                    1, 1, mavlink.MAV_CMD_DO_CHANGE_ALTITUDE, 0, height, frame, 0, 0, 0, 0, 0)):
+            mavlink.MAVLink_command_int_message(
+                1,
+                1,
+                frame,
+                mavlink.MAV_CMD_DO_REPOSITION,
+                0,
+                0,
+                -1,
+                0,
+                0,
+                math.nan,
+                round(math.degrees(lat) * 1e7),
+                round(math.degrees(lon) * 1e7),
+                height,
+            ),
+            mavlink.MAVLink_command_long_message(
+                1, 1, mavlink.MAV_CMD_DO_CHANGE_ALTITUDE, 0, height, frame, 0, 0, 0, 0, 0
+            ),
+        ):
             f.autopilot.status["target"][0] = 0.0
             f.send(message)
             assert f.autopilot.status["target"][0, 2] == pytest.approx(9.0, abs=0.3)
 
 
-@pytest.mark.parametrize("command, params, result, reason", [
-    (mavlink.MAV_CMD_PREFLIGHT_REBOOT_SHUTDOWN, (1,), 3, "stop the simulation"),
-    (mavlink.MAV_CMD_IMAGE_START_CAPTURE, (), 3, "no such device"),
-    (mavlink.MAV_CMD_DO_CHANGE_ALTITUDE, (3e6, 1), 2, "height 3e+06 m is not allowed"),
-    (mavlink.MAV_CMD_NAV_TAKEOFF, (0, 0, 0, 0, 0, 0, 3e6), 2, "height 3e+06 m is not allowed"),
-    (mavlink.MAV_CMD_DO_SET_HOME, (0, 0, 0, 0, 47, 8, 3e6), 2, "home needs latitude"),
-    (mavlink.MAV_CMD_DO_REPOSITION, (0, 1, 0, 0, 47, 8, 3e6), 2, "no position at latitude 47"),
-    (mavlink.MAV_CMD_DO_REPOSITION, (0, 1, 0, 0, 47, 8, 3e30), 2,
-     "MAV_CMD_DO_REPOSITION denied: param7 has to be a number up to 2e+09"),
-    (mavlink.MAV_CMD_RUN_PREARM_CHECKS, (1,), 0, "Ready to arm"),
-])
+@pytest.mark.parametrize(
+    "command, params, result, reason",
+    [
+        (mavlink.MAV_CMD_PREFLIGHT_REBOOT_SHUTDOWN, (1,), 3, "stop the simulation"),
+        (mavlink.MAV_CMD_IMAGE_START_CAPTURE, (), 3, "no such device"),
+        (mavlink.MAV_CMD_DO_CHANGE_ALTITUDE, (3e6, 1), 2, "height 3e+06 m is not allowed"),
+        (mavlink.MAV_CMD_NAV_TAKEOFF, (0, 0, 0, 0, 0, 0, 3e6), 2, "height 3e+06 m is not allowed"),
+        (mavlink.MAV_CMD_DO_SET_HOME, (0, 0, 0, 0, 47, 8, 3e6), 2, "home needs latitude"),
+        (mavlink.MAV_CMD_DO_REPOSITION, (0, 1, 0, 0, 47, 8, 3e6), 2, "no position at latitude 47"),
+        (
+            mavlink.MAV_CMD_DO_REPOSITION,
+            (0, 1, 0, 0, 47, 8, 3e30),
+            2,
+            "MAV_CMD_DO_REPOSITION denied: param7 has to be a number up to 2e+09",
+        ),
+        (mavlink.MAV_CMD_RUN_PREARM_CHECKS, (1,), 0, "Ready to arm"),
+    ],
+)
 def test_commands_are_answered_in_words(on_ground, command, params, result, reason):
     f = on_ground
     f.wait(lambda: f.autopilot.status["ready"][0], 5)
     f.said.clear()
-    f.send(mavlink.MAVLink_command_long_message(1, 1, command, 0, *params,
-                                                *[0] * (7 - len(params))))
+    f.send(
+        mavlink.MAVLink_command_long_message(1, 1, command, 0, *params, *[0] * (7 - len(params)))
+    )
     assert f.links.replies[-1].result == result
     assert reason in " ".join(f.said)
 
 
-@pytest.mark.parametrize("base, custom, reason", [(0, 4, "needs PX4's custom mode"),
-                                                  (1, 99 << 16, "there is no mode 99, 0")])
+@pytest.mark.parametrize(
+    "base, custom, reason",
+    [(0, 4, "needs PX4's custom mode"), (1, 99 << 16, "there is no mode 99, 0")],
+)
 def test_a_wrong_set_mode_is_answered_in_words(on_ground, base, custom, reason):
     on_ground.run(1)  # in which texts may be said
     on_ground.said.clear()
@@ -383,7 +446,7 @@ def test_acro_rolls_by_the_curve_of_its_parameters(flight):
     sticks(f)
     assert f.autopilot.commander.set_mode(0, Mode.ACRO, f.simulation.t_us).accepted
     f.run(0.4, lambda: sticks(f, right=600))
-    share = (0.5 * 0.6 + 0.5 * 0.6 ** 3) * 0.4 / (1 - 0.6 * 0.6)
+    share = (0.5 * 0.6 + 0.5 * 0.6**3) * 0.4 / (1 - 0.6 * 0.6)
     assert f.autopilot.status["sp_rates"][0, 0] == pytest.approx(math.radians(100 * share))
     assert f.simulation.state.ang_vel[0, 0] == pytest.approx(math.radians(100 * share), rel=0.2)
 
@@ -392,8 +455,9 @@ def test_rtl_comes_home_and_lands(flight):
     f = flight()
     f.autopilot.parameters.set(0, "RTL_RETURN_ALT", 8.0)
     f.autopilot.parameters.set(0, "RTL_DESCEND_ALT", 6.0)
-    f.autopilot.commander.reposition(0, np.array([20.0, 10.0, 5.0]), math.nan, math.nan,
-                                     f.simulation.t_us)
+    f.autopilot.commander.reposition(
+        0, np.array([20.0, 10.0, 5.0]), math.nan, math.nan, f.simulation.t_us
+    )
     f.run(14)
     assert np.linalg.norm(f.pos[:2] - (20, 10)) < 1.0
     heights = []
@@ -404,16 +468,29 @@ def test_rtl_comes_home_and_lands(flight):
     assert np.linalg.norm(f.pos[:2]) < 0.5 and f.pos[2] < 0.3
 
 
-@pytest.mark.parametrize("cone, min_dist, east, height", [
-    (0, 10, 8.0, 20.0), (45, 10, 8.0, 8.0), (45, 10, 4.5, 5.0), (45, 7, 8.0, 20.0),
-    (25, 10, 8.0, 17.2), (45, 10, 1.0, 5.0)])
+@pytest.mark.parametrize(
+    "cone, min_dist, east, height",
+    [
+        (0, 10, 8.0, 20.0),
+        (45, 10, 8.0, 8.0),
+        (45, 10, 4.5, 5.0),
+        (45, 7, 8.0, 20.0),
+        (25, 10, 8.0, 17.2),
+        (45, 10, 1.0, 5.0),
+    ],
+)
 def test_rtl_near_home_climbs_into_the_cone_over_it(flight, cone, min_dist, east, height):
     f = flight()
-    for name, value in (("RTL_RETURN_ALT", 20.0), ("RTL_CONE_ANG", cone),
-                        ("RTL_MIN_DIST", min_dist), ("MPC_XY_CRUISE", 12.0)):
+    for name, value in (
+        ("RTL_RETURN_ALT", 20.0),
+        ("RTL_CONE_ANG", cone),
+        ("RTL_MIN_DIST", min_dist),
+        ("MPC_XY_CRUISE", 12.0),
+    ):
         f.autopilot.parameters.set(0, name, value)
-    f.autopilot.commander.reposition(0, np.array([east, 0.0, HEIGHT]), math.nan, math.nan,
-                                     f.simulation.t_us)
+    f.autopilot.commander.reposition(
+        0, np.array([east, 0.0, HEIGHT]), math.nan, math.nan, f.simulation.t_us
+    )
     f.run(8)
     assert f.autopilot.commander.set_mode(0, Mode.RTL, f.simulation.t_us).accepted
     f.run(0.02)
@@ -459,8 +536,9 @@ def test_the_loops_run_at_the_rates_of_px4(flight):
                 last[name] = value
                 times.append(t_us)
 
-    f.autopilot.commander.reposition(0, np.array((20.0, 0.0, 5.0)), math.nan, 5.0,
-                                     f.simulation.t_us)
+    f.autopilot.commander.reposition(
+        0, np.array((20.0, 0.0, 5.0)), math.nan, 5.0, f.simulation.t_us
+    )
     f.run(1)
     each_step(f.simulation, look)
     f.run(0.4)
@@ -485,8 +563,9 @@ def test_the_heading_of_auto_modes_turns_no_faster_than_their_parameter(flight, 
     assert a.commander.set_mode(0, before, f.simulation.t_us).accepted
     f.run(3, ask)
     headings = [a.estimator.yaw(0)]
-    each_step(f.simulation, lambda t_us, *_: t_us % TWO_TASKS_US or headings.append(
-        a.status["sp_yaw"][0]))
+    each_step(
+        f.simulation, lambda t_us, *_: t_us % TWO_TASKS_US or headings.append(a.status["sp_yaw"][0])
+    )
     assert a.commander.set_mode(0, Mode.RTL, f.simulation.t_us).accepted
     f.run(3)
     turns = np.degrees(np.abs([math.remainder(x, math.tau) for x in np.diff(headings)])) / 0.04

@@ -41,12 +41,15 @@ def tilt_of(quat):
 
 @pytest.mark.slow
 def test_the_documented_example_flies_a_square(examples):
-    names = {"estimator": "my_estimator:Complementary",
-             "velocity_control": "my_velocity_control:Gentle"}
+    names = {
+        "estimator": "my_estimator:Complementary",
+        "velocity_control": "my_velocity_control:Gentle",
+    }
     corners = []
     agent = SquareAgent(2, on_event=lambda t, name, **values: corners.append((name, values)))
-    simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0, gps="rtk", **names), agent=agent,
-                            links=False)
+    simulation = Simulation(
+        Scenario(fleet("iris", 2), speed=0.0, gps="rtk", **names), agent=agent, links=False
+    )
     errors, tilts = [], []
 
     def look(t_us, state, sensors):
@@ -67,8 +70,23 @@ def test_the_documented_example_flies_a_square(examples):
 
 @pytest.mark.slow
 def test_parts_are_named_on_the_command_line_and_kept_in_the_run_folder(runs, examples):
-    assert main(["fly", "square", "--gps", "rtk", "--estimator", "my_estimator:Complementary",
-                 "--mixer", "xtdrone_autopilot.control.allocation:Mixer", "--log", "full"]) == 0
+    assert (
+        main(
+            [
+                "fly",
+                "square",
+                "--gps",
+                "rtk",
+                "--estimator",
+                "my_estimator:Complementary",
+                "--mixer",
+                "xtdrone_autopilot.control.allocation:Mixer",
+                "--log",
+                "full",
+            ]
+        )
+        == 0
+    )
     scenario = Scenario.load((runs / LATEST).resolve() / "scenario.yaml")
     assert scenario.estimator == "my_estimator:Complementary"
     assert scenario.mixer == "xtdrone_autopilot.control.allocation:Mixer"
@@ -77,8 +95,9 @@ def test_parts_are_named_on_the_command_line_and_kept_in_the_run_folder(runs, ex
 def test_parts_named_as_classes_fly_as_the_embedded_ones_bit_for_bit():
     flights = []
     for names in ({}, EMBEDDED):
-        simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0, **names),
-                                agent=SquareAgent(1), links=False)
+        simulation = Simulation(
+            Scenario(fleet("iris", 1), speed=0.0, **names), agent=SquareAgent(1), links=False
+        )
         simulation.run(until_us=8_000_000)
         flights.append(simulation.state.copy())
         simulation.close()
@@ -112,17 +131,20 @@ class Greedy:
 HERE = __name__
 
 
-@pytest.mark.parametrize("part, name, words", [
-    ("estimator", "ekf", "unknown estimator 'ekf'.*module:Class"),
-    ("mixer", f"{HERE}:Nothing", f"cannot load mixer '{HERE}:Nothing'"),
-    ("rate_control", "no_such_module:X", "cannot load rate_control.*PYTHONPATH"),
-    ("estimator", f"{HERE}:OnlyStep", "does not inherit from Estimator"),
-    ("estimator", f"{HERE}:Blind", "has no step"),
-    ("estimator", f"{HERE}:HERE", "is not a class"),
-    ("attitude_control", f"{HERE}:Blind", "cannot be made"),
-    ("mixer", f"{HERE}:OnlyStep", r"has no use_rotors\(\)"),
-    ("velocity_control", f"{HERE}:Greedy", "cannot be made.*more"),
-])
+@pytest.mark.parametrize(
+    "part, name, words",
+    [
+        ("estimator", "ekf", "unknown estimator 'ekf'.*module:Class"),
+        ("mixer", f"{HERE}:Nothing", f"cannot load mixer '{HERE}:Nothing'"),
+        ("rate_control", "no_such_module:X", "cannot load rate_control.*PYTHONPATH"),
+        ("estimator", f"{HERE}:OnlyStep", "does not inherit from Estimator"),
+        ("estimator", f"{HERE}:Blind", "has no step"),
+        ("estimator", f"{HERE}:HERE", "is not a class"),
+        ("attitude_control", f"{HERE}:Blind", "cannot be made"),
+        ("mixer", f"{HERE}:OnlyStep", r"has no use_rotors\(\)"),
+        ("velocity_control", f"{HERE}:Greedy", "cannot be made.*more"),
+    ],
+)
 def test_a_wrong_class_is_refused_in_one_line(part, name, words):
     with pytest.raises((ScenarioError, AutopilotError), match=words) as caught:
         Simulation(Scenario(fleet("iris", 1), **{part: name}), links=False)
@@ -164,11 +186,22 @@ def test_gps_lost_for_30_s_in_flight_is_bridged_by_vision(flight):
     place = f.pos
 
     def see(record=None):
-        a.take_pose(0, f.simulation.t_us, f.pos + drift + noise.normal(0, 0.02, 3),
-                      f.simulation.state.quat[0])
+        a.take_pose(
+            0,
+            f.simulation.t_us,
+            f.pos + drift + noise.normal(0, 0.02, 3),
+            f.simulation.state.quat[0],
+        )
         if record is not None:
-            record.append((a.estimator.pos[0].copy(), a.estimator.vel[0].copy(),
-                           tilt_of(a.status["sp_quat"][0]), *(a.status["sp_vel"][0]), *f.pos))
+            record.append(
+                (
+                    a.estimator.pos[0].copy(),
+                    a.estimator.vel[0].copy(),
+                    tilt_of(a.status["sp_quat"][0]),
+                    *(a.status["sp_vel"][0]),
+                    *f.pos,
+                )
+            )
 
     f.run(5, see, rate=25)
     calm = []
@@ -291,8 +324,9 @@ def test_a_position_too_vague_counts_as_lost(flight, limit, lost):
 
 def test_armed_in_offboard_on_the_ground_it_is_not_tilted():
     """The set-point of the first steps, while the rotors hardly turn."""
-    simulation = Simulation(Scenario(fleet("iris", 3), speed=0.0, gps="m8n"), agent=HoverAgent(3),
-                            links=False)
+    simulation = Simulation(
+        Scenario(fleet("iris", 3), speed=0.0, gps="m8n"), agent=HoverAgent(3), links=False
+    )
     a, tilts = simulation.autopilot, []
 
     def look(t_us, state, sensors):
@@ -329,13 +363,21 @@ def test_a_range_finder_and_a_pitot_tube_are_used_and_logged(tmp_path):
     params.write_text("1\t1\tEKF2_ARSP_THR\t2.0\t9\n1\t1\tEKF2_RNG_CTRL\t2\t6\n")
     folder.mkdir()
     run_folder.prepare(folder)
-    simulation = Simulation(Scenario(fleet(str(sdf), 1), speed=0.0, gps="rtk", wind="-4,2,0",
-                                     params=str(params)), folder, agent=SquareAgent(1, side=12.0),
-                            links=False)
+    simulation = Simulation(
+        Scenario(fleet(str(sdf), 1), speed=0.0, gps="rtk", wind="-4,2,0", params=str(params)),
+        folder,
+        agent=SquareAgent(1, side=12.0),
+        links=False,
+    )
     heights = []
-    each_step(simulation, lambda t_us, state, sensors: heights.append(
-        (simulation.autopilot.estimator.terrain[0], state.pos[0, 2])
-        if t_us % 200_000 == 0 else None))
+    each_step(
+        simulation,
+        lambda t_us, state, sensors: heights.append(
+            (simulation.autopilot.estimator.terrain[0], state.pos[0, 2])
+            if t_us % 200_000 == 0
+            else None
+        ),
+    )
     simulation.run(until_us=20_000_000)
     e = simulation.autopilot.estimator
     status = int(fleet_solution_status(e.records)[0])
@@ -355,7 +397,8 @@ def test_a_range_finder_and_a_pitot_tube_are_used_and_logged(tmp_path):
     logged = log.get_dataset("wind").data  # only since it is known
     assert logged["timestamp"][0] > 1_000_000
     assert (logged["windspeed_north"][-1], logged["windspeed_east"][-1]) == pytest.approx(
-        (wind[1], wind[0]), abs=0.1)
+        (wind[1], wind[0]), abs=0.1
+    )
     place = log.get_dataset("vehicle_local_position").data
     assert place["dist_bottom_valid"][-1]
     assert place["dist_bottom"][-1] == pytest.approx(heights[-1][1], abs=0.3)

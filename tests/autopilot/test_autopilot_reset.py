@@ -11,16 +11,26 @@ from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 LATER = {"offboard_t", "stick_t", "gcs_t", "mode_t", "armed_t", "landed_t", "still_t"}  # times
-TIMES = {"timestamp", "timestamp_sample", "armed_time", "nav_state_timestamp", "takeoff_time",
-         "time_utc_usec", "mission_id"}
+TIMES = {
+    "timestamp",
+    "timestamp_sample",
+    "armed_time",
+    "nav_state_timestamp",
+    "takeoff_time",
+    "time_utc_usec",
+    "mission_id",
+}
 
 
 def start(tmp_path, name, n=3, **scenario):
     folder = tmp_path / name
     folder.mkdir()
     run_folder.prepare(folder)
-    return Simulation(Scenario(fleet("iris", n), speed=0.0, gps="m8n", log="full", **scenario),
-                      folder, links=False)
+    return Simulation(
+        Scenario(fleet("iris", n), speed=0.0, gps="m8n", log="full", **scenario),
+        folder,
+        links=False,
+    )
 
 
 def command(simulation, i, since_us):
@@ -45,8 +55,18 @@ def fly(simulation, seconds, since):
             command(simulation, i, begin)
         simulation.step()
         e = simulation.autopilot.estimator
-        seen.append(np.hstack([simulation.state.pos, simulation.state.quat, e.pos, e.quat, e.vel,
-                               simulation.autopilot.commands]))
+        seen.append(
+            np.hstack(
+                [
+                    simulation.state.pos,
+                    simulation.state.quat,
+                    e.pos,
+                    e.quat,
+                    e.vel,
+                    simulation.autopilot.commands,
+                ]
+            )
+        )
     return np.array(seen)
 
 
@@ -69,8 +89,9 @@ def test_a_vehicle_that_was_reset_flies_as_a_fresh_one(tmp_path, reset_us):
     untouched.close()
     both = np.concatenate([before, after])
     assert np.array_equal(both[:, [0, 2]], others[:, [0, 2]])
-    assert_same_logs(fresh.folder / "ulog/iris_1/log001.ulg",
-                     flown.folder / "ulog/iris_1/log002.ulg", reset_us)
+    assert_same_logs(
+        fresh.folder / "ulog/iris_1/log001.ulg", flown.folder / "ulog/iris_1/log002.ulg", reset_us
+    )
 
 
 def assert_same_logs(fresh, later, shift_us):
@@ -81,8 +102,9 @@ def assert_same_logs(fresh, later, shift_us):
         assert np.array_equal(other.data["timestamp"] - shift_us, topic.data["timestamp"]), topic
         for field, values in topic.data.items():
             if field.split("[")[0] not in TIMES:
-                assert np.array_equal(other.data[field], values,
-                                      equal_nan=values.dtype.kind == "f"), (topic.name, field)
+                assert np.array_equal(
+                    other.data[field], values, equal_nan=values.dtype.kind == "f"
+                ), (topic.name, field)
 
 
 def test_a_saved_flight_goes_on_bit_for_bit(tmp_path):
@@ -109,8 +131,9 @@ class OwnLoop:
 
 
 def test_a_part_without_memory_is_refused_by_its_name():
-    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0,
-                                     velocity_control=f"{__name__}:OwnLoop"), links=False)
+    simulation = Simulation(
+        Scenario(fleet("iris", 1), speed=0.0, velocity_control=f"{__name__}:OwnLoop"), links=False
+    )
     with pytest.raises(AutopilotError, match="velocity_control .*OwnLoop.*snapshot.Memory"):
         simulation.autopilot.reset()
     with pytest.raises(AutopilotError, match="OwnLoop"):

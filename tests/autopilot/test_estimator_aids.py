@@ -43,8 +43,7 @@ def bobbing(t):
 
 
 def suite(gps="rtk", **more):
-    return sensors(N, gps, more=(block("range", (0.0, 0.0, -0.1), DOWN), block("airspeed")),
-                   **more)
+    return sensors(N, gps, more=(block("range", (0.0, 0.0, -0.1), DOWN), block("airspeed")), **more)
 
 
 def wander(log):
@@ -97,8 +96,9 @@ def test_barometer_as_the_height_reference():
     def sink(batch, k):  # 8 m of height within 20 s
         batch.baro_pressure -= 8.0 * 11.3 * min(1.0, k / 5000)
 
-    ekf, log = fly(low, 25, suite=suite(), since=24, spoil=sink, EKF2_HGT_REF=HEIGHT_BY_BARO,
-                   EKF2_RNG_CTRL=0)
+    ekf, log = fly(
+        low, 25, suite=suite(), since=24, spoil=sink, EKF2_HGT_REF=HEIGHT_BY_BARO, EKF2_RNG_CTRL=0
+    )
     assert np.all(log["pos"][:, :, 2] > 4.0)  # it believes the barometer, as it was told
     assert np.all(ekf.flags & GPS_USED)
 
@@ -124,8 +124,15 @@ def late(name, steps):
 def test_late_ranges_count_at_their_own_time():
     error = {}
     for delay in (0, 100):
-        _ekf, log = fly(bobbing, 25, suite=suite(), since=15, spoil=late("range_distance", 25),
-                       EKF2_RNG_DELAY=delay, EKF2_HGT_REF=HEIGHT_BY_RANGE)
+        _ekf, log = fly(
+            bobbing,
+            25,
+            suite=suite(),
+            since=15,
+            spoil=late("range_distance", 25),
+            EKF2_RNG_DELAY=delay,
+            EKF2_HGT_REF=HEIGHT_BY_RANGE,
+        )
         error[delay] = wander(log)
     assert error[100] < 0.02 < 0.05 < error[0]
 
@@ -155,11 +162,13 @@ def test_airspeed_tells_the_wind():
 
 def winged(turn):
     """Flight at 15 m/s through the air, nose into it, that turns by `turn` [rad/s]."""
+
     def flight(t):
         ramp = flights._ramp(t, REST, 5)
         yaw = turn * flights._integrated(flights._ramp(t, REST + 5, 2))
         air = 15.0 * np.stack([np.cos(yaw), np.sin(yaw), np.zeros(len(t))], axis=1)
         return flights._integrated(ramp[:, None] * (air + WIND[0])), yaw
+
     return flight
 
 
@@ -170,8 +179,16 @@ def glide(turn, seconds, **parameters):
     def spread_wings(batch, k):
         ekf.on_wings[:] = k * flights.DT > REST + 5
 
-    return fly(winged(turn), seconds, suite=suite(), ekf=ekf, wind=WIND, since=seconds - 2,
-               spoil=spread_wings, **parameters)[0]
+    return fly(
+        winged(turn),
+        seconds,
+        suite=suite(),
+        ekf=ekf,
+        wind=WIND,
+        since=seconds - 2,
+        spoil=spread_wings,
+        **parameters,
+    )[0]
 
 
 def test_sideslip_tells_the_wind_in_turns():
@@ -184,8 +201,9 @@ def test_sideslip_tells_the_wind_in_turns():
 
 def test_sideslip_tells_the_wind_across_a_straight_flight():
     """The airspeed tells that along the nose: 0.11 m/s are left across it, 0.9 to 1.9 without."""
-    with_it, without = (glide(0.0, 40, EKF2_ARSP_THR=3, EKF2_FUSE_BETA=fused).wind[:, 1]
-                        for fused in (1, 0))
+    with_it, without = (
+        glide(0.0, 40, EKF2_ARSP_THR=3, EKF2_FUSE_BETA=fused).wind[:, 1] for fused in (1, 0)
+    )
     assert abs(with_it - WIND[0, 1]).max() < 0.3 < 0.7 < abs(without - WIND[0, 1]).min()
 
 
@@ -195,9 +213,9 @@ def test_sideslip_has_the_derivatives_of_finite_differences():
     fuse_sideslip(ekf._tuning[0], ekf._parameters[0], f, e, ekf._cov[0].copy(), work, ekf._t_us)
 
     def slip(changed):
-        turn = Rotation.from_rotvec(changed[ATT:ATT + 3]) * Rotation.from_quat(e["quat"])
-        through = f["vel"] + changed[VEL:VEL + 3]
-        through[:2] -= e["wind"] + changed[WIND_STATE:WIND_STATE + 2]
+        turn = Rotation.from_rotvec(changed[ATT : ATT + 3]) * Rotation.from_quat(e["quat"])
+        through = f["vel"] + changed[VEL : VEL + 3]
+        through[:2] -= e["wind"] + changed[WIND_STATE : WIND_STATE + 2]
         ahead, span, _ = turn.inv().apply(through)
         return span / ahead
 
@@ -207,8 +225,18 @@ def test_sideslip_has_the_derivatives_of_finite_differences():
 
 
 def test_airspeed_carries_on_where_gps_is_lost():
-    found = [fly(flights.circles, 50, suite=suite(), wind=WIND, since=30, spoil=lose_gps,
-                 EKF2_ARSP_THR=threshold)[1] for threshold in (3.0, 0.0)]
+    found = [
+        fly(
+            flights.circles,
+            50,
+            suite=suite(),
+            wind=WIND,
+            since=30,
+            spoil=lose_gps,
+            EKF2_ARSP_THR=threshold,
+        )[1]
+        for threshold in (3.0, 0.0)
+    ]
     assert np.linalg.norm(found[0]["pos"][-1][:, :2], axis=1).max() < 3.0
     assert rms(found[0]["vel"])[:2].max() < 0.15
     assert np.linalg.norm(found[1]["pos"][-1][:, :2], axis=1).min() > 20.0
@@ -223,8 +251,16 @@ def test_late_airspeeds_count_at_their_own_time():
 
     for delay in (0, 200):
         slow = late("airspeed_pressure", 50)
-        _, log = fly(flights.steps, 50, suite=suite(), wind=WIND, since=30, spoil=spoil,
-                     EKF2_ARSP_THR=3, EKF2_ASP_DELAY=delay)
+        _, log = fly(
+            flights.steps,
+            50,
+            suite=suite(),
+            wind=WIND,
+            since=30,
+            spoil=spoil,
+            EKF2_ARSP_THR=3,
+            EKF2_ASP_DELAY=delay,
+        )
         error[delay] = rms(log["vel"])[:2].max()
     assert error[200] < 0.5 * error[0]
 
@@ -239,8 +275,9 @@ def test_a_magnetic_field_that_changes_for_good_is_learnt():
     assert heading.max() < 6.0 and heading[-1].max() < 4.0
     assert np.all(ekf.flags & MAG_USED) and not ekf.reset_count.any()
     without, log = fly(flights.circles, 45, suite=suite(), since=14)
-    np.testing.assert_allclose(ekf.field_bias - without.field_bias,
-                               np.tile((1e-5, -5e-6, 0.0), (N, 1)), atol=2.5e-6)
+    np.testing.assert_allclose(
+        ekf.field_bias - without.field_bias, np.tile((1e-5, -5e-6, 0.0), (N, 1)), atol=2.5e-6
+    )
 
 
 def test_a_barometer_that_jumps_for_good_is_refused_then_learnt():
@@ -325,16 +362,16 @@ def test_gps_lost_for_30_s_comes_back_without_a_jump():
 
 @pytest.mark.parametrize("seconds, moves", [(3, False), (60, True)])
 def test_gps_that_jumps_is_followed_only_if_it_stays_there(seconds, moves):
-    errors, jumps, ekf = with_vision(Vision(), 40, lambda t: True,
-                                     glitch=lambda t: 15 < t < 15 + seconds)
+    errors, jumps, ekf = with_vision(
+        Vision(), 40, lambda t: True, glitch=lambda t: 15 < t < 15 + seconds
+    )
     assert (np.abs(errors[5000:, 1]).max() > 2.0) == moves
     assert jumps[1250:].max() < 0.05 and not ekf.reset_count[0]
 
 
 def test_without_vision_the_gps_that_comes_back_is_jumped_to():
-    errors, jumps, ekf = with_vision(Vision(), 45, lambda t: not 15 < t < 35,
-                                     EKF2_EV_CTRL=0)
-    assert ekf.reset_count[0] == 1 and jumps[35 * 250:].max() > 1.0
+    errors, jumps, ekf = with_vision(Vision(), 45, lambda t: not 15 < t < 35, EKF2_EV_CTRL=0)
+    assert ekf.reset_count[0] == 1 and jumps[35 * 250 :].max() > 1.0
     assert np.linalg.norm(errors[-1]) < 0.4
 
 

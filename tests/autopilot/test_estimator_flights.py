@@ -51,18 +51,29 @@ def test_attitude_with_turn_on_biases_once_it_has_manoeuvred(name):
 @pytest.mark.parametrize("name", flights.FLIGHTS)
 def test_attitude_of_a_calibrated_imu(name):
     tags = {"accelerometer_turn_on_bias_sigma": 0.01, "accelerometer_random_walk": 1e-4}
-    blocks = (block("imu", **tags), block("magnetometer", turn_on_bias_sigma=5e-8),
-              block("barometer"), block("gps", preset="rtk"))
+    blocks = (
+        block("imu", **tags),
+        block("magnetometer", turn_on_bias_sigma=5e-8),
+        block("barometer"),
+        block("gps", preset="rtk"),
+    )
     _ekf, log = fly(flights.FLIGHTS[name], 40, suite=SensorSuite([blocks] * N, ORIGIN, FIELD, 3))
     assert np.sqrt(np.mean(degrees(log["turn"]) ** 2)) < 0.5
 
 
 def test_biases_are_found():
-    steady = {f"{sensor}_{name}": value for sensor in ("gyroscope", "accelerometer")
-              for name, value in (("random_walk", 0), ("bias_correlation_time", 1e6))}
+    steady = {
+        f"{sensor}_{name}": value
+        for sensor in ("gyroscope", "accelerometer")
+        for name, value in (("random_walk", 0), ("bias_correlation_time", 1e6))
+    }
     suite = sensors(N, seed=5, **steady)
-    rest = np.array([[b.gyro.copy(), b.accel.copy()] for b in
-                     (suite.step(FleetState.zeros(N, 4), k * 4000) for k in range(2000))])
+    rest = np.array(
+        [
+            [b.gyro.copy(), b.accel.copy()]
+            for b in (suite.step(FleetState.zeros(N, 4), k * 4000) for k in range(2000))
+        ]
+    )
     gyro, accel = rest.mean(axis=0)
     ekf, _ = fly(flights.steps, 50, suite=sensors(N, seed=5, **steady))
     np.testing.assert_allclose(ekf.gyro_bias, gyro, atol=5e-4)
@@ -181,8 +192,10 @@ def test_alignment_waits_for_rest():
     assert ekf.ready[0]
 
 
-@pytest.mark.parametrize("euler", [(0, 0, 0), (0, 0, 120), (0, 0, -179), (20, -15, 60),
-                                   (170, 10, 30), (0, 89, 0), (0, -80, 45)])
+@pytest.mark.parametrize(
+    "euler",
+    [(0, 0, 0), (0, 0, 120), (0, 0, -179), (20, -15, 60), (170, 10, 30), (0, 89, 0), (0, -80, 45)],
+)
 def test_alignment_finds_any_attitude_at_rest(euler):
     suite = sensors(1, "rtk", accelerometer_turn_on_bias_sigma=0.01)
     ekf, state = Ekf(1, ORIGIN, FIELD), FleetState.zeros(1, 4)
@@ -229,9 +242,14 @@ def test_covariance_stays_symmetric_and_positive():
         assert np.linalg.eigvalsh(cov / scale).min() > 0
 
 
-@pytest.mark.parametrize("changes,words", [({"acel_noise": 1}, "did you mean 'accel_noise'"),
-                                           ({"gyro_noise": -1}, "positive"),
-                                           ({"pos_gate": math.nan}, "positive")])
+@pytest.mark.parametrize(
+    "changes,words",
+    [
+        ({"acel_noise": 1}, "did you mean 'accel_noise'"),
+        ({"gyro_noise": -1}, "positive"),
+        ({"pos_gate": math.nan}, "positive"),
+    ],
+)
 def test_bad_parameters_are_refused(changes, words):
     with pytest.raises(AutopilotError, match=words):
         EkfParameters.load(**changes)
@@ -239,6 +257,7 @@ def test_bad_parameters_are_refused(changes, words):
 
 def test_a_gentle_lift_off_is_not_taken_for_rest():
     """The detector of take-offs waits for a velocity that only the estimator can tell it."""
+
     def lift(t):
         pos = np.zeros((len(t), 3))
         vel = 0.8 * (np.clip(t - flights.REST, 0, 1.5) - np.clip(t - flights.REST - 3, 0, 1.5))
@@ -261,6 +280,7 @@ def test_a_fix_makes_no_step_in_what_control_gets(gps, fix):
     _, log = fly(flights.hover, 15, suite=sensors(N, gps), since=8)
     steps = np.abs(np.diff(log["vel"], axis=0)).max()
     assert steps < 0.25 * fix
-    _, hasty = fly(flights.hover, 15, suite=sensors(N, gps), since=8, EKF2_TAU_VEL=0.1,
-                   EKF2_TAU_POS=0.1)
+    _, hasty = fly(
+        flights.hover, 15, suite=sensors(N, gps), since=8, EKF2_TAU_VEL=0.1, EKF2_TAU_POS=0.1
+    )
     assert 1.5 * steps < np.abs(np.diff(hasty["vel"], axis=0)).max() < fix

@@ -44,8 +44,10 @@ class GpsOnly(Frozen):
         super().step(batch)
         if batch.gps_new[0]:
             east, north = to_local(batch.gps_lat[0], batch.gps_lon[0], *ORIGIN[:2])
-            self.held = (np.array([[east, north, batch.gps_alt[0] - ORIGIN[2]]]),
-                         batch.gps_vel.copy())
+            self.held = (
+                np.array([[east, north, batch.gps_alt[0] - ORIGIN[2]]]),
+                batch.gps_vel.copy(),
+            )
         if self.held:
             self.pos, self.vel = self.held
 
@@ -68,18 +70,21 @@ def errors(estimator, recording):
                 px4_recording.fill(batch, message)
         estimator.step(batch)
         if truth and batch.t_us >= SETTLED:
-            east, north = to_local(math.radians(truth.lat * 1e-7), math.radians(truth.lon * 1e-7),
-                                   *ORIGIN[:2])
+            east, north = to_local(
+                math.radians(truth.lat * 1e-7), math.radians(truth.lon * 1e-7), *ORIGIN[:2]
+            )
             pos = (east, north, truth.alt * 1e-3 - ORIGIN[2])
             vel = np.array([truth.vy, truth.vx, -truth.vz]) * 1e-2
-            turn = (Rotation.from_quat(estimator.quat[0])
-                    * Rotation.from_quat(px4_recording.truth_quat(truth)).inv())
+            turn = (
+                Rotation.from_quat(estimator.quat[0])
+                * Rotation.from_quat(px4_recording.truth_quat(truth)).inv()
+            )
             rows.append((estimator.pos[0] - pos, estimator.vel[0] - vel, turn.as_rotvec()))
     return [np.array(part) for part in zip(*rows)]
 
 
 def rms(rows):
-    return np.sqrt(np.mean(rows ** 2, axis=0))
+    return np.sqrt(np.mean(rows**2, axis=0))
 
 
 def assert_flies_no_worse_than_px4(pos, vel, turn):

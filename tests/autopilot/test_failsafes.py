@@ -102,14 +102,29 @@ def test_who_lands_already_does_not_return(flight):
     assert says(f, "manual control lost") and f.mode == Mode.LAND
 
 
-@pytest.mark.parametrize("action, with_sticks, mode", [
-    (0, True, Mode.POSCTL), (0, False, Mode.RTL), (1, True, Mode.ALTCTL),
-    (2, True, Mode.STABILIZED), (3, False, Mode.RTL), (4, False, Mode.LAND),
-    (5, False, Mode.LOITER), (6, False, None), (7, False, None)])
+@pytest.mark.parametrize(
+    "action, with_sticks, mode",
+    [
+        (0, True, Mode.POSCTL),
+        (0, False, Mode.RTL),
+        (1, True, Mode.ALTCTL),
+        (2, True, Mode.STABILIZED),
+        (3, False, Mode.RTL),
+        (4, False, Mode.LAND),
+        (5, False, Mode.LOITER),
+        (6, False, None),
+        (7, False, None),
+    ],
+)
 def test_offboard_loss(flight, action, with_sticks, mode):
     f = flight()
-    f.set(COM_OBL_RC_ACT=action, RTL_RETURN_ALT=30.0, COM_OF_LOSS_T=0.5, COM_FAIL_ACT_T=2.0,
-          COM_RCL_EXCEPT=4)
+    f.set(
+        COM_OBL_RC_ACT=action,
+        RTL_RETURN_ALT=30.0,
+        COM_OF_LOSS_T=0.5,
+        COM_FAIL_ACT_T=2.0,
+        COM_RCL_EXCEPT=4,
+    )
     f.take_off()
     f.target(mavlink.MAV_FRAME_LOCAL_NED, 0xDF8, z=-5.0)
     f.offboard()
@@ -140,8 +155,10 @@ def test_manual_control_loss_is_excepted_in_missions(flight):
     assert f.mode == Mode.LOITER and says(f, "manual control lost")
 
 
-@pytest.mark.parametrize("action, critical, emergency", [
-    (0, Mode.LOITER, Mode.LOITER), (2, Mode.LAND, Mode.LAND), (3, Mode.RTL, Mode.LAND)])
+@pytest.mark.parametrize(
+    "action, critical, emergency",
+    [(0, Mode.LOITER, Mode.LOITER), (2, Mode.LAND, Mode.LAND), (3, Mode.RTL, Mode.LAND)],
+)
 def test_battery_low_critical_and_at_emergency_level(flight, action, critical, emergency):
     f = flight()
     f.set(COM_LOW_BAT_ACT=action, RTL_RETURN_ALT=40.0)
@@ -167,8 +184,9 @@ def test_battery_low_critical_and_at_emergency_level(flight, action, critical, e
         f.wait(lambda: not f.armed, 40)
 
 
-@pytest.mark.parametrize("name, target", [("GF_MAX_HOR_DIST", (30.0, 0, 5)),
-                                          ("GF_MAX_VER_DIST", (0.0, 0, 40))])
+@pytest.mark.parametrize(
+    "name, target", [("GF_MAX_HOR_DIST", (30.0, 0, 5)), ("GF_MAX_VER_DIST", (0.0, 0, 40))]
+)
 def test_distance_limits_of_the_geofence(flight, name, target):
     f = flight()
     f.set(**{name: 12.0, "GF_ACTION": 3, "COM_FAIL_ACT_T": 0.0})
@@ -178,8 +196,17 @@ def test_distance_limits_of_the_geofence(flight, name, target):
     assert f.mode == Mode.RTL and says(f, "geofence broken", f"{name} allows 12 m")
 
 
-@pytest.mark.parametrize("action, mode", [(0, Mode.MISSION), (1, Mode.MISSION), (2, Mode.LOITER),
-                                          (3, Mode.RTL), (4, None), (5, Mode.LAND)])
+@pytest.mark.parametrize(
+    "action, mode",
+    [
+        (0, Mode.MISSION),
+        (1, Mode.MISSION),
+        (2, Mode.LOITER),
+        (3, Mode.RTL),
+        (4, None),
+        (5, Mode.LAND),
+    ],
+)
 def test_actions_of_the_geofence(flight, action, mode):
     f = flight()
     f.set(GF_MAX_HOR_DIST=8.0, GF_ACTION=action, COM_FAIL_ACT_T=0.0)
@@ -222,11 +249,20 @@ def test_sys_status_tells_of_sensors_as_px4_does(flight):
 
     def told():
         out, length = np.zeros((1, 600), dtype=np.uint8), np.zeros(1, dtype=np.int64)
-        streams.append(streams.index["SYS_STATUS"], f.simulation.t_us, np.ones(1, dtype=bool),
-                       np.zeros(1, dtype=np.uint8), out, length)
-        m = mavlink.MAVLink(None).parse_buffer(out[0, :length[0]].tobytes())[0]
-        return (m.onboard_control_sensors_present, m.onboard_control_sensors_enabled,
-                m.onboard_control_sensors_health)
+        streams.append(
+            streams.index["SYS_STATUS"],
+            f.simulation.t_us,
+            np.ones(1, dtype=bool),
+            np.zeros(1, dtype=np.uint8),
+            out,
+            length,
+        )
+        m = mavlink.MAVLink(None).parse_buffer(out[0, : length[0]].tobytes())[0]
+        return (
+            m.onboard_control_sensors_present,
+            m.onboard_control_sensors_enabled,
+            m.onboard_control_sensors_health,
+        )
 
     f.take_off()
     assert told() == (0x0220802D, 0x0221802D, 0x3220803F)  # recorded of PX4 in flight
@@ -251,9 +287,21 @@ def test_geofence_that_predicts_is_not_left(flight):
 
 
 def lose_gps(f):
-    f.send(mavlink.MAVLink_command_long_message(
-        1, 1, mavlink.MAV_CMD_INJECT_FAILURE, 0, mavlink.FAILURE_UNIT_SENSOR_GPS,
-        mavlink.FAILURE_TYPE_OFF, 0, 0, 0, 0, 0))
+    f.send(
+        mavlink.MAVLink_command_long_message(
+            1,
+            1,
+            mavlink.MAV_CMD_INJECT_FAILURE,
+            0,
+            mavlink.FAILURE_UNIT_SENSOR_GPS,
+            mavlink.FAILURE_TYPE_OFF,
+            0,
+            0,
+            0,
+            0,
+            0,
+        )
+    )
 
 
 def test_gps_loss_descends_level_and_lands(flight):
@@ -306,16 +354,29 @@ def test_attitude_failure_terminates_only_without_the_circuit_breaker(flight):
         assert f.armed == (breaker != 0)
 
 
-@pytest.mark.parametrize("action, mode", [(0, Mode.LOITER), (1, Mode.LOITER), (2, Mode.LAND),
-                                          (3, Mode.RTL), (4, None)])
+@pytest.mark.parametrize(
+    "action, mode", [(0, Mode.LOITER), (1, Mode.LOITER), (2, Mode.LAND), (3, Mode.RTL), (4, None)]
+)
 def test_actions_on_rotor_failure(action, mode):
     f = MissionFlight(vehicle="octorotor").ready()
     try:
         f.set(CA_FAILURE_MODE=1, COM_ACT_FAIL_ACT=action, RTL_RETURN_ALT=30.0)
         f.take_off()
-        f.send(mavlink.MAVLink_command_long_message(
-            1, 1, mavlink.MAV_CMD_INJECT_FAILURE, 0, mavlink.FAILURE_UNIT_SYSTEM_MOTOR,
-            mavlink.FAILURE_TYPE_OFF, 3, 0, 0, 0, 0))
+        f.send(
+            mavlink.MAVLink_command_long_message(
+                1,
+                1,
+                mavlink.MAV_CMD_INJECT_FAILURE,
+                0,
+                mavlink.FAILURE_UNIT_SYSTEM_MOTOR,
+                mavlink.FAILURE_TYPE_OFF,
+                3,
+                0,
+                0,
+                0,
+                0,
+            )
+        )
         f.run(2)
         assert says(f, "rotor 2 (motor 3) has failed")
         assert not f.armed if mode is None else f.mode == mode and f.pos[2] > 2.0
@@ -331,9 +392,21 @@ def test_rotor_failure_is_found(vehicle, motor):
         f.take_off()
         f.run(1)
         assert not says(f, "has failed")
-        f.send(mavlink.MAVLink_command_long_message(
-            1, 1, mavlink.MAV_CMD_INJECT_FAILURE, 0, mavlink.FAILURE_UNIT_SYSTEM_MOTOR,
-            mavlink.FAILURE_TYPE_OFF, motor, 0, 0, 0, 0))
+        f.send(
+            mavlink.MAVLink_command_long_message(
+                1,
+                1,
+                mavlink.MAV_CMD_INJECT_FAILURE,
+                0,
+                mavlink.FAILURE_UNIT_SYSTEM_MOTOR,
+                mavlink.FAILURE_TYPE_OFF,
+                motor,
+                0,
+                0,
+                0,
+                0,
+            )
+        )
         f.run(0.5)
         assert says(f, f"rotor {motor - 1} (motor {motor}) has failed: terminate") and not f.armed
     finally:
@@ -345,9 +418,21 @@ def test_octorotor_flies_on_without_a_failed_rotor():
     try:
         f.set(CA_FAILURE_MODE=1, COM_ACT_FAIL_ACT=2)
         f.take_off()
-        f.send(mavlink.MAVLink_command_long_message(
-            1, 1, mavlink.MAV_CMD_INJECT_FAILURE, 0, mavlink.FAILURE_UNIT_SYSTEM_MOTOR,
-            mavlink.FAILURE_TYPE_OFF, 3, 0, 0, 0, 0))
+        f.send(
+            mavlink.MAVLink_command_long_message(
+                1,
+                1,
+                mavlink.MAV_CMD_INJECT_FAILURE,
+                0,
+                mavlink.FAILURE_UNIT_SYSTEM_MOTOR,
+                mavlink.FAILURE_TYPE_OFF,
+                3,
+                0,
+                0,
+                0,
+                0,
+            )
+        )
         tilts = []
 
         def watch():
@@ -370,8 +455,14 @@ def test_hard_flying_is_not_taken_for_a_failed_rotor(vehicle):
         speed = [10.0]
 
         def fly():
-            f.target(mavlink.MAV_FRAME_LOCAL_NED, 0xFC7 & ~0xC00, vx=speed[0], vy=-speed[0],
-                     vz=speed[0] / 10, yaw_rate=1.5)
+            f.target(
+                mavlink.MAV_FRAME_LOCAL_NED,
+                0xFC7 & ~0xC00,
+                vx=speed[0],
+                vy=-speed[0],
+                vz=speed[0] / 10,
+                yaw_rate=1.5,
+            )
 
         fly()
         f.offboard()
@@ -395,10 +486,21 @@ def follow(f, east, north, vel=(0.0, 0.0, 0.0)):
     from xtdrone_dynamics.earth.geodesy import to_geodetic
 
     lat, lon = to_geodetic(east, north, f.autopilot.origin[0], f.autopilot.origin[1])
-    f.send(mavlink.MAVLink_follow_target_message(
-        0, 3, round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7),
-        f.autopilot.origin[2], (vel[1], vel[0], 0.0), (0, 0, 0), (1, 0, 0, 0), (0, 0, 0),
-        (0, 0, 0), 0))
+    f.send(
+        mavlink.MAVLink_follow_target_message(
+            0,
+            3,
+            round(math.degrees(lat) * 1e7),
+            round(math.degrees(lon) * 1e7),
+            f.autopilot.origin[2],
+            (vel[1], vel[0], 0.0),
+            (0, 0, 0),
+            (1, 0, 0, 0),
+            (0, 0, 0),
+            (0, 0, 0),
+            0,
+        )
+    )
 
 
 def test_follow_target_stays_behind_what_moves(flight):
@@ -429,8 +531,11 @@ def test_follow_target_stays_behind_what_moves(flight):
 def test_orbit_by_command(flight):
     f = flight()
     f.take_off()
-    f.send(mavlink.MAVLink_command_long_message(
-        1, 1, mavlink.MAV_CMD_DO_ORBIT, 0, -6.0, 2.0, 0, 0, NAN, NAN, NAN))
+    f.send(
+        mavlink.MAVLink_command_long_message(
+            1, 1, mavlink.MAV_CMD_DO_ORBIT, 0, -6.0, 2.0, 0, 0, NAN, NAN, NAN
+        )
+    )
     f.run(10)
     radii = []
     f.run(10, lambda: radii.append(np.hypot(*f.pos[:2])))

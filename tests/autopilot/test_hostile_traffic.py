@@ -19,9 +19,19 @@ from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 BAD = (math.nan, math.inf, -math.inf)
-LARGEST = {"float": 3e38, "double": 1e308, "int8_t": 127, "uint8_t": 255, "char": 255,
-           "int16_t": 32767, "uint16_t": 65535, "int32_t": 2**31 - 1, "uint32_t": 2**32 - 1,
-           "int64_t": 2**63 - 1, "uint64_t": 2**64 - 1}
+LARGEST = {
+    "float": 3e38,
+    "double": 1e308,
+    "int8_t": 127,
+    "uint8_t": 255,
+    "char": 255,
+    "int16_t": 32767,
+    "uint16_t": 65535,
+    "int32_t": 2**31 - 1,
+    "uint32_t": 2**32 - 1,
+    "int64_t": 2**63 - 1,
+    "uint64_t": 2**64 - 1,
+}
 
 
 class Client:
@@ -49,8 +59,11 @@ class Client:
                 data = self.sock.recv(65536)
             except BlockingIOError:
                 return found
-            found += [m for m in self._parser.parse_buffer(data) or ()
-                      if kind is None or m.get_type() == kind]
+            found += [
+                m
+                for m in self._parser.parse_buffer(data) or ()
+                if kind is None or m.get_type() == kind
+            ]
 
 
 class World:
@@ -63,8 +76,10 @@ class World:
         self.autopilot = self.simulation.autopilot
         self.said = []
         tell = self.autopilot.outbox.on_text
-        self.autopilot.outbox.on_text = lambda i, severity, text: (self.said.append(text),
-                                                                  tell(i, severity, text))
+        self.autopilot.outbox.on_text = lambda i, severity, text: (
+            self.said.append(text),
+            tell(i, severity, text),
+        )
         self.first, self.second = Client(0), Client(1)
 
     def steps(self, n=5):
@@ -75,11 +90,25 @@ class World:
     def state(self):
         """What no hostile message may change: parameters, and all but the clock of the vehicles."""
         status = self.autopilot.status
-        names = ("mode", "armed", "failsafe", "home_set", "offboard_kind", "offboard_pos",
-                 "offboard_vel", "offboard_quat", "offboard_rates", "offboard_thrust",
-                 "target_speed", "stick_forward", "stick_up")
-        return (self.autopilot.parameters.values.tobytes(),
-                tuple(status[name].tobytes() for name in names))
+        names = (
+            "mode",
+            "armed",
+            "failsafe",
+            "home_set",
+            "offboard_kind",
+            "offboard_pos",
+            "offboard_vel",
+            "offboard_quat",
+            "offboard_rates",
+            "offboard_thrust",
+            "target_speed",
+            "stick_forward",
+            "stick_up",
+        )
+        return (
+            self.autopilot.parameters.values.tobytes(),
+            tuple(status[name].tobytes() for name in names),
+        )
 
     def close(self):
         self.first.sock.close()
@@ -130,8 +159,14 @@ def test_no_number_crashes_or_is_obeyed(world, number):
     for name in world.autopilot._messages.names:
         before = world.state()
         message = _message(getattr(mavlink, f"MAVLINK_MSG_ID_{name}"), number)
-        for field, value in (("target_system", 1), ("target_component", 1), ("target", 1),
-                             ("type_mask", 0), ("coordinate_frame", 1), ("group_mlx", 0)):
+        for field, value in (
+            ("target_system", 1),
+            ("target_component", 1),
+            ("target", 1),
+            ("type_mask", 0),
+            ("coordinate_frame", 1),
+            ("group_mlx", 0),
+        ):
             if hasattr(message, field):
                 setattr(message, field, value)
         world.first.send(message)
@@ -141,14 +176,27 @@ def test_no_number_crashes_or_is_obeyed(world, number):
     assert not [text for text in world.said if "failed" in text]
 
 
-@pytest.mark.parametrize("message, result", [
-    ((511, 30, 1e30), 2), ((511, 30, 3e9), 2), ((511, 30, -1e30), 2), ((510, 1e30), 2),
-    ((178, 0, math.inf), 2), ((192, 1e30), 2), ((511, 30, 2e9), 0), ((510, 30), 0)])
+@pytest.mark.parametrize(
+    "message, result",
+    [
+        ((511, 30, 1e30), 2),
+        ((511, 30, 3e9), 2),
+        ((511, 30, -1e30), 2),
+        ((510, 1e30), 2),
+        ((178, 0, math.inf), 2),
+        ((192, 1e30), 2),
+        ((511, 30, 2e9), 0),
+        ((510, 30), 0),
+    ],
+)
 def test_parameters_of_commands_have_limits(world, message, result):
     """SET_MESSAGE_INTERVAL of 1e30 us overflowed; 3e9 us did so when it was asked for."""
     world.first.receive()
-    world.first.send(mavlink.MAVLink_command_long_message(
-        1, 1, message[0], 0, *message[1:], *[0] * (8 - len(message))))
+    world.first.send(
+        mavlink.MAVLink_command_long_message(
+            1, 1, message[0], 0, *message[1:], *[0] * (8 - len(message))
+        )
+    )
     world.steps(6)
     assert [m.result for m in world.first.receive("COMMAND_ACK")] == [result]
 
@@ -177,8 +225,10 @@ def test_strangers_do_not_push_a_client_off_its_link(world):
             stranger.send(ping)
         world.steps(10)
         assert world.first.receive("ATTITUDE_QUATERNION")
-        assert all(any(m.target_system for m in stranger.receive("PING"))  # and all get answers
-                   for stranger in strangers)
+        assert all(
+            any(m.target_system for m in stranger.receive("PING"))  # and all get answers
+            for stranger in strangers
+        )
     world.first.send(ping)
     world.steps(1000)  # 4 s: whoever falls silent makes room
     newcomer = Client(0, 99)
@@ -189,8 +239,11 @@ def test_strangers_do_not_push_a_client_off_its_link(world):
         one.sock.close()
 
 
-@pytest.mark.parametrize("command", sorted(k for k in mavlink.enums["MAV_CMD"] if k < 3100)[::7]
-                         + [16, 20, 21, 22, 176, 178, 179, 192, 245, 300, 400, 511, 512])
+@pytest.mark.parametrize(
+    "command",
+    sorted(k for k in mavlink.enums["MAV_CMD"] if k < 3100)[::7]
+    + [16, 20, 21, 22, 176, 178, 179, 192, 245, 300, 400, 511, 512],
+)
 @pytest.mark.parametrize("number", BAD)
 def test_no_command_obeys_what_is_not_a_number(world, command, number):
     if command in (20, 21):
@@ -209,8 +262,9 @@ def test_what_is_meant_for_others_is_ignored(world):
     before = world.state()
     for system in (2, 3, 250):
         world.first.send(mavlink.MAVLink_param_set_message(system, 1, b"MPC_XY_CRUISE", 9.0, 9))
-        world.first.send(mavlink.MAVLink_command_long_message(system, 1, 400, 0, 1, 21196,
-                                                              *[0] * 5))
+        world.first.send(
+            mavlink.MAVLink_command_long_message(system, 1, 400, 0, 1, 21196, *[0] * 5)
+        )
     world.first.send(mavlink.MAVLink_param_set_message(1, 100, b"MPC_XY_CRUISE", 9.0, 9))
     world.steps()
     assert world.state() == before
@@ -277,8 +331,11 @@ def test_random_bytes_do_nothing(world, seed):
 def test_unknown_message_ids_are_left_out(world):
     before = world.state()
     for number in (5000, 65535, 0xFFFFFF):
-        world.first.send(struct.pack("<BBBBBBBHB", 0xFD, 4, 0, 0, 0, 255, 190, number & 0xFFFF,
-                                     number >> 16) + b"abcd" + b"\x12\x34")
+        world.first.send(
+            struct.pack("<BBBBBBBHB", 0xFD, 4, 0, 0, 0, 255, 190, number & 0xFFFF, number >> 16)
+            + b"abcd"
+            + b"\x12\x34"
+        )
     world.steps()
     assert world.state() == before
     assert answered(world, world.first)
@@ -289,8 +346,11 @@ def test_a_flood_to_one_vehicle_leaves_the_other_its_rates(world):
     world.steps(10)
     world.second.receive()
     no_number = mavlink.MAVLink_param_set_message(1, 1, b"MPC_Z_P", math.nan, 9)
-    flood = [no_number.pack(world.first.pack), b"\xfd" * 300,
-             mavlink.MAVLink_ping_message(0, 3, 0, 0).pack(world.first.pack)]
+    flood = [
+        no_number.pack(world.first.pack),
+        b"\xfd" * 300,
+        mavlink.MAVLink_ping_message(0, 3, 0, 0).pack(world.first.pack),
+    ]
     count = 0
     for _step in range(250):  # one simulated second, 10,000 datagrams
         for k in range(40):
@@ -310,8 +370,11 @@ SETTINGS = settings(max_examples=60)
 
 
 @SETTINGS
-@given(name=st.one_of(st.sampled_from(NAMES), st.text(max_size=16)),
-       value=st.floats(width=32), kind=st.integers(0, 12))
+@given(
+    name=st.one_of(st.sampled_from(NAMES), st.text(max_size=16)),
+    value=st.floats(width=32),
+    kind=st.integers(0, 12),
+)
 def test_every_parameter_in_force_stays_within_its_limits(world, name, value, kind):
     world.first.receive()
     store = world.autopilot.parameters
@@ -321,7 +384,8 @@ def test_every_parameter_in_force_stays_within_its_limits(world, name, value, ki
     for used in store.values.dtype.names:
         p = parameters.table()[used]
         assert p.least <= store.values[used][0].item() <= p.most or p.least == pytest.approx(
-            store.values[used][0])
+            store.values[used][0]
+        )
     assert store.values[1].tobytes() == before[1].tobytes()
     assert store.held[1].tobytes() == held[1].tobytes()
     answers = world.first.receive("PARAM_VALUE")
@@ -333,8 +397,9 @@ def test_every_parameter_in_force_stays_within_its_limits(world, name, value, ki
 
 
 @SETTINGS
-@given(index=st.integers(-32768, 32767),
-       name=st.one_of(st.sampled_from(NAMES), st.binary(max_size=16)))
+@given(
+    index=st.integers(-32768, 32767), name=st.one_of(st.sampled_from(NAMES), st.binary(max_size=16))
+)
 def test_every_request_for_a_parameter_is_answered_or_left(world, index, name):
     world.first.receive()
     name = name.encode() if isinstance(name, str) else name
@@ -357,5 +422,7 @@ def test_the_logs_of_all_that_can_be_read(world):
         world.autopilot.log.flush(i)
         log = ULog(str(world.autopilot.log.paths[i]))
         assert not log.file_corruption
-    assert any("storage action 9" in m.message
-               for m in ULog(str(world.autopilot.log.paths[0])).logged_messages)
+    assert any(
+        "storage action 9" in m.message
+        for m in ULog(str(world.autopilot.log.paths[0])).logged_messages
+    )

@@ -38,8 +38,9 @@ class Client:
         self.parameters, self.answers = set(), []
 
     def send(self, message):
-        self._socket.sendto(message.pack(self._encoder),
-                            ("127.0.0.1", PORTS.offboard_local(self._i)))
+        self._socket.sendto(
+            message.pack(self._encoder), ("127.0.0.1", PORTS.offboard_local(self._i))
+        )
 
     def read(self):
         with contextlib.suppress(BlockingIOError):
@@ -54,7 +55,7 @@ class Client:
             self.lost += (number - self.sequence - 1) % 256
         self.sequence = number
         if frame.message_id in _HANDLED:
-            message = self._decoder.decode(bytearray(data[frame.start:frame.end]))
+            message = self._decoder.decode(bytearray(data[frame.start : frame.end]))
             getattr(self, f"_{message.get_type().lower()}")(message)
 
     def _param_value(self, m):
@@ -64,9 +65,25 @@ class Client:
         self.answers.append((m.command, m.result))
 
     def _mission_request_int(self, m):
-        self.send(mavlink.MAVLink_mission_item_int_message(
-            self._i + 1, 1, m.seq, 6, mavlink.MAV_CMD_NAV_WAYPOINT, 0, 1, 0, 0, 0, 0,
-            473977420, 85455940, 10 + m.seq, 0))
+        self.send(
+            mavlink.MAVLink_mission_item_int_message(
+                self._i + 1,
+                1,
+                m.seq,
+                6,
+                mavlink.MAV_CMD_NAV_WAYPOINT,
+                0,
+                1,
+                0,
+                0,
+                0,
+                0,
+                473977420,
+                85455940,
+                10 + m.seq,
+                0,
+            )
+        )
 
     def _mission_ack(self, m):
         self.answers.append(("mission", m.type))
@@ -79,8 +96,12 @@ class Client:
         self._socket.close()
 
 
-_HANDLED = {mavlink.MAVLINK_MSG_ID_PARAM_VALUE, mavlink.MAVLINK_MSG_ID_COMMAND_ACK,
-            mavlink.MAVLINK_MSG_ID_MISSION_REQUEST_INT, mavlink.MAVLINK_MSG_ID_MISSION_ACK}
+_HANDLED = {
+    mavlink.MAVLINK_MSG_ID_PARAM_VALUE,
+    mavlink.MAVLINK_MSG_ID_COMMAND_ACK,
+    mavlink.MAVLINK_MSG_ID_MISSION_REQUEST_INT,
+    mavlink.MAVLINK_MSG_ID_MISSION_ACK,
+}
 
 
 def test_a_reader_of_296_bytes_loses_nothing_of_100_vehicles():
@@ -89,17 +110,33 @@ def test_a_reader_of_296_bytes_loses_nothing_of_100_vehicles():
     try:
         simulation.run(until_us=2_000_000)
         for client in clients:
-            client.send(mavlink.MAVLink_heartbeat_message(
-                mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3))
+            client.send(
+                mavlink.MAVLink_heartbeat_message(
+                    mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3
+                )
+            )
             client.send(mavlink.MAVLink_mission_count_message(0, 1, ITEMS, 0))
-            client.send(mavlink.MAVLink_command_long_message(
-                0, 1, mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, 0,
-                mavlink.MAVLINK_MSG_ID_ODOMETRY, 20_000, 0, 0, 0, 0, 0))
+            client.send(
+                mavlink.MAVLink_command_long_message(
+                    0,
+                    1,
+                    mavlink.MAV_CMD_SET_MESSAGE_INTERVAL,
+                    0,
+                    mavlink.MAVLINK_MSG_ID_ODOMETRY,
+                    20_000,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                )
+            )
         for i in WITH_PARAMETERS:
             clients[i].send(mavlink.MAVLink_param_request_list_message(i + 1, 1))
         end = simulation.t_us + 1_500_000
         while simulation.t_us < end or any(
-                len(clients[i].parameters) <= len(listed()) for i in WITH_PARAMETERS):
+            len(clients[i].parameters) <= len(listed()) for i in WITH_PARAMETERS
+        ):
             simulation.run(until_us=simulation.t_us + 20_000)
             assert simulation.t_us < 30_000_000
             for client in clients:
@@ -111,18 +148,26 @@ def test_a_reader_of_296_bytes_loses_nothing_of_100_vehicles():
     assert max(client.longest for client in clients) <= LARGEST
     assert sum(client.lost for client in clients) == 0
     assert sum(client.broken for client in clients) == 0
-    wanted = {(mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, mavlink.MAV_RESULT_ACCEPTED),
-              ("mission", mavlink.MAV_MISSION_ACCEPTED)}
+    wanted = {
+        (mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, mavlink.MAV_RESULT_ACCEPTED),
+        ("mission", mavlink.MAV_MISSION_ACCEPTED),
+    }
     assert all(set(client.answers) == wanted for client in clients)
-    assert all({*listed(), "_HASH_CHECK"} <= clients[i].parameters
-               <= {*listed(mission_checked=True), "_HASH_CHECK"} for i in WITH_PARAMETERS)
+    assert all(
+        {*listed(), "_HASH_CHECK"}
+        <= clients[i].parameters
+        <= {*listed(mission_checked=True), "_HASH_CHECK"}
+        for i in WITH_PARAMETERS
+    )
 
 
 @pytest.fixture
 def ends():
     """Two UDP sockets, to send from and to receive at."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as near, \
-            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as far:
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as near,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as far,
+    ):
         for end in (near, far):
             end.bind(("127.0.0.1", 0))
         far.setblocking(False)
@@ -132,10 +177,13 @@ def ends():
 def test_a_datagram_has_as_many_whole_frames_as_fit(ends):
     near, far = ends
     encoder = mavlink.MAVLink(None, 1, 1)
-    packed = [mavlink.MAVLink_statustext_message(6, b"x" * size).pack(encoder)
-              for size in (50, 1, 50, 50, 50, 50, 7, 50)]
-    packed.append(mavlink.MAVLink_file_transfer_protocol_message(
-        0, 1, 1, b"\1" * 251).pack(encoder))
+    packed = [
+        mavlink.MAVLink_statustext_message(6, b"x" * size).pack(encoder)
+        for size in (50, 1, 50, 50, 50, 50, 7, 50)
+    ]
+    packed.append(
+        mavlink.MAVLink_file_transfer_protocol_message(0, 1, 1, b"\1" * 251).pack(encoder)
+    )
     data = np.frombuffer(b"".join(packed), dtype=np.uint8)
     sender = Sender(1, 2)
     sender.sockets[0] = near.fileno()
@@ -154,5 +202,5 @@ def test_a_datagram_has_as_many_whole_frames_as_fit(ends):
 @pytest.mark.parametrize("size", [*range(1, 26), 255, 264])
 def test_checksum_of_any_length_is_that_of_pymavlink(size):
     data = np.random.default_rng(size).integers(0, 256, size + 3, dtype=np.uint8)
-    expected = mavlink.x25crc(data[2:2 + size].tobytes() + bytes([data[0]])).crc
+    expected = mavlink.x25crc(data[2 : 2 + size].tobytes() + bytes([data[0]])).crc
     assert frame_crc(data, 2, 2 + size, int(data[0])) == expected

@@ -15,8 +15,9 @@ BATTERY = 15.5
 @pytest.fixture(scope="module")
 def devices():
     """Of an iris and a typhoon_h480, armed, at half command."""
-    simulation = Simulation(Scenario(parse_vehicles("iris*1, typhoon_h480*1"), speed=0.0),
-                            links=False)
+    simulation = Simulation(
+        Scenario(parse_vehicles("iris*1, typhoon_h480*1"), speed=0.0), links=False
+    )
     simulation.run(until_us=200_000)
     stack = simulation.autopilot
     streams = stack.streams()
@@ -28,8 +29,9 @@ def devices():
 
 def filled(devices, name, *batch):
     row = np.zeros(2, dtype=layout(name).dtype)
-    fill, where = next((fill, stream.where) for stream, fill in declared(devices, "streams")
-                       if stream.name == name)
+    fill, where = next(
+        (fill, stream.where) for stream, fill in declared(devices, "streams") if stream.name == name
+    )
     there = where(devices, *batch) if where else np.ones(2, dtype=bool)
     if there.any():
         fill(row, 1_000_000, *batch)
@@ -63,5 +65,5 @@ def test_vibration_is_the_smoothed_change_of_readings(devices):
         sensors.accel[:] = accel + 0.1 * (k % 2)
         devices.watch()
     row, _ = filled(devices, "VIBRATION")
-    np.testing.assert_allclose(row["vibration_y"], 0.01 * 3 ** 0.5, rtol=1e-3)
-    np.testing.assert_allclose(row["vibration_z"], 0.1 * 3 ** 0.5, rtol=1e-3)
+    np.testing.assert_allclose(row["vibration_y"], 0.01 * 3**0.5, rtol=1e-3)
+    np.testing.assert_allclose(row["vibration_z"], 0.1 * 3**0.5, rtol=1e-3)

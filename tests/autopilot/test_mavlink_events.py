@@ -28,15 +28,23 @@ def outbox():
     return box
 
 
-@pytest.mark.parametrize("text, number, arguments", [
-    ("Armed by external command", 9489139, b"\4"),  # as real PX4 v1.15.4 sends them
-    ("Disarmed by landing", 16017271, b"\6"),
-    ("Takeoff detected", 4277609, b""),
-    ("Using default takeoff altitude: 2.5 m", 3878855, struct.pack("<f", 2.5)),
-    ("RTL: start return at 519 m (30 m above destination)", 5383828, struct.pack("<ii", 519, 30))])
+@pytest.mark.parametrize(
+    "text, number, arguments",
+    [
+        ("Armed by external command", 9489139, b"\4"),  # as real PX4 v1.15.4 sends them
+        ("Disarmed by landing", 16017271, b"\6"),
+        ("Takeoff detected", 4277609, b""),
+        ("Using default takeoff altitude: 2.5 m", 3878855, struct.pack("<f", 2.5)),
+        (
+            "RTL: start return at 519 m (30 m above destination)",
+            5383828,
+            struct.pack("<ii", 519, 30),
+        ),
+    ],
+)
 def test_a_text_that_ends_in_a_tab_is_an_event_as_well(outbox, text, number, arguments):
     outbox.say(0, INFO, text + "\t")
-    event, = outbox.links.messages
+    (event,) = outbox.links.messages
     assert "".join(outbox.links.texts) == text + "\t"
     assert event.id == AUTOPILOT | number
     assert bytes(event.arguments) == arguments.ljust(40, b"\0")
@@ -49,20 +57,30 @@ def test_other_texts_are_none(outbox):
     assert outbox.links.messages == [] and len(outbox.links.texts) == 2
 
 
-@pytest.mark.parametrize("name", [
-    *(f"vtol_att_ctrl_quadchute_{end}" for _, end in QUADCHUTES.values()),
-    *(f"fixedwing_position_control_landing_abort_status_{end}"
-      for _, end in ABORTED_LANDINGS.values())])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"vtol_att_ctrl_quadchute_{end}" for _, end in QUADCHUTES.values()),
+        *(
+            f"fixedwing_position_control_landing_abort_status_{end}"
+            for _, end in ABORTED_LANDINGS.values()
+        ),
+    ],
+)
 def test_quad_chutes_and_aborted_landings_have_an_event(outbox, name):
     outbox.say(0, CRITICAL, "Quad-chute triggered\t", (name,))
-    event, = outbox.links.messages
+    (event,) = outbox.links.messages
     assert event.id == AUTOPILOT | event_number(name) and event.log_levels == 0x62
 
 
 def test_arguments_that_the_text_lacks_are_given(outbox):
-    outbox.say(1, INFO, "Failsafe activated\t",
-               ("commander_failsafe_enter", 0, "Land", "GCS connection loss"))
-    event, = outbox.links.messages
+    outbox.say(
+        1,
+        INFO,
+        "Failsafe activated\t",
+        ("commander_failsafe_enter", 0, "Land", "GCS connection loss"),
+    )
+    (event,) = outbox.links.messages
     assert event.id == AUTOPILOT | 9751178
     assert bytes(event.arguments[:6]) == struct.pack("<IBB", 0, 7, 2)
 
@@ -73,7 +91,7 @@ def test_a_failsafe_is_told_as_by_px4():
     flight.autopilot.parameters.set(0, "COM_LOW_BAT_ACT", 2)
     flight.autopilot.parameters.set(0, "COM_FAIL_ACT_T", 3)
     flight.autopilot.failsafes._begun(0, flight.autopilot.failsafes._conditions["battery_critical"])
-    event, = sent.messages
+    (event,) = sent.messages
     assert event.id == AUTOPILOT | 13704694
     assert bytes(event.arguments[4:8]) == struct.pack("<BHB", 7, 3, 4)  # land, 3 s, critical
     assert "Failsafe activated: entering Hold for 3 seconds" in flight.said
@@ -130,14 +148,22 @@ def test_the_metadata_explains_every_event():
 
 def test_a_ground_station_that_goes_and_comes_back_is_told():
     flight = Flight()
-    flight.messages.handle(HeardOn, mavlink.MAVLink_heartbeat_message(
-        mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3))
+    flight.messages.handle(
+        HeardOn,
+        mavlink.MAVLink_heartbeat_message(
+            mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3
+        ),
+    )
     for _ in range(130):
         flight.run(0.1)
         flight.messages.check()
     assert flight.said.count("Connection to ground station lost") == 1
-    flight.messages.handle(HeardOn, mavlink.MAVLink_heartbeat_message(
-        mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3))
+    flight.messages.handle(
+        HeardOn,
+        mavlink.MAVLink_heartbeat_message(
+            mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3
+        ),
+    )
     flight.messages.check()
     assert flight.said[-1] == "GCS connection regained"
 

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from xtdrone_autopilot.mavlink.description import metadata
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.files.ftp import BURST, ROOM, FileServer
-from xtdrone_autopilot.mavlink.files.written import MOST, QUOTA, WrittenFiles
+from xtdrone_autopilot.mavlink.files.written import MAX, QUOTA, WrittenFiles
 
 LIST, OPEN, READ, CRC, BURST_READ, TERMINATE = 3, 4, 5, 14, 15, 1
 CREATE, WRITE, REMOVE, MKDIR, RMDIR, OPEN_TO_WRITE, TRUNCATE, RENAME = range(6, 14)
@@ -25,13 +25,19 @@ class Client:
     """Asks a FileServer of two vehicles, whose files lie in a folder with others."""
 
     def __init__(self, folder):
-        for name, data in (("a/log001.ulg", LOG), ("a/log002.ulg", b""), ("b/log001.ulg", b"b"),
-                           ("a.params", b"# own\n"), ("secret", b"secret")):
+        for name, data in (
+            ("a/log001.ulg", LOG),
+            ("a/log002.ulg", b""),
+            ("b/log001.ulg", b"b"),
+            ("a.params", b"# own\n"),
+            ("secret", b"secret"),
+        ):
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(data)
         (folder / "a/link.ulg").symlink_to(folder / "secret")
-        log = SimpleNamespace(flush=lambda i: None,
-                              files=lambda i: sorted((folder / "ab"[i]).glob("*.ulg")))
+        log = SimpleNamespace(
+            flush=lambda i: None, files=lambda i: sorted((folder / "ab"[i]).glob("*.ulg"))
+        )
         self.replies = []
         self.links = SimpleNamespace(reply=lambda link, message: self.replies.append(message))
         self.server = FileServer(log, [folder / "a.params", folder / "b.params"], self.links)
@@ -39,19 +45,23 @@ class Client:
     def ask(self, opcode, data=b"", offset=0, size=None, vehicle=0, sender="me", session=0):
         """(ACK or NAK, data) of each message that answers."""
         self.replies.clear()
-        payload = HEAD.pack(65535, session, opcode, len(data) if size is None else size, 0, 0,
-                            offset) + data
-        self.server.handle(SimpleNamespace(kind=0, vehicle=vehicle, system=vehicle + 1,
-                                                   sender=sender),
-                           mavlink.MAVLink_file_transfer_protocol_message(
-                               0, vehicle + 1, 1, payload.ljust(251, b"\0")))
+        payload = (
+            HEAD.pack(65535, session, opcode, len(data) if size is None else size, 0, 0, offset)
+            + data
+        )
+        self.server.handle(
+            SimpleNamespace(kind=0, vehicle=vehicle, system=vehicle + 1, sender=sender),
+            mavlink.MAVLink_file_transfer_protocol_message(
+                0, vehicle + 1, 1, payload.ljust(251, b"\0")
+            ),
+        )
         out = []
         for k, message in enumerate(self.replies):
             payload = bytes(message.payload)
             sequence, _, kind, size, asked, last, _ = HEAD.unpack_from(payload)
             assert (sequence, asked) == (k, opcode)
             assert last == (kind == ACK and opcode == BURST_READ and k == len(self.replies) - 1)
-            out.append((kind, payload[HEAD.size:HEAD.size + size]))
+            out.append((kind, payload[HEAD.size : HEAD.size + size]))
         return out
 
 
@@ -60,12 +70,18 @@ def client(tmp_path_factory):
     return Client(tmp_path_factory.mktemp("files"))
 
 
-@pytest.mark.parametrize("path, offset, expected", [
-    (b"/", 0, [(ACK, b"Dlog\0Dparams\0Detc\0")]), (b"", 1, [(ACK, b"Dparams\0Detc\0")]),
-    (b"/", 3, [(NAK, bytes([END]))]), (b"/etc", 0, [(ACK, b"Dextras\0")]),
-    (b"/log", 0, [(ACK, b"Flog001.ulg\t10240\0Flog002.ulg\t0\0")]),
-    (b"log/\0rest", 1, [(ACK, b"Flog002.ulg\t0\0")]),
-    (b"/params", 0, [(ACK, b"Fa.params\t6\0")])])
+@pytest.mark.parametrize(
+    "path, offset, expected",
+    [
+        (b"/", 0, [(ACK, b"Dlog\0Dparams\0Detc\0")]),
+        (b"", 1, [(ACK, b"Dparams\0Detc\0")]),
+        (b"/", 3, [(NAK, bytes([END]))]),
+        (b"/etc", 0, [(ACK, b"Dextras\0")]),
+        (b"/log", 0, [(ACK, b"Flog001.ulg\t10240\0Flog002.ulg\t0\0")]),
+        (b"log/\0rest", 1, [(ACK, b"Flog002.ulg\t0\0")]),
+        (b"/params", 0, [(ACK, b"Fa.params\t6\0")]),
+    ],
+)
 def test_folders_are_listed(client, path, offset, expected):
     assert client.ask(LIST, path, offset) == expected
 
@@ -91,8 +107,9 @@ def test_a_file_is_read_piece_by_piece_and_in_bursts(client):
     rest = client.ask(BURST_READ, offset=BURST * ROOM, size=ROOM)
     second = client.ask(BURST_READ, offset=2 * BURST * ROOM, size=ROOM)
     assert b"".join(data for _, data in first + rest + second) == LOG
-    assert client.ask(CRC, b"/log/log001.ulg") == [(ACK, struct.pack(
-        "<I", zlib.crc32(LOG, 0xFFFFFFFF) ^ 0xFFFFFFFF))]
+    assert client.ask(CRC, b"/log/log001.ulg") == [
+        (ACK, struct.pack("<I", zlib.crc32(LOG, 0xFFFFFFFF) ^ 0xFFFFFFFF))
+    ]
     assert client.ask(TERMINATE) == [(ACK, b"")]
     assert client.ask(READ, size=5) == [(NAK, bytes([NO_SESSION]))]
 
@@ -122,8 +139,10 @@ def test_component_metadata_is_read_as_it_is(client):
     assert b"".join(part for _, part in client.ask(BURST_READ)) == data
 
 
-@pytest.mark.parametrize("path", [b"/log/log001.ulg", b"log/new", b"//params/./a.params", b"/etc",
-                                  b"/", b"/new\0/log/new"])
+@pytest.mark.parametrize(
+    "path",
+    [b"/log/log001.ulg", b"log/new", b"//params/./a.params", b"/etc", b"/", b"/new\0/log/new"],
+)
 def test_logs_and_parameters_are_not_written(client, path):
     for opcode in (CREATE, REMOVE, MKDIR, RMDIR, OPEN_TO_WRITE, TRUNCATE, RENAME):
         if opcode == RENAME or b"\0" not in path:
@@ -151,28 +170,31 @@ def test_a_file_is_made_written_read_and_removed(tmp_path):
 
 
 def _full(files):
-    for k in range(MOST - len(files.entries)):
+    for k in range(MAX - len(files.entries)):
         files.make_folder((str(k),))
 
 
-@pytest.mark.parametrize("number, change", [
-    (errno.EEXIST, lambda f: f.make_folder(("folder",))),
-    (errno.ENOENT, lambda f: f.make_folder(("missing", "new"))),
-    (errno.ENOTDIR, lambda f: f.make_folder(("file", "new"))),
-    (errno.EINVAL, lambda f: f.make_folder(("..",))),
-    (errno.EINVAL, lambda f: f.open(("a\tb",))),
-    (errno.ENOTEMPTY, lambda f: f.remove_folder(("folder",))),
-    (errno.ENOTDIR, lambda f: f.remove_folder(("file",))),
-    (errno.EISDIR, lambda f: f.remove(("folder",))),
-    (errno.EISDIR, lambda f: f.open(("folder",))),
-    (errno.ENOENT, lambda f: f.truncate(("missing",), 1)),
-    (errno.ENOENT, lambda f: f.rename(("missing",), ("new",))),
-    (errno.EINVAL, lambda f: f.rename(("folder",), ("folder", "in", "itself"))),
-    (errno.EEXIST, lambda f: f.rename(("folder",), ("file",))),
-    (errno.ENOSPC, lambda f: f.write(f.open(("file",)), QUOTA, b"x")),
-    (errno.ENOSPC, lambda f: f.truncate(("file",), 2 ** 32 - 1)),
-    (errno.ENOSPC, lambda f: (_full(f), f.open(("one more",)))),
-])
+@pytest.mark.parametrize(
+    "number, change",
+    [
+        (errno.EEXIST, lambda f: f.make_folder(("folder",))),
+        (errno.ENOENT, lambda f: f.make_folder(("missing", "new"))),
+        (errno.ENOTDIR, lambda f: f.make_folder(("file", "new"))),
+        (errno.EINVAL, lambda f: f.make_folder(("..",))),
+        (errno.EINVAL, lambda f: f.open(("a\tb",))),
+        (errno.ENOTEMPTY, lambda f: f.remove_folder(("folder",))),
+        (errno.ENOTDIR, lambda f: f.remove_folder(("file",))),
+        (errno.EISDIR, lambda f: f.remove(("folder",))),
+        (errno.EISDIR, lambda f: f.open(("folder",))),
+        (errno.ENOENT, lambda f: f.truncate(("missing",), 1)),
+        (errno.ENOENT, lambda f: f.rename(("missing",), ("new",))),
+        (errno.EINVAL, lambda f: f.rename(("folder",), ("folder", "in", "itself"))),
+        (errno.EEXIST, lambda f: f.rename(("folder",), ("file",))),
+        (errno.ENOSPC, lambda f: f.write(f.open(("file",)), QUOTA, b"x")),
+        (errno.ENOSPC, lambda f: f.truncate(("file",), 2**32 - 1)),
+        (errno.ENOSPC, lambda f: (_full(f), f.open(("one more",)))),
+    ],
+)
 def test_what_cannot_be_written_is_refused_by_its_number(number, change):
     files = WrittenFiles()
     files.make_folder(("folder",))
@@ -194,16 +216,35 @@ def test_errors_are_those_of_px4(client):
 
 
 @pytest.mark.parametrize("opcode", [LIST, OPEN, CRC])
-@pytest.mark.parametrize("path", [
-    b"/..", b"/../secret", b"/log/../../secret", b"/log/link.ulg", b"/etc/passwd", b"//etc/passwd",
-    b"/log/..%2f..%2fsecret", b"..\\secret", b"/log/\xff\xfe", b"~", b"/log/log001.ulg/x",
-    b"/params/b.params", b"/log/" + b"x" * 230, b"@PARAM/param.pck"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        b"/..",
+        b"/../secret",
+        b"/log/../../secret",
+        b"/log/link.ulg",
+        b"/etc/passwd",
+        b"//etc/passwd",
+        b"/log/..%2f..%2fsecret",
+        b"..\\secret",
+        b"/log/\xff\xfe",
+        b"~",
+        b"/log/log001.ulg/x",
+        b"/params/b.params",
+        b"/log/" + b"x" * 230,
+        b"@PARAM/param.pck",
+    ],
+)
 def test_no_path_leads_out(client, opcode, path):
     assert client.ask(opcode, path) == [(NAK, bytes([NOT_FOUND]))]
 
 
-@given(opcode=st.integers(0, 255), data=st.binary(max_size=ROOM), size=st.integers(0, 255),
-       offset=st.integers(0, 2**32 - 1))
+@given(
+    opcode=st.integers(0, 255),
+    data=st.binary(max_size=ROOM),
+    size=st.integers(0, 255),
+    offset=st.integers(0, 2**32 - 1),
+)
 def test_any_request_gets_an_answer_and_never_a_foreign_file(client, opcode, data, size, offset):
     answers = client.ask(opcode, data, offset, size)
     assert answers and all(kind in (ACK, NAK) for kind, _ in answers)

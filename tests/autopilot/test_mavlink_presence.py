@@ -30,12 +30,30 @@ def test_poses_are_dated_by_the_clock_of_their_sender(ahead_us):
     for _ in range(40):
         asked = flight.simulation.t_us
         flight.run(0.004)
-        flight.messages.handle(Remote, mavlink.MAVLink_timesync_message(
-            (asked + 2000 + ahead_us) * 1000, asked * 1000))
+        flight.messages.handle(
+            Remote, mavlink.MAVLink_timesync_message((asked + 2000 + ahead_us) * 1000, asked * 1000)
+        )
     measured = flight.simulation.t_us - 60_000
-    flight.messages.handle(Remote, mavlink.MAVLink_odometry_message(
-        measured + ahead_us, mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_BODY_FRD, 0, 0, 0,
-        [1, 0, 0, 0], 0, 0, 0, 0, 0, 0, [np.nan] * 21, [np.nan] * 21))
+    flight.messages.handle(
+        Remote,
+        mavlink.MAVLink_odometry_message(
+            measured + ahead_us,
+            mavlink.MAV_FRAME_LOCAL_NED,
+            mavlink.MAV_FRAME_BODY_FRD,
+            0,
+            0,
+            0,
+            [1, 0, 0, 0],
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            [np.nan] * 21,
+            [np.nan] * 21,
+        ),
+    )
     assert taken == [pytest.approx(measured, abs=2000)]
 
 
@@ -49,8 +67,9 @@ def test_late_answers_of_timesync_do_not_count():
     assert Remote.clock_us is None
 
 
-@pytest.mark.parametrize("kind, texts", [(mavlink.MAV_TYPE_GCS, True),
-                                         (mavlink.MAV_TYPE_ONBOARD_CONTROLLER, False)])
+@pytest.mark.parametrize(
+    "kind, texts", [(mavlink.MAV_TYPE_GCS, True), (mavlink.MAV_TYPE_ONBOARD_CONTROLLER, False)]
+)
 def test_texts_go_where_a_ground_station_is(kind, texts):
     """On the offboard link an onboard computer gets none, as from PX4."""
     encoder = mavlink.MAVLink(None, 255, 190)
@@ -58,9 +77,12 @@ def test_texts_go_where_a_ground_station_is(kind, texts):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.bind(("127.0.0.1", PORTS.offboard(0)))
         client.setblocking(False)
-        client.sendto(mavlink.MAVLink_heartbeat_message(
-            kind, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3).pack(encoder),
-            ("127.0.0.1", PORTS.offboard_local(0)))
+        client.sendto(
+            mavlink.MAVLink_heartbeat_message(kind, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3).pack(
+                encoder
+            ),
+            ("127.0.0.1", PORTS.offboard_local(0)),
+        )
         simulation.run(until_us=100_000)
         simulation.autopilot.outbox.say(0, mavlink.MAV_SEVERITY_INFO, "hello")
         simulation.run(until_us=200_000)
@@ -79,8 +101,9 @@ def test_texts_wait_for_a_ground_station():
     link = links.by_kind[0][0]
 
     def say(second):
-        links.broadcast_text(0, [mavlink.MAVLink_statustext_message(6, b"%d" % second)],
-                             round(second * 1e6))
+        links.broadcast_text(
+            0, [mavlink.MAVLink_statustext_message(6, b"%d" % second)], round(second * 1e6)
+        )
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.bind(("127.0.0.1", PORTS.ground_station))

@@ -20,8 +20,31 @@ from xtdrone_autopilot.now import Now
 
 ODD = [0.0, 1.0, 3.0, -1.0, math.nan, math.inf, -math.inf, 1e30, 255.0]
 KINDS = [0, 1, 2, 255, 7]
-COMMANDS = [16, 17, 18, 19, 20, 21, 22, 93, 112, 177, 178, 179, 189, 206, 2000, 5001, 5002, 5003,
-            5004, 5100, 84, 0, 65535]
+COMMANDS = [
+    16,
+    17,
+    18,
+    19,
+    20,
+    21,
+    22,
+    93,
+    112,
+    177,
+    178,
+    179,
+    189,
+    206,
+    2000,
+    5001,
+    5002,
+    5003,
+    5004,
+    5100,
+    84,
+    0,
+    65535,
+]
 
 
 class Store:
@@ -60,17 +83,40 @@ kinds = st.sampled_from(KINDS)
 places = st.sampled_from([0, 473977420, 85455940, 0x7FFFFFFF, -(1 << 31), 910000000])
 messages = st.one_of(
     st.builds(lambda n, k: mavlink.MAVLink_mission_count_message(1, 1, n, k), seqs, kinds),
-    st.builds(lambda s, f, c, p, x, y, z, k: mavlink.MAVLink_mission_item_int_message(
-        1, 1, s, f, c, 0, 1, *p, x, y, z, k), seqs, st.sampled_from([0, 2, 3, 5, 6, 1, 255]),
-        st.sampled_from(COMMANDS), st.tuples(*[numbers] * 4), places, places, numbers, kinds),
-    st.builds(lambda s, f, c, p, x, y, z, k: mavlink.MAVLink_mission_item_message(
-        1, 1, s, f, c, 0, 1, *p, x, y, z, k), seqs, st.sampled_from([0, 2, 3]),
-        st.sampled_from(COMMANDS), st.tuples(*[numbers] * 4), numbers, numbers, numbers, kinds),
+    st.builds(
+        lambda s, f, c, p, x, y, z, k: mavlink.MAVLink_mission_item_int_message(
+            1, 1, s, f, c, 0, 1, *p, x, y, z, k
+        ),
+        seqs,
+        st.sampled_from([0, 2, 3, 5, 6, 1, 255]),
+        st.sampled_from(COMMANDS),
+        st.tuples(*[numbers] * 4),
+        places,
+        places,
+        numbers,
+        kinds,
+    ),
+    st.builds(
+        lambda s, f, c, p, x, y, z, k: mavlink.MAVLink_mission_item_message(
+            1, 1, s, f, c, 0, 1, *p, x, y, z, k
+        ),
+        seqs,
+        st.sampled_from([0, 2, 3]),
+        st.sampled_from(COMMANDS),
+        st.tuples(*[numbers] * 4),
+        numbers,
+        numbers,
+        numbers,
+        kinds,
+    ),
     st.builds(lambda k: mavlink.MAVLink_mission_request_list_message(1, 1, k), kinds),
     st.builds(lambda s, k: mavlink.MAVLink_mission_request_int_message(1, 1, s, k), seqs, kinds),
     st.builds(lambda s, k: mavlink.MAVLink_mission_request_message(1, 1, s, k), seqs, kinds),
-    st.builds(lambda t, k: mavlink.MAVLink_mission_ack_message(1, 1, t, k),
-              st.sampled_from([0, 1, 15]), kinds),
+    st.builds(
+        lambda t, k: mavlink.MAVLink_mission_ack_message(1, 1, t, k),
+        st.sampled_from([0, 1, 15]),
+        kinds,
+    ),
     st.builds(lambda k: mavlink.MAVLink_mission_clear_all_message(1, 1, k), kinds),
 )
 
@@ -82,16 +128,18 @@ def protocol():
         message.pack(mavlink.MAVLink(None, 1, 1))  # it can be sent
         replies.append(message)
 
-    protocol = MissionProtocol(store, reply, lambda i, severity, text: None, lambda i: 0,
-                               now)
+    protocol = MissionProtocol(store, reply, lambda i, severity, text: None, lambda i: 0, now)
     handlers = dict(declared(protocol, "receives"))
     protocol.handle = lambda link, message: handlers[message.get_type()](link, message)
     return protocol, store, replies, now
 
 
 @settings(max_examples=150)
-@given(st.lists(st.tuples(messages, st.sampled_from([255, 254]), st.integers(0, 3_000_000)),
-                max_size=25))
+@given(
+    st.lists(
+        st.tuples(messages, st.sampled_from([255, 254]), st.integers(0, 3_000_000)), max_size=25
+    )
+)
 def test_any_order_of_messages_leaves_only_whole_missions(sequence):
     server, store, _, now = protocol()
     t_us, counted = 0, set()
@@ -111,15 +159,19 @@ def test_any_order_of_messages_leaves_only_whole_missions(sequence):
 
 
 @settings(max_examples=60)
-@given(st.lists(st.sampled_from(["good", "lost", "twice", "ahead"]), max_size=30),
-       st.integers(1, 6))
+@given(
+    st.lists(st.sampled_from(["good", "lost", "twice", "ahead"]), max_size=30), st.integers(1, 6)
+)
 def test_an_upload_through_a_bad_link_arrives_unchanged(fates, count):
     """Messages are lost, doubled or come early; the sender answers each request."""
     server, store, replies, now = protocol()
     fates = iter([*fates, *["good"] * 100])
-    items = [mavlink.MAVLink_mission_item_int_message(
-        1, 1, k, 3, 16, 0, 1, 0, 0, 0, math.nan, 473977420 + k, 85455940, 5.0, 0)
-        for k in range(count)]
+    items = [
+        mavlink.MAVLink_mission_item_int_message(
+            1, 1, k, 3, 16, 0, 1, 0, 0, 0, math.nan, 473977420 + k, 85455940, 5.0, 0
+        )
+        for k in range(count)
+    ]
     server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, count, 0), 255))
     while replies[-1].get_type() != "MISSION_ACK":
         wanted = replies[-1].seq
@@ -149,8 +201,9 @@ def test_another_sender_is_told_that_an_upload_is_in_progress(system, port):
         return replies[-1]
 
     def item(seq):
-        return mavlink.MAVLink_mission_item_int_message(1, 1, seq, 3, 16, 0, 1, 0, 0, 0, 0, 1, 1,
-                                                        5.0, 0)
+        return mavlink.MAVLink_mission_item_int_message(
+            1, 1, seq, 3, 16, 0, 1, 0, 0, 0, 0, 1, 1, 5.0, 0
+        )
 
     count = mavlink.MAVLink_mission_count_message(1, 1, 2, 0)
     say(count, 255, 1)
@@ -187,17 +240,28 @@ def test_no_parameter_is_larger_than_fits(k, result):
         assert caught.value.result == result
 
 
-@pytest.mark.parametrize("kind, item, number", [
-    (1, Item(5003, 0, (50.0, 0.0, 0.0, 0.0), 473977420, 85455940, 0.0), 3186982565),
-    (2, Item(5100, 3, (0.0, 0.0, 0.0, 0.0), 473977420, 85455940, 20.0), 1101918810)])
+@pytest.mark.parametrize(
+    "kind, item, number",
+    [
+        (1, Item(5003, 0, (50.0, 0.0, 0.0, 0.0), 473977420, 85455940, 0.0), 3186982565),
+        (2, Item(5100, 3, (0.0, 0.0, 0.0, 0.0), 473977420, 85455940, 20.0), 1101918810),
+    ],
+)
 def test_items_have_px4s_numbers(kind, item, number):
     """Those that real PX4 v1.15.4 gave in MISSION_ACK, MISSION_COUNT and MISSION_CURRENT."""
     assert opaque_id([item]) == number
     assert opaque_id([]) == 0
     server, _, replies, _ = protocol()
     server.handle(Link, sent_by(mavlink.MAVLink_mission_count_message(1, 1, 1, kind), 255))
-    server.handle(Link, sent_by(mavlink.MAVLink_mission_item_int_message(
-        1, 1, 0, item.frame, item.command, 0, 1, *item.params, item.x, item.y, item.z, kind), 255))
+    server.handle(
+        Link,
+        sent_by(
+            mavlink.MAVLink_mission_item_int_message(
+                1, 1, 0, item.frame, item.command, 0, 1, *item.params, item.x, item.y, item.z, kind
+            ),
+            255,
+        ),
+    )
     assert (replies[-1].type, replies[-1].opaque_id) == (mavlink.MAV_MISSION_ACCEPTED, number)
     server.handle(Link, sent_by(mavlink.MAVLink_mission_request_list_message(1, 1, kind), 255))
     assert (replies[-1].count, replies[-1].opaque_id) == (1, number)

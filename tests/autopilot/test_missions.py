@@ -15,8 +15,10 @@ from xtdrone_core.runs import run_folder
 def test_twenty_waypoints_are_passed_inside_the_acceptance_radius(flight):
     f = flight()
     angles = np.linspace(0, 4 * np.pi, 20)
-    places = np.stack([(8 + angles) * np.cos(angles), (8 + angles) * np.sin(angles),
-                       5 + 3 * np.sin(angles / 2)], axis=1)
+    places = np.stack(
+        [(8 + angles) * np.cos(angles), (8 + angles) * np.sin(angles), 5 + 3 * np.sin(angles / 2)],
+        axis=1,
+    )
     items = [f.item(22, 0, 0, 5.0)] + [f.item(16, x, y, z) for x, y, z in places]
     items.append(f.item(20))
     assert f.upload(items) == mavlink.MAV_MISSION_ACCEPTED
@@ -37,7 +39,7 @@ def test_twenty_waypoints_are_passed_inside_the_acceptance_radius(flight):
             break
     assert f.mode == Mode.RTL, (f.seq(), f.pos, f.said)
     assert (nearest.max(axis=0) < (2.2, 0.9)).all()  # NAV_ACC_RAD, NAV_MC_ALT_RAD
-    assert np.percentile(speeds[50 * 12:], 10) > 1.0  # it does not stop at the corners
+    assert np.percentile(speeds[50 * 12 :], 10) > 1.0  # it does not stop at the corners
     f.wait(lambda: not f.armed, 60)
     assert np.linalg.norm(f.pos[:2]) < 0.5
 
@@ -69,9 +71,16 @@ def test_waypoint_without_take_off_item_climbs_first(flight):
 
 def test_hold_delay_and_speed(flight):
     f = flight()
-    f.upload([f.item(22, 0, 0, 4.0), f.item(16, 5, 0, 4.0, (4.0, 1.0, 0, NAN)),
-              f.item(178, p=(1.0, 2.0, -1.0, 0.0)), f.item(93, p=(3.0, -1, -1, -1)),
-              f.item(16, 25, 0, 4.0), f.item(17, 25, 0, 4.0)])
+    f.upload(
+        [
+            f.item(22, 0, 0, 4.0),
+            f.item(16, 5, 0, 4.0, (4.0, 1.0, 0, NAN)),
+            f.item(178, p=(1.0, 2.0, -1.0, 0.0)),
+            f.item(93, p=(3.0, -1, -1, -1)),
+            f.item(16, 25, 0, 4.0),
+            f.item(17, 25, 0, 4.0),
+        ]
+    )
     f.start()
     f.wait(lambda: np.linalg.norm(f.pos - (5, 0, 4)) < 0.8, 30)
     f.run(1)
@@ -88,8 +97,15 @@ def test_hold_delay_and_speed(flight):
 def test_home_is_set_on_the_way_and_returned_to(flight):
     f = flight()
     f.set(RTL_RETURN_ALT=4.0, RTL_DESCEND_ALT=3.0)
-    f.upload([f.item(22, 0, 0, 4.0), f.item(179, 12, 3, 0.0), f.item(16, 0, 12, 4.0), f.item(189),
-              f.item(20)])
+    f.upload(
+        [
+            f.item(22, 0, 0, 4.0),
+            f.item(179, 12, 3, 0.0),
+            f.item(16, 0, 12, 4.0),
+            f.item(189),
+            f.item(20),
+        ]
+    )
     f.start()
     f.wait(lambda: not f.armed, 90)
     np.testing.assert_allclose(f.pos[:2], (12, 3), atol=0.5)
@@ -98,9 +114,15 @@ def test_home_is_set_on_the_way_and_returned_to(flight):
 def test_heights_above_sea_loiter_to_a_height_and_loiter_without_end(flight):
     f = flight()
     sea = f.autopilot.origin[2]
-    f.upload([f.item(22, 0, 0, 4.0), f.item(31, 6, 0, 9.0), f.item(112, p=(1.0, -1, -1, -1)),
-              f.item(16, 6, 6, sea + 6.0, frame=mavlink.MAV_FRAME_GLOBAL_INT),
-              f.item(17, 6, 6, 6.0)])
+    f.upload(
+        [
+            f.item(22, 0, 0, 4.0),
+            f.item(31, 6, 0, 9.0),
+            f.item(112, p=(1.0, -1, -1, -1)),
+            f.item(16, 6, 6, sea + 6.0, frame=mavlink.MAV_FRAME_GLOBAL_INT),
+            f.item(17, 6, 6, 6.0),
+        ]
+    )
     f.start()
     f.wait(lambda: f.seq() == 2, 40)
     np.testing.assert_allclose(f.pos, (6, 0, 9), atol=2.0)
@@ -111,8 +133,13 @@ def test_heights_above_sea_loiter_to_a_height_and_loiter_without_end(flight):
 
 def test_loiter_turns_and_time(flight):
     f = flight()
-    f.upload([f.item(22, 0, 0, 4.0), f.item(18, 10, 0, 4.0, (2.0, 0, 5.0, NAN)),
-              f.item(19, 10, 0, 4.0, (3.0, 0, 0, NAN))])
+    f.upload(
+        [
+            f.item(22, 0, 0, 4.0),
+            f.item(18, 10, 0, 4.0, (2.0, 0, 5.0, NAN)),
+            f.item(19, 10, 0, 4.0, (3.0, 0, 0, NAN)),
+        ]
+    )
     f.start()
     f.wait(lambda: f.seq() == 1, 20)
     f.wait(lambda: np.hypot(*(f.pos[:2] - (10, 0))) < 5.8, 20)
@@ -136,8 +163,16 @@ def test_loiter_turns_and_time(flight):
 
 def test_jump_repeats_and_camera_commands_are_passed_by(flight):
     f = flight()
-    f.upload([f.item(22, 0, 0, 3.0), f.item(16, 6, 0, 3.0), f.item(2000, p=(0, 0, 1, 0)),
-              f.item(16, 0, 0, 3.0), f.item(177, p=(1.0, 2.0, 0, 0)), f.item(16, 0, 6, 3.0)])
+    f.upload(
+        [
+            f.item(22, 0, 0, 3.0),
+            f.item(16, 6, 0, 3.0),
+            f.item(2000, p=(0, 0, 1, 0)),
+            f.item(16, 0, 0, 3.0),
+            f.item(177, p=(1.0, 2.0, 0, 0)),
+            f.item(16, 0, 6, 3.0),
+        ]
+    )
     f.start()
     seen = []
 
@@ -159,8 +194,13 @@ def test_endless_jumps_do_not_hang(flight):
 
 def test_heading_of_an_item_is_reached_before_it_goes_on(flight):
     f = flight()
-    f.upload([f.item(22, 0, 0, 3.0), f.item(16, 6, 0, 3.0, (0.0, 0, 0, 180.0)),
-              f.item(16, 12, 0, 3.0, (0.0, 0, 0, 180.0))])
+    f.upload(
+        [
+            f.item(22, 0, 0, 3.0),
+            f.item(16, 6, 0, 3.0, (0.0, 0, 0, 180.0)),
+            f.item(16, 12, 0, 3.0, (0.0, 0, 0, 180.0)),
+        ]
+    )
     f.start()
     f.wait(lambda: f.seq() == 2, 40)
     assert math.degrees(f.autopilot.estimator.yaw(0)) == pytest.approx(-90, abs=12.5)  # south
@@ -230,8 +270,10 @@ def test_far_first_waypoint_and_one_outside_the_fence_are_refused(flight):
     assert "MIS_DIST_1WP" in f.autopilot.commander.arm(0, f.simulation.t_us).reason
     f.upload([f.item(16, 50, 0, 5.0)])
     f.upload([f.item(5003, 0, 0, 0.0, (30.0, 0, 0, 0))], FENCE)
-    assert ("mission item 0 lies outside the geofence"
-            in f.autopilot.commander.arm(0, f.simulation.t_us).reason)
+    assert (
+        "mission item 0 lies outside the geofence"
+        in f.autopilot.commander.arm(0, f.simulation.t_us).reason
+    )
 
 
 def test_geofence_polygon_stops_the_flight(flight):
@@ -246,11 +288,16 @@ def test_geofence_polygon_stops_the_flight(flight):
     assert f.mode == Mode.LOITER and any("geofence broken" in text for text in f.said)
 
 
-@pytest.mark.parametrize("items, inside, outside", [
-    ([(5003, 0, 0, 10)], (9, 0), (11, 0)), ([(5004, 0, 0, 10)], (11, 0), (9, 0)),
-    ([(5003, 0, 0, 10), (5003, 30, 0, 10)], (30, 5), (15, 0)),
-    ([(5003, 0, 0, 10), (5004, 5, 0, 2)], (-5, 0), (5, 1)),
-    ([(5002, *at, 4) for at in ((0, 0), (5, 0), (5, 5), (0, 5))], (6, 2), (2, 2))])
+@pytest.mark.parametrize(
+    "items, inside, outside",
+    [
+        ([(5003, 0, 0, 10)], (9, 0), (11, 0)),
+        ([(5004, 0, 0, 10)], (11, 0), (9, 0)),
+        ([(5003, 0, 0, 10), (5003, 30, 0, 10)], (30, 5), (15, 0)),
+        ([(5003, 0, 0, 10), (5004, 5, 0, 2)], (-5, 0), (5, 1)),
+        ([(5002, *at, 4) for at in ((0, 0), (5, 0), (5, 5), (0, 5))], (6, 2), (2, 2)),
+    ],
+)
 def test_shapes_of_the_fence(flight, items, inside, outside):
     f = flight()
     kinds = [f.item(command, x, y, 0.0, (size, 0, 0, 0)) for command, x, y, size in items]
@@ -265,8 +312,10 @@ def test_a_waypoint_in_a_geofence_bounds_nothing(flight):
     f.upload([f.item(5003, 0, 0, 0.0, (30.0, 0, 0, 0)), f.item(16, 9, 0, 5.0)], FENCE)
     assert len(f.autopilot.missions.items(0, FENCE)) == 2
     assert f.autopilot.missions.fences[0].contains(0, 20)
-    assert any("1 of 2 items bound nothing and are ignored, first item 1 (MAV_CMD_NAV_WAYPOINT)"
-               in text for text in f.said)
+    assert any(
+        "1 of 2 items bound nothing and are ignored, first item 1 (MAV_CMD_NAV_WAYPOINT)" in text
+        for text in f.said
+    )
 
 
 def test_two_parameters_more_are_listed_once_there_was_a_mission(flight):
@@ -288,8 +337,10 @@ def test_arming_outside_the_fence_is_refused(flight):
 def test_rtl_goes_to_the_nearest_rally_point(flight):
     f = flight()
     f.set(RTL_RETURN_ALT=5.0, RTL_DESCEND_ALT=4.0)
-    assert f.upload([f.item(5100, 20, 0, 0.0), f.item(5100, -20, 0, 0.0)],
-                    RALLY) == mavlink.MAV_MISSION_ACCEPTED
+    assert (
+        f.upload([f.item(5100, 20, 0, 0.0), f.item(5100, -20, 0, 0.0)], RALLY)
+        == mavlink.MAV_MISSION_ACCEPTED
+    )
     f.take_off()
     f.autopilot.commander.reposition(0, np.array([14.0, 0, 5]), NAN, NAN, f.simulation.t_us)
     f.run(10)
@@ -298,18 +349,35 @@ def test_rtl_goes_to_the_nearest_rally_point(flight):
     np.testing.assert_allclose(f.pos[:2], (20, 0), atol=0.5)
 
 
-@pytest.mark.parametrize("bad, result, word", [
-    (dict(command=92, east=0, north=0, z=1.0), mavlink.MAV_MISSION_UNSUPPORTED, "not supported"),
-    (dict(command=84, east=0, north=0, z=1.0), mavlink.MAV_MISSION_UNSUPPORTED, "is no VTOL"),
-    (dict(command=16, east=0, north=0, z=1.0, frame=1), mavlink.MAV_MISSION_UNSUPPORTED_FRAME,
-     "frame 1"),
-    (dict(command=16, east=0, north=0, z=math.inf), mavlink.MAV_MISSION_INVALID_PARAM7, "height"),
-    (dict(command=16, east=0, north=0, z=1.0, p=(-1.0, 0, 0, 0)),
-     mavlink.MAV_MISSION_INVALID_PARAM1, "hold -1"),
-    (dict(command=177, p=(7.0, 1.0, 0, 0)), mavlink.MAV_MISSION_INVALID_PARAM1, "no item 7"),
-    (dict(command=178, p=(0.0, -9.0, 0, 0)), mavlink.MAV_MISSION_INVALID_PARAM2, "speed -9"),
-    (dict(command=179, east=0, north=0, z=3e30), mavlink.MAV_MISSION_INVALID_PARAM7, "height"),
-])
+@pytest.mark.parametrize(
+    "bad, result, word",
+    [
+        (
+            dict(command=92, east=0, north=0, z=1.0),
+            mavlink.MAV_MISSION_UNSUPPORTED,
+            "not supported",
+        ),
+        (dict(command=84, east=0, north=0, z=1.0), mavlink.MAV_MISSION_UNSUPPORTED, "is no VTOL"),
+        (
+            dict(command=16, east=0, north=0, z=1.0, frame=1),
+            mavlink.MAV_MISSION_UNSUPPORTED_FRAME,
+            "frame 1",
+        ),
+        (
+            dict(command=16, east=0, north=0, z=math.inf),
+            mavlink.MAV_MISSION_INVALID_PARAM7,
+            "height",
+        ),
+        (
+            dict(command=16, east=0, north=0, z=1.0, p=(-1.0, 0, 0, 0)),
+            mavlink.MAV_MISSION_INVALID_PARAM1,
+            "hold -1",
+        ),
+        (dict(command=177, p=(7.0, 1.0, 0, 0)), mavlink.MAV_MISSION_INVALID_PARAM1, "no item 7"),
+        (dict(command=178, p=(0.0, -9.0, 0, 0)), mavlink.MAV_MISSION_INVALID_PARAM2, "speed -9"),
+        (dict(command=179, east=0, north=0, z=3e30), mavlink.MAV_MISSION_INVALID_PARAM7, "height"),
+    ],
+)
 def test_bad_items_are_refused_and_the_old_mission_stays(flight, bad, result, word):
     f = flight()
     f.upload(square(f))
@@ -328,8 +396,13 @@ def test_what_was_uploaded_comes_back_to_the_bit(flight):
     for k, one in enumerate(items):
         f.send(mavlink.MAVLink_mission_request_int_message(1, 1, k, 0))
         got = f.links.replies.pop()
-        assert (got.x, got.y, got.z, got.command, got.frame) == (one.x, one.y, one.z, one.command,
-                                                                 one.frame)
+        assert (got.x, got.y, got.z, got.command, got.frame) == (
+            one.x,
+            one.y,
+            one.z,
+            one.command,
+            one.frame,
+        )
         np.testing.assert_array_equal((got.param1, got.param2, got.param3, got.param4), one.params)
     f.send(mavlink.MAVLink_mission_request_int_message(1, 1, 5, 0))
     assert f.links.replies.pop().type == mavlink.MAV_MISSION_INVALID_SEQUENCE

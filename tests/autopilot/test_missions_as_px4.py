@@ -28,27 +28,36 @@ def flown_as(name, folder):
     return flown, off
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=[] if name in SHORT else [pytest.mark.long]) for name in MISSIONS])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in SHORT else [pytest.mark.long]) for name in MISSIONS],
+)
 def test_it_is_flown_as_by_px4(name, tmp_path):
     _, off = flown_as(name, tmp_path)
     assert off.path_rms <= 0.3 and max(off.path_max, off.missed_max) <= 1.5, off
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=[pytest.mark.long] if k else [])
-    for k, name in enumerate(OFFBOARD[:3])])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if k else [])
+        for k, name in enumerate(OFFBOARD[:3])
+    ],
+)
 def test_set_points_of_velocity_are_flown_as_near_to_px4_as_px4_does(name, tmp_path):
     """They leave the place to the errors of the estimated velocity, and so to the seed.
 
     Of six seeds of real PX4 each is 0.31 to 0.59 m from the other five (RMS to the path, mean).
     """
+
     def apart(flight, others):
-        return np.mean([np.sqrt(np.mean(to_path(flight.pos[::5], other.pos) ** 2))
-                        for other in others])
+        return np.mean(
+            [np.sqrt(np.mean(to_path(flight.pos[::5], other.pos) ** 2)) for other in others]
+        )
 
     flown, _ = flown_as(name, tmp_path)
     references = [Track.read(REFERENCES / other) for other in OFFBOARD]
-    spread = [apart(track, references[:k] + references[k + 1:])
-              for k, track in enumerate(references)]
+    spread = [
+        apart(track, references[:k] + references[k + 1 :]) for k, track in enumerate(references)
+    ]
     assert apart(flown, references) <= max(spread), spread

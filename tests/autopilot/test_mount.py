@@ -21,9 +21,12 @@ from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
 MOUNTED = jointed.SENSORS + jointed.GIMBAL.replace("yaw_channel", "gimbal_yaw").replace(
-    "pitch_channel", "gimbal_pitch")
-TAKE, TURN = (mavlink.MAV_CMD_DO_GIMBAL_MANAGER_CONFIGURE,
-              mavlink.MAV_CMD_DO_GIMBAL_MANAGER_PITCHYAW)
+    "pitch_channel", "gimbal_pitch"
+)
+TAKE, TURN = (
+    mavlink.MAV_CMD_DO_GIMBAL_MANAGER_CONFIGURE,
+    mavlink.MAV_CMD_DO_GIMBAL_MANAGER_PITCHYAW,
+)
 CONFIGURE, CONTROL = mavlink.MAV_CMD_DO_MOUNT_CONFIGURE, mavlink.MAV_CMD_DO_MOUNT_CONTROL
 
 
@@ -53,7 +56,7 @@ def test_a_camera_looks_down_and_to_the_right_and_straight_again(mounted):
     # Joints turn about left and up: down is positive about left, right negative about up.
     np.testing.assert_allclose(mounted.state.joint_pos[0], np.radians([-30.0, 45.0]), atol=0.02)
     row = np.zeros(1, dtype=layout("MOUNT_ORIENTATION").dtype)
-    (_, fill), = declared(mounted.autopilot.mount, "streams")
+    ((_, fill),) = declared(mounted.autopilot.mount, "streams")
     fill(row, mounted.t_us)
     assert (row["pitch"][0], row["yaw"][0]) == pytest.approx((-45.0, 30.0))
     assert obey(mounted, CONFIGURE, 1).accepted
@@ -101,17 +104,19 @@ def test_who_has_control_of_the_gimbal_turns_it(mounted):
     turned = np.degrees(mounted.autopilot.mount.angles[0] - begin)
     np.testing.assert_allclose(turned, [0, 4, -20], atol=0.01)
     quarter = (math.cos(math.pi / 8), 0.0, 0.0, math.sin(math.pi / 8))  # 45 degrees right
-    (_, set_attitude), = declared(mounted.autopilot.gimbals, "receives")
-    set_attitude(Link, mavlink.MAVLink_gimbal_manager_set_attitude_message(
-        1, 1, 0, 0, quarter, nan, nan, nan))
+    ((_, set_attitude),) = declared(mounted.autopilot.gimbals, "receives")
+    set_attitude(
+        Link,
+        mavlink.MAVLink_gimbal_manager_set_attitude_message(1, 1, 0, 0, quarter, nan, nan, nan),
+    )
     np.testing.assert_allclose(np.degrees(mounted.autopilot.mount.angles[0]), [0, 0, 45], atol=1e-3)
     assert obey(mounted, TAKE, -3).accepted
     assert obey(mounted, TURN, 0, 0).result == mavlink.MAV_RESULT_DENIED
 
 
 def test_the_gimbal_manager_tells_its_range(mounted):
-    request, = (method for name, method in declared(mounted.autopilot.gimbals, "on_request"))
-    message, = request(0, [])
+    (request,) = (method for name, method in declared(mounted.autopilot.gimbals, "on_request"))
+    (message,) = request(0, [])
     assert message.pitch_min < 0.0 < message.pitch_max
     assert message.gimbal_device_id == 1
 
@@ -139,12 +144,15 @@ class Typhoon:
         commands = np.zeros((1, len(self.vehicle.actuators)))
         self.mount.apply(commands, 0.004)
         joints = dict.fromkeys(("gimbal_roll", "gimbal_pitch", "gimbal_yaw"), 0.0)
-        joints |= {servo.name: servo.input_scaling * command
-                   for servo, command in zip(self.vehicle.actuators, commands[0])
-                   if servo.name in joints}
+        joints |= {
+            servo.name: servo.input_scaling * command
+            for servo, command in zip(self.vehicle.actuators, commands[0])
+            if servo.name in joints
+        }
         # Yaw arm, roll arm and camera hang one on the other.
         return self.attitude * Rotation.from_euler(
-            "ZXY", [joints["gimbal_yaw"], joints["gimbal_roll"], joints["gimbal_pitch"]])
+            "ZXY", [joints["gimbal_yaw"], joints["gimbal_roll"], joints["gimbal_pitch"]]
+        )
 
 
 TILTS = [(0.0, 0.0, 0.0), (15.0, 0.0, 40.0), (0.0, 20.0, -130.0), (-18.0, 12.0, 170.0)]
@@ -188,12 +196,14 @@ def test_a_mission_turns_the_shipped_gimbal():
     f.set(MIS_MNT_YAW_CTL=1)
     place = np.array([5.0, 15.0, 0.0])
     nan = math.nan
-    items = [f.item(mavlink.MAV_CMD_NAV_TAKEOFF, 0.0, 0.0, 10.0),
-             f.item(mavlink.MAV_CMD_DO_SET_ROI_LOCATION, *place),
-             f.item(mavlink.MAV_CMD_NAV_WAYPOINT, 30.0, 0.0, 10.0, p=(0.0, 2.0, 0.0, nan)),
-             f.item(mavlink.MAV_CMD_DO_SET_ROI_NONE),
-             f.item(mavlink.MAV_CMD_DO_MOUNT_CONTROL, z=2.0, p=(-40.0, 0.0, 25.0, 0.0)),
-             f.item(mavlink.MAV_CMD_NAV_WAYPOINT, 30.0, 30.0, 10.0, p=(0.0, 2.0, 0.0, nan))]
+    items = [
+        f.item(mavlink.MAV_CMD_NAV_TAKEOFF, 0.0, 0.0, 10.0),
+        f.item(mavlink.MAV_CMD_DO_SET_ROI_LOCATION, *place),
+        f.item(mavlink.MAV_CMD_NAV_WAYPOINT, 30.0, 0.0, 10.0, p=(0.0, 2.0, 0.0, nan)),
+        f.item(mavlink.MAV_CMD_DO_SET_ROI_NONE),
+        f.item(mavlink.MAV_CMD_DO_MOUNT_CONTROL, z=2.0, p=(-40.0, 0.0, 25.0, 0.0)),
+        f.item(mavlink.MAV_CMD_NAV_WAYPOINT, 30.0, 30.0, 10.0, p=(0.0, 2.0, 0.0, nan)),
+    ]
     try:
         f.ready()
         assert f.upload(items) == mavlink.MAV_MISSION_ACCEPTED

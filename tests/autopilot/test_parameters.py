@@ -17,8 +17,11 @@ from xtdrone_core.mavlink.client import param_value
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, STANDARD_VTOL
 
 SRC = Path(__file__).resolve().parents[2] / "src" / "xtdrone_autopilot"
-INT, REAL, UINT = (mavlink.MAV_PARAM_TYPE_INT32, mavlink.MAV_PARAM_TYPE_REAL32,
-                   mavlink.MAV_PARAM_TYPE_UINT32)
+INT, REAL, UINT = (
+    mavlink.MAV_PARAM_TYPE_INT32,
+    mavlink.MAV_PARAM_TYPE_REAL32,
+    mavlink.MAV_PARAM_TYPE_UINT32,
+)
 
 
 def test_table():
@@ -58,8 +61,12 @@ def test_any_finite_value_is_kept_and_limited_in_force():
     assert store.get(0, "COM_RCL_EXCEPT") == 7  # its bits
     assert store.set(0, "SDLOG_MODE", -1) == -1 == store.get(0, "SDLOG_MODE")
     assert store.reported(1, "COM_RCL_EXCEPT") == 0
-    for name, value in (("MPC_XY_CRUISE", math.nan), ("MPC_XY_CRUISE", 1e39),
-                        ("MPC_XY_CRUISE", -math.inf), ("NAV_RCL_ACT", 2.0 ** 31)):
+    for name, value in (
+        ("MPC_XY_CRUISE", math.nan),
+        ("MPC_XY_CRUISE", 1e39),
+        ("MPC_XY_CRUISE", -math.inf),
+        ("NAV_RCL_ACT", 2.0**31),
+    ):
         with pytest.raises(AutopilotError, match=f"{name} = .* is not allowed"):
             store.set(0, name, value)
     with pytest.raises(AutopilotError, match="did you mean 'MPC_XY_P'"):
@@ -90,14 +97,20 @@ def test_one_parameter_limits_another_as_in_px4():
         store.set(1, name, value)
     constraints.step()
     assert store.get(1, "MPC_XY_CRUISE") == 15.0 and not said
-    for name, value in (("MPC_XY_VEL_MAX", 8.0), ("MPC_TILTMAX_AIR", 95.0), ("MPC_THR_HOVER", 0.01),
-                        ("MPC_VEL_MAN_SIDE", 9.0)):
+    for name, value in (
+        ("MPC_XY_VEL_MAX", 8.0),
+        ("MPC_TILTMAX_AIR", 95.0),
+        ("MPC_THR_HOVER", 0.01),
+        ("MPC_VEL_MAN_SIDE", 9.0),
+    ):
         store.set(0, name, value)
     constraints.step()
     assert [text for _, _, text in said] == [
-        "Tilt constrained to safe value\t", "Manual speed has been constrained by max speed\t",
+        "Tilt constrained to safe value\t",
+        "Manual speed has been constrained by max speed\t",
         "Manual sideways speed has been constrained by forward speed\t",
-        "Hover thrust has been constrained by min/max\t"]
+        "Hover thrust has been constrained by min/max\t",
+    ]
     assert {(i, severity) for i, severity, _ in said} == {(0, mavlink.MAV_SEVERITY_CRITICAL)}
     assert store.reported(0, "MPC_VEL_MANUAL") == 8.0 == store.reported(0, "MPC_VEL_MAN_SIDE")
     assert store.reported(0, "MPC_TILTMAX_AIR") == 89.0
@@ -120,10 +133,19 @@ class Links:
         """name, value, type, index of each PARAM_VALUE since the last call, as on the wire."""
         found = []
         for to, message in self.sent:
-            decoded, = mavlink.MAVLink(None).parse_buffer(message.pack(mavlink.MAVLink(None, 1, 1)))
+            (decoded,) = mavlink.MAVLink(None).parse_buffer(
+                message.pack(mavlink.MAVLink(None, 1, 1))
+            )
             assert decoded.param_count == self.count
-            found.append((to, decoded.param_id, param_value(decoded), decoded.param_type,
-                          decoded.param_index))
+            found.append(
+                (
+                    to,
+                    decoded.param_id,
+                    param_value(decoded),
+                    decoded.param_type,
+                    decoded.param_index,
+                )
+            )
         self.sent.clear()
         return found
 
@@ -137,22 +159,25 @@ class Vehicle:
         outbox = SimpleNamespace(say=lambda i, severity, text: self.said.append(text))
         self.status = {"armed": np.zeros(2, dtype=bool)}
         self.now = SimpleNamespace(t_us=0)
-        self.protocol = ParameterProtocol(self.store, None, outbox, self.links, self.status,
-                                          self.now)
+        self.protocol = ParameterProtocol(
+            self.store, None, outbox, self.links, self.status, self.now
+        )
         self.link = SimpleNamespace(vehicle=0, system=1, kind=0)
 
     def set(self, name, value, kind):
         """PARAM_SET, and what it is answered."""
         if kind != REAL:
-            value, = struct.unpack("<f", struct.pack("<i", value))
-        self.protocol._param_set(self.link, mavlink.MAVLink_param_set_message(
-            1, 1, name.encode(), value, kind))
+            (value,) = struct.unpack("<f", struct.pack("<i", value))
+        self.protocol._param_set(
+            self.link, mavlink.MAVLink_param_set_message(1, 1, name.encode(), value, kind)
+        )
         return [answer[1:4] for answer in self.links.taken()]
 
     def read(self, name="", index=-1):
         """PARAM_REQUEST_READ, and what it is answered."""
-        self.protocol._param_read(self.link, mavlink.MAVLink_param_request_read_message(
-            1, 1, name.encode(), index))
+        self.protocol._param_read(
+            self.link, mavlink.MAVLink_param_request_read_message(1, 1, name.encode(), index)
+        )
         return [answer[1:] for answer in self.links.taken()]
 
     def ask_for_list(self):
@@ -195,6 +220,7 @@ def test_list_has_two_more_once_there_was_a_mission(vehicle):
 
 def test_changes_are_told_once_a_second(vehicle):
     """As PX4 does: the first at once, those that follow together and as they are by then."""
+
     def change(value):
         vehicle.set("MPC_XY_CRUISE", value, REAL)
 
@@ -217,28 +243,39 @@ def test_list_asked_for_twice_begins_anew_without_the_hash_and_is_stopped_by_it(
     assert vehicle.tick() == []
 
 
-@pytest.mark.parametrize("name, index, answer", [
-    ("_HASH_CHECK", -1, [("_HASH_CHECK", 254548182, UINT, 65535)]),
-    ("", 5, [("BAT1_SOURCE", 0, INT, 5)]),
-    ("", 870, [("VTO_LOITER_ALT", 80.0, REAL, 870)]),
-    ("FW_AIRSPD_TRIM", -1, [("FW_AIRSPD_TRIM", 15.0, REAL, 472)]),
-    ("ADSB_EMIT_TYPE", -1, [("ADSB_EMIT_TYPE", 14, INT, 65535)]),  # not in use in the simulation
-    ("", 2000, []), ("NO_SUCH", -1, []),
-])
+@pytest.mark.parametrize(
+    "name, index, answer",
+    [
+        ("_HASH_CHECK", -1, [("_HASH_CHECK", 254548182, UINT, 65535)]),
+        ("", 5, [("BAT1_SOURCE", 0, INT, 5)]),
+        ("", 870, [("VTO_LOITER_ALT", 80.0, REAL, 870)]),
+        ("FW_AIRSPD_TRIM", -1, [("FW_AIRSPD_TRIM", 15.0, REAL, 472)]),
+        (
+            "ADSB_EMIT_TYPE",
+            -1,
+            [("ADSB_EMIT_TYPE", 14, INT, 65535)],
+        ),  # not in use in the simulation
+        ("", 2000, []),
+        ("NO_SUCH", -1, []),
+    ],
+)
 def test_requests(vehicle, name, index, answer):
     assert vehicle.read(name, index) == answer
 
 
-@pytest.mark.parametrize("name, value, kind, answer", [
-    ("MPC_XY_VEL_MAX", 50.0, REAL, [("MPC_XY_VEL_MAX", 50.0, REAL)]),  # beyond its range
-    ("MPC_XY_VEL_MAX", 9, INT, []),  # of another type
-    ("COM_RCL_EXCEPT", 2.0, REAL, []),
-    ("COM_RCL_EXCEPT", 3, INT, [("COM_RCL_EXCEPT", 3, INT)]),
-    ("COM_RCL_EXCEPT", 2, UINT, []),
-    ("COM_RCL_EXCEPT", 99999, INT, [("COM_RCL_EXCEPT", 99999, INT)]),
-    ("FW_AIRSPD_TRIM", 14.0, REAL, [("FW_AIRSPD_TRIM", 14.0, REAL)]),
-    ("NO_SUCH", 14.0, REAL, []),
-])
+@pytest.mark.parametrize(
+    "name, value, kind, answer",
+    [
+        ("MPC_XY_VEL_MAX", 50.0, REAL, [("MPC_XY_VEL_MAX", 50.0, REAL)]),  # beyond its range
+        ("MPC_XY_VEL_MAX", 9, INT, []),  # of another type
+        ("COM_RCL_EXCEPT", 2.0, REAL, []),
+        ("COM_RCL_EXCEPT", 3, INT, [("COM_RCL_EXCEPT", 3, INT)]),
+        ("COM_RCL_EXCEPT", 2, UINT, []),
+        ("COM_RCL_EXCEPT", 99999, INT, [("COM_RCL_EXCEPT", 99999, INT)]),
+        ("FW_AIRSPD_TRIM", 14.0, REAL, [("FW_AIRSPD_TRIM", 14.0, REAL)]),
+        ("NO_SUCH", 14.0, REAL, []),
+    ],
+)
 def test_what_is_set_is_answered_and_told_on_every_link(vehicle, name, value, kind, answer):
     assert vehicle.set(name, value, kind) == answer
     told = [each[:4] for each in vehicle.tick()]

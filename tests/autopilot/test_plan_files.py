@@ -40,11 +40,15 @@ def test_a_mission_has_a_name(tmp_path, monkeypatch, capsys):
         plan_file.load("square")
 
 
-@pytest.mark.parametrize("text, names, moved", [
-    ("square", ["square"] * 3, [(0, 0), (5, 0), (25, -40)]),  # by the starts from the first one
-    ("square, square,course", ["square", "square", "course"], [(0, 0)] * 3),  # as they are
-    ("square*2, course", ["square", "square", "course"], [(5, 0), (10, 0), (0, 0)]),
-    ("course *1,square * 2", ["course", "square", "square"], [(5, 0), (10, 0), (30, -40)])])
+@pytest.mark.parametrize(
+    "text, names, moved",
+    [
+        ("square", ["square"] * 3, [(0, 0), (5, 0), (25, -40)]),  # by the starts from the first one
+        ("square, square,course", ["square", "square", "course"], [(0, 0)] * 3),  # as they are
+        ("square*2, course", ["square", "square", "course"], [(5, 0), (10, 0), (0, 0)]),
+        ("course *1,square * 2", ["course", "square", "square"], [(5, 0), (10, 0), (30, -40)]),
+    ],
+)
 def test_each_vehicle_of_a_fleet_has_its_plan(text, names, moved):
     def places(items):
         return [item.position(ORIGIN, (0.0, 0.0, 0.0)) for item in items if item.has_place]
@@ -57,12 +61,19 @@ def test_each_vehicle_of_a_fleet_has_its_plan(text, names, moved):
         assert found == [pytest.approx((x + east, y + north, z), abs=0.03) for x, y, z in given]
 
 
-@pytest.mark.parametrize("text, said", [
-    ("square*2", "2 plans for 3 vehicles: give one for all, or one for each, as in"),
-    ("square*2,course*2", "4 plans for 3 vehicles"), ("square,square", "2 plans for 3 vehicles"),
-    ("square*0,square*3", "count in 'square[*]0'.*from 1"), ("*3", "cannot read plan '[*]3'"),
-    ("square*x", "cannot read plan 'square[*]x': write PLAN or PLAN[*]COUNT"),
-    ("square*3,", "cannot read plan ''"), ("sqare*3", "did you mean 'square'")])
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("square*2", "2 plans for 3 vehicles: give one for all, or one for each, as in"),
+        ("square*2,course*2", "4 plans for 3 vehicles"),
+        ("square,square", "2 plans for 3 vehicles"),
+        ("square*0,square*3", "count in 'square[*]0'.*from 1"),
+        ("*3", "cannot read plan '[*]3'"),
+        ("square*x", "cannot read plan 'square[*]x': write PLAN or PLAN[*]COUNT"),
+        ("square*3,", "cannot read plan ''"),
+        ("sqare*3", "did you mean 'square'"),
+    ],
+)
 def test_plans_that_are_not_one_for_each_vehicle_are_refused_in_one_line(text, said):
     with pytest.raises(XtdroneError, match=said) as refused:
         plan_file.of_fleet(text, STARTS, ORIGIN)
@@ -76,24 +87,41 @@ def test_a_plan_without_a_home_cannot_be_repeated(tmp_path):
 
 
 def simple(command, params, jump_id, frame=3):
-    return {"type": "SimpleItem", "command": command, "params": params, "frame": frame,
-            "doJumpId": jump_id, "autoContinue": True}
+    return {
+        "type": "SimpleItem",
+        "command": command,
+        "params": params,
+        "frame": frame,
+        "doJumpId": jump_id,
+        "autoContinue": True,
+    }
 
 
 def write(tmp_path, items, **more):
     path = tmp_path / "test.plan"
-    path.write_text(json.dumps({"fileType": "Plan", "version": 1, "mission": {"items": items},
-                                **more}))
+    path.write_text(
+        json.dumps({"fileType": "Plan", "version": 1, "mission": {"items": items}, **more})
+    )
     return path
 
 
 def test_jumps_count_from_one_in_the_file_and_surveys_are_unfolded(tmp_path):
     waypoint = simple(16, [0, 0, 0, None, 47.0, 8.0, 5], 2)
-    survey = {"type": "ComplexItem", "complexItemType": "survey",
-              "TransectStyleComplexItem": {"Items": [waypoint, dict(waypoint, doJumpId=3)]}}
-    plan = plan_file.load(write(tmp_path, [
-        simple(22, [0, 0, 0, None, None, None, 5], 1), survey, simple(177, [2, 3, 0, 0, 0, 0, 0],
-                                                                        4, frame=2)]))
+    survey = {
+        "type": "ComplexItem",
+        "complexItemType": "survey",
+        "TransectStyleComplexItem": {"Items": [waypoint, dict(waypoint, doJumpId=3)]},
+    }
+    plan = plan_file.load(
+        write(
+            tmp_path,
+            [
+                simple(22, [0, 0, 0, None, None, None, 5], 1),
+                survey,
+                simple(177, [2, 3, 0, 0, 0, 0, 0], 4, frame=2),
+            ],
+        )
+    )
     mission = plan.items[MISSION]
     assert [item.command for item in mission] == [22, 16, 16, DO_JUMP]
     assert mission[3].params[0] == 1.0  # the first waypoint
@@ -106,10 +134,15 @@ def test_fence_and_rally_points_are_read():
     assert len(items[RALLY]) == 2
 
 
-@pytest.mark.parametrize("text, word", [
-    ("{", "is not JSON"), ("[]", "not a plan"), ('{"fileType": "Plan", "mission": {"items": [{}]}}',
-                                                 "cannot read plan"),
-    ('{"fileType": "Plan", "mission": {"items": 5}}', "cannot read plan")])
+@pytest.mark.parametrize(
+    "text, word",
+    [
+        ("{", "is not JSON"),
+        ("[]", "not a plan"),
+        ('{"fileType": "Plan", "mission": {"items": [{}]}}', "cannot read plan"),
+        ('{"fileType": "Plan", "mission": {"items": 5}}', "cannot read plan"),
+    ],
+)
 def test_files_that_are_no_plans_are_refused_in_one_line(tmp_path, text, word, capsys):
     path = tmp_path / "bad.plan"
     path.write_text(text)
@@ -125,16 +158,38 @@ def test_items_that_cannot_be_flown_are_refused(tmp_path):
 
 
 def test_a_flight_shifts_one_plan_to_each_start(runs):
-    assert main(["fly", "mission", "--mission", str(PLANS / "square.plan"), "--n", "2",
-                 "--gps", "rtk", "--log", "none"]) == 0
-    events = [json.loads(line) for line in
-              (runs_root() / LATEST / "events.jsonl").read_text().splitlines()]
+    assert (
+        main(
+            [
+                "fly",
+                "mission",
+                "--mission",
+                str(PLANS / "square.plan"),
+                "--n",
+                "2",
+                "--gps",
+                "rtk",
+                "--log",
+                "none",
+            ]
+        )
+        == 0
+    )
+    events = [
+        json.loads(line)
+        for line in (runs_root() / LATEST / "events.jsonl").read_text().splitlines()
+    ]
     reached = [event for event in events if event["event"] == "waypoint"]
     for i in range(2):
         assert [(e["reached"], e["of"]) for e in reached if e["index"] == i] == [
-            (k, 5) for k in range(1, 6)]
+            (k, 5) for k in range(1, 6)
+        ]
     assert [event["event"] for event in events if event not in reached] == [
-        "armed", "mission_over", "mission_over", "landed"]
+        "armed",
+        "mission_over",
+        "mission_over",
+        "landed",
+    ]
     summary = json.loads((runs_root() / LATEST / "summary.json").read_text())
     assert summary["landed"] and summary["collisions"] == 0
 
@@ -170,7 +225,7 @@ def test_parameters_of_a_scenario_that_px4_does_not_have(tmp_path, caplog):
     scenario, store = Scenario("iris*2", params=str(path), unknown_params="skip"), ParameterStore(2)
     preload(store, None, scenario, ORIGIN)
     assert store.get(0, "MPC_XY_CRUISE") == store.get(1, "MPC_XY_CRUISE") == 3.0
-    warning, = caplog.messages
+    (warning,) = caplog.messages
     assert "own.params': parameters that PX4 v1.15 does not have are skipped: MPC_" in warning
     # A PX4 of the user's own may have them.
     values, unknown = parameter_file.of_scenario(scenario, "iris_0")
@@ -188,8 +243,11 @@ def test_vehicles_save_and_load_their_own_parameters(tmp_path):
         store = f.autopilot.parameters
 
         def storage(action):
-            f.send(mavlink.MAVLink_command_long_message(
-                1, 1, mavlink.MAV_CMD_PREFLIGHT_STORAGE, 0, action, *[0] * 6))
+            f.send(
+                mavlink.MAVLink_command_long_message(
+                    1, 1, mavlink.MAV_CMD_PREFLIGHT_STORAGE, 0, action, *[0] * 6
+                )
+            )
             return f.links.replies[-1].result
 
         assert store.get(0, "MPC_XY_CRUISE") == 6.0

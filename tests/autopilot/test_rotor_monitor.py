@@ -47,8 +47,9 @@ def fly(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
 
     def flight(agent, height, seconds, vehicles, **values):
-        scenario = Scenario(vehicles=parse_vehicles(vehicles), speed=0.0, name="rotors", log="none",
-                            **values)
+        scenario = Scenario(
+            vehicles=parse_vehicles(vehicles), speed=0.0, name="rotors", log="none", **values
+        )
         alarms = {}
         simulation = Simulation(scenario, run_folder.create("rotors"), links=False)
         simulation.agent = agent(scenario.n, height)
@@ -72,10 +73,21 @@ def test_no_rotor_is_called_failed_on_landing(fly, tmp_path, wind, ground):
     if ground == "slope":
         world = tmp_path / "slope.world"
         text = world_sdf("empty").read_text()
-        world.write_text(text.replace('<model name="ground_plane">', SLOPE
-                                      + '<model name="ground_plane"><pose>0 0 -60 0 0 0</pose>'))
-    simulation, alarms = fly(UpAndDown, 3.0, FLIGHT_S, f"iris*{LANDINGS}", world=str(world),
-                             wind=f"mean={wind},0,0 dryden=5", seed=wind + 1)
+        world.write_text(
+            text.replace(
+                '<model name="ground_plane">',
+                SLOPE + '<model name="ground_plane"><pose>0 0 -60 0 0 0</pose>',
+            )
+        )
+    simulation, alarms = fly(
+        UpAndDown,
+        3.0,
+        FLIGHT_S,
+        f"iris*{LANDINGS}",
+        world=str(world),
+        wind=f"mean={wind},0,0 dryden=5",
+        seed=wind + 1,
+    )
     assert alarms == {}
     assert simulation.autopilot.status["landed"].all()
     x, y = simulation.state.quat[:, :2].T
@@ -83,13 +95,21 @@ def test_no_rotor_is_called_failed_on_landing(fly, tmp_path, wind, ground):
     assert tilt == pytest.approx(9.7 if ground == "slope" else 0.0, abs=0.3)
 
 
-@pytest.mark.parametrize("vehicle, rotors", [("iris", 4), ("typhoon_h480", 6), ("octorotor", 8),
-                                             ("heavy_lifter", 4), ("crazyflie", 4)])
+@pytest.mark.parametrize(
+    "vehicle, rotors",
+    [("iris", 4), ("typhoon_h480", 6), ("octorotor", 8), ("heavy_lifter", 4), ("crazyflie", 4)],
+)
 def test_each_lost_rotor_is_found_within_a_second(fly, vehicle, rotors):
     when = [LOST_S + 0.4 * i for i in range(rotors)]
     lost = "; ".join(f"{t:.2f}: rotor {vehicle}_{i} {i} 0" for i, t in enumerate(when))
-    _, alarms = fly(Weave, 8.0, LOST_S + 0.4 * rotors + 1.0, f"{vehicle}*{rotors}",
-                    wind="mean=6,0,0 dryden=5", disturbances=lost)
+    _, alarms = fly(
+        Weave,
+        8.0,
+        LOST_S + 0.4 * rotors + 1.0,
+        f"{vehicle}*{rotors}",
+        wind="mean=6,0,0 dryden=5",
+        disturbances=lost,
+    )
     assert {i: rotor for i, (_, rotor) in alarms.items()} == {i: i for i in range(rotors)}
     late = [alarms[i][0] - when[i] for i in range(rotors)]
     assert 0.0 < min(late) and max(late) < 1.0

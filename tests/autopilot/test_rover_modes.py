@@ -11,8 +11,11 @@ from stack_flights import MissionFlight
 from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_core import Mode
 
-WAYPOINT, TAKEOFF, LAND = (mavlink.MAV_CMD_NAV_WAYPOINT, mavlink.MAV_CMD_NAV_TAKEOFF,
-                           mavlink.MAV_CMD_NAV_LAND)
+WAYPOINT, TAKEOFF, LAND = (
+    mavlink.MAV_CMD_NAV_WAYPOINT,
+    mavlink.MAV_CMD_NAV_TAKEOFF,
+    mavlink.MAV_CMD_NAV_LAND,
+)
 COURSE = ((40, 0), (40, 30), (0, 30), (0, 6))
 ALL = pytest.mark.parametrize("vehicle", VEHICLES)
 
@@ -39,8 +42,11 @@ def driving(vehicle, mode):
 
 def sticks(flight, throttle=0.0, roll=0.0):
     """A function that sends the sticks, both -1..1."""
-    return lambda: flight.send(mavlink.MAVLink_manual_control_message(
-        1, 0, round(1000 * roll), round(500 + 500 * throttle), 0, 0))
+    return lambda: flight.send(
+        mavlink.MAVLink_manual_control_message(
+            1, 0, round(1000 * roll), round(500 + 500 * throttle), 0, 0
+        )
+    )
 
 
 def heading(flight):

@@ -65,8 +65,9 @@ class Holder:
         missing = self.rates() - e.ang_vel[0]
         pos = fleet.actuator["pos"][0]
         spin = fleet.actuator["direction"][0]
-        return self.command() + P_RATE * (pos[:, 1] * missing[0] - pos[:, 0] * missing[1]
-                                          - 0.1 * spin * missing[2])
+        return self.command() + P_RATE * (
+            pos[:, 1] * missing[0] - pos[:, 0] * missing[1] - 0.1 * spin * missing[2]
+        )
 
 
 def by_agent(f, holder, level):
@@ -92,21 +93,28 @@ def level_heading(holder):
 def by_mavlink(f, holder, level):
     """The same as a MAVLink client gives it."""
     if level == "actuators":
-        f.send(mavlink.MAVLink_set_actuator_control_target_message(
-            0, 0, 1, 1, [*holder.actuators(), 0.0, 0.0, 0.0, 0.0]))
+        f.send(
+            mavlink.MAVLink_set_actuator_control_target_message(
+                0, 0, 1, 1, [*holder.actuators(), 0.0, 0.0, 0.0, 0.0]
+            )
+        )
         return
     x, y, z, w = level_heading(holder)
     turn = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
     ned = 0.5 * (math.pi / 2 - turn)
     p, q, r = holder.rates()
     mask = 0x07 if level == "attitude" else 0x80
-    f.send(mavlink.MAVLink_set_attitude_target_message(
-        0, 1, 1, mask, [math.cos(ned), 0.0, 0.0, math.sin(ned)], p, -q, -r, holder.command()))
+    f.send(
+        mavlink.MAVLink_set_attitude_target_message(
+            0, 1, 1, mask, [math.cos(ned), 0.0, 0.0, math.sin(ned)], p, -q, -r, holder.command()
+        )
+    )
 
 
 @pytest.mark.parametrize("give", [by_agent, by_mavlink])
-@pytest.mark.parametrize("level, kind", [("attitude", ATTITUDE), ("rates", RATES),
-                                         ("actuators", ACTUATORS)])
+@pytest.mark.parametrize(
+    "level, kind", [("attitude", ATTITUDE), ("rates", RATES), ("actuators", ACTUATORS)]
+)
 def test_a_vehicle_hovers_by_every_level(flight, level, kind, give):
     f = flight()
     holder = Holder(f)
@@ -165,4 +173,3 @@ def test_the_dispatch_stands_alone():
     offboard.apply(points)
     assert status["offboard_kind"].tolist() == [0, TRAJECTORY]
     assert status["offboard_t"][1] == 40_000 and status["offboard_count"].tolist() == [0, 1]
-

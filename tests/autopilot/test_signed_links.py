@@ -35,16 +35,18 @@ class World:
     def __init__(self, folder, **options):
         run_folder.prepare(folder)
         self.folder = folder
-        self.simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0, log="none", **options),
-                                     folder, links=True)
+        self.simulation = Simulation(
+            Scenario(fleet("iris", 2), speed=0.0, log="none", **options), folder, links=True
+        )
         self.values = self.simulation.autopilot.parameters.values
 
     def connect(self, key=KEY, port=None, source=255, vehicle=0):
         """pymavlink as a client of a vehicle's offboard link."""
         port = PORTS.offboard_local(vehicle) if port is None else port
         os.environ["MAVLINK20"] = "1"  # MAVLink 1 has no signatures
-        link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{port}", source_system=source,
-                                          dialect="common")
+        link = mavutil.mavlink_connection(
+            f"udpout:127.0.0.1:{port}", source_system=source, dialect="common"
+        )
         if key:
             link.setup_signing(key)
         return link
@@ -148,9 +150,15 @@ def test_the_key_is_changed_by_who_has_it(world):
     assert world.refused()[1] == 0  # the others keep their key
 
 
-@pytest.mark.parametrize("arguments, armed, why", [
-    ((bytes(32),), False, "cannot be turned off"), ((OTHER, 0), False, "not meant for this"),
-    ((OTHER, 1, 2**64 - 1), False, "a day ahead"), ((OTHER,), True, "disarm first")])
+@pytest.mark.parametrize(
+    "arguments, armed, why",
+    [
+        ((bytes(32),), False, "cannot be turned off"),
+        ((OTHER, 0), False, "not meant for this"),
+        ((OTHER, 1, 2**64 - 1), False, "a day ahead"),
+        ((OTHER,), True, "disarm first"),
+    ],
+)
 def test_a_key_is_not_changed_to_harm(world, arguments, armed, why):
     link = world.connect()
     world.simulation.autopilot.status["armed"][0] = armed
@@ -184,15 +192,19 @@ def test_other_machines_reach_the_guarded_links_alone(tmp_path):
         world.simulation.close()
 
 
-@pytest.mark.parametrize("options, said", [
-    ({"remote": "192.0.2.7"}, "needs a key, so that no stranger commands: give --key FILE"),
-    ({"remote": "mars", "key": "KEY"}, "remote 'mars' is not an IPv4 address"),
-    ({"key": "/nowhere/key"}, "cannot read key '/nowhere/key': No such file"),
-    ({"key": "KEY", "autopilot": "px4"}, "cannot be used with autopilot px4"),
-])
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"remote": "192.0.2.7"}, "needs a key, so that no stranger commands: give --key FILE"),
+        ({"remote": "mars", "key": "KEY"}, "remote 'mars' is not an IPv4 address"),
+        ({"key": "/nowhere/key"}, "cannot read key '/nowhere/key': No such file"),
+        ({"key": "KEY", "autopilot": "px4"}, "cannot be used with autopilot px4"),
+    ],
+)
 def test_one_line_for_links_that_would_be_open(tmp_path, options, said):
-    options = {name: key_file(tmp_path) if value == "KEY" else value
-               for name, value in options.items()}
+    options = {
+        name: key_file(tmp_path) if value == "KEY" else value for name, value in options.items()
+    }
     with pytest.raises(ScenarioError, match=said):
         Scenario(fleet("iris", 1), **options)
 

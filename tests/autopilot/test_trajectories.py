@@ -27,9 +27,14 @@ def follow(wanted, seconds, acc_z=3.0, vel=(0.0, 0.0, 0.0), acc=(0.0, 0.0, 0.0))
     return np.array(rows).transpose(1, 0, 2)
 
 
-@pytest.mark.parametrize("vel, acc", [((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
-                                      ((4.0, -3.0, 1.0), (2.5, -2.0, 0.5)),
-                                      ((-8.0, 0.0, 0.0), (-3.0, 1.0, -1.0))])
+@pytest.mark.parametrize(
+    "vel, acc",
+    [
+        ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+        ((4.0, -3.0, 1.0), (2.5, -2.0, 0.5)),
+        ((-8.0, 0.0, 0.0), (-3.0, 1.0, -1.0)),
+    ],
+)
 def test_a_velocity_is_reached_within_the_limits(vel, acc):
     wanted = (5.0, -1.0, 2.0)
     velocity, acceleration = follow(wanted, 12.0, vel=vel, acc=acc)
@@ -44,8 +49,9 @@ def test_a_velocity_is_reached_within_the_limits(vel, acc):
 def test_the_shortest_way_to_a_velocity_is_taken():
     """Acceleration up, along and down: v / a + a / j."""
     velocity, _ = follow((9.0, 0.0, 0.0), 6.0)
-    assert np.argmax(velocity[:, 0] > 9.0 - 1e-9) * DT == pytest.approx(9 / ACC + ACC / JERK,
-                                                                       abs=0.01)
+    assert np.argmax(velocity[:, 0] > 9.0 - 1e-9) * DT == pytest.approx(
+        9 / ACC + ACC / JERK, abs=0.01
+    )
 
 
 def test_axes_arrive_together():
@@ -59,7 +65,7 @@ def test_axes_arrive_together():
 def test_speed_to_slow_slows_within_the_distance(distance, end):
     """Constant braking, begun as late as the jerk delays it."""
     speed = speed_to_slow(distance, end, ACC, JERK)
-    way = (speed ** 2 - end ** 2) / (2 * ACC) + 2 * speed * ACC / JERK
+    way = (speed**2 - end**2) / (2 * ACC) + 2 * speed * ACC / JERK
     assert speed == end or way == pytest.approx(distance)
 
 

@@ -23,8 +23,12 @@ def heartbeat(link):
 
 def client(vehicle=0):
     """A ground station on the offboard link of one vehicle."""
-    link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{PORTS.offboard_local(vehicle)}",
-                                      source_system=255, source_component=190, dialect="common")
+    link = mavutil.mavlink_connection(
+        f"udpout:127.0.0.1:{PORTS.offboard_local(vehicle)}",
+        source_system=255,
+        source_component=190,
+        dialect="common",
+    )
     heartbeat(link)
     assert link.wait_heartbeat(timeout=LIMIT_S) is not None
     link.target_system, link.target_component = vehicle + 1, 1
@@ -37,6 +41,7 @@ def ask(link, send, kind, condition="True"):
     What is lost while this process stands still is asked for again, as ground stations do. Each
     time it says that it is there: texts only go to ground stations heard in the last 2.5 s.
     """
+
     def asked():
         heartbeat(link)
         send()
@@ -70,8 +75,8 @@ def download(link, number, size):
         link.mav.log_request_data_send(link.target_system, 1, number, first, end - first)
         while (m := link.recv_match(type="LOG_DATA", blocking=True, timeout=1.0)) is not None:
             assert m.id == number and m.count <= 90
-            data[m.ofs:m.ofs + m.count] = bytes(m.data[:m.count])
-            have[m.ofs:m.ofs + m.count] = True
+            data[m.ofs : m.ofs + m.count] = bytes(m.data[: m.count])
+            have[m.ofs : m.ofs + m.count] = True
             if m.ofs + m.count >= end:
                 break
         return have.all()
@@ -92,7 +97,7 @@ def test_frames_carry_the_bytes(size):
     messages = parser.parse_buffer(out[:length].tobytes())
     assert [m.get_seq() for m in messages] == [(250 + k) % 256 for k in range(len(messages))]
     assert {(m.get_srcSystem(), m.id) for m in messages} == {(9, 3)}
-    assert b"".join(bytes(m.data[:m.count]) for m in messages) == data.tobytes()
+    assert b"".join(bytes(m.data[: m.count]) for m in messages) == data.tobytes()
     assert [m.ofs for m in messages] == [7000 + 90 * k for k in range(len(messages))]
 
 
@@ -114,10 +119,13 @@ def test_a_thousand_downloads_take_as_long_as_one(tmp_path):
     (tmp_path / "log.ulg").write_bytes(bytes(range(1, 251)) * 4000)
     links = CountedLinks()
     downloads = ulog_download.LogDownload(
-        SimpleNamespace(files=lambda i: [tmp_path / "log.ulg"]), None, links)
+        SimpleNamespace(files=lambda i: [tmp_path / "log.ulg"]), None, links
+    )
     for k in range(1000):
-        downloads._data(SimpleNamespace(vehicle=0, system=1, kind=1, sender=k, remote=None),
-                        mavlink.MAVLink_log_request_data_message(1, 1, 0, 0, 10**6))
+        downloads._data(
+            SimpleNamespace(vehicle=0, system=1, kind=1, sender=k, remote=None),
+            mavlink.MAVLink_log_request_data_message(1, 1, 0, 0, 10**6),
+        )
     for tick in range(1, 201):
         downloads.step()
         assert len(links.sent) <= ulog_download.PIECES_PER_TICK * tick
@@ -129,21 +137,36 @@ def test_pymavlink_lists_and_fetches_the_running_log(simulate):
     simulation = simulate("--n", 2, "--gps", "rtk", "--speed", 5)
     simulation.wait_until(5_000_000)
     link = client(1)
-    entry, = entries(link)
+    (entry,) = entries(link)
     assert (entry.id, entry.num_logs, entry.last_log_num) == (0, 1, 0)
     data = download(link, 0, entry.size)
-    path, = simulation.folder.glob("run/ulog/iris_1/*.ulg")
-    assert data == path.read_bytes()[:len(data)]
+    (path,) = simulation.folder.glob("run/ulog/iris_1/*.ulg")
+    assert data == path.read_bytes()[: len(data)]
     log = ULog(io.BytesIO(data))
     assert not log.file_corruption and log.last_timestamp > 4_000_000
     # From the middle; behind the end there is one empty piece.
-    m = ask(link, lambda: link.mav.log_request_data_send(2, 1, 0, 1000, 50), "LOG_DATA",
-            "LOG_DATA.ofs == 1000")
+    m = ask(
+        link,
+        lambda: link.mav.log_request_data_send(2, 1, 0, 1000, 50),
+        "LOG_DATA",
+        "LOG_DATA.ofs == 1000",
+    )
     assert m.count == 50 and bytes(m.data[:50]) == data[1000:1050]
-    assert ask(link, lambda: link.mav.log_request_data_send(2, 1, 0, 1 << 30, 90), "LOG_DATA",
-               f"LOG_DATA.ofs == {1 << 30}").count == 0
-    ask(link, lambda: link.mav.log_request_data_send(2, 1, 7, 0, 90), "STATUSTEXT",
-        "'there is no log 7' in STATUSTEXT.text")
+    assert (
+        ask(
+            link,
+            lambda: link.mav.log_request_data_send(2, 1, 0, 1 << 30, 90),
+            "LOG_DATA",
+            f"LOG_DATA.ofs == {1 << 30}",
+        ).count
+        == 0
+    )
+    ask(
+        link,
+        lambda: link.mav.log_request_data_send(2, 1, 7, 0, 90),
+        "STATUSTEXT",
+        "'there is no log 7' in STATUSTEXT.text",
+    )
     link.close()
 
 
@@ -156,7 +179,7 @@ def test_erasing_begins_a_new_log(simulate):
     link.mav.log_erase_send(1, 1)
     after = entries(link)[0]
     assert (after.id, after.num_logs) == (0, 1) and before.num_logs == 1
-    path, = simulation.folder.glob("run/ulog/iris_0/*.ulg")
+    (path,) = simulation.folder.glob("run/ulog/iris_0/*.ulg")
     assert path.name == "log002.ulg"
     simulation.stop()
     log = ULog(str(path))
@@ -167,7 +190,7 @@ def test_erasing_begins_a_new_log(simulate):
 def test_a_simulation_without_logs_says_so(simulate):
     simulate("--gps", "rtk", "--log", "none")
     link = client()
-    entry, = entries(link)
+    (entry,) = entries(link)
     assert entry.num_logs == 0
 
 
@@ -183,14 +206,14 @@ def test_mavsdk_downloads_a_log(simulate, tmp_path):
         until(mavsdk.get_systems, "mavsdk hears the vehicle")
         files = LogFiles(mavsdk.get_systems()[0])
         simulation.wait_until(2_000_000)
-        entry, = files.get_entries()
+        (entry,) = files.get_entries()
         size = entry.size_bytes
         target = tmp_path / "fetched.ulg"
         results = []
         files.download_log_file_async(entry, str(target), lambda result, *_: results.append(result))
         until(lambda: results and results[-1] != LogFilesResult.NEXT, "the download has ended")
         assert results[-1] == LogFilesResult.SUCCESS
-        path, = simulation.folder.glob("run/ulog/iris_0/*.ulg")
+        (path,) = simulation.folder.glob("run/ulog/iris_0/*.ulg")
         assert target.read_bytes() == path.read_bytes()[:size]
     finally:
         mavsdk.destroy()

@@ -33,8 +33,17 @@ def curves(figure, row):
     return {line.get_label(): line.get_data() for line in lines if line.get_label()[0] != "_"}
 
 
-@pytest.mark.parametrize("name, rows", [("position", 3), ("velocity", 3), ("attitude", 3),
-                                        ("rates", 3), ("actuators", 3), ("estimator", 2)])
+@pytest.mark.parametrize(
+    "name, rows",
+    [
+        ("position", 3),
+        ("velocity", 3),
+        ("attitude", 3),
+        ("rates", 3),
+        ("actuators", 3),
+        ("estimator", 2),
+    ],
+)
 def test_every_picture_shows_curves_over_the_whole_flight(log, name, rows):
     figure = ulog_plots.FIGURES[name](log)
     assert len(figure.axes) == 3
@@ -65,8 +74,15 @@ def test_attitude_is_in_degrees_and_frd(ours):
 
 
 def test_a_yaw_that_wraps_breaks_the_line():
-    data = {"t": np.arange(3.0), **{f"q[{k}]": np.array(v) for k, v in enumerate(zip(
-        *[(np.cos(a / 2), 0, 0, np.sin(a / 2)) for a in np.radians([170, 179, 185])]))}}
+    data = {
+        "t": np.arange(3.0),
+        **{
+            f"q[{k}]": np.array(v)
+            for k, v in enumerate(
+                zip(*[(np.cos(a / 2), 0, 0, np.sin(a / 2)) for a in np.radians([170, 179, 185])])
+            )
+        },
+    }
     yaw = ulog_plots._angles(data, "q")["yaw"]
     assert yaw[:2] == pytest.approx([170, 179]) and np.isnan(yaw[2])
 
@@ -74,10 +90,15 @@ def test_a_yaw_that_wraps_breaks_the_line():
 def test_modes_and_flight_time_of_px4_s_log():
     log = ulog_reader.FlightLog(PX4)
     assert [name for *_, name in log.modes()] == [
-        "AUTO.LOITER", "AUTO.TAKEOFF", "AUTO.LOITER", "AUTO.LAND", "AUTO.LOITER"]
-    (begin, end), = log.armed()
+        "AUTO.LOITER",
+        "AUTO.TAKEOFF",
+        "AUTO.LOITER",
+        "AUTO.LAND",
+        "AUTO.LOITER",
+    ]
+    ((begin, end),) = log.armed()
     assert (begin, end) == (pytest.approx(4.2, abs=0.1), pytest.approx(33.1, abs=0.2))
-    (begin, end), = log.flying()
+    ((begin, end),) = log.flying()
     assert (begin, end) == (pytest.approx(6.0, abs=0.2), pytest.approx(31.1, abs=0.3))
 
 
@@ -108,8 +129,20 @@ def test_command_info_says_what_is_in_it(ours, capsys):
 
 
 def test_command_csv_writes_what_pyulog_reads(tmp_path):
-    assert command.main(["log", "csv", str(PX4), "--topic", "vehicle_attitude",
-                         "--out", str(tmp_path / "tables")]) == 0
+    assert (
+        command.main(
+            [
+                "log",
+                "csv",
+                str(PX4),
+                "--topic",
+                "vehicle_attitude",
+                "--out",
+                str(tmp_path / "tables"),
+            ]
+        )
+        == 0
+    )
     (path,) = (tmp_path / "tables").iterdir()
     assert path.name == "px4_hover_vehicle_attitude_0.csv"
     with open(path, newline="") as file:
@@ -125,14 +158,17 @@ def test_a_folder_stands_for_the_logs_in_it(ours, capsys):
     assert str(ours) in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words, reason", [
-    (["log", "info", "nothing.ulg"], "cannot read flight log 'nothing.ulg'"),
-    (["plot", "text.ulg"], "'text.ulg' is not a ULog"),
-    (["log", "info", "empty"], "no .ulg file in 'empty'"),
-    (["log", "csv", str(PX4), "--topic", "vehicle_atitude"], "did you mean 'vehicle_attitude'"),
-    (["plot", str(PX4), "--out", "text.ulg/plots"], "cannot write"),
-    (["log", "csv", str(PX4), "--out", "text.ulg/tables"], "cannot write"),
-])
+@pytest.mark.parametrize(
+    "words, reason",
+    [
+        (["log", "info", "nothing.ulg"], "cannot read flight log 'nothing.ulg'"),
+        (["plot", "text.ulg"], "'text.ulg' is not a ULog"),
+        (["log", "info", "empty"], "no .ulg file in 'empty'"),
+        (["log", "csv", str(PX4), "--topic", "vehicle_atitude"], "did you mean 'vehicle_attitude'"),
+        (["plot", str(PX4), "--out", "text.ulg/plots"], "cannot write"),
+        (["log", "csv", str(PX4), "--out", "text.ulg/tables"], "cannot write"),
+    ],
+)
 def test_what_cannot_be_done_is_said_in_one_line(words, reason, runs, capsys):
     (runs / "empty").mkdir()
     (runs / "text.ulg").write_text("no log, but long enough to be read as one")

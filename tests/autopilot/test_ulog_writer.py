@@ -22,8 +22,10 @@ def data_of(log, name):
 @pytest.fixture(scope="module")
 def flights(tmp_path_factory):
     """Run folders of short flights: one vehicle (full), three (fleet), three again."""
-    return [hover(tmp_path_factory.mktemp(name), n)
-            for name, n in (("one", 1), ("three", 3), ("again", 3))]
+    return [
+        hover(tmp_path_factory.mktemp(name), n)
+        for name, n in (("one", 1), ("three", 3), ("again", 3))
+    ]
 
 
 def logs_of(flight):
@@ -44,10 +46,20 @@ def test_formats_are_those_of_a_log_that_px4_wrote():
 
 def test_format_of_the_sticks_is_that_of_px4_s_definition():
     """ManualControlSetpoint.msg of v1.15.4: its fields by falling size, filled up to 8 bytes."""
-    defined = ["uint64_t timestamp", "uint64_t timestamp_sample", "bool valid",
-               "uint8_t data_source", "float roll", "float pitch", "float yaw", "float throttle",
-               "float flaps", *(f"float aux{k}" for k in range(1, 7)), "bool sticks_moving",
-               "uint16_t buttons"]
+    defined = [
+        "uint64_t timestamp",
+        "uint64_t timestamp_sample",
+        "bool valid",
+        "uint8_t data_source",
+        "float roll",
+        "float pitch",
+        "float yaw",
+        "float throttle",
+        "float flaps",
+        *(f"float aux{k}" for k in range(1, 7)),
+        "bool sticks_moving",
+        "uint16_t buttons",
+    ]
     sizes = {"uint64_t": 8, "float": 4, "uint16_t": 2, "bool": 1, "uint8_t": 1}
     fields = sorted(defined, key=lambda field: -sizes[field.split()[0]])
     padding = -sum(sizes[field.split()[0]] for field in defined) % 8
@@ -55,15 +67,19 @@ def test_format_of_the_sticks_is_that_of_px4_s_definition():
     assert topic.format == f"{topic.name}:{';'.join(fields)};uint8_t[{padding}] _padding0;"
 
 
-@pytest.mark.parametrize("row, reason", [
-    ({"values": {"nothing": 1}}, "no field 'nothing'"),
-    ({"values": {"xyz": "rats"}}, "did you mean 'rates'"),
-    ({"values": {"xyz": "quat"}}, "holds 3 numbers, but column 'quat' has 4"),
-])
+@pytest.mark.parametrize(
+    "row, reason",
+    [
+        ({"values": {"nothing": 1}}, "no field 'nothing'"),
+        ({"values": {"xyz": "rats"}}, "did you mean 'rates'"),
+        ({"values": {"xyz": "quat"}}, "holds 3 numbers, but column 'quat' has 4"),
+    ],
+)
 def test_a_wrong_row_of_the_table_is_refused(row, reason):
     with pytest.raises(AutopilotError, match=reason):
-        ulog_format._topic("topic", {"fields": "uint64_t timestamp;float[3] xyz", "full": 4,
-                                     "fleet": 0, **row})
+        ulog_format._topic(
+            "topic", {"fields": "uint64_t timestamp;float[3] xyz", "full": 4, "fleet": 0, **row}
+        )
 
 
 @pytest.mark.parametrize("which, n", [(0, 1), (1, 3)])
@@ -100,8 +116,14 @@ def test_values_are_in_px4_s_frames_and_units(flights):
     def true(column):
         return np.interp(t, truth[0], truth[1][:, 0, column])
 
-    for name, column, sign in (("x", 1, 1), ("y", 0, 1), ("z", 2, -1), ("vx", 8, 1),
-                               ("vy", 7, 1), ("vz", 9, -1)):
+    for name, column, sign in (
+        ("x", 1, 1),
+        ("y", 0, 1),
+        ("z", 2, -1),
+        ("vx", 8, 1),
+        ("vy", 7, 1),
+        ("vz", 9, -1),
+    ):
         np.testing.assert_allclose(position[name][late], sign * true(column), atol=0.5)
     assert position["z"][late].mean() == pytest.approx(-3.0, abs=0.4)
     # The vehicle stands with its nose to the east: 90 degrees from north.
@@ -116,8 +138,10 @@ def test_values_are_in_px4_s_frames_and_units(flights):
     assert place["lon"][-1] == pytest.approx(8.5455940, abs=1e-5)
     gps = data_of(log, "vehicle_gps_position")
     assert gps["latitude_deg"][-1] == pytest.approx(47.3977420, abs=3e-5)
-    for data, sea, ellipsoid in ((gps, "altitude_msl_m", "altitude_ellipsoid_m"),
-                                 (place, "alt", "alt_ellipsoid")):
+    for data, sea, ellipsoid in (
+        (gps, "altitude_msl_m", "altitude_ellipsoid_m"),
+        (place, "alt", "alt_ellipsoid"),
+    ):
         np.testing.assert_allclose(data[ellipsoid] - data[sea], 47.21, atol=0.01)
     assert (np.diff(gps["timestamp_sample"][2:].astype(np.int64)) == 100_000).all()
     air = data_of(log, "vehicle_air_data")
@@ -149,7 +173,8 @@ def test_parameters_and_messages_are_in_the_log(flights):
     assert log.initial_parameters["MPC_XY_CRUISE"] == pytest.approx(5.0)
     assert isinstance(log.initial_parameters["MAV_TYPE"], int)
     assert [(name, value) for _, name, value in log.changed_parameters] == [
-        ("MPC_XY_CRUISE", pytest.approx(7.5))]
+        ("MPC_XY_CRUISE", pytest.approx(7.5))
+    ]
     assert any("Armed" in m.message and m.log_level_str() == "INFO" for m in log.logged_messages)
 
 
@@ -162,7 +187,7 @@ def _data_begins(data):
     """First byte after the header, and where each later message ends."""
     at, begin, ends = 16, None, []
     while at < len(data):
-        size, kind = int.from_bytes(data[at:at + 2], "little"), data[at + 2:at + 3]
+        size, kind = int.from_bytes(data[at : at + 2], "little"), data[at + 2 : at + 3]
         begin = at if begin is None and kind == b"D" else begin
         at += 3 + size
         if begin is not None:
@@ -181,8 +206,11 @@ def test_a_log_cut_at_any_byte_can_be_read(flights):
         log = ULog(io.BytesIO(data[:cut]))
         assert not log.file_corruption
         count = sum(len(d.data["timestamp"]) for d in log.data_list)
-        complete = sum(data[start + 2:start + 3] == b"D"
-                       for start, end in zip([begin, *ends], ends) if end <= cut)
+        complete = sum(
+            data[start + 2 : start + 3] == b"D"
+            for start, end in zip([begin, *ends], ends)
+            if end <= cut
+        )
         assert count == complete
 
 
@@ -219,8 +247,9 @@ def test_a_log_that_cannot_be_written_has_a_gap_and_is_begun_again(runs):
     flight.simulation.run(until_us=8_500_000)
     flight.simulation.close()
     summary = json.loads((flight.folder / "summary.json").read_text())
-    assert summary["log_gaps"] == [{"log": "ulog/iris_0/log001.ulg", "reason": "Not a directory",
-                                    "missing_s": [[2.0, 5.0]]}]
+    assert summary["log_gaps"] == [
+        {"log": "ulog/iris_0/log001.ulg", "reason": "Not a directory", "missing_s": [[2.0, 5.0]]}
+    ]
     console = (flight.folder / "console" / "autopilot.log").read_text()
     assert console.count("log001.ulg cannot be written from 2.00 s on: Not a directory") == 1
     log = ULog(str(logs_of(flight)[0]))

@@ -124,8 +124,10 @@ class Hold:
     """Vehicles in the air that hold their places in OFFBOARD."""
 
     def __init__(self, vehicles, **scenario):
-        self.simulation = Simulation(Scenario(parse_vehicles(vehicles), speed=0.0, gps="rtk",
-                                              log="none", **scenario), links=False)
+        self.simulation = Simulation(
+            Scenario(parse_vehicles(vehicles), speed=0.0, gps="rtk", log="none", **scenario),
+            links=False,
+        )
         self.autopilot, n = self.simulation.autopilot, self.simulation.fleet.n
         self.points = SetPoints.empty(n, self.simulation.fleet.actuator.shape[1])
         while not self.autopilot.estimates().ready.all():
@@ -201,18 +203,24 @@ def test_do_set_actuator_turns_the_servos_that_steer_nothing(vehicle, moved):
     f = Flight(vehicle)
     try:
         v, before = f.autopilot.status, f.autopilot.commands[0].copy()
-        f.send(mavlink.MAVLink_command_long_message(
-            1, 1, mavlink.MAV_CMD_DO_SET_ACTUATOR, 0, 0.5, -0.25, 0.7, math.nan, 0.0, 0.0, 0.0))
+        f.send(
+            mavlink.MAVLink_command_long_message(
+                1, 1, mavlink.MAV_CMD_DO_SET_ACTUATOR, 0, 0.5, -0.25, 0.7, math.nan, 0.0, 0.0, 0.0
+            )
+        )
         f.run(0.02)
         assert (f.autopilot.commands[0][moved] == before[moved]).all()  # it is disarmed
         v["armed"] = True
         f.run(0.02)
-        assert f.autopilot.commands[0][moved].tolist() == [0.5, -0.25][:len(moved)]
-        rotors = f.autopilot.commands[0][:f.simulation.fleet.n_rotors[0]]
+        assert f.autopilot.commands[0][moved].tolist() == [0.5, -0.25][: len(moved)]
+        rotors = f.autopilot.commands[0][: f.simulation.fleet.n_rotors[0]]
         assert (rotors < 0.3).all()
-        f.send(mavlink.MAVLink_command_long_message(
-            1, 1, mavlink.MAV_CMD_DO_SET_ACTUATOR, 0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0))
+        f.send(
+            mavlink.MAVLink_command_long_message(
+                1, 1, mavlink.MAV_CMD_DO_SET_ACTUATOR, 0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0
+            )
+        )
         f.run(0.02)
-        assert f.autopilot.commands[0][moved].tolist() == [0.5, -0.25][:len(moved)]
+        assert f.autopilot.commands[0][moved].tolist() == [0.5, -0.25][: len(moved)]
     finally:
         f.simulation.close()

@@ -36,11 +36,28 @@ from xtdrone_sim.rendering.scene import RenderedScene
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
-WEDGE = TriangleMesh(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.5]], dtype=float),
-                     np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]))
+WEDGE = TriangleMesh(
+    np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.5]], dtype=float),
+    np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]),
+)
 CAMERA = CameraParameters.pinhole(61, 45, 1.5, near=0.05, far=80.0)
-LIDAR = LidarParameters((0.0, 0.0, 0.1), (0.0, 0.0, 0.0, 1.0), 10.0, 0.0, 90, -math.pi, math.pi, 9,
-                        -0.6, 0.6, 0.2, 40.0, 0.0, 0.0, 0.0)
+LIDAR = LidarParameters(
+    (0.0, 0.0, 0.1),
+    (0.0, 0.0, 0.0, 1.0),
+    10.0,
+    0.0,
+    90,
+    -math.pi,
+    math.pi,
+    9,
+    -0.6,
+    0.6,
+    0.2,
+    40.0,
+    0.0,
+    0.0,
+    0.0,
+)
 NAMES = {value: name for name, value in KINDS.items()}
 
 
@@ -52,8 +69,9 @@ def forest(environments=2, count=70, seed=0, kinds=(BOX, SPHERE, CYLINDER, MESH)
     lead = environments, count
     things["kind"] = rng.choice(kinds, lead)
     away, turn = rng.uniform(4.0, 18.0, lead), rng.uniform(-math.pi, math.pi, lead)
-    things["pos"] = np.stack([away * np.cos(turn), away * np.sin(turn),
-                              rng.uniform(0.0, 6.0, lead)], axis=-1)
+    things["pos"] = np.stack(
+        [away * np.cos(turn), away * np.sin(turn), rng.uniform(0.0, 6.0, lead)], axis=-1
+    )
     quat = rng.normal(size=(*lead, 4))
     things["quat"] = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
     things["size"] = rng.uniform(0.4, 1.8, (*lead, 3))
@@ -75,8 +93,9 @@ def look_at(batch, yaw, pitch=0.0):
 def rays_of(batch, camera, e):
     """World start and directions, in double precision, of the pixels of environment e's camera."""
     v, u = np.indices((camera.height, camera.width))
-    ray = np.stack([np.ones(v.shape), -(u - camera.cx) / camera.fx,
-                    -(v - camera.cy) / camera.fy], axis=-1).reshape(-1, 3)
+    ray = np.stack(
+        [np.ones(v.shape), -(u - camera.cx) / camera.fx, -(v - camera.cy) / camera.fy], axis=-1
+    ).reshape(-1, 3)
     quat = np.broadcast_to(batch.state.quat[e, 0], (len(ray), 4))
     return batch.state.pos[e, 0], rotate_array(quat, ray)
 
@@ -148,9 +167,25 @@ def test_primitives_are_where_their_closed_forms_say(kind):
 def corners(o):
     """A box's or mesh's triangles (T, 3, 3) in the world."""
     if o["kind"] == BOX:
-        points = np.array([[x, y, z] for x in (-.5, .5) for y in (-.5, .5) for z in (-.5, .5)])
-        faces = np.array([[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1],
-                          [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]])
+        points = np.array(
+            [[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]
+        )
+        faces = np.array(
+            [
+                [0, 1, 3],
+                [0, 3, 2],
+                [4, 6, 7],
+                [4, 7, 5],
+                [0, 4, 5],
+                [0, 5, 1],
+                [2, 3, 7],
+                [2, 7, 6],
+                [0, 2, 6],
+                [0, 6, 4],
+                [1, 5, 7],
+                [1, 7, 3],
+            ]
+        )
     else:
         points, faces = WEDGE.points, WEDGE.faces
     m = np.array(to_matrix(*map(float, o["quat"]))).reshape(3, 3)
@@ -171,18 +206,25 @@ def test_boxes_and_meshes_are_where_embree_sees_them():
             EmbreeMesh(peer, corners(o).astype(np.float32))  # the scene keeps it
             labels.append(o["semantic"])
         for start, ray, seen in (
-                (*rays_of(batch, CAMERA, e), images.depth[e].ravel()),
-                (*lidar_start(batch, e), scans.ranges[e].ravel())):
-            hit = peer.run(np.broadcast_to(start, ray.shape).astype(np.float32),
-                           ray.astype(np.float32), output=1)
+            (*rays_of(batch, CAMERA, e), images.depth[e].ravel()),
+            (*lidar_start(batch, e), scans.ranges[e].ravel()),
+        ):
+            hit = peer.run(
+                np.broadcast_to(start, ray.shape).astype(np.float32),
+                ray.astype(np.float32),
+                output=1,
+            )
             # What is nearer than the lidar's shortest distance, or beyond its longest, is the same.
             wanted = np.where((hit["geomID"] >= 0) & (hit["tfar"] < 39.0), hit["tfar"], 39.0)
             assert (wanted < 39.0).sum() > 200
             # No ray differs here; one along an edge may miss it in either.
             assert (np.abs(np.clip(seen, None, 39.0) - wanted) > 1e-3).mean() < 1e-3
         labelled = images.segmentation[e].ravel()
-        hit = peer.run(np.broadcast_to(rays_of(batch, CAMERA, e)[0], (61 * 45, 3)).astype("f4"),
-                       rays_of(batch, CAMERA, e)[1].astype("f4"), output=1)
+        hit = peer.run(
+            np.broadcast_to(rays_of(batch, CAMERA, e)[0], (61 * 45, 3)).astype("f4"),
+            rays_of(batch, CAMERA, e)[1].astype("f4"),
+            output=1,
+        )
         wanted = np.where(hit["geomID"] >= 0, np.array(labels)[hit["geomID"]], 0)
         assert (labelled != wanted).mean() < 1e-3
 
@@ -200,17 +242,34 @@ WORLD = """<sdf version="1.6"><world name="w"><model name="ground"><static>1</st
 </geometry></visual></link></model>{models}</world></sdf>"""
 MODEL = """<model name="m{i}"><static>1</static><pose>{pose}</pose><link name="l">
 <collision name="c">{form}</collision><visual name="v">{form}</visual></link></model>"""
-FORMS = ("<geometry><box><size>1 2 1.5</size></box></geometry>",
-         "<geometry><sphere><radius>0.8</radius></sphere></geometry>",
-         "<geometry><cylinder><radius>0.5</radius><length>3</length></cylinder></geometry>")
+FORMS = (
+    "<geometry><box><size>1 2 1.5</size></box></geometry>",
+    "<geometry><sphere><radius>0.8</radius></sphere></geometry>",
+    "<geometry><cylinder><radius>0.5</radius><length>3</length></cylinder></geometry>",
+)
 
 
 def test_images_agree_with_the_lockstep_renderer(tmp_path):
     """The same SDF world, drawn by OpenGL: depth, and what each pixel shows."""
     rng = np.random.default_rng(4)
-    models = "".join(MODEL.format(i=i, form=FORMS[i % 3], pose=" ".join(map(str, (
-        rng.uniform(4, 14), rng.uniform(-6, 6), rng.uniform(0.5, 3), *rng.uniform(-1, 1, 3)))))
-        for i in range(24))
+    models = "".join(
+        MODEL.format(
+            i=i,
+            form=FORMS[i % 3],
+            pose=" ".join(
+                map(
+                    str,
+                    (
+                        rng.uniform(4, 14),
+                        rng.uniform(-6, 6),
+                        rng.uniform(0.5, 3),
+                        *rng.uniform(-1, 1, 3),
+                    ),
+                )
+            ),
+        )
+        for i in range(24)
+    )
     path = tmp_path / "w.world"
     path.write_text(WORLD.format(models=models))
     world = load_world(str(path))
@@ -218,15 +277,21 @@ def test_images_agree_with_the_lockstep_renderer(tmp_path):
     objects = np.zeros((1, len(solid)), dtype=object_dtype())
     for o, shape in zip(objects[0], solid):
         o["kind"], o["pos"], o["quat"] = KINDS[shape.kind], shape.pose.pos, shape.pose.quat
-        o["size"][:len(shape.size)], o["semantic"] = shape.size, KINDS[shape.kind]
+        o["size"][: len(shape.size)], o["semantic"] = shape.size, KINDS[shape.kind]
     batch = BatchSimulation("iris@0,0,1.7", 1, scenes=Scenes(objects, np.zeros((1, 2, 3))))
     camera_parameters = CameraParameters.pinhole(160, 120, 1.3, near=0.1, far=60.0)
     camera = batch.add_camera(camera_parameters, channels=("depth", "segmentation"))
     images = camera.capture()
     scene = RenderedScene(world, parse_vehicles("iris@-50,0,5"), [load_vehicle("iris")], (160, 120))
     try:
-        _, depth = scene.draw(batch.state.pos[0, 0], batch.state.quat[0, 0],
-                              pinhole_of(camera_parameters), 0.1, 60.0, depth=True)
+        _, depth = scene.draw(
+            batch.state.pos[0, 0],
+            batch.state.quat[0, 0],
+            pinhole_of(camera_parameters),
+            0.1,
+            60.0,
+            depth=True,
+        )
     finally:
         scene.close()
     depth = depth[::-1]
@@ -240,10 +305,23 @@ def test_images_agree_with_the_lockstep_renderer(tmp_path):
     ids, distances = np.zeros(len(ray), dtype=np.int32), np.zeros(len(ray))
     unit = ray / np.linalg.norm(ray, axis=1, keepdims=True)
     groups = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
-    mujoco.mj_multiRay(scene.model, scene._data, start, unit.ravel(), groups, True, -1, ids,
-                       distances, None, len(ray), 100.0)
-    kinds = {int(getattr(mujoco.mjtGeom, f"mjGEOM_{name.upper()}")): kind
-             for name, kind in KINDS.items()}
+    mujoco.mj_multiRay(
+        scene.model,
+        scene._data,
+        start,
+        unit.ravel(),
+        groups,
+        True,
+        -1,
+        ids,
+        distances,
+        None,
+        len(ray),
+        100.0,
+    )
+    kinds = {
+        int(getattr(mujoco.mjtGeom, f"mjGEOM_{name.upper()}")): kind for name, kind in KINDS.items()
+    }
     wanted = np.array([kinds[scene.model.geom_type[i]] if i >= 0 else 0 for i in ids])
     wanted[np.isinf(images.depth.ravel())] = 0  # beyond the camera's far plane
     assert (images.segmentation.ravel() == wanted).mean() > 0.999
@@ -320,8 +398,11 @@ def test_environments_see_the_same_bytes_alone_and_together(threads):
     camera = together.add_camera(noisy, channels=CHANNELS, mounting=mounting)
     images = camera.capture()
     last = Scenes(whole.objects[3:], whole.bounds[3:], whole.meshes, whole.semantics)
-    alone = batch_in(last, threads=1, first=3).add_camera(noisy, channels=CHANNELS,
-                                                          mounting=mounting).capture()
+    alone = (
+        batch_in(last, threads=1, first=3)
+        .add_camera(noisy, channels=CHANNELS, mounting=mounting)
+        .capture()
+    )
     for ours, theirs in zip(images, alone, strict=True):
         assert ours[3:].tobytes() == theirs.tobytes()
     kept = camera.mount_pos.copy()
@@ -346,8 +427,9 @@ def test_noise_is_that_of_the_sensor_models():
     error = (found.image.astype(float) - still.image) / 255.0
     assert error.mean() == pytest.approx(0.01, abs=1e-3)
     assert error.std() == pytest.approx(0.03, rel=0.03)
-    lidar = type(LIDAR)(**{**vars(LIDAR), "noise_stddev": 0.05, "minimum": 2.5, "maximum": 4.0,
-                           "resolution": 0.01})
+    lidar = type(LIDAR)(
+        **{**vars(LIDAR), "noise_stddev": 0.05, "minimum": 2.5, "maximum": 4.0, "resolution": 0.01}
+    )
     look_at(batch, 0.0)
     ranges = batch.add_lidar(lidar, beams=rosette(20000, 1.2)).scan().ranges.ravel()
     assert np.isposinf(ranges).mean() > 0.5  # the sky, and the ground far away
@@ -395,27 +477,41 @@ def test_trees_hold_every_box_once(count):
 
 def numbers_for(loop):
     """Arguments of a loop over lanes, by their names."""
-    given = {"x": np.ones(ROWS, np.float32), "o": np.ones(OBJECT, np.float32),
-             "t": np.ones(9, np.float32), "m": np.ones(9, np.float32),
-             "rays": np.ones((3, surfaces.R), np.float32), "boxes": np.ones((6, LEAF), np.float32),
-             "beam": np.ones(surfaces.BEAM, np.float32), "found": np.ones(LEAF, np.float32)}
+    given = {
+        "x": np.ones(ROWS, np.float32),
+        "o": np.ones(OBJECT, np.float32),
+        "t": np.ones(9, np.float32),
+        "m": np.ones(9, np.float32),
+        "rays": np.ones((3, surfaces.R), np.float32),
+        "boxes": np.ones((6, LEAF), np.float32),
+        "beam": np.ones(surfaces.BEAM, np.float32),
+        "found": np.ones(LEAF, np.float32),
+    }
     code = loop.function.__code__
-    return [given.get(name, np.float32(1.0)) for name in code.co_varnames[:code.co_argcount]]
+    return [given.get(name, np.float32(1.0)) for name in code.co_varnames[: code.co_argcount]]
 
 
-@pytest.mark.parametrize("name", [
-    f"{module.__name__.rsplit('.', 1)[1]}.{name}" for module in (surfaces, light)
-    for name, value in vars(module).items()
-    if isinstance(value, LaneLoop) and value.function.__module__ == module.__name__
-    and name not in ("any_beyond", "met", "semantic", "plane_normals")])  # these do not multiply
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{module.__name__.rsplit('.', 1)[1]}.{name}"
+        for module in (surfaces, light)
+        for name, value in vars(module).items()
+        if isinstance(value, LaneLoop)
+        and value.function.__module__ == module.__name__
+        and name not in ("any_beyond", "met", "semantic", "plane_normals")
+    ],
+)  # these do not multiply
 def test_loops_are_vector_instructions(name):
     module, function = name.split(".")
     given = getattr({"surfaces": surfaces, "light": light}[module], function)
     loop = loop_in_lanes(given, np.float32)
     loop(*numbers_for(given))
     (assembly,) = loop.inspect_asm().values()
-    packed, scalar, double = (len(re.findall(rf"\bv?(?:mul|fn?m\w+?){kind}\b", assembly))
-                              for kind in ("ps", "ss", "[ps]d"))
+    packed, scalar, double = (
+        len(re.findall(rf"\bv?(?:mul|fn?m\w+?){kind}\b", assembly))
+        for kind in ("ps", "ss", "[ps]d")
+    )
     # A loop over two arrays has a scalar twin for arrays that overlap.
     assert packed >= max(1, 0.5 * scalar) and double == 0
 
@@ -424,8 +520,10 @@ REFUSED = [
     (lambda b: b.add_camera(CAMERA, channels=("depht",)), "unknown channel 'depht'"),
     (lambda b: b.add_camera(CAMERA, channels=()), "no channel is asked for"),
     (lambda b: b.add_camera(CAMERA, vehicle=1), "vehicle 1 is not in an environment: give 0"),
-    (lambda b: b.add_camera(type(CAMERA)(**{**vars(CAMERA), "k1": 0.1}), channels=("flow",)),
-     "optical flow needs a camera without distortion"),
+    (
+        lambda b: b.add_camera(type(CAMERA)(**{**vars(CAMERA), "k1": 0.1}), channels=("flow",)),
+        "optical flow needs a camera without distortion",
+    ),
     (lambda b: b.add_lidar(LIDAR, beams=np.zeros((1, 3, 3))), "a beam without a direction"),
     (lambda b: b.add_lidar(LIDAR, beams=np.zeros((4, 3))), r"beams of shape \(4, 3\)"),
     (lambda b: Mounting((0.1, -1.0, 0.0)), "pos = .* of the mounting is not allowed"),
@@ -451,6 +549,7 @@ def test_a_sensor_of_the_model_is_mounted():
     names = [block.name for block in batch.model.vehicles[0].sensors if block.kind == "camera"]
     cameras = mounted(batch, names[0])
     assert len(cameras) == 2
-    left, right = (batch.add_camera(camera, channels=("image",)).capture().image
-                   for camera in cameras)
+    left, right = (
+        batch.add_camera(camera, channels=("image",)).capture().image for camera in cameras
+    )
     assert left.shape[:2] == (2, 1) and left.shape == right.shape

@@ -67,14 +67,31 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def flights():
     """The largest difference of each field from the CPU's after some steps."""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FLIGHTS], text=True,
-                          env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FLIGHTS],
+        text=True,
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", ["actuator", "rates", "attitude", "velocity", "position",
-                                  "single", "ground", "wind", "wings", "joints"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "actuator",
+        "rates",
+        "attitude",
+        "velocity",
+        "position",
+        "single",
+        "ground",
+        "wind",
+        "wings",
+        "joints",
+    ],
+)
 def test_the_simulator_flies_as_the_cpu(flights, name):
     # Measured at most 3e-9 rad/s of rotors that turn at 1000 rad/s, in single precision 4e-4.
     bound = 2e-3 if name == "single" else 1e-7
@@ -92,6 +109,7 @@ def test_every_kernel_compiles_for_two_generations():
 
     batch = BatchSimulation("iris@0,0,9", 3, dtype="float32")
     there = CudaBatch(batch, place=lambda array: np.array(array, order="K"))
+
     def type_of(value):
         """As numba-cuda takes it: an empty array has no layout there."""
         if isinstance(value, tuple):
@@ -101,8 +119,10 @@ def test_every_kernel_compiles_for_two_generations():
             return types.Array(found.dtype, found.ndim, "A")
         return found
 
-    calls = {kernel.py_func.__name__: (kernel.py_func, arguments) for kernel, _, _, arguments in
-             [*there.step_calls(), *there.reset_calls(np.arange(3))]}
+    calls = {
+        kernel.py_func.__name__: (kernel.py_func, arguments)
+        for kernel, _, _, arguments in [*there.step_calls(), *there.reset_calls(np.arange(3))]
+    }
     # Without a GPU functions of the device ask in vain for what they are compiled for.
     device = SimpleNamespace(compute_capability=(8, 0))
     with mock.patch.object(dispatcher, "get_current_device", return_value=device):

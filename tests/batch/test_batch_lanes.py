@@ -12,8 +12,13 @@ from xtdrone_dynamics.lanes import loop_in_lanes
 
 E = 2 * lanes.L + 5  # two blocks and a part of one
 PLAIN = ["iris", "crazyflie", "heavy_lifter", "octorotor", "solo"]
-ACTIONS = {"actuator": (0.55, 0.02), "rates": (0.3, 0.2), "attitude": (0.0, 0.1),
-           "velocity": (0.0, 2.0), "position": (0.0, 3.0)}  # mean and deviation
+ACTIONS = {
+    "actuator": (0.55, 0.02),
+    "rates": (0.3, 0.2),
+    "attitude": (0.0, 0.1),
+    "velocity": (0.0, 2.0),
+    "position": (0.0, 3.0),
+}  # mean and deviation
 
 
 def actions(batch, level, seed=0):
@@ -30,11 +35,27 @@ def actions(batch, level, seed=0):
     return found
 
 
-def flown(vehicles, level, in_lanes, dtype="float64", steps=40, environments=E, threads=1,
-          controller="px4", sub_steps=5):
+def flown(
+    vehicles,
+    level,
+    in_lanes,
+    dtype="float64",
+    steps=40,
+    environments=E,
+    threads=1,
+    controller="px4",
+    sub_steps=5,
+):
     """The state of a batch after some steps, in wind."""
-    batch = BatchSimulation(vehicles, environments, action=level, controller=controller,
-                            dtype=dtype, threads=threads, sub_steps=sub_steps)
+    batch = BatchSimulation(
+        vehicles,
+        environments,
+        action=level,
+        controller=controller,
+        dtype=dtype,
+        threads=threads,
+        sub_steps=sub_steps,
+    )
     assert batch.in_lanes
     if not in_lanes:
         batch._lanes.fits[:] = False
@@ -51,13 +72,13 @@ def aloft(*names):
     return "; ".join(f"{name}@{5.0 * i},0,{HEIGHT}" for i, name in enumerate(names))
 
 
-@pytest.mark.parametrize("level, controller", [*((level, "px4") for level in ACTIONS),
-                                               ("velocity", "geometric"),
-                                               ("position", "geometric")])
+@pytest.mark.parametrize(
+    "level, controller",
+    [*((level, "px4") for level in ACTIONS), ("velocity", "geometric"), ("position", "geometric")],
+)
 @pytest.mark.parametrize("name", PLAIN)
 def test_double_precision(name, level, controller):
-    one, many = (flown(aloft(name), level, each, controller=controller)
-                 for each in (False, True))
+    one, many = (flown(aloft(name), level, each, controller=controller) for each in (False, True))
     for key in ("pos", "quat", "vel", "ang_vel", "actuator", "acc"):
         there, here = getattr(one, key), getattr(many, key)
         assert here == pytest.approx(there, rel=1e-8, abs=1e-8), key
@@ -74,8 +95,10 @@ def test_single_precision(level):
 
 @pytest.mark.parametrize("sub_steps", [1, 2, 3])
 def test_the_velocity_loop_keeps_its_own_rate(sub_steps):
-    one, many = (flown(aloft("iris"), "velocity", each, sub_steps=sub_steps, steps=60)
-                 for each in (False, True))
+    one, many = (
+        flown(aloft("iris"), "velocity", each, sub_steps=sub_steps, steps=60)
+        for each in (False, True)
+    )
     assert many.pos == pytest.approx(one.pos, abs=1e-9)
     assert np.abs(many.vel).max() > 0.3
 
@@ -126,25 +149,42 @@ def test_the_neighbours_of_a_vehicle_on_the_ground_stay_in_lanes():
 
 # What each loop takes beside the scratch: a rotor's rows (y), those of a group of them and their
 # constants (g), constants (c), numbers (n).
-LOOPS = {"_control_velocity": "cnn", "_control_rates": "cn", "_add_rotor": "yc",
-         "_control_place": "cnn", "_control_attitude": "c", "_filter_acceleration": "n",
-         "_accelerate": "cn", "_displace": "n", "_mix_tilt": "g", "_mix_range": "n",
-         "_mix_collective": "g", "_mix_yaw": "g", "_begin_forces": "nnnnnnn"}
+LOOPS = {
+    "_control_velocity": "cnn",
+    "_control_rates": "cn",
+    "_add_rotor": "yc",
+    "_control_place": "cnn",
+    "_control_attitude": "c",
+    "_filter_acceleration": "n",
+    "_accelerate": "cn",
+    "_displace": "n",
+    "_mix_tilt": "g",
+    "_mix_range": "n",
+    "_mix_collective": "g",
+    "_mix_yaw": "g",
+    "_begin_forces": "nnnnnnn",
+}
 
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_are_vector_instructions(name, real):
     loop = loop_in_lanes(getattr(lanes, name), real)
-    given = {"y": np.ones(lanes.ROTOR_ROWS, real), "n": real(1.0),
-             "c": np.ones(lanes.CONSTANTS, real)}
-    group = (np.ones((lanes.GROUP, lanes.ROTOR_ROWS), real),
-             np.ones((lanes.GROUP, lanes.ROTOR_CONSTANTS), real))
+    given = {
+        "y": np.ones(lanes.ROTOR_ROWS, real),
+        "n": real(1.0),
+        "c": np.ones(lanes.CONSTANTS, real),
+    }
+    group = (
+        np.ones((lanes.GROUP, lanes.ROTOR_ROWS), real),
+        np.ones((lanes.GROUP, lanes.ROTOR_CONSTANTS), real),
+    )
     taken = group if LOOPS[name] == "g" else [given[kind] for kind in LOOPS[name]]
     loop(np.ones(lanes.ROWS, real), *taken)
     (assembly,) = loop.inspect_asm().values()
-    packed, scalar, other = (len(re.findall(rf"\bv?(?:mul|fn?m\w+?){kind}\b", assembly))
-                             for kind in (("ps", "ss", "pd") if real is np.float32
-                                          else ("pd", "sd", "ps")))
+    packed, scalar, other = (
+        len(re.findall(rf"\bv?(?:mul|fn?m\w+?){kind}\b", assembly))
+        for kind in (("ps", "ss", "pd") if real is np.float32 else ("pd", "sd", "ps"))
+    )
     # A loop over two arrays has a scalar twin for arrays that overlap.
     assert packed >= max(2, 0.9 * scalar) and other == 0

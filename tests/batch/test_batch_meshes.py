@@ -19,21 +19,41 @@ SIDES = (1.6, 1.0, 0.7)
 def cube():
     """A closed cube with sides of 1 m."""
     points = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-    faces = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6),
-             (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)]
+    faces = [
+        (0, 1, 3),
+        (0, 3, 2),
+        (4, 6, 7),
+        (4, 7, 5),
+        (0, 4, 5),
+        (0, 5, 1),
+        (2, 3, 7),
+        (2, 7, 6),
+        (0, 2, 6),
+        (0, 6, 4),
+        (1, 5, 7),
+        (1, 7, 3),
+    ]
     return TriangleMesh(points, np.array(faces))
 
 
 def ball(rows=40, turns=60):
     """A closed sphere of radius 1 m, of thousands of triangles."""
-    lift, turn = np.meshgrid(np.linspace(-np.pi / 2, np.pi / 2, rows),
-                             np.linspace(0.0, 2.0 * np.pi, turns, endpoint=False), indexing="ij")
-    points = np.stack([np.cos(lift) * np.cos(turn), np.cos(lift) * np.sin(turn), np.sin(lift)],
-                      axis=-1).reshape(-1, 3)
+    lift, turn = np.meshgrid(
+        np.linspace(-np.pi / 2, np.pi / 2, rows),
+        np.linspace(0.0, 2.0 * np.pi, turns, endpoint=False),
+        indexing="ij",
+    )
+    points = np.stack(
+        [np.cos(lift) * np.cos(turn), np.cos(lift) * np.sin(turn), np.sin(lift)], axis=-1
+    ).reshape(-1, 3)
     i, j = np.meshgrid(np.arange(rows - 1), np.arange(turns), indexing="ij")
     a, b = (i * turns + j).ravel(), (i * turns + (j + 1) % turns).ravel()
-    return TriangleMesh(points, np.concatenate([np.stack([a, b, b + turns], axis=1),
-                                                np.stack([a, b + turns, a + turns], axis=1)]))
+    return TriangleMesh(
+        points,
+        np.concatenate(
+            [np.stack([a, b, b + turns], axis=1), np.stack([a, b + turns, a + turns], axis=1)]
+        ),
+    )
 
 
 def record(kind, size, mesh=0):
@@ -68,12 +88,15 @@ def test_the_tree_finds_the_nearest_of_many_triangles():
     mesh, size = ball(), (1.0, 0.8, 1.2)
     o = record(MESH, size)
     whole = mesh_tables([mesh])
-    single = mesh_tables([TriangleMesh(mesh.points, mesh.faces[k:k + 16])
-                          for k in range(0, len(mesh.faces), 16)])
+    single = mesh_tables(
+        [TriangleMesh(mesh.points, mesh.faces[k : k + 16]) for k in range(0, len(mesh.faces), 16)]
+    )
     for point in np.random.default_rng(1).uniform(-2.0, 2.0, (30, 3)) + o["pos"]:
         found = mesh_distance(whole, o, *point, 9.0, THICKNESS)[0]
-        each = [abs(mesh_distance(single, record(MESH, size, m), *point, 9.0, THICKNESS)[0])
-                for m in range(len(single.mesh_reach))]
+        each = [
+            abs(mesh_distance(single, record(MESH, size, m), *point, 9.0, THICKNESS)[0])
+            for m in range(len(single.mesh_reach))
+        ]
         assert abs(found) == pytest.approx(min(each), abs=1e-12)
 
 
@@ -87,8 +110,10 @@ def test_a_vehicle_lands_on_a_mesh_as_on_a_box():
     """A still iris falls from 0.3 m above a table of triangles; measured difference 1e-15 m."""
     size, pos = (2.0, 2.0, 0.8), (0.0, 0.0, 0.4)
     options = {"action": "actuator", "sub_steps": 250}
-    on = [BatchSimulation("iris@0.1,0,1.1", scenes=scenes, **options) for scenes in (
-        objects_of(GROUND, (BOX, pos, size)), scenes_with(cube(), pos, size))]
+    on = [
+        BatchSimulation("iris@0.1,0,1.1", scenes=scenes, **options)
+        for scenes in (objects_of(GROUND, (BOX, pos, size)), scenes_with(cube(), pos, size))
+    ]
     for batch in on:
         for _ in range(2):
             batch.step(np.zeros(batch.action_shape))
@@ -104,8 +129,9 @@ def test_a_mesh_stops_a_vehicle_and_one_that_moves_pushes_it():
     for _ in range(100):
         batch.step(np.broadcast_to([3.0, 0.0, 0.0, 0.0], batch.action_shape))
     assert 2.4 < batch.state.pos[0, 0, 0] < 2.75  # measured 2.54
-    batch = BatchSimulation("iris@0,0,4", scenes=scenes_with(cube(), (-2.0, 0.0, 4.0),
-                                                             (0.5, 6.0, 6.0), (2.0, 0.0, 0.0)))
+    batch = BatchSimulation(
+        "iris@0,0,4", scenes=scenes_with(cube(), (-2.0, 0.0, 4.0), (0.5, 6.0, 6.0), (2.0, 0.0, 0.0))
+    )
     batch.scenes.objects["moving"][0, 1] = 1
     for _ in range(100):
         batch.step(np.zeros(batch.action_shape))
@@ -128,8 +154,10 @@ def test_free_places_keep_their_clearance():
     tables = mesh_tables(scenes.meshes)
     for row, two in zip(scenes.objects, places):
         for radius, (x, y, z, _) in zip(radii, two):
-            assert min(distance(o, x, y, z)[0] for o in row if o["kind"] not in (0, MESH)) \
+            assert (
+                min(distance(o, x, y, z)[0] for o in row if o["kind"] not in (0, MESH))
                 >= radius + 0.2
+            )
             gap = mesh_distance(tables, row[-1], x, y, z, np.inf, np.inf)[0]
             assert gap >= radius + 0.2
         assert np.linalg.norm(two[0, :3] - two[1, :3]) >= 1.0

@@ -26,8 +26,10 @@ def test_open_loop(name):
     assert worst < (JOINTED if load_vehicle(name).joints else BODY)
 
 
-@pytest.mark.parametrize("level, action", [("position", (3.0, -2.0, HEIGHT + 2.0, 1.0)),
-                                           ("velocity", (2.0, 1.0, -1.0, 0.5))])
+@pytest.mark.parametrize(
+    "level, action",
+    [("position", (3.0, -2.0, HEIGHT + 2.0, 1.0)), ("velocity", (2.0, 1.0, -1.0, 0.5))],
+)
 @pytest.mark.parametrize("name", HOVERING)
 def test_closed_loop(name, level, action):
     lockstep, batch = Lockstep(name), batch_of(name, action=level)

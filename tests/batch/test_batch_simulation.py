@@ -10,8 +10,9 @@ from xtdrone_batch.simulation import BatchSimulation
 from xtdrone_core.errors import XtdroneError
 from xtdrone_dynamics.quaternion import rotate
 
-WIDE = Randomisation(pos=(2.0, 1.0, 0.5), yaw=3.0, tilt=0.4, vel=1.0, ang_vel=0.5, mass=0.2,
-                     thrust=0.1)
+WIDE = Randomisation(
+    pos=(2.0, 1.0, 0.5), yaw=3.0, tilt=0.4, vel=1.0, ang_vel=0.5, mass=0.2, thrust=0.1
+)
 HIGH = "iris@0,0,100"
 
 
@@ -60,9 +61,15 @@ def test_reset_of_some_leaves_the_others():
     assert (batch.t_us[mask] == 0).all() and (batch.t_us[~mask] == 100_000).all()
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"dtype": "float32", "controller": "geometric"}, {"wind": "mean=3,0,0 dryden=5"},
-    {"sensors": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"dtype": "float32", "controller": "geometric"},
+        {"wind": "mean=3,0,0 dryden=5"},
+        {"sensors": True},
+    ],
+)
 def test_the_same_seed_gives_the_same_bytes(options):
     def fly(seed, threads):
         batch = BatchSimulation(HIGH, 9, randomisation=WIDE, seed=seed, threads=threads, **options)
@@ -93,9 +100,14 @@ def test_a_vehicle_rests_on_the_ground(name):
     assert rotate(*batch.state.quat[0, 0], 0.0, 0.0, 1.0)[2] > 0.98
 
 
-@pytest.mark.parametrize("obstacle", [(BOX, (3.0, 0.0, 5.0), (1.0, 8.0, 8.0)),
-                                      (SPHERE, (3.0, 0.0, 5.0), (1.0, 0.0, 0.0)),
-                                      (CYLINDER, (3.0, 0.0, 5.0), (1.0, 10.0, 0.0))])
+@pytest.mark.parametrize(
+    "obstacle",
+    [
+        (BOX, (3.0, 0.0, 5.0), (1.0, 8.0, 8.0)),
+        (SPHERE, (3.0, 0.0, 5.0), (1.0, 0.0, 0.0)),
+        (CYLINDER, (3.0, 0.0, 5.0), (1.0, 10.0, 0.0)),
+    ],
+)
 def test_obstacles_stop_a_vehicle(obstacle):
     def farthest(scenes):
         batch = BatchSimulation("iris@0,0,5", 1, action="velocity", scenes=scenes)
@@ -125,8 +137,9 @@ def test_vehicles_meet():
 
 
 def test_wind_carries_a_vehicle_whose_rotors_stand():
-    still, windy = (BatchSimulation(HIGH, 1, action="attitude", wind=wind)
-                    for wind in ("", "5,0,0"))
+    still, windy = (
+        BatchSimulation(HIGH, 1, action="attitude", wind=wind) for wind in ("", "5,0,0")
+    )
     level = np.array([[[0.0, 0.0, 0.0, 1.0, 0.5]]])
     for _ in range(50):
         still.step(level)
@@ -162,32 +175,46 @@ def test_memory_of_a_vehicle():
     assert sum(array.nbytes for array in arrays) / 1000 <= 400  # measured 252 bytes
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"environments": 0}, "environments = 0 is not allowed: give a whole number from 1"),
-    ({"environments": 2.5}, "environments = 2.5 is not allowed"),
-    ({"action": "velocty"}, "did you mean 'velocity'"),
-    ({"controller": "lqr"}, "controller"),
-    ({"dtype": "int8"}, "dtype 'int8' is not allowed: give float64 or float32"),
-    ({"vehicles": "irsi"}, "irsi"),
-    ({"vehicles": "iris*60", "environments": 10_000_000}, "need .* GB and .* GB are free: give at"),
-    ({"vehicles": "plane", "action": "velocity"}, "'plane' takes no action 'velocity'"),
-    ({"wind": "gusty"}, "gusty"),
-    ({"seed": -1}, "seed = -1 is not allowed"),
-    ({"threads": -1}, "threads = -1 is not allowed"),
-    ({"environments": 3, "scenes": Scenes(np.zeros((2, 1), object_dtype()), np.zeros((2, 2, 3)))},
-     "the scenes have 2 environments and the batch 3"),
-])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"environments": 0}, "environments = 0 is not allowed: give a whole number from 1"),
+        ({"environments": 2.5}, "environments = 2.5 is not allowed"),
+        ({"action": "velocty"}, "did you mean 'velocity'"),
+        ({"controller": "lqr"}, "controller"),
+        ({"dtype": "int8"}, "dtype 'int8' is not allowed: give float64 or float32"),
+        ({"vehicles": "irsi"}, "irsi"),
+        (
+            {"vehicles": "iris*60", "environments": 10_000_000},
+            "need .* GB and .* GB are free: give at",
+        ),
+        ({"vehicles": "plane", "action": "velocity"}, "'plane' takes no action 'velocity'"),
+        ({"wind": "gusty"}, "gusty"),
+        ({"seed": -1}, "seed = -1 is not allowed"),
+        ({"threads": -1}, "threads = -1 is not allowed"),
+        (
+            {
+                "environments": 3,
+                "scenes": Scenes(np.zeros((2, 1), object_dtype()), np.zeros((2, 2, 3))),
+            },
+            "the scenes have 2 environments and the batch 3",
+        ),
+    ],
+)
 def test_bad_batches(options, message):
     with pytest.raises(XtdroneError, match=message) as error:
         BatchSimulation(**options)
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("action, message", [
-    (np.zeros((2, 1, 3)), "shape .2, 1, 3. is not allowed: give .2, 1, 4."),
-    (np.array([[[0, 0, 0, 0]], [[0, np.nan, 0, 0]]]), "environment 1, vehicle 0 has vy = nan"),
-    (np.array([[["a"] * 4]] * 2), "type <U1 is not allowed"),
-])
+@pytest.mark.parametrize(
+    "action, message",
+    [
+        (np.zeros((2, 1, 3)), "shape .2, 1, 3. is not allowed: give .2, 1, 4."),
+        (np.array([[[0, 0, 0, 0]], [[0, np.nan, 0, 0]]]), "environment 1, vehicle 0 has vy = nan"),
+        (np.array([[["a"] * 4]] * 2), "type <U1 is not allowed"),
+    ],
+)
 def test_bad_actions(action, message):
     batch = BatchSimulation(HIGH, 2)
     before = states(batch)
@@ -196,16 +223,23 @@ def test_bad_actions(action, message):
     assert states(batch) == before
 
 
-@pytest.mark.parametrize("mask, message", [
-    (np.zeros(2, bool), "selects no environment"), (np.ones(3, bool), "shape .3,. is not allowed"),
-    (np.array([0, 1]), "int64")])
+@pytest.mark.parametrize(
+    "mask, message",
+    [
+        (np.zeros(2, bool), "selects no environment"),
+        (np.ones(3, bool), "shape .3,. is not allowed"),
+        (np.array([0, 1]), "int64"),
+    ],
+)
 def test_bad_masks(mask, message):
     with pytest.raises(BatchError, match=message):
         BatchSimulation(HIGH, 2).reset(mask)
 
 
-@pytest.mark.parametrize("values", [{"mass": 1.0}, {"tilt": -0.1}, {"pos": (1.0, 2.0)},
-                                    {"vel": float("nan")}, {"yaw": "much"}])
+@pytest.mark.parametrize(
+    "values",
+    [{"mass": 1.0}, {"tilt": -0.1}, {"pos": (1.0, 2.0)}, {"vel": float("nan")}, {"yaw": "much"}],
+)
 def test_bad_randomisations(values):
     with pytest.raises(BatchError, match=f"{next(iter(values))} = .* is not allowed"):
         Randomisation(**values)
@@ -218,8 +252,9 @@ def test_vehicles_take_off_from_the_ground_into_lanes(vehicle, action):
     batch = BatchSimulation(vehicle, 2, action=action)
     for _ in range(300):
         climb = np.zeros(batch.action_shape)
-        climb[..., 2] = 3.0 if action == "position" else \
-            np.clip(3.0 - batch.state.pos[..., 2], -1.0, 1.0)
+        climb[..., 2] = (
+            3.0 if action == "position" else np.clip(3.0 - batch.state.pos[..., 2], -1.0, 1.0)
+        )
         batch.step(climb)
     assert batch.state.pos[..., 2] == pytest.approx(3.0, abs=0.1)
     assert np.isfinite(batch._loop_state.memory[..., :9]).all()

@@ -8,9 +8,13 @@ from xtdrone_batch.randomisation import Randomisation
 from xtdrone_batch.simulation import BatchSimulation
 from xtdrone_batch.spread import SpreadBatch
 
-GIVEN = {"vehicles": "iris@0,0,9; crazyflie@3,0,9", "environments": 5, "seed": 4,
-         "wind": "mean=2,0,0 dryden=5",
-         "randomisation": Randomisation(pos=(1.0, 1.0, 1.0), tilt=0.3, mass=0.1)}
+GIVEN = {
+    "vehicles": "iris@0,0,9; crazyflie@3,0,9",
+    "environments": 5,
+    "seed": 4,
+    "wind": "mean=2,0,0 dryden=5",
+    "randomisation": Randomisation(pos=(1.0, 1.0, 1.0), tilt=0.3, mass=0.1),
+}
 
 
 def fly(batch):
@@ -34,6 +38,7 @@ def test_the_same_bytes(ray):
             batch.step(np.where(np.arange(40).reshape(5, 2, 4) == 38, np.inf, 0.0))
     if ray:
         import ray as cluster
+
         cluster.shutdown()
 
 

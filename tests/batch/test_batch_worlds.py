@@ -37,8 +37,12 @@ def test_each_world_of_the_workspace(name):
     counts = (scenes.objects["kind"] != NO_OBJECT).sum(axis=1)
     assert counts.min() > 1 and counts.max() <= world.file.objects
     assert np.isfinite(scenes.objects["pos"]).all()
-    assert np.abs(np.linalg.norm(scenes.objects["quat"][scenes.objects["kind"] > 0], axis=-1)
-                  - 1.0).max() < 1e-6
+    assert (
+        np.abs(
+            np.linalg.norm(scenes.objects["quat"][scenes.objects["kind"] > 0], axis=-1) - 1.0
+        ).max()
+        < 1e-6
+    )
     assert set(np.unique(scenes.objects["semantic"])) <= set(range(len(scenes.semantics) + 1))
     # Environments differ from each other, and are the same by themselves and in a batch.
     assert scenes.objects[0].tobytes() != scenes.objects[1].tobytes()
@@ -67,16 +71,28 @@ def test_scattered_instances_keep_their_distance():
 
 
 def test_what_is_drawn_is_spread_evenly(tmp_path):
-    world = world_of(tmp_path, {"asset": "box", "count": [0, 4], "size": [[1, 2, 3], [2, 2, 5]],
-                                "pos": [[-3, 0, 1], [3, 0, 1]], "yaw": [0, 1], "clearance": -1},
-                     spawn={"radius": 0.0})
+    world = world_of(
+        tmp_path,
+        {
+            "asset": "box",
+            "count": [0, 4],
+            "size": [[1, 2, 3], [2, 2, 5]],
+            "pos": [[-3, 0, 1], [3, 0, 1]],
+            "yaw": [0, 1],
+            "clearance": -1,
+        },
+        spawn={"radius": 0.0},
+    )
     scenes = world.generate(4000, seed=2)
     o = scenes.objects[scenes.objects["kind"] == BOX]
     counts = np.bincount((scenes.objects["kind"] == BOX).sum(axis=1))
     assert len(counts) == 5 and counts == pytest.approx(800, rel=0.15)
-    for values, low, high in ((o["pos"][:, 0], -3, 3), (o["size"][:, 0], 1, 2),
-                              (o["size"][:, 2], 3, 5),
-                              (2 * np.arctan2(o["quat"][:, 2], o["quat"][:, 3]), 0, 1)):
+    for values, low, high in (
+        (o["pos"][:, 0], -3, 3),
+        (o["size"][:, 0], 1, 2),
+        (o["size"][:, 2], 3, 5),
+        (2 * np.arctan2(o["quat"][:, 2], o["quat"][:, 3]), 0, 1),
+    ):
         assert values.min() >= low - 1e-6 and values.max() <= high + 1e-6
         assert values.mean() == pytest.approx((low + high) / 2, abs=0.02 * (high - low))
         assert values.std() == pytest.approx((high - low) / math.sqrt(12), rel=0.02)
@@ -92,11 +108,17 @@ def test_a_gate_is_open_and_a_room_is_closed(tmp_path):
     assert len(bars) == 4 and not inside.any()
     assert (low[:, 1].min(), high[:, 1].max()) == pytest.approx((-0.85, 0.85))
     assert (low[:, 2].min(), high[:, 2].max()) == pytest.approx((1.4, 2.6))
-    room = world_of(tmp_path, {"asset": "room", "pos": [0, 0, 0], "yaw": 0, "size": [6, 4, 3],
-                               "clearance": -1}, ground={})
+    room = world_of(
+        tmp_path,
+        {"asset": "room", "pos": [0, 0, 0], "yaw": 0, "size": [6, 4, 3], "clearance": -1},
+        ground={},
+    )
     batch = BatchSimulation("iris@0,0,1.5", 1, scenes=room)
-    lidar = batch.add_lidar(LidarParameters((0, 0, 0), (0, 0, 0, 1), 10, 0, 73, -math.pi, math.pi,
-                                            31, -1.5, 1.5, 0, 50, 0, 0, 0))
+    lidar = batch.add_lidar(
+        LidarParameters(
+            (0, 0, 0), (0, 0, 0, 1), 10, 0, 73, -math.pi, math.pi, 31, -1.5, 1.5, 0, 50, 0, 0, 0
+        )
+    )
     batch.state.pos[0, 0] = 0.0, 0.0, 1.5
     ranges = lidar.scan().ranges
     assert ranges.min() == pytest.approx(1.5, abs=0.02)
@@ -129,16 +151,21 @@ def test_resets_make_new_worlds_and_only_theirs():
 
 
 def test_what_moves_stays_in_its_bounds_and_turns_back():
-    batch = BatchSimulation("iris@0,0,30", 3, scenes=World("moving"), action="actuator",
-                            sub_steps=25)
+    batch = BatchSimulation(
+        "iris@0,0,30", 3, scenes=World("moving"), action="actuator", sub_steps=25
+    )
     o = batch.scenes.objects
     moving = o["moving"] > 0
     before = o["pos"].copy()
     speed = np.abs(o["vel"].copy())
     action = np.zeros(batch.action_shape)
     batch.step(action)
-    inside = (np.abs(before[..., :2]) < 9.7).all(axis=-1) & moving & (before[..., 2] > 0.6) \
+    inside = (
+        (np.abs(before[..., :2]) < 9.7).all(axis=-1)
+        & moving
+        & (before[..., 2] > 0.6)
         & (before[..., 2] < 5.9)
+    )
     assert (o["pos"] - before)[inside] == pytest.approx(0.1 * o["vel"][inside], abs=1e-5)
     for _ in range(100):
         batch.step(action)
@@ -220,7 +247,7 @@ def test_worlds_of_the_lockstep_are_batch_worlds(name):
         assert o["kind"] == KINDS[shape.kind]
         assert o["pos"] == pytest.approx(shape.pose.pos, abs=1e-4)
         assert np.abs(o["quat"]) == pytest.approx(np.abs(shape.pose.quat), abs=1e-6)
-        assert o["size"][:len(shape.size)] == pytest.approx(shape.size, rel=1e-6)
+        assert o["size"][: len(shape.size)] == pytest.approx(shape.size, rel=1e-6)
     assert found["kind"][0] in (PLANE, BOX)
 
 
@@ -254,9 +281,15 @@ def test_bad_world_files_are_named(given, message, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "text", "message"), [
-    ("bad.urdf", "<robot", "is not a URDF"), ("bad.ply", "ply\n", "is not a mesh"),
-    ("bad.obj", "v 0 0 0\n", "bad.obj"), ("x.txt", "", "is not an asset: give an SDF")])
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("bad.urdf", "<robot", "is not a URDF"),
+        ("bad.ply", "ply\n", "is not a mesh"),
+        ("bad.obj", "v 0 0 0\n", "bad.obj"),
+        ("x.txt", "", "is not an asset: give an SDF"),
+    ],
+)
 def test_bad_assets_are_named(name, text, message, tmp_path):
     (tmp_path / name).write_text(text)
     with pytest.raises(XtdroneError, match=message):

@@ -49,9 +49,11 @@ def simulation(monkeypatch):
     monkeypatch.setattr(packets, "STEP_S", 0.0)
 
     def make(**options):
-        made.append(Simulation(Scenario(fleet("iris", 1), autopilot="betaflight", speed=0.0,
-                                        **options)))
+        made.append(
+            Simulation(Scenario(fleet("iris", 1), autopilot="betaflight", speed=0.0, **options))
+        )
         return made[-1]
+
     yield make
     for one in made:
         one.close()
@@ -73,8 +75,16 @@ def test_packets_are_betaflights_structures(peer):
     """Angular velocity, acceleration and attitude in the axes in which its SITL reads them."""
     link = BetaflightLink()
     peer.motors = [0.1, 0.2, 0.3, 1.5]
-    link.exchange(1.5, (0.1, 0.2, 0.3), (1.0, 2.0, 9.0), (0.1, 0.2, 0.3, 0.9), (4.0, 5.0, 6.0),
-                  (8.5, 47.4, 488.0), 95_000.0, [1500, 1501.6, 1000, 1500, 2000] + [1000] * 11)
+    link.exchange(
+        1.5,
+        (0.1, 0.2, 0.3),
+        (1.0, 2.0, 9.0),
+        (0.1, 0.2, 0.3, 0.9),
+        (4.0, 5.0, 6.0),
+        (8.5, 47.4, 488.0),
+        95_000.0,
+        [1500, 1501.6, 1000, 1500, 2000] + [1000] * 11,
+    )
     link.close()
     heard = peer.readings[0]
     assert heard.timestamp == 1.5 and heard.pressure == 95_000.0
@@ -90,8 +100,9 @@ def test_readings_never_come_in_a_heap(peer):
     """Betaflight's clock would leap: each waits for the answer to the one before, and a step."""
     link, begin = BetaflightLink(), time.monotonic()
     for k in range(10):
-        link.exchange(0.004 * k, *[np.zeros(3)] * 2, np.zeros(4), *[np.zeros(3)] * 2, 1.0,
-                      np.full(16, 1500))
+        link.exchange(
+            0.004 * k, *[np.zeros(3)] * 2, np.zeros(4), *[np.zeros(3)] * 2, 1.0, np.full(16, 1500)
+        )
         assert len(peer.readings) == k + 1
     assert time.monotonic() - begin >= 9 * packets.STEP_S
     for data in (b"", b"x" * 15, b"x" * 17):
@@ -108,7 +119,8 @@ def test_set_points_are_sticks():
     s["sp_rates"] = np.radians([[25.0, -50.0, 20.0]])
     found = sticks(s, True)
     assert found[:5].tolist() == pytest.approx(
-        [MIDDLE + 50.0, MIDDLE - 100.0, MIN_CHECK, MIDDLE - 50.0, HIGH])
+        [MIDDLE + 50.0, MIDDLE - 100.0, MIN_CHECK, MIDDLE - 50.0, HIGH]
+    )
     s["sp_thrust"], s["sp_rates"] = 1e3, [[9.0, math.nan, -9.0]]
     assert sticks(s, True)[:5].tolist() == [HIGH, MIDDLE, HIGH, HIGH, HIGH]
     assert RATES[0] / 500 < 1.0  # a step of a stick [degrees/s]
@@ -149,8 +161,9 @@ def test_it_arms_with_the_throttle_down_and_flies_the_motors_it_gets(simulation,
     assert np.diff([packet.timestamp for packet in peer.readings]) == pytest.approx(0.004)
 
 
-def test_one_that_does_not_arm_disarms_or_falls_silent_ends_the_flight(simulation, monkeypatch,
-                                                                      peer):
+def test_one_that_does_not_arm_disarms_or_falls_silent_ends_the_flight(
+    simulation, monkeypatch, peer
+):
     found = simulation()
     wanted = SetPoints.empty(1, 4)
     wanted.arm[0] = ARM
@@ -185,12 +198,17 @@ def test_what_it_cannot_do_is_refused(simulation, peer, tmp_path):
     wanted.actuators[:] = 0.5
     with pytest.raises(AutopilotError, match="takes no actuator commands"):
         found.apply(wanted)
-    with pytest.raises(AutopilotError, match=rf"port {packets.MOTORS_PORT} \(UDP, motors of "
-                       "Betaflight\\) is in use"):
+    with pytest.raises(
+        AutopilotError,
+        match=rf"port {packets.MOTORS_PORT} \(UDP, motors of "
+        "Betaflight\\) is in use",
+    ):
         BetaflightLink()
-    for options, why in (({"vehicles": fleet("iris", 2)}, "2 Betaflights are not allowed"),
-                         ({"vehicles": fleet("heavy_lifter", 1)}, "0.05 s, are too slow for Bet"),
-                         ({"vehicles": fleet("typhoon_h480", 1)}, "has no frame of Betaflight's")):
+    for options, why in (
+        ({"vehicles": fleet("iris", 2)}, "2 Betaflights are not allowed"),
+        ({"vehicles": fleet("heavy_lifter", 1)}, "0.05 s, are too slow for Bet"),
+        ({"vehicles": fleet("typhoon_h480", 1)}, "has no frame of Betaflight's"),
+    ):
         with pytest.raises(AutopilotError, match=why):
             Simulation(Scenario(autopilot="betaflight", **options))
     with pytest.raises(ScenarioError, match="mixer 'my:Own' cannot be flown by autopilot betafl"):
@@ -207,8 +225,11 @@ def test_it_is_found_and_one_that_takes_no_configuration_is_named(tmp_path, monk
     binary.write_text("#!/bin/sh\ncat $2 | head -1\necho '###ERROR: INVALID NAME'\n")
     binary.chmod(stat.S_IRWXU)
     assert process.find(str(tmp_path)) == binary
-    with pytest.raises(AutopilotError, match=r"does not take its configuration \(.*betaflight.cli"
-                       r"\): ###ERROR: INVALID NAME"):
+    with pytest.raises(
+        AutopilotError,
+        match=r"does not take its configuration \(.*betaflight.cli"
+        r"\): ###ERROR: INVALID NAME",
+    ):
         process.BetaflightProcess(binary, "iris_0", None)
     assert main(["fly", "square", "--autopilot", "betaflight", "--betaflight", "/nowhere"]) == 1
     assert "no Betaflight at '/nowhere'" in capsys.readouterr().err

@@ -35,8 +35,11 @@ def test_a_campaign_that_is_killed_twice_ends_in_the_table_of_an_undisturbed_one
     before = 0
     for _ in range(2):
         with subprocess.Popen([*COMMAND, "--out", str(folder)], stderr=subprocess.PIPE) as process:
-            until(lambda: journal.is_file() and journal.read_bytes().count(b"\n") > before,
-                  "a flight has ended", process)
+            until(
+                lambda: journal.is_file() and journal.read_bytes().count(b"\n") > before,
+                "a flight has ended",
+                process,
+            )
             workers = psutil.Process(process.pid).children(recursive=True)
             process.kill()
         assert workers and not psutil.wait_procs(workers, timeout=30)[1]  # none is left
@@ -90,8 +93,19 @@ def test_workers_end_with_what_uses_them():
 
 @pytest.mark.slow
 def test_the_figures_of_a_flight():
-    plan = made("square", "--vary", "MPC_XY_VEL_MAX=1.5,12", "--vary", "gps=rtk", "--set",
-                "side=3", "--set", "hold=0", "--wind", "4,0,0")
+    plan = made(
+        "square",
+        "--vary",
+        "MPC_XY_VEL_MAX=1.5,12",
+        "--vary",
+        "gps=rtk",
+        "--set",
+        "side=3",
+        "--set",
+        "hold=0",
+        "--wind",
+        "4,0,0",
+    )
     slow, fast = (fly(plan.flight(k)) for k in range(2))
     assert slow.status == fast.status == GOOD and slow.reason == ""
     figures = fast.figures
@@ -134,8 +148,12 @@ def test_intervals():
 
 def test_the_summary_and_the_parquet_table(tmp_path):
     plan = made("square", "--vary", "wind=0,4", "--vary", "gps=rtk,m8n", "--seeds", "2")
-    results = {k: Result(*((CRASHED, "it fell") if k == 5 else (GOOD, "")),
-                         {"path_m": 10.0 + k} if k else {}) for k in range(len(plan))}
+    results = {
+        k: Result(
+            *((CRASHED, "it fell") if k == 5 else (GOOD, "")), {"path_m": 10.0 + k} if k else {}
+        )
+        for k in range(len(plan))
+    }
     found = table.collect(plan, results)
     text = report.summary(found, "the command")
     assert "8 flights: 7 good, 1 crashed." in text
@@ -148,5 +166,13 @@ def test_the_summary_and_the_parquet_table(tmp_path):
     rows = parquet.read_table(paths[".parquet"]).to_pylist()
     with open(paths[".csv"], newline="") as file:
         for row, line in zip(rows, csv.DictReader(file), strict=True):
-            assert [("" if value is None else f"{value:.12g}" if isinstance(value, float)
-                     else str(value)) for value in row.values()] == list(line.values())
+            assert [
+                (
+                    ""
+                    if value is None
+                    else f"{value:.12g}"
+                    if isinstance(value, float)
+                    else str(value)
+                )
+                for value in row.values()
+            ] == list(line.values())

@@ -24,13 +24,23 @@ def one():
     return translator
 
 
-@pytest.mark.parametrize("word, request_", [
-    ("ARM", Request(arm=True)), ("DISARM", Request(arm=False)),
-    ("OFFBOARD", Request(mode="OFFBOARD")), ("AUTO.TAKEOFF", Request(mode="AUTO.TAKEOFF")),
-    ("AUTO.LAND", Request(mode="AUTO.LAND")), ("AUTO.RTL", Request(mode="AUTO.RTL")),
-    ("anything else", Request(mode="anything else")), (" ARM ", Request(arm=True)),
-    ("HOVER", None), ("stop controlling", None), ("", None), ("mission7", None),
-])
+@pytest.mark.parametrize(
+    "word, request_",
+    [
+        ("ARM", Request(arm=True)),
+        ("DISARM", Request(arm=False)),
+        ("OFFBOARD", Request(mode="OFFBOARD")),
+        ("AUTO.TAKEOFF", Request(mode="AUTO.TAKEOFF")),
+        ("AUTO.LAND", Request(mode="AUTO.LAND")),
+        ("AUTO.RTL", Request(mode="AUTO.RTL")),
+        ("anything else", Request(mode="anything else")),
+        (" ARM ", Request(arm=True)),
+        ("HOVER", None),
+        ("stop controlling", None),
+        ("", None),
+        ("mission7", None),
+    ],
+)
 def test_words(one, word, request_):
     assert one.command(word, 0) == request_
 
@@ -65,10 +75,13 @@ def test_poses(one, method, frame):
 
 
 @pytest.mark.parametrize("frame", [FLU, ENU])
-@pytest.mark.parametrize("method, field, mask", [
-    ("velocity", "vel", 1 + 2 + 4 + 64 + 128 + 256 + 1024),
-    ("acceleration", "acc", 1 + 2 + 4 + 8 + 16 + 32 + 1024),
-])
+@pytest.mark.parametrize(
+    "method, field, mask",
+    [
+        ("velocity", "vel", 1 + 2 + 4 + 64 + 128 + 256 + 1024),
+        ("acceleration", "acc", 1 + 2 + 4 + 8 + 16 + 32 + 1024),
+    ],
+)
 def test_velocities_and_accelerations(one, method, field, mask, frame):
     getattr(one, method)(frame, (0.5, -1.0, 0.1), 0.3)
     target = one.set_point()
@@ -78,10 +91,15 @@ def test_velocities_and_accelerations(one, method, field, mask, frame):
     assert not one.needs_pose
 
 
-@pytest.mark.parametrize("vel, rate, hover", [
-    ((0.02, -0.02, 0.0), 0.005, True), ((0.021, 0.0, 0.0), 0.0, False),
-    ((0.0, 0.0, -0.03), 0.0, False), ((0.0, 0.0, 0.0), -0.006, False),
-])
+@pytest.mark.parametrize(
+    "vel, rate, hover",
+    [
+        ((0.02, -0.02, 0.0), 0.005, True),
+        ((0.021, 0.0, 0.0), 0.0, False),
+        ((0.0, 0.0, -0.03), 0.0, False),
+        ((0.0, 0.0, 0.0), -0.006, False),
+    ],
+)
 def test_nearly_nothing_means_hover(one, vel, rate, hover):
     one.set_mode("OFFBOARD")
     one.velocity(FLU, (1.0, 0.0, 0.0), 0.0)
@@ -146,16 +164,29 @@ def test_numbers_that_are_none_are_refused(one, bad):
     for k in range(4):
         v = [0.0] * 4
         v[k] = bad
-        for ask in (lambda: one.velocity(FLU, v[:3], v[3]), lambda: one.pose_enu(v[:3], v[3]),
-                    lambda: one.acceleration(ENU, v[:3], v[3]), lambda: one.pose_flu(v[:3], v[3])):
+        for ask in (
+            lambda: one.velocity(FLU, v[:3], v[3]),
+            lambda: one.pose_enu(v[:3], v[3]),
+            lambda: one.acceleration(ENU, v[:3], v[3]),
+            lambda: one.pose_flu(v[:3], v[3]),
+        ):
             with pytest.raises(ControlNodeError, match="not finite"):
                 ask()
     assert one.set_point() == before
 
 
-@pytest.mark.parametrize("mav_type, kind", [
-    (1, Kind.PLANE), (2, Kind.MULTIROTOR), (10, Kind.ROVER), (11, Kind.BOAT), (13, Kind.MULTIROTOR),
-    *[(number, Kind.VTOL) for number in range(19, 26)], (26, Kind.MULTIROTOR)])
+@pytest.mark.parametrize(
+    "mav_type, kind",
+    [
+        (1, Kind.PLANE),
+        (2, Kind.MULTIROTOR),
+        (10, Kind.ROVER),
+        (11, Kind.BOAT),
+        (13, Kind.MULTIROTOR),
+        *[(number, Kind.VTOL) for number in range(19, 26)],
+        (26, Kind.MULTIROTOR),
+    ],
+)
 def test_kinds_by_the_type_of_the_heartbeat(mav_type, kind):
     assert kind_of(mav_type) is kind
 
@@ -197,12 +228,14 @@ def test_only_a_vtol_has_transitions(one, kind, word, state):
         assert request == Request(transition=state) and one.lines == []
     else:
         assert request is None
-        assert one.lines == [f"{word} refused: this vehicle is a {kind.value}, and only a VTOL has "
-                             "transitions"]
+        assert one.lines == [
+            f"{word} refused: this vehicle is a {kind.value}, and only a VTOL has transitions"
+        ]
 
 
-@pytest.mark.parametrize("kind, state", [(Kind.PLANE, 0), (Kind.VTOL, TO_WINGS),
-                                         (Kind.VTOL, ON_WINGS)])
+@pytest.mark.parametrize(
+    "kind, state", [(Kind.PLANE, 0), (Kind.VTOL, TO_WINGS), (Kind.VTOL, ON_WINGS)]
+)
 @pytest.mark.parametrize("motion", ["velocity", "acceleration"])
 def test_fixed_wing_flight_takes_positions_only(one, kind, state, motion):
     one.set_kind(kind, state)

@@ -97,8 +97,9 @@ def test_command_waits_for_its_own_acknowledgement(ask, result):
             yield mavlink.MAVLink_command_ack_message(999, 0)  # of another command
             yield mavlink.MAVLink_command_ack_message(m.command, 0, target_system=77)  # for others
             yield mavlink.MAVLink_command_ack_message(m.command, mavlink.MAV_RESULT_IN_PROGRESS)
-            yield mavlink.MAVLink_command_ack_message(m.command, result,
-                                                      target_system=mavlink_link.SYSTEM_ID)
+            yield mavlink.MAVLink_command_ack_message(
+                m.command, result, target_system=mavlink_link.SYSTEM_ID
+            )
 
     asked, vehicle = ask(answers)
     assert asked.command_long(400, (1, 0, 0, 0, 0, 0, 0), 1) == result
@@ -113,17 +114,20 @@ def test_command_without_an_answer_fails(ask):
 
 
 def test_parameters_of_both_types(ask):
-    store = {"MPC_XY_VEL_MAX": [12.0, mavlink.MAV_PARAM_TYPE_REAL32],
-             "COM_OBL_ACT": [5, mavlink.MAV_PARAM_TYPE_INT32],
-             "NEGATIVE": [-3, mavlink.MAV_PARAM_TYPE_INT32]}
+    store = {
+        "MPC_XY_VEL_MAX": [12.0, mavlink.MAV_PARAM_TYPE_REAL32],
+        "COM_OBL_ACT": [5, mavlink.MAV_PARAM_TYPE_INT32],
+        "NEGATIVE": [-3, mavlink.MAV_PARAM_TYPE_INT32],
+    }
     import struct
 
     def value_of(name):
         value, kind = store[name]
         if kind == mavlink.MAV_PARAM_TYPE_INT32:
             value = struct.unpack("<f", struct.pack("<i", value))[0]
-        return mavlink.MAVLink_param_value_message(name.encode(), value, kind, len(store),
-                                                   list(store).index(name))
+        return mavlink.MAVLink_param_value_message(
+            name.encode(), value, kind, len(store), list(store).index(name)
+        )
 
     def answers(m):
         if m.get_type() == "PARAM_REQUEST_LIST":
@@ -180,8 +184,22 @@ def test_mission_there_and_back(ask):
             yield mavlink.MAVLink_mission_current_message(m.seq)
 
     asked, _ = ask(answers)
-    items = [dict(frame=6, command=16, current=0, autocontinue=1, param1=0, param2=0, param3=0,
-                  param4=0, x=475000000 + k, y=85000000, z=10.0) for k in range(3)]
+    items = [
+        dict(
+            frame=6,
+            command=16,
+            current=0,
+            autocontinue=1,
+            param1=0,
+            param2=0,
+            param3=0,
+            param4=0,
+            x=475000000 + k,
+            y=85000000,
+            z=10.0,
+        )
+        for k in range(3)
+    ]
     assert asked.mission_push(items, 0) == (True, 3)
     assert [item.x for item in asked.mission_pull(0)] == [475000000 + k for k in range(3)]
     assert asked.mission_set_current(2)

@@ -21,10 +21,26 @@ from xtdrone_core.mavlink.dialect import mavlink
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data/mavros_reference.json").read_text())
 OTHER = {"setpoint_attitude/attitude"}  # in place of cmd_vel, by the parameter use_quaternion
-RANGE = {"b": 127, "B": 255, "h": 32_767, "H": 65_535, "i": 2 ** 31 - 1, "I": 2 ** 32 - 1,
-         "q": 2 ** 51, "Q": 2 ** 51}
-SMALL = ("count", "chancount", "valid_points", "payload_length", "baseline_coords_type", "index",
-         "num_logs", "type")
+RANGE = {
+    "b": 127,
+    "B": 255,
+    "h": 32_767,
+    "H": 65_535,
+    "i": 2**31 - 1,
+    "I": 2**32 - 1,
+    "q": 2**51,
+    "Q": 2**51,
+}
+SMALL = (
+    "count",
+    "chancount",
+    "valid_points",
+    "payload_length",
+    "baseline_coords_type",
+    "index",
+    "num_logs",
+    "type",
+)
 
 
 def ros_type(kind, folder="msg"):
@@ -46,9 +62,19 @@ def message_of(name, seed):
     kind = mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
     generator, values = random.Random(seed), {}
     lengths = dict(zip(kind.ordered_fieldnames, kind.array_lengths))
-    codes = {"float": "f", "double": "f", "char": "s", "int8_t": "b", "uint8_t": "B",
-             "int16_t": "h", "uint16_t": "H", "int32_t": "i", "uint32_t": "I", "uint64_t": "Q",
-             "int64_t": "q"}
+    codes = {
+        "float": "f",
+        "double": "f",
+        "char": "s",
+        "int8_t": "b",
+        "uint8_t": "B",
+        "int16_t": "h",
+        "uint16_t": "H",
+        "int32_t": "i",
+        "uint32_t": "I",
+        "uint64_t": "Q",
+        "int64_t": "q",
+    }
     for field, of in zip(kind.fieldnames, kind.fieldtypes):
         code, n = codes[of], lengths[field]
 
@@ -71,8 +97,7 @@ def message_of(name, seed):
 
 
 @needs_ros
-@pytest.mark.parametrize("row", [row for row in TOPICS if row.message],
-                         ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in TOPICS if row.message], ids=lambda row: row.name)
 def test_ros_reads_every_topic(one, row):
     bridge, link, host = one
     out = host.outputs["iris_0", row.name]
@@ -97,8 +122,13 @@ def filled(message, generator):
     for name, kind in zip(message.__slots__, message._slot_types):
         value = getattr(message, name)
         if kind.startswith("float"):
-            setattr(message, name, generator.uniform(0.1, 0.9) if "[" not in kind else
-                    [generator.uniform(0.1, 0.9) for _ in (value or range(3))])
+            setattr(
+                message,
+                name,
+                generator.uniform(0.1, 0.9)
+                if "[" not in kind
+                else [generator.uniform(0.1, 0.9) for _ in (value or range(3))],
+            )
         elif kind == "string[]":
             continue
         elif kind == "string":
@@ -135,8 +165,11 @@ def test_every_input_sends_what_fits_its_message(one, row):
     if row.name == "setpoint_attitude/thrust":
         assert bridge.vehicles[0].thrust == message.thrust
         return
-    sent = [m for _, m in link.sent if m.get_type() not in ("HEARTBEAT", "TIMESYNC")
-            or row.name == "companion_process/status"]
+    sent = [
+        m
+        for _, m in link.sent
+        if m.get_type() not in ("HEARTBEAT", "TIMESYNC") or row.name == "companion_process/status"
+    ]
     assert len(sent) == 1 and not host.lines
     sent[0].pack(mavlink.MAVLink(None))  # every number fits its type
 
@@ -172,8 +205,11 @@ def test_rates_are_those_of_mavros():
     told = {row.name: row.rate for row in TOPICS}
     for name, known in REFERENCE["topics"].items():
         # Magnetometer and barometer come with some of the messages of the IMU only.
-        if known.get("rate") and name not in ("imu/mag", "imu/static_pressure",
-                                              "imu/temperature_imu"):
+        if known.get("rate") and name not in (
+            "imu/mag",
+            "imu/static_pressure",
+            "imu/temperature_imu",
+        ):
             assert known["rate"] == pytest.approx(told[name], rel=0.15), name
 
 
@@ -195,7 +231,7 @@ def test_odometry_goes_out_in_the_frames_of_the_vehicle(one):
     message.pose.covariance = [float(k) for k in range(36)]
     link.sent.clear()
     {row.name: row.handle for row in SUBSCRIPTIONS}["odometry/out"](bridge.vehicles[0], message)
-    (_, sent), = link.sent
+    ((_, sent),) = link.sent
     assert (sent.x, sent.y, sent.z) == (0.0, 4.0, 0.0)  # east
     assert (sent.vx, sent.vy) == (0.0, -2.0)  # to the left
     half = math.sqrt(0.5)
@@ -225,11 +261,19 @@ def test_a_trajectory_is_sent_point_by_point_and_can_be_reset(one):
     vehicle = bridge.vehicles[0]
     answers = {row.name: row.answer for row in SERVICES}
     assert answers["setpoint_trajectory/reset"](vehicle, None) == (
-        False, "Trajectory reset denied: Empty trajectory")
+        False,
+        "Trajectory reset denied: Empty trajectory",
+    )
     level = Fields(x=0.0, y=0.0, z=0.0, w=1.0)
-    points = [Fields(time_from_start=Fields(secs=1, nsecs=0), velocities=[], accelerations=[],
-                     transforms=[Fields(translation=Fields(x=float(k), y=0.0, z=2.0),
-                                        rotation=level)]) for k in range(3)]
+    points = [
+        Fields(
+            time_from_start=Fields(secs=1, nsecs=0),
+            velocities=[],
+            accelerations=[],
+            transforms=[Fields(translation=Fields(x=float(k), y=0.0, z=2.0), rotation=level)],
+        )
+        for k in range(3)
+    ]
     handle = {row.name: row.handle for row in SUBSCRIPTIONS}["setpoint_trajectory/local"]
     handle(vehicle, Fields(points=points))
     for t in range(NOW, NOW + 2_000_001, 20_000):
@@ -245,11 +289,11 @@ def test_a_trajectory_is_sent_point_by_point_and_can_be_reset(one):
 def test_a_frame_of_set_points_is_set_by_service_and_parameter(one):
     bridge, link, host = one
     vehicle = bridge.vehicles[0]
-    handle = {row.name: row.handle for row in SUBSCRIPTIONS}[
-        "setpoint_velocity/cmd_vel_unstamped"]
+    handle = {row.name: row.handle for row in SUBSCRIPTIONS}["setpoint_velocity/cmd_vel_unstamped"]
     forward = Fields(linear=Fields(x=1.0, y=0.0, z=0.0), angular=Fields(z=0.5))
     {row.name: row.answer for row in SERVICES}["setpoint_velocity/mav_frame"](
-        vehicle, Fields(mav_frame=8))
+        vehicle, Fields(mav_frame=8)
+    )
     handle(vehicle, forward)
     assert host.params["iris_0"] == {"setpoint_velocity/mav_frame": "BODY_NED"}
     vehicle.use_parameters({"setpoint_velocity": {"mav_frame": "LOCAL_NED"}})
@@ -264,10 +308,14 @@ def test_a_frame_of_set_points_is_set_by_service_and_parameter(one):
 @needs_ros
 def test_diagnostics_have_the_parts_of_mavros(one):
     bridge, link, host = one
-    link.feed(0, mavlink.MAVLink_heartbeat_message(2, 12, 81, 4 << 16 | 3 << 24, 3, 3),
-              mavlink.MAVLink_sys_status_message(0x0220802D, 0x0221802D, 0x3220803F, 140, 16200,
-                                                 -100, 100, 0, 0, 0, 0, 0, 0),
-              mavlink.MAVLink_gps_raw_int_message(0, 6, 0, 0, 0, 0, 0, 0, 0, 20))
+    link.feed(
+        0,
+        mavlink.MAVLink_heartbeat_message(2, 12, 81, 4 << 16 | 3 << 24, 3, 3),
+        mavlink.MAVLink_sys_status_message(
+            0x0220802D, 0x0221802D, 0x3220803F, 140, 16200, -100, 100, 0, 0, 0, 0, 0, 0
+        ),
+        mavlink.MAVLink_gps_raw_int_message(0, 6, 0, 0, 0, 0, 0, 0, 0, 20),
+    )
     bridge.poll()
     bridge.tick(NOW + 1_000_000)
     message = ros_type("diagnostic_msgs/DiagnosticArray")()
@@ -305,20 +353,23 @@ def test_motors_of_two_messages_are_one(one):
     bridge, link, host = one
 
     def info(index):
-        return mavlink.MAVLink_esc_info_message(index, 2_900_000, 7, 6, 0, 63, [0] * 4,
-                                                [index + k for k in range(4)], [2500] * 4)
+        return mavlink.MAVLink_esc_info_message(
+            index, 2_900_000, 7, 6, 0, 63, [0] * 4, [index + k for k in range(4)], [2500] * 4
+        )
 
     def status(index):
         return mavlink.MAVLink_esc_status_message(
-            index, 2_900_000, [1000 * (index + k) for k in range(4)], [16.0] * 4, [2.0] * 4)
+            index, 2_900_000, [1000 * (index + k) for k in range(4)], [16.0] * 4, [2.0] * 4
+        )
 
     counts = []
     for _ in range(2):
         for message in (info(0), info(4), status(0), status(4)):
             link.feed(0, message)
             bridge.poll()
-        counts.append([len(host.outputs["iris_0", name].sent) for name in (
-            "esc_info", "esc_status")])
+        counts.append(
+            [len(host.outputs["iris_0", name].sent) for name in ("esc_info", "esc_status")]
+        )
     # Only after the first round is it known which message is the last of a round.
     assert [b - a for a, b in zip(*counts)] == [1, 1]
     found = host.outputs["iris_0", "esc_info"].last()
@@ -333,8 +384,11 @@ def test_attitudes_or_rates_are_taken_by_a_parameter():
     rows = {row.name: row for row in SUBSCRIPTIONS}
     for quaternion in (False, True):
         parameters = {"setpoint_attitude": {"use_quaternion": quaternion}}
-        taken = [name for name in ("setpoint_attitude/attitude", "setpoint_attitude/cmd_vel")
-                 if rows[name].where(parameters)]
+        taken = [
+            name
+            for name in ("setpoint_attitude/attitude", "setpoint_attitude/cmd_vel")
+            if rows[name].where(parameters)
+        ]
         assert taken == ["setpoint_attitude/" + ("attitude" if quaternion else "cmd_vel")]
 
 

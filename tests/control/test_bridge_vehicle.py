@@ -62,8 +62,9 @@ def test_a_stream_of_set_points_that_stalls_is_late_until_it_goes_on_or_is_given
     vehicle = bridge.vehicles[1]
 
     def stream():
-        set_points.setpoint_velocity_unstamped(vehicle, Fields(linear=Fields(x=1.0, y=0.0, z=0.0),
-                                                   angular=Fields(z=0.0)))
+        set_points.setpoint_velocity_unstamped(
+            vehicle, Fields(linear=Fields(x=1.0, y=0.0, z=0.0), angular=Fields(z=0.0))
+        )
 
     bridge.tick(NOW + 2_000_000)
     assert not bridge.late  # nobody streams
@@ -100,8 +101,11 @@ def test_heartbeat_of_a_ground_station_is_not_a_vehicle(fleet):
 def test_pose_uses_the_attitude_of_the_same_instant(fleet):
     bridge, link, host = fleet
     half = math.sqrt(0.5)
-    link.feed(0, mavlink.MAVLink_local_position_ned_message(2980, 1, 2, -3, 1.0, 0, 0),
-              mavlink.MAVLink_attitude_quaternion_message(2980, half, 0, 0, half, 0, 0, 0.5))
+    link.feed(
+        0,
+        mavlink.MAVLink_local_position_ned_message(2980, 1, 2, -3, 1.0, 0, 0),
+        mavlink.MAVLink_attitude_quaternion_message(2980, half, 0, 0, half, 0, 0, 0.5),
+    )
     bridge.poll()
     pose = host.outputs["iris_0", "local_position/pose"].last()
     assert pose.header.frame_id == "map" and pose.header.stamp.nsecs == 980_000_000
@@ -125,13 +129,19 @@ def test_clock_of_another_origin_gives_our_time(fleet):
 @needs_ros
 def test_sensors_and_receiver(fleet):
     bridge, link, host = fleet
-    link.feed(0, mavlink.MAVLink_attitude_quaternion_message(2990, 1, 0, 0, 0, 0, 0, 0.5),
-              mavlink.MAVLink_highres_imu_message(2_990_000, 1, 2, -9.8, 0.1, 0, 0, 0.2, 0, 0.4,
-                                                  95000.0, 0, 0, 20, 0x3F | 0x200),
-              mavlink.MAVLink_gps_raw_int_message(2_990_000, 3, 475000000, 85000000, 500000, 100,
-                                                  100, 0, 0, 12, 548000, 2000, 3000, 0, 0),
-              mavlink.MAVLink_global_position_int_message(2990, 475000000, 85000000, 500000, 2500,
-                                                          0, 0, 0, 9000))
+    link.feed(
+        0,
+        mavlink.MAVLink_attitude_quaternion_message(2990, 1, 0, 0, 0, 0, 0, 0.5),
+        mavlink.MAVLink_highres_imu_message(
+            2_990_000, 1, 2, -9.8, 0.1, 0, 0, 0.2, 0, 0.4, 95000.0, 0, 0, 20, 0x3F | 0x200
+        ),
+        mavlink.MAVLink_gps_raw_int_message(
+            2_990_000, 3, 475000000, 85000000, 500000, 100, 100, 0, 0, 12, 548000, 2000, 3000, 0, 0
+        ),
+        mavlink.MAVLink_global_position_int_message(
+            2990, 475000000, 85000000, 500000, 2500, 0, 0, 0, 9000
+        ),
+    )
     bridge.poll()
 
     def last(topic):
@@ -155,8 +165,11 @@ def test_nothing_is_built_where_nobody_listens():
     host.listened = False
     bridge = Bridge(["iris_0"], link, host)
     bridge.tick(NOW)
-    link.feed(0, mavlink.MAVLink_local_position_ned_message(2980, 1, 2, -3, 1.0, 0, 0),
-              mavlink.MAVLink_vfr_hud_message(1, 2, 3, 4, 5, 6))
+    link.feed(
+        0,
+        mavlink.MAVLink_local_position_ned_message(2980, 1, 2, -3, 1.0, 0, 0),
+        mavlink.MAVLink_vfr_hud_message(1, 2, 3, 4, 5, 6),
+    )
     bridge.poll()
     assert not host.outputs["iris_0", "local_position/pose"].sent
     assert not host.outputs["iris_0", "vfr_hud"].sent
@@ -167,7 +180,7 @@ def test_nothing_is_built_where_nobody_listens():
 def test_status_texts_of_any_length(fleet, text):
     bridge, link, host = fleet
     data = text.encode()
-    parts = [data[k:k + 50] for k in range(0, len(data) + 1, 50)] if len(data) > 50 else [data]
+    parts = [data[k : k + 50] for k in range(0, len(data) + 1, 50)] if len(data) > 50 else [data]
     for k, part in enumerate(parts):
         link.feed(0, mavlink.MAVLink_statustext_message(4, part, 7 if len(parts) > 1 else 0, k))
     bridge.poll()
@@ -189,46 +202,106 @@ POSE = Fields(position=XYZ, orientation=EAST)
 STAMP = Fields(stamp=Fields(secs=2, nsecs=500_000_000))
 TWIST = Fields(linear=XYZ, angular=XYZ)
 INPUTS = [
-    ("setpoint_raw/local", ros.position_target(NOW, "map", 1, 2552, (1, 2, 3), (0, 0, 0),
-                                                (0, 0, 0), 0.0, 0.0),
-     "SET_POSITION_TARGET_LOCAL_NED", dict(x=2.0, y=1.0, z=-3.0, type_mask=2552,
-                                           yaw=math.pi / 2, coordinate_frame=1)),
-    ("setpoint_raw/local", ros.position_target(NOW, "", 8, 1479, (0, 0, 0), (1, 2, 3), (0, 0, 0),
-                                                0.0, 0.5),
-     "SET_POSITION_TARGET_LOCAL_NED", dict(vx=1.0, vy=-2.0, vz=-3.0, yaw_rate=-0.5,
-                                           coordinate_frame=8)),
-    ("setpoint_raw/attitude", Fields(type_mask=7, orientation=EAST, body_rate=XYZ, thrust=0.5),
-     "SET_ATTITUDE_TARGET", dict(thrust=0.5, type_mask=7, body_pitch_rate=-2.0)),
-    ("setpoint_raw/global", Fields(coordinate_frame=6, type_mask=0, latitude=47.5, longitude=8.5,
-                                   altitude=10.0, velocity=XYZ, acceleration_or_force=XYZ,
-                                   yaw=0.0, yaw_rate=0.0),
-     "SET_POSITION_TARGET_GLOBAL_INT", dict(lat_int=475000000, alt=10.0, vx=2.0, vz=-3.0)),
-    ("setpoint_position/local", Fields(pose=POSE), "SET_POSITION_TARGET_LOCAL_NED",
-     dict(x=2.0, y=1.0, z=-3.0, type_mask=0b100111111000, yaw=math.pi / 2)),
-    ("setpoint_position/global",
-     Fields(pose=Fields(position=Fields(latitude=47.5, longitude=8.5, altitude=500.0),
-                        orientation=EAST)),
-     "SET_POSITION_TARGET_GLOBAL_INT", dict(lat_int=475000000, lon_int=85000000, alt=500.0)),
-    ("setpoint_velocity/cmd_vel", Fields(twist=TWIST), "SET_POSITION_TARGET_LOCAL_NED",
-     dict(vx=2.0, vy=1.0, vz=-3.0, yaw_rate=-3.0, type_mask=0b010111000111)),
-    ("setpoint_velocity/cmd_vel_unstamped", TWIST, "SET_POSITION_TARGET_LOCAL_NED",
-     dict(vx=2.0, type_mask=0b010111000111)),
-    ("setpoint_accel/accel", Fields(vector=XYZ), "SET_POSITION_TARGET_LOCAL_NED",
-     dict(afx=2.0, afz=-3.0, type_mask=0b110000111111)),
-    ("vision_pose/pose", Fields(header=STAMP, pose=POSE), "VISION_POSITION_ESTIMATE",
-     dict(usec=2_500_000, x=2.0, yaw=math.pi / 2)),
-    ("vision_pose/pose_cov",
-     Fields(header=STAMP, pose=Fields(pose=POSE, covariance=list(range(36)))),
-     "VISION_POSITION_ESTIMATE", dict(x=2.0)),
-    ("manual_control/send", Fields(x=500.0, y=-2000.0, z=300.0, r=0.0, buttons=5),
-     "MANUAL_CONTROL", dict(x=500, y=-1000, z=300, buttons=5, target=2)),
+    (
+        "setpoint_raw/local",
+        ros.position_target(NOW, "map", 1, 2552, (1, 2, 3), (0, 0, 0), (0, 0, 0), 0.0, 0.0),
+        "SET_POSITION_TARGET_LOCAL_NED",
+        dict(x=2.0, y=1.0, z=-3.0, type_mask=2552, yaw=math.pi / 2, coordinate_frame=1),
+    ),
+    (
+        "setpoint_raw/local",
+        ros.position_target(NOW, "", 8, 1479, (0, 0, 0), (1, 2, 3), (0, 0, 0), 0.0, 0.5),
+        "SET_POSITION_TARGET_LOCAL_NED",
+        dict(vx=1.0, vy=-2.0, vz=-3.0, yaw_rate=-0.5, coordinate_frame=8),
+    ),
+    (
+        "setpoint_raw/attitude",
+        Fields(type_mask=7, orientation=EAST, body_rate=XYZ, thrust=0.5),
+        "SET_ATTITUDE_TARGET",
+        dict(thrust=0.5, type_mask=7, body_pitch_rate=-2.0),
+    ),
+    (
+        "setpoint_raw/global",
+        Fields(
+            coordinate_frame=6,
+            type_mask=0,
+            latitude=47.5,
+            longitude=8.5,
+            altitude=10.0,
+            velocity=XYZ,
+            acceleration_or_force=XYZ,
+            yaw=0.0,
+            yaw_rate=0.0,
+        ),
+        "SET_POSITION_TARGET_GLOBAL_INT",
+        dict(lat_int=475000000, alt=10.0, vx=2.0, vz=-3.0),
+    ),
+    (
+        "setpoint_position/local",
+        Fields(pose=POSE),
+        "SET_POSITION_TARGET_LOCAL_NED",
+        dict(x=2.0, y=1.0, z=-3.0, type_mask=0b100111111000, yaw=math.pi / 2),
+    ),
+    (
+        "setpoint_position/global",
+        Fields(
+            pose=Fields(
+                position=Fields(latitude=47.5, longitude=8.5, altitude=500.0), orientation=EAST
+            )
+        ),
+        "SET_POSITION_TARGET_GLOBAL_INT",
+        dict(lat_int=475000000, lon_int=85000000, alt=500.0),
+    ),
+    (
+        "setpoint_velocity/cmd_vel",
+        Fields(twist=TWIST),
+        "SET_POSITION_TARGET_LOCAL_NED",
+        dict(vx=2.0, vy=1.0, vz=-3.0, yaw_rate=-3.0, type_mask=0b010111000111),
+    ),
+    (
+        "setpoint_velocity/cmd_vel_unstamped",
+        TWIST,
+        "SET_POSITION_TARGET_LOCAL_NED",
+        dict(vx=2.0, type_mask=0b010111000111),
+    ),
+    (
+        "setpoint_accel/accel",
+        Fields(vector=XYZ),
+        "SET_POSITION_TARGET_LOCAL_NED",
+        dict(afx=2.0, afz=-3.0, type_mask=0b110000111111),
+    ),
+    (
+        "vision_pose/pose",
+        Fields(header=STAMP, pose=POSE),
+        "VISION_POSITION_ESTIMATE",
+        dict(usec=2_500_000, x=2.0, yaw=math.pi / 2),
+    ),
+    (
+        "vision_pose/pose_cov",
+        Fields(header=STAMP, pose=Fields(pose=POSE, covariance=list(range(36)))),
+        "VISION_POSITION_ESTIMATE",
+        dict(x=2.0),
+    ),
+    (
+        "manual_control/send",
+        Fields(x=500.0, y=-2000.0, z=300.0, r=0.0, buttons=5),
+        "MANUAL_CONTROL",
+        dict(x=500, y=-1000, z=300, buttons=5, target=2),
+    ),
     ("rc/override", Fields(channels=[1500] * 18), "RC_CHANNELS_OVERRIDE", dict(chan1_raw=1500)),
     ("statustext/send", Fields(severity=6, text="hello"), "STATUSTEXT", dict(severity=6)),
-    ("global_position/set_gp_origin",
-     Fields(position=Fields(latitude=47.5, longitude=8.5, altitude=500.0 + GEOID)),
-     "SET_GPS_GLOBAL_ORIGIN", dict(latitude=475000000, altitude=500000)),
-    ("home_position/set", Fields(geo=Fields(latitude=47.5, longitude=8.5, altitude=500.0 + GEOID)),
-     "COMMAND_INT", dict(command=179, x=475000000, z=500.0)),
+    (
+        "global_position/set_gp_origin",
+        Fields(position=Fields(latitude=47.5, longitude=8.5, altitude=500.0 + GEOID)),
+        "SET_GPS_GLOBAL_ORIGIN",
+        dict(latitude=475000000, altitude=500000),
+    ),
+    (
+        "home_position/set",
+        Fields(geo=Fields(latitude=47.5, longitude=8.5, altitude=500.0 + GEOID)),
+        "COMMAND_INT",
+        dict(command=179, x=475000000, z=500.0),
+    ),
 ]
 
 
@@ -238,7 +311,7 @@ def test_inputs(fleet, topic, message, kind, expected):
     handle = {row.name: row.handle for row in SUBSCRIPTIONS}[topic]
     link.sent.clear()
     handle(bridge.vehicles[1], message)
-    (i, sent), = link.sent
+    ((i, sent),) = link.sent
     assert (i, sent.get_type()) == (1, kind)
     for name, value in expected.items():
         assert getattr(sent, name) == pytest.approx(value), name
@@ -257,10 +330,12 @@ def test_thrust_goes_with_attitude_and_rates(fleet):
 
 
 def test_the_table_tells_the_rates_of_the_embedded_flight_stack():
-    rates = {stream.name: stream.rates.get("bridge", 0)
-             for stream in stream_declarations()}
-    told = {row.message: row.rate for row in TOPICS
-            if row.message in rates and row.name not in ("mission/waypoints", "mission/reached")}
+    rates = {stream.name: stream.rates.get("bridge", 0) for stream in stream_declarations()}
+    told = {
+        row.message: row.rate
+        for row in TOPICS
+        if row.message in rates and row.name not in ("mission/waypoints", "mission/reached")
+    }
     assert told == {message: rates[message] for message in told}
 
 
@@ -286,18 +361,48 @@ class Prepared:
 
 COMMANDS = [
     ("cmd/arming", Fields(value=True), 400, (1, 0, 0, 0, 0, 0, 0)),
-    ("cmd/command", Fields(broadcast=False, command=222, confirmation=0, param1=1, param2=2,
-                           param3=3, param4=4, param5=5, param6=6, param7=7), 222,
-     (1, 2, 3, 4, 5, 6, 7)),
-    ("cmd/takeoff", Fields(min_pitch=0, yaw=90, latitude=47, longitude=8, altitude=500), 22,
-     (0, 0, 0, 90, 47, 8, 500)),
-    ("cmd/land", Fields(min_pitch=0, yaw=90, latitude=47, longitude=8, altitude=500), 21,
-     (0, 0, 0, 90, 47, 8, 500)),
-    ("cmd/set_home", Fields(current_gps=True, yaw=0, latitude=0, longitude=0, altitude=0), 179,
-     (1, 0, 0, 0, 0, 0, 0)),
+    (
+        "cmd/command",
+        Fields(
+            broadcast=False,
+            command=222,
+            confirmation=0,
+            param1=1,
+            param2=2,
+            param3=3,
+            param4=4,
+            param5=5,
+            param6=6,
+            param7=7,
+        ),
+        222,
+        (1, 2, 3, 4, 5, 6, 7),
+    ),
+    (
+        "cmd/takeoff",
+        Fields(min_pitch=0, yaw=90, latitude=47, longitude=8, altitude=500),
+        22,
+        (0, 0, 0, 90, 47, 8, 500),
+    ),
+    (
+        "cmd/land",
+        Fields(min_pitch=0, yaw=90, latitude=47, longitude=8, altitude=500),
+        21,
+        (0, 0, 0, 90, 47, 8, 500),
+    ),
+    (
+        "cmd/set_home",
+        Fields(current_gps=True, yaw=0, latitude=0, longitude=0, altitude=0),
+        179,
+        (1, 0, 0, 0, 0, 0, 0),
+    ),
     ("cmd/vtol_transition", Fields(state=4), 3000, (4, 0, 0, 0, 0, 0, 0)),
-    ("set_message_interval", Fields(message_id=32, message_rate=50.0), 511,
-     (32, 20_000, 0, 0, 0, 0, 0)),
+    (
+        "set_message_interval",
+        Fields(message_id=32, message_rate=50.0),
+        511,
+        (32, 20_000, 0, 0, 0, 0, 0),
+    ),
     ("set_message_interval", Fields(message_id=32, message_rate=0.0), 511, (32, 0) + (0,) * 5),
     ("home_position/req_update", Fields(), 410, (0,) * 7),
 ]
@@ -312,7 +417,7 @@ def test_command_services(fleet, service, request_, command, params, result, suc
     answer = {row.name: row.answer for row in SERVICES}[service]
     response = answer(vehicle, request_)
     assert response[0] is (success or service == "set_message_interval")
-    (name, sent, values, *_), = vehicle.requests.sent
+    ((name, sent, values, *_),) = vehicle.requests.sent
     assert (name, sent) == ("command_long", command)
     assert tuple(map(float, values)) == tuple(map(float, params))
 
@@ -363,7 +468,7 @@ def test_modes_by_name_and_unknown_ones(fleet):
     link.sent.clear()
     vehicle = bridge.vehicles[0]
     assert commands.set_mode(vehicle, Fields(base_mode=0, custom_mode="AUTO.LAND")) == (True,)
-    (_, sent), = link.sent
+    ((_, sent),) = link.sent
     assert (sent.command, sent.param1, sent.param2, sent.param3) == (176, 129, 4, 6)
     assert commands.set_mode(vehicle, Fields(base_mode=0, custom_mode="OFBOARD")) == (False,)
     assert "did you mean 'OFFBOARD'" in host.lines[-1][2]
@@ -393,9 +498,12 @@ def test_parameter_services(fleet):
 def test_mission_services(fleet):
     bridge, link, host = fleet
     vehicle = bridge.vehicles[0]
-    items = [mavlink.MAVLink_mission_item_int_message(0, 0, k, 6, 16, 0, 1, 0, 0, 0, 0,
-                                                      475000000, 85000000, 10.0)
-             for k in range(2)]
+    items = [
+        mavlink.MAVLink_mission_item_int_message(
+            0, 0, k, 6, 16, 0, 1, 0, 0, 0, 0, 475000000, 85000000, 10.0
+        )
+        for k in range(2)
+    ]
     vehicle.requests = Prepared(items)
     assert plans.pull(MISSION, vehicle, None) == (True, 2)
     link.feed(0, mavlink.MAVLink_mission_current_message(1))
@@ -423,37 +531,86 @@ def test_types_exist(kind):
 
 
 @needs_ros
-@pytest.mark.parametrize("message, topic, check", [
-    (mavlink.MAVLink_extended_sys_state_message(3, 2), "extended_state",
-     lambda m: m.landed_state == 2 and m.vtol_state == 3),
-    (mavlink.MAVLink_battery_status_message(0, 0, 0, 2000, [4000] * 4 + [65535] * 6, 500, 0, 0,
-                                            80), "battery",
-     lambda m: abs(m.voltage - 16) < 1e-4 and abs(m.current + 5) < 1e-4 and m.present),
-    (mavlink.MAVLink_home_position_message(475000000, 85000000, 500000, 1, 2, -3, [1, 0, 0, 0], 0,
-                                           0, 0), "home_position/home",
-     lambda m: (m.position.x, m.position.z, m.geo.altitude) == (2, 3, pytest.approx(500 + GEOID))),
-    (mavlink.MAVLink_altitude_message(1, 1, 2, 3, 4, 5, 6), "altitude",
-     lambda m: (m.amsl, m.relative) == (2, 4)),
-    (mavlink.MAVLink_vfr_hud_message(1, 2, 90, 50, 100, 0.5), "vfr_hud",
-     lambda m: (m.heading, m.throttle, m.climb) == (90, 0.5, 0.5)),
-    (mavlink.MAVLink_estimator_status_message(1, 0b101, 0, 0, 0, 0, 0, 0, 0, 0),
-     "estimator_status", lambda m: m.attitude_status_flag and not m.velocity_horiz_status_flag),
-    (mavlink.MAVLink_system_time_message(1_700_000_000_000_000, 2990), "time_reference",
-     lambda m: m.time_ref.secs == 1_700_000_000 and m.source == "fcu"),
-    (mavlink.MAVLink_gps_global_origin_message(475000000, 85000000, 500000),
-     "global_position/gp_origin", lambda m: (m.position.latitude, m.position.altitude)
-     == pytest.approx((47.5, 500 + GEOID))),
-    (mavlink.MAVLink_servo_output_raw_message(2_990_000, 0, *range(1, 9)), "rc/out",
-     lambda m: list(m.channels[:8]) == list(range(1, 9))),
-    (mavlink.MAVLink_position_target_local_ned_message(2990, 1, 0, 1, 2, -3, 0, 0, 0, 0, 0, 0, 0,
-                                                       0),
-     "setpoint_raw/target_local", lambda m: (m.position.x, m.position.z) == (2, 3)),
-    (mavlink.MAVLink_attitude_target_message(2990, 0, [1, 0, 0, 0], 0, 1, 0, 0.5),
-     "setpoint_raw/target_attitude", lambda m: m.thrust == 0.5 and m.body_rate.y == -1),
-    (mavlink.MAVLink_param_value_message(b"MPC_Z", 2.5, 9, 10, 3), "param/param_value",
-     lambda m: (m.param_id, m.value.real, m.param_index) == ("MPC_Z", 2.5, 3)),
-    (mavlink.MAVLink_mission_item_reached_message(4), "mission/reached", lambda m: m.wp_seq == 4),
-])
+@pytest.mark.parametrize(
+    "message, topic, check",
+    [
+        (
+            mavlink.MAVLink_extended_sys_state_message(3, 2),
+            "extended_state",
+            lambda m: m.landed_state == 2 and m.vtol_state == 3,
+        ),
+        (
+            mavlink.MAVLink_battery_status_message(
+                0, 0, 0, 2000, [4000] * 4 + [65535] * 6, 500, 0, 0, 80
+            ),
+            "battery",
+            lambda m: abs(m.voltage - 16) < 1e-4 and abs(m.current + 5) < 1e-4 and m.present,
+        ),
+        (
+            mavlink.MAVLink_home_position_message(
+                475000000, 85000000, 500000, 1, 2, -3, [1, 0, 0, 0], 0, 0, 0
+            ),
+            "home_position/home",
+            lambda m: (
+                (m.position.x, m.position.z, m.geo.altitude) == (2, 3, pytest.approx(500 + GEOID))
+            ),
+        ),
+        (
+            mavlink.MAVLink_altitude_message(1, 1, 2, 3, 4, 5, 6),
+            "altitude",
+            lambda m: (m.amsl, m.relative) == (2, 4),
+        ),
+        (
+            mavlink.MAVLink_vfr_hud_message(1, 2, 90, 50, 100, 0.5),
+            "vfr_hud",
+            lambda m: (m.heading, m.throttle, m.climb) == (90, 0.5, 0.5),
+        ),
+        (
+            mavlink.MAVLink_estimator_status_message(1, 0b101, 0, 0, 0, 0, 0, 0, 0, 0),
+            "estimator_status",
+            lambda m: m.attitude_status_flag and not m.velocity_horiz_status_flag,
+        ),
+        (
+            mavlink.MAVLink_system_time_message(1_700_000_000_000_000, 2990),
+            "time_reference",
+            lambda m: m.time_ref.secs == 1_700_000_000 and m.source == "fcu",
+        ),
+        (
+            mavlink.MAVLink_gps_global_origin_message(475000000, 85000000, 500000),
+            "global_position/gp_origin",
+            lambda m: (
+                (m.position.latitude, m.position.altitude) == pytest.approx((47.5, 500 + GEOID))
+            ),
+        ),
+        (
+            mavlink.MAVLink_servo_output_raw_message(2_990_000, 0, *range(1, 9)),
+            "rc/out",
+            lambda m: list(m.channels[:8]) == list(range(1, 9)),
+        ),
+        (
+            mavlink.MAVLink_position_target_local_ned_message(
+                2990, 1, 0, 1, 2, -3, 0, 0, 0, 0, 0, 0, 0, 0
+            ),
+            "setpoint_raw/target_local",
+            lambda m: (m.position.x, m.position.z) == (2, 3),
+        ),
+        (
+            mavlink.MAVLink_attitude_target_message(2990, 0, [1, 0, 0, 0], 0, 1, 0, 0.5),
+            "setpoint_raw/target_attitude",
+            lambda m: m.thrust == 0.5 and m.body_rate.y == -1,
+        ),
+        (
+            mavlink.MAVLink_param_value_message(b"MPC_Z", 2.5, 9, 10, 3),
+            "param/param_value",
+            lambda m: (m.param_id, m.value.real, m.param_index) == ("MPC_Z", 2.5, 3),
+        ),
+        (
+            mavlink.MAVLink_mission_item_reached_message(4),
+            "mission/reached",
+            lambda m: m.wp_seq == 4,
+        ),
+    ],
+)
 def test_slow_topics(fleet, message, topic, check):
     bridge, link, host = fleet
     link.feed(1, message)
@@ -465,7 +622,7 @@ def test_time_synchronisation_is_answered(fleet):
     bridge, link, _ = fleet
     link.feed(0, mavlink.MAVLink_timesync_message(0, 123))
     bridge.poll()
-    (_, answer), = link.of_kind("TIMESYNC")
+    ((_, answer),) = link.of_kind("TIMESYNC")
     assert (answer.tc1, answer.ts1) == (NOW * 1000, 123)
 
 
@@ -475,5 +632,3 @@ def test_heartbeats_once_a_simulated_second(fleet):
     for t in range(NOW + 20_000, NOW + 3_000_001, 20_000):
         bridge.tick(t)
     assert len(link.of_kind("HEARTBEAT")) == 2 * 3
-
-

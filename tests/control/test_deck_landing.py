@@ -20,8 +20,12 @@ CASES = {  # vehicles, world, wind, most distance from the carrier's centre in t
 def test_it_lands_on_the_deck_and_is_carried_on(vehicles, world, wind, near):
     events = []
     scenario = xd.Scenario(vehicles=vehicles, world=world, wind=wind)
-    agent = DeckLandingAgent(scenario.n, speed=1.0, carry=4.0,
-                             on_event=lambda t_us, name, **values: events.append((t_us, name)))
+    agent = DeckLandingAgent(
+        scenario.n,
+        speed=1.0,
+        carry=4.0,
+        on_event=lambda t_us, name, **values: events.append((t_us, name)),
+    )
     with xd.Simulation(scenario, agent=agent) as simulation:
         simulation.run()
         pos, crashes = simulation.state.pos.copy(), simulation.crashes
@@ -47,8 +51,10 @@ def test_there_are_as_many_multirotors_as_carriers(capsys):
 def test_it_says_so_where_the_time_is_up():
     scenario = xd.Scenario(vehicles="rover; iris@-4,3")
     agent = DeckLandingAgent(2, time_out=10.0)
-    with xd.Simulation(scenario, agent=agent) as simulation, pytest.raises(
-            XtdroneError, match="not every vehicle is on its deck: give more"):
+    with (
+        xd.Simulation(scenario, agent=agent) as simulation,
+        pytest.raises(XtdroneError, match="not every vehicle is on its deck: give more"),
+    ):
         simulation.run()
 
 
@@ -66,8 +72,9 @@ class Dropped(xd.Agent):
 @pytest.mark.parametrize("height, kinds", [(1.85, set()), (2.6, {"ground", "vehicle"})])
 def test_a_fall_onto_a_deck_is_a_crash_of_both_where_it_is_hard(height, kinds):
     """The roof of the rover is at 1.75 m: the fall ends at 1.4 m/s, or at 4.1 m/s."""
-    with xd.Simulation(xd.Scenario(vehicles=f"rover; iris@0,0,{height}"),
-                       agent=Dropped()) as simulation:
+    with xd.Simulation(
+        xd.Scenario(vehicles=f"rover; iris@0,0,{height}"), agent=Dropped()
+    ) as simulation:
         simulation.run(1.0)
         crashes = simulation.crashes
     assert {crash.kind for crash in crashes} == kinds

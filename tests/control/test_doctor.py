@@ -17,10 +17,21 @@ from xtdrone_core.runs.ports import INSTANCES
 from xtdrone_sim.errors import EngineError
 from xtdrone_sim.rendering import offscreen
 
-HEALTHY = {"mode": "OFFBOARD", "armed": True, "landed": False, "failsafe": False, "not_ready": "",
-           "aligned": True, "located": True, "aid_sources": {"GPS": True, "barometer": True},
-           "test_ratios": {"vel": 0.1, "pos": 0.02}, "battery": 0.8, "voltage": 15.9,
-           "set_points": 100, "links": {}}
+HEALTHY = {
+    "mode": "OFFBOARD",
+    "armed": True,
+    "landed": False,
+    "failsafe": False,
+    "not_ready": "",
+    "aligned": True,
+    "located": True,
+    "aid_sources": {"GPS": True, "barometer": True},
+    "test_ratios": {"vel": 0.1, "pos": 0.02},
+    "battery": 0.8,
+    "voltage": 15.9,
+    "set_points": 100,
+    "links": {},
+}
 
 
 def of(check):
@@ -37,8 +48,9 @@ def vehicle(told=None, earlier=None, seconds=2.0, heard=("PING",), paused=False)
     """Findings about a vehicle whose health differs from HEALTHY by `told`."""
     told = {**HEALTHY, **(told or {})}
     earlier = {"set_points": 0} if earlier is None else earlier
-    return list(doctor_fleet._vehicle("iris_0", 0, told, earlier, seconds,
-                                      dict.fromkeys(heard), paused))
+    return list(
+        doctor_fleet._vehicle("iris_0", 0, told, earlier, seconds, dict.fromkeys(heard), paused)
+    )
 
 
 def test_a_healthy_vehicle_has_no_warnings():
@@ -47,19 +59,27 @@ def test_a_healthy_vehicle_has_no_warnings():
     assert "50 set-points a second" in " ".join(finding.text for finding in found)
 
 
-@pytest.mark.parametrize("told, level, text, advice", [
-    ({"failsafe": True}, WARNING, "a failsafe is in force", "changing the mode ends it"),
-    ({"armed": False, "not_ready": "no GPS fix"}, WARNING, "would not arm: no GPS fix", ""),
-    ({"failing": failing(DataLink)}, WARNING, "the ground station link is lost", "NAV_DLL_ACT"),
-    ({"failing": failing(RotorFailure)}, WARNING, "a rotor has failed", "CA_FAILURE_MODE"),
-    ({"aligned": False}, WARNING, "no attitude yet", "at rest"),
-    ({"located": False}, WARNING, "no position", "GPS"),
-    ({"aid_sources": {"GPS": False, "vision": False}}, WARNING, "inertial sensors alone", "land"),
-    ({"test_ratios": {"mag": 3.0}}, WARNING, r"refuses mag (test ratio 3.0)", "xtdrone plot"),
-    ({"battery": 0.12}, WARNING, "battery 12%", "land soon"),
-    ({"battery": 0.05}, FAULT, "battery 5%", "land at once"),
-    ({"set_points": 1}, FAULT, "OFFBOARD with 0.5 set-points a second", "20 Hz"),
-])
+@pytest.mark.parametrize(
+    "told, level, text, advice",
+    [
+        ({"failsafe": True}, WARNING, "a failsafe is in force", "changing the mode ends it"),
+        ({"armed": False, "not_ready": "no GPS fix"}, WARNING, "would not arm: no GPS fix", ""),
+        ({"failing": failing(DataLink)}, WARNING, "the ground station link is lost", "NAV_DLL_ACT"),
+        ({"failing": failing(RotorFailure)}, WARNING, "a rotor has failed", "CA_FAILURE_MODE"),
+        ({"aligned": False}, WARNING, "no attitude yet", "at rest"),
+        ({"located": False}, WARNING, "no position", "GPS"),
+        (
+            {"aid_sources": {"GPS": False, "vision": False}},
+            WARNING,
+            "inertial sensors alone",
+            "land",
+        ),
+        ({"test_ratios": {"mag": 3.0}}, WARNING, r"refuses mag (test ratio 3.0)", "xtdrone plot"),
+        ({"battery": 0.12}, WARNING, "battery 12%", "land soon"),
+        ({"battery": 0.05}, FAULT, "battery 5%", "land at once"),
+        ({"set_points": 1}, FAULT, "OFFBOARD with 0.5 set-points a second", "20 Hz"),
+    ],
+)
 def test_what_is_wrong_with_a_vehicle_is_said_with_what_to_do(told, level, text, advice):
     worst = [finding for finding in vehicle(told) if finding.level != OK]
     assert len(worst) == 1
@@ -71,11 +91,14 @@ def test_every_condition_of_failsafes_is_explained():
         assert condition.name and condition.text and condition.advice
 
 
-@pytest.mark.parametrize("age, armed, level", [(0.3, True, OK), (9.0, True, WARNING),
-                                               (9.0, False, OK)])
+@pytest.mark.parametrize(
+    "age, armed, level", [(0.3, True, OK), (9.0, True, WARNING), (9.0, False, OK)]
+)
 def test_a_peer_that_falls_silent_in_flight_is_told(age, armed, level):
-    links = {"offboard": {"streams": True, "peers": 1, "heard_s": age},
-             "bridge": {"streams": False, "peers": 0, "heard_s": None}}
+    links = {
+        "offboard": {"streams": True, "peers": 1, "heard_s": age},
+        "bridge": {"streams": False, "peers": 0, "heard_s": None},
+    }
     found = vehicle({"armed": armed}, {"set_points": 0, "links": links})
     assert max(f.level for f in found) == level
     assert any("offboard" in f.text for f in found) == (armed or age < 5)
@@ -93,11 +116,15 @@ def test_a_silent_link_is_a_fault_unless_the_simulation_is_paused():
 def test_a_vehicle_that_only_speaks_mavlink_is_understood():
     heard = {
         "HEARTBEAT": mavlink.MAVLink_heartbeat_message(
-            2, 12, 0, 4 << 16 | 3 << 24, mavlink.MAV_STATE_STANDBY, 3),
+            2, 12, 0, 4 << 16 | 3 << 24, mavlink.MAV_STATE_STANDBY, 3
+        ),
         "SYS_STATUS": mavlink.MAVLink_sys_status_message(
-            0, 0, 0, 0, 12000, 100, 60, 0, 0, 0, 0, 0, 0),
+            0, 0, 0, 0, 12000, 100, 60, 0, 0, 0, 0, 0, 0
+        ),
         "ESTIMATOR_STATUS": mavlink.MAVLink_estimator_status_message(
-            0, mavlink.ESTIMATOR_ATTITUDE, 0.1, 2.0, 0.1, 0.1, 0, 0, 0, 0)}
+            0, mavlink.ESTIMATOR_ATTITUDE, 0.1, 2.0, 0.1, 0.1, 0, 0, 0, 0
+        ),
+    }
     texts = [f.text for f in doctor_fleet._vehicle("px4", 0, {}, {}, 2.0, heard, False)]
     assert any("AUTO.LOITER, disarmed" in text for text in texts)
     assert any("its arming checks fail" in text for text in texts)
@@ -107,8 +134,11 @@ def test_a_vehicle_that_only_speaks_mavlink_is_understood():
 
 
 def test_missing_packages_are_named(monkeypatch):
-    monkeypatch.setattr(doctor.metadata, "requires",
-                        lambda name: ["numpy>=1", "surely_missing>=2", "evo ; extra == 'slam'"])
+    monkeypatch.setattr(
+        doctor.metadata,
+        "requires",
+        lambda name: ["numpy>=1", "surely_missing>=2", "evo ; extra == 'slam'"],
+    )
     finding = of(doctor.packages)["Python"]
     assert finding.level == FAULT and "surely_missing" in finding.text
     assert "evo" not in finding.text and "setup.sh" in finding.advice
@@ -132,22 +162,33 @@ def test_a_package_path_without_the_workspace_is_a_fault(monkeypatch):
     assert finding.level == FAULT and "env.sh" in finding.advice
 
 
-@pytest.mark.parametrize("check, subject, said, advice", [
-    (doctor.display, "viewers", "cannot open a window without libxcb-icccm.so.4",
-     "apt-get install libxcb-icccm4'"),
-    (doctor.display, "Xvfb", "no picture without a display", "apt-get install xvfb'"),
-    (doctor.display, "OpenGL", "no camera images", "apt-get install libegl1 libgl1-mesa-dri"),
-    (doctor.ros, "rviz", "rviz:=true is refused", "apt-get install rviz'"),
-])
-def test_what_windows_lack_is_named_with_what_installs_it(monkeypatch, check, subject, said,
-                                                          advice):
+@pytest.mark.parametrize(
+    "check, subject, said, advice",
+    [
+        (
+            doctor.display,
+            "viewers",
+            "cannot open a window without libxcb-icccm.so.4",
+            "apt-get install libxcb-icccm4'",
+        ),
+        (doctor.display, "Xvfb", "no picture without a display", "apt-get install xvfb'"),
+        (doctor.display, "OpenGL", "no camera images", "apt-get install libegl1 libgl1-mesa-dri"),
+        (doctor.ros, "rviz", "rviz:=true is refused", "apt-get install rviz'"),
+    ],
+)
+def test_what_windows_lack_is_named_with_what_installs_it(
+    monkeypatch, check, subject, said, advice
+):
     def no_backend():
         raise EngineError(f"cannot render: {libraries.advice(offscreen.PACKAGES)}")
 
     monkeypatch.setattr(libraries, "missing_for_qt", lambda: ["libxcb-icccm.so.4"])
     monkeypatch.setattr(offscreen, "backend", no_backend)
-    monkeypatch.setattr(doctor.shutil, "which",
-                        lambda name: "/bin/false" if name in ("roslaunch", "rospack") else None)
+    monkeypatch.setattr(
+        doctor.shutil,
+        "which",
+        lambda name: "/bin/false" if name in ("roslaunch", "rospack") else None,
+    )
     finding = of(check)[subject]
     assert finding.level == WARNING and said in finding.text
     assert "scripts/setup.sh" in str(finding) and advice in str(finding)
@@ -172,8 +213,10 @@ def test_taken_ports_are_told_with_their_program():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", PORTS.ground_station))
         texts = [finding.text for finding in doctor.taken_ports()]
-    assert any(text.startswith(f"{PORTS.ground_station} (ground station")
-               and "process" in text for text in texts)
+    assert any(
+        text.startswith(f"{PORTS.ground_station} (ground station") and "process" in text
+        for text in texts
+    )
 
 
 def test_without_a_simulation_there_is_no_fault(capsys):
@@ -206,7 +249,7 @@ def test_what_a_companion_computer_says_is_not_taken_for_the_vehicle():
 
         answers = threading.Thread(target=answer)
         answers.start()
-        heard, = doctor_fleet._listen(PORTS, [vehicle.getsockname()[1]], 2.0, None)
+        (heard,) = doctor_fleet._listen(PORTS, [vehicle.getsockname()[1]], 2.0, None)
         answers.join()
     assert heard["HEARTBEAT"].custom_mode == 0x3040000
 

@@ -40,7 +40,7 @@ class Log:
     def stopped(self, *names):
         """Whether the last messages stop these and nobody else."""
         stops = [move for move in self.moves if not any(move[2:])]
-        return stops == self.moves[-len(names):] and [move[0] for move in stops] == list(names)
+        return stops == self.moves[-len(names) :] and [move[0] for move in stops] == list(names)
 
 
 @pytest.fixture
@@ -169,7 +169,8 @@ def test_no_vehicles(log):
 def test_screen_tells_the_state(teleop, log):
     log.states[:] = [
         *[VehicleState(True, True, "OFFBOARD", (1.0, 2.0, 3.0), "OFFBOARD: done")] * 8,
-        VehicleState(info="lost")]
+        VehicleState(info="lost"),
+    ]
     press(teleop, "www")
     text = "\n".join(teleop.screen())
     assert "flying all by velocity: forward +0.3" in text
@@ -178,8 +179,9 @@ def test_screen_tells_the_state(teleop, log):
     assert "not connected   lost" in text
 
 
-@pytest.mark.parametrize("n, width, height", [(1, 80, 24), (9, 80, 24), (100, 120, 30),
-                                              (250, 20, 8), (9, 1, 1)])
+@pytest.mark.parametrize(
+    "n, width, height", [(1, 80, 24), (9, 80, 24), (100, 120, 30), (250, 20, 8), (9, 1, 1)]
+)
 def test_screen_fits_the_terminal(n, width, height):
     teleop = Teleop([f"iris_{i}" for i in range(n)], Log(n))
     teleop.who = teleop.names[-1]
@@ -209,9 +211,18 @@ def teleop_of(*vehicles):
 
 
 @pytest.mark.parametrize("vehicle", [(PLANE, 0), (VTOL, ON_WINGS)])
-@pytest.mark.parametrize("keys, offset", [
-    ("w", (0, 5, 0)), ("x", (0, -5, 0)), ("a", (-5, 0, 0)), ("d", (5, 0, 0)), ("i", (0, 0, 5)),
-    (",", (0, 0, -5)), ("wwd", (5, 10, 0))])
+@pytest.mark.parametrize(
+    "keys, offset",
+    [
+        ("w", (0, 5, 0)),
+        ("x", (0, -5, 0)),
+        ("a", (-5, 0, 0)),
+        ("d", (5, 0, 0)),
+        ("i", (0, 0, 5)),
+        (",", (0, 0, -5)),
+        ("wwd", (5, 10, 0)),
+    ],
+)
 def test_keys_move_the_set_point_of_a_fixed_wing(vehicle, keys, offset):
     teleop, log = teleop_of(vehicle, vehicle)
     press(teleop, keys)
@@ -255,9 +266,18 @@ def test_a_hovering_vtol_moves_as_a_multirotor():
 
 
 @pytest.mark.parametrize("kind", [ROVER, BOAT])
-@pytest.mark.parametrize("keys, speed, steering", [
-    ("www", 0.3, 0), ("wxx", -0.1, 0), ("wa", 0.1, 0.1), ("wd", 0.1, -0.1), ("wjj", 0.1, 0.2),
-    ("w" + 30 * "a", 0.1, 1.0), ("wmw", 0.1, 0)])
+@pytest.mark.parametrize(
+    "keys, speed, steering",
+    [
+        ("www", 0.3, 0),
+        ("wxx", -0.1, 0),
+        ("wa", 0.1, 0.1),
+        ("wd", 0.1, -0.1),
+        ("wjj", 0.1, 0.2),
+        ("w" + 30 * "a", 0.1, 1.0),
+        ("wmw", 0.1, 0),
+    ],
+)
 def test_speed_and_steering_of_rovers_and_boats(kind, keys, speed, steering):
     teleop, log = teleop_of((kind, 0))
     press(teleop, keys)
@@ -277,11 +297,15 @@ def test_each_vehicle_of_a_mixed_fleet_gets_its_own_kind_of_set_point():
     assert "driving all: speed +0.0 m/s, steering +0.1" in text
 
 
-@pytest.mark.parametrize("vehicle, shown, hidden", [
-    ((PLANE, 0), ["w/x north, south", "o   send"], "yaw"),
-    ((VTOL, HOVERING), ["j/l yaw", "o   transition"], "north"),
-    ((VTOL, ON_WINGS), ["w/x north, south", "o   transition"], "yaw"),
-    ((BOAT, 0), ["a/d steer"], "i/,")])
+@pytest.mark.parametrize(
+    "vehicle, shown, hidden",
+    [
+        ((PLANE, 0), ["w/x north, south", "o   send"], "yaw"),
+        ((VTOL, HOVERING), ["j/l yaw", "o   transition"], "north"),
+        ((VTOL, ON_WINGS), ["w/x north, south", "o   transition"], "yaw"),
+        ((BOAT, 0), ["a/d steer"], "i/,"),
+    ],
+)
 @pytest.mark.parametrize("who", [ALL, LEADER])
 def test_the_help_is_that_of_the_vehicle(vehicle, shown, hidden, who):
     teleop, _ = teleop_of(vehicle)

@@ -30,8 +30,10 @@ class Loop:
     def send(self, i, message):
         if self.server is not None:
             data = bytearray(message.pack(mavlink.MAVLink(None, 240, 191)))
-            self.server.handle(Fields(kind=0, vehicle=i, system=i + 1, sender="me"),
-                               mavlink.MAVLink(None).decode(data))
+            self.server.handle(
+                Fields(kind=0, vehicle=i, system=i + 1, sender="me"),
+                mavlink.MAVLink(None).decode(data),
+            )
 
     def reply(self, link, message):
         self.box.put(message)
@@ -41,8 +43,9 @@ class Loop:
 def vehicle(tmp_path):
     (tmp_path / "log001.ulg").write_bytes(LOG)
     loop = Loop()
-    loop.server = FileServer(Fields(flush=lambda i: None,
-                                    files=lambda i: [tmp_path / "log001.ulg"]), None, loop)
+    loop.server = FileServer(
+        Fields(flush=lambda i: None, files=lambda i: [tmp_path / "log001.ulg"]), None, loop
+    )
     return Fields(files=RemoteFiles(loop, 0))
 
 
@@ -75,14 +78,24 @@ def test_what_fails_has_the_errors_of_mavros(vehicle):
     assert call(vehicle, "close", file_path="/no_such_file") == (False, errno.EBADF)
     assert call(vehicle, "checksum", file_path="/no_such_file") == (0, False, errno.EBADF)
     assert call(vehicle, "read", file_path="/no_such_file", offset=0, size=1) == (
-        b"", False, errno.EBADF)
+        b"",
+        False,
+        errno.EBADF,
+    )
     assert call(vehicle, "write", file_path="/no_such_file", offset=0, data=b"x") == (
-        False, errno.EBADF)
+        False,
+        errno.EBADF,
+    )
     assert call(vehicle, "rename", old_path="a" * 200, new_path="b" * 50) == (
-        False, errno.ENAMETOOLONG)
-    for name, request in (("mkdir", dict(dir_path="/log/new")), ("rmdir", dict(dir_path="/log")),
-                          ("remove", dict(file_path="/log/log001.ulg")),
-                          ("truncate", dict(file_path="/log/log001.ulg", length=1))):
+        False,
+        errno.ENAMETOOLONG,
+    )
+    for name, request in (
+        ("mkdir", dict(dir_path="/log/new")),
+        ("rmdir", dict(dir_path="/log")),
+        ("remove", dict(file_path="/log/log001.ulg")),
+        ("truncate", dict(file_path="/log/log001.ulg", length=1)),
+    ):
         assert call(vehicle, name, **request)[0] is False, name
 
 

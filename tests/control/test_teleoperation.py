@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 import xtdrone as xd
 from xtdrone_control.errors import TeleoperationError
 from xtdrone_control.teleoperation import agent, gains, record
-from xtdrone_control.teleoperation.control import MOST_TILT, pid, reference
+from xtdrone_control.teleoperation.control import MAX_TILT, pid, reference
 from xtdrone_control.teleoperation.gains import TABLE_2
 from xtdrone_control.teleoperation.simulator import TABLE_1, simulate
 
@@ -19,7 +19,7 @@ HIGH = (0.0, 0.0, 2.0) + (0.0,) * 9
 
 def held(axis, begin_s, end_s, value, seconds=10.0):
     sticks = np.zeros((round(seconds * 1000), 4))
-    sticks[round(begin_s * 1000):round(end_s * 1000), axis] = value
+    sticks[round(begin_s * 1000) : round(end_s * 1000), axis] = value
     return sticks
 
 
@@ -29,12 +29,13 @@ def test_references_add_up_or_follow_and_are_bounded():
     assert reference(YAW, -8.0, -1.0, 0.0027) == pytest.approx(-8.0027)
     assert reference(PITCH, 0.3, 0.5, 0.9879) == pytest.approx(0.49395)
     assert reference(ROLL, 0.3, 0.0, 0.303) == 0.0
-    assert reference(PITCH, 0.0, -1.0, 2.0) == -MOST_TILT
+    assert reference(PITCH, 0.0, -1.0, 2.0) == -MAX_TILT
 
 
 def test_a_pid_is_the_sum_of_its_parts():
     assert pid(0.2, 0.1, 0.5, 2.0, 3.0, 0.01, 1e-3) == pytest.approx(
-        (0.4 + 3.0 * 0.5002 + 0.01 * 100.0, 0.5002))
+        (0.4 + 3.0 * 0.5002 + 0.01 * 100.0, 0.5002)
+    )
 
 
 def test_hover_with_tables_1_and_2_stays_where_it_is():
@@ -93,10 +94,17 @@ def test_gains_are_written_and_read_again(tmp_path):
         gains.write(tmp_path / "other.yaml", {})
 
 
-@pytest.mark.parametrize("text, said", [
-    ("- 1", "give a mapping of height"), ("yow: {}", "did you mean 'yaw'"),
-    ("yaw: {k: 1}", "yaw needs k, p, i, d"), ("yaw: {k: 1, p: -1, i: 0, d: 0}", "yaw: p is -1"),
-    ("yaw: {k: 1, p: x, i: 0, d: 0}", "yaw: p is 'x'"), ("delay: 2", "delay is 2")])
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("- 1", "give a mapping of height"),
+        ("yow: {}", "did you mean 'yaw'"),
+        ("yaw: {k: 1}", "yaw needs k, p, i, d"),
+        ("yaw: {k: 1, p: -1, i: 0, d: 0}", "yaw: p is -1"),
+        ("yaw: {k: 1, p: x, i: 0, d: 0}", "yaw: p is 'x'"),
+        ("delay: 2", "delay is 2"),
+    ],
+)
 def test_gains_that_cannot_be_flown_are_refused(tmp_path, text, said):
     path = tmp_path / "gains.yaml"
     path.write_text(text)
@@ -114,14 +122,20 @@ def rows(count, **changed):
         yield ",".join(str(changed.get(name, {}).get(k, row[name])) for name in names)
 
 
-@pytest.mark.parametrize("text, said", [
-    ("", "is empty"), ("a,b\n1,2\n", "none of the columns t, Uyaw and offsetTime"),
-    ("t,stick_up\n0,0\n", "no column 'stick_yaw'"),
-    (HEADER + "\n".join(rows(30, pitch={4: "nan"})), "pitch is nan in line 6"),
-    (HEADER + "\n".join(rows(30, pitch={4: "x"})), "pitch is 'x' in line 6"),
-    (HEADER + "\n".join(rows(30, t={4: 0.1})), "time does not increase at sample 5"),
-    (HEADER + "\n".join(rows(30, stick_up={4: 3})), "a stick is 3"),
-    (HEADER + "\n".join(rows(5)), "has 0.4 s"), (HEADER, "has 0 s")])
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("", "is empty"),
+        ("a,b\n1,2\n", "none of the columns t, Uyaw and offsetTime"),
+        ("t,stick_up\n0,0\n", "no column 'stick_yaw'"),
+        (HEADER + "\n".join(rows(30, pitch={4: "nan"})), "pitch is nan in line 6"),
+        (HEADER + "\n".join(rows(30, pitch={4: "x"})), "pitch is 'x' in line 6"),
+        (HEADER + "\n".join(rows(30, t={4: 0.1})), "time does not increase at sample 5"),
+        (HEADER + "\n".join(rows(30, stick_up={4: 3})), "a stick is 3"),
+        (HEADER + "\n".join(rows(5)), "has 0.4 s"),
+        (HEADER, "has 0 s"),
+    ],
+)
 def test_a_record_that_cannot_be_used_is_one_line(tmp_path, text, said):
     path = tmp_path / "flight.csv"
     path.write_text(text)
@@ -132,19 +146,28 @@ def test_a_record_that_cannot_be_used_is_one_line(tmp_path, text, said):
 
 def test_a_tello_and_a_datcon_log_of_one_motion_are_the_same_record(tmp_path):
     tello, datcon = tmp_path / "tello.txt", tmp_path / "FLY001.csv"
-    tello.write_text("timestamp,Uyaw,Uz,Ux,Uy,pitch,roll,yaw,tof\n" + "".join(
-        f"{5000 + 100 * k},{k},20,-30,40,5,{k},{170 + k},150\n" for k in range(20)))
+    tello.write_text(
+        "timestamp,Uyaw,Uz,Ux,Uy,pitch,roll,yaw,tof\n"
+        + "".join(f"{5000 + 100 * k},{k},20,-30,40,5,{k},{170 + k},150\n" for k in range(20))
+    )
     angles = ",".join(f"IMU_ATTI(0):{angle}" for angle in ("roll", "pitch", "yaw"))
-    datcon.write_text("offsetTime,RC:Aileron,RC:Elevator,RC:Rudder,RC:Throttle,"
-                      f"General:relativeHeight,{angles}\n" + "-1,,,,,,,,\n" + "".join(
-        f"{0.1 * k:.1f},-3000,2000,{100 * k},4000,{'' if k else 1.5},{k},5,"
-        f"{(350 + k) % 360 - 180}\n" for k in range(20)))
+    datcon.write_text(
+        "offsetTime,RC:Aileron,RC:Elevator,RC:Rudder,RC:Throttle,"
+        f"General:relativeHeight,{angles}\n"
+        + "-1,,,,,,,,\n"
+        + "".join(
+            f"{0.1 * k:.1f},-3000,2000,{100 * k},4000,{'' if k else 1.5},{k},5,"
+            f"{(350 + k) % 360 - 180}\n"
+            for k in range(20)
+        )
+    )
     one, two = record.read(tello), record.read(datcon)
     assert one.t_s == pytest.approx(two.t_s) and one.sticks == pytest.approx(two.sticks)
     assert one.motion == pytest.approx(two.motion)
     assert one.sticks[3] == pytest.approx((0.4, -0.03, 0.2, -0.3))
     assert one.motion[0] == pytest.approx(
-        (1.5, math.radians(-170), math.radians(-5), 0.0), abs=1e-9)
+        (1.5, math.radians(-170), math.radians(-5), 0.0), abs=1e-9
+    )
     assert np.diff(one.motion[:, YAW]) == pytest.approx(math.radians(-1), abs=2e-3)  # no jumps
 
 
@@ -169,12 +192,18 @@ def test_the_agent_flies_the_script_as_the_offline_simulator_does():
     states, events = [], []
     scenario = xd.Scenario(vehicles="tello", gps="rtk")
     flown = agent.TeleoperationAgent(
-        1, on_event=lambda t_us, name, **values: events.append((name, t_us)))
+        1, on_event=lambda t_us, name, **values: events.append((name, t_us))
+    )
     with xd.Simulation(scenario, agent=flown) as simulation:
         while not simulation.done:
             simulation.step()
-            states.append((simulation.state.t_us, simulation.state.pos[0, 2].item(),
-                           *simulation.state.quat[0]))
+            states.append(
+                (
+                    simulation.state.t_us,
+                    simulation.state.pos[0, 2].item(),
+                    *simulation.state.quat[0],
+                )
+            )
     when = dict(events)
     assert "landed" in when
     table = np.array(states)

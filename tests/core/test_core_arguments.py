@@ -24,20 +24,33 @@ class Radio:
 
 
 class Base(BaseAgent):
-    def __init__(self, n, colour: Annotated[str, Option("of the light", choices=("red", "green"))]
-                 = "red", height: float = 2.0, on_event=None):
+    def __init__(
+        self,
+        n,
+        colour: Annotated[str, Option("of the light", choices=("red", "green"))] = "red",
+        height: float = 2.0,
+        on_event=None,
+    ):
         pass
 
 
 class Orbit(Base, Configured):
     FIXED = ("height",)
 
-    def __init__(self, n: int = 1,
-                 radius: Annotated[float, Option("of the orbit", unit="m", least=0.5, most=50.0)]
-                 = 3.0, laps: Annotated[int, Option("to fly", least=1)] = 1,
-                 names: Annotated[Sequence[str], Option("in order")] = ("a", "b"),
-                 times: tuple[float, ...] = (), lit: bool = False, wait: float | None = None,
-                 path: Any = None, plain=4, on_event=None, **more: Annotated[Any, Radio]):
+    def __init__(
+        self,
+        n: int = 1,
+        radius: Annotated[float, Option("of the orbit", unit="m", least=0.5, most=50.0)] = 3.0,
+        laps: Annotated[int, Option("to fly", least=1)] = 1,
+        names: Annotated[Sequence[str], Option("in order")] = ("a", "b"),
+        times: tuple[float, ...] = (),
+        lit: bool = False,
+        wait: float | None = None,
+        path: Any = None,
+        plain=4,
+        on_event=None,
+        **more: Annotated[Any, Radio],
+    ):
         pass
 
 
@@ -52,10 +65,25 @@ def read(*words, cls=Orbit):
 
 def test_options_are_those_of_the_class_its_bases_and_parts():
     found = arguments.arguments_of(Orbit)
-    assert list(found) == ["radius", "laps", "names", "times", "lit", "wait", "path", "plain",
-                           "delay", "reach", "colour"]
-    assert found["radius"].row() == {"type": "number", "default": "3", "unit": "m",
-                                     "meaning": "of the orbit, 0.5 to 50 [m]"}
+    assert list(found) == [
+        "radius",
+        "laps",
+        "names",
+        "times",
+        "lit",
+        "wait",
+        "path",
+        "plain",
+        "delay",
+        "reach",
+        "colour",
+    ]
+    assert found["radius"].row() == {
+        "type": "number",
+        "default": "3",
+        "unit": "m",
+        "meaning": "of the orbit, 0.5 to 50 [m]",
+    }
     assert found["laps"].meaning() == "to fly, from 1" and found["laps"].type() == "whole number"
     assert found["names"].type() == "list of texts" and found["names"].usual() == "a,b"
     assert found["wait"].type() == "number, or none" and found["wait"].usual() == "none"
@@ -63,29 +91,55 @@ def test_options_are_those_of_the_class_its_bases_and_parts():
     assert found["plain"].type() == "whole number" and found["plain"].meaning() == ""
 
 
-@pytest.mark.parametrize("word, value", [
-    ("radius=4", 4.0), ("laps=2", 2), ("names=c,d", ("c", "d")), ("names=[c]", ("c",)),
-    ("names=c", ("c",)), ("times=1,2.5", (1.0, 2.5)), ("times=[1, 2]", (1.0, 2.0)), ("times=", ()),
-    ("lit=true", True), ("wait=none", None), ("wait=3", 3.0), ("path=[[1, 2, 3]]", [[1, 2, 3]]),
-    ("colour=green", "green"), ("reach=inf", math.inf), ("delay=0.2", 0.2), ("plain=5", 5)])
+@pytest.mark.parametrize(
+    "word, value",
+    [
+        ("radius=4", 4.0),
+        ("laps=2", 2),
+        ("names=c,d", ("c", "d")),
+        ("names=[c]", ("c",)),
+        ("names=c", ("c",)),
+        ("times=1,2.5", (1.0, 2.5)),
+        ("times=[1, 2]", (1.0, 2.0)),
+        ("times=", ()),
+        ("lit=true", True),
+        ("wait=none", None),
+        ("wait=3", 3.0),
+        ("path=[[1, 2, 3]]", [[1, 2, 3]]),
+        ("colour=green", "green"),
+        ("reach=inf", math.inf),
+        ("delay=0.2", 0.2),
+        ("plain=5", 5),
+    ],
+)
 def test_a_value_is_read_in_its_type(word, value):
     found = read(word)
     assert found == {word.split("=")[0]: value}
     assert type(found[word.split("=")[0]]) is type(value)
 
 
-@pytest.mark.parametrize("words, said", [
-    (["radus=3"], "agent 'orbit': unknown option 'radus': choose one of colour, delay, "),
-    (["radus=3"], "did you mean 'radius'?"), (["height=3"], "unknown option 'height'"),
-    (["n=3"], "unknown option 'n'"), (["secret=1"], "unknown option 'secret'"),
-    (["radius=wide"], "--set of agent 'orbit': radius wide is not allowed: give a number from 0.5 "
-                      "to 50 m"), (["radius=0.1"], "radius 0.1 is not allowed"),
-    (["radius=inf"], "radius inf is not allowed"), (["laps=1.5"], "laps 1.5 is not allowed: give a "
-                                                                  "whole number"),
-    (["colour=blue"], "unknown colour 'blue': choose one of green, red"),
-    (["lit=2"], "lit '2' is not allowed: give true or false"),
-    (["times=[a]"], "times: an entry a is not allowed"), (["path=[["], "the value of path"),
-    (["radius"], "cannot read --set 'radius': write NAME=VALUE")])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["radus=3"], "agent 'orbit': unknown option 'radus': choose one of colour, delay, "),
+        (["radus=3"], "did you mean 'radius'?"),
+        (["height=3"], "unknown option 'height'"),
+        (["n=3"], "unknown option 'n'"),
+        (["secret=1"], "unknown option 'secret'"),
+        (
+            ["radius=wide"],
+            "--set of agent 'orbit': radius wide is not allowed: give a number from 0.5 to 50 m",
+        ),
+        (["radius=0.1"], "radius 0.1 is not allowed"),
+        (["radius=inf"], "radius inf is not allowed"),
+        (["laps=1.5"], "laps 1.5 is not allowed: give a whole number"),
+        (["colour=blue"], "unknown colour 'blue': choose one of green, red"),
+        (["lit=2"], "lit '2' is not allowed: give true or false"),
+        (["times=[a]"], "times: an entry a is not allowed"),
+        (["path=[["], "the value of path"),
+        (["radius"], "cannot read --set 'radius': write NAME=VALUE"),
+    ],
+)
 def test_a_slip_is_one_line(words, said):
     with pytest.raises(ScenarioError) as error:
         read(*words)
@@ -98,10 +152,18 @@ def test_what_must_be_given_is_named():
     assert read("place=[1, 2]", cls=Needs) == {"place": [1, 2]}
 
 
-@pytest.mark.parametrize("prefix, words, offered", [
-    ("ra", [], ["radius="]), ("col", ["radius=3"], ["colour="]), ("colour=", [], [
-        "colour=red", "colour=green"]), ("lit=", [], ["lit=true", "lit=false"]),
-    ("radius=", [], []), ("nothing=", [], []), ("ra", ["radius=2"], [])])
+@pytest.mark.parametrize(
+    "prefix, words, offered",
+    [
+        ("ra", [], ["radius="]),
+        ("col", ["radius=3"], ["colour="]),
+        ("colour=", [], ["colour=red", "colour=green"]),
+        ("lit=", [], ["lit=true", "lit=false"]),
+        ("radius=", [], []),
+        ("nothing=", [], []),
+        ("ra", ["radius=2"], []),
+    ],
+)
 def test_completion(prefix, words, offered):
     found = arguments.completions(Orbit, prefix, words)
     assert [word for word in found if word.startswith(prefix)] == offered
@@ -140,27 +202,41 @@ def test_what_an_option_takes_by_name_is_listed(capsys, tmp_path, monkeypatch):
     listed = {name for names in lists.values() for name in names}
     listed |= {name.split()[-1] for name in lists["parts"]}
     declared = [option for _, option, _ in scenario_options.declared().values()]
-    declared += [argument.option for name in registry.AGENTS.names()
-                 for argument in arguments.arguments_of(registry.AGENTS.load(name)).values()]
+    declared += [
+        argument.option
+        for name in registry.AGENTS.names()
+        for argument in arguments.arguments_of(registry.AGENTS.load(name)).values()
+    ]
     taken = {name for option in declared if option.names for name in option.names()}
     assert {"iris", "indoor", "consensus", "cube", "square", "rtk", "embedded"} <= taken
     assert taken <= listed
 
 
-@pytest.mark.parametrize("line", [
-    ["fly", "formation", "--scheme", "consensus"], ["fly", "formation", "--scheme=consensus"],
-    ["fly", "formation", "--set", "scheme=consensus"],
-    ["formation", "simulate", "--set", "scheme=consensus"],
-    ["formation", "simulate", "--set=scheme=consensus"],
-    ["formation", "simulate", "--scheme", "consensus"]])
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["fly", "formation", "--scheme", "consensus"],
+        ["fly", "formation", "--scheme=consensus"],
+        ["fly", "formation", "--set", "scheme=consensus"],
+        ["formation", "simulate", "--set", "scheme=consensus"],
+        ["formation", "simulate", "--set=scheme=consensus"],
+        ["formation", "simulate", "--scheme", "consensus"],
+    ],
+)
 def test_an_option_of_an_agent_is_taken_in_both_forms(line):
     args = build_parser(line).parse_args(line)
     assert "scheme=consensus" in args.set if line[0] == "fly" else args.scheme == "consensus"
 
 
-@pytest.mark.parametrize("line", [
-    ["fly", "formation", "--shceme", "consensus"], ["fly", "formation", "--scheme"],
-    ["formation", "simulate", "--set", "shceme=consensus"], ["formation", "simulate", "--set"]])
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["fly", "formation", "--shceme", "consensus"],
+        ["fly", "formation", "--scheme"],
+        ["formation", "simulate", "--set", "shceme=consensus"],
+        ["formation", "simulate", "--set"],
+    ],
+)
 def test_what_is_no_option_in_any_form_is_refused(capsys, line):
     with pytest.raises(SystemExit) as end:
         main(line)

@@ -41,9 +41,11 @@ def fails(error):
 @pytest.fixture
 def commands(monkeypatch):
     """commands(*entries) makes these the only subcommands."""
+
     def use(*entries):
-        monkeypatch.setattr(registry, "entries",
-                            lambda group: {entry.name: entry for entry in entries})
+        monkeypatch.setattr(
+            registry, "entries", lambda group: {entry.name: entry for entry in entries}
+        )
 
     return use
 
@@ -75,7 +77,8 @@ def test_an_action_shows_the_examples_of_its_command(commands, capsys):
         def load(self):
             def register(subparsers):
                 parser = subparsers.add_parser(
-                    "log", epilog="examples:\n  xtdrone log plot A  draw\n  xtdrone log info A")
+                    "log", epilog="examples:\n  xtdrone log plot A  draw\n  xtdrone log info A"
+                )
                 parser.add_subparsers(metavar="ACTION").add_parser("plot")
 
             return register
@@ -86,10 +89,13 @@ def test_an_action_shows_the_examples_of_its_command(commands, capsys):
     assert capsys.readouterr().out.endswith("examples:\n  xtdrone log plot A  draw\n")
 
 
-@pytest.mark.parametrize("error, status, line", [
-    (XtdroneError("n = 0 is not allowed"), 1, "xtdrone: n = 0 is not allowed\n"),
-    (KeyboardInterrupt(), 130, ""),
-])
+@pytest.mark.parametrize(
+    "error, status, line",
+    [
+        (XtdroneError("n = 0 is not allowed"), 1, "xtdrone: n = 0 is not allowed\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
 def test_errors_are_one_line(commands, capsys, error, status, line):
     commands(Entry("bad", fails(error)))
     assert command.main(["bad"]) == status
@@ -108,15 +114,23 @@ def test_unknown_subcommand_suggests_the_nearest(commands, capsys):
     assert "did you mean 'sim'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words, said", [
-    ([], "xtdrone: the following arguments are required: COMMAND (sim); see 'xtdrone --help'"),
-    (["sim", "--value", "x"], "xtdrone sim: argument --value: invalid int value: 'x'"),
-    (["sim", "--vlaue", "3"], "xtdrone sim: does not take '--vlaue'; did you mean '--value'? See "
-                              "'xtdrone sim --help'"),
-    (["sim", "more"], "xtdrone sim: does not take 'more'; see 'xtdrone sim --help'"),
-    (["sim", "--word", "tow"], "xtdrone sim: unknown word 'tow': choose one of one, two; did you "
-                               "mean 'two'?"),
-])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ([], "xtdrone: the following arguments are required: COMMAND (sim); see 'xtdrone --help'"),
+        (["sim", "--value", "x"], "xtdrone sim: argument --value: invalid int value: 'x'"),
+        (
+            ["sim", "--vlaue", "3"],
+            "xtdrone sim: does not take '--vlaue'; did you mean '--value'? See "
+            "'xtdrone sim --help'",
+        ),
+        (["sim", "more"], "xtdrone sim: does not take 'more'; see 'xtdrone sim --help'"),
+        (
+            ["sim", "--word", "tow"],
+            "xtdrone sim: unknown word 'tow': choose one of one, two; did you mean 'two'?",
+        ),
+    ],
+)
 def test_bad_arguments_are_one_line(commands, capsys, words, said):
     commands(Entry("sim", lambda args: 0))
     with pytest.raises(SystemExit) as end:
@@ -126,9 +140,13 @@ def test_bad_arguments_are_one_line(commands, capsys, words, said):
     assert err.startswith(said) and err.count("\n") == 1
 
 
-@pytest.mark.parametrize("words, instead", [
-    (["vehicle", "show", "iris", "--png", "a.png"], "--out"), (["sim", "--no-log"],
-                                                               "--no_run_folder")])
+@pytest.mark.parametrize(
+    "words, instead",
+    [
+        (["vehicle", "show", "iris", "--png", "a.png"], "--out"),
+        (["sim", "--no-log"], "--no_run_folder"),
+    ],
+)
 def test_another_name_of_an_option_names_the_one(words, instead, capsys):
     with pytest.raises(SystemExit) as end:
         command.main(words)
@@ -138,16 +156,19 @@ def test_another_name_of_an_option_names_the_one(words, instead, capsys):
 
 
 def test_a_reader_that_stops_is_no_error():
-    code = ("from xtdrone_core import command; import sys\n"
-            "class E:\n    name = 'talk'\n"
-            "    def load(self):\n"
-            "        return lambda s: s.add_parser('talk').set_defaults(\n"
-            "            run=lambda a: [print('line ' * 99, flush=True)\n"
-            "                           for _ in range(9999)] and 0)\n"
-            "command.registry.entries = lambda group: {'talk': E()}\n"
-            "sys.exit(command.main(['talk']))\n")
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
+    code = (
+        "from xtdrone_core import command; import sys\n"
+        "class E:\n    name = 'talk'\n"
+        "    def load(self):\n"
+        "        return lambda s: s.add_parser('talk').set_defaults(\n"
+        "            run=lambda a: [print('line ' * 99, flush=True)\n"
+        "                           for _ in range(9999)] and 0)\n"
+        "command.registry.entries = lambda group: {'talk': E()}\n"
+        "sys.exit(command.main(['talk']))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     process.stdout.readline()
     process.stdout.close()
     assert process.stderr.read() == ""
@@ -162,17 +183,31 @@ def test_every_installed_entry_point_loads():
         assert callable(entry.load()), name
 
 
-@pytest.mark.parametrize("line, offered", [
-    ("xtdrone fly square --gps ", {"rtk", "m8n"}), ("xtdrone slam run --system bas", {"basalt"}),
-    ("xtdrone params set MPC_XY_CRU", {"MPC_XY_CRUISE"}),
-    ("xtdrone fly square --set s", {"side="}),
-    ("xtdrone slam run --system klt --set k", {"keep="}),
-    ("xtdrone slam run --system klt --limit ape_d", {"ape_deg="}),
-    ("xtdrone slam record --trajectory ro", {"rounds"}),
-    ("xtdrone fly formation --set scheme=consensus_", {"scheme=consensus_acceleration"})])
+@pytest.mark.parametrize(
+    "line, offered",
+    [
+        ("xtdrone fly square --gps ", {"rtk", "m8n"}),
+        ("xtdrone slam run --system bas", {"basalt"}),
+        ("xtdrone params set MPC_XY_CRU", {"MPC_XY_CRUISE"}),
+        ("xtdrone fly square --set s", {"side="}),
+        ("xtdrone slam run --system klt --set k", {"keep="}),
+        ("xtdrone slam run --system klt --limit ape_d", {"ape_deg="}),
+        ("xtdrone slam record --trajectory ro", {"rounds"}),
+        ("xtdrone fly formation --set scheme=consensus_", {"scheme=consensus_acceleration"}),
+    ],
+)
 def test_completion_offers_names(tmp_path, line, offered):
     out = tmp_path / "words"
-    subprocess.run([sys.executable, "-m", "xtdrone"], stderr=subprocess.DEVNULL, env={
-        **os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line,
-        "COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(out)})
+    subprocess.run(
+        [sys.executable, "-m", "xtdrone"],
+        stderr=subprocess.DEVNULL,
+        env={
+            **os.environ,
+            "_ARGCOMPLETE": "1",
+            "_ARGCOMPLETE_IFS": "\n",
+            "COMP_LINE": line,
+            "COMP_POINT": str(len(line)),
+            "_ARGCOMPLETE_STDOUT_FILENAME": str(out),
+        },
+    )
     assert set(out.read_text().split()) == offered

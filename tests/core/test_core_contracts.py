@@ -11,8 +11,13 @@ SEAMS = ROOT / "tests" / "support" / "seams.py"
 
 
 def check(path):
-    return subprocess.run([sys.executable, "-m", "mypy", str(path)], cwd=ROOT, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return subprocess.run(
+        [sys.executable, "-m", "mypy", str(path)],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
 
 
 @pytest.mark.slow

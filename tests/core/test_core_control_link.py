@@ -8,13 +8,7 @@ import pytest
 
 from own_ports import PORTS
 from xtdrone_core import ControlError, FleetState
-from xtdrone_core.runs.control_link import (
-    LONGEST,
-    MAX_CLIENTS,
-    MISSES,
-    ControlServer,
-    read_request,
-)
+from xtdrone_core.runs.control_link import LONGEST, MAX_CLIENTS, MISSES, ControlServer, read_request
 
 STATE = FleetState.zeros(2, 4)
 
@@ -63,27 +57,56 @@ def server():
     made.close()
 
 
-@pytest.mark.parametrize("line", [
-    b'{"op": "done", "t_us": 1e999}', b'{"op": "speed", "speed": NaN}', b'{"op": "x", "y": -1e999}',
-    b'{"op": "x", "y": [Infinity]}', b'{"op": "x", "y": 9007199254740993}',
-    b'{"op": "x", "y": ' + b"9" * 5000 + b"}"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"op": "done", "t_us": 1e999}',
+        b'{"op": "speed", "speed": NaN}',
+        b'{"op": "x", "y": -1e999}',
+        b'{"op": "x", "y": [Infinity]}',
+        b'{"op": "x", "y": 9007199254740993}',
+        b'{"op": "x", "y": ' + b"9" * 5000 + b"}",
+    ],
+)
 def test_numbers_of_requests_are_finite_and_fit(line):
     with pytest.raises(ControlError, match=r"is not allowed in a request: give finite numbers"):
         read_request(line)
 
 
-@pytest.mark.parametrize("line", [
-    b"[" * 100_000, b'{"op": ' + b"[" * 100_000, b"", b"\xff\xfe", b"[]", b"3", b'"op"', b"{}",
-    b'{"op": 3}', b'{"op": ["status"]}', b'{"op"'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"[" * 100_000,
+        b'{"op": ' + b"[" * 100_000,
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"3",
+        b'"op"',
+        b"{}",
+        b'{"op": 3}',
+        b'{"op": ["status"]}',
+        b'{"op"',
+    ],
+)
 def test_what_is_no_request_is_refused_with_an_example(line):
     with pytest.raises(ControlError, match="a request is a line of JSON like"):
         read_request(line)
 
 
-@pytest.mark.parametrize("request_", [
-    {"op": "done", "t_us": 2**62}, {"op": "done", "t_us": -1}, {"op": "done"},
-    {"op": "done", "t_us": "x"}, {"op": "subscribe", "tables": 3},
-    {"op": "subscribe", "tables": ["x"]}, {"op": "subscribe", "tables": [[]]}, {"op": "fail"}])
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"op": "done", "t_us": 2**62},
+        {"op": "done", "t_us": -1},
+        {"op": "done"},
+        {"op": "done", "t_us": "x"},
+        {"op": "subscribe", "tables": 3},
+        {"op": "subscribe", "tables": ["x"]},
+        {"op": "subscribe", "tables": [[]]},
+        {"op": "fail"},
+    ],
+)
 def test_a_bad_request_is_answered_and_the_next_one_too(server, request_):
     client = Client(server)
     client.say(request_)

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from xtdrone_core import XtdroneError, files, outputs
 from xtdrone_core.errors import one_line, shown
 
-BOMB = "a0: &a0 [x, x]\n" + "\n".join(
-    f"a{k}: &a{k} [*a{k - 1}, *a{k - 1}]" for k in range(1, 40))
+BOMB = "a0: &a0 [x, x]\n" + "\n".join(f"a{k}: &a{k} [*a{k - 1}, *a{k - 1}]" for k in range(1, 40))
 
 
 @pytest.fixture
@@ -20,15 +19,31 @@ def odd(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "large").write_bytes(bytes(2 << 20))
     (tmp_path / "secret").symlink_to("nowhere")
-    return {"fifo": tmp_path / "fifo", "folder": tmp_path, "device": "/dev/zero",
-            "missing": tmp_path / "missing", "long": tmp_path / ("x" * 300), "nul": "a\0b",
-            "large": tmp_path / "large", "dangling": tmp_path / "secret"}
+    return {
+        "fifo": tmp_path / "fifo",
+        "folder": tmp_path,
+        "device": "/dev/zero",
+        "missing": tmp_path / "missing",
+        "long": tmp_path / ("x" * 300),
+        "nul": "a\0b",
+        "large": tmp_path / "large",
+        "dangling": tmp_path / "secret",
+    }
 
 
-@pytest.mark.parametrize("kind, said", [
-    ("fifo", "is a FIFO"), ("folder", "older|directory"), ("device", "is a device"),
-    ("missing", "No such file"), ("long", "name too long"), ("nul", "null"),
-    ("large", "2 MB, and at most 1 MB"), ("dangling", "No such file")])
+@pytest.mark.parametrize(
+    "kind, said",
+    [
+        ("fifo", "is a FIFO"),
+        ("folder", "older|directory"),
+        ("device", "is a device"),
+        ("missing", "No such file"),
+        ("long", "name too long"),
+        ("nul", "null"),
+        ("large", "2 MB, and at most 1 MB"),
+        ("dangling", "No such file"),
+    ],
+)
 def test_what_is_no_readable_file_is_one_line(odd, kind, said):
     with pytest.raises(XtdroneError, match=said) as caught:
         files.read_bytes(odd[kind], "scenario", most=files.MB)
@@ -44,13 +59,25 @@ def test_text_is_utf_8_with_any_line_ends(tmp_path):
         files.read_text(tmp_path / "a")
 
 
-@pytest.mark.parametrize("text, said", [
-    (BOMB, "expand to more than"), ("a: &a [*a]", "contains itself"), ("[" * 5000, "too deep"),
-    ("{a: " * 5000, "too deep"), ("a: 1\na: 2", "'a' appears twice, again in line 2"),
-    ("[", "in line 2"), ("a: b: c", "in line 1"), ("d: 2001-99-99", "is a date"),
-    ("x: !!python/object:os.system y", "tag .* is not known"), ("x: !!timestamp y", "tag"),
-    ("? [a]\n: b", "key in line 1 is no text"), (f"n: {'9' * 5000}", "Exceeds the limit"),
-    ("a: \0", "unacceptable character"), ("--- a\n--- b", "another document")])
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (BOMB, "expand to more than"),
+        ("a: &a [*a]", "contains itself"),
+        ("[" * 5000, "too deep"),
+        ("{a: " * 5000, "too deep"),
+        ("a: 1\na: 2", "'a' appears twice, again in line 2"),
+        ("[", "in line 2"),
+        ("a: b: c", "in line 1"),
+        ("d: 2001-99-99", "is a date"),
+        ("x: !!python/object:os.system y", "tag .* is not known"),
+        ("x: !!timestamp y", "tag"),
+        ("? [a]\n: b", "key in line 1 is no text"),
+        (f"n: {'9' * 5000}", "Exceeds the limit"),
+        ("a: \0", "unacceptable character"),
+        ("--- a\n--- b", "another document"),
+    ],
+)
 def test_yaml_that_is_no_plain_data_is_one_line(text, said):
     with pytest.raises(files.FileError, match=said) as caught:
         files.parse_yaml(text, "scenario 's.yaml'")
@@ -59,24 +86,42 @@ def test_yaml_that_is_no_plain_data_is_one_line(text, said):
 
 def test_yaml_may_refer_to_what_it_has():
     assert files.parse_yaml("a: &x {b: 1}\nc: *x\nd: {<<: *x, e: 2}", "") == {
-        "a": {"b": 1}, "c": {"b": 1}, "d": {"b": 1, "e": 2}}
+        "a": {"b": 1},
+        "c": {"b": 1},
+        "d": {"b": 1, "e": 2},
+    }
     assert files.parse_yaml("", "") is None
 
 
-@pytest.mark.parametrize("text, said", [
-    ("[" * 100_000, "too deep"), ("[" * 200 + "]" * 200, "too deep"), ("1e999", "no finite"),
-    ("[NaN]", "NaN is no finite"), ("-Infinity", "no finite"), ("9" * 5000, "Exceeds the limit"),
-    ("{", "is not JSON"), ("", "is not JSON")])
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("[" * 100_000, "too deep"),
+        ("[" * 200 + "]" * 200, "too deep"),
+        ("1e999", "no finite"),
+        ("[NaN]", "NaN is no finite"),
+        ("-Infinity", "no finite"),
+        ("9" * 5000, "Exceeds the limit"),
+        ("{", "is not JSON"),
+        ("", "is not JSON"),
+    ],
+)
 def test_json_that_is_no_plain_data_is_one_line(text, said):
     with pytest.raises(files.FileError, match=said):
         files.parse_json(text, "plan 'p'")
 
 
-@pytest.mark.parametrize("data, said", [
-    (b"<a><b></a>", "x.sdf:1: not well-formed"), (b"", "not well-formed"),
-    (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "has a DOCTYPE"),
-    (b'<!DOCTYPE a SYSTEM "/etc/passwd"><a/>', "has a DOCTYPE"),
-    (b"<a>" * 5000, "not well-formed"), (b'<?xml version="1.0" encoding="none"?><a/>', "none")])
+@pytest.mark.parametrize(
+    "data, said",
+    [
+        (b"<a><b></a>", "x.sdf:1: not well-formed"),
+        (b"", "not well-formed"),
+        (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "has a DOCTYPE"),
+        (b'<!DOCTYPE a SYSTEM "/etc/passwd"><a/>', "has a DOCTYPE"),
+        (b"<a>" * 5000, "not well-formed"),
+        (b'<?xml version="1.0" encoding="none"?><a/>', "none"),
+    ],
+)
 def test_xml_that_is_no_plain_document_is_one_line(data, said):
     with pytest.raises(files.FileError, match=said):
         files.parse_xml(data, "x.sdf")
@@ -120,19 +165,32 @@ def test_a_picture_of_ours_is_replaced_and_no_other(tmp_path, suffix):
     assert len(data) > 500
 
 
-@pytest.mark.parametrize("name, said", [
-    ("passwd", "ends in .png"), ("a.txt", "ends in .png"), ("no/a.png", "No such file"),
-    ("folder.png", "is a folder"), ("x" * 300 + ".png", "name too long"), ("n\0.png", "null")])
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("passwd", "ends in .png"),
+        ("a.txt", "ends in .png"),
+        ("no/a.png", "No such file"),
+        ("folder.png", "is a folder"),
+        ("x" * 300 + ".png", "name too long"),
+        ("n\0.png", "null"),
+    ],
+)
 def test_where_no_picture_can_be_is_one_line(tmp_path, name, said):
     (tmp_path / "folder.png").mkdir()
     with pytest.raises(files.FileError, match=said):
         outputs.picture(str(tmp_path / name))
 
 
-@pytest.mark.parametrize("words", [
-    ["formation", "show", "cube", "--out"], ["vehicle", "show", "iris", "--out"],
-    ["formation", "compare", "run", "run", "--out"],
-    ["slam", "export", "run", "--format", "csv", "--out"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["formation", "show", "cube", "--out"],
+        ["vehicle", "show", "iris", "--out"],
+        ["formation", "compare", "run", "run", "--out"],
+        ["slam", "export", "run", "--format", "csv", "--out"],
+    ],
+)
 def test_no_command_replaces_somebody_elses_file(tmp_path, monkeypatch, capsys, words):
     from xtdrone_core.command import main
 

@@ -21,8 +21,11 @@ def test_several_frames_of_one_datagram():
     data = HEARTBEAT + POSITION + OLD
     found = list(frames(data))
     assert [(f.system, f.component, f.message_id) for f in found] == [
-        (2, 1, 0), (3, 1, 32), (4, 1, 0)]
-    assert data[found[0].start:found[0].end] == HEARTBEAT
+        (2, 1, 0),
+        (3, 1, 32),
+        (4, 1, 0),
+    ]
+    assert data[found[0].start : found[0].end] == HEARTBEAT
     assert len(found[1].payload) == POSITION[1]
 
 
@@ -46,29 +49,40 @@ def test_cut_frames():
         assert list(frames(POSITION[:length])) == []
 
 
-@given(st.lists(st.sampled_from([HEARTBEAT, POSITION, OLD, b"\x00\x01", b"\xfd\x05"])),
-       st.lists(st.integers(1, 40), min_size=1))
+@given(
+    st.lists(st.sampled_from([HEARTBEAT, POSITION, OLD, b"\x00\x01", b"\xfd\x05"])),
+    st.lists(st.integers(1, 40), min_size=1),
+)
 def test_a_stream_gives_the_frames_of_the_whole_however_it_is_cut(pieces, cuts):
     data, stream, found, at, k = b"".join(pieces), FrameStream(), [], 0, 0
     whole = [(frame.system, frame.payload) for frame in frames(data + b"\x00" * 600)]
     data += b"\x00" * 600  # so that a broken length ends
     while at < len(data):
         size = cuts[k % len(cuts)]
-        found += [(frame.system, frame.payload) for frame in stream.feed(data[at:at + size])]
+        found += [(frame.system, frame.payload) for frame in stream.feed(data[at : at + size])]
         at, k = at + size, k + 1
     assert found == whole
 
 
-@pytest.mark.parametrize("name, sizes", [("HEARTBEAT", (9, 9)), ("MISSION_COUNT", (4, 9)),
-                                         ("SYS_STATUS", (31, 43)), ("BATTERY_STATUS", (36, 54))])
+@pytest.mark.parametrize(
+    "name, sizes",
+    [
+        ("HEARTBEAT", (9, 9)),
+        ("MISSION_COUNT", (4, 9)),
+        ("SYS_STATUS", (31, 43)),
+        ("BATTERY_STATUS", (36, 54)),
+    ],
+)
 def test_a_message_is_as_long_as_the_specification_says(name, sizes):
     kind = mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
     assert payload_sizes(kind) == sizes
 
 
-@pytest.mark.parametrize("junk", [b"\xfe" * 4096, b"\xfd" * 4096, b"\xfe\x00" * 2048,
-                                  b"\xfe" + bytes(4095), b"\xfe\xff" * 2048],
-                         ids=["fe", "fd", "fe00", "fe zeros", "feff"])
+@pytest.mark.parametrize(
+    "junk",
+    [b"\xfe" * 4096, b"\xfd" * 4096, b"\xfe\x00" * 2048, b"\xfe" + bytes(4095), b"\xfe\xff" * 2048],
+    ids=["fe", "fd", "fe00", "fe zeros", "feff"],
+)
 def test_junk_full_of_first_bytes_costs_next_to_nothing(junk, monkeypatch):
     """Hardly any of them begins the header of a message, so hardly a checksum is computed."""
     checked = []

@@ -41,8 +41,18 @@ def opened():
     todo, seen, outside = list(QT), set(), set()
     while todo:
         for name in elf.needed(todo.pop()):
-            own = next((p for p in (folder / "lib" / name, folder.parent / name,
-                                    folder.parents[1] / "shiboken6" / name) if p.exists()), None)
+            own = next(
+                (
+                    p
+                    for p in (
+                        folder / "lib" / name,
+                        folder.parent / name,
+                        folder.parents[1] / "shiboken6" / name,
+                    )
+                    if p.exists()
+                ),
+                None,
+            )
             if own is None:
                 outside.add(name)
             elif own not in seen:
@@ -51,8 +61,14 @@ def opened():
     return outside
 
 
-C_LIBRARY = ("ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0",
-             "librt.so.1")
+C_LIBRARY = (
+    "ld-linux-x86-64.so.2",
+    "libc.so.6",
+    "libdl.so.2",
+    "libm.so.6",
+    "libpthread.so.0",
+    "librt.so.1",
+)
 OTHER_NAMES = {"libz.so.1": "zlib1g", "libgcc_s.so.1": "libgcc-s1"}
 
 
@@ -62,8 +78,11 @@ def test_set_up_installs_every_library_that_windows_open(image):
     packages = set.union(*sections(image).values())
     wanted = opened() - set(C_LIBRARY)
     assert len(wanted) > 20
-    lacking = {name for name in wanted
-               if (OTHER_NAMES.get(name) or libraries.packages([name])[0]) not in packages}
+    lacking = {
+        name
+        for name in wanted
+        if (OTHER_NAMES.get(name) or libraries.packages([name])[0]) not in packages
+    }
     assert not lacking, "add their packages to scripts/apt-packages.txt"
     assert set(offscreen.PACKAGES) <= packages
     assert {"xvfb", "rviz"} <= packages
@@ -86,20 +105,26 @@ def test_packages_are_named_as_the_distribution_names_them():
     """Each library that is installed here belongs to the package of that name."""
     cached = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
     here = dict(re.findall(r"^\s+(\S+) .*x86-64.*=> (\S+)$", cached, re.MULTILINE))
-    wanted = {name for name in (opened() if QT else ())
-              if name in here and name not in C_LIBRARY and name not in OTHER_NAMES}
+    wanted = {
+        name
+        for name in (opened() if QT else ())
+        if name in here and name not in C_LIBRARY and name not in OTHER_NAMES
+    }
     if not wanted:
         pytest.skip("none of them is installed here")
     for name in wanted:
         owner = subprocess.run(["dpkg", "-S", f"*/{name}"], capture_output=True, text=True).stdout
         assert libraries.packages([name])[0] in {
-            line.split(":")[0].removesuffix("t64") for line in owner.splitlines()}
+            line.split(":")[0].removesuffix("t64") for line in owner.splitlines()
+        }
 
 
 def test_what_is_missing_is_one_line_with_what_installs_it(tmp_path, monkeypatch):
     ldd = tmp_path / "ldd"
-    ldd.write_text("#!/bin/sh\nprintf '\\tlibxcb-icccm.so.4 => not found\\n"
-                   "\\tlibc.so.6 => /lib/libc.so.6 (0x1)\\n\\tlibX11-xcb.so.1 => not found\\n'\n")
+    ldd.write_text(
+        "#!/bin/sh\nprintf '\\tlibxcb-icccm.so.4 => not found\\n"
+        "\\tlibc.so.6 => /lib/libc.so.6 (0x1)\\n\\tlibX11-xcb.so.1 => not found\\n'\n"
+    )
     ldd.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(libraries, "qt_files", lambda window: [Path("libqxcb.so")])
@@ -107,7 +132,8 @@ def test_what_is_missing_is_one_line_with_what_installs_it(tmp_path, monkeypatch
         libraries.require_qt(XtdroneError)
     assert str(error.value) == (
         "Qt cannot open a window without libX11-xcb.so.1, libxcb-icccm.so.4: run scripts/setup.sh, "
-        "or 'apt-get install libx11-xcb1 libxcb-icccm4'")
+        "or 'apt-get install libx11-xcb1 libxcb-icccm4'"
+    )
 
 
 def test_without_ldd_or_qt_nothing_is_said_to_be_missing(monkeypatch):

@@ -23,8 +23,11 @@ class Lossy:
 
     def send(self, message):
         self.sent.append(message)
-        self.heard += [answer for answer in self.answers(message)
-                       if not self.lost or next(self._count) % self.lost]
+        self.heard += [
+            answer
+            for answer in self.answers(message)
+            if not self.lost or next(self._count) % self.lost
+        ]
 
     @contextlib.contextmanager
     def listen(self, *kinds):
@@ -84,8 +87,22 @@ def test_a_change_told_late_is_no_answer_to_a_parameter_that_is_set(told, now):
 
 @pytest.mark.parametrize("seqs", [(0, 1, 2), (0, 0, 1, 9, 1, 2)])
 def test_a_mission_is_sent_as_the_vehicle_asks_for_it(seqs):
-    items = [dict(frame=6, command=16, current=0, autocontinue=1, param1=0, param2=0, param3=0,
-                  param4=0, x=k, y=0, z=10.0) for k in range(3)]
+    items = [
+        dict(
+            frame=6,
+            command=16,
+            current=0,
+            autocontinue=1,
+            param1=0,
+            param2=0,
+            param3=0,
+            param4=0,
+            x=k,
+            y=0,
+            z=10.0,
+        )
+        for k in range(3)
+    ]
     wanted, held = iter(seqs), []
 
     def answers(m):

@@ -25,14 +25,23 @@ from xtdrone_core.scenario.scenario import FLEET, fleet
 
 ROOT = Path(__file__).parents[2]
 LAUNCH = ROOT / "launch"
-WITHOUT_SCENARIO = {"simple_formation.launch", "slam_benchmark.launch", "px4_gazebo_classic.launch",
-                    "px4_gazebo_classic_vehicle.launch", "orbslam2.launch", "vins_fusion.launch"}
+WITHOUT_SCENARIO = {
+    "simple_formation.launch",
+    "slam_benchmark.launch",
+    "px4_gazebo_classic.launch",
+    "px4_gazebo_classic_vehicle.launch",
+    "orbslam2.launch",
+    "vins_fusion.launch",
+}
 NAMES = {"scenario", *FLEET, *options_of(Scenario)}
 
 
 def test_what_is_written_from_the_options_is_up_to_date():
-    done = subprocess.run([sys.executable, ROOT / "scripts" / "make_tables.py", "--check"],
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "make_tables.py", "--check"],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -65,28 +74,51 @@ def test_every_command_line_has_every_option(command, capsys):
 
 def test_simulation_launch_hands_every_option_to_the_simulation():
     tree = ElementTree.parse(LAUNCH / "simulation.launch").getroot()
-    given = next(arg.get("value") for arg in tree.iter("arg")
-                 if arg.get("name") == "scenario_options")
+    given = next(
+        arg.get("value") for arg in tree.iter("arg") if arg.get("name") == "scenario_options"
+    )
     assert {word.removeprefix("--") for word in given.split() if word.startswith("--")} == NAMES
     assert NAMES <= launch_arguments.settable(LAUNCH / "simulation.launch")
 
 
-@pytest.mark.parametrize("file", ["single_vehicle", "multi_vehicle", "formation", "square",
-                                  "mission", "mixed", "keyboard", "slam_flight"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        "single_vehicle",
+        "multi_vehicle",
+        "formation",
+        "square",
+        "mission",
+        "mixed",
+        "keyboard",
+        "slam_flight",
+    ],
+)
 def test_every_launch_file_that_simulates_takes_every_option(file):
     assert NAMES <= launch_arguments.settable(LAUNCH / f"{file}.launch")
 
 
-@pytest.mark.parametrize("text, words, expected", [
-    ("{}", [], dict(speed=0.0, name="square", n=9)),
-    ("speed: 2", [], dict(speed=2.0, name="square", n=9)),
-    ("{speed: 0, name: hop, n: 2}", [], dict(speed=0.0, name="hop", n=2)),
-    ("{vehicle: typhoon_h480}", [], dict(n=1, type="typhoon_h480")),
-    ("{vehicles: 'iris*3', seed: 5}", ["--seed", "6", "--name", "own"],
-     dict(n=3, seed=6, name="own")),
-    ("{speed: 3, n: 4}", ["--speed", "1", "--n", "2"], dict(speed=1.0, n=2)),
-    ("{name: hop}", ["--name", "", "--n", ""], dict(name="hop", n=9)),  # as launch files pass them
-    (None, ["--vehicle", "typhoon_h480"], dict(n=9, type="typhoon_h480", speed=0.0))])
+@pytest.mark.parametrize(
+    "text, words, expected",
+    [
+        ("{}", [], dict(speed=0.0, name="square", n=9)),
+        ("speed: 2", [], dict(speed=2.0, name="square", n=9)),
+        ("{speed: 0, name: hop, n: 2}", [], dict(speed=0.0, name="hop", n=2)),
+        ("{vehicle: typhoon_h480}", [], dict(n=1, type="typhoon_h480")),
+        (
+            "{vehicles: 'iris*3', seed: 5}",
+            ["--seed", "6", "--name", "own"],
+            dict(n=3, seed=6, name="own"),
+        ),
+        ("{speed: 3, n: 4}", ["--speed", "1", "--n", "2"], dict(speed=1.0, n=2)),
+        (
+            "{name: hop}",
+            ["--name", "", "--n", ""],
+            dict(name="hop", n=9),
+        ),  # as launch files pass them
+        (None, ["--vehicle", "typhoon_h480"], dict(n=9, type="typhoon_h480", speed=0.0)),
+    ],
+)
 def test_a_scenario_flies_as_it_is_written(tmp_path, text, words, expected):
     """The command line comes before the file, and that before the defaults of an Agent."""
     if text is not None:
@@ -105,8 +137,11 @@ def test_defaults_of_launch_files_leave_a_scenario_as_it_is_written(tmp_path):
         tree = ElementTree.parse(file).getroot()
         if file.name in WITHOUT_SCENARIO:
             continue
-        own = {arg.get("name"): arg.get("default") for arg in tree.findall("arg")
-               if arg.get("name") in NAMES - {"instance"}}
+        own = {
+            arg.get("name"): arg.get("default")
+            for arg in tree.findall("arg")
+            if arg.get("name") in NAMES - {"instance"}
+        }
         assert not any(own.values()), f"{file.name} sets {own} even where a scenario says otherwise"
         for arg in tree.findall("arg"):
             if arg.get("name") == "defaults":
@@ -139,33 +174,59 @@ def test_an_option_means_the_same_as_text_and_as_value(name):
     assert getattr(text, name) == value and type(getattr(text, name)) is type(value)
 
 
-@pytest.mark.parametrize("value, whole, said", [
-    ("x", False, "a number from 1 to 5 m"), ("inf", False, "a number"), (0.9, False, "a number"),
-    ("1.5", True, "a whole number from 1 to 5 m"), (True, True, "a whole number"),
-    ([], False, "a number"), (None, False, "a number"), (5.1, False, "a number"),
-])
+@pytest.mark.parametrize(
+    "value, whole, said",
+    [
+        ("x", False, "a number from 1 to 5 m"),
+        ("inf", False, "a number"),
+        (0.9, False, "a number"),
+        ("1.5", True, "a whole number from 1 to 5 m"),
+        (True, True, "a whole number"),
+        ([], False, "a number"),
+        (None, False, "a number"),
+        (5.1, False, "a number"),
+    ],
+)
 def test_a_wrong_number_is_one_line(value, whole, said):
     with pytest.raises(ScenarioError) as caught:
         number("size", value, 1, 5, whole, "m")
     assert str(caught.value).startswith(f"size {value} is not allowed: give {said}")
 
 
-@pytest.mark.parametrize("words, said", [
-    (["roslaunch", "square.launch", "spede:=2"], "did you mean 'speed'"),
-    (["roslaunch", "formation.launch", "n:=3", "log:=none", "formatoins:=cube"],
-     "unknown argument of formation.launch 'formatoins'"),
-    (["roslaunch", "simple_formation.launch", "origin:=own"], "unknown argument"),
-    (["roslaunch", "-p", "1", "square.launch", "scenario_options:=x"], "unknown argument"),
-])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["roslaunch", "square.launch", "spede:=2"], "did you mean 'speed'"),
+        (
+            ["roslaunch", "formation.launch", "n:=3", "log:=none", "formatoins:=cube"],
+            "unknown argument of formation.launch 'formatoins'",
+        ),
+        (["roslaunch", "simple_formation.launch", "origin:=own"], "unknown argument"),
+        (["roslaunch", "-p", "1", "square.launch", "scenario_options:=x"], "unknown argument"),
+    ],
+)
 def test_an_unknown_launch_argument_is_refused(words, said):
     with pytest.raises(ScenarioError, match=said):
         launch_arguments.check_arguments(words, LAUNCH)
 
 
-@pytest.mark.parametrize("words", [
-    ["roslaunch", "formation.launch", "log:=none", "origin:=own", "px4_loss:=continue", "n:=3",
-     "formations:=cube", "instance:=1", "__log:=x"],
-    ["roslaunch", "somebodys.launch", "own:=1"], ["roslaunch", "package", "name", "own:=1"],
-])
+@pytest.mark.parametrize(
+    "words",
+    [
+        [
+            "roslaunch",
+            "formation.launch",
+            "log:=none",
+            "origin:=own",
+            "px4_loss:=continue",
+            "n:=3",
+            "formations:=cube",
+            "instance:=1",
+            "__log:=x",
+        ],
+        ["roslaunch", "somebodys.launch", "own:=1"],
+        ["roslaunch", "package", "name", "own:=1"],
+    ],
+)
 def test_known_launch_arguments_and_other_files_are_left_alone(words):
     launch_arguments.check_arguments(words, LAUNCH)

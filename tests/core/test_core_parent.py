@@ -8,25 +8,34 @@ import pytest
 
 from xtdrone_core.runs import parent
 
-NODE = ("import signal, time\n"
-        "from xtdrone_core.runs import parent\n"
-        "{tie}\n"
-        "print('up', flush=True)\n"
-        "signal.sigwait([signal.SIGTERM])\n"
-        "print('gone', flush=True)")
-LAUNCH = ("import signal, subprocess, sys\n"
-          "from xtdrone_core.runs import parent\n"
-          "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
-          "subprocess.run([sys.executable, '-c', {node!r}, {word!r}], preexec_fn={tie})")
+NODE = (
+    "import signal, time\n"
+    "from xtdrone_core.runs import parent\n"
+    "{tie}\n"
+    "print('up', flush=True)\n"
+    "signal.sigwait([signal.SIGTERM])\n"
+    "print('gone', flush=True)"
+)
+LAUNCH = (
+    "import signal, subprocess, sys\n"
+    "from xtdrone_core.runs import parent\n"
+    "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
+    "subprocess.run([sys.executable, '-c', {node!r}, {word!r}], preexec_fn={tie})"
+)
 
 
-@pytest.mark.parametrize("word, by_node, by_launch", [
-    ("__log:=x", "parent.end_with_launch()", "None"),
-    ("", "", "parent.tied(signal.SIGTERM, lambda: None)")])
+@pytest.mark.parametrize(
+    "word, by_node, by_launch",
+    [
+        ("__log:=x", "parent.end_with_launch()", "None"),
+        ("", "", "parent.tied(signal.SIGTERM, lambda: None)"),
+    ],
+)
 def test_a_process_ends_with_a_parent_that_is_killed(word, by_node, by_launch):
     launch = LAUNCH.format(node=NODE.format(tie=by_node), word=word, tie=by_launch)
-    with subprocess.Popen([sys.executable, "-c", launch], stdout=subprocess.PIPE,
-                          text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", launch], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout.readline() == "up\n"
         process.kill()
         assert process.stdout.read() == "gone\n"

@@ -14,8 +14,11 @@ TAKEN_BY_OTHERS = {11311: "ROS master", 11345: "Gazebo master", 8888: "micro XRC
 
 
 def test_no_two_ranges_of_ports_touch():
-    ranges = [(Ports(instance).range(kind), f"{kind} of {instance}")
-              for instance in range(INSTANCES) for kind in Ports.kinds()]
+    ranges = [
+        (Ports(instance).range(kind), f"{kind} of {instance}")
+        for instance in range(INSTANCES)
+        for kind in Ports.kinds()
+    ]
     for (one, name), (other, other_name) in itertools.combinations(ranges, 2):
         assert one.stop <= other.start or other.stop <= one.start, f"{name} and {other_name}"
     for numbers, name in ranges:
@@ -37,7 +40,11 @@ def test_px4s_own_rules_give_the_same_ports(instance):
     own, i = Ports(instance), 7
     number = own.px4_number(i)
     assert (4560 + number, 14580 + number, 18570 + number, 14280 + number) == (
-        own.simulator(i), own.offboard_local(i), own.ground_station_local(i), own.camera_local(i))
+        own.simulator(i),
+        own.offboard_local(i),
+        own.ground_station_local(i),
+        own.camera_local(i),
+    )
 
 
 def test_mavros_has_a_port_of_its_own_for_each_vehicle():

@@ -59,33 +59,58 @@ def test_another_package_adds_an_engine_a_system_and_a_list(package, monkeypatch
     names, kind, text, systems = json.loads(done.stdout)
     assert names == ["embedded", "gazebo", "ideal"] and kind == "IdealEngine"
     assert text == "Moves nothing." and "theirs" in systems and "klt" in systems
-    done = subprocess.run([sys.executable, "-m", "xtdrone_core.command", "list", "pets"],
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "xtdrone_core.command", "list", "pets"],
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout == "cat  sleeps\n"
 
 
-@pytest.mark.parametrize("group", [registry.ENGINES, registry.AUTOPILOTS, registry.AGENTS,
-                                   *registry.PARTS.values()])
+@pytest.mark.parametrize(
+    "group", [registry.ENGINES, registry.AUTOPILOTS, registry.AGENTS, *registry.PARTS.values()]
+)
 def test_every_name_loads_and_has_a_line(group):
     for name, text in group.descriptions().items():
         assert isinstance(group.load(name), type) and text.endswith("."), name
 
 
-@pytest.mark.parametrize("name, said", [
-    ("bullet", "unknown engine 'bullet': choose one of embedded, gazebo, or name a class"),
-    ("embeded", "did you mean 'embedded'")])
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("bullet", "unknown engine 'bullet': choose one of embedded, gazebo, or name a class"),
+        ("embeded", "did you mean 'embedded'"),
+    ],
+)
 def test_an_unknown_name_is_refused(name, said):
     with pytest.raises(ScenarioError, match=said):
         Scenario(fleet("iris", 1), engine=name)
 
 
-@pytest.mark.parametrize("group", [registry.ENGINES, registry.AUTOPILOTS, registry.AGENTS,
-                                   registry.ACTUATORS, *registry.PARTS.values()])
-@pytest.mark.parametrize("name, said", [
-    ("os:system", "is not a class"), ("json:JSONDecoder", "JSONDecoder' (has no|does not inherit)"),
-    ("xtdrone_core.contracts:Engine", "is not a class that can be made"), ("os:", "unknown"),
-    (":", "unknown"), ("a b:c", "unknown"), ("..x:y", "unknown"), ("json:no.such", "cannot load"),
-    ("x" * 300 + ":y", "cannot load")])
+@pytest.mark.parametrize(
+    "group",
+    [
+        registry.ENGINES,
+        registry.AUTOPILOTS,
+        registry.AGENTS,
+        registry.ACTUATORS,
+        *registry.PARTS.values(),
+    ],
+)
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("os:system", "is not a class"),
+        ("json:JSONDecoder", "JSONDecoder' (has no|does not inherit)"),
+        ("xtdrone_core.contracts:Engine", "is not a class that can be made"),
+        ("os:", "unknown"),
+        (":", "unknown"),
+        ("a b:c", "unknown"),
+        ("..x:y", "unknown"),
+        ("json:no.such", "cannot load"),
+        ("x" * 300 + ":y", "cannot load"),
+    ],
+)
 def test_what_is_no_such_part_is_refused_and_never_called(group, name, said):
     with pytest.raises(ScenarioError, match=said):
         group.load(name)
@@ -104,10 +129,21 @@ def test_a_class_that_is_not_there_is_named():
         registry.ENGINES.load("nowhere:Engine")
 
 
-@pytest.mark.parametrize("kind, name", [
-    ("engines", "embedded"), ("autopilots", "px4"), ("agents", "square"),
-    ("parts", "mixer embedded"), ("schemes", "consensus"), ("systems", "klt"), ("presets", "m8n"),
-    ("worlds", "outdoor"), ("vehicles", "typhoon_h480"), ("options", "disturbances")])
+@pytest.mark.parametrize(
+    "kind, name",
+    [
+        ("engines", "embedded"),
+        ("autopilots", "px4"),
+        ("agents", "square"),
+        ("parts", "mixer embedded"),
+        ("schemes", "consensus"),
+        ("systems", "klt"),
+        ("presets", "m8n"),
+        ("worlds", "outdoor"),
+        ("vehicles", "typhoon_h480"),
+        ("options", "disturbances"),
+    ],
+)
 def test_list_has_a_line_for_each_name(kind, name, capsys):
     assert command.main(["list", kind, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -26,8 +26,11 @@ def test_a_run_is_found_by_its_name_its_path_and_as_the_latest(runs):
 
 
 def test_an_unknown_run_names_the_nearest_and_the_newest(runs):
-    with pytest.raises(XtdroneError, match=r"no run 'formatoin'.*the newest are formation, square; "
-                                           r"did you mean 'formation'\?"):
+    with pytest.raises(
+        XtdroneError,
+        match=r"no run 'formatoin'.*the newest are formation, square; "
+        r"did you mean 'formation'\?",
+    ):
         run_folder.find("formatoin")
 
 

@@ -26,7 +26,7 @@ def packer(key=KEY, system=255, component=190, link_id=1, timestamp=None):
 
 def refusal(signer, data):
     """What a signer says to the one frame of a datagram."""
-    frame, = frames(data)
+    (frame,) = frames(data)
     return signer.refusal(data, frame)
 
 
@@ -37,7 +37,8 @@ def signer():
 
 def test_what_is_signed_is_taken_by_pymavlink_and_nothing_else_of_the_frame_changes(signer):
     plain = PING.pack(packer(None)) + mavlink.MAVLink_heartbeat_message(2, 12, 0, 0, 3, 3).pack(
-        packer(None))
+        packer(None)
+    )
     receiver = packer()
     datagrams = signer.datagrams(plain, 280)
     assert len(datagrams) == 1
@@ -49,7 +50,9 @@ def test_what_is_signed_is_taken_by_pymavlink_and_nothing_else_of_the_frame_chan
     others = packer(hashlib.sha256(b"other").digest())
     others.robust_parsing = True
     assert [m.get_type() for m in others.parse_buffer(signer.datagrams(plain, 280)[0])] == [
-        "BAD_DATA", "BAD_DATA"]
+        "BAD_DATA",
+        "BAD_DATA",
+    ]
 
 
 def test_what_pymavlink_signs_is_taken_once(signer):
@@ -61,10 +64,16 @@ def test_what_pymavlink_signs_is_taken_once(signer):
     assert "repetition" in refusal(signer, data)
 
 
-@pytest.mark.parametrize("sender, why", [
-    ({"key": None}, "not signed"), ({"key": bytes(32)}, "another key"),
-    ({"timestamp": 0}, "a minute late"), ({"timestamp": 2**48 - 1}, "a day ahead"),
-    ({"system": 3, "component": 1}, "a vehicle's own")])
+@pytest.mark.parametrize(
+    "sender, why",
+    [
+        ({"key": None}, "not signed"),
+        ({"key": bytes(32)}, "another key"),
+        ({"timestamp": 0}, "a minute late"),
+        ({"timestamp": 2**48 - 1}, "a day ahead"),
+        ({"system": 3, "component": 1}, "a vehicle's own"),
+    ],
+)
 def test_what_is_refused_and_why(signer, sender, why):
     assert why in refusal(signer, PING.pack(packer(**sender)))
     assert "not signed" in refusal(signer, PING.pack(packer(None), force_mavlink1=True))
@@ -97,9 +106,9 @@ def test_streams_are_bounded(signer):
 
 
 def test_the_clock_never_goes_back(signer, monkeypatch):
-    first, = signer.datagrams(PING.pack(packer(None)), 280)
+    (first,) = signer.datagrams(PING.pack(packer(None)), 280)
     monkeypatch.setattr("time.time", lambda: 0.0)
-    second, = signer.datagrams(PING.pack(packer(None)), 280)
+    (second,) = signer.datagrams(PING.pack(packer(None)), 280)
     assert int.from_bytes(second[-12:-6], "little") > int.from_bytes(first[-12:-6], "little")
 
 

@@ -137,10 +137,15 @@ def test_files_that_are_no_snapshots(tmp_path):
 
 def test_a_snapshot_goes_on_with_more_or_fewer_vehicles():
     def part(n, value, history=()):
-        return {"pos": np.full((n, 3), value), "names": [f"{value}{i}" for i in range(n)],
-                "fixed": np.full(4, value), "history": list(history),
-                "wide": np.full((n, n), value), "inner": [value, {"rows": [value] * n}],
-                "of": dict.fromkeys(range(n), value)}
+        return {
+            "pos": np.full((n, 3), value),
+            "names": [f"{value}{i}" for i in range(n)],
+            "fixed": np.full(4, value),
+            "history": list(history),
+            "wide": np.full((n, n), value),
+            "inner": [value, {"rows": [value] * n}],
+            "of": dict.fromkeys(range(n), value),
+        }
 
     grown = snapshot.regrouped(part(2, 1.0, "abc"), part(3, 2.0), Rows.of("ab", "abc"))
     assert grown["pos"][:, 0].tolist() == [1.0, 1.0, 2.0] and grown["fixed"].tolist() == [1.0] * 4

@@ -10,7 +10,7 @@ import pytest
 
 from xtdrone_core import FleetState
 from xtdrone_core.runs import run_folder
-from xtdrone_core.runs.log_file import MOST, LogFile, LogGaps
+from xtdrone_core.runs.log_file import MAX, LogFile, LogGaps
 from xtdrone_core.runs.truth_log import TruthWriter, read_truth
 
 
@@ -30,8 +30,7 @@ def test_a_log_keeps_whole_records_and_goes_on_once_there_is_space(tmp_path, lar
     largest(6)
     assert not log.append(b"two\n", 2_000_000) and not log.append(b"three\n", 3_000_000)
     assert log.broken and log.path.read_bytes() == b"one\n"
-    assert gaps.table() == [{"log": "log", "reason": "File too large",
-                             "missing_s": [[1.0, None]]}]
+    assert gaps.table() == [{"log": "log", "reason": "File too large", "missing_s": [[1.0, None]]}]
     largest(resource.RLIM_INFINITY)
     assert log.append(b"four\n", 4_000_000)
     assert not log.broken and log.path.read_bytes() == b"one\nfour\n"
@@ -39,8 +38,10 @@ def test_a_log_keeps_whole_records_and_goes_on_once_there_is_space(tmp_path, lar
     assert len(said) == 1 and said[0].startswith("log cannot be written from 1.00 s on: File too")
 
 
-@pytest.mark.parametrize("path, reason", [("/dev/full", "No space left on device"),
-                                          ("/nowhere/log", "No such file or directory")])
+@pytest.mark.parametrize(
+    "path, reason",
+    [("/dev/full", "No space left on device"), ("/nowhere/log", "No such file or directory")],
+)
 def test_one_warning_for_all_logs(tmp_path, path, reason):
     said = []
     gaps = LogGaps(tmp_path, said.append)
@@ -55,7 +56,7 @@ def test_a_disk_that_is_nearly_full_leaves_a_list_of_limited_length():
         gaps.begin(Path("log"), second * 1_000_000, "full")
         gaps.end(Path("log"), second * 1_000_000 + 500_000)
     missing = gaps.table()[0]["missing_s"]
-    assert len(missing) == MOST and missing[-1] == [MOST - 1.0, 19.5]
+    assert len(missing) == MAX and missing[-1] == [MAX - 1.0, 19.5]
 
 
 def test_a_truth_log_has_a_gap_while_the_disk_is_full(tmp_path, largest):
@@ -73,7 +74,7 @@ def test_a_truth_log_has_a_gap_while_the_disk_is_full(tmp_path, largest):
     writer.close()
     t_us, _ = read_truth(tmp_path / "truth.bin", 1)
     missing = np.flatnonzero(np.diff(t_us) != 20_000)
-    (begin, end), = gaps.table()[0]["missing_s"]
+    ((begin, end),) = gaps.table()[0]["missing_s"]
     assert len(missing) == 1 and t_us[-1] == 5_000_000
     assert begin == t_us[missing[0]] / 1e6
     assert end == pytest.approx(t_us[missing[0] + 1] / 1e6 - 0.02)
@@ -95,7 +96,10 @@ def test_a_summary_is_replaced_as_a_whole_and_merged(tmp_path):
     assert [path.stat().st_size for path in tmp_path.iterdir()] == [8192, 8192]  # and the spare
     run_folder.update_summary(tmp_path, reserve=5000, metric=2.5)
     assert json.loads((tmp_path / run_folder.SUMMARY).read_text()) == {
-        "n": 1, "ended": "unfinished", "metric": 2.5}
+        "n": 1,
+        "ended": "unfinished",
+        "metric": 2.5,
+    }
     assert (tmp_path / run_folder.SUMMARY).stat().st_ino != first.st_ino
     run_folder.update_summary(tmp_path, ended="finished")
     assert os.listdir(tmp_path) == [run_folder.SUMMARY]

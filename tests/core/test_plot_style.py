@@ -16,12 +16,21 @@ FIGURES = ("matplotlib.pyplot", "matplotlib.figure", "matplotlib.backends")
 # Machado, Oliveira, Fernandes 2009, full severity, for linear RGB.
 SIGHT = {
     "normal": np.eye(3),
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
-                   [-0.003882, -0.048116, 1.051998]],
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
-                     [-0.011820, 0.042940, 0.968881]],
-    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
-                   [0.004733, 0.691367, 0.303900]],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
 }
 XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 
@@ -36,17 +45,25 @@ def imports(path):
 
 
 def test_every_figure_is_made_in_the_style():
-    files = [path for folder in ("src", "scripts", "examples", "benchmarks")
-             for path in sorted((ROOT / folder).rglob("*.py"))]
+    files = [
+        path
+        for folder in ("src", "scripts", "examples", "benchmarks")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    ]
     assert len(files) > 200
-    others = [(path.name, name) for path in files if path != STYLE
-              for name in imports(path) if name.startswith(FIGURES)]
+    others = [
+        (path.name, name)
+        for path in files
+        if path != STYLE
+        for name in imports(path)
+        if name.startswith(FIGURES)
+    ]
     assert others == []
 
 
 def lab(color, sight):
     """CIE L*a*b* of a colour #rrggbb as somebody sees it."""
-    rgb = np.array([int(color[k:k + 2], 16) / 255 for k in (1, 3, 5)])
+    rgb = np.array([int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)])
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     xyz = XYZ @ np.clip(np.array(SIGHT[sight]) @ linear, 0, 1) / (0.9505, 1.0, 1.089)
     f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
@@ -56,13 +73,15 @@ def lab(color, sight):
 @pytest.mark.parametrize("sight", SIGHT)
 def test_ten_vehicles_can_be_told_apart(sight):
     colours = [plot_style.vehicle_color(i, 10) for i in range(10)]
-    distances = {(a, b): np.linalg.norm(lab(a, sight) - lab(b, sight))
-                 for a, b in itertools.combinations(colours, 2)}
+    distances = {
+        (a, b): np.linalg.norm(lab(a, sight) - lab(b, sight))
+        for a, b in itertools.combinations(colours, 2)
+    }
     assert min(distances.values()) > 25, min(distances, key=distances.get)
 
 
 def test_vehicles_beyond_the_colours_differ_by_their_lines():
-    most = plot_style.MOST_COLOURED
+    most = plot_style.MAX_COLOURED
     styles = [plot_style.vehicle(i, most) for i in range(most)]
     assert len({(style["color"], style["ls"]) for style in styles}) == most > 30
     crowd = [plot_style.vehicle_color(i, most + 1) for i in range(most + 1)]

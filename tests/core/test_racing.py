@@ -14,9 +14,20 @@ from xtdrone_core.racing.track import Gate, Track, read_track
 from xtdrone_core.scenario.scenario import fleet
 
 # A square of 10 m, flown counter-clockwise.
-SQUARE = Track("square", "", 2, tuple(
-    Gate(pos, yaw, 0.0, 2.0, 1.0) for pos, yaw in (
-        ((5, 0, 2), 0.0), ((10, 5, 2), np.pi / 2), ((5, 10, 2), np.pi), ((0, 5, 2), -np.pi / 2))))
+SQUARE = Track(
+    "square",
+    "",
+    2,
+    tuple(
+        Gate(pos, yaw, 0.0, 2.0, 1.0)
+        for pos, yaw in (
+            ((5, 0, 2), 0.0),
+            ((10, 5, 2), np.pi / 2),
+            ((5, 10, 2), np.pi),
+            ((0, 5, 2), -np.pi / 2),
+        )
+    ),
+)
 ROUND = ((0, 0, 2), (10, 0, 2), (10, 10, 2), (0, 10, 2), (0, 0, 2))
 
 
@@ -35,8 +46,17 @@ def test_laps_and_splits_are_interpolated():
     laps = Laps(SQUARE, 1)
     found, t = fly(laps, [*ROUND, *ROUND[1:], *ROUND[1:2]], speed=7.3, step_us=36_000)
     # The first gate is 5 m from the start, the others 10 m apart.
-    assert [(p.gate, p.lap) for p in found] == [(0, 1), (1, 1), (2, 1), (3, 1), (0, 2), (1, 2),
-                                                (2, 2), (3, 2), (0, 3)]
+    assert [(p.gate, p.lap) for p in found] == [
+        (0, 1),
+        (1, 1),
+        (2, 1),
+        (3, 1),
+        (0, 2),
+        (1, 2),
+        (2, 2),
+        (3, 2),
+        (0, 3),
+    ]
     # A side takes a whole number of steps, so that corners are not cut.
     side_s = round(10 / 7.3 / 0.036) * 0.036
     assert found[0].t_s == pytest.approx(0.5 * side_s, abs=1e-9)
@@ -98,22 +118,30 @@ def test_pitched_gate():
 def test_tracks_of_the_workspace(name):
     track = read_track(name)
     assert track.about and len(track.gates) >= 4
-    apart = [np.linalg.norm(np.subtract(a.pos, b.pos))
-             for a, b in zip(track.gates, (*track.gates[1:], track.gates[0]))]
+    apart = [
+        np.linalg.norm(np.subtract(a.pos, b.pos))
+        for a, b in zip(track.gates, (*track.gates[1:], track.gates[0]))
+    ]
     assert min(apart) > 2.0
 
 
-@pytest.mark.parametrize("text, told", [
-    ("gates: []", "2 to 100"), ("laps: 2", "no 'gates'"), ("gates: 3", "2 to 100"),
-    ("gates: [{pos: [0, 0, 3]}, {yaw: 1}]", "gate 2 has no 'pos'"),
-    ("gates: [{pos: [0, 0, 3]}, {pos: [1, 2]}]", "give 3 numbers"),
-    ("gates: [{pos: [0, 0, 3]}, {pos: [5, 0, 3], size: 0.1}]", "size"),
-    ("gates: [{pos: [0, 0, 3]}, {pos: [5, 0, 3], size: [1, 2, 3]}]", "1 or 2 numbers"),
-    ("gates: [{pos: [0, 0, 3]}, {pos: [5, 0, 0.5]}]", "into the ground"),
-    ("gates: [{pos: [0, 0, 3]}, {pos: [5, 0, 3], roll: 1}]", "'roll', which is not known"),
-    ("gates: [{pos: [0, 0, 3]}, {pos: [5, 0, 3]}]\nlaps: 0", "laps"),
-    ("gates: [{pos: [0, 0, 3]}, {pos: [5, 0, x]}]", "pos of"),
-    ("[1, 2]", "mapping")])
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("gates: []", "2 to 100"),
+        ("laps: 2", "no 'gates'"),
+        ("gates: 3", "2 to 100"),
+        ("gates: [{pos: [0, 0, 3]}, {yaw: 1}]", "gate 2 has no 'pos'"),
+        ("gates: [{pos: [0, 0, 3]}, {pos: [1, 2]}]", "give 3 numbers"),
+        ("gates: [{pos: [0, 0, 3]}, {pos: [5, 0, 3], size: 0.1}]", "size"),
+        ("gates: [{pos: [0, 0, 3]}, {pos: [5, 0, 3], size: [1, 2, 3]}]", "1 or 2 numbers"),
+        ("gates: [{pos: [0, 0, 3]}, {pos: [5, 0, 0.5]}]", "into the ground"),
+        ("gates: [{pos: [0, 0, 3]}, {pos: [5, 0, 3], roll: 1}]", "'roll', which is not known"),
+        ("gates: [{pos: [0, 0, 3]}, {pos: [5, 0, 3]}]\nlaps: 0", "laps"),
+        ("gates: [{pos: [0, 0, 3]}, {pos: [5, 0, x]}]", "pos of"),
+        ("[1, 2]", "mapping"),
+    ],
+)
 def test_bad_tracks_are_refused_in_a_line(tmp_path, text, told):
     path = tmp_path / "mine.yaml"
     path.write_text(text)

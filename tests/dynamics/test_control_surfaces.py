@@ -21,8 +21,10 @@ def roles(vehicle):
 
 def without(*names):
     """The plane whose wings of these names have no control surface."""
-    wings = tuple(dataclasses.replace(wing, control=-1) if wing.name in names else wing
-                  for wing in PLANE.wings)
+    wings = tuple(
+        dataclasses.replace(wing, control=-1) if wing.name in names else wing
+        for wing in PLANE.wings
+    )
     return dataclasses.replace(PLANE, wings=wings)
 
 
@@ -40,14 +42,26 @@ def test_elevons_serve_roll_and_pitch():
     assert left[1] == right[1] != 0 and left[0] == -right[0] != 0
 
 
-@pytest.mark.parametrize("vehicle, why", [
-    (PLANE, ""),
-    (without("tailplane", "left_wing", "right_wing", "left_inner_wing", "right_inner_wing"),
-     "no control surface for pitch"),
-    (dataclasses.replace(PLANE, actuators=tuple(
-        found for found in PLANE.actuators if found.kind != "rotor"), wings=tuple(
-            dataclasses.replace(wing, control=max(wing.control - 1, -1))
-            for wing in PLANE.wings)), "no rotor that drives it"),
-])
+@pytest.mark.parametrize(
+    "vehicle, why",
+    [
+        (PLANE, ""),
+        (
+            without("tailplane", "left_wing", "right_wing", "left_inner_wing", "right_inner_wing"),
+            "no control surface for pitch",
+        ),
+        (
+            dataclasses.replace(
+                PLANE,
+                actuators=tuple(found for found in PLANE.actuators if found.kind != "rotor"),
+                wings=tuple(
+                    dataclasses.replace(wing, control=max(wing.control - 1, -1))
+                    for wing in PLANE.wings
+                ),
+            ),
+            "no rotor that drives it",
+        ),
+    ],
+)
 def test_what_cannot_fly_says_why(vehicle, why):
     assert cannot_fly(FleetModel.of([vehicle])) == [why]

@@ -11,18 +11,28 @@ from xtdrone_dynamics.forces import aerodynamics
 
 def test_linear_drag_is_pegasus_2():
     assert aerodynamics.linear_drag(0.5, 0.3, 0.1, 2.0, -1.0, 3.0) == pytest.approx(
-        (-1.0, 0.3, -0.3))
+        (-1.0, 0.3, -0.3)
+    )
 
 
 def test_quadratic_drag_opposes_and_grows_with_the_square():
     force = np.array(aerodynamics.quadratic_drag(0.02, 0.02, 0.02, 1.2, 3.0, 0.0, -4.0))
     np.testing.assert_allclose(force, -0.5 * 1.2 * 0.02 * 5.0 * np.array((3.0, 0.0, -4.0)))
-    np.testing.assert_allclose(aerodynamics.quadratic_drag(0.02, 0.02, 0.02, 1.2, 6.0, 0.0, -8.0),
-                               4.0 * force)
+    np.testing.assert_allclose(
+        aerodynamics.quadratic_drag(0.02, 0.02, 0.02, 1.2, 6.0, 0.0, -8.0), 4.0 * force
+    )
 
 
-@pytest.mark.parametrize("height, ratio", [(0.25, 1.0 / (1.0 - 1 / 16)), (1.0, 256.0 / 255.0),
-                                           (0.0, 4.0 / 3.0), (-1.0, 4.0 / 3.0), (1e3, 1.0)])
+@pytest.mark.parametrize(
+    "height, ratio",
+    [
+        (0.25, 1.0 / (1.0 - 1 / 16)),
+        (1.0, 256.0 / 255.0),
+        (0.0, 4.0 / 3.0),
+        (-1.0, 4.0 / 3.0),
+        (1e3, 1.0),
+    ],
+)
 def test_ground_effect_is_cheeseman_and_bennetts(height, ratio):
     assert aerodynamics.ground_effect(0.25, height) == pytest.approx(ratio, abs=1e-7)
 
@@ -46,7 +56,8 @@ def test_downwash_begins_as_momentum_theorys_wake_and_fades():
 
 def test_a_gust_swells_and_dies():
     assert [wind.gust(t, 2.0, 4.0) for t in (1.0, 2.0, 3.0, 4.0, 6.0, 9.0)] == pytest.approx(
-        [0.0, 0.0, 0.5, 1.0, 0.0, 0.0])
+        [0.0, 0.0, 0.5, 1.0, 0.0, 0.0]
+    )
 
 
 def test_turbulence_scales_of_the_specification():
@@ -56,7 +67,7 @@ def test_turbulence_scales_of_the_specification():
     assert sigma == pytest.approx(1.0) == sigma_up
     flat, upright, sigma, sigma_up = wind.dryden_scales(20 * 0.3048, 10.0)
     assert upright == pytest.approx(20 * 0.3048) and sigma_up == pytest.approx(1.0)
-    assert sigma == pytest.approx(1.0 / (0.177 + 0.000823 * 20)**0.4)
+    assert sigma == pytest.approx(1.0 / (0.177 + 0.000823 * 20) ** 0.4)
     assert wind.dryden_scales(0.0, 10.0) == wind.dryden_scales(3.048, 10.0)
 
 

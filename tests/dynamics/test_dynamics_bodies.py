@@ -18,8 +18,16 @@ def full(m):
     return np.array([[m[0], m[3], m[4]], [m[3], m[1], m[5]], [m[4], m[5], m[2]]])
 
 
-def run(state, steps, dt, force=(0.0, 0.0, 0.0), torque=(0.0, 0.0, 0.0), mass=1.5,
-        inertia=INERTIA, gravity=0.0):
+def run(
+    state,
+    steps,
+    dt,
+    force=(0.0, 0.0, 0.0),
+    torque=(0.0, 0.0, 0.0),
+    mass=1.5,
+    inertia=INERTIA,
+    gravity=0.0,
+):
     inverse = rigid_body.symmetric_inverse(inertia)
     for _ in range(steps):
         state = rigid_body.step(state, force, torque, mass, inertia, inverse, gravity, dt)
@@ -42,8 +50,9 @@ def test_torque_free_precession_of_a_symmetric_top():
     spin, across, seconds = 6.0, 1.0, 2.0
     state = run(REST[:10] + (across, 0.0, spin), int(seconds / 0.004), 0.004, inertia=inertia)
     phase = (0.05 - 0.02) / 0.02 * spin * seconds
-    np.testing.assert_allclose(state[10:], (across * math.cos(phase), across * math.sin(phase),
-                                            spin), atol=1e-5)
+    np.testing.assert_allclose(
+        state[10:], (across * math.cos(phase), across * math.sin(phase), spin), atol=1e-5
+    )
 
 
 def test_energy_and_angular_momentum_of_a_tumbling_body_stay():
@@ -63,8 +72,10 @@ def energy_and_momentum(state):
 def test_order_of_the_integrator_is_four():
     start, torque = REST[:10] + (3.0, 2.0, 6.0), (0.02, -0.01, 0.03)
     exact = np.array(run(start, 6400, 1.0 / 6400, torque=torque))
-    errors = [np.abs(np.array(run(start, n, 1.0 / n, torque=torque)) - exact).max()
-              for n in (50, 100, 200)]
+    errors = [
+        np.abs(np.array(run(start, n, 1.0 / n, torque=torque)) - exact).max()
+        for n in (50, 100, 200)
+    ]
     assert math.log2(errors[0] / errors[1]) == pytest.approx(4.0, abs=0.3)
     assert math.log2(errors[1] / errors[2]) == pytest.approx(4.0, abs=0.3)
 
@@ -111,21 +122,26 @@ def test_a_rotor_without_lag_follows_at_once():
 def test_rotor_wrench_is_equations_3_to_6(direction):
     speed, v = 600.0, np.array([3.0, -2.0, 1.5])
     axis = np.array([0.1, 0.2, 1.0]) / np.linalg.norm([0.1, 0.2, 1.0])
-    found = np.array(rotor.wrench(speed, speed**2, direction, *axis, 5.84e-6, 0.06, 1.75e-4, 1e-6,
-                                  *v))
+    found = np.array(
+        rotor.wrench(speed, speed**2, direction, *axis, 5.84e-6, 0.06, 1.75e-4, 1e-6, *v)
+    )
     across = v - v @ axis * axis
     thrust = speed**2 * 5.84e-6
     np.testing.assert_allclose(found[:3], thrust * axis - speed * 1.75e-4 * across, rtol=1e-12)
-    np.testing.assert_allclose(found[3:], -direction * speed * 1e-6 * across
-                               - direction * 0.06 * thrust * axis, rtol=1e-9)
+    np.testing.assert_allclose(
+        found[3:], -direction * speed * 1e-6 * across - direction * 0.06 * thrust * axis, rtol=1e-9
+    )
 
 
 def test_coefficients_from_geometry_are_equations_7_to_10():
     rho, d, blades, chord = 1.225, 0.25, 2, 0.02
     assert rotor.thrust_constant(0.1, d, rho) == pytest.approx(
-        0.1 * rho * d**4 / (4.0 * math.pi**2))
+        0.1 * rho * d**4 / (4.0 * math.pi**2)
+    )
     assert rotor.drag_coefficient(0.02, blades, chord, d, rho) == pytest.approx(
-        rho * blades * chord * 0.02 * d * d / 16)
+        rho * blades * chord * 0.02 * d * d / 16
+    )
     assert rotor.rolling_coefficient(0.3, -0.1, blades, 5.7, chord, d, rho) == pytest.approx(
-        (0.3 / 48 - 0.1 / 64) * rho * blades * 5.7 * chord * d**3)
+        (0.3 / 48 - 0.1 / 64) * rho * blades * 5.7 * chord * d**3
+    )
     assert rotor.moment_constant(0.04, 0.1, d) == pytest.approx(0.1)

@@ -58,14 +58,23 @@ def test_projection_is_the_textbooks_far_from_the_origin():
     cosine = math.sin(lat0) * math.sin(lat) + math.cos(lat0) * math.cos(lat) * math.cos(lon - lon0)
     k = math.acos(cosine) / math.sin(math.acos(cosine))
     x = k * math.cos(lat) * math.sin(lon - lon0)
-    y = k * (math.cos(lat0) * math.sin(lat)
-             - math.sin(lat0) * math.cos(lat) * math.cos(lon - lon0))
-    np.testing.assert_allclose(np.array(geodesy.to_local(lat, lon, lat0, lon0)) / EARTH_RADIUS,
-                               (x, y), rtol=1e-12)
+    y = k * (math.cos(lat0) * math.sin(lat) - math.sin(lat0) * math.cos(lat) * math.cos(lon - lon0))
+    np.testing.assert_allclose(
+        np.array(geodesy.to_local(lat, lon, lat0, lon0)) / EARTH_RADIUS, (x, y), rtol=1e-12
+    )
 
 
-@pytest.mark.parametrize("lat0, lon0", [(47.397742, 8.545594), (0.0, 0.0), (-33.9, 179.9995),
-                                        (51.5, -179.999), (89.9999, 30.0), (-90.0, 0.0)])
+@pytest.mark.parametrize(
+    "lat0, lon0",
+    [
+        (47.397742, 8.545594),
+        (0.0, 0.0),
+        (-33.9, 179.9995),
+        (51.5, -179.999),
+        (89.9999, 30.0),
+        (-90.0, 0.0),
+    ],
+)
 def test_projection_is_pyprojs_on_the_same_sphere(lat0, lon0):
     pyproj = pytest.importorskip("pyproj")
     projection = pyproj.Proj(f"+proj=aeqd +lat_0={lat0} +lon_0={lon0} +R=6371000")
@@ -103,23 +112,33 @@ def test_no_field_for_nowhere(lat, year, text):
 def test_a_vehicle_hovers_over_the_date_line_and_over_the_south_pole(tmp_path, lat, lon):
     """Over the north pole the field has no horizontal part to speak of: no heading, no arming."""
     world = tmp_path / "place.world"
-    world.write_text(resources.world_sdf("empty").read_text()
-                     .replace("<latitude_deg>47.397742", f"<latitude_deg>{lat}")
-                     .replace("<longitude_deg>8.545594", f"<longitude_deg>{lon}"))
+    world.write_text(
+        resources.world_sdf("empty")
+        .read_text()
+        .replace("<latitude_deg>47.397742", f"<latitude_deg>{lat}")
+        .replace("<longitude_deg>8.545594", f"<longitude_deg>{lon}")
+    )
     simulation, rows = hover("iris", 13.0, world=str(world))
     assert math.degrees(simulation.world.latitude) == pytest.approx(lat)
     held = rows[rows.t > 11.0]
     assert abs(held.height - 5.0).max() < 0.6 and held.away.max() < 0.6
 
 
-@pytest.mark.parametrize("lat, lon, height", [
-    (16.7758333, -3.0094444, 28.7068),  # Timbuktu, from the manual of GeographicLib's GeoidEval
-    (47.397742, 8.545594, 47.234),  # PX4's default origin, as MAVROS has it
-    (38.6281550, 269.7791550, -31.628), (-14.6212170, 305.0211140, -2.969),  # NGA's OUTINTPT.DAT
-    (46.8743190, 102.4487290, -43.575), (-23.6174460, 133.8747120, 15.871),
-    (38.6254730, 359.9995000, 50.066), (-0.4667440, 0.0023000, 17.329),
-    (90.0, 123.0, 13.6), (-90.0, 0.0, -29.53),
-])
+@pytest.mark.parametrize(
+    "lat, lon, height",
+    [
+        (16.7758333, -3.0094444, 28.7068),  # Timbuktu, from the manual of GeographicLib's GeoidEval
+        (47.397742, 8.545594, 47.234),  # PX4's default origin, as MAVROS has it
+        (38.6281550, 269.7791550, -31.628),
+        (-14.6212170, 305.0211140, -2.969),  # NGA's OUTINTPT.DAT
+        (46.8743190, 102.4487290, -43.575),
+        (-23.6174460, 133.8747120, 15.871),
+        (38.6254730, 359.9995000, 50.066),
+        (-0.4667440, 0.0023000, 17.329),
+        (90.0, 123.0, 13.6),
+        (-90.0, 0.0, -29.53),
+    ],
+)
 def test_geoid(lat, lon, height):
     assert geoid_height(math.radians(lat), math.radians(lon)) == pytest.approx(height, abs=0.06)
 

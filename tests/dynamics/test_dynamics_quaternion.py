@@ -14,30 +14,33 @@ VECTORS = RNG.normal(size=(50, 3))
 
 def test_rotation_and_its_inverse_agree_with_scipy():
     rotations = Rotation.from_quat(QUATS)
-    np.testing.assert_allclose(q.rotate_array(QUATS, VECTORS), rotations.apply(VECTORS),
-                               atol=1e-13)
-    np.testing.assert_allclose(q.rotate_inverse_array(QUATS, VECTORS),
-                               rotations.apply(VECTORS, inverse=True), atol=1e-13)
+    np.testing.assert_allclose(q.rotate_array(QUATS, VECTORS), rotations.apply(VECTORS), atol=1e-13)
+    np.testing.assert_allclose(
+        q.rotate_inverse_array(QUATS, VECTORS), rotations.apply(VECTORS, inverse=True), atol=1e-13
+    )
     np.testing.assert_allclose(q.to_matrix_array(QUATS), rotations.as_matrix(), atol=1e-13)
 
 
 def test_product_agrees_with_scipy():
     other = QUATS[::-1]
     product = (Rotation.from_quat(QUATS) * Rotation.from_quat(other)).as_matrix()
-    np.testing.assert_allclose(q.to_matrix_array(q.multiply_array(QUATS, other)), product,
-                               atol=1e-13)
+    np.testing.assert_allclose(
+        q.to_matrix_array(q.multiply_array(QUATS, other)), product, atol=1e-13
+    )
 
 
 def test_one_row_is_broadcast_over_many():
-    np.testing.assert_allclose(q.rotate_array(QUATS[:1], VECTORS),
-                               Rotation.from_quat(QUATS[0]).apply(VECTORS), atol=1e-13)
+    np.testing.assert_allclose(
+        q.rotate_array(QUATS[:1], VECTORS), Rotation.from_quat(QUATS[0]).apply(VECTORS), atol=1e-13
+    )
 
 
 def test_euler_angles_are_rz_ry_rx_and_come_back():
     euler = RNG.uniform(-1.5, 1.5, size=(50, 3))
     quat = q.from_euler_array(euler)
-    np.testing.assert_allclose(q.to_matrix_array(quat),
-                               Rotation.from_euler("xyz", euler).as_matrix(), atol=1e-13)
+    np.testing.assert_allclose(
+        q.to_matrix_array(quat), Rotation.from_euler("xyz", euler).as_matrix(), atol=1e-13
+    )
     np.testing.assert_allclose(q.to_euler_array(quat), euler, atol=1e-12)
 
 
@@ -60,6 +63,7 @@ def test_integration_is_the_exponential_map(rate, dt):
     start = QUATS[0]
     expected = Rotation.from_quat(start) * Rotation.from_rotvec(np.array(rate) * dt)
     found = q.integrate(*start, *rate, dt)
-    np.testing.assert_allclose(Rotation.from_quat(found).as_matrix(), expected.as_matrix(),
-                               atol=1e-9)
+    np.testing.assert_allclose(
+        Rotation.from_quat(found).as_matrix(), expected.as_matrix(), atol=1e-9
+    )
     assert np.linalg.norm(found) == pytest.approx(1.0, abs=1e-12)

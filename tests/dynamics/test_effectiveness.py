@@ -28,7 +28,7 @@ def tilted_hexarotor(name="typhoon_h480", angle=0.35):
         arm = np.array([*rotor.pos[:2], 0.0]) / np.hypot(*rotor.pos[:2])
         axis = Rotation.from_rotvec(rotor.direction * angle * arm).apply(rotor.axis)
         leaning.append(dataclasses.replace(rotor, axis=tuple(axis)))
-    rest = model.actuators[len(leaning):]
+    rest = model.actuators[len(leaning) :]
     return dataclasses.replace(model, actuators=(*leaning, *rest))
 
 
@@ -46,7 +46,7 @@ def test_the_iris():
 def test_largest_torques():
     fleet = FleetModel.of([load_vehicle("iris"), load_vehicle("rover")])
     rotors = fleet.actuator[0]
-    thrust = rotors[0]["motor_constant"] * 1100.0 ** 2
+    thrust = rotors[0]["motor_constant"] * 1100.0**2
     front, left = abs(rotors["pos"][:4, :2]).T
     pos = rotors["pos"][:4]
     roll = min(thrust * left[pos[:, 1] > 0.0].sum(), thrust * left[pos[:, 1] < 0.0].sum())
@@ -65,11 +65,12 @@ def wrench_at(vehicle, thrust, joint_pos, airspeed):
     state.joint_pos[0] = joint_pos
     place_bodies(fleet, state)
     a = fleet.actuator[0]
-    speed = np.sqrt(np.array(thrust) / a["motor_constant"][:len(thrust)])
+    speed = np.sqrt(np.array(thrust) / a["motor_constant"][: len(thrust)])
     commands = np.zeros((1, len(a)))
-    commands[0, :len(thrust)] = (speed - a["zero_position_armed"][:len(thrust)]) \
-        / a["input_scaling"][:len(thrust)]
-    state.actuator[0, :len(thrust)] = speed
+    commands[0, : len(thrust)] = (speed - a["zero_position_armed"][: len(thrust)]) / a[
+        "input_scaling"
+    ][: len(thrust)]
+    state.actuator[0, : len(thrust)] = speed
     wrench = stage.step(commands, state, STEP_US)[0]
     total = wrench.sum(axis=0)
     for body, place in zip(wrench, state.body_pos[0], strict=True):
@@ -80,8 +81,10 @@ def wrench_at(vehicle, thrust, joint_pos, airspeed):
 @pytest.mark.parametrize("airspeed", [(0.0, 0.0, 0.0), (6.0, -2.0, 1.0)])
 @pytest.mark.parametrize("name", ["iris", "typhoon_h480", "tilted", "tilt"])
 def test_columns_are_the_derivatives_of_what_the_plant_does(tmp_path, name, airspeed):
-    vehicle = {"tilted": tilted_hexarotor, "tilt": lambda: jointed.write(tmp_path, jointed.TILT)
-               }.get(name, lambda: load_vehicle(name))()
+    vehicle = {
+        "tilted": tilted_hexarotor,
+        "tilt": lambda: jointed.write(tmp_path, jointed.TILT),
+    }.get(name, lambda: load_vehicle(name))()
     rotors, joints = len(vehicle.rotors), len(vehicle.joints)
     at, place = np.linspace(2.0, 3.0, rotors), np.full(joints, 0.3)
     given = np.zeros((1, len(vehicle.actuators)))
@@ -90,15 +93,20 @@ def test_columns_are_the_derivatives_of_what_the_plant_does(tmp_path, name, airs
     small = 1e-4
     for k in range(rotors):
         step = small * (np.arange(rotors) == k)
-        wanted = (wrench_at(vehicle, at + step, place, airspeed)
-                  - wrench_at(vehicle, at - step, place, airspeed)) / (2 * small)
+        wanted = (
+            wrench_at(vehicle, at + step, place, airspeed)
+            - wrench_at(vehicle, at - step, place, airspeed)
+        ) / (2 * small)
         np.testing.assert_allclose(found[:, k], wanted, atol=1e-5)
     for k in range(joints):
         step = small * (np.arange(joints) == k)
-        wanted = (wrench_at(vehicle, at, place + step, airspeed)
-                  - wrench_at(vehicle, at, place - step, airspeed)) / (2 * small)
-        column = next(j for j, each in enumerate(vehicle.actuators)
-                      if getattr(each, "joint", -1) == k)
+        wanted = (
+            wrench_at(vehicle, at, place + step, airspeed)
+            - wrench_at(vehicle, at, place - step, airspeed)
+        ) / (2 * small)
+        column = next(
+            j for j, each in enumerate(vehicle.actuators) if getattr(each, "joint", -1) == k
+        )
         np.testing.assert_allclose(found[:, column], wanted, atol=0.01)
         assert name != "tilt" or abs(wanted).max() > 1.0
 
@@ -109,13 +117,15 @@ def test_leaning_rotors_command_all_six():
     assert cannot_hover(FleetModel.of([tilted_hexarotor()])) == [""]
 
 
-@pytest.mark.parametrize("change, why", [
-    (lambda v: {"actuators": ()},
-     "no vertical force, roll torque, pitch torque: rank 0 of 6"),
-    (lambda v: {"actuators": v.actuators[:1]}, "rank 1 of 6"),
-    (lambda v: {"mass": 9.0}, "its weight of 88.3 N exceeds the thrust of its rotors, 28.3 N"),
-    (lambda v: {}, ""),
-])
+@pytest.mark.parametrize(
+    "change, why",
+    [
+        (lambda v: {"actuators": ()}, "no vertical force, roll torque, pitch torque: rank 0 of 6"),
+        (lambda v: {"actuators": v.actuators[:1]}, "rank 1 of 6"),
+        (lambda v: {"mass": 9.0}, "its weight of 88.3 N exceeds the thrust of its rotors, 28.3 N"),
+        (lambda v: {}, ""),
+    ],
+)
 def test_what_cannot_be_flown_says_why(change, why):
     iris = load_vehicle("iris")
     found = cannot_hover(FleetModel.of([iris, dataclasses.replace(iris, **change(iris))]))

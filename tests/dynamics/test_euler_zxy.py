@@ -44,7 +44,8 @@ def test_body_rates_are_the_derivative_of_the_rotation(roll, pitch, d_roll, d_pi
     after = rotation(roll + h * d_roll, pitch + h * d_pitch, h * d_yaw)
     cross = rotation(roll, pitch, 0.0).T @ (after - before) / (2 * h)
     assert euler_zxy.body_rates(roll, pitch, d_roll, d_pitch, d_yaw) == pytest.approx(
-        (cross[2, 1], cross[0, 2], cross[1, 0]), abs=1e-6)
+        (cross[2, 1], cross[0, 2], cross[1, 0]), abs=1e-6
+    )
 
 
 @given(ANGLE, ANGLE)
@@ -52,12 +53,14 @@ def test_the_inertia_of_the_angles_is_w_t_i_w(roll, pitch):
     inertia = np.diag([4e-3, 5e-3, 7e-3])
     w = np.array([euler_zxy.body_rates(roll, pitch, *row) for row in np.eye(3)]).T
     assert full(euler_zxy.inertia_matrix(4e-3, 5e-3, 7e-3, roll, pitch)) == pytest.approx(
-        w.T @ inertia @ w, abs=1e-15)
+        w.T @ inertia @ w, abs=1e-15
+    )
 
 
 @given(ANGLE, ANGLE, RATE, RATE, RATE)
 def test_coriolis_torques_are_those_of_lagrange(roll, pitch, d_roll, d_pitch, d_yaw):
     """C d_eta = dM/dt d_eta - d(kinetic energy)/d_eta, here by differences."""
+
     def matrix(roll, pitch):
         return full(euler_zxy.inertia_matrix(4e-3, 5e-3, 7e-3, roll, pitch))
 
@@ -65,18 +68,22 @@ def test_coriolis_torques_are_those_of_lagrange(roll, pitch, d_roll, d_pitch, d_
     by_roll = (matrix(roll + h, pitch) - matrix(roll - h, pitch)) / (2 * h)
     by_pitch = (matrix(roll, pitch + h) - matrix(roll, pitch - h)) / (2 * h)
     lagrange = (by_roll * rates[0] + by_pitch * rates[1]) @ rates - 0.5 * np.array(
-        [rates @ by_roll @ rates, rates @ by_pitch @ rates, 0.0])
+        [rates @ by_roll @ rates, rates @ by_pitch @ rates, 0.0]
+    )
     assert euler_zxy.coriolis(4e-3, 5e-3, 7e-3, roll, pitch, *rates) == pytest.approx(
-        lagrange, abs=1e-9)
+        lagrange, abs=1e-9
+    )
 
 
 @given(ANGLE, ANGLE, RATE, RATE, RATE)
 def test_equal_moments_of_inertia_have_the_short_form(roll, pitch, d_roll, d_pitch, d_yaw):
     cr, sr = math.cos(roll), math.sin(roll)
     assert euler_zxy.inertia_matrix(1, 1, 1, roll, pitch) == pytest.approx(
-        (1, 1, 1, 0, 0, sr), abs=1e-12)
+        (1, 1, 1, 0, 0, sr), abs=1e-12
+    )
     assert euler_zxy.coriolis(1, 1, 1, roll, pitch, d_roll, d_pitch, d_yaw) == pytest.approx(
-        (-cr * d_pitch * d_yaw, cr * d_roll * d_yaw, cr * d_roll * d_pitch), abs=1e-12)
+        (-cr * d_pitch * d_yaw, cr * d_roll * d_yaw, cr * d_roll * d_pitch), abs=1e-12
+    )
 
 
 def test_a_body_that_falls_and_tumbles_keeps_its_energy():
@@ -84,8 +91,9 @@ def test_a_body_that_falls_and_tumbles_keeps_its_energy():
 
     def energy(s):
         w = np.array(euler_zxy.body_rates(s[3], s[4], *s[9:]))
-        return (UNLIKE[0] * (9.81 * s[2] + 0.5 * np.dot(s[6:9], s[6:9]))
-                + 0.5 * np.dot(UNLIKE[1:4], w * w))
+        return UNLIKE[0] * (9.81 * s[2] + 0.5 * np.dot(s[6:9], s[6:9])) + 0.5 * np.dot(
+            UNLIKE[1:4], w * w
+        )
 
     start, dt = energy(state), 1e-5
     for _ in range(20_000):

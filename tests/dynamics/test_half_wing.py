@@ -11,8 +11,9 @@ from xtdrone_dynamics.forces import half_wing
 
 def whole(thrust, deflection, velocity, rate=(0.0, 0.0, 0.0)):
     """Force and moment (6,) of two halves with the thrust of both propellers."""
-    return 2.0 * np.array(half_wing.forces.py_func(DARKO, deflection, 0.5 * thrust, RHO, *velocity,
-                                                   *rate))
+    return 2.0 * np.array(
+        half_wing.forces.py_func(DARKO, deflection, 0.5 * thrust, RHO, *velocity, *rate)
+    )
 
 
 @pytest.mark.parametrize("speed", [0.0, 0.5, 3.0, 6.0, 10.0, 15.0, 20.0])

@@ -28,9 +28,13 @@ def call(tmp_path):
         import resource
 
         return subprocess.run(
-            [sys.executable, program], capture_output=True, text=True, timeout=LIMIT_S,
+            [sys.executable, program],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
             env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, -1)))
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, -1)),
+        )
 
     return run
 
@@ -38,7 +42,7 @@ def call(tmp_path):
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 def test_a_truncated_file_is_thrown_away_and_made_anew(call, tmp_path, ending):
     assert call().stderr == ""
-    file, = (tmp_path / "cache").rglob(f"*.{ending}")
+    (file,) = (tmp_path / "cache").rglob(f"*.{ending}")
     whole = file.stat().st_size
     os.truncate(file, whole // 2)
     second = call()
@@ -71,7 +75,14 @@ if __name__ == "__main__":
     SharedWork(share.multiply, 4, (found,), threaded=False).do()
     print(found[3])
 """)
-        printed.append(subprocess.run(
-            [sys.executable, program], capture_output=True, text=True, timeout=LIMIT_S, check=True,
-            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}).stdout)
+        printed.append(
+            subprocess.run(
+                [sys.executable, program],
+                capture_output=True,
+                text=True,
+                timeout=LIMIT_S,
+                check=True,
+                env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+            ).stdout
+        )
     assert printed == ["6.0\n", "9.0\n", "6.0\n"]

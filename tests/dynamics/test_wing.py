@@ -10,10 +10,25 @@ from xtdrone_core.fleet_model import wing_dtype
 from xtdrone_dynamics.forces import wing
 
 _WING = {
-    "forward": (1.0, 0.0, 0.0), "upward": (0.0, 0.0, 1.0), "radial_symmetry": False, "area": 0.6,
-    "air_density": 1.2041, "alpha0": 0.06, "alpha_stall": 0.34, "cla": 4.75, "cda": 0.64,
-    "cma": -0.2, "cla_stall": -3.85, "cda_stall": -0.92, "cma_stall": 0.1, "cd_alpha0": 0.02,
-    "cm_alpha0": 0.01, "cl_delta": -0.5, "cd_delta": 0.2, "cm_delta": -0.3}
+    "forward": (1.0, 0.0, 0.0),
+    "upward": (0.0, 0.0, 1.0),
+    "radial_symmetry": False,
+    "area": 0.6,
+    "air_density": 1.2041,
+    "alpha0": 0.06,
+    "alpha_stall": 0.34,
+    "cla": 4.75,
+    "cda": 0.64,
+    "cma": -0.2,
+    "cla_stall": -3.85,
+    "cda_stall": -0.92,
+    "cma_stall": 0.1,
+    "cd_alpha0": 0.02,
+    "cm_alpha0": 0.01,
+    "cl_delta": -0.5,
+    "cd_delta": 0.2,
+    "cm_delta": -0.3,
+}
 
 
 def made(**changes):
@@ -45,7 +60,7 @@ def expected(w, deflection, ratio, vel):
     if over:
         plate = 1.4 * math.sin(alpha) * math.cos(alpha)
         cl = max(cl, plate) if alpha > 0 else min(cl, plate)
-        cd = min(cd, w.cd_alpha0 + 2.0 * math.sin(alpha)**2)
+        cd = min(cd, w.cd_alpha0 + 2.0 * math.sin(alpha) ** 2)
     cl += w.cl_delta * deflection
     cd = abs(cd) + abs(w.cd_delta * deflection)
     cm = w.cm_alpha0 + w.cma * inside + side * w.cma_stall * over + w.cm_delta * deflection
@@ -53,24 +68,34 @@ def expected(w, deflection, ratio, vel):
     return [*(q * (cl * lift + cd * drag)), *(q * cm * span)]
 
 
-@pytest.mark.parametrize("axes", [
-    {}, {"radial_symmetry": True},
-    {"forward": (0.0, 0.0, 1.0), "upward": (1.0, 0.0, 0.0)},  # of a tail-sitter
-    {"forward": (1.0, 0.0, 0.0), "upward": (0.0, 1.0, 0.0)},  # a fin
-], ids=["wing", "fuselage", "tail-sitter", "fin"])
+@pytest.mark.parametrize(
+    "axes",
+    [
+        {},
+        {"radial_symmetry": True},
+        {"forward": (0.0, 0.0, 1.0), "upward": (1.0, 0.0, 0.0)},  # of a tail-sitter
+        {"forward": (1.0, 0.0, 0.0), "upward": (0.0, 1.0, 0.0)},  # a fin
+    ],
+    ids=["wing", "fuselage", "tail-sitter", "fin"],
+)
 def test_forces_follow_the_definitions_at_every_angle(axes):
     w, rng = made(**axes), np.random.default_rng(3)
     for vel in rng.normal(0.0, 12.0, (500, 3)):
         deflection, ratio = rng.uniform(-0.5, 0.5), rng.uniform(0.7, 1.0)
-        np.testing.assert_allclose(wing.forces(w.record, deflection, ratio, *vel),
-                                   expected(w, deflection, ratio, vel), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            wing.forces(w.record, deflection, ratio, *vel),
+            expected(w, deflection, ratio, vel),
+            rtol=1e-9,
+            atol=1e-9,
+        )
 
 
 def test_known_figures():
     """15 m/s, 0.1 rad nose up: lift, drag and moment coefficients by hand."""
     w, alpha, q = made(alpha0=0.0), 0.1, 0.5 * 1.2041 * 15.0**2 * 0.6
-    fx, fy, fz, mx, my, mz = wing.forces(w.record, 0.0, 1.0, 15.0 * math.cos(alpha), 0.0,
-                                         -15.0 * math.sin(alpha))
+    fx, fy, fz, mx, my, mz = wing.forces(
+        w.record, 0.0, 1.0, 15.0 * math.cos(alpha), 0.0, -15.0 * math.sin(alpha)
+    )
     cl, cd, cm = 0.475, 0.084, -0.01
     assert fx == pytest.approx(q * (cl * math.sin(alpha) - cd * math.cos(alpha)))
     assert fz == pytest.approx(q * (cl * math.cos(alpha) + cd * math.sin(alpha)))

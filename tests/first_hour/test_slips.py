@@ -48,9 +48,15 @@ SLIPS = [
     ("list agents", "length of a side", 0),
     ("list worlds", "outdoor", 0),
 ]
-FLIGHT_SAYS = ("simulated", "reached           4 of 4 corners", "landed            1 of 1",
-               "crashes           none", "collisions        none", "warnings          none",
-               "run folder:")
+FLIGHT_SAYS = (
+    "simulated",
+    "reached           4 of 4 corners",
+    "landed            1 of 1",
+    "crashes           none",
+    "collisions        none",
+    "warnings          none",
+    "run folder:",
+)
 
 
 @pytest.fixture(scope="module")

@@ -15,16 +15,21 @@ def test_every_reason_not_to_run_a_block_has_a_plan():
 
 def test_variables_and_sourced_files_hold_for_the_rest_of_the_page():
     page = next(page for page in walk.PAGES if page.name == "formation.md")
-    command = next(command for block in walk.commands(page) for command in block
-                   if "$bad" in command.line)
+    command = next(
+        command for block in walk.commands(page) for command in block if "$bad" in command.line
+    )
     assert any(line.startswith("bad=") for line in command.state)
     assert not command.line.startswith("bad=")
 
 
-@pytest.mark.parametrize("line, seconds, how, right", [
-    ("true", 20, "status 0", True), ("false", 20, "status 1", False),
-    ("sleep 100", 0.2, "Ctrl-C, status -2", True),
-    ("python3 -c 'import nothing_of_that_name'", 20, "traceback", False),
-])
+@pytest.mark.parametrize(
+    "line, seconds, how, right",
+    [
+        ("true", 20, "status 0", True),
+        ("false", 20, "status 1", False),
+        ("sleep 100", 0.2, "Ctrl-C, status -2", True),
+        ("python3 -c 'import nothing_of_that_name'", 20, "traceback", False),
+    ],
+)
 def test_how_a_command_ends(line, seconds, how, right):
     assert walk.Terminal(line).finish(seconds) == (how, right)

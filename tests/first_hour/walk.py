@@ -30,14 +30,29 @@ from test_documentation import PAGES, blocks  # noqa: E402
 
 # Beginning of a reason -> seconds until Ctrl-C, or None where the block is left out.
 PLANS = {
-    "they go on until Ctrl-C": 20, "they would not end": 20, "it would not end": 20, "windows": 20,
-    "ROS has": 30, "ROS, and windows": 90, "minutes": 60, "half a minute": 120, "a minute": 120,
-    "needs a running simulation": 30, "needs a rosbag": 60, "needs a recorded dataset": 120,
+    "they go on until Ctrl-C": 20,
+    "they would not end": 20,
+    "it would not end": 20,
+    "windows": 20,
+    "ROS has": 30,
+    "ROS, and windows": 90,
+    "minutes": 60,
+    "half a minute": 120,
+    "a minute": 120,
+    "needs a running simulation": 30,
+    "needs a rosbag": 60,
+    "needs a recorded dataset": 120,
     "the tests of the examples": 120,
     # The others need what a bare machine has not, or are steps of first_hour.sh.
-    "these tests themselves": None, "the whole demonstration": None, "it would set up": None,
-    "it takes ten minutes": None, "the files of your own": None,
-    "the log of your own": None, "Gazebo": None, "downloads": None, "they want": None,
+    "these tests themselves": None,
+    "the whole demonstration": None,
+    "it would set up": None,
+    "it takes ten minutes": None,
+    "the files of your own": None,
+    "the log of your own": None,
+    "Gazebo": None,
+    "downloads": None,
+    "they want": None,
     "needs ": None,
 }
 SIMULATION = "needs a running simulation"
@@ -78,9 +93,15 @@ def commands(page):
             if _STATE.match(line):
                 state.append(line)
             elif line and not line.startswith("#") and block.why:
-                found.append(Command(page.name, block.why, line, tuple(state),
-                                     any(
-                                         words in comment for words in BESIDE)))
+                found.append(
+                    Command(
+                        page.name,
+                        block.why,
+                        line,
+                        tuple(state),
+                        any(words in comment for words in BESIDE),
+                    )
+                )
         if found:
             yield found
 
@@ -97,8 +118,14 @@ class Terminal:
             os.setsid()
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 
-        self.process = subprocess.Popen(["bash", "-c", script], cwd=ROOT, stdin=slave,
-                                        stdout=slave, stderr=slave, preexec_fn=own)
+        self.process = subprocess.Popen(
+            ["bash", "-c", script],
+            cwd=ROOT,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            preexec_fn=own,
+        )
         os.close(slave)
 
     def read(self, seconds):
@@ -162,8 +189,11 @@ def walk(page):
                 continue
             how, right = terminal.finish(command.plan)
             failed += not right
-            print(f"{'ok' if right else 'FAILED':8}{page.name}: {command.line}: {how}, "
-                  f"{time.monotonic() - terminal.begin:.0f} s", flush=True)
+            print(
+                f"{'ok' if right else 'FAILED':8}{page.name}: {command.line}: {how}, "
+                f"{time.monotonic() - terminal.begin:.0f} s",
+                flush=True,
+            )
             if not right:
                 print("        " + "\n        ".join(terminal.text.splitlines()[-12:]), flush=True)
         for terminal in open_terminals:
@@ -176,9 +206,21 @@ def display():
     if os.environ.get("DISPLAY") or shutil.which("Xvfb") is None:
         return None
     read, write = os.pipe()
-    server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x1200x24",
-                               "-nolisten", "tcp", "-noreset"], pass_fds=[write],
-                              stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        [
+            "Xvfb",
+            "-displayfd",
+            str(write),
+            "-screen",
+            "0",
+            "1600x1200x24",
+            "-nolisten",
+            "tcp",
+            "-noreset",
+        ],
+        pass_fds=[write],
+        stderr=subprocess.DEVNULL,
+    )
     os.close(write)
     with os.fdopen(read) as answer:
         os.environ["DISPLAY"] = f":{answer.readline().strip()}"

@@ -23,7 +23,7 @@ def spread(rng, m, spacing=2.0):
     return np.array(points[1:])
 
 
-@given(seed=st.integers(0, 2 ** 32 - 1), m=st.integers(1, 6))
+@given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 6))
 @settings(max_examples=40)
 def test_assignment_is_a_permutation_and_optimal(seed, m):
     rng = np.random.default_rng(seed)
@@ -31,12 +31,14 @@ def test_assignment_is_a_permutation_and_optimal(seed, m):
     order = assign(start, goal)
     assert sorted(order) == list(range(m))
     cost = np.linalg.norm(start - goal[order], axis=1).sum()
-    best = min(np.linalg.norm(start - goal[list(p)], axis=1).sum()
-               for p in itertools.permutations(range(m)))
+    best = min(
+        np.linalg.norm(start - goal[list(p)], axis=1).sum()
+        for p in itertools.permutations(range(m))
+    )
     assert cost == pytest.approx(best)
 
 
-@given(seed=st.integers(0, 2 ** 32 - 1), m=st.integers(1, 49))
+@given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 49))
 @settings(max_examples=60)
 def test_random_transitions_keep_their_separation_and_limits(seed, m):
     rng = np.random.default_rng(seed)
@@ -53,8 +55,21 @@ def test_random_transitions_keep_their_separation_and_limits(seed, m):
 
 @pytest.mark.parametrize("n", [9, 18, 50])
 def test_transitions_between_formations_keep_their_separation(n):
-    order = [name for name in ("origin", "cube", "pyramid", "triangle", "sphere", "diamond", "T",
-                               "V", "origin") if n != 18 or name != "T"]
+    order = [
+        name
+        for name in (
+            "origin",
+            "cube",
+            "pyramid",
+            "triangle",
+            "sphere",
+            "diamond",
+            "T",
+            "V",
+            "origin",
+        )
+        if n != 18 or name != "T"
+    ]
     for one, other in itertools.pairwise(order):
         assert plan(slots(one, n), slots(other, n)).min_separation >= CLEARANCE - 1e-6
 
@@ -101,13 +116,16 @@ def test_the_way_stays_above_the_floor():
     start, goal = slots("triangle", 18), slots("sphere", 18)
     floor = min(start[:, 2].min(), goal[:, 2].min())
     transition = plan(start, goal, floor=floor)
-    assert min(transition.at(int(t))[0][:, 2].min()
-               for t in np.linspace(0, transition.end_us, 100)) >= floor - 1e-6
+    assert (
+        min(transition.at(int(t))[0][:, 2].min() for t in np.linspace(0, transition.end_us, 100))
+        >= floor - 1e-6
+    )
 
 
-@pytest.mark.parametrize("start, goal, words", [
-    ([[3, 0, 0]], [[3, 0, 0], [6, 0, 0]], ["2 slots do not fit 1 followers"]),
-])
+@pytest.mark.parametrize(
+    "start, goal, words",
+    [([[3, 0, 0]], [[3, 0, 0], [6, 0, 0]], ["2 slots do not fit 1 followers"])],
+)
 def test_what_is_refused_in_one_line(start, goal, words):
     with pytest.raises(FormationError) as caught:
         plan(start, goal)

@@ -53,9 +53,12 @@ def separation(pos):
 def test_eighteen_hold_three_formations_in_the_full_simulator():
     """RMS slot error at most 0.25 m after settling; benchmarks/bench_formation.py flies more."""
     commands = []
-    agent = FormationAgent(18, ("cuboid", "sphere", "diamond"), hold=1.0,
-                           on_event=lambda t, event, **v: commands.append(
-                               (t * 1e-6, event, v.get("slots"))))
+    agent = FormationAgent(
+        18,
+        ("cuboid", "sphere", "diamond"),
+        hold=1.0,
+        on_event=lambda t, event, **v: commands.append((t * 1e-6, event, v.get("slots"))),
+    )
     t, pos = track(agent)
     assert separation(pos) >= 1.0
     assert [event for _, event, _ in commands].count("settled") == 3
@@ -64,7 +67,7 @@ def test_eighteen_hold_three_formations_in_the_full_simulator():
     for end, wanted in zip(times[1:], slots, strict=True):
         late = (t > end - 1.0) & (t < end)  # past the 3 s that settle it
         error = np.linalg.norm(pos[late, 1:] - pos[late, :1] - wanted, axis=2)
-        assert np.sqrt(np.mean(error ** 2)) <= 0.25
+        assert np.sqrt(np.mean(error**2)) <= 0.25
         assert error.max() < 0.7
 
 
@@ -74,21 +77,52 @@ def test_one_scheme_file_settles_alike_in_both_simulators(runs, examples, capsys
     source = (ROOT / "examples" / "my_scheme.py").read_text()
     assert len(source.splitlines()) <= 35
     assert source in (ROOT / "docs" / "formation.md").read_text()
-    assert main(["formation", "simulate", "--scheme", "my_scheme:Cohesive", "--noise", "0.06",
-                 "--name", "simple"]) == 0
-    assert main(["fly", "formation", "--n", "9", "--gps", "rtk", "--name", "full", "--set",
-                 "scheme=my_scheme:Cohesive"]) == 0
+    assert (
+        main(
+            [
+                "formation",
+                "simulate",
+                "--scheme",
+                "my_scheme:Cohesive",
+                "--noise",
+                "0.06",
+                "--name",
+                "simple",
+            ]
+        )
+        == 0
+    )
+    assert (
+        main(
+            [
+                "fly",
+                "formation",
+                "--n",
+                "9",
+                "--gps",
+                "rtk",
+                "--name",
+                "full",
+                "--set",
+                "scheme=my_scheme:Cohesive",
+            ]
+        )
+        == 0
+    )
     flights = [analysis.load(runs / name) for name in ("simple", "full")]
     for flight in flights:
         assert flight.summary()["landed"]
         assert flight.summary()["min_separation_m"] >= 1.3
-    simple, full = (np.array([w.settle_time for w in flight.windows], dtype=float)
-                    for flight in flights)
+    simple, full = (
+        np.array([w.settle_time for w in flight.windows], dtype=float) for flight in flights
+    )
     assert simple.shape == (3,)
     np.testing.assert_array_less(np.abs(full - simple), 0.2 * np.minimum(full, simple))
     plot = runs / "both.png"
-    assert main(["formation", "compare", str(runs / "simple"), str(runs / "full"), "--out",
-                 str(plot)]) == 0
+    assert (
+        main(["formation", "compare", str(runs / "simple"), str(runs / "full"), "--out", str(plot)])
+        == 0
+    )
     assert plot.stat().st_size > 30_000
     assert "simple" in capsys.readouterr().out
     the_ulogs_tell_of_the_same_flight(runs / "full")
@@ -105,19 +139,32 @@ def the_ulogs_tell_of_the_same_flight(folder):
     for row, other in zip(told["formations"], true["formations"], strict=True):
         assert row["settle_time_s"] == pytest.approx(other["settle_time_s"], abs=0.6)
         assert row["rms_slot_error_m"] < min(other["rms_slot_error_m"], 0.1)
-        assert row["rms_velocity_error_m_s"] == pytest.approx(other["rms_velocity_error_m_s"],
-                                                              abs=0.03)
+        assert row["rms_velocity_error_m_s"] == pytest.approx(
+            other["rms_velocity_error_m_s"], abs=0.03
+        )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param("centralised", marks=pytest.mark.long),
-                                  pytest.param("consensus", marks=pytest.mark.long),
-                                  "consensus_acceleration"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("centralised", marks=pytest.mark.long),
+        pytest.param("consensus", marks=pytest.mark.long),
+        "consensus_acceleration",
+    ],
+)
 def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
     """20 % of the packets lost, the rest 200 ms late."""
     commands = []
-    agent = FormationAgent(9, SHAPES, name, delay=0.2, loss=0.2, interval=18.0,
-                           on_event=lambda t, event, **v: commands.append((t, event, v)))
+    agent = FormationAgent(
+        9,
+        SHAPES,
+        name,
+        delay=0.2,
+        loss=0.2,
+        interval=18.0,
+        on_event=lambda t, event, **v: commands.append((t, event, v)),
+    )
     t, pos = track(agent)
     assert separation(pos) >= 1.0
     ends = [c[0] * 1e-6 for c in commands if c[1] in ("formation", "return")]
@@ -125,7 +172,7 @@ def test_loss_and_delay_leave_a_bounded_error_and_no_collision(name):
         late = (t > end - 4.0) & (t < end)
         error = np.linalg.norm(pos[late, 1:] - pos[late, :1] - shape["slots"], axis=2)
         assert error.max() < 0.6
-        assert np.sqrt(np.mean(error ** 2)) < 0.3
+        assert np.sqrt(np.mean(error**2)) < 0.3
     network = agent.formation.network
     assert 0.15 < network.lost / network.sent < 0.25
 
@@ -148,14 +195,17 @@ class LosesLeader(FormationAgent):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["centralised", pytest.param("consensus", marks=pytest.mark.long),
-                                  "consensus_acceleration"])
+@pytest.mark.parametrize(
+    "name",
+    ["centralised", pytest.param("consensus", marks=pytest.mark.long), "consensus_acceleration"],
+)
 def test_the_formation_holds_while_the_leader_is_lost(name):
     events = []
     agent = LosesLeader(9, name, lambda t, event, **v: events.append((t, event, v)))
     t, pos = track(agent)
-    begin, slots = next((e[0] * 1e-6, np.array(e[2]["slots"])) for e in events
-                        if e[1] == "formation")
+    begin, slots = next(
+        (e[0] * 1e-6, np.array(e[2]["slots"])) for e in events if e[1] == "formation"
+    )
 
     def at(seconds):
         return pos[np.searchsorted(t, begin + seconds)]

@@ -9,12 +9,28 @@ from xtdrone_core.command import main
 from xtdrone_formation import FormationError
 from xtdrone_formation.viewing import plots
 
-SUMMARY = {"formations": [
-    {"name": "cube", "settle_time_s": 3.44, "rms_slot_error_m": 0.193, "max_slot_error_m": 0.335,
-     "rms_velocity_error_m_s": 0.06},
-    {"name": "pyramid", "settle_time_s": None, "rms_slot_error_m": None, "max_slot_error_m": None,
-     "rms_velocity_error_m_s": None}],
-    "min_separation_m": 1.39, "collisions": 0, "real_time_factor": 3.26, "landed": True}
+SUMMARY = {
+    "formations": [
+        {
+            "name": "cube",
+            "settle_time_s": 3.44,
+            "rms_slot_error_m": 0.193,
+            "max_slot_error_m": 0.335,
+            "rms_velocity_error_m_s": 0.06,
+        },
+        {
+            "name": "pyramid",
+            "settle_time_s": None,
+            "rms_slot_error_m": None,
+            "max_slot_error_m": None,
+            "rms_velocity_error_m_s": None,
+        },
+    ],
+    "min_separation_m": 1.39,
+    "collisions": 0,
+    "real_time_factor": 3.26,
+    "landed": True,
+}
 
 
 def test_table_of_formations_and_of_the_flight(tmp_path, capsys):
@@ -26,8 +42,12 @@ def test_table_of_formations_and_of_the_flight(tmp_path, capsys):
         "cube        3.44 s         0.193 m  0.335 m      0.06 m/s",
         "pyramid          -               -        -             -",
         "-" * 57,
-        "least separation  1.39 m", "collisions        0", "real-time factor  3.26",
-        "all landed        yes", f"run folder        {tmp_path}"]
+        "least separation  1.39 m",
+        "collisions        0",
+        "real-time factor  3.26",
+        "all landed        yes",
+        f"run folder        {tmp_path}",
+    ]
 
 
 @pytest.mark.parametrize("text", [None, "{"])

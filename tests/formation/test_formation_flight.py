@@ -57,8 +57,9 @@ def test_two_runs_with_one_seed_leave_the_same_log(runs):
 
 def test_a_fixed_time_for_each_formation():
     times = []
-    agent = FormationAgent(6, ("T", "triangle"), interval=20.0,
-                           on_event=lambda t, event, **v: times.append((event, t)))
+    agent = FormationAgent(
+        6, ("T", "triangle"), interval=20.0, on_event=lambda t, event, **v: times.append((event, t))
+    )
     assert fly(SimpleSimulator(grid(6)), agent, 200.0)
     commands = [t for event, t in times if event in ("formation", "return")]
     assert np.diff(commands).tolist() == [20_000_000, 20_000_000]
@@ -66,8 +67,13 @@ def test_a_fixed_time_for_each_formation():
 
 def test_a_leader_flies_its_path_in_formation():
     events, places = [], []
-    agent = PathFormation(9, [[20.0, 0.0, 6.0], [20.0, 15.0, 8.0]], "V", hold=1.0,
-                          on_event=lambda t, name, **v: events.append((name, t)))
+    agent = PathFormation(
+        9,
+        [[20.0, 0.0, 6.0], [20.0, 15.0, 8.0]],
+        "V",
+        hold=1.0,
+        on_event=lambda t, name, **v: events.append((name, t)),
+    )
     simulator = SimpleSimulator(grid(9))
     assert fly(simulator, agent, 120.0, lambda s: places.append((s.t_us, s.pos.copy())))
     times = dict(events)
@@ -194,7 +200,8 @@ def made_up_run(folder, error_of):
     (folder / "summary.json").write_text('{"n": 2}')
     (folder / "events.jsonl").write_text(
         '{"t_us": 1000000, "event": "formation", "formation": "line", "slots": [[-2, 0, 0]]}\n'
-        '{"t_us": 11000000, "event": "return"}\n{"t_us": 12')
+        '{"t_us": 11000000, "event": "return"}\n{"t_us": 12'
+    )
     writer = TruthWriter(folder / "truth.bin", 2)
     for k in range(600):
         t = 0.02 * k
@@ -205,17 +212,25 @@ def made_up_run(folder, error_of):
 
 def test_settling_is_counted_from_the_last_time_outside(tmp_path):
     """Outside until 2 s, and again for a moment at 4 s: only after that are 3 s undisturbed."""
+
     def error(t):
         return 1.0 if t < 2.0 or 4.0 <= t < 4.02 else 0.2
 
     row = analysis.load(made_up_run(tmp_path / "run", error)).summary()["formations"]
-    assert row == [{"name": "line", "settle_time_s": pytest.approx(3.02),
-                    "rms_slot_error_m": pytest.approx(0.2), "max_slot_error_m": 0.2,
-                    "rms_velocity_error_m_s": 0.5}]
+    assert row == [
+        {
+            "name": "line",
+            "settle_time_s": pytest.approx(3.02),
+            "rms_slot_error_m": pytest.approx(0.2),
+            "max_slot_error_m": 0.2,
+            "rms_velocity_error_m_s": 0.5,
+        }
+    ]
 
 
 def test_errors_count_from_the_end_of_the_seconds_that_settle(tmp_path):
     """Settled at once; of the 7 s from the end of the first three on, two have 0.4 m."""
+
     def error(t):
         return 0.4 if t >= 9.0 else 0.3 if t >= 4.0 else 0.34
 
@@ -232,21 +247,31 @@ def test_one_follower_astray_keeps_the_others_from_being_settled():
     assert in_place(np.full(8, 0.35)) and not in_place(np.full(8, 0.351))
 
 
-@pytest.mark.parametrize("accuracy, least, words", [
-    ((0.05, 0.08), 2.0, ()),
-    ((1.0, 1.5), 2.0, ("1.5 m in height", "about 2.9 m", "2.0 m apart may collide", "rtk",
-                       "spacing of 8 m")),
-    ((1.0, 1.5), 20.0, ("about 2.9 m", "rtk")),
-])
+@pytest.mark.parametrize(
+    "accuracy, least, words",
+    [
+        ((0.05, 0.08), 2.0, ()),
+        (
+            (1.0, 1.5),
+            2.0,
+            ("1.5 m in height", "about 2.9 m", "2.0 m apart may collide", "rtk", "spacing of 8 m"),
+        ),
+        ((1.0, 1.5), 20.0, ("about 2.9 m", "rtk")),
+    ],
+)
 def test_inaccurate_receivers_are_warned_of_before_the_flight(capsys, accuracy, least, words):
     agent = FormationAgent(2, "line", spacing=least)
     sensors = SimpleNamespace(gps_eph=np.full(2, accuracy[0]), gps_epv=np.full(2, accuracy[1]))
     model = FleetModel.of([load_vehicle("iris")] * 2)
     for pose_source, expected in (("sensors", words), ("truth", ())):
         scenario = Scenario(fleet("iris", 2), pose_source=pose_source)
-        scenario = replace(scenario, vehicles=tuple(
-            replace(vehicle, pos=(least * i, 0.0, 0.0))
-            for i, vehicle in enumerate(scenario.vehicles)))
+        scenario = replace(
+            scenario,
+            vehicles=tuple(
+                replace(vehicle, pos=(least * i, 0.0, 0.0))
+                for i, vehicle in enumerate(scenario.vehicles)
+            ),
+        )
         agent.attach(SimpleNamespace(sensors=sensors, scenario=scenario, fleet=model))
         told = capsys.readouterr().err
         assert told.count("\n") == bool(expected)
@@ -256,8 +281,13 @@ def test_inaccurate_receivers_are_warned_of_before_the_flight(capsys, accuracy, 
 
 def test_what_never_settles_has_no_figures(tmp_path):
     row = analysis.load(made_up_run(tmp_path / "run", lambda t: 0.36)).summary()["formations"][0]
-    assert row == {"name": "line", "settle_time_s": None, "rms_slot_error_m": None,
-                   "max_slot_error_m": None, "rms_velocity_error_m_s": None}
+    assert row == {
+        "name": "line",
+        "settle_time_s": None,
+        "rms_slot_error_m": None,
+        "max_slot_error_m": None,
+        "rms_velocity_error_m_s": None,
+    }
 
 
 def test_a_recording_that_begins_late_tells_when_the_followers_come_into_place(tmp_path):
@@ -265,22 +295,26 @@ def test_a_recording_that_begins_late_tells_when_the_followers_come_into_place(t
     for name, late, time in (("moving", 1.0, 6.0), ("in place", 0.2, None)):
         folder = made_up_run(tmp_path / name, lambda t: late if t < 7.0 else 0.2)
         lines = (folder / "truth.bin").read_bytes()
-        (folder / "truth.bin").write_bytes(lines[len(lines) // 600 * 300:])
+        (folder / "truth.bin").write_bytes(lines[len(lines) // 600 * 300 :])
         summary = analysis.load(folder).summary()
         assert [row["settle_time_s"] for row in summary["formations"]] == (
-            [pytest.approx(time, abs=0.021)] if time else [])
+            [pytest.approx(time, abs=0.021)] if time else []
+        )
         assert summary.get("recorded_late") == (None if time else ["line"])
 
 
 def test_a_leaders_mission_is_reported_from_its_start_to_its_end(tmp_path):
     folder = made_up_run(tmp_path / "run", lambda t: 0.3 if 5.0 <= t < 9.0 else 2.0)
     with open(folder / "events.jsonl", "a") as file:
-        file.write('\n{"t_us": 5000000, "event": "mission"}\n'
-                   '{"t_us": 9000000, "event": "mission_end"}\n')
+        file.write(
+            '\n{"t_us": 5000000, "event": "mission"}\n{"t_us": 9000000, "event": "mission_end"}\n'
+        )
     summary = analysis.load(folder).summary()
-    assert summary["mission"] == {"path_m": pytest.approx(4.0, abs=0.05),
-                                  "rms_slot_error_m": pytest.approx(0.3),
-                                  "max_slot_error_m": pytest.approx(0.3)}
+    assert summary["mission"] == {
+        "path_m": pytest.approx(4.0, abs=0.05),
+        "rms_slot_error_m": pytest.approx(0.3),
+        "max_slot_error_m": pytest.approx(0.3),
+    }
     assert summary["formations"][0]["settle_time_s"] is None  # the mission ends the formation
 
 
@@ -295,14 +329,17 @@ def test_recordings_of_each_vehicle_meet_at_the_leaders_times():
     assert yaw.tolist() == [[1.0, 0.0], [2.0, 0.0]]
 
 
-@pytest.mark.parametrize("files, source, words", [
-    (None, None, "no run folder"),
-    ((), None, "has no recording of a flight"),
-    (("truth.bin",), "rosbag", "has no rosbag .* with record:=true"),
-    (("truth.bin",), "ulog", "has no ulog .* with --log none"),
-    (("bags/cut.bag",), None, "cannot read .*rosbag reindex"),
-    (("ulog/iris_0/log001.ulg",), None, "is not a ULog"),
-])
+@pytest.mark.parametrize(
+    "files, source, words",
+    [
+        (None, None, "no run folder"),
+        ((), None, "has no recording of a flight"),
+        (("truth.bin",), "rosbag", "has no rosbag .* with record:=true"),
+        (("truth.bin",), "ulog", "has no ulog .* with --log none"),
+        (("bags/cut.bag",), None, "cannot read .*rosbag reindex"),
+        (("ulog/iris_0/log001.ulg",), None, "is not a ULog"),
+    ],
+)
 def test_what_cannot_be_read_is_one_line(tmp_path, files, source, words):
     folder = tmp_path / "run"
     for name in files or ():
@@ -315,11 +352,14 @@ def test_what_cannot_be_read_is_one_line(tmp_path, files, source, words):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("command, words", [
-    (["compare", "run", "--from", "truht"], "did you mean 'truth'"),
-    (["report", "run", "--from", "bag"], "choose one of rosbag, truth, ulog"),
-    (["compare", "run", "--out", "no/folder.png"], "cannot write picture 'no/folder.png'"),
-])
+@pytest.mark.parametrize(
+    "command, words",
+    [
+        (["compare", "run", "--from", "truht"], "did you mean 'truth'"),
+        (["report", "run", "--from", "bag"], "choose one of rosbag, truth, ulog"),
+        (["compare", "run", "--out", "no/folder.png"], "cannot write picture 'no/folder.png'"),
+    ],
+)
 def test_commands_refuse_in_one_line(runs, monkeypatch, capsys, command, words):
     made_up_run(runs.parent / "run", lambda t: 0.2)
     monkeypatch.chdir(runs.parent)
@@ -370,10 +410,19 @@ def fly_by_words(n, names, **options):
 def test_a_director_commands_by_words():
     simulator, director, log = fly_by_words(9, ("cube", "triangle"))
     assert director.done
-    assert log == [("armed", None), ("airborne", None), ("formation", "cube"),
-                   ("settled", "cube"), ("formation", "triangle"), ("settled", "triangle"),
-                   ("return", None), ("formation", "waiting"), ("released", None), ("land", None),
-                   ("landed", None)]
+    assert log == [
+        ("armed", None),
+        ("airborne", None),
+        ("formation", "cube"),
+        ("settled", "cube"),
+        ("formation", "triangle"),
+        ("settled", "triangle"),
+        ("return", None),
+        ("formation", "waiting"),
+        ("released", None),
+        ("land", None),
+        ("landed", None),
+    ]
     away = np.linalg.norm((simulator.pos[:, None] - grid(9))[:, :, :2], axis=2)
     assert (away.min(axis=1) < 0.3).all()
 
@@ -411,8 +460,10 @@ def test_a_follower_that_is_sent_elsewhere_stays_there_until_the_next_command():
             mode[int(name[1:])] = value
         if command:
             service.commands.push(command)
-        out = service.step(round(t_s * 1e6), replace(
-            SimpleSimulator(grid(6)).estimates(), armed=np.ones(6, bool), mode=mode))
+        out = service.step(
+            round(t_s * 1e6),
+            replace(SimpleSimulator(grid(6)).estimates(), armed=np.ones(6, bool), mode=mode),
+        )
         return np.flatnonzero(out.mode == Mode.OFFBOARD).tolist()
 
     assert asked(0, "circle", v1=Mode.LOITER, v2=Mode.LOITER) == [1, 2]
@@ -468,8 +519,9 @@ def test_a_leader_alone_moves_its_pattern_smoothly():
         leader.step(t_us)
         assert np.linalg.norm(leader.pattern - before, axis=1).max() <= 3.0 * 0.04 * 1.01
         before = leader.pattern
-    assert ({tuple(row) for row in leader.pattern.tolist()}
-            == {tuple(row) for row in slots("pyramid", 9).tolist()})
+    assert {tuple(row) for row in leader.pattern.tolist()} == {
+        tuple(row) for row in slots("pyramid", 9).tolist()
+    }
 
 
 @pytest.mark.parametrize("scheme", ["centralised", "consensus", "consensus_acceleration"])
@@ -488,8 +540,11 @@ def test_a_formation_stays_above_the_ground(scheme):
             out.pos[:, 2] = z
             out.pos[0, :2] = 0.0
             if found is not None:
-                for values, wished in ((out.pos, found.pos), (out.vel, found.vel),
-                                       (out.acc, found.acc)):
+                for values, wished in (
+                    (out.pos, found.pos),
+                    (out.vel, found.vel),
+                    (out.acc, found.acc),
+                ):
                     values[1:] = wished[1:]
                 heights.append(simulator.pos[1:, 2].min())
             simulator.apply(out)
@@ -498,8 +553,11 @@ def test_a_formation_stays_above_the_ground(scheme):
 
     fly(8.0, 2.5)
     service.commands.push("pyramid")
-    with pytest.raises(FormationError, match="'pyramid' reaches 4.0 m below the leader, who is "
-                                             "2.5 m above the ground: climb to 5.0 m or more"):
+    with pytest.raises(
+        FormationError,
+        match="'pyramid' reaches 4.0 m below the leader, who is "
+        "2.5 m above the ground: climb to 5.0 m or more",
+    ):
         fly(0.1, 2.5)
     assert service.step(simulator.t_us, simulator.estimates()) is None
     fly(8.0, 5.2)

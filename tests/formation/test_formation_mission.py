@@ -20,8 +20,9 @@ PLAN = Path(__file__).resolve().parents[2] / "docs" / "missions" / "two_km.plan"
 def flight():
     """Events, and time [s], places and velocities of a whole flight, every 20 ms."""
     events, rows = {}, []
-    agent = MissionFormation(9, "V", hold=1.0,
-                             on_event=lambda t, name, **v: events.setdefault(name, (t * 1e-6, v)))
+    agent = MissionFormation(
+        9, "V", hold=1.0, on_event=lambda t, name, **v: events.setdefault(name, (t * 1e-6, v))
+    )
     scenario = Scenario(fleet("iris", 9), speed=0.0, gps="rtk", log="none")
     simulation = Simulation(scenario, agent=agent, links=False)
     try:
@@ -49,11 +50,11 @@ def test_eight_followers_track_a_leader_on_a_mission(flight):
     assert 1950 < flown < 2100
     assert np.linalg.norm(vel[:, 0], axis=1).max() > 7.0
     error = np.linalg.norm(pos[:, 1:] - pos[:, :1] - events["formation"][1]["slots"], axis=2)
-    rms = math.sqrt(np.mean(error ** 2))
+    rms = math.sqrt(np.mean(error**2))
     print(f"{flown:.0f} m, slot error {rms:.3f} m RMS, {error.max():.2f} m at most")
     assert rms <= 1.0
     assert error.max() < 4.0
-    gap = min(np.linalg.norm(pos[:, i + 1:] - pos[:, i:i + 1], axis=2).min() for i in range(8))
+    gap = min(np.linalg.norm(pos[:, i + 1 :] - pos[:, i : i + 1], axis=2).min() for i in range(8))
     assert gap > 1.0
 
 

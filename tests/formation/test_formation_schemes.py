@@ -56,9 +56,17 @@ def fly(formation, simulator, name, seconds=8.0, look_every=1):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n, name", [(9, "centralised"), (18, "centralised"),
-                                     (100, "centralised"), (9, "consensus"), (18, "consensus"),
-                                     (9, "consensus_acceleration")])
+@pytest.mark.parametrize(
+    "n, name",
+    [
+        (9, "centralised"),
+        (18, "centralised"),
+        (100, "centralised"),
+        (9, "consensus"),
+        (18, "consensus"),
+        (9, "consensus_acceleration"),
+    ],
+)
 def test_three_formations_reach_their_slots(n, name):
     simulator = airborne(n)
     formation = Formation(n, *scheme(name))
@@ -132,6 +140,7 @@ def test_the_formation_holds_when_the_leader_falls_silent(name):
 
 def test_two_that_must_change_places_get_past_each_other():
     """Without a planned way, head-on: avoidance alone has to lead them past each other."""
+
     class Swap(CentralisedFollower):
         def control(self, t_us, own, neighbours):
             return own.slot[::-1] + [0.0, 0.0, 40.0] - own.pos
@@ -147,7 +156,7 @@ def test_two_that_must_change_places_get_past_each_other():
 
 def crowd(rng, n, spacing, part):
     """n random places in a box of which balls of a size `spacing` fill a part, 40 m east."""
-    edge = (n * spacing ** 3 / part) ** (1 / 3)
+    edge = (n * spacing**3 / part) ** (1 / 3)
     places = np.zeros((0, 3))
     while len(places) < n:
         place = rng.uniform(-edge / 2, edge / 2, 3)
@@ -164,10 +173,12 @@ def crowded_cases():
     rng = np.random.default_rng(1)
     box = crowd(rng, 49, 1.6, 0.3), crowd(rng, 49, 1.6, 0.3)
     east = np.array([40.0, 0.0, 0.0])
-    return {"through one point": (east + ring, east - ring),
-            "one line": (line * [1, 0, 0], line[::-1] * [1, 0, 0]),
-            "upright line": (east + line * [0, 0, 1], east + line[::-1] * [0, 0, 1]),
-            "tight box": box}
+    return {
+        "through one point": (east + ring, east - ring),
+        "one line": (line * [1, 0, 0], line[::-1] * [1, 0, 0]),
+        "upright line": (east + line * [0, 0, 1], east + line[::-1] * [0, 0, 1]),
+        "tight box": box,
+    }
 
 
 @pytest.mark.parametrize("case", crowded_cases())
@@ -180,8 +191,9 @@ def test_no_deadlock_without_a_planned_transition(case):
             return goal + [0.0, 0.0, 60.0] - own.pos
 
     simulator = airborne(len(start) + 1, start)
-    formation = Formation(len(start) + 1, Leader(), Straight(FollowerParameters(speed_limit=2.0)),
-                          speed=1.8)
+    formation = Formation(
+        len(start) + 1, Leader(), Straight(FollowerParameters(speed_limit=2.0)), speed=1.8
+    )
     formation.start(0, simulator.pos)
     assert run(formation, simulator, 20.0) > 0.9
     np.testing.assert_allclose(simulator.pos[1:] - [0.0, 0.0, 60.0], goal, atol=0.3)
@@ -240,6 +252,7 @@ def test_avoidance_is_continuous(place, step, seed):
 
 def test_an_own_scheme_takes_few_lines():
     """A follower that only looks at where its neighbours are."""
+
     class Lazy(Follower):
         def control(self, t_us, own, neighbours):
             return 2.0 * (neighbours.mean(neighbours.pos - neighbours.slot) + own.slot - own.pos)
@@ -306,28 +319,34 @@ class Astray(Leader):
     topology = "stra"
 
 
-@pytest.mark.parametrize("make, words", [
-    (lambda: topology("stars", slots("V", 5)), ["unknown topology 'stars'", "mean 'star'"]),
-    (lambda: topology(np.zeros((3, 3)), slots("V", 5)), ["(3, 3)", "5 vehicles"]),
-    (lambda: topology(np.zeros((5, 5)), slots("V", 5)), ["vehicle 1 is not connected"]),
-    (lambda: Radio(loss=1.5), ["loss 1.5", "0 to 1"]),
-    (lambda: Radio(delay=-1), ["delay -1"]),
-    (lambda: Radio(range=0), ["range 0"]),
-    (lambda: Radio(leader_lost=3.0), ["leader_lost 3.0", "two times"]),
-    (lambda: Radio(leader_lost=(5.0, 3.0)), ["leader_lost (5.0, 3.0)"]),
-    (lambda: scheme("consensus", topology="chan"), ["unknown topology 'chan'", "mean 'chain'"]),
-    (lambda: FollowerParameters(gain=0), ["gain 0"]),
-    (lambda: FollowerParameters(avoid_radius=0.5), ["avoid_radius 0.5"]),
-    (lambda: Formation(1, Leader(), CentralisedFollower()), ["n = 1"]),
-    (lambda: Formation(9, Leader(), CentralisedFollower(), speed=6.0), ["6.0 m/s", "0.9"]),
-    (lambda: scheme("central"), ["unknown scheme 'central'", "module:Class"]),
-    (lambda: scheme("no_module:Law"), ["cannot load scheme 'no_module:Law'", "PYTHONPATH"]),
-    (lambda: scheme("math:sqrt"), ["'math:sqrt' is not a class"]),
-    (lambda: FormationAgent(9, ("cube",), (Astray(), CentralisedFollower())), ["'stra'", "'star'"]),
-    (lambda: PathLeader([[0, 0]]), ["waypoints [[0, 0]]", "[x, y, z]"]),
-    (lambda: PathLeader([[0, 0, 9]], speed=0), ["speed 0"]),
-    (lambda: SimpleSimulator([[0, 0]]), ["(1, 2)"]),
-])
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: topology("stars", slots("V", 5)), ["unknown topology 'stars'", "mean 'star'"]),
+        (lambda: topology(np.zeros((3, 3)), slots("V", 5)), ["(3, 3)", "5 vehicles"]),
+        (lambda: topology(np.zeros((5, 5)), slots("V", 5)), ["vehicle 1 is not connected"]),
+        (lambda: Radio(loss=1.5), ["loss 1.5", "0 to 1"]),
+        (lambda: Radio(delay=-1), ["delay -1"]),
+        (lambda: Radio(range=0), ["range 0"]),
+        (lambda: Radio(leader_lost=3.0), ["leader_lost 3.0", "two times"]),
+        (lambda: Radio(leader_lost=(5.0, 3.0)), ["leader_lost (5.0, 3.0)"]),
+        (lambda: scheme("consensus", topology="chan"), ["unknown topology 'chan'", "mean 'chain'"]),
+        (lambda: FollowerParameters(gain=0), ["gain 0"]),
+        (lambda: FollowerParameters(avoid_radius=0.5), ["avoid_radius 0.5"]),
+        (lambda: Formation(1, Leader(), CentralisedFollower()), ["n = 1"]),
+        (lambda: Formation(9, Leader(), CentralisedFollower(), speed=6.0), ["6.0 m/s", "0.9"]),
+        (lambda: scheme("central"), ["unknown scheme 'central'", "module:Class"]),
+        (lambda: scheme("no_module:Law"), ["cannot load scheme 'no_module:Law'", "PYTHONPATH"]),
+        (lambda: scheme("math:sqrt"), ["'math:sqrt' is not a class"]),
+        (
+            lambda: FormationAgent(9, ("cube",), (Astray(), CentralisedFollower())),
+            ["'stra'", "'star'"],
+        ),
+        (lambda: PathLeader([[0, 0]]), ["waypoints [[0, 0]]", "[x, y, z]"]),
+        (lambda: PathLeader([[0, 0, 9]], speed=0), ["speed 0"]),
+        (lambda: SimpleSimulator([[0, 0]]), ["(1, 2)"]),
+    ],
+)
 def test_what_is_refused_in_one_line(make, words):
     with pytest.raises((FormationError, ScenarioError)) as caught:
         make()

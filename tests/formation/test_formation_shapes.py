@@ -14,13 +14,15 @@ def as_set(offsets):
 
 
 def test_cube_of_nine_is_xtdrones():
-    assert as_set(slots("cube", 9)) == {(x, y, z) for x in (-2, 2) for y in (-2, 2)
-                                        for z in (-2, 2)}
+    assert as_set(slots("cube", 9)) == {
+        (x, y, z) for x in (-2, 2) for y in (-2, 2) for z in (-2, 2)
+    }
 
 
 def test_pyramid_of_nine_is_xtdrones():
-    assert as_set(slots("pyramid", 9)) == {(x * k, y * k, -k) for k in (2, 4)
-                                           for x in (-1, 1) for y in (-1, 1)}
+    assert as_set(slots("pyramid", 9)) == {
+        (x * k, y * k, -k) for k in (2, 4) for x in (-1, 1) for y in (-1, 1)
+    }
 
 
 def test_triangle_of_nine_is_xtdrones():
@@ -29,8 +31,9 @@ def test_triangle_of_nine_is_xtdrones():
 
 
 def test_t_of_six_is_xtdrones():
-    np.testing.assert_array_equal(slots("T", 6), [[4, 0, 0], [2, 0, 0], [2, 0, -2], [2, 0, -4],
-                                                  [2, 0, -6]])
+    np.testing.assert_array_equal(
+        slots("T", 6), [[4, 0, 0], [2, 0, 0], [2, 0, -2], [2, 0, -4], [2, 0, -6]]
+    )
 
 
 def test_sphere_of_eighteen_lies_on_xtdrones_sphere():
@@ -64,8 +67,9 @@ def test_spacing_scale_and_rotation(name):
     assert separation(slots(name, 20, spacing=3.5)) == pytest.approx(3.5)
     np.testing.assert_allclose(slots(name, 20, scale=2.0), 2.0 * plain)
     turned = slots(name, 20, rotation=math.pi / 2)
-    np.testing.assert_allclose(turned, np.stack([-plain[:, 1], plain[:, 0], plain[:, 2]], axis=1),
-                               atol=1e-12)
+    np.testing.assert_allclose(
+        turned, np.stack([-plain[:, 1], plain[:, 0], plain[:, 2]], axis=1), atol=1e-12
+    )
 
 
 def test_a_shape_turns_by_degrees_and_scales():
@@ -80,15 +84,18 @@ def test_formation_from_a_file(tmp_path):
     np.testing.assert_array_equal(slots(str(file), 3), [[2, 0, 0], [0, 2.5, -1]])
 
 
-@pytest.mark.parametrize("call, words", [
-    (("cubee", 9), ["unknown formation 'cubee'", "did you mean 'cube'"]),
-    (("cube", 5), ["'cube' does not fit 5", "9 or more", "pyramid"]),
-    (("line", 0), ["n = 0", "2 or more"]),
-    (("line", 5, -1.0), ["scale -1.0", "positive"]),
-    (("cube", 9, 0.3), ["1.04 m apart", "1.5 m", "larger scale"]),
-    (("line", 5, 1.0, (1, 2)), ["rotation", "finite angle"]),
-    (("none.csv", 5), ["cannot read formation file", "No such file"]),
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (("cubee", 9), ["unknown formation 'cubee'", "did you mean 'cube'"]),
+        (("cube", 5), ["'cube' does not fit 5", "9 or more", "pyramid"]),
+        (("line", 0), ["n = 0", "2 or more"]),
+        (("line", 5, -1.0), ["scale -1.0", "positive"]),
+        (("cube", 9, 0.3), ["1.04 m apart", "1.5 m", "larger scale"]),
+        (("line", 5, 1.0, (1, 2)), ["rotation", "finite angle"]),
+        (("none.csv", 5), ["cannot read formation file", "No such file"]),
+    ],
+)
 def test_what_is_refused_in_one_line(call, words):
     with pytest.raises(FormationError) as caught:
         slots(*call)
@@ -97,14 +104,17 @@ def test_what_is_refused_in_one_line(call, words):
         assert word in str(caught.value)
 
 
-@pytest.mark.parametrize("text, n, words", [
-    ("1,2\n", 2, ["row 1", "x,y,z"]),
-    ("1,2,nan\n", 2, ["row 1"]),
-    ("2,0,0\n4,0,0\n", 9, ["2 rows", "9 vehicles", "8 followers"]),
-    ("2,0,0\n2,0,0\n", 3, ["slot 1 and slot 2", "same position"]),
-    ("0,0,0\n2,0,0\n", 3, ["the leader and slot 1", "same position"]),
-    ("1,0,0\n", 2, ["1.00 m apart"]),
-])
+@pytest.mark.parametrize(
+    "text, n, words",
+    [
+        ("1,2\n", 2, ["row 1", "x,y,z"]),
+        ("1,2,nan\n", 2, ["row 1"]),
+        ("2,0,0\n4,0,0\n", 9, ["2 rows", "9 vehicles", "8 followers"]),
+        ("2,0,0\n2,0,0\n", 3, ["slot 1 and slot 2", "same position"]),
+        ("0,0,0\n2,0,0\n", 3, ["the leader and slot 1", "same position"]),
+        ("1,0,0\n", 2, ["1.00 m apart"]),
+    ],
+)
 def test_wrong_files_are_refused_in_one_line(tmp_path, text, n, words):
     file = tmp_path / "wrong.csv"
     file.write_text(text)

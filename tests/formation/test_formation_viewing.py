@@ -41,8 +41,9 @@ def test_the_grid_is_on_the_ground_unless_the_fleet_is_far_above_it():
         assert len(numbers) >= 4 and np.allclose(np.array(numbers) / grid.step % 1.0, 0.0)
 
 
-@pytest.mark.parametrize("value, expected", [(0.9, 1.0), (1.0, 1.0), (1.1, 2.0), (21.0, 50.0),
-                                             (0.06, 0.1)])
+@pytest.mark.parametrize(
+    "value, expected", [(0.9, 1.0), (1.0, 1.0), (1.1, 2.0), (21.0, 50.0), (0.06, 0.1)]
+)
 def test_nice_steps(value, expected):
     assert geometry.nice(value) == pytest.approx(expected)
 
@@ -54,8 +55,12 @@ def test_a_drawn_vehicle_points_where_it_heads():
         nose = corners[np.flatnonzero(body.dark)].reshape(-1, 3) - (1.0, 2.0, 3.0)
         tip = nose[np.argmax(np.linalg.norm(nose, axis=1))]
         assert math.atan2(tip[1], tip[0]) == pytest.approx(heading, abs=1e-5)
-    assert geometry.width(5.0, 9) == geometry.SPAN < geometry.width(100.0, 1000) \
+    assert (
+        geometry.width(5.0, 9)
+        == geometry.SPAN
+        < geometry.width(100.0, 1000)
         < geometry.width(100.0, 9)
+    )
 
 
 def test_headings_are_continuous():
@@ -72,7 +77,9 @@ def test_view_takes_the_name_of_a_run_and_completes_it(tmp_path, monkeypatch):
     commands.register(parser.add_subparsers())
     assert parser.parse_args(["formation", "view"]).of_run is None
     assert parser.parse_args(["formation", "report"]).of_run == "latest"
-    assert run_folder.find(parser.parse_args(["formation", "view", "nine"]).of_run) \
+    assert (
+        run_folder.find(parser.parse_args(["formation", "view", "nine"]).of_run)
         == tmp_path / "nine"
+    )
     with pytest.raises(SystemExit):
         parser.parse_args(["formation", "view", "--follow", "me"])

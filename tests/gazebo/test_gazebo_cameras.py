@@ -25,9 +25,13 @@ from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
-pytestmark = [pytest.mark.gazebo, pytest.mark.skipif(
-    not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
-    reason="needs Gazebo 11: run scripts/setup_gazebo.sh")]
+pytestmark = [
+    pytest.mark.gazebo,
+    pytest.mark.skipif(
+        not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
+        reason="needs Gazebo 11: run scripts/setup_gazebo.sh",
+    ),
+]
 HIGH = np.array([0.0, 0.0, 7.0])
 LEVEL = np.array([0.0, 0.0, 0.0, 1.0])
 TILTED = from_euler(0.2, 0.5, 1.0)
@@ -40,8 +44,10 @@ def build():
 
     def make(*kinds, places=None):
         places = places or [(3.0 * i, 0.0, 7.0) for i in range(len(kinds))]
-        specs = tuple(VehicleSpec(kind, f"v_{i}", place)
-                      for i, (kind, place) in enumerate(zip(kinds, places, strict=True)))
+        specs = tuple(
+            VehicleSpec(kind, f"v_{i}", place)
+            for i, (kind, place) in enumerate(zip(kinds, places, strict=True))
+        )
         models = tuple(load_vehicle(kind) for kind in kinds)
         engines.append(GazeboEngine(load_world("empty"), specs, models))
         return engines[-1]
@@ -54,6 +60,7 @@ def build():
 @pytest.fixture
 def look(build):
     """look(*kinds) gives the scene and the models of such an engine."""
+
     def make(*kinds):
         engine = build(*kinds)
         return engine.scene(None, None), engine.models
@@ -70,7 +77,7 @@ def level_at(*places):
 
 def stereo_image(scene, model, vehicle):
     """What the left camera of a vehicle sees from on high."""
-    block, = [block for block in model.sensors if block.kind == "camera"]
+    (block,) = [block for block in model.sensors if block.kind == "camera"]
     image = pinhole_of(cameras_of(block)[0])
     return scene.draw(HIGH, LEVEL, image, 0.1, 100.0, key=(vehicle, block.name, "left"))
 
@@ -89,11 +96,12 @@ def test_a_display_on_which_it_cannot_draw_is_named(look, monkeypatch):
 
 def test_depth_is_that_of_the_ground_at_each_pixel(look):
     scene, (model,) = look("iris_depth")
-    block, = [block for block in model.sensors if block.kind == "depth"]
+    (block,) = [block for block in model.sensors if block.kind == "depth"]
     image = pinhole_of(cameras_of(block)[0])
     right = image.left + (np.arange(image.width) + 0.5) / image.width * (image.right - image.left)
-    down = image.bottom - (np.arange(image.height) + 0.5)[:, None] / image.height \
-        * (image.bottom - image.top)
+    down = image.bottom - (np.arange(image.height) + 0.5)[:, None] / image.height * (
+        image.bottom - image.top
+    )
     rays = np.stack(np.broadcast_arrays(1.0, -right, -down), axis=-1)
     turned = Rotation.from_quat(TILTED).apply(rays.reshape(-1, 3)).reshape(rays.shape)
     scene.place(level_at((50.0, 0.0, 7.0)))
@@ -110,7 +118,7 @@ def test_depth_is_that_of_the_ground_at_each_pixel(look):
 
 def test_a_camera_sees_the_other_vehicle_where_it_is_placed(look):
     scene, (model, _) = look("iris_stereo", "iris")
-    block, = [block for block in model.sensors if block.kind == "camera"]
+    (block,) = [block for block in model.sensors if block.kind == "camera"]
     image = pinhole_of(cameras_of(block)[0])
 
     def drawn(y):
@@ -153,8 +161,9 @@ def test_a_flights_range_finder_is_gazebos(tmp_path, monkeypatch):
         def on_step(self, t_us, state, sensors):
             found.append((sensors.range_new[0], sensors.range_distance[0]))
 
-    simulation = Simulation(Scenario(fleet(str(path), 1), engine="gazebo", speed=0.0), links=False,
-                            observers=(Beam(),))
+    simulation = Simulation(
+        Scenario(fleet(str(path), 1), engine="gazebo", speed=0.0), links=False, observers=(Beam(),)
+    )
     try:
         simulation.run(until_us=400_000)
     finally:
@@ -165,10 +174,11 @@ def test_a_flights_range_finder_is_gazebos(tmp_path, monkeypatch):
 
 
 def test_gazebos_own_topic_has_the_scans_for_those_who_subscribe(build):
-    block, = [block for block in load_vehicle("iris_2d_lidar").sensors if block.kind == "lidar"]
+    (block,) = [block for block in load_vehicle("iris_2d_lidar").sensors if block.kind == "lidar"]
     lidar = lidar_of(block)
-    engine = build("iris_2d_lidar", "iris",
-                   places=[(0.0, 0.0, 7.0), (2.0, 0.5, 7.0 + lidar.pos[2])])
+    engine = build(
+        "iris_2d_lidar", "iris", places=[(0.0, 0.0, 7.0), (2.0, 0.5, 7.0 + lidar.pos[2])]
+    )
     engine.reset()
     topic = f"/gazebo/empty/v_0/body/{block.name}/scan"
     script = f". {resources.root()}/.setup/gazebo11/env.sh; exec gz topic -e {topic}"
@@ -204,8 +214,9 @@ def test_a_stereo_pair_at_25_hz_has_every_frame_in_flight(tmp_path):
     text = (resources.root() / "models/iris_stereo/model.sdf").read_text()
     assert "<update_rate>12.5</update_rate>" in text
     (folder / "model.sdf").write_text(text.replace("12.5", "25"))
-    scenario = Scenario(fleet(str(folder / "model.sdf"), 1), engine="gazebo", speed=0.0,
-                        world="outdoor", gps="rtk")
+    scenario = Scenario(
+        fleet(str(folder / "model.sdf"), 1), engine="gazebo", speed=0.0, world="outdoor", gps="rtk"
+    )
     found = []
 
     class Film(Observer):

@@ -23,9 +23,13 @@ from xtdrone_sim.errors import EngineError
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
-pytestmark = [pytest.mark.gazebo, pytest.mark.skipif(
-    not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
-    reason="needs Gazebo 11: run scripts/setup_gazebo.sh")]
+pytestmark = [
+    pytest.mark.gazebo,
+    pytest.mark.skipif(
+        not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
+        reason="needs Gazebo 11: run scripts/setup_gazebo.sh",
+    ),
+]
 STEP_US = 4000
 DT = STEP_US * 1e-6
 G = 9.80665
@@ -38,8 +42,9 @@ def build():
     made = []
 
     def make(engine_class, *specs, world="empty"):
-        made.append(engine_class(load_world(world), specs,
-                                 tuple(load_vehicle(s.type) for s in specs)))
+        made.append(
+            engine_class(load_world(world), specs, tuple(load_vehicle(s.type) for s in specs))
+        )
         return made[-1]
 
     yield make
@@ -63,9 +68,10 @@ def test_free_fall_is_semi_implicit(build):
     np.testing.assert_allclose(state.acc[0], (0, 0, -G), atol=1e-6)
 
 
-@pytest.mark.parametrize("kind,payload", [
-    *((kind, 0.0) for kind in MULTIROTORS if not kind.startswith("iris_")),
-    ("iris", 0.5)])
+@pytest.mark.parametrize(
+    "kind,payload",
+    [*((kind, 0.0) for kind in MULTIROTORS if not kind.startswith("iris_")), ("iris", 0.5)],
+)
 def test_open_loop_both_engines_move_alike(build, kind, payload):
     """2 s of forces and torques that tumble the vehicle: within 5 cm and 0.2 degrees.
 
@@ -81,9 +87,16 @@ def test_open_loop_both_engines_move_alike(build, kind, payload):
         if payload and k == 100:  # taken up in flight
             for engine in engines:
                 engine.set_payload(0, payload, (0.05, -0.12, -0.1))
-        wrench = np.array([[model.mass * np.sin(3 * t), model.mass * np.cos(2 * t),
-                            model.mass * G * (1 + 0.3 * np.sin(4 * t)),
-                            *inertia * 8 * np.sin(5 * t + np.arange(3))]])
+        wrench = np.array(
+            [
+                [
+                    model.mass * np.sin(3 * t),
+                    model.mass * np.cos(2 * t),
+                    model.mass * G * (1 + 0.3 * np.sin(4 * t)),
+                    *inertia * 8 * np.sin(5 * t + np.arange(3)),
+                ]
+            ]
+        )
         found, wanted = (push(engine, wrench, STEP_US) for engine in engines)
     assert np.linalg.norm(wanted.ang_vel[0]) > 0.5
     assert np.linalg.norm(found.pos - wanted.pos) <= 0.05
@@ -111,14 +124,16 @@ def test_standing_still_contacts_and_reset(build):
 
 
 def test_normals_point_from_the_first_name_to_the_second(build):
-    engine = build(GazeboEngine, VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),
-                   VehicleSpec("iris", "a", (3.0, 0.0, 0.0)))
+    engine = build(
+        GazeboEngine,
+        VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),
+        VehicleSpec("iris", "a", (3.0, 0.0, 0.0)),
+    )
     engine.reset()
     push(engine, np.zeros((2, 6)), STEP_US)
     contacts = engine.contacts()
     assert contacts.by_name() == [("a", "ground_plane"), ("ground_plane", "iris_0")]
-    ups = {contacts.names[i]: normal[2] for (i, _), normal in zip(contacts.pairs,
-                                                                  contacts.normals)}
+    ups = {contacts.names[i]: normal[2] for (i, _), normal in zip(contacts.pairs, contacts.normals)}
     assert ups == pytest.approx({"a": -1.0, "ground_plane": 1.0}, abs=1e-3)
 
 
@@ -209,15 +224,18 @@ def test_a_server_that_ends_is_named(build):
 
 
 def test_nothing_survives_a_simulation_that_is_killed():
-    code = ("import sys; from xtdrone_core import VehicleSpec;"
-            "from xtdrone_sim.engines.gazebo.engine import GazeboEngine;"
-            "from xtdrone_sim.vehicles.sdf import load_vehicle;"
-            "from xtdrone_sim.world import load_world;"
-            "e = GazeboEngine(load_world('empty'), (VehicleSpec('iris', 'a', (0., 0., 0.)),),"
-            "(load_vehicle('iris'),)); print(e._server.pid, e._folder, flush=True);"
-            "sys.stdin.read()")
-    parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, text=True)
+    code = (
+        "import sys; from xtdrone_core import VehicleSpec;"
+        "from xtdrone_sim.engines.gazebo.engine import GazeboEngine;"
+        "from xtdrone_sim.vehicles.sdf import load_vehicle;"
+        "from xtdrone_sim.world import load_world;"
+        "e = GazeboEngine(load_world('empty'), (VehicleSpec('iris', 'a', (0., 0., 0.)),),"
+        "(load_vehicle('iris'),)); print(e._server.pid, e._folder, flush=True);"
+        "sys.stdin.read()"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     pid, folder = parent.stdout.readline().split()
     number = os.pidfd_open(int(pid))
     parent.send_signal(signal.SIGKILL)

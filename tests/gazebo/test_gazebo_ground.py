@@ -7,14 +7,20 @@ from stack_flights import MissionFlight
 from xtdrone_autopilot.navigation import plan_file
 from xtdrone_core import resources
 
-pytestmark = [pytest.mark.gazebo, pytest.mark.skipif(
-    not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
-    reason="needs Gazebo 11: run scripts/setup_gazebo.sh")]
+pytestmark = [
+    pytest.mark.gazebo,
+    pytest.mark.skipif(
+        not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
+        reason="needs Gazebo 11: run scripts/setup_gazebo.sh",
+    ),
+]
 COURSE = plan_file.load(resources.root() / "docs/missions/course.plan").items
 
 
-@pytest.mark.parametrize("vehicle, world, within", [
-    ("rover", "empty", 0.25), ("r1_rover", "empty", 0.01), ("boat", "lake", 0.02)])
+@pytest.mark.parametrize(
+    "vehicle, world, within",
+    [("rover", "empty", 0.25), ("r1_rover", "empty", 0.01), ("boat", "lake", 0.02)],
+)
 def test_a_course_is_driven_as_in_the_embedded_engine(vehicle, world, within):
     """30 s in 3 m/s of wind: found 0.11 m, 0.001 m and 0.004 m."""
     ways = []

@@ -14,9 +14,13 @@ from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
-pytestmark = [pytest.mark.gazebo, pytest.mark.skipif(
-    not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
-    reason="needs Gazebo 11: run scripts/setup_gazebo.sh")]
+pytestmark = [
+    pytest.mark.gazebo,
+    pytest.mark.skipif(
+        not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
+        reason="needs Gazebo 11: run scripts/setup_gazebo.sh",
+    ),
+]
 STEP_US = 4000
 DT = STEP_US * 1e-6
 COMMANDS = {  # swing of each actuator [-] and its frequency [Hz]
@@ -73,8 +77,10 @@ def test_both_engines_agree_on_a_vehicle_whose_joints_move(opened, tmp_path, nam
 
 def test_a_reset_and_a_payload_work_beside_a_vehicle_without_joints(opened, tmp_path):
     arm, iris = jointed.write(tmp_path, jointed.ARM), load_vehicle("iris")
-    specs = (VehicleSpec("iris", "first", (0.0, 0.0, 30.0)),
-             VehicleSpec(str(arm.sdf), "second", (5.0, 0.0, 30.0)))
+    specs = (
+        VehicleSpec("iris", "first", (0.0, 0.0, 30.0)),
+        VehicleSpec(str(arm.sdf), "second", (5.0, 0.0, 30.0)),
+    )
     engine = GazeboEngine(load_world("empty"), specs, (iris, arm))
     opened(engine)
     fleet = FleetModel.of((iris, arm))
@@ -94,7 +100,7 @@ def test_the_camera_of_a_gimbal_is_drawn_from_where_it_points(opened, tmp_path):
     engine = GazeboEngine(load_world("empty"), (jointed.spec(vehicle, 3.0),), (vehicle,))
     opened(engine)
     scene, (block,) = engine.scene(None, None), vehicle.sensors
-    camera, = cameras_of(block)
+    (camera,) = cameras_of(block)
     stage = ActuatorStage(FleetModel.of([vehicle]))
     hold = np.zeros((1, 3, 6))
     hold[0, :, 2] = [body.mass * 9.80665 for body in vehicle.bodies]
@@ -104,8 +110,16 @@ def test_the_camera_of_a_gimbal_is_drawn_from_where_it_points(opened, tmp_path):
             stage.step(np.array([[0.0, pitch]]), state, STEP_US)
             state = engine.step(hold, stage.joint_targets, STEP_US)
         scene.place(state)
-        images.append(scene.draw(state.body_pos[0, 2], state.body_quat[0, 2], pinhole_of(camera),
-                                 0.1, 100.0, key=("one", "eye", "")).astype(int))
+        images.append(
+            scene.draw(
+                state.body_pos[0, 2],
+                state.body_quat[0, 2],
+                pinhole_of(camera),
+                0.1,
+                100.0,
+                key=("one", "eye", ""),
+            ).astype(int)
+        )
     level, down = images
     assert abs(level[0].mean(axis=0) - level[-1].mean(axis=0)).max() > 20  # ground below, sky
     assert abs(down[0].mean(axis=0) - level[-1].mean(axis=0)).max() > 20  # no sky any more

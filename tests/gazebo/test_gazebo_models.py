@@ -11,9 +11,13 @@ from xtdrone_sim.errors import WorldError
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.pose import Pose
 
-pytestmark = [pytest.mark.gazebo, pytest.mark.skipif(
-    not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
-    reason="Gazebo 11 is not set up: scripts/setup_gazebo.sh")]
+pytestmark = [
+    pytest.mark.gazebo,
+    pytest.mark.skipif(
+        not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
+        reason="Gazebo 11 is not set up: scripts/setup_gazebo.sh",
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +44,9 @@ def test_inserted_models_fall_stand_on_each_other_and_go(simulation):
     step(simulation, 1.5)
     assert state(simulation, "box")[:3] == pytest.approx([2.5, 2.1, 0.75], abs=0.01)
     assert ("box", "wall") in simulation.engine.contacts().by_name()
-    simulation.entities.place(simulation.entities.model("wall"),
-                              np.array([9.0, 9.0, 0.25, 0, 0, 0, 1] + [0] * 6), "")
+    simulation.entities.place(
+        simulation.entities.model("wall"), np.array([9.0, 9.0, 0.25, 0, 0, 0, 1] + [0] * 6), ""
+    )
     step(simulation, 1.0)
     assert state(simulation, "wall")[:3] == pytest.approx([9.0, 9.0, 0.25])
     assert state(simulation, "box")[2] == pytest.approx(0.25, abs=0.01)
@@ -68,8 +73,13 @@ def test_a_vehicle_is_moved_with_its_velocity(simulation):
 def test_a_push_accelerates_for_its_time(simulation):
     simulation.insert(FREE, "box", Pose((3.0, 3.0, 20.0)))
     begin = simulation.t_us + 100_000
-    simulation.entities.push(simulation.entities.link("box::link"), [4.0, 0.0, 0.0],
-                             [0.0, 0.0, 0.016], begin, begin + 196_000)
+    simulation.entities.push(
+        simulation.entities.link("box::link"),
+        [4.0, 0.0, 0.0],
+        [0.0, 0.0, 0.016],
+        begin,
+        begin + 196_000,
+    )
     step(simulation, 0.1)
     assert state(simulation, "box")[7] == pytest.approx(0.0, abs=1e-9)
     step(simulation, 0.4)

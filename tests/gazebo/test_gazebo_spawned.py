@@ -14,8 +14,11 @@ ROOT = resources.root()
 SETUP = ROOT / ".setup" / "gazebo11" / "env.sh"
 VEHICLES = ["iris", "typhoon_h480", "crazyflie", "iris_stereo", "iris_2d_lidar"]
 
-pytestmark = [pytest.mark.gazebo, pytest.mark.slow, pytest.mark.skipif(
-    not SETUP.is_file(), reason="needs Gazebo 11: run scripts/setup_gazebo.sh")]
+pytestmark = [
+    pytest.mark.gazebo,
+    pytest.mark.slow,
+    pytest.mark.skipif(not SETUP.is_file(), reason="needs Gazebo 11: run scripts/setup_gazebo.sh"),
+]
 
 
 @pytest.fixture
@@ -25,8 +28,13 @@ def gazebo(tmp_path):
 
     def start(words):
         with open(tmp_path / "log", "a") as log:
-            return subprocess.Popen(["bash", "-c", f". {SETUP}; {words}"], env=env, stdout=log,
-                                    stderr=log, start_new_session=True)
+            return subprocess.Popen(
+                ["bash", "-c", f". {SETUP}; {words}"],
+                env=env,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     start.log = tmp_path / "log"
     server = start(f"exec gzserver --verbose -u {ROOT / 'worlds' / 'empty.world'}")
@@ -39,8 +47,11 @@ def gazebo(tmp_path):
 def test_the_classic_launch_file_gives_an_included_iris_its_own_port(gazebo):
     launch = etree.parse(str(ROOT / "launch/px4_gazebo_classic_vehicle.launch"))
     command = launch.find(".//param[@name='sdf']").get("command")
-    for name, value in (("dirname", ROOT / "launch"), ("arg vehicle", "iris_stereo"),
-                        ("arg tcp_port", "4567")):
+    for name, value in (
+        ("dirname", ROOT / "launch"),
+        ("arg vehicle", "iris_stereo"),
+        ("arg tcp_port", "4567"),
+    ):
         command = command.replace(f"$({name})", str(value))
     sdf = gazebo.log.with_name("sdf")
     assert gazebo(f"{command} > {sdf}").wait(LIMIT_S) == 0

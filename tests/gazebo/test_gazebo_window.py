@@ -16,10 +16,15 @@ from xtdrone_sim.errors import EngineError
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
-pytestmark = [pytest.mark.gazebo, pytest.mark.slow, pytest.mark.skipif(
-    not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
-    reason="needs Gazebo 11: run scripts/setup_gazebo.sh"), pytest.mark.skipif(
-    shutil.which("Xvfb") is None, reason="needs Xvfb: apt-get install xvfb")]
+pytestmark = [
+    pytest.mark.gazebo,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
+        reason="needs Gazebo 11: run scripts/setup_gazebo.sh",
+    ),
+    pytest.mark.skipif(shutil.which("Xvfb") is None, reason="needs Xvfb: apt-get install xvfb"),
+]
 GROUND = np.array([123, 137, 109])  # of worlds/empty.world under its sun, 8 bits a channel
 SEEN = 100_000  # pixels; the start-up window of gzclient has none of that colour
 
@@ -36,15 +41,22 @@ def screen(monkeypatch):
 
 @pytest.fixture
 def engine(screen):
-    found = GazeboEngine(load_world("empty"), (VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),),
-                         (load_vehicle("iris"),), PORTS.instance)
+    found = GazeboEngine(
+        load_world("empty"),
+        (VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),),
+        (load_vehicle("iris"),),
+        PORTS.instance,
+    )
     yield found
     found.close()
 
 
 def until_drawn(screen, engine):
-    waiting.until(lambda: (screen() == GROUND).all(axis=2).sum() > SEEN, "the ground is drawn",
-                  running=engine._server)
+    waiting.until(
+        lambda: (screen() == GROUND).all(axis=2).sum() > SEEN,
+        "the ground is drawn",
+        running=engine._server,
+    )
 
 
 def test_gzclient_draws_the_world(screen, engine):
@@ -73,8 +85,11 @@ def test_no_gzclient_is_one_line(engine, monkeypatch):
 def test_gzserver_whose_window_the_display_refuses_is_started_again(tmp_path, monkeypatch):
     """Xlib's exit hangs in Gazebo's thread: the process stays, and with it the port."""
     read = GazeboEngine._read_environment
-    monkeypatch.setattr(GazeboEngine, "_read_environment", lambda *args: {
-        **(found := read(*args)), "PATH": f"{tmp_path}:{found['PATH']}"})
+    monkeypatch.setattr(
+        GazeboEngine,
+        "_read_environment",
+        lambda *args: {**(found := read(*args)), "PATH": f"{tmp_path}:{found['PATH']}"},
+    )
     script = tmp_path / "gzserver"
     script.write_text(f"""#!/bin/bash
 if [ ! -e {tmp_path}/first ]; then
@@ -86,7 +101,11 @@ PATH=${{PATH#*:}}
 exec gzserver "$@"
 """)
     script.chmod(0o755)
-    GazeboEngine(load_world("empty"), (VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),),
-                 (load_vehicle("iris"),), PORTS.instance).close()
+    GazeboEngine(
+        load_world("empty"),
+        (VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),),
+        (load_vehicle("iris"),),
+        PORTS.instance,
+    ).close()
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "first").read_text()), 0)

@@ -17,7 +17,8 @@ def within(one, other, metres, degrees):
 @pytest.mark.gazebo
 @pytest.mark.skipif(
     not (resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
-    reason="needs Gazebo 11: run scripts/setup_gazebo.sh")
+    reason="needs Gazebo 11: run scripts/setup_gazebo.sh",
+)
 @pytest.mark.parametrize("vehicle", VEHICLES)
 @pytest.mark.parametrize("flight", classic.AXES)
 def test_wings_fly_as_those_of_gazebos_plugin(vehicle, flight):

@@ -31,11 +31,13 @@ def test_the_world_holds_the_vehicle_as_one_body_and_the_plugin(world, vehicle):
     assert [p.get("filename") for p in plugins] == ["/p.so"]
     assert plugins[0].findtext("socket") == "/s"
     assert float(root.findtext(".//physics/max_step_size")) == 0.004
-    body, = root.findall(".//model[@name='one']")
-    link, = body.findall("link")
+    (body,) = root.findall(".//model[@name='one']")
+    (link,) = body.findall("link")
     assert float(link.findtext("inertial/mass")) == model.mass
-    inertia = [[float(link.findtext(f"inertial/inertia/i{''.join(sorted(a + b))}"))
-                for a in "xyz"] for b in "xyz"]
+    inertia = [
+        [float(link.findtext(f"inertial/inertia/i{''.join(sorted(a + b))}")) for a in "xyz"]
+        for b in "xyz"
+    ]
     np.testing.assert_allclose(inertia, model.inertia, atol=1e-15)
     pose = [float(x) for x in body.findtext("pose").split()]
     np.testing.assert_allclose(pose[:3], start_pose(spec, model).pos)
@@ -45,9 +47,14 @@ def test_the_world_holds_the_vehicle_as_one_body_and_the_plugin(world, vehicle):
     assert "urn:xtdrone" not in text
 
 
-@pytest.mark.parametrize("vehicle,kind,names", [
-    ("iris_stereo", "multicamera", ["left", "right"]), ("iris_depth", "depth", ["image"]),
-    ("iris_3d_lidar", None, [])])
+@pytest.mark.parametrize(
+    "vehicle,kind,names",
+    [
+        ("iris_stereo", "multicamera", ["left", "right"]),
+        ("iris_depth", "depth", ["image"]),
+        ("iris_3d_lidar", None, []),
+    ],
+)
 def test_cameras_are_gazebos_own_sensors_without_noise_and_asleep(vehicle, kind, names):
     specs, models = (VehicleSpec(vehicle, "one", (0.0, 0.0, 0.0)),), (load_vehicle(vehicle),)
     world = load_world("outdoor")
@@ -58,8 +65,12 @@ def test_cameras_are_gazebos_own_sensors_without_noise_and_asleep(vehicle, kind,
     cameras = [camera for sensor in sensors for camera in sensor.findall("camera")]
     assert [camera.get("name") for camera in cameras] == names
     assert not root.findall(".//noise") and not root.findall(".//distortion")
-    wanted = [camera for block in models[0].sensors if block.kind in ("camera", "depth")
-              for camera in cameras_of(block)]
+    wanted = [
+        camera
+        for block in models[0].sensors
+        if block.kind in ("camera", "depth")
+        for camera in cameras_of(block)
+    ]
     for element, camera in zip(cameras, wanted):
         assert int(element.findtext("image/width")) == camera.width
         place = [float(x) for x in element.findtext("pose").split()]
@@ -78,8 +89,10 @@ def test_without_set_up_it_says_what_to_do(monkeypatch, tmp_path):
 
 def test_a_world_with_something_called_like_a_vehicle_is_refused(tmp_path):
     path = tmp_path / "w.world"
-    path.write_text('<sdf version="1.7"><world name="w"><model name="one"><static>1</static>'
-                    '<link name="l"/></model></world></sdf>')
+    path.write_text(
+        '<sdf version="1.7"><world name="w"><model name="one"><static>1</static>'
+        '<link name="l"/></model></world></sdf>'
+    )
     spec, model = VehicleSpec("iris", "one", (0.0, 0.0, 0.0)), load_vehicle("iris")
     with pytest.raises(EngineError, match="'one' like a vehicle.*: rename one"):
         world_sdf(load_world(str(path)), (spec,), (model,), "/p.so", "/s", "/looks", 0.004)
@@ -109,8 +122,10 @@ def test_scanners_of_the_fleet_for_gazebos_own_topics():
     kinds = "iris", "iris_2d_lidar", "iris_3d_lidar"
     specs = [VehicleSpec(kind, f"v_{i}", (0.0, 0.0, 0.0)) for i, kind in enumerate(kinds)]
     lines = scanners(specs, [load_vehicle(kind) for kind in kinds]).splitlines()
-    assert [line.split("\t")[:3] for line in lines] == [["v_1", "body", "laser"],
-                                                         ["v_2", "body", "velodyne"]]
+    assert [line.split("\t")[:3] for line in lines] == [
+        ["v_1", "body", "laser"],
+        ["v_2", "body", "velodyne"],
+    ]
     numbers = [float(x) for x in lines[0].split("\t")[3].split()]
     assert len(numbers) == 16 and numbers[0] == 40_000
     assert numbers[8:] == pytest.approx([1081, -2.35619449, 2.35619449, 1, 0, 0, 0.1, 30])
@@ -126,6 +141,7 @@ def test_set_up_refuses_without_apt(tmp_path):
     for name in ("bash", "dirname", "env"):
         target = subprocess.run(["which", name], capture_output=True, text=True).stdout.strip()
         (tmp_path / name).symlink_to(target)
-    done = subprocess.run([SCRIPT], capture_output=True, text=True,
-                          env={**os.environ, "PATH": str(tmp_path)})
+    done = subprocess.run(
+        [SCRIPT], capture_output=True, text=True, env={**os.environ, "PATH": str(tmp_path)}
+    )
     assert done.returncode == 1 and "no apt-get here" in done.stderr

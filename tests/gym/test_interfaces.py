@@ -12,8 +12,11 @@ from xtdrone_gym.rows import Rows
 from xtdrone_gym.task_batch import TaskBatch
 from xtdrone_gym.tasks import TASKS
 
-THREE = dataclasses.replace(TASKS["Position-v0"], name="Three-v0", starts=(
-    (0.0, 0.0, 30.0), (3.0, 0.0, 30.0), (0.0, 3.0, 30.0)))
+THREE = dataclasses.replace(
+    TASKS["Position-v0"],
+    name="Three-v0",
+    starts=((0.0, 0.0, 30.0), (3.0, 0.0, 30.0), (0.0, 3.0, 30.0)),
+)
 SMALL = {"threads": 1, "seed": 3}
 
 
@@ -44,7 +47,8 @@ def test_each_vehicle_is_an_agent_and_all_end_together():
     assert observations["vehicle_2"][-4:] == pytest.approx([0.2, 0, 0, 0.64])
     assert rewards == pytest.approx(dict(zip(actions, tasks.reward[0])))
     assert env.state_space.contains(env.state()) and env.state()[-4:] == pytest.approx(
-        observations["vehicle_2"][-4:])
+        observations["vehicle_2"][-4:]
+    )
     tasks.batch.t_us[:] = 9_980_000
     _, _, terminated, truncated, infos = env.step(actions)
     assert set(truncated.values()) == {True} and set(terminated.values()) == {False}
@@ -75,12 +79,14 @@ def test_rows_are_vehicles_in_numbers_of_about_one():
     now = rows.observation()[3:6]
     assert now[:, -4:] == pytest.approx(0.0) and not np.allclose(rows.final(np.arange(3, 6)), now)
     assert rows.final(np.array([4]))[0, -1] == pytest.approx(
-        rows.scaling.centre[3] / rows.scaling.scale[-1])
+        rows.scaling.centre[3] / rows.scaling.scale[-1]
+    )
 
 
 def test_rewards_may_contain_the_change_of_the_potential():
-    plain, shaped = (Rows(TaskBatch("Position-v0", 3, **SMALL), discount)
-                     for discount in (None, 0.9))
+    plain, shaped = (
+        Rows(TaskBatch("Position-v0", 3, **SMALL), discount) for discount in (None, 0.9)
+    )
     for rows in (plain, shaped):
         rows.begin(seed=1)
         rows.step(np.zeros((3, 4)))
@@ -94,7 +100,8 @@ def test_rewards_may_contain_the_change_of_the_potential():
     plain.step(np.zeros((3, 4)))
     after[1] = shaped.tasks.first[1, 0]  # of the next episode
     assert shaped.reward - plain.reward == pytest.approx(
-        0.9 * shaped.tasks.potential[:, 0] - after, abs=1e-4)
+        0.9 * shaped.tasks.potential[:, 0] - after, abs=1e-4
+    )
 
 
 @pytest.mark.slow
@@ -106,8 +113,16 @@ def test_stable_baselines_trains():
     from xtdrone_gym.interfaces.stable_baselines import BatchVecEnv
 
     env = BatchVecEnv(THREE, 8, **SMALL)
-    model = PPO("MlpPolicy", VecMonitor(env), n_steps=16, batch_size=128, n_epochs=2, seed=1,
-                policy_kwargs={"net_arch": [16]}, device="cpu")
+    model = PPO(
+        "MlpPolicy",
+        VecMonitor(env),
+        n_steps=16,
+        batch_size=128,
+        n_epochs=2,
+        seed=1,
+        policy_kwargs={"net_arch": [16]},
+        device="cpu",
+    )
     before = [array.clone() for array in model.policy.parameters()]
     model.learn(3 * 16 * 24)
     assert model.num_timesteps == 3 * 16 * 24
@@ -135,7 +150,8 @@ def test_stable_baselines_gets_what_an_episode_saw_last():
     assert [info["TimeLimit.truncated"] for info in infos[1:]] == [True, False]
     assert not any(info["is_success"] for info in infos[1:]) and reward[2] == -20.0
     assert infos[2]["terminal_observation"] == pytest.approx(
-        env.tasks.final[2, 0] / env.rows.scaling.scale)
+        env.tasks.final[2, 0] / env.rows.scaling.scale
+    )
     assert np.linalg.norm(infos[2]["terminal_observation"][:3]) > 8.0
     assert np.linalg.norm(observation[2, :3]) < 4.0
 
@@ -153,8 +169,12 @@ def test_skrl_trains(asymmetric, tmp_path):
     from xtdrone_gym.interfaces.skrl import SkrlEnv
 
     env = SkrlEnv(THREE, 4, **SMALL)
-    spaces = {"observation_space": env.observation_space, "state_space": env.state_space,
-              "action_space": env.action_space, "device": env.device}
+    spaces = {
+        "observation_space": env.observation_space,
+        "state_space": env.state_space,
+        "action_space": env.action_space,
+        "device": env.device,
+    }
 
     class Policy(GaussianMixin, Model):
         def __init__(self):
@@ -177,12 +197,31 @@ def test_skrl_trains(asymmetric, tmp_path):
 
     models = {"policy": Policy(), "value": Value()}
     before = models["value"].net.weight.detach().clone()
-    agent = PPO(models=models, memory=RandomMemory(memory_size=8, num_envs=env.num_envs), **spaces,
-                cfg={"rollouts": 8, "mini_batches": 1, "learning_epochs": 2, "experiment": {
-                    "directory": str(tmp_path), "write_interval": 0, "checkpoint_interval": 0}})
-    SequentialTrainer(env=env, agents=agent, cfg={"timesteps": 24, "disable_progressbar": True,
-                                                  "headless": True,
-                                                  "close_environment_at_exit": False}).train()
+    agent = PPO(
+        models=models,
+        memory=RandomMemory(memory_size=8, num_envs=env.num_envs),
+        **spaces,
+        cfg={
+            "rollouts": 8,
+            "mini_batches": 1,
+            "learning_epochs": 2,
+            "experiment": {
+                "directory": str(tmp_path),
+                "write_interval": 0,
+                "checkpoint_interval": 0,
+            },
+        },
+    )
+    SequentialTrainer(
+        env=env,
+        agents=agent,
+        cfg={
+            "timesteps": 24,
+            "disable_progressbar": True,
+            "headless": True,
+            "close_environment_at_exit": False,
+        },
+    ).train()
     assert (models["value"].net.weight != before).any()
     env.tasks.batch.t_us[:] = 9_980_000
     observation, reward, terminated, truncated, info = env.step(torch.zeros(12, 4))
@@ -200,16 +239,23 @@ def test_rsl_rl_trains_with_a_critic_that_knows_more():
 
     env = RslRlEnv(THREE, 8, **SMALL)
     net = {"class_name": "MLPModel", "hidden_dims": [16], "activation": "elu"}
-    runner = OnPolicyRunner(env, {
-        "num_steps_per_env": 8, "save_interval": 100, "algorithm": {
-            "class_name": "PPO", "num_learning_epochs": 2, "num_mini_batches": 2},
-        "actor": net | {"distribution_cfg": {"class_name": "GaussianDistribution"}}, "critic": net,
-        "obs_groups": {"actor": ["policy"], "critic": ["policy", "privileged"]}})
+    runner = OnPolicyRunner(
+        env,
+        {
+            "num_steps_per_env": 8,
+            "save_interval": 100,
+            "algorithm": {"class_name": "PPO", "num_learning_epochs": 2, "num_mini_batches": 2},
+            "actor": net | {"distribution_cfg": {"class_name": "GaussianDistribution"}},
+            "critic": net,
+            "obs_groups": {"actor": ["policy"], "critic": ["policy", "privileged"]},
+        },
+    )
     before = [array.clone() for array in runner.alg.critic.parameters()]
     assert before[0].shape == (16, 16 + 22)
     runner.learn(3, init_at_random_ep_len=True)
-    assert (runner.alg.critic.state_dict()[next(iter(runner.alg.critic.state_dict()))]
-            != before[0]).any()
+    assert (
+        runner.alg.critic.state_dict()[next(iter(runner.alg.critic.state_dict()))] != before[0]
+    ).any()
     assert env.tasks.batch.t_us.max() > 3 * 8 * 20_000  # episodes did not all begin at once
     env.episode_length_buf = torch.full((24,), 499)
     assert env.episode_length_buf.tolist() == [499] * 24
@@ -218,16 +264,23 @@ def test_rsl_rl_trains_with_a_critic_that_knows_more():
     assert seen["privileged"].shape == (24, 22) and reward.shape == (24,)
 
 
-@pytest.mark.parametrize(("module", "missing", "package"), [
-    ("parallel_env", "pettingzoo", "pettingzoo"),
-    ("stable_baselines", "stable_baselines3.common.vec_env", "stable-baselines3"),
-    ("skrl", "skrl.envs.wrappers.torch.base", "skrl"),
-    ("rsl_rl", "tensordict", "rsl-rl-lib")])
+@pytest.mark.parametrize(
+    ("module", "missing", "package"),
+    [
+        ("parallel_env", "pettingzoo", "pettingzoo"),
+        ("stable_baselines", "stable_baselines3.common.vec_env", "stable-baselines3"),
+        ("skrl", "skrl.envs.wrappers.torch.base", "skrl"),
+        ("rsl_rl", "tensordict", "rsl-rl-lib"),
+    ],
+)
 def test_a_missing_library_is_named(module, missing, package, monkeypatch):
     name = f"xtdrone_gym.interfaces.{module}"
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.delitem(sys.modules, name, raising=False)
     extra = "gym" if package == "pettingzoo" else "learners"
-    with pytest.raises(BatchError, match=rf"needs the Python package {package} \(.*\): pip install "
-                                         rf"'xtdrone\[{extra}\]'$"):
+    with pytest.raises(
+        BatchError,
+        match=rf"needs the Python package {package} \(.*\): pip install "
+        rf"'xtdrone\[{extra}\]'$",
+    ):
         importlib.import_module(name)

@@ -43,26 +43,35 @@ def test_nothing_is_learned_with_a_broken_reward(monkeypatch):
     find = trainings.find_task
     for module in (trainings, trainings.TaskBatch.__init__.__globals__):
         space = module if isinstance(module, dict) else vars(module)
-        monkeypatch.setitem(space, "find_task",
-                            lambda task: broken if task == "Position-v0" else find(task))
+        monkeypatch.setitem(
+            space, "find_task", lambda task: broken if task == "Position-v0" else find(task)
+        )
     assert learn() < 0.05
 
 
 def weights(training):
-    return [p.detach().clone() for p in (*training.learner.actor.parameters(),
-                                         *training.learner.critic.parameters())]
+    return [
+        p.detach().clone()
+        for p in (*training.learner.actor.parameters(), *training.learner.critic.parameters())
+    ]
 
 
 @pytest.mark.parametrize("settings", [{}, {"recurrent": 8}])
 def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(tmp_path, settings):
-    plan = Plan(task="Position-v0", environments=16, threads=1, episodes=16,
-                settings={"horizon": 8, "minibatches": 2, **settings})
+    plan = Plan(
+        task="Position-v0",
+        environments=16,
+        threads=1,
+        episodes=16,
+        settings={"horizon": 8, "minibatches": 2, **settings},
+    )
     step = 16 * 8
 
     def run(folder, parts):
         for k, iterations in enumerate(parts):
-            training = Training(dataclasses.replace(plan, steps=iterations * step), folder,
-                                resume=k > 0)
+            training = Training(
+                dataclasses.replace(plan, steps=iterations * step), folder, resume=k > 0
+            )
             training.run()
         return training
 
@@ -76,8 +85,17 @@ def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(tmp_path, setting
 
 
 def test_a_curriculum_grows_with_the_steps_and_is_resumed(tmp_path):
-    plan = Plan(task="Position-v0", environments=64, threads=1, episodes=16, curriculum=10 * 64 * 8,
-                realism=FLIGHT, changes={"mass": 0.4}, settings={"horizon": 8}, steps=4 * 64 * 8)
+    plan = Plan(
+        task="Position-v0",
+        environments=64,
+        threads=1,
+        episodes=16,
+        curriculum=10 * 64 * 8,
+        realism=FLIGHT,
+        changes={"mass": 0.4},
+        settings={"horizon": 8},
+        steps=4 * 64 * 8,
+    )
 
     def spread(training):
         training.learner.tasks.begin()
@@ -97,24 +115,36 @@ def test_a_sweep_is_a_table_of_every_combination_and_seed(tmp_path):
     plan = Plan(task="Velocity-v0", environments=4, steps=1, threads=1, episodes=16, seed=3)
     trials = sweep.trials(plan, ["learning_rate=1e-3,3e-3", "mass=0..0.4/0.4"], 2)
     assert [trial.folder for trial in trials[:3]] == [
-        "learning_rate=1e-3,mass=0/seed_3", "learning_rate=1e-3,mass=0/seed_4",
-        "learning_rate=1e-3,mass=0.4/seed_3"]
+        "learning_rate=1e-3,mass=0/seed_3",
+        "learning_rate=1e-3,mass=0/seed_4",
+        "learning_rate=1e-3,mass=0.4/seed_3",
+    ]
     assert trials[-1].plan == dataclasses.replace(
-        plan, seed=4, changes={"mass": 0.4}, settings={"learning_rate": 0.003})
+        plan, seed=4, changes={"mass": 0.4}, settings={"learning_rate": 0.003}
+    )
     assert len(trials) == 8
     work = trials[1::6]
     assert len(sweep.run(work, tmp_path, None)) == 2
     rows = list(csv.DictReader(open(tmp_path / sweep.TABLE)))
     assert [(row["learning_rate"], row["mass"], row["seed"]) for row in rows] == [
-        ("1e-3", "0", "4"), ("3e-3", "0.4", "4")]
+        ("1e-3", "0", "4"),
+        ("3e-3", "0.4", "4"),
+    ]
     assert all((tmp_path / trial.folder / "policy.onnx").exists() for trial in work)
     assert (tmp_path / "curve.png").stat().st_size > 5000
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    (["gama=1,2"], "unknown quantity 'gama'"), (["mass=2"], "mass 2 is not allowed"),
-    (["mass=0.1", "mass=0.2"], "gives mass twice"), (["seed=1..2000"], "unknown quantity"),
-    (["epochs=1..2000"], "trainings are not allowed"), (["epochs=few"], "epochs = few")])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["gama=1,2"], "unknown quantity 'gama'"),
+        (["mass=2"], "mass 2 is not allowed"),
+        (["mass=0.1", "mass=0.2"], "gives mass twice"),
+        (["seed=1..2000"], "unknown quantity"),
+        (["epochs=1..2000"], "trainings are not allowed"),
+        (["epochs=few"], "epochs = few"),
+    ],
+)
 def test_what_cannot_vary_is_named(words, message):
     with pytest.raises(XtdroneError, match=message):
         sweep.trials(Plan(task="Velocity-v0"), words, 1)
@@ -136,8 +166,11 @@ def test_the_best_policy_is_kept(monkeypatch):
     monkeypatch.setattr(trainings, "EVALUATION_STEPS", 1)
     found = iter([0.2, 0.9, 0.5, 0.9])
     monkeypatch.setattr(Training, "evaluate", lambda *_: next(found))
-    training = Training(Plan(task="Position-v0", environments=4, steps=3 * 4 * 8, threads=1,
-                             settings={"horizon": 8}))
+    training = Training(
+        Plan(
+            task="Position-v0", environments=4, steps=3 * 4 * 8, threads=1, settings={"horizon": 8}
+        )
+    )
     after = []
     training.run(lambda *_: after.append(weights(training)[0]))
     best = next(iter(training.kept.parameters()))
@@ -159,8 +192,9 @@ def test_a_training_belongs_to_its_folder(tmp_path):
 
 def test_the_advantage_of_a_known_value_is_its_error():
     """With a value of zero everywhere the advantages are discounted sums of rewards."""
-    training = Training(Plan(task="Position-v0", environments=4, threads=1,
-                             settings={"horizon": 6, "trace": 1.0}))
+    training = Training(
+        Plan(task="Position-v0", environments=4, threads=1, settings={"horizon": 6, "trace": 1.0})
+    )
     learner = training.learner
     for p in learner.critic.parameters():
         torch.nn.init.zeros_(p)

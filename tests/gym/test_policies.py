@@ -23,8 +23,18 @@ from xtdrone_gym.task_batch import TaskBatch  # noqa: E402
 def trained(folder, **options):
     """A policy after one iteration; returns its Training."""
     settings = {"horizon": 4, "epochs": 1, "minibatches": 1, **options.pop("settings", {})}
-    training = Training(Plan(task="Position-v0", environments=8, steps=1, episodes=16, threads=1,
-                             settings=settings, **options), folder)
+    training = Training(
+        Plan(
+            task="Position-v0",
+            environments=8,
+            steps=1,
+            episodes=16,
+            threads=1,
+            settings=settings,
+            **options,
+        ),
+        folder,
+    )
     training.run()
     return training
 
@@ -47,8 +57,9 @@ def test_the_file_acts_as_the_network_that_was_learned(tmp_path, options):
         seen = rng.normal(0.0, 2.0, (5, len(learner.scaling.scale))).astype(np.float32)
         action, memory = policy.act(seen, memory)
         with torch.no_grad():
-            wanted, theirs = training.kept(torch.from_numpy(learner.scaling.observation(seen)),
-                                           theirs)
+            wanted, theirs = training.kept(
+                torch.from_numpy(learner.scaling.observation(seen)), theirs
+            )
         assert action == pytest.approx(wanted.numpy(), abs=1e-5)
         assert memory == pytest.approx(theirs.numpy(), abs=1e-5)
 
@@ -84,8 +95,9 @@ def damaged(path, folder, change):
 def weights(model, data):
     array = onnx.numpy_helper.to_array(model.graph.initializer[1]).copy()
     array[0, 0] = np.nan
-    model.graph.initializer[1].CopyFrom(onnx.numpy_helper.from_array(
-        array, model.graph.initializer[1].name))
+    model.graph.initializer[1].CopyFrom(
+        onnx.numpy_helper.from_array(array, model.graph.initializer[1].name)
+    )
 
 
 def operator(model, data):
@@ -102,31 +114,38 @@ def own_domain(model, data):
     model.opset_import.add(domain="evil", version=1)
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (weights, "are not finite"),
-    (operator, "operator 'Scan' is not allowed"),
-    (external, "weights lie in another file"),
-    (own_domain, "operators of its own"),
-    (lambda m, d: {**d, "bytes": b"no network"}, "not an ONNX file"),
-    (lambda m, d: {**d, "sha256": "kept"}, "not the network that its JSON describes"),
-    (lambda m, d: {**d, "history": 3}, "inputs and outputs are"),
-    (lambda m, d: {**d, "format": 99}, "its format is 99"),
-    (lambda m, d: {**d, "centre": [float("inf")] * 4}, "inf|Infinity|not allowed"),
-    (lambda m, d: {**d, "period_us": "soon"}, "not allowed"),
-    (lambda m, d: {k: v for k, v in d.items() if k != "task"}, "has no 'task'"),
-    (lambda m, d: {**d, "surprise": 1}, "surprise"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (weights, "are not finite"),
+        (operator, "operator 'Scan' is not allowed"),
+        (external, "weights lie in another file"),
+        (own_domain, "operators of its own"),
+        (lambda m, d: {**d, "bytes": b"no network"}, "not an ONNX file"),
+        (lambda m, d: {**d, "sha256": "kept"}, "not the network that its JSON describes"),
+        (lambda m, d: {**d, "history": 3}, "inputs and outputs are"),
+        (lambda m, d: {**d, "format": 99}, "its format is 99"),
+        (lambda m, d: {**d, "centre": [float("inf")] * 4}, "inf|Infinity|not allowed"),
+        (lambda m, d: {**d, "period_us": "soon"}, "not allowed"),
+        (lambda m, d: {k: v for k, v in d.items() if k != "task"}, "has no 'task'"),
+        (lambda m, d: {**d, "surprise": 1}, "surprise"),
+    ],
+)
 def test_a_damaged_policy_is_refused_in_one_line(path, tmp_path, change, message):
     with pytest.raises(xd.XtdroneError, match=message) as error:
         Policy(damaged(path, tmp_path, change))
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(("change", "vehicle", "message"), [
-    ({}, "crazyflie", "is for 'iris', not for 'crazyflie'"),
-    ({"task": "Hovering-v9"}, "iris", "unknown task 'Hovering-v9'"),
-    ({"action": "velocity"}, "iris", "its action is velocity"),
-    ({"period_us": 10_000}, "iris", "its period_us is 10000")])
+@pytest.mark.parametrize(
+    ("change", "vehicle", "message"),
+    [
+        ({}, "crazyflie", "is for 'iris', not for 'crazyflie'"),
+        ({"task": "Hovering-v9"}, "iris", "unknown task 'Hovering-v9'"),
+        ({"action": "velocity"}, "iris", "its action is velocity"),
+        ({"period_us": 10_000}, "iris", "its period_us is 10000"),
+    ],
+)
 def test_a_policy_that_does_not_fit_is_refused(path, tmp_path, change, vehicle, message):
     bad = damaged(path, tmp_path, lambda m, d: {**d, **change})
     with pytest.raises(xd.XtdroneError, match=message):
@@ -136,17 +155,22 @@ def test_a_policy_that_does_not_fit_is_refused(path, tmp_path, change, vehicle, 
 def test_a_policy_for_any_vehicle_flies_others(path, tmp_path):
     free = damaged(path, tmp_path, lambda m, d: {**d, "vehicle": "any"})
     pilot = Pilot(Policy(free), (xd.load_vehicle("crazyflie"),))
-    assert pilot.scaling.centre[3] != Pilot(Policy(path), (xd.load_vehicle("iris"),)
-                                            ).scaling.centre[3]
+    assert (
+        pilot.scaling.centre[3] != Pilot(Policy(path), (xd.load_vehicle("iris"),)).scaling.centre[3]
+    )
 
 
-@pytest.mark.parametrize(("line", "message"), [
-    (["fly", "policy"], "no policy is given"),
-    (["fly", "policy", "--policy", "nowhere.onnx"], "cannot read"),
-    (["learn", "Positon-v0"], "did you mean 'Position-v0'"),
-    (["learn", "Position-v0", "--vehicle", "plane"], "plane"),
-    (["learn", "Position-v0", "--set", "horizn=3"], "horizn"),
-    (["learn", "Position-v0", "--set", "horizon=many"], "horizon = many is not allowed")])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (["fly", "policy"], "no policy is given"),
+        (["fly", "policy", "--policy", "nowhere.onnx"], "cannot read"),
+        (["learn", "Positon-v0"], "did you mean 'Position-v0'"),
+        (["learn", "Position-v0", "--vehicle", "plane"], "plane"),
+        (["learn", "Position-v0", "--set", "horizn=3"], "horizn"),
+        (["learn", "Position-v0", "--set", "horizon=many"], "horizon = many is not allowed"),
+    ],
+)
 def test_wrong_commands_get_one_line(capsys, tmp_path, monkeypatch, line, message):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
     assert main(line) != 0
@@ -156,8 +180,13 @@ def test_wrong_commands_get_one_line(capsys, tmp_path, monkeypatch, line, messag
 
 def test_an_agent_flies_episodes_and_lands(path):
     events = []
-    agent = PolicyAgent(2, str(path), episodes=2, pause=0.5,
-                        on_event=lambda t_us, name, **values: events.append(name))
+    agent = PolicyAgent(
+        2,
+        str(path),
+        episodes=2,
+        pause=0.5,
+        on_event=lambda t_us, name, **values: events.append(name),
+    )
     scenario = xd.Scenario.from_dict({"vehicles": "iris@0,0,0; iris@8,0,0"})
     with xd.Simulation(scenario, agent=agent) as flight:
         flight.run(120.0)

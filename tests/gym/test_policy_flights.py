@@ -34,16 +34,33 @@ class Ends(Observer):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("autopilot", "n"), [
-    ("embedded", 4),
-    pytest.param("px4", 2, marks=[pytest.mark.px4, pytest.mark.skipif(
-        not os.environ.get("PX4_BUILD"), reason="needs real PX4: set PX4_BUILD")])])
+@pytest.mark.parametrize(
+    ("autopilot", "n"),
+    [
+        ("embedded", 4),
+        pytest.param(
+            "px4",
+            2,
+            marks=[
+                pytest.mark.px4,
+                pytest.mark.skipif(
+                    not os.environ.get("PX4_BUILD"), reason="needs real PX4: set PX4_BUILD"
+                ),
+            ],
+        ),
+    ],
+)
 def test_it_reaches_its_goals_in_wind(autopilot, n):
     agent = PolicyAgent(n, str(POLICY), episodes=3)
     ends = Ends(agent)
-    scenario = xd.Scenario.from_dict({
-        "vehicles": "; ".join(f"iris@{10 * k},0,0" for k in range(n)), "gps": "rtk",
-        "autopilot": autopilot, "wind": "2,2,0"})
+    scenario = xd.Scenario.from_dict(
+        {
+            "vehicles": "; ".join(f"iris@{10 * k},0,0" for k in range(n)),
+            "gps": "rtk",
+            "autopilot": autopilot,
+            "wind": "2,2,0",
+        }
+    )
     with xd.Simulation(scenario, agent=agent, observers=[ends], links=autopilot == "px4") as flight:
         flight.run(180.0)
         assert flight.done and not flight.crashes
@@ -57,8 +74,17 @@ def test_it_reaches_its_goals_in_wind(autopilot, n):
 def test_it_flies_over_mavros_topics(tmp_path):
     port = free_port()
     done = Processes(environment(port, tmp_path)).run(
-        "roslaunch", "-p", str(port), ROOT / "launch/policy.launch", f"policy:={POLICY}",
-        "speed:=1", "episodes:=3", "gps:=rtk", "n:=2", timeout=300.0)  # unpaced, it would be late
+        "roslaunch",
+        "-p",
+        str(port),
+        ROOT / "launch/policy.launch",
+        f"policy:={POLICY}",
+        "speed:=1",
+        "episodes:=3",
+        "gps:=rtk",
+        "n:=2",
+        timeout=300.0,
+    )  # unpaced, it would be late
     assert done.returncode in (0, 4), done.stdout[-3000:] + done.stderr[-3000:]
     reached = re.search(r"reached (\d+) of 6 episodes", done.stdout)
     assert reached and int(reached[1]) >= 5, done.stdout[-3000:]

@@ -100,13 +100,21 @@ def test_a_critic_may_know_the_truth():
         getattr(clean.batch.state, name)[:] = getattr(tasks.true, name)
     clean.goal[:], clean.action[:] = tasks.goal, tasks.action
     clean.task.observe(np.arange(50), clean.true)
-    assert out[..., :tasks.task.size] == pytest.approx(clean.true.observation, abs=1e-5)
+    assert out[..., : tasks.task.size] == pytest.approx(clean.true.observation, abs=1e-5)
     assert (out[..., -1] == tasks._delay[:, None]).all()
 
 
-@pytest.mark.parametrize(("name", "value"), [
-    ("pos_noise", -0.1), ("delay", 1.5), ("delay", 99), ("rate_bias", float("nan")),
-    ("tilt_noise", "much"), ("action_bias", 1e9)])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("pos_noise", -0.1),
+        ("delay", 1.5),
+        ("delay", 99),
+        ("rate_bias", float("nan")),
+        ("tilt_noise", "much"),
+        ("action_bias", 1e9),
+    ],
+)
 def test_what_is_not_allowed_is_named(name, value):
     with pytest.raises(BatchError, match=f"{name} = .* is not allowed: give a"):
         Realism(**{name: value})

@@ -50,9 +50,12 @@ def test_a_view_shows_the_vehicle_its_trail_and_its_goal():
 
 @pytest.mark.slow
 def test_a_view_shows_what_stands_in_its_environment():
-    task = dataclasses.replace(POSITION, world="forest", starts=((0.0, 0.0, 1.5),),
-                               randomisation=dataclasses.replace(POSITION.randomisation,
-                                                                 pos=(0.1, 0.1, 0.1)))
+    task = dataclasses.replace(
+        POSITION,
+        world="forest",
+        starts=((0.0, 0.0, 1.5),),
+        randomisation=dataclasses.replace(POSITION.randomisation, pos=(0.1, 0.1, 0.1)),
+    )
     tasks = TaskBatch(task, 2, threads=1)
     views = [View(tasks, e, SMALL) for e in (0, 1)]
     first, second = (view.image() for view in views)
@@ -60,8 +63,12 @@ def test_a_view_shows_what_stands_in_its_environment():
     again = views[0].image()
     tasks.begin()
     after = views[0].image()
-    assert np.abs(again.astype(int) - first).mean() < 1.0 < 5.0 < np.abs(
-        after.astype(int) - first).mean()
+    assert (
+        np.abs(again.astype(int) - first).mean()
+        < 1.0
+        < 5.0
+        < np.abs(after.astype(int) - first).mean()
+    )
     for view in views:
         view.close()
 
@@ -97,8 +104,14 @@ def test_the_parallel_environment_gives_images():
 def test_an_episode_is_recorded(suffix, tmp_path):
     if suffix == ".mp4":
         av = pytest.importorskip("av")
-    path = record(TaskBatch(POSITION, 3, threads=1), tmp_path / f"flight{suffix}", hover,
-                  seconds=0.4, environment=2, size=SMALL)
+    path = record(
+        TaskBatch(POSITION, 3, threads=1),
+        tmp_path / f"flight{suffix}",
+        hover,
+        seconds=0.4,
+        environment=2,
+        size=SMALL,
+    )
     if suffix == ".mp4":
         with av.open(str(path)) as film:
             assert len(list(film.decode(video=0))) == 11
@@ -106,14 +119,22 @@ def test_an_episode_is_recorded(suffix, tmp_path):
     else:
         with Image.open(path) as film:
             assert film.size == SMALL and getattr(film, "n_frames", 1) == (
-                11 if suffix == ".gif" else 1)
+                11 if suffix == ".gif" else 1
+            )
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda: BatchVectorEnv("Hover-v0", render_mode="depth"), "'depth' is not allowed: give rgb"),
-    (lambda: View(TaskBatch("Hover-v0", 2), 2), "environment 2 cannot be drawn: give 0 to 1"),
-    (lambda: View(TaskBatch("Hover-v0"), camera="side"), "no camera 'side': give one of fleet"),
-    (lambda: record(TaskBatch("Hover-v0"), "flight.avi", hover), "ends in .mp4, .gif, .png")])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: BatchVectorEnv("Hover-v0", render_mode="depth"),
+            "'depth' is not allowed: give rgb",
+        ),
+        (lambda: View(TaskBatch("Hover-v0", 2), 2), "environment 2 cannot be drawn: give 0 to 1"),
+        (lambda: View(TaskBatch("Hover-v0"), camera="side"), "no camera 'side': give one of fleet"),
+        (lambda: record(TaskBatch("Hover-v0"), "flight.avi", hover), "ends in .mp4, .gif, .png"),
+    ],
+)
 def test_what_is_refused_is_named(call, message):
     with pytest.raises((BatchError, ViewError), match=message):
         call()

@@ -13,8 +13,16 @@ from xtdrone_gym.task_batch import TaskBatch
 from xtdrone_gym.tasks import TASKS, landing, pursuit, racing
 
 ONE = np.arange(1)
-MULTIROTORS = ("iris", "solo", "typhoon_h480", "octorotor", "crazyflie", "heavy_lifter", "coaxial",
-               "tilted_hexarotor")
+MULTIROTORS = (
+    "iris",
+    "solo",
+    "typhoon_h480",
+    "octorotor",
+    "crazyflie",
+    "heavy_lifter",
+    "coaxial",
+    "tilted_hexarotor",
+)
 
 
 def still(name, **options):
@@ -66,8 +74,9 @@ def test_a_trajectory_is_the_figure_that_was_drawn_and_its_error_is_measured():
         place[:] = c + a * np.sin(w * second + f) + (far, 0.0, 0.0)
         advance(tasks, round(second * 1e6))
         for n in range(4):
-            assert goal[3 * n:3 * n + 3] == pytest.approx(
-                c + a * np.sin(w * (second + 0.2 * n) + f), abs=1e-5)
+            assert goal[3 * n : 3 * n + 3] == pytest.approx(
+                c + a * np.sin(w * (second + 0.2 * n) + f), abs=1e-5
+            )
     assert memory == pytest.approx([0.1**2 + 0.2**2, 2.0], rel=1e-3)  # from 3 s on
     tasks.batch.state.ang_vel[0, 0] = 0.3, 0.0, 0.4
     reward, ended, success = judge(tasks)
@@ -80,11 +89,14 @@ def test_a_trajectory_is_the_figure_that_was_drawn_and_its_error_is_measured():
 
 def through(tasks, gate, left, up, along=(-0.1, 0.1)):
     """Moves a vehicle through the plane of a gate; returns the memory."""
-    x, y, z, cos, sin = tasks.goal[0, 0, 5 * gate:5 * gate + 5]
+    x, y, z, cos, sin = tasks.goal[0, 0, 5 * gate : 5 * gate + 5]
     tasks.memory[0, 0, racing.STARTED] = 0.0  # it has not flown here
     for far in along:
-        tasks.batch.state.pos[0, 0] = (x + far * cos - left * sin, y + far * sin + left * cos,
-                                       z + up)
+        tasks.batch.state.pos[0, 0] = (
+            x + far * cos - left * sin,
+            y + far * sin + left * cos,
+            z + up,
+        )
         advance(tasks)
     return tasks.memory[0, 0]
 
@@ -132,10 +144,12 @@ def test_the_next_two_gates_are_observed_from_the_body():
         gates = tasks.goal[0, 0].reshape(racing.GATES, racing.GATE)[[first, second]]
         seen = tasks.true.observation[0, 0]
         assert tasks.task.marks(tasks.goal[0], tasks.memory[0])[0] == pytest.approx(gates[0, :3])
-        assert seen[:6].reshape(2, 3) == pytest.approx(np.clip(
-            turn.inv().apply(gates[:, :3] - [40.0, 2.0, 4.0]), -30, 30), abs=1e-4)
+        assert seen[:6].reshape(2, 3) == pytest.approx(
+            np.clip(turn.inv().apply(gates[:, :3] - [40.0, 2.0, 4.0]), -30, 30), abs=1e-4
+        )
         assert seen[6:12].reshape(2, 3) == pytest.approx(
-            turn.inv().apply(np.c_[gates[:, 3:], [0, 0]]), abs=1e-5)
+            turn.inv().apply(np.c_[gates[:, 3:], [0, 0]]), abs=1e-5
+        )
 
 
 def test_navigation_rewards_progress_and_ends_at_the_goal_and_outside():
@@ -162,7 +176,7 @@ def test_navigation_sees_a_tree_where_it_stands():
     trees[0]["size"][0] = 0.25
     tasks.batch.rays.invalidate()
     tasks.step(np.zeros_like(tasks.action))
-    row = tasks.observation[0, 0, 13:13 + 48].reshape(3, 16)[0]
+    row = tasks.observation[0, 0, 13 : 13 + 48].reshape(3, 16)[0]
     focal = 24.0 / np.tan(0.95)
     column = int((23.5 - focal * 0.25) / 3)  # to the left, at 3.75 of 4 m
     assert row.argmin() in (column, column + 1) and row.min() == pytest.approx(0.375, abs=0.02)
@@ -170,8 +184,14 @@ def test_navigation_sees_a_tree_where_it_stands():
 
 
 def test_images_of_some_environments_leave_those_of_others():
-    batch = BatchSimulation("iris@0,0,2.5", 6, dtype="float32", threads=1, seed=1,
-                            scenes=TaskBatch("DepthNavigation-v0", 6, seed=1).batch.scenes)
+    batch = BatchSimulation(
+        "iris@0,0,2.5",
+        6,
+        dtype="float32",
+        threads=1,
+        seed=1,
+        scenes=TaskBatch("DepthNavigation-v0", 6, seed=1).batch.scenes,
+    )
     camera = batch.add_camera(TASKS["DepthNavigation-v0"].camera)
     before = camera.capture().depth.copy()
     batch.state.pos[:, :, 0] += 2.0
@@ -194,10 +214,16 @@ def test_the_platforms_goal_moves_with_its_object():
     assert tasks.goal[:, 0, 2] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("aside", "velocity", "lean", "success"), [
-    (0.6, (0.3, 0.3, -0.7), 0.2, True), (0.8, (0.0, 0.0, -0.3), 0.0, False),
-    (0.0, (0.6, 0.0, -0.3), 0.0, False), (0.0, (0.0, 0.0, -0.9), 0.0, False),
-    (0.0, (0.0, 0.0, -0.3), 0.3, False)])
+@pytest.mark.parametrize(
+    ("aside", "velocity", "lean", "success"),
+    [
+        (0.6, (0.3, 0.3, -0.7), 0.2, True),
+        (0.8, (0.0, 0.0, -0.3), 0.0, False),
+        (0.0, (0.6, 0.0, -0.3), 0.0, False),
+        (0.0, (0.0, 0.0, -0.9), 0.0, False),
+        (0.0, (0.0, 0.0, -0.3), 0.3, False),
+    ],
+)
 def test_the_approach_before_the_touch_decides(aside, velocity, lean, success):
     tasks = still("Landing-v0", seed=4)
     s, goal = tasks.batch.state, tasks.goal[0, 0]
@@ -210,8 +236,11 @@ def test_the_approach_before_the_touch_decides(aside, velocity, lean, success):
     s.vel[0, 0], s.contact[0, 0] = goal[3:], (0.0, 0.0, 30.0)  # after the touch
     advance(tasks)
     badly = aside + np.linalg.norm(velocity) + lean
-    assert judge(tasks) == (pytest.approx(
-        max(5.0 - 5.0 * badly, -10.0) + 15.0 * success, abs=1e-3), True, success)
+    assert judge(tasks) == (
+        pytest.approx(max(5.0 - 5.0 * badly, -10.0) + 15.0 * success, abs=1e-3),
+        True,
+        success,
+    )
     s.pos[0, 0, 2] = goal[2] - 0.5  # its side, or the ground
     assert judge(tasks) == (-10.0, True, False)
 
@@ -227,8 +256,9 @@ def test_four_goals_are_dealt_apart_and_the_nearest_others_come_first():
     for e in range(3):
         for i in range(4):
             turn = Rotation.from_quat(s.quat[e, i]).inv()
-            there = sorted((s.pos[e, j] - s.pos[e, i] for j in range(4) if j != i),
-                           key=np.linalg.norm)
+            there = sorted(
+                (s.pos[e, j] - s.pos[e, i] for j in range(4) if j != i), key=np.linalg.norm
+            )
             assert seen[e, i, 12:21].reshape(3, 3) == pytest.approx(turn.apply(there), abs=1e-4)
 
 

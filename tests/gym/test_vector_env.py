@@ -46,7 +46,8 @@ def test_the_observation_is_the_state_in_the_bodys_frame():
     s = env.batch.state
     turn = Rotation.from_quat(s.quat[:, 0]).inv()
     assert observation[:, :3] == pytest.approx(
-        turn.apply(env.tasks.goal[:, 0] - s.pos[:, 0]), abs=1e-4)
+        turn.apply(env.tasks.goal[:, 0] - s.pos[:, 0]), abs=1e-4
+    )
     assert observation[:, 3:6] == pytest.approx(turn.apply(np.tile([0, 0, 1], (5, 1))), abs=1e-5)
     assert observation[:, 6:9] == pytest.approx(turn.apply(s.vel[:, 0]), abs=1e-5)
     assert observation[:, 9:12] == pytest.approx(s.ang_vel[:, 0])
@@ -125,12 +126,16 @@ def test_a_seed_gives_the_same_episodes(threads):
     assert first == fly(4) and first != fly(5)
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda: BatchVectorEnv("Positon-v0"), "unknown task 'Positon-v0'.*did you mean"),
-    (lambda: BatchVectorEnv("Hover-v0", 2).step(np.zeros((2, 3))), r"shape \(2, 3\) are not"),
-    (lambda: BatchVectorEnv("Hover-v0", 2).step(np.full((2, 4), np.nan)), "p = nan"),
-    (lambda: BatchVectorEnv("Hover-v0", 0), "environments = 0 is not allowed"),
-    (lambda: BatchVectorEnv("Hover-v0", vehicle="plane"), "plane")])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: BatchVectorEnv("Positon-v0"), "unknown task 'Positon-v0'.*did you mean"),
+        (lambda: BatchVectorEnv("Hover-v0", 2).step(np.zeros((2, 3))), r"shape \(2, 3\) are not"),
+        (lambda: BatchVectorEnv("Hover-v0", 2).step(np.full((2, 4), np.nan)), "p = nan"),
+        (lambda: BatchVectorEnv("Hover-v0", 0), "environments = 0 is not allowed"),
+        (lambda: BatchVectorEnv("Hover-v0", vehicle="plane"), "plane"),
+    ],
+)
 def test_what_is_refused_is_named(call, message):
     with pytest.raises(BatchError, match=message):
         call()

@@ -30,21 +30,49 @@ _FORK = multiprocessing.get_context("fork")
 def _arguments():
     usage, _, examples = __doc__.partition("\n\n")
     parser = argparse.ArgumentParser(
-        "hostile", description=usage, epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=number_type("seconds", 1, 86400), default=600,
-                        help="for all kinds together (600)")
-    parser.add_argument("--seed", type=number_type("seed", 0, 2**53, whole=True), default=1,
-                        help="the inputs follow from it (1)")
-    parser.add_argument("--kinds", type=_kinds, default=names(), metavar="NAME,...",
-                        help=f"of {', '.join(names())} (all)")
-    parser.add_argument("--only", type=_indices, metavar="I[-J]", default=(0, None),
-                        help="number of the input, or of the first and the last")
-    parser.add_argument("--jobs", type=number_type("jobs", 1, INSTANCES, whole=True),
-                        default=min(os.cpu_count() or 1, 4), help="kinds at a time (cores, at most "
-                        "4)")
-    parser.add_argument("--out", type=Path, default=runs_root() / "hostile",
-                        help="folder of the inputs that do harm (runs/hostile)")
+        "hostile",
+        description=usage,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--seconds",
+        type=number_type("seconds", 1, 86400),
+        default=600,
+        help="for all kinds together (600)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=number_type("seed", 0, 2**53, whole=True),
+        default=1,
+        help="the inputs follow from it (1)",
+    )
+    parser.add_argument(
+        "--kinds",
+        type=_kinds,
+        default=names(),
+        metavar="NAME,...",
+        help=f"of {', '.join(names())} (all)",
+    )
+    parser.add_argument(
+        "--only",
+        type=_indices,
+        metavar="I[-J]",
+        default=(0, None),
+        help="number of the input, or of the first and the last",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=number_type("jobs", 1, INSTANCES, whole=True),
+        default=min(os.cpu_count() or 1, 4),
+        help="kinds at a time (cores, at most 4)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=runs_root() / "hostile",
+        help="folder of the inputs that do harm (runs/hostile)",
+    )
     return parser.parse_args()
 
 
@@ -52,7 +80,8 @@ def _kinds(text):
     unknown = set(text.split(",")) - set(names())
     if unknown:
         raise argparse.ArgumentTypeError(
-            f"unknown kind '{min(unknown)}': choose of {', '.join(names())}")
+            f"unknown kind '{min(unknown)}': choose of {', '.join(names())}"
+        )
     return text.split(",")
 
 
@@ -73,7 +102,7 @@ def _host(tie, name, instance, args, seconds, results):
 
 def _try_all(args) -> dict[str, Result]:
     """Runs the kinds, some at a time; the longest wait is for the slowest."""
-    free = [k for k in range(INSTANCES) if Ports(k).free()][:args.jobs]
+    free = [k for k in range(INSTANCES) if Ports(k).free()][: args.jobs]
     if not free:
         raise SystemExit("no instance is free: stop the simulations that run here")
     seconds = args.seconds * min(len(free), len(args.kinds)) / len(args.kinds)
@@ -82,8 +111,9 @@ def _try_all(args) -> dict[str, Result]:
         while waiting and free:
             name, instance = waiting.pop(0), free.pop()
             reader, writer = _FORK.Pipe(duplex=False)
-            process = _FORK.Process(target=_host, args=(tied(), name, instance, args, seconds,
-                                                          writer))
+            process = _FORK.Process(
+                target=_host, args=(tied(), name, instance, args, seconds, writer)
+            )
             process.start()
             writer.close()
             running[reader] = name, instance, process
@@ -104,8 +134,11 @@ def _try_all(args) -> dict[str, Result]:
 
 def _row(name, result) -> str:
     cells = [f"{result.tried:,}", *(f"{result.counts[column]:,}" for column in COLUMNS)]
-    return "| " + " | ".join([name, *([f"not tried: {result.missing}"] if result.missing
-                                      else cells)]) + " |"
+    return (
+        "| "
+        + " | ".join([name, *([f"not tried: {result.missing}"] if result.missing else cells)])
+        + " |"
+    )
 
 
 def _save(folder: Path, found: Found) -> None:
@@ -117,7 +150,9 @@ def _save(folder: Path, found: Found) -> None:
     stem.with_suffix(".txt").write_text(
         f'{found.column}\n\nagain:              {again} {found.index}"\n'
         f'with those before:  {again} {found.first}-{found.index}"\n\n'
-        f"{found.text}\n\ninput:\n{found.value}\n", errors="backslashreplace")
+        f"{found.text}\n\ninput:\n{found.value}\n",
+        errors="backslashreplace",
+    )
 
 
 def main() -> int:
@@ -141,8 +176,9 @@ def main() -> int:
         for found in causes:
             for one in found[:SAVED]:
                 _save(args.out, one)
-        print(f"{len(causes)} causes; inputs and how to try them again: {args.out}",
-              file=sys.stderr)
+        print(
+            f"{len(causes)} causes; inputs and how to try them again: {args.out}", file=sys.stderr
+        )
     return 1 if total.counts.total() else 0
 
 

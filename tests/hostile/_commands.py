@@ -38,8 +38,7 @@ def load() -> dict[str, argparse.ArgumentParser]:
 
 
 def _leaves(parser, words) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    below = [action for action in parser._actions
-             if isinstance(action, argparse._SubParsersAction)]
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     if not below:
         yield " ".join(words), parser
     for action in below:
@@ -95,8 +94,11 @@ def run(words: list[str]) -> int:
     """
     out, err = io.StringIO(), io.StringIO()
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), \
-                warnings.catch_warnings(record=True) as said:
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            warnings.catch_warnings(record=True) as said,
+        ):
             status = command.main(words)
     except SystemExit as end:
         status = end.code

@@ -77,15 +77,18 @@ def trajectory() -> str:
     """A TUM file."""
     from xtdrone_slam.datasets.formats import tum_line
 
-    return "".join(tum_line(20_000 * k, (0.01 * k, np.sin(0.05 * k), 1.5), (0, 0, 0, 1)) + "\n"
-                   for k in range(200))
+    return "".join(
+        tum_line(20_000 * k, (0.01 * k, np.sin(0.05 * k), 1.5), (0, 0, 0, 1)) + "\n"
+        for k in range(200)
+    )
 
 
 @functools.cache
 def flown() -> str:
     """A CSV file of a trajectory."""
-    return "t,x,y,z,yaw\n" + "".join(f"{0.1 * k:.1f},{0.1 * k:.3f},0.0,1.5,0.01\n"
-                                     for k in range(40))
+    return "t,x,y,z,yaw\n" + "".join(
+        f"{0.1 * k:.1f},{0.1 * k:.3f},0.0,1.5,0.01\n" for k in range(40)
+    )
 
 
 def formation() -> str:
@@ -105,22 +108,49 @@ def truth() -> bytes:
 
 def events() -> str:
     """The events of a formation flight of three."""
-    lines = [{"t_us": 1_000_000, "event": "formation", "formation": "line",
-              "slots": [[3.0, 0, 0], [6.0, 0, 0]]},
-             {"t_us": 4_000_000, "event": "mission"}, {"t_us": 5_000_000, "event": "mission_end"},
-             {"t_us": 6_000_000, "event": "formation", "formation": "V",
-              "slots": [[3.0, 1.0, 0], [3.0, -1.0, 0]]},
-             {"t_us": 7_500_000, "event": "land"}]
+    lines = [
+        {
+            "t_us": 1_000_000,
+            "event": "formation",
+            "formation": "line",
+            "slots": [[3.0, 0, 0], [6.0, 0, 0]],
+        },
+        {"t_us": 4_000_000, "event": "mission"},
+        {"t_us": 5_000_000, "event": "mission_end"},
+        {
+            "t_us": 6_000_000,
+            "event": "formation",
+            "formation": "V",
+            "slots": [[3.0, 1.0, 0], [3.0, -1.0, 0]],
+        },
+        {"t_us": 7_500_000, "event": "land"},
+    ]
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 def summary() -> str:
     """The summary of that flight."""
-    row = {"name": "line", "settle_time_s": 1.5, "rms_slot_error_m": 0.1, "max_slot_error_m": 0.2,
-           "rms_velocity_error_m_s": 0.1}
-    return json.dumps({"n": N, "sim_time_s": 8.0, "real_time_factor": 9.5, "collisions": 0,
-                       "landed": True, "formations": [row], "min_separation_m": 2.0,
-                       "messages_sent": 10, "messages_lost": 1}, indent=2)
+    row = {
+        "name": "line",
+        "settle_time_s": 1.5,
+        "rms_slot_error_m": 0.1,
+        "max_slot_error_m": 0.2,
+        "rms_velocity_error_m_s": 0.1,
+    }
+    return json.dumps(
+        {
+            "n": N,
+            "sim_time_s": 8.0,
+            "real_time_factor": 9.5,
+            "collisions": 0,
+            "landed": True,
+            "formations": [row],
+            "min_separation_m": 2.0,
+            "messages_sent": 10,
+            "messages_lost": 1,
+        },
+        indent=2,
+    )
 
 
 def put_run(folder: Path) -> Path:
@@ -142,10 +172,16 @@ def put_samples(folder: Path) -> None:
     (folder / "binary.bin").write_bytes(bytes(range(256)) * 40)
     (folder / "empty").touch()
     put_run(folder)
-    for name, content in (("est.tum", trajectory()), ("table.csv", formation()),
-                          ("flown.csv", flown()), ("c.yaml", CALIBRATION), ("i.yaml", IMU),
-                          ("campaign.yaml", CAMPAIGN), ("iris.params", PARAMS),
-                          ("s.yaml", SCENARIO)):
+    for name, content in (
+        ("est.tum", trajectory()),
+        ("table.csv", formation()),
+        ("flown.csv", flown()),
+        ("c.yaml", CALIBRATION),
+        ("i.yaml", IMU),
+        ("campaign.yaml", CAMPAIGN),
+        ("iris.params", PARAMS),
+        ("s.yaml", SCENARIO),
+    ):
         (folder / name).write_text(content)
     shutil.copy(ROOT / "docs" / "missions" / "square.plan", folder)
     shutil.copy(ROOT / "models" / "iris" / "model.sdf", folder)
@@ -161,5 +197,8 @@ def ulog() -> bytes:
 def write(path: str, content: str | bytes) -> None:
     """Writes an input; text that is no Unicode keeps its bytes."""
     with open(path, "wb") as file:
-        file.write(content if isinstance(content, bytes)
-                   else content.encode("utf-8", errors="surrogatepass"))
+        file.write(
+            content
+            if isinstance(content, bytes)
+            else content.encode("utf-8", errors="surrogatepass")
+        )

@@ -25,9 +25,14 @@ rostopic: /imu0
 update_rate: 200.0
 """
 _POSE, _TWIST, _IMAGE, _READING = (
-    f"{package}/msg/{name}" for package, name in (
-        ("geometry_msgs", "PoseStamped"), ("geometry_msgs", "TwistStamped"),
-        ("sensor_msgs", "Image"), ("sensor_msgs", "Imu")))
+    f"{package}/msg/{name}"
+    for package, name in (
+        ("geometry_msgs", "PoseStamped"),
+        ("geometry_msgs", "TwistStamped"),
+        ("sensor_msgs", "Image"),
+        ("sensor_msgs", "Imu"),
+    )
+)
 
 
 def _bag(path: Path, rows) -> bytes:
@@ -65,19 +70,38 @@ class KIND(Kind):
 
         t = [20_000 * k for k in range(1, 30)]
         level, still = (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
-        fleet = [(f"/iris_{i}/mavros/local_position/{name}", kind, t_us, data)
-                 for t_us in t for i in range(2) for name, kind, data in (
-                     ("pose", _POSE, ros.pose_stamped(t_us, "map", (i, 0, 1), level)),
-                     ("velocity_local", _TWIST, ros.twist_stamped(t_us, "map", still, still)))]
-        image = (24).to_bytes(4, "little") + (32).to_bytes(4, "little") + ros.text("mono8") \
-            + bytes(1) + (32).to_bytes(4, "little") + (768).to_bytes(4, "little") + bytes(768)
-        camera = [row for t_us in t for row in (
-            ("/cam0/image_raw", _IMAGE, t_us, ros.header(t_us, "cam") + image),
-            ("/cam1/image_raw", _IMAGE, t_us, ros.header(t_us, "cam") + image),
-            ("/imu0", _READING, t_us, ros.header(t_us, "imu") + np.zeros(37).tobytes()),
-            ("/truth", _POSE, t_us, ros.pose_stamped(t_us, "map", (1e-6 * t_us, 0, 1), level)))]
-        self._bags = {"fleet": _bag(folder / "fleet.bag", fleet),
-                      "camera": _bag(folder / "camera.bag", camera)}
+        fleet = [
+            (f"/iris_{i}/mavros/local_position/{name}", kind, t_us, data)
+            for t_us in t
+            for i in range(2)
+            for name, kind, data in (
+                ("pose", _POSE, ros.pose_stamped(t_us, "map", (i, 0, 1), level)),
+                ("velocity_local", _TWIST, ros.twist_stamped(t_us, "map", still, still)),
+            )
+        ]
+        image = (
+            (24).to_bytes(4, "little")
+            + (32).to_bytes(4, "little")
+            + ros.text("mono8")
+            + bytes(1)
+            + (32).to_bytes(4, "little")
+            + (768).to_bytes(4, "little")
+            + bytes(768)
+        )
+        camera = [
+            row
+            for t_us in t
+            for row in (
+                ("/cam0/image_raw", _IMAGE, t_us, ros.header(t_us, "cam") + image),
+                ("/cam1/image_raw", _IMAGE, t_us, ros.header(t_us, "cam") + image),
+                ("/imu0", _READING, t_us, ros.header(t_us, "imu") + np.zeros(37).tobytes()),
+                ("/truth", _POSE, t_us, ros.pose_stamped(t_us, "map", (1e-6 * t_us, 0, 1), level)),
+            )
+        ]
+        self._bags = {
+            "fleet": _bag(folder / "fleet.bag", fleet),
+            "camera": _bag(folder / "camera.bag", camera),
+        }
         (folder / "chain.yaml").write_text("".join(_CAMERA.format(k, -0.1 * k) for k in range(2)))
         (folder / "imu.yaml").write_text(_IMU)
         (folder / "bags").mkdir()

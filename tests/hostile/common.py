@@ -13,13 +13,74 @@ from typing import Any
 # Modules of this folder that are no kind.
 _NO_KINDS = re.compile(r"_.*|common|runner|test_.*")
 
-EXTREMES = (0, -1, 1, 127, 128, 255, 256, 32767, 65535, 2**31 - 1, -2**31, 2**31, 2**32 - 1,
-            2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 10**20, -0.0, 1e-300, 5e-324, 0.5,
-            3e38, -3e38, 3.5e38, 1e30, 3e9, 1e308, -1e308, math.inf, -math.inf, math.nan)
-TEXTS = ("", " ", "\n", "\0", "nan", "inf", "-inf", "1e308", "1e999", "-1", "0x10", "1_000",
-         "true", "null", "None", "{}", "[]", "%s%n", "../../etc/passwd", "/dev/full", "/dev/zero",
-         "-", "--", "os:system", "a:b:c", ":", "é\u202e\U0001f681", "\udcff", "a" * 300, "9" * 5000,
-         "[" * 2000)
+EXTREMES = (
+    0,
+    -1,
+    1,
+    127,
+    128,
+    255,
+    256,
+    32767,
+    65535,
+    2**31 - 1,
+    -(2**31),
+    2**31,
+    2**32 - 1,
+    2**53 + 1,
+    2**62,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+    10**20,
+    -0.0,
+    1e-300,
+    5e-324,
+    0.5,
+    3e38,
+    -3e38,
+    3.5e38,
+    1e30,
+    3e9,
+    1e308,
+    -1e308,
+    math.inf,
+    -math.inf,
+    math.nan,
+)
+TEXTS = (
+    "",
+    " ",
+    "\n",
+    "\0",
+    "nan",
+    "inf",
+    "-inf",
+    "1e308",
+    "1e999",
+    "-1",
+    "0x10",
+    "1_000",
+    "true",
+    "null",
+    "None",
+    "{}",
+    "[]",
+    "%s%n",
+    "../../etc/passwd",
+    "/dev/full",
+    "/dev/zero",
+    "-",
+    "--",
+    "os:system",
+    "a:b:c",
+    ":",
+    "é\u202e\U0001f681",
+    "\udcff",
+    "a" * 300,
+    "9" * 5000,
+    "[" * 2000,
+)
 
 
 class Failure(Exception):
@@ -139,8 +200,10 @@ def text(rng: random.Random) -> str:
     """An awkward text, or random characters."""
     if rng.random() < 0.7:
         return rng.choice(TEXTS)
-    return "".join(chr(rng.choice((rng.randrange(32, 127), rng.randrange(1, 0xD800))))
-                   for _ in range(rng.randrange(20)))
+    return "".join(
+        chr(rng.choice((rng.randrange(32, 127), rng.randrange(1, 0xD800))))
+        for _ in range(rng.randrange(20))
+    )
 
 
 def mutated_bytes(rng: random.Random, data: bytes) -> bytes:
@@ -179,7 +242,7 @@ def mutated_text(rng: random.Random, source: str) -> str:
             word = rng.choice(words)
             numeric = word[0][-1].isdigit() and rng.random() < 0.7
             new = str(number(rng) if numeric else text(rng))
-            source = source[:word.start()] + new + source[word.end():]
+            source = source[: word.start()] + new + source[word.end() :]
         elif action == 4:
             del lines[at]
             source = "\n".join(lines)
@@ -187,7 +250,7 @@ def mutated_text(rng: random.Random, source: str) -> str:
             lines[at:at] = [lines[at]] * rng.choice((1, 2, 100))
             source = "\n".join(lines)
         elif action == 6:
-            source = source[:rng.randrange(len(source) + 1)]
+            source = source[: rng.randrange(len(source) + 1)]
         else:
             at = rng.randrange(len(source) + 1)
             source = source[:at] + text(rng) + source[at:]
@@ -204,8 +267,11 @@ def mutated_tree(rng: random.Random, tree: Any) -> Any:
 
 
 def _paths(tree, path=()):
-    items = tree.items() if isinstance(tree, dict) else (
-        enumerate(tree) if isinstance(tree, list) else ())
+    items = (
+        tree.items()
+        if isinstance(tree, dict)
+        else (enumerate(tree) if isinstance(tree, list) else ())
+    )
     for key, value in items:
         yield *path, key
         yield from _paths(value, (*path, key))
@@ -229,9 +295,18 @@ def _changed(rng, tree, path):
 
 def _value(rng, old=None):
     made: list[Callable[[], Any]] = [
-        lambda: number(rng), lambda: number(rng), lambda: text(rng), lambda: None,
-        lambda: rng.random() < 0.5, dict, list, lambda: [old] * 3,
-        lambda: {"a": old}, lambda: nested(rng.choice((50, 3000))), lambda: str(old)]
+        lambda: number(rng),
+        lambda: number(rng),
+        lambda: text(rng),
+        lambda: None,
+        lambda: rng.random() < 0.5,
+        dict,
+        list,
+        lambda: [old] * 3,
+        lambda: {"a": old},
+        lambda: nested(rng.choice((50, 3000))),
+        lambda: str(old),
+    ]
     return rng.choice(made)()
 
 

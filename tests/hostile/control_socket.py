@@ -24,13 +24,22 @@ _BOX = """<sdf version='1.6'><model name='box'><link name='link'><inertial><mass
 <collision name='c'><geometry><box><size>1 1 1</size></box></geometry></collision></link></model>
 </sdf>"""
 GOOD = (
-    {"op": "status"}, {"op": "health"}, {"op": "sensors"}, {"op": "pause"}, {"op": "resume"},
-    {"op": "step", "n": 3}, {"op": "speed", "speed": 0}, {"op": "speed", "speed": 2.0},
+    {"op": "status"},
+    {"op": "health"},
+    {"op": "sensors"},
+    {"op": "pause"},
+    {"op": "resume"},
+    {"op": "step", "n": 3},
+    {"op": "speed", "speed": 0},
+    {"op": "speed", "speed": 2.0},
     {"op": "event", "event": "landed", "values": {"a": [1, 2.5, "x"]}},
     {"op": "disturb", "disturbance": "rotor iris_0 2 0.9"},
     {"op": "disturb", "disturbance": "payload iris_1 0.1"},
-    {"op": "reset", "vehicles": ["iris_0"]}, {"op": "save", "name": "one"},
-    {"op": "load", "name": "one"}, {"op": "models"}, {"op": "model", "model": "iris_0"},
+    {"op": "reset", "vehicles": ["iris_0"]},
+    {"op": "save", "name": "one"},
+    {"op": "load", "name": "one"},
+    {"op": "models"},
+    {"op": "model", "model": "iris_0"},
     {"op": "joint", "joint": "iris_0::rotor_0_joint"},
     {"op": "where", "link": "iris_0::base_link", "frame": "iris_1::base_link"},
     {"op": "where", "model": "iris_0"},
@@ -38,11 +47,18 @@ GOOD = (
     {"op": "place", "model": "iris_1", "state": [4.0, 4.0, 5.0, 0.0, 0.0, 0.0, 1.0, *_STILL]},
     {"op": "insert", "model": "box", "sdf": _BOX, "pose": [9.0, 9.0, 3.0, 0.0, 0.0, 0.0, 1.0]},
     {"op": "remove", "model": "box"},
-    {"op": "push", "link": "iris_0::base_link", "wrench": [0.1] * 6, "point": [0.0, 0.0, 0.1],
-     "begin_us": 0, "duration_us": 100_000},
+    {
+        "op": "push",
+        "link": "iris_0::base_link",
+        "wrench": [0.1] * 6,
+        "point": [0.0, 0.0, 0.1],
+        "begin_us": 0,
+        "duration_us": 100_000,
+    },
     {"op": "release", "link": "iris_0::base_link"},
     {"op": "subscribe", "barrier": True, "tables": ["models", "links"]},
-    {"op": "done", "t_us": 20_000})
+    {"op": "done", "t_us": 20_000},
+)
 
 
 class KIND(Kind):
@@ -59,9 +75,13 @@ class KIND(Kind):
         """Starts a flight."""
         warnings.simplefilter("error", RuntimeWarning)
         run_folder.prepare(folder)
-        self.simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0, log="none"),
-                                     folder, HoverAgent(2), ControlServer(PORTS.control),
-                                     links=False)
+        self.simulation = Simulation(
+            Scenario(fleet("iris", 2), speed=0.0, log="none"),
+            folder,
+            HoverAgent(2),
+            ControlServer(PORTS.control),
+            links=False,
+        )
         self.said = []
         self.simulation.console.say = lambda t_us, vehicle, severity, text: self.said.append(text)
         self.clients, self.genuine = [], _connected()
@@ -84,8 +104,16 @@ class KIND(Kind):
             elif pick < 0.95:
                 data = b'{"op": "status"}\n' * rng.choice((100, 2000))
             else:
-                data = _text({"op": "event", "event": "x", "values": {
-                    "a": nested(rng.choice((20, 900)))}}) + b"\n"
+                data = (
+                    _text(
+                        {
+                            "op": "event",
+                            "event": "x",
+                            "values": {"a": nested(rng.choice((20, 900)))},
+                        }
+                    )
+                    + b"\n"
+                )
             made.append((rng.randrange(2 * MAX_CLIENTS) if rng.random() < 0.3 else 0, data))
         return made
 
@@ -103,8 +131,11 @@ class KIND(Kind):
             raise Nonsense("the simulation was ended")
         self._check_status()
         state = self.simulation.state
-        if not (np.isfinite(state.pos).all() and np.isfinite(state.quat).all()
-                and np.isfinite(state.vel).all()):
+        if not (
+            np.isfinite(state.pos).all()
+            and np.isfinite(state.quat).all()
+            and np.isfinite(state.vel).all()
+        ):
             raise Nonsense("the state is not finite")
         if not (math.isfinite(self.simulation.pacer.speed) and self.simulation.t_us < 1 << 53):
             raise Nonsense("the clock is not a number")

@@ -21,24 +21,79 @@ from .common import EXTREMES, Crash, Kind, Nonsense, Obeyed, mutated_bytes
 STEPS = 6  # of 4 ms, so that one is a tick of the streams
 HEIGHT = 10.0  # of the hover [m]
 _KINDS = [kind for _, kind in sorted(mavlink.mavlink_map.items())]
-_INTEGERS = {"int8_t": "b", "uint8_t": "B", "char": "B", "int16_t": "h", "uint16_t": "H",
-             "int32_t": "i", "uint32_t": "I", "int64_t": "q", "uint64_t": "Q"}
+_INTEGERS = {
+    "int8_t": "b",
+    "uint8_t": "B",
+    "char": "B",
+    "int16_t": "h",
+    "uint16_t": "H",
+    "int32_t": "i",
+    "uint32_t": "I",
+    "int64_t": "q",
+    "uint64_t": "Q",
+}
 _FLOATS = [float(np.float32(x)) for x in EXTREMES if not 3.4e38 < abs(x) < math.inf]
 _REAL = [-30.0, -1.0, 0.0, 0.5, 1.0, 2.0, 7.0, 47.397742, 8.545594, 488.0, 1e4]
 # Fields that decide what a message is about, as a client would fill them.
-_SENSIBLE = {"target_system": [1, 1, 1, 1, 0], "target_component": [1, 1, 1, 0], "target": [1],
-             "target_network": [0], "mission_type": [0, 0, 1, 2, 255], "frame": [0, 2, 3, 5, 6],
-             "coordinate_frame": [1, 5, 6, 7, 8, 9], "frame_id": [1, 20], "type": [6, 2],
-             "type_mask": [0, 0xDF8, 0xDC7, 0xC3F, 128, 7, 64], "group_mlx": [0, 1],
-             "param_type": [6, 9], "seq": [0, 1, 2, 3], "count": [0, 1, 2, 3, 5],
-             "autocontinue": [1], "param_index": [-1, 0, 5], "start": [0], "end": [65535],
-             "id": [0, 1]}
+_SENSIBLE = {
+    "target_system": [1, 1, 1, 1, 0],
+    "target_component": [1, 1, 1, 0],
+    "target": [1],
+    "target_network": [0],
+    "mission_type": [0, 0, 1, 2, 255],
+    "frame": [0, 2, 3, 5, 6],
+    "coordinate_frame": [1, 5, 6, 7, 8, 9],
+    "frame_id": [1, 20],
+    "type": [6, 2],
+    "type_mask": [0, 0xDF8, 0xDC7, 0xC3F, 128, 7, 64],
+    "group_mlx": [0, 1],
+    "param_type": [6, 9],
+    "seq": [0, 1, 2, 3],
+    "count": [0, 1, 2, 3, 5],
+    "autocontinue": [1],
+    "param_index": [-1, 0, 5],
+    "start": [0],
+    "end": [65535],
+    "id": [0, 1],
+}
 # In an upload: what an item may be about.
-_ITEMS = [16, 16, 17, 18, 19, 20, 21, 22, 31, 93, 112, 177, 178, 179, 189, 195, 197, 201, 206, 2000,
-          5000, 5001, 5002, 5003, 5004, 5100, 0, 65535]
+_ITEMS = [
+    16,
+    16,
+    17,
+    18,
+    19,
+    20,
+    21,
+    22,
+    31,
+    93,
+    112,
+    177,
+    178,
+    179,
+    189,
+    195,
+    197,
+    201,
+    206,
+    2000,
+    5000,
+    5001,
+    5002,
+    5003,
+    5004,
+    5100,
+    0,
+    65535,
+]
 # They end the flight, and the rest of the fork would be spent on the ground.
-_GROUNDING = {mavlink.MAV_CMD_COMPONENT_ARM_DISARM, mavlink.MAV_CMD_DO_FLIGHTTERMINATION,
-              mavlink.MAV_CMD_NAV_LAND, mavlink.MAV_CMD_INJECT_FAILURE}
+_GROUNDING = {
+    mavlink.MAV_CMD_COMPONENT_ARM_DISARM,
+    mavlink.MAV_CMD_DO_FLIGHTTERMINATION,
+    mavlink.MAV_CMD_NAV_LAND,
+    mavlink.MAV_CMD_INJECT_FAILURE,
+}
 
 
 def columns(kind) -> list:
@@ -70,8 +125,9 @@ def _value(rng, name, type_, length, wild):
         return text[:length] if length else 0
     if wild:
         one = rng.choice(_extremes(type_))
-        values = [one if rng.random() < 0.7 else rng.choice(_extremes(type_))
-                  for _ in range(length)]
+        values = [
+            one if rng.random() < 0.7 else rng.choice(_extremes(type_)) for _ in range(length)
+        ]
         return values if length else one
     choice = _SENSIBLE.get(name)
     if choice is None:
@@ -86,8 +142,10 @@ def _value(rng, name, type_, length, wild):
 
 def message(rng, kind, wild_fields=(), **given):
     """A message of a kind with extremes in some of its fields."""
-    values = {name: given.get(name, _value(rng, name, type_, length, name in wild_fields))
-              for name, type_, length in columns(kind)}
+    values = {
+        name: given.get(name, _value(rng, name, type_, length, name in wild_fields))
+        for name, type_, length in columns(kind)
+    }
     return kind(**values)
 
 
@@ -100,13 +158,16 @@ class KIND(Kind):
     def prepare(self):
         """Flies it to the hover without links, so that forks begin there."""
         ensure_warm()
-        simulation = self.simulation = Simulation(Scenario(fleet("typhoon_h480", 1), speed=0.0,
-                                                           gps="rtk"), links=False)
+        simulation = self.simulation = Simulation(
+            Scenario(fleet("typhoon_h480", 1), speed=0.0, gps="rtk"), links=False
+        )
         autopilot = self.autopilot = simulation.autopilot
         autopilot.parameters.set(0, "MIS_TAKEOFF_ALT", HEIGHT)
         messages = autopilot.messages(NoLinks())
-        self.handled = [mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
-                        for name in messages.names]
+        self.handled = [
+            mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
+            for name in messages.names
+        ]
         self.commands = sorted(messages._handlers["COMMAND_LONG"].__self__._obey)
         while not autopilot.status["ready"][0]:
             simulation.step()
@@ -139,8 +200,13 @@ class KIND(Kind):
             return [broken], frame in broken
         if pick < 0.1:
             kind = rng.choice([kind for kind in self.handled if "target_system" in kind.fieldnames])
-            return [bytes(message(rng, kind, _some(rng, kind), target_system=rng.randrange(2, 256))
-                          .pack(sender))], False
+            return [
+                bytes(
+                    message(rng, kind, _some(rng, kind), target_system=rng.randrange(2, 256)).pack(
+                        sender
+                    )
+                )
+            ], False
         if pick < 0.25:
             made = _upload(rng)
         elif pick < 0.5:
@@ -153,8 +219,10 @@ class KIND(Kind):
             for _ in range(rng.choice((1, 1, 2, 5))):
                 kind = rng.choice(self.handled)
                 made.append(message(rng, kind, _some(rng, kind)))
-        return [bytes(one.pack(sender, force_mavlink1=rng.random() < 0.05 and type(one).id < 256))
-                for one in made], True
+        return [
+            bytes(one.pack(sender, force_mavlink1=rng.random() < 0.05 and type(one).id < 256))
+            for one in made
+        ], True
 
     def try_one(self, value):
         """Sends the datagrams, steps, and looks at all that must be in range."""
@@ -183,6 +251,7 @@ class KIND(Kind):
 
     def _watched(self, name, handler):
         """The handler of a message, which notes that it was called."""
+
         def handle(link, message):
             self.obeyed.append(name)
             handler(link, message)
@@ -191,9 +260,14 @@ class KIND(Kind):
 
     def _check_numbers(self):
         a, state = self.autopilot, self.simulation.state
-        for name, array in (("position", state.pos), ("attitude", state.quat),
-                            ("velocity", state.vel), ("estimate", a.estimator.pos),
-                            ("estimate", a.estimator.quat), ("command", a.commands)):
+        for name, array in (
+            ("position", state.pos),
+            ("attitude", state.quat),
+            ("velocity", state.vel),
+            ("estimate", a.estimator.pos),
+            ("estimate", a.estimator.quat),
+            ("command", a.commands),
+        ):
             if not np.isfinite(array).all():
                 raise Nonsense(f"the {name} is not finite: {array}")
         for name in a.status.dtype.names:
@@ -224,10 +298,16 @@ def _command(rng, commands):
     number = rng.choice(commands) if rng.random() < 0.7 else rng.choice(_ALL_COMMANDS)
     if number in _GROUNDING and rng.random() < 0.98:
         number = mavlink.MAV_CMD_SET_MESSAGE_INTERVAL
-    kind = mavlink.MAVLink_command_long_message if rng.random() < 0.7 else \
-        mavlink.MAVLink_command_int_message
-    params = [name for name in kind.fieldnames if name not in (
-        "target_system", "target_component", "command", "confirmation", "frame")]
+    kind = (
+        mavlink.MAVLink_command_long_message
+        if rng.random() < 0.7
+        else mavlink.MAVLink_command_int_message
+    )
+    params = [
+        name
+        for name in kind.fieldnames
+        if name not in ("target_system", "target_component", "command", "confirmation", "frame")
+    ]
     chosen = rng.sample(params, rng.choice((0, 1, 1, 2, 7)))
     given = {"command": number}
     if number in _ABOUT_MESSAGES and "param1" not in chosen:
@@ -237,10 +317,21 @@ def _command(rng, commands):
 
 def _upload(rng):
     kind, count = rng.choice((0, 0, 0, 1, 2)), rng.randrange(1, 6)
-    made = [message(rng, mavlink.MAVLink_mission_count_message, mission_type=kind, count=count,
-                    target_system=1, target_component=1)]
-    item = mavlink.MAVLink_mission_item_int_message if rng.random() < 0.8 else \
-        mavlink.MAVLink_mission_item_message
+    made = [
+        message(
+            rng,
+            mavlink.MAVLink_mission_count_message,
+            mission_type=kind,
+            count=count,
+            target_system=1,
+            target_component=1,
+        )
+    ]
+    item = (
+        mavlink.MAVLink_mission_item_int_message
+        if rng.random() < 0.8
+        else mavlink.MAVLink_mission_item_message
+    )
     fields = ["param1", "param2", "param3", "param4", "x", "y", "z", "command", "frame"]
     for seq in range(count):
         given = {"seq": seq, "mission_type": kind, "target_system": 1, "target_component": 1}
@@ -251,12 +342,16 @@ def _upload(rng):
             given["x"], given["y"] = 473977420 + rng.randrange(-900, 900), 85455940
         made.append(message(rng, item, wild, **given))
     if rng.random() < 0.5:  # and fly it
-        made.append(mavlink.MAVLink_command_long_message(1, 1, mavlink.MAV_CMD_MISSION_START, 0,
-                                                         *[0.0] * 7))
+        made.append(
+            mavlink.MAVLink_command_long_message(1, 1, mavlink.MAV_CMD_MISSION_START, 0, *[0.0] * 7)
+        )
     return made
 
 
 _NAMES = list(listed())
-_ABOUT_MESSAGES = (mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, mavlink.MAV_CMD_GET_MESSAGE_INTERVAL,
-                   mavlink.MAV_CMD_REQUEST_MESSAGE)
+_ABOUT_MESSAGES = (
+    mavlink.MAV_CMD_SET_MESSAGE_INTERVAL,
+    mavlink.MAV_CMD_GET_MESSAGE_INTERVAL,
+    mavlink.MAV_CMD_REQUEST_MESSAGE,
+)
 _ALL_COMMANDS = sorted(mavlink.enums["MAV_CMD"])

@@ -11,8 +11,11 @@ class Params(Kind):
         _commands.load()
 
     def make(self, rng, index):
-        return mutated_text(rng, _samples.PARAMS) if index % 3 else \
-            mutated_bytes(rng, _samples.PARAMS.encode())
+        return (
+            mutated_text(rng, _samples.PARAMS)
+            if index % 3
+            else mutated_bytes(rng, _samples.PARAMS.encode())
+        )
 
     def try_one(self, value):
         import math

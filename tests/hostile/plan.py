@@ -19,7 +19,8 @@ class Plan(Kind):
     def make(self, rng, index):
         if index < 4:
             return json.dumps({"fileType": "Plan", "mission": nested(900)}).replace(
-                "[]", ("[" * 4000, "[]", "1e999", "9" * 5000)[index])
+                "[]", ("[" * 4000, "[]", "1e999", "9" * 5000)[index]
+            )
         action, which = rng.randrange(4), rng.randrange(len(_FILES))
         if action == 0:
             return mutated_text(rng, self._texts[which])

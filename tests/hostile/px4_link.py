@@ -20,9 +20,19 @@ from .mavlink import message
 
 STEP_US = 4000
 _ORIGIN = (math.radians(47.4), math.radians(8.5), 488.0)
-_HEARD = [mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")] for name in (
-    "HEARTBEAT", "LOCAL_POSITION_NED", "ATTITUDE_QUATERNION", "EXTENDED_SYS_STATE", "SYS_STATUS",
-    "COMMAND_ACK", "STATUSTEXT", "GPS_GLOBAL_ORIGIN")]
+_HEARD = [
+    mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
+    for name in (
+        "HEARTBEAT",
+        "LOCAL_POSITION_NED",
+        "ATTITUDE_QUATERNION",
+        "EXTENDED_SYS_STATE",
+        "SYS_STATUS",
+        "COMMAND_ACK",
+        "STATUSTEXT",
+        "GPS_GLOBAL_ORIGIN",
+    )
+]
 _ANSWER = mavlink.MAVLink_hil_actuator_controls_message
 
 
@@ -37,10 +47,16 @@ class KIND(Kind):
         px4_link.ANSWER_S = px4_link.LOOK_S = 0.001  # the broken one is not worth waiting for
         px4_link.ALIGN_S = 0.0
         self.lost, self.t_us = [], 0
-        self.link = SimulatorLink(2, lambda i, why: self.lost.append((i, why)),
-                                  lambda i, text: None, PORTS, lambda i: None)
-        self.telemetry = FleetTelemetry(2, _ORIGIN, np.zeros((2, 3)), False,
-                                        lambda i, severity, text: text.encode(), PORTS)
+        self.link = SimulatorLink(
+            2,
+            lambda i, why: self.lost.append((i, why)),
+            lambda i, text: None,
+            PORTS,
+            lambda i: None,
+        )
+        self.telemetry = FleetTelemetry(
+            2, _ORIGIN, np.zeros((2, 3)), False, lambda i, severity, text: text.encode(), PORTS
+        )
         self.good, self.broken = self._connected(0), None
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp.bind(("127.0.0.1", PORTS.camera_local(1)))
@@ -55,10 +71,14 @@ class KIND(Kind):
         for _ in range(rng.randrange(3)):
             kind = rng.choice(_HEARD)
             wild = rng.sample(kind.fieldnames, rng.randrange(1, 3))
-            frame = bytes(message(rng, kind, wild).pack(
-                mavlink.MAVLink(None, rng.choice((1, 2, 3, 0, 255)), 1)))
-            datagrams.append((frame if rng.random() < 0.8 else mutated_bytes(rng, frame),
-                              rng.random() < 0.5))
+            frame = bytes(
+                message(rng, kind, wild).pack(
+                    mavlink.MAVLink(None, rng.choice((1, 2, 3, 0, 255)), 1)
+                )
+            )
+            datagrams.append(
+                (frame if rng.random() < 0.8 else mutated_bytes(rng, frame), rng.random() < 0.5)
+            )
         return stream, datagrams
 
     def _piece(self, rng, sender):
@@ -66,8 +86,9 @@ class KIND(Kind):
         if pick < 0.1:
             return rng.randbytes(rng.choice((1, 30, 3000)))
         time = rng.choice((0, self.t_us, self.t_us + STEP_US, 2**64 - 1, 2**63, 2**62, 2**53 + 1))
-        controls = [rng.choice((0.5, math.nan, math.inf, -math.inf, 3e38, -3e38))
-                    for _ in range(16)]
+        controls = [
+            rng.choice((0.5, math.nan, math.inf, -math.inf, 3e38, -3e38)) for _ in range(16)
+        ]
         frame = bytes(_ANSWER(time, controls, rng.choice((0, 129, 255)), 1).pack(sender))
         if pick < 0.2:
             kind = rng.choice(_HEARD)
@@ -115,8 +136,19 @@ class KIND(Kind):
 
     def _estimates(self):
         found = self.telemetry.estimates()
-        return [array.copy() for array in (found.pos, found.quat, found.vel, found.ang_vel,
-                                           found.armed, found.landed, found.mode, found.ready)]
+        return [
+            array.copy()
+            for array in (
+                found.pos,
+                found.quat,
+                found.vel,
+                found.ang_vel,
+                found.armed,
+                found.landed,
+                found.mode,
+                found.ready,
+            )
+        ]
 
     def close(self):
         """Ends it."""

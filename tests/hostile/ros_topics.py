@@ -17,8 +17,18 @@ from xtdrone_core.mavlink.framing import frames
 from .common import Crash, Kind, Nonsense, mutated_bytes, number, text
 from .mavlink import columns, message
 
-_CODES = {"byte": "b", "char": "B", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H",
-          "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q"}
+_CODES = {
+    "byte": "b",
+    "char": "B",
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+}
 _LARGEST_FLOAT = 3.4e38
 _TICK_US = 20_000
 
@@ -147,8 +157,11 @@ class KIND(Kind):
         if what == "vehicle":
             kind = self.messages[index % len(self.messages)]
             wild = [name for name, *_ in columns(kind) if rng.random() < 0.5]
-            return what, kind.msgname, bytes(message(rng, kind, wild).pack(
-                mavlink.MAVLink(None, rng.choice((1, 2)), 1)))
+            return (
+                what,
+                kind.msgname,
+                bytes(message(rng, kind, wild).pack(mavlink.MAVLink(None, rng.choice((1, 2)), 1))),
+            )
         return what, text(rng), [float(number(rng)) for _ in range(4)]
 
     def try_one(self, value):
@@ -163,8 +176,9 @@ class KIND(Kind):
             request = ros_class(row.type, "srv")._request_class().deserialize(data)
             vehicle.answer(row, request)
         elif what == "vehicle":
-            self.link.incoming += [(found.system - 1, found.message_id, found.payload, data)
-                                   for found in frames(data)]
+            self.link.incoming += [
+                (found.system - 1, found.message_id, found.payload, data) for found in frames(data)
+            ]
             self.bridge.poll()
         elif what == "command":
             self._command(name, data)

@@ -51,7 +51,8 @@ class Found:
         lines = [line.strip() for line in self.text.strip().splitlines()] or [""]
         place = next((line for line in reversed(lines) if line.startswith("File ")), "")
         return _NUMBER.sub("#", f"{self.column}: {lines[-1][:100]} ").strip() + (
-            place and f" {place.removeprefix('File ')}")
+            place and f" {place.removeprefix('File ')}"
+        )
 
 
 @dataclass
@@ -69,8 +70,14 @@ class Result:
         self.causes.setdefault(found.cause, []).append(found)
 
 
-def run(kind: Kind, seed: int, seconds: float, first: int = 0, last: int | None = None,
-        progress: Callable[[Result], None] = lambda result: None) -> Result:
+def run(
+    kind: Kind,
+    seed: int,
+    seconds: float,
+    first: int = 0,
+    last: int | None = None,
+    progress: Callable[[Result], None] = lambda result: None,
+) -> Result:
     """Tries inputs until the time is over, or up to the last.
 
     Args:
@@ -105,8 +112,13 @@ def run(kind: Kind, seed: int, seconds: float, first: int = 0, last: int | None 
 class _Shared(ctypes.Structure):
     """What a fork and its watchdog both see."""
 
-    _fields_ = [("phase", ctypes.c_int64), ("index", ctypes.c_int64), ("begin", ctypes.c_double),
-                ("waited", ctypes.c_double), ("stop", ctypes.c_int64)]
+    _fields_ = [
+        ("phase", ctypes.c_int64),
+        ("index", ctypes.c_int64),
+        ("begin", ctypes.c_double),
+        ("waited", ctypes.c_double),
+        ("stop", ctypes.c_int64),
+    ]
 
 
 class _Fork:
@@ -126,7 +138,8 @@ class _Fork:
         if self._pid == 0:
             end_with_parent()
             _Child(kind, seed, range(first, last + 1), self._shared, self._stderr, child).run(
-                self._folder.name)
+                self._folder.name
+            )
         child.close()
 
     def watch(self, deadline, add) -> int:
@@ -260,21 +273,31 @@ class _Child:
         size = os.fstat(2).st_size
         if size > self._read:
             said = os.pread(self._stderr.fileno(), size - self._read, self._read).decode(
-                errors="replace")
+                errors="replace"
+            )
             self._read = size
             if "Traceback" in said:
                 raise Crash(said)
 
     def _report(self, index, failure, text, value):
-        self._pipe.send(_found(self._kind, self._seed, self._indices.start, index, failure, text,
-                               value))
+        self._pipe.send(
+            _found(self._kind, self._seed, self._indices.start, index, failure, text, value)
+        )
 
 
 def _found(kind, seed, first, index, failure, text, value):
     assert failure in FAILURES
     data = value.encode(errors="surrogatepass") if isinstance(value, str) else value
-    return Found(kind.name, seed, first, index, failure.column, text[-8000:], _shown(value),
-                 data if isinstance(data, bytes) else None)
+    return Found(
+        kind.name,
+        seed,
+        first,
+        index,
+        failure.column,
+        text[-8000:],
+        _shown(value),
+        data if isinstance(data, bytes) else None,
+    )
 
 
 def _shown(value):

@@ -10,10 +10,18 @@ from lxml import etree
 from . import _commands, _samples
 from .common import EXTREMES, Kind, mutated_bytes, mutated_text, number, text
 
-_CHAIN = "".join(f'<frame name="f{k}"><pose relative_to="f{k + 1}">0 0 0 0 0 0</pose></frame>'
-                 for k in range(3000)) + '<frame name="f3000"/>'
-_BOMB = ('<!DOCTYPE sdf [<!ENTITY a0 "x">'
-         + "".join(f'<!ENTITY a{k} "&a{k - 1};&a{k - 1};">' for k in range(1, 40)) + "]>")
+_CHAIN = (
+    "".join(
+        f'<frame name="f{k}"><pose relative_to="f{k + 1}">0 0 0 0 0 0</pose></frame>'
+        for k in range(3000)
+    )
+    + '<frame name="f3000"/>'
+)
+_BOMB = (
+    '<!DOCTYPE sdf [<!ENTITY a0 "x">'
+    + "".join(f'<!ENTITY a{k} "&a{k - 1};&a{k - 1};">' for k in range(1, 40))
+    + "]>"
+)
 
 
 def odd(source: str) -> list[str]:
@@ -21,18 +29,21 @@ def odd(source: str) -> list[str]:
     head, body = source.split("<sdf", 1)
     inside = body.index(">") + 1
     first = body.index(">", inside) + 1  # in the model or world
-    return [head + "<?php x ?><sdf" + body, f"{head}<sdf{body[:first]}<?go now?>{body[first:]}",
-            f"{_BOMB}<sdf{body[:first]}&a39;{body[first:]}",
-            f'<!DOCTYPE sdf [<!ENTITY f SYSTEM "/etc/passwd">]><sdf{body[:first]}&f;{body[first:]}',
-            f"{head}<sdf{body[:first]}{_CHAIN}{body[first:]}",
-            f"{head}<sdf{body[:first]}<![CDATA[x]]>{body[first:]}",
-            f"{head}<sdf{body[:first]}{'<a>' * 3000}{'</a>' * 3000}{body[first:]}",
-            f'<?xml version="1.0" encoding="nonsense"?><sdf{body}',
-            f'<?xml version="1.0" encoding="utf-16"?><sdf{body}',
-            f"{head}<sdf{body[:first]}<include><uri>{'x' * 300}</uri></include>{body[first:]}",
-            f"{head}<sdf{body[:first]}<include><uri>fifo</uri></include>{body[first:]}",
-            f"{head}<sdf{body[:first]}<include><uri>.</uri></include>{body[first:]}",
-            source.replace("<pose>0 ", "<pose>1e308 ")]
+    return [
+        head + "<?php x ?><sdf" + body,
+        f"{head}<sdf{body[:first]}<?go now?>{body[first:]}",
+        f"{_BOMB}<sdf{body[:first]}&a39;{body[first:]}",
+        f'<!DOCTYPE sdf [<!ENTITY f SYSTEM "/etc/passwd">]><sdf{body[:first]}&f;{body[first:]}',
+        f"{head}<sdf{body[:first]}{_CHAIN}{body[first:]}",
+        f"{head}<sdf{body[:first]}<![CDATA[x]]>{body[first:]}",
+        f"{head}<sdf{body[:first]}{'<a>' * 3000}{'</a>' * 3000}{body[first:]}",
+        f'<?xml version="1.0" encoding="nonsense"?><sdf{body}',
+        f'<?xml version="1.0" encoding="utf-16"?><sdf{body}',
+        f"{head}<sdf{body[:first]}<include><uri>{'x' * 300}</uri></include>{body[first:]}",
+        f"{head}<sdf{body[:first]}<include><uri>fifo</uri></include>{body[first:]}",
+        f"{head}<sdf{body[:first]}<include><uri>.</uri></include>{body[first:]}",
+        source.replace("<pose>0 ", "<pose>1e308 "),
+    ]
 
 
 def mutated(rng: random.Random, source: str) -> str | bytes:

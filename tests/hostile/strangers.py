@@ -20,10 +20,22 @@ from .mavlink import columns, message
 STEPS = 2
 CHECK = 50  # inputs between two questions whether the owner of the key is still served
 _KEY = hashlib.sha256(b"the owner's").digest()
-_HARMFUL = ("PARAM_SET", "SET_MODE", "COMMAND_LONG", "COMMAND_INT", "MISSION_COUNT",
-            "SETUP_SIGNING", "MISSION_CLEAR_ALL", "SET_POSITION_TARGET_LOCAL_NED", "HEARTBEAT",
-            "MANUAL_CONTROL", "VISION_POSITION_ESTIMATE", "RADIO_STATUS", "LOG_ERASE",
-            "FILE_TRANSFER_PROTOCOL")
+_HARMFUL = (
+    "PARAM_SET",
+    "SET_MODE",
+    "COMMAND_LONG",
+    "COMMAND_INT",
+    "MISSION_COUNT",
+    "SETUP_SIGNING",
+    "MISSION_CLEAR_ALL",
+    "SET_POSITION_TARGET_LOCAL_NED",
+    "HEARTBEAT",
+    "MANUAL_CONTROL",
+    "VISION_POSITION_ESTIMATE",
+    "RADIO_STATUS",
+    "LOG_ERASE",
+    "FILE_TRANSFER_PROTOCOL",
+)
 
 
 def packer(key=None, system=255, component=190, link_id=3, timestamp=0):
@@ -47,8 +59,9 @@ class KIND(Kind):
         while not self.autopilot.status["ready"].all():
             self.simulation.step()
         self.kinds = [kind for _, kind in sorted(mavlink.mavlink_map.items())]
-        self.harmful = [mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
-                        for name in _HARMFUL]
+        self.harmful = [
+            mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")] for name in _HARMFUL
+        ]
 
     def start(self, folder):
         """Opens the links, and records what the owner of the key says to them."""
@@ -60,8 +73,11 @@ class KIND(Kind):
         self.sign = packer(_KEY, timestamp=now())
         self.recorded = []
         for k in range(20):
-            data = bytes(mavlink.MAVLink_param_set_message(
-                1, 1, b"MPC_XY_CRUISE", 3.0 + k % 2, 9).pack(self.sign))
+            data = bytes(
+                mavlink.MAVLink_param_set_message(1, 1, b"MPC_XY_CRUISE", 3.0 + k % 2, 9).pack(
+                    self.sign
+                )
+            )
             self._send(self.owner, data, k)
             self.recorded.append(data)
         self._step()
@@ -90,10 +106,16 @@ class KIND(Kind):
         wild = [name for name, *_ in columns(kind) if rng.random() < 0.3]
         made = message(rng, kind, wild)
         key = rng.choice((None, bytes(32), hashlib.sha256(b"a stranger's").digest()))
-        sender = packer(key, rng.choice((255, 1, 2, 240)), rng.choice((190, 1)), rng.randrange(256),
-                        rng.choice((0, now(), 2**48 - 2)))
-        data = bytes(made.pack(sender, force_mavlink1=key is None and kind.id < 256
-                               and rng.random() < 0.3))
+        sender = packer(
+            key,
+            rng.choice((255, 1, 2, 240)),
+            rng.choice((190, 1)),
+            rng.randrange(256),
+            rng.choice((0, now(), 2**48 - 2)),
+        )
+        data = bytes(
+            made.pack(sender, force_mavlink1=key is None and kind.id < 256 and rng.random() < 0.3)
+        )
         return mutated_bytes(rng, data) if pick > 0.9 else data
 
     def try_one(self, value):
@@ -152,11 +174,23 @@ class KIND(Kind):
     def _state(self):
         """What a stranger must not change."""
         a, status = self.autopilot, self.autopilot.status
-        names = ("mode", "armed", "failsafe", "home_set", "offboard_kind", "offboard_count",
-                 "target_speed", "stick_forward", "stick_up", "gcs_t")
-        return {"a parameter": a.parameters.values.tobytes(),
-                "a mission": [a.missions.items(0, kind) for kind in CAPACITY],
-                "the key": [link.signer.key for link in self.links],
-                "a peer": [sorted(link.peers) for link in self.links],
-                "an interval": a._links._interval[:2].tobytes(),
-                **{name: status[name].tobytes() for name in names}}
+        names = (
+            "mode",
+            "armed",
+            "failsafe",
+            "home_set",
+            "offboard_kind",
+            "offboard_count",
+            "target_speed",
+            "stick_forward",
+            "stick_up",
+            "gcs_t",
+        )
+        return {
+            "a parameter": a.parameters.values.tobytes(),
+            "a mission": [a.missions.items(0, kind) for kind in CAPACITY],
+            "the key": [link.signer.key for link in self.links],
+            "a peer": [sorted(link.peers) for link in self.links],
+            "an interval": a._links._interval[:2].tobytes(),
+            **{name: status[name].tobytes() for name in names},
+        }

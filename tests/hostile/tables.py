@@ -27,8 +27,11 @@ class Tables(Kind):
         name = ("events.jsonl", "summary.json", "truth.bin", "table.csv")[index % 4]
         if name == "truth.bin":
             return name, mutated_bytes(rng, _samples.truth())
-        source = {"events.jsonl": _samples.events, "summary.json": _samples.summary,
-                  "table.csv": _samples.formation}[name]()
+        source = {
+            "events.jsonl": _samples.events,
+            "summary.json": _samples.summary,
+            "table.csv": _samples.formation,
+        }[name]()
         if name == "table.csv" or rng.random() < 0.3:
             return name, mutated_text(rng, source)
         if rng.random() < 0.3:
@@ -37,8 +40,10 @@ class Tables(Kind):
             if name == "summary.json":
                 return name, json.dumps(mutated_tree(rng, json.loads(source)))
             lines = [json.loads(line) for line in source.splitlines()]
-            return name, "".join(json.dumps(line) + "\n" for line in
-                                 mutated_tree(rng, {"lines": lines}).get("lines", [5]))
+            return name, "".join(
+                json.dumps(line) + "\n"
+                for line in mutated_tree(rng, {"lines": lines}).get("lines", [5])
+            )
         except (RecursionError, ValueError, AttributeError, TypeError):
             return name, "[" * 5000
 

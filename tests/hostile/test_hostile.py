@@ -69,8 +69,12 @@ class Harmful(Kind):
 def test_each_harm_is_found_and_the_inputs_behind_it_are_tried():
     result = run(Harmful(), SEED, LIMIT_S, last=11)
     assert result.tried == 12
-    assert dict(result.counts) == {"crashes": 5, "hangs": 1, "silent nonsense": 1,
-                                   "obeyed strangers": 1}
+    assert dict(result.counts) == {
+        "crashes": 5,
+        "hangs": 1,
+        "silent nonsense": 1,
+        "obeyed strangers": 1,
+    }
     found = {one.index: one for several in result.causes.values() for one in several}
     assert sorted(found) == [1, 3, 4, 5, 6, 7, 8, 9]
     assert "ValueError: one" in found[1].text and "test_hostile.py" in found[1].text
@@ -80,9 +84,23 @@ def test_each_harm_is_found_and_the_inputs_behind_it_are_tried():
 
 def test_the_command_prints_a_table(tmp_path):
     said = subprocess.run(
-        [sys.executable, "-m", "hostile", "--kinds", "bag", "--only", "3-5", "--jobs", "1", "--out",
-         str(tmp_path)], capture_output=True, text=True, env={
-             **os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+        [
+            sys.executable,
+            "-m",
+            "hostile",
+            "--kinds",
+            "bag",
+            "--only",
+            "3-5",
+            "--jobs",
+            "1",
+            "--out",
+            str(tmp_path),
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     if "not tried" not in said.stdout:
         assert "| all | 3 | 0 | 0 | 0 | 0 |" in said.stdout
     assert (said.returncode, said.stderr, list(tmp_path.iterdir())) == (0, "", [])
@@ -93,8 +111,11 @@ def test_inputs_depend_on_kind_seed_and_index_alone():
 
     def inputs():
         rng = generator("any", 3, 7)
-        return (mutated_bytes(rng, bytes(50)), mutated_text(rng, "a: 1\nb: [2, 3]"),
-                mutated_tree(rng, {"a": [1, {"b": 2}]}))
+        return (
+            mutated_bytes(rng, bytes(50)),
+            mutated_text(rng, "a: 1\nb: [2, 3]"),
+            mutated_tree(rng, {"a": [1, {"b": 2}]}),
+        )
 
     assert repr(inputs()) == repr(inputs())
 

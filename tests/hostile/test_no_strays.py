@@ -40,7 +40,8 @@ def _required(parser, leaf, samples, folder):
         is_argument = not action.option_strings and action.nargs not in ("?", "*")
         is_run = action.metavar == "RUN" and not action.option_strings  # else the newest
         if isinstance(action, argparse._HelpAction) or not (
-                action.required or is_argument or is_run):
+            action.required or is_argument or is_run
+        ):
             continue
         value = "run" if action.metavar == "RUN" else usual(leaf, action)
         if (samples / value).exists():
@@ -54,6 +55,13 @@ def _required(parser, leaf, samples, folder):
 def test_no_subcommand_writes_into_the_current_folder(tmp_path):
     left, status = in_a_process(_strays, tmp_path)
     assert left == {}
-    drawn = {"formation show", "formation compare", "formation report", "vehicle show",
-             "mission check", "schema", "list"}
+    drawn = {
+        "formation show",
+        "formation compare",
+        "formation report",
+        "vehicle show",
+        "mission check",
+        "schema",
+        "list",
+    }
     assert {words: status[words] for words in drawn} == dict.fromkeys(drawn, 0)

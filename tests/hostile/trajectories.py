@@ -40,13 +40,19 @@ class Trajectories(Kind):
         Path("system").mkdir()
 
     def make(self, rng, index):
-        sources = {"given.tum": _samples.trajectory(), "given.csv": _samples.flown(),
-                   "chain.yaml": _samples.CALIBRATION, "imu.yaml": _samples.IMU,
-                   "campaign.yaml": _samples.CAMPAIGN, "system/adapter.yaml": _ADAPTER}
+        sources = {
+            "given.tum": _samples.trajectory(),
+            "given.csv": _samples.flown(),
+            "chain.yaml": _samples.CALIBRATION,
+            "imu.yaml": _samples.IMU,
+            "campaign.yaml": _samples.CAMPAIGN,
+            "system/adapter.yaml": _ADAPTER,
+        }
         name = list(sources)[index % len(sources)]
         source = sources[name]
-        return name, mutated_text(rng, source) if rng.random() < 0.7 else \
-            mutated_bytes(rng, source.encode())
+        return name, mutated_text(rng, source) if rng.random() < 0.7 else mutated_bytes(
+            rng, source.encode()
+        )
 
     def try_one(self, value):
         from xtdrone_slam.benchmark import adapters, campaign

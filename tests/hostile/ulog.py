@@ -17,13 +17,14 @@ class Ulog(Kind):
         import pyulog  # noqa: F401
 
         import xtdrone_autopilot.ulog.plots  # noqa: F401
+
         self._log = _samples.ulog()
 
     def start(self, folder):
         os.environ["XTDRONE_RUNS"] = str(folder / "runs")
 
     def make(self, rng, index):
-        data = self._log[:rng.choice((20_000, 60_000, len(self._log)))]
+        data = self._log[: rng.choice((20_000, 60_000, len(self._log)))]
         return mutated_bytes(rng, mutated_bytes(rng, data))
 
     def try_one(self, value):

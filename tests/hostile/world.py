@@ -16,8 +16,11 @@ class World(Sdf):
     per_fork = 500
 
     def odd(self):
-        return [*odd(self._texts[0]), *(_LARGE.format(size) for size in (
-            1e308, 1e30, 1e10, 0, -1, "nan")), "<sdf>" + " " * (80 << 20) + "</sdf>"]
+        return [
+            *odd(self._texts[0]),
+            *(_LARGE.format(size) for size in (1e308, 1e30, 1e10, 0, -1, "nan")),
+            "<sdf>" + " " * (80 << 20) + "</sdf>",
+        ]
 
 
 KIND = World

@@ -151,8 +151,9 @@ def test_a_mavlink_message_is_a_marked_method():
 
 
 def test_a_ros_topic_is_a_row(monkeypatch):
-    row = Topic("custom_mode", "mavros_msgs/WaypointReached", "HEARTBEAT",
-                copied("HEARTBEAT", "H", "type"))
+    row = Topic(
+        "custom_mode", "mavros_msgs/WaypointReached", "HEARTBEAT", copied("HEARTBEAT", "H", "type")
+    )
     monkeypatch.setattr(bridge, "TOPICS", (*topics.TOPICS, row))
     link, host = bridge_host.Link(1), bridge_host.Host()
     made = bridge.Bridge(["iris_0"], link, host)

@@ -33,17 +33,25 @@ def test_readings_log_and_message_follow_from_the_declaration(runs, vehicle):
     assert extra.fitted.tolist() == [True, False]
     assert extra.records["temperature"][0] == pytest.approx(285.0, abs=0.2)  # 488 m up
 
-    first, other = (ULog(str(next((folder / "ulog" / spec.name).glob("*.ulg"))))
-                    for spec in scenario.vehicles)
+    first, other = (
+        ULog(str(next((folder / "ulog" / spec.name).glob("*.ulg")))) for spec in scenario.vehicles
+    )
     logged = first.get_dataset("air_temperature").data
     assert np.diff(logged["timestamp"]).tolist() == [100_000] * (len(logged["timestamp"]) - 1)
     assert logged["temperature"][-1] == pytest.approx(extra.records["temperature"][0], abs=0.1)
     assert not any(data.name == "air_temperature" for data in other.data_list)
 
     out, length = np.zeros((2, 4096), dtype=np.uint8), np.zeros(2, dtype=np.int64)
-    streams.append(streams.index["HYGROMETER_SENSOR"], 2_000_000, np.ones(2, dtype=bool),
-                   np.zeros(2, dtype=np.uint8), out, length)
+    streams.append(
+        streams.index["HYGROMETER_SENSOR"],
+        2_000_000,
+        np.ones(2, dtype=bool),
+        np.zeros(2, dtype=np.uint8),
+        out,
+        length,
+    )
     assert length[1] == 0
-    message = mavlink.MAVLink(None).decode(bytearray(out[0, :length[0]]))
+    message = mavlink.MAVLink(None).decode(bytearray(out[0, : length[0]]))
     assert message.temperature == pytest.approx(
-        100 * (extra.records["temperature"][0] - 273.15), abs=1)
+        100 * (extra.records["temperature"][0] - 273.15), abs=1
+    )

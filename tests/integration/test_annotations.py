@@ -12,16 +12,20 @@ def public_functions(tree):
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             yield node, False
         elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            yield from ((method, True) for method in node.body
-                        if isinstance(method, ast.FunctionDef)
-                        and (not method.name.startswith("_") or method.name == "__init__"))
+            yield from (
+                (method, True)
+                for method in node.body
+                if isinstance(method, ast.FunctionDef)
+                and (not method.name.startswith("_") or method.name == "__init__")
+            )
 
 
 def missing(function, is_method):
     """Names of what has no annotation."""
     a = function.args
-    bound = is_method and not any(getattr(d, "id", "") == "staticmethod"
-                                  for d in function.decorator_list)
+    bound = is_method and not any(
+        getattr(d, "id", "") == "staticmethod" for d in function.decorator_list
+    )
     named = [*a.posonlyargs, *a.args][bound:] + a.kwonlyargs
     named += [star for star in (a.vararg, a.kwarg) if star]
     found = [x.arg for x in named if x.annotation is None]
@@ -37,6 +41,8 @@ def test_every_public_function_is_annotated():
             continue
         for function, is_method in public_functions(ast.parse(path.read_text())):
             if names := missing(function, is_method):
-                wrong.append(f"{path.relative_to(SRC)}:{function.lineno} {function.name}: "
-                             + ", ".join(names))
+                wrong.append(
+                    f"{path.relative_to(SRC)}:{function.lineno} {function.name}: "
+                    + ", ".join(names)
+                )
     assert not wrong, "\n" + "\n".join(wrong)

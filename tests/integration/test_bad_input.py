@@ -30,40 +30,50 @@ def warm():
     ensure_warm()
 
 
-@pytest.mark.parametrize("words, said", [
-    (["--vehicle", "irish"], "unknown vehicle 'irish': choose one of"),
-    (["--vehicle", "irish"], "did you mean 'iris'?"),
-    (["--world", "moon"], "unknown world 'moon': choose one of empty, indoor, lake, outdoor"),
-    (["--engine", "bullet"], "unknown engine 'bullet': choose one of embedded"),
-    (["--autopilot", "inav"], "unknown autopilot 'inav': choose one of ardupilot"),
-    (["--gps", "galileo"], "galileo"),
-    (["--n", "0"], "n 0 is not allowed: give a whole number from 1 to 10000"),
-    (["--n", "251"], "251 vehicles with MAVLink links are not allowed: give at most 250"),
-    (["--speed", "-1"], "speed -1 is not allowed: give a number from 0"),
-    (["--vehicles", "iris@0,0; iris@0.1,0"], "'iris_0' and 'iris_1' start 0.10 m apart"),
-    (["--vehicles", "iris*x"], "cannot read vehicle 'iris*x'"),
-    (["--vehicles", "iris@1"], "cannot read the pose in 'iris@1'"),
-    (["--name", "../x"], "is not a folder name"),
-    (["--name", "latest"], "name 'latest' is taken"),
-    (["--seed", "1.5"], "seed 1.5 is not allowed: give a whole number from 0"),
-    (["--instance", "5"], "instance 5 is not allowed: give a whole number from 0 to 4"),
-    (["--instance", "x"], "instance x is not allowed: give a whole number from 0 to 4"),
-    (["--gui", "maybe"], "gui 'maybe' is not allowed: give true or false"),
-    (["--log", "ful"], "unknown log 'ful': choose one of auto, fleet, full, none; did you mean"),
-    (["--vehicle", "ground_plane"], "ground_plane"),
-    (["--scenario", "nowhere.yaml"], "cannot read scenario 'nowhere.yaml'"),
-    (["--vehicle", "/nowhere/model.sdf"], "no vehicle file '/nowhere/model.sdf'"),
-])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["--vehicle", "irish"], "unknown vehicle 'irish': choose one of"),
+        (["--vehicle", "irish"], "did you mean 'iris'?"),
+        (["--world", "moon"], "unknown world 'moon': choose one of empty, indoor, lake, outdoor"),
+        (["--engine", "bullet"], "unknown engine 'bullet': choose one of embedded"),
+        (["--autopilot", "inav"], "unknown autopilot 'inav': choose one of ardupilot"),
+        (["--gps", "galileo"], "galileo"),
+        (["--n", "0"], "n 0 is not allowed: give a whole number from 1 to 10000"),
+        (["--n", "251"], "251 vehicles with MAVLink links are not allowed: give at most 250"),
+        (["--speed", "-1"], "speed -1 is not allowed: give a number from 0"),
+        (["--vehicles", "iris@0,0; iris@0.1,0"], "'iris_0' and 'iris_1' start 0.10 m apart"),
+        (["--vehicles", "iris*x"], "cannot read vehicle 'iris*x'"),
+        (["--vehicles", "iris@1"], "cannot read the pose in 'iris@1'"),
+        (["--name", "../x"], "is not a folder name"),
+        (["--name", "latest"], "name 'latest' is taken"),
+        (["--seed", "1.5"], "seed 1.5 is not allowed: give a whole number from 0"),
+        (["--instance", "5"], "instance 5 is not allowed: give a whole number from 0 to 4"),
+        (["--instance", "x"], "instance x is not allowed: give a whole number from 0 to 4"),
+        (["--gui", "maybe"], "gui 'maybe' is not allowed: give true or false"),
+        (
+            ["--log", "ful"],
+            "unknown log 'ful': choose one of auto, fleet, full, none; did you mean",
+        ),
+        (["--vehicle", "ground_plane"], "ground_plane"),
+        (["--scenario", "nowhere.yaml"], "cannot read scenario 'nowhere.yaml'"),
+        (["--vehicle", "/nowhere/model.sdf"], "no vehicle file '/nowhere/model.sdf'"),
+    ],
+)
 def test_one_line_for_what_makes_no_sense(runs, capsys, words, said):
     assert main(["sim", "--duration", "0.1", *words]) == 1
     err = capsys.readouterr().err
     assert said in err and err.count("\n") == 1 and err.startswith("xtdrone: ")
 
 
-@pytest.mark.parametrize("words, said", [
-    (["--duration", "nan"], "duration nan is not allowed: give a number from 0.004 to"),
-    (["--duration", "-1"], "duration -1 is not allowed"),
-    (["--duration", "soon"], "duration soon is not allowed")])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["--duration", "nan"], "duration nan is not allowed: give a number from 0.004 to"),
+        (["--duration", "-1"], "duration -1 is not allowed"),
+        (["--duration", "soon"], "duration soon is not allowed"),
+    ],
+)
 def test_one_line_for_an_option_that_makes_no_sense(runs, capsys, words, said):
     with pytest.raises(SystemExit) as end:
         main(["sim", *words])
@@ -72,16 +82,20 @@ def test_one_line_for_an_option_that_makes_no_sense(runs, capsys, words, said):
     assert said in err and err.count("\n") == 1
 
 
-@pytest.mark.parametrize("yaml, said", [
-    ("vehicles: [{type: iris, name: a}, {type: iris, name: a}]", "two vehicles are called 'a'"),
-    ("vehicles: [{type: iris, name: '1a'}]", "is not a ROS name"),
-    ("vehicels: iris", "did you mean 'vehicles'?"),
-    ("vehicles: [{name: a}]", "has no type"),
-    ("speed: fast", "speed fast is not allowed: give a number from 0"),
-    ("seed: [1]", "seed [1] is not allowed"), ("world: 3", "world 3 is not allowed: give a string"),
-    ("[", "is not YAML"),
-    ("- 1", "a scenario is a mapping"),
-])
+@pytest.mark.parametrize(
+    "yaml, said",
+    [
+        ("vehicles: [{type: iris, name: a}, {type: iris, name: a}]", "two vehicles are called 'a'"),
+        ("vehicles: [{type: iris, name: '1a'}]", "is not a ROS name"),
+        ("vehicels: iris", "did you mean 'vehicles'?"),
+        ("vehicles: [{name: a}]", "has no type"),
+        ("speed: fast", "speed fast is not allowed: give a number from 0"),
+        ("seed: [1]", "seed [1] is not allowed"),
+        ("world: 3", "world 3 is not allowed: give a string"),
+        ("[", "is not YAML"),
+        ("- 1", "a scenario is a mapping"),
+    ],
+)
 def test_one_line_for_a_scenario_file_that_makes_no_sense(runs, capsys, yaml, said):
     (runs / "s.yaml").write_text(yaml)
     assert main(["sim", "--duration", "0.1", "--scenario", "s.yaml"]) == 1
@@ -91,10 +105,22 @@ def test_one_line_for_a_scenario_file_that_makes_no_sense(runs, capsys, yaml, sa
 
 def test_too_few_open_files_are_named(runs):
     done = subprocess.run(
-        [sys.executable, "-m", "xtdrone", "sim", "--n", "50", "--no_run_folder", "--duration",
-         "0.1"],
-        capture_output=True, text=True, timeout=LIMIT_S,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)))
+        [
+            sys.executable,
+            "-m",
+            "xtdrone",
+            "sim",
+            "--n",
+            "50",
+            "--no_run_folder",
+            "--duration",
+            "0.1",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)),
+    )
     assert done.returncode == 1
     assert "too many open files: 20 are allowed here" in done.stderr
     assert "'ulimit -n 4096' allows more" in done.stderr and done.stderr.count("\n") == 1
@@ -119,8 +145,9 @@ def test_a_second_simulation_is_refused(simulate, runs, capsys):
 
 def test_ctrl_c_during_the_imports_is_silent():
     code = "import time, xtdrone.__main__; print('up', flush=True); time.sleep(600)"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout.readline() == "up\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(LIMIT_S) == -signal.SIGINT
@@ -158,11 +185,20 @@ def test_a_signal_in_flight_ends_it_with_its_logs_readable(runs, number):
     from xtdrone_core.runs.truth_log import read_truth
 
     process = subprocess.Popen(
-        [sys.executable, "-m", "xtdrone", "fly", "square", "--speed", "5"], text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=end_with_parent,
-        env={**os.environ, "XTDRONE_RUNS": str(runs)})
-    until(lambda: (runs / LATEST / "truth.bin").exists()
-          and (runs / LATEST / "truth.bin").stat().st_size, "the flight has begun", process)
+        [sys.executable, "-m", "xtdrone", "fly", "square", "--speed", "5"],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=end_with_parent,
+        env={**os.environ, "XTDRONE_RUNS": str(runs)},
+    )
+    until(
+        lambda: (
+            (runs / LATEST / "truth.bin").exists() and (runs / LATEST / "truth.bin").stat().st_size
+        ),
+        "the flight has begun",
+        process,
+    )
     process.send_signal(number)
     _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
@@ -171,9 +207,15 @@ def test_a_signal_in_flight_ends_it_with_its_logs_readable(runs, number):
     assert (runs / LATEST / "summary.json").exists()
 
 
-@pytest.mark.parametrize("words", [
-    ["fly", "square", "--set", "colour=red"], ["fly", "square", "--set", "height=-3"],
-    ["fly", "square", "--wind", "gust=1"], ["sim", "--gps", "galileo"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fly", "square", "--set", "colour=red"],
+        ["fly", "square", "--set", "height=-3"],
+        ["fly", "square", "--wind", "gust=1"],
+        ["sim", "--gps", "galileo"],
+    ],
+)
 def test_an_error_before_the_flight_leaves_no_run_folder(runs, words):
     folder = run_folder.create("before")
     (folder / "truth.bin").write_bytes(b"flown")
@@ -201,33 +243,50 @@ def test_a_flight_that_fails_tells_what_the_flight_stack_said(runs, capsys):
     assert error.endswith(f"; run folder: {(runs / LATEST).resolve()}")
 
 
-@pytest.mark.parametrize("agent, said", [
-    ("sqare", "did you mean 'square'?"), ("no_such_module:X", "cannot load agent"),
-    ("json:nothing", "cannot load agent")])
+@pytest.mark.parametrize(
+    "agent, said",
+    [
+        ("sqare", "did you mean 'square'?"),
+        ("no_such_module:X", "cannot load agent"),
+        ("json:nothing", "cannot load agent"),
+    ],
+)
 def test_one_line_for_an_unknown_agent(runs, capsys, agent, said):
     assert main(["fly", agent]) == 1
     err = capsys.readouterr().err
     assert said in err and err.count("\n") == 1
 
 
-@pytest.mark.parametrize("words, said", [
-    (["square", "--set", "side"], "write NAME=VALUE"),
-    (["square", "--set", "sid=3"], "agent 'square': unknown option 'sid': choose one of height, "
-     "hold, side, time_out; did you mean 'side'?"),
-    (["square", "--set", "height=-3"], "height -3 is not allowed: give a number from 0.5 to"),
-    (["square", "--set", "hold=long"], "hold long is not allowed: give a number"),
-    (["formation", "--set", "topology=rings"], "unknown topology 'rings': choose one of chain"),
-    (["formation", "--set", "scheme=consens"], "did you mean 'consensus'?"),
-    (["formation_path"], "agent 'formation_path' needs --set waypoints=VALUE: of the leader")])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["square", "--set", "side"], "write NAME=VALUE"),
+        (
+            ["square", "--set", "sid=3"],
+            "agent 'square': unknown option 'sid': choose one of height, "
+            "hold, side, time_out; did you mean 'side'?",
+        ),
+        (["square", "--set", "height=-3"], "height -3 is not allowed: give a number from 0.5 to"),
+        (["square", "--set", "hold=long"], "hold long is not allowed: give a number"),
+        (["formation", "--set", "topology=rings"], "unknown topology 'rings': choose one of chain"),
+        (["formation", "--set", "scheme=consens"], "did you mean 'consensus'?"),
+        (["formation_path"], "agent 'formation_path' needs --set waypoints=VALUE: of the leader"),
+    ],
+)
 def test_one_line_for_a_wrong_argument_of_an_agent(runs, capsys, words, said):
     assert main(["fly", *words]) == 1
     err = capsys.readouterr().err
     assert said in err and err.count("\n") == 1 and not list(runs.iterdir())
 
 
-@pytest.mark.parametrize("words, name", [
-    (["square", "--vehicle", "plane"], "plane_0"), (["square", "--vehicle", "rover"], "rover_0"),
-    (["formation", "--vehicles", "iris, plane"], "plane_1")])
+@pytest.mark.parametrize(
+    "words, name",
+    [
+        (["square", "--vehicle", "plane"], "plane_0"),
+        (["square", "--vehicle", "rover"], "rover_0"),
+        (["formation", "--vehicles", "iris, plane"], "plane_1"),
+    ],
+)
 def test_one_line_for_a_vehicle_that_cannot_hover(runs, capsys, words, name):
     assert main(["fly", *words]) == 1
     err = capsys.readouterr().err

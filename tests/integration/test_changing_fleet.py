@@ -13,14 +13,16 @@ from xtdrone_core.runs.ports import Ports
 MB = 1 << 20
 
 
-@pytest.mark.parametrize("cycles", [pytest.param(5, marks=pytest.mark.slow),
-                                    pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "cycles", [pytest.param(5, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.long)]
+)
 def test_links_stay_alive_and_nothing_piles_up(cycles, tmp_path):
     mavsdk = pytest.importorskip("mavsdk")
     from mavsdk.plugins.telemetry import Telemetry
 
-    client = mavsdk.Mavsdk(mavsdk.Configuration.create_with_component_type(
-        mavsdk.ComponentType.GROUND_STATION))
+    client = mavsdk.Mavsdk(
+        mavsdk.Configuration.create_with_component_type(mavsdk.ComponentType.GROUND_STATION)
+    )
     for i in (0, 2):
         client.add_any_connection(f"udpin://127.0.0.1:{Ports().offboard(i)}")
     process, used = psutil.Process(), []
@@ -33,8 +35,12 @@ def test_links_stay_alive_and_nothing_piles_up(cycles, tmp_path):
 
         def both_hear():
             counts = [len(samples) for samples in heard]
-            _run_until(sim, lambda: all(len(samples) > count + 5 for samples, count in
-                                        zip(heard, counts, strict=True)))
+            _run_until(
+                sim,
+                lambda: all(
+                    len(samples) > count + 5 for samples, count in zip(heard, counts, strict=True)
+                ),
+            )
 
         sim.arm()
         sim.takeoff(2.0)
@@ -55,9 +61,15 @@ def test_links_stay_alive_and_nothing_piles_up(cycles, tmp_path):
             gc.collect()  # parts know each other: memory is free once that has run
             used.append((process.memory_info().rss, process.num_fds()))
         client.destroy()
-    ports = [port for i in range(4) for port in (Ports().ground_station_local(i),
-                                                 Ports().offboard_local(i),
-                                                 Ports().bridge_local(i))]
+    ports = [
+        port
+        for i in range(4)
+        for port in (
+            Ports().ground_station_local(i),
+            Ports().offboard_local(i),
+            Ports().bridge_local(i),
+        )
+    ]
     for port in ports:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
             free.bind(("127.0.0.1", port))

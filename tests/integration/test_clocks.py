@@ -33,9 +33,11 @@ def jumping(tmp_path):
 
 def test_the_clock_jumps(jumping):
     """The other tests would otherwise show nothing."""
-    code = ("import time; t = set()\n"
-            "while len(t) < 2: t.add(round((time.time() - time.monotonic()) / 3600))\n"
-            "print(max(t) - min(t))")
+    code = (
+        "import time; t = set()\n"
+        "while len(t) < 2: t.add(round((time.time() - time.monotonic()) / 3600))\n"
+        "print(max(t) - min(t))"
+    )
     assert jumping.run(sys.executable, "-c", code).stdout == "2\n"
 
 
@@ -51,8 +53,9 @@ def test_a_paced_flight_keeps_its_speed(jumping, tmp_path):
 def test_a_bridge_keeps_up(jumping, tmp_path):
     port = jumping.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
     root = Path(os.environ.get("XTDRONE_ROOT") or SOURCE.parents[2])
-    running = jumping.start("roslaunch", "-p", port, root / "launch/single_vehicle.launch",
-                            "record:=true", "gps:=rtk")
+    running = jumping.start(
+        "roslaunch", "-p", port, root / "launch/single_vehicle.launch", "record:=true", "gps:=rtk"
+    )
     jumping.await_vehicles(running)
     control = ControlClient(timeout=LIMIT_S)
     until(lambda: control.request("status")["t_us"] > 3_000_000, "it flies", running)

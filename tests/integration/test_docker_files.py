@@ -41,8 +41,9 @@ def test_px4_is_a_published_image_and_nothing_builds_it():
 
 
 def test_the_entry_point_runs_a_command_in_the_environment():
-    done = subprocess.run([ROOT / "docker/entrypoint.sh", "xtdrone", "--version"],
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [ROOT / "docker/entrypoint.sh", "xtdrone", "--version"], capture_output=True, text=True
+    )
     assert done.returncode == 0 and done.stdout.startswith("xtdrone")
 
 
@@ -62,18 +63,31 @@ def test_classic_launch_files_are_well_formed_and_their_sed_finds_the_port(gz):
     launch = etree.parse(str(ROOT / "launch/px4_gazebo_classic_vehicle.launch"))
     command = launch.find(".//param[@name='sdf']").get("command")
     command = command.replace("$(arg tcp_port)", "4567").replace("$(arg vehicle)", "iris")
-    text = subprocess.run(command.replace("$(dirname)", str(ROOT / "launch")), shell=True,
-                          capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        command.replace("$(dirname)", str(ROOT / "launch")),
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     assert etree.fromstring(text.encode()).findtext(".//mavlink_tcp_port") == "4567"
 
 
 STAND_INS = {  # what the classic launch files take from packages that Debian does not have
-    "gazebo_ros": ("spawn_model", "empty_world.launch", """<launch><arg name="world_name"/>
-        <arg name="gui"/></launch>"""),
-    "mavros": ("mavros_node", "px4.launch", """<launch><arg name="fcu_url"/><arg name="tgt_system"/>
+    "gazebo_ros": (
+        "spawn_model",
+        "empty_world.launch",
+        """<launch><arg name="world_name"/>
+        <arg name="gui"/></launch>""",
+    ),
+    "mavros": (
+        "mavros_node",
+        "px4.launch",
+        """<launch><arg name="fcu_url"/><arg name="tgt_system"/>
         <node name="mavros" pkg="mavros" type="mavros_node"
               args="$(arg fcu_url) $(arg tgt_system)"/>
-        </launch>"""),
+        </launch>""",
+    ),
     "px4": ("px4", None, None),
 }
 
@@ -86,7 +100,8 @@ def test_roslaunch_resolves_the_classic_launch_files(tmp_path, gz):
         (folder / "launch").mkdir(parents=True)
         (folder / "package.xml").write_text(
             f"<package format='2'><name>{name}</name><version>1.0.0</version><description/>"
-            "<maintainer email='a@b.c'>a</maintainer><license>BSD</license></package>")
+            "<maintainer email='a@b.c'>a</maintainer><license>BSD</license></package>"
+        )
         (folder / program).write_text("#!/bin/sh\n")
         (folder / program).chmod(0o755)
         if launch:
@@ -95,17 +110,26 @@ def test_roslaunch_resolves_the_classic_launch_files(tmp_path, gz):
 
     def roslaunch(*words):
         done = subprocess.run(
-            ["roslaunch", *words, file, "n:=11"], capture_output=True, text=True, check=True,
-            env={**os.environ,
-                 "ROS_PACKAGE_PATH": f"{tmp_path}:{os.environ.get('ROS_PACKAGE_PATH', '')}",
-                 "CMAKE_PREFIX_PATH": ""})  # where real ones would be found
+            ["roslaunch", *words, file, "n:=11"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={
+                **os.environ,
+                "ROS_PACKAGE_PATH": f"{tmp_path}:{os.environ.get('ROS_PACKAGE_PATH', '')}",
+                "CMAKE_PREFIX_PATH": "",
+            },
+        )  # where real ones would be found
         return done.stdout
 
     assert roslaunch("--nodes").split() == [
-        f"/iris_{i}/{node}" for i in range(11) for node in ("spawn", "px4", "mavros")]
+        f"/iris_{i}/{node}" for i in range(11) for node in ("spawn", "px4", "mavros")
+    ]
     for i in (2, 8, 9, 10):
-        assert (f"udp://:{Ports(0).mavros(i)}@127.0.0.1:{Ports(0).offboard_local(i)} {i + 1}"
-                in roslaunch("--args", f"/iris_{i}/mavros"))
+        assert (
+            f"udp://:{Ports(0).mavros(i)}@127.0.0.1:{Ports(0).offboard_local(i)} {i + 1}"
+            in roslaunch("--args", f"/iris_{i}/mavros")
+        )
     assert "-s etc/init.d-posix/rcS -i 1 -w sitl_iris_1" in roslaunch("--args", "/iris_1/px4")
     assert "-model iris_2 -x 6 -y 0" in roslaunch("--args", "/iris_2/spawn")
     described = roslaunch("--dump-params")

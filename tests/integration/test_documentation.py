@@ -27,8 +27,11 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 TIME_OUT_S = 300
 # Pages whose flights and trainings are long, and which tests of their own fly in other ways.
 LONG = ("formation", "learning", "racing")
-_BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?^```(?P<language>sh|python)\n"
-                    r"(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?^```(?P<language>sh|python)\n"
+    r"(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -45,15 +48,19 @@ class Block:
 
 
 def blocks(page):
-    return [Block(found["language"], found["code"], found["why"])
-            for found in _BLOCK.finditer(page.read_text())]
+    return [
+        Block(found["language"], found["code"], found["why"])
+        for found in _BLOCK.finditer(page.read_text())
+    ]
 
 
 def pages_with(language):
     """Pages of which blocks of this language are run."""
-    return [pytest.param(page, id=page.stem, marks=pytest.mark.long if page.stem in LONG else ())
-            for page in PAGES
-            if any(block.runs and block.language == language for block in blocks(page))]
+    return [
+        pytest.param(page, id=page.stem, marks=pytest.mark.long if page.stem in LONG else ())
+        for page in PAGES
+        if any(block.runs and block.language == language for block in blocks(page))
+    ]
 
 
 def command_lines():
@@ -73,8 +80,16 @@ def command_lines():
 def workspace(tmp_path):
     """A folder like the checkout, whose models, worlds and runs can be added to."""
     (tmp_path / "docs" / "images").mkdir(parents=True)
-    for name in ("docs/missions", "examples", "launch", "benchmarks", "scripts", "src", ".venv",
-                 ".setup"):
+    for name in (
+        "docs/missions",
+        "examples",
+        "launch",
+        "benchmarks",
+        "scripts",
+        "src",
+        ".venv",
+        ".setup",
+    ):
         if (ROOT / name).exists():
             (tmp_path / name).symlink_to(ROOT / name)
     for name in ("models", "worlds"):
@@ -86,30 +101,51 @@ def workspace(tmp_path):
 
 def environment(folder):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return {**os.environ, "PATH": path, "XTDRONE_ROOT": str(folder), "MPLBACKEND": "Agg",
-            "XTDRONE_RUNS": str(folder / "runs")}
+    return {
+        **os.environ,
+        "PATH": path,
+        "XTDRONE_ROOT": str(folder),
+        "MPLBACKEND": "Agg",
+        "XTDRONE_RUNS": str(folder / "runs"),
+    }
 
 
 @pytest.mark.parametrize("page", pages_with("sh"))
 def test_shell_blocks_run(page, workspace):
     script = "set -eo pipefail\n" + "\n".join(
-        block.code for block in blocks(page) if block.runs and block.language == "sh")
+        block.code for block in blocks(page) if block.runs and block.language == "sh"
+    )
     script = script.replace("runs/latest", f"runs/{LATEST}")  # this worker's instance
     # Kernels are kept by the path of their source: those of a link would be compiled anew.
     script = script.replace(". scripts/env.sh", f". {ROOT}/scripts/env.sh")
-    done = subprocess.run(["bash", "-c", script], cwd=workspace, env=environment(workspace),
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=TIME_OUT_S)
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=workspace,
+        env=environment(workspace),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=TIME_OUT_S,
+    )
     assert done.returncode == 0, done.stdout[-3000:]
 
 
 @pytest.mark.parametrize("page", pages_with("python"))
 def test_python_blocks_run(page, workspace):
-    code = "\n\n".join(block.code for block in blocks(page)
-                       if block.runs and block.language == "python")
-    done = subprocess.run([sys.executable, "-c", code], cwd=workspace, text=True,
-                          env=environment(workspace), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIME_OUT_S)
+    code = "\n\n".join(
+        block.code for block in blocks(page) if block.runs and block.language == "python"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=workspace,
+        text=True,
+        env=environment(workspace),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=TIME_OUT_S,
+    )
     assert done.returncode == 0, done.stdout[-3000:]
 
 
@@ -122,8 +158,9 @@ def test_commands_exist(words):
             words = words[2:]
         check_launch(ROOT / words[1], words[2:])
     elif words[0] == "make":
-        assert re.search(rf"^[a-z -]*\b{words[1]}\b[a-z -]*:", (ROOT / "Makefile").read_text(),
-                         re.MULTILINE), f"no target {words[1]}"
+        assert re.search(
+            rf"^[a-z -]*\b{words[1]}\b[a-z -]*:", (ROOT / "Makefile").read_text(), re.MULTILINE
+        ), f"no target {words[1]}"
     elif words[0] in ("python", "bash", ".") and len(words) > 1 and "/" in words[1]:
         assert (ROOT / words[1]).exists() or words[1].startswith(".setup/"), words[1]
     elif words[0].startswith("scripts/"):
@@ -158,13 +195,20 @@ def check_launch(file, given):
         assert is_argument and name in names, f"{file.name} has no argument {name}"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("mkdocs") is None,
-                    reason="MkDocs is not installed here (it needs Python 3.11)")
+@pytest.mark.skipif(
+    importlib.util.find_spec("mkdocs") is None,
+    reason="MkDocs is not installed here (it needs Python 3.11)",
+)
 def test_site_builds_without_a_warning(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir",
-                           str(tmp_path / "site")], cwd=ROOT, text=True, timeout=TIME_OUT_S,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
+        cwd=ROOT,
+        text=True,
+        timeout=TIME_OUT_S,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
     assert done.returncode == 0, done.stdout[-3000:]
     assert (tmp_path / "site" / "index.html").is_file()
     assert "read_truth" in (tmp_path / "site" / "api" / "core.html").read_text()
@@ -175,5 +219,9 @@ def without_example(page):
     """Public classes of xtdrone that a page of the reference lacks, or has without an example."""
     parts = re.split(r'id="xtdrone\.(\w+)" class="doc doc-heading"', page)
     shown = dict(zip(parts[1::2], parts[2::2], strict=True))
-    return [name for name in xd.__all__ if inspect.isclass(getattr(xd, name))
-            and '<span class="gp">&gt;&gt;&gt; </span>' not in shown.get(name, "")]
+    return [
+        name
+        for name in xd.__all__
+        if inspect.isclass(getattr(xd, name))
+        and '<span class="gp">&gt;&gt;&gt; </span>' not in shown.get(name, "")
+    ]

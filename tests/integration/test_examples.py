@@ -12,7 +12,7 @@ from waiting import LIMIT_S
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(EXAMPLES.glob("*.py"))
-MOST_LINES = 65
+MAX_LINES = 65
 
 # File: what it prints; other examples need another program, or are classes that a command names.
 ALONE = {
@@ -46,9 +46,15 @@ def run(folder, *words, **variables):
     """What a Python program of these words prints."""
     path = os.pathsep.join([str(EXAMPLES), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, *map(str, words)], cwd=folder, text=True, timeout=LIMIT_S,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONPATH": path, "XTDRONE_RUNS": str(folder / "runs"), **variables})
+        [sys.executable, *map(str, words)],
+        cwd=folder,
+        text=True,
+        timeout=LIMIT_S,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONPATH": path, "XTDRONE_RUNS": str(folder / "runs"), **variables},
+    )
     assert done.returncode == 0, done.stdout
     return done.stdout
 
@@ -56,7 +62,7 @@ def run(folder, *words, **variables):
 def test_every_example_is_run_here_and_is_short():
     assert {file.stem for file in FILES} == {*ALONE, *NAMED, *WITH_OTHERS}
     for file in FILES:
-        assert len(file.read_text().splitlines()) < MOST_LINES, file.name
+        assert len(file.read_text().splitlines()) < MAX_LINES, file.name
 
 
 @pytest.mark.parametrize("name", ALONE)
@@ -79,8 +85,9 @@ def test_mavsdk_client_flies_a_running_simulation(simulate, tmp_path):
 
 @needs_ros
 def test_ros_node_flies_a_circle(ros):  # noqa: F811
-    launch = ros.start("roslaunch", EXAMPLES.parent / "launch" / "single_vehicle.launch",
-                       "gps:=rtk", "speed:=0")
+    launch = ros.start(
+        "roslaunch", EXAMPLES.parent / "launch" / "single_vehicle.launch", "gps:=rtk", "speed:=0"
+    )
     ros.await_vehicles(launch)
     done = ros.run(sys.executable, EXAMPLES / "circle_node.py")
     assert done.returncode == 0 and "landed" in done.stdout, done.stderr

@@ -52,8 +52,15 @@ class Flight:
     def launch(self):
         """Starts roslaunch, with a bridge that records."""
         port = self.processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
-        running = self.processes.start("roslaunch", "-p", port, ROOT / "launch/simulation.launch",
-                                       f"n:={N}", "record:=true", "communication:=true")
+        running = self.processes.start(
+            "roslaunch",
+            "-p",
+            port,
+            ROOT / "launch/simulation.launch",
+            f"n:={N}",
+            "record:=true",
+            "communication:=true",
+        )
         self.processes.await_vehicles(running)
         return running
 
@@ -105,9 +112,14 @@ def stop_for_a_while(pid):
 
 
 @needs_ros
-@pytest.mark.parametrize("word, status, ended", [
-    ("nodes/simulation", 1, "unfinished"), ("nodes/bridge", 1, "stopped"),
-    ("rosmaster", 1, "stopped")])
+@pytest.mark.parametrize(
+    "word, status, ended",
+    [
+        ("nodes/simulation", 1, "unfinished"),
+        ("nodes/bridge", 1, "stopped"),
+        ("rosmaster", 1, "stopped"),
+    ],
+)
 def test_a_launch_ends_with_a_process_that_is_killed(flight, word, status, ended):
     running = flight.launch()
     flight.await_time(2_100_000, running)
@@ -126,8 +138,13 @@ def test_a_launch_goes_on_after_each_process_was_stopped_and_ends_when_roslaunch
     running = flight.launch()
     flight.await_time(1_000_000, running)
     bag = flight.folder / "bags/ros.bag.active"
-    for word in ("nodes/simulation", "nodes/bridge", "nodes/communication", "rosmaster",
-                 "scripts/ros/roslaunch"):
+    for word in (
+        "nodes/simulation",
+        "nodes/bridge",
+        "nodes/communication",
+        "rosmaster",
+        "scripts/ros/roslaunch",
+    ):
         stop_for_a_while(flight.pid(word))
         size, t_us = bag.stat().st_size, flight.time_us()
         until(lambda: bag.stat().st_size > size, f"the bridge goes on after {word}", running)
@@ -170,8 +187,7 @@ def test_a_simulation_that_is_killed_leaves_its_logs(flight):
 
 def test_clients_that_are_stopped_or_killed_do_not_touch_the_flight(flight):
     running = flight.command()
-    client = flight.processes.start(sys.executable, "-c",
-                                    CLIENT.format(port=PORTS.offboard(0)))
+    client = flight.processes.start(sys.executable, "-c", CLIENT.format(port=PORTS.offboard(0)))
     assert any("connected" in line for line in client.stdout)
     stop_for_a_while(client.pid)
     t_us = flight.time_us()
@@ -185,8 +201,10 @@ def test_clients_that_are_stopped_or_killed_do_not_touch_the_flight(flight):
 @pytest.mark.parametrize("loss", ["stop", "continue"])
 def test_a_px4_that_is_stopped_answers_again_and_one_that_is_killed_is_named(flight, loss):
     running = flight.command("--autopilot", "px4", "--px4_loss", loss)
-    peers = [flight.processes.start(sys.executable, "-c", PX4.format(number=number))
-             for number in range(N)]
+    peers = [
+        flight.processes.start(sys.executable, "-c", PX4.format(number=number))
+        for number in range(N)
+    ]
     flight.await_time(1_300_000, running)  # the first heartbeats have come
     stop_for_a_while(peers[1].pid)
     t_us = flight.time_us()
@@ -199,13 +217,14 @@ def test_a_px4_that_is_stopped_answers_again_and_one_that_is_killed_is_named(fli
     else:
         flight.await_time(t_us + 600_000, running)
         flight.processes.stop(running)
-        assert "closed its simulator link" in (
-            flight.folder / "console/autopilot.log").read_text()
+        assert "closed its simulator link" in (flight.folder / "console/autopilot.log").read_text()
     read_truth(flight.folder / "truth.bin", N)
 
 
-@pytest.mark.skipif(not (ROOT / ".setup/gazebo11/libxtdrone_lockstep.so").exists(),
-                    reason="Gazebo 11 is not set up here")
+@pytest.mark.skipif(
+    not (ROOT / ".setup/gazebo11/libxtdrone_lockstep.so").exists(),
+    reason="Gazebo 11 is not set up here",
+)
 def test_gazebo_that_is_stopped_goes_on_and_one_that_is_killed_is_named(flight):
     running = flight.command("--engine", "gazebo")
     flight.await_time(500_000, running)

@@ -19,25 +19,44 @@ from xtdrone_core.runs import run_folder
 from xtdrone_sim.simulation import Simulation
 
 # flight: when it is saved, and its end [s]
-SAVED = {"iris": (7.3, 14.0), "typhoon_h480": (8.0, 12.0), "formation": (14.0, 20.0),
-         "mission_in_wind": (21.996, 26.0), "heavy_lifter": (10.5, 14.0),
-         "stereo_and_lidar": (2.5, 4.0)}
+SAVED = {
+    "iris": (7.3, 14.0),
+    "typhoon_h480": (8.0, 12.0),
+    "formation": (14.0, 20.0),
+    "mission_in_wind": (21.996, 26.0),
+    "heavy_lifter": (10.5, 14.0),
+    "stereo_and_lidar": (2.5, 4.0),
+}
 
 
-@pytest.mark.parametrize("name", [pytest.param(
-    name, marks=pytest.mark.long if name == "typhoon_h480" else ()) for name in SAVED])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name == "typhoon_h480" else ())
+        for name in SAVED
+    ],
+)
 def test_a_saved_flight_goes_on_in_a_new_process_bit_for_bit(tmp_path, name):
     at, end = SAVED[name]
     whole = state_flights.fly(name, end, save=(at, tmp_path / "snapshot"))
-    subprocess.run([sys.executable, state_flights.__file__, name, str(end),
-                    tmp_path / "snapshot", tmp_path / "result"], check=True)
+    subprocess.run(
+        [
+            sys.executable,
+            state_flights.__file__,
+            name,
+            str(end),
+            tmp_path / "snapshot",
+            tmp_path / "result",
+        ],
+        check=True,
+    )
     rest = json.loads((tmp_path / "result").read_text())
     assert rest["hashes"] == whole["hashes"] and len(whole["hashes"]) > 20
     assert rest["logs"].keys() == whole["logs"].keys()
     for vehicle, topics in rest["logs"].items():
         assert len(topics) > 3
         for topic, messages in topics.items():
-            assert whole["logs"][vehicle][topic][-len(messages):] == messages, topic
+            assert whole["logs"][vehicle][topic][-len(messages) :] == messages, topic
             assert len(messages) < len(whole["logs"][vehicle][topic])
 
 
@@ -51,9 +70,15 @@ class Paths(Observer):
     def on_step(self, t_us, state, sensors):
         names = [name for name in sensors.records.dtype.names if name != "gps_t_us"]
         for i, rows in enumerate(self.rows):
-            rows.append(b"".join(
-                [getattr(state, name)[i].tobytes() for name in ("pos", "quat", "vel", "actuator")]
-                + [sensors.records[name][i].tobytes() for name in names]))
+            rows.append(
+                b"".join(
+                    [
+                        getattr(state, name)[i].tobytes()
+                        for name in ("pos", "quat", "vel", "actuator")
+                    ]
+                    + [sensors.records[name][i].tobytes() for name in names]
+                )
+            )
 
     def on_reset(self, t_us, mask):
         for i in np.flatnonzero(mask).tolist():
@@ -64,8 +89,13 @@ def _flight(folder, seconds, reset=None):
     run_folder.prepare(folder)
     scenario = xd.Scenario(vehicles="iris*3", log="full", speed=0.0, wind="dryden=3")
     paths = Paths(3)
-    simulation = Simulation(scenario, folder, links=False, observers=[paths],
-                            agent=EachVehicle(3, lambda: SquareAgent(1, hold=0.5)))
+    simulation = Simulation(
+        scenario,
+        folder,
+        links=False,
+        observers=[paths],
+        agent=EachVehicle(3, lambda: SquareAgent(1, hold=0.5)),
+    )
     try:
         if reset:
             simulation.run(until_us=round(reset[0] * 1e6))
@@ -93,8 +123,11 @@ def _topics(data, from_us, for_us):
 def _equal(some, others):
     """Names of fields that differ."""
     assert some.keys() == others.keys()
-    return [name for name, values in some.items()
-            if not np.array_equal(values, others[name], equal_nan=values.dtype.kind == "f")]
+    return [
+        name
+        for name, values in some.items()
+        if not np.array_equal(values, others[name], equal_nan=values.dtype.kind == "f")
+    ]
 
 
 def test_a_vehicle_that_was_reset_flies_as_a_fresh_one_and_the_others_fly_on(tmp_path):
@@ -110,8 +143,13 @@ def test_a_vehicle_that_was_reset_flies_as_a_fresh_one_and_the_others_fly_on(tmp
     assert differs is None
     for name in ("iris_0", "iris_2"):
         assert _equal(_topics(logs[name], 0, 10**9), _topics(logs_after[name], 0, 10**9)) == []
-    assert _equal(_topics(logs["iris_1"], 0, round(more * 1e6)),
-                  _topics(logs_after["iris_1"], round(at * 1e6), round(more * 1e6))) == []
+    assert (
+        _equal(
+            _topics(logs["iris_1"], 0, round(more * 1e6)),
+            _topics(logs_after["iris_1"], round(at * 1e6), round(more * 1e6)),
+        )
+        == []
+    )
 
 
 def test_reset_of_one_vehicle_through_the_package():

@@ -49,11 +49,11 @@ def test_a_crash_is_told_and_is_no_success(runs, capsys):
     printed = capsys.readouterr().out
     folder = (runs / LATEST).resolve()
     summary = json.loads((folder / "summary.json").read_text())
-    crash, = summary["crashes"]
+    (crash,) = summary["crashes"]
     assert not summary["landed"] and crash["vehicle"] == "iris_0" and crash["kind"] == "ground"
     assert crash["speed"] > 2.0 and 20.0 < crash["t"] < 22.0
     assert summary["reached"]["corners"][0] < summary["reached"]["corners"][1] == 4
-    event, = (event for event in events(folder) if event["event"] == "crash")
+    (event,) = (event for event in events(folder) if event["event"] == "crash")
     assert event["t_us"] == round(crash["t"] * 1e6) and event["speed"] == crash["speed"]
     assert "crash             2" in printed and "iris_0 hit the ground" in printed
     assert "landed            0 of 1" in printed
@@ -64,9 +64,15 @@ def test_a_flight_ends_with_what_it_reached_and_a_status_of_its_own(runs, capsys
     folder = (runs / LATEST).resolve()
     printed = capsys.readouterr().out
     assert json.loads((folder / "summary.json").read_text())["reached"] == {"corners": [0, 4]}
-    for line in ("reached           0 of 4 corners", "landed            2 of 2",
-                 "crashes           none", "least separation  2.", "position estimate 0.",
-                 "warnings          none", f"run folder: {folder}"):
+    for line in (
+        "reached           0 of 4 corners",
+        "landed            2 of 2",
+        "crashes           none",
+        "least separation  2.",
+        "position estimate 0.",
+        "warnings          none",
+        f"run folder: {folder}",
+    ):
         assert f"\n{line}" in printed
 
 

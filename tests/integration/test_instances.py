@@ -46,8 +46,10 @@ def highest(ports):
 
 def test_two_fleets_fly_at_once_and_neither_hears_the_other(simulate, tmp_path):
     first, second = PORTS, Ports(INSTANCES - 1)
-    fleets = [simulate("--n", 2, "--gps", "rtk", "--speed", 2, instance=own.instance)
-              for own in (first, second)]
+    fleets = [
+        simulate("--n", 2, "--gps", "rtk", "--speed", 2, instance=own.instance)
+        for own in (first, second)
+    ]
     assert [fleet.control.request("status")["n"] for fleet in fleets] == [2, 2]
     newest = [(tmp_path / latest(own.instance)).resolve() for own in (first, second)]
     assert newest[0] != newest[1]
@@ -68,8 +70,10 @@ def test_two_fleets_fly_at_once_and_neither_hears_the_other(simulate, tmp_path):
         wait_for(lambda: not one.telemetry.armed())
         assert two.telemetry.armed() and highest(second) > 0.8 * HEIGHT
         assert highest(first) < ON_GROUND
-        assert [[s.get_system_id() for s in pilot.mavsdk.get_systems()] for pilot in pilots] == \
-            [[1], [1]]
+        assert [[s.get_system_id() for s in pilot.mavsdk.get_systems()] for pilot in pilots] == [
+            [1],
+            [1],
+        ]
     finally:
         for pilot in pilots:
             pilot.close()
@@ -93,8 +97,13 @@ def test_two_simulations_of_one_process_are_loaded_while_their_clients_stay_conn
     sims, clients = [], []
     with contextlib.ExitStack() as open_now:
         for own, fleet in ((PORTS, "iris*2"), (Ports(INSTANCES - 1), "typhoon_h480")):
-            sims.append(open_now.enter_context(xd.Simulation(
-                xd.Scenario(vehicles=fleet, gps="rtk", instance=own.instance), links=True)))
+            sims.append(
+                open_now.enter_context(
+                    xd.Simulation(
+                        xd.Scenario(vehicles=fleet, gps="rtk", instance=own.instance), links=True
+                    )
+                )
+            )
             clients.append(mavutil.mavlink_connection(f"udpin:127.0.0.1:{own.offboard(0)}"))
             open_now.callback(clients[-1].close)
         one, other = sims

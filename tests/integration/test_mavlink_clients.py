@@ -92,16 +92,24 @@ def test_streams_have_the_rates_of_px4():
                         counts[message.get_type()] = counts.get(message.get_type(), 0) + 1
                         if message.get_type() == "GPS_RAW_INT":  # above sea and ellipsoid
                             assert message.alt_ellipsoid - message.alt == pytest.approx(
-                                47_215, abs=2)
+                                47_215, abs=2
+                            )
     simulation.close()
-    for kind, rate in (("ATTITUDE", 50), ("LOCAL_POSITION_NED", 50), ("GPS_RAW_INT", 5),
-                       ("VFR_HUD", 4), ("HEARTBEAT", 1), ("HOME_POSITION", 0.5)):
+    for kind, rate in (
+        ("ATTITUDE", 50),
+        ("LOCAL_POSITION_NED", 50),
+        ("GPS_RAW_INT", 5),
+        ("VFR_HUD", 4),
+        ("HEARTBEAT", 1),
+        ("HOME_POSITION", 0.5),
+    ):
         assert counts[kind] == pytest.approx(10 * rate, abs=1), kind
 
 
 def test_offboard_link_keeps_to_heartbeats_until_a_peer_speaks(simulate):
-    link = mavutil.mavlink_connection(f"udpin:127.0.0.1:{PORTS.offboard(0)}", source_system=255,
-                                      dialect="common")
+    link = mavutil.mavlink_connection(
+        f"udpin:127.0.0.1:{PORTS.offboard(0)}", source_system=255, dialect="common"
+    )
     try:
         simulation = simulate("--speed", 5)
         simulation.wait_until(3_000_000)
@@ -117,6 +125,7 @@ def test_offboard_link_keeps_to_heartbeats_until_a_peer_speaks(simulate):
 
 # Tests below share one simulation, which takes the ports until the end of this module.
 
+
 @pytest.fixture(scope="module")
 def ready_vehicle(tmp_path_factory):
     """A simulation whose vehicle is ready to arm; shared, since refusals change nothing."""
@@ -129,13 +138,18 @@ def ready_vehicle(tmp_path_factory):
 @pytest.fixture(scope="module")
 def ground_station(ready_vehicle):
     """pymavlink on the ground station's link of that vehicle; one, since a link has few peers."""
-    link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{PORTS.ground_station_local(0)}",
-                                      source_system=255, dialect="common")
+    link = mavutil.mavlink_connection(
+        f"udpout:127.0.0.1:{PORTS.ground_station_local(0)}", source_system=255, dialect="common"
+    )
     link.target_system, link.target_component = 1, 1
     link.mav.heartbeat_send(mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4)
     for name in QUICK:  # so that a process that is stalled for a second loses nothing
-        command(link, mavlink.MAV_CMD_SET_MESSAGE_INTERVAL,
-                getattr(mavlink, f"MAVLINK_MSG_ID_{name}"), 500_000)
+        command(
+            link,
+            mavlink.MAV_CMD_SET_MESSAGE_INTERVAL,
+            getattr(mavlink, f"MAVLINK_MSG_ID_{name}"),
+            500_000,
+        )
     yield link
     link.close()
 
@@ -154,8 +168,9 @@ def command(link, number, *params, answered=True):
         link.mav.command_long_send(1, 1, mavlink.MAV_CMD_DO_CHANGE_SPEED, 0, 1, 5.0, *[0] * 5)
     texts, acknowledged = {}, None
     while acknowledged is None:
-        message = link.recv_match(type=["STATUSTEXT", "COMMAND_ACK"], blocking=True,
-                                  timeout=LIMIT_S)
+        message = link.recv_match(
+            type=["STATUSTEXT", "COMMAND_ACK"], blocking=True, timeout=LIMIT_S
+        )
         assert message is not None, "no acknowledgement"
         if message.get_type() == "STATUSTEXT":
             texts.setdefault(message.id or len(texts) + 1e6, []).append(message.text)
@@ -166,27 +181,60 @@ def command(link, number, *params, answered=True):
 
 
 PX4_OFFBOARD = (1, 6, 0)
-QUICK = [stream.name for stream in stream_declarations()
-         if stream.rates.get("ground_station", 0) > 1]
+QUICK = [
+    stream.name for stream in stream_declarations() if stream.rates.get("ground_station", 0) > 1
+]
 
 
-@pytest.mark.parametrize("number, params, result, reason", [
-    (mavlink.MAV_CMD_DO_SET_MODE, PX4_OFFBOARD, mavlink.MAV_RESULT_ACCEPTED,
-     "no offboard set-point in the last 1 s: stream them at 2 Hz or more first"),
-    (mavlink.MAV_CMD_DO_SET_MODE, (1, 4, 4), mavlink.MAV_RESULT_ACCEPTED,
-     "there is no mission"),
-    (mavlink.MAV_CMD_DO_SET_MODE, (1, 77, 0), mavlink.MAV_RESULT_ACCEPTED, "there is no mode 77"),
-    (mavlink.MAV_CMD_DO_SET_MODE, (1, 7, 0), mavlink.MAV_RESULT_ACCEPTED,
-     "no MANUAL_CONTROL comes in"),
-    (mavlink.MAV_CMD_DO_SET_MODE, (0, 6, 0), mavlink.MAV_RESULT_ACCEPTED, "custom mode"),
-    (mavlink.MAV_CMD_COMPONENT_ARM_DISARM, (7,), None, "Unsupported ARM_DISARM param: 7.000"),
-    (mavlink.MAV_CMD_DO_VTOL_TRANSITION, (3,), None,
-     "MAV_CMD_DO_VTOL_TRANSITION is not supported"),
-    (mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, (11000, 1000), mavlink.MAV_RESULT_FAILED,
-     "message 11000 is not a stream"),
-    (mavlink.MAV_CMD_DO_REPOSITION, (-1, 1, 0, 0, 500.0, 8.0, 490), mavlink.MAV_RESULT_DENIED,
-     "latitude 500"),
-])
+@pytest.mark.parametrize(
+    "number, params, result, reason",
+    [
+        (
+            mavlink.MAV_CMD_DO_SET_MODE,
+            PX4_OFFBOARD,
+            mavlink.MAV_RESULT_ACCEPTED,
+            "no offboard set-point in the last 1 s: stream them at 2 Hz or more first",
+        ),
+        (
+            mavlink.MAV_CMD_DO_SET_MODE,
+            (1, 4, 4),
+            mavlink.MAV_RESULT_ACCEPTED,
+            "there is no mission",
+        ),
+        (
+            mavlink.MAV_CMD_DO_SET_MODE,
+            (1, 77, 0),
+            mavlink.MAV_RESULT_ACCEPTED,
+            "there is no mode 77",
+        ),
+        (
+            mavlink.MAV_CMD_DO_SET_MODE,
+            (1, 7, 0),
+            mavlink.MAV_RESULT_ACCEPTED,
+            "no MANUAL_CONTROL comes in",
+        ),
+        (mavlink.MAV_CMD_DO_SET_MODE, (0, 6, 0), mavlink.MAV_RESULT_ACCEPTED, "custom mode"),
+        (mavlink.MAV_CMD_COMPONENT_ARM_DISARM, (7,), None, "Unsupported ARM_DISARM param: 7.000"),
+        (
+            mavlink.MAV_CMD_DO_VTOL_TRANSITION,
+            (3,),
+            None,
+            "MAV_CMD_DO_VTOL_TRANSITION is not supported",
+        ),
+        (
+            mavlink.MAV_CMD_SET_MESSAGE_INTERVAL,
+            (11000, 1000),
+            mavlink.MAV_RESULT_FAILED,
+            "message 11000 is not a stream",
+        ),
+        (
+            mavlink.MAV_CMD_DO_REPOSITION,
+            (-1, 1, 0, 0, 500.0, 8.0, 490),
+            mavlink.MAV_RESULT_DENIED,
+            "latitude 500",
+        ),
+    ],
+)
 def test_wrong_commands_are_refused_with_a_reason(ground_station, number, params, result, reason):
     got, text = command(ground_station, number, *params, answered=result is not None)
     assert got == result
@@ -225,14 +273,19 @@ def test_disarming_in_flight_is_refused_and_offboard_loss_returns_home(ground_st
     takeoff = (0, 0, 0, math.nan, math.nan, math.nan, math.nan)
     assert command(link, mavlink.MAV_CMD_NAV_TAKEOFF, *takeoff)[0] == 0
     assert command(link, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1)[0] == 0
-    wait_for(lambda: link.recv_match(type="GLOBAL_POSITION_INT", blocking=True,
-                                     timeout=LIMIT_S).relative_alt > 2000)
+    wait_for(
+        lambda: (
+            link.recv_match(type="GLOBAL_POSITION_INT", blocking=True, timeout=LIMIT_S).relative_alt
+            > 2000
+        )
+    )
     result, text = command(link, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0)
     assert result == mavlink.MAV_RESULT_TEMPORARILY_REJECTED and "it is flying" in text
 
     def offboard():
         link.mav.set_position_target_local_ned_send(
-            0, 1, 1, mavlink.MAV_FRAME_LOCAL_NED, 0b110111111000, 0, 0, -3, *[0] * 8)
+            0, 1, 1, mavlink.MAV_FRAME_LOCAL_NED, 0b110111111000, 0, 0, -3, *[0] * 8
+        )
         return command(link, mavlink.MAV_CMD_DO_SET_MODE, *PX4_OFFBOARD)[0] == 0
 
     wait_for(offboard)  # it is refused where the set-point has grown old meanwhile
@@ -247,5 +300,8 @@ def test_disarming_in_flight_is_refused_and_offboard_loss_returns_home(ground_st
     hold, back = seen.index(4 << 16 | 3 << 24), seen.index(4 << 16 | 5 << 24)
     assert hold < back  # AUTO.LOITER for COM_FAIL_ACT_T, then AUTO.RTL
     assert any("offboard set-points lost" in str(item) for item in seen)
-    wait_for(lambda: not link.recv_match(type="HEARTBEAT", blocking=True,
-                                         timeout=LIMIT_S).base_mode & 128)
+    wait_for(
+        lambda: (
+            not link.recv_match(type="HEARTBEAT", blocking=True, timeout=LIMIT_S).base_mode & 128
+        )
+    )

@@ -67,12 +67,15 @@ def test_files_are_listed_and_read_but_not_written(simulation, pilot, system, tm
     from mavsdk.plugins.ftp import Ftp, FtpError, FtpResult
 
     ftp = Ftp(system)
-    assert [entry.name for entry in ftp.list_directory("/").entries] == ["etc", "log",
-                                                                          "params"]
+    assert [entry.name for entry in ftp.list_directory("/").entries] == ["etc", "log", "params"]
     assert [entry.name for entry in ftp.list_directory("/log").entries] == ["log001.ulg"]
     done = []
-    ftp.download_async("/log/log001.ulg", str(tmp_path), True,  # in bursts
-                       lambda result, *_: done.append(result))
+    ftp.download_async(
+        "/log/log001.ulg",
+        str(tmp_path),
+        True,  # in bursts
+        lambda result, *_: done.append(result),
+    )
     wait_for(lambda: done and done[-1] != FtpResult.NEXT)
     assert done[-1] == FtpResult.SUCCESS
     got = (tmp_path / "log001.ulg").read_bytes()
@@ -91,15 +94,23 @@ def test_mission_is_uploaded_flown_and_followed(pilot, system):
     mission = Mission(system)
 
     def waypoint(east, north, through=True, **more):
-        return MissionItem(LAT + north * NORTH, LON + east * EAST, 6.0, 4.0, through,
-                           acceptance_radius_m=1.5, **more)
+        return MissionItem(
+            LAT + north * NORTH,
+            LON + east * EAST,
+            6.0,
+            4.0,
+            through,
+            acceptance_radius_m=1.5,
+            **more,
+        )
 
     plan = MissionPlan([waypoint(0, 5), waypoint(8, 5, False, loiter_time_s=6.0), waypoint(8, 0)])
     mission.set_return_to_launch_after_mission(True)
     mission.upload_mission(plan)
     back = mission.download_mission()
     assert [round(item.latitude_deg, 6) for item in back.mission_items] == [
-        round(item.latitude_deg, 6) for item in plan.mission_items]
+        round(item.latitude_deg, 6) for item in plan.mission_items
+    ]
     pilot.action.set_return_to_launch_altitude(6.0)
     pilot.action.arm()
     mission.start_mission()
@@ -124,14 +135,16 @@ def test_raw_items_come_back_unchanged_and_bad_ones_are_refused(pilot, system):
     )
 
     raw = MissionRaw(system)
-    items = [MissionItem(0, 6, 22, 1, 1, 0, 0, 0, NAN, round(LAT * 1e7), round(LON * 1e7), 5.0, 0),
-             MissionItem(1, 6, 16, 0, 1, 0, 0, 0, NAN, round(LAT * 1e7) + 500, round(LON * 1e7),
-                         5.0, 0),
-             MissionItem(2, 2, 20, 0, 1, 0, 0, 0, 0, 0, 0, 0.0, 0)]
+    items = [
+        MissionItem(0, 6, 22, 1, 1, 0, 0, 0, NAN, round(LAT * 1e7), round(LON * 1e7), 5.0, 0),
+        MissionItem(1, 6, 16, 0, 1, 0, 0, 0, NAN, round(LAT * 1e7) + 500, round(LON * 1e7), 5.0, 0),
+        MissionItem(2, 2, 20, 0, 1, 0, 0, 0, 0, 0, 0, 0.0, 0),
+    ]
     raw.upload_mission(items)
     got = raw.download_mission()
     assert [(g.command, g.frame, g.x, g.y, g.z) for g in got] == [
-        (i.command, i.frame, i.x, i.y, i.z) for i in items]
+        (i.command, i.frame, i.x, i.y, i.z) for i in items
+    ]
     with pytest.raises(MissionRawError) as error:
         raw.upload_mission([MissionItem(0, 6, 84, 1, 1, 0, 0, 0, NAN, 0, 0, 5.0, 0)])
     assert MissionRawResult.UNSUPPORTED.name in str(error.value)
@@ -142,8 +155,10 @@ def test_geofence_is_uploaded_and_cleared(pilot, system):
     from mavsdk.plugins.geofence import Circle, FenceType, Geofence, GeofenceData, Point, Polygon
 
     fence = Geofence(system)
-    corners = [Point(LAT + n * NORTH, LON + e * EAST) for n, e in
-               ((-50, -50), (50, -50), (50, 50), (-50, 50))]
+    corners = [
+        Point(LAT + n * NORTH, LON + e * EAST)
+        for n, e in ((-50, -50), (50, -50), (50, 50), (-50, 50))
+    ]
     circle = Circle(Point(LAT + 40 * NORTH, LON), 3.0, FenceType.EXCLUSION)
     fence.upload_geofence(GeofenceData([Polygon(corners, FenceType.INCLUSION)], [circle]))
     back = fence.download_geofence()
@@ -200,8 +215,9 @@ def test_follow_me(pilot, system):
     follow.set_config(Config(follow_height_m=8.0, follow_distance_m=5.0))
     pilot.take_off(6.0)
     wait_for(lambda: pilot.place[2] < -5.0)
-    place = TargetLocation(LAT + 15 * NORTH, LON, pilot.telemetry.position().absolute_altitude_m,
-                           0.0, 0.0, 0.0)
+    place = TargetLocation(
+        LAT + 15 * NORTH, LON, pilot.telemetry.position().absolute_altitude_m, 0.0, 0.0, 0.0
+    )
     follow.start()
     wait_for(follow.is_active)
 

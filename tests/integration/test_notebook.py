@@ -15,8 +15,9 @@ def test_the_notebook_flies_plots_and_films(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path / "runs"))
     shutil.copy(NOTEBOOK, tmp_path)
     notebook = nbformat.read(tmp_path / NOTEBOOK.name, 4)
-    nbclient.NotebookClient(notebook, timeout=300, resources={
-        "metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(
+        notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     said = "".join(output.get("text", "") for output in outputs)
     shown = [kind for output in outputs for kind in output.get("data", {})]
@@ -28,5 +29,8 @@ def test_the_notebook_flies_plots_and_films(tmp_path, monkeypatch):
 def test_the_notebook_is_saved_without_outputs():
     nbformat = pytest.importorskip("nbformat")
     notebook = nbformat.read(NOTEBOOK, 4)
-    assert all(not cell.outputs and cell.execution_count is None
-               for cell in notebook.cells if cell.cell_type == "code")
+    assert all(
+        not cell.outputs and cell.execution_count is None
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    )

@@ -15,7 +15,8 @@ SPEC.loader.exec_module(pictures)
 def test_no_picture_is_older_than_what_draws_it():
     why = pictures.outdated(pictures.read())
     assert not why, "\n".join(f"{name} {reason}" for name, reason in why.items()) + (
-        "\nmake pictures ARGS=--outdated")
+        "\nmake pictures ARGS=--outdated"
+    )
 
 
 def test_every_picture_of_the_manual_has_a_command():
@@ -32,7 +33,8 @@ def checkout(tmp_path):
         "# lines\n"
         "@flight | mkdir -p $XTDRONE_RUNS/flight && echo x >> $XTDRONE_RUNS/flight/count\n"
         "docs/images/a.png | src/draw.py | cp @flight/count docs/images/a.png\n"
-        "docs/images/b*.png | src | cp @flight/count docs/images/b1.png\n")
+        "docs/images/b*.png | src | cp @flight/count docs/images/b1.png\n"
+    )
     return tmp_path
 
 
@@ -50,13 +52,15 @@ def test_a_picture_is_made_once_for_all_and_noted(checkout):
     assert (checkout / "docs/images/b1.png").read_text() == "x\n"  # the flight was flown once
     assert pictures.outdated(table, checkout) == {}
     assert sorted(json.loads((checkout / pictures.MANIFEST).read_text())) == [
-        "docs/images/a.png", "docs/images/b1.png"]
+        "docs/images/a.png",
+        "docs/images/b1.png",
+    ]
 
 
-@pytest.mark.parametrize("source, reason", [
-    ("print(2)\n", "is older than src/draw.py"), ("# why\n\nprint(1)\n", None)])
-def test_a_changed_source_makes_a_picture_outdated_and_a_comment_does_not(checkout, source,
-                                                                         reason):
+@pytest.mark.parametrize(
+    "source, reason", [("print(2)\n", "is older than src/draw.py"), ("# why\n\nprint(1)\n", None)]
+)
+def test_a_changed_source_makes_a_picture_outdated_and_a_comment_does_not(checkout, source, reason):
     made(checkout)
     (checkout / "src" / "draw.py").write_text(source)
     why = pictures.outdated(pictures.read(checkout), checkout)
@@ -69,14 +73,16 @@ def test_a_picture_made_by_hand_and_one_without_a_line_are_told(checkout):
     (checkout / "docs/images/c.png").write_text("by hand")
     table = pictures.read(checkout)
     assert pictures.outdated(table, checkout) == {
-        "docs/images/a.png": "was changed since it was made"}
+        "docs/images/a.png": "was changed since it was made"
+    }
     assert pictures.unclaimed(table, checkout) == ["docs/images/c.png"]
 
 
 def test_a_command_that_fails_leaves_the_picture_and_says_why(checkout):
     made(checkout)
     (checkout / pictures.TABLE).write_text(
-        "docs/images/a.png | src/draw.py | echo no flight >&2; exit 3\n")
+        "docs/images/a.png | src/draw.py | echo no flight >&2; exit 3\n"
+    )
     assert made(checkout) == ["no flight"]
     assert (checkout / "docs/images/a.png").read_text() == "x\n"
 

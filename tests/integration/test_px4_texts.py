@@ -10,6 +10,7 @@ import text_probe
 @pytest.mark.slow
 def test_texts_and_events_come_as_from_px4():
     """More may be said here."""
-    lines = text_probe.differences(json.loads(text_probe.RECORDED.read_text()),
-                                   text_probe.tell("embedded"))
+    lines = text_probe.differences(
+        json.loads(text_probe.RECORDED.read_text()), text_probe.tell("embedded")
+    )
     assert not lines, "\n".join(lines)

@@ -10,8 +10,10 @@ import pytest
 from waiting import LIMIT_S
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("bash sh env cat cp mv rm mkdir dirname basename grep sed cut head tail sha256sum flock "
-          "id date sort").split()
+NEEDED = (
+    "bash sh env cat cp mv rm mkdir dirname basename grep sed cut head tail sha256sum flock "
+    "id date sort"
+).split()
 
 PIP = """#!/bin/sh
 echo "$*" >>"{calls}"
@@ -33,9 +35,16 @@ class Checkout:
         self.bin.mkdir()
         for name in NEEDED:
             (self.bin / name).symlink_to(shutil.which(name))
-        for name in ("scripts", "requirements.txt", "requirements-slam.txt",
-                     "requirements-dev.txt", "pyproject.toml", "setup.py",
-                     "src/xtdrone_dynamics", "src/xtdrone_msgs"):
+        for name in (
+            "scripts",
+            "requirements.txt",
+            "requirements-slam.txt",
+            "requirements-dev.txt",
+            "pyproject.toml",
+            "setup.py",
+            "src/xtdrone_dynamics",
+            "src/xtdrone_msgs",
+        ):
             source, target = ROOT / name, self.root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
@@ -57,10 +66,15 @@ class Checkout:
     def setup(self, *options):
         """Runs setup.sh; returns (status, its lines, what it called)."""
         self.calls.write_text("")
-        done = subprocess.run(["bash", self.root / "scripts" / "setup.sh", *options], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S,
-                              env={"PATH": str(self.bin), "HOME": str(self.root)},
-                              stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            ["bash", self.root / "scripts" / "setup.sh", *options],
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=LIMIT_S,
+            env={"PATH": str(self.bin), "HOME": str(self.root)},
+            stdin=subprocess.DEVNULL,
+        )
         return done.returncode, done.stdout.splitlines(), self.calls.read_text().splitlines()
 
 
@@ -81,10 +95,14 @@ def test_first_call_does_everything_and_the_second_nothing(checkout):
     assert len(lines) == 1 and "ready" in lines[0]
 
 
-@pytest.mark.parametrize("changed, again", [
-    ("requirements.txt", "-r requirements.txt"), ("pyproject.toml", "-e ."),
-    ("src/xtdrone_dynamics/forces/rotor.py", "warmup"),
-])
+@pytest.mark.parametrize(
+    "changed, again",
+    [
+        ("requirements.txt", "-r requirements.txt"),
+        ("pyproject.toml", "-e ."),
+        ("src/xtdrone_dynamics/forces/rotor.py", "warmup"),
+    ],
+)
 def test_a_change_repeats_its_step_only(checkout, changed, again):
     checkout.setup("--no-ros")
     with open(checkout.root / changed, "a") as file:
@@ -132,7 +150,7 @@ def test_only_missing_packages_are_installed(checkout):
     checkout.script("apt-get", PIP.format(calls=checkout.calls))
     checkout.script("apt-cache", "#!/bin/sh\nexit 0\n")
     _, _, calls = checkout.setup()
-    install, = (call for call in calls if "--no-install-recommends" in call)
+    (install,) = (call for call in calls if "--no-install-recommends" in call)
     assert "rospack-tools" in install and "python3-rospy" not in install
 
 
@@ -140,9 +158,9 @@ def test_of_alternatives_the_one_that_the_distribution_has_is_installed(checkout
     (checkout.bin / "id").unlink()
     checkout.script("id", "#!/bin/sh\necho 0\n")
     checkout.script("apt-get", PIP.format(calls=checkout.calls))
-    checkout.script("apt-cache", "#!/bin/sh\n[ \"$2\" != libglib2.0-0t64 ]\n")
+    checkout.script("apt-cache", '#!/bin/sh\n[ "$2" != libglib2.0-0t64 ]\n')
     checkout.installed("nothing")
-    install, = (call for call in checkout.setup()[2] if "--no-install-recommends" in call)
+    (install,) = (call for call in checkout.setup()[2] if "--no-install-recommends" in call)
     assert "libglib2.0-0" in install.split() and "libglib2.0-0t64" not in install
     assert "#" not in install
     checkout.installed("libglib2.0-0t64|[!l]*|libx*|lib[!gx]*|libgl1*")
@@ -155,13 +173,16 @@ def test_ros_that_is_there_is_used_where_other_packages_cannot_be_installed(chec
     (checkout.root / "scripts/make_messages.py").write_text("print('generated')")
     status, lines, _ = checkout.setup()
     assert status == 0 and (checkout.root / ".setup/ros").exists()
-    line, = (line for line in lines if "no apt-get" in line)
+    (line,) = (line for line in lines if "no apt-get" in line)
     assert "roslaunch does not" not in line and "xtdrone doctor" in line
 
 
 def test_pip_that_fails_ends_it(checkout):
-    checkout.script("python", "#!/bin/sh\necho 'ERROR: No matching distribution'\nexit 1\n",
-                    checkout.root / ".venv" / "bin")
+    checkout.script(
+        "python",
+        "#!/bin/sh\necho 'ERROR: No matching distribution'\nexit 1\n",
+        checkout.root / ".venv" / "bin",
+    )
     status, lines, _ = checkout.setup("--no-ros")
     assert status != 0
     assert "ERROR: No matching distribution" in lines[-1]
@@ -199,9 +220,14 @@ def test_a_linked_environment_is_not_cleared(checkout, tmp_path):
 def sourced(checkout, shell, before="", where="/", path=None):
     """The environment after sourcing env.sh twice in a shell."""
     script = path or f"'{checkout.root}/scripts/env.sh'"
-    done = subprocess.run([shell, "-c", f"{before} . {script} && . {script} && env"], text=True,
-                          capture_output=True, cwd=where, timeout=LIMIT_S,
-                          env={"PATH": os.environ["PATH"], "HOME": "/tmp"})
+    done = subprocess.run(
+        [shell, "-c", f"{before} . {script} && . {script} && env"],
+        text=True,
+        capture_output=True,
+        cwd=where,
+        timeout=LIMIT_S,
+        env={"PATH": os.environ["PATH"], "HOME": "/tmp"},
+    )
     return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line), done.stderr
 
 
@@ -223,28 +249,41 @@ def test_environment_of_a_plain_shell_from_the_checkout(checkout):
 
 
 def test_what_is_set_already_is_kept(checkout):
-    env, _ = sourced(checkout, "bash", before="export ROS_MASTER_URI=http://robot:11311 "
-                     "ROS_HOSTNAME=robot ROS_PACKAGE_PATH=/opt/ros/share PYTHONPATH=/mine;")
+    env, _ = sourced(
+        checkout,
+        "bash",
+        before="export ROS_MASTER_URI=http://robot:11311 "
+        "ROS_HOSTNAME=robot ROS_PACKAGE_PATH=/opt/ros/share PYTHONPATH=/mine;",
+    )
     assert env["ROS_MASTER_URI"] == "http://robot:11311"
     assert "ROS_IP" not in env
     assert env["ROS_PACKAGE_PATH"] == f"/opt/ros/share:{checkout.root}/src", "a real MAVROS wins"
     assert env["PYTHONPATH"].split(":")[1] == "/mine"
 
 
-@pytest.mark.parametrize("name", ["demo", "bench", "validation", "soak", "slam-report",
-                                  "mavproxy"])
+@pytest.mark.parametrize("name", ["demo", "bench", "validation", "soak", "slam-report", "mavproxy"])
 def test_a_script_without_set_up_is_one_line(checkout, name):
     shutil.rmtree(checkout.root / ".venv")
-    done = subprocess.run([checkout.root / "scripts" / f"{name}.sh"], text=True, timeout=LIMIT_S,
-                          capture_output=True, env={"PATH": str(checkout.bin)})
+    done = subprocess.run(
+        [checkout.root / "scripts" / f"{name}.sh"],
+        text=True,
+        timeout=LIMIT_S,
+        capture_output=True,
+        env={"PATH": str(checkout.bin)},
+    )
     assert done.returncode == 1 and done.stdout == ""
     assert "run scripts/setup.sh" in done.stderr and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["demo", "bench", "validation", "slam-report", "mavproxy"])
 def test_help_of_a_script_is_its_head(checkout, name):
-    done = subprocess.run([checkout.root / "scripts" / f"{name}.sh", "--help"], text=True,
-                          timeout=LIMIT_S, capture_output=True, env={"PATH": str(checkout.bin)})
+    done = subprocess.run(
+        [checkout.root / "scripts" / f"{name}.sh", "--help"],
+        text=True,
+        timeout=LIMIT_S,
+        capture_output=True,
+        env={"PATH": str(checkout.bin)},
+    )
     assert done.returncode == 0 and f"  scripts/{name}.sh" in done.stdout
     assert "#" not in done.stdout and "set -" not in done.stdout
 

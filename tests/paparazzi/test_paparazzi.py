@@ -18,17 +18,29 @@ from xtdrone_core import FleetModel, SensorBatch, SetPoints
 from xtdrone_core.command import main
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
-RECORDED = {name: bytes.fromhex(text) for name, text in (
-    ("HITL_IMU", "992d00000246cdcccc3dcdcc4cbe9a99993e0000803f000000c0cdcc1cc10000003f00000000cdcc"
-     "4c3f07236e"),
-    ("HITL_GPS", "992a000002479a993d42000008410000f4430000dc430000803f0000004000004040000048410307"
-     "d618"),
-    ("HITL_AIR_DATA", "991a0000024900b8ba47000080bf000000000000000001076528"),
-    ("ALIVE", "990c07000102030102031fca"),
-    ("MOTOR_MIXING", "991101000170048025000080dac01258ad"),
-    ("ROTORCRAFT_FP", "994201000193000100000002000000030000000008000000f8ff000000000000000000000000"
-     "22190000000000000000000000000000000000000000000005001cb7"),
-    ("ROTORCRAFT_STATUS", "9920010001e700000000000000030d01010302050900000040410000a0408f9a"))}
+RECORDED = {
+    name: bytes.fromhex(text)
+    for name, text in (
+        (
+            "HITL_IMU",
+            "992d00000246cdcccc3dcdcc4cbe9a99993e0000803f000000c0cdcc1cc10000003f00000000cdcc"
+            "4c3f07236e",
+        ),
+        (
+            "HITL_GPS",
+            "992a000002479a993d42000008410000f4430000dc430000803f0000004000004040000048410307d618",
+        ),
+        ("HITL_AIR_DATA", "991a0000024900b8ba47000080bf000000000000000001076528"),
+        ("ALIVE", "990c07000102030102031fca"),
+        ("MOTOR_MIXING", "991101000170048025000080dac01258ad"),
+        (
+            "ROTORCRAFT_FP",
+            "994201000193000100000002000000030000000008000000f8ff000000000000000000000000"
+            "22190000000000000000000000000000000000000000000005001cb7",
+        ),
+        ("ROTORCRAFT_STATUS", "9920010001e700000000000000030d01010302050900000040410000a0408f9a"),
+    )
+}
 
 
 def mixing(*values, sender=1):
@@ -81,8 +93,12 @@ class Bench:
         self.board = Board(self.cable.far)
         self.sensors = SensorBatch.empty(1)
         self.autopilot = PaparazziAutopilot(
-            FleetModel.of([load_vehicle("iris")]), ["iris_0"], (0.0, 2e-5, -4e-5),
-            [(self.cable.near, BAUD)], lambda i, severity, text: self.texts.append(text))
+            FleetModel.of([load_vehicle("iris")]),
+            ["iris_0"],
+            (0.0, 2e-5, -4e-5),
+            [(self.cable.near, BAUD)],
+            lambda i, severity, text: self.texts.append(text),
+        )
 
     def fly(self, met=lambda commands: False, steps=1500):
         """Steps until met(commands); fails after so many steps."""
@@ -110,14 +126,18 @@ def bench():
 
 def test_frames_are_those_of_pprzlink():
     for name, values in (
-            ("HITL_IMU", (0.1, -0.2, 0.3, 1.0, -2.0, -9.8, 0.5, 0.0, 0.8, 7)),
-            ("HITL_GPS", (47.4, 8.5, 488.0, 440.0, 1.0, 2.0, 3.0, 12.5, 3, 7)),
-            ("HITL_AIR_DATA", (95600.0, -1.0, 0.0, 0.0, messages.BARO, 7))):
+        ("HITL_IMU", (0.1, -0.2, 0.3, 1.0, -2.0, -9.8, 0.5, 0.0, 0.8, 7)),
+        ("HITL_GPS", (47.4, 8.5, 488.0, 440.0, 1.0, 2.0, 3.0, 12.5, 3, 7)),
+        ("HITL_AIR_DATA", (95600.0, -1.0, 0.0, 0.0, messages.BARO, 7)),
+    ):
         assert messages.frame(getattr(messages, name), *values) == RECORDED[name]
     found = list(messages.Reader().feed(b"".join(RECORDED.values())))
     assert [(message.sender, message.number) for message in found] == [
-        (7, 2), (1, messages.MOTOR_MIXING), (1, messages.ROTORCRAFT_FP),
-        (1, messages.ROTORCRAFT_STATUS)]  # those to the flight controller are left out
+        (7, 2),
+        (1, messages.MOTOR_MIXING),
+        (1, messages.ROTORCRAFT_FP),
+        (1, messages.ROTORCRAFT_STATUS),
+    ]  # those to the flight controller are left out
     assert messages.motors(found[1].payload) == [1.0, 0.0, 0.0, 0.5]
     place = messages.position(found[2].payload)
     assert (place.pos, place.vel) == ((1.0, 2.0, 3.0), (1.0, -1.0, 0.0))
@@ -126,12 +146,17 @@ def test_frames_are_those_of_pprzlink():
 
 
 def test_frames_are_found_in_pieces_and_between_garbage():
-    data = (b"\x99\x03boot\x99" + RECORDED["MOTOR_MIXING"] + b"\x99" + RECORDED["ROTORCRAFT_FP"]
-            + bytes(300))
+    data = (
+        b"\x99\x03boot\x99"
+        + RECORDED["MOTOR_MIXING"]
+        + b"\x99"
+        + RECORDED["ROTORCRAFT_FP"]
+        + bytes(300)
+    )
     whole, bytewise = messages.Reader(), messages.Reader()
     expected = [messages.MOTOR_MIXING, messages.ROTORCRAFT_FP]
     assert [m.number for m in whole.feed(data)] == expected
-    assert [m.number for k in range(len(data)) for m in bytewise.feed(data[k:k + 1])] == expected
+    assert [m.number for k in range(len(data)) for m in bytewise.feed(data[k : k + 1])] == expected
     assert whole.garbage == bytewise.garbage and whole.frames == 2
     for name in ("MOTOR_MIXING", "ROTORCRAFT_FP"):
         for k in range(1, len(RECORDED[name])):
@@ -157,8 +182,19 @@ def test_readings_go_out_and_commands_come_back(bench):
     s.baro_pressure[0] = 95_600.0
     bench.fly(lambda commands: commands.any())
     assert bench.autopilot.commands[0] == pytest.approx([0.1, 0.2, 1.0, 0.0])
-    imu = messages.frame(messages.HITL_IMU, 0.1, -0.2, -0.3, 0.0, -0.0, -9.8, 2 / math.sqrt(20),
-                         -0.0, 4 / math.sqrt(20), 1)
+    imu = messages.frame(
+        messages.HITL_IMU,
+        0.1,
+        -0.2,
+        -0.3,
+        0.0,
+        -0.0,
+        -9.8,
+        2 / math.sqrt(20),
+        -0.0,
+        4 / math.sqrt(20),
+        1,
+    )
     bench.fly(lambda commands: imu in bench.board.heard)
     assert {6 + messages.HITL_GPS[1].size + 2, 6 + messages.HITL_AIR_DATA[1].size + 2} == {42, 26}
     assert b"\x99\x2a\0\0\x02\x47" in bench.board.heard
@@ -203,9 +239,12 @@ def test_one_that_says_nothing_or_nonsense_is_named(bench, monkeypatch):
 
 
 def test_what_it_cannot_do_is_refused(bench, capsys):
-    for refused in (bench.autopilot.reset, bench.autopilot.save,
-                    lambda: bench.autopilot.load({}),
-                    lambda: bench.autopilot.apply(SetPoints.empty(1, 4))):
+    for refused in (
+        bench.autopilot.reset,
+        bench.autopilot.save,
+        lambda: bench.autopilot.load({}),
+        lambda: bench.autopilot.apply(SetPoints.empty(1, 4)),
+    ):
         with pytest.raises(AutopilotError, match="fly autopilot:=embedded"):
             refused()
     with pytest.raises(AutopilotError, match="'plane' cannot be flown by Paparazzi's MOTOR_MIXING"):

@@ -19,8 +19,21 @@ ROOT = Path(__file__).resolve().parents[2]
 def runs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XTDRONE_RUNS", str(tmp_path_factory.mktemp("runs")))
-        assert command.main(["fly", "formation", "--n", "3", "--set", "formations=[triangle]",
-                             "--name", "three"]) == 0
+        assert (
+            command.main(
+                [
+                    "fly",
+                    "formation",
+                    "--n",
+                    "3",
+                    "--set",
+                    "formations=[triangle]",
+                    "--name",
+                    "three",
+                ]
+            )
+            == 0
+        )
         assert command.main(["fly", "mission", "--mission", "square", "--name", "mission"]) == 0
         yield run_folder.runs_root()
 
@@ -53,7 +66,7 @@ def test_one_vehicle_has_no_separation_and_no_formation(runs, capsys):
 
 
 def test_the_map_shows_what_was_flown_before_what_was_planned(runs):
-    axes, = figures.flown_map(Run(runs / "mission")).axes
+    (axes,) = figures.flown_map(Run(runs / "mission")).axes
     drawn = lines(axes)
     _, table = Run(runs / "mission").truth
     flown, planned = drawn["iris_0"], drawn["planned path"]
@@ -66,14 +79,18 @@ def test_the_map_shows_what_was_flown_before_what_was_planned(runs):
 
 def test_slots_are_drawn_where_the_followers_settled(runs):
     run = Run(runs / "three")
-    axes, = figures.flown_map(run).axes
+    (axes,) = figures.flown_map(run).axes
     marks = axes.collections[0]
     assert marks.get_zorder() < plot_style.FLOWN
     t_s, table = run.truth
     settled = next(t for t, name in run.events if name.startswith("settled"))
     followers = table[np.searchsorted(t_s, settled), 1:, :2]
-    assert np.linalg.norm(np.sort(marks.get_offsets(), axis=0) - np.sort(followers, axis=0),
-                          axis=1).max() < 0.6
+    assert (
+        np.linalg.norm(
+            np.sort(marks.get_offsets(), axis=0) - np.sort(followers, axis=0), axis=1
+        ).max()
+        < 0.6
+    )
 
 
 def test_set_points_estimate_and_truth_agree(runs):
@@ -105,14 +122,17 @@ def test_a_vehicle_has_one_colour_in_all_figures(runs):
     for name in ("map", "map3d", "velocity", "battery", "separation"):
         drawn = lines(figures.FIGURES[name](run).axes[0])
         assert [drawn[run.name(i)].get_color() for i in range(3)] == [
-            plot_style.vehicle_color(i) for i in range(3)], name
+            plot_style.vehicle_color(i) for i in range(3)
+        ], name
 
 
 def test_signals_have_a_panel_for_each_argument(runs):
     run = Run(runs / "three", ["iris_1"])
     figure = signals.draw(run, [["truth.z", "estimate.z"], ["battery_status.voltage_v"]])
     assert [row.get_title(loc="left") for row in figure.axes] == [
-        "truth.z, estimate.z", "battery_status.voltage_v"]
+        "truth.z, estimate.z",
+        "battery_status.voltage_v",
+    ]
     drawn = lines(figure.axes[0])
     assert np.allclose(drawn["truth.z"].get_ydata(), run.truth[1][:, 1, 2])
     assert figure.axes[0].get_ylabel() == "[m]"
@@ -128,16 +148,22 @@ def test_signals_of_the_truth_have_their_units():
     assert found["yaw"][0] == pytest.approx([0.0, 90.0]) and found["speed"][0, 1] == 5.0
 
 
-@pytest.mark.parametrize("words, error", [
-    (["three", "--signals", "truth.zz"], "unknown signal 'truth.zz'"),
-    (["three", "--signals", *["truth.z"] * 21], "21 panels or signals in a panel: give 1 to 20"),
-    (["three", "--signals", "truth.z", ","], "a panel without signals: give 1 to 20"),
-    (["--live", "--signals", ""], "a panel without signals: give 1 to 20"),
-    (["three", "--figures", "mab"], "unknown figure 'mab'.*did you mean 'map'"),
-    (["three", "--vehicles", "iris_9"], "unknown vehicle 'iris_9'.*iris_0, iris_1, iris_2"),
-    (["thre"], "no run 'thre' in .*did you mean 'three'"),
-    (["--live", "--signals", "estimate.z", "--png", "x.png"], "unknown signal 'estimate.z'"),
-])
+@pytest.mark.parametrize(
+    "words, error",
+    [
+        (["three", "--signals", "truth.zz"], "unknown signal 'truth.zz'"),
+        (
+            ["three", "--signals", *["truth.z"] * 21],
+            "21 panels or signals in a panel: give 1 to 20",
+        ),
+        (["three", "--signals", "truth.z", ","], "a panel without signals: give 1 to 20"),
+        (["--live", "--signals", ""], "a panel without signals: give 1 to 20"),
+        (["three", "--figures", "mab"], "unknown figure 'mab'.*did you mean 'map'"),
+        (["three", "--vehicles", "iris_9"], "unknown vehicle 'iris_9'.*iris_0, iris_1, iris_2"),
+        (["thre"], "no run 'thre' in .*did you mean 'three'"),
+        (["--live", "--signals", "estimate.z", "--png", "x.png"], "unknown signal 'estimate.z'"),
+    ],
+)
 def test_bad_input_is_one_line(runs, capsys, words, error):
     import re
 
@@ -169,5 +195,10 @@ def test_the_layout_of_plotjuggler_has_the_colours_of_the_figures():
         for i, (name, color) in enumerate(curves):
             assert name.startswith(f"/iris_{i}/mavros/") and color == plot_style.vehicle_color(i, 9)
         topic = curves[0][0].removeprefix("/iris_0/mavros/")
-        assert topic.startswith(("local_position/pose/pose/position/", "battery/",
-                                 "local_position/velocity_local/twist/linear/"))
+        assert topic.startswith(
+            (
+                "local_position/pose/pose/position/",
+                "battery/",
+                "local_position/velocity_local/twist/linear/",
+            )
+        )

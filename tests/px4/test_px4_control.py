@@ -8,8 +8,12 @@ import pytest
 
 from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros
 
-pytestmark = [needs_ros, pytest.mark.px4, pytest.mark.slow, pytest.mark.skipif(
-    not os.environ.get("PX4_BUILD"), reason="needs real PX4: set PX4_BUILD")]
+pytestmark = [
+    needs_ros,
+    pytest.mark.px4,
+    pytest.mark.slow,
+    pytest.mark.skipif(not os.environ.get("PX4_BUILD"), reason="needs real PX4: set PX4_BUILD"),
+]
 # Without a ground station; planes with missions that end in the air.
 ALONE = {"NAV_DLL_ACT": 0, "MIS_TKO_LAND_REQ": 0}
 
@@ -23,9 +27,17 @@ def fly(tmp_path):
     params.write_text("".join(f"1\t1\t{name}\t{value}\t6\n" for name, value in ALONE.items()))
 
     def fly(vehicle, script):
-        running = processes.start("roslaunch", "-p", port, ROOT / "launch/single_vehicle.launch",
-                                  f"vehicle:={vehicle}", "autopilot:=px4", "speed:=0",
-                                  "gps:=rtk", f"params:={params}")
+        running = processes.start(
+            "roslaunch",
+            "-p",
+            port,
+            ROOT / "launch/single_vehicle.launch",
+            f"vehicle:={vehicle}",
+            "autopilot:=px4",
+            "speed:=0",
+            "gps:=rtk",
+            f"params:={params}",
+        )
         processes.await_vehicles(running)
         done = processes.run(sys.executable, ROOT / "tests/support" / script, timeout=300.0)
         output = processes.stop(running)

@@ -30,14 +30,21 @@ class Bench:
     def __init__(self, n=1, loss="stop", **board):
         """The boards begin to speak by start()."""
         self.cables = [Cable() for _ in range(n)]
-        self.boards = [ScriptedBoard(cable.far, i + 1, **board)
-                       for i, cable in enumerate(self.cables)]
+        self.boards = [
+            ScriptedBoard(cable.far, i + 1, **board) for i, cable in enumerate(self.cables)
+        ]
         self.texts, self.t_us = [], 0
         self.sensors = SensorBatch.empty(n)
         self.autopilot = Px4HitlAutopilot(
-            FleetModel.of([load_vehicle("iris")] * n), [f"iris_{i}" for i in range(n)], ORIGIN,
-            np.zeros((n, 3)), [(cable.near, BAUD) for cable in self.cables], loss,
-            on_text=lambda i, severity, text: self.texts.append((i, text)), own=PORTS)
+            FleetModel.of([load_vehicle("iris")] * n),
+            [f"iris_{i}" for i in range(n)],
+            ORIGIN,
+            np.zeros((n, 3)),
+            [(cable.near, BAUD) for cable in self.cables],
+            loss,
+            on_text=lambda i, severity, text: self.texts.append((i, text)),
+            own=PORTS,
+        )
 
     def start(self):
         """All boards speak."""
@@ -75,6 +82,7 @@ def bench():
     def make(*args, **kwargs):
         made.append(Bench(*args, **kwargs))
         return made[-1]
+
     yield make
     for one in made:
         one.close()
@@ -120,27 +128,37 @@ def test_ground_stations_speak_to_it_where_they_speak_to_software_in_the_loop(be
         packer, parser, heard = mavlink.MAVLink(None, 255, 190), mavlink.MAVLink(None), set()
 
         def exchanged(_):
-            station.sendto(mavlink.MAVLink_param_request_list_message(1, 1).pack(packer),
-                           ("127.0.0.1", PORTS.ground_station_local(0)))
+            station.sendto(
+                mavlink.MAVLink_param_request_list_message(1, 1).pack(packer),
+                ("127.0.0.1", PORTS.ground_station_local(0)),
+            )
             found.boards[0].beat()
             try:
-                heard.update(message.get_type()
-                             for message in parser.parse_buffer(station.recv(4096)) or ())
+                heard.update(
+                    message.get_type() for message in parser.parse_buffer(station.recv(4096)) or ()
+                )
             except BlockingIOError:
                 pass
             return "HEARTBEAT" in heard and "PARAM_REQUEST_LIST" in found.boards[0].heard
+
         found.fly(exchanged)
     assert "HIL_ACTUATOR_CONTROLS" not in heard
-    found.fly(lambda commands: found.autopilot.health()[0]["not_ready"]
-              == "PX4 does not know its place yet")
+    found.fly(
+        lambda commands: (
+            found.autopilot.health()[0]["not_ready"] == "PX4 does not know its place yet"
+        )
+    )
 
 
 def test_an_unplugged_one_ends_the_flight(bench):
     found = bench().start()
     found.step()
     found.cables[0].unplug()
-    with pytest.raises(AutopilotError, match=r"PX4 0 of 'iris_0' cannot be reached: its serial "
-                       r"device '/dev/pts/\d+' is gone .*: was it unplugged\?"):
+    with pytest.raises(
+        AutopilotError,
+        match=r"PX4 0 of 'iris_0' cannot be reached: its serial "
+        r"device '/dev/pts/\d+' is gone .*: was it unplugged\?",
+    ):
         found.fly()
 
 
@@ -167,15 +185,25 @@ def test_garbage_is_skipped_and_nothing_but_garbage_is_a_wrong_baud_rate(bench):
 def test_a_wrong_baud_rate_is_named(bench):
     found = bench()
     found.boards[0].say(bytes(range(1, 200)) * 20)
-    with pytest.raises(AutopilotError, match=rf"bytes that are not MAVLink on .* is {BAUD} its "
-                       r"baud rate\?"):
+    with pytest.raises(
+        AutopilotError,
+        match=rf"bytes that are not MAVLink on .* is {BAUD} its "
+        r"baud rate\?",
+    ):
         found.step()
     found.boards[0].port.close()
 
 
-@pytest.mark.parametrize("board,why", [
-    ({"base_mode": 0}, "is not in HITL mode: set SYS_HITL 1"),
-    ({"answers": False}, "sends no HIL_ACTUATOR_CONTROLS: its start-up has to run 'pwm_out_sim")])
+@pytest.mark.parametrize(
+    "board,why",
+    [
+        ({"base_mode": 0}, "is not in HITL mode: set SYS_HITL 1"),
+        (
+            {"answers": False},
+            "sends no HIL_ACTUATOR_CONTROLS: its start-up has to run 'pwm_out_sim",
+        ),
+    ],
+)
 def test_one_that_is_not_set_up_is_told_how(bench, monkeypatch, board, why):
     monkeypatch.setattr("xtdrone_autopilot.px4.hitl_link.SILENCE_US", 100_000)
     found = bench(**board).start()
@@ -226,11 +254,15 @@ def test_reset_save_and_load_are_refused(bench):
 
 def test_devices_are_parsed():
     path = "/dev/serial/by-path/pci-0000:00:14.0-usb-0:1:1.0"
-    assert parse_devices(f" {path}, /dev/ttyUSB0:57600", 2) == [(path, BAUD),
-                                                               ("/dev/ttyUSB0", 57_600)]
-    for text, n, why in (("", 1, "names 0 devices for 1 vehicles: give DEVICE"),
-                         ("/dev/a:12345", 1, "baud rate 12345 of '/dev/a' is not allowed"),
-                         ("/dev/a,/dev/a:9600", 2, "names '/dev/a' twice")):
+    assert parse_devices(f" {path}, /dev/ttyUSB0:57600", 2) == [
+        (path, BAUD),
+        ("/dev/ttyUSB0", 57_600),
+    ]
+    for text, n, why in (
+        ("", 1, "names 0 devices for 1 vehicles: give DEVICE"),
+        ("/dev/a:12345", 1, "baud rate 12345 of '/dev/a' is not allowed"),
+        ("/dev/a,/dev/a:9600", 2, "names '/dev/a' twice"),
+    ):
         with pytest.raises(AutopilotError, match=why):
             parse_devices(text, n)
 
@@ -239,10 +271,12 @@ def test_devices_that_cannot_be_opened_are_named(tmp_path):
     (tmp_path / "file").touch()
     cable = Cable()
     port = SerialPort(cable.near, BAUD)
-    for device, why in ((tmp_path / "none", "No such file or directory; is it plugged in"),
-                        (tmp_path / "file", "is no serial device"),
-                        ("/dev/null", "is no serial device"),
-                        (cable.near, "is in use by another program")):
+    for device, why in (
+        (tmp_path / "none", "No such file or directory; is it plugged in"),
+        (tmp_path / "file", "is no serial device"),
+        ("/dev/null", "is no serial device"),
+        (cable.near, "is in use by another program"),
+    ):
         with pytest.raises(AutopilotError, match=why):
             SerialPort(str(device), BAUD)
     port.close()
@@ -272,6 +306,18 @@ def test_the_command_names_a_missing_device(capsys):
     assert "names 0 devices for 1 vehicles" in capsys.readouterr().err
     assert main(["fly", "square", "--autopilot", "px4_hitl", "--serial", "/dev/nowhere"]) == 1
     assert "cannot open serial device '/dev/nowhere'" in capsys.readouterr().err
-    assert main(["fly", "square", "--autopilot", "px4_hitl", "--serial", "/dev/null",
-                 "--mission=survey"]) == 1
+    assert (
+        main(
+            [
+                "fly",
+                "square",
+                "--autopilot",
+                "px4_hitl",
+                "--serial",
+                "/dev/null",
+                "--mission=survey",
+            ]
+        )
+        == 1
+    )
     assert "mission cannot be given to a flight controller" in capsys.readouterr().err

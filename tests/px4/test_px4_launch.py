@@ -65,8 +65,13 @@ def test_a_launch_that_goes_on_without_one_px4_says_so(launching, tmp_path):
     processes.await_vehicles(running)
     until(lambda: len(pids(processes, "px4")) == 4, "four PX4s run", running)
     os.kill(next(iter(pids(processes, "px4").values())), signal.SIGKILL)
-    until(lambda: any("SIGKILL" in path.read_text()
-                      for path in tmp_path.rglob("console/autopilot.log")), "it is lost", running)
+    until(
+        lambda: any(
+            "SIGKILL" in path.read_text() for path in tmp_path.rglob("console/autopilot.log")
+        ),
+        "it is lost",
+        running,
+    )
     assert len(pids(processes, "px4")) == 3 and running.poll() is None
     running.send_signal(signal.SIGINT)
     said = running.communicate(timeout=LIMIT_S)[0]

@@ -57,10 +57,17 @@ def autopilot(monkeypatch):
         monkeypatch.setattr(px4_link, "ANSWER_S", answer_s)
         monkeypatch.setattr(px4, "CONNECT_S", connect_s)
         texts = []
-        made.append(px4.Px4Autopilot(
-            FleetModel.of([load_vehicle("iris")] * n), [f"iris_{i}" for i in range(n)], ORIGIN,
-            np.zeros((n, 3)), loss=loss, on_text=lambda i, severity, text: texts.append((i, text)),
-            **more))
+        made.append(
+            px4.Px4Autopilot(
+                FleetModel.of([load_vehicle("iris")] * n),
+                [f"iris_{i}" for i in range(n)],
+                ORIGIN,
+                np.zeros((n, 3)),
+                loss=loss,
+                on_text=lambda i, severity, text: texts.append((i, text)),
+                **more,
+            )
+        )
         return made[-1], texts
 
     yield make
@@ -106,7 +113,7 @@ def test_what_px4_gets_is_what_the_recorded_simulator_sent():
         for message in readings:
             fill(batch, message)
         batch.gps_eph[0], batch.gps_epv[0] = 0.3, 0.4
-        data, = frames.encode(batch.t_us, batch, None, np.ones(1, dtype=bool))
+        (data,) = frames.encode(batch.t_us, batch, None, np.ones(1, dtype=bool))
         ours = parser.parse_buffer(data)
         assert [m.get_type() for m in ours] == [m.get_type() for m in readings]
         for mine, theirs in zip(ours, readings):
@@ -117,8 +124,9 @@ def test_what_px4_gets_is_what_the_recorded_simulator_sent():
                     continue
                 if name in ("abs_pressure", "temperature") and not theirs.fields_updated & 0x1A00:
                     continue
-                assert getattr(mine, name) == pytest.approx(getattr(theirs, name), rel=2e-6,
-                                                            abs=2e-6), name
+                assert getattr(mine, name) == pytest.approx(
+                    getattr(theirs, name), rel=2e-6, abs=2e-6
+                ), name
                 compared += 1
     assert compared > 3000
 
@@ -132,7 +140,10 @@ def test_px4_gets_the_pitot_tube_and_the_range_finder():
     sensor, distance = parser.parse_buffer(data)
     assert sensor.fields_updated & 0x400 and sensor.diff_pressure == pytest.approx(0.6125)
     assert (distance.get_type(), distance.current_distance, distance.orientation) == (
-        "DISTANCE_SENSOR", 346, mavlink.MAV_SENSOR_ROTATION_PITCH_270)
+        "DISTANCE_SENSOR",
+        346,
+        mavlink.MAV_SENSOR_ROTATION_PITCH_270,
+    )
     batch.range_distance[1] = np.inf
     _, data = frames.encode(8000, batch, None, np.ones(2, dtype=bool))
     distance = parser.parse_buffer(data)[1]
@@ -147,7 +158,9 @@ def test_rates_of_the_simulators_messages():
     heard = []
     for k in range(1250):
         state.t_us = k * STEP_US
-        data, = frames.encode(k * STEP_US, suite.step(state, k * STEP_US), state, np.ones(1, bool))
+        (data,) = frames.encode(
+            k * STEP_US, suite.step(state, k * STEP_US), state, np.ones(1, bool)
+        )
         heard += parser.parse_buffer(data)
     sensor = [m for m in heard if m.get_type() == "HIL_SENSOR"]
     assert len(sensor) == 1250
@@ -161,7 +174,7 @@ def test_rates_of_the_simulators_messages():
     assert np.mean([m.zacc for m in sensor]) == pytest.approx(-9.8, abs=0.5)
     truth = [m for m in heard if m.get_type() == "HIL_STATE_QUATERNION"][-1]
     assert truth.zacc == pytest.approx(-1000, abs=1)
-    assert truth.attitude_quaternion == pytest.approx((0.5 ** 0.5, 0, 0, 0.5 ** 0.5), abs=1e-6)
+    assert truth.attitude_quaternion == pytest.approx((0.5**0.5, 0, 0, 0.5**0.5), abs=1e-6)
 
 
 def test_three_instances_each_get_their_own_controls(autopilot, in_flight):
@@ -172,7 +185,7 @@ def test_three_instances_each_get_their_own_controls(autopilot, in_flight):
     commands = np.array(fly(found, 600, 3))
     assert (found.states == Peer.LOCKSTEP).all()
     for i in range(3):  # peer i runs i readings ahead in the recording
-        np.testing.assert_array_equal(commands[100:590, i], commands[100 + i:590 + i, 0])
+        np.testing.assert_array_equal(commands[100:590, i], commands[100 + i : 590 + i, 0])
     assert (np.diff(commands[100:590, 0], axis=0) != 0).any()
 
 
@@ -223,8 +236,10 @@ FAULTS = {
     "death": (dict(die_after=300), "closed its simulator link"),
     "hanging": (dict(hang_after=300), "it hangs"),
     "garbage": (dict(garbage=bytes(range(250)) * 20), "not MAVLink"),
-    "wrong instance": (dict(system=7), f"system 7: start it with '-i {PORTS.px4_number(1)}' "
-                       "and MAV_SYS_ID 2"),
+    "wrong instance": (
+        dict(system=7),
+        f"system 7: start it with '-i {PORTS.px4_number(1)}' and MAV_SYS_ID 2",
+    ),
 }
 
 
@@ -260,8 +275,9 @@ def test_a_fault_ends_the_flight_where_that_is_asked(autopilot, in_flight, hurri
 @pytest.mark.parametrize("late_us", [2**64 - 1, 2**63, 2**62])
 def test_answers_from_the_future_do_not_turn_the_lockstep_off(autopilot, in_flight, late_us):
     found, texts = autopilot(2, "continue")
-    for i, edit in enumerate((lambda t_us, controls: (t_us, controls),
-                              lambda t_us, controls: (late_us, controls))):
+    for i, edit in enumerate(
+        (lambda t_us, controls: (t_us, controls), lambda t_us, controls: (late_us, controls))
+    ):
         ScriptedPx4(i, in_flight, edit=edit).start()
     commands = np.array(fly(found, 300, 2))
     assert (found.states == Peer.LOCKSTEP).all() and not texts
@@ -270,8 +286,9 @@ def test_answers_from_the_future_do_not_turn_the_lockstep_off(autopilot, in_flig
 
 def test_answers_of_a_clock_that_stands_still_count_once(autopilot, in_flight, hurried):
     found, _ = autopilot(2, "continue", 0.2)
-    for i, edit in enumerate((lambda t_us, controls: (t_us, controls),
-                              lambda t_us, controls: (0, controls))):
+    for i, edit in enumerate(
+        (lambda t_us, controls: (t_us, controls), lambda t_us, controls: (0, controls))
+    ):
         ScriptedPx4(i, in_flight, edit=edit).start()
     begin = time.monotonic()
     commands = fly(found, 900, 2)
@@ -305,8 +322,10 @@ def fly_until_lockstep(found, n, begin):
 def test_one_that_only_waits_for_its_clock_gets_it(autopilot, in_flight, hurried):
     """As PX4 in OFFBOARD before the first set-point: no answers, but heartbeats, for 3.6 s."""
     found, texts = autopilot(2, "stop", 0.3)
-    peers = (ScriptedPx4(0, in_flight),
-             ScriptedPx4(1, in_flight, beats=True, waits=range(600, 1500)))
+    peers = (
+        ScriptedPx4(0, in_flight),
+        ScriptedPx4(1, in_flight, beats=True, waits=range(600, 1500)),
+    )
     for peer in peers:
         peer.start()
     fly(found, 590, 2)
@@ -397,8 +416,9 @@ def test_a_reset_starts_a_new_px4_and_leaves_the_others(autopilot, in_flight, bu
 
 def test_nine_with_one_that_is_killed_and_reset(autopilot, in_flight, build, folder):
     """The processes only sleep; scripted peers connect in their place."""
-    found, texts = autopilot(9, "continue", installation=px4_process.find(str(build)),
-                             folder=folder)
+    found, texts = autopilot(
+        9, "continue", installation=px4_process.find(str(build)), folder=folder
+    )
     peers = [ScriptedPx4(i, in_flight) for i in range(9)]
     for peer in peers:
         peer.start()
@@ -446,8 +466,9 @@ def test_what_real_px4_cannot_do_is_refused(autopilot, monkeypatch, tmp_path):
     for option, words in (("mission", "upload it"), ("params", "PX4_BUILD")):
         scenario = Scenario(fleet("iris", 1), autopilot="px4", **{option: str(tmp_path)})
         with pytest.raises(AutopilotError, match=f"{option} cannot be given.*{words}"):
-            build_autopilot(Making(scenario, None, (0.0,) * 3, (0.0,) * 3, None, True,
-                                   Texts(print, 1), None))
+            build_autopilot(
+                Making(scenario, None, (0.0,) * 3, (0.0,) * 3, None, True, Texts(print, 1), None)
+            )
 
 
 def test_a_taken_port_is_named(autopilot):
@@ -464,11 +485,14 @@ def test_frames_are_found_between_garbage_and_across_pieces():
     data = b"\xfd\x00nonsense" + frame + bytes(broken) + frame
     for size in (1, 7, len(data)):
         reader = FrameReader(("HIL_ACTUATOR_CONTROLS",))
-        found = [item for k in range(0, len(data), size) for item in reader.feed(data[k:k + size])]
+        found = [
+            item for k in range(0, len(data), size) for item in reader.feed(data[k : k + size])
+        ]
         # Half a frame at the end may still grow: feed what follows.
         found += reader.feed(bytes(300))
         assert [(name, system, int(m["time_usec"])) for name, system, m in found] == [
-            ("HIL_ACTUATOR_CONTROLS", 5, 8)] * 2
+            ("HIL_ACTUATOR_CONTROLS", 5, 8)
+        ] * 2
         assert reader.garbage >= 10 + len(frame)
 
 

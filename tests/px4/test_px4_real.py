@@ -34,9 +34,13 @@ from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
-pytestmark = [pytest.mark.px4, pytest.mark.skipif(
-    not os.environ.get("PX4_BUILD"),
-    reason="needs real PX4: set PX4_BUILD to its build folder (see docs/px4.md)")]
+pytestmark = [
+    pytest.mark.px4,
+    pytest.mark.skipif(
+        not os.environ.get("PX4_BUILD"),
+        reason="needs real PX4: set PX4_BUILD to its build folder (see docs/px4.md)",
+    ),
+]
 OUTFITTED = """<sdf version="1.7"><model name="iris_outfitted">
 <include><uri>model://iris</uri></include>
 <link name="laser"><pose>0 0 0.05 0 1.5707963 0</pose>
@@ -49,19 +53,36 @@ OUTFITTED = """<sdf version="1.7"><model name="iris_outfitted">
 </plugin></model></sdf>"""
 
 
-@pytest.mark.parametrize("n,engine", [
-    (1, "embedded"), (3, "embedded"), pytest.param(1, "gazebo", marks=pytest.mark.gazebo)])
+@pytest.mark.parametrize(
+    "n,engine",
+    [(1, "embedded"), (3, "embedded"), pytest.param(1, "gazebo", marks=pytest.mark.gazebo)],
+)
 def test_offboard_square(runs, n, engine):
     """Armed, taken up, flown round a square within 0.3 m of the truth, landed; logs are there."""
     plugin = resources.root() / ".setup/gazebo11/libxtdrone_lockstep.so"
     if engine == "gazebo" and not plugin.is_file():
         pytest.skip("needs Gazebo 11: run scripts/setup_gazebo.sh")
-    assert main(["fly", "square", "--autopilot", "px4", "--gps", "rtk", "--n", str(n),
-                 "--engine", engine]) == 0
+    assert (
+        main(
+            [
+                "fly",
+                "square",
+                "--autopilot",
+                "px4",
+                "--gps",
+                "rtk",
+                "--n",
+                str(n),
+                "--engine",
+                engine,
+            ]
+        )
+        == 0
+    )
     folder = (runs / LATEST).resolve()
     check_square(folder, n, 0.3)
     for i in range(n):
-        log, = (folder / "ulog" / f"iris_{i}").rglob("*.ulg")
+        (log,) = (folder / "ulog" / f"iris_{i}").rglob("*.ulg")
         truth = ULog(str(log)).get_dataset("vehicle_local_position_groundtruth")
         assert truth.data["z"].min() < -2.5
         assert "Ready for takeoff" in (folder / "console" / f"iris_{i}.log").read_text()
@@ -131,21 +152,35 @@ def test_parameters_are_those_of_the_embedded_stack(runs):
 def test_mission(runs):
     """A mission from a ground station: upload, arm, waypoints, landing."""
     (runs / "console").mkdir()
-    simulation = Simulation(Scenario(fleet("iris", 1), autopilot="px4", speed=0.0, gps="rtk"),
-                            runs)
+    simulation = Simulation(Scenario(fleet("iris", 1), autopilot="px4", speed=0.0, gps="rtk"), runs)
     station, high, far = GroundStation(), 0.0, 0.0
     origin = np.degrees((simulation.world.latitude, simulation.world.longitude))
     item = mavlink.MAVLink_mission_item_int_message
     north = int(15 / 111_320 * 1e7)  # 15 m
 
     def waypoint(seq, command, offset, height, param1=0.0):
-        return item(1, 1, seq, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT, command, int(seq == 0),
-                    1, param1, 0, 0, float("nan"), int(origin[0] * 1e7) + offset,
-                    int(origin[1] * 1e7), height)
+        return item(
+            1,
+            1,
+            seq,
+            mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT,
+            command,
+            int(seq == 0),
+            1,
+            param1,
+            0,
+            0,
+            float("nan"),
+            int(origin[0] * 1e7) + offset,
+            int(origin[1] * 1e7),
+            height,
+        )
 
-    items = [waypoint(0, mavlink.MAV_CMD_NAV_TAKEOFF, 0, 8.0),
-             waypoint(1, mavlink.MAV_CMD_NAV_WAYPOINT, north, 8.0),
-             waypoint(2, mavlink.MAV_CMD_NAV_LAND, 0, 0.0)]
+    items = [
+        waypoint(0, mavlink.MAV_CMD_NAV_TAKEOFF, 0, 8.0),
+        waypoint(1, mavlink.MAV_CMD_NAV_WAYPOINT, north, 8.0),
+        waypoint(2, mavlink.MAV_CMD_NAV_LAND, 0, 0.0),
+    ]
     accepted, started, armed = False, False, False
     try:
         for k in range(30_000):
@@ -159,10 +194,16 @@ def test_mission(runs):
                 if simulation.t_us > 6_000_000 and not accepted:
                     station.say(mavlink.MAVLink_mission_count_message(1, 1, len(items)))
                 elif accepted and not armed:
-                    station.say(mavlink.MAVLink_command_long_message(
-                        1, 1, mavlink.MAV_CMD_DO_SET_MODE, 0, 1, 4, 4, 0, 0, 0, 0))
-                    station.say(mavlink.MAVLink_command_long_message(
-                        1, 1, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0, 1, 0, 0, 0, 0, 0, 0))
+                    station.say(
+                        mavlink.MAVLink_command_long_message(
+                            1, 1, mavlink.MAV_CMD_DO_SET_MODE, 0, 1, 4, 4, 0, 0, 0, 0
+                        )
+                    )
+                    station.say(
+                        mavlink.MAVLink_command_long_message(
+                            1, 1, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 0, 1, 0, 0, 0, 0, 0, 0
+                        )
+                    )
             for message in messages:
                 if message.get_type() in ("MISSION_REQUEST", "MISSION_REQUEST_INT"):
                     station.say(items[message.seq])
@@ -192,7 +233,8 @@ def test_the_surveys_plan_is_uploaded_downloaded_and_flown(simulate, tmp_path, c
     assert main(["mission", "download", str(back)]) == 0
     wanted, found = (plan_file.load(path).items for path in (plan, back))
     assert [[item.command for item in items] for items in found.values()] == [
-        [item.command for item in items] for items in wanted.values()]
+        [item.command for item in items] for items in wanted.values()
+    ]
     assert [len(items) for items in found.values()] == [25, 5, 2]
     main(["doctor"])
     assert "AUTO.LOITER, disarmed" in capsys.readouterr().out
@@ -207,14 +249,16 @@ def test_a_plane_takes_off_from_the_runway_flies_its_mission_and_lands(simulate,
     """By PX4's own airframe, on lift and drag of its wings, without a ground station."""
     params = tmp_path / "alone.params"
     params.write_text("1\t1\tNAV_DLL_ACT\t0\t6\n")
-    simulation = simulate("--vehicle", "plane", "--autopilot", "px4", "--speed", 0,
-                          "--params", str(params))
+    simulation = simulate(
+        "--vehicle", "plane", "--autopilot", "px4", "--speed", 0, "--params", str(params)
+    )
     simulation.wait_until(6_000_000)
-    assert main(["mission", "upload", str(resources.root() / "docs/missions/plane.plan"),
-                 "--start"]) == 0
+    assert (
+        main(["mission", "upload", str(resources.root() / "docs/missions/plane.plan"), "--start"])
+        == 0
+    )
     console = next(simulation.folder.glob("*/console/plane_0.log"))
-    until(lambda: "Disarmed by landing" in console.read_text(), "it has landed",
-          simulation.process)
+    until(lambda: "Disarmed by landing" in console.read_text(), "it has landed", simulation.process)
     text = console.read_text()
     assert "Takeoff detected" in text and "failsafe" not in text.lower()
     _, states = read_truth(next(simulation.folder.glob("*/truth.bin")), 1)
@@ -229,8 +273,9 @@ def test_a_plane_takes_off_from_the_runway_flies_its_mission_and_lands(simulate,
 def test_one_that_is_killed_in_flight_is_named_and_the_other_flies_on(runs):
     for sub in ("console", "ulog"):
         (runs / sub).mkdir()
-    scenario = Scenario(fleet("iris", 2), autopilot="px4", speed=0.0, gps="rtk",
-                        px4_loss="continue")
+    scenario = Scenario(
+        fleet("iris", 2), autopilot="px4", speed=0.0, gps="rtk", px4_loss="continue"
+    )
     agent = SquareAgent(2)
     simulation = Simulation(scenario, runs, agent=agent)
     try:
@@ -258,7 +303,8 @@ def test_nine_of_which_one_is_killed_and_restarted(runs, caplog):
             os.kill(simulation.autopilot.pids[victim], signal.SIGKILL)
         elif killed and not begun and simulation.t_us >= killed[0] + 3_000_000:
             assert simulation.autopilot.states.tolist() == [
-                Peer.LOST if i == victim else Peer.LOCKSTEP for i in range(9)]
+                Peer.LOST if i == victim else Peer.LOCKSTEP for i in range(9)
+            ]
             lost.append(height.copy())
             simulation.reset([victim])
             begun.append(simulation.t_us)
@@ -283,13 +329,18 @@ def test_one_of_four_started_by_hand_is_killed_and_replaced(runs, monkeypatch):
     monkeypatch.delenv("PX4_BUILD")
     model = load_vehicle("iris")
     defaults = px4_process.simulation_defaults(0.1)
-    outside = [px4_process.Px4Process(installation, i, f"iris_{i}", model, runs, PORTS,
-                                      defaults=defaults) for i in range(4)]
+    outside = [
+        px4_process.Px4Process(installation, i, f"iris_{i}", model, runs, PORTS, defaults=defaults)
+        for i in range(4)
+    ]
     agent = EachVehicle(4, lambda: SquareAgent(1))
     replaced = []
     try:
-        simulation = Simulation(Scenario(fleet("iris", 4), autopilot="px4", speed=0.0, gps="rtk",
-                                         px4_loss="continue"), runs, agent=agent)
+        simulation = Simulation(
+            Scenario(fleet("iris", 4), autopilot="px4", speed=0.0, gps="rtk", px4_loss="continue"),
+            runs,
+            agent=agent,
+        )
         while not agent.done and simulation.t_us < 120_000_000:
             simulation.step()
             if not replaced and simulation.t_us >= 2_000_000:
@@ -298,8 +349,11 @@ def test_one_of_four_started_by_hand_is_killed_and_replaced(runs, monkeypatch):
                     simulation.step()
                 outside[2].stop()
                 replaced.append(simulation.t_us)
-                outside.append(px4_process.Px4Process(installation, 2, "iris_2", model, runs, PORTS,
-                                                      2, defaults=defaults))
+                outside.append(
+                    px4_process.Px4Process(
+                        installation, 2, "iris_2", model, runs, PORTS, 2, defaults=defaults
+                    )
+                )
         assert replaced and agent.done
         assert (simulation.autopilot.states == Peer.LOCKSTEP).all()
         assert "was replaced" in (runs / "console/autopilot.log").read_text()
@@ -314,8 +368,9 @@ def test_one_of_four_started_by_hand_is_killed_and_replaced(runs, monkeypatch):
 def send(simulation, message):
     """Sends a MAVLink message to the first PX4, on its onboard camera link."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.sendto(message.pack(mavlink.MAVLink(None, 1, 191)),
-                    ("127.0.0.1", PORTS.camera_local(0)))
+        sock.sendto(
+            message.pack(mavlink.MAVLink(None, 1, 191)), ("127.0.0.1", PORTS.camera_local(0))
+        )
 
 
 def test_offboard_asked_on_the_ground_before_any_set_point(runs):
@@ -327,8 +382,12 @@ def test_offboard_asked_on_the_ground_before_any_set_point(runs):
         while not simulation.autopilot.estimates().ready[0]:
             simulation.step()
         send(simulation, mavlink.MAVLink_param_set_message(1, 1, b"MPC_XY_CRUISE", math.nan, 9))
-        send(simulation, mavlink.MAVLink_command_long_message(
-            1, 1, mavlink.MAV_CMD_DO_SET_MODE, 0, 1, 6, 0, 0, 0, 0, 0))
+        send(
+            simulation,
+            mavlink.MAVLink_command_long_message(
+                1, 1, mavlink.MAV_CMD_DO_SET_MODE, 0, 1, 6, 0, 0, 0, 0, 0
+            ),
+        )
         end = simulation.t_us + 4_000_000
         while simulation.t_us < end:
             simulation.step()
@@ -345,8 +404,9 @@ def test_offboard_asked_on_the_ground_before_any_set_point(runs):
 
 def test_one_that_is_stopped_hangs_and_goes_on_when_it_is_continued(runs):
     run_folder.prepare(runs)
-    simulation = Simulation(Scenario(fleet("iris", 1), autopilot="px4", speed=0.0, gps="rtk",
-                                     px4_loss="continue"), runs)
+    simulation = Simulation(
+        Scenario(fleet("iris", 1), autopilot="px4", speed=0.0, gps="rtk", px4_loss="continue"), runs
+    )
     try:
         while not simulation.autopilot.estimates().ready[0]:
             simulation.step()
@@ -389,8 +449,9 @@ def flown(folder, agent, vehicle="iris", n=1, at=None, **options):
     """Flies an Agent; calls at(simulation) after each step. The simulation is closed then."""
     run_folder.prepare(folder)
     options = {"gps": "rtk", **options}
-    simulation = Simulation(Scenario(fleet(vehicle, n), autopilot="px4", speed=0.0, **options),
-                            folder, agent=agent)
+    simulation = Simulation(
+        Scenario(fleet(vehicle, n), autopilot="px4", speed=0.0, **options), folder, agent=agent
+    )
     try:
         while not agent.done and simulation.t_us < 120_000_000:
             simulation.step()
@@ -435,7 +496,7 @@ def test_it_flies_by_the_true_pose_alone(runs):
 
     flown(runs, SquareAgent(1), pose_source="truth", at=look)
     assert max(apart) < 0.3
-    log, = logs(runs)
+    (log,) = logs(runs)
     flags = log.get_dataset("estimator_status_flags").data
     assert flags["cs_ev_pos"][-1] and flags["cs_ev_hgt"][-1] and not flags["cs_gps"].any()
 
@@ -446,10 +507,11 @@ def test_it_flies_by_the_range_finder_and_logs_the_pitot_tube(runs):
     sdf.parent.mkdir()
     sdf.write_text(OUTFITTED)
     params = runs / "own.params"
-    params.write_text("1\t1\tEKF2_HGT_REF\t2\t6\n1\t1\tEKF2_RNG_CTRL\t2\t6\n"
-                      "1\t1\tMAV_SYS_ID\t9\t6\n")
+    params.write_text(
+        "1\t1\tEKF2_HGT_REF\t2\t6\n1\t1\tEKF2_RNG_CTRL\t2\t6\n1\t1\tMAV_SYS_ID\t9\t6\n"
+    )
     flown(runs, SquareAgent(1, side=8.0), str(sdf), params=str(params), wind="-4,2,0")
-    log, = logs(runs, "outfitted_0")
+    (log,) = logs(runs, "outfitted_0")
     has = log.initial_parameters
     assert has["EKF2_RNG_CTRL"] == 2 and has["MAV_SYS_ID"] == 1  # not 9
     place = log.get_dataset("vehicle_local_position").data
@@ -474,7 +536,9 @@ def test_a_reset_vehicle_boots_and_flies_again(runs):
             simulation.reset([0])
             assert np.allclose(simulation.state.pos[0, :2], 0.0, atol=1e-6)
             assert [old == new for old, new in zip(pids, simulation.autopilot.pids)] == [
-                False, True]
+                False,
+                True,
+            ]
             begun.append(simulation.t_us)
 
     agent = EachVehicle(2, lambda: SquareAgent(1))

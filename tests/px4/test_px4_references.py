@@ -34,8 +34,9 @@ def test_a_difference_is_found():
     late = dataclasses.replace(reference, t_s=reference.t_s + 1.0)
     found = Difference.between(reference, late)
     assert found.path_rms == 0.0 and 2.0 < found.same_time_rms < 8.0  # at up to 8 m/s
-    part = dataclasses.replace(reference, pos=np.where(
-        reference.t_s[:, None] < 60.0, reference.pos, reference.pos[0]))
+    part = dataclasses.replace(
+        reference, pos=np.where(reference.t_s[:, None] < 60.0, reference.pos, reference.pos[0])
+    )
     assert Difference.between(reference, part).missed_max > 20.0
     turned = dataclasses.replace(reference, yaw=reference.yaw + np.radians(350.0))
     assert Difference.between(reference, turned).yaw_rms == pytest.approx(10.0)

@@ -52,8 +52,9 @@ def pair():
     """Two scripted PX4s and our end."""
     peers = [UdpPx4(i) for i in range(2)]
     texts = []
-    telemetry = FleetTelemetry(2, ORIGIN, np.zeros((2, 3)), True,
-                               lambda i, severity, text: texts.append((i, text)))
+    telemetry = FleetTelemetry(
+        2, ORIGIN, np.zeros((2, 3)), True, lambda i, severity, text: texts.append((i, text))
+    )
     yield telemetry, peers, texts
     telemetry.close()
     for peer in peers:
@@ -62,12 +63,14 @@ def pair():
 
 def state(lat=473977420):
     """What a PX4 says that is ready to arm."""
-    heartbeat = mavlink.MAVLink_heartbeat_message(2, mavlink.MAV_AUTOPILOT_PX4, 129,
-                                                  custom_mode(Mode.LOITER), 4, 3)
+    heartbeat = mavlink.MAVLink_heartbeat_message(
+        2, mavlink.MAV_AUTOPILOT_PX4, 129, custom_mode(Mode.LOITER), 4, 3
+    )
     position = mavlink.MAVLink_local_position_ned_message(1, 1.0, 2.0, -3.0, 0.1, 0.2, -0.3)
     attitude = mavlink.MAVLink_attitude_quaternion_message(1, 1, 0, 0, 0, 0.1, 0.2, 0.3)
-    status = mavlink.MAVLink_sys_status_message(0, 0, mavlink.MAV_SYS_STATUS_PREARM_CHECK, 0, 0, 0,
-                                                0, 0, 0, 0, 0, 0, 0)
+    status = mavlink.MAVLink_sys_status_message(
+        0, 0, mavlink.MAV_SYS_STATUS_PREARM_CHECK, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+    )
     extended = mavlink.MAVLink_extended_sys_state_message(0, mavlink.MAV_LANDED_STATE_IN_AIR)
     origin = mavlink.MAVLink_gps_global_origin_message(lat, 85455940, 488000)
     return heartbeat, position, attitude, status, extended, origin
@@ -144,7 +147,10 @@ def test_a_pose_from_outside_goes_to_px4_as_odometry(pair):
     telemetry.send_pose(1, 1_200_000, np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.0, 0.0, 1.0]))
     m = peers[1].hear(CAMERA_LOCAL, "ODOMETRY")
     assert (m.time_usec, m.frame_id, m.child_frame_id) == (
-        1_200_000, mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_BODY_FRD)
+        1_200_000,
+        mavlink.MAV_FRAME_LOCAL_NED,
+        mavlink.MAV_FRAME_BODY_FRD,
+    )
     assert (m.x, m.y, m.z) == (2.0, 1.0, -3.0)
     turn = math.sqrt(0.5)  # faces east
     assert np.abs(m.q) == pytest.approx([turn, 0.0, 0.0, turn], abs=1e-6) and m.q[0] * m.q[3] > 0
@@ -197,7 +203,8 @@ def test_attitude_rates_and_force_go_to_px4_as_an_attitude_target(pair):
     m = peers[1].hear(OFFBOARD_LOCAL, "SET_ATTITUDE_TARGET")
     assert (m.type_mask, m.thrust) == (128, pytest.approx(1.0))
     assert (m.body_roll_rate, m.body_pitch_rate, m.body_yaw_rate) == pytest.approx(
-        (0.1, -0.2, -0.3))
+        (0.1, -0.2, -0.3)
+    )
     wishes.force[:] = np.nan
     telemetry.apply(wishes)
     telemetry.apply(wishes)
@@ -213,19 +220,30 @@ def test_actuator_commands_are_refused_for_px4(pair):
         telemetry.apply(wishes)
 
 
-@pytest.mark.parametrize("message", [
-    mavlink.MAVLink_local_position_ned_message(1, math.nan, 0, 0, 0, 0, 0),
-    mavlink.MAVLink_local_position_ned_message(1, 0, 0, 3e38, 0, 0, 0),
-    mavlink.MAVLink_local_position_ned_message(1, 0, 0, 0, 0, -math.inf, 0),
-    mavlink.MAVLink_attitude_quaternion_message(1, math.nan, 0, 0, 0, 0, 0, 0),
-    mavlink.MAVLink_attitude_quaternion_message(1, 1, 0, 0, 0, math.inf, 0, 0)])
+@pytest.mark.parametrize(
+    "message",
+    [
+        mavlink.MAVLink_local_position_ned_message(1, math.nan, 0, 0, 0, 0, 0),
+        mavlink.MAVLink_local_position_ned_message(1, 0, 0, 3e38, 0, 0, 0),
+        mavlink.MAVLink_local_position_ned_message(1, 0, 0, 0, 0, -math.inf, 0),
+        mavlink.MAVLink_attitude_quaternion_message(1, math.nan, 0, 0, 0, 0, 0, 0),
+        mavlink.MAVLink_attitude_quaternion_message(1, 1, 0, 0, 0, math.inf, 0, 0),
+    ],
+)
 def test_estimates_that_are_no_numbers_are_left_out(pair, message):
     telemetry, peers, _ = pair
     telemetry.step(0)
     peers[1].hear(CAMERA_LOCAL, "HEARTBEAT")
     peers[1].say(CAMERA_LOCAL, *state())
-    before = [x[1].copy() for x in (drain(telemetry, 20_000).pos, telemetry.estimates().vel,
-                                    telemetry.estimates().quat, telemetry.estimates().ang_vel)]
+    before = [
+        x[1].copy()
+        for x in (
+            drain(telemetry, 20_000).pos,
+            telemetry.estimates().vel,
+            telemetry.estimates().quat,
+            telemetry.estimates().ang_vel,
+        )
+    ]
     peers[1].say(CAMERA_LOCAL, message)
     found = drain(telemetry, 40_000)
     for old, new in zip(before, (found.pos, found.vel, found.quat, found.ang_vel)):
@@ -244,7 +262,8 @@ def test_strangers_and_other_vehicles_are_not_heard(pair):
             stranger.sendto(b"".join(m.pack(sender) for m in (*state(), text)), peers[0].partner)
     other = mavlink.MAVLink(None, 2, 1)
     peers[0].sockets[CAMERA_LOCAL].sendto(
-        b"".join(m.pack(other) for m in (*state(), text)), peers[0].partner)
+        b"".join(m.pack(other) for m in (*state(), text)), peers[0].partner
+    )
     found = drain(telemetry, 20_000)
     assert not found.ready.any() and not found.armed.any() and texts == []
     assert (telemetry.heard_us < 0).all()

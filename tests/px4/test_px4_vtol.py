@@ -11,9 +11,14 @@ from xtdrone_core import resources
 from xtdrone_core.command import main
 from xtdrone_core.runs.truth_log import read_truth
 
-pytestmark = [pytest.mark.px4, pytest.mark.slow, pytest.mark.skipif(
-    not os.environ.get("PX4_BUILD"),
-    reason="needs real PX4: set PX4_BUILD to its build folder (see docs/px4.md)")]
+pytestmark = [
+    pytest.mark.px4,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not os.environ.get("PX4_BUILD"),
+        reason="needs real PX4: set PX4_BUILD to its build folder (see docs/px4.md)",
+    ),
+]
 PLAN = resources.root() / "docs/missions/vtol.plan"
 HEIGHT = 30.0  # of the mission [m]
 CORNERS = np.array(((350, 0), (350, 200), (-150, 200), (-150, 0)))  # [m]
@@ -30,23 +35,35 @@ def across(pos):
     return np.min(found, axis=0)
 
 
-@pytest.mark.parametrize("vehicle, there_m, back_m", [
-    ("standard_vtol", 3.0, 3.0), ("tiltrotor", 3.0, 3.0), ("tailsitter", 3.0, 18.0)])
+@pytest.mark.parametrize(
+    "vehicle, there_m, back_m",
+    [("standard_vtol", 3.0, 3.0), ("tiltrotor", 3.0, 3.0), ("tailsitter", 3.0, 18.0)],
+)
 def test_it_hovers_up_flies_a_kilometre_on_its_wings_and_lands_in_a_hover(
-        simulate, tmp_path, vehicle, there_m, back_m):
+    simulate, tmp_path, vehicle, there_m, back_m
+):
     """Height error in the transitions: there by DO_VTOL_TRANSITION, back before the landing.
 
     PX4 pitches a tail-sitter up at its speed of flight, so that it rises on the transition back.
     """
     params = tmp_path / "alone.params"
     params.write_text("1\t1\tNAV_DLL_ACT\t0\t6\n")
-    simulation = simulate("--vehicle", vehicle, "--autopilot", "px4", "--gps", "rtk", "--speed", 0,
-                          "--params", str(params))
+    simulation = simulate(
+        "--vehicle",
+        vehicle,
+        "--autopilot",
+        "px4",
+        "--gps",
+        "rtk",
+        "--speed",
+        0,
+        "--params",
+        str(params),
+    )
     simulation.wait_until(6_000_000)
     assert main(["mission", "upload", str(PLAN), "--start"]) == 0
     console = next(simulation.folder.glob(f"*/console/{vehicle}_0.log"))
-    until(lambda: "Disarmed by landing" in console.read_text(), "it has landed",
-          simulation.process)
+    until(lambda: "Disarmed by landing" in console.read_text(), "it has landed", simulation.process)
     text = console.read_text().lower()
     assert "failsafe" not in text and "quadchute" not in text
     t_us, states = read_truth(next(simulation.folder.glob("*/truth.bin")), 1)

@@ -26,8 +26,9 @@ def launch(tmp_path):
 
     def start(*arguments):
         port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
-        return processes.start("roslaunch", "-p", port, ROOT / "launch" / "single_vehicle.launch",
-                               *arguments)
+        return processes.start(
+            "roslaunch", "-p", port, ROOT / "launch" / "single_vehicle.launch", *arguments
+        )
 
     start.processes = processes
     yield start
@@ -41,14 +42,17 @@ def await_end(launch, running, but=()) -> None:
         but: Programs that may stay.
     """
     running.wait(LIMIT_S)
-    until(lambda: all(any(program in line for program in but)
-                      for line in launch.processes.left().values()), "nothing is left")
+    until(
+        lambda: all(
+            any(program in line for program in but) for line in launch.processes.left().values()
+        ),
+        "nothing is left",
+    )
 
 
 def test_a_users_script_flies_the_vehicle(launch, tmp_path):
     processes = launch.processes
-    running = launch("speed:=5", "gps:=rtk", f"params:={PATIENT}", "record:=true",
-                     "name:=user")
+    running = launch("speed:=5", "gps:=rtk", f"params:={PATIENT}", "record:=true", "name:=user")
     processes.await_vehicles(running)
     done = processes.run(sys.executable, ROOT / "tests" / "support" / "xtdrone_user.py")
     output = processes.stop(running)
@@ -99,7 +103,7 @@ def test_the_launch_ends_with_the_simulation(launch):
     assert "mav_frame: LOCAL_NED" in told("rosparam", "get", "/iris_1/mavros/setpoint_velocity")
     info = told("rosservice", "call", "/iris_1/mavros/vehicle_info_get", "{get_all: true}")
     assert "sysid: 2" in info and "capabilities: 59647" in info
-    assert "name: \"log\"" in told("rosservice", "call", "/iris_1/mavros/ftp/list", "/")
+    assert 'name: "log"' in told("rosservice", "call", "/iris_1/mavros/ftp/list", "/")
     nobody = processes.run("rosservice", "call", "/iris_1/mavros/vehicle_info_get", "{sysid: 99}")
     assert nobody.returncode and "responded with an error" in nobody.stderr
     control = ControlClient(timeout=LIMIT_S)
@@ -111,9 +115,13 @@ def test_the_launch_ends_with_the_simulation(launch):
     assert "REQUIRED" not in said and "Traceback" not in said, said
 
 
-@pytest.mark.parametrize("words, said", [
-    (["spede:=2"], "unknown argument of single_vehicle.launch 'spede'"),
-    (["vehicle:=irish"], "did you mean 'iris'?")])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["spede:=2"], "unknown argument of single_vehicle.launch 'spede'"),
+        (["vehicle:=irish"], "did you mean 'iris'?"),
+    ],
+)
 def test_what_makes_no_sense_ends_the_launch_with_one_line(launch, words, said):
     running = launch(*words)
     await_end(launch, running)
@@ -188,10 +196,15 @@ def test_without_a_master_a_node_says_so_in_one_line(node, tmp_path):
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("node, words", [
-    ("bridge", "no simulation answers"), ("communication", "/xtdrone/vehicles is not set"),
-    ("record", "no simulation answers"), ("mavros_fleet", "MAVROS is not installed"),
-])
+@pytest.mark.parametrize(
+    "node, words",
+    [
+        ("bridge", "no simulation answers"),
+        ("communication", "/xtdrone/vehicles is not set"),
+        ("record", "no simulation answers"),
+        ("mavros_fleet", "MAVROS is not installed"),
+    ],
+)
 def test_without_a_simulation_a_node_says_so_in_one_line(ros, node, words):  # noqa: F811
     done = ros.run(NODES / node, "--wait", "0.1")
     assert done.returncode == 1

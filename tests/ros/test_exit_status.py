@@ -30,8 +30,9 @@ signal.pause()
 """
 
 
-@pytest.mark.parametrize("done, reached, status", [
-    (True, (3, 4), MISSED), (True, (4, 4), 0), (False, (3, 4), 0)])
+@pytest.mark.parametrize(
+    "done, reached, status", [(True, (3, 4), MISSED), (True, (4, 4), 0), (False, (3, 4), 0)]
+)
 def test_an_agent_that_missed_its_goals_says_so(capsys, done, reached, status):
     fleet = SimpleNamespace(periods=lambda: iter(()))
     agent = SimpleNamespace(done=done, reached=lambda: {"corners": reached})
@@ -43,8 +44,9 @@ def test_an_agent_that_missed_its_goals_says_so(capsys, done, reached, status):
 def test_roslaunch_ends_with_the_status_of_the_flight(tmp_path, status, ended):
     port = free_port()
     (tmp_path / "one.launch").write_text(LAUNCH.format(status=status))
-    done = Processes(environment(port, tmp_path)).run("roslaunch", "-p", str(port),
-                                                      tmp_path / "one.launch")
+    done = Processes(environment(port, tmp_path)).run(
+        "roslaunch", "-p", str(port), tmp_path / "one.launch"
+    )
     assert done.returncode == ended, done.stdout + done.stderr
 
 
@@ -53,7 +55,9 @@ def test_a_simulation_that_fails_after_its_bridge_has_ended_fails_the_launch(tmp
     os.mkfifo(fifo)
     program.write_text(FAILS_ON_SIGINT)
     (tmp_path / "two.launch").write_text(
-        LOST.format(fifo=fifo, python=sys.executable, program=program))
-    done = Processes(environment(port, tmp_path)).run("roslaunch", "-p", str(port),
-                                                      tmp_path / "two.launch")
+        LOST.format(fifo=fifo, python=sys.executable, program=program)
+    )
+    done = Processes(environment(port, tmp_path)).run(
+        "roslaunch", "-p", str(port), tmp_path / "two.launch"
+    )
     assert done.returncode == 1, done.stdout + done.stderr

@@ -40,8 +40,9 @@ def test_a_launch_beside_a_running_simulation_starts_nothing(tmp_path):
         running.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         running.bind(("127.0.0.1", PORTS.control))
         running.listen()
-        done = processes.run("roslaunch", "-p", str(master), ROOT / "launch" / "formation.launch",
-                             "n:=9")
+        done = processes.run(
+            "roslaunch", "-p", str(master), ROOT / "launch" / "formation.launch", "n:=9"
+        )
     assert done.returncode == 1
     assert f"roslaunch: control port {PORTS.control} (TCP) is in use" in done.stderr
     assert "instance:=" in done.stderr and "started roslaunch server" not in done.stdout
@@ -51,8 +52,12 @@ def test_a_launch_beside_a_running_simulation_starts_nothing(tmp_path):
 def test_the_nodes_of_a_launch_refuse_another_simulation(monkeypatch, starter, fits):
     from xtdrone_control.nodes import ros_tools
 
-    client = SimpleNamespace(ask=lambda op: None, ready=lambda timeout: True, close=lambda: None,
-                             answer=lambda: {"launch": starter})
+    client = SimpleNamespace(
+        ask=lambda op: None,
+        ready=lambda timeout: True,
+        close=lambda: None,
+        answer=lambda: {"launch": starter},
+    )
     monkeypatch.setattr(ros_tools, "ControlClient", lambda instance, wait: client)
     monkeypatch.setenv(ros_tools.OWN_SIMULATION, "1")
     if fits:  # no launch has started this process either
@@ -65,8 +70,17 @@ def test_the_nodes_of_a_launch_refuse_another_simulation(monkeypatch, starter, f
 def test_the_launch_file_flies_formations_and_reports(tmp_path):
     processes = Processes(environment(free_port(), tmp_path))
     port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
-    done = processes.run("roslaunch", "-p", port, ROOT / "launch" / "simple_formation.launch",
-                         "n:=3", "formations:=line,V", "speed:=4", "hold:=1", "record:=true")
+    done = processes.run(
+        "roslaunch",
+        "-p",
+        port,
+        ROOT / "launch" / "simple_formation.launch",
+        "n:=3",
+        "formations:=line,V",
+        "speed:=4",
+        "hold:=1",
+        "record:=true",
+    )
     assert "landed" in done.stdout and "run folder:" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0
     assert not {"REQUIRED", "Traceback"} & set((done.stdout + done.stderr).split())
@@ -99,16 +113,19 @@ def test_a_leader_and_an_own_follower_class_as_single_nodes(tmp_path, ros):  # n
     director = ros.run(NODES / "director", "--formations", "V", "--hold", 1)
     assert director.returncode == 0, director.stdout + director.stderr
     assert simulator.wait(LIMIT_S) == 0
-    row, = summary_of(tmp_path)["formations"]
+    (row,) = summary_of(tmp_path)["formations"]
     assert row["name"] == "V"
     assert row["settle_time_s"] < 15.0
 
 
-@pytest.mark.parametrize("command, words", [
-    (("follower", "iris", 0, 9), "follower 0 of 9 vehicles is not allowed"),
-    (("formation", "--scheme", "centraal", "--wait", 1), "no ROS master"),
-    (("leader", "iris", 9), "no ROS master"),
-])
+@pytest.mark.parametrize(
+    "command, words",
+    [
+        (("follower", "iris", 0, 9), "follower 0 of 9 vehicles is not allowed"),
+        (("formation", "--scheme", "centraal", "--wait", 1), "no ROS master"),
+        (("leader", "iris", 9), "no ROS master"),
+    ],
+)
 def test_what_is_refused_in_one_line(tmp_path, command, words):
     done = Processes(environment(free_port(), tmp_path)).run(NODES / command[0], *command[1:])
     assert done.returncode == 1

@@ -58,9 +58,11 @@ def test_md5_sum_is_that_of_gazebo_ros(name):
 @pytest.fixture
 def running(ros):  # noqa: F811
     """running(*words): the user's report from a simulation with these options."""
+
     def run(*words):
-        simulation = ros.start(sys.executable, "-m", "xtdrone", "sim", "--n", "2",
-                               "--no_run_folder", *words)
+        simulation = ros.start(
+            sys.executable, "-m", "xtdrone", "sim", "--n", "2", "--no_run_folder", *words
+        )
         bridge = ros.start(NODES / "bridge", "--link", "none")
         until(lambda: ros.parameter("/xtdrone/vehicles"), "the bridge is up", bridge)
         done = ros.run(sys.executable, ROOT / "tests" / "support" / "gazebo_user.py")
@@ -70,10 +72,22 @@ def running(ros):  # noqa: F811
     return run
 
 
-@pytest.mark.parametrize("engine", ["embedded", pytest.param("gazebo", marks=[
-    pytest.mark.gazebo, pytest.mark.skipif(
-        not (ROOT / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
-        reason="Gazebo 11 is not set up: scripts/setup_gazebo.sh")])])
+@pytest.mark.parametrize(
+    "engine",
+    [
+        "embedded",
+        pytest.param(
+            "gazebo",
+            marks=[
+                pytest.mark.gazebo,
+                pytest.mark.skipif(
+                    not (ROOT / ".setup/gazebo11/libxtdrone_lockstep.so").is_file(),
+                    reason="Gazebo 11 is not set up: scripts/setup_gazebo.sh",
+                ),
+            ],
+        ),
+    ],
+)
 def test_a_users_script_finds_gazebos_services(running, engine):
     said, _ = running("--speed", "3", "--engine", engine)
     assert said["models"] == ["ground_plane", "iris_0", "iris_1"]

@@ -22,8 +22,16 @@ def fleet(tmp_path):
     """Two vehicles under multi_vehicle.launch: (processes, control client)."""
     processes = Processes(environment(free_port(), tmp_path))
     port = processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
-    running = processes.start("roslaunch", "-p", port, ROOT / "launch" / "multi_vehicle.launch",
-                              "n:=2", "speed:=5", "gps:=rtk", f"params:={PATIENT}")
+    running = processes.start(
+        "roslaunch",
+        "-p",
+        port,
+        ROOT / "launch" / "multi_vehicle.launch",
+        "n:=2",
+        "speed:=5",
+        "gps:=rtk",
+        f"params:={PATIENT}",
+    )
     processes.await_vehicles(running)
     control = ControlClient(timeout=120.0)
     yield processes, control
@@ -55,8 +63,9 @@ def test_keys_fly_the_fleet_and_quitting_stops_it(fleet):
         keyboard.press("\t")
         keyboard.wait("both hover", lambda text: (abs(truth(control)[:, 7]) < 0.2).all())
         keyboard.press("m" + "a" * 10)
-        keyboard.wait("only the first speeds up to its left",
-                      lambda text: truth(control)[0, 8] > 0.5)
+        keyboard.wait(
+            "only the first speeds up to its left", lambda text: truth(control)[0, 8] > 0.5
+        )
         assert abs(truth(control)[1, 8]) < 0.3
         keyboard.press("q")
         assert keyboard.process.wait(LIMIT_S) == 0
@@ -70,8 +79,16 @@ def test_keys_fly_the_fleet_and_quitting_stops_it(fleet):
 def test_a_pyramid_below_the_ground_is_refused_and_flown_higher_up(tmp_path):
     """roslaunch keyboard.launch and its keys, from arming to quitting."""
     env = environment(port := free_port(), tmp_path)
-    keyboard = Keyboard(env, "roslaunch", "-p", port, ROOT / "launch/keyboard.launch", "n:=9",
-                        "speed:=5", f"params:={PATIENT}")
+    keyboard = Keyboard(
+        env,
+        "roslaunch",
+        "-p",
+        port,
+        ROOT / "launch/keyboard.launch",
+        "n:=9",
+        "speed:=5",
+        f"params:={PATIENT}",
+    )
     lowest = math.inf
 
     def height(control):
@@ -93,11 +110,19 @@ def test_a_pyramid_below_the_ground_is_refused_and_flown_higher_up(tmp_path):
         keyboard.press("i" * 10)
         keyboard.wait("the leader is higher", lambda text: height(control) > 5.5)
         keyboard.press("s2")
-        keyboard.wait("the pyramid is flown", lambda text: "formation pyramid: " in text
-                      and "climb to" not in text)
+        keyboard.wait(
+            "the pyramid is flown",
+            lambda text: "formation pyramid: " in text and "climb to" not in text,
+        )
         # At rest: who lands on the way to its slot may come down on another one.
-        keyboard.wait("it is taken", lambda text: height(control) > 5.0 and (
-            np.ptp(truth(control)[:, 2]) > 3.8) and np.abs(truth(control)[:, 7:10]).max() < 0.3)
+        keyboard.wait(
+            "it is taken",
+            lambda text: (
+                height(control) > 5.0
+                and (np.ptp(truth(control)[:, 2]) > 3.8)
+                and np.abs(truth(control)[:, 7:10]).max() < 0.3
+            ),
+        )
         keyboard.press("gn")
         keyboard.wait("all have landed", lambda text: "0 armed" in text)
         control.close()
@@ -131,8 +156,14 @@ def test_signals_end_it_with_the_terminal_restored(ros, number):  # noqa: F811
 
 def test_without_a_terminal_it_says_so_in_one_line(tmp_path):
     processes = Processes(environment(free_port(), tmp_path))
-    done = subprocess.run([NODES / "keyboard"], env=processes.env, text=True, timeout=LIMIT_S,
-                          stdin=subprocess.DEVNULL, capture_output=True)
+    done = subprocess.run(
+        [NODES / "keyboard"],
+        env=processes.env,
+        text=True,
+        timeout=LIMIT_S,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+    )
     assert done.returncode == 1
     assert "needs a terminal" in done.stderr and done.stderr.count("\n") == 1
 

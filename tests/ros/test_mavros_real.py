@@ -27,9 +27,14 @@ def mavros_is_installed() -> bool:
         return False
 
 
-pytestmark = [needs_ros, pytest.mark.mavros, pytest.mark.skipif(
-    not mavros_is_installed(),
-    reason="needs MAVROS: source the setup.bash of its workspace (see docs/ros.md)")]
+pytestmark = [
+    needs_ros,
+    pytest.mark.mavros,
+    pytest.mark.skipif(
+        not mavros_is_installed(),
+        reason="needs MAVROS: source the setup.bash of its workspace (see docs/ros.md)",
+    ),
+]
 
 
 @pytest.fixture
@@ -52,14 +57,25 @@ class Launch:
     def __call__(self, file, *arguments):
         port = self.processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
         self._running = self.processes.start(
-            "sh", "-c", 'exec "$@" >"$0" 2>&1', self.log, "roslaunch", "-p", port,
-            ROOT / "launch" / file, "bridge:=mavros", "communication:=false", *arguments)
+            "sh",
+            "-c",
+            'exec "$@" >"$0" 2>&1',
+            self.log,
+            "roslaunch",
+            "-p",
+            port,
+            ROOT / "launch" / file,
+            "bridge:=mavros",
+            "communication:=false",
+            *arguments,
+        )
         self.processes.await_vehicles(self._running)
 
     def report_of(self, user, *arguments):
         """What a user's script reports, and what the launch printed until its end."""
-        done = self.processes.run(sys.executable, ROOT / "tests/support" / user, *arguments,
-                                  timeout=2 * LIMIT_S)
+        done = self.processes.run(
+            sys.executable, ROOT / "tests/support" / user, *arguments, timeout=2 * LIMIT_S
+        )
         self.processes.stop(self._running)
         output = self.log.read_text()
         assert done.returncode == 0, done.stderr[-2000:] + output[-3000:]
@@ -67,9 +83,16 @@ class Launch:
         return json.loads(done.stdout.splitlines()[-1])
 
 
-PX4 = pytest.param(["autopilot:=px4", "speed:=0.4"], id="px4", marks=[
-    pytest.mark.px4, pytest.mark.skipif(not os.environ.get("PX4_BUILD"),
-                                        reason="needs real PX4: set PX4_BUILD (docs/px4.md)")])
+PX4 = pytest.param(
+    ["autopilot:=px4", "speed:=0.4"],
+    id="px4",
+    marks=[
+        pytest.mark.px4,
+        pytest.mark.skipif(
+            not os.environ.get("PX4_BUILD"), reason="needs real PX4: set PX4_BUILD (docs/px4.md)"
+        ),
+    ],
+)
 
 
 @pytest.mark.parametrize("options", [pytest.param([], id="embedded"), PX4])

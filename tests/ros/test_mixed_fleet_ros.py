@@ -12,8 +12,14 @@ from xtdrone_plots.run import Run
 pytestmark = [needs_ros, pytest.mark.slow]
 # How close each comes to each of its waypoints, and how far from the last one it ends [m].
 # Measured: 1.0, 36.1, 13.2, 2.3 and 1.9; 0.2, 91 (a plane rolls out), 0.1, 1.5 and 1.9.
-NEAR = {"iris": (2.0, 1.0), "typhoon_h480": (2.0, 1.0), "plane": (45.0, 120.0),
-        "standard_vtol": (20.0, 1.0), "rover": (4.0, 3.0), "r1_rover": (4.0, 3.0)}
+NEAR = {
+    "iris": (2.0, 1.0),
+    "typhoon_h480": (2.0, 1.0),
+    "plane": (45.0, 120.0),
+    "standard_vtol": (20.0, 1.0),
+    "rover": (4.0, 3.0),
+    "r1_rover": (4.0, 3.0),
+}
 
 
 @pytest.mark.long

@@ -34,8 +34,10 @@ def read(path):
 
     with Reader(path) as bag:
         assert all(c.digest == KIND[1] and c.msgdef.data == KIND[2] for c in bag.connections)
-        return [(connection.topic, t_ns, data[4:].rstrip(b"."))
-                for connection, t_ns, data in bag.messages()]
+        return [
+            (connection.topic, t_ns, data[4:].rstrip(b"."))
+            for connection, t_ns, data in bag.messages()
+        ]
 
 
 def test_a_bag_is_read_as_it_was_written(tmp_path):
@@ -47,8 +49,11 @@ def test_a_bag_is_read_as_it_was_written(tmp_path):
     assert path.stat().st_size > 3 * (64 << 10)
     found = read(path)
     assert len(found) == 600
-    assert sorted(found) == sorted((topic, 10_000_000 * k, b"%d of %d" % (k, number))
-                                   for k in range(300) for number, topic in enumerate(("/a", "/b")))
+    assert sorted(found) == sorted(
+        (topic, 10_000_000 * k, b"%d of %d" % (k, number))
+        for k in range(300)
+        for number, topic in enumerate(("/a", "/b"))
+    )
     said = subprocess.run(["rosbag", "info", path], capture_output=True, text=True).stdout
     assert "messages:    600" in said and "duration:    3.0s" in said, said
 
@@ -86,8 +91,8 @@ def test_a_bag_on_a_full_disk_lacks_chunks_and_is_complete_once_there_is_space(t
     for k in range(600, 900):
         bag.write(1, 10_000 * k, text(b"found" + 500 * b"."))
     bag.close()
-    gap, = gaps.table()
-    (begin, end), = gap["missing_s"]
+    (gap,) = gaps.table()
+    ((begin, end),) = gap["missing_s"]
     found = [t_ns * 1e-9 for _, t_ns, _ in read(tmp_path / "ros.bag")]
     assert gap["log"] == "ros.bag" and 2.5 < begin < 3.0 and 5.0 < end < 6.0
     assert not [t_s for t_s in found if begin + 1e-3 < t_s < end - 1e-3] and max(found) == 8.99

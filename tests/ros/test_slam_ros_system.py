@@ -26,8 +26,9 @@ def dataset(tmp_path):
 
 
 def run(dataset, tmp_path, what):
-    adapter = adapters.load("ros_node", start=f"{sys.executable} {NODE} {what}",
-                                  pose="/brightness/pose", patience=20.0)
+    adapter = adapters.load(
+        "ros_node", start=f"{sys.executable} {NODE} {what}", pose="/brightness/pose", patience=20.0
+    )
     return runner.run(adapter, dataset, tmp_path / "run", speed=0.0, timeout_s=30.0)
 
 

@@ -26,8 +26,10 @@ N = 6
 FORMATIONS = {"1": "T", "3": "triangle"}  # by the key of XTDrone's keyboard
 LIMIT_S = 90.0  # of each wait, simulated
 
-pytestmark = [needs_ros, pytest.mark.skipif(
-    not CHECKOUT, reason="XTDRONE_CHECKOUT names no checkout of XTDrone")]
+pytestmark = [
+    needs_ros,
+    pytest.mark.skipif(not CHECKOUT, reason="XTDRONE_CHECKOUT names no checkout of XTDrone"),
+]
 
 
 class Fleet:
@@ -38,8 +40,14 @@ class Fleet:
         self._processes = Processes(environment(free_port(), folder))
         port = self._processes.env["ROS_MASTER_URI"].rsplit(":", 1)[1]
         self.launch = self._processes.start(
-            "roslaunch", "-p", port, ROOT / "launch" / "multi_vehicle.launch", f"n:={N}",
-            "communication:=false", "gps:=rtk")
+            "roslaunch",
+            "-p",
+            port,
+            ROOT / "launch" / "multi_vehicle.launch",
+            f"n:={N}",
+            "communication:=false",
+            "gps:=rtk",
+        )
         self._processes.await_vehicles(self.launch)
         threading.Thread(target=self.launch.stdout.read, daemon=True).start()
         self._control = ControlClient(timeout=120.0)
@@ -54,9 +62,14 @@ class Fleet:
         output = self.folder / f"{path.stem}{len(self._scripts)}.log"
         with output.open("w") as log:
             process = subprocess.Popen(
-                [sys.executable, str(path), *map(str, arguments)], cwd=path.parent,
-                env=self._processes.env, stdin=self._terminal if terminal else subprocess.DEVNULL,
-                stdout=log, stderr=log, start_new_session=True)
+                [sys.executable, str(path), *map(str, arguments)],
+                cwd=path.parent,
+                env=self._processes.env,
+                stdin=self._terminal if terminal else subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         self._scripts[process] = output
         if terminal:
             self._typed = output
@@ -68,8 +81,10 @@ class Fleet:
         for key in keys:
             size = self._typed.stat().st_size
             os.write(self._keyboard, key.encode())
-            until(lambda size=size: self._drain() and self._typed.stat().st_size > size,
-                  f"'{key}' is read")
+            until(
+                lambda size=size: self._drain() and self._typed.stat().st_size > size,
+                f"'{key}' is read",
+            )
             time.sleep(0.05)  # the script throws away what comes while it sets the terminal
 
     def _drain(self):
@@ -79,8 +94,11 @@ class Fleet:
 
     def ended(self):
         """What the scripts that have ended said, by name."""
-        return {output.name: output.read_text()[-500:]
-                for process, output in self._scripts.items() if process.poll() is not None}
+        return {
+            output.name: output.read_text()[-500:]
+            for process, output in self._scripts.items()
+            if process.poll() is not None
+        }
 
     def wait(self, what, condition, held_s=0.5):
         """Waits until condition(truth) has held for held_s; gives the truth (N, 13)."""
@@ -121,10 +139,17 @@ def fleet(tmp_path):
 
 def slots(name):
     """XTDrone's formation by name: (N - 1, 3) from the leader [m]."""
-    code = ("import json, formation_dict; "
-            f"print(json.dumps(formation_dict.formation_dict_{N}[{name!r}].T.tolist()))")
-    done = subprocess.run([sys.executable, "-c", code], cwd=Path(CHECKOUT) / FORMATION,
-                          capture_output=True, text=True, check=True)
+    code = (
+        "import json, formation_dict; "
+        f"print(json.dumps(formation_dict.formation_dict_{N}[{name!r}].T.tolist()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(CHECKOUT) / FORMATION,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return np.array(json.loads(done.stdout))
 
 
@@ -152,19 +177,31 @@ def test_xtdrones_own_scripts_fly_a_formation(fleet):
     for key, name in FORMATIONS.items():
         wanted = slots(name)
         fleet.press(key)
-        truth = fleet.wait(f"{name} stands",
-                           lambda truth, wanted=wanted: slot_errors(truth, wanted).max() < 0.3, 2.0)
+        truth = fleet.wait(
+            f"{name} stands",
+            lambda truth, wanted=wanted: slot_errors(truth, wanted).max() < 0.3,
+            2.0,
+        )
         print(f"    largest slot error {slot_errors(truth, wanted).max():.2f} m")
     before = truth[0, :2]
     fleet.press("w" * 50)  # 0.5 m/s
-    fleet.wait("the fleet follows its leader for 4 m",
-               lambda truth: np.linalg.norm(truth[0, :2] - before) > 4.0)
+    fleet.wait(
+        "the fleet follows its leader for 4 m",
+        lambda truth: np.linalg.norm(truth[0, :2] - before) > 4.0,
+    )
     fleet.press("s")
-    truth = fleet.wait("it stops in formation",
-                       lambda truth: slot_errors(truth, wanted).max() < 0.3
-                       and np.linalg.norm(truth[:, 7:10], axis=1).max() < 0.2, 2.0)
-    print(f"    largest slot error {slot_errors(truth, wanted).max():.2f} m, "
-          f"least separation so far {fleet.least:.2f} m")
+    truth = fleet.wait(
+        "it stops in formation",
+        lambda truth: (
+            slot_errors(truth, wanted).max() < 0.3
+            and np.linalg.norm(truth[:, 7:10], axis=1).max() < 0.2
+        ),
+        2.0,
+    )
+    print(
+        f"    largest slot error {slot_errors(truth, wanted).max():.2f} m, "
+        f"least separation so far {fleet.least:.2f} m"
+    )
     fleet.press("g" + "n")
     fleet.wait("all have landed", lambda truth: (truth[:, 2] < 0.3).all(), 2.0)
     assert fleet.ended() == {}

@@ -30,20 +30,32 @@ class Pilot(Node):
     """Streams set-points, asks for off-board control, arms, and waits for the height."""
 
     def __init__(self, height):
-        super().__init__("pilot", parameter_overrides=[
-            Parameter("use_sim_time", Parameter.Type.BOOL, True)])
+        super().__init__(
+            "pilot", parameter_overrides=[Parameter("use_sim_time", Parameter.Type.BOOL, True)]
+        )
         self.height, self.position, self.status = height, None, None
         self.held_since = self.started = None
         self.mode = self.create_publisher(
-            OffboardControlMode, f"{SPACE}/in/offboard_control_mode", qos_profile_sensor_data)
+            OffboardControlMode, f"{SPACE}/in/offboard_control_mode", qos_profile_sensor_data
+        )
         self.point = self.create_publisher(
-            TrajectorySetpoint, f"{SPACE}/in/trajectory_setpoint", qos_profile_sensor_data)
+            TrajectorySetpoint, f"{SPACE}/in/trajectory_setpoint", qos_profile_sensor_data
+        )
         self.command = self.create_publisher(
-            VehicleCommand, f"{SPACE}/in/vehicle_command", qos_profile_sensor_data)
-        self.create_subscription(VehicleLocalPosition, f"{SPACE}/out/vehicle_local_position",
-                                 lambda m: setattr(self, "position", m), qos_profile_sensor_data)
-        self.create_subscription(VehicleStatus, f"{SPACE}/out/vehicle_status",
-                                 lambda m: setattr(self, "status", m), qos_profile_sensor_data)
+            VehicleCommand, f"{SPACE}/in/vehicle_command", qos_profile_sensor_data
+        )
+        self.create_subscription(
+            VehicleLocalPosition,
+            f"{SPACE}/out/vehicle_local_position",
+            lambda m: setattr(self, "position", m),
+            qos_profile_sensor_data,
+        )
+        self.create_subscription(
+            VehicleStatus,
+            f"{SPACE}/out/vehicle_status",
+            lambda m: setattr(self, "status", m),
+            qos_profile_sensor_data,
+        )
         self.create_timer(PERIOD_S, self.tick)  # of simulated time
 
     def tick(self):
@@ -52,9 +64,17 @@ class Pilot(Node):
         self.started = self.started or stamp
         nan = [math.nan] * 3
         self.mode.publish(OffboardControlMode(timestamp=stamp, position=True))
-        self.point.publish(TrajectorySetpoint(
-            timestamp=stamp, position=[0.0, 0.0, -self.height], velocity=nan, acceleration=nan,
-            jerk=nan, yaw=0.0, yawspeed=math.nan))
+        self.point.publish(
+            TrajectorySetpoint(
+                timestamp=stamp,
+                position=[0.0, 0.0, -self.height],
+                velocity=nan,
+                acceleration=nan,
+                jerk=nan,
+                yaw=0.0,
+                yawspeed=math.nan,
+            )
+        )
         if self.status is None or self.position is None:
             return
         if self.status.nav_state != OFFBOARD:
@@ -68,16 +88,26 @@ class Pilot(Node):
         elif stamp - self.held_since > HELD_S * 1e6:
             raise SystemExit(0)
         if stamp - self.started > LIMIT_S * 1e6:
-            raise SystemExit(f"height {-self.position.z:.2f} m, mode {self.status.nav_state}, "
-                             f"arming state {self.status.arming_state}")
+            raise SystemExit(
+                f"height {-self.position.z:.2f} m, mode {self.status.nav_state}, "
+                f"arming state {self.status.arming_state}"
+            )
 
     def order(self, number, *values):
         """Sends a command of MAVLink."""
         fields = {f"param{k + 1}": value for k, value in enumerate(values)}
-        self.command.publish(VehicleCommand(
-            timestamp=self.get_clock().now().nanoseconds // 1000, command=number,
-            target_system=SYSTEM, target_component=1, source_system=1, source_component=1,
-            from_external=True, **fields))
+        self.command.publish(
+            VehicleCommand(
+                timestamp=self.get_clock().now().nanoseconds // 1000,
+                command=number,
+                target_system=SYSTEM,
+                target_component=1,
+                source_system=1,
+                source_component=1,
+                from_external=True,
+                **fields,
+            )
+        )
 
 
 def main():

@@ -33,8 +33,11 @@ def numbers_of(message, types):
     if isinstance(message, list):
         return [x for part in message for x in numbers_of(part, types)]
     if hasattr(message, "__msgtype__"):
-        return [x for name, _ in types.store.fielddefs[message.__msgtype__][1]
-                for x in numbers_of(getattr(message, name), types)]
+        return [
+            x
+            for name, _ in types.store.fielddefs[message.__msgtype__][1]
+            for x in numbers_of(getattr(message, name), types)
+        ]
     return [] if isinstance(message, str) else [float(message)]
 
 
@@ -42,8 +45,8 @@ def same_as_rosbags(data, kind, types):
     """The message of the bytes, which are those that rosbags gives for it."""
     message = types.read(data, kind)
     again = bytes(types.store.serialize_cdr(message, kind, little_endian=True))
-    assert data[:len(again)] == again
-    assert not any(data[len(again):]) and len(data) % 4 == 0 and len(data) - len(again) < 4
+    assert data[: len(again)] == again
+    assert not any(data[len(again) :]) and len(data) % 4 == 0 and len(data) - len(again) < 4
     return message
 
 
@@ -64,8 +67,10 @@ def test_each_number_of_each_type_has_its_place(types):
 
 def test_groups_are_the_numbers_of_a_part(types):
     kind = "tf2_msgs/msg/TFMessage"
-    template = types.message(kind, transforms=[
-        {"header": {"frame_id": "map"}, "child_frame_id": "x" * k} for k in range(5)])
+    template = types.message(
+        kind,
+        transforms=[{"header": {"frame_id": "map"}, "child_frame_id": "x" * k} for k in range(5)],
+    )
     record = Layout(types, template).records(1)
     for k in range(5):
         record[f"transforms.{k}.transform"] = np.arange(7.0) + k
@@ -77,8 +82,11 @@ def test_groups_are_the_numbers_of_a_part(types):
 
 def test_text_beside_ascii_and_sequences_of_strings(types):
     kind = "diagnostic_msgs/msg/DiagnosticArray"
-    template = types.message(kind, header={"frame_id": "Höhe"}, status=[
-        {"name": "é", "values": [{"key": "a", "value": "bb"}]}, {"level": 2}])
+    template = types.message(
+        kind,
+        header={"frame_id": "Höhe"},
+        status=[{"name": "é", "values": [{"key": "a", "value": "bb"}]}, {"level": 2}],
+    )
     record = Layout(types, template).records(1)
     record["status.1.level"], record["header.stamp.sec"] = 1, 77
     message = same_as_rosbags(record.tobytes(), kind, types)
@@ -87,8 +95,14 @@ def test_text_beside_ascii_and_sequences_of_strings(types):
 
 
 def fleet():
-    return Fleet(tuple(f"iris_{i}" for i in range(N)), (0.8, 0.1, 500.0), 47.0,
-                 np.zeros((N, 3)), np.ones(N, np.uint8), np.zeros(N, np.bool_))
+    return Fleet(
+        tuple(f"iris_{i}" for i in range(N)),
+        (0.8, 0.1, 500.0),
+        47.0,
+        np.zeros((N, 3)),
+        np.ones(N, np.uint8),
+        np.zeros(N, np.bool_),
+    )
 
 
 def random_step(t_us=12_345_678):

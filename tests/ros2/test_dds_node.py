@@ -47,7 +47,12 @@ def test_bytes_arrive_as_they_were_written(node):
     until(lambda: node.handle() or len(got) == 5)
     assert got[4] == record.tobytes()
     assert np.array([node.types.read(data, POSE).pose.position.x for data in got]).tolist() == [
-        0.0, 1.0, 2.0, 3.0, 4.0]
+        0.0,
+        1.0,
+        2.0,
+        3.0,
+        4.0,
+    ]
 
 
 def test_nobody_is_written_to_without_a_subscriber_of_its_kind(node):
@@ -81,15 +86,19 @@ def test_the_graph_of_ros_2(node):
     graph = dds.Reader(node, "ros_discovery_info", kind, quality.LATCHED, got.append)
     until(lambda: node.handle() or got)
     told = node.types.read(got[-1], kind)
-    own, = told.node_entities_info_seq
+    (own,) = told.node_entities_info_seq
     assert (own.node_namespace, own.node_name) == ("/team", "xtdrone")
     ids = [bytes(gid.data[:16]) for seq in (own.writer_gid_seq, own.reader_gid_seq) for gid in seq]
     assert ids == [writer.entity.get_guid().bytes, reader.entity.get_guid().bytes]
     assert len(told.gid.data) == {"humble": 24, "jazzy": 16}[node.types.distribution]
     builtin = BuiltinDataReader(node.participant, BuiltinTopicDcpsPublication)
     found = {}
-    until(lambda: found.update({p.topic_name: p for p in builtin.take(50)})
-          or "rt/drone0/state/pose" in found)
+    until(
+        lambda: (
+            found.update({p.topic_name: p for p in builtin.take(50)})
+            or "rt/drone0/state/pose" in found
+        )
+    )
     seen = found["rt/drone0/state/pose"]
     assert seen.type_name == "geometry_msgs::msg::dds_::PoseStamped_"
     assert seen.qos[Policy.Reliability] == Policy.Reliability.BestEffort
@@ -99,19 +108,21 @@ def test_the_graph_of_ros_2(node):
 def test_a_service_answers_its_caller(node):
     """As rmw_cyclonedds_cpp calls it: 8 bytes of the client's, 8 of the call's number, the rest."""
     kind = "std_srvs/srv/Trigger"
-    node.service("/a/go", kind, lambda request: node.types.message(
-        f"{kind}_Response", success=True, message="gone"))
+    node.service(
+        "/a/go",
+        kind,
+        lambda request: node.types.message(f"{kind}_Response", success=True, message="gone"),
+    )
     node.announce()
     got = []
     asking = dds.Writer(node, "rq/a/goRequest", f"{kind}_Request", quality.DEFAULT)
     answers = dds.Reader(node, "rr/a/goReply", f"{kind}_Response", quality.DEFAULT, got.append)
-    until(lambda: asking.wanted
-          and answers.entity.get_subscription_matched_status().current_count)
+    until(lambda: asking.wanted and answers.entity.get_subscription_matched_status().current_count)
     whose = bytes(range(16))
     request = node.types.serialised(node.types.blank(f"{kind}_Request"))
     asking.write(request[:4] + whose + request[4:])
     until(lambda: node.handle() or got)
-    data, = got
+    (data,) = got
     assert data[4:20] == whose
     response = node.types.read(data[:4] + data[20:], f"{kind}_Response")
     assert (response.success, response.message) == (True, "gone")

@@ -17,8 +17,10 @@ DOMAIN = 70 + Ports().instance
 HEIGHT = 1.0
 STEP_NS = 4_000_000
 
-pytestmark = [pytest.mark.slow,
-              pytest.mark.skipif(not fast_dds.installed(), reason=fast_dds.MISSING)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not fast_dds.installed(), reason=fast_dds.MISSING),
+]
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +42,16 @@ def topics():
     every = [("/clock", "rosgraph_msgs/Clock")]
     for i in range(N):
         every += [(f"/drone{i}/{row.name}", row.type) for row in pegasus.TOPICS]
-        every += [(f"{px4_out.namespace(i)}/fmu/out/{row.name}", row.type)
-                  for row in px4_out.TOPICS]
+        every += [
+            (f"{px4_out.namespace(i)}/fmu/out/{row.name}", row.type) for row in px4_out.TOPICS
+        ]
     return every
 
 
 def test_nine_vehicles_are_heard_and_one_is_flown(program, tmp_path):
     """Every reading of every sensor arrives, at 250 Hz for the IMU, while vehicle 3 takes off."""
     with simulated(tmp_path, "--n", N, "--log", "none") as simulation:
-        user = fast_dds.FastDdsUser(program, tmp_path, DOMAIN, 60.0, topics(),
-                                    ("/px4_3", HEIGHT))
+        user = fast_dds.FastDdsUser(program, tmp_path, DOMAIN, 60.0, topics(), ("/px4_3", HEIGHT))
         try:
             heard, word = user.results()
         finally:

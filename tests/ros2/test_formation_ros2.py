@@ -22,9 +22,15 @@ pytestmark = pytest.mark.slow
 
 
 def start(*words, **options):
-    return subprocess.Popen([*TOOLS, *map(str, words), "--domain", str(DOMAIN)], text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=tied(),
-                            env=dict(os.environ), **options)
+    return subprocess.Popen(
+        [*TOOLS, *map(str, words), "--domain", str(DOMAIN)],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=tied(),
+        env=dict(os.environ),
+        **options,
+    )
 
 
 def ended(process):
@@ -34,9 +40,23 @@ def ended(process):
 
 def test_a_formation_flight(tmp_path):
     """Formation and director as two processes; the run's report has what was flown."""
-    simulation = SimulationProcess(tmp_path, "--n", 3, "--speed", 4, "--gps", "rtk", "--log",
-                                   "none", "--ros2", "true", "--ros2_mavros", "true",
-                                   "--ros2_domain", DOMAIN)
+    simulation = SimulationProcess(
+        tmp_path,
+        "--n",
+        3,
+        "--speed",
+        4,
+        "--gps",
+        "rtk",
+        "--log",
+        "none",
+        "--ros2",
+        "true",
+        "--ros2_mavros",
+        "true",
+        "--ros2_domain",
+        DOMAIN,
+    )
     formation = start("formation", "--transition_speed", 3)
     try:
         status, out, err = ended(start("director", "--formations", "V", "--hold", 1))
@@ -50,18 +70,23 @@ def test_a_formation_flight(tmp_path):
         formation.kill()
         simulation.stop()
     summary = json.loads((tmp_path / LATEST / "summary.json").read_text())
-    row, = summary["formations"]
+    (row,) = summary["formations"]
     assert row["name"] == "V" and row["settle_time_s"] < 20.0 and row["rms_slot_error_m"] < 0.3
     assert summary["min_separation_m"] >= 1.0
     assert summary["messages_sent"] > 100 and summary["messages_lost"] == 0
 
 
-@pytest.mark.parametrize("words, line", [
-    (("formation", "--names", "iris_0,iris_1", "--wait", 0.2),
-     "nobody publishes /iris_0/mavros/state in domain"),
-    (("director", "--wait", 0.2), "no simulation on this machine"),
-    (("agent", "no_such", "--names", "iris_0", "--wait", 0.2), "nobody publishes"),
-])
+@pytest.mark.parametrize(
+    "words, line",
+    [
+        (
+            ("formation", "--names", "iris_0,iris_1", "--wait", 0.2),
+            "nobody publishes /iris_0/mavros/state in domain",
+        ),
+        (("director", "--wait", 0.2), "no simulation on this machine"),
+        (("agent", "no_such", "--names", "iris_0", "--wait", 0.2), "nobody publishes"),
+    ],
+)
 def test_what_is_refused_in_one_line(words, line):
     status, out, err = ended(start(*words))
     assert status == 1 and line in err and err.count("\n") == 1, out + err

@@ -35,21 +35,38 @@ def vehicle():
 
 
 def mode(**flags):
-    names = ("position", "velocity", "acceleration", "attitude", "body_rate",
-             "thrust_and_torque", "direct_actuator")
+    names = (
+        "position",
+        "velocity",
+        "acceleration",
+        "attitude",
+        "body_rate",
+        "thrust_and_torque",
+        "direct_actuator",
+    )
     return SimpleNamespace(**{name: flags.get(name, False) for name in names})
 
 
 def point(position=NAN3, velocity=NAN3, acceleration=NAN3, yaw=math.nan, yawspeed=math.nan):
-    return SimpleNamespace(position=position, velocity=velocity, acceleration=acceleration,
-                           yaw=yaw, yawspeed=yawspeed)
+    return SimpleNamespace(
+        position=position, velocity=velocity, acceleration=acceleration, yaw=yaw, yawspeed=yawspeed
+    )
 
 
 def command(**values):
-    return SimpleNamespace(**{**dict.fromkeys(("param1", "param2", "param3", "param4", "param5",
-                                               "param6", "param7"), 0.0),
-                              "command": 400, "target_system": 3, "source_system": 7,
-                              "source_component": 190, "confirmation": 0, **values})
+    return SimpleNamespace(
+        **{
+            **dict.fromkeys(
+                ("param1", "param2", "param3", "param4", "param5", "param6", "param7"), 0.0
+            ),
+            "command": 400,
+            "target_system": 3,
+            "source_system": 7,
+            "source_component": 190,
+            "confirmation": 0,
+            **values,
+        }
+    )
 
 
 def test_a_set_point_goes_out_with_itself_and_with_each_sign_of_life(vehicle):
@@ -68,16 +85,18 @@ def test_a_set_point_goes_out_with_itself_and_with_each_sign_of_life(vehicle):
 
 def test_axes_are_controlled_one_by_one(vehicle):
     px4_in.offboard_control_mode(vehicle, mode(velocity=True))
-    px4_in.trajectory_setpoint(vehicle, point([math.nan, math.nan, -4.0], [1.0, 2.0, math.nan],
-                                              yawspeed=0.2))
-    (_, message), = vehicle.link.sent
+    px4_in.trajectory_setpoint(
+        vehicle, point([math.nan, math.nan, -4.0], [1.0, 2.0, math.nan], yawspeed=0.2)
+    )
+    ((_, message),) = vehicle.link.sent
     assert message.type_mask == 0b0101_1110_0011
     assert (message.z, message.vx, message.vy, message.yaw_rate) == (-4.0, 1.0, 2.0, 0.2)
 
 
 def test_attitude_and_rates_follow_the_mode(vehicle):
-    attitude = SimpleNamespace(q_d=[1.0, 0.0, 0.0, 0.0], yaw_sp_move_rate=math.nan,
-                               thrust_body=[0.0, 0.0, -0.6])
+    attitude = SimpleNamespace(
+        q_d=[1.0, 0.0, 0.0, 0.0], yaw_sp_move_rate=math.nan, thrust_body=[0.0, 0.0, -0.6]
+    )
     rates = SimpleNamespace(roll=0.1, pitch=0.2, yaw=0.3, thrust_body=[0.0, 0.0, -1.6])
     px4_in.vehicle_attitude_setpoint(vehicle, attitude)
     px4_in.vehicle_rates_setpoint(vehicle, rates)
@@ -105,13 +124,18 @@ def test_commands_for_others_are_left_to_them(vehicle):
 
 
 def test_places_keep_their_decimals(vehicle):
-    px4_in.vehicle_command(vehicle, command(command=mavlink.MAV_CMD_DO_REPOSITION,
-                                            param5=47.3977418, param6=8.5455938, param7=500.0))
-    (_, message), = vehicle.link.sent
+    px4_in.vehicle_command(
+        vehicle,
+        command(
+            command=mavlink.MAV_CMD_DO_REPOSITION, param5=47.3977418, param6=8.5455938, param7=500.0
+        ),
+    )
+    ((_, message),) = vehicle.link.sent
     assert message.get_type() == "COMMAND_INT"
     assert (message.x, message.y, message.z) == (473977418, 85455938, 500.0)
-    px4_in.vehicle_command(vehicle, command(command=mavlink.MAV_CMD_NAV_TAKEOFF, param5=math.nan,
-                                            param6=math.nan))
+    px4_in.vehicle_command(
+        vehicle, command(command=mavlink.MAV_CMD_NAV_TAKEOFF, param5=math.nan, param6=math.nan)
+    )
     assert vehicle.link.sent[-1][1].get_type() == "COMMAND_LONG"
 
 

@@ -25,8 +25,10 @@ N = 2
 STATE = "simulation_interfaces/srv/GetSimulationState"
 SET_STATE = "simulation_interfaces/srv/SetSimulationState"
 
-pytestmark = [pytest.mark.slow,
-              pytest.mark.skipif(not real_ros2.installed(), reason=real_ros2.MISSING)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not real_ros2.installed(), reason=real_ros2.MISSING),
+]
 
 
 def launched(*arguments):
@@ -34,8 +36,10 @@ def launched(*arguments):
     return real_ros2.started("ros2", "launch", LAUNCH, *arguments, domain=DOMAIN + 5, own=True)
 
 
-@pytest.mark.parametrize(("argument", "says"), [
-    ("nn:=2", "there is no argument 'nn', but 'n'"), ("n:=0", "n 0 is not allowed")])
+@pytest.mark.parametrize(
+    ("argument", "says"),
+    [("nn:=2", "there is no argument 'nn', but 'n'"), ("n:=0", "n 0 is not allowed")],
+)
 def test_a_launch_refuses_a_wrong_argument(argument, says):
     process = launched(argument)
     said, _ = process.communicate(timeout=LIMIT_S)
@@ -78,8 +82,19 @@ def test_a_simulation_ends_with_its_launch_even_if_that_is_killed(tmp_path, monk
 
 @pytest.fixture(scope="module")
 def simulation(tmp_path_factory):
-    made = SimulationProcess(tmp_path_factory.mktemp("real_ros2"), "--n", N, "--log", "none",
-                             "--gps", "rtk", "--ros2", "true", "--ros2_domain", DOMAIN)
+    made = SimulationProcess(
+        tmp_path_factory.mktemp("real_ros2"),
+        "--n",
+        N,
+        "--log",
+        "none",
+        "--gps",
+        "rtk",
+        "--ros2",
+        "true",
+        "--ros2_domain",
+        DOMAIN,
+    )
     yield made
     assert "ros2:" not in made.stop()  # no warning while real nodes came and went
 
@@ -92,10 +107,15 @@ def ros2(simulation):
 def test_nodes_topics_and_services_are_listed_with_their_types(ros2):
     assert ros2("node", "list", *real_ros2.FIND).split() == ["/iris_0", "/iris_1", "/xtdrone"]
     listed = set(ros2("topic", "list", "-t", *real_ros2.FIND).splitlines())
-    wanted = {f"{begin(i)}/{row.name} [{ros2_name(row.type)}]"
-              for rows, begin in ((pegasus.TOPICS, "/drone{}".format),
-                                  (px4_out.TOPICS, lambda i: f"{px4_out.namespace(i)}/fmu/out"))
-              for row in rows for i in range(N)}
+    wanted = {
+        f"{begin(i)}/{row.name} [{ros2_name(row.type)}]"
+        for rows, begin in (
+            (pegasus.TOPICS, "/drone{}".format),
+            (px4_out.TOPICS, lambda i: f"{px4_out.namespace(i)}/fmu/out"),
+        )
+        for row in rows
+        for i in range(N)
+    }
     assert wanted | {"/clock [rosgraph_msgs/msg/Clock]"} <= listed
     listed = ros2("service", "list", "-t", *real_ros2.FIND).splitlines()
     assert f"/get_simulation_state [{STATE}]" in listed
@@ -103,11 +123,15 @@ def test_nodes_topics_and_services_are_listed_with_their_types(ros2):
     assert len(listed) == len(set(listed))
 
 
-@pytest.mark.parametrize(("topic", "kind", "says"), [
-    ("/clock", "rosgraph_msgs/msg/Clock", "nanosec"),
-    ("/tf_static", "tf2_msgs/msg/TFMessage", "map_ned"),
-    ("/drone1/state/pose", "geometry_msgs/msg/PoseStamped", "frame_id: map"),
-    ("/drone0/sensors/imu", "sensor_msgs/msg/Imu", "drone0_base_link_frd")])
+@pytest.mark.parametrize(
+    ("topic", "kind", "says"),
+    [
+        ("/clock", "rosgraph_msgs/msg/Clock", "nanosec"),
+        ("/tf_static", "tf2_msgs/msg/TFMessage", "map_ned"),
+        ("/drone1/state/pose", "geometry_msgs/msg/PoseStamped", "frame_id: map"),
+        ("/drone0/sensors/imu", "sensor_msgs/msg/Imu", "drone0_base_link_frd"),
+    ],
+)
 def test_topics_are_echoed_with_their_quality(ros2, topic, kind, says):
     """`ros2 topic echo` asks for the quality that is offered."""
     assert says in ros2("topic", "echo", "--no-daemon", "--once", topic, kind)
@@ -115,8 +139,9 @@ def test_topics_are_echoed_with_their_quality(ros2, topic, kind, says):
 
 def test_the_simulation_is_paused_and_goes_on(ros2, simulation):
     for number, paused in ((2, True), (1, False)):
-        said = ros2("service", "call", "/set_simulation_state", SET_STATE,
-                    f"{{state: {{state: {number}}}}}")
+        said = ros2(
+            "service", "call", "/set_simulation_state", SET_STATE, f"{{state: {{state: {number}}}}}"
+        )
         assert "result=1," in said
         assert simulation.control.request("status")["paused"] is paused
         assert f"(state={number})" in ros2("service", "call", "/get_simulation_state", STATE)

@@ -33,12 +33,17 @@ def test_a_bag_is_read_back(tmp_path, storage, distribution):
     pose(b"")  # too late: nothing
     assert not said
     with AnyReader([tmp_path / "bags" / "ros2"]) as reader:
-        found = [(connection.topic, t, reader.deserialize(data, connection.msgtype))
-                 for connection, t, data in reader.messages()]
-        quality = {connection.topic: connection.ext.offered_qos_profiles[0]
-                   for connection in reader.connections}
+        found = [
+            (connection.topic, t, reader.deserialize(data, connection.msgtype))
+            for connection, t, data in reader.messages()
+        ]
+        quality = {
+            connection.topic: connection.ext.offered_qos_profiles[0]
+            for connection in reader.connections
+        }
     assert [(t, m.pose.position.x) for topic, t, m in found if topic == "/a"] == [
-        (4_000_000 * k, k) for k in range(5) for _ in range(2)]
+        (4_000_000 * k, k) for k in range(5) for _ in range(2)
+    ]
     assert [m.nav_state for topic, _, m in found if topic != "/a"] == list(range(5))
     assert quality["/a"].reliability == QosReliability.BEST_EFFORT
     assert quality["/px4_1/fmu/out/vehicle_status"].durability == QosDurability.TRANSIENT_LOCAL

@@ -49,12 +49,17 @@ class Client:
 
 
 @draws
-@pytest.mark.parametrize("vehicle, kinds", [
-    ("iris_stereo", {"Image", "CameraInfo"}),
-    ("iris_depth", {"Image", "CameraInfo", "PointCloud2"}),
-    ("iris_2d_lidar", {"LaserScan"}), ("iris_3d_lidar", {"PointCloud2"})])
+@pytest.mark.parametrize(
+    "vehicle, kinds",
+    [
+        ("iris_stereo", {"Image", "CameraInfo"}),
+        ("iris_depth", {"Image", "CameraInfo", "PointCloud2"}),
+        ("iris_2d_lidar", {"LaserScan"}),
+        ("iris_3d_lidar", {"PointCloud2"}),
+    ],
+)
 def test_each_kind_is_drawn_once_it_is_wanted(tmp_path, vehicle, kinds):
-    sensor, = described(vehicle)
+    (sensor,) = described(vehicle)
     ring = FrameWriter(tmp_path / "ring", sensor["arrays"])
     node, frames = Node(), Frames()
     client = Client([{**sensor, "ring": str(ring.path)}])

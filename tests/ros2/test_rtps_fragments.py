@@ -12,8 +12,11 @@ LONG = rtps.CDR + bytes(range(256)) * 300  # 76,804 bytes, no multiple of a part
 
 def received(submessages):
     """What a participant makes of them, each in a datagram of its own."""
-    return [message for one in submessages
-            for message in rtps.parsed(rtps.HEADER + OTHER + rtps.to(OWN) + one, OWN)]
+    return [
+        message
+        for one in submessages
+        for message in rtps.parsed(rtps.HEADER + OTHER + rtps.to(OWN) + one, OWN)
+    ]
 
 
 @pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
@@ -39,6 +42,7 @@ def test_a_sample_is_sent_again_for_parts_that_are_missing():
 def test_parts_that_claim_too_much_are_left_alone():
     part = received(Outgoing(READER, WRITER).add(LONG))[0]
     for at, size in ((0, 1 << 31), (len(LONG), len(LONG)), (-8192, len(LONG))):
-        claimed = rtps.Submessage(rtps.DATA_FRAG, OTHER, READER, WRITER, 1, payload=part.payload,
-                                  at=at, size=size)
+        claimed = rtps.Submessage(
+            rtps.DATA_FRAG, OTHER, READER, WRITER, 1, payload=part.payload, at=at, size=size
+        )
         assert Incoming().joined(claimed) is None

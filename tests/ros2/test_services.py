@@ -31,9 +31,21 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def simulation(tmp_path_factory):
-    made = SimulationProcess(tmp_path_factory.mktemp("services"), "--n", 2, "--log", "none",
-                             "--gps", "rtk", "--ros2", "true", "--ros2_mavros", "true",
-                             "--ros2_domain", DOMAIN)
+    made = SimulationProcess(
+        tmp_path_factory.mktemp("services"),
+        "--n",
+        2,
+        "--log",
+        "none",
+        "--gps",
+        "rtk",
+        "--ros2",
+        "true",
+        "--ros2_mavros",
+        "true",
+        "--ros2_domain",
+        DOMAIN,
+    )
     yield made
     made.stop()
 
@@ -61,8 +73,11 @@ def call(request):
 
 
 def command(call, number, space="", system=1, **fields):
-    return call(f"{space}/fmu/vehicle_command", "px4_msgs/srv/VehicleCommand", request={
-        "command": number, "target_system": system, "source_system": 9, **fields}).reply
+    return call(
+        f"{space}/fmu/vehicle_command",
+        "px4_msgs/srv/VehicleCommand",
+        request={"command": number, "target_system": system, "source_system": 9, **fields},
+    ).reply
 
 
 def run(call, name, /, **fields):
@@ -119,16 +134,22 @@ def test_arming_mode_take_off_and_reset(call, simulation):
 
 
 def test_a_box_is_spawned_and_deleted(call):
-    sent = {"name": "crate", "entity_resource": {"resource_string": BOX},
-            "initial_pose": {"pose": {"position": {"x": 5.0, "z": 0.5}}}}
+    sent = {
+        "name": "crate",
+        "entity_resource": {"resource_string": BOX},
+        "initial_pose": {"pose": {"position": {"x": 5.0, "z": 0.5}}},
+    }
     made = call("/spawn_entity", f"{TOP}SpawnEntity", **sent)
     assert (made.result.result, made.entity_name) == (OK, "crate")
     number, text = run(call, "spawn_entity", **sent)
     assert number == FAILED and "crate" in text and "\n" not in text
     assert run(call, "spawn_entity", name="none") == (
-        NO_RESOURCE, "give the SDF itself as resource_string")
-    number, text = run(call, "spawn_entity", name="torn", entity_resource={
-        "resource_string": "<sdf><model"})
+        NO_RESOURCE,
+        "give the SDF itself as resource_string",
+    )
+    number, text = run(
+        call, "spawn_entity", name="torn", entity_resource={"resource_string": "<sdf><model"}
+    )
     assert number == FAILED and text and "\n" not in text
     assert run(call, "delete_entity", entity="crate") == (OK, "")
     number, text = run(call, "delete_entity", entity="crate")
@@ -142,22 +163,28 @@ def test_parameters_of_a_vehicle(call):
     speed, mode, none = parameters(call, "get_parameters", names=asked).values
     assert (speed.type, mode.type, none.type) == (DOUBLE, INTEGER, 0)
     assert parameters(call, "get_parameter_types", names=asked).types.tolist() == [
-        DOUBLE, INTEGER, 0]
-    assert [one.type for one in parameters(call, "describe_parameters", names=asked).descriptors
-            ] == [DOUBLE, INTEGER, 0]
+        DOUBLE,
+        INTEGER,
+        0,
+    ]
+    assert [
+        one.type for one in parameters(call, "describe_parameters", names=asked).descriptors
+    ] == [DOUBLE, INTEGER, 0]
     wanted = speed.double_value - 1.0
     good = {"name": "MPC_XY_VEL_MAX", "value": {"type": DOUBLE, "double_value": wanted}}
     unknown = {"name": "NONE", "value": {"type": DOUBLE}}
     half = {"name": "COM_RC_IN_MODE", "value": {"type": DOUBLE, "double_value": 1.5}}
     results = parameters(call, "set_parameters", parameters=[good, unknown, half]).results
     assert [one.successful for one in results] == [True, False, False]
-    assert results[1].reason == ("/iris_1 has no parameter 'NONE': ros2 param list /iris_1 shows "
-                                 "them")
+    assert results[1].reason == (
+        "/iris_1 has no parameter 'NONE': ros2 param list /iris_1 shows them"
+    )
     assert results[2].reason == "COM_RC_IN_MODE '1.5' is a float: give a int"
     again = {**good, "value": {"type": DOUBLE, "double_value": wanted - 1.0}}
-    assert not parameters(call, "set_parameters_atomically", parameters=[again, half]
-                          ).result.successful
-    value, = parameters(call, "get_parameters", names=asked[:1]).values
+    assert not parameters(
+        call, "set_parameters_atomically", parameters=[again, half]
+    ).result.successful
+    (value,) = parameters(call, "get_parameters", names=asked[:1]).values
     assert value.double_value == pytest.approx(wanted)
     assert parameters(call, "set_parameters_atomically", parameters=[again]).result.successful
     every = parameters(call, "get_parameters", names=list(names)).values
@@ -170,30 +197,51 @@ def test_parameters_of_the_simulation(call, simulation):
     double = {"name": "speed", "value": {"type": DOUBLE, "double_value": 2.0}}
     seed = {"name": "seed", "value": {"type": INTEGER, "integer_value": 2}}
     below = {"name": "speed", "value": {"type": DOUBLE, "double_value": -1.0}}
-    results = parameters(call, "set_parameters", "/xtdrone", parameters=[double, seed, below]
-                         ).results
+    results = parameters(
+        call, "set_parameters", "/xtdrone", parameters=[double, seed, below]
+    ).results
     assert [one.successful for one in results] == [True, False, False]
     assert results[1].reason.startswith("seed is an option of the simulation's start")
     assert results[2].reason.startswith("speed -1.0 is not allowed")
     assert simulation.control.request("status")["speed"] == 2.0
-    speed, = parameters(call, "get_parameters", "/xtdrone", names=["speed"]).values
+    (speed,) = parameters(call, "get_parameters", "/xtdrone", names=["speed"]).values
     assert speed.double_value == 2.0
 
 
 def test_changes_are_told(cyclone):
     """/parameter_events names what changed, whoever changed it."""
     got = []
-    cyclone.node.reader("/parameter_events", EVENT, lambda data: got.append(
-        cyclone.node.types.read(data, EVENT)), PARAMETER_EVENTS)
-    cyclone.until(lambda: parameters(cyclone.call, "set_parameters", "/xtdrone", parameters=[
-        {"name": "speed", "value": {"type": DOUBLE, "double_value": 1.0}}]) and got)
+    cyclone.node.reader(
+        "/parameter_events",
+        EVENT,
+        lambda data: got.append(cyclone.node.types.read(data, EVENT)),
+        PARAMETER_EVENTS,
+    )
+    cyclone.until(
+        lambda: (
+            parameters(
+                cyclone.call,
+                "set_parameters",
+                "/xtdrone",
+                parameters=[{"name": "speed", "value": {"type": DOUBLE, "double_value": 1.0}}],
+            )
+            and got
+        )
+    )
     assert got[-1].node == "/xtdrone"
-    old, = parameters(cyclone.call, "get_parameters", names=["MPC_Z_VEL_MAX_UP"]).values
-    parameters(cyclone.call, "set_parameters", parameters=[{
-        "name": "MPC_Z_VEL_MAX_UP",
-        "value": {"type": DOUBLE, "double_value": old.double_value + 0.5}}])
+    (old,) = parameters(cyclone.call, "get_parameters", names=["MPC_Z_VEL_MAX_UP"]).values
+    parameters(
+        cyclone.call,
+        "set_parameters",
+        parameters=[
+            {
+                "name": "MPC_Z_VEL_MAX_UP",
+                "value": {"type": DOUBLE, "double_value": old.double_value + 0.5},
+            }
+        ],
+    )
     cyclone.until(lambda: got[-1].node == "/iris_1")
-    change, = got[-1].changed_parameters
+    (change,) = got[-1].changed_parameters
     assert change.name == "MPC_Z_VEL_MAX_UP"
     assert change.value.double_value == pytest.approx(old.double_value + 0.5)
 
@@ -203,5 +251,6 @@ def test_mavros(call, cyclone):
     cyclone.node.reader("/iris_0/mavros/state", "mavros_msgs/msg/State", states.append, DEFAULT)
     cyclone.until(lambda: states)
     assert cyclone.node.types.read(states[-1], "mavros_msgs/msg/State").connected
-    assert call("/iris_0/mavros/set_mode", "mavros_msgs/srv/SetMode",
-                custom_mode="AUTO.LOITER").mode_sent
+    assert call(
+        "/iris_0/mavros/set_mode", "mavros_msgs/srv/SetMode", custom_mode="AUTO.LOITER"
+    ).mode_sent

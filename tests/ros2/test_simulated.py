@@ -31,16 +31,38 @@ LIMIT_S = 60.0
 
 
 def xtdrone(folder, *options):
-    return subprocess.run([sys.executable, "-m", "xtdrone_core.command", *map(str, options)],
-                          cwd=folder, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        [sys.executable, "-m", "xtdrone_core.command", *map(str, options)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
 @pytest.mark.slow
 def test_a_bag_has_every_step_of_an_unpaced_simulation(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
-    done = xtdrone(tmp_path, "sim", "--n", 2, "--speed", 0, "--log", "none", "--ros2", "true",
-                   "--ros2_domain", DOMAIN, "--ros2_record", "mcap", "--ros2_mavros", "true",
-                   "--duration", STEPS * 0.004)
+    done = xtdrone(
+        tmp_path,
+        "sim",
+        "--n",
+        2,
+        "--speed",
+        0,
+        "--log",
+        "none",
+        "--ros2",
+        "true",
+        "--ros2_domain",
+        DOMAIN,
+        "--ros2_record",
+        "mcap",
+        "--ros2_mavros",
+        "true",
+        "--duration",
+        STEPS * 0.004,
+    )
     assert done.returncode == 0, done.stderr
     assert "lost" not in done.stderr
     with AnyReader([tmp_path / LATEST / "bags" / "ros2"]) as reader:
@@ -60,14 +82,18 @@ def test_a_bag_has_every_step_of_an_unpaced_simulation(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_an_address_of_another_machine_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
-    done = xtdrone(tmp_path, "sim", "--ros2", "true", "--ros2_domain", DOMAIN, "--ros2_address",
-                   "192.0.2.1")
+    done = xtdrone(
+        tmp_path, "sim", "--ros2", "true", "--ros2_domain", DOMAIN, "--ros2_address", "192.0.2.1"
+    )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(
-        "xtdrone: ROS 2 does not start: DDS cannot start on 192.0.2.1 in domain")
+        "xtdrone: ROS 2 does not start: DDS cannot start on 192.0.2.1 in domain"
+    )
     assert "Traceback" not in done.stderr
-    for options, words in (({"ros2_address": "here"}, "ros2_address 'here' is not an IPv4"),
-                           ({"ros2_domain": 233}, "ros2_domain 233 is not allowed: give a whole")):
+    for options, words in (
+        ({"ros2_address": "here"}, "ros2_address 'here' is not an IPv4"),
+        ({"ros2_domain": 233}, "ros2_domain 233 is not allowed: give a whole"),
+    ):
         with pytest.raises(ScenarioError, match=words):
             Scenario(fleet("iris", 1), **options)
 
@@ -75,10 +101,31 @@ def test_an_address_of_another_machine_is_refused(tmp_path, monkeypatch):
 @pytest.mark.long
 def test_the_keyboard_flies_two_vehicles(tmp_path):
     """In a pseudo-terminal: arm, take off, fly forward in OFFBOARD, hover, quit."""
-    simulation = SimulationProcess(tmp_path, "--n", 2, "--log", "none", "--gps", "rtk", "--speed",
-                                   3, "--ros2", "true", "--ros2_domain", DOMAIN)
-    keyboard = Keyboard(dict(os.environ), sys.executable, "-m", "xtdrone_core.command", "ros2",
-                        "keyboard", "--domain", DOMAIN)
+    simulation = SimulationProcess(
+        tmp_path,
+        "--n",
+        2,
+        "--log",
+        "none",
+        "--gps",
+        "rtk",
+        "--speed",
+        3,
+        "--ros2",
+        "true",
+        "--ros2_domain",
+        DOMAIN,
+    )
+    keyboard = Keyboard(
+        dict(os.environ),
+        sys.executable,
+        "-m",
+        "xtdrone_core.command",
+        "ros2",
+        "keyboard",
+        "--domain",
+        DOMAIN,
+    )
     try:
         keyboard.wait("both are there", lambda text: "2 vehicles, 2 connected" in text)
         keyboard.arm(2)
@@ -128,8 +175,10 @@ def test_rotors_turn_as_told_by_pegasus_topics():
     try:
         with xd.Simulation(scenario, links=True) as sim:
             client = Beside(node, sim)
-            rotors = [node.writer(f"/drone0/control/rotor{k}/ref", "std_msgs/msg/Float64", DEFAULT)
-                      for k in range(4)]
+            rotors = [
+                node.writer(f"/drone0/control/rotor{k}/ref", "std_msgs/msg/Float64", DEFAULT)
+                for k in range(4)
+            ]
 
             speed = 300.0
 
@@ -143,10 +192,15 @@ def test_rotors_turn_as_told_by_pegasus_topics():
             begin = sim.time
             client.until(lambda: sim.time > begin + 1.0)
             for command, param1, param2 in ((176, 1.0, 6.0), (400, 1.0, 0.0)):  # OFFBOARD, arm
-                request = {"command": command, "param1": param1, "param2": param2,
-                           "target_system": 1}
-                answer = client.call("/fmu/vehicle_command", "px4_msgs/srv/VehicleCommand",
-                                     request=request).reply
+                request = {
+                    "command": command,
+                    "param1": param1,
+                    "param2": param2,
+                    "target_system": 1,
+                }
+                answer = client.call(
+                    "/fmu/vehicle_command", "px4_msgs/srv/VehicleCommand", request=request
+                ).reply
                 assert (answer.command, answer.result) == (command, 0)
             speed, begin = 900.0, sim.time
             client.until(lambda: sim.time > begin + 2.0)
@@ -169,14 +223,22 @@ def test_ros2_flies_one_vehicle_a_python_class_another_and_commands_a_third():
             sim.arm("iris_2")
             sim.takeoff(2.0, "iris_2")
             for command, value in ((400, 1.0), (22, 0.0)):  # arm, take off
-                request = {"command": command, "param1": value, "param7": float("nan"),
-                           "target_system": 1}
-                answer = client.call("/fmu/vehicle_command", "px4_msgs/srv/VehicleCommand",
-                                     request=request).reply
+                request = {
+                    "command": command,
+                    "param1": value,
+                    "param7": float("nan"),
+                    "target_system": 1,
+                }
+                answer = client.call(
+                    "/fmu/vehicle_command", "px4_msgs/srv/VehicleCommand", request=request
+                ).reply
                 assert (answer.command, answer.result) == (command, 0)
             client.until(lambda: (sim.state.pos[:, 2] > 1.5).all())
             assert [state["mode"] for state in sim.health()] == [
-                "AUTO.TAKEOFF", "OFFBOARD", "OFFBOARD"]
+                "AUTO.TAKEOFF",
+                "OFFBOARD",
+                "OFFBOARD",
+            ]
             with pytest.raises(xd.XtdroneError, match="with ros2 stay the same"):
                 sim.remove("iris_2")
     finally:

@@ -48,8 +48,9 @@ class Flight:
 
     def __init__(self):
         self.link, self.said = Link(), []
-        self.vehicle = xtdrone.XtdroneVehicle(1, "iris_1", self.link, Kind.MULTIROTOR,
-                                              self.said.append)
+        self.vehicle = xtdrone.XtdroneVehicle(
+            1, "iris_1", self.link, Kind.MULTIROTOR, self.said.append
+        )
         self.record = np.zeros(1, VEHICLE)[0]
         self.record["est_pos"], self.record["est_quat"] = (1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 1.0)
         self.record["mode"] = Mode.LOITER

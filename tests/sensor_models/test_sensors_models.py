@@ -26,14 +26,30 @@ FIELD = np.array([1.0e-6, 21.0e-6, -43.0e-6])
 LEVEL = (0.0, 0.0, 0.0, 1.0)
 READINGS = ("gyro", "accel", "mag", "baro_pressure", "gps_lat", "gps_lon", "gps_alt", "gps_vel")
 EXACT = {
-    "imu": {f"{sensor}_{name}": 0 for sensor in ("gyroscope", "accelerometer")
-            for name in ("noise_density", "random_walk", "turn_on_bias_sigma", "resolution",
-                         "misalignment", "scale_error")},
-    "magnetometer": {"noise_density": 0, "random_walk": 0, "turn_on_bias_sigma": 0,
-                     "resolution": 0},
+    "imu": {
+        f"{sensor}_{name}": 0
+        for sensor in ("gyroscope", "accelerometer")
+        for name in (
+            "noise_density",
+            "random_walk",
+            "turn_on_bias_sigma",
+            "resolution",
+            "misalignment",
+            "scale_error",
+        )
+    },
+    "magnetometer": {
+        "noise_density": 0,
+        "random_walk": 0,
+        "turn_on_bias_sigma": 0,
+        "resolution": 0,
+    },
     "barometer": {"noise_density": 0, "random_walk": 0, "turn_on_bias_sigma": 0, "resolution": 0},
-    "gps": {f"{axis}_{name}": 0 for axis in ("horizontal", "vertical")
-            for name in ("noise_density", "random_walk", "velocity_noise_density")},
+    "gps": {
+        f"{axis}_{name}": 0
+        for axis in ("horizontal", "vertical")
+        for name in ("noise_density", "random_walk", "velocity_noise_density")
+    },
     "airspeed": {"noise_density": 0, "turn_on_bias_sigma": 0, "resolution": 0},
     "range": {"noise_density": 0, "turn_on_bias_sigma": 0, "resolution": 0},
 }
@@ -71,20 +87,33 @@ def test_parameters_in_place_of_the_vehicles_own():
     blocks = (*usual()[:3], block("gps", preset="rtk", pubRate="5", latency="0.4"))
     state = FleetState.zeros(1, 4)
     for options, wanted in (
-            ({"changes": "gps.rate=10; gps.latency=0.2"},
-             (*usual()[:3], block("gps", preset="rtk", rate="10", latency="0.2"))),
-            ({"changes": "gps.preset=m8n;"}, usual("m8n")),
-            ({"gps_preset": "m8n", "changes": "gps.latency = 0.3"},
-             (*usual()[:3], block("gps", preset="m8n", latency="0.3")))):
-        one, other = (run(each, state, 300) for each in (suite([blocks], **options),
-                                                         suite([wanted])))
+        (
+            {"changes": "gps.rate=10; gps.latency=0.2"},
+            (*usual()[:3], block("gps", preset="rtk", rate="10", latency="0.2")),
+        ),
+        ({"changes": "gps.preset=m8n;"}, usual("m8n")),
+        (
+            {"gps_preset": "m8n", "changes": "gps.latency = 0.3"},
+            (*usual()[:3], block("gps", preset="m8n", latency="0.3")),
+        ),
+    ):
+        one, other = (
+            run(each, state, 300) for each in (suite([blocks], **options), suite([wanted]))
+        )
         assert all(np.array_equal(one[name], other[name], equal_nan=True) for name in one)
 
 
-@pytest.mark.parametrize("changes, says", [
-    ("gps.latency", "cannot read sensors 'gps.latency'"), ("gsp.rate=1", "did you mean 'gps'"),
-    ("gps.latencyy=1", "did you mean 'latency'"), ("gps.preset=m8", "did you mean 'm8n'"),
-    ("gps.latency=nan", "give a number"), ("range.rate=5", "no vehicle has a sensor of kind")])
+@pytest.mark.parametrize(
+    "changes, says",
+    [
+        ("gps.latency", "cannot read sensors 'gps.latency'"),
+        ("gsp.rate=1", "did you mean 'gps'"),
+        ("gps.latencyy=1", "did you mean 'latency'"),
+        ("gps.preset=m8", "did you mean 'm8n'"),
+        ("gps.latency=nan", "give a number"),
+        ("range.rate=5", "no vehicle has a sensor of kind"),
+    ],
+)
 def test_parameters_that_are_refused(changes, says):
     with pytest.raises(SensorError, match=says):
         suite([usual()], changes=changes)
@@ -112,16 +141,19 @@ def test_exact_sensors_say_the_truth():
     assert batch.baro_pressure[0] == pytest.approx(101325 * (284.653 / 288.15) ** 5.2559, rel=1e-5)
 
 
-@pytest.mark.parametrize("kind,flag,period", [("magnetometer", "mag_new", 3),
-                                              ("barometer", "baro_new", 5), ("gps", "gps_new", 25)])
+@pytest.mark.parametrize(
+    "kind,flag,period",
+    [("magnetometer", "mag_new", 3), ("barometer", "baro_new", 5), ("gps", "gps_new", 25)],
+)
 def test_rates_are_whole_steps(kind, flag, period):
     sensors = suite([usual()])
     new = run(sensors, FleetState.zeros(1, 4), 201, [flag])[flag][:, 0]
     assert np.flatnonzero(new).tolist() == list(range(25 if kind == "gps" else 0, 201, period))
 
 
-@pytest.mark.parametrize("rate,steps", [(100, 3), (20.5, 13), (300, 1), (250, 1), (125, 2),
-                                        (83, 3), (84, 3)])
+@pytest.mark.parametrize(
+    "rate,steps", [(100, 3), (20.5, 13), (300, 1), (250, 1), (125, 2), (83, 3), (84, 3)]
+)
 def test_rate_between_two_steps_means_the_next_step(rate, steps):
     sensors = suite([(block("imu"), block("magnetometer", pubRate=str(rate)))])
     new = run(sensors, FleetState.zeros(1, 4), 40, ["mag_new"])["mag_new"][:, 0]
@@ -150,9 +182,14 @@ def test_gps_tells_late_what_was_true(latency, steps):
     assert seen >= 5
 
 
-@pytest.mark.parametrize("pos,force", [((0.1, 0, 0), (-0.4, 0, GRAVITY)),
-                                       ((0, 0.1, 0), (0, -0.4, GRAVITY)),
-                                       ((0, 0, 0.1), (0, 0, GRAVITY))])
+@pytest.mark.parametrize(
+    "pos,force",
+    [
+        ((0.1, 0, 0), (-0.4, 0, GRAVITY)),
+        ((0, 0.1, 0), (0, -0.4, GRAVITY)),
+        ((0, 0, 0.1), (0, 0, GRAVITY)),
+    ],
+)
 def test_accelerometer_off_the_centre_feels_the_turn(pos, force):
     sensors = suite([(exact_block("imu", pos),)])
     state = FleetState.zeros(1, 4)
@@ -172,8 +209,9 @@ def test_antenna_off_the_centre_moves_with_the_turn():
     np.testing.assert_allclose((east, north, batch.gps_alt[0] - 488), (0.2, 0, 0.1), atol=1e-6)
 
 
-@pytest.mark.parametrize("channel,tag,white", [("gyro", "gyroscope", 2e-3),
-                                               ("accel", "accelerometer", 3e-2)])
+@pytest.mark.parametrize(
+    "channel,tag,white", [("gyro", "gyroscope", 2e-3), ("accel", "accelerometer", 3e-2)]
+)
 def test_white_noise_has_the_density_given(channel, tag, white):
     tags = {f"{tag}_noise_density": white}
     sensors = suite([(exact_block("imu", **tags),)] * 20)
@@ -189,9 +227,14 @@ def test_bias_is_the_gauss_markov_process_given():
     noise = NoiseParameters(0.0, walk, time, 0.0)
     stationary = walk * math.sqrt(time / 2)
     assert noise.bias_step(1e6) == pytest.approx((0.0, stationary))
-    tags = {"horizontal_random_walk": walk, "horizontal_bias_correlation_time": time,
-            "vertical_random_walk": walk, "vertical_bias_correlation_time": time,
-            "updateRate": 250, "latency": 0}
+    tags = {
+        "horizontal_random_walk": walk,
+        "horizontal_bias_correlation_time": time,
+        "vertical_random_walk": walk,
+        "vertical_bias_correlation_time": time,
+        "updateRate": 250,
+        "latency": 0,
+    }
     sensors = suite([(block("imu"), exact_block("gps", **tags))] * 180)
     rows = run(sensors, FleetState.zeros(180, 4), 2000, ["gps_alt"])["gps_alt"] - ORIGIN[2]
     assert rows.std() == pytest.approx(stationary, rel=0.05)
@@ -203,9 +246,15 @@ def test_bias_is_the_gauss_markov_process_given():
 def test_turn_on_bias_stays_and_the_walk_begins_at_zero():
     walk, time, turn_on, n = 0.1, 2.0, 0.3, 200
     stationary = walk * math.sqrt(time / 2)
-    tags = {f"{part}_{name}": value for part in ("gyroscope", "accelerometer") for name, value in
-            (("random_walk", walk), ("bias_correlation_time", time),
-             ("turn_on_bias_sigma", turn_on))}
+    tags = {
+        f"{part}_{name}": value
+        for part in ("gyroscope", "accelerometer")
+        for name, value in (
+            ("random_walk", walk),
+            ("bias_correlation_time", time),
+            ("turn_on_bias_sigma", turn_on),
+        )
+    }
     sensors = suite([(exact_block("imu", **tags),)] * n)
     rows = run(sensors, FleetState.zeros(n, 4), 5000, ["gyro", "accel"])
     for values, true in ((rows["gyro"], (0.0, 0.0, 0.0)), (rows["accel"], (0.0, 0.0, GRAVITY))):
@@ -222,8 +271,12 @@ def test_turn_on_bias_stays_and_the_walk_begins_at_zero():
 def test_gps_presets_start_with_their_standing_bias(name, sigmas):
     n = 400
     batch = run(suite([usual(name)] * n), FleetState.zeros(n, 4), 26, READINGS)
-    local = np.array([to_local(lat, lon, *ORIGIN[:2])
-                      for lat, lon in zip(batch["gps_lat"][-1], batch["gps_lon"][-1])])
+    local = np.array(
+        [
+            to_local(lat, lon, *ORIGIN[:2])
+            for lat, lon in zip(batch["gps_lat"][-1], batch["gps_lon"][-1])
+        ]
+    )
     local = np.column_stack([local, batch["gps_alt"][-1] - ORIGIN[2]])
     np.testing.assert_allclose(local.std(axis=0), sigmas, rtol=0.12)
     assert np.all(np.abs(local.mean(axis=0)) < 4 * np.array(sigmas) / math.sqrt(n))
@@ -268,13 +321,19 @@ def test_barometer_drifts_as_told():
 
 
 def test_sitl_names_are_read_in_their_units():
-    imu = ImuParameters.from_block(block("imu", gyroscopeNoiseDensity="0.001",
-                                         accelerometerTurnOnBiasSigma="0.3",
-                                         robotNamespace="iris"))
+    imu = ImuParameters.from_block(
+        block(
+            "imu",
+            gyroscopeNoiseDensity="0.001",
+            accelerometerTurnOnBiasSigma="0.3",
+            robotNamespace="iris",
+        )
+    )
     assert imu.gyroscope.noise_density == 0.001
     assert imu.accelerometer.turn_on_bias_sigma == 0.3
-    mag = MagnetometerParameters.from_block(block("magnetometer", noiseDensity="0.0004",
-                                                  randomWalk="6.4e-6", pubRate="50"))
+    mag = MagnetometerParameters.from_block(
+        block("magnetometer", noiseDensity="0.0004", randomWalk="6.4e-6", pubRate="50")
+    )
     assert mag.noise.noise_density == pytest.approx(4e-8)
     assert mag.noise.random_walk == pytest.approx(6.4e-10)
     assert mag.rate == 50
@@ -282,10 +341,11 @@ def test_sitl_names_are_read_in_their_units():
 
 
 def test_sitl_gps_random_walk_means_millimetres():
-    gps = GpsParameters.from_block(block("gps", gpsNoise="true", gpsXYRandomWalk="2.0",
-                                         gpsXYNoiseDensity="2e-4"))
+    gps = GpsParameters.from_block(
+        block("gps", gpsNoise="true", gpsXYRandomWalk="2.0", gpsXYNoiseDensity="2e-4")
+    )
     # That plugin's recursion b += 2 sqrt(dt) w dt - b/60 stands at 2 dt^1.5 / sqrt(2/60 - 1/3600).
-    standing = 2 * 0.004 ** 1.5 / math.sqrt(2 / 60 - 1 / 3600)
+    standing = 2 * 0.004**1.5 / math.sqrt(2 / 60 - 1 / 3600)
     assert gps.horizontal.start_bias_sigma == pytest.approx(standing, rel=0.01)
     assert gps.horizontal.white_sigma(0.2) == pytest.approx(2e-4 * math.sqrt(0.004))
     assert gps.rate == 5
@@ -299,42 +359,46 @@ def test_a_rate_of_its_own_keeps_the_presets_noise():
     assert dataclasses.replace(slow, rate=10.0) == usual
 
 
-@pytest.mark.parametrize("tags,kind,words", [
-    ({"gyroscopeNoisDensity": "1"}, "imu", "did you mean <gyroscopeNoiseDensity>"),
-    ({"noise_density": "much"}, "magnetometer", "give a number"),
-    ({"noise_density": "-1"}, "barometer", "from 0"),
-    ({"preset": "rtkk"}, "gps", "did you mean 'rtk'"),
-    ({"latency": "0.9"}, "gps", "too long"),
-    ({"latency": "-0.1"}, "gps", "from 0"),
-    ({"bias_correlation_time": "0"}, "magnetometer", "above 0"),
-    ({"biasCorrelationTime": "-1"}, "magnetometer", "above 0"),
-    ({"gyroscope_range": "-1"}, "imu", "above 0"),
-    ({"accelerometer_resolution": "-1"}, "imu", "from 0"),
-    ({"gyroscopeNoiseDensity": "nan"}, "imu", "give a number"),
-    ({"horizontal_velocity_bias_sigma": "-1"}, "gps", "from 0"),
-    ({"latency": "1e30"}, "gps", "too long"),
-    ({"satellites": "300"}, "gps", "whole number from 0 to 100"),
-    ({"fix": "1.5"}, "gps", "whole number from 0 to 8"),
-    ({"eph": "-1"}, "gps", "from 0"),
-    ({"gpsNoise": "yes"}, "gps", "give true or false"),
-    ({"gpsXYRandomWalk": "x", "gpsNoise": "0"}, "gps", "give a number"),
-    ({"minimum": "2e5"}, "barometer", "minimum < maximum"),
-    ({"hard_iron": "1 2"}, "magnetometer", "give 3 numbers"),
-    ({"soft_irn": "1 2"}, "magnetometer", "did you mean <soft_iron>"),
-    ({"gyroscope_misalignment": "-1"}, "imu", "from 0"),
-    ({"hdop": "0"}, "gps", "above 0"),
-    ({"dropout_rate": "-1"}, "gps", "from 0"),
-    ({"min_distance": "5", "max_distance": "2"}, "range", "minimum < maximum"),
-    ({"horizontal_bias_correlation_time": "0"}, "gps", "above 0"),
-])
+@pytest.mark.parametrize(
+    "tags,kind,words",
+    [
+        ({"gyroscopeNoisDensity": "1"}, "imu", "did you mean <gyroscopeNoiseDensity>"),
+        ({"noise_density": "much"}, "magnetometer", "give a number"),
+        ({"noise_density": "-1"}, "barometer", "from 0"),
+        ({"preset": "rtkk"}, "gps", "did you mean 'rtk'"),
+        ({"latency": "0.9"}, "gps", "too long"),
+        ({"latency": "-0.1"}, "gps", "from 0"),
+        ({"bias_correlation_time": "0"}, "magnetometer", "above 0"),
+        ({"biasCorrelationTime": "-1"}, "magnetometer", "above 0"),
+        ({"gyroscope_range": "-1"}, "imu", "above 0"),
+        ({"accelerometer_resolution": "-1"}, "imu", "from 0"),
+        ({"gyroscopeNoiseDensity": "nan"}, "imu", "give a number"),
+        ({"horizontal_velocity_bias_sigma": "-1"}, "gps", "from 0"),
+        ({"latency": "1e30"}, "gps", "too long"),
+        ({"satellites": "300"}, "gps", "whole number from 0 to 100"),
+        ({"fix": "1.5"}, "gps", "whole number from 0 to 8"),
+        ({"eph": "-1"}, "gps", "from 0"),
+        ({"gpsNoise": "yes"}, "gps", "give true or false"),
+        ({"gpsXYRandomWalk": "x", "gpsNoise": "0"}, "gps", "give a number"),
+        ({"minimum": "2e5"}, "barometer", "minimum < maximum"),
+        ({"hard_iron": "1 2"}, "magnetometer", "give 3 numbers"),
+        ({"soft_irn": "1 2"}, "magnetometer", "did you mean <soft_iron>"),
+        ({"gyroscope_misalignment": "-1"}, "imu", "from 0"),
+        ({"hdop": "0"}, "gps", "above 0"),
+        ({"dropout_rate": "-1"}, "gps", "from 0"),
+        ({"min_distance": "5", "max_distance": "2"}, "range", "minimum < maximum"),
+        ({"horizontal_bias_correlation_time": "0"}, "gps", "above 0"),
+    ],
+)
 def test_bad_parameters_are_refused_in_one_line(tags, kind, words):
     with pytest.raises(SensorError, match=words) as caught:
         suite([(block("imu"), block(kind, **tags)) if kind != "imu" else (block(kind, **tags),)])
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("blocks,words", [((), "without an imu"),
-                                          ((block("imu"), block("imu")), "second imu")])
+@pytest.mark.parametrize(
+    "blocks,words", [((), "without an imu"), ((block("imu"), block("imu")), "second imu")]
+)
 def test_vehicles_need_one_imu(blocks, words):
     with pytest.raises(SensorError, match=words):
         suite([blocks])
@@ -345,8 +409,9 @@ def test_time_between_steps_is_refused():
         suite([usual()]).step(FleetState.zeros(1, 4), 1000)
 
 
-@pytest.mark.parametrize("kind,name", [(kind, name) for kind, names in presets().items()
-                                       for name in names])
+@pytest.mark.parametrize(
+    "kind,name", [(kind, name) for kind, names in presets().items() for name in names]
+)
 def test_every_preset_makes_finite_readings(kind, name):
     blocks = [block(k) for k in presets() if k != kind] + [block(kind, preset=name)]
     rows = run(suite([tuple(blocks)]), FleetState.zeros(1, 4), 60)
@@ -370,14 +435,22 @@ def test_misalignment_mixes_the_axes_by_the_angle_given():
 
 def test_magnetometer_feels_the_vehicles_iron():
     iron = "1.1 0.1 0  0.1 0.9 0  0 0 1"
-    sensors = suite([(block("imu"), exact_block("magnetometer", hard_iron="1e-6 -2e-6 3e-6",
-                                                soft_iron=iron))])
+    sensors = suite(
+        [(block("imu"), exact_block("magnetometer", hard_iron="1e-6 -2e-6 3e-6", soft_iron=iron))]
+    )
     expected = np.array(iron.split(), float).reshape(3, 3) @ FIELD + (1e-6, -2e-6, 3e-6)
     np.testing.assert_allclose(sensors.step(FleetState.zeros(1, 4), 0).mag[0], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("wind,pressure", [((0, 0, 0), 0.5 * 10.0 ** 2), ((-5, 0, 0), 0.5 * 225.0),
-                                           ((0, 8, 0), 0.5 * 10.0 ** 2), ((15, 0, 0), 0.0)])
+@pytest.mark.parametrize(
+    "wind,pressure",
+    [
+        ((0, 0, 0), 0.5 * 10.0**2),
+        ((-5, 0, 0), 0.5 * 225.0),
+        ((0, 8, 0), 0.5 * 10.0**2),
+        ((15, 0, 0), 0.0),
+    ],
+)
 def test_pitot_feels_the_air_that_streams_in(wind, pressure):
     sensors = suite([(block("imu"), exact_block("airspeed"))])
     state = FleetState.zeros(1, 4)
@@ -391,9 +464,16 @@ def test_pitot_feels_the_air_that_streams_in(wind, pressure):
 DOWN = tuple(from_euler(0.0, math.pi / 2, 0.0))
 
 
-@pytest.mark.parametrize("height,roll,distance", [
-    (10.0, 0.0, 9.9), (10.0, 0.5, 10 / math.cos(0.5) - 0.1), (300.0, 0.0, math.inf),
-    (0.15, 0.0, -math.inf), (10.0, math.pi, math.inf)])
+@pytest.mark.parametrize(
+    "height,roll,distance",
+    [
+        (10.0, 0.0, 9.9),
+        (10.0, 0.5, 10 / math.cos(0.5) - 0.1),
+        (300.0, 0.0, math.inf),
+        (0.15, 0.0, -math.inf),
+        (10.0, math.pi, math.inf),
+    ],
+)
 def test_range_finder_sees_the_ground_along_its_beam(height, roll, distance):
     beam = SensorBlock("range", "beam", (0.0, 0.0, -0.1), DOWN, EXACT["range"])
     state = FleetState.zeros(1, 4)
@@ -410,9 +490,13 @@ def test_range_finder_asks_the_engine_when_due():
         asked.append(vehicle)
         return 3.0
 
-    beam = SensorBlock("range", "beam", (0.0, 0.0, 0.0), DOWN,
-                       {**EXACT["range"], "update_rate": "25",
-                        "ray": {"range": {"min": "0.5", "max": "40"}}})
+    beam = SensorBlock(
+        "range",
+        "beam",
+        (0.0, 0.0, 0.0),
+        DOWN,
+        {**EXACT["range"], "update_rate": "25", "ray": {"range": {"min": "0.5", "max": "40"}}},
+    )
     sensors = suite([(block("imu"),), (block("imu"), beam)], cast=cast)
     for k in range(20):
         batch = sensors.step(FleetState.zeros(2, 4), k * 4000)
@@ -422,8 +506,10 @@ def test_range_finder_asks_the_engine_when_due():
 
 def test_gps_loses_its_fix_as_often_and_as_long_as_told():
     n, steps = 40, 10_000
-    sensors = suite([(block("imu"), exact_block("gps", dropout_rate="0.2", dropout_duration="2",
-                                                latency="0"))] * n)
+    sensors = suite(
+        [(block("imu"), exact_block("gps", dropout_rate="0.2", dropout_duration="2", latency="0"))]
+        * n
+    )
     rows = run(sensors, FleetState.zeros(n, 4), steps, ["gps_fix", "gps_new"])
     fix = rows["gps_fix"][::25]
     assert set(np.unique(fix)) == {0, 3}
@@ -434,8 +520,10 @@ def test_gps_loses_its_fix_as_often_and_as_long_as_told():
 
 
 def test_dilution_of_precision_scales_the_errors():
-    usual, poor = (GpsParameters.from_block(block("gps", preset="m8n", **tags))
-                   for tags in ({}, {"hdop": "1.8"}))
+    usual, poor = (
+        GpsParameters.from_block(block("gps", preset="m8n", **tags))
+        for tags in ({}, {"hdop": "1.8"})
+    )
     assert poor.horizontal.noise_density == pytest.approx(2 * usual.horizontal.noise_density)
     assert poor.horizontal.start_bias_sigma == pytest.approx(2.0)
     assert (poor.eph, poor.epv, poor.vertical) == (2.0, usual.epv, usual.vertical)

@@ -18,8 +18,9 @@ def board(tmp_path_factory):
 @pytest.mark.parametrize("preset", ["mt9v034", "mt9v034_distorted"])
 def test_opencv_finds_the_intrinsics_that_were_given(board, preset):
     shot = calibration.camera(preset, anti_aliasing=4)
-    views = calibration.photograph(board, calibration.Lens(shot, 1, 0, 200),
-                                   calibration.places_around(16))
+    views = calibration.photograph(
+        board, calibration.Lens(shot, 1, 0, 200), calibration.places_around(16)
+    )
     rms, matrix, _distortion, used = calibration.calibrate(views, (shot.width, shot.height))
     assert used >= 10 and rms < 0.12
     found = matrix[0, 0], matrix[1, 1], matrix[0, 2], matrix[1, 2]
@@ -27,13 +28,20 @@ def test_opencv_finds_the_intrinsics_that_were_given(board, preset):
     assert calibration.straightness(views, shot) <= 0.1
 
 
-@pytest.mark.parametrize("tags", [{"skew": 4}, {"distortion_center": "0.53 0.46"},
-                                  {"skew": -6, "distortion_center": "0.47 0.55", "cx": 350},
-                                  {"k3": 0.01, "p1": 0.002, "p2": -0.003}])
+@pytest.mark.parametrize(
+    "tags",
+    [
+        {"skew": 4},
+        {"distortion_center": "0.53 0.46"},
+        {"skew": -6, "distortion_center": "0.47 0.55", "cx": 350},
+        {"k3": 0.01, "p1": 0.002, "p2": -0.003},
+    ],
+)
 def test_corners_are_where_the_textbook_puts_them(board, tags):
     shot = calibration.camera("mt9v034_distorted", anti_aliasing=4, **tags)
-    views = calibration.photograph(board, calibration.Lens(shot, 1, 0, 200),
-                                   calibration.places_around(6))
+    views = calibration.photograph(
+        board, calibration.Lens(shot, 1, 0, 200), calibration.places_around(6)
+    )
     rms, mean = calibration.projected_error(views, shot)
     assert rms < 0.12 and np.abs(mean).max() < 0.02
 

@@ -30,8 +30,10 @@ def write(folder, actor):
 
 def actor(*points, figure="person", more=""):
     path = PATH.format("\n".join(POINT.format(*point) for point in points))
-    return (f'<actor name="ann"><xtdrone:figure xmlns:xtdrone="urn:xtdrone">{figure}'
-            f"</xtdrone:figure>{more}<script><loop>1</loop>{path}</script></actor>")
+    return (
+        f'<actor name="ann"><xtdrone:figure xmlns:xtdrone="urn:xtdrone">{figure}'
+        f"</xtdrone:figure>{more}<script><loop>1</loop>{path}</script></actor>"
+    )
 
 
 WALK = actor((0, -3), (4, 3))
@@ -39,7 +41,7 @@ WALK = actor((0, -3), (4, 3))
 
 def test_limbs_swing_with_the_way_and_come_to_rest(tmp_path):
     path = write(tmp_path, actor((0, 0), (4, 6), (8, 6), (12, 6)))
-    ann, = load_world(path).actors
+    (ann,) = load_world(path).actors
     names = [limb.name for limb in ann.limbs]
     left, right = names.index("left_leg"), names.index("right_leg")
     assert ann.way(2.0) == pytest.approx(3.0)
@@ -58,7 +60,7 @@ def test_limbs_swing_with_the_way_and_come_to_rest(tmp_path):
 
 
 def test_wheels_roll_without_slip(tmp_path):
-    cab, = load_world(write(tmp_path, actor((0, 0), (4, 20), figure="car"))).actors
+    (cab,) = load_world(write(tmp_path, actor((0, 0), (4, 20), figure="car"))).actors
     wheel = next(limb for limb in cab.limbs if limb.name == "front_left_wheel")
     assert wheel.turn == pytest.approx(1.0 / wheel.pose.pos[2])  # it stands on the ground
     assert wheel.axis == (0.0, 1.0, 0.0)  # forwards
@@ -66,9 +68,13 @@ def test_wheels_roll_without_slip(tmp_path):
 
 def test_colour_paints_what_is_named_so(tmp_path):
     more = '<xtdrone:colour xmlns:xtdrone="urn:xtdrone">0 1 0</xtdrone:colour>'
-    ann, = load_world(write(tmp_path, actor((0, 0), (1, 1), more=more))).actors
-    green = {shape.name.rpartition("::")[2] for limb in ann.limbs for shape in limb.shapes
-             if shape.look.colour == (0.0, 1.0, 0.0, 1.0)}
+    (ann,) = load_world(write(tmp_path, actor((0, 0), (1, 1), more=more))).actors
+    green = {
+        shape.name.rpartition("::")[2]
+        for limb in ann.limbs
+        for shape in limb.shapes
+        if shape.look.colour == (0.0, 1.0, 0.0, 1.0)
+    }
     assert green == {"paint_shirt", "paint_sleeve"}
 
 
@@ -84,26 +90,35 @@ def test_lidars_range_finders_and_depth_cameras_see_a_person_where_it_is(tmp_pat
         found = scene.cast(0, (x, -5.0, 1.3), np.array([0.0, 1.0, 0.0]), 100.0)[0]
         assert 4.5 < found < 5.0  # the chest or an arm
         assert scene.cast(0, (x + 1.5, -5.0, 1.3), np.array([0.0, 1.0, 0.0]), 100.0)[0] == np.inf
-        _, depth = scene.draw((x, -5.0, 1.3), (0, 0, math.sqrt(0.5), math.sqrt(0.5)),
-                              Pinhole(-0.5, 0.5, -0.5, 0.5, 32, 32), 0.1, 50.0, depth=True)
+        _, depth = scene.draw(
+            (x, -5.0, 1.3),
+            (0, 0, math.sqrt(0.5), math.sqrt(0.5)),
+            Pinhole(-0.5, 0.5, -0.5, 0.5, 32, 32),
+            0.1,
+            50.0,
+            depth=True,
+        )
         assert depth[16, 16] == pytest.approx(found, abs=0.2)  # or beside the arm
     scene.close()
 
 
 def test_a_person_walks_into_a_sleeping_vehicle_which_is_told(tmp_path):
     touched = []
-    with xd.Simulation(xd.Scenario(vehicles="iris@1,0; iris@0,9", gps="rtk",
-                                   world=str(write(tmp_path, WALK)))) as sim:
+    with xd.Simulation(
+        xd.Scenario(vehicles="iris@1,0; iris@0,9", gps="rtk", world=str(write(tmp_path, WALK)))
+    ) as sim:
         sim.on_contact(lambda t, one, other: touched.append((round(t, 2), one, other)))
         sim.run(3.2)
         ann = next(t for t, one, other in touched if {one, other} == {"ann", "iris_0"})
         assert 1.8 < ann < 2.6  # it comes to x = 1 after 2.6 s, with its feet before it
-        assert not any("iris_1" in (one, other) and "ann" in (one, other)
-                       for _, one, other in touched)
+        assert not any(
+            "iris_1" in (one, other) and "ann" in (one, other) for _, one, other in touched
+        )
         assert sim.state.pos[1, :2] == pytest.approx((0.0, 9.0), abs=0.01)
         assert np.linalg.norm(sim.state.pos[0, :2] - (1.0, 0.0)) > 0.1
         assert sim.where("ann")[0] == pytest.approx(
-            load_world(tmp_path / "test.world").actors[0].pose(sim.time).pos[0], abs=0.02)
+            load_world(tmp_path / "test.world").actors[0].pose(sim.time).pos[0], abs=0.02
+        )
 
 
 def test_the_same_flight_twice_and_after_load(tmp_path):
@@ -119,14 +134,17 @@ def test_the_same_flight_twice_and_after_load(tmp_path):
     assert np.array_equal(ends[0][0], ends[1][0]) and np.array_equal(ends[0][1], ends[1][1])
 
 
-@pytest.mark.parametrize("what, said", [
-    (actor((0, 0)), "has one <waypoint>"),
-    (actor((0, 0), (2, 1), (2, 3)), "<time> 2 of actor 'ann' does not rise"),
-    (actor((-1, 0), (2, 1)), "<time> -1 of actor 'ann' does not rise"),
-    (actor((0, 0), (2, "nan")), "<pose> is 'nan 0 0 0 0 0'"),
-    (actor((0, 0), ("nan", 1)), "<time> is 'nan'"),
-    (actor((0, 0), (1, 1), figure="unicorn"), "'unicorn' does not exist"),
-])
+@pytest.mark.parametrize(
+    "what, said",
+    [
+        (actor((0, 0)), "has one <waypoint>"),
+        (actor((0, 0), (2, 1), (2, 3)), "<time> 2 of actor 'ann' does not rise"),
+        (actor((-1, 0), (2, 1)), "<time> -1 of actor 'ann' does not rise"),
+        (actor((0, 0), (2, "nan")), "<pose> is 'nan 0 0 0 0 0'"),
+        (actor((0, 0), ("nan", 1)), "<time> is 'nan'"),
+        (actor((0, 0), (1, 1), figure="unicorn"), "'unicorn' does not exist"),
+    ],
+)
 def test_refused_with_file_and_line(tmp_path, what, said):
     with pytest.raises(SdfError) as refused:
         load_world(write(tmp_path, what))
@@ -135,14 +153,17 @@ def test_refused_with_file_and_line(tmp_path, what, said):
     assert text.startswith(f"{tmp_path}/test.world:") and text.split(":")[1].isdigit()
 
 
-@pytest.mark.parametrize("options, said", [
-    (dict(route=((0, 0),), way="once"), "has 1 points"),
-    (dict(route=((0, 0), (1, 0))), "give 3 or more"),
-    (dict(route=((0, 0), (1, math.nan)), way="once"), "two or three finite numbers"),
-    (dict(route=((0, 0), (0, 0)), way="once"), "the same point twice"),
-    (dict(route=((0, 0), (1, 0)), way="back"), "way of actor 'ann'"),
-    (dict(route=((0, 0), (1, 0)), way="once", speed=0.0), "numbers above 0"),
-])
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (dict(route=((0, 0),), way="once"), "has 1 points"),
+        (dict(route=((0, 0), (1, 0))), "give 3 or more"),
+        (dict(route=((0, 0), (1, math.nan)), way="once"), "two or three finite numbers"),
+        (dict(route=((0, 0), (0, 0)), way="once"), "the same point twice"),
+        (dict(route=((0, 0), (1, 0)), way="back"), "way of actor 'ann'"),
+        (dict(route=((0, 0), (1, 0)), way="once", speed=0.0), "numbers above 0"),
+    ],
+)
 def test_routes_that_are_none(options, said):
     with pytest.raises(ScenarioError, match=said):
         xd.Person(name="ann", **options)
@@ -152,7 +173,7 @@ def test_routes_that_are_none(options, said):
 def test_routes_are_walked_at_their_speed(way):
     route = ((0, 0), (10, 0), (10, 8), (0, 8))
     ann = xd.Person(name="ann", route=route, way=way, speed=2.0)
-    walker, = load_world(xd.Scene(name="yard", actors=(ann,))).actors
+    (walker,) = load_world(xd.Scene(name="yard", actors=(ann,))).actors
     times = np.arange(0.1, walker.times[-1] - 0.1, 0.1)
     speeds = [(walker.way(t + 0.05) - walker.way(t - 0.05)) / 0.1 for t in times]
     assert np.median(speeds) == pytest.approx(2.0, rel=0.02) and max(speeds) < 2.7
@@ -179,6 +200,7 @@ def test_street_has_room_and_nothing_drives_through_houses():
             assert max(abs(x), abs(y)) > 7.0 or each.name == "eve"
             assert z == pytest.approx(0.0, abs=1e-6)
             for house in houses:
-                apart = np.abs(np.subtract((x, y), house.pose.pos[:2])) - np.array(
-                    house.size[:2]) / 2
+                apart = (
+                    np.abs(np.subtract((x, y), house.pose.pos[:2])) - np.array(house.size[:2]) / 2
+                )
                 assert apart.max() > 1.0

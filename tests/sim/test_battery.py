@@ -19,8 +19,16 @@ from xtdrone_sim.plant.battery import BatteryStage
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
-PACK = Pack(cells=4, capacity=2.0, internal_resistance=0.02, efficiency=0.8, rated_voltage=14.0,
-            avionics_power=5.0, charge=1.0, rotor_power_constant=7e-8)
+PACK = Pack(
+    cells=4,
+    capacity=2.0,
+    internal_resistance=0.02,
+    efficiency=0.8,
+    rated_voltage=14.0,
+    avionics_power=5.0,
+    charge=1.0,
+    rotor_power_constant=7e-8,
+)
 STEP_US = 4000
 
 
@@ -73,7 +81,8 @@ def test_shaft_power_is_the_drag_moment_times_the_speed():
     r = model.rotors[0]
     speed = 0.5 * r.input_scaling + r.zero_position_armed
     assert rotors.power[0] == pytest.approx(
-        4 * r.moment_constant * r.motor_constant * speed**3, rel=1e-6)
+        4 * r.moment_constant * r.motor_constant * speed**3, rel=1e-6
+    )
     assert packs.voltage[0] * packs.current[0] == pytest.approx(rotors.power[0] / 0.8 + 5.0)
 
 
@@ -82,9 +91,10 @@ def test_charge_that_is_gone_is_the_energy_that_was_taken():
     _, packs, _, energy = spin(iris(), 20.0)
     taken = energy / 0.8 + 5.0 * 20.0
     charge = (1.0 - packs.charge[0]) * 2.0 * 3600.0
-    source = np.mean([4 * battery.open_circuit_voltage(c)
-                      for c in np.linspace(packs.charge[0], 1.0, 200)])
-    heat = 0.02 * packs.current[0]**2 * 20.0
+    source = np.mean(
+        [4 * battery.open_circuit_voltage(c) for c in np.linspace(packs.charge[0], 1.0, 200)]
+    )
+    heat = 0.02 * packs.current[0] ** 2 * 20.0
     assert charge * source == pytest.approx(taken + heat, rel=5e-3)
 
 
@@ -122,26 +132,32 @@ def with_battery(tmp_path, block):
     return with_block(tmp_path, f"<xtdrone:battery>{block}</xtdrone:battery>")
 
 
-GOOD = ("<cells>4</cells><capacity>2</capacity><internal_resistance>0.02</internal_resistance>"
-        "<efficiency>0.8</efficiency><rated_voltage>14</rated_voltage>")
+GOOD = (
+    "<cells>4</cells><capacity>2</capacity><internal_resistance>0.02</internal_resistance>"
+    "<efficiency>0.8</efficiency><rated_voltage>14</rated_voltage>"
+)
 
 
 def test_the_pack_comes_from_the_vehicles_file(tmp_path):
     assert load_vehicle(with_battery(tmp_path, GOOD)).battery == dataclasses.replace(
-        PACK, avionics_power=0.0, rotor_power_constant=0.0)
+        PACK, avionics_power=0.0, rotor_power_constant=0.0
+    )
     assert load_vehicle("iris").battery is None
     assert load_vehicle("typhoon_h480").battery.cells == 4
 
 
-@pytest.mark.parametrize("block, message", [
-    (GOOD + "<volts>3</volts>", "unknown element of <xtdrone:battery> 'volts'"),
-    (GOOD.replace("<cells>4</cells>", ""), "has no <cells>"),
-    (GOOD.replace("<cells>4", "<cells>2.5"), "a whole number from 1 to 16"),
-    (GOOD.replace("0.8", "1.2"), "above 0, up to 1"),
-    (GOOD.replace("<capacity>2", "<capacity>0"), "a number above 0"),
-    (GOOD + "<cells>5</cells>", "<cells> appears twice"),
-    (GOOD + "<charge>70</charge>", "a number from 0 to 1"),
-])
+@pytest.mark.parametrize(
+    "block, message",
+    [
+        (GOOD + "<volts>3</volts>", "unknown element of <xtdrone:battery> 'volts'"),
+        (GOOD.replace("<cells>4</cells>", ""), "has no <cells>"),
+        (GOOD.replace("<cells>4", "<cells>2.5"), "a whole number from 1 to 16"),
+        (GOOD.replace("0.8", "1.2"), "above 0, up to 1"),
+        (GOOD.replace("<capacity>2", "<capacity>0"), "a number above 0"),
+        (GOOD + "<cells>5</cells>", "<cells> appears twice"),
+        (GOOD + "<charge>70</charge>", "a number from 0 to 1"),
+    ],
+)
 def test_bad_packs_say_where(tmp_path, block, message):
     with pytest.raises(SdfError, match=r"model\.sdf:\d+: ") as caught:
         load_vehicle(with_battery(tmp_path, block))
@@ -188,21 +204,35 @@ def test_without_readings_the_battery_drains_as_px4s_simulation():
 @pytest.mark.slow
 def test_telemetry_reports_the_packs():
     """SYS_STATUS and BATTERY_STATUS of a vehicle with a pack, and of one without, as frames."""
-    simulation = Simulation(Scenario(parse_vehicles("typhoon_h480, iris"), speed=0.0,
-                                     disturbances="0: charge typhoon_h480_0 0.4"), links=False)
+    simulation = Simulation(
+        Scenario(
+            parse_vehicles("typhoon_h480, iris"),
+            speed=0.0,
+            disturbances="0: charge typhoon_h480_0 0.4",
+        ),
+        links=False,
+    )
     try:
         simulation.run(until_us=400_000)
         streams = simulation.autopilot.streams()
         out, length = np.zeros((2, 600), dtype=np.uint8), np.zeros(2, dtype=np.int64)
         for name in ("SYS_STATUS", "BATTERY_STATUS"):
-            streams.append(streams.index[name], simulation.t_us, np.ones(2, dtype=bool),
-                           np.zeros(2, dtype=np.uint8), out, length)
+            streams.append(
+                streams.index[name],
+                simulation.t_us,
+                np.ones(2, dtype=bool),
+                np.zeros(2, dtype=np.uint8),
+                out,
+                length,
+            )
         volts = simulation.plant.battery.voltage[0]
     finally:
         simulation.close()
     parser = mavlink.MAVLink(None)
-    found = [{m.get_type(): m for m in parser.parse_buffer(out[i, :length[i]].tobytes())}
-             for i in range(2)]
+    found = [
+        {m.get_type(): m for m in parser.parse_buffer(out[i, : length[i]].tobytes())}
+        for i in range(2)
+    ]
     status, pack = found[0]["SYS_STATUS"], found[0]["BATTERY_STATUS"]
     assert status.voltage_battery == pytest.approx(1000.0 * volts, abs=2)
     assert status.current_battery == round(100 * 10.0 / volts)  # its avionics take 10 W

@@ -19,8 +19,10 @@ KEEL = -0.1  # height of the keel over the centre of gravity [m]
 
 def boat(tmp_path, drag="", more=""):
     """A box that floats upright, its centre of gravity at the origin."""
-    hull = (f"<xtdrone:hull><link>base</link><pos>0 0 {KEEL}</pos>"
-            f"<size>{LENGTH} {WIDTH} {HEIGHT}</size>{drag}</xtdrone:hull>")
+    hull = (
+        f"<xtdrone:hull><link>base</link><pos>0 0 {KEEL}</pos>"
+        f"<size>{LENGTH} {WIDTH} {HEIGHT}</size>{drag}</xtdrone:hull>"
+    )
     return jointed.write(tmp_path, jointed.link("base", mass=MASS, inertia=INERTIA) + hull + more)
 
 
@@ -57,15 +59,19 @@ def test_water_without_drag_neither_adds_energy_nor_takes_any(tmp_path):
     """Over ten seconds of large rolls and heaves, a corner of the deck under water."""
     vehicle = boat(tmp_path)
     rows = Ride(vehicle, "lake", start(roll=0.4, z=0.15)).go(10.0)
-    kinetic = 0.5 * (MASS * (rows[:, 7:10] ** 2).sum(axis=1)
-                     + np.einsum("ki,ij,kj->k", rows[:, 10:], vehicle.inertia, rows[:, 10:]))
+    kinetic = 0.5 * (
+        MASS * (rows[:, 7:10] ** 2).sum(axis=1)
+        + np.einsum("ki,ij,kj->k", rows[:, 10:], vehicle.inertia, rows[:, 10:])
+    )
     fastest = kinetic[:1250].max(), kinetic[1250:].max()
     assert fastest[1] == pytest.approx(fastest[0], rel=0.03)
 
 
 def test_drag_brings_it_to_rest(tmp_path):
-    drag = ("<linear_drag>50 100 500</linear_drag><quadratic_drag>20 0 0</quadratic_drag>"
-            "<linear_damping>50 50 50</linear_damping>")
+    drag = (
+        "<linear_drag>50 100 500</linear_drag><quadratic_drag>20 0 0</quadratic_drag>"
+        "<linear_damping>50 50 50</linear_damping>"
+    )
     vehicle = boat(tmp_path, drag)
     rows = Ride(vehicle, "lake", start(forward=3.0)).go(20.0)
     assert abs(rows[-1, 7:]).max() < 1e-2
@@ -77,11 +83,16 @@ def powered(tmp_path):
     """Two propellers that push forwards, channels 0 (left) and 1."""
     drives = ""
     for k, y in enumerate((0.3, -0.3)):
-        drives += jointed.rotor(k, "base", f"-1 {y} -0.12").replace(
-            '<xyz>0 0 1</xyz>', '<xyz>1 0 0</xyz>').replace("5.84e-06", "2e-5").replace(
-            "</plugin>", "<xtdrone:in_water/></plugin>")
-    drag = ("<linear_drag>10 100 500</linear_drag><quadratic_drag>8 0 0</quadratic_drag>"
-            "<linear_damping>50 50 50</linear_damping>")
+        drives += (
+            jointed.rotor(k, "base", f"-1 {y} -0.12")
+            .replace("<xyz>0 0 1</xyz>", "<xyz>1 0 0</xyz>")
+            .replace("5.84e-06", "2e-5")
+            .replace("</plugin>", "<xtdrone:in_water/></plugin>")
+        )
+    drag = (
+        "<linear_drag>10 100 500</linear_drag><quadratic_drag>8 0 0</quadratic_drag>"
+        "<linear_damping>50 50 50</linear_damping>"
+    )
     return boat(tmp_path, drag, drives)
 
 
@@ -114,16 +125,21 @@ def test_water_comes_from_the_world(tmp_path):
     assert (load_world("lake").water, load_world("lake").water_density) == (0.0, WATER)
     assert load_world("empty").water == -math.inf
     sea = tmp_path / "ocean.world"
-    sea.write_text('<sdf version="1.6"><world name="w"><model name="ocean"><static>1</static>'
-                   '<pose>0 0 1.5 0 0 0</pose><link name="l"/></model></world></sdf>')
+    sea.write_text(
+        '<sdf version="1.6"><world name="w"><model name="ocean"><static>1</static>'
+        '<pose>0 0 1.5 0 0 0</pose><link name="l"/></model></world></sdf>'
+    )
     assert (load_world(str(sea)).water, load_world(str(sea)).water_density) == (1.5, 1025.0)
 
 
-@pytest.mark.parametrize("wrong, words", [
-    ("<size>1 0 1</size><link>base</link>", "<size> of <xtdrone:hull> is 1 0 1: give length"),
-    ("<size>1 1 1</size><link>keel</link>", "there is no link 'keel'"),
-    ("<size>1 1 1</size><link>base</link><drag>1</drag>", "drag"),
-])
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        ("<size>1 0 1</size><link>base</link>", "<size> of <xtdrone:hull> is 1 0 1: give length"),
+        ("<size>1 1 1</size><link>keel</link>", "there is no link 'keel'"),
+        ("<size>1 1 1</size><link>base</link><drag>1</drag>", "drag"),
+    ],
+)
 def test_floats_that_make_no_sense_are_refused(tmp_path, wrong, words):
     with pytest.raises(SdfError, match=words):
         jointed.write(tmp_path, jointed.link("base") + f"<xtdrone:hull>{wrong}</xtdrone:hull>")

@@ -17,8 +17,10 @@ WITHOUT = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
 
 
 def engine(world, names, places):
-    specs = tuple(VehicleSpec(name, f"v{k}", tuple(place), 0.3 * k)
-                  for k, (name, place) in enumerate(zip(names, places, strict=True)))
+    specs = tuple(
+        VehicleSpec(name, f"v{k}", tuple(place), 0.3 * k)
+        for k, (name, place) in enumerate(zip(names, places, strict=True))
+    )
     models = {name: load_vehicle(name) for name in set(names)}
     return EmbeddedEngine(load_world(world), specs, tuple(models[name] for name in names))
 
@@ -70,9 +72,9 @@ def test_whatever_mujoco_finds_in_contact_is_near(world):
     for _ in range(150):
         of.data.qpos[:] = rng.uniform(-3.0, 3.0, of.model.nq)
         for at in free:
-            of.data.qpos[at:at + 3] = rng.uniform((-60, -60, -1), (60, 60, 40))
+            of.data.qpos[at : at + 3] = rng.uniform((-60, -60, -1), (60, 60, 40))
             turn = rng.normal(size=4)
-            of.data.qpos[at + 3:at + 7] = turn / np.linalg.norm(turn)
+            of.data.qpos[at + 3 : at + 7] = turn / np.linalg.norm(turn)
         mujoco.mj_kinematics(of.model, of.data)
         mujoco.mj_collision(of.model, of.data)
         holds = clearance(of).holds(of.data.qpos)

@@ -20,24 +20,31 @@ BESIDE = 12.0  # south of the slope, where the take-off is [m]
 LANE = 60.0  # from one type to the next [m]
 # What becomes of a vehicle: where it starts, what it is told, and what it is then called.
 CASES = {
-    "rotor": (0.0, (0, 0, 0), "ground"), "flip": (10.0, (0, 0, 0), "tipped"),
-    "wall": (20.0, (3, 0, 0), "obstacle"), "tree": (40.0, (3, 0, 0), "obstacle"),
-    "east": (60.0, (1.5, 0, 0), "vehicle"), "west": (68.0, (-1.5, 0, 0), "vehicle"),
-    "slope": (92.0, "land", "tipped")}
+    "rotor": (0.0, (0, 0, 0), "ground"),
+    "flip": (10.0, (0, 0, 0), "tipped"),
+    "wall": (20.0, (3, 0, 0), "obstacle"),
+    "tree": (40.0, (3, 0, 0), "obstacle"),
+    "east": (60.0, (1.5, 0, 0), "vehicle"),
+    "west": (68.0, (-1.5, 0, 0), "vehicle"),
+    "slope": (92.0, "land", "tipped"),
+}
 ROTORS_LOST = {"iris": (2,), "typhoon_h480": (2, 4), "heavy_lifter": (2,)}
 
 
 def solid(name, shape, pose):
     """A static model of one shape."""
-    return (f'<model name="{name}"><static>true</static><pose>{pose}</pose><link name="link">'
-            f'<collision name="collision"><geometry>{shape}</geometry></collision></link></model>')
+    return (
+        f'<model name="{name}"><static>true</static><pose>{pose}</pose><link name="link">'
+        f'<collision name="collision"><geometry>{shape}</geometry></collision></link></model>'
+    )
 
 
 def world_with(path, models):
     """The empty world with further models, as a file."""
     text = world_sdf("empty").read_text()
-    path.write_text(text.replace('<model name="ground_plane">',
-                                 models + '<model name="ground_plane">'))
+    path.write_text(
+        text.replace('<model name="ground_plane">', models + '<model name="ground_plane">')
+    )
     return str(path)
 
 
@@ -51,8 +58,9 @@ class Pilot(BaseAgent):
         self._told, self._home = told, None
         self._out = SetPoints.empty(len(told))
         self._flies = np.array([each is not None for each in told])
-        self._hover = np.array([(0.0, BESIDE, 2.0 * HEIGHT) if each == "land" else
-                                (0.0, 0.0, HEIGHT) for each in told])
+        self._hover = np.array(
+            [(0.0, BESIDE, 2.0 * HEIGHT) if each == "land" else (0.0, 0.0, HEIGHT) for each in told]
+        )
 
     def step(self, t_us, estimates):
         """Set-points of the vehicles that fly."""
@@ -83,29 +91,41 @@ def matrix(tmp_path_factory):
     for k, kind in enumerate(TYPES):
         y = LANE * k
         models += solid(f"wall_{k}", "<box><size>0.5 10 20</size></box>", f"27 {y} 5 0 0 0")
-        models += solid(f"tree_{k}", "<cylinder><radius>0.3</radius><length>20</length></cylinder>",
-                        f"47 {y} 5 0 0 0")
+        models += solid(
+            f"tree_{k}",
+            "<cylinder><radius>0.3</radius><length>20</length></cylinder>",
+            f"47 {y} 5 0 0 0",
+        )
         models += solid(f"slope_{k}", "<box><size>30 10 1</size></box>", f"92 {y} 3 0 -0.7 0")
         for name, (x, how, _) in CASES.items():
             beside = BESIDE if how == "land" else 0.0
             specs.append(VehicleSpec(kind, f"{kind}_{name}", (x, y - beside, 0.0)))
             told.append(how)
         lost += [f"{BEGIN_US * 1e-6}: rotor {kind}_rotor {r} 0" for r in ROTORS_LOST[kind]]
-        lost += [f"1: rotor {kind}_flip {r} 0"
-                 for r, rotor in enumerate(load_vehicle(kind).rotors) if rotor.pos[1] < -0.01]
+        lost += [
+            f"1: rotor {kind}_flip {r} 0"
+            for r, rotor in enumerate(load_vehicle(kind).rotors)
+            if rotor.pos[1] < -0.01
+        ]
         for n, speed in enumerate(DROPS):
             drops[len(specs)] = speed
             specs.append(VehicleSpec(kind, f"{kind}_drop_{n}", (120.0 + 6 * n, y, 0.0)))
             told.append(None)
     world = world_with(tmp_path_factory.mktemp("crashes") / "crashes.world", models)
-    scenario = Scenario(vehicles=tuple(specs), speed=0.0, log="none", gps="rtk", world=world,
-                        disturbances="; ".join(lost))
+    scenario = Scenario(
+        vehicles=tuple(specs),
+        speed=0.0,
+        log="none",
+        gps="rtk",
+        world=world,
+        disturbances="; ".join(lost),
+    )
     simulation = Simulation(scenario, links=False, agent=Pilot(told))
     try:
         simulation.run(2_000_000)
         for i, speed in drops.items():
             state = np.zeros(13)
-            state[:3] = simulation.state.pos[i] + [0, 0, speed ** 2 / (2 * G)]
+            state[:3] = simulation.state.pos[i] + [0, 0, speed**2 / (2 * G)]
             state[3:7] = simulation.state.quat[i]
             simulation.engine.place(i, state)
         simulation.run(END_US)
@@ -123,8 +143,12 @@ def test_a_crash_is_called_what_it_is(matrix, kind, name):
     assert crash.kind == CASES[name][2]
     k = TYPES.index(kind)
     assert crash.other == {
-        "wall": f"wall_{k}", "tree": f"tree_{k}", "slope": f"slope_{k}", "east": f"{kind}_west",
-        "west": f"{kind}_east"}.get(name, "ground_plane")
+        "wall": f"wall_{k}",
+        "tree": f"tree_{k}",
+        "slope": f"slope_{k}",
+        "east": f"{kind}_west",
+        "west": f"{kind}_east",
+    }.get(name, "ground_plane")
 
 
 @pytest.mark.slow
@@ -161,18 +185,31 @@ def test_ordinary_landings_in_wind_are_no_crashes(tmp_path):
     x = np.array([-10.0, 0.0, spacing * columns, spacing * columns + 10.0])
     velocity = np.zeros((4, 2, 2, 3))
     velocity[..., 0] = np.array([0.0, 0.0, 8.0, 8.0])[:, None, None]
-    np.savez(tmp_path / "wind.npz", x=x, y=np.array([-200.0, 200.0]), z=np.array([-50.0, 100.0]),
-             velocity=velocity)
-    world = world_with(tmp_path / "slope.world", solid(
-        "slope", "<box><size>200 60 2</size></box>", f"40 40 0 {slope} 0 0"))
+    np.savez(
+        tmp_path / "wind.npz",
+        x=x,
+        y=np.array([-200.0, 200.0]),
+        z=np.array([-50.0, 100.0]),
+        velocity=velocity,
+    )
+    world = world_with(
+        tmp_path / "slope.world",
+        solid("slope", "<box><size>200 60 2</size></box>", f"40 40 0 {slope} 0 0"),
+    )
     specs = []
     for k in range(columns * rows):
         column, row = k % columns, k // columns
         y = spacing * row if row < rows // 2 else spacing * row + 20.0
         z = max((y - 40.0) * np.tan(slope) + 1.0 / np.cos(slope), 0.0) if row >= rows // 2 else 0.0
         specs.append(VehicleSpec(TYPES[k % 3], f"v_{k}", (spacing * column, y, z)))
-    scenario = Scenario(vehicles=tuple(specs), speed=0.0, log="none", gps="rtk", world=world,
-                        wind=f"field={tmp_path / 'wind.npz'} dryden=4")
+    scenario = Scenario(
+        vehicles=tuple(specs),
+        speed=0.0,
+        log="none",
+        gps="rtk",
+        world=world,
+        wind=f"field={tmp_path / 'wind.npz'} dryden=4",
+    )
     simulation = Simulation(scenario, links=False, agent=UpAndDown(len(specs), 2.0))
     try:
         simulation.run(34_000_000)

@@ -44,21 +44,25 @@ def test_drags_add_to_the_rotors_force():
     linear = wrench_of(iris(linear_drag={"coefficients": (0.5, 0.3, 0.2)}), (4.0, 0.0, 3.0))
     np.testing.assert_allclose(linear - plain, (-2.0, 0, -0.6, 0, 0, 0), atol=1e-12)
     square = wrench_of(iris(quadratic_drag={"areas": (0.02, 0.02, 0.04)}), (4.0, 0.0, 3.0))
-    np.testing.assert_allclose((square - plain)[:3], -0.5 * 1.225 * 5.0 * np.array(
-        (0.02 * 4.0, 0.0, 0.04 * 3.0)), atol=1e-12)
+    np.testing.assert_allclose(
+        (square - plain)[:3],
+        -0.5 * 1.225 * 5.0 * np.array((0.02 * 4.0, 0.0, 0.04 * 3.0)),
+        atol=1e-12,
+    )
 
 
 def test_moving_air_and_a_moving_vehicle_are_the_same():
     model = iris(quadratic_drag={"areas": (0.02, 0.02, 0.04)})
-    np.testing.assert_allclose(wrench_of(model, (3.0, -1.0, 0.5)),
-                               wrench_of(model, wind=(-3.0, 1.0, -0.5)), atol=1e-12)
+    np.testing.assert_allclose(
+        wrench_of(model, (3.0, -1.0, 0.5)), wrench_of(model, wind=(-3.0, 1.0, -0.5)), atol=1e-12
+    )
 
 
 def test_ground_effect_lifts_near_the_ground_only():
     plain = wrench_of(iris(), height=0.1)
     near = wrench_of(iris(ground_effect={"rotor_radius": (0.128,)}), height=0.1)
     hub = 0.1 + load_vehicle("iris").rotors[0].pos[2]
-    assert near[2] / plain[2] == pytest.approx(1.0 / (1.0 - (0.128 / 4 / hub)**2))
+    assert near[2] / plain[2] == pytest.approx(1.0 / (1.0 - (0.128 / 4 / hub) ** 2))
     far = wrench_of(iris(ground_effect={"rotor_radius": (0.128,)}), height=50.0)
     assert far[2] == pytest.approx(plain[2], rel=1e-6)
 
@@ -74,8 +78,9 @@ def test_translational_lift_and_climb_damping():
 def test_thin_air_carries_less():
     model = iris(air_density={})
     ratio = atmosphere.density(3100.0) / 1.225
-    assert wrench_of(model, altitude=3000.0)[2] == pytest.approx(ratio * wrench_of(iris())[2],
-                                                                 rel=1e-7)
+    assert wrench_of(model, altitude=3000.0)[2] == pytest.approx(
+        ratio * wrench_of(iris())[2], rel=1e-7
+    )
 
 
 def test_downwash_pushes_the_lower_vehicle_only():
@@ -103,8 +108,9 @@ def test_terminal_velocity_under_linear_drag():
     model = iris(linear_drag={"coefficients": (0.5, 0.5, 0.8)})
     terminal = model.mass * G / 0.8
     t = np.arange(1, 2501) * 0.004
-    np.testing.assert_allclose(fall(model, 10.0), terminal * -np.expm1(-G * t / terminal),
-                               atol=0.02)
+    np.testing.assert_allclose(
+        fall(model, 10.0), terminal * -np.expm1(-G * t / terminal), atol=0.02
+    )
 
 
 def test_a_hover_without_control_drifts_with_the_wind():
@@ -124,30 +130,41 @@ def test_a_hover_without_control_drifts_with_the_wind():
     np.testing.assert_allclose(state.vel[0, :2], expected, rtol=2e-3)
 
 
-WAKE = ("<downwash><rotor_radius>0.1</rotor_radius></downwash>"
-        "<linear_drag><coefficients>0 0 1</coefficients></linear_drag>")
+WAKE = (
+    "<downwash><rotor_radius>0.1</rotor_radius></downwash>"
+    "<linear_drag><coefficients>0 0 1</coefficients></linear_drag>"
+)
 
 
-@pytest.mark.parametrize("block, message", [
-    (effects("<lift>1</lift>"), "<xtdrone:effects> 'lift': choose one of air_density"),
-    (effects("linear_drag"), "holds the text 'linear_drag'"),
-    (effects("<linear_drag/>"), "has no <coefficients>"),
-    (effects("<linear_drag><coefficients>1 2</coefficients></linear_drag>"), "give 3 numbers"),
-    (effects("<linear_drag><coefficients>1 2 -3</coefficients></linear_drag>"),
-     "give numbers from 0"),
-    (effects("<linear_drag><coefficients>1 2 nan</coefficients></linear_drag>"),
-     "give 3 numbers"),
-    (effects("<quadratic_drag><areas>1 1 1</areas><cd>1</cd></quadratic_drag>"),
-     "<quadratic_drag> 'cd': choose one of areas"),
-    (effects("<ground_effect><rotor_radius>0</rotor_radius></ground_effect>"), "above 0"),
-    (effects("<air_density/><air_density/>"), "<air_density> appears twice"),
-    (effects("<air_density>0</air_density>"), "leave it out to switch it off"),
-    (effects(WAKE.replace("0 0 1", "1 1 0")), "downwash is felt through drag along z"),
-    (effects("<air_density/>") * 2, "a second <xtdrone:effects>"),
-    ("<xtdrone:efects/>", "did you mean 'effects'"),
-    ("<effects/>", "write <xtdrone:effects xmlns:xtdrone="),
-    ("<xtdrone:propeller/>", "is in <model>: put it into <plugin>"),
-])
+@pytest.mark.parametrize(
+    "block, message",
+    [
+        (effects("<lift>1</lift>"), "<xtdrone:effects> 'lift': choose one of air_density"),
+        (effects("linear_drag"), "holds the text 'linear_drag'"),
+        (effects("<linear_drag/>"), "has no <coefficients>"),
+        (effects("<linear_drag><coefficients>1 2</coefficients></linear_drag>"), "give 3 numbers"),
+        (
+            effects("<linear_drag><coefficients>1 2 -3</coefficients></linear_drag>"),
+            "give numbers from 0",
+        ),
+        (
+            effects("<linear_drag><coefficients>1 2 nan</coefficients></linear_drag>"),
+            "give 3 numbers",
+        ),
+        (
+            effects("<quadratic_drag><areas>1 1 1</areas><cd>1</cd></quadratic_drag>"),
+            "<quadratic_drag> 'cd': choose one of areas",
+        ),
+        (effects("<ground_effect><rotor_radius>0</rotor_radius></ground_effect>"), "above 0"),
+        (effects("<air_density/><air_density/>"), "<air_density> appears twice"),
+        (effects("<air_density>0</air_density>"), "leave it out to switch it off"),
+        (effects(WAKE.replace("0 0 1", "1 1 0")), "downwash is felt through drag along z"),
+        (effects("<air_density/>") * 2, "a second <xtdrone:effects>"),
+        ("<xtdrone:efects/>", "did you mean 'effects'"),
+        ("<effects/>", "write <xtdrone:effects xmlns:xtdrone="),
+        ("<xtdrone:propeller/>", "is in <model>: put it into <plugin>"),
+    ],
+)
 def test_bad_effects_say_where(tmp_path, block, message):
     path = with_block(tmp_path, block)
     with pytest.raises(SdfError, match=r"model\.sdf:\d+: ") as caught:
@@ -160,7 +177,7 @@ BY_NAME = {
     "quadratic_drag": "<quadratic_drag><areas>0.02 0.02 0.05</areas></quadratic_drag>",
     "ground_effect": "<ground_effect><rotor_radius>0.128</rotor_radius></ground_effect>",
     "translational_lift": "<translational_lift><lift>0.01</lift><damping>1e-4</damping>"
-                          "</translational_lift>",
+    "</translational_lift>",
     "downwash": WAKE,
     "air_density": "<air_density/>",
 }
@@ -203,8 +220,12 @@ PROPELLER = """<xtdrone:propeller><diameter>0.256</diameter><blades>2</blades>
 def with_propeller(tmp_path, propeller):
     path = Path(with_block(tmp_path, ""))
     text = path.read_text()
-    for tag in ("motorConstant", "momentConstant", "rotorDragCoefficient",
-                "rollingMomentCoefficient"):
+    for tag in (
+        "motorConstant",
+        "momentConstant",
+        "rotorDragCoefficient",
+        "rollingMomentCoefficient",
+    ):
         start = text.index(f"<{tag}>")
         end = text.index(f"</{tag}>", start) + len(tag) + 3
         text = text[:start] + text[end:]
@@ -213,10 +234,14 @@ def with_propeller(tmp_path, propeller):
     return str(path)
 
 
-@pytest.mark.parametrize("right, wrong, message", [
-    ("<diameter>0.256", "<diameter>-1", "<diameter> of a propeller is -1"),
-    ("<chord>0.02</chord>", "", "has no <chord>"),
-    ("liftSlope", "liftSlop", "did you mean 'liftSlope'")])
+@pytest.mark.parametrize(
+    "right, wrong, message",
+    [
+        ("<diameter>0.256", "<diameter>-1", "<diameter> of a propeller is -1"),
+        ("<chord>0.02</chord>", "", "has no <chord>"),
+        ("liftSlope", "liftSlop", "did you mean 'liftSlope'"),
+    ],
+)
 def test_bad_propellers_say_where(tmp_path, right, wrong, message):
     with pytest.raises(SdfError, match=message):
         load_vehicle(with_propeller(tmp_path, PROPELLER.replace(right, wrong)))
@@ -224,12 +249,12 @@ def test_bad_propellers_say_where(tmp_path, right, wrong, message):
 
 def test_rotor_constants_from_propeller_geometry(tmp_path):
     rotor = load_vehicle(with_propeller(tmp_path, PROPELLER)).rotors[0]
-    assert rotor.motor_constant == pytest.approx(0.1 * 1.225 * 0.256**4 / (2 * math.pi)**2)
+    assert rotor.motor_constant == pytest.approx(0.1 * 1.225 * 0.256**4 / (2 * math.pi) ** 2)
     assert rotor.moment_constant == pytest.approx(0.2 * 0.256)
-    assert rotor.rotor_drag_coefficient == pytest.approx(
-        1.225 * 2 * 0.02 * 0.03 * 0.256**2 / 16)
+    assert rotor.rotor_drag_coefficient == pytest.approx(1.225 * 2 * 0.02 * 0.03 * 0.256**2 / 16)
     assert rotor.rolling_moment_coefficient == pytest.approx(
-        (0.3 / 48 - 0.1 / 64) * 1.225 * 2 * 5.7 * 0.02 * 0.256**3)
+        (0.3 / 48 - 0.1 / 64) * 1.225 * 2 * 5.7 * 0.02 * 0.256**3
+    )
 
 
 def blow(parameters, n=2, steps=1, seed=3, pos=None):
@@ -257,7 +282,7 @@ def test_turbulence_is_seeded_per_vehicle_and_has_its_strength():
     assert not np.allclose(series[:, 0], series[:, 1])
     assert not np.allclose(blow(parameters, seed=4), series[:1, :2])
     feet = 20.0 / 0.3048
-    sigma = 1.0 / (0.177 + 0.000823 * feet)**0.4
+    sigma = 1.0 / (0.177 + 0.000823 * feet) ** 0.4
     np.testing.assert_allclose(series.std(axis=(0, 1)), (sigma, sigma, 1.0), rtol=0.2)
 
 
@@ -275,31 +300,56 @@ def test_wind_from_arguments_and_from_sdf(tmp_path):
     assert WindParameters.parse("").still
     assert WindParameters.parse("3,-1,0.5").mean == (3.0, -1.0, 0.5)
     assert WindParameters.parse("mean=3,0,0 gust=5:2:0,4,0 dryden=7.7") == WindParameters(
-        (3.0, 0.0, 0.0), (Gust(5.0, 2.0, (0.0, 4.0, 0.0)),), 7.7)
-    tags = {"linear_velocity": "1 0 0", "windVelocityMean": "2", "windDirectionMean": "0 3 0",
-            "windGustVelocityMean": "4", "windGustDirectionMean": "0 0 1", "windGustStart": "9",
-            "windGustDuration": "3", "drydenWind20ft": "5", "windField": "a.npz"}
+        (3.0, 0.0, 0.0), (Gust(5.0, 2.0, (0.0, 4.0, 0.0)),), 7.7
+    )
+    tags = {
+        "linear_velocity": "1 0 0",
+        "windVelocityMean": "2",
+        "windDirectionMean": "0 3 0",
+        "windGustVelocityMean": "4",
+        "windGustDirectionMean": "0 0 1",
+        "windGustStart": "9",
+        "windGustDuration": "3",
+        "drydenWind20ft": "5",
+        "windField": "a.npz",
+    }
     assert WindParameters.of_world(tags, tmp_path) == WindParameters(
-        (1.0, 2.0, 0.0), (Gust(9.0, 3.0, (0.0, 0.0, 4.0)),), 5.0, str(tmp_path / "a.npz"))
+        (1.0, 2.0, 0.0), (Gust(9.0, 3.0, (0.0, 0.0, 4.0)),), 5.0, str(tmp_path / "a.npz")
+    )
     assert WindParameters.of_world({}, tmp_path).still
 
 
-@pytest.mark.parametrize("text, message", [
-    ("3,1", "not a velocity"), ("a,b,c", "not a number"), ("storm=1", "unknown wind word"),
-    ("gust=1:0:1,1,1", "above 0"), ("dryden=-2", "above 0"), ("mean=1,1,inf", "not a number"),
-    ("mean=1,0,0 2,0,0", "mean twice"), ("field=", "names no file")])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("3,1", "not a velocity"),
+        ("a,b,c", "not a number"),
+        ("storm=1", "unknown wind word"),
+        ("gust=1:0:1,1,1", "above 0"),
+        ("dryden=-2", "above 0"),
+        ("mean=1,1,inf", "not a number"),
+        ("mean=1,0,0 2,0,0", "mean twice"),
+        ("field=", "names no file"),
+    ],
+)
 def test_bad_wind_is_refused(text, message):
     with pytest.raises(WindError, match=message):
         WindParameters.parse(text)
 
 
-@pytest.mark.parametrize("tags, message", [
-    ({"windVelocityVariance": "1"}, "give drydenWind20ft"),
-    ({"drydenWind20": "3"}, "did you mean <drydenWind20ft>"),
-    ({"windVelocityMaen": "3"}, "did you mean <windVelocityMean>"),
-    ({"drydenWind20ft": "-3"}, "from 0"), ({"windGustDuration": "-3"}, "from 0"),
-    ({"windDirectionMean": "0 0 0"}, "length 0"), ({"windVelocityMean": "nan"}, "not a number"),
-    ({"windVelocityMean": ["1", "2"]}, "appears twice")])
+@pytest.mark.parametrize(
+    "tags, message",
+    [
+        ({"windVelocityVariance": "1"}, "give drydenWind20ft"),
+        ({"drydenWind20": "3"}, "did you mean <drydenWind20ft>"),
+        ({"windVelocityMaen": "3"}, "did you mean <windVelocityMean>"),
+        ({"drydenWind20ft": "-3"}, "from 0"),
+        ({"windGustDuration": "-3"}, "from 0"),
+        ({"windDirectionMean": "0 0 0"}, "length 0"),
+        ({"windVelocityMean": "nan"}, "not a number"),
+        ({"windVelocityMean": ["1", "2"]}, "appears twice"),
+    ],
+)
 def test_bad_wind_of_a_world_is_refused(tmp_path, tags, message):
     with pytest.raises(WindError, match=message):
         WindParameters.of_world(tags, tmp_path)
@@ -309,16 +359,20 @@ def field_of(file, shape=(1, 1, 1, 3), **axes):
     np.savez(file, **{**{key: [0.0] for key in "xyz"}, **axes}, velocity=np.zeros(shape))
 
 
-@pytest.mark.parametrize("write, message", [
-    (lambda file: None, "cannot read wind field"),
-    (lambda file: file.write_bytes(b""), "cannot read wind field"),
-    (lambda file: file.write_bytes(b"PK\3\4 cut short"), "cannot read wind field"),
-    (lambda file: np.save(open(file, "wb"), np.zeros(3)), "cannot read wind field"),
-    (lambda file: field_of(file, x=[0, 1]), r"shape \(2, 1, 1, 3\)"),
-    (lambda file: field_of(file, shape=(2, 1, 1, 3), x=[0, np.nan]), "x of wind field"),
-    (lambda file: field_of(file, shape=(1, 2, 1, 3), y=[1, 0]), "y of wind field"),
-    (lambda file: field_of(file, shape=(1, 1, 0, 3), z=[]), "z of wind field"),
-    (lambda file: field_of(file, x=0.0), "x of wind field")])
+@pytest.mark.parametrize(
+    "write, message",
+    [
+        (lambda file: None, "cannot read wind field"),
+        (lambda file: file.write_bytes(b""), "cannot read wind field"),
+        (lambda file: file.write_bytes(b"PK\3\4 cut short"), "cannot read wind field"),
+        (lambda file: np.save(open(file, "wb"), np.zeros(3)), "cannot read wind field"),
+        (lambda file: field_of(file, x=[0, 1]), r"shape \(2, 1, 1, 3\)"),
+        (lambda file: field_of(file, shape=(2, 1, 1, 3), x=[0, np.nan]), "x of wind field"),
+        (lambda file: field_of(file, shape=(1, 2, 1, 3), y=[1, 0]), "y of wind field"),
+        (lambda file: field_of(file, shape=(1, 1, 0, 3), z=[]), "z of wind field"),
+        (lambda file: field_of(file, x=0.0), "x of wind field"),
+    ],
+)
 def test_bad_wind_field_is_refused(tmp_path, write, message):
     file = tmp_path / "f.npz"
     write(file)
@@ -392,8 +446,15 @@ def test_vehicle_show_prints_figures_and_sensors_and_draws_the_rotors(tmp_path, 
     assert main(["vehicle", "show", name, "--out", str(picture)]) == 0
     out = capsys.readouterr().out
     effects = "effects:" if name == "tello" else "effects: none"
-    for word in ("hover_command", "thrust_to_weight", "time_constant_up_s", "allocation_matrix",
-                 effects, "noise_density", "bias_correlation_time"):
+    for word in (
+        "hover_command",
+        "thrust_to_weight",
+        "time_constant_up_s",
+        "allocation_matrix",
+        effects,
+        "noise_density",
+        "bias_correlation_time",
+    ):
         assert word in out
     assert picture.stat().st_size > 5000
 

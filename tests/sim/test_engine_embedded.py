@@ -55,8 +55,9 @@ def test_torque_in_the_world_frame_gives_the_body_rate():
     found = engine(VehicleSpec("iris", "v", (0.0, 0.0, 10.0), math.pi / 2))
     inertia = np.array(found.models[0].inertia)
     state = run(found, 1, [[0, 0, 0, 0.1, 0, 0]])
-    np.testing.assert_allclose(state.ang_vel[0], np.linalg.solve(inertia, [0, -0.1, 0]) * DT,
-                               rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        state.ang_vel[0], np.linalg.solve(inertia, [0, -0.1, 0]) * DT, rtol=1e-6, atol=1e-9
+    )
 
 
 def test_a_tumbling_vehicle_keeps_energy_and_angular_momentum():
@@ -113,9 +114,11 @@ def test_a_vehicle_lands_softly_and_comes_to_rest():
 
 
 def test_contacts_name_vehicles_and_models_of_the_world():
-    found = engine(VehicleSpec("iris", "low", (0.0, 0.0, 0.0)),
-                   VehicleSpec("iris", "high", (0.0, 0.0, 0.6)),
-                   VehicleSpec("iris", "free", (5.0, 5.0, 5.0)))
+    found = engine(
+        VehicleSpec("iris", "low", (0.0, 0.0, 0.0)),
+        VehicleSpec("iris", "high", (0.0, 0.0, 0.6)),
+        VehicleSpec("iris", "free", (5.0, 5.0, 5.0)),
+    )
     assert found.contacts().by_name() == [("ground_plane", "low")]
     run(found, 200)
     assert ("high", "low") in found.contacts().by_name()
@@ -125,10 +128,12 @@ def test_contacts_name_vehicles_and_models_of_the_world():
 
 def test_start_poses_put_the_models_origin_there():
     found = engine(VehicleSpec("iris", "v", (1.0, 2.0, 3.0), 0.5))
-    np.testing.assert_allclose(found.state.pos[0], np.add((1, 2, 3), found.models[0].cog),
-                               atol=1e-12)
-    np.testing.assert_allclose(Rotation.from_quat(found.state.quat[0]).as_euler("xyz"),
-                               (0, 0, 0.5), atol=1e-12)
+    np.testing.assert_allclose(
+        found.state.pos[0], np.add((1, 2, 3), found.models[0].cog), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        Rotation.from_quat(found.state.quat[0]).as_euler("xyz"), (0, 0, 0.5), atol=1e-12
+    )
 
 
 def fleet_of_three():
@@ -138,14 +143,17 @@ def fleet_of_three():
 def flight(engine, steps=200, seed=4):
     rng = np.random.default_rng(seed)
     for _ in range(steps):
-        state = push(engine, rng.normal(size=(len(engine.specs), 6)) * 0.3
-                            + (0, 0, 15, 0, 0, 0), STEP_US)
+        state = push(
+            engine, rng.normal(size=(len(engine.specs), 6)) * 0.3 + (0, 0, 15, 0, 0, 0), STEP_US
+        )
     return state.copy()
 
 
 def same(a: FleetState, b: FleetState):
-    return all(np.array_equal(getattr(a, name), getattr(b, name))
-               for name in ("t_us", "pos", "quat", "vel", "ang_vel", "acc"))
+    return all(
+        np.array_equal(getattr(a, name), getattr(b, name))
+        for name in ("t_us", "pos", "quat", "vel", "ang_vel", "acc")
+    )
 
 
 def test_two_runs_and_a_reset_run_are_equal_bit_for_bit():
@@ -160,9 +168,9 @@ def test_two_runs_and_a_reset_run_are_equal_bit_for_bit():
     assert same(first, again)
 
 
-@pytest.mark.parametrize("act, message", [
-    (lambda e: run(e, 1, np.full((1, 6), np.nan)), "'iris_0' is not finite"),
-])
+@pytest.mark.parametrize(
+    "act, message", [(lambda e: run(e, 1, np.full((1, 6), np.nan)), "'iris_0' is not finite")]
+)
 def test_what_cannot_be_done_is_said(act, message):
     with pytest.raises(EngineError, match=message):
         act(engine())

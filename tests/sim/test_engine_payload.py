@@ -33,7 +33,8 @@ def acceleration(model, mass, place, force, torque):
     centre = mass * place / total
     inertia = np.array(model.inertia) + sum(
         m * (r @ r * np.eye(3) - np.outer(r, r))
-        for m, r in ((model.mass, -centre), (mass, place - centre)))
+        for m, r in ((model.mass, -centre), (mass, place - centre))
+    )
     turning = np.linalg.solve(inertia, torque - np.cross(centre, force))
     return force / total - (0, 0, G) + np.cross(turning, -centre), turning
 
@@ -61,11 +62,13 @@ def test_payload_changes_in_place_and_comes_off():
     state = run(found, 1, [[0, 0, 17.0, 0, 0, 0]])
     assert (state.vel[0] - before.vel[0])[2] / DT == pytest.approx(17.0 / 1.745 - G, rel=1e-3)
     found.set_payload(0, 0.0, (0.0, 0.0, 0.0))
-    np.testing.assert_allclose(found._masses.records["inertia"],
-                               engine(50.0)._masses.records["inertia"], rtol=1e-12)
+    np.testing.assert_allclose(
+        found._masses.records["inertia"], engine(50.0)._masses.records["inertia"], rtol=1e-12
+    )
     before = found.state.copy()
-    np.testing.assert_array_equal(run(found, 1, np.zeros((1, 6))).vel[0] - before.vel[0],
-                                  found.state.acc[0] * DT)
+    np.testing.assert_array_equal(
+        run(found, 1, np.zeros((1, 6))).vel[0] - before.vel[0], found.state.acc[0] * DT
+    )
     assert found.state.acc[0, 2] == pytest.approx(-G, rel=1e-6)
 
 
@@ -88,8 +91,9 @@ def test_a_tumbling_loaded_body_keeps_its_angular_momentum_and_falls_freely():
     model = found.models[0]
     centre = 0.5 * PLACE / (model.mass + 0.5)
     inertia = np.array(model.inertia) + sum(
-        m * (r @ r * np.eye(3) - np.outer(r, r)) for m, r in ((model.mass, centre),
-                                                              (0.5, PLACE - centre)))
+        m * (r @ r * np.eye(3) - np.outer(r, r))
+        for m, r in ((model.mass, centre), (0.5, PLACE - centre))
+    )
 
     def momentum():
         turn = Rotation.from_quat(found.state.quat[0])

@@ -32,8 +32,11 @@ def reference(model, speed, quat, vel, rate, wind):
         thrust = rotor.motor_constant * w**2
         f = thrust * axis - w * rotor.rotor_drag_coefficient * across
         force += f
-        torque += (np.cross(hub, f) - rotor.direction * rotor.moment_constant * thrust * axis
-                   - rotor.direction * w * rotor.rolling_moment_coefficient * across)
+        torque += (
+            np.cross(hub, f)
+            - rotor.direction * rotor.moment_constant * thrust * axis
+            - rotor.direction * w * rotor.rolling_moment_coefficient * across
+        )
     return np.concatenate([turn.apply(force), turn.apply(torque)])
 
 
@@ -53,8 +56,18 @@ def test_wrench_is_xtdrone_3_to_6(name):
     wrench = settled(stage, commands, state)
     for i in range(n):
         np.testing.assert_allclose(
-            wrench[i], reference(model, state.actuator[i], state.quat[i], state.vel[i],
-                                 state.ang_vel[i], stage.wind[i]), rtol=1e-9, atol=1e-12)
+            wrench[i],
+            reference(
+                model,
+                state.actuator[i],
+                state.quat[i],
+                state.vel[i],
+                state.ang_vel[i],
+                stage.wind[i],
+            ),
+            rtol=1e-9,
+            atol=1e-12,
+        )
 
 
 @pytest.mark.parametrize("name", ["iris", "octorotor"])
@@ -62,22 +75,28 @@ def test_without_c_d_and_c_r_and_with_linear_drag_the_wrench_is_pegasus_2_to_7(n
     """F_i = c w_i^2, tau = A F, tau_z = k sum(-+F_i); force q (T e3) - q (m D (q^-1 v))."""
     model = load_vehicle(name)
     drag = np.array((0.5, 0.3, 0.2))
-    model = dataclasses.replace(model, effects={"linear_drag": {"coefficients": tuple(drag)}},
-                                actuators=tuple(dataclasses.replace(
-                                    r, rotor_drag_coefficient=0.0, rolling_moment_coefficient=0.0)
-                                    for r in model.rotors))
+    model = dataclasses.replace(
+        model,
+        effects={"linear_drag": {"coefficients": tuple(drag)}},
+        actuators=tuple(
+            dataclasses.replace(r, rotor_drag_coefficient=0.0, rolling_moment_coefficient=0.0)
+            for r in model.rotors
+        ),
+    )
     stage, state = ActuatorStage(FleetModel.of([model])), FleetState.zeros(1, len(model.rotors))
     turn = Rotation.random(random_state=5)
     state.quat[0], state.vel[0], state.ang_vel[0] = turn.as_quat(), (4, -2, 1), (0.3, 0.2, -0.5)
-    wrench = settled(stage, np.random.default_rng(6).uniform(0.2, 0.9, (1, len(model.rotors))),
-                     state)[0]
-    thrust = np.array([r.motor_constant for r in model.rotors]) * state.actuator[0]**2
+    wrench = settled(
+        stage, np.random.default_rng(6).uniform(0.2, 0.9, (1, len(model.rotors))), state
+    )[0]
+    thrust = np.array([r.motor_constant for r in model.rotors]) * state.actuator[0] ** 2
     x, y = np.array([r.pos[:2] for r in model.rotors]).T
     turning = np.array([r.direction * r.moment_constant for r in model.rotors])
     torque = np.stack([y, -x, -turning]) @ thrust
     force = (0, 0, thrust.sum()) - drag * turn.inv().apply(state.vel[0])
-    np.testing.assert_allclose(wrench, [*turn.apply(force), *turn.apply(torque)], rtol=1e-9,
-                               atol=1e-12)
+    np.testing.assert_allclose(
+        wrench, [*turn.apply(force), *turn.apply(torque)], rtol=1e-9, atol=1e-12
+    )
 
 
 def test_commands_map_to_speeds_as_px4s_plugin_does():
@@ -106,9 +125,13 @@ def test_step_response_and_impulse_do_not_depend_on_the_step():
 def test_thrust_falls_linearly_with_the_air_speed_along_the_axis(reverse):
     """PX4's gazebo_motor_model: 1 - |v| / maxRelativeAirspeed, at least 0; the torque stays."""
     iris = load_vehicle("iris")
-    model = dataclasses.replace(iris, actuators=tuple(
-        dataclasses.replace(r, max_relative_airspeed=25.0, bidirectional=True, lower=-1.0)
-        for r in iris.rotors))
+    model = dataclasses.replace(
+        iris,
+        actuators=tuple(
+            dataclasses.replace(r, max_relative_airspeed=25.0, bidirectional=True, lower=-1.0)
+            for r in iris.rotors
+        ),
+    )
     climb = np.array([-30.0, -10.0, 0.0, 5.0, 12.5, 25.0, 40.0])
     fleet = FleetModel.of([model] * len(climb))
     stage, state = ActuatorStage(fleet), state_of(fleet.vehicles)
@@ -120,7 +143,8 @@ def test_thrust_falls_linearly_with_the_air_speed_along_the_axis(reverse):
     one = model.rotors[0]
     thrust = np.sign(commands[0, 0]) * one.motor_constant * 600.0**2
     np.testing.assert_allclose(
-        wrench[:, 2], thrust * np.clip(1.0 - abs(climb) / 25.0, 0.0, 1.0), atol=1e-9)
+        wrench[:, 2], thrust * np.clip(1.0 - abs(climb) / 25.0, 0.0, 1.0), atol=1e-9
+    )
     np.testing.assert_allclose(wrench[:, 0], -600.0 * one.rotor_drag_coefficient * 3.0)
     turning = wrench[:, 5] - one.pos[0] * wrench[:, 1] + one.pos[1] * wrench[:, 0]
     np.testing.assert_allclose(turning, -one.direction * one.moment_constant * thrust)

@@ -12,9 +12,12 @@ from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.world_requests import handlers
 
-HINGED = BOX.format("", """<link name="lid"><inertial><mass>1</mass><inertia><ixx>0.1</ixx>
+HINGED = BOX.format(
+    "",
+    """<link name="lid"><inertial><mass>1</mass><inertia><ixx>0.1</ixx>
 <iyy>0.1</iyy><izz>0.1</izz></inertia></inertial></link><joint name="hinge" type="revolute">
-<parent>link</parent><child>lid</child><axis><xyz>1 0 0</xyz></axis></joint>""")
+<parent>link</parent><child>lid</child><axis><xyz>1 0 0</xyz></axis></joint>""",
+)
 
 
 @pytest.fixture
@@ -27,10 +30,12 @@ def simulation():
 def test_names_are_those_of_gazebo(simulation):
     entities = simulation.entities
     assert list(entities.models) == ["ground_plane", "iris_0", "iris_1"]
-    assert {"iris_0::base_link", "iris_1::rotor_3", "ground_plane::link"} \
-        <= set(entities.direct_links)
-    assert "iris_0::gps0::link" in entities.links and "iris_0::gps0::link" \
-        not in entities.direct_links
+    assert {"iris_0::base_link", "iris_1::rotor_3", "ground_plane::link"} <= set(
+        entities.direct_links
+    )
+    assert (
+        "iris_0::gps0::link" in entities.links and "iris_0::gps0::link" not in entities.direct_links
+    )
 
 
 def test_a_models_pose_is_that_of_its_file_not_of_its_centre_of_gravity(simulation):
@@ -42,8 +47,11 @@ def test_a_models_pose_is_that_of_its_file_not_of_its_centre_of_gravity(simulati
 def test_velocity_is_that_of_the_origin_along_the_axes_of_the_frame(simulation):
     """A vehicle that spins about its x axis while it moves east."""
     quat = from_euler(0.0, 0.0, 0.5 * np.pi)  # nose to the north
-    simulation.entities.place(simulation.entities.model("iris_0"), np.array(
-        [1.0, 2.0, 5.0, *quat, 3.0, 0.0, 0.0, 0.0, 2.0, 0.0]), "")
+    simulation.entities.place(
+        simulation.entities.model("iris_0"),
+        np.array([1.0, 2.0, 5.0, *quat, 3.0, 0.0, 0.0, 0.0, 2.0, 0.0]),
+        "",
+    )
     assert simulation.state.ang_vel[0] == pytest.approx([2.0, 0.0, 0.0])
     arm = simulation.state.pos[0] - [1.0, 2.0, 5.0]  # straight up
     seen = state(simulation, "iris_0")
@@ -78,8 +86,9 @@ def test_a_static_model_that_is_moved_carries_what_stands_on_it(simulation):
     step(simulation, 2.0)
     lift = simulation.entities.model("lift")
     for k in range(100):
-        simulation.entities.place(lift, np.array([0, 0, -0.25 + 0.004 * k, 0, 0, 0, 1] + [0] * 6),
-                                  "")
+        simulation.entities.place(
+            lift, np.array([0, 0, -0.25 + 0.004 * k, 0, 0, 0, 1] + [0] * 6), ""
+        )
         step(simulation, 0.02)
     assert state(simulation, "iris_0")[2] == pytest.approx(0.396, abs=0.02)
     assert state(simulation, "iris_1")[2] == pytest.approx(0.0, abs=0.01)
@@ -148,22 +157,35 @@ def test_a_reset_of_all_puts_inserted_models_back(simulation):
     assert state(simulation, "box") == pytest.approx([5, 5, 1.5, 0, 0, 0, 1] + [0] * 6)
 
 
-@pytest.mark.parametrize("act, error, said", [
-    (lambda s: s.insert(HINGED, "box"), SdfError, "'hinge' of model 'box' is of type revolute"),
-    (lambda s: s.insert("<sdf", "box"), SdfError, "box:1: not well-formed XML"),
-    (lambda s: s.insert(FREE, "iris_0"), WorldError, "there is a model 'iris_0' already"),
-    (lambda s: s.insert(FREE, "a/b"), WorldError, "leave out '::' and '/'"),
-    (lambda s: s.insert(FREE, "box", Pose(), "nowhere"), WorldError, "unknown frame 'nowhere'"),
-    (lambda s: s.remove("iris_0"), WorldError, "'iris_0' is a vehicle"),
-    (lambda s: s.remove("ground_plane"), WorldError, "part of the world's file"),
-    (lambda s: s.entities.model("iris_7"), WorldError, "unknown model 'iris_7'"),
-    (lambda s: s.entities.link("iris_0::wing"), WorldError, "unknown link 'iris_0::wing'"),
-    (lambda s: s.entities.place(s.entities.model("ground_plane"), np.zeros(13), ""), WorldError,
-     "only vehicles and inserted models can be moved"),
-    (lambda s: s.entities.place(s.entities.model("iris_0"), np.full(13, np.nan), ""), WorldError,
-     "numbers beyond 1e"),
-    (lambda s: s.entities.push(s.entities.link("ground_plane::link"), [0] * 3, [0] * 3, 0),
-     WorldError, "is static")])
+@pytest.mark.parametrize(
+    "act, error, said",
+    [
+        (lambda s: s.insert(HINGED, "box"), SdfError, "'hinge' of model 'box' is of type revolute"),
+        (lambda s: s.insert("<sdf", "box"), SdfError, "box:1: not well-formed XML"),
+        (lambda s: s.insert(FREE, "iris_0"), WorldError, "there is a model 'iris_0' already"),
+        (lambda s: s.insert(FREE, "a/b"), WorldError, "leave out '::' and '/'"),
+        (lambda s: s.insert(FREE, "box", Pose(), "nowhere"), WorldError, "unknown frame 'nowhere'"),
+        (lambda s: s.remove("iris_0"), WorldError, "'iris_0' is a vehicle"),
+        (lambda s: s.remove("ground_plane"), WorldError, "part of the world's file"),
+        (lambda s: s.entities.model("iris_7"), WorldError, "unknown model 'iris_7'"),
+        (lambda s: s.entities.link("iris_0::wing"), WorldError, "unknown link 'iris_0::wing'"),
+        (
+            lambda s: s.entities.place(s.entities.model("ground_plane"), np.zeros(13), ""),
+            WorldError,
+            "only vehicles and inserted models can be moved",
+        ),
+        (
+            lambda s: s.entities.place(s.entities.model("iris_0"), np.full(13, np.nan), ""),
+            WorldError,
+            "numbers beyond 1e",
+        ),
+        (
+            lambda s: s.entities.push(s.entities.link("ground_plane::link"), [0] * 3, [0] * 3, 0),
+            WorldError,
+            "is static",
+        ),
+    ],
+)
 def test_what_cannot_be_done_is_said(simulation, act, error, said):
     with pytest.raises(error, match=said.replace("(", "\\(")):
         act(simulation)
@@ -171,24 +193,40 @@ def test_what_cannot_be_done_is_said(simulation, act, error, said):
     step(simulation, 0.02)
 
 
-GOOD = {"place": {"model": "iris_0", "state": [0.0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]},
-        "insert": {"model": "box", "sdf": FREE, "pose": [9.0, 0, 1, 0, 0, 0, 1]},
-        "push": {"link": "iris_0::base_link", "point": [0.0, 0, 0], "wrench": [0.0] * 6,
-                 "begin_us": 0, "duration_us": 4000},
-        "where": {"model": "iris_0"}, "remove": {"model": "box"}}
+GOOD = {
+    "place": {"model": "iris_0", "state": [0.0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]},
+    "insert": {"model": "box", "sdf": FREE, "pose": [9.0, 0, 1, 0, 0, 0, 1]},
+    "push": {
+        "link": "iris_0::base_link",
+        "point": [0.0, 0, 0],
+        "wrench": [0.0] * 6,
+        "begin_us": 0,
+        "duration_us": 4000,
+    },
+    "where": {"model": "iris_0"},
+    "remove": {"model": "box"},
+}
 
 
-@pytest.mark.parametrize("op, change, said", [
-    ("place", {"state": [1.0, 2.0]}, "13 finite numbers 'state'"),
-    ("place", {"state": "here"}, "13 finite numbers 'state'"),
-    ("place", {"model": 3}, "a text 'model'"), ("insert", {"pose": [float("nan")] * 7}, "7 finite"),
-    ("insert", {"sdf": None}, "a text 'sdf'"), ("push", {"begin_us": "now"}, "a number 'begin_us'"),
-    ("push", {"link": "nobody::link"}, "unknown link"), ("where", {"frame": "there"}, "frame"),
-    ("where", {"frame": 7}, "a text 'frame'"), ("remove", {"model": "cone"}, "unknown model"),
-    ("place", {"state": [1e7, *[0.0] * 12]}, "13 finite numbers 'state', up to 1e.06"),
-    ("push", {"wrench": [1e308] * 6}, "6 finite numbers 'wrench'"),
-    ("push", {"point": [1e3] * 3, "wrench": [1e6, *[0.0] * 5]}, "wrench .* beyond 1e.06"),
-    ("insert", {"pose": [1e308, *[0.0] * 6]}, "7 finite numbers 'pose'")])
+@pytest.mark.parametrize(
+    "op, change, said",
+    [
+        ("place", {"state": [1.0, 2.0]}, "13 finite numbers 'state'"),
+        ("place", {"state": "here"}, "13 finite numbers 'state'"),
+        ("place", {"model": 3}, "a text 'model'"),
+        ("insert", {"pose": [float("nan")] * 7}, "7 finite"),
+        ("insert", {"sdf": None}, "a text 'sdf'"),
+        ("push", {"begin_us": "now"}, "a number 'begin_us'"),
+        ("push", {"link": "nobody::link"}, "unknown link"),
+        ("where", {"frame": "there"}, "frame"),
+        ("where", {"frame": 7}, "a text 'frame'"),
+        ("remove", {"model": "cone"}, "unknown model"),
+        ("place", {"state": [1e7, *[0.0] * 12]}, "13 finite numbers 'state', up to 1e.06"),
+        ("push", {"wrench": [1e308] * 6}, "6 finite numbers 'wrench'"),
+        ("push", {"point": [1e3] * 3, "wrench": [1e6, *[0.0] * 5]}, "wrench .* beyond 1e.06"),
+        ("insert", {"pose": [1e308, *[0.0] * 6]}, "7 finite numbers 'pose'"),
+    ],
+)
 def test_a_bad_request_gets_one_line(simulation, op, change, said):
     answers = handlers(simulation)
     with pytest.raises(XtdroneError, match=said) as error:
@@ -196,14 +234,22 @@ def test_a_bad_request_gets_one_line(simulation, op, change, said):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("wrench, speed", [
-    ([8e5] * 6, 0.0), ([1e4, 0.0, 0.0, 0.0, 9e5, 0.0], 0.0), ([0.0] * 6, 1e6)])
+@pytest.mark.parametrize(
+    "wrench, speed", [([8e5] * 6, 0.0), ([1e4, 0.0, 0.0, 0.0, 9e5, 0.0], 0.0), ([0.0] * 6, 1e6)]
+)
 def test_no_push_is_so_strong_that_the_fleet_is_lost(simulation, wrench, speed):
     """Drag and gyroscopic torque would overshoot without bound, up to the end of the flight."""
     answers = handlers(simulation)
     answers["place"]({"model": "iris_0", "state": [0.0, 0, 9, 0, 0, 0, 1, *[speed] * 6]})
-    answers["push"]({"link": "iris_0::base_link", "wrench": wrench, "point": [0.0, 0, 0.1],
-                     "begin_us": 0, "duration_us": 2_000_000})
+    answers["push"](
+        {
+            "link": "iris_0::base_link",
+            "wrench": wrench,
+            "point": [0.0, 0, 0.1],
+            "begin_us": 0,
+            "duration_us": 2_000_000,
+        }
+    )
     before = simulation.state.pos[1].copy()
     step(simulation, 3.0)
     assert np.isfinite(simulation.state.pos).all() and np.isfinite(simulation.state.quat).all()

@@ -53,16 +53,22 @@ def test_a_controlled_hover_tilts_into_the_wind():
 
 
 def test_a_tank_that_drains_and_a_payload_that_is_dropped():
-    simulation, rows = fly("iris", "0: payload iris_0 0.3 0,0,-0.05; 9: drain iris_0 0.1; "
-                                   "10: payload iris_0 0.1", until_s=13.0)
+    simulation, rows = fly(
+        "iris",
+        "0: payload iris_0 0.3 0,0,-0.05; 9: drain iris_0 0.1; 10: payload iris_0 0.1",
+        until_s=13.0,
+    )
     model = simulation.engine.model
     assert model.body_mass[1] == pytest.approx(simulation.fleet.vehicle["mass"][0], rel=1e-12)
     assert abs(between(rows, 12.0, 13.0).height - HEIGHT).max() < 0.35
 
 
 def test_a_weak_battery_limits_the_thrust_and_an_empty_one_ends_the_flight():
-    simulation, rows = fly("typhoon_h480", "10: charge typhoon_h480_0 0.01; "
-                                           "12: payload typhoon_h480_0 1.5", until_s=13.5)
+    simulation, rows = fly(
+        "typhoon_h480",
+        "10: charge typhoon_h480_0 0.01; 12: payload typhoon_h480_0 1.5",
+        until_s=13.5,
+    )
     assert between(rows, 8.0, 10.0).share.min() == 1.0
     assert 0.6 < between(rows, 11.0, 12.0).share.max() < 0.9
     # Asked for more than the battery gives, the rotors stop short and the vehicle sinks.
@@ -70,18 +76,30 @@ def test_a_weak_battery_limits_the_thrust_and_an_empty_one_ends_the_flight():
     np.testing.assert_allclose(simulation.state.actuator[0, :6], top, rtol=0.02)
     assert rows.height[-1] < HEIGHT - 0.5
     assert simulation.autopilot.battery.voltage[0] == pytest.approx(
-        simulation.plant.battery.voltage[0], rel=0.05)
+        simulation.plant.battery.voltage[0], rel=0.05
+    )
     _, rows = fly("typhoon_h480", "8: charge typhoon_h480_0 0", until_s=10.0)
     assert rows.share[-1] == 0.0 and rows.height[-1] < 0.1
 
 
-@pytest.mark.parametrize("vehicle, rotor, wind", [
-    *(("typhoon_h480", rotor, "") for rotor in range(6)), ("typhoon_h480", 3, "4,0,0"),
-    ("octorotor", 5, "")])
+@pytest.mark.parametrize(
+    "vehicle, rotor, wind",
+    [
+        *(("typhoon_h480", rotor, "") for rotor in range(6)),
+        ("typhoon_h480", 3, "4,0,0"),
+        ("octorotor", 5, ""),
+    ],
+)
 def test_a_vehicle_that_loses_a_rotor_lands_under_control(vehicle, rotor, wind):
     """CA_FAILURE_MODE 1: what the watch on the rotors finds is taken out of the mixer."""
-    simulation, rows = fly(vehicle, f"8: rotor {vehicle}_0 {rotor} 0", until_s=40.0, wind=wind,
-                           CA_FAILURE_MODE=1, COM_ACT_FAIL_ACT=2)
+    simulation, rows = fly(
+        vehicle,
+        f"8: rotor {vehicle}_0 {rotor} 0",
+        until_s=40.0,
+        wind=wind,
+        CA_FAILURE_MODE=1,
+        COM_ACT_FAIL_ACT=2,
+    )
     assert simulation.agent.done or not simulation.autopilot.estimates().armed[0]
     after = between(rows, 8.0, 40.0)
     tilt_of_wind = between(rows, 6.0, 8.0).tilt.max()
@@ -94,25 +112,34 @@ def test_a_vehicle_that_loses_a_rotor_lands_under_control(vehicle, rotor, wind):
 @pytest.mark.slow
 def test_changes_are_events_of_the_run(runs):
     (runs / "console").mkdir()
-    fly("iris", "0.5: rotor iris_0 3 0.9; 0.2: payload iris_0 0.1 0,0,-0.1", until_s=1.0,
-        folder=runs)
+    fly(
+        "iris",
+        "0.5: rotor iris_0 3 0.9; 0.2: payload iris_0 0.1 0,0,-0.1",
+        until_s=1.0,
+        folder=runs,
+    )
     lines = [json.loads(line) for line in (runs / "events.jsonl").read_text().splitlines()]
-    assert [(e["t_us"], e["kind"], e["vehicle"], e["value"]) for e in lines
-            if e["event"] == "disturbance"] == [(200_000, "payload", "iris_0", 0.1),
-                                           (500_000, "rotor", "iris_0", 0.9)]
+    assert [
+        (e["t_us"], e["kind"], e["vehicle"], e["value"])
+        for e in lines
+        if e["event"] == "disturbance"
+    ] == [(200_000, "payload", "iris_0", 0.1), (500_000, "rotor", "iris_0", 0.9)]
 
 
 def test_changes_by_the_control_socket():
-    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False,
-                            control=ControlServer(Ports().control))
+    simulation = Simulation(
+        Scenario(fleet("iris", 1), speed=0.0), links=False, control=ControlServer(Ports().control)
+    )
     try:
         handle = simulation.requests.handle
         handle("disturb", {"disturbance": "rotor iris_0 1 0.5"})
         simulation.step()
         assert simulation.plant.actuators.effectiveness[0, 1] == 0.5
-        for text, message in (("rotor iris_0 4 0.5", "no rotor 4: give 0 to 3"),
-                              ("charge iris_0 0.5", "carries no battery"),
-                              ("rotor iris_9 1 0.5", "unknown vehicle 'iris_9'")):
+        for text, message in (
+            ("rotor iris_0 4 0.5", "no rotor 4: give 0 to 3"),
+            ("charge iris_0 0.5", "carries no battery"),
+            ("rotor iris_9 1 0.5", "unknown vehicle 'iris_9'"),
+        ):
             with pytest.raises(ControlError, match=message):
                 handle("disturb", {"disturbance": text})
         with pytest.raises(ControlError, match="a disturbance is a string"):
@@ -134,8 +161,9 @@ def test_an_engine_without_payloads_says_so_before_the_flight(monkeypatch):
     monkeypatch.setattr(EmbeddedEngine, "set_payload", refuse)
     with pytest.raises(EngineError, match="carries no payloads"):
         Simulation(Scenario(fleet("iris", 1), disturbances="9: payload iris_0 1"), links=False)
-    simulation = Simulation(Scenario(fleet("iris", 1)), links=False,
-                            control=ControlServer(Ports().control))
+    simulation = Simulation(
+        Scenario(fleet("iris", 1)), links=False, control=ControlServer(Ports().control)
+    )
     with pytest.raises(ControlError, match="carries no payloads"):
         simulation.requests.handle("disturb", {"disturbance": "payload iris_0 1"})
     simulation.close()

@@ -19,11 +19,15 @@ def pair():
     far.close()
 
 
-@pytest.mark.parametrize("size, length, body, said", [
-    (16, 8, bytes(8), "answers request 3 with 8 bytes instead of 16: it says nothing"),
-    (None, 2**32 - 1, b"", "with 4294967295 bytes instead of up to"),
-    (8, 8, bytes(4), "has not answered for 0.05 s"),
-    (None, None, b"\1", "has not answered for 0.05 s")])
+@pytest.mark.parametrize(
+    "size, length, body, said",
+    [
+        (16, 8, bytes(8), "answers request 3 with 8 bytes instead of 16: it says nothing"),
+        (None, 2**32 - 1, b"", "with 4294967295 bytes instead of up to"),
+        (8, 8, bytes(4), "has not answered for 0.05 s"),
+        (None, None, b"\1", "has not answered for 0.05 s"),
+    ],
+)
 def test_nonsense_ends_in_one_line(pair, size, length, body, said):
     channel, far = pair
     far.sendall((b"" if length is None else struct.pack("<I", length)) + body)

@@ -27,8 +27,10 @@ def settled(thrust, deflection, theta, speed, wind=0.0):
     place_bodies(fleet, state)
     a = fleet.actuator[0]
     rotors = math.sqrt(0.5 * thrust / a["motor_constant"][0])
-    commands = np.array([(rotors - a["zero_position_armed"][0]) / a["input_scaling"][0]] * 2
-                        + [deflection / a["input_scaling"][2]] * 2)
+    commands = np.array(
+        [(rotors - a["zero_position_armed"][0]) / a["input_scaling"][0]] * 2
+        + [deflection / a["input_scaling"][2]] * 2
+    )
     for _ in range(300):
         wrench = stage.step(commands[None], state, STEP_US)[0]
     return wrench.sum(axis=0)
@@ -51,13 +53,23 @@ def test_elevons_pitch_and_yaw_a_hover():
     assert abs(both[[3, 5]]).max() < 1e-9 and abs(apart[4]) < 1e-9
 
 
-@pytest.mark.parametrize("old, new, message", [
-    ("<motorNumber>1</motorNumber>\n      <radius>", "<motorNumber>7</motorNumber>\n      <radius>",
-     "there is no rotor 7 on the body of a half wing"),
-    ("<area>0.03715</area>", "<area>0</area>", "<area> of a half wing is 0: give a number above 0"),
-    ("<left>0 1 0</left>", "<left>0 0 1</left>", "not at a right angle"),
-    ("<control_joint_name>elevon_left_joint", "<control_joint_name>gone", "no channel turns"),
-])
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        (
+            "<motorNumber>1</motorNumber>\n      <radius>",
+            "<motorNumber>7</motorNumber>\n      <radius>",
+            "there is no rotor 7 on the body of a half wing",
+        ),
+        (
+            "<area>0.03715</area>",
+            "<area>0</area>",
+            "<area> of a half wing is 0: give a number above 0",
+        ),
+        ("<left>0 1 0</left>", "<left>0 0 1</left>", "not at a right angle"),
+        ("<control_joint_name>elevon_left_joint", "<control_joint_name>gone", "no channel turns"),
+    ],
+)
 def test_bad_half_wings_are_refused_in_one_line(tmp_path, old, new, message):
     text = load_vehicle("phi_tailsitter").sdf.read_text()
     assert old in text

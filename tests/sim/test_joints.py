@@ -20,6 +20,7 @@ G = 9.80665
 @pytest.fixture
 def built(tmp_path):
     """built(body) gives vehicle, engine and actuators of one vehicle in free air."""
+
     def make(body, gravity=True):
         vehicle = jointed.write(tmp_path, body)
         engine = EmbeddedEngine(load_world("empty"), (jointed.spec(vehicle),), (vehicle,))
@@ -42,10 +43,12 @@ def momenta(vehicle, state):
     """Linear and angular momentum about the common centre of gravity, and that centre."""
     masses = np.array([body.mass for body in vehicle.bodies])
     turns = [Rotation.from_quat(quat) for quat in state.body_quat[0]]
-    arms = np.array([turn.apply(body.cog) for turn, body in zip(turns, vehicle.bodies,
-                                                                strict=True)])
-    rates = np.array([turn.apply(rate) for turn, rate in zip(turns, state.body_ang_vel[0],
-                                                             strict=True)])
+    arms = np.array(
+        [turn.apply(body.cog) for turn, body in zip(turns, vehicle.bodies, strict=True)]
+    )
+    rates = np.array(
+        [turn.apply(rate) for turn, rate in zip(turns, state.body_ang_vel[0], strict=True)]
+    )
     pos = state.body_pos[0] + arms
     vel = state.body_vel[0] + np.cross(rates, arms)
     centre = masses @ pos / masses.sum()
@@ -79,8 +82,9 @@ def test_the_bodies_together_are_the_vehicle(built):
     _, _, centre = momenta(vehicle, engine.state)
     np.testing.assert_allclose(centre, engine.state.pos[0], atol=1e-12)
     inertia = np.zeros((3, 3))
-    for body, pos, quat in zip(vehicle.bodies, engine.state.body_pos[0],
-                               engine.state.body_quat[0], strict=True):
+    for body, pos, quat in zip(
+        vehicle.bodies, engine.state.body_pos[0], engine.state.body_quat[0], strict=True
+    ):
         turn = Rotation.from_quat(quat)
         arm = pos + turn.apply(body.cog) - centre
         inertia += turn.as_matrix() @ np.array(body.inertia) @ turn.as_matrix().T
@@ -97,8 +101,9 @@ def test_the_engine_places_bodies_where_mujoco_does(built):
     for k, body in enumerate(vehicle.bodies[1:], start=1):
         found = engine.data.body(f"one/{body.name}")
         np.testing.assert_allclose(engine.state.body_pos[0, k], found.xpos, atol=1e-9)
-        np.testing.assert_allclose(engine.state.body_quat[0, k, [3, 0, 1, 2]], found.xquat,
-                                   atol=1e-9)
+        np.testing.assert_allclose(
+            engine.state.body_quat[0, k, [3, 0, 1, 2]], found.xquat, atol=1e-9
+        )
 
 
 def test_velocities_of_bodies_are_those_of_their_poses(built):
@@ -112,8 +117,9 @@ def test_velocities_of_bodies_are_those_of_their_poses(built):
     assert abs(after.ang_vel).max() > 0.5 and abs(after.joint_vel).min() > 2.9
     way = (after.body_pos - before.body_pos)[0] / DT
     np.testing.assert_allclose(way, after.body_vel[0], atol=0.02)
-    turn = (Rotation.from_quat(before.body_quat[0]).inv()
-            * Rotation.from_quat(after.body_quat[0])).as_rotvec() / DT
+    turn = (
+        Rotation.from_quat(before.body_quat[0]).inv() * Rotation.from_quat(after.body_quat[0])
+    ).as_rotvec() / DT
     np.testing.assert_allclose(turn, after.body_ang_vel[0], atol=0.03)
 
 
@@ -124,10 +130,11 @@ def test_a_gimbal_follows_within_its_rate_and_the_camera_points_there(built):
     assert state.actuator[0, 0] == pytest.approx(3.0 * 0.2, abs=0.05)  # 3 rad/s for 0.2 s
     state = fly(engine, stage, (0.5, -0.5), 250)
     np.testing.assert_allclose(state.joint_pos[0], (1.57, -0.785), atol=1e-3)
-    camera, = [block for block in vehicle.sensors if block.kind == "camera"]
+    (camera,) = [block for block in vehicle.sensors if block.kind == "camera"]
     assert camera.body == 2
-    ahead = Rotation.from_quat(state.body_quat[0, 2]).apply(Rotation.from_quat(camera.quat).apply(
-        (1.0, 0.0, 0.0)))
+    ahead = Rotation.from_quat(state.body_quat[0, 2]).apply(
+        Rotation.from_quat(camera.quat).apply((1.0, 0.0, 0.0))
+    )
     base = Rotation.from_quat(state.quat[0])
     wanted = base.apply(Rotation.from_euler("ZY", (1.57, -0.785)).apply((1.0, 0.0, 0.0)))
     np.testing.assert_allclose(ahead, wanted, atol=1e-2)
@@ -167,9 +174,11 @@ def test_a_tilting_motor_turns_its_thrust(built):
         wrench = stage.step(np.array([[0.5, 0.0, angle / 1.57]]), state, STEP_US)
         thrust = 5.84e-6 * 550.0**2
         turn = Rotation.from_quat(state.quat[0])
-        np.testing.assert_allclose(turn.inv().apply(wrench[0, 1, :3]),
-                                   (thrust * np.sin(angle), 0.0, thrust * np.cos(angle)),
-                                   atol=1e-3 * thrust)
+        np.testing.assert_allclose(
+            turn.inv().apply(wrench[0, 1, :3]),
+            (thrust * np.sin(angle), 0.0, thrust * np.cos(angle)),
+            atol=1e-3 * thrust,
+        )
         assert not wrench[0, 0].any()
     assert state.joint_pos[0, 0] == pytest.approx(-0.5, abs=1e-4)
 
@@ -178,7 +187,8 @@ def test_a_tilting_thrust_follows_the_servos_rate_lag_and_limit(built):
     """At the largest rate up to rate times lag before the joint's limit, then exponentially."""
     rate, tau, end = 2.0, 0.1, 0.9
     body = jointed.TILT.replace(jointed.servo(0.0, 2.0), jointed.servo(tau, rate)).replace(
-        "<lower>-1.6</lower><upper>1.6</upper>", f"<lower>-0.2</lower><upper>{end}</upper>")
+        "<lower>-1.6</lower><upper>1.6</upper>", f"<lower>-0.2</lower><upper>{end}</upper>"
+    )
     _, engine, stage = built(body, gravity=False)
     fixed = np.zeros((1, 2, 6))
     slowing = end / rate - tau  # when the lag takes over [s]
@@ -209,9 +219,11 @@ def test_one_with_joints_and_one_without_fly_side_by_side(tmp_path):
     from xtdrone_sim.vehicles.sdf import load_vehicle
 
     arm, iris = jointed.write(tmp_path, jointed.ARM), load_vehicle("iris")
-    specs = (VehicleSpec("iris", "first", (0.0, 0.0, 30.0)),
-             VehicleSpec(str(arm.sdf), "second", (5.0, 0.0, 30.0)),
-             VehicleSpec("iris", "third", (9.0, 0.0, 30.0)))
+    specs = (
+        VehicleSpec("iris", "first", (0.0, 0.0, 30.0)),
+        VehicleSpec(str(arm.sdf), "second", (5.0, 0.0, 30.0)),
+        VehicleSpec("iris", "third", (9.0, 0.0, 30.0)),
+    )
     models = iris, arm, iris
     engine = EmbeddedEngine(load_world("empty"), specs, models)
     stage = ActuatorStage(FleetModel.of(models))
@@ -226,30 +238,44 @@ def test_one_with_joints_and_one_without_fly_side_by_side(tmp_path):
 
 
 def test_every_kind_of_actuator_is_read(tmp_path):
-    lift = ('<plugin name="wing" filename="libLiftDragPlugin.so"><link_name>base</link_name>'
-            "<cp>-0.1 0.4 0</cp><area>0.3</area><control_joint_name>flap</control_joint_name>"
-            "<control_joint_rad_to_cl>-0.4</control_joint_rad_to_cl></plugin>")
+    lift = (
+        '<plugin name="wing" filename="libLiftDragPlugin.so"><link_name>base</link_name>'
+        "<cp>-0.1 0.4 0</cp><area>0.3</area><control_joint_name>flap</control_joint_name>"
+        "<control_joint_rad_to_cl>-0.4</control_joint_rad_to_cl></plugin>"
+    )
     water = jointed.rotor(3, "base", "-0.5 0 -0.1").replace(
-        "</plugin>", "<xtdrone:in_water/></plugin>")
+        "</plugin>", "<xtdrone:in_water/></plugin>"
+    )
     both = jointed.rotor(0, "base", "0.3 0 0").replace(
-        "</plugin>", "<reversible>1</reversible></plugin>")
-    body = (jointed.link("base") + both
-            + jointed.link("flap_link", "-0.1 0.4 0 0 0 0", 0.01, (1e-5, 1e-5, 1e-5))
-            + jointed.joint("flap", "base", "flap_link", "0 1 0")
-            + jointed.link("tyre", "0 0.2 -0.1 0 0 0", 0.1, (1e-4, 1e-4, 1e-4))
-            + jointed.joint("axle", "base", "tyre", "0 1 0", kind="continuous") + water + lift
-            + jointed.channels(
-                jointed.channel(1, "flap", 0.5),
-                jointed.channel(2, "axle", 30.0, control="velocity",
-                                own="<xtdrone:wheel><time_constant>0.2</time_constant>"
-                                    "</xtdrone:wheel>")))
+        "</plugin>", "<reversible>1</reversible></plugin>"
+    )
+    body = (
+        jointed.link("base")
+        + both
+        + jointed.link("flap_link", "-0.1 0.4 0 0 0 0", 0.01, (1e-5, 1e-5, 1e-5))
+        + jointed.joint("flap", "base", "flap_link", "0 1 0")
+        + jointed.link("tyre", "0 0.2 -0.1 0 0 0", 0.1, (1e-4, 1e-4, 1e-4))
+        + jointed.joint("axle", "base", "tyre", "0 1 0", kind="continuous")
+        + water
+        + lift
+        + jointed.channels(
+            jointed.channel(1, "flap", 0.5),
+            jointed.channel(
+                2,
+                "axle",
+                30.0,
+                control="velocity",
+                own="<xtdrone:wheel><time_constant>0.2</time_constant></xtdrone:wheel>",
+            ),
+        )
+    )
     vehicle = jointed.write(tmp_path, body)
     assert [type(found) for found in vehicle.actuators] == [Rotor, Surface, Wheel, Propeller]
     rotor, surface, wheel, propeller = vehicle.actuators
     assert rotor.bidirectional and rotor.lower == -1.0 and propeller.channel == 3
     assert wheel.time_constant == 0.2 and not vehicle.tyres
     assert any("'axle' has no cylinder or sphere" in line for line in vehicle.remarks)
-    only, = vehicle.wings
+    (only,) = vehicle.wings
     assert only.cl_delta == -0.4 and only.area == 0.3 and only.pos == surface.pos
     assert vehicle.actuators[only.control] is surface
     assert len(vehicle.bodies) == 1  # neither flaps nor wheels are bodies of their own
@@ -265,29 +291,53 @@ def test_every_kind_of_actuator_is_read(tmp_path):
     assert wrench[0, 0, 5] == pytest.approx(0.06 * 5.84e-6 * 550.0**2, rel=1e-3)
 
 
-@pytest.mark.parametrize("body, message", [
-    (jointed.GIMBAL.replace("<parent>base</parent><child>yaw_ring</child>",
-                            "<parent>yaw_ring</parent><child>base</child>", 1),
-     "moves the vehicle's first link"),
-    (jointed.GIMBAL.replace("<lower>-1.6", "<lower>0.1"), "which must lie between"),
-    (jointed.GIMBAL.replace("<rate>3.0", "<rate>-3.0"), "give a number from 0, and one above 0"),
-    (jointed.GIMBAL + jointed.joint("strut", "yaw_ring", "camera", "0 0 1"), "cannot move"),
-])
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        (
+            jointed.GIMBAL.replace(
+                "<parent>base</parent><child>yaw_ring</child>",
+                "<parent>yaw_ring</parent><child>base</child>",
+                1,
+            ),
+            "moves the vehicle's first link",
+        ),
+        (jointed.GIMBAL.replace("<lower>-1.6", "<lower>0.1"), "which must lie between"),
+        (
+            jointed.GIMBAL.replace("<rate>3.0", "<rate>-3.0"),
+            "give a number from 0, and one above 0",
+        ),
+        (jointed.GIMBAL + jointed.joint("strut", "yaw_ring", "camera", "0 0 1"), "cannot move"),
+    ],
+)
 def test_joints_that_make_no_sense_say_where(tmp_path, body, message):
     with pytest.raises(SdfError, match=r"model\.sdf:\d+: ") as caught:
         jointed.write(tmp_path, body)
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("body, remark", [
-    (jointed.GIMBAL.replace("<joint_name>pitch<", "<joint_name>yaw<"),
-     "channel 'pitch_channel' has no effect: another one drives the joint 'yaw'"),
-    (jointed.GIMBAL.replace("<joint_name>pitch<", "<joint_name>roll<"),
-     "channels without effect, since their joints are not there: 'pitch_channel' (roll)"),
-    *((jointed.GIMBAL.replace('name="pitch" type="revolute"', f'name="pitch" type="{kind}"'),
-       f"joint 'pitch' is of type {kind}: it is held at zero")
-      for kind in ("ball", "universal", "screw", "revolute2")),
-])
+@pytest.mark.parametrize(
+    "body, remark",
+    [
+        (
+            jointed.GIMBAL.replace("<joint_name>pitch<", "<joint_name>yaw<"),
+            "channel 'pitch_channel' has no effect: another one drives the joint 'yaw'",
+        ),
+        (
+            jointed.GIMBAL.replace("<joint_name>pitch<", "<joint_name>roll<"),
+            "channels without effect, since their joints are not there: 'pitch_channel' (roll)",
+        ),
+        *(
+            (
+                jointed.GIMBAL.replace(
+                    'name="pitch" type="revolute"', f'name="pitch" type="{kind}"'
+                ),
+                f"joint 'pitch' is of type {kind}: it is held at zero",
+            )
+            for kind in ("ball", "universal", "screw", "revolute2")
+        ),
+    ],
+)
 def test_a_joint_that_cannot_be_driven_is_named_and_the_rest_moves(tmp_path, body, remark):
     vehicle = jointed.write(tmp_path, body)
     assert remark in vehicle.remarks
@@ -295,8 +345,10 @@ def test_a_joint_that_cannot_be_driven_is_named_and_the_rest_moves(tmp_path, bod
 
 
 def test_a_gearbox_holds_nothing_together(tmp_path):
-    gears = ('<joint name="gears" type="gearbox"><parent>base</parent><child>camera</child>'
-             "<gearbox_ratio>2</gearbox_ratio></joint>")
+    gears = (
+        '<joint name="gears" type="gearbox"><parent>base</parent><child>camera</child>'
+        "<gearbox_ratio>2</gearbox_ratio></joint>"
+    )
     vehicle = jointed.write(tmp_path, jointed.GIMBAL + gears)
     assert vehicle.remarks == ("joint 'gears' is of type gearbox: it has no effect",)
     assert [joint.name for joint in vehicle.joints] == ["yaw", "pitch"]

@@ -29,18 +29,22 @@ def forest(folder, trees, triangles):
     links = "".join(
         f'<model name="tree_{k}"><static>1</static><pose>{5 * k} 0 0 0 0 0</pose><link name="l">'
         '<collision name="c"><geometry><mesh><uri>tree.stl</uri></mesh></geometry></collision>'
-        "</link></model>" for k in range(trees))
+        "</link></model>"
+        for k in range(trees)
+    )
     path = folder / "forest.world"
     path.write_text(
         f'<sdf version="1.6"><world name="forest">{links}<model name="floor"><static>1</static>'
         '<link name="l"><collision name="c"><geometry><plane><size>900 900</size></plane>'
-        "</geometry></collision></link></model></world></sdf>")
+        "</geometry></collision></link></model></world></sdf>"
+    )
     return load_world(str(path))
 
 
 def engine(world, x=0.0, z=0.3):
-    return EmbeddedEngine(world, (VehicleSpec("iris", "iris_0", (x, 0.0, z)),),
-                          (load_vehicle("iris"),))
+    return EmbeddedEngine(
+        world, (VehicleSpec("iris", "iris_0", (x, 0.0, z)),), (load_vehicle("iris"),)
+    )
 
 
 def test_batches_make_the_same_scene(tmp_path, monkeypatch):
@@ -51,8 +55,18 @@ def test_batches_make_the_same_scene(tmp_path, monkeypatch):
 
     def table(model):
         geoms = (model.geom(k) for k in range(model.ngeom))
-        return {geom.name: (*geom.pos, *geom.quat, *geom.friction, *geom.group, *geom.contype,
-                            *geom.bodyid) for geom in geoms}
+        return {
+            geom.name: (
+                *geom.pos,
+                *geom.quat,
+                *geom.friction,
+                *geom.group,
+                *geom.contype,
+                *geom.bodyid,
+            )
+            for geom in geoms
+        }
+
     assert len(table(whole)) == whole.ngeom == parts.ngeom
     assert table(whole) == table(parts)
 

@@ -12,8 +12,9 @@ from climbing import Climb
 
 SECOND, PROCESS = "second_stack:SecondStack", "second_stack:OwnClock"
 TYPES = ("iris", "typhoon_h480", "iris")
-needs_px4 = pytest.mark.skipif(not os.environ.get("PX4_BUILD"),
-                               reason="needs PX4_BUILD, a build of PX4")
+needs_px4 = pytest.mark.skipif(
+    not os.environ.get("PX4_BUILD"), reason="needs PX4_BUILD, a build of PX4"
+)
 
 
 class Armed(xd.Observer):
@@ -29,9 +30,14 @@ class Armed(xd.Observer):
 
 def fleet(*autopilots, **options):
     """A scenario of three vehicles; "" is the scenario's own autopilot."""
-    return xd.Scenario(gps="rtk", vehicles=[
-        xd.VehicleSpec(kind, f"v{i}", (5.0 * i, 0.0, 0.0), autopilot=autopilot)
-        for i, (kind, autopilot) in enumerate(zip(TYPES, autopilots, strict=True))], **options)
+    return xd.Scenario(
+        gps="rtk",
+        vehicles=[
+            xd.VehicleSpec(kind, f"v{i}", (5.0 * i, 0.0, 0.0), autopilot=autopilot)
+            for i, (kind, autopilot) in enumerate(zip(TYPES, autopilots, strict=True))
+        ],
+        **options,
+    )
 
 
 def flight(scenario, tmp_path):
@@ -48,8 +54,12 @@ def flight(scenario, tmp_path):
         sim.reset("v1")
         sim.run(0.5)
         assert sim.estimates.armed.tolist() == [True, False, True] and sim.crashes == []
-        return (sim.state.pos.copy(), sim.state.actuator.copy(), sim.estimates.quat.copy(),
-                sim.health())
+        return (
+            sim.state.pos.copy(),
+            sim.state.actuator.copy(),
+            sim.estimates.quat.copy(),
+            sim.health(),
+        )
 
 
 @pytest.mark.slow
@@ -79,25 +89,36 @@ def test_logs_and_links_are_those_of_the_vehicles_numbers(tmp_path, monkeypatch)
 def test_a_whole_fleet_of_one_autopilot_names_it_once():
     assert fleet("px4", "px4", "px4").autopilot == "px4"
     assert [spec.autopilot for spec in fleet("px4", "px4", "px4").vehicles] == ["", "", ""]
-    mixed = xd.Scenario.from_dict({"vehicles": [
-        {"type": "iris"}, {"type": "iris", "autopilot": "px4"},
-        {"type": "iris", "autopilot": "embedded"}]})
+    mixed = xd.Scenario.from_dict(
+        {
+            "vehicles": [
+                {"type": "iris"},
+                {"type": "iris", "autopilot": "px4"},
+                {"type": "iris", "autopilot": "embedded"},
+            ]
+        }
+    )
     assert mixed.autopilots == ("embedded", "px4", "embedded")
     assert mixed.vehicles[2].autopilot == "" and mixed.flown_by == "embedded, px4"
 
 
-@pytest.mark.parametrize("autopilot, real", [
-    ("embedded", False), ("px4", True), ("px4_hitl", True), ("betaflight", False)])
+@pytest.mark.parametrize(
+    "autopilot, real",
+    [("embedded", False), ("px4", True), ("px4_hitl", True), ("betaflight", False)],
+)
 def test_real_px4_is_known_wherever_it_flies(autopilot, real):
     assert fleet("", autopilot, "").has_real_px4 is real
 
 
-@pytest.mark.parametrize("autopilots, options, why", [
-    (("", "px5", ""), {}, "unknown autopilot 'px5'"),
-    (("", "ardupilot", ""), {"web": True}, "web true cannot be used with autopilot ardupilot"),
-    (("px4", "ardupilot", "px4"), {"mixer": "m:Mixer"}, "mixer 'm:Mixer' cannot be flown by"),
-    (("", "px4", ""), {"remote": "10.0.0.2"}, "cannot be used with autopilot px4"),
-])
+@pytest.mark.parametrize(
+    "autopilots, options, why",
+    [
+        (("", "px5", ""), {}, "unknown autopilot 'px5'"),
+        (("", "ardupilot", ""), {"web": True}, "web true cannot be used with autopilot ardupilot"),
+        (("px4", "ardupilot", "px4"), {"mixer": "m:Mixer"}, "mixer 'm:Mixer' cannot be flown by"),
+        (("", "px4", ""), {"remote": "10.0.0.2"}, "cannot be used with autopilot px4"),
+    ],
+)
 def test_what_does_not_go_together_is_refused(autopilots, options, why):
     with pytest.raises(xd.ScenarioError, match=why):
         fleet(*autopilots, **options)
@@ -105,8 +126,13 @@ def test_what_does_not_go_together_is_refused(autopilots, options, why):
 
 def test_numbers_are_checked():
     def numbered(*numbers, **options):
-        return xd.Scenario(vehicles=[xd.VehicleSpec("iris", f"v{i}", (3.0 * i, 0.0, 0.0), number=k)
-                                     for i, k in enumerate(numbers)], **options)
+        return xd.Scenario(
+            vehicles=[
+                xd.VehicleSpec("iris", f"v{i}", (3.0 * i, 0.0, 0.0), number=k)
+                for i, k in enumerate(numbers)
+            ],
+            **options,
+        )
 
     assert numbered(0, 4).ports.system_id(1) == 5
     assert xd.Scenario.from_dict(numbered(0, 4).to_dict()) == numbered(0, 4)
@@ -122,8 +148,11 @@ def test_what_one_of_them_cannot_do_is_said():
     with pytest.raises(xd.ScenarioError, match="'second_stack:OwnClock' takes no pose"):
         xd.Simulation(fleet("", PROCESS, "", pose_source="truth"))
     with xd.Simulation(fleet("", PROCESS, "")) as sim:
-        with pytest.raises(xd.XtdroneError, match="the first vehicle with autopilot 'second_stack:S"
-                                                  "econdStack' cannot come while others fly"):
+        with pytest.raises(
+            xd.XtdroneError,
+            match="the first vehicle with autopilot 'second_stack:S"
+            "econdStack' cannot come while others fly",
+        ):
             sim.spawn("iris", (0.0, 9.0, 0.0), autopilot=SECOND)
         sim.run(0.1)
         assert sim.names == ("v0", "v1", "v2")
@@ -149,7 +178,8 @@ def test_stacks_with_a_process_start_and_stop_with_their_vehicles(monkeypatch):
         sim.run(1.0)
         assert sim.names == ("iris_1", fourth) and (sim.state.vel[:, 2] > 0.3).all()
         assert sim.estimates.armed.all() and sim.estimates.pos[1] == pytest.approx(
-            sim.state.pos[1], abs=0.3)
+            sim.state.pos[1], abs=0.3
+        )
         sim.remove("iris_1")
         sim.run(0.5)
         assert sim.names == (fourth,) and sim.scenario.autopilot == PROCESS
@@ -160,8 +190,9 @@ def test_one_of_a_group_leaves(monkeypatch):
     made = []
     monkeypatch.setattr(second_stack.OwnClock, "made", made)
     said = Armed()
-    with xd.Simulation(xd.Scenario(vehicles="iris*3", autopilot=PROCESS, gps="rtk"),
-                       observers=[said]) as sim:
+    with xd.Simulation(
+        xd.Scenario(vehicles="iris*3", autopilot=PROCESS, gps="rtk"), observers=[said]
+    ) as sim:
         sim.run(0.1)
         sim.remove("iris_1")
         sim.arm("iris_2")
@@ -186,10 +217,13 @@ def test_one_of_a_group_leaves(monkeypatch):
 def test_real_px4_and_ardupilot_fly_beside_the_embedded_stack(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
     third = "ardupilot" if os.environ.get("ARDUPILOT_BUILD") else SECOND
-    specs = [xd.VehicleSpec("iris", f"v{i}", (5.0 * i, 0.0, 0.0), autopilot=autopilot)
-             for i, autopilot in enumerate(("", "px4", third, ""))]
-    with xd.Simulation(xd.Scenario(vehicles=specs, gps="rtk"), backends={"v3": Climb()},
-                       record=True) as sim:
+    specs = [
+        xd.VehicleSpec("iris", f"v{i}", (5.0 * i, 0.0, 0.0), autopilot=autopilot)
+        for i, autopilot in enumerate(("", "px4", third, ""))
+    ]
+    with xd.Simulation(
+        xd.Scenario(vehicles=specs, gps="rtk"), backends={"v3": Climb()}, record=True
+    ) as sim:
         sim.arm(time_out=120.0)
         sim.takeoff(3.0, time_out=60.0)
         sim.goto((0.0, 4.0, 3.0), "v0")
@@ -197,8 +231,11 @@ def test_real_px4_and_ardupilot_fly_beside_the_embedded_stack(tmp_path, monkeypa
         assert np.abs(sim.state.pos[:3, 2] - 3.0).max() < 0.6 and sim.state.pos[3, 2] > 2.0
         sim.land(["v0", "v1", "v2"], time_out=90.0)
         assert sim.crashes == [] and not sim.estimates.armed[:3].any()
-        processes = [child for child in psutil.Process().children(recursive=True)
-                     if child.name() in ("px4", "arducopter")]
+        processes = [
+            child
+            for child in psutil.Process().children(recursive=True)
+            if child.name() in ("px4", "arducopter")
+        ]
         assert len(processes) == (1 if third == SECOND else 2)
     assert not any(process.is_running() for process in processes)
 
@@ -207,8 +244,11 @@ def test_real_px4_and_ardupilot_fly_beside_the_embedded_stack(tmp_path, monkeypa
 @needs_px4
 def test_real_px4s_start_and_stop_with_their_vehicles():
     def living():
-        return [child.pid for child in psutil.Process().children(recursive=True)
-                if child.name() == "px4"]
+        return [
+            child.pid
+            for child in psutil.Process().children(recursive=True)
+            if child.name() == "px4"
+        ]
 
     with xd.Simulation(xd.Scenario(vehicles="iris*2", gps="rtk")) as sim:
         sim.arm()

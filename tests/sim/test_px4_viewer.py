@@ -56,8 +56,9 @@ def test_viewer_gets_the_true_state(viewers, monkeypatch):
         for until_us in (3_000_000, 7_500_000):
             while simulation.t_us < until_us:
                 simulation.step()
-                read = [newest(viewer) for viewer in viewers] if simulation.t_us % 20_000 == 0 \
-                    else []
+                read = (
+                    [newest(viewer) for viewer in viewers] if simulation.t_us % 20_000 == 0 else []
+                )
                 counts += [count for _, count in read] or 0
             for i, (message, _) in enumerate(read):
                 compare(message, simulation, i)
@@ -75,18 +76,23 @@ def compare(message, simulation, i):
     origin = world.latitude, world.longitude, world.altitude
     np.testing.assert_allclose(to_local_array([place], *origin)[0], state.pos[i], atol=0.02)
     east, north, up = state.vel[i]
-    np.testing.assert_allclose([message.vx, message.vy, message.vz],
-                               100 * np.array([north, east, -up]), atol=0.51)
-    np.testing.assert_allclose([message.rollspeed, message.pitchspeed, message.yawspeed],
-                               state.ang_vel[i] * [1, -1, -1], atol=1e-6)
+    np.testing.assert_allclose(
+        [message.vx, message.vy, message.vz], 100 * np.array([north, east, -up]), atol=0.51
+    )
+    np.testing.assert_allclose(
+        [message.rollspeed, message.pitchspeed, message.yawspeed],
+        state.ang_vel[i] * [1, -1, -1],
+        atol=1e-6,
+    )
     w, x, y, z = message.attitude_quaternion
     # The nose, FRD's x, as the world's east and north.
     nose = np.array([2 * (x * y + w * z), 1 - 2 * (y * y + z * z)])
     a, b, c, d = state.quat[i]
     np.testing.assert_allclose(nose, [1 - 2 * (b * b + c * c), 2 * (a * b + d * c)], atol=1e-6)
-    acc = rotate_inverse_array(state.quat[i:i + 1], state.acc[i:i + 1])[0] / 9.80665 * 1000
-    np.testing.assert_allclose([message.xacc, message.yacc, message.zacc], acc * [1, -1, -1],
-                               atol=0.51)
+    acc = rotate_inverse_array(state.quat[i : i + 1], state.acc[i : i + 1])[0] / 9.80665 * 1000
+    np.testing.assert_allclose(
+        [message.xacc, message.yacc, message.zacc], acc * [1, -1, -1], atol=0.51
+    )
 
 
 def test_without_a_viewer_the_flight_goes_on():

@@ -27,8 +27,9 @@ def test_gates_are_solid_models_of_the_world_of_both_engines():
     assert len(bars) == 4
     middle = np.mean([bar.pose.pos for bar in bars], axis=0)
     assert middle == pytest.approx(gates[1].pos)
-    text = world_sdf(world, scenario.vehicles, [load_vehicle("iris")], "plugin", "socket", "looks",
-                     0.004)
+    text = world_sdf(
+        world, scenario.vehicles, [load_vehicle("iris")], "plugin", "socket", "looks", 0.004
+    )
     assert text.count('<model name="gate_') == len(gates) and "gate_6" in text
 
 
@@ -61,7 +62,7 @@ def test_path_goes_through_all_gates(name):
     t = np.linspace(0, course.duration, 4000)
     pos, vel, acc = (np.array(each) for each in zip(*map(course.at, t)))
     assert np.linalg.norm(vel, axis=1).max() <= 6.01
-    assert np.linalg.norm(acc, axis=1).max() <= 5.0 * 2 ** 0.5 * 1.05
+    assert np.linalg.norm(acc, axis=1).max() <= 5.0 * 2**0.5 * 1.05
     assert np.linalg.norm(vel[[0, -1]], axis=1).max() < 0.15  # at rest at both ends
     numeric = np.gradient(pos, t, axis=0)
     assert np.abs(numeric - vel)[1:-1].max() < 0.1
@@ -71,12 +72,14 @@ def test_a_gate_in_the_way_is_a_crash(tmp_path):
     track = tmp_path / "low.yaml"
     track.write_text("gates: [{pos: [0, 0, 2], size: 1.0}, {pos: [9, 0, 2]}]")
     # The lower bar of the first gate is above the vehicle, which climbs into it.
-    simulation = Simulation(Scenario(fleet("iris", 1), track=str(track), speed=0.0),
-                            agent=Climb(), links=False)
+    simulation = Simulation(
+        Scenario(fleet("iris", 1), track=str(track), speed=0.0), agent=Climb(), links=False
+    )
     try:
         simulation.run(until_us=14_000_000)
         assert [(crash.kind, crash.other) for crash in simulation.crashes[:1]] == [
-            ("obstacle", "gate_1")]
+            ("obstacle", "gate_1")
+        ]
     finally:
         simulation.close()
 
@@ -100,8 +103,15 @@ def test_a_race_is_flown_timed_and_compared_with_a_ghost(tmp_path, monkeypatch):
     events = []
     for name, ghost, speed in (("slow", "", 3.0), ("quick", "slow", 5.0)):
         folder = run_folder.create(name)
-        scenario = Scenario((VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),), track="eight",
-                            ghost=ghost, speed=0.0, gps="rtk", log="none", name=name)
+        scenario = Scenario(
+            (VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0)),),
+            track="eight",
+            ghost=ghost,
+            speed=0.0,
+            gps="rtk",
+            log="none",
+            name=name,
+        )
         (folder / "scenario.yaml").write_text(json.dumps(scenario.to_dict()))
         agent = RaceAgent(1, speed=speed, laps=1)
         simulation = Simulation(scenario, folder, agent=agent, links=False)
@@ -113,7 +123,10 @@ def test_a_race_is_flown_timed_and_compared_with_a_ghost(tmp_path, monkeypatch):
         events.append(run_folder.read_events(folder))
     race = run_folder.read_summary(folder)["race"]
     assert (race["track"], race["ghost"], race["vehicles"][0]["missed_gates"]) == (
-        "eight", "slow", 0)
+        "eight",
+        "slow",
+        0,
+    )
     assert len(race["vehicles"][0]["laps"]) == 1
     gates = [event for event in events[1] if event["event"] == "gate"][:7]  # it stops behind them
     assert [event["gate"] for event in gates] == [1, 2, 3, 4, 5, 6, 1]

@@ -48,8 +48,11 @@ def test_fog_lets_through_what_each_kind_says():
     assert fog.transmittance(50.0, 0.02, 0.0, 0.0, fog.EXPONENTIAL) == pytest.approx(math.exp(-1))
     assert fog.transmittance(50.0, 0.02, 0.0, 0.0, fog.SQUARED) == pytest.approx(math.exp(-1))
     assert fog.transmittance(25.0, 0.02, 0.0, 0.0, fog.SQUARED) == pytest.approx(math.exp(-0.25))
-    assert [fog.transmittance(d, 0.0, 10.0, 30.0, fog.LINEAR) for d in (5.0, 20.0, 40.0)] == \
-        [1.0, 0.5, 0.0]
+    assert [fog.transmittance(d, 0.0, 10.0, 30.0, fog.LINEAR) for d in (5.0, 20.0, 40.0)] == [
+        1.0,
+        0.5,
+        0.0,
+    ]
     assert math.exp(-fog.density_of(300.0) * 300.0) == pytest.approx(0.02, rel=1e-3)
 
 
@@ -68,8 +71,16 @@ def test_motion_blur_is_as_wide_as_rate_times_exposure_times_focal_length(rate, 
     image = flat(0.0, (5, 200))
     image[:, 100:] = 1.0
     pixel = 1.0 / focal
-    out = blur.blurred(image, np.full((5, 200), np.inf, dtype=np.float32), np.zeros(3),
-                       np.array([0.0, 0.0, rate]), seconds, -100 * pixel, -2.5 * pixel, pixel)
+    out = blur.blurred(
+        image,
+        np.full((5, 200), np.inf, dtype=np.float32),
+        np.zeros(3),
+        np.array([0.0, 0.0, rate]),
+        seconds,
+        -100 * pixel,
+        -2.5 * pixel,
+        pixel,
+    )
     ramp = out[2, :, 0]
     at, share = np.arange(199) - 99.0, np.diff(ramp)
     middle = (share * at).sum()
@@ -79,8 +90,10 @@ def test_motion_blur_is_as_wide_as_rate_times_exposure_times_focal_length(rate, 
 
 
 def test_what_flies_along_is_blurred_by_its_distance_and_what_is_attached_is_not():
-    near, far = (blur.image_velocity(0.0, 0.0, z, np.array([0.0, 3.0, 0.0]), np.zeros(3))[0]
-                 for z in (2.0, 6.0))
+    near, far = (
+        blur.image_velocity(0.0, 0.0, z, np.array([0.0, 3.0, 0.0]), np.zeros(3))[0]
+        for z in (2.0, 6.0)
+    )
     assert near == pytest.approx(1.5) and far == pytest.approx(0.5)  # v / z, to the right
     image = np.random.default_rng(1).random((8, 40, 3)).astype(np.float32)
     own = np.full((8, 40), 0.5 * blur.ATTACHED, dtype=np.float32)
@@ -94,8 +107,9 @@ def test_points_move_in_the_image_as_the_projection_does():
     step = 1e-6
     moved = point - step * (vel + np.cross(ang, point))
     seen = [np.array([-p[1] / p[0], p[2] / p[0]]) for p in (point, moved)]
-    np.testing.assert_allclose(blur.image_velocity(*seen[0], 5.0, vel, ang),
-                               (seen[1] - seen[0]) / step, rtol=1e-4)
+    np.testing.assert_allclose(
+        blur.image_velocity(*seen[0], 5.0, vel, ang), (seen[1] - seen[0]) / step, rtol=1e-4
+    )
 
 
 def test_levels_are_proportional_to_exposure_up_to_the_knee_and_then_saturate():
@@ -116,8 +130,10 @@ def test_an_automatic_exposure_follows_the_light():
     dim, bright = (exposure.automatic(flat(level)) for level in (100.0, 6400.0))
     assert bright - dim == pytest.approx(6.0, abs=1e-3)
     table = exposure.encoded()
-    assert np.array_equal(exposure.expose(flat(100.0), exposure.gain_of(dim), table),
-                          exposure.expose(flat(6400.0), exposure.gain_of(bright), table))
+    assert np.array_equal(
+        exposure.expose(flat(100.0), exposure.gain_of(dim), table),
+        exposure.expose(flat(6400.0), exposure.gain_of(bright), table),
+    )
 
 
 def test_chromatic_aberration_moves_red_and_blue_by_a_share_of_the_radius():
@@ -142,9 +158,18 @@ def test_a_streak_is_as_long_as_a_drop_falls_during_the_exposure():
     size, z, seconds, pixel = 2e-3, 2.0, 0.01, 0.002
     image = flat(0.0, (200, 40))
     drop = np.array([[0.0, 0.0, z, size]])
-    rain.streaks(image, np.full((200, 40), np.inf, dtype=np.float32), drop,
-                 np.array([0.0, 0.0, -1.0]), np.zeros(3), seconds, np.ones(3), -20 * pixel,
-                 -100 * pixel, pixel)
+    rain.streaks(
+        image,
+        np.full((200, 40), np.inf, dtype=np.float32),
+        drop,
+        np.array([0.0, 0.0, -1.0]),
+        np.zeros(3),
+        seconds,
+        np.ones(3),
+        -20 * pixel,
+        -100 * pixel,
+        pixel,
+    )
     length = (image[:, :, 0].max(axis=1) > 0.0).sum()
     assert length == pytest.approx(rain.fall_speed(size) * seconds / (z * pixel), abs=1.0)
     assert rain.fall_speed(2e-3) == pytest.approx(6.55, abs=0.01)  # m/s, Atlas and others
@@ -155,13 +180,15 @@ def test_a_streak_is_as_long_as_a_drop_falls_during_the_exposure():
 def test_the_number_of_drops_is_marshall_and_palmers():
     slope = rain.slope_of(10.0)
     volume = (6.0**3 - 0.25**3) / 3.0 * 0.4 * 0.3 * 1.15**2
-    counts = [len(rain.drops(10.0, -0.2, 0.2, -0.15, 0.15, np.random.default_rng(k)))
-              for k in range(20)]
+    counts = [
+        len(rain.drops(10.0, -0.2, 0.2, -0.15, 0.15, np.random.default_rng(k))) for k in range(20)
+    ]
     assert np.mean(counts) == pytest.approx(8000.0 / slope * math.exp(-slope) * volume, rel=0.03)
 
 
-@pytest.mark.parametrize("name", ["Grass", "Road", "Concrete", "Bricks", "WoodFloor",
-                                  "PaintedWall"])
+@pytest.mark.parametrize(
+    "name", ["Grass", "Road", "Concrete", "Bricks", "WoodFloor", "PaintedWall"]
+)
 def test_textures_tile_without_seams(name):
     image = textures.picture(f"Gazebo/{name}").astype(int)
     assert image.shape == (1024, 1024, 3) and image.std() > 4.0

@@ -21,13 +21,22 @@ LUX = np.array([1.0, 2.0, 3.0])
 def ghost(k, x, y, pixel=PIXEL, side=SIDE):
     """The image of one ghost alone, of a source at x, y."""
     image = np.zeros((side, side, 3), dtype=np.float32)
-    flare.ghostly(image, flare.ghosts()[k:k + 1], flare.openings(), x, y, LUX,
-                  -0.5 * side * pixel, -0.5 * side * pixel, pixel)
+    flare.ghostly(
+        image,
+        flare.ghosts()[k : k + 1],
+        flare.openings(),
+        x,
+        y,
+        LUX,
+        -0.5 * side * pixel,
+        -0.5 * side * pixel,
+        pixel,
+    )
     return image
 
 
 def centre(image):
-    v, u = np.mgrid[0:len(image), 0:len(image)] + 0.5
+    v, u = np.mgrid[0 : len(image), 0 : len(image)] + 0.5
     light = image[:, :, 1] / image[:, :, 1].sum()
     return (light * (CORNER + u * PIXEL)).sum(), (light * (CORNER + v * PIXEL)).sum()
 
@@ -35,10 +44,14 @@ def centre(image):
 def small():
     """Ghosts whose whole disc is in the image, of a source at 0.2 from its middle."""
     _, stop, front = flare.openings()
-    return [k for k, g in enumerate(flare.ghosts())
-            if abs(g[7] - g[6] * g[1] / g[0]) * 0.2 + stop * abs(g[6] / g[0]) < 0.5
-            and stop / abs(g[0]) + abs(g[1] / g[0]) * 0.2 < front  # the first surface cuts none
-            and g[0] == g[2] == g[4] and g[1] == g[3]]
+    return [
+        k
+        for k, g in enumerate(flare.ghosts())
+        if abs(g[7] - g[6] * g[1] / g[0]) * 0.2 + stop * abs(g[6] / g[0]) < 0.5
+        and stop / abs(g[0]) + abs(g[1] / g[0]) * 0.2 < front  # the first surface cuts none
+        and g[0] == g[2] == g[4]
+        and g[1] == g[3]
+    ]
 
 
 def test_a_thin_lens_formula_gives_the_same_focal_length():
@@ -86,8 +99,13 @@ def test_ghosts_lie_on_the_line_through_the_sun_and_the_middle(turn):
         assert at[0] * y - at[1] * x == pytest.approx(0.0, abs=2e-4)
         along = (at[0] * x + at[1] * y) / 0.2
         assert along == pytest.approx(0.2 * (g[7] - g[6] * g[1] / g[0]), abs=1e-3)
-    sides = {np.sign(flare.ghosts()[k][7] - flare.ghosts()[k][6] * flare.ghosts()[k][1]
-                     / flare.ghosts()[k][0]) for k in range(15)}
+    sides = {
+        np.sign(
+            flare.ghosts()[k][7]
+            - flare.ghosts()[k][6] * flare.ghosts()[k][1] / flare.ghosts()[k][0]
+        )
+        for k in range(15)
+    }
     assert sides == {-1.0, 1.0}  # on both sides of the middle
 
 
@@ -118,8 +136,14 @@ def test_flare_is_proportional_to_source_and_amount_and_falls_with_the_angle():
 
 def dazzled(scene, axes, pos=(-20.0, 0.0, 1.0)):
     pos = np.array(pos)
-    return glare.sources(scene._conditions, scene._lamps.rows, pos, axes, 1000.0,
-                         lambda ways: scene._free(pos, 0.1, ways))
+    return glare.sources(
+        scene._conditions,
+        scene._lamps.rows,
+        pos,
+        axes,
+        1000.0,
+        lambda ways: scene._free(pos, 0.1, ways),
+    )
 
 
 @draws
@@ -128,7 +152,7 @@ def test_a_hidden_sun_makes_no_flare_and_a_free_one_is_where_it_stands(tmp_path)
     scene = scene_of(yard(tmp_path))
     scene.luminance(np.zeros(3) + 5.0, AHEAD, SQUARE(9, 9), 0.1)  # compiles and places all
     back = np.array([[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]])  # towards -x
-    (x, y, lux), = dazzled(scene, back)
+    ((x, y, lux),) = dazzled(scene, back)
     assert (x, y) == (pytest.approx(0.0, abs=1e-9), pytest.approx(math.tan(math.radians(30.0))))
     np.testing.assert_allclose(lux, scene._conditions.sky.sun)
     assert dazzled(scene, AHEAD) == []  # behind the camera

@@ -38,14 +38,18 @@ SQUARE = partial(Pinhole, -0.5, 0.5, -0.5, 0.5)
 def yard(tmp_path, elevation=30.0, shadows=1, scene="", material=""):
     path = tmp_path / "yard.world"
     turn = math.radians(elevation)
-    path.write_text(WORLD.format(x=math.cos(turn), z=-math.sin(turn), shadows=shadows, scene=scene,
-                                 material=material))
+    path.write_text(
+        WORLD.format(
+            x=math.cos(turn), z=-math.sin(turn), shadows=shadows, scene=scene, material=material
+        )
+    )
     return load_world(path)
 
 
 def scene_of(world, time_of_day="", weather="", specs=(), models=()):
-    return RealisticScene(world, specs, models, conditions_of(world, time_of_day, weather), 1,
-                          (200, 200))
+    return RealisticScene(
+        world, specs, models, conditions_of(world, time_of_day, weather), 1, (200, 200)
+    )
 
 
 @draws
@@ -71,9 +75,13 @@ def test_a_light_that_casts_no_shadows_casts_none(tmp_path):
 
 
 @draws
-@pytest.mark.parametrize("scene_text,weather,density", [
-    ("<fog><type>constant</type><density>0.04</density></fog>", "", 0.04),
-    ("<fog><type>constant</type><density>0.3</density></fog>", "fog=100", 3.912 / 100.0)])
+@pytest.mark.parametrize(
+    "scene_text,weather,density",
+    [
+        ("<fog><type>constant</type><density>0.04</density></fog>", "", 0.04),
+        ("<fog><type>constant</type><density>0.3</density></fog>", "fog=100", 3.912 / 100.0),
+    ],
+)
 def test_fog_takes_light_by_the_distance(tmp_path, scene_text, weather, density):
     """What arrives of the box's light, at two distances, in the same fog."""
     scene = scene_of(yard(tmp_path, scene=scene_text), weather=weather)
@@ -99,8 +107,10 @@ def test_the_ground_goes_on_to_the_horizon(tmp_path):
 
 @draws
 def test_emissive_things_shine_at_night(tmp_path):
-    dark, glowing = (scene_of(yard(tmp_path, material=words), "0:00") for words in
-                     ("", "<emissive>1 0.5 0 1</emissive>"))
+    dark, glowing = (
+        scene_of(yard(tmp_path, material=words), "0:00")
+        for words in ("", "<emissive>1 0.5 0 1</emissive>")
+    )
     eye = np.array([-5.0, 0.0, 1.0]), AHEAD, SQUARE(9, 9), 0.1
     one, two = (scene.luminance(*eye)[0][4, 4] for scene in (dark, glowing))
     assert two[0] > 1000.0 * one[0]
@@ -108,43 +118,66 @@ def test_emissive_things_shine_at_night(tmp_path):
     glowing.close()
 
 
-@pytest.mark.parametrize("words,message", [
-    ("<sky><time>25</time></sky>", "give 0 to 24 hours"),
-    ("<fog><type>thick</type></fog>", "give none, linear"),
-    ("<fog><type>linear</type><start>9</start><end>3</end></fog>", "0 <= start < end"),
-    ("<fog><type>exp</type><density>-1</density></fog>", "a density from 0")])
+@pytest.mark.parametrize(
+    "words,message",
+    [
+        ("<sky><time>25</time></sky>", "give 0 to 24 hours"),
+        ("<fog><type>thick</type></fog>", "give none, linear"),
+        ("<fog><type>linear</type><start>9</start><end>3</end></fog>", "0 <= start < end"),
+        ("<fog><type>exp</type><density>-1</density></fog>", "a density from 0"),
+    ],
+)
 def test_bad_skies_and_fogs_are_refused_in_one_line(tmp_path, words, message):
     with pytest.raises(SdfError, match=message) as caught:
         yard(tmp_path, scene=words)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("words,message", [
-    ("<pbr><metal><roughness>2</roughness></metal></pbr>", "give 0 to 1"),
-    ("<shininess>-1</shininess>", "a number from 0"),
-    ("<emissive>1 0</emissive>", "give 4 numbers")])
+@pytest.mark.parametrize(
+    "words,message",
+    [
+        ("<pbr><metal><roughness>2</roughness></metal></pbr>", "give 0 to 1"),
+        ("<shininess>-1</shininess>", "a number from 0"),
+        ("<emissive>1 0</emissive>", "give 4 numbers"),
+    ],
+)
 def test_bad_materials_are_refused_in_one_line(tmp_path, words, message):
     with pytest.raises(SdfError, match=message) as caught:
         yard(tmp_path, material=words)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("tags,words", [
-    ({"exposure_time": "-1"}, "seconds from 0"), ({"exposure_value": "99"}, "EV"),
-    ({"vignetting": "2"}, "0 to 1"), ({"chromatic_aberration": "1"}, "chromatic"),
-    ({"bloom": "0.9"}, "0 to 0.5"), ({"vigneting": "1"}, "did you mean <vignetting>")])
+@pytest.mark.parametrize(
+    "tags,words",
+    [
+        ({"exposure_time": "-1"}, "seconds from 0"),
+        ({"exposure_value": "99"}, "EV"),
+        ({"vignetting": "2"}, "0 to 1"),
+        ({"chromatic_aberration": "1"}, "chromatic"),
+        ({"bloom": "0.9"}, "0 to 0.5"),
+        ({"vigneting": "1"}, "did you mean <vignetting>"),
+    ],
+)
 def test_bad_lenses_are_refused_in_one_line(tags, words):
     with pytest.raises(SensorError, match=words) as caught:
         cameras_of(camera_block(**tags))
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("options,words", [
-    ({"weather": "snow"}, "give clear, fog=200"), ({"weather": "fog=-3"}, "from 5 to 20000 m"),
-    ({"weather": "rain=many"}, "from 0.1 to 200 mm/h"), ({"weather": "clear=1"}, "give clear"),
-    ({"time_of_day": "25:00"}, "0:00 to 24:00"), ({"time_of_day": "noon"}, "0:00 to 24:00"),
-    ({"rendering": "real"}, "realistic"), ({"engine": "gazebo"}, "draws the images itself"),
-    ({"rendering": "plain", "weather": "rain"}, "needs realistic images")])
+@pytest.mark.parametrize(
+    "options,words",
+    [
+        ({"weather": "snow"}, "give clear, fog=200"),
+        ({"weather": "fog=-3"}, "from 5 to 20000 m"),
+        ({"weather": "rain=many"}, "from 0.1 to 200 mm/h"),
+        ({"weather": "clear=1"}, "give clear"),
+        ({"time_of_day": "25:00"}, "0:00 to 24:00"),
+        ({"time_of_day": "noon"}, "0:00 to 24:00"),
+        ({"rendering": "real"}, "realistic"),
+        ({"engine": "gazebo"}, "draws the images itself"),
+        ({"rendering": "plain", "weather": "rain"}, "needs realistic images"),
+    ],
+)
 def test_bad_options_are_refused_in_one_line(options, words):
     with pytest.raises(ScenarioError, match=words) as caught:
         Scenario(fleet("iris", 1), **{"rendering": "realistic", **options})
@@ -162,14 +195,17 @@ def test_the_scenario_goes_before_the_worlds_file(tmp_path):
 def depth_frames(vehicle, realistic, rate="", seed=1, t_us=0):
     world, model = load_world("empty"), load_vehicle(vehicle)
     specs = [VehicleSpec(vehicle, "v_0", (0.0, 0.0, 0.0))]
-    make = partial(RealisticScene, world, specs, [model], conditions_of(world, "18:00", rate),
-                   seed) if realistic else None
+    make = (
+        partial(RealisticScene, world, specs, [model], conditions_of(world, "18:00", rate), seed)
+        if realistic
+        else None
+    )
     sensors = RenderedSensors(world, specs, [model], seed, make)
     state = FleetState.zeros(1, 4)
     state.pos[0] = 0.0, 0.0, 0.6
     state.vel[0], state.t_us = (4.0, 1.0, 0.0), t_us
     sensors.step(state, t_us)
-    reading, = sensors.step(state, t_us + 40_000)[:1]
+    (reading,) = sensors.step(state, t_us + 40_000)[:1]
     sensors.close()
     return reading.data
 

@@ -18,8 +18,18 @@ LAMP = """<light name="lamp" type="{kind}"><cast_shadows>{shadows}</cast_shadows
   </attenuation>{more}</light>"""
 
 
-def lit_yard(tmp_path, kind="point", shadows=1, x=-4.0, z=6.0, direction="0 0 -1", more="",
-             weather="", specs=(), models=()):
+def lit_yard(
+    tmp_path,
+    kind="point",
+    shadows=1,
+    x=-4.0,
+    z=6.0,
+    direction="0 0 -1",
+    more="",
+    weather="",
+    specs=(),
+    models=(),
+):
     """A level ground with a box 2 m high from x = -0.5 to 0.5, and a lamp, at midnight."""
     path = yard(tmp_path, material="").sdf
     lamp = LAMP.format(kind=kind, shadows=shadows, x=x, z=z, direction=direction, more=more)
@@ -49,8 +59,9 @@ def test_the_shadow_of_a_lamp_ends_where_its_ray_over_the_edge_meets_the_ground(
 
 def test_light_of_a_lamp_falls_as_sdf_says():
     """diffuse / (constant + linear d + quadratic d^2), by the cosine; a spot within its cone."""
-    row = np.array([0.0, 0.0, 6.0, 0.0, 0.0, -1.0, 1.0, 1.0, 1.0, 0.5, 0.1, 0.02, -1.0, 20.0, -1.0,
-                    0.0])
+    row = np.array(
+        [0.0, 0.0, 6.0, 0.0, 0.0, -1.0, 1.0, 1.0, 1.0, 0.5, 0.1, 0.02, -1.0, 20.0, -1.0, 0.0]
+    )
     away = math.hypot(3.0, 6.0)
     expected = lamps.LUX * 6.0 / away / (0.5 + 0.1 * away + 0.02 * away**2)
     assert lamps.illuminance(row, 3.0, 0.0, 0.0, 0.0, 0.0, 1.0) == pytest.approx(expected)
@@ -76,8 +87,12 @@ def test_a_lamp_without_cast_shadows_lights_what_is_behind_things(tmp_path):
 
 @draws
 def test_a_spot_lights_its_cone_and_its_shadow_ends_as_that_of_a_point(tmp_path):
-    scene = lit_yard(tmp_path, "spot", more="<spot><outer_angle>1.2</outer_angle>"
-                     "<inner_angle>1</inner_angle><falloff>1</falloff></spot>")
+    scene = lit_yard(
+        tmp_path,
+        "spot",
+        more="<spot><outer_angle>1.2</outer_angle>"
+        "<inner_angle>1</inner_angle><falloff>1</falloff></spot>",
+    )
     line = ground_line(scene, -4.0)
     edge = 6.0 * math.tan(0.6)
     at = -4.0 + 0.05 * (np.arange(200) - 99.5)
@@ -91,16 +106,18 @@ def test_a_second_directional_light_casts_shadows_of_its_own(tmp_path):
     scene = lit_yard(tmp_path, "directional", direction="1 0 -1")
     line = ground_line(scene, 2.5)  # of a box 2 m high, 45 degrees
     assert line[80] < 0.2 * line[120]
-    assert 0.05 * (int(np.argmax(line[80:] > 0.5 * (line[80] + line[120]))) - 19.5) \
-        == pytest.approx(0.0, abs=0.15)
+    assert 0.05 * (
+        int(np.argmax(line[80:] > 0.5 * (line[80] + line[120]))) - 19.5
+    ) == pytest.approx(0.0, abs=0.15)
     scene.close()
 
 
 @draws
 def test_the_shadow_of_a_vehicle_moves_with_it_and_goes_with_it(tmp_path):
     model = load_vehicle("iris")
-    scene = lit_yard(tmp_path, x=-9.0, z=8.0, specs=[VehicleSpec("iris", "v_0", (0.0, 0.0, 0.0))],
-                     models=[model])
+    scene = lit_yard(
+        tmp_path, x=-9.0, z=8.0, specs=[VehicleSpec("iris", "v_0", (0.0, 0.0, 0.0))], models=[model]
+    )
     state = FleetState.zeros(1, 4)
     dark = []
     for x in (-9.0, -8.0, -30.0):
@@ -149,24 +166,62 @@ def test_a_puddle_reflects_the_sky_by_fresnels_share(degrees):
     """Black ground below a puddle, seen at an angle, below an overcast sky."""
     heavens = sky.sky_of(np.array([0.0, 0.0, 1.0]), 1.0).map
     turn = math.radians(90.0 - degrees)  # of the camera downwards
-    axes = np.array([[math.cos(turn), 0.0, math.sin(turn)], [0.0, 1.0, 0.0],
-                     [-math.sin(turn), 0.0, math.cos(turn)]])
+    axes = np.array(
+        [
+            [math.cos(turn), 0.0, math.sin(turn)],
+            [0.0, 1.0, 0.0],
+            [-math.sin(turn), 0.0, math.cos(turn)],
+        ]
+    )
     image = np.zeros((9, 9, 3), dtype=np.float32)
     films = np.full((9, 9), 2.0, dtype=np.float32)
     distance = np.full((9, 9), 5.0, dtype=np.float32)
-    out = wet.reflected(image, distance, films, -0.0045, -0.0045, 0.001, np.zeros(3), axes, heavens,
-                        (0.0, 0.0, 0.0, 1), np.full(3, -1.0))
-    level = sky.sample(heavens, math.sin(math.radians(degrees)), 0.0,
-                       math.cos(math.radians(degrees)), 1)
+    out = wet.reflected(
+        image,
+        distance,
+        films,
+        -0.0045,
+        -0.0045,
+        0.001,
+        np.zeros(3),
+        axes,
+        heavens,
+        (0.0, 0.0, 0.0, 1),
+        np.full(3, -1.0),
+    )
+    level = sky.sample(
+        heavens, math.sin(math.radians(degrees)), 0.0, math.cos(math.radians(degrees)), 1
+    )
     expected = wet.fresnel(math.cos(math.radians(degrees)), wet.WATER) * level
     assert out[4, 4, 1] == pytest.approx(expected, rel=0.03)
     films[:] = 1.0  # a film that follows the grains scatters, but about as much
-    assert wet.reflected(image, distance, films, -0.0045, -0.0045, 0.001, np.zeros(3), axes,
-                         heavens, (0.0, 0.0, 0.0, 1), np.full(3, -1.0))[4, 4, 1] \
-        == pytest.approx(expected, rel=0.4)
+    assert wet.reflected(
+        image,
+        distance,
+        films,
+        -0.0045,
+        -0.0045,
+        0.001,
+        np.zeros(3),
+        axes,
+        heavens,
+        (0.0, 0.0, 0.0, 1),
+        np.full(3, -1.0),
+    )[4, 4, 1] == pytest.approx(expected, rel=0.4)
     films[:] = 0.0
-    assert not wet.reflected(image, distance, films, -0.0045, -0.0045, 0.001, np.zeros(3), axes,
-                             heavens, (0.0, 0.0, 0.0, 1), np.full(3, -1.0)).any()
+    assert not wet.reflected(
+        image,
+        distance,
+        films,
+        -0.0045,
+        -0.0045,
+        0.001,
+        np.zeros(3),
+        axes,
+        heavens,
+        (0.0, 0.0, 0.0, 1),
+        np.full(3, -1.0),
+    ).any()
 
 
 @draws

@@ -18,25 +18,42 @@ from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
 EFFECTS = {"rain": ("12:00", "rain=60"), "fog": ("12:00", "fog=20"), "lamps": ("0:00", "")}
-LENS = {"flare": 20.0, "bloom": 0.3, "vignetting": 1.0, "exposure_time": 0.05,
-        "chromatic_aberration": 0.01, "exposure_value": 12.0}
+LENS = {
+    "flare": 20.0,
+    "bloom": 0.3,
+    "vignetting": 1.0,
+    "exposure_time": 0.05,
+    "chromatic_aberration": 0.01,
+    "exposure_value": 12.0,
+}
 PLACE = np.array([-3.0, -2.0, 1.2])
 
 
 def frames(conditions=None, lens=()):
     """What a moving depth camera delivers in the hall: its depth and its image."""
     world, model = load_world("indoor"), load_vehicle("iris_depth")
-    model = replace(model, sensors=tuple(
-        replace(block, parameters={**block.parameters, **dict(lens), "width": 160, "height": 120})
-        if block.kind == "depth" else block for block in model.sensors))
+    model = replace(
+        model,
+        sensors=tuple(
+            replace(
+                block, parameters={**block.parameters, **dict(lens), "width": 160, "height": 120}
+            )
+            if block.kind == "depth"
+            else block
+            for block in model.sensors
+        ),
+    )
     specs = [VehicleSpec("iris_depth", "v_0", (0.0, 0.0, 0.0))]
-    make = None if conditions is None else partial(
-        RealisticScene, world, specs, [model], conditions_of(world, *conditions), 1)
+    make = (
+        None
+        if conditions is None
+        else partial(RealisticScene, world, specs, [model], conditions_of(world, *conditions), 1)
+    )
     sensors = RenderedSensors(world, specs, [model], 1, make)
     state = FleetState.zeros(1, 4)
     state.pos[0], state.vel[0], state.ang_vel[0] = PLACE, (4.0, 1.0, 0.0), (0.0, 0.5, 2.0)
     sensors.step(state, 0)
-    reading, = sensors.step(state, 40_000)[:1]
+    (reading,) = sensors.step(state, 40_000)[:1]
     sensors.close()
     return reading.data
 

@@ -12,9 +12,11 @@ from xtdrone_sim.errors import SdfError
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
 G = 9.80665
-FLOOR = ('<sdf version="1.6"><world name="w"><model name="slope"><static>1</static><link name="l">'
-         '<collision name="c"><geometry><plane><normal>{normal}</normal><size>100 100</size>'
-         "</plane></geometry></collision></link></model></world></sdf>")
+FLOOR = (
+    '<sdf version="1.6"><world name="w"><model name="slope"><static>1</static><link name="l">'
+    '<collision name="c"><geometry><plane><normal>{normal}</normal><size>100 100</size>'
+    "</plane></geometry></collision></link></model></world></sdf>"
+)
 
 
 def test_each_wheel_carries_its_share_and_the_rover_rests(tmp_path):
@@ -64,11 +66,14 @@ def test_a_slope_holds_it_up_to_the_angle_of_friction(tmp_path, degrees, holds):
 
 def test_two_wheels_turn_about_the_centre_that_their_speeds_give(tmp_path):
     """Radius (TRACK / 2) (right + left) / (right - left); front and rear only slide."""
-    body = (jointed.link("base", f"0 0 {RADIUS} 0 0 0", ground.MASS, (0.5, 1.0, 1.2))
-            + wheel("left", 0.0, TRACK / 2) + wheel("right", 0.0, -TRACK / 2)
-            + wheel("front", 0.4, 0.0, axis="0 0 1", mu=1e-3)
-            + wheel("rear", -0.4, 0.0, axis="0 0 1", mu=1e-3)
-            + jointed.channels(drive(0, "left"), drive(1, "right")))
+    body = (
+        jointed.link("base", f"0 0 {RADIUS} 0 0 0", ground.MASS, (0.5, 1.0, 1.2))
+        + wheel("left", 0.0, TRACK / 2)
+        + wheel("right", 0.0, -TRACK / 2)
+        + wheel("front", 0.4, 0.0, axis="0 0 1", mu=1e-3)
+        + wheel("rear", -0.4, 0.0, axis="0 0 1", mu=1e-3)
+        + jointed.channels(drive(0, "left"), drive(1, "right"))
+    )
     rows = Ride(jointed.write(tmp_path, body)).go(6.0, 0.04, 0.08)
     assert np.hypot(*rows[-1, 7:9]) == pytest.approx(0.6, rel=0.01)
     assert rows[-1, 12] == pytest.approx(0.4 / TRACK, rel=0.01)
@@ -78,14 +83,23 @@ def ackermann(tmp_path):
     """Rear wheels driven by channels 0 and 1; both front ones turned by channel 2 and 3."""
     body = chassis() + wheel("lr", -BASE / 2, TRACK / 2) + wheel("rr", -BASE / 2, -TRACK / 2)
     for side, y in (("l", TRACK / 2), ("r", -TRACK / 2)):
-        body += (f'<link name="{side}_block"><pose>{BASE / 2} {y} {RADIUS} 0 0 0</pose><inertial>'
-                 "<mass>0.2</mass><inertia><ixx>1e-3</ixx><iyy>1e-3</iyy><izz>1e-3</izz></inertia>"
-                 "</inertial></link>" + jointed.joint(f"{side}_steering", "base", f"{side}_block",
-                                                      "0 0 1")
-                 + wheel(f"{side}f", BASE / 2, y, f"{side}_block"))
-    return jointed.write(tmp_path, body + jointed.channels(
-        drive(0, "lr"), drive(1, "rr"),
-        jointed.channel(2, "l_steering", 0.5), jointed.channel(3, "r_steering", 0.5)))
+        body += (
+            f'<link name="{side}_block"><pose>{BASE / 2} {y} {RADIUS} 0 0 0</pose><inertial>'
+            "<mass>0.2</mass><inertia><ixx>1e-3</ixx><iyy>1e-3</iyy><izz>1e-3</izz></inertia>"
+            "</inertial></link>"
+            + jointed.joint(f"{side}_steering", "base", f"{side}_block", "0 0 1")
+            + wheel(f"{side}f", BASE / 2, y, f"{side}_block")
+        )
+    return jointed.write(
+        tmp_path,
+        body
+        + jointed.channels(
+            drive(0, "lr"),
+            drive(1, "rr"),
+            jointed.channel(2, "l_steering", 0.5),
+            jointed.channel(3, "r_steering", 0.5),
+        ),
+    )
 
 
 def test_steered_wheels_turn_it_about_the_point_where_their_axles_meet(tmp_path):
@@ -107,18 +121,24 @@ def test_rolling_takes_energy_and_never_gives_any(tmp_path):
     start = np.array([0, 0, RADIUS - 5e-4, 0, 0, 0, 1, 2.0, 1.5, 0, 0, 0, 3.0])
     vehicle = ackermann(tmp_path)
     rows = Ride(vehicle, start=start).go(3.0, 0, 0, 0, 0)
-    energy = (vehicle.mass * (rows[:, 7:10] ** 2).sum(axis=1)
-              + np.einsum("ki,ij,kj->k", rows[:, 10:], vehicle.inertia, rows[:, 10:]))
+    energy = vehicle.mass * (rows[:, 7:10] ** 2).sum(axis=1) + np.einsum(
+        "ki,ij,kj->k", rows[:, 10:], vehicle.inertia, rows[:, 10:]
+    )
     assert np.diff(energy).max() < 1e-3 * energy[0] and energy[-1] < 1e-4 * energy[0]
 
 
-@pytest.mark.parametrize("change, words", [
-    (("<mu>1.0</mu>", "<mu>0</mu>"), "friction of wheel 'lf' is 0: give a number above 0"),
-    (("<time_constant>0.0<", "<time_constant>-1<"), "<time_constant> of a wheel is -1"),
-    (("<time_constant>0.0</time_constant>", "<slip_stiffness>-2</slip_stiffness>"),
-     "slip_stiffness of wheel 'lf' is -2"),
-    (("<time_constant>0.0</time_constant>", "<radius>1</radius>"), "radius"),
-])
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (("<mu>1.0</mu>", "<mu>0</mu>"), "friction of wheel 'lf' is 0: give a number above 0"),
+        (("<time_constant>0.0<", "<time_constant>-1<"), "<time_constant> of a wheel is -1"),
+        (
+            ("<time_constant>0.0</time_constant>", "<slip_stiffness>-2</slip_stiffness>"),
+            "slip_stiffness of wheel 'lf' is -2",
+        ),
+        (("<time_constant>0.0</time_constant>", "<radius>1</radius>"), "radius"),
+    ],
+)
 def test_wheels_that_make_no_sense_are_refused(tmp_path, change, words):
     path = rover(tmp_path).sdf
     path.write_text(path.read_text().replace(*change))

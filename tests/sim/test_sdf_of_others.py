@@ -24,8 +24,11 @@ EYE = '<sensor name="eye" type="camera"><update_rate>25</update_rate><camera/></
 
 
 def sensors(*names, link="base", more=""):
-    return "".join(f'<plugin name="{name}" filename="libgazebo_{name}_plugin.so">'
-                   f"<linkName>{link}</linkName>{more}</plugin>" for name in names)
+    return "".join(
+        f'<plugin name="{name}" filename="libgazebo_{name}_plugin.so">'
+        f"<linkName>{link}</linkName>{more}</plugin>"
+        for name in names
+    )
 
 
 def model(folder, body, file="model.sdf", config=None, name="test"):
@@ -40,12 +43,24 @@ def model(folder, body, file="model.sdf", config=None, name="test"):
 
 # Files -----------------------------------------------------------------------------------------
 
+
 def test_model_config_names_the_file_of_the_newest_version(tmp_path):
-    folder = model(tmp_path / "kite", jointed.link("old"), "model-1_4.sdf",
-                   [(' version="1.4"', "model-1_4.sdf"), (" version='1.6'", " kite.sdf "),
-                    ("", "nothing.sdf")])
-    model(folder, jointed.link("new"), "kite.sdf",
-          [(' version="1.4"', "model-1_4.sdf"), (" version='1.6'", " kite.sdf ")])
+    folder = model(
+        tmp_path / "kite",
+        jointed.link("old"),
+        "model-1_4.sdf",
+        [
+            (' version="1.4"', "model-1_4.sdf"),
+            (" version='1.6'", " kite.sdf "),
+            ("", "nothing.sdf"),
+        ],
+    )
+    model(
+        folder,
+        jointed.link("new"),
+        "kite.sdf",
+        [(' version="1.4"', "model-1_4.sdf"), (" version='1.6'", " kite.sdf ")],
+    )
     assert load_vehicle(str(folder)).bodies[0].name == "new"
     assert load_vehicle(str(folder / "model-1_4.sdf")).bodies[0].name == "old"
 
@@ -83,8 +98,10 @@ def test_a_xacro_file_is_expanded_by_xacro(tmp_path, monkeypatch):
 
 def test_an_xml_declaration_may_stand_behind_a_templates_comment(tmp_path):
     path = tmp_path / "late.sdf"
-    path.write_text(f'<!-- made -->\n<?xml version="1.0"?>\n<sdf version="1.6"><model name="m">'
-                    f"{BASE}</model></sdf>")
+    path.write_text(
+        f'<!-- made -->\n<?xml version="1.0"?>\n<sdf version="1.6"><model name="m">'
+        f"{BASE}</model></sdf>"
+    )
     assert load_vehicle(str(path)).bodies[0].name == "base"
 
 
@@ -104,36 +121,63 @@ def test_included_models_are_looked_for_beside_the_file_then_on_gazebos_path(tmp
 
 # Frames ----------------------------------------------------------------------------------------
 
-WING = (jointed.link("tip", "0 1 0 0 0 0") + jointed.link("root")
-        + jointed.joint("spar", "root", "tip", "1 0 0", kind="fixed"))
+WING = (
+    jointed.link("tip", "0 1 0 0 0 0")
+    + jointed.link("root")
+    + jointed.joint("spar", "root", "tip", "1 0 0", kind="fixed")
+)
 
 
 def test_a_merged_include_becomes_part_of_the_model(tmp_path):
     model(tmp_path / "wing", WING)
-    vehicle = load_vehicle(str(model(tmp_path / "kite", BASE + """
+    vehicle = load_vehicle(
+        str(
+            model(
+                tmp_path / "kite",
+                BASE
+                + """
         <frame name="mount"><pose>0 0 1 0 0 1.5707963267948966</pose></frame>
         <include merge="true"><uri>model://wing</uri><pose relative_to="mount">0 0 0.5 0 0 0</pose>
-        </include>""" + jointed.joint("glue", "base", "tip", "1 0 0", kind="fixed"))))
+        </include>"""
+                + jointed.joint("glue", "base", "tip", "1 0 0", kind="fixed"),
+            )
+        )
+    )
     assert set(vehicle.bodies[0].links) == {"base", "tip", "root"}
-    places = {shape.link: np.add(shape.pose.pos, vehicle.cog)
-              for shape in vehicle.shapes if shape.collides}
+    places = {
+        shape.link: np.add(shape.pose.pos, vehicle.cog)
+        for shape in vehicle.shapes
+        if shape.collides
+    }
     np.testing.assert_allclose(places["root"], (0.0, 0.0, 1.5), atol=1e-12)
     np.testing.assert_allclose(places["tip"], (-1.0, 0.0, 1.5), atol=1e-12)
 
 
 def test_a_placement_frame_is_what_the_includes_pose_places(tmp_path):
     model(tmp_path / "wing", WING)
-    vehicle = load_vehicle(str(model(tmp_path / "kite", BASE + """
+    vehicle = load_vehicle(
+        str(
+            model(
+                tmp_path / "kite",
+                BASE
+                + """
         <include><uri>model://wing</uri><name>left</name><pose>0 0 2 0 0 0</pose>
         <placement_frame>tip</placement_frame></include>"""
-        + jointed.joint("glue", "base", "left::root", "1 0 0", kind="fixed"))))
-    places = {shape.link: np.add(shape.pose.pos, vehicle.cog)
-              for shape in vehicle.shapes if shape.collides}
+                + jointed.joint("glue", "base", "left::root", "1 0 0", kind="fixed"),
+            )
+        )
+    )
+    places = {
+        shape.link: np.add(shape.pose.pos, vehicle.cog)
+        for shape in vehicle.shapes
+        if shape.collides
+    }
     np.testing.assert_allclose(places["left::tip"], (0.0, 0.0, 2.0), atol=1e-12)
     np.testing.assert_allclose(places["left::root"], (0.0, -1.0, 2.0), atol=1e-12)
 
 
 # What PX4's plugins tolerate --------------------------------------------------------------------
+
 
 def quadrotor(base=BASE, numbers=(0, 1, 2, 3), more=""):
     body = base
@@ -141,7 +185,8 @@ def quadrotor(base=BASE, numbers=(0, 1, 2, 3), more=""):
         arm = jointed.rotor(k, "base", f"{x} {y} 0.05")
         turning = "ccw" if k < 2 else "cw"
         body += arm.replace(">ccw<", f">{turning}<").replace(
-            f"<motorNumber>{k}<", f"<motorNumber>{numbers[k]}<")
+            f"<motorNumber>{k}<", f"<motorNumber>{numbers[k]}<"
+        )
     return body + sensors("imu", "magnetometer", "barometer", "gps") + more
 
 
@@ -159,11 +204,13 @@ def test_a_channel_may_name_its_joint_behind_the_models_own_name(tmp_path):
 
 
 def test_gimbal_channels_move_the_joints_of_the_gimbals_plugin(tmp_path):
-    body = (jointed.GIMBAL.replace("xtdrone:servo", "servo_")
-            .replace(">position<", ">position_gztopic<")
-            .replace("<joint_name>yaw<", "<gztopic>/gimbal_yaw_cmd</gztopic><joint_name>pitch<")
-            + '<plugin name="g" filename="libgazebo_gimbal_controller_plugin.so">'
-              "<joint_yaw>test::yaw</joint_yaw></plugin>")
+    body = (
+        jointed.GIMBAL.replace("xtdrone:servo", "servo_")
+        .replace(">position<", ">position_gztopic<")
+        .replace("<joint_name>yaw<", "<gztopic>/gimbal_yaw_cmd</gztopic><joint_name>pitch<")
+        + '<plugin name="g" filename="libgazebo_gimbal_controller_plugin.so">'
+        "<joint_yaw>test::yaw</joint_yaw></plugin>"
+    )
     vehicle = load_vehicle(str(model(tmp_path / "kite", body)))
     assert [joint.name for joint in vehicle.joints] == ["yaw", "pitch"] and not vehicle.remarks
 
@@ -178,50 +225,68 @@ def test_an_inertia_that_no_body_has_is_named_and_reduced(tmp_path):
 
 
 def test_rates_between_two_steps_are_rounded_with_one_remark(tmp_path):
-    cameras = "".join(EYE.replace("eye", f"eye{rate}").replace(">25<", f">{rate}<")
-                      for rate in (20, 25, 30))
-    body = (jointed.link("base", more=cameras)
-            + sensors("magnetometer", more="<pubRate>100</pubRate>")
-            + sensors("barometer", more="<pubRate>50</pubRate>"))
+    cameras = "".join(
+        EYE.replace("eye", f"eye{rate}").replace(">25<", f">{rate}<") for rate in (20, 25, 30)
+    )
+    body = (
+        jointed.link("base", more=cameras)
+        + sensors("magnetometer", more="<pubRate>100</pubRate>")
+        + sensors("barometer", more="<pubRate>50</pubRate>")
+    )
     vehicle = load_vehicle(str(model(tmp_path / "kite", body)))
     assert vehicle.remarks == (
         "rates become whole steps of 4 ms: magnetometer 'magnetometer' 100 to 83.33 Hz, "
-        "camera 'eye20' 20 to 19.23 Hz, camera 'eye30' 30 to 27.78 Hz",)
+        "camera 'eye20' 20 to 19.23 Hz, camera 'eye30' 30 to 27.78 Hz",
+    )
 
 
 def test_further_sensors_of_a_kind_are_left_out_and_names_are_kept_apart(tmp_path):
     model(tmp_path / "head", jointed.link("link", more=EYE))
     include = "<include><uri>model://head</uri><name>{}</name></include>"
-    vehicle = load_vehicle(str(model(
-        tmp_path / "kite", quadrotor(more=sensors("gps").replace('name="gps"', 'name="second"'))
-        + include.format("one") + include.format("two"))))
+    vehicle = load_vehicle(
+        str(
+            model(
+                tmp_path / "kite",
+                quadrotor(more=sensors("gps").replace('name="gps"', 'name="second"'))
+                + include.format("one")
+                + include.format("two"),
+            )
+        )
+    )
     assert [block.name for block in vehicle.sensors if block.kind == "camera"] == ["eye", "two_eye"]
     assert vehicle.remarks == ("left out, since a vehicle has one of a kind: gps 'second'",)
 
 
 def test_rotors_that_lift_backwards_only_are_named(tmp_path):
-    body = quadrotor().replace("<axis><xyz>0 0 1<", "<axis><xyz>0 0 -1<").replace(
-        "<motorNumber>", "<reversible>true</reversible><motorNumber>")
-    why, = cannot_fly(FleetModel.of([load_vehicle(str(model(tmp_path / "quad", body)))]))
+    body = (
+        quadrotor()
+        .replace("<axis><xyz>0 0 1<", "<axis><xyz>0 0 -1<")
+        .replace("<motorNumber>", "<reversible>true</reversible><motorNumber>")
+    )
+    (why,) = cannot_fly(FleetModel.of([load_vehicle(str(model(tmp_path / "quad", body)))]))
     assert "turn backwards" in why
 
 
 def test_a_tilting_motor_rests_where_the_model_is_drawn(tmp_path):
     body = jointed.TILT.replace("<zero_position_armed>0.0<", "<zero_position_armed>0.785<").replace(
-        "xtdrone:servo", "servo_")
+        "xtdrone:servo", "servo_"
+    )
     vehicle = load_vehicle(str(model(tmp_path / "tilt", body)))
     assert at_rest(FleetModel.of([vehicle]))[0] == pytest.approx((0.0, 0.0, -0.5))
 
 
 # Flights ---------------------------------------------------------------------------------------
 
+
 def test_a_distant_imu_does_not_disturb_the_flight(tmp_path):
     """As of PX4's tail-sitters, whose IMU sits at the tail."""
-    tail = (jointed.link("tail", "0 0 -0.45 0 0 0", 0.01, (1e-5, 1e-5, 1e-5))
-            + jointed.joint("boom", "base", "tail", "1 0 0", kind="fixed"))
+    tail = jointed.link("tail", "0 0 -0.45 0 0 0", 0.01, (1e-5, 1e-5, 1e-5)) + jointed.joint(
+        "boom", "base", "tail", "1 0 0", kind="fixed"
+    )
     body = quadrotor() + tail
-    body = body.replace('libgazebo_imu_plugin.so"><linkName>base<',
-                        'libgazebo_imu_plugin.so"><linkName>tail<')
+    body = body.replace(
+        'libgazebo_imu_plugin.so"><linkName>base<', 'libgazebo_imu_plugin.so"><linkName>tail<'
+    )
     found = check(model(tmp_path / "sitter", body), 6.0)
     assert found.verdict == "flies", found
     assert float(found.reason.split()[2]) < 0.15
@@ -243,17 +308,23 @@ def test_check_prints_a_line_on_each_model(tmp_path, capsys):
 def test_remarks_are_said_at_the_start(tmp_path, caplog):
     folder = model(tmp_path / "quad", quadrotor().replace(sensors("gps"), ""))
     Simulation(Scenario(fleet(str(folder), 2)), links=False).close()
-    assert caplog.messages == ["warning: quad: no GPS: it is armed only with a position from "
-                               "outside, such as pose_source:=truth"]
+    assert caplog.messages == [
+        "warning: quad: no GPS: it is armed only with a position from "
+        "outside, such as pose_source:=truth"
+    ]
 
 
 # Names -----------------------------------------------------------------------------------------
 
+
 def test_vehicles_of_a_variant_may_have_the_plain_types_names():
     specs = parse_vehicles("iris=iris_stereo*2; typhoon_h480; iris=iris_depth@9,9")
     assert [(spec.name, spec.type) for spec in specs] == [
-        ("iris_0", "iris_stereo"), ("iris_1", "iris_stereo"), ("typhoon_h480_2", "typhoon_h480"),
-        ("iris_3", "iris_depth")]
+        ("iris_0", "iris_stereo"),
+        ("iris_1", "iris_stereo"),
+        ("typhoon_h480_2", "typhoon_h480"),
+        ("iris_3", "iris_depth"),
+    ]
     assert [spec.name for spec in fleet("iris=iris_2d_lidar", 2)] == ["iris_0", "iris_1"]
     assert Scenario.from_dict({"vehicle": "uav=iris", "n": 1}).vehicles[0].name == "uav_0"
     path = resources.root() / "models" / "iris"
@@ -299,8 +370,9 @@ def test_collada_scenes_with_units_nodes_colours_and_textures(tmp_path):
     path.write_text(DAE)
     (tmp_path / "a & b.png").write_bytes(b"")
     plain, textured = MeshFile(path).parts()
-    np.testing.assert_allclose(plain.points, [(0, 0, 2), (0, 1, 2), (-1, 1, 2), (-1, 0, 2)],
-                               atol=1e-12)
+    np.testing.assert_allclose(
+        plain.points, [(0, 0, 2), (0, 1, 2), (-1, 1, 2), (-1, 0, 2)], atol=1e-12
+    )
     assert plain.faces.tolist() == [[0, 1, 2], [0, 2, 3]] and plain.colour == (1, 0, 0, 0.5)
     assert textured.texture == tmp_path / "a & b.png" and textured.uv_faces.tolist() == [[0, 1, 2]]
     assert len(MeshFile(path, "sheet").parts()) == 2
@@ -310,11 +382,16 @@ def test_collada_scenes_with_units_nodes_colours_and_textures(tmp_path):
     np.testing.assert_allclose(centred.min(axis=0) + centred.max(axis=0), 0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name, text, said", [
-    ("a.dae", "", "not well-formed XML"), ("a.dae", "<COLLADA/>", "damaged COLLADA"),
-    ("a.stl", "solid", "without triangles"), ("a.obj", "v 0 0 0\nf 1 2 3", "without triangles"),
-    ("a.obj", "v a b c", "damaged OBJ"),
-])
+@pytest.mark.parametrize(
+    "name, text, said",
+    [
+        ("a.dae", "", "not well-formed XML"),
+        ("a.dae", "<COLLADA/>", "damaged COLLADA"),
+        ("a.stl", "solid", "without triangles"),
+        ("a.obj", "v 0 0 0\nf 1 2 3", "without triangles"),
+        ("a.obj", "v a b c", "damaged OBJ"),
+    ],
+)
 def test_damaged_meshes_say_so(tmp_path, name, text, said):
     (tmp_path / name).write_text(text)
     with pytest.raises(SdfError, match=said):
@@ -326,24 +403,28 @@ def test_stl_and_obj_give_the_same_tetrahedron(tmp_path):
     faces = [(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)]
     (tmp_path / "a.obj").write_text(
         "".join(f"v {x} {y} {z}\n" for x, y, z in points)
-        + "".join(f"f {a + 1}//1 {b + 1}//1 {c + 1}//1\n" for a, b, c in faces))
-    facets = "".join("facet normal 0 0 0\nouter loop\n" + "".join(
-        "vertex {} {} {}\n".format(*points[k]) for k in face) + "endloop\nendfacet\n"
-        for face in faces)
+        + "".join(f"f {a + 1}//1 {b + 1}//1 {c + 1}//1\n" for a, b, c in faces)
+    )
+    facets = "".join(
+        "facet normal 0 0 0\nouter loop\n"
+        + "".join("vertex {} {} {}\n".format(*points[k]) for k in face)
+        + "endloop\nendfacet\n"
+        for face in faces
+    )
     (tmp_path / "b.stl").write_text(f"solid a\n{facets}endsolid a\n")
     record = np.zeros(4, dtype=[("n", "<f4", 3), ("p", "<f4", (3, 3)), ("m", "<u2")])
     record["p"] = points[np.array(faces)]
     (tmp_path / "c.stl").write_bytes(bytes(80) + np.uint32(4).tobytes() + record.tobytes())
     for name in ("a.obj", "b.stl", "c.stl"):
-        mesh, = MeshFile(tmp_path / name).parts()
+        (mesh,) = MeshFile(tmp_path / name).parts()
         np.testing.assert_allclose(mesh.points[mesh.faces], points[np.array(faces)])
-        piece, = convex_pieces(mesh)
+        (piece,) = convex_pieces(mesh)
         assert len(piece) == 4
 
 
 def test_a_body_with_a_notch_is_cut_into_plates():
     corners = ((0, 0), (4, 0), (4, 4), (2, 1), (0, 4))
-    mesh, = Extrusion(corners, 3.0).parts()
+    (mesh,) = Extrusion(corners, 3.0).parts()
     assert len(mesh.faces) == 2 * 3 + 2 * 5
     sides = mesh.points[mesh.faces]
     area = np.linalg.norm(np.cross(sides[:, 1] - sides[:, 0], sides[:, 2] - sides[:, 0]), axis=1)
@@ -355,11 +436,12 @@ def test_a_body_with_a_notch_is_cut_into_plates():
     assert len(plates) == 5 + 2 * 3
     volumes = [ConvexHull(plate).volume for plate in plates]
     assert sum(volumes) == pytest.approx(0.05 * area.sum() / 2)
-    square, = Extrusion(((0, 0), (1, 0), (1, 1), (0, 1)), 1.0).parts()
+    (square,) = Extrusion(((0, 0), (1, 0), (1, 1), (0, 1)), 1.0).parts()
     assert len(convex_pieces(square)) == 1
 
 
 # PX4's own VTOLs ---------------------------------------------------------------------------------
+
 
 def px4s(name):
     """PX4's file of a model in a folder of GAZEBO_MODEL_PATH, or None."""
@@ -374,14 +456,18 @@ def test_ours_has_the_rotors_wings_and_outputs_of_px4s(name):
         pytest.skip("needs PX4's models: set GAZEBO_MODEL_PATH to sitl_gazebo-classic/models")
     ours, theirs = load_vehicle(name), load_vehicle(str(px4s(name)))
     assert ours.mass == pytest.approx(theirs.mass, rel=0.02)
-    assert [(a.kind, a.channel, a.input_scaling, a.zero_position_armed) for a in ours.actuators] \
-        == [(a.kind, a.channel, a.input_scaling, a.zero_position_armed) for a in theirs.actuators]
+    assert [
+        (a.kind, a.channel, a.input_scaling, a.zero_position_armed) for a in ours.actuators
+    ] == [(a.kind, a.channel, a.input_scaling, a.zero_position_armed) for a in theirs.actuators]
     for a, b in zip(ours.rotors, theirs.rotors, strict=True):
         np.testing.assert_allclose(a.axis, b.axis, atol=2e-3)
         assert (a.direction, a.motor_constant, a.moment_constant, a.max_rot_velocity) == (
-            b.direction, b.motor_constant, b.moment_constant, b.max_rot_velocity)
+            b.direction,
+            b.motor_constant,
+            b.moment_constant,
+            b.max_rot_velocity,
+        )
     for a, b in zip(ours.wings, theirs.wings, strict=True):
         np.testing.assert_allclose(a.pos, b.pos, atol=0.02)
-        changed = dataclasses.replace(b, name=a.name, pos=a.pos, forward=a.forward,
-                                      upward=a.upward)
+        changed = dataclasses.replace(b, name=a.name, pos=a.pos, forward=a.forward, upward=a.upward)
         assert a == changed

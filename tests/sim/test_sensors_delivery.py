@@ -87,8 +87,13 @@ def test_rings_of_dead_processes_are_swept():
 
 def test_files_that_are_in_the_way_do_not_stop_cameras(monkeypatch, tmp_path):
     monkeypatch.setattr(frame_ring, "folder", lambda: tmp_path)
-    names = ["xtdrone-", "xtdrone-x-0", "xtdrone-99999999999999999999-0", "xtdrone-\u0663-0",
-             f"xtdrone-{os.getpid()}-0-camera"]
+    names = [
+        "xtdrone-",
+        "xtdrone-x-0",
+        "xtdrone-99999999999999999999-0",
+        "xtdrone-\u0663-0",
+        f"xtdrone-{os.getpid()}-0-camera",
+    ]
     for name in names:
         (tmp_path / name).write_text("not ours")
     (tmp_path / "xtdrone-999999999-0-folder").mkdir()  # no process has this number
@@ -109,25 +114,49 @@ def test_no_room_for_images_is_said_in_one_line(monkeypatch, tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(ControlError, match=r"no room for images in .* \(0.0 MiB\): No space left "
-                       r"on device; make room there, give a container more \(--shm-size\)"):
+    with pytest.raises(
+        ControlError,
+        match=r"no room for images in .* \(0.0 MiB\): No space left "
+        r"on device; make room there, give a container more \(--shm-size\)",
+    ):
         FrameWriter(tmp_path / "ring", ARRAYS)
     assert not list(tmp_path.iterdir())
 
 
 @draws
-@pytest.mark.parametrize("vehicle,topics", [
-    ("iris_stereo", {"/v_0/stereo_camera/left/image_raw", "/v_0/stereo_camera/left/camera_info",
-                     "/v_0/stereo_camera/right/image_raw", "/v_0/stereo_camera/right/camera_info"}),
-    ("iris_depth", {"/v_0/depth_camera/rgb/image_raw", "/v_0/depth_camera/rgb/camera_info",
-                    "/v_0/depth_camera/depth/image_raw", "/v_0/depth_camera/depth/camera_info",
-                    "/v_0/depth_camera/depth/points"}),
-    ("iris_2d_lidar", {"/v_0/scan"}), ("iris_3d_lidar", {"/v_0/velodyne_points"})])
+@pytest.mark.parametrize(
+    "vehicle,topics",
+    [
+        (
+            "iris_stereo",
+            {
+                "/v_0/stereo_camera/left/image_raw",
+                "/v_0/stereo_camera/left/camera_info",
+                "/v_0/stereo_camera/right/image_raw",
+                "/v_0/stereo_camera/right/camera_info",
+            },
+        ),
+        (
+            "iris_depth",
+            {
+                "/v_0/depth_camera/rgb/image_raw",
+                "/v_0/depth_camera/rgb/camera_info",
+                "/v_0/depth_camera/depth/image_raw",
+                "/v_0/depth_camera/depth/camera_info",
+                "/v_0/depth_camera/depth/points",
+            },
+        ),
+        ("iris_2d_lidar", {"/v_0/scan"}),
+        ("iris_3d_lidar", {"/v_0/velodyne_points"}),
+    ],
+)
 def test_messages_of_every_kind(vehicle, topics):
-    sensor, = described(vehicle)
+    (sensor,) = described(vehicle)
     data = {name: np.ones(shape, dtype=dtype) for name, dtype, shape in sensor["arrays"]}
-    sent = {topic: (kind, fields)
-            for topic, kind, fields in camera_messages.messages(sensor, 12_340_000, data)}
+    sent = {
+        topic: (kind, fields)
+        for topic, kind, fields in camera_messages.messages(sensor, 12_340_000, data)
+    }
     assert set(sent) == topics == {topic for topic, _ in camera_messages.topics(sensor)}
     assert dict(camera_messages.topics(sensor)) == {t: kind for t, (kind, _) in sent.items()}
     frames = {t["child_frame_id"] for t in camera_messages.transforms([sensor])}
@@ -143,25 +172,35 @@ def test_messages_of_every_kind(vehicle, topics):
 
 @draws
 def test_camera_info_tells_the_baseline():
-    sensor, = described("iris_stereo")
-    infos = {topic: fields for topic, kind, fields in camera_messages.messages(
-        sensor, 0, {n: np.zeros(s, dtype=d) for n, d, s in sensor["arrays"]})
-        if kind == "sensor_msgs/CameraInfo"}
-    left, right = (infos[f"/v_0/stereo_camera/{side}/camera_info"]["P"] for side in ("left",
-                                                                                     "right"))
-    camera = cameras_of(next(b for b in load_vehicle("iris_stereo").sensors
-                             if b.kind == "camera"))[1]
+    (sensor,) = described("iris_stereo")
+    infos = {
+        topic: fields
+        for topic, kind, fields in camera_messages.messages(
+            sensor, 0, {n: np.zeros(s, dtype=d) for n, d, s in sensor["arrays"]}
+        )
+        if kind == "sensor_msgs/CameraInfo"
+    }
+    left, right = (
+        infos[f"/v_0/stereo_camera/{side}/camera_info"]["P"] for side in ("left", "right")
+    )
+    camera = cameras_of(next(b for b in load_vehicle("iris_stereo").sensors if b.kind == "camera"))[
+        1
+    ]
     assert left[3] == 0.0 and right[3] == pytest.approx(-0.12 * camera.fx)
 
 
 @draws
 def test_cloud_of_a_depth_image_has_its_points():
-    sensor, = described("iris_depth")
+    (sensor,) = described("iris_depth")
     depth = np.full((360, 480), 2.0, dtype=np.float32)
     depth[0, 0] = math.inf
-    cloud = next(fields for topic, _, fields in camera_messages.messages(
-        sensor, 0, {"depth": depth, "image": np.zeros((360, 480, 3), np.uint8)})
-        if topic.endswith("points"))
+    cloud = next(
+        fields
+        for topic, _, fields in camera_messages.messages(
+            sensor, 0, {"depth": depth, "image": np.zeros((360, 480, 3), np.uint8)}
+        )
+        if topic.endswith("points")
+    )
     points = np.frombuffer(cloud["data"], dtype="<f4").reshape(360, 480, 3)
     fx = sensor["parameters"][0]["fx"]
     assert np.isnan(points[0, 0]).all() and not cloud["is_dense"]
@@ -187,14 +226,23 @@ for topic, kind in (("left/image_raw", Image), ("right/image_raw", Image),
 @draws
 @needs_ros
 def test_node_publishes_a_stereo_pair(ros):  # noqa: F811
-    ros.start(sys.executable, "-m", "xtdrone_core.command", "sim", "--vehicle", "iris_stereo",
-              "--no_run_folder")
+    ros.start(
+        sys.executable,
+        "-m",
+        "xtdrone_core.command",
+        "sim",
+        "--vehicle",
+        "iris_stereo",
+        "--no_run_folder",
+    )
     node = ros.start(ROOT / "src" / "xtdrone_sim" / "nodes" / "cameras")
     heard = ros.run(sys.executable, "-c", LISTENER)
     assert heard.returncode == 0, heard.stderr + ros.stop(node)
-    assert heard.stdout.splitlines() == ["left/image_raw 752 480 0 mono8 360960",
-                                         "right/image_raw 752 480 0 mono8 360960",
-                                         "right/camera_info 752 480 0  0"]
+    assert heard.stdout.splitlines() == [
+        "left/image_raw 752 480 0 mono8 360960",
+        "right/image_raw 752 480 0 mono8 360960",
+        "right/camera_info 752 480 0  0",
+    ]
 
 
 @pytest.mark.slow

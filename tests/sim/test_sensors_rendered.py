@@ -30,12 +30,20 @@ from xtdrone_sim.world import load_world
 LEVEL = (0.0, 0.0, 0.0, 1.0)
 
 
-@pytest.mark.parametrize("named, working, found", [
-    ("", ("egl", "osmesa"), "egl"), ("", ("osmesa",), "osmesa"),
-    ("osmesa", ("egl", "osmesa"), "osmesa"), ("glfw", ("egl",), "egl"), ("", (), None),
-    ("egl", ("osmesa",), None)])
+@pytest.mark.parametrize(
+    "named, working, found",
+    [
+        ("", ("egl", "osmesa"), "egl"),
+        ("", ("osmesa",), "osmesa"),
+        ("osmesa", ("egl", "osmesa"), "osmesa"),
+        ("glfw", ("egl",), "egl"),
+        ("", (), None),
+        ("egl", ("osmesa",), None),
+    ],
+)
 def test_what_works_draws(monkeypatch, named, working, found):
     """EGL that hangs or fails leaves OSMesa; nothing is one line that says what to install."""
+
     def run(words, env, timeout, **options):
         if env["MUJOCO_GL"] not in working:
             raise subprocess.TimeoutExpired(words, timeout)
@@ -77,10 +85,12 @@ def facing_wall(tmp_path, blocks, distance=5.0, n=1):
 
 # Parameters --------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("kind,name", [(kind, name) for kind in ("camera", "depth")
-                                       for name in presets()[kind]])
+
+@pytest.mark.parametrize(
+    "kind,name", [(kind, name) for kind in ("camera", "depth") for name in presets()[kind]]
+)
 def test_presets_of_cameras(kind, name):
-    camera, = cameras_of(SensorBlock(kind, "eye", (0, 0, 0), LEVEL, {"preset": name}))
+    (camera,) = cameras_of(SensorBlock(kind, "eye", (0, 0, 0), LEVEL, {"preset": name}))
     assert camera.rate == presets()[kind][name]["rate"]
     assert Lens(camera, 1, 0, 200).pinhole.width >= camera.width
 
@@ -92,13 +102,27 @@ def test_presets_of_lidars(name):
 
 
 def test_table_ii_is_read_from_sdf():
-    camera, = cameras_of(camera_block(camera={
-        "image": {"width": "640", "height": "400", "format": "L8"},
-        "clip": {"near": "0.2", "far": "60"}, "noise": {"mean": "0.01", "stddev": "0.02"},
-        "lens": {"intrinsics": {"fx": "500", "fy": "510", "cx": "310", "cy": "205", "s": "1.5"}},
-        "distortion": {"k1": "-0.2", "k2": "0.05", "k3": "0.01", "p1": "0.001", "p2": "-0.002",
-                       "center": "0.49 0.52"}},
-        plugin={"hackBaseline": "0.12", "latency": "0.02"}))
+    (camera,) = cameras_of(
+        camera_block(
+            camera={
+                "image": {"width": "640", "height": "400", "format": "L8"},
+                "clip": {"near": "0.2", "far": "60"},
+                "noise": {"mean": "0.01", "stddev": "0.02"},
+                "lens": {
+                    "intrinsics": {"fx": "500", "fy": "510", "cx": "310", "cy": "205", "s": "1.5"}
+                },
+                "distortion": {
+                    "k1": "-0.2",
+                    "k2": "0.05",
+                    "k3": "0.01",
+                    "p1": "0.001",
+                    "p2": "-0.002",
+                    "center": "0.49 0.52",
+                },
+            },
+            plugin={"hackBaseline": "0.12", "latency": "0.02"},
+        )
+    )
     assert camera.camera_matrix == ((500, 1.5, 310), (0, 510, 205), (0, 0, 1))
     assert camera.distortion == (-0.2, 0.05, 0.001, -0.002, 0.01)
     assert camera.distortion_center == (0.49 * 640 - 0.5, 0.52 * 400 - 0.5)
@@ -108,7 +132,7 @@ def test_table_ii_is_read_from_sdf():
 
 
 def test_pair_of_the_stereo_vehicle():
-    block, = [b for b in load_vehicle("iris_stereo").sensors if b.kind == "camera"]
+    (block,) = [b for b in load_vehicle("iris_stereo").sensors if b.kind == "camera"]
     left, right = cameras_of(block)
     assert (left.name, right.name) == ("left", "right")
     assert left.pos[1] - right.pos[1] == pytest.approx(0.12)
@@ -117,26 +141,29 @@ def test_pair_of_the_stereo_vehicle():
     assert left.fx == pytest.approx(458, abs=0.1) and left.cx == 375.5
 
 
-@pytest.mark.parametrize("tags,words", [
-    ({"update_rate": "-1"}, "give a number from 0"),
-    ({"camera": {"image": {"format": "BAYER"}}}, "unknown format"),
-    ({"camera": {"image": {"width": "0"}}}, "1 to 4096"),
-    ({"camera": {"clip": {"near": "5", "far": "2"}}}, "near < far"),
-    ({"camera": {"horizontal_fov": "4"}}, "0 to pi"),
-    ({"camera": {"noise": {"stddev": "much"}}}, "give a number"),
-    ({"camera": [{}, {}, {}]}, "stereo pair"),
-    ({"latency": "-1"}, "seconds from 0"),
-    ({"latency": "1e30"}, "0 to 10"),
-    ({"preset": "mt9v035"}, "did you mean 'mt9v034'"),
-    ({"preset": "mt9v034", "noise_stdev": "3"}, "did you mean <noise_stddev>"),
-    ({"camera": {"image": {"widht": "64"}}}, "did you mean <width>"),
-    ({"camera": {"imgae": {"width": "64"}}}, "did you mean <image>"),
-    ({"camera": {"image": {"width": "64.5"}}}, "whole number"),
-    ({"camera": {"lens": {"intrinsics": {"fx": "nan"}}}}, "give a number"),
-    ({"plugin": {"hackBaselin": "0.1"}}, "did you mean <hackBaseline>"),
-    ({"fx": "-2", "fy": "3"}, "above 0"),
-    ({"cx": "1e30"}, "principal point"),
-])
+@pytest.mark.parametrize(
+    "tags,words",
+    [
+        ({"update_rate": "-1"}, "give a number from 0"),
+        ({"camera": {"image": {"format": "BAYER"}}}, "unknown format"),
+        ({"camera": {"image": {"width": "0"}}}, "1 to 4096"),
+        ({"camera": {"clip": {"near": "5", "far": "2"}}}, "near < far"),
+        ({"camera": {"horizontal_fov": "4"}}, "0 to pi"),
+        ({"camera": {"noise": {"stddev": "much"}}}, "give a number"),
+        ({"camera": [{}, {}, {}]}, "stereo pair"),
+        ({"latency": "-1"}, "seconds from 0"),
+        ({"latency": "1e30"}, "0 to 10"),
+        ({"preset": "mt9v035"}, "did you mean 'mt9v034'"),
+        ({"preset": "mt9v034", "noise_stdev": "3"}, "did you mean <noise_stddev>"),
+        ({"camera": {"image": {"widht": "64"}}}, "did you mean <width>"),
+        ({"camera": {"imgae": {"width": "64"}}}, "did you mean <image>"),
+        ({"camera": {"image": {"width": "64.5"}}}, "whole number"),
+        ({"camera": {"lens": {"intrinsics": {"fx": "nan"}}}}, "give a number"),
+        ({"plugin": {"hackBaselin": "0.1"}}, "did you mean <hackBaseline>"),
+        ({"fx": "-2", "fy": "3"}, "above 0"),
+        ({"cx": "1e30"}, "principal point"),
+    ],
+)
 def test_bad_cameras_are_refused_in_one_line(tags, words):
     with pytest.raises(SensorError, match=words) as caught:
         cameras_of(camera_block(**tags))
@@ -144,23 +171,26 @@ def test_bad_cameras_are_refused_in_one_line(tags, words):
 
 
 def test_a_distortion_that_folds_the_image_is_left_out(caplog):
-    camera, = cameras_of(camera_block(preset="mt9v034", k1="-2", k2="0"))
+    (camera,) = cameras_of(camera_block(preset="mt9v034", k1="-2", k2="0"))
     lens = Lens(camera, 1, 0, 200)
     assert lens.camera.distortion == (0.0,) * 5 and lens.camera.fx == camera.fx
     assert lens.pinhole == pinhole_of(camera) and "folds the image" in caplog.text
 
 
-@pytest.mark.parametrize("ray,words", [
-    ({"scan": {"horizontal": {"samples": "0"}}}, "rays"),
-    ({"range": {"min": "9", "max": "3"}}, "min < max"),
-    ({"scan": {"horizontal": {"min_angle": "2", "max_angle": "1"}}}, "in order"),
-    ({"noise": {"stddev": "-1"}}, "from 0"),
-    ({"noise": {"stdev": "1"}}, "did you mean <stddev>"),
-    ({"scan": {"horizontal": {"sample": "9"}}}, "did you mean <samples>"),
-    ({"scan": {"horizontal": {"samples": "9.5"}}}, "whole number"),
-    ({"scan": {"horizontal": {"min_angle": "-9"}}}, "at most a whole turn"),
-    ({"scan": {"vertical": {"samples": "4", "max_angle": "2"}}}, "elevations"),
-])
+@pytest.mark.parametrize(
+    "ray,words",
+    [
+        ({"scan": {"horizontal": {"samples": "0"}}}, "rays"),
+        ({"range": {"min": "9", "max": "3"}}, "min < max"),
+        ({"scan": {"horizontal": {"min_angle": "2", "max_angle": "1"}}}, "in order"),
+        ({"noise": {"stddev": "-1"}}, "from 0"),
+        ({"noise": {"stdev": "1"}}, "did you mean <stddev>"),
+        ({"scan": {"horizontal": {"sample": "9"}}}, "did you mean <samples>"),
+        ({"scan": {"horizontal": {"samples": "9.5"}}}, "whole number"),
+        ({"scan": {"horizontal": {"min_angle": "-9"}}}, "at most a whole turn"),
+        ({"scan": {"vertical": {"samples": "4", "max_angle": "2"}}}, "elevations"),
+    ],
+)
 def test_bad_lidars_are_refused(ray, words):
     with pytest.raises(SensorError, match=words):
         lidar_of(SensorBlock("lidar", "eye", (0, 0, 0), LEVEL, {"update_rate": "10", "ray": ray}))
@@ -168,23 +198,28 @@ def test_bad_lidars_are_refused(ray, words):
 
 # What they see -----------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("preset", ["mt9v034", "mt9v034_distorted"])
 def test_lens_bends_as_the_projection_says(preset):
     """A pinhole image that holds its own coordinates comes out as the inverse of project()."""
-    camera, = cameras_of(camera_block(preset=preset, noise_stddev="0", skew="3",
-                                      distortion_center="0.52 0.47"))
+    (camera,) = cameras_of(
+        camera_block(preset=preset, noise_stddev="0", skew="3", distortion_center="0.52 0.47")
+    )
     lens = Lens(camera, 1, 0, 200)
     pixels = np.array([(5, 7), (700, 30), (375, 240), (100, 450), (740, 470)])
-    x = (lens._x[pixels[:, 1], pixels[:, 0]] + 0.5) / lens.pinhole.width \
-        * (lens.pinhole.right - lens.pinhole.left) + lens.pinhole.left
-    y = lens.pinhole.bottom - (lens._y[pixels[:, 1], pixels[:, 0]] + 0.5) / lens.pinhole.height \
-        * (lens.pinhole.bottom - lens.pinhole.top)
-    np.testing.assert_allclose(project(camera, np.column_stack([x, y, np.ones(5)])), pixels,
-                               atol=2e-4)
+    x = (lens._x[pixels[:, 1], pixels[:, 0]] + 0.5) / lens.pinhole.width * (
+        lens.pinhole.right - lens.pinhole.left
+    ) + lens.pinhole.left
+    y = lens.pinhole.bottom - (lens._y[pixels[:, 1], pixels[:, 0]] + 0.5) / lens.pinhole.height * (
+        lens.pinhole.bottom - lens.pinhole.top
+    )
+    np.testing.assert_allclose(
+        project(camera, np.column_stack([x, y, np.ones(5)])), pixels, atol=2e-4
+    )
 
 
 def test_plain_lens_copies_the_pinhole_image():
-    camera, = cameras_of(camera_block(preset="mt9v034", noise_stddev="0", format="rgb8"))
+    (camera,) = cameras_of(camera_block(preset="mt9v034", noise_stddev="0", format="rgb8"))
     lens = Lens(camera, 1, 0, 200)
     assert (lens.pinhole.width, lens.pinhole.height) == (752, 480)
     raw = np.random.default_rng(1).integers(0, 256, (480, 752, 3), dtype=np.uint8)
@@ -193,7 +228,7 @@ def test_plain_lens_copies_the_pinhole_image():
 
 def test_noise_of_pixels_has_the_moments_given():
     tags = {"noise_mean": "0.02", "noise_stddev": "0.03"}
-    camera, = cameras_of(camera_block(preset="mt9v034", **tags))
+    (camera,) = cameras_of(camera_block(preset="mt9v034", **tags))
     lens = Lens(camera, 1, 0, 200)
     raw = np.full((480, 752, 3), 100, dtype=np.uint8)
     one, two = lens.image(raw).astype(float), lens.image(raw).astype(float)
@@ -208,9 +243,9 @@ def test_depth_camera_measures_a_wall(tmp_path):
     block = camera_block("depth", preset="r200", noise_stddev="0", latency="0")
     sensors, state = facing_wall(tmp_path, [block])
     state.quat[0] = from_euler(0.0, 0.0, 0.3)
-    reading, = sensors.step(state, 0)
-    camera, = cameras_of(block)
-    _v, u = np.mgrid[0:camera.height, 0:camera.width]
+    (reading,) = sensors.step(state, 0)
+    (camera,) = cameras_of(block)
+    _v, u = np.mgrid[0 : camera.height, 0 : camera.width]
     x = (u - camera.cx) / camera.fx  # to the right
     expected = 5.0 / (math.cos(0.3) + x * math.sin(0.3))
     seen = expected < camera.far * 0.999
@@ -222,26 +257,37 @@ def test_depth_camera_measures_a_wall(tmp_path):
 @draws
 def test_depth_beyond_the_clip_planes_is_infinite(tmp_path):
     for distance in (0.2, 12.0):
-        sensors, state = facing_wall(tmp_path, [camera_block("depth", preset="r200", latency="0")],
-                                     distance)
-        reading, = sensors.step(state, 0)
+        sensors, state = facing_wall(
+            tmp_path, [camera_block("depth", preset="r200", latency="0")], distance
+        )
+        (reading,) = sensors.step(state, 0)
         assert np.isinf(reading.data["depth"]).all()
         sensors.close()
 
 
 @draws
 def test_lidar_measures_a_wall(tmp_path):
-    block = SensorBlock("lidar", "eye", (0, 0, 0), LEVEL, {
-        "preset": "velodyne_vlp16", "noise_stddev": "0", "resolution": "0", "latency": "0"})
+    block = SensorBlock(
+        "lidar",
+        "eye",
+        (0, 0, 0),
+        LEVEL,
+        {"preset": "velodyne_vlp16", "noise_stddev": "0", "resolution": "0", "latency": "0"},
+    )
     sensors, state = facing_wall(tmp_path, [block])
     state.quat[0] = from_euler(0.1, -0.2, 0.5)
     ranges = sensors.step(state, 0)[0].data["ranges"]
     assert ranges.shape == (16, 1800)
     azimuth = np.linspace(-math.pi, math.pi, 1800, endpoint=False)
     elevation = np.radians(np.linspace(-15, 15, 16))[:, None]
-    rays = np.stack(np.broadcast_arrays(np.cos(elevation) * np.cos(azimuth),
-                                        np.cos(elevation) * np.sin(azimuth),
-                                        np.sin(elevation)), axis=-1)
+    rays = np.stack(
+        np.broadcast_arrays(
+            np.cos(elevation) * np.cos(azimuth),
+            np.cos(elevation) * np.sin(azimuth),
+            np.sin(elevation),
+        ),
+        axis=-1,
+    )
     rays = rays @ to_matrix_array(state.quat)[0].T
     hits = np.isfinite(ranges)
     assert hits.any() and not hits[:, np.abs(azimuth) > 2.5].any()
@@ -268,20 +314,26 @@ def test_range_finder_sees_walls_but_not_its_own_vehicle(tmp_path):
     state = FleetState.zeros(1, 4)
     state.t_us = 4000
     spec = VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0), 0.0)
-    beams = Beams(load_world(str(path)), [spec], [load_vehicle("iris")],
-                  SimpleNamespace(state=state))
+    beams = Beams(
+        load_world(str(path)), [spec], [load_vehicle("iris")], SimpleNamespace(state=state)
+    )
     assert beams(0, (0.0, 0.0, 0.0), np.array([1.0, 0.0, 0.0])) == pytest.approx(5.0)
     assert beams(0, (0.0, 0.0, 0.0), np.array([-1.0, 0.0, 0.0])) == math.inf
 
 
 def test_a_ground_plane_has_no_end_for_range_finders():
     """As for contacts, and in Gazebo; that of the world 'empty' is drawn 1 km wide."""
-    beams = Beams(load_world("empty"), [VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0), 0.0)],
-                  [load_vehicle("iris")], SimpleNamespace(state=FleetState.zeros(1, 4)))
+    beams = Beams(
+        load_world("empty"),
+        [VehicleSpec("iris", "iris_0", (0.0, 0.0, 0.0), 0.0)],
+        [load_vehicle("iris")],
+        SimpleNamespace(state=FleetState.zeros(1, 4)),
+    )
     assert beams(0, (0.0, -3000.0, 7.0), np.array([0.0, 0.0, -1.0])) == pytest.approx(7.0)
 
 
 # When it arrives ---------------------------------------------------------------------------------
+
 
 @draws
 @pytest.mark.parametrize("latency", [0.0, 0.02, 0.1])
@@ -293,22 +345,29 @@ def test_images_arrive_late_with_their_own_stamp(tmp_path, latency):
         assert k % 10 or sensors.due(k * 4000)
         arrived += [(k * 4000, r.t_us, r.vehicle) for r in sensors.step(state, k * 4000)]
     late = round(latency * 1e6)
-    expected = [(t + late, t, name) for t in range(0, 244_000 - late, 40_000)
-                for name in ("iris_0", "iris_1")]
+    expected = [
+        (t + late, t, name)
+        for t in range(0, 244_000 - late, 40_000)
+        for name in ("iris_0", "iris_1")
+    ]
     assert arrived == expected
     sensors.close()
 
 
 @draws
 def test_an_image_shows_the_instant_of_its_stamp(tmp_path):
-    block = camera_block("depth", camera={"image": {"width": "8", "height": "8"},
-                                          "clip": {"near": "0.1", "far": "50"}}, latency="0.08")
+    block = camera_block(
+        "depth",
+        camera={"image": {"width": "8", "height": "8"}, "clip": {"near": "0.1", "far": "50"}},
+        latency="0.08",
+    )
     sensors, state = facing_wall(tmp_path, [block])
     seen = []
     for k in range(101):
         state.pos[0, 0] = -0.01 * k
-        seen += [(r.t_us // 4000, float(r.data["depth"][4, 4])) for r in sensors.step(state,
-                                                                                    k * 4000)]
+        seen += [
+            (r.t_us // 4000, float(r.data["depth"][4, 4])) for r in sensors.step(state, k * 4000)
+        ]
     assert len(seen) == 9
     for k, depth in seen:
         assert depth == pytest.approx(5.0 + 0.01 * k, rel=1e-4)
@@ -317,8 +376,9 @@ def test_an_image_shows_the_instant_of_its_stamp(tmp_path):
 
 @draws
 def test_noise_is_the_vehicles_own_and_repeats(tmp_path):
-    block = camera_block(camera={"image": {"width": "64", "height": "48"}}, noise_stddev="0.05",
-                         latency="0")
+    block = camera_block(
+        camera={"image": {"width": "64", "height": "48"}}, noise_stddev="0.05", latency="0"
+    )
 
     def frames(n):
         sensors, state = facing_wall(tmp_path, [block], n=n)
@@ -346,8 +406,9 @@ def test_looking_does_not_change_the_flight():
     seen = []
 
     def end_of(vehicle, blind):
-        simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0), agent=SquareAgent(1),
-                                links=False)
+        simulation = Simulation(
+            Scenario(fleet(vehicle, 1), speed=0.0), agent=SquareAgent(1), links=False
+        )
         if not blind:
             simulation.observers.append(Film(seen))
         simulation.run(1_500_000)
@@ -381,13 +442,19 @@ def test_images_are_published_only_as_long_as_they_are_wanted():
         assert not publisher.wants_readings
         publisher.publish(until_us=2e6)
         for t_us, wanted in ((1_000_000, True), (2_000_000, True), (2_100_000, False)):
-            publisher.on_reading(Reading("camera", "iris_0", "eye", t_us,
-                                         {"image": np.zeros((2, 2), dtype=np.uint8)}))
+            publisher.on_reading(
+                Reading(
+                    "camera", "iris_0", "eye", t_us, {"image": np.zeros((2, 2), dtype=np.uint8)}
+                )
+            )
             assert publisher.wants_readings is wanted
         publisher.publish()
         publisher.publish(until_us=3e6)  # somebody else wants them for ever
-        publisher.on_reading(Reading("camera", "iris_0", "eye", 9_000_000,
-                                     {"image": np.zeros((2, 2), dtype=np.uint8)}))
+        publisher.on_reading(
+            Reading(
+                "camera", "iris_0", "eye", 9_000_000, {"image": np.zeros((2, 2), dtype=np.uint8)}
+            )
+        )
         assert publisher.wants_readings
     finally:
         publisher.close()

@@ -27,8 +27,9 @@ class Deaf:
         self._commands = np.zeros(fleet_model.rotor_mask.shape)
 
     @classmethod
-    def for_scenario(cls, scenario, fleet_model, origin, magnetic_field, folder, links, on_text,
-                     sensors):
+    def for_scenario(
+        cls, scenario, fleet_model, origin, magnetic_field, folder, links, on_text, sensors
+    ):
         return cls(fleet_model)
 
     def step(self, t_us, sensors):
@@ -89,8 +90,9 @@ class Count(Observer):
 
 def test_observers_see_every_step_or_as_often_as_they_want():
     each, rare = Count(), Count(20_000)
-    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False,
-                            observers=[each, rare])
+    simulation = Simulation(
+        Scenario(fleet("iris", 1), speed=0.0), links=False, observers=[each, rare]
+    )
     simulation.run(until_us=100_000)
     simulation.close()
     assert each.starts == rare.starts == [0]
@@ -124,8 +126,9 @@ def test_each_part_can_be_built_alone():
     sensors = building.build_sensors(scenario, world, models, engine)
     batch = sensors.step(engine.state, 0)
     origin = world.latitude, world.longitude, world.altitude
-    autopilot = building.build_autopilot(Making(scenario, model, origin, world.magnetic_field, None,
-                                                False, Texts(print, 2), batch))
+    autopilot = building.build_autopilot(
+        Making(scenario, model, origin, world.magnetic_field, None, False, Texts(print, 2), batch)
+    )
     assert len(building.build_rendered(scenario, world, models, engine)) == 0
     wrench = plant.step(0, autopilot.step(0, batch), engine.state, 4_000)
     assert engine.step(wrench, plant.actuators.joint_targets, 4_000).t_us == 4_000
@@ -135,8 +138,9 @@ def test_each_part_can_be_built_alone():
 
 
 def test_the_control_socket_answers_by_a_class_of_its_own():
-    simulation = Simulation(Scenario(fleet("iris", 1), speed=0.0), links=False,
-                            control=ControlServer(Ports().control))
+    simulation = Simulation(
+        Scenario(fleet("iris", 1), speed=0.0), links=False, control=ControlServer(Ports().control)
+    )
     try:
         handle = simulation.requests.handle
         assert handle("status", {})["vehicles"] == ["iris_0"]
@@ -152,8 +156,9 @@ def test_the_control_socket_answers_by_a_class_of_its_own():
 @pytest.fixture
 def asked():
     """A simulation and what answers the requests of its control socket."""
-    simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0), links=False,
-                            control=ControlServer(Ports().control))
+    simulation = Simulation(
+        Scenario(fleet("iris", 2), speed=0.0), links=False, control=ControlServer(Ports().control)
+    )
     simulation.said = []
     simulation.console.say = lambda t_us, vehicle, severity, text: simulation.said.append(text)
     yield simulation, simulation.requests.handle
@@ -212,21 +217,29 @@ def test_a_signal_after_the_flight_leaves_its_conclusion_alone(runs, monkeypatch
 def test_reset_save_and_load_by_the_control_socket(tmp_path, monkeypatch):
     done = []
     for name in ("reset", "save", "load"):
-        monkeypatch.setattr(Simulation, name,
-                            lambda self, value, name=name: done.append((name, value)))
+        monkeypatch.setattr(
+            Simulation, name, lambda self, value, name=name: done.append((name, value))
+        )
     for sub in ("console", "ulog"):
         (tmp_path / sub).mkdir()
-    simulation = Simulation(Scenario(fleet("iris", 2), speed=0.0), tmp_path, links=False,
-                            control=ControlServer(Ports().control))
+    simulation = Simulation(
+        Scenario(fleet("iris", 2), speed=0.0),
+        tmp_path,
+        links=False,
+        control=ControlServer(Ports().control),
+    )
     try:
         handle = simulation.requests.handle
         handle("reset", {"vehicles": ["iris_1"]})
         handle("reset", {})
         handle("save", {"name": "before"})
         handle("load", {})
-        assert done == [("reset", ["iris_1"]), ("reset", None),
-                        ("save", tmp_path / "before.snapshot"),
-                        ("load", tmp_path / "snapshot.snapshot")]
+        assert done == [
+            ("reset", ["iris_1"]),
+            ("reset", None),
+            ("save", tmp_path / "before.snapshot"),
+            ("load", tmp_path / "snapshot.snapshot"),
+        ]
         for wrong in ("iris_1", [["iris_1"]], [None], {"iris_1": 1}):
             with pytest.raises(ControlError, match="a reset names vehicles"):
                 handle("reset", {"vehicles": wrong})

@@ -24,8 +24,7 @@ class OpenLoop(Memory):
         self._commands = np.zeros(model.actuator.shape)
 
     @classmethod
-    def for_scenario(cls, scenario, model, origin, magnetic_field, folder, links, on_text,
-                     sensors):
+    def for_scenario(cls, scenario, model, origin, magnetic_field, folder, links, on_text, sensors):
         return cls(model)
 
     def step(self, t_us, sensors):
@@ -42,8 +41,17 @@ class OpenLoop(Memory):
     def estimates(self):
         n = len(self.epoch_us)
         flags = np.zeros(n, dtype=bool)
-        return Estimates(self.t_us, np.zeros((n, 3)), np.zeros((n, 4)), np.zeros((n, 3)),
-                         np.zeros((n, 3)), flags, ~flags, np.zeros(n, dtype=np.int8), flags)
+        return Estimates(
+            self.t_us,
+            np.zeros((n, 3)),
+            np.zeros((n, 4)),
+            np.zeros((n, 3)),
+            np.zeros((n, 3)),
+            flags,
+            ~flags,
+            np.zeros(n, dtype=np.int8),
+            flags,
+        )
 
     def apply(self, set_points):
         pass
@@ -78,17 +86,27 @@ class Streams(Observer):
 
     def on_step(self, t_us, state, sensors):
         for i, rows in enumerate(self.rows):
-            seen = [getattr(state, name)[i].tobytes() for name in
-                    ("pos", "quat", "vel", "ang_vel", "acc", "actuator")]
-            seen += [sensors.records[name][i].tobytes() for name in sensors.records.dtype.names
-                     if name != self.NOT_LOCAL]
+            seen = [
+                getattr(state, name)[i].tobytes()
+                for name in ("pos", "quat", "vel", "ang_vel", "acc", "actuator")
+            ]
+            seen += [
+                sensors.records[name][i].tobytes()
+                for name in sensors.records.dtype.names
+                if name != self.NOT_LOCAL
+            ]
             seen.append(int(sensors.gps_t_us[i]) - self.epochs[i] if sensors.gps_lat[i] else 0)
             rows.append(seen)
 
     def on_reading(self, reading):
         i = self._names.index(reading.vehicle)
-        self.readings[i].append((reading.t_us - self.epochs[i], reading.sensor,
-                                 *(data.tobytes() for data in reading.data.values())))
+        self.readings[i].append(
+            (
+                reading.t_us - self.epochs[i],
+                reading.sensor,
+                *(data.tobytes() for data in reading.data.values()),
+            )
+        )
 
     def on_reset(self, t_us, mask):
         for i in np.flatnonzero(mask).tolist():
@@ -125,18 +143,23 @@ def fly(scenario, until_us, resets=(), save=None, load=None, epochs=None):
 
 
 def scenario(vehicles="iris*3", **values):
-    return Scenario(parse_vehicles(vehicles), autopilot=f"{__name__}:OpenLoop", speed=0.0,
-                    **values)
+    return Scenario(parse_vehicles(vehicles), autopilot=f"{__name__}:OpenLoop", speed=0.0, **values)
 
 
 SCENARIOS = {
     "plain": {},
-    "two types in wind": {"vehicles": "iris*2, typhoon_h480*1",
-                          "wind": "mean=1,0,0 gust=0.8:0.7:0,2,0 dryden=3"},
-    "disturbed": {"disturbances": "0.6: payload iris_0 0.2 0,0.02,-0.1; 0.7: drain iris_0 0.3; "
-                             "0.8: rotor iris_1 1 0.9; 0.6: payload iris_1 0.1"},
-    "with a battery": {"vehicles": "heavy_lifter*2",
-                       "disturbances": "1: charge heavy_lifter_0 0.4"},
+    "two types in wind": {
+        "vehicles": "iris*2, typhoon_h480*1",
+        "wind": "mean=1,0,0 gust=0.8:0.7:0,2,0 dryden=3",
+    },
+    "disturbed": {
+        "disturbances": "0.6: payload iris_0 0.2 0,0.02,-0.1; 0.7: drain iris_0 0.3; "
+        "0.8: rotor iris_1 1 0.9; 0.6: payload iris_1 0.1"
+    },
+    "with a battery": {
+        "vehicles": "heavy_lifter*2",
+        "disturbances": "1: charge heavy_lifter_0 0.4",
+    },
     "cameras and a lidar": {"vehicles": "iris_stereo*1, iris_3d_lidar*1", "world": "indoor"},
 }
 
@@ -151,8 +174,8 @@ def test_a_vehicle_that_was_reset_flies_as_a_fresh_one(name, at_us):
     chosen = [0, 1] if s.world == "indoor" else [1]  # those two see each other
     reset = fly(s, at_us + more_us, resets=[(at_us, chosen)])
     for i in chosen:
-        assert reset.rows[i] == plain.rows[i][:more_us // 4_000]
-        assert reset.readings[i] == plain.readings[i][:len(reset.readings[i])]
+        assert reset.rows[i] == plain.rows[i][: more_us // 4_000]
+        assert reset.readings[i] == plain.readings[i][: len(reset.readings[i])]
         assert bool(reset.readings[i]) == bool(plain.readings[i])
     if name != "disturbed":  # mass properties of a fleet enter its contact solver
         for i in set(range(s.n)) - set(chosen):
@@ -167,8 +190,10 @@ def test_all_vehicles_can_be_reset_at_once_and_again():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param(
-    name, marks=pytest.mark.long if "cameras" in name else ()) for name in SCENARIOS])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if "cameras" in name else ()) for name in SCENARIOS],
+)
 def test_a_flight_goes_on_from_a_file_bit_for_bit(tmp_path, name):
     s = scenario(**SCENARIOS[name])
     end_us = 2_400_000
@@ -182,7 +207,7 @@ def test_a_flight_goes_on_from_a_file_bit_for_bit(tmp_path, name):
         assert len(loaded.rows[0]) == count
         assert loaded.rows == [rows[-count:] for rows in plain.rows]
         for one, other in zip(loaded.readings, plain.readings, strict=True):
-            assert not one or one == other[-len(one):]
+            assert not one or one == other[-len(one) :]
         assert any(loaded.readings) == any(plain.readings)
 
 
@@ -191,15 +216,18 @@ def test_reset_save_and_load_are_combined(tmp_path):
     plain = fly(s, 3_000_000, resets=[(800_000, "iris_0")])
     fly(s, 1_500_000, resets=[(800_000, [True, False])], save=(1_500_000, tmp_path / "s"))
     loaded = fly(s, 3_000_000, load=tmp_path / "s", epochs=[800_000, 0])
-    assert loaded.rows == [rows[-len(loaded.rows[0]):] for rows in plain.rows]
+    assert loaded.rows == [rows[-len(loaded.rows[0]) :] for rows in plain.rows]
 
 
 def test_what_cannot_be_reset_or_loaded_is_refused(tmp_path):
     s = scenario("iris*2")
     simulation = Simulation(s, links=False)
     try:
-        for vehicle, message in (("iris_7", "unknown vehicle 'iris_7'"), (2, "give 0 to 1"),
-                                 ([0, -1], "vehicle -1 is not there")):
+        for vehicle, message in (
+            ("iris_7", "unknown vehicle 'iris_7'"),
+            (2, "give 0 to 1"),
+            ([0, -1], "vehicle -1 is not there"),
+        ):
             with pytest.raises(ScenarioError, match=message):
                 simulation.reset(vehicle)
         simulation.save(tmp_path / "two")
@@ -216,10 +244,13 @@ def test_what_cannot_be_reset_or_loaded_is_refused(tmp_path):
 def test_resets_are_events_of_the_run(tmp_path):
     for sub in ("console", "ulog"):
         (tmp_path / sub).mkdir()
-    simulation = Simulation(Scenario(fleet("iris", 2), autopilot=f"{__name__}:OpenLoop",
-                                     speed=0.0), tmp_path, links=False)
+    simulation = Simulation(
+        Scenario(fleet("iris", 2), autopilot=f"{__name__}:OpenLoop", speed=0.0),
+        tmp_path,
+        links=False,
+    )
     simulation.run(until_us=40_000)
     simulation.reset(["iris_1"])
     simulation.close()
-    event, = map(json.loads, (tmp_path / "events.jsonl").read_text().splitlines())
+    (event,) = map(json.loads, (tmp_path / "events.jsonl").read_text().splitlines())
     assert event == {"t_us": 40_000, "event": "reset", "vehicles": ["iris_1"]}

@@ -18,9 +18,12 @@ from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 BRICK = jointed.link("base") + jointed.SENSORS
-CART = (BRICK + jointed.link("tyre", "0 0.2 -0.02 0 0 0", 0.1, (1e-4, 1e-4, 1e-4))
-        + jointed.joint("axle", "base", "tyre", "0 1 0", kind="continuous")
-        + jointed.channels(jointed.channel(0, "axle", 30.0, control="velocity")))
+CART = (
+    BRICK
+    + jointed.link("tyre", "0 0.2 -0.02 0 0 0", 0.1, (1e-4, 1e-4, 1e-4))
+    + jointed.joint("axle", "base", "tyre", "0 1 0", kind="continuous")
+    + jointed.channels(jointed.channel(0, "axle", 30.0, control="velocity"))
+)
 
 
 def hexarotor(lean=0.35, thrust="2e-05"):
@@ -30,7 +33,8 @@ def hexarotor(lean=0.35, thrust="2e-05"):
         x, y = 0.3 * np.cos(angle), 0.3 * np.sin(angle)
         side = 1 if k % 2 else -1
         arm = jointed.rotor(k, "base", f"{x:.4f} {y:.4f} 0.05").replace(
-            " 0 0 0</pose>", f" {side * lean} 0 {angle:.5f}</pose>", 1)
+            " 0 0 0</pose>", f" {side * lean} 0 {angle:.5f}</pose>", 1
+        )
         turning = "ccw" if k % 2 else "cw"
         body += arm.replace(">ccw<", f">{turning}<").replace("5.84e-06", thrust)
     return body
@@ -41,16 +45,19 @@ def simulation_of(folder, body, **options):
     return Simulation(Scenario(fleet(str(vehicle.sdf), 1), speed=0.0, **options), links=False)
 
 
-@pytest.mark.parametrize("body, why", [
-    (BRICK, "no vertical force, roll torque, pitch torque: rank 0 of 6"),
-    (CART, "no driven wheel has a cylinder or sphere to roll on"),
-    (hexarotor(thrust="1e-06"), "its weight of 15 N exceeds the thrust of its rotors"),
-])
+@pytest.mark.parametrize(
+    "body, why",
+    [
+        (BRICK, "no vertical force, roll torque, pitch torque: rank 0 of 6"),
+        (CART, "no driven wheel has a cylinder or sphere to roll on"),
+        (hexarotor(thrust="1e-06"), "its weight of 15 N exceeds the thrust of its rotors"),
+    ],
+)
 def test_it_stands_is_not_armed_and_says_why(tmp_path, body, why):
     simulation = simulation_of(tmp_path, body)
     try:
         simulation.run(until_us=3_000_000)
-        health, = simulation.autopilot.health()
+        (health,) = simulation.autopilot.health()
         assert why in health["not_ready"]
         assert not simulation.autopilot.estimates().ready.any()
         assert abs(simulation.state.vel).max() < 0.05 and simulation.state.pos[0, 2] < 0.3
@@ -109,8 +116,9 @@ def test_a_fully_actuated_hexarotor_flies_sideways_while_level(tmp_path):
 def level_with_thrust(v, force):
     """SET_ATTITUDE_TARGET: level, nose east, thrust_body for a force [N], body FLU."""
     half = np.sqrt(0.5)
-    message = mavlink.MAVLink_set_attitude_target_message(0, 1, 1, 0x20 | 0x07, (half, 0, 0, half),
-                                                          0, 0, 0, 0)
+    message = mavlink.MAVLink_set_attitude_target_message(
+        0, 1, 1, 0x20 | 0x07, (half, 0, 0, half), 0, 0, 0, 0
+    )
     frame = message.pack(mavlink.MAVLink(None, 255, 190))
     length = np.linalg.norm(force)
     thrust = thrust_normalised(v, length) / length * np.multiply(force, (1, -1, -1))

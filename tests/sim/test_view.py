@@ -55,7 +55,8 @@ def record(folder, name="a", engine="embedded", world="empty"):
     writer.close()
     (folder / "events.jsonl").write_text(
         '{"t_us": 500000, "event": "formation", "formation": "cube"}\n'
-        '{"t_us": 1000000, "event": "settled"}\n')
+        '{"t_us": 1000000, "event": "settled"}\n'
+    )
     return folder
 
 
@@ -94,7 +95,11 @@ def test_a_trail_ends_at_the_vehicle_and_its_other_points_stand_still(run):
 def test_events_are_captions_for_a_while(run):
     flight = Replay(run)
     assert [flight.caption(t_s) for t_s in (0.4, 0.6, 1.1, 9.0)] == [
-        "", "formation cube", "settled", ""]
+        "",
+        "formation cube",
+        "settled",
+        "",
+    ]
 
 
 @pytest.mark.parametrize("engine", ["embedded", "gazebo"])
@@ -169,11 +174,15 @@ def test_cameras_have_the_fleet_in_the_picture(run, stage, kind):
 def test_no_camera_is_in_a_house_or_in_the_ground(tmp_path, run, kind):
     """Walls are around the fleet, nearer than the camera wants to be."""
     path = tmp_path / "house.world"
-    path.write_text(HOUSE.format("".join(BOX.format("visual", x) + BOX.format("collision", x)
-                                         for x in (-4, 10))))
+    path.write_text(
+        HOUSE.format(
+            "".join(BOX.format("visual", x) + BOX.format("collision", x) for x in (-4, 10))
+        )
+    )
     flight = Replay(run)
-    with contextlib.closing(FlightScene(load_world(str(path)), flight.vehicles, flight.models,
-                                        SIZE, 0)) as scene:
+    with contextlib.closing(
+        FlightScene(load_world(str(path)), flight.vehicles, flight.models, SIZE, 0)
+    ) as scene:
         camera = Camera(kind, raised=-0.6)
         for k in range(20):
             state = flight.state(0.1 * k)
@@ -187,13 +196,20 @@ def test_no_camera_is_in_a_house_or_in_the_ground(tmp_path, run, kind):
 
 def test_a_camera_rises_to_see_a_vehicle_behind_a_pillar(tmp_path, run):
     path = tmp_path / "pillar.world"
-    path.write_text(HOUSE.format("".join(
-        f"""<{kind} name="{kind}"><pose>-0.5 -1.2 1.1 0 0 0</pose><geometry><box>
-        <size>0.8 0.8 2.2</size></box></geometry></{kind}>""" for kind in ("visual", "collision"))))
+    path.write_text(
+        HOUSE.format(
+            "".join(
+                f"""<{kind} name="{kind}"><pose>-0.5 -1.2 1.1 0 0 0</pose><geometry><box>
+        <size>0.8 0.8 2.2</size></box></geometry></{kind}>"""
+                for kind in ("visual", "collision")
+            )
+        )
+    )
     flight = Replay(run)
     state = flight.state(0.1)
-    with contextlib.closing(FlightScene(load_world(str(path)), flight.vehicles, flight.models,
-                                        SIZE, 0)) as scene:
+    with contextlib.closing(
+        FlightScene(load_world(str(path)), flight.vehicles, flight.models, SIZE, 0)
+    ) as scene:
         scene.show(state, SIZE[1])
         eye, _ = Camera("fleet").view(scene, state, flight.everything, 1.8, 0.5, 0.0)
         away = state.pos - eye
@@ -238,8 +254,9 @@ def test_a_gif_has_the_colours_of_thin_trails(tmp_path):
 
 
 def test_shadows_stand_still_while_a_fleet_moves_a_little():
-    (first, reach), (second, other) = (scene_module._steady(np.array([x, 0.0, 5.0]), r)
-                                       for x, r in ((10.0, 14.0), (10.4, 14.3)))
+    (first, reach), (second, other) = (
+        scene_module._steady(np.array([x, 0.0, 5.0]), r) for x, r in ((10.0, 14.0), (10.4, 14.3))
+    )
     np.testing.assert_array_equal(first, second)
     assert reach == other and reach > 14.3 + np.linalg.norm(first - (10.4, 0.0, 5.0))
 
@@ -256,30 +273,52 @@ def test_a_film_that_fails_leaves_no_file(stage, tmp_path):
 
 def test_view_writes_a_picture(run, tmp_path, capsys):
     path = tmp_path / "picture.png"
-    assert command.main(["view", str(run), "--png", str(path), "--from", "1", "--size", "320x180",
-                         "--camera", "follow", "--vehicle", "iris_2"]) == 0
+    assert (
+        command.main(
+            [
+                "view",
+                str(run),
+                "--png",
+                str(path),
+                "--from",
+                "1",
+                "--size",
+                "320x180",
+                "--camera",
+                "follow",
+                "--vehicle",
+                "iris_2",
+            ]
+        )
+        == 0
+    )
     assert str(path) in capsys.readouterr().out
     assert path.read_bytes()[:4] == b"\x89PNG"
 
 
-@pytest.mark.parametrize("arguments, said", [
-    (["--png", "x.gif"], "let it end in .png"),
-    (["--gif", "/nowhere/x.gif"], "cannot write film"),
-    (["--mp4", "x.avi"], "give a name that ends in .mp4, .gif, .png"),
-    (["--png", "x.png", "--from", "3"], "the recording has 0.02 s to 2 s"),
-    (["--png", "x.png", "--from", "1.5", "--to", "1"], "there is nothing"),
-    (["--png", "x.png", "--vehicle", "iris_9"], "unknown vehicle 'iris_9'"),
-    (["--size", "1x1"], "even pixels from 64 to 4096"),
-    (["--size", "127x127"], "even pixels"),
-    (["--camera", "orbti"], "did you mean 'orbit'?"),
-    (["--speed", "0"], "speed 0 is not allowed"),
-    (["--fps", "fast"], "fps fast is not allowed"),
-    (["--names", "no names"], "names 'no names' is not allowed: give true or false"),
-    (["--gif", "x.gif", "--fps", "120", "--speed", "0.01", "--size", "640x480"],
-     "would have 23761 images, at most 3255 of 640x480"),
-    (["--mp4", "a.mp4", "--gif", "a.gif"], "not allowed with"),
-    ([], "there is no display for a window: give --mp4"),
-])
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--png", "x.gif"], "let it end in .png"),
+        (["--gif", "/nowhere/x.gif"], "cannot write film"),
+        (["--mp4", "x.avi"], "give a name that ends in .mp4, .gif, .png"),
+        (["--png", "x.png", "--from", "3"], "the recording has 0.02 s to 2 s"),
+        (["--png", "x.png", "--from", "1.5", "--to", "1"], "there is nothing"),
+        (["--png", "x.png", "--vehicle", "iris_9"], "unknown vehicle 'iris_9'"),
+        (["--size", "1x1"], "even pixels from 64 to 4096"),
+        (["--size", "127x127"], "even pixels"),
+        (["--camera", "orbti"], "did you mean 'orbit'?"),
+        (["--speed", "0"], "speed 0 is not allowed"),
+        (["--fps", "fast"], "fps fast is not allowed"),
+        (["--names", "no names"], "names 'no names' is not allowed: give true or false"),
+        (
+            ["--gif", "x.gif", "--fps", "120", "--speed", "0.01", "--size", "640x480"],
+            "would have 23761 images, at most 3255 of 640x480",
+        ),
+        (["--mp4", "a.mp4", "--gif", "a.gif"], "not allowed with"),
+        ([], "there is no display for a window: give --mp4"),
+    ],
+)
 def test_bad_arguments_are_one_line(run, tmp_path, monkeypatch, capsys, arguments, said):
     monkeypatch.chdir(tmp_path)
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
@@ -327,7 +366,10 @@ def test_a_strangers_file_is_left_alone(tmp_path):
 def test_a_display_that_is_none_is_one_line(run, tmp_path):
     pytest.importorskip("PySide6")
     done = subprocess.run(
-        [sys.executable, "-m", "xtdrone", "view", str(run)], capture_output=True, text=True,
-        env={**os.environ, "DISPLAY": f"{tmp_path}/none", "QT_QPA_PLATFORM": "xcb"})
+        [sys.executable, "-m", "xtdrone", "view", str(run)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "DISPLAY": f"{tmp_path}/none", "QT_QPA_PLATFORM": "xcb"},
+    )
     assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
     assert "give --mp4" in done.stderr or "apt-get install" in done.stderr

@@ -23,18 +23,24 @@ SLOPE, ZERO = 4.5, 0.05  # of lift [1/rad], angle of the main wing [rad]
 
 
 def wing(name, area, x, more="", upward="0 0 1", drag=0.0, alpha0=0.0, induced=0.0):
-    return (f'<plugin name="{name}" filename="libLiftDragPlugin.so"><link_name>base</link_name>'
-            f"<cp>{x} 0 0</cp><area>{area}</area><air_density>{DENSITY}</air_density>"
-            f"<forward>1 0 0</forward><upward>{upward}</upward><cla>{SLOPE}</cla>"
-            f"<cda>{induced}</cda><cd_alpha0>{drag}</cd_alpha0><alpha0>{alpha0}</alpha0>"
-            f"<alpha_stall>0.35</alpha_stall><cla_stall>-3</cla_stall>{more}</plugin>")
+    return (
+        f'<plugin name="{name}" filename="libLiftDragPlugin.so"><link_name>base</link_name>'
+        f"<cp>{x} 0 0</cp><area>{area}</area><air_density>{DENSITY}</air_density>"
+        f"<forward>1 0 0</forward><upward>{upward}</upward><cla>{SLOPE}</cla>"
+        f"<cda>{induced}</cda><cd_alpha0>{drag}</cd_alpha0><alpha0>{alpha0}</alpha0>"
+        f"<alpha_stall>0.35</alpha_stall><cla_stall>-3</cla_stall>{more}</plugin>"
+    )
 
 
 def glider(tmp_path, drag=0.03, more=""):
     """Wing a little behind the centre of gravity, balanced by a tail that presses down."""
-    body = (jointed.link("base", mass=MASS, inertia=INERTIA)
-            + wing("main", MAIN, -0.02, drag=drag, alpha0=ZERO) + wing("tail", TAIL, -ARM)
-            + wing("fin", FIN, -ARM, upward="0 1 0") + more)
+    body = (
+        jointed.link("base", mass=MASS, inertia=INERTIA)
+        + wing("main", MAIN, -0.02, drag=drag, alpha0=ZERO)
+        + wing("tail", TAIL, -ARM)
+        + wing("fin", FIN, -ARM, upward="0 1 0")
+        + more
+    )
     return jointed.write(tmp_path, body)
 
 
@@ -49,8 +55,23 @@ def flown(vehicle, seconds, speed, pitch, path):
     """States (K, 13) every 20 ms after a launch at 3 km; angles up [rad]."""
     engine = EmbeddedEngine(load_world("empty"), (jointed.spec(vehicle),), (vehicle,))
     stage = ActuatorStage(FleetModel.of([vehicle]))
-    start = np.array([0, 0, 3000.0, 0, -math.sin(pitch / 2), 0, math.cos(pitch / 2),
-                      speed * math.cos(path), 0, speed * math.sin(path), 0, 0, 0])
+    start = np.array(
+        [
+            0,
+            0,
+            3000.0,
+            0,
+            -math.sin(pitch / 2),
+            0,
+            math.cos(pitch / 2),
+            speed * math.cos(path),
+            0,
+            speed * math.sin(path),
+            0,
+            0,
+            0,
+        ]
+    )
     engine.place(0, start)
     rows, s = [], engine.state
     commands = np.zeros((1, len(vehicle.actuators)))
@@ -84,9 +105,10 @@ def test_stall_and_level_flight_are_those_of_the_lift_slope(tmp_path):
     speed = math.sqrt(weight / most)
     assert found["stall_speed_m_s"] == pytest.approx(speed, rel=2e-3)
     alpha = (most / 1.2**2 / SLOPE - ZERO * MAIN) / (MAIN + TAIL)
-    drag = 0.03 * MAIN * (1.2 * speed)**2 * DENSITY / 2
-    assert found["level_flight"][0] == (f"{1.2 * speed:.1f} m/s: angle of attack "
-                                        f"{math.degrees(alpha):.1f} deg, drag {drag:.2f} N")
+    drag = 0.03 * MAIN * (1.2 * speed) ** 2 * DENSITY / 2
+    assert found["level_flight"][0] == (
+        f"{1.2 * speed:.1f} m/s: angle of attack {math.degrees(alpha):.1f} deg, drag {drag:.2f} N"
+    )
 
 
 def linear():
@@ -104,8 +126,14 @@ def linear():
             one = 0.5 * DENSITY * area * math.hypot(u, up) * coefficient * np.array((-up, u))
             force += one
             moment += x * one[1]
-        return np.array((force[0] / MASS - G * math.sin(pitch) + q * w,
-                         force[1] / MASS - G * math.cos(pitch) - q * u, moment / INERTIA[1], q))
+        return np.array(
+            (
+                force[0] / MASS - G * math.sin(pitch) + q * w,
+                force[1] / MASS - G * math.cos(pitch) - q * u,
+                moment / INERTIA[1],
+                q,
+            )
+        )
 
     level = np.array((speed * math.cos(alpha), -speed * math.sin(alpha), 0.0, alpha))
     step = 1e-5 * np.eye(4)
@@ -140,11 +168,18 @@ def test_short_period_and_damping_are_those_of_linear_theory(tmp_path):
 
 def test_a_deflected_surface_turns_the_nose(tmp_path):
     """An elevator with its trailing edge up pushes the tail down."""
-    flap = (jointed.link("flap_link", f"{-ARM} 0 0 0 0 0", 0.001, (1e-6, 1e-6, 1e-6))
-            + jointed.joint("elevator", "base", "flap_link", "0 1 0")
-            + wing("elevator", 0.05, -ARM, "<control_joint_name>elevator</control_joint_name>"
-                   "<control_joint_rad_to_cl>-2.0</control_joint_rad_to_cl>")
-            + jointed.channels(jointed.channel(1, "elevator", 0.4)))
+    flap = (
+        jointed.link("flap_link", f"{-ARM} 0 0 0 0 0", 0.001, (1e-6, 1e-6, 1e-6))
+        + jointed.joint("elevator", "base", "flap_link", "0 1 0")
+        + wing(
+            "elevator",
+            0.05,
+            -ARM,
+            "<control_joint_name>elevator</control_joint_name>"
+            "<control_joint_rad_to_cl>-2.0</control_joint_rad_to_cl>",
+        )
+        + jointed.channels(jointed.channel(1, "elevator", 0.4))
+    )
     vehicle = glider(tmp_path, more=flap)
     stage = ActuatorStage(FleetModel.of([vehicle]))
     engine = EmbeddedEngine(load_world("empty"), (jointed.spec(vehicle),), (vehicle,))
@@ -160,20 +195,30 @@ def test_a_deflected_surface_turns_the_nose(tmp_path):
     engine.close()
 
 
-SLIPSTREAM = ("<xtdrone:slipstream><motorNumber>0</motorNumber><radius>0.1</radius>"
-              "</xtdrone:slipstream>")
+SLIPSTREAM = (
+    "<xtdrone:slipstream><motorNumber>0</motorNumber><radius>0.1</radius></xtdrone:slipstream>"
+)
 
 
 def blown(tmp_path, fall=""):
     """A wing behind a tractor rotor."""
-    motor = jointed.rotor(0, "base", "0.2 0 0").replace("0 0 1", "1 0 0").replace(
-        "</plugin>", f"{fall}</plugin>")
-    return jointed.write(tmp_path, jointed.link("base", mass=MASS, inertia=INERTIA) + motor
-                         + wing("main", 0.05, -0.02, SLIPSTREAM, alpha0=0.1))
+    motor = (
+        jointed.rotor(0, "base", "0.2 0 0")
+        .replace("0 0 1", "1 0 0")
+        .replace("</plugin>", f"{fall}</plugin>")
+    )
+    return jointed.write(
+        tmp_path,
+        jointed.link("base", mass=MASS, inertia=INERTIA)
+        + motor
+        + wing("main", 0.05, -0.02, SLIPSTREAM, alpha0=0.1),
+    )
 
 
-@pytest.mark.parametrize("fall, speed", [("", -3.0), ("", 0.0), ("", 12.0), (
-    "<maxRelativeAirspeed>25</maxRelativeAirspeed>", 12.0)])
+@pytest.mark.parametrize(
+    "fall, speed",
+    [("", -3.0), ("", 0.0), ("", 12.0), ("<maxRelativeAirspeed>25</maxRelativeAirspeed>", 12.0)],
+)
 def test_a_wing_lies_in_the_slipstream_of_momentum_theory(tmp_path, fall, speed):
     """Its dynamic pressure is that of v^2 + 2 T / (rho A), by the thrust that is left at v."""
     vehicle = blown(tmp_path, fall)
@@ -186,32 +231,45 @@ def test_a_wing_lies_in_the_slipstream_of_momentum_theory(tmp_path, fall, speed)
     assert wrench[2] == pytest.approx(0.5 * DENSITY * 0.05 * SLOPE * 0.1 * square, rel=1e-3)
 
 
-@pytest.mark.parametrize("tags, words", [
-    ("<radius>0</radius>", "<radius> of a rotor is 0: give metres above 0"),
-    ("<motorNumber>3</motorNumber>", "lies in the slipstream of motor 3: give the motorNumber"),
-    ("<area>1</area>", "unknown element of <xtdrone:slipstream>"),
-])
+@pytest.mark.parametrize(
+    "tags, words",
+    [
+        ("<radius>0</radius>", "<radius> of a rotor is 0: give metres above 0"),
+        ("<motorNumber>3</motorNumber>", "lies in the slipstream of motor 3: give the motorNumber"),
+        ("<area>1</area>", "unknown element of <xtdrone:slipstream>"),
+    ],
+)
 def test_slipstreams_that_make_no_sense_are_refused(tmp_path, tags, words):
-    tag = tags[1:tags.index(">")]
+    tag = tags[1 : tags.index(">")]
     block = re.sub(f"<{tag}>.*?</{tag}>", "", SLIPSTREAM).replace("</xt", f"{tags}</xt")
     with pytest.raises(SdfError, match=words):
-        jointed.write(tmp_path, jointed.link("base") + jointed.rotor(0, "base", "0.2 0 0")
-                      + wing("main", 0.05, -0.02, block))
+        jointed.write(
+            tmp_path,
+            jointed.link("base")
+            + jointed.rotor(0, "base", "0.2 0 0")
+            + wing("main", 0.05, -0.02, block),
+        )
 
 
-@pytest.mark.parametrize("tags, words", [
-    ("<area>0</area>", "<area> of wing 'main' is 0: give a number above 0"),
-    ("<air_density>-1</air_density>", "<air_density> of wing 'main' is -1"),
-    ("<alpha_stall>0</alpha_stall>", "<alpha_stall> of wing 'main' is 0"),
-    ("<upward>1 0 0</upward>", "<forward> and <upward> of wing 'main' are parallel"),
-    ("<forward>0 0 0</forward>", "<forward> and <upward> of wing 'main' are parallel"),
-    ("<link_name>wingg</link_name>", "there is no link 'wingg'"),
-])
+@pytest.mark.parametrize(
+    "tags, words",
+    [
+        ("<area>0</area>", "<area> of wing 'main' is 0: give a number above 0"),
+        ("<air_density>-1</air_density>", "<air_density> of wing 'main' is -1"),
+        ("<alpha_stall>0</alpha_stall>", "<alpha_stall> of wing 'main' is 0"),
+        ("<upward>1 0 0</upward>", "<forward> and <upward> of wing 'main' are parallel"),
+        ("<forward>0 0 0</forward>", "<forward> and <upward> of wing 'main' are parallel"),
+        ("<link_name>wingg</link_name>", "there is no link 'wingg'"),
+    ],
+)
 def test_wings_that_make_no_sense_are_refused(tmp_path, tags, words):
     link = "" if "link_name" in tags else "<link_name>base</link_name>"
     with pytest.raises(SdfError, match=words):
-        jointed.write(tmp_path, jointed.link("base") + f'<plugin name="main" '
-                      f'filename="libLiftDragPlugin.so">{link}{tags}</plugin>')
+        jointed.write(
+            tmp_path,
+            jointed.link("base") + f'<plugin name="main" '
+            f'filename="libLiftDragPlugin.so">{link}{tags}</plugin>',
+        )
 
 
 def test_a_number_with_a_second_point_is_read_up_to_it(tmp_path):
@@ -221,17 +279,20 @@ def test_a_number_with_a_second_point_is_read_up_to_it(tmp_path):
 
 
 def test_a_surface_that_nothing_deflects_is_named(tmp_path):
-    vehicle = glider(tmp_path, more=wing("rudder", 0.02, -ARM, "<control_joint_name>hinge"
-                                         "</control_joint_name>"))
+    vehicle = glider(
+        tmp_path, more=wing("rudder", 0.02, -ARM, "<control_joint_name>hinge</control_joint_name>")
+    )
     assert any("'rudder' is never deflected" in line for line in vehicle.remarks)
 
 
 def test_aerodynamics_that_are_not_computed_are_named(tmp_path):
     """As in PX4's advanced_plane and quadtailsitter, which load without a force of the air."""
-    vehicle = glider(tmp_path, more='<plugin name="aircraft" '
-                                    'filename="libAdvancedLiftDragPlugin.so"/>')
-    assert any("plugin 'aircraft' is left out: the air exerts no force" in line
-               for line in vehicle.remarks)
+    vehicle = glider(
+        tmp_path, more='<plugin name="aircraft" filename="libAdvancedLiftDragPlugin.so"/>'
+    )
+    assert any(
+        "plugin 'aircraft' is left out: the air exerts no force" in line for line in vehicle.remarks
+    )
 
 
 def test_vehicles_without_wings_have_no_records():

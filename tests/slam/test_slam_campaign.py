@@ -39,26 +39,47 @@ def long(tmp_path_factory):
 
 
 def test_grid_of_a_campaign(fake):
-    one = campaign.parse({"systems": ["klt", {"name": "klt", "parameters": {
-        "features": [100, 200], "keep": 0.4}}], "worlds": ["indoor", "outdoor"], "seeds": [1, 2],
-        "light": [1.0, 0.3], "loss": [0, 0.1], "runs": 3})
+    one = campaign.parse(
+        {
+            "systems": [
+                "klt",
+                {"name": "klt", "parameters": {"features": [100, 200], "keep": 0.4}},
+            ],
+            "worlds": ["indoor", "outdoor"],
+            "seeds": [1, 2],
+            "light": [1.0, 0.3],
+            "loss": [0, 0.1],
+            "runs": 3,
+        }
+    )
     assert [system.label for system in one.systems] == [
-        "klt", "klt_features100_keep0.4", "klt_features200_keep0.4"]
+        "klt",
+        "klt_features100_keep0.4",
+        "klt_features200_keep0.4",
+    ]
     names = [conditions.name for conditions in one.conditions]
     assert len(names) == len(set(names)) == 16
     assert names[0] == "indoor" and "outdoor_seed2_light0.3_loss0.1" in names
     jobs = one.jobs()
     assert len(jobs) == 3 * 16 * 3
-    assert {job.number for job in jobs[:16 * 3]} == {1}
+    assert {job.number for job in jobs[: 16 * 3]} == {1}
 
 
-@pytest.mark.parametrize("data, says", [
-    ({"systems": ["kl"]}, "klt"), ({}, "systems"), ({"systems": ["klt"], "world": "x"}, "worlds"),
-    ({"systems": ["klt"], "runs": 0}, "runs"), ({"systems": ["klt"], "texture": [1.5]}, "texture"),
-    ({"systems": [{"nam": "klt"}]}, "cannot read the system"),
-    ({"systems": [{"name": "klt", "parameters": {"feature": 1}}]}, "features"),
-    ({"systems": ["klt"], "align": "se4"}, "se3"), ({"systems": ["klt"], "loss": 2}, "loss"),
-    ({"systems": ["klt"], "seeds": ["a"]}, "wrong type|seed")])
+@pytest.mark.parametrize(
+    "data, says",
+    [
+        ({"systems": ["kl"]}, "klt"),
+        ({}, "systems"),
+        ({"systems": ["klt"], "world": "x"}, "worlds"),
+        ({"systems": ["klt"], "runs": 0}, "runs"),
+        ({"systems": ["klt"], "texture": [1.5]}, "texture"),
+        ({"systems": [{"nam": "klt"}]}, "cannot read the system"),
+        ({"systems": [{"name": "klt", "parameters": {"feature": 1}}]}, "features"),
+        ({"systems": ["klt"], "align": "se4"}, "se3"),
+        ({"systems": ["klt"], "loss": 2}, "loss"),
+        ({"systems": ["klt"], "seeds": ["a"]}, "wrong type|seed"),
+    ],
+)
 def test_campaign_that_makes_no_sense(data, says):
     with pytest.raises(SlamError, match=says):
         campaign.parse(data)
@@ -66,29 +87,38 @@ def test_campaign_that_makes_no_sense(data, says):
 
 @pytest.mark.slow
 def test_interrupted_campaign_resumes_and_failures_do_not_stop_it(fake, long, tmp_path):
-    one = plan(fake, long, systems=[str(fake), {"name": str(fake), "parameters": {"end": 3}}],
-               datasets=[str(long), "no/such/folder"])
+    one = plan(
+        fake,
+        long,
+        systems=[str(fake), {"name": str(fake), "parameters": {"end": 3}}],
+        datasets=[str(long), "no/such/folder"],
+    )
     with pytest.raises(KeyboardInterrupt):
+
         def stop(pairs, total, text):
             stop.left -= pairs
             if stop.left < 0:
                 raise KeyboardInterrupt
+
         stop.left = 24  # within the second run
         campaign.execute(one, tmp_path, serial=True, progress=stop)
     done = {path: path.stat().st_mtime_ns for path in tmp_path.glob("**/outcome.json")}
     first = tmp_path / "hall" / "fake" / "run_1" / "outcome.json"
     assert first in done and len(done) < 4
     totals = set()
-    failures = campaign.execute(one, tmp_path, serial=True,
-                                progress=lambda pairs, total, text: totals.add(total))
+    failures = campaign.execute(
+        one, tmp_path, serial=True, progress=lambda pairs, total, text: totals.add(total)
+    )
     assert len(failures) == 1 and "no/such" in failures[0]
     assert totals == {(4 - len(done)) * 16}  # what is finished is not done again
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in done.items())
     (flight,) = results.load(tmp_path)
     good, bad = flight.systems
     assert [run.verdict.word for run in good.runs] == ["good", "good"]
-    assert all(run.verdict.word == "failed" and "status 5" in run.verdict.reason
-               for run in bad.runs) and not bad.counted
+    assert (
+        all(run.verdict.word == "failed" and "status 5" in run.verdict.reason for run in bad.runs)
+        and not bad.counted
+    )
     assert campaign.execute(one, tmp_path, serial=True)[0] == failures[0]
     # A parameter that the adapter has changed since makes the run another one.
     outcome = json.loads(first.read_text())
@@ -124,8 +154,15 @@ def benchmark(fake, long, tmp_path_factory):
 def test_ray_does_the_same(benchmark, fake, long, tmp_path):
     pytest.importorskip("ray")
     counted = []
-    assert campaign.execute(plan(fake, long), tmp_path, cores=1, progress=lambda pairs, total, text:
-                            counted.append((pairs, total))) == []
+    assert (
+        campaign.execute(
+            plan(fake, long),
+            tmp_path,
+            cores=1,
+            progress=lambda pairs, total, text: counted.append((pairs, total)),
+        )
+        == []
+    )
     assert sum(pairs for pairs, _ in counted) == 64
     done = sorted(path.relative_to(tmp_path) for path in tmp_path.glob("**/estimate.tum"))
     assert len(done) == 4
@@ -151,8 +188,14 @@ def test_report_of_a_campaign(benchmark, tmp_path):
     assert exact.statistics("ape_translation", "rmse").max() < 1e-6
     assert wrong.statistics("ape_translation", "rmse") == pytest.approx(0.1, rel=0.05)
     assert "deterministic: 2 good runs with identical estimates" in text
-    for words in ("RPE rotation [deg]", "CPU, mean [% of a core]", "numpy", "cores",
-                  "error = 0.1", "dataset: hall"):
+    for words in (
+        "RPE rotation [deg]",
+        "CPU, mean [% of a core]",
+        "numpy",
+        "cores",
+        "error = 0.1",
+        "dataset: hall",
+    ):
         assert words in text
     page = Page()
     page.feed((tmp_path / "report.html").read_text())
@@ -164,8 +207,9 @@ def test_report_of_a_campaign(benchmark, tmp_path):
         assert (tmp_path / "plots" / f"hall_{name}.pdf").read_bytes()[:5] == b"%PDF-"
     rows = list(csv.DictReader(open(tmp_path / "tables" / "hall_accuracy.csv")))
     assert rows[3][""] == "APE translation [m]"
-    assert (float(rows[3]["fake_error0.1 (poor)"])
-            == wrong.statistics("ape_translation", "rmse").mean())
+    assert (
+        float(rows[3]["fake_error0.1 (poor)"]) == wrong.statistics("ape_translation", "rmse").mean()
+    )
     latex = (tmp_path / "tables" / "hall_accuracy.tex").read_text()
     assert latex.count(r"\\") == 7 and r"fake\_error0.1" in latex and "±" not in latex
 
@@ -187,15 +231,22 @@ def test_spread_and_escapes():
     table = tables.Table("t", "50 % & <more>", ("", "a_b"), (("x|y", tables.MeanStd(1, 2, 0)),))
     assert r"x\|y" in table.markdown() and "&lt;more&gt;" in table.html()
     assert r"50 \% \& <more>" in table.latex() and r"1 $\pm$ 2" in table.latex()
-    assert table.csv() == ',a_b,a_b std\nx|y,1.0,2.0\n'
+    assert table.csv() == ",a_b,a_b std\nx|y,1.0,2.0\n"
 
 
 @pytest.mark.slow
 def test_interrupt_leaves_no_process(fake, long, tmp_path):
-    script = ("import sys; from xtdrone_core import command; sys.exit(command.main(['slam', 'run', "
-              f"'--system', {str(fake)!r}, '--dataset', {str(long)!r}, '--speed', '0.05']))")
-    process = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    script = (
+        "import sys; from xtdrone_core import command; sys.exit(command.main(['slam', 'run', "
+        f"'--system', {str(fake)!r}, '--dataset', {str(long)!r}, '--speed', '0.05']))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     import psutil
 
     def is_system(child):
@@ -213,11 +264,17 @@ def test_interrupt_leaves_no_process(fake, long, tmp_path):
     assert not alive and process.returncode == 130, said  # no abort of a thread's, either
 
 
-@pytest.mark.parametrize("words, says", [
-    (["--dataset", "nowhere"], "no dataset 'nowhere'"), (["--set", "error"], "NAME=VALUE"),
-    (["--set", "errors=1"], "error")])
-def test_what_cannot_run_is_said_in_one_line(fake, long, tmp_path, monkeypatch, capsys, words,
-                                             says):
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["--dataset", "nowhere"], "no dataset 'nowhere'"),
+        (["--set", "error"], "NAME=VALUE"),
+        (["--set", "errors=1"], "error"),
+    ],
+)
+def test_what_cannot_run_is_said_in_one_line(
+    fake, long, tmp_path, monkeypatch, capsys, words, says
+):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
     assert command.main(["slam", "run", "--system", str(fake), "--dataset", str(long), *words]) == 1
     said = capsys.readouterr().err

@@ -26,9 +26,13 @@ BEGIN_NS = 1_403_636_579_763_555_584
 
 def bend(image, camera):
     """The image as a lens with LENS shows it."""
-    rows, columns = np.mgrid[:camera.height, :camera.width].astype(np.float32)
-    flat = cv2.undistortPoints(np.stack([columns, rows], -1).reshape(-1, 1, 2), camera.matrix,
-                               np.array(LENS), P=camera.matrix)
+    rows, columns = np.mgrid[: camera.height, : camera.width].astype(np.float32)
+    flat = cv2.undistortPoints(
+        np.stack([columns, rows], -1).reshape(-1, 1, 2),
+        camera.matrix,
+        np.array(LENS),
+        P=camera.matrix,
+    )
     return cv2.remap(image, flat.reshape(*image.shape, 2), None, cv2.INTER_LINEAR)
 
 
@@ -44,8 +48,11 @@ def write_elsewhere(source: Dataset, folder: Path, pairs=slice(None)) -> None:
         (mav / name / "sensor.yaml").write_text(text)
 
     def pose(matrix):
-        return ("T_BS:\n  cols: 4\n  rows: 4\n  data: ["
-                + ",\n         ".join(", ".join(map(repr, row)) for row in matrix.tolist()) + "]\n")
+        return (
+            "T_BS:\n  cols: 4\n  rows: 4\n  data: ["
+            + ",\n         ".join(", ".join(map(repr, row)) for row in matrix.tolist())
+            + "]\n"
+        )
 
     stamps = {int(t): BEGIN_NS + 1000 * int(t) for t in source.times_us[pairs]}
     cameras = source.calibration.left, source.calibration.right
@@ -54,22 +61,41 @@ def write_elsewhere(source: Dataset, folder: Path, pairs=slice(None)) -> None:
         (mav / f"cam{number}" / "data").mkdir()
         matrix = camera.pose
         matrix[:3] = TURN @ matrix[:3]
-        sensor(f"cam{number}", "# General sensor definitions.\nsensor_type: camera\n"
-               f"comment: VI-Sensor cam{number} (MT9M034)\n\n" + pose(matrix) +
-               f"\nrate_hz: {camera.rate:g}\nresolution: [{camera.width}, {camera.height}]\n"
-               f"camera_model: pinhole\nintrinsics: {list(camera.intrinsics)} #fu, fv, cu, cv\n"
-               f"distortion_model: radial-tangential\ndistortion_coefficients: {list(LENS)}\n")
+        sensor(
+            f"cam{number}",
+            "# General sensor definitions.\nsensor_type: camera\n"
+            f"comment: VI-Sensor cam{number} (MT9M034)\n\n"
+            + pose(matrix)
+            + f"\nrate_hz: {camera.rate:g}\nresolution: [{camera.width}, {camera.height}]\n"
+            f"camera_model: pinhole\nintrinsics: {list(camera.intrinsics)} #fu, fv, cu, cv\n"
+            f"distortion_model: radial-tangential\ndistortion_coefficients: {list(LENS)}\n",
+        )
     for index, t_us in enumerate(source.times_us):
         if int(t_us) in stamps:
             for number, image in enumerate(source.pair(index)):
-                cv2.imwrite(str(mav / f"cam{number}" / "data" / f"{stamps[int(t_us)]}.png"),
-                            bend(image, cameras[number]))
-    table("imu0", [",".join([str(BEGIN_NS + 1000 * int(row[0])), *(
-        f"{x:.17g}" for x in (*TURN @ row[1:4], *TURN @ row[4:]))]) for row in source.imu()])
-    sensor("imu0", "%YAML:1.0\nsensor_type: imu\n" + pose(np.eye(4)) + "rate_hz: 200\n"
-           "gyroscope_noise_density: 1.6968e-04     # [ rad / s / sqrt(Hz) ]\n"
-           "gyroscope_random_walk: 1.9393e-05\naccelerometer_noise_density: 2.0000e-3\n"
-           "accelerometer_random_walk: 3.0000e-3\n")
+                cv2.imwrite(
+                    str(mav / f"cam{number}" / "data" / f"{stamps[int(t_us)]}.png"),
+                    bend(image, cameras[number]),
+                )
+    table(
+        "imu0",
+        [
+            ",".join(
+                [
+                    str(BEGIN_NS + 1000 * int(row[0])),
+                    *(f"{x:.17g}" for x in (*TURN @ row[1:4], *TURN @ row[4:])),
+                ]
+            )
+            for row in source.imu()
+        ],
+    )
+    sensor(
+        "imu0",
+        "%YAML:1.0\nsensor_type: imu\n" + pose(np.eye(4)) + "rate_hz: 200\n"
+        "gyroscope_noise_density: 1.6968e-04     # [ rad / s / sqrt(Hz) ]\n"
+        "gyroscope_random_walk: 1.9393e-05\naccelerometer_noise_density: 2.0000e-3\n"
+        "accelerometer_random_walk: 3.0000e-3\n",
+    )
     rows = []
     for t, x, y, z, *quat in source.truth():
         qx, qy, qz, qw = (Rotation.from_quat(quat) * Rotation.from_matrix(TURN.T)).as_quat()
@@ -80,8 +106,22 @@ def write_elsewhere(source: Dataset, folder: Path, pairs=slice(None)) -> None:
 
 def run(system, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path / "runs"))
-    assert not command.main(["slam", "run", "--system", system, "--dataset", str(folder),
-                             "--runs", "1", "--speed", "0", "--name", "one"])
+    assert not command.main(
+        [
+            "slam",
+            "run",
+            "--system",
+            system,
+            "--dataset",
+            str(folder),
+            "--runs",
+            "1",
+            "--speed",
+            "0",
+            "--name",
+            "one",
+        ]
+    )
     (flight,) = results.load(tmp_path / "runs" / "one")
     (one,) = flight.systems[0].runs
     assert one.verdict.word == "good", one.verdict
@@ -138,8 +178,14 @@ def test_campaign_finds_a_system_beside_its_file(tmp_path):
 
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "adapter.yaml").write_text("command: [cat]\nparameters: {name: a}\n")
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump({"systems": [
-        {"name": "mine", "parameters": {"name": ["a", "b"]}}], "worlds": ["indoor"]}))
+    (tmp_path / "c.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "systems": [{"name": "mine", "parameters": {"name": ["a", "b"]}}],
+                "worlds": ["indoor"],
+            }
+        )
+    )
     one = campaign.load(tmp_path / "c.yaml")
     assert [system.name for system in one.systems] == [str(tmp_path / "mine")] * 2
     assert one.systems[1].label == "mine_nameb"

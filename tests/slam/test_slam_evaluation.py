@@ -17,8 +17,12 @@ from xtdrone_slam import SlamError
 from xtdrone_slam.datasets import formats
 from xtdrone_slam.evaluation.metrics import ALIGNMENTS, METRICS, evaluate
 
-_OPTIONS = {"se3": ["--align"], "sim3": ["--align", "--correct_scale"],
-            "origin": ["--align_origin"], "none": []}
+_OPTIONS = {
+    "se3": ["--align"],
+    "sim3": ["--align", "--correct_scale"],
+    "origin": ["--align_origin"],
+    "none": [],
+}
 _PARTS = {"translation": "trans_part", "rotation": "angle_deg"}
 
 
@@ -42,24 +46,48 @@ def files(tmp_path_factory):
 def evo_says(metric, alignment, estimate, truth, home):
     """The statistics that evo's command line prints."""
     kind, _, part = metric.partition("_")
-    command = [Path(sys.executable).with_name(f"evo_{kind}"), "tum", str(truth), str(estimate),
-               "-r", _PARTS[part], *_OPTIONS[alignment]]
+    command = [
+        Path(sys.executable).with_name(f"evo_{kind}"),
+        "tum",
+        str(truth),
+        str(estimate),
+        "-r",
+        _PARTS[part],
+        *_OPTIONS[alignment],
+    ]
     if kind == "rpe":
         command += ["--delta", "0.5", "--delta_unit", "m"]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=True,
-                          env={**os.environ, "HOME": str(home), "MPLBACKEND": "Agg"}).stdout
+    said = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=True,
+        env={**os.environ, "HOME": str(home), "MPLBACKEND": "Agg"},
+    ).stdout
     rows = (line.split() for line in said.splitlines())
     return {row[0]: row[1] for row in rows if len(row) == 2 and row[0].isalpha()}
 
 
-@pytest.mark.parametrize("metric, alignment", [
-    ("ape_translation", "se3"), ("ape_translation", "sim3"), ("ape_translation", "none"),
-    ("ape_rotation", "origin"), ("rpe_translation", "se3"), ("rpe_translation", "sim3"),
-    ("rpe_rotation", "se3"), ("ape_rotation", "se3")])
+@pytest.mark.parametrize(
+    "metric, alignment",
+    [
+        ("ape_translation", "se3"),
+        ("ape_translation", "sim3"),
+        ("ape_translation", "none"),
+        ("ape_rotation", "origin"),
+        ("rpe_translation", "se3"),
+        ("rpe_translation", "sim3"),
+        ("rpe_rotation", "se3"),
+        ("ape_rotation", "se3"),
+    ],
+)
 def test_equals_the_command_line(files, tmp_path, metric, alignment):
     printed = evo_says(metric, alignment, *files, tmp_path)
-    ours = {name: f"{value:.6f}"
-            for name, value in evaluate(*files, alignment).statistics[metric].items()}
+    ours = {
+        name: f"{value:.6f}"
+        for name, value in evaluate(*files, alignment).statistics[metric].items()
+    }
     assert set(ours) == {"rmse", "mean", "median", "std", "min", "max", "sse"}
     assert ours == printed
 
@@ -73,8 +101,9 @@ def test_perfect_estimate_has_no_error(files, alignment):
 
 
 def test_alignment_removes_frame_and_scale(files):
-    rmse = {name: evaluate(*files, name).statistics["ape_translation"]["rmse"]
-            for name in ALIGNMENTS}
+    rmse = {
+        name: evaluate(*files, name).statistics["ape_translation"]["rmse"] for name in ALIGNMENTS
+    }
     assert rmse["sim3"] < rmse["se3"] < rmse["origin"] < rmse["none"]
     assert rmse["sim3"] == pytest.approx(0.02 * np.sqrt(3), rel=0.1)  # the noise that was put in
 

@@ -23,9 +23,14 @@ PAIRS = 40
 
 @pytest.mark.slow
 @draws
-@pytest.mark.parametrize("seed, begin_s", [
-    (1, 6.0), pytest.param(2, 20.0, marks=pytest.mark.long),
-    pytest.param(3, 30.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "seed, begin_s",
+    [
+        (1, 6.0),
+        pytest.param(2, 20.0, marks=pytest.mark.long),
+        pytest.param(3, 30.0, marks=pytest.mark.long),
+    ],
+)
 def test_example_is_good_in_the_hall(tmp_path, seed, begin_s):
     """Near 3 s and 1.5 m each, in which the camera turns fast."""
     dataset = record_hall(tmp_path / "hall", seed, begin_s, PAIRS)
@@ -42,8 +47,13 @@ def test_example_is_good_in_the_hall(tmp_path, seed, begin_s):
             rows.append([1e-6 * t_us, *pose[:3, 3], *Rotation.from_matrix(pose[:3, :3]).as_quat()])
     formats.write_tum(tmp_path / "estimate.tum", np.array(rows))
     result = metrics.evaluate(tmp_path / "estimate.tum", dataset.folder / "groundtruth.tum")
-    outcome = {"reason": "", "frames": len(dataset), "answers": len(dataset), "dropped": 0,
-               "lost": lost}
+    outcome = {
+        "reason": "",
+        "frames": len(dataset),
+        "answers": len(dataset),
+        "dropped": 0,
+        "lost": lost,
+    }
     assert len(dataset) >= PAIRS and result.path_m > 1.0
     found = verdict.judge(outcome, result, verdict.DEFAULTS)
     assert found.word == "good", found

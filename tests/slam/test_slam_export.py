@@ -50,14 +50,18 @@ def data(tmp_path_factory):
 def check_bag(path, data, pairs=PAIRS, readings=20 * PAIRS):
     with AnyReader([path]) as reader:
         counts = {topic: info.msgcount for topic, info in reader.topics.items()}
-        assert counts == {**dict.fromkeys(
-            [f"/cam{i}/{name}" for i in (0, 1) for name in ("image_raw", "camera_info")], pairs),
-            "/imu0": readings, "/groundtruth/pose": readings}
+        assert counts == {
+            **dict.fromkeys(
+                [f"/cam{i}/{name}" for i in (0, 1) for name in ("image_raw", "camera_info")], pairs
+            ),
+            "/imu0": readings,
+            "/groundtruth/pose": readings,
+        }
         seen = 0
         for connection, stamp, raw in reader.messages():
             message = reader.deserialize(raw, connection.msgtype)
             time = message.header.stamp
-            assert time.sec * 10 ** 9 + time.nanosec == stamp
+            assert time.sec * 10**9 + time.nanosec == stamp
             if connection.topic == "/cam1/image_raw":
                 image = message.data.reshape(message.height, message.width)
                 assert np.array_equal(image, data.pair(seen)[1])
@@ -73,6 +77,7 @@ def test_bag_is_read_by_rosbags_and_evo(data, tmp_path):
     path = export(data, "rosbag", tmp_path / "flight.bag")
     check_bag(path, data)
     from rosbags.rosbag1 import Reader
+
     with Reader(path) as bag:
         trajectory = file_interface.read_bag_trajectory(bag, "/groundtruth/pose")
     assert np.allclose(trajectory.positions_xyz, data.truth()[:, 1:4])
@@ -97,15 +102,18 @@ time.sleep(60)
 def test_bag_opens_after_a_kill(tmp_path):
     paths = sys.path
     path = tmp_path / "flight.bag"
-    process = subprocess.Popen([sys.executable, "-c", _RECORD.format(paths=paths, path=str(path))],
-                               stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", _RECORD.format(paths=paths, path=str(path))],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout.readline() == "written\n"
     process.send_signal(signal.SIGKILL)
     process.wait()
     with AnyReader([path]) as reader:
         stamps = [stamp for _, stamp, _ in reader.messages()]
         images = reader.topics["/cam0/image_raw"].msgcount
-    assert max(stamps) >= 3 * 10 ** 9  # of the 3.5 s, all but the last one
+    assert max(stamps) >= 3 * 10**9  # of the 3.5 s, all but the last one
     assert images >= 36
 
 
@@ -121,7 +129,8 @@ def test_bag_opens_whenever_the_kill_comes(tmp_path):
     bag.close()
     with AnyReader([tmp_path / "flight.bag"]) as reader:
         assert [connection.topic for connection, *_ in reader.messages()].count(
-            "/cam0/image_raw") == 30
+            "/cam0/image_raw"
+        ) == 30
 
 
 def test_tum_folder_is_read_by_evo(data, tmp_path):
@@ -133,8 +142,10 @@ def test_tum_folder_is_read_by_evo(data, tmp_path):
     assert np.allclose(first[:3, 2], [1, 0, 0], atol=1e-6)  # the camera looks ahead
     rows = [line.split() for line in (folder / "rgb.txt").read_text().splitlines()[1:]]
     assert len(rows) == PAIRS
-    assert all(np.array_equal(cv2.imread(str(folder / name), cv2.IMREAD_GRAYSCALE),
-                              data.pair(i)[0]) for i, (_, name) in enumerate(rows))
+    assert all(
+        np.array_equal(cv2.imread(str(folder / name), cv2.IMREAD_GRAYSCALE), data.pair(i)[0])
+        for i, (_, name) in enumerate(rows)
+    )
     depth = cv2.imread(str(folder / "depth" / f"{rows[0][0]}.png"), cv2.IMREAD_UNCHANGED)
     assert depth.dtype == np.uint16 and depth[5, 5] == 12500 and depth[0, 0] == 0
     assert data.depth(0)[5, 5] == pytest.approx(2.5)
@@ -151,15 +162,17 @@ def test_kitti_folder_is_read_by_evo(data, tmp_path):
     assert right[0, 3] == pytest.approx(-200.0 * 0.12, rel=1e-3)
     assert len((folder / "sequences/00/times.txt").read_text().split()) == PAIRS
     for number in range(2):
-        image = cv2.imread(str(folder / f"sequences/00/image_{number}/000002.png"),
-                           cv2.IMREAD_GRAYSCALE)
+        image = cv2.imread(
+            str(folder / f"sequences/00/image_{number}/000002.png"), cv2.IMREAD_GRAYSCALE
+        )
         assert np.abs(image.astype(int) - data.pair(2)[number]).mean() < 3  # was rectified already
 
 
 def test_euroc_folder_is_read_by_evo_and_by_us(data, tmp_path):
     folder = export(data, "euroc", tmp_path / "euroc")
     truth = file_interface.read_euroc_csv_trajectory(
-        folder / "mav0/state_groundtruth_estimate0/data.csv")
+        folder / "mav0/state_groundtruth_estimate0/data.csv"
+    )
     assert np.allclose(truth.positions_xyz, data.truth()[:, 1:4])
     again = Dataset(folder)
     assert again.calibration == data.calibration and len(again) == PAIRS
@@ -168,7 +181,8 @@ def test_euroc_folder_is_read_by_evo_and_by_us(data, tmp_path):
 @pytest.mark.skipif(
     not os.environ.get("BASALT_EUROC_READER"),
     reason="needs Basalt's own loader: set BASALT_EUROC_READER to a program that prints what it "
-           "holds of a folder (see docs/slam.md)")
+    "holds of a folder (see docs/slam.md)",
+)
 def test_euroc_folder_is_read_by_basalt(data, tmp_path):
     folder = export(data, "euroc", tmp_path / "euroc")
     held = json.loads(subprocess.check_output([os.environ["BASALT_EUROC_READER"], folder]))
@@ -176,7 +190,8 @@ def test_euroc_folder_is_read_by_basalt(data, tmp_path):
     # Basalt holds 16 bits of a pixel, ours being the upper eight.
     assert held["images"] == [
         [[*image.shape[::-1], zlib.crc32(image.astype("<u2") << 8)] for image in data.pair(i)]
-        for i in range(PAIRS)]
+        for i in range(PAIRS)
+    ]
     times = 4_000_000 * np.arange(1, 20 * PAIRS + 1)
     for name, reading in (("gyro", (0.0, 0.0, 2.5)), ("accel", (0.1, 0.0, 9.81))):
         assert held[name] == [[t, *reading] for t in times.tolist()]
@@ -193,21 +208,32 @@ def test_nothing_is_overwritten(data, tmp_path, kind):
 
 def test_bag_comes_back_as_the_same_dataset(data, tmp_path, capsys):
     export(data, "rosbag", tmp_path / "a.bag")
-    words = ["slam", "import", str(tmp_path / "a.bag"), "--calibration",
-             str(data.folder / "kalibr/camchain-imucam.yaml"), "--imu",
-             str(data.folder / "kalibr/imu.yaml"), "--truth"]
+    words = [
+        "slam",
+        "import",
+        str(tmp_path / "a.bag"),
+        "--calibration",
+        str(data.folder / "kalibr/camchain-imucam.yaml"),
+        "--imu",
+        str(data.folder / "kalibr/imu.yaml"),
+        "--truth",
+    ]
     assert not command.main([*words, "/groundtruth/pose", "--out", str(tmp_path / "b")])
     again = Dataset(tmp_path / "b")
     assert np.array_equal(again.times_us, data.times_us)
     assert np.allclose(again.imu(), data.imu()) and np.allclose(again.truth(), data.truth())
-    assert all(np.array_equal(one, two) for i in range(len(data))
-               for one, two in zip(again.pair(i), data.pair(i)))
+    assert all(
+        np.array_equal(one, two)
+        for i in range(len(data))
+        for one, two in zip(again.pair(i), data.pair(i))
+    )
     assert np.allclose(again.calibration.left.pose, data.calibration.left.pose)
     assert again.calibration.imu == data.calibration.imu
     assert again.calibration.left.rate == pytest.approx(12.5, rel=0.1)
     # The truth may be a file; what is not there is told.
-    assert not command.main([*words, str(data.folder / "groundtruth.tum"), "--out",
-                             str(tmp_path / "c")])
+    assert not command.main(
+        [*words, str(data.folder / "groundtruth.tum"), "--out", str(tmp_path / "c")]
+    )
     assert np.allclose(Dataset(tmp_path / "c").truth(), data.truth())
     capsys.readouterr()
     for truth, says in (("/none", "has no topic /none; it has /cam0"), ("/imu0", "must be one of")):

@@ -21,8 +21,9 @@ from xtdrone_slam.datasets.formats import LineFile
 
 def system(code):
     """A system of one line of Python."""
-    return adapters.Adapter("bad", (sys.executable, "-c", code.replace("{", "{{").replace(
-        "}", "}}")), "", True, {})
+    return adapters.Adapter(
+        "bad", (sys.executable, "-c", code.replace("{", "{{").replace("}", "}}")), "", True, {}
+    )
 
 
 def replay(code, dataset, folder, **options):
@@ -63,8 +64,9 @@ def test_images_that_are_missing_are_told(tmp_path):
 def test_lossy_channel_leaves_out_the_same_pairs_for_all(dataset, tmp_path):
     kept = []
     for name in ("one", "two"):
-        outcome = replay(READ + POSE.format("0"), dataset, tmp_path / name,
-                         channel=Channel(loss=0.5, seed=3))
+        outcome = replay(
+            READ + POSE.format("0"), dataset, tmp_path / name, channel=Channel(loss=0.5, seed=3)
+        )
         assert outcome.reason == "" and 0 < outcome.not_arrived < 12
         assert outcome.answers + outcome.not_arrived + outcome.dropped == 12
         kept.append((tmp_path / name / "estimate.tum").read_text())
@@ -77,7 +79,7 @@ def test_narrow_channel_delays_and_drops():
     channel = Channel(bandwidth=1.0)  # 1 MB/s: 100 ms for 100 kB
     arrivals = [channel.arrival(t_us, 100_000) for t_us in range(0, 400_000, 80_000)]
     assert arrivals == [100_000, None, 260_000, None, 420_000]
-    assert [Channel().arrival(t, 10 ** 6) for t in (0, 1)] == [0, 1]
+    assert [Channel().arrival(t, 10**6) for t in (0, 1)] == [0, 1]
     for wrong in ({"bandwidth": -1}, {"loss": 1.1}, {"loss": float("nan")}):
         with pytest.raises(SlamError):
             Channel(**wrong)
@@ -106,7 +108,10 @@ def test_recording_stays_whole_when_no_more_can_be_written(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", _RECORD.format(paths=paths, folder=str(tmp_path / "data"))],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
-        capture_output=True, text=True, timeout=LIMIT_S)
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
     assert done.returncode == 1 and "File too large" in done.stdout, done.stderr
     left = Dataset(tmp_path / "data")
     truth = left.truth()

@@ -23,8 +23,10 @@ from xtdrone_slam.datasets.dataset import Dataset, DatasetWriter
 
 
 def calibration():
-    left, right = (Camera.from_simulation({**PARAMETERS, "pos": (0.15, y, 0.1)}, 12.5,
-                                          (0.01, 0.0, 0.02)) for y in (0.06, -0.06))
+    left, right = (
+        Camera.from_simulation({**PARAMETERS, "pos": (0.15, y, 0.1)}, 12.5, (0.01, 0.0, 0.02))
+        for y in (0.06, -0.06)
+    )
     return Calibration(left, right, Imu(250.0, 1.9e-4, 3.9e-5, 1.9e-3, 6e-3))
 
 
@@ -63,7 +65,8 @@ def test_evo_reads_the_exports(tmp_path):
     writer, _, table = record(tmp_path)
     writer.close()
     euroc = evo_files.read_euroc_csv_trajectory(
-        tmp_path / "mav0" / "state_groundtruth_estimate0" / "data.csv")
+        tmp_path / "mav0" / "state_groundtruth_estimate0" / "data.csv"
+    )
     tum = evo_files.read_tum_trajectory_file(tmp_path / "groundtruth.tum")
     kitti = evo_files.read_kitti_poses_file(tmp_path / "groundtruth.kitti")
     for read in (euroc, tum, kitti):
@@ -71,8 +74,11 @@ def test_evo_reads_the_exports(tmp_path):
     for read in (euroc, tum):
         assert np.allclose(read.timestamps, table[:, 0], atol=1e-9)
         assert np.allclose(read.orientations_quat_wxyz[:, [1, 2, 3, 0]], table[:, 4:], atol=1e-8)
-    assert np.allclose(np.array(kitti.poses_se3)[:, :3, :3],
-                       Rotation.from_quat(table[:, 4:]).as_matrix(), atol=1e-8)
+    assert np.allclose(
+        np.array(kitti.poses_se3)[:, :3, :3],
+        Rotation.from_quat(table[:, 4:]).as_matrix(),
+        atol=1e-8,
+    )
 
 
 def test_opencv_and_kalibr_calibration(tmp_path):
@@ -92,11 +98,16 @@ def test_opencv_and_kalibr_calibration(tmp_path):
 
 
 def test_readable_after_a_kill(tmp_path):
-    script = ("import sys; sys.path[:0] = sys.argv[2:]; import pathlib, test_slam_formats as t; "
-              "t.record(pathlib.Path(sys.argv[1])); print('done', flush=True); input()")
-    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "x"),
-                                os.path.dirname(__file__), *sys.path], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, text=True)
+    script = (
+        "import sys; sys.path[:0] = sys.argv[2:]; import pathlib, test_slam_formats as t; "
+        "t.record(pathlib.Path(sys.argv[1])); print('done', flush=True); input()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path / "x"), os.path.dirname(__file__), *sys.path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout.readline() == "done\n"
     process.send_signal(signal.SIGKILL)
     process.communicate()

@@ -38,14 +38,15 @@ def proc_cpu(pid):
 def proc_memory(pid):
     """Resident memory of one process by /proc [MiB]."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2 ** 20
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc")
 def test_tree_equals_proc_within_two_percent(tmp_path):
-    load = subprocess.Popen([sys.executable, "-c", _LOAD], stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE, text=True)
+    load = subprocess.Popen(
+        [sys.executable, "-c", _LOAD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert load.stdout.readline() == "ready\n"  # what it took for that is not counted
     before = proc_cpu(load.pid)
     monitor = Monitor(load.pid, tmp_path / "usage.csv")

@@ -19,11 +19,21 @@ def test_every_system_says_what_its_parameters_mean(capsys):
             assert row["meaning"] and row["type"] != "YAML", (name, option)
 
 
-@pytest.mark.parametrize("parameters, said", [
-    ({"feature": 3}, "unknown parameter of 'klt' 'feature': choose one of features, keep, threads"),
-    ({"features": "many"}, "parameter of 'klt': features many is not allowed: give a whole number "
-                           "from 10 to 10000"),
-    ({"keep": 1.5}, "keep 1.5 is not allowed: give a number from 0 to 1")])
+@pytest.mark.parametrize(
+    "parameters, said",
+    [
+        (
+            {"feature": 3},
+            "unknown parameter of 'klt' 'feature': choose one of features, keep, threads",
+        ),
+        (
+            {"features": "many"},
+            "parameter of 'klt': features many is not allowed: give a whole number "
+            "from 10 to 10000",
+        ),
+        ({"keep": 1.5}, "keep 1.5 is not allowed: give a number from 0 to 1"),
+    ],
+)
 def test_a_wrong_parameter_is_named(parameters, said):
     with pytest.raises(SlamError) as error:
         adapters.load("klt", **parameters)
@@ -37,7 +47,8 @@ def test_a_parameter_has_its_type():
 
 def test_an_adapter_of_ones_own_may_declare_less(tmp_path):
     (tmp_path / "adapter.yaml").write_text(
-        "command: [cat]\nparameters: {a: 1, b: {default: 2.0, most: 3}}\n")
+        "command: [cat]\nparameters: {a: 1, b: {default: 2.0, most: 3}}\n"
+    )
     assert adapters.load(str(tmp_path), a="any").parameters == {"a": "any", "b": 2.0}
     with pytest.raises(SlamError, match="b 4 is not allowed"):
         adapters.load(str(tmp_path), b=4)

@@ -56,11 +56,16 @@ def test_same_trajectory_from_csv_and_tum(tmp_path):
         assert np.isclose(np.cos(one.at(t)[2] - two.at(t)[2]), 1.0)
 
 
-@pytest.mark.parametrize("text, says", [
-    ("t,x,y\n0,0,0\n", "t,x,y,z,yaw"), ("t,x,y,z,yaw\n0,0,0,1,0\n", "two rows"),
-    ("t,x,y,z,yaw\n0,0,0,1,0\n0,1,0,1,0\n", "increasing"), ("t,x,y,z,yaw\n0,0,0,0,0\n1,0,0,1,0\n",
-                                                        "0.3 m"),
-    ("t,x,y,z,yaw\n0,0,0,1,0\n1,a,0,1,0\n", "five numbers")])
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("t,x,y\n0,0,0\n", "t,x,y,z,yaw"),
+        ("t,x,y,z,yaw\n0,0,0,1,0\n", "two rows"),
+        ("t,x,y,z,yaw\n0,0,0,1,0\n0,1,0,1,0\n", "increasing"),
+        ("t,x,y,z,yaw\n0,0,0,0,0\n1,0,0,1,0\n", "0.3 m"),
+        ("t,x,y,z,yaw\n0,0,0,1,0\n1,a,0,1,0\n", "five numbers"),
+    ],
+)
 def test_bad_trajectory_file(tmp_path, text, says):
     (tmp_path / "bad.csv").write_text(text)
     with pytest.raises(SlamError, match=says):
@@ -71,8 +76,9 @@ def _wave(folder):
     """A trajectory file that sways on both axes and turns."""
     t = np.linspace(0.0, 6.0, 61)
     place = 0.6 * (1.0 - np.cos(t))  # from rest
-    trajectories.write_csv(folder / "a.csv", np.column_stack(
-        [t, place, -place, 1.2 + 0 * t, 1.5 * np.sin(t)]))
+    trajectories.write_csv(
+        folder / "a.csv", np.column_stack([t, place, -place, 1.2 + 0 * t, 1.5 * np.sin(t)])
+    )
     return str(folder / "a.csv")
 
 
@@ -117,16 +123,39 @@ class Stage:
     """What a recording Agent asks of a simulation."""
 
     def __init__(self, folder):
-        camera = {"width": 8, "height": 6, "fx": 5.0, "fy": 5.0, "cx": 3.5, "cy": 2.5, "k1": 0.0,
-                  "k2": 0.0, "k3": 0.0, "p1": 0.0, "p2": 0.0, "skew": 0.0,
-                  "distortion_center": (3.5, 2.5), "quat": (0, 0, 0, 1)}
-        pair = {"kind": "stereo", "vehicle": "iris_0", "sensor": "pair", "period_us": 80_000,
-                "arrays": [["left", "|u1", [6, 8]], ["right", "|u1", [6, 8]]],
-                "parameters": [{**camera, "pos": (0.1, y, 0.0)} for y in (0.06, -0.06)]}
-        tags = ("gyroscopeNoiseDensity", "gyroscopeRandomWalk", "accelerometerNoiseDensity",
-                "accelerometerRandomWalk")
-        imu = SimpleNamespace(kind="imu", pos=(0.02, 0.0, 0.0),
-                              parameters=dict.fromkeys(tags, "0.001"))
+        camera = {
+            "width": 8,
+            "height": 6,
+            "fx": 5.0,
+            "fy": 5.0,
+            "cx": 3.5,
+            "cy": 2.5,
+            "k1": 0.0,
+            "k2": 0.0,
+            "k3": 0.0,
+            "p1": 0.0,
+            "p2": 0.0,
+            "skew": 0.0,
+            "distortion_center": (3.5, 2.5),
+            "quat": (0, 0, 0, 1),
+        }
+        pair = {
+            "kind": "stereo",
+            "vehicle": "iris_0",
+            "sensor": "pair",
+            "period_us": 80_000,
+            "arrays": [["left", "|u1", [6, 8]], ["right", "|u1", [6, 8]]],
+            "parameters": [{**camera, "pos": (0.1, y, 0.0)} for y in (0.06, -0.06)],
+        }
+        tags = (
+            "gyroscopeNoiseDensity",
+            "gyroscopeRandomWalk",
+            "accelerometerNoiseDensity",
+            "accelerometerRandomWalk",
+        )
+        imu = SimpleNamespace(
+            kind="imu", pos=(0.02, 0.0, 0.0), parameters=dict.fromkeys(tags, "0.001")
+        )
         self.folder, self.t_us = folder, 0
         self.scenario = Scenario(parse_vehicles("iris@0,0"))
         self.state = SimpleNamespace(pos=np.array([[0.0, 3.0, 0.0]]))
@@ -140,18 +169,22 @@ def test_a_recording_ends_where_the_disk_is_full_and_the_flight_goes_on(tmp_path
     stage = Stage(tmp_path)
     agent = TrajectoryAgent(1)
     agent.attach(stage)
-    recorder, = stage.observers
+    (recorder,) = stage.observers
     readings = tmp_path / "dataset/mav0/imu0/data.csv"
     with open("/dev/full", "w") as full:
         os.dup2(full.fileno(), recorder._writer._imu._file.fileno())
-    state = SimpleNamespace(pos=np.zeros((1, 3)), quat=np.array([[0.0, 0.0, 0.0, 1.0]]),
-                            vel=np.zeros((1, 3)), ang_vel=np.zeros((1, 3)))
+    state = SimpleNamespace(
+        pos=np.zeros((1, 3)),
+        quat=np.array([[0.0, 0.0, 0.0, 1.0]]),
+        vel=np.zeros((1, 3)),
+        ang_vel=np.zeros((1, 3)),
+    )
     sensors = SimpleNamespace(gyro=np.ones((1, 3)), accel=np.ones((1, 3)))
     agent._recorder.start()
     for stage.t_us in (4000, 8000):
         recorder.on_step(stage.t_us, state, sensors)
     recorder.close()
-    gap, = stage.log_gaps.table()
+    (gap,) = stage.log_gaps.table()
     assert gap["log"] == "dataset" and gap["missing_s"] == [[0.004, None]]
     assert f"cannot write '{readings}': No space left" in gap["reason"]
 
@@ -160,11 +193,15 @@ def test_recording_begins_and_ends_with_the_flight(tmp_path):
     stage = Stage(tmp_path)
     agent = TrajectoryAgent(1)
     agent.attach(stage)
-    recorder, = stage.observers
+    (recorder,) = stage.observers
     image = np.zeros((6, 8), dtype=np.uint8)
     quat = np.array([[0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]])  # looks north
-    state = SimpleNamespace(pos=np.array([[1.0, 2.0, 3.0]]), quat=quat, vel=np.zeros((1, 3)),
-                            ang_vel=np.array([[0.0, 0.0, 1.0]]))
+    state = SimpleNamespace(
+        pos=np.array([[1.0, 2.0, 3.0]]),
+        quat=quat,
+        vel=np.zeros((1, 3)),
+        ang_vel=np.array([[0.0, 0.0, 1.0]]),
+    )
     sensors = SimpleNamespace(gyro=np.ones((1, 3)), accel=np.ones((1, 3)))
     for stage.t_us in range(4000, 400_000, 4000):
         if stage.t_us == 100_000:
@@ -173,9 +210,14 @@ def test_recording_begins_and_ends_with_the_flight(tmp_path):
             agent._recorder.stop()
         recorder.on_step(stage.t_us, state, sensors)
         if stage.t_us % 80_000 == 40_000 and stage.t_us > 80_000:  # half a period late
-            recorder.on_reading(SimpleNamespace(vehicle="iris_0", sensor="pair",
-                                                t_us=stage.t_us - 40_000,
-                                                data={"left": image, "right": image}))
+            recorder.on_reading(
+                SimpleNamespace(
+                    vehicle="iris_0",
+                    sensor="pair",
+                    t_us=stage.t_us - 40_000,
+                    data={"left": image, "right": image},
+                )
+            )
     table = agent._recorder.truth()
     assert Dataset(tmp_path / "dataset").times_us.tolist() == [160_000, 240_000]
     imu = Dataset(tmp_path / "dataset").calibration.imu
@@ -184,8 +226,9 @@ def test_recording_begins_and_ends_with_the_flight(tmp_path):
     assert table[0, 0] == pytest.approx(0.1) and table[-1, 0] == pytest.approx(0.3)
     assert np.allclose(table[:, 1:4], [1.0, 2.02, 3.0])  # of the IMU, ahead of the centre
     states = (tmp_path / "dataset/mav0/state_groundtruth_estimate0/data.csv").read_text()
-    assert [float(x) for x in states.splitlines()[1].split(",")[8:11]] == \
-        pytest.approx([-0.02, 0, 0])
+    assert [float(x) for x in states.splitlines()[1].split(",")[8:11]] == pytest.approx(
+        [-0.02, 0, 0]
+    )
 
 
 def test_vehicle_without_a_pair_cannot_record(tmp_path):
@@ -207,8 +250,12 @@ def test_flight_that_cannot_begin_says_one_line(tmp_path, monkeypatch, capsys):
 def test_flown_path_becomes_a_trajectory(tmp_path):
     agent = Unrecorded(1, _wave(tmp_path))
     run_folder.prepare(tmp_path)
-    simulation = Simulation(Scenario(vehicles=parse_vehicles("iris@0,0"), gps="rtk", speed=0.0),
-                            tmp_path, agent=agent, links=False)
+    simulation = Simulation(
+        Scenario(vehicles=parse_vehicles("iris@0,0"), gps="rtk", speed=0.0),
+        tmp_path,
+        agent=agent,
+        links=False,
+    )
     (tmp_path / "scenario.yaml").write_text("vehicles: iris@0,0\n")
     try:
         simulation.run(60_000_000)

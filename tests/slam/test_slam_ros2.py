@@ -53,22 +53,46 @@ def test_an_imu_whose_axes_are_forward_right_down_is_turned(tmp_path):
     write_kalibr(tmp_path / "kalibr", calibration.turned(), topics)
     types = Types()
     with Writer(tmp_path / "bag", version=8, storage_plugin=StoragePlugin.MCAP) as bag:
+
         def add(topic, kind, frame, **fields):
             known = next((each for each in bag.connections if each.topic == topic), None)
-            bag.write(known or bag.add_connection(topic, kind, typestore=types.store), t_us * 1000,
-                      types.serialised(types.message(kind, header={
-                          "stamp": {"sec": 0, "nanosec": t_us * 1000}, "frame_id": frame},
-                          **fields)))
+            bag.write(
+                known or bag.add_connection(topic, kind, typestore=types.store),
+                t_us * 1000,
+                types.serialised(
+                    types.message(
+                        kind,
+                        header={"stamp": {"sec": 0, "nanosec": t_us * 1000}, "frame_id": frame},
+                        **fields,
+                    )
+                ),
+            )
 
         for t_us in (0, PERIOD_US, 2 * PERIOD_US):
             for topic in topics[:2]:
-                add(topic, "sensor_msgs/msg/Image", "camera", height=2, width=4, step=4,
-                    encoding="mono8", data=bytes(range(8)))
-            add(topics[2], "sensor_msgs/msg/Imu", "drone0_base_link_frd",
+                add(
+                    topic,
+                    "sensor_msgs/msg/Image",
+                    "camera",
+                    height=2,
+                    width=4,
+                    step=4,
+                    encoding="mono8",
+                    data=bytes(range(8)),
+                )
+            add(
+                topics[2],
+                "sensor_msgs/msg/Imu",
+                "drone0_base_link_frd",
                 angular_velocity=dict(zip("xyz", (0.1, 0.2, 0.3))),
-                linear_acceleration=dict(zip("xyz", (1.0, 2.0, -9.8))))
-            add(TRUTH, "geometry_msgs/msg/PoseStamped", "map",
-                pose={"position": {"x": 1e-6 * t_us}, "orientation": {"w": 1.0}})
+                linear_acceleration=dict(zip("xyz", (1.0, 2.0, -9.8))),
+            )
+            add(
+                TRUTH,
+                "geometry_msgs/msg/PoseStamped",
+                "map",
+                pose={"position": {"x": 1e-6 * t_us}, "orientation": {"w": 1.0}},
+            )
     dataset = imported(tmp_path / "bag", tmp_path / "kalibr", tmp_path / "out")
     assert len(dataset) == 3
     assert table(dataset, "imu0")[0, 1:] == pytest.approx([0.1, -0.2, -0.3, 1.0, -2.0, 9.8])
@@ -81,10 +105,24 @@ def test_a_recorded_flight_is_the_same_dataset(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path))
     monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
     t = np.linspace(0.0, 3.0, 31)
-    trajectories.write_csv(tmp_path / "a.csv", np.column_stack(
-        [t, 0.3 * (1.0 - np.cos(t)), 0 * t, 1.2 + 0 * t, 0.5 * np.sin(t)]))
-    assert command.main(["slam", "record", "--trajectory", str(tmp_path / "a.csv"), "--ros2",
-                         "--name", "through"]) == 0
+    trajectories.write_csv(
+        tmp_path / "a.csv",
+        np.column_stack([t, 0.3 * (1.0 - np.cos(t)), 0 * t, 1.2 + 0 * t, 0.5 * np.sin(t)]),
+    )
+    assert (
+        command.main(
+            [
+                "slam",
+                "record",
+                "--trajectory",
+                str(tmp_path / "a.csv"),
+                "--ros2",
+                "--name",
+                "through",
+            ]
+        )
+        == 0
+    )
     run = tmp_path / LATEST
     own = Dataset(run / "dataset")
     other = imported(run / "bags" / "ros2", run / "bags" / "kalibr", tmp_path / "out")
@@ -96,7 +134,11 @@ def test_a_recorded_flight_is_the_same_dataset(tmp_path, monkeypatch):
             assert (own.folder / kept).read_bytes() == (other.folder / kept).read_bytes()
     one, two = common(table(own, "imu0"), table(other, "imu0"))
     assert len(one) == len(table(own, "imu0")) and np.array_equal(one, two)
-    one, two = (each[:, :3] for each in common(table(own, "state_groundtruth_estimate0"),
-                                               table(other, "state_groundtruth_estimate0")))
+    one, two = (
+        each[:, :3]
+        for each in common(
+            table(own, "state_groundtruth_estimate0"), table(other, "state_groundtruth_estimate0")
+        )
+    )
     assert len(one) > 100 and np.abs(one - two).max() < 0.01
     assert other.calibration.left.pose == pytest.approx(own.calibration.left.pose)

@@ -42,28 +42,39 @@ def test_baseline_runs_as_a_process(dataset, tmp_path):
     assert float(rows[-1].split()[1]) == pytest.approx(0.22, abs=0.02)
 
 
-@pytest.mark.parametrize("code, says", [
-    (READ + "raise SystemExit(3)", "status 3"),
-    (READ + "t > 200000 and sys.exit(4); " + POSE.format("0"), "status 4"),
-    (READ + POSE.format("float('nan')"), "invalid pose"),
-    (READ + "print(link.lost_line(t, 0), flush=True)", "never gave a pose"),
-])
+@pytest.mark.parametrize(
+    "code, says",
+    [
+        (READ + "raise SystemExit(3)", "status 3"),
+        (READ + "t > 200000 and sys.exit(4); " + POSE.format("0"), "status 4"),
+        (READ + POSE.format("float('nan')"), "invalid pose"),
+        (READ + "print(link.lost_line(t, 0), flush=True)", "never gave a pose"),
+    ],
+)
 def test_failure_of_a_system_is_an_outcome(dataset, tmp_path, code, says):
-    adapter = adapters.Adapter("bad", (sys.executable, "-c", code.replace("{", "{{").replace(
-        "}", "}}")), "", True, {})
+    adapter = adapters.Adapter(
+        "bad", (sys.executable, "-c", code.replace("{", "{{").replace("}", "}}")), "", True, {}
+    )
     outcome = runner.run(adapter, dataset, tmp_path / "run", speed=0.0)
     assert re.search(says, outcome.reason), outcome.reason
     assert (tmp_path / "run" / "outcome.json").exists()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code, says", [
-    ("import time; time.sleep(60)", "no answer for 1.5 s"),
-    (READ + POSE.format("0") + "; sys.stdin.buffer.close(); import time; time.sleep(60)",
-     "no answer for|did not end within 0.5 s")])
+@pytest.mark.parametrize(
+    "code, says",
+    [
+        ("import time; time.sleep(60)", "no answer for 1.5 s"),
+        (
+            READ + POSE.format("0") + "; sys.stdin.buffer.close(); import time; time.sleep(60)",
+            "no answer for|did not end within 0.5 s",
+        ),
+    ],
+)
 def test_system_that_hangs_is_ended(dataset, tmp_path, code, says):
-    adapter = adapters.Adapter("bad", (sys.executable, "-c", code.replace("{", "{{").replace(
-        "}", "}}")), "", True, {})
+    adapter = adapters.Adapter(
+        "bad", (sys.executable, "-c", code.replace("{", "{{").replace("}", "}}")), "", True, {}
+    )
     outcome = runner.run(adapter, dataset, tmp_path / "run", speed=0.0, timeout_s=0.5)
     assert re.search(says, outcome.reason), outcome.reason
 
@@ -72,8 +83,9 @@ def test_system_that_hangs_is_ended(dataset, tmp_path, code, says):
 def test_a_system_that_answers_slowly_to_the_end_is_not_ended(dataset, tmp_path):
     """Together the pairs that are queued when the recording is over take longer than the limit."""
     code = READ + "import time; time.sleep(1.2 * (t > 400000)); " + POSE.format("0")
-    adapter = adapters.Adapter("slow", (sys.executable, "-c", code.replace("{", "{{").replace(
-        "}", "}}")), "", True, {})
+    adapter = adapters.Adapter(
+        "slow", (sys.executable, "-c", code.replace("{", "{{").replace("}", "}}")), "", True, {}
+    )
     outcome = runner.run(adapter, dataset, tmp_path / "run", speed=0.0, timeout_s=3.0)
     assert outcome.reason == "" and outcome.answers == len(dataset)
 
@@ -83,7 +95,7 @@ def test_link_carries_pairs_and_answers():
 
     left, right = np.arange(12, dtype=np.uint8).reshape(2, 3, 2)
     stream = io.BytesIO(link.pack(5, left, right) + link.pack(-6, right, left)[:-1])
-    (t_us, a, b), = link.frames(stream, (3, 2))
+    ((t_us, a, b),) = link.frames(stream, (3, 2))
     assert t_us == 5 and np.array_equal(a, left) and np.array_equal(b, right)
     answer = link.parse(link.pose_line(7, (1, 2, 3), (0, 0, 0, 1), 42))
     assert (answer.t_us, answer.pose[:3], answer.features) == (7, (1, 2, 3), 42)

@@ -17,10 +17,7 @@ from xtdrone_slam.systems.orb.adjustment import adjust
 from xtdrone_slam.systems.orb.features import Pinhole
 from xtdrone_slam.systems.orb.landmarks import Keyframe, Map
 from xtdrone_slam.systems.orb.odometry import Odometry
-from xtdrone_slam.systems.orbslam3 import (
-    start as orbslam3,
-    vocabulary,
-)
+from xtdrone_slam.systems.orbslam3 import start as orbslam3, vocabulary
 from xtdrone_slam.systems.vins_fusion import start as vins_fusion
 
 # Answers each pair with the IMU readings and depth images since the last one.
@@ -47,9 +44,14 @@ def dataset(tmp_path_factory):
     return record_still_wall(tmp_path_factory.mktemp("wall"))
 
 
-@pytest.mark.parametrize("inputs, expected", [
-    (("stereo",), (0, 0, 0)), (("stereo", "imu"), (20, 0, 9.81)),
-    (("stereo", "imu", "depth"), (20, 1, 9.81))])
+@pytest.mark.parametrize(
+    "inputs, expected",
+    [
+        (("stereo",), (0, 0, 0)),
+        (("stereo", "imu"), (20, 0, 9.81)),
+        (("stereo", "imu", "depth"), (20, 1, 9.81)),
+    ],
+)
 def test_adapter_says_what_comes_with_the_pairs(dataset, tmp_path, inputs, expected):
     code = _COUNT.replace("{", "{{").replace("}", "}}")
     adapter = adapters.Adapter("count", (sys.executable, "-c", code), "", True, {}, inputs)
@@ -62,8 +64,9 @@ def test_adapter_says_what_comes_with_the_pairs(dataset, tmp_path, inputs, expec
 def test_readings_never_overtake_their_pair(dataset, tmp_path):
     """As in a live flight, where images come later than the readings of their time."""
     code = _COUNT.replace("{", "{{").replace("}", "}}")
-    adapter = adapters.Adapter("count", (sys.executable, "-c", code), "", True, {},
-                               ("stereo", "imu"))
+    adapter = adapters.Adapter(
+        "count", (sys.executable, "-c", code), "", True, {}, ("stereo", "imu")
+    )
     with runner.SystemRun(adapter, dataset.folder, tmp_path) as session:
         for index, (begin, t_us) in enumerate(((20_000, 80_000), (130_000, 160_000))):
             for ahead in range(begin, t_us + 50_000, 10_000):
@@ -80,9 +83,11 @@ def test_readings_never_overtake_their_pair(dataset, tmp_path):
 
 def test_no_pair_is_dropped_at_speed_zero(dataset, tmp_path):
     slow = _COUNT.replace("imu.append(t_us)", "pass").replace(
-        "assert all(t <= t_us for t in imu)", "import time; time.sleep(0.03)")
-    adapter = adapters.Adapter("slow", (sys.executable, "-c", slow.replace("{", "{{").replace(
-        "}", "}}")), "", True, {})
+        "assert all(t <= t_us for t in imu)", "import time; time.sleep(0.03)"
+    )
+    adapter = adapters.Adapter(
+        "slow", (sys.executable, "-c", slow.replace("{", "{{").replace("}", "}}")), "", True, {}
+    )
     with runner.SystemRun(adapter, dataset.folder, tmp_path) as session:
         for index in range(15):
             session.submit(80_000 * (index + 1), *dataset.pair(index % 4), wait=True)
@@ -92,9 +97,12 @@ def test_no_pair_is_dropped_at_speed_zero(dataset, tmp_path):
 
 def test_unknown_messages_are_passed_over():
     image = np.arange(6, dtype=np.uint8).reshape(2, 3)
-    stream = io.BytesIO(link.message(b"X", 1, b"abc") + link.pack_imu(2, (1, 2, 3), (4, 5, 6))
-                        + link.pack(3, image, image))
-    (t_us, left, _), = link.frames(stream, (2, 3))
+    stream = io.BytesIO(
+        link.message(b"X", 1, b"abc")
+        + link.pack_imu(2, (1, 2, 3), (4, 5, 6))
+        + link.pack(3, image, image)
+    )
+    ((t_us, left, _),) = link.frames(stream, (2, 3))
     assert t_us == 3 and np.array_equal(left, image)
 
 
@@ -115,9 +123,19 @@ def test_system_without_its_environment_says_how_to_install(dataset, tmp_path, m
 def test_environment_is_made_kept_and_completed(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_SYSTEMS", str(tmp_path))
     near = adapters.Adapter(
-        "near", ("{home}",), "", True, {}, requirements=("--no-index", "pip"),
-        install=("{python}", "-c", "import sys, xtdrone_slam; open(sys.argv[1] + '/x', 'w')",
-                 "{home}"))
+        "near",
+        ("{home}",),
+        "",
+        True,
+        {},
+        requirements=("--no-index", "pip"),
+        install=(
+            "{python}",
+            "-c",
+            "import sys, xtdrone_slam; open(sys.argv[1] + '/x', 'w')",
+            "{home}",
+        ),
+    )
     steps = []
     assert not environments.installed(near)
     folder = environments.install(near, lambda step, line: steps.append((step, line)))
@@ -136,8 +154,12 @@ def test_environment_is_made_kept_and_completed(tmp_path, monkeypatch):
 
 
 def test_unreachable_package_index_is_told_in_one_line():
-    said = ["Collecting a", "WARNING: Retrying ... NewConnectionError('...: refused')",
-            "ERROR: Could not find a version", "ERROR: No matching distribution found for a"]
+    said = [
+        "Collecting a",
+        "WARNING: Retrying ... NewConnectionError('...: refused')",
+        "ERROR: Could not find a version",
+        "ERROR: No matching distribution found for a",
+    ]
     assert "cannot be reached" in environments._reason(said)
     assert environments._reason(said[2:]) == said[-1] and environments._reason([]) == "no message"
 
@@ -150,7 +172,8 @@ def test_list_and_install_tell_what_is_there(tmp_path, monkeypatch, capsys):
     assert "not installed: xtdrone slam install basalt" in said and "(input: stereo)" in said
     (tmp_path / "basalt").mkdir()
     (tmp_path / "basalt" / "installed").write_text(
-        "\n".join(adapters.load("basalt").requirements) + "\n")
+        "\n".join(adapters.load("basalt").requirements) + "\n"
+    )
     for name, says in (("basalt", "installed already"), ("klt", "no environment of its own")):
         assert not command.main(["slam", "install", name])
         assert says in capsys.readouterr().out
@@ -176,8 +199,11 @@ def test_orb_finds_a_known_motion_and_adjusts():
 def test_orb_says_that_it_is_lost_and_goes_on():
     odometry = Odometry(stereo(), features=300)
     grey = np.full((240, 320), 128, dtype=np.uint8)
-    for left, right, known in ((*wall(np.zeros(3)), True), (grey, grey, False),
-                               (*wall(np.zeros(3)), True)):
+    for left, right, known in (
+        (*wall(np.zeros(3)), True),
+        (grey, grey, False),
+        (*wall(np.zeros(3)), True),
+    ):
         assert (odometry.step(left, right)[0] is not None) == known
         odometry.map()
 
@@ -186,8 +212,11 @@ def test_adjustment_mends_a_pose_that_is_off():
     rng = np.random.default_rng(3)
     camera = Pinhole(400.0, 320.0, 240.0, 0.12)
     points = rng.uniform((-2, -1.5, 3), (2, 1.5, 7), (120, 3))
-    world = Map(points=points + rng.normal(0, 0.02, points.shape), owners=np.zeros(120, int),
-                descriptors=np.zeros((120, 32), np.uint8))
+    world = Map(
+        points=points + rng.normal(0, 0.02, points.shape),
+        owners=np.zeros(120, int),
+        descriptors=np.zeros((120, 32), np.uint8),
+    )
     true = [np.eye(4) for _ in range(4)]
     for k, pose in enumerate(true):
         pose[:3, 3] = -0.1 * k, 0.02 * k, 0.0
@@ -225,9 +254,10 @@ def test_configuration_of_vins_fusion_holds_the_calibration(tmp_path):
     vins_fusion.write(tmp_path, stereo())
     storage = cv2.FileStorage(str(tmp_path / "vins_fusion.yaml"), cv2.FILE_STORAGE_READ)
     assert np.allclose(storage.getNode("body_T_cam1").mat(), stereo().right.pose)
-    assert storage.getNode("acc_n").real() == pytest.approx(1e-3 * 250 ** 0.5)
-    camera = cv2.FileStorage(str(tmp_path / storage.getNode("cam0_calib").string()),
-                             cv2.FILE_STORAGE_READ)
+    assert storage.getNode("acc_n").real() == pytest.approx(1e-3 * 250**0.5)
+    camera = cv2.FileStorage(
+        str(tmp_path / storage.getNode("cam0_calib").string()), cv2.FILE_STORAGE_READ
+    )
     assert camera.getNode("projection_parameters").getNode("fx").real() == 200.0
 
 

@@ -28,22 +28,40 @@ def accuracy(metres, degrees, path_m=24.0):
     return SimpleNamespace(statistics=statistics, path_m=path_m)
 
 
-@pytest.mark.parametrize("metres, degrees, path_m, word, says", [
-    (0.08, 1.5, 24.0, "good", ""),
-    (2.29, 45.0, 24.0, "poor", "APE 2.29 m on a path of 24.0 m, more than 0.24 m; APE 45 degrees"),
-    (0.25, 1.0, 24.0, "poor", "APE 0.25 m"), (0.25, 1.0, 30.0, "good", ""),
-    (0.04, 1.0, 0.0, "good", ""), (0.06, 1.0, 1.0, "poor", "path of 1.0 m, more than 0.05 m"),
-    (0.1, 5.1, 24.0, "poor", "5.1 degrees, more than 5")])
+@pytest.mark.parametrize(
+    "metres, degrees, path_m, word, says",
+    [
+        (0.08, 1.5, 24.0, "good", ""),
+        (
+            2.29,
+            45.0,
+            24.0,
+            "poor",
+            "APE 2.29 m on a path of 24.0 m, more than 0.24 m; APE 45 degrees",
+        ),
+        (0.25, 1.0, 24.0, "poor", "APE 0.25 m"),
+        (0.25, 1.0, 30.0, "good", ""),
+        (0.04, 1.0, 0.0, "good", ""),
+        (0.06, 1.0, 1.0, "poor", "path of 1.0 m, more than 0.05 m"),
+        (0.1, 5.1, 24.0, "poor", "5.1 degrees, more than 5"),
+    ],
+)
 def test_accuracy_is_judged_by_the_length_of_the_path(metres, degrees, path_m, word, says):
     found = verdict.judge(_COMPLETE, accuracy(metres, degrees, path_m), DEFAULTS)
     assert found.word == word and says in found.reason and bool(found.reason) == (word != "good")
 
 
-@pytest.mark.parametrize("change, word, says", [
-    ({"dropped": 6}, "good", ""), ({"dropped": 7}, "poor", "7 of 625 pairs dropped, more than 1 %"),
-    ({"lost": 31}, "good", ""), ({"lost": 32}, "poor", "poses for 593 of 625 pairs, less than 95"),
-    ({"frames": 1250, "not_arrived": 625}, "good", ""),  # lost by the channel
-    ({"reason": "jumped 30.0 m"}, "failed", "jumped 30.0 m")])
+@pytest.mark.parametrize(
+    "change, word, says",
+    [
+        ({"dropped": 6}, "good", ""),
+        ({"dropped": 7}, "poor", "7 of 625 pairs dropped, more than 1 %"),
+        ({"lost": 31}, "good", ""),
+        ({"lost": 32}, "poor", "poses for 593 of 625 pairs, less than 95"),
+        ({"frames": 1250, "not_arrived": 625}, "good", ""),  # lost by the channel
+        ({"reason": "jumped 30.0 m"}, "failed", "jumped 30.0 m"),
+    ],
+)
 def test_completeness_is_judged_by_the_pairs_that_arrived(change, word, says):
     found = verdict.judge({**_COMPLETE, **change}, accuracy(0.08, 1.0), DEFAULTS)
     assert found.word == word and says in found.reason
@@ -62,10 +80,17 @@ def test_a_user_sets_the_limits():
     assert one.limits == Limits(dropped_percent=5.0)
 
 
-@pytest.mark.parametrize("given, says", [
-    ("ape_percent", "NAME=VALUE"), ("ape=1", "unknown limit 'ape'.*ape_percent"),
-    ("ape_deg=-1", "ape_deg -1 is not allowed.*from 0 to 180 deg"), ("ape_deg=a", "ape_deg a is"),
-    ("complete_percent=101", "to 100"), ("ape_percent=nan", "not allowed")])
+@pytest.mark.parametrize(
+    "given, says",
+    [
+        ("ape_percent", "NAME=VALUE"),
+        ("ape=1", "unknown limit 'ape'.*ape_percent"),
+        ("ape_deg=-1", "ape_deg -1 is not allowed.*from 0 to 180 deg"),
+        ("ape_deg=a", "ape_deg a is"),
+        ("complete_percent=101", "to 100"),
+        ("ape_percent=nan", "not allowed"),
+    ],
+)
 def test_limits_that_make_no_sense(given, says):
     with pytest.raises(SlamError, match=says):
         verdict.parse_limits([given])
@@ -81,20 +106,45 @@ def hall(tmp_path_factory):
     return SimpleNamespace(fake=fake, long=long, benchmark=benchmark)
 
 
-@pytest.mark.parametrize("words, status, word, good", [
-    (["error=0.1"], MISSED, "poor", "0 of 2"),
-    (["error=0.1", "--limit", "ape_least_m=0.2"], 0, "good", "2 of 2"),
-    (["end=3"], MISSED, "failed", "0 of 2")])
-def test_table_report_summary_and_exit_status_agree(hall, tmp_path, monkeypatch, capsys, words,
-                                                    status, word, good):
+@pytest.mark.parametrize(
+    "words, status, word, good",
+    [
+        (["error=0.1"], MISSED, "poor", "0 of 2"),
+        (["error=0.1", "--limit", "ape_least_m=0.2"], 0, "good", "2 of 2"),
+        (["end=3"], MISSED, "failed", "0 of 2"),
+    ],
+)
+def test_table_report_summary_and_exit_status_agree(
+    hall, tmp_path, monkeypatch, capsys, words, status, word, good
+):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path / "runs"))
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert command.main(["slam", "run", "--system", str(hall.fake), "--dataset", str(hall.long),
-                         "--runs", "2", "--speed", "0", "--name", "one", "--set", *words]) == status
+    assert (
+        command.main(
+            [
+                "slam",
+                "run",
+                "--system",
+                str(hall.fake),
+                "--dataset",
+                str(hall.long),
+                "--runs",
+                "2",
+                "--speed",
+                "0",
+                "--name",
+                "one",
+                "--set",
+                *words,
+            ]
+        )
+        == status
+    )
     said = capsys.readouterr().out
-    (flight,) = results.load(tmp_path / "runs" / "one", limits=Limits(
-        ape_least_m=0.2 if "--limit" in words else 0.05))
+    (flight,) = results.load(
+        tmp_path / "runs" / "one", limits=Limits(ape_least_m=0.2 if "--limit" in words else 0.05)
+    )
     assert {run.verdict.word for _, run in flight.runs} == {word}
     summary = run_folder.read_summary(tmp_path / "runs" / "one")["slam"]
     assert summary["verdict"] == word and len(summary["runs"]) == 2

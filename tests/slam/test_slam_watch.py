@@ -25,15 +25,25 @@ def write_run(folder, count=40, step_m=0.2, name="run_1"):
     place.mkdir(parents=True)
     t = 0.08 * np.arange(count)
     truth = np.column_stack([t, step_m * np.arange(count), np.sin(t), 1.0 + 0.1 * t])
-    (folder / "hall" / "groundtruth.tum").write_text("".join(
-        f"{' '.join(map(str, row))} 0 0 0 1\n" for row in truth))
+    (folder / "hall" / "groundtruth.tum").write_text(
+        "".join(f"{' '.join(map(str, row))} 0 0 0 1\n" for row in truth)
+    )
     quat = " ".join(map(str, TURN.as_quat()))
-    (place / "estimate.tum").write_text("".join(
-        f"{row[0]} {' '.join(map(str, TURN.apply(row[1:]) + SHIFT))} {quat}\n" for row in truth))
-    (place / "frames.csv").write_text("t_us,latency_s,lost,features,wall_s\n" + "".join(
-        f"{round(1e6 * x)},0.02,{int(k == 5)},{100 + k},{2.0 + x}\n" for k, x in enumerate(t)))
-    (place / "usage.csv").write_text("t_s,cpu_percent,memory_mib,processes\n" + "".join(
-        f"{0.1 * k},{50.0 + 10.0 * (-1) ** k},80.0,1\n" for k in range(60)))
+    (place / "estimate.tum").write_text(
+        "".join(
+            f"{row[0]} {' '.join(map(str, TURN.apply(row[1:]) + SHIFT))} {quat}\n" for row in truth
+        )
+    )
+    (place / "frames.csv").write_text(
+        "t_us,latency_s,lost,features,wall_s\n"
+        + "".join(
+            f"{round(1e6 * x)},0.02,{int(k == 5)},{100 + k},{2.0 + x}\n" for k, x in enumerate(t)
+        )
+    )
+    (place / "usage.csv").write_text(
+        "t_s,cpu_percent,memory_mib,processes\n"
+        + "".join(f"{0.1 * k},{50.0 + 10.0 * (-1) ** k},80.0,1\n" for k in range(60))
+    )
     return place
 
 
@@ -42,7 +52,8 @@ def test_growing_files_are_followed(tmp_path):
     place.mkdir(parents=True)
     assert watch.runs(tmp_path) == []
     (place / "frames.csv").write_text(
-        "t_us,latency_s,lost,features,wall_s\n1000000,0.02,0,7,3.5\n2000000,0")
+        "t_us,latency_s,lost,features,wall_s\n1000000,0.02,0,7,3.5\n2000000,0"
+    )
     assert watch.runs(tmp_path) == [place]
     view = RunView(place)
     assert view.frames().tolist() == [[1.0, 20.0, 0.0, 7.0, 3.5]]
@@ -92,11 +103,21 @@ def test_window_says_what_it_shows(window):
     window.update_plots()
     assert "klt on hall, run 2: running, 40 answers, 1 without a pose" in window._title.text
     assert "0.00 % of" in window._title.text
-    labels = {panel.getAxis(side).labelText for panel in (window._map, window._height,
-                                                          *window._panels.values())
-              for side in ("left", "bottom")}
-    assert {"x, east [m]", "y, north [m]", "time of the flight [s]", "[m]", "[ms]", "[MiB]",
-            "[% of a core]", "[number]"} <= labels
+    labels = {
+        panel.getAxis(side).labelText
+        for panel in (window._map, window._height, *window._panels.values())
+        for side in ("left", "bottom")
+    }
+    assert {
+        "x, east [m]",
+        "y, north [m]",
+        "time of the flight [s]",
+        "[m]",
+        "[ms]",
+        "[MiB]",
+        "[% of a core]",
+        "[number]",
+    } <= labels
 
     def press(key):
         QtTest.QTest.keyClick(window, getattr(QtCore.Qt.Key, f"Key_{key}"))
@@ -128,7 +149,7 @@ def test_picture_needs_no_display(tmp_path, monkeypatch):
     write_run(tmp_path / "one")
     assert not command.main(["slam", "watch", "one", "--png", str(tmp_path / "watch.png")])
     picture = cv2.imread(str(tmp_path / "watch.png"))
-    colour = [int(plot_style.SERIES[0][k:k + 2], 16) for k in (5, 3, 1)]  # blue first
+    colour = [int(plot_style.SERIES[0][k : k + 2], 16) for k in (5, 3, 1)]  # blue first
     assert picture.shape[0] > 400 and (picture == colour).all(axis=2).sum() > 100
 
 

@@ -21,8 +21,10 @@ def test_light_is_a_factor(tmp_path):
     plain = load_world("indoor")
     dim = load_world(str(worlds.vary("indoor", 0.5, 1.0, tmp_path / "dim.world")))
     assert np.allclose(dim.ambient, 0.5 * np.array(plain.ambient))
-    assert np.allclose([light.diffuse for light in dim.lights],
-                       0.5 * np.array([light.diffuse for light in plain.lights]))
+    assert np.allclose(
+        [light.diffuse for light in dim.lights],
+        0.5 * np.array([light.diffuse for light in plain.lights]),
+    )
     assert [shape.look for shape in dim.shapes] == [shape.look for shape in plain.shapes]
     assert worlds.vary("indoor", 1, 1, tmp_path / "none") == resources.world_sdf("indoor")
 

@@ -65,8 +65,9 @@ def quantities() -> list[Quantity]:
     found = []
     for kind, sensor in sensors().items():
         for preset in presets()[kind]:
-            parameters = sensor.parameters.from_block(SensorBlock(
-                kind, preset, (0, 0, 0), (0, 0, 0, 1), {"preset": preset}))
+            parameters = sensor.parameters.from_block(
+                SensorBlock(kind, preset, (0, 0, 0), (0, 0, 0, 1), {"preset": preset})
+            )
             for field in vars(parameters):
                 noise = getattr(parameters, field)
                 if isinstance(noise, NoiseParameters):
@@ -87,8 +88,11 @@ def stream(quantity: Quantity, dt: float, count: int, number: int) -> np.ndarray
     channels = np.zeros(1, dtype=CHANNEL)
     decay, drive = noise.bias_step(dt)
     words = new_stream(quantity.seed, number, 0)
-    standing = noise.random_walk * math.sqrt(0.5 * noise.bias_correlation_time) \
-        if math.isfinite(noise.bias_correlation_time) else 0.0
+    standing = (
+        noise.random_walk * math.sqrt(0.5 * noise.bias_correlation_time)
+        if math.isfinite(noise.bias_correlation_time)
+        else 0.0
+    )
     bias = standing * np.random.default_rng((quantity.seed, number)).standard_normal()
     channels[0] = (decay, drive, noise.white_sigma(dt), bias, 0.0, 0.0, -math.inf, math.inf)
     out = np.empty(count)
@@ -99,13 +103,14 @@ def stream(quantity: Quantity, dt: float, count: int, number: int) -> np.ndarray
 def theory(tau, density, walk, time):
     """Allan variance of white noise plus a Gauss-Markov bias."""
     tau = np.asarray(tau, dtype=float)
-    white = density ** 2 / tau
+    white = density**2 / tau
     if walk == 0.0:
         return white
     x = tau / time
     # For small x the bracket is a difference of nearly equal numbers: its series there.
-    bracket = np.where(x < 1e-3, x * x / 3.0,
-                       1.0 - (3.0 - 4.0 * np.exp(-x) + np.exp(-2.0 * x)) / (2.0 * x))
+    bracket = np.where(
+        x < 1e-3, x * x / 3.0, 1.0 - (3.0 - 4.0 * np.exp(-x) + np.exp(-2.0 * x)) / (2.0 * x)
+    )
     return white + (walk * time) ** 2 / tau * bracket
 
 
@@ -114,10 +119,11 @@ def variances(quantity, dt, count, streams, taus) -> np.ndarray:
     rows = []
     for number in range(streams):
         data = stream(quantity, dt, count, number)
-        found, deviation, _, _ = allantools.oadev(data, rate=1.0 / dt, data_type="freq",
-                                                  taus=np.array(taus))
+        found, deviation, _, _ = allantools.oadev(
+            data, rate=1.0 / dt, data_type="freq", taus=np.array(taus)
+        )
         assert len(found) == len(taus)
-        rows.append(deviation ** 2)
+        rows.append(deviation**2)
     return np.array(rows)
 
 
@@ -131,10 +137,11 @@ def density(quantity: Quantity, count: int, streams: int) -> Estimate:
     extra = 0.0
     if quantity.walks:
         time = noise.bias_correlation_time
-        extra = -0.5 * noise.random_walk ** 2 * time * math.expm1(-dt / time)
+        extra = -0.5 * noise.random_walk**2 * time * math.expm1(-dt / time)
     found = np.sqrt((variance - extra) * dt)
-    return Estimate("noise_density", found.mean(), found.std(ddof=1) / math.sqrt(streams),
-                    noise.noise_density)
+    return Estimate(
+        "noise_density", found.mean(), found.std(ddof=1) / math.sqrt(streams), noise.noise_density
+    )
 
 
 def bias(quantity: Quantity, dt: float, lengths: float, streams: int):
@@ -160,8 +167,9 @@ def bias(quantity: Quantity, dt: float, lengths: float, streams: int):
         mean = rows.mean(axis=0)
 
         def residual(p):
-            return weights * np.log(theory(taus, math.exp(p[0]), math.exp(p[1]), math.exp(p[2]))
-                                    / mean)
+            return weights * np.log(
+                theory(taus, math.exp(p[0]), math.exp(p[1]), math.exp(p[2])) / mean
+            )
 
         start = np.log([noise.noise_density, noise.random_walk, time])
         return np.exp(least_squares(residual, start).x)
@@ -169,9 +177,12 @@ def bias(quantity: Quantity, dt: float, lengths: float, streams: int):
     whole = fit(table)
     left_out = np.array([fit(np.delete(table, k, axis=0)) for k in range(streams)])
     around = left_out - left_out.mean(axis=0)
-    spread = np.sqrt((streams - 1) / streams * (around ** 2).sum(axis=0))
+    spread = np.sqrt((streams - 1) / streams * (around**2).sum(axis=0))
     # The jackknife also takes away the bias that a fit to few streams has.
     value = streams * whole - (streams - 1) * left_out.mean(axis=0)
-    return (Estimate("random_walk", value[1], spread[1], noise.random_walk),
-            Estimate("bias_correlation_time", value[2], spread[2], time), taus,
-            np.sqrt(table.mean(axis=0)))
+    return (
+        Estimate("random_walk", value[1], spread[1], noise.random_walk),
+        Estimate("bias_correlation_time", value[2], spread[2], time),
+        taus,
+        np.sqrt(table.mean(axis=0)),
+    )

@@ -19,10 +19,17 @@ def parsed(line: bytes) -> dict[str, list[float]]:
     text = line.decode()
     assert text[0] == text[-1] == "\n"
     found = {}
-    for name, count in (("timestamp", 0), ("gyro", 3), ("accel_body", 3), ("position", 3),
-                        ("quaternion", 4), ("velocity", 3), ("no_time_sync", 0)):
+    for name, count in (
+        ("timestamp", 0),
+        ("gyro", 3),
+        ("accel_body", 3),
+        ("position", 3),
+        ("quaternion", 4),
+        ("velocity", 3),
+        ("no_time_sync", 0),
+    ):
         at = text.index(name) + len(name) + 2
-        pattern = (rf"\[{', '.join([f'({_NUMBER})'] * count)}\]" if count else f"({_NUMBER})")
+        pattern = rf"\[{', '.join([f'({_NUMBER})'] * count)}\]" if count else f"({_NUMBER})"
         found[name] = [float(x) for x in re.compile(pattern).match(text, at).groups()]
     return found
 
@@ -62,8 +69,9 @@ class ScriptedArduPilot(threading.Thread):
 
     def say(self):
         """Sends the packet of the present count."""
-        packed = struct.pack(f"<HHI{len(self.pulses)}H", self._magic, 250, self._count,
-                             *self.pulses)
+        packed = struct.pack(
+            f"<HHI{len(self.pulses)}H", self._magic, 250, self._count, *self.pulses
+        )
         self.socket.sendto(packed, self._to)
 
     def close(self):

@@ -37,9 +37,12 @@ from xtdrone_sim.world import load_world
 
 WORLD = load_world("empty")
 TYPES = vehicle_names()
-HOVERING = [name for name in TYPES
-            if vehicle_types(FleetModel.of([load_vehicle(name)]))[0] == MULTICOPTER
-            and not cannot_fly(FleetModel.of([load_vehicle(name)]))[0]]
+HOVERING = [
+    name
+    for name in TYPES
+    if vehicle_types(FleetModel.of([load_vehicle(name)]))[0] == MULTICOPTER
+    and not cannot_fly(FleetModel.of([load_vehicle(name)]))[0]
+]
 HEIGHT = 200.0  # of the start [m]
 START = (8.0, 1.0, -0.5), (0.3, -0.2, 0.5)  # velocity [m/s] and body rates [rad/s]
 
@@ -52,8 +55,9 @@ class Lockstep:
         vehicle = load_vehicle(name)
         self.model = FleetModel.of([vehicle])
         self.engine = EmbeddedEngine(WORLD, self.specs, (vehicle,))
-        self.plant = ActuatorStage(self.model, WORLD.altitude, WORLD.water,
-                                   WORLD.water_density * WORLD.gravity)
+        self.plant = ActuatorStage(
+            self.model, WORLD.altitude, WORLD.water, WORLD.water_density * WORLD.gravity
+        )
         self.state = self.engine.state
         self.engine.place(0, np.concatenate([self.state.pos[0], self.state.quat[0], *START]))
 
@@ -66,8 +70,14 @@ class Lockstep:
 
 def batch_of(name: str, environments: int = 1, **options) -> BatchSimulation:
     """The same vehicle in each environment of a batch, stepped by 4 ms."""
-    batch = BatchSimulation(f"{name}@0,0,{HEIGHT}", environments, sub_steps=1,
-                            altitude=WORLD.altitude, gravity=WORLD.gravity, **options)
+    batch = BatchSimulation(
+        f"{name}@0,0,{HEIGHT}",
+        environments,
+        sub_steps=1,
+        altitude=WORLD.altitude,
+        gravity=WORLD.gravity,
+        **options,
+    )
     batch.state.vel[:], batch.state.ang_vel[:] = START
     return batch
 
@@ -75,8 +85,9 @@ def batch_of(name: str, environments: int = 1, **options) -> BatchSimulation:
 def row(batch: BatchSimulation, environment: int = 0) -> np.ndarray:
     """Pose and rates of the first vehicle of an environment (10,)."""
     s = batch.state
-    return np.concatenate([s.pos[environment, 0], s.quat[environment, 0],
-                           s.ang_vel[environment, 0]])
+    return np.concatenate(
+        [s.pos[environment, 0], s.quat[environment, 0], s.ang_vel[environment, 0]]
+    )
 
 
 def commands_of(name: str, steps: int) -> np.ndarray:
@@ -116,8 +127,7 @@ class StackOnTruth:
         if t_us % LOOP_US == 0:
             for name in ("sp_pos", "sp_vel", "sp_acc", "sp_yaw", "sp_yaw_rate"):
                 p[name] = np.nan
-            place, turn = (("sp_pos", "sp_yaw") if level == "position"
-                           else ("sp_vel", "sp_yaw_rate"))
+            place, turn = ("sp_pos", "sp_yaw") if level == "position" else ("sp_vel", "sp_yaw_rate")
             p[place], p[turn] = action[:3], action[3]
             for loop in self.slow:
                 loop.step(p, q, self, LOOP_US * 1e-6)

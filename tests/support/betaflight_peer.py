@@ -10,10 +10,15 @@ from xtdrone_autopilot.betaflight import link
 class Readings(ctypes.Structure):
     """fdm_packet."""
 
-    _fields_ = [("timestamp", ctypes.c_double), ("gyro", ctypes.c_double * 3),
-                ("accel", ctypes.c_double * 3), ("quat", ctypes.c_double * 4),
-                ("vel", ctypes.c_double * 3), ("pos", ctypes.c_double * 3),
-                ("pressure", ctypes.c_double)]
+    _fields_ = [
+        ("timestamp", ctypes.c_double),
+        ("gyro", ctypes.c_double * 3),
+        ("accel", ctypes.c_double * 3),
+        ("quat", ctypes.c_double * 4),
+        ("vel", ctypes.c_double * 3),
+        ("pos", ctypes.c_double * 3),
+        ("pressure", ctypes.c_double),
+    ]
 
 
 class Sticks(ctypes.Structure):

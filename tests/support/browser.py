@@ -7,12 +7,22 @@ from pathlib import Path
 
 CHROMIUM = Path("/usr/bin/chromium")
 # Without a graphics card Chromium composes pages by itself, and only WebGL goes to SwiftShader.
-ARGUMENTS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader",
-             "--enable-unsafe-swiftshader", "--disable-gpu-rasterization",
-             "--disable-accelerated-2d-canvas",
-             "--disable-gpu-compositing", "--disable-background-networking",
-             "--disable-component-update", "--disable-sync", "--no-first-run",
-             "--disable-default-apps", "--disable-extensions", "--mute-audio"]
+ARGUMENTS = [
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-gpu-rasterization",
+    "--disable-accelerated-2d-canvas",
+    "--disable-gpu-compositing",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--mute-audio",
+]
 
 
 def missing() -> str:
@@ -34,8 +44,13 @@ def browser(folder, size=(1280, 720), **context):
     profile = Path(folder) / "chromium"
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch_persistent_context(
-            str(profile), executable_path=str(CHROMIUM), headless=True, args=ARGUMENTS,
-            viewport={"width": size[0], "height": size[1]}, **context)
+            str(profile),
+            executable_path=str(CHROMIUM),
+            headless=True,
+            args=ARGUMENTS,
+            viewport={"width": size[0], "height": size[1]},
+            **context,
+        )
         try:
             yield opened
         finally:

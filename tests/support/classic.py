@@ -59,8 +59,13 @@ class Trim:
         fleet = FleetModel.of([self.model])
         self._stage, self._state = ActuatorStage(fleet), state_of([self.model])
         self._speed, self._signs = speed, surface_signs(fleet)[0]
-        found = least_squares(self._unbalanced, [0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0],
-                              xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        found = least_squares(
+            self._unbalanced,
+            [0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0],
+            xtol=1e-15,
+            ftol=1e-15,
+            gtol=1e-15,
+        )
         self.start, self.commands, self.actuator = self._flight(found.x)
         assert abs(found.fun).max() < 1e-6 and abs(self.commands).max() < 1.0
 
@@ -77,12 +82,17 @@ class Trim:
             if self._speed and rotor.axis[0] > 0.5:
                 commands[k] = thrust
             elif not self._speed and rotor.axis[2] > 0.5:
-                commands[k] = thrust + np.dot(torques, (-np.sign(rotor.pos[1]),
-                                                        np.sign(rotor.pos[0]), rotor.direction))
-        start = np.concatenate([[0.0, 0.0, HEIGHT],
-                                Rotation.from_euler("YX", [-pitch, roll]).as_quat(),
-                                self._speed * np.array([np.cos(slip), np.sin(slip), 0.0]),
-                                np.zeros(3)])
+                commands[k] = thrust + np.dot(
+                    torques, (-np.sign(rotor.pos[1]), np.sign(rotor.pos[0]), rotor.direction)
+                )
+        start = np.concatenate(
+            [
+                [0.0, 0.0, HEIGHT],
+                Rotation.from_euler("YX", [-pitch, roll]).as_quat(),
+                self._speed * np.array([np.cos(slip), np.sin(slip), 0.0]),
+                np.zeros(3),
+            ]
+        )
         return start, commands, commands * [a.input_scaling for a in self.model.actuators]
 
     def _unbalanced(self, x):
@@ -91,14 +101,23 @@ class Trim:
         put(self._state, start, actuator)
         wrench = self._stage.step(commands[None], self._state, STEP_US)[0, 0]
         free = x[:3] if not self._speed else x[2:3] if self._signs[:, 2].any() else x[6:]
-        return np.concatenate([wrench[:3] / self.model.mass - (0.0, 0.0, GRAVITY),
-                               np.linalg.solve(self.model.inertia, wrench[3:]), free])
+        return np.concatenate(
+            [
+                wrench[:3] / self.model.mass - (0.0, 0.0, GRAVITY),
+                np.linalg.solve(self.model.inertia, wrench[3:]),
+                free,
+            ]
+        )
 
 
 def put(state, start, actuator):
     """Writes a vehicle's state (13,) and actuators (A,) into a FleetState."""
-    for name, columns in (("pos", slice(0, 3)), ("quat", slice(3, 7)), ("vel", slice(7, 10)),
-                          ("ang_vel", slice(10, 13))):
+    for name, columns in (
+        ("pos", slice(0, 3)),
+        ("quat", slice(3, 7)),
+        ("vel", slice(7, 10)),
+        ("ang_vel", slice(10, 13)),
+    ):
         getattr(state, name)[0] = getattr(state, f"body_{name}")[0, 0] = start[columns]
     state.actuator[0] = actuator
 
@@ -111,7 +130,7 @@ def apart(one, other):
 
 def thinned(flight):
     """Position and quaternion (T/EVERY, 7) of a flight (T, 13), at the times of the records."""
-    return flight[EVERY - 1::EVERY, :7]
+    return flight[EVERY - 1 :: EVERY, :7]
 
 
 def sitl_gazebo():
@@ -119,8 +138,10 @@ def sitl_gazebo():
 
     They flew from Trim, by (vehicle, name in AXES), and "hover" is that of Trim at no speed.
     """
-    return {tuple(name.split(", ")): np.array(track)
-            for name, track in json.loads(_TRACKS.read_text()).items()}
+    return {
+        tuple(name.split(", ")): np.array(track)
+        for name, track in json.loads(_TRACKS.read_text()).items()
+    }
 
 
 def fly_embedded(trim, added, gazebos_wings=False):
@@ -132,8 +153,9 @@ def fly_embedded(trim, added, gazebos_wings=False):
         gazebos_wings: Takes wings with the error of Gazebo's plugin, see wings_of_gazebo().
     """
     model, rows = trim.model, []
-    engine = EmbeddedEngine(load_world("empty"), (VehicleSpec(model.type, "v", (0.0, 0.0, 0.0)),),
-                            (model,))
+    engine = EmbeddedEngine(
+        load_world("empty"), (VehicleSpec(model.type, "v", (0.0, 0.0, 0.0)),), (model,)
+    )
     fleet = FleetModel.of([model])
     stage = ActuatorStage(FleetModel.of([_wingless(model)]) if gazebos_wings else fleet)
     try:
@@ -167,9 +189,8 @@ def wings_of_gazebo(fleet, state):
         deflection = state.actuator[0, record["control"]] if record["control"] >= 0 else 0.0
         force = np.array(wing.forces(record, deflection, 1.0, *vel)[:3])
         drag = -force @ inside
-        force = ((1.0 - slip)**2 / (1.0 - slip**2)) * (force + drag * (inside - ahead))
-        total += np.concatenate([turn.apply(force),
-                                 turn.apply(np.cross(record["pos"], force))])
+        force = ((1.0 - slip) ** 2 / (1.0 - slip**2)) * (force + drag * (inside - ahead))
+        total += np.concatenate([turn.apply(force), turn.apply(np.cross(record["pos"], force))])
     return total
 
 
@@ -180,12 +201,16 @@ class ClassicGazebo(gazebo.GazeboEngine):
         """Starts gzserver for a Trim."""
         self._trim, model = trim, trim.model
         self._vehicle = parse(model.sdf, "model")
-        self._hinges = [self._vehicle.findtext(f".//channel[@name='{a.name}']/joint_name")
-                        for a in model.actuators if isinstance(a, Surface)]
+        self._hinges = [
+            self._vehicle.findtext(f".//channel[@name='{a.name}']/joint_name")
+            for a in model.actuators
+            if isinstance(a, Surface)
+        ]
         pose = self._vehicle.findtext("link[@name='base_link']/pose")
         self._arm = np.array(pose.split()[:3], dtype=float) - model.cog  # to the link's origin
-        super().__init__(load_world("empty"), (VehicleSpec(model.type, "v", (0.0, 0.0, HEIGHT)),),
-                         (model,))
+        super().__init__(
+            load_world("empty"), (VehicleSpec(model.type, "v", (0.0, 0.0, HEIGHT)),), (model,)
+        )
 
     def fly(self, added):
         """States (T, 13) of the centre of gravity; see fly_embedded()."""
@@ -230,8 +255,9 @@ class ClassicGazebo(gazebo.GazeboEngine):
     def _moved(self, operation, numbers):
         """State (13,) of the base link after a request."""
         size = 8 * (13 + 2 * len(self._hinges))
-        return np.frombuffer(self._channel.request(operation, np.array(numbers).tobytes(),
-                                                   size=size))[:13]
+        return np.frombuffer(
+            self._channel.request(operation, np.array(numbers).tobytes(), size=size)
+        )[:13]
 
     def _shifted(self, row, arm):
         """The state (13,) of another point of a body, at `arm` in its frame."""

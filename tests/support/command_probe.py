@@ -27,39 +27,71 @@ from xtdrone_sim.simulation import Simulation
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "px4_commands.json"
 HEIGHT = 10.0  # of the hover [m]
 ANSWER_S = 1.0  # no answer within this simulated time is none
-LEAST_WALL_S = 0.1  # real PX4 takes messages in by the wall clock
+MIN_WALL_S = 0.1  # real PX4 takes messages in by the wall clock
 STATES = ("landed", "hover")
 VALUES = {"zeros": 0.0, "ones": 1.0, "nan": math.nan}
-RESULT = {int(number): entry.name.removeprefix("MAV_RESULT_").lower()
-          for number, entry in mavlink.enums["MAV_RESULT"].items()
-          if "ENUM_END" not in entry.name}
+RESULT = {
+    int(number): entry.name.removeprefix("MAV_RESULT_").lower()
+    for number, entry in mavlink.enums["MAV_RESULT"].items()
+    if "ENUM_END" not in entry.name
+}
 NONE = "no answer"
 NAN = math.nan
 # Values with a meaning of their own: name of the command, first parameters; the rest is 0.
 _SPECIAL = (
-    ("REQUEST_MESSAGE", 9999.0), ("REQUEST_MESSAGE", 33.0), ("REQUEST_MESSAGE", -1.0),
-    ("SET_MESSAGE_INTERVAL", 331.0, NAN), ("SET_MESSAGE_INTERVAL", 9999.0, 1e6),
-    ("SET_MESSAGE_INTERVAL", 30.0, 0.0), ("SET_MESSAGE_INTERVAL", 30.0, -1.0),
-    ("SET_MESSAGE_INTERVAL", 30.0, 20000.0), ("SET_MESSAGE_INTERVAL", 30.0, -5.0),
-    ("GET_MESSAGE_INTERVAL", 30.0), ("GET_MESSAGE_INTERVAL", 9999.0),
-    ("COMPONENT_ARM_DISARM", 5.0), ("COMPONENT_ARM_DISARM", -1.0),
-    ("DO_SET_MODE", 1.0, 99.0), ("DO_SET_MODE", 1.0, 4.0, 99.0), ("DO_SET_MODE", 1.0, 4.0, 0.0),
-    ("DO_SET_MODE", 4.0), ("DO_SET_MODE", 64.0), ("DO_SET_MODE", 80.0), ("DO_SET_MODE", 72.0),
-    ("DO_SET_MODE", 1.0, 4.0, 9.0), ("DO_SET_MODE", 1.0, 3.0, 2.0),
+    ("REQUEST_MESSAGE", 9999.0),
+    ("REQUEST_MESSAGE", 33.0),
+    ("REQUEST_MESSAGE", -1.0),
+    ("SET_MESSAGE_INTERVAL", 331.0, NAN),
+    ("SET_MESSAGE_INTERVAL", 9999.0, 1e6),
+    ("SET_MESSAGE_INTERVAL", 30.0, 0.0),
+    ("SET_MESSAGE_INTERVAL", 30.0, -1.0),
+    ("SET_MESSAGE_INTERVAL", 30.0, 20000.0),
+    ("SET_MESSAGE_INTERVAL", 30.0, -5.0),
+    ("GET_MESSAGE_INTERVAL", 30.0),
+    ("GET_MESSAGE_INTERVAL", 9999.0),
+    ("COMPONENT_ARM_DISARM", 5.0),
+    ("COMPONENT_ARM_DISARM", -1.0),
+    ("DO_SET_MODE", 1.0, 99.0),
+    ("DO_SET_MODE", 1.0, 4.0, 99.0),
+    ("DO_SET_MODE", 1.0, 4.0, 0.0),
+    ("DO_SET_MODE", 4.0),
+    ("DO_SET_MODE", 64.0),
+    ("DO_SET_MODE", 80.0),
+    ("DO_SET_MODE", 72.0),
+    ("DO_SET_MODE", 1.0, 4.0, 9.0),
+    ("DO_SET_MODE", 1.0, 3.0, 2.0),
     *(("DO_SET_STANDARD_MODE", float(k)) for k in range(2, 10)),
     ("DO_REPOSITION", -1.0, 1.0, 0.0, NAN, NAN, NAN, NAN),
-    ("DO_REPOSITION", -1.0, 0.0, 0.0, NAN, NAN, NAN, NAN), ("DO_REPOSITION", -1.0, 3.0),
-    ("DO_CHANGE_SPEED", 1.0, 3.0, -1.0), ("DO_CHANGE_SPEED", 0.0, -5.0),
+    ("DO_REPOSITION", -1.0, 0.0, 0.0, NAN, NAN, NAN, NAN),
+    ("DO_REPOSITION", -1.0, 3.0),
+    ("DO_CHANGE_SPEED", 1.0, 3.0, -1.0),
+    ("DO_CHANGE_SPEED", 0.0, -5.0),
     ("NAV_TAKEOFF", 0.0, 0.0, 0.0, NAN, NAN, NAN, NAN),
-    ("DO_ORBIT", 10.0, 2.0, 0.0, 0.0, NAN, NAN, NAN), ("DO_ORBIT", 1e6, 2.0),
-    ("MISSION_START", 5.0), ("GET_HOME_POSITION",),
+    ("DO_ORBIT", 10.0, 2.0, 0.0, 0.0, NAN, NAN, NAN),
+    ("DO_ORBIT", 1e6, 2.0),
+    ("MISSION_START", 5.0),
+    ("GET_HOME_POSITION",),
 )
 # They end the vehicle, its parameters or its origin, and so the probe.
 _LEFT_OUT = {
-    "landed": ("PREFLIGHT_REBOOT_SHUTDOWN", "PREFLIGHT_STORAGE", "DO_FLIGHTTERMINATION",
-               "SET_GPS_GLOBAL_ORIGIN", "DO_UPGRADE", "ACTUATOR_TEST", "INJECT_FAILURE"),
-    "hover": ("PREFLIGHT_REBOOT_SHUTDOWN", "PREFLIGHT_STORAGE", "DO_FLIGHTTERMINATION",
-              "SET_GPS_GLOBAL_ORIGIN", "DO_UPGRADE", "INJECT_FAILURE"),
+    "landed": (
+        "PREFLIGHT_REBOOT_SHUTDOWN",
+        "PREFLIGHT_STORAGE",
+        "DO_FLIGHTTERMINATION",
+        "SET_GPS_GLOBAL_ORIGIN",
+        "DO_UPGRADE",
+        "ACTUATOR_TEST",
+        "INJECT_FAILURE",
+    ),
+    "hover": (
+        "PREFLIGHT_REBOOT_SHUTDOWN",
+        "PREFLIGHT_STORAGE",
+        "DO_FLIGHTTERMINATION",
+        "SET_GPS_GLOBAL_ORIGIN",
+        "DO_UPGRADE",
+        "INJECT_FAILURE",
+    ),
 }
 
 
@@ -75,11 +107,15 @@ def cases(state: str) -> dict:
     numbers = {entry.name: number for number, entry in mavlink.enums["MAV_CMD"].items()}
     for name, *values in _SPECIAL:
         found[" ".join([name, *(f"{value:g}" for value in values)])] = (
-            numbers[f"MAV_CMD_{name}"], [*values, *[0.0] * (7 - len(values))])
+            numbers[f"MAV_CMD_{name}"],
+            [*values, *[0.0] * (7 - len(values))],
+        )
     for mode in Mode:
         number = custom_mode(mode)
-        found[f"DO_SET_MODE {mode.name}"] = mavlink.MAV_CMD_DO_SET_MODE, [
-            1.0, float(number >> 16 & 0xFF), float(number >> 24 & 0xFF), 0.0, 0.0, 0.0, 0.0]
+        found[f"DO_SET_MODE {mode.name}"] = (
+            mavlink.MAV_CMD_DO_SET_MODE,
+            [1.0, float(number >> 16 & 0xFF), float(number >> 24 & 0xFF), 0.0, 0.0, 0.0, 0.0],
+        )
     return found
 
 
@@ -98,11 +134,12 @@ class Station:
         self._beat_us = 0
         self.heard = []
         self.simulation = Simulation(
-            Scenario(fleet("iris", 1), autopilot=autopilot, speed=0.0, gps="rtk"), folder)
+            Scenario(fleet("iris", 1), autopilot=autopilot, speed=0.0, gps="rtk"), folder
+        )
 
     def run(self, seconds: float, until=lambda: False) -> bool:
         """Steps for so long, or until it holds; whether it did."""
-        end, wall = self.simulation.t_us + seconds * 1e6, time.monotonic() + LEAST_WALL_S
+        end, wall = self.simulation.t_us + seconds * 1e6, time.monotonic() + MIN_WALL_S
         while self.simulation.t_us < end or time.monotonic() < wall:
             self.simulation.step()
             self._listen()
@@ -131,9 +168,13 @@ class Station:
         self.send(mavlink.MAVLink_command_long_message(1, 1, number, 0, *values))
 
         def answers():
-            return [m.result for m in self.heard
-                    if m.get_type() == "COMMAND_ACK" and m.command == number
-                    and m.result != mavlink.MAV_RESULT_IN_PROGRESS]
+            return [
+                m.result
+                for m in self.heard
+                if m.get_type() == "COMMAND_ACK"
+                and m.command == number
+                and m.result != mavlink.MAV_RESULT_IN_PROGRESS
+            ]
 
         self.run(ANSWER_S, answers)
         return RESULT.get(answers()[0], str(answers()[0])) if answers() else NONE
@@ -141,14 +182,16 @@ class Station:
     def mode(self, mode: Mode) -> str:
         """Asks for a mode."""
         number = custom_mode(mode)
-        return self.command(mavlink.MAV_CMD_DO_SET_MODE,
-                            [1.0, float(number >> 16 & 0xFF), float(number >> 24 & 0xFF),
-                             0.0, 0.0, 0.0, 0.0])
+        return self.command(
+            mavlink.MAV_CMD_DO_SET_MODE,
+            [1.0, float(number >> 16 & 0xFF), float(number >> 24 & 0xFF), 0.0, 0.0, 0.0, 0.0],
+        )
 
     def arm(self, on: bool) -> str:
         """Arms, or disarms by force."""
-        return self.command(mavlink.MAV_CMD_COMPONENT_ARM_DISARM,
-                            [float(on), 0.0 if on else 21196.0, *[0.0] * 5])
+        return self.command(
+            mavlink.MAV_CMD_COMPONENT_ARM_DISARM, [float(on), 0.0 if on else 21196.0, *[0.0] * 5]
+        )
 
     def height(self) -> float:
         """True height [m]."""
@@ -182,8 +225,11 @@ def probe(autopilot: str, folder: Path, states=STATES, only=()) -> dict:
     station = Station(autopilot, folder)
     try:
         station.run(20.0)
-        station.send(mavlink.MAVLink_param_set_message(
-            1, 1, b"MIS_TAKEOFF_ALT", HEIGHT, mavlink.MAV_PARAM_TYPE_REAL32))
+        station.send(
+            mavlink.MAVLink_param_set_message(
+                1, 1, b"MIS_TAKEOFF_ALT", HEIGHT, mavlink.MAV_PARAM_TYPE_REAL32
+            )
+        )
         found = {}
         for state in states:
             station.bring_back(state)
@@ -201,9 +247,12 @@ def probe(autopilot: str, folder: Path, states=STATES, only=()) -> dict:
 
 def differences(found: dict, reference: dict) -> list[str]:
     """One line for each case that is answered otherwise."""
-    return [f"{state}: {name}: {answer}, PX4 {reference[state].get(name, 'not recorded')}"
-            for state, answers in found.items() for name, answer in answers.items()
-            if reference[state].get(name) != answer]
+    return [
+        f"{state}: {name}: {answer}, PX4 {reference[state].get(name, 'not recorded')}"
+        for state, answers in found.items()
+        for name, answer in answers.items()
+        if reference[state].get(name) != answer
+    ]
 
 
 def main() -> int:

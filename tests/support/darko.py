@@ -9,9 +9,18 @@ from xtdrone_dynamics.constants import GRAVITY
 
 RHO, MASS = 1.225, 0.4
 DARKO = SimpleNamespace(
-    area=0.5 * 0.0743, chord=0.13, span=0.55, cd0=0.025, cy0=0.1, lift_slope=2.0 * math.pi,
-    offset=-0.013, zeta_f=0.48, zeta_m=0.93, damping=(0.235, 0.27, 0.26),
-    disc_area=math.pi * 0.125**2)
+    area=0.5 * 0.0743,
+    chord=0.13,
+    span=0.55,
+    cd0=0.025,
+    cy0=0.1,
+    lift_slope=2.0 * math.pi,
+    offset=-0.013,
+    zeta_f=0.48,
+    zeta_m=0.93,
+    damping=(0.235, 0.27, 0.26),
+    disc_area=math.pi * 0.125**2,
+)
 WEIGHT = MASS * GRAVITY
 NORMAL = 0.5 * RHO * 2.0 * DARKO.area * (DARKO.lift_slope + DARKO.cd0)  # of both halves [kg/m]
 
@@ -33,4 +42,4 @@ def trim(speed):
 
     thrust = brentq(rest, 1e-3, 3.0 * WEIGHT)
     wx = speed**2 * math.cos(alpha) + 0.5 * thrust / (RHO * DARKO.disc_area)
-    return alpha, thrust, -speed**2 * math.sin(alpha) / (DARKO.zeta_m * wx)
+    return alpha, thrust, -(speed**2) * math.sin(alpha) / (DARKO.zeta_m * wx)

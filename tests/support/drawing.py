@@ -34,8 +34,12 @@ def can_draw() -> bool:
 
 def described(vehicle: str) -> list[dict]:
     """The cameras and lidars of a vehicle v_0, as the control socket describes them."""
-    sensors = RenderedSensors(load_world("empty"), [VehicleSpec(vehicle, "v_0", (0.0, 0.0, 0.0))],
-                              [load_vehicle(vehicle)], 1)
+    sensors = RenderedSensors(
+        load_world("empty"),
+        [VehicleSpec(vehicle, "v_0", (0.0, 0.0, 0.0))],
+        [load_vehicle(vehicle)],
+        1,
+    )
     found: list[dict] = json.loads(json.dumps(sensors.describe()))
     sensors.close()
     return found

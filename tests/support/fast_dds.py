@@ -11,8 +11,17 @@ from xtdrone_ros2.wire.types import Types, ros2_name
 
 SOURCES = Path(__file__).parents[1] / "ros2"
 MISSING = "Fast DDS is not installed (apt-get install g++ libfastrtps-dev)"
-_CODES = {"float64": "d", "float32": "f", "uint64": "Q", "int32": "i", "uint32": "I",
-          "uint16": "H", "uint8": "B", "bool": "B", "int8": "b"}
+_CODES = {
+    "float64": "d",
+    "float32": "f",
+    "uint64": "Q",
+    "int32": "i",
+    "uint32": "I",
+    "uint16": "H",
+    "uint8": "B",
+    "bool": "B",
+    "int8": "b",
+}
 
 
 def installed() -> bool:
@@ -24,8 +33,19 @@ def installed() -> bool:
 def compiled(folder: Path, name: str = "fast_dds_user") -> Path:
     """A program of SOURCES, compiled into a folder."""
     program = folder / name
-    subprocess.run(["g++", "-std=c++14", "-Wall", str(SOURCES / f"{name}.cpp"), "-o",
-                    str(program), "-lfastrtps", "-lfastcdr"], check=True)
+    subprocess.run(
+        [
+            "g++",
+            "-std=c++14",
+            "-Wall",
+            str(SOURCES / f"{name}.cpp"),
+            "-o",
+            str(program),
+            "-lfastrtps",
+            "-lfastcdr",
+        ],
+        check=True,
+    )
     return program
 
 
@@ -58,8 +78,15 @@ class Heard:
 class FastDdsUser:
     """The program, running."""
 
-    def __init__(self, program: Path, folder: Path, domain: int, seconds: float,
-                 topics: list[tuple[str, str]], flight: tuple[str, float] | None = None):
+    def __init__(
+        self,
+        program: Path,
+        folder: Path,
+        domain: int,
+        seconds: float,
+        topics: list[tuple[str, str]],
+        flight: tuple[str, float] | None = None,
+    ):
         """Starts it, and waits until it listens.
 
         Args:
@@ -72,12 +99,16 @@ class FastDdsUser:
         """
         types = Types()
         listed = folder / "topics.txt"
-        listed.write_text("".join(f"{name} {kind} {layout(types, ros2_name(kind))}\n"
-                                  for name, kind in topics))
+        listed.write_text(
+            "".join(f"{name} {kind} {layout(types, ros2_name(kind))}\n" for name, kind in topics)
+        )
         more = [] if flight is None else [flight[0] or "-", str(flight[1])]
         self._process = subprocess.Popen(
-            [str(program), str(domain), str(seconds), str(listed), *more], stdout=subprocess.PIPE,
-            text=True, preexec_fn=tied())
+            [str(program), str(domain), str(seconds), str(listed), *more],
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=tied(),
+        )
         assert self._process.stdout.readline() == "listening\n"
 
     def results(self) -> tuple[dict[str, Heard], str]:

@@ -42,8 +42,9 @@ class Track:
         document = json.loads(stem.with_suffix(".json").read_text())
         with np.load(stem.with_suffix(".npz")) as data:
             flown = (data["t_s"] >= 0.0) & (data["t_s"] <= document["duration_s"])
-            return cls(*(data[name][flown].astype(float) for name in ("t_s", "pos", "yaw")),
-                       document)
+            return cls(
+                *(data[name][flown].astype(float) for name in ("t_s", "pos", "yaw")), document
+            )
 
     def events(self, key: str) -> list[str]:
         """The sequence of modes, texts and so on after arming, without repetitions."""
@@ -54,7 +55,7 @@ class Track:
                 found.append(word)
         for k in range(1, len(found)):
             if {found[k - 1][2:], found[k][2:]} == _TOGETHER:
-                found[k - 1:k + 1] = sorted(found[k - 1:k + 1])
+                found[k - 1 : k + 1] = sorted(found[k - 1 : k + 1])
         return found
 
 
@@ -76,9 +77,16 @@ class Difference:
         """All figures."""
         apart = to_path(flight.pos, reference.pos)
         same, turned = at_equal_times(reference, flight)
-        return cls(reference.document["duration_s"], flight.document["duration_s"], _rms(apart),
-                   float(apart.max()), float(to_path(reference.pos, flight.pos).max()),
-                   _rms(same), float(same.max()), float(np.degrees(_rms(turned))))
+        return cls(
+            reference.document["duration_s"],
+            flight.document["duration_s"],
+            _rms(apart),
+            float(apart.max()),
+            float(to_path(reference.pos, flight.pos).max()),
+            _rms(same),
+            float(same.max()),
+            float(np.degrees(_rms(turned))),
+        )
 
     @property
     def duration_error(self) -> float:
@@ -92,19 +100,20 @@ def to_path(points: np.ndarray, path: np.ndarray) -> np.ndarray:
     length = np.maximum((leg * leg).sum(axis=1), 1e-12)
     distance = np.empty(len(points))
     for k in range(0, len(points), _CHUNK):
-        to_start = points[k:k + _CHUNK, None] - start
+        to_start = points[k : k + _CHUNK, None] - start
         along = np.clip((to_start * leg).sum(axis=2) / length, 0.0, 1.0)
         square = ((to_start - along[..., None] * leg) ** 2).sum(axis=2)
-        distance[k:k + _CHUNK] = np.sqrt(square.min(axis=1))
+        distance[k : k + _CHUNK] = np.sqrt(square.min(axis=1))
     return distance
 
 
 def at_equal_times(reference: Track, flight: Track) -> tuple[np.ndarray, np.ndarray]:
     """Distance [m] and angle between the headings [rad] while both fly, each 0.1 s."""
     t_s = np.arange(0.0, min(reference.t_s[-1], flight.t_s[-1]), 0.1)
-    rows = [np.stack([np.interp(t_s, track.t_s, axis)
-                      for axis in (*track.pos.T, np.unwrap(track.yaw))])
-            for track in (reference, flight)]
+    rows = [
+        np.stack([np.interp(t_s, track.t_s, axis) for axis in (*track.pos.T, np.unwrap(track.yaw))])
+        for track in (reference, flight)
+    ]
     apart = rows[1] - rows[0]
     return np.linalg.norm(apart[:3], axis=0), np.angle(np.exp(1j * apart[3]))
 
@@ -122,16 +131,22 @@ def sequence_differences(reference: Track, flight: Track, key: str) -> list[str]
 
 def differences(reference: Track, flight: Track) -> list[str]:
     """Lines of all SEQUENCES that differ, each after its name."""
-    return [line for key in SEQUENCES if (lines := sequence_differences(reference, flight, key))
-            for line in (f"{key}:", *("  " + line for line in lines))]
+    return [
+        line
+        for key in SEQUENCES
+        if (lines := sequence_differences(reference, flight, key))
+        for line in (f"{key}:", *("  " + line for line in lines))
+    ]
 
 
 def _alike(was, now):
     if re.sub(_NUMBER, "", was) != re.sub(_NUMBER, "", now):
         return False
     by = 1.0 if "above" in was else 0.0
-    return all(abs(float(a) - float(b)) <= by
-               for a, b in zip(re.findall(_NUMBER, was), re.findall(_NUMBER, now)))
+    return all(
+        abs(float(a) - float(b)) <= by
+        for a, b in zip(re.findall(_NUMBER, was), re.findall(_NUMBER, now))
+    )
 
 
 def _rms(values):
@@ -145,21 +160,30 @@ def main():
     parser.add_argument("flight", type=Path)
     args = parser.parse_args()
     if args.reference.is_dir():
-        names = sorted(str(p.relative_to(args.reference).with_suffix(""))
-                       for p in args.reference.rglob("*.npz"))
-        pairs = [(name, args.reference / name, args.flight / name) for name in names
-                 if (args.flight / name).with_suffix(".npz").is_file()]
+        names = sorted(
+            str(p.relative_to(args.reference).with_suffix(""))
+            for p in args.reference.rglob("*.npz")
+        )
+        pairs = [
+            (name, args.reference / name, args.flight / name)
+            for name in names
+            if (args.flight / name).with_suffix(".npz").is_file()
+        ]
     else:
         pairs = [(args.flight.name, args.reference, args.flight)]
-    print("| flight | path | max | missed | same time | max | yaw | duration | reference |\n"
-          "|---|---|---|---|---|---|---|---|---|")
+    print(
+        "| flight | path | max | missed | same time | max | yaw | duration | reference |\n"
+        "|---|---|---|---|---|---|---|---|---|"
+    )
     unlike = []
     for name, *stems in pairs:
         reference, flight = map(Track.read, stems)
         d = Difference.between(reference, flight)
-        print(f"| {name} | {d.path_rms:.2f} | {d.path_max:.2f} | {d.missed_max:.2f} | "
-              f"{d.same_time_rms:.1f} | {d.same_time_max:.1f} | {d.yaw_rms:.1f} | "
-              f"{d.duration_s:.1f} | {d.reference_s:.1f} |")
+        print(
+            f"| {name} | {d.path_rms:.2f} | {d.path_max:.2f} | {d.missed_max:.2f} | "
+            f"{d.same_time_rms:.1f} | {d.same_time_max:.1f} | {d.yaw_rms:.1f} | "
+            f"{d.duration_s:.1f} | {d.reference_s:.1f} |"
+        )
         unlike += [f"{name}, {line}" for line in differences(reference, flight)]
     print("\n".join(unlike))
     return 0

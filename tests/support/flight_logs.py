@@ -32,13 +32,16 @@ def hover(base, n, seconds=14.0, close=True, log="auto", ulog=None) -> Flight:
     try:
         folder = run_folder.create("flight")
     finally:
-        os.environ.pop("XTDRONE_RUNS") if before is None else os.environ.update(
-            XTDRONE_RUNS=before)
+        os.environ.pop("XTDRONE_RUNS") if before is None else os.environ.update(XTDRONE_RUNS=before)
     if ulog is not None:
         (folder / "ulog").rmdir()
         (folder / "ulog").symlink_to(ulog)
-    simulation = Simulation(Scenario(fleet("iris", n), speed=0.0, log=log), folder,
-                            agent=HoverAgent(n, yaw=0.0), links=False)
+    simulation = Simulation(
+        Scenario(fleet("iris", n), speed=0.0, log=log),
+        folder,
+        agent=HoverAgent(n, yaw=0.0),
+        links=False,
+    )
     simulation.run(until_us=round(seconds * 0.5e6))
     simulation.autopilot.parameters.set(0, "MPC_XY_CRUISE", 7.5)
     simulation.run(until_us=round(seconds * 1e6))

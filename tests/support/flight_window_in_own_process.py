@@ -42,8 +42,9 @@ def window(application, tmp_path):
     """Of a flight of two iris for ten seconds, small and without shadows."""
     import yaml
 
-    (tmp_path / "scenario.yaml").write_text(yaml.safe_dump(
-        Scenario(vehicles=fleet("iris", 2)).to_dict()))
+    (tmp_path / "scenario.yaml").write_text(
+        yaml.safe_dump(Scenario(vehicles=fleet("iris", 2)).to_dict())
+    )
     writer = TruthWriter(tmp_path / "truth.bin", 2)
     for k in range(500):
         writer.write(moved(0.02 * k))
@@ -73,7 +74,7 @@ def press(window, *keys, modifier=QtCore.Qt.KeyboardModifier.NoModifier):
 def shown(window):
     image = window._canvas._image
     rows = np.frombuffer(image.constBits(), dtype=np.uint8).reshape(image.height(), -1)
-    return rows[:, :3 * image.width()].astype(int)
+    return rows[:, : 3 * image.width()].astype(int)
 
 
 def test_play_pause_step_seek_and_speed(window):
@@ -147,11 +148,17 @@ def test_a_running_simulation_is_shown_as_it_flies(application, tmp_path):
 
     arrays = [["pos", "<f8", [2, 3]], ["quat", "<f8", [2, 4]]]
     with_ball = [*arrays, ["inserted", "<f8", [1, 13]]]
-    ring, other = (FrameWriter(tmp_path / name, what)
-                   for name, what in (("a", arrays), ("b", with_ball)))
-    line = {"world": str(load_world("empty").sdf), "ring": str(ring.path), "arrays": arrays,
-            "vehicles": [[s.type, s.name, s.pos, s.yaw] for s in fleet("iris", 2)], "inserted": [],
-            "added": []}
+    ring, other = (
+        FrameWriter(tmp_path / name, what) for name, what in (("a", arrays), ("b", with_ball))
+    )
+    line = {
+        "world": str(load_world("empty").sdf),
+        "ring": str(ring.path),
+        "arrays": arrays,
+        "vehicles": [[s.type, s.name, s.pos, s.yaw] for s in fleet("iris", 2)],
+        "inserted": [],
+        "added": [],
+    }
     flight = live.LiveFlight(json.dumps(line))
     window = module.Window(flight, Camera(), (500, 320))
     window._timer.stop()
@@ -167,11 +174,20 @@ def test_a_running_simulation_is_shown_as_it_flies(application, tmp_path):
     assert len(flight.trail(2.0)) == 4
     before = shown(window)
     ball = read_model(BALL, "ball", Pose((0.0, 5.0, 2.0)))
-    flight.lines.put(json.dumps({**line, "ring": str(other.path), "arrays": with_ball,
-                                 "inserted": [ball.plain()]}))
+    flight.lines.put(
+        json.dumps(
+            {**line, "ring": str(other.path), "arrays": with_ball, "inserted": [ball.plain()]}
+        )
+    )
     window._on_timer()
-    other.write(2_000_000, {"pos": state.pos, "quat": state.quat,
-                            "inserted": np.array([[0, 5, 2, 0, 0, 0, 1, *[0] * 6]])})
+    other.write(
+        2_000_000,
+        {
+            "pos": state.pos,
+            "quat": state.quat,
+            "inserted": np.array([[0, 5, 2, 0, 0, 0, 1, *[0] * 6]]),
+        },
+    )
     window._on_timer()
     assert (np.abs(shown(window) - before).max(axis=1) > 50).any()
     other.write(1_000_000, {"pos": state.pos, "quat": state.quat, "inserted": np.eye(1, 13, 6)})

@@ -26,7 +26,7 @@ REST = 3.0  # every flight begins at rest [s]
 def _ramp(t, start, length):
     """From 0 to 1 with continuous acceleration."""
     x = np.clip((t - start) / length, 0, 1)
-    return x ** 3 * (10 - 15 * x + 6 * x * x)
+    return x**3 * (10 - 15 * x + 6 * x * x)
 
 
 def _integrated(vel):
@@ -54,8 +54,9 @@ def steps(t):
     yaw = np.zeros(len(t))
     for k, start in enumerate(np.arange(REST + 7, t[-1] - 12, 12)):
         axis = k % 2
-        vel[:, axis] += 10 * (_ramp(t, start, 1.5) - 2 * _ramp(t, start + 3, 3)
-                              + _ramp(t, start + 7.5, 1.5))
+        vel[:, axis] += 10 * (
+            _ramp(t, start, 1.5) - 2 * _ramp(t, start + 3, 3) + _ramp(t, start + 7.5, 1.5)
+        )
         yaw += np.pi / 2 * _ramp(t, start + 9.5, 1.5)
     return _integrated(vel), yaw
 
@@ -103,8 +104,13 @@ def block(kind, pos=(0.0, 0.0, 0.0), quat=(0.0, 0.0, 0.0, 1.0), **tags):
 
 def sensors(n, gps="rtk", imu="adis16448", seed=3, antenna=(0.0, 0.0, 0.0), more=(), **imu_tags):
     """The usual sensors of n vehicles, and more."""
-    blocks = (block("imu", preset=imu, **imu_tags), block("magnetometer"), block("barometer"),
-              block("gps", antenna, preset=gps), *more)
+    blocks = (
+        block("imu", preset=imu, **imu_tags),
+        block("magnetometer"),
+        block("barometer"),
+        block("gps", antenna, preset=gps),
+        *more,
+    )
     return SensorSuite([blocks] * n, ORIGIN, FIELD, seed)
 
 
@@ -112,23 +118,28 @@ class Log:
     """What an estimator believed in a flight, less the truth; every fifth step."""
 
     def __init__(self):
-        self.rows = {name: [] for name in ("pos", "vel", "turn", "pos_std", "vel_std", "att_std",
-                                           "ready")}
+        self.rows = {
+            name: [] for name in ("pos", "vel", "turn", "pos_std", "vel_std", "att_std", "ready")
+        }
 
     def add(self, ekf, state):
         turn = Rotation.from_quat(ekf.quat) * Rotation.from_quat(state.quat).inv()
-        for name, value in (("pos", ekf.pos - state.pos), ("vel", ekf.vel - state.vel),
-                            ("turn", turn.as_rotvec()), ("pos_std", ekf.pos_std),
-                            ("vel_std", ekf.vel_std), ("att_std", ekf.att_std),
-                            ("ready", ekf.ready)):
+        for name, value in (
+            ("pos", ekf.pos - state.pos),
+            ("vel", ekf.vel - state.vel),
+            ("turn", turn.as_rotvec()),
+            ("pos_std", ekf.pos_std),
+            ("vel_std", ekf.vel_std),
+            ("att_std", ekf.att_std),
+            ("ready", ekf.ready),
+        ):
             self.rows[name].append(value.copy())
 
     def __getitem__(self, name):
         return np.array(self.rows[name])
 
 
-def fly(flight, seconds, n=N, suite=None, ekf=None, spoil=None, since=3.0, wind=None,
-        **parameters):
+def fly(flight, seconds, n=N, suite=None, ekf=None, spoil=None, since=3.0, wind=None, **parameters):
     """Flies n vehicles alike; spoil(batch, k) may change what the sensors said.
 
     Returns the Ekf and its Log; the parameters are those of the flight stack.
@@ -151,7 +162,7 @@ def fly(flight, seconds, n=N, suite=None, ekf=None, spoil=None, since=3.0, wind=
 
 def rms(rows):
     """Root mean square over samples and vehicles."""
-    return np.sqrt(np.mean(rows ** 2, axis=(0, 1)))
+    return np.sqrt(np.mean(rows**2, axis=(0, 1)))
 
 
 def degrees(turn):

@@ -60,13 +60,26 @@ def main(disk):
         fly(14.0)
     t_us, _ = read_truth(folder / "truth.bin", 2)
     logs = [ULog(str(next(folder.glob(f"ulog/iris_{i}/*.ulg")))) for i in range(2)]
-    print(json.dumps({
-        "summaries": summaries, "summary": json.loads((folder / "summary.json").read_text()),
-        "truth": t_us.tolist(),
-        "ulog": [{"damaged": log.file_corruption, "end": log.last_timestamp * 1e-6,
-                  "dropouts": [(drop.timestamp * 1e-6, drop.duration) for drop in log.dropouts]}
-                 for log in logs],
-        "console": (folder / "console" / "autopilot.log").read_text()}))
+    print(
+        json.dumps(
+            {
+                "summaries": summaries,
+                "summary": json.loads((folder / "summary.json").read_text()),
+                "truth": t_us.tolist(),
+                "ulog": [
+                    {
+                        "damaged": log.file_corruption,
+                        "end": log.last_timestamp * 1e-6,
+                        "dropouts": [
+                            (drop.timestamp * 1e-6, drop.duration) for drop in log.dropouts
+                        ],
+                    }
+                    for log in logs
+                ],
+                "console": (folder / "console" / "autopilot.log").read_text(),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -72,15 +72,29 @@ said["states"] = dict(zip(states.name, [xyz(pose.position) for pose in states.po
 links = rospy.wait_for_message("/gazebo/link_states", LinkStates, LIMIT_S)
 said["base"] = xyz(links.pose[links.name.index("iris_0::base_link")].position)
 
-call("apply_body_wrench", ApplyBodyWrench, "box::link", "", Point(),
-     Wrench(Vector3(60, 0, 0), Vector3()), rospy.Time(0), rospy.Duration(0.3))
+call(
+    "apply_body_wrench",
+    ApplyBodyWrench,
+    "box::link",
+    "",
+    Point(),
+    Wrench(Vector3(60, 0, 0), Vector3()),
+    rospy.Time(0),
+    rospy.Duration(0.3),
+)
 wait(1.0)
 said["pushed"] = xyz(call("get_model_state", GetModelState, "box", "").pose.position)
 
 state = ModelState("iris_0", Pose(Point(0, 4, 3), Quaternion(0, 0, 0, 0)), ModelState().twist, "")
 moved = call("set_model_state", SetModelState, state)
-said["moved"] = [moved.success, xyz(call("get_link_state", GetLinkState, "iris_0::base_link",
-                                         "ground_plane").link_state.pose.position)[:2]]
+said["moved"] = [
+    moved.success,
+    xyz(
+        call(
+            "get_link_state", GetLinkState, "iris_0::base_link", "ground_plane"
+        ).link_state.pose.position
+    )[:2],
+]
 publisher = rospy.Publisher("/gazebo/set_model_state", ModelState, queue_size=1)
 state.model_name, state.pose.position = "box", Point(-5, -5, 0.1)
 
@@ -94,11 +108,12 @@ until(set_by_topic, "the topic moves the box")
 said["by topic"] = xyz(call("get_model_state", GetModelState, "box", "").pose.position)
 
 for name, kind, values in [
-        ("get_model_state", GetModelState, ("nobody", "")),
-        ("get_model_state", GetModelState, ("box", "nowhere")),
-        ("delete_model", DeleteModel, ("iris_0",)),
-        ("spawn_sdf_model", SpawnModel, ("bad", "<sdf", "", pose, "")),
-        ("set_physics_properties", SetPhysicsProperties, ())]:
+    ("get_model_state", GetModelState, ("nobody", "")),
+    ("get_model_state", GetModelState, ("box", "nowhere")),
+    ("delete_model", DeleteModel, ("iris_0",)),
+    ("spawn_sdf_model", SpawnModel, ("bad", "<sdf", "", pose, "")),
+    ("set_physics_properties", SetPhysicsProperties, ()),
+]:
     refused = call(name, kind, *values)
     said[f"{name} {values[:2]}"] = [refused.success, refused.status_message]
 

@@ -41,6 +41,7 @@ _WHERE = """(names) => names.map((name) =>
 @contextlib.contextmanager
 def playing(context, glb):
     """A page of a browser's context that has loaded a GLB, while the block lasts."""
+
     def serve(route):
         name = route.request.url.removeprefix(_HOST)
         if name == "":
@@ -74,4 +75,4 @@ def picture(page, t_s, camera, path):
 def told(glb):
     """JSON and binary part of a GLB's bytes."""
     size = struct.unpack_from("<I", glb, 12)[0]
-    return json.loads(glb[20:20 + size]), glb[28 + size:]
+    return json.loads(glb[20 : 20 + size]), glb[28 + size :]

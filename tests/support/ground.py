@@ -15,19 +15,27 @@ MASS = 20.0  # of a rover without its wheels [kg]
 
 def wheel(name, x, y, parent="base", mu=1.0, z=RADIUS, axis="0 1 0"):
     """A wheel on a link, with the joint `name`."""
-    tyre = (f'<collision name="t"><pose>0 0 0 1.5707963 0 0</pose><geometry><cylinder><radius>'
-            f"{RADIUS}</radius><length>0.04</length></cylinder></geometry><surface><friction><ode>"
-            f"<mu>{mu}</mu><mu2>{mu}</mu2></ode></friction></surface></collision>")
-    return (f'<link name="{name}_link"><pose>{x} {y} {z} 0 0 0</pose><inertial><mass>0.2</mass>'
-            "<inertia><ixx>1e-3</ixx><iyy>1e-3</iyy><izz>1e-3</izz></inertia></inertial>"
-            f"{tyre}</link>" + jointed.joint(name, parent, f"{name}_link", axis))
+    tyre = (
+        f'<collision name="t"><pose>0 0 0 1.5707963 0 0</pose><geometry><cylinder><radius>'
+        f"{RADIUS}</radius><length>0.04</length></cylinder></geometry><surface><friction><ode>"
+        f"<mu>{mu}</mu><mu2>{mu}</mu2></ode></friction></surface></collision>"
+    )
+    return (
+        f'<link name="{name}_link"><pose>{x} {y} {z} 0 0 0</pose><inertial><mass>0.2</mass>'
+        "<inertia><ixx>1e-3</ixx><iyy>1e-3</iyy><izz>1e-3</izz></inertia></inertial>"
+        f"{tyre}</link>" + jointed.joint(name, parent, f"{name}_link", axis)
+    )
 
 
 def drive(number, joint, time_constant=0.0):
     """A channel of 100 rad/s that drives a wheel."""
-    return jointed.channel(number, joint, 100.0, control="velocity",
-                           own=f"<xtdrone:wheel><time_constant>{time_constant}</time_constant>"
-                               "</xtdrone:wheel>")
+    return jointed.channel(
+        number,
+        joint,
+        100.0,
+        control="velocity",
+        own=f"<xtdrone:wheel><time_constant>{time_constant}</time_constant></xtdrone:wheel>",
+    )
 
 
 def chassis(more=""):
@@ -38,10 +46,12 @@ def chassis(more=""):
 def rover(tmp_path, mu=1.0, more=""):
     """Four driven wheels: channels 0 and 1 on the left, 2 and 3 on the right."""
     places = {"lf": (1, 1), "lr": (-1, 1), "rf": (1, -1), "rr": (-1, -1)}
-    body = chassis(more) + "".join(wheel(name, x * BASE / 2, y * TRACK / 2, mu=mu)
-                                   for name, (x, y) in places.items())
-    return jointed.write(tmp_path, body + jointed.channels(
-        *(drive(k, name) for k, name in enumerate(places))))
+    body = chassis(more) + "".join(
+        wheel(name, x * BASE / 2, y * TRACK / 2, mu=mu) for name, (x, y) in places.items()
+    )
+    return jointed.write(
+        tmp_path, body + jointed.channels(*(drive(k, name) for k, name in enumerate(places)))
+    )
 
 
 class Ride:
@@ -51,8 +61,11 @@ class Ride:
         """At rest on the ground or water; start: (13,) another state of its base."""
         self.world = load_world(world)
         self.engine = EmbeddedEngine(self.world, (jointed.spec(vehicle, altitude),), (vehicle,))
-        self.stage = ActuatorStage(FleetModel.of([vehicle]), water=self.world.water,
-                                   water_weight=self.world.water_density * self.world.gravity)
+        self.stage = ActuatorStage(
+            FleetModel.of([vehicle]),
+            water=self.world.water,
+            water_weight=self.world.water_density * self.world.gravity,
+        )
         self.state = self.engine.state
         self.rows = []
         if start is not None:

@@ -10,8 +10,16 @@ from xtdrone_dynamics.compiled import njit
 def push(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
     """As the table of kinds in xtdrone_sim.plant.actuators; value is the thrust [N]."""
     thrust = a.zero_position_armed + a.input_scaling * command
-    return (thrust, thrust * a.axis[0], thrust * a.axis[1], thrust * a.axis[2], 0.0, 0.0, 0.0,
-            a.specific_power * thrust)
+    return (
+        thrust,
+        thrust * a.axis[0],
+        thrust * a.axis[1],
+        thrust * a.axis[2],
+        0.0,
+        0.0,
+        0.0,
+        a.specific_power * thrust,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

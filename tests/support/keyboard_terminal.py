@@ -17,10 +17,15 @@ class Keyboard:
     def __init__(self, env, *command):
         self.master, self._slave = pty.openpty()
         self.before = termios.tcgetattr(self._slave)
-        self.process = subprocess.Popen(list(map(str, command)),
-                                        stdin=self._slave, stdout=self._slave,
-                                        stderr=subprocess.PIPE, text=True, start_new_session=True,
-                                        env=dict(env, COLUMNS="100", LINES="40"))
+        self.process = subprocess.Popen(
+            list(map(str, command)),
+            stdin=self._slave,
+            stdout=self._slave,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env=dict(env, COLUMNS="100", LINES="40"),
+        )
         self._text = ""
 
     def screen(self) -> str:

@@ -40,9 +40,18 @@ class LowLevelAgent(FlightAgent):
             out.quat[:] = from_matrix_array(attitude)
         else:
             error = np.swapaxes(is_now, 1, 2) @ attitude
-            out.rates[:] = 0.5 * P_ATTITUDE * np.stack(
-                [error[:, 2, 1] - error[:, 1, 2], error[:, 0, 2] - error[:, 2, 0],
-                 error[:, 1, 0] - error[:, 0, 1]], axis=1)
+            out.rates[:] = (
+                0.5
+                * P_ATTITUDE
+                * np.stack(
+                    [
+                        error[:, 2, 1] - error[:, 1, 2],
+                        error[:, 0, 2] - error[:, 2, 0],
+                        error[:, 1, 0] - error[:, 0, 1],
+                    ],
+                    axis=1,
+                )
+            )
         return t_us - self._begin_us >= FLIGHT_US
 
 

@@ -66,12 +66,18 @@ class Flight:
         rospy.init_node("mavros_flight", anonymous=True, disable_signals=True)
         self.topics, self.answers, self._calls = {}, [], reference["calls"]
         self._services = reference["services"]
-        self._listeners = {name: Listener(name, row["type"])
-                           for name, row in reference["topics"].items()
-                           if row["direction"] == "pub"}
+        self._listeners = {
+            name: Listener(name, row["type"])
+            for name, row in reference["topics"].items()
+            if row["direction"] == "pub"
+        }
         self._position, self._target = None, None
-        rospy.Subscriber("/xtdrone/iris_0/ground_truth/odom", Odometry,
-                         lambda m: setattr(self, "_position", m.pose.pose.position), queue_size=5)
+        rospy.Subscriber(
+            "/xtdrone/iris_0/ground_truth/odom",
+            Odometry,
+            lambda m: setattr(self, "_position", m.pose.pose.position),
+            queue_size=5,
+        )
         self._publisher = rospy.Publisher(TOP + "setpoint_raw/local", PositionTarget, queue_size=1)
         threading.Thread(target=self._stream, daemon=True).start()
 
@@ -106,8 +112,11 @@ class Flight:
         self._await(lambda: self._field("mission/reached", "wp_seq") == 3, "the last item", 120)
         self._sleep(5.0)
         self._call("set_mode", {"custom_mode": "AUTO.LAND"})
-        self._await(lambda: self._field("extended_state", "landed_state") == 1
-                    and not self._state.armed, "the ground", 60)
+        self._await(
+            lambda: self._field("extended_state", "landed_state") == 1 and not self._state.armed,
+            "the ground",
+            60,
+        )
         self._sleep(3.0)
         self._make_calls("landed")
         self._sleep(2.0)
@@ -133,10 +142,8 @@ class Flight:
                 self._publisher.publish(self._target)
             self._sleep(0.05)
 
-    def _aim(self, mask, frame=1, position=(0.0,) * 3, velocity=(0.0,) * 3, yaw=0.0,
-             yaw_rate=0.0):
-        target = PositionTarget(coordinate_frame=frame, type_mask=mask, yaw=yaw,
-                                yaw_rate=yaw_rate)
+    def _aim(self, mask, frame=1, position=(0.0,) * 3, velocity=(0.0,) * 3, yaw=0.0, yaw_rate=0.0):
+        target = PositionTarget(coordinate_frame=frame, type_mask=mask, yaw=yaw, yaw_rate=yaw_rate)
         target.position.x, target.position.y, target.position.z = position
         target.velocity.x, target.velocity.y, target.velocity.z = velocity
         self._target = target
@@ -151,8 +158,10 @@ class Flight:
         until, end = rospy.get_time() + seconds, time.monotonic() + _SLOWEST * seconds
         while not condition():
             if rospy.get_time() > until or time.monotonic() > end:
-                raise RuntimeError(f"{what}: not reached within {seconds} s; the vehicle is in "
-                                   f"{self._state.mode or 'no mode'}")
+                raise RuntimeError(
+                    f"{what}: not reached within {seconds} s; the vehicle is in "
+                    f"{self._state.mode or 'no mode'}"
+                )
             time.sleep(0.01)
 
     def _measure(self):
@@ -161,8 +170,10 @@ class Flight:
         passed = rospy.get_time() - begin
         for name, listener in self._listeners.items():
             came = listener.count - counts[name]
-            self.topics[name] = {"rate": round(came / passed, 2),
-                                 "sample": listener.sample() if came else None}
+            self.topics[name] = {
+                "rate": round(came / passed, 2),
+                "sample": listener.sample() if came else None,
+            }
 
     def _make_calls(self, phase):
         for when, service, request, _ in self._calls:

@@ -24,5 +24,12 @@ rospy.init_node("stamps_user")
 rospy.Subscriber("/iris_0/mavros/timesync_status", TimesyncStatus, syncs.append)
 rospy.Subscriber("/iris_0/mavros/local_position/pose", PoseStamped, take)
 until(lambda: len(ages) > 50, "MAVROS has estimated its offset")
-print(json.dumps({"ages": ages, "timesync_messages": len(syncs),
-                  "offset_s": syncs[-1].estimated_offset_ns * 1e-9}))
+print(
+    json.dumps(
+        {
+            "ages": ages,
+            "timesync_messages": len(syncs),
+            "offset_s": syncs[-1].estimated_offset_ns * 1e-9,
+        }
+    )
+)

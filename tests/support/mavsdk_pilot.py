@@ -24,13 +24,15 @@ class Pilot:
         from mavsdk.plugins.param import Param
         from mavsdk.plugins.telemetry import Telemetry
 
-        self.mavsdk = Mavsdk(Configuration.create_with_component_type(
-            ComponentType.GROUND_STATION))
+        self.mavsdk = Mavsdk(Configuration.create_with_component_type(ComponentType.GROUND_STATION))
         self.mavsdk.add_any_connection(url)
         wait_for(lambda: system_id in [s.get_system_id() for s in self.mavsdk.get_systems()])
         system = next(s for s in self.mavsdk.get_systems() if s.get_system_id() == system_id)
         self.action, self.telemetry, self.offboard = (
-            Action(system), Telemetry(system), Offboard(system))
+            Action(system),
+            Telemetry(system),
+            Offboard(system),
+        )
         # This process may be stalled while simulated time runs on: before it has taken off, or
         # while it streams set-points.
         Param(system).set_param_float("COM_DISARM_PRFLT", -1.0)

@@ -26,8 +26,9 @@ from xtdrone_core.modes import ROS_NAME, Mode, from_custom_mode
 
 MISSIONS = Path(__file__).resolve().parents[1] / "data" / "missions"
 REFERENCES = MISSIONS / "px4"
-FLIGHTS = sorted(str(path.relative_to(REFERENCES).with_suffix(""))
-                 for path in REFERENCES.glob("*/*.npz"))
+FLIGHTS = sorted(
+    str(path.relative_to(REFERENCES).with_suffix("")) for path in REFERENCES.glob("*/*.npz")
+)
 WATCHED = ("HEARTBEAT", "EXTENDED_SYS_STATE", "MISSION_CURRENT", "MISSION_ITEM_REACHED")
 LANDED = {0: "UNDEFINED", 1: "ON_GROUND", 2: "IN_AIR", 3: "TAKEOFF", 4: "LANDING"}
 _TRUTH_US, _STREAM_US = 100_000, 1_000_000
@@ -51,10 +52,16 @@ class Listener:
     def broadcast_stream(self, i, name, t_us):
         self._streams.changed(name)
         length = np.zeros(1, dtype=np.int64)
-        self._streams.append(self._streams.index[name], t_us, np.ones(1, dtype=bool),
-                             np.zeros(1, dtype=np.uint8), self._out, length)
+        self._streams.append(
+            self._streams.index[name],
+            t_us,
+            np.ones(1, dtype=bool),
+            np.zeros(1, dtype=np.uint8),
+            self._out,
+            length,
+        )
         if length[0]:
-            self.seen.append((t_us, self._decoder.decode(bytearray(self._out[0, :length[0]]))))
+            self.seen.append((t_us, self._decoder.decode(bytearray(self._out[0, : length[0]]))))
 
     def hurry(self, i, name, t_us):
         self.broadcast_stream(i, name, t_us)
@@ -94,9 +101,13 @@ class Record:
                 log[key].append([round((t_us - armed_us) * 1e-6, 3), *values])
         keep = (rows[:, 0] >= armed_us * 1e-6 - 2) & (rows[:, 0] <= ended_us * 1e-6 + 2)
         rows = rows[keep]
-        np.savez_compressed(f"{stem}.npz", t_s=np.round(rows[:, 0] - armed_us * 1e-6, 3),
-                            pos=rows[:, 1:4].astype("f4"), vel=rows[:, 4:7].astype("f4"),
-                            yaw=rows[:, 7].astype("f4"))
+        np.savez_compressed(
+            f"{stem}.npz",
+            t_s=np.round(rows[:, 0] - armed_us * 1e-6, 3),
+            pos=rows[:, 1:4].astype("f4"),
+            vel=rows[:, 4:7].astype("f4"),
+            yaw=rows[:, 7].astype("f4"),
+        )
         document = {"duration_s": round((ended_us - armed_us) * 1e-6, 2), **log}
         Path(f"{stem}.json").write_text(json.dumps(document, indent=1))
 
@@ -150,14 +161,25 @@ def fly_offboard(stem, set_points, **scenario):
         mask = 0b000111000111 if position is None else 0b000111111000
         x, y, z = position or (0.0, 0.0, 0.0)
         vx, vy, vz = goal.get("velocity", (0.0, 0.0, 0.0))
-        flight.target(mavlink.MAV_FRAME_LOCAL_NED, mask | 2048, x=x, y=y, z=z, vx=vx, vy=vy, vz=vz,
-                      yaw=goal["yaw"])
+        flight.target(
+            mavlink.MAV_FRAME_LOCAL_NED,
+            mask | 2048,
+            x=x,
+            y=y,
+            z=z,
+            vx=vx,
+            vy=vy,
+            vz=vz,
+            yaw=goal["yaw"],
+        )
 
     try:
         flight.run(10)
         east, north, up = flight.autopilot.estimator.pos[0]
-        goal.update(yaw=float(yaw_enu_ned(flight.autopilot.estimator.yaw(0))),
-                    position=(north, east, -up - 10.0))
+        goal.update(
+            yaw=float(yaw_enu_ned(flight.autopilot.estimator.yaw(0))),
+            position=(north, east, -up - 10.0),
+        )
         flight.run(1.5, stream, 25)
         flight.offboard()
         assert flight.autopilot.commander.arm(0, flight.simulation.t_us).accepted
@@ -192,8 +214,13 @@ def main():
     """The command above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("flights", nargs="*", metavar="FLIGHT", default=FLIGHTS,
-                        help="all, or some of " + ", ".join(FLIGHTS))
+    parser.add_argument(
+        "flights",
+        nargs="*",
+        metavar="FLIGHT",
+        default=FLIGHTS,
+        help="all, or some of " + ", ".join(FLIGHTS),
+    )
     args = parser.parse_args()
     for name in set(args.flights) - set(FLIGHTS):
         parser.error(f"no flight '{name}': give one of {', '.join(FLIGHTS)}")

@@ -17,21 +17,31 @@ from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
-MULTIROTORS = [name for name in vehicle_names()
-               if not load_vehicle(name).wings and not load_vehicle(name).half_wings
-               and vehicle_types(FleetModel.of([load_vehicle(name)]))[0] == MULTICOPTER
-               and not cannot_fly(FleetModel.of([load_vehicle(name)]))[0]]
+MULTIROTORS = [
+    name
+    for name in vehicle_names()
+    if not load_vehicle(name).wings
+    and not load_vehicle(name).half_wings
+    and vehicle_types(FleetModel.of([load_vehicle(name)]))[0] == MULTICOPTER
+    and not cannot_fly(FleetModel.of([load_vehicle(name)]))[0]
+]
 # Those whose rotors are on the base, and of these the ones that cannot push sideways.
 RIGID = [name for name in MULTIROTORS if not any(r.body for r in load_vehicle(name).rotors)]
-CONVENTIONAL = [name for name in RIGID
-                if rank(effectiveness(FleetModel.of([load_vehicle(name)]))[0]) < 6]
+CONVENTIONAL = [
+    name for name in RIGID if rank(effectiveness(FleetModel.of([load_vehicle(name)]))[0]) < 6
+]
 STEP_US, DT = 4000, 0.004
 HEIGHT = 5.0  # of a hover [m]
 TICK_US = 20_000  # between two rows of a flight [us]
 # ISO 2533: geopotential height [m], temperature [K], pressure [Pa], density [kg/m^3].
-ISA = ((0, 288.15, 101325.0, 1.2250), (1000, 281.65, 89874.6, 1.11164),
-       (2000, 275.15, 79495.2, 1.00649), (5000, 255.65, 54019.9, 0.736116),
-       (8000, 236.15, 35599.8, 0.525168), (11000, 216.65, 22632.1, 0.363918))
+ISA = (
+    (0, 288.15, 101325.0, 1.2250),
+    (1000, 281.65, 89874.6, 1.11164),
+    (2000, 275.15, 79495.2, 1.00649),
+    (5000, 255.65, 54019.9, 0.736116),
+    (8000, 236.15, 35599.8, 0.525168),
+    (11000, 216.65, 22632.1, 0.363918),
+)
 # Published test values of the World Magnetic Model; the file's head names its sources.
 WMM = np.loadtxt(Path(__file__).parents[1] / "data" / "wmm_test_values.csv", delimiter=",")
 
@@ -39,9 +49,12 @@ WMM = np.loadtxt(Path(__file__).parents[1] / "data" / "wmm_test_values.csv", del
 def with_block(folder, block: str, vehicle: str = "iris") -> str:
     """A copy of a vehicle's file with one more block in its <model>; gives its path."""
     path = Path(folder) / "model.sdf"
-    path.write_text(load_vehicle(vehicle).sdf.read_text()
-                    .replace("<sdf ", '<sdf xmlns:xtdrone="urn:xtdrone" ')
-                    .replace("  </model>\n</sdf>", f"{block}</model></sdf>"))
+    path.write_text(
+        load_vehicle(vehicle)
+        .sdf.read_text()
+        .replace("<sdf ", '<sdf xmlns:xtdrone="urn:xtdrone" ')
+        .replace("  </model>\n</sdf>", f"{block}</model></sdf>")
+    )
     return str(path)
 
 
@@ -65,8 +78,9 @@ def state_of(models) -> FleetState:
 
 def aloft(model, height: float = 5000.0) -> tuple:
     """An engine with one vehicle far above the ground, its rotors, and an array for wrenches."""
-    engine = EmbeddedEngine(load_world("empty"), (VehicleSpec("iris", "v", (0, 0, height)),),
-                            (model,))
+    engine = EmbeddedEngine(
+        load_world("empty"), (VehicleSpec("iris", "v", (0, 0, height)),), (model,)
+    )
     return engine, ActuatorStage(FleetModel.of([model])), np.zeros((1, 6))
 
 
@@ -109,8 +123,12 @@ def hover(vehicle, until_s, end_s=math.inf, folder=None, parameters=None, **opti
         across (away) [m], tilt [rad], speed [m/s], share of the rotors' speed that the battery
         allows, mean command of the rotors.
     """
-    simulation = Simulation(Scenario(fleet(str(vehicle), 1), speed=0.0, gps="rtk", **options),
-                            folder, agent=Hover(end_s), links=False)
+    simulation = Simulation(
+        Scenario(fleet(str(vehicle), 1), speed=0.0, gps="rtk", **options),
+        folder,
+        agent=Hover(end_s),
+        links=False,
+    )
     start, rows = simulation.state.pos[0].copy(), []
     rotors = len(simulation.fleet.vehicles[0].rotors)
     for name, value in (parameters or {}).items():
@@ -120,10 +138,17 @@ def hover(vehicle, until_s, end_s=math.inf, folder=None, parameters=None, **opti
             simulation.run(until_us=simulation.t_us + TICK_US)
             state = simulation.state
             away, quat = state.pos[0] - start, state.quat[0]
-            rows.append((simulation.t_us * 1e-6, away[2], math.hypot(*away[:2]),
-                         math.acos(1.0 - 2.0 * (quat[0]**2 + quat[1]**2)),
-                         np.linalg.norm(state.vel[0]), simulation.plant.actuators.speed_share[0],
-                         simulation.autopilot.commands[0, :rotors].mean()))
+            rows.append(
+                (
+                    simulation.t_us * 1e-6,
+                    away[2],
+                    math.hypot(*away[:2]),
+                    math.acos(1.0 - 2.0 * (quat[0] ** 2 + quat[1] ** 2)),
+                    np.linalg.norm(state.vel[0]),
+                    simulation.plant.actuators.speed_share[0],
+                    simulation.autopilot.commands[0, :rotors].mean(),
+                )
+            )
     finally:
         simulation.close()
     return simulation, np.rec.fromrecords(rows, names="t,height,away,tilt,speed,share,command")

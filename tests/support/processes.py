@@ -22,9 +22,14 @@ class SimulationProcess:
         self.folder = folder
         self.process = subprocess.Popen(
             [sys.executable, "-m", "xtdrone_core.command", "sim", *map(str, options)],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
-            start_new_session=True, preexec_fn=end_with_parent,
-            env={**os.environ, "XTDRONE_RUNS": str(folder)})
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=folder,
+            start_new_session=True,
+            preexec_fn=end_with_parent,
+            env={**os.environ, "XTDRONE_RUNS": str(folder)},
+        )
         said = ""
         for line in self.process.stdout:
             said += line

@@ -12,14 +12,24 @@ from xtdrone_autopilot.px4.process import Px4Installation, Px4Process, simulatio
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
 PARAMETERS = {"SYS_HITL": 1, "SIM_BAT_ENABLE": 0, "NAV_DLL_ACT": 0}
-_EDITS = (("\nsensors start\n", "\nsensors start -h\n"),
-          ("\ncommander start\n", "\ncommander start -h\n"),
-          ("pwm_out_sim start -m sim", "pwm_out_sim start -m hil"),
-          ("\nreplay trystart\n", "\n"))  # which is not in a build without lockstep
+_EDITS = (
+    ("\nsensors start\n", "\nsensors start -h\n"),
+    ("\ncommander start\n", "\ncommander start -h\n"),
+    ("pwm_out_sim start -m sim", "pwm_out_sim start -m hil"),
+    ("\nreplay trystart\n", "\n"),
+)  # which is not in a build without lockstep
 
 
-def start(build, device, work: Path, folder: Path | None = None, i: int = 0, name="iris_0",
-          model="iris", gps_latency=0.1):
+def start(
+    build,
+    device,
+    work: Path,
+    folder: Path | None = None,
+    i: int = 0,
+    name="iris_0",
+    model="iris",
+    gps_latency=0.1,
+):
     """Starts PX4.
 
     Args:
@@ -43,6 +53,14 @@ def start(build, device, work: Path, folder: Path | None = None, i: int = 0, nam
     (scripts / "rcS").write_text(text)
     (scripts / "px4-rc.simulator").write_text("param set-default IMU_INTEG_RATE 250\n")
     (scripts / "px4-rc.mavlink").write_text(
-        f"mavlink start -d {device} -b 921600 -m config -r 800000 -f\n")
-    return Px4Process(Px4Installation(build / "bin/px4", etc), i, name, load_vehicle(model), folder,
-                      parameters=PARAMETERS, defaults=simulation_defaults(gps_latency))
+        f"mavlink start -d {device} -b 921600 -m config -r 800000 -f\n"
+    )
+    return Px4Process(
+        Px4Installation(build / "bin/px4", etc),
+        i,
+        name,
+        load_vehicle(model),
+        folder,
+        parameters=PARAMETERS,
+        defaults=simulation_defaults(gps_latency),
+    )

@@ -10,8 +10,10 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from own_ports import PORTS
 
-RECORDINGS = {name: Path(__file__).parents[1] / "data" / f"{file}.bin.gz"
-              for name, file in (("hover", "px4_session"), ("dynamic", "px4_session_dynamic"))}
+RECORDINGS = {
+    name: Path(__file__).parents[1] / "data" / f"{file}.bin.gz"
+    for name, file in (("hover", "px4_session"), ("dynamic", "px4_session_dynamic"))
+}
 
 
 def script(readings: int, recording=RECORDINGS["dynamic"]):
@@ -22,7 +24,7 @@ def script(readings: int, recording=RECORDINGS["dynamic"]):
     while at < len(data) and len(answers) <= readings:
         direction, length = struct.unpack_from("<BI", data, at)
         at += 5
-        for message in parsers[direction].parse_buffer(data[at:at + length]) or ():
+        for message in parsers[direction].parse_buffer(data[at : at + length]) or ():
             if direction == 1:
                 (answers[-1] if answers else greeting).append(message)
             elif message.get_type() == "HIL_SENSOR":
@@ -38,9 +40,19 @@ class ScriptedPx4(threading.Thread):
         heard: The messages of the simulator so far.
     """
 
-    def __init__(self, i, recorded, system=None, die_after=None, hang_after=None, garbage=b"",
-                 silent=False, waits=range(0), beats=False,
-                 edit=lambda t_us, controls: (t_us, controls)):
+    def __init__(
+        self,
+        i,
+        recorded,
+        system=None,
+        die_after=None,
+        hang_after=None,
+        garbage=b"",
+        silent=False,
+        waits=range(0),
+        beats=False,
+        edit=lambda t_us, controls: (t_us, controls),
+    ):
         """Waits for start().
 
         Args:
@@ -107,7 +119,8 @@ class ScriptedPx4(threading.Thread):
         for message in self._answers[min(readings, len(self._answers)) - 1]:
             if message.get_type() == "HIL_ACTUATOR_CONTROLS":
                 message = mavlink.MAVLink_hil_actuator_controls_message(
-                    *self._edit(t_us, message.controls), message.mode, message.flags)
+                    *self._edit(t_us, message.controls), message.mode, message.flags
+                )
             sock.sendall(self._packed(message))
 
     def _beat(self, t_us):

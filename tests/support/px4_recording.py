@@ -25,7 +25,7 @@ def messages(path):
         direction, length = struct.unpack_from("<BI", data, at)
         at += 5
         if direction == 0:
-            yield from parser.parse_buffer(data[at:at + length]) or []
+            yield from parser.parse_buffer(data[at : at + length]) or []
         at += length
 
 
@@ -34,8 +34,9 @@ def fill(batch, message):
     if message.get_type() == "HIL_GPS":
         batch.gps_new[0] = True
         batch.gps_t_us[0] = message.time_usec
-        batch.gps_lat[0], batch.gps_lon[0] = (math.radians(x * 1e-7)
-                                              for x in (message.lat, message.lon))
+        batch.gps_lat[0], batch.gps_lon[0] = (
+            math.radians(x * 1e-7) for x in (message.lat, message.lon)
+        )
         batch.gps_alt[0] = message.alt * 1e-3
         batch.gps_vel[0] = np.array([message.ve, message.vn, -message.vd]) * 1e-2
         batch.gps_eph[0], batch.gps_epv[0] = message.eph * 1e-2, message.epv * 1e-2

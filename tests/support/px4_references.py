@@ -111,8 +111,11 @@ class Station:
         simulation.pacer.wait(t_us)
         self._take_in(t_us)
         if t_us % _BEAT_US == 0:
-            self.send(mavlink.MAVLink_heartbeat_message(
-                mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3))
+            self.send(
+                mavlink.MAVLink_heartbeat_message(
+                    mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3
+                )
+            )
         self.each()
 
     def until(self, condition, seconds):
@@ -166,8 +169,14 @@ class Truth(Observer):
             self.ended_us = t_us
         if t_us % _TRUTH_US == 0:
             x, y, z, w = state.quat[0]
-            self.rows.append((t_us, *state.pos[0], *state.vel[0],
-                              math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))))
+            self.rows.append(
+                (
+                    t_us,
+                    *state.pos[0],
+                    *state.vel[0],
+                    math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)),
+                )
+            )
 
 
 class Recording:
@@ -177,8 +186,10 @@ class Recording:
         run_folder.prepare(folder)
         self.folder, self.truth = folder, Truth()
         self.simulation = Simulation(
-            Scenario(fleet(vehicle, 1), autopilot="px4", speed=speed, seed=seed, **options), folder,
-            observers=[self.truth])
+            Scenario(fleet(vehicle, 1), autopilot="px4", speed=speed, seed=seed, **options),
+            folder,
+            observers=[self.truth],
+        )
         self.truth.autopilot = self.simulation.autopilot
         self.station = Station(self.simulation)
         self.client = MavlinkClient(1, self.station)
@@ -191,10 +202,14 @@ class Recording:
 
     def await_ready(self):
         """Until PX4 would arm, and at least 10 s, in which its estimates settle."""
+
         def it_would_arm():
             status = self.station.last("SYS_STATUS")
-            return (self.simulation.t_us > 10_000_000 and status is not None
-                    and status.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
+            return (
+                self.simulation.t_us > 10_000_000
+                and status is not None
+                and status.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK
+            )
 
         self.station.until(it_would_arm, 60)
 
@@ -212,6 +227,7 @@ class Recording:
 
     def finish(self, seconds=LONGEST_S):
         """Until it is disarmed, and 2 s."""
+
         def it_is_disarmed():
             return self.truth.ended_us is not None
 
@@ -223,16 +239,28 @@ class Recording:
         rows = np.array(self.truth.rows)
         begin, end = self.truth.armed_us - 2e6, self.truth.ended_us + 2e6
         rows = rows[(rows[:, 0] >= begin) & (rows[:, 0] <= end)]
-        estimate = [(self.since(m.time_boot_ms * 1e3), m.y, m.x, -m.z, m.vy, m.vx, -m.vz)
-                    for _, m in self.station.heard if m.get_type() == "LOCAL_POSITION_NED"][::25]
+        estimate = [
+            (self.since(m.time_boot_ms * 1e3), m.y, m.x, -m.z, m.vy, m.vx, -m.vz)
+            for _, m in self.station.heard
+            if m.get_type() == "LOCAL_POSITION_NED"
+        ][::25]
         stem.parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(
-            stem.with_suffix(".npz"), t_s=_millimetres(self.since(rows[:, 0])),
-            pos=_millimetres(rows[:, 1:4]), vel=_millimetres(rows[:, 4:7]),
-            yaw=_millimetres(rows[:, 7]), estimate=_millimetres(estimate))
-        document = {**what, "duration_s": self.duration, **self._log(),
-                    "set_points": [[self.since(t), text] for t, text in self.set_points],
-                    "rates_hz": self._rates(), "parameters_changed": self._parameters()}
+            stem.with_suffix(".npz"),
+            t_s=_millimetres(self.since(rows[:, 0])),
+            pos=_millimetres(rows[:, 1:4]),
+            vel=_millimetres(rows[:, 4:7]),
+            yaw=_millimetres(rows[:, 7]),
+            estimate=_millimetres(estimate),
+        )
+        document = {
+            **what,
+            "duration_s": self.duration,
+            **self._log(),
+            "set_points": [[self.since(t), text] for t, text in self.set_points],
+            "rates_hz": self._rates(),
+            "parameters_changed": self._parameters(),
+        }
         lines = (f" {json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
         stem.with_suffix(".json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
@@ -257,17 +285,22 @@ class Recording:
         return log
 
     def _rates(self):
-        inside = [m.get_type() for t, m in self.station.heard
-                  if self.truth.armed_us <= t < self.truth.ended_us]
+        inside = [
+            m.get_type()
+            for t, m in self.station.heard
+            if self.truth.armed_us <= t < self.truth.ended_us
+        ]
         return {kind: round(inside.count(kind) / self.duration, 3) for kind in sorted(set(inside))}
 
     def _parameters(self):
-        log, = (self.folder / "ulog").rglob("*.ulg")
+        (log,) = (self.folder / "ulog").rglob("*.ulg")
         log = ULog(str(log), ["vehicle_status"])
         values, usual = log.initial_parameters, log.get_default_parameters(0)
-        return {name: [round(float(values[name]), 6), round(float(default), 6)]
-                for name, default in sorted(usual.items())
-                if name in values and abs(values[name] - default) > 1e-6}
+        return {
+            name: [round(float(values[name]), 6), round(float(default), 6)]
+            for name, default in sorted(usual.items())
+            if name in values and abs(values[name] - default) > 1e-6
+        }
 
 
 def _millimetres(values):
@@ -291,8 +324,13 @@ def _entries(message):
     elif kind == "COMMAND_ACK":
         yield "acks", message.command, message.result
     elif kind == "HOME_POSITION":
-        yield ("home", message.latitude, message.longitude, message.altitude,
-               *(round(float(value), 2) for value in (message.x, message.y, message.z)))
+        yield (
+            "home",
+            message.latitude,
+            message.longitude,
+            message.altitude,
+            *(round(float(value), 2) for value in (message.x, message.y, message.z)),
+        )
 
 
 def fly_plan(recording, plan):
@@ -316,9 +354,22 @@ def set_points(recording):
     wanted = {"mask": 0b100111111000, "pos": (here.x, here.y, here.z - 10.0), "vel": (0, 0, 0)}
 
     def send():
-        station.send(mavlink.MAVLink_set_position_target_local_ned_message(
-            recording.simulation.t_us // 1000, 1, 1, mavlink.MAV_FRAME_LOCAL_NED, wanted["mask"],
-            *wanted["pos"], *wanted["vel"], 0, 0, 0, yaw, 0))
+        station.send(
+            mavlink.MAVLink_set_position_target_local_ned_message(
+                recording.simulation.t_us // 1000,
+                1,
+                1,
+                mavlink.MAV_FRAME_LOCAL_NED,
+                wanted["mask"],
+                *wanted["pos"],
+                *wanted["vel"],
+                0,
+                0,
+                0,
+                yaw,
+                0,
+            )
+        )
 
     def stream():
         if recording.simulation.t_us % (2 * _PERIOD_US) == 0:
@@ -383,11 +434,17 @@ def record(name, out=REFERENCES, speed=2.0, seed=1):
 def main():
     """The command above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("flights", nargs="+", metavar="FLIGHT", choices=[*FLIGHTS, "all"],
-                        help="all, or some of " + ", ".join(FLIGHTS))
+    parser.add_argument(
+        "flights",
+        nargs="+",
+        metavar="FLIGHT",
+        choices=[*FLIGHTS, "all"],
+        help="all, or some of " + ", ".join(FLIGHTS),
+    )
     parser.add_argument("--out", type=Path, default=REFERENCES)
-    parser.add_argument("--speed", type=float, default=2.0,
-                        help="simulated seconds per wall second")
+    parser.add_argument(
+        "--speed", type=float, default=2.0, help="simulated seconds per wall second"
+    )
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     for name in FLIGHTS if "all" in args.flights else args.flights:

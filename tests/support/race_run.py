@@ -17,10 +17,21 @@ def write_run(folder, track, laps):
     (folder / "scenario.yaml").write_text(yaml.safe_dump(scenario.to_dict()))
     found = read_track(track)
     count = len(found.gates)
-    laps = [{"began_s": began, "splits": [time * k / count for k in range(1, count + 1)]}
-            for began, time in laps]
-    (folder / "summary.json").write_text(json.dumps({"race": {
-        "track": found.name, "gates": count, "vehicles": [{"vehicle": "iris_0", "laps": laps}]}}))
+    laps = [
+        {"began_s": began, "splits": [time * k / count for k in range(1, count + 1)]}
+        for began, time in laps
+    ]
+    (folder / "summary.json").write_text(
+        json.dumps(
+            {
+                "race": {
+                    "track": found.name,
+                    "gates": count,
+                    "vehicles": [{"vehicle": "iris_0", "laps": laps}],
+                }
+            }
+        )
+    )
     record = np.zeros(500, dtype=[("t_us", "<i8"), ("table", "<f8", (1, 13))])
     record["t_us"] = np.arange(1, 501) * 20_000
     record["table"][:, 0, 0], record["table"][:, 0, 6] = record["t_us"] * 1e-6, 1.0

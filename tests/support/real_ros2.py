@@ -23,9 +23,15 @@ def started(*words, domain, own=False, **options) -> subprocess.Popen:
     if own:  # but /usr/bin's Python comes first, as ROS 2's programs want it
         env["PATH"] = f"/usr/bin:{env['PATH']}"
     return subprocess.Popen(
-        ["bash", "-c", '. "$ROS2_SETUP" && exec "$@"', "bash", *map(str, words)], text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, start_new_session=True,
-        preexec_fn=tied(signal.SIGKILL), **options)
+        ["bash", "-c", '. "$ROS2_SETUP" && exec "$@"', "bash", *map(str, words)],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=env,
+        start_new_session=True,
+        preexec_fn=tied(signal.SIGKILL),
+        **options,
+    )
 
 
 def said(*words, domain) -> str:

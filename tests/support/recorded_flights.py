@@ -38,8 +38,13 @@ def replaying(*words, **environment):
     """`xtdrone replay` while the block lasts: url, process."""
     process = subprocess.Popen(
         [sys.executable, "-m", "xtdrone_core.command", "replay", *map(str, words)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        preexec_fn=tied(signal.SIGTERM), env={**os.environ, **environment})
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=tied(signal.SIGTERM),
+        env={**os.environ, **environment},
+    )
     try:
         line = process.stdout.readline()
         found = re.search(r"page: (\S+)", line)

@@ -39,20 +39,50 @@ _SAMPLES = 20  # of each path
 # name: seconds, agent, its arguments, scenario
 FLIGHTS = {
     "iris": (25.0, "square", {"hold": 0.5}, {"vehicles": "iris", "log": "full"}),
-    "typhoon_h480": (20.0, "square", {"hold": 0.5},
-                     {"vehicles": "typhoon_h480", "disturbances": "9: rotor typhoon_h480_0 1 0.6"}),
-    "heavy_lifter": (20.0, "square", {"hold": 0.5},
-                     {"vehicles": "heavy_lifter",
-                      "disturbances": "8: payload heavy_lifter_0 1.0 0.1,0,-0.2; 10: drain "
-                                 "heavy_lifter_0 0.1; 12: charge heavy_lifter_0 0.5"}),
-    "mixed": (12.0, "square", {}, {"vehicles": "iris*1, octorotor*1, crazyflie*1",
-                                   "world": "outdoor", "pose_source": "truth"}),
+    "typhoon_h480": (
+        20.0,
+        "square",
+        {"hold": 0.5},
+        {"vehicles": "typhoon_h480", "disturbances": "9: rotor typhoon_h480_0 1 0.6"},
+    ),
+    "heavy_lifter": (
+        20.0,
+        "square",
+        {"hold": 0.5},
+        {
+            "vehicles": "heavy_lifter",
+            "disturbances": "8: payload heavy_lifter_0 1.0 0.1,0,-0.2; 10: drain "
+            "heavy_lifter_0 0.1; 12: charge heavy_lifter_0 0.5",
+        },
+    ),
+    "mixed": (
+        12.0,
+        "square",
+        {},
+        {
+            "vehicles": "iris*1, octorotor*1, crazyflie*1",
+            "world": "outdoor",
+            "pose_source": "truth",
+        },
+    ),
     "formation": (40.0, "formation", {"formations": ["cube", "triangle"]}, {"vehicles": "iris*9"}),
-    "mission_in_wind": (45.0, "mission", {}, {
-        "vehicles": "iris", "mission": str(PLANS / "square.plan"), "log": "full",
-        "wind": "mean=4,1,0 gust=20:3:0,4,0 dryden=5"}),
-    "stereo_and_lidar": (5.0, "square", {}, {"vehicles": "iris_stereo*1, iris_3d_lidar*1",
-                                             "world": "indoor"}),
+    "mission_in_wind": (
+        45.0,
+        "mission",
+        {},
+        {
+            "vehicles": "iris",
+            "mission": str(PLANS / "square.plan"),
+            "log": "full",
+            "wind": "mean=4,1,0 gust=20:3:0,4,0 dryden=5",
+        },
+    ),
+    "stereo_and_lidar": (
+        5.0,
+        "square",
+        {},
+        {"vehicles": "iris_stereo*1, iris_3d_lidar*1", "world": "indoor"},
+    ),
 }
 
 
@@ -61,14 +91,22 @@ def machine() -> dict:
 
     The target is what Numba compiles for: virtual machines of one model name have several.
     """
-    model = next((line.split(":", 1)[1].strip()
-                  for line in Path("/proc/cpuinfo").read_text().splitlines()
-                  if line.startswith(("model name", "CPU part"))), platform.processor())
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith(("model name", "CPU part"))
+        ),
+        platform.processor(),
+    )
     libraries = {name: metadata.version(name) for name in ("numpy", "numba", "scipy", "mujoco")}
-    return {"processor": f"{platform.machine()} {model}",
-            "target": binding.get_host_cpu_name(),
-            "python": platform.python_version(),
-            "blas": os.environ.get("OPENBLAS_CORETYPE", "as the processor"), **libraries}
+    return {
+        "processor": f"{platform.machine()} {model}",
+        "target": binding.get_host_cpu_name(),
+        "python": platform.python_version(),
+        "blas": os.environ.get("OPENBLAS_CORETYPE", "as the processor"),
+        **libraries,
+    }
 
 
 def fly(name: str) -> dict:
@@ -85,20 +123,30 @@ def fly(name: str) -> dict:
     streams = Streams()
     simulation = Simulation(scenario, folder, links=False, observers=[streams])
     simulation.agent = registry.AGENTS.load(agent)(
-        scenario.n, on_event=simulation.event, **arguments)
+        scenario.n, on_event=simulation.event, **arguments
+    )
     try:
         simulation.run(until_us=round(seconds * 1e6))
     finally:
         simulation.close()
     _, truth = read_truth(folder / "truth.bin", scenario.n)
-    hashes = {"truth": _short(hashlib.sha256((folder / "truth.bin").read_bytes())),
-              **streams.hashes()}
+    hashes = {
+        "truth": _short(hashlib.sha256((folder / "truth.bin").read_bytes())),
+        **streams.hashes(),
+    }
     for path in sorted(folder.glob("ulog/*/*.ulg")):
-        hashes.update({f"ulog/{path.parent.name}/{topic}": value
-                       for topic, value in ulog_hashes(path.read_bytes()).items()})
+        hashes.update(
+            {
+                f"ulog/{path.parent.name}/{topic}": value
+                for topic, value in ulog_hashes(path.read_bytes()).items()
+            }
+        )
     positions = truth[:, :, :3]
-    return {"hashes": hashes, "path": np.round(positions[_samples(positions)], 4).tolist(),
-            "positions": positions}
+    return {
+        "hashes": hashes,
+        "path": np.round(positions[_samples(positions)], 4).tolist(),
+        "positions": positions,
+    }
 
 
 def _samples(positions):
@@ -147,7 +195,7 @@ def ulog_data(data: bytes):
     at, names = 16, {}
     while at + 3 <= len(data):
         size, kind = struct.unpack_from("<HB", data, at)
-        body = data[at + 3:at + 3 + size]
+        body = data[at + 3 : at + 3 + size]
         at += 3 + size
         if kind == ord("A"):
             names[struct.unpack_from("<H", body, 1)[0]] = body[3:].decode(), body[0]
@@ -170,20 +218,28 @@ def differences(name: str, flown: dict, recorded: dict, exact: bool) -> list[str
     """
     if exact:
         was, now = recorded["hashes"], flown["hashes"]
-        return [f"{name}: {key} {was.get(key, 'was not there')} -> {now.get(key, 'is gone')}"
-                for key in sorted({*was, *now}) if was.get(key) != now.get(key)]
+        return [
+            f"{name}: {key} {was.get(key, 'was not there')} -> {now.get(key, 'is gone')}"
+            for key in sorted({*was, *now})
+            if was.get(key) != now.get(key)
+        ]
     positions = flown["positions"]
-    error = max(np.abs(positions[max(row - TIME_TOLERANCE, 0):row + TIME_TOLERANCE + 1]
-                       - np.array(point)).max(axis=-1).min(axis=0).max()
-                for row, point in zip(_samples(positions), recorded["path"], strict=True))
+    error = max(
+        np.abs(positions[max(row - TIME_TOLERANCE, 0) : row + TIME_TOLERANCE + 1] - np.array(point))
+        .max(axis=-1)
+        .min(axis=0)
+        .max()
+        for row, point in zip(_samples(positions), recorded["path"], strict=True)
+    )
     return [f"{name}: a path is {error:.3f} m off"] if error > PATH_TOLERANCE else []
 
 
 def main():
     """The command above; exit status 1 where a flight differs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("flights", nargs="*", metavar="FLIGHT",
-                        help=f"all, or some of {', '.join(FLIGHTS)}")
+    parser.add_argument(
+        "flights", nargs="*", metavar="FLIGHT", help=f"all, or some of {', '.join(FLIGHTS)}"
+    )
     parser.add_argument("--record", action="store_true", help="write the file anew")
     args = parser.parse_args()
     chosen = args.flights or list(FLIGHTS)
@@ -198,10 +254,16 @@ def main():
         recorded["machine"] = machine()
         RECORDED.write_text(json.dumps(recorded, indent=1) + "\n")
         return 0
-    found = [line for name in chosen
-             for line in differences(name, flown[name], recorded["flights"][name], exact)]
-    print("\n".join(found) or f"{len(chosen)} flights are as recorded"
-          f"{'' if exact else ', to ' + str(PATH_TOLERANCE) + ' m: another machine'}")
+    found = [
+        line
+        for name in chosen
+        for line in differences(name, flown[name], recorded["flights"][name], exact)
+    ]
+    print(
+        "\n".join(found)
+        or f"{len(chosen)} flights are as recorded"
+        f"{'' if exact else ', to ' + str(PATH_TOLERANCE) + ' m: another machine'}"
+    )
     return 1 if found else 0
 
 

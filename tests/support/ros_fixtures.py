@@ -19,8 +19,9 @@ from waiting import LIMIT_S, until
 ROOT = Path(__file__).resolve().parents[2]
 NODES = ROOT / "src" / "xtdrone_control" / "nodes"
 GENERATED = ROOT / ".setup" / "ros"
-needs_ros = pytest.mark.skipif(importlib.util.find_spec("rospy") is None,
-                               reason="ROS is not installed here")
+needs_ros = pytest.mark.skipif(
+    importlib.util.find_spec("rospy") is None, reason="ROS is not installed here"
+)
 if GENERATED.is_dir() and str(GENERATED) not in sys.path:
     sys.path.append(str(GENERATED))
 
@@ -30,8 +31,9 @@ if GENERATED.is_dir() and str(GENERATED) not in sys.path:
 # another test run begins elsewhere.
 _SHARE = 320
 _FIRST = 11_400 + _SHARE * PORTS.instance
-_PORTS = itertools.islice(itertools.cycle(range(_FIRST, _FIRST + _SHARE)),
-                          97 * os.getpid() % _SHARE, None)
+_PORTS = itertools.islice(
+    itertools.cycle(range(_FIRST, _FIRST + _SHARE)), 97 * os.getpid() % _SHARE, None
+)
 
 
 def free_port() -> int:
@@ -47,11 +49,17 @@ def free_port() -> int:
 
 def environment(master_port: int, folder) -> dict:
     """The environment of scripts/env.sh with a master and a ROS_HOME of its own."""
-    return {**os.environ, "ROS_MASTER_URI": f"http://127.0.0.1:{master_port}",
-            "ROS_IP": "127.0.0.1", "ROS_HOME": str(folder / "ros_home"),
-            "XTDRONE_RUNS": str(folder / "runs"), "PYTHONUNBUFFERED": "1",
-            "PATH": f"{ROOT / 'scripts/ros'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": f"{ROOT / 'src'}:{GENERATED}", "ROS_PACKAGE_PATH": str(ROOT / "src")}
+    return {
+        **os.environ,
+        "ROS_MASTER_URI": f"http://127.0.0.1:{master_port}",
+        "ROS_IP": "127.0.0.1",
+        "ROS_HOME": str(folder / "ros_home"),
+        "XTDRONE_RUNS": str(folder / "runs"),
+        "PYTHONUNBUFFERED": "1",
+        "PATH": f"{ROOT / 'scripts/ros'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": f"{ROOT / 'src'}:{GENERATED}",
+        "ROS_PACKAGE_PATH": str(ROOT / "src"),
+    }
 
 
 class Processes:
@@ -63,17 +71,23 @@ class Processes:
 
     def start(self, *command) -> subprocess.Popen:
         """Starts one; its standard output and error come together."""
-        process = subprocess.Popen(list(map(str, command)), env=self.env, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   start_new_session=True)
+        process = subprocess.Popen(
+            list(map(str, command)),
+            env=self.env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         self._running.append(process)
         return process
 
     def parameter(self, name):
         """A parameter of the ROS master; None while there is none, or no master."""
         try:
-            code, _, value = xmlrpc.client.ServerProxy(
-                self.env["ROS_MASTER_URI"]).getParam("/tests", name)
+            code, _, value = xmlrpc.client.ServerProxy(self.env["ROS_MASTER_URI"]).getParam(
+                "/tests", name
+            )
         except OSError:
             return None
         return value if code == 1 else None
@@ -88,8 +102,13 @@ class Processes:
     def run(self, *command, timeout=LIMIT_S) -> subprocess.CompletedProcess:
         """Runs one to its end; where that does not come, ends everything."""
         try:
-            return subprocess.run(list(map(str, command)), env=self.env, text=True,
-                                  timeout=timeout, capture_output=True)
+            return subprocess.run(
+                list(map(str, command)),
+                env=self.env,
+                text=True,
+                timeout=timeout,
+                capture_output=True,
+            )
         except subprocess.TimeoutExpired:
             self.close()
             raise

@@ -21,8 +21,19 @@ from xtdrone_core.modes import custom_mode, from_custom_mode
 
 RECORD = Path(__file__).resolve().parents[1] / "data" / "px4_rover_modes.json"
 VEHICLES = "rover", "r1_rover", "boat"
-MODES = (Mode.MANUAL, Mode.ACRO, Mode.LOITER, Mode.STABILIZED, Mode.POSCTL, Mode.ALTCTL,
-         Mode.MISSION, Mode.RTL, Mode.OFFBOARD, Mode.LAND, Mode.TAKEOFF)
+MODES = (
+    Mode.MANUAL,
+    Mode.ACRO,
+    Mode.LOITER,
+    Mode.STABILIZED,
+    Mode.POSCTL,
+    Mode.ALTCTL,
+    Mode.MISSION,
+    Mode.RTL,
+    Mode.OFFBOARD,
+    Mode.LAND,
+    Mode.TAKEOFF,
+)
 # Throttle and roll stick, seconds; the sticks are those of a joystick with its throttle centred.
 SCRIPT = (0.0, 0.0, 1.0), (0.3, 0.0, 1.0), (0.3, 0.4, 0.4), (-0.2, 0.0, 0.4), (0.0, 0.0, 1.0)
 
@@ -41,12 +52,18 @@ def script(mode, vehicle):
     answer = {}
 
     def command(number, *values):
-        vehicle.send(mavlink.MAVLink_command_long_message(
-            1, 1, number, 0, *values, *[0.0] * (7 - len(values))))
+        vehicle.send(
+            mavlink.MAVLink_command_long_message(
+                1, 1, number, 0, *values, *[0.0] * (7 - len(values))
+            )
+        )
 
     def stick(throttle, roll):
-        return lambda: vehicle.send(mavlink.MAVLink_manual_control_message(
-            1, 0, round(1000 * roll), round(500 + 500 * throttle), 0, 0))
+        return lambda: vehicle.send(
+            mavlink.MAVLink_manual_control_message(
+                1, 0, round(1000 * roll), round(500 + 500 * throttle), 0, 0
+            )
+        )
 
     vehicle.wait(1.0, stick(0.0, 0.0))
     command(mavlink.MAV_CMD_DO_SET_MODE, 1, main, sub)
@@ -96,8 +113,9 @@ class Px4:
     def __init__(self, folder, vehicle, world):
         params = Path(folder) / "alone.params"
         params.write_text("1\t1\tNAV_DLL_ACT\t0\t6\n1\t1\tCOM_RC_IN_MODE\t1\t6\n")
-        self._flight = Recording(folder, 0.0, 1, vehicle=vehicle, gps="rtk", world=world,
-                                 params=str(params))
+        self._flight = Recording(
+            folder, 0.0, 1, vehicle=vehicle, gps="rtk", world=world, params=str(params)
+        )
         self._flight.await_ready()
         self.send = self._flight.station.send
 
@@ -141,9 +159,12 @@ def record():
 
 def written(found):
     """The record as text, one mode a line."""
-    vehicles = (f' "{vehicle}": {{\n' + ",\n".join(
-        f'  "{mode}": {json.dumps(answer)}' for mode, answer in modes.items()) + "}"
-        for vehicle, modes in found.items())
+    vehicles = (
+        f' "{vehicle}": {{\n'
+        + ",\n".join(f'  "{mode}": {json.dumps(answer)}' for mode, answer in modes.items())
+        + "}"
+        for vehicle, modes in found.items()
+    )
     return "{\n" + ",\n".join(vehicles) + "\n}\n"
 
 

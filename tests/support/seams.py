@@ -27,8 +27,9 @@ def engines(embedded: EmbeddedEngine, gazebo: GazeboEngine) -> tuple[Engine, ...
     return embedded, gazebo
 
 
-def abilities(embedded: EmbeddedEngine, gazebo: GazeboEngine,
-              ) -> tuple[Viewer, Viewer, Renderer, RangeCaster]:
+def abilities(
+    embedded: EmbeddedEngine, gazebo: GazeboEngine
+) -> tuple[Viewer, Viewer, Renderer, RangeCaster]:
     """What an engine can do beside."""
     return embedded, gazebo, gazebo, gazebo
 
@@ -43,8 +44,13 @@ def poses(embedded: EmbeddedAutopilot, px4: Px4Autopilot) -> tuple[ExternalPose,
     return embedded, px4
 
 
-def agents(square: SquareAgent, mission: MissionAgent, hover: HoverAgent,
-           formation: FormationAgent, trajectory: TrajectoryAgent) -> tuple[Agent, ...]:
+def agents(
+    square: SquareAgent,
+    mission: MissionAgent,
+    hover: HoverAgent,
+    formation: FormationAgent,
+    trajectory: TrajectoryAgent,
+) -> tuple[Agent, ...]:
     """Agents."""
     return square, mission, hover, formation, trajectory
 
@@ -54,7 +60,8 @@ def observers(truth: TruthRecorder, crashes: CrashMonitor) -> tuple[Observer, ..
     return truth, crashes
 
 
-def stateful(engine: EmbeddedEngine, autopilot: EmbeddedAutopilot,
-             agent: SquareAgent) -> tuple[Stateful, ...]:
+def stateful(
+    engine: EmbeddedEngine, autopilot: EmbeddedAutopilot, agent: SquareAgent
+) -> tuple[Stateful, ...]:
     """What is reset, saved and loaded."""
     return engine, autopilot, agent

@@ -69,8 +69,14 @@ class ScriptedBoard(threading.Thread):
         controls: What it answers, 16 numbers.
     """
 
-    def __init__(self, device, system=1, base_mode=mavlink.MAV_MODE_FLAG_HIL_ENABLED, answers=True,
-                 beats=True):
+    def __init__(
+        self,
+        device,
+        system=1,
+        base_mode=mavlink.MAV_MODE_FLAG_HIL_ENABLED,
+        answers=True,
+        beats=True,
+    ):
         """Waits for start().
 
         Args:
@@ -98,8 +104,9 @@ class ScriptedBoard(threading.Thread):
 
     def beat(self):
         """Sends a heartbeat."""
-        self.say(mavlink.MAVLink_heartbeat_message(2, mavlink.MAV_AUTOPILOT_PX4, self.mode, 0, 4,
-                                                   3))
+        self.say(
+            mavlink.MAVLink_heartbeat_message(2, mavlink.MAV_AUTOPILOT_PX4, self.mode, 0, 4, 3)
+        )
 
     def run(self):
         """Until close(), or the cable is unplugged."""
@@ -122,8 +129,11 @@ class ScriptedBoard(threading.Thread):
             if self._beats and self.heard[name] % 10 == 0:
                 self.beat()
             if self._answers:
-                self.say(mavlink.MAVLink_hil_actuator_controls_message(
-                    message.time_usec, list(self.controls), self.mode, 0))
+                self.say(
+                    mavlink.MAVLink_hil_actuator_controls_message(
+                        message.time_usec, list(self.controls), self.mode, 0
+                    )
+                )
 
     def close(self):
         """Ends the thread."""

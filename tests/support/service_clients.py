@@ -34,15 +34,18 @@ class CycloneClient:
             got: list[bytes] = []
             self._ends[name] = (
                 Writer(self.node, f"rq{name}Request", f"{kind}_Request", DEFAULT),
-                Reader(self.node, f"rr{name}Reply", f"{kind}_Response", DEFAULT, got.append), got)
+                Reader(self.node, f"rr{name}Reply", f"{kind}_Response", DEFAULT, got.append),
+                got,
+            )
         return self._ends[name]
 
     def call(self, name: str, kind: str, /, **fields: Any) -> Any:
         """The response to a call."""
         types = self.node.types
         asking, answers, got = self._end(name, kind)
-        self.until(lambda: asking.wanted
-                   and answers.entity.get_subscription_matched_status().current_count)
+        self.until(
+            lambda: asking.wanted and answers.entity.get_subscription_matched_status().current_count
+        )
         whose = next(self._numbers).to_bytes(16, "little")
         request = types.serialised(types.message(f"{kind}_Request", **fields))
         asking.write(request[:4] + whose + request[4:])
@@ -60,8 +63,13 @@ class FastClient:
 
     def __init__(self, program: Path, domain: int, types: Types):
         self._types = types
-        self._process = subprocess.Popen([str(program), str(domain)], stdin=subprocess.PIPE,
-                                         stdout=subprocess.PIPE, text=True, preexec_fn=tied())
+        self._process = subprocess.Popen(
+            [str(program), str(domain)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=tied(),
+        )
 
     def call(self, name: str, kind: str, /, **fields: Any) -> Any:
         """The response to a call."""

@@ -26,11 +26,12 @@ def record_hall(folder: Path, seed: int, begin_s: float, pairs: int) -> Dataset:
         pairs: Number of pairs, 80 ms apart.
     """
     vehicle = load_vehicle("iris_stereo")
-    sensors = RenderedSensors(load_world("indoor"), parse_vehicles("iris_stereo@0,0"), [vehicle],
-                              seed)
+    sensors = RenderedSensors(
+        load_world("indoor"), parse_vehicles("iris_stereo@0,0"), [vehicle], seed
+    )
     calibration, imu_pos = stereo_calibration(
-        next(sensor for sensor in sensors.describe() if sensor["kind"] == "stereo"),
-        vehicle.sensors)
+        next(sensor for sensor in sensors.describe() if sensor["kind"] == "stereo"), vehicle.sensors
+    )
     writer, path = DatasetWriter(folder, calibration), trajectories.load("reference")
     state = FleetState.zeros(1, 4)
     try:

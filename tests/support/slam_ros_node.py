@@ -39,12 +39,14 @@ def take(keep):
         with lock:
             keep(message, message.header.stamp.to_nsec())
             answer()
+
     return callback
 
 
 def image(images):
-    return take(lambda message, stamp: images.update(
-        {stamp: np.frombuffer(message.data, np.uint8).mean()}))
+    return take(
+        lambda message, stamp: images.update({stamp: np.frombuffer(message.data, np.uint8).mean()})
+    )
 
 
 rospy.Subscriber("/cam0/camera_info", CameraInfo, take(lambda message, _: infos.append(message)))

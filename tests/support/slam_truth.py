@@ -31,10 +31,16 @@ def write_adapter(folder: Path) -> Path:
     """Writes the system; returns its folder."""
     folder.mkdir(parents=True)
     (folder / "system.py").write_text(_SYSTEM)
-    (folder / "adapter.yaml").write_text(yaml.safe_dump({
-        "description": "tells the truth", "deterministic": True,
-        "command": ["{python}", str(folder / "system.py"), "{dataset}"],
-        "parameters": {"error": 0.0, "end": -1}}))
+    (folder / "adapter.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "description": "tells the truth",
+                "deterministic": True,
+                "command": ["{python}", str(folder / "system.py"), "{dataset}"],
+                "parameters": {"error": 0.0, "end": -1},
+            }
+        )
+    )
     return folder
 
 
@@ -43,8 +49,12 @@ def write_hall(folder: Path) -> Path:
     writer = DatasetWriter(folder, stereo())
     image = wall((0, 0, 0))
     for i in range(16):
-        writer.truth(80_000 * (i + 1), (0.2 * i, 0.02 * i * i, 1.0 + 0.3 * (i % 5)),
-                     (0, 0, 0, 1), (2.5, 0, 0))
+        writer.truth(
+            80_000 * (i + 1),
+            (0.2 * i, 0.02 * i * i, 1.0 + 0.3 * (i % 5)),
+            (0, 0, 0, 1),
+            (2.5, 0, 0),
+        )
         writer.images(80_000 * (i + 1), *image)
     writer.close()
     return folder
@@ -52,5 +62,13 @@ def write_hall(folder: Path) -> Path:
 
 def plan(fake: Path, long: Path, **more) -> campaign.Campaign:
     """Two runs each, exact and 10 cm off."""
-    return campaign.parse({"systems": [{"name": str(fake), "parameters": {"error": [0.0, 0.1]}}],
-                           "datasets": [str(long)], "runs": 2, "speed": 0, **more}, "test")
+    return campaign.parse(
+        {
+            "systems": [{"name": str(fake), "parameters": {"error": [0.0, 0.1]}}],
+            "datasets": [str(long)],
+            "runs": 2,
+            "speed": 0,
+            **more,
+        },
+        "test",
+    )

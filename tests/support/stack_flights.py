@@ -64,8 +64,7 @@ class Sent:
 
 
 class InProcess:
-    """A client's way to the vehicle of a flight: what it is sent is answered before that returns.
-    """
+    """A client's link to the vehicle of a flight; send() returns once the vehicle has answered."""
 
     system = Link.sender
 
@@ -87,8 +86,11 @@ class Flight:
 
     def __init__(self, vehicle="iris", folder=None, **scenario):
         self.said = []
-        self.simulation = Simulation(Scenario(fleet(vehicle, 1), speed=0.0,
-                                              **{"gps": "rtk", **scenario}), folder, links=False)
+        self.simulation = Simulation(
+            Scenario(fleet(vehicle, 1), speed=0.0, **{"gps": "rtk", **scenario}),
+            folder,
+            links=False,
+        )
         self.autopilot = self.simulation.autopilot
         self.autopilot.outbox.on_text = lambda i, severity, text: self.said.append(text)
         self.links = NoLinks()
@@ -139,10 +141,14 @@ class Flight:
 
     def target(self, frame, mask, **values):
         """Sends SET_POSITION_TARGET_LOCAL_NED with only the fields given."""
-        fields = dict.fromkeys(("x", "y", "z", "vx", "vy", "vz", "afx", "afy", "afz", "yaw",
-                                "yaw_rate"), 0.0)
-        self.send(mavlink.MAVLink_set_position_target_local_ned_message(
-            0, 1, 1, frame, mask, **{**fields, **values}))
+        fields = dict.fromkeys(
+            ("x", "y", "z", "vx", "vy", "vz", "afx", "afy", "afz", "yaw", "yaw_rate"), 0.0
+        )
+        self.send(
+            mavlink.MAVLink_set_position_target_local_ned_message(
+                0, 1, 1, frame, mask, **{**fields, **values}
+            )
+        )
 
 
 def item(origin, command, east=None, north=None, z=0.0, p=(0.0, 0.0, 0.0, NAN), frame=REL):
@@ -150,8 +156,9 @@ def item(origin, command, east=None, north=None, z=0.0, p=(0.0, 0.0, 0.0, NAN), 
     if east is None:
         return Item(command, mavlink.MAV_FRAME_MISSION, p, 0, 0, z)
     lat, lon = to_geodetic(east, north, origin[0], origin[1])
-    return Item(command, frame, p, round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7),
-                z)
+    return Item(
+        command, frame, p, round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7), z
+    )
 
 
 class MissionFlight(Flight):

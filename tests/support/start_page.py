@@ -21,11 +21,22 @@ class StartPage:
         """folder: Of runs/ and scenarios/; options: further ones of the command line."""
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "xtdrone_core.command", *words, "--scenarios",
-             str(folder / "scenarios"), *options], stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            [
+                sys.executable,
+                "-m",
+                "xtdrone_core.command",
+                *words,
+                "--scenarios",
+                str(folder / "scenarios"),
+                *options,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
             preexec_fn=tied(signal.SIGTERM),
-            env={**os.environ, "XTDRONE_RUNS": str(folder / "runs")})
+            env={**os.environ, "XTDRONE_RUNS": str(folder / "runs")},
+        )
         self.said = ""
         for line in self.process.stdout:
             self.said += line
@@ -42,8 +53,9 @@ class StartPage:
 
     def send(self, method, path, body, **headers):
         """Status, headers and body of any request."""
-        request = urllib.request.Request(self.watch_url + path.lstrip("/"), data=body,
-                                         method=method, headers=headers)
+        request = urllib.request.Request(
+            self.watch_url + path.lstrip("/"), data=body, method=method, headers=headers
+        )
         try:
             with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
                 return answer.status, answer.headers, answer.read()
@@ -81,6 +93,9 @@ def multipart(files):
     edge = "edge-of-a-part"
     parts = b"".join(
         f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
-        f"Content-Type: application/octet-stream\r\n\r\n".encode() + data + b"\r\n"
-        for name, data in files)
+        f"Content-Type: application/octet-stream\r\n\r\n".encode()
+        + data
+        + b"\r\n"
+        for name, data in files
+    )
     return parts + f"--{edge}--\r\n".encode(), f"multipart/form-data; boundary={edge}"

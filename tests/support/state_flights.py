@@ -70,8 +70,9 @@ def fly(name: str, seconds: float, save=None, load=None) -> dict:
         run_folder.prepare(folder)
         tail = Tail(round(save[0] * 1e6) if save else 0)
         simulation = Simulation(scenario, folder, links=False, observers=[tail])
-        simulation.agent = registry.AGENTS.load(agent)(scenario.n, on_event=simulation.event,
-                                                       **arguments)
+        simulation.agent = registry.AGENTS.load(agent)(
+            scenario.n, on_event=simulation.event, **arguments
+        )
         try:
             if load:
                 simulation.load(load)
@@ -81,9 +82,13 @@ def fly(name: str, seconds: float, save=None, load=None) -> dict:
             simulation.run(until_us=round(seconds * 1e6))
         finally:
             simulation.close()
-        return {"hashes": {key: value.hexdigest() for key, value in tail.found.items()},
-                "logs": {path.parent.name: data_messages(path.read_bytes())
-                         for path in folder.glob("ulog/*/*.ulg")}}
+        return {
+            "hashes": {key: value.hexdigest() for key, value in tail.found.items()},
+            "logs": {
+                path.parent.name: data_messages(path.read_bytes())
+                for path in folder.glob("ulog/*/*.ulg")
+            },
+        }
 
 
 def data_messages(data: bytes) -> dict[str, list[str]]:
@@ -95,5 +100,4 @@ def data_messages(data: bytes) -> dict[str, list[str]]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[4]).write_text(json.dumps(fly(sys.argv[1], float(sys.argv[2]),
-                                                load=sys.argv[3])))
+    Path(sys.argv[4]).write_text(json.dumps(fly(sys.argv[1], float(sys.argv[2]), load=sys.argv[3])))

@@ -32,9 +32,16 @@ def flown(name="sticks", vehicle="tello", log="full"):
 
     def send():
         up, clockwise, forward, right = script((flight.simulation.t_us - begin) * 1e-6)
-        flight.send(mavlink.MAVLink_manual_control_message(
-            1, round(1000 * forward), round(1000 * right), round(500 + 500 * up),
-            round(1000 * clockwise), BUTTONS))
+        flight.send(
+            mavlink.MAVLink_manual_control_message(
+                1,
+                round(1000 * forward),
+                round(1000 * right),
+                round(500 + 500 * up),
+                round(1000 * clockwise),
+                BUTTONS,
+            )
+        )
 
     send()
     assert flight.autopilot.commander.set_mode(0, Mode.ALTCTL, flight.simulation.t_us).accepted

@@ -1,8 +1,8 @@
 """Rates of all MAVLink messages of a vehicle on both of PX4's links, on the ground and in hover.
 
-    python tests/support/stream_probe.py --autopilot px4 --record   real PX4, see PX4_BUILD
-    python tests/support/stream_probe.py                  hold the embedded stack against that
-    python tests/support/stream_probe.py --table          the table of docs/px4.md, from the same
+python tests/support/stream_probe.py --autopilot px4 --record   real PX4, see PX4_BUILD
+python tests/support/stream_probe.py                  hold the embedded stack against that
+python tests/support/stream_probe.py --table          the table of docs/px4.md, from the same
 """
 
 import argparse
@@ -26,10 +26,10 @@ TICK_US = 20_000
 AUTO_TAKEOFF, AUTO_LOITER = (1, 4, 2), (4, 3)
 SPEED = 4.0  # real PX4 sends from threads that follow simulated time, if that does not rush
 SECONDS = 20.0  # of each measurement: PING comes each 10 s
-LINKS = {"ground_station": (PORTS.ground_station_local(0), PORTS.ground_station,
-                            mavlink.MAV_TYPE_GCS),
-         "offboard": (PORTS.offboard_local(0), PORTS.offboard(0),
-                      mavlink.MAV_TYPE_ONBOARD_CONTROLLER)}
+LINKS = {
+    "ground_station": (PORTS.ground_station_local(0), PORTS.ground_station, mavlink.MAV_TYPE_GCS),
+    "offboard": (PORTS.offboard_local(0), PORTS.offboard(0), mavlink.MAV_TYPE_ONBOARD_CONTROLLER),
+}
 
 
 class Client:
@@ -58,12 +58,18 @@ class Client:
         """Takes in what has come, and sends heartbeats."""
         if t_us >= self._beat_us and not self.silent:
             self._beat_us = t_us + 500_000
-            self.send(mavlink.MAVLink_heartbeat_message(
-                self._type, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3))
+            self.send(
+                mavlink.MAVLink_heartbeat_message(
+                    self._type, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, 4, 3
+                )
+            )
         with contextlib.suppress(BlockingIOError):
             while data := self._socket.recv(65536):
-                self.heard += [(t_us, frame.message_id, data[frame.start:frame.end])
-                               for frame in frames(data) if frame.component == 1]
+                self.heard += [
+                    (t_us, frame.message_id, data[frame.start : frame.end])
+                    for frame in frames(data)
+                    if frame.component == 1
+                ]
 
     def messages(self, kind: str, since: int = 0) -> list:
         """Those of a kind among what was heard, from an index on."""
@@ -72,14 +78,23 @@ class Client:
     def timed(self, kind: str, since: int = 0) -> list:
         """As messages(), each with its time [us]."""
         number = getattr(mavlink, f"MAVLINK_MSG_ID_{kind}")
-        return [(t_us, self._decoder.decode(bytearray(frame)))
-                for t_us, found, frame in self.heard[since:] if found == number]
+        return [
+            (t_us, self._decoder.decode(bytearray(frame)))
+            for t_us, found, frame in self.heard[since:]
+            if found == number
+        ]
 
     def last(self, kind: str):
         """The newest message of a kind, or None."""
         number = getattr(mavlink, f"MAVLINK_MSG_ID_{kind}")
-        return next((self._decoder.decode(bytearray(frame))
-                     for _, found, frame in reversed(self.heard) if found == number), None)
+        return next(
+            (
+                self._decoder.decode(bytearray(frame))
+                for _, found, frame in reversed(self.heard)
+                if found == number
+            ),
+            None,
+        )
 
     def close(self) -> None:
         self._socket.close()
@@ -92,8 +107,14 @@ class Probe:
         folder.mkdir(exist_ok=True)
         run_folder.prepare(folder)
         self.simulation = Simulation(
-            Scenario(fleet("iris", 1), autopilot=autopilot, params=params,
-                     speed=SPEED if autopilot == "px4" else 0.0), folder)
+            Scenario(
+                fleet("iris", 1),
+                autopilot=autopilot,
+                params=params,
+                speed=SPEED if autopilot == "px4" else 0.0,
+            ),
+            folder,
+        )
         self.clients = {link: Client(link) for link in LINKS}
         self.station = self.clients["ground_station"]
 
@@ -111,20 +132,25 @@ class Probe:
     def command(self, number: int, *params: float) -> int | None:
         """Result of a command to which the ground station gets an answer, else None."""
         since = len(self.station.heard)
-        self.station.send(mavlink.MAVLink_command_long_message(
-            1, 1, number, 0, *params, *[0.0] * (7 - len(params))))
+        self.station.send(
+            mavlink.MAVLink_command_long_message(
+                1, 1, number, 0, *params, *[0.0] * (7 - len(params))
+            )
+        )
 
         def answers():
-            return [m.result for m in self.station.messages("COMMAND_ACK", since)
-                    if m.command == number]
+            return [
+                m.result for m in self.station.messages("COMMAND_ACK", since) if m.command == number
+            ]
 
         self.run(1.0, answers)
         return answers()[0] if answers() else None
 
     def _prearmed(self):
         status = self.station.last("SYS_STATUS")
-        return status and status.onboard_control_sensors_health \
-            & mavlink.MAV_SYS_STATUS_PREARM_CHECK
+        return (
+            status and status.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK
+        )
 
     def _mode(self):
         number = self.station.last("HEARTBEAT").custom_mode
@@ -149,9 +175,11 @@ class Probe:
         self.run(seconds)
         out = {}
         for link, client in self.clients.items():
-            counts = Counter(number for _, number, _ in client.heard[since[link]:])
-            out[link] = {mavlink.mavlink_map[number].msgname: round(count / seconds, 2)
-                         for number, count in sorted(counts.items())}
+            counts = Counter(number for _, number, _ in client.heard[since[link] :])
+            out[link] = {
+                mavlink.mavlink_map[number].msgname: round(count / seconds, 2)
+                for number, count in sorted(counts.items())
+            }
         return out
 
     def close(self) -> None:
@@ -187,12 +215,18 @@ def differences(wanted: dict, found: dict, seconds: float) -> list[str]:
 
 def table(wanted: dict, found: dict) -> str:
     """PX4's rates and the embedded stack's in the hover [Hz]."""
-    rows = ["| message | ground station: PX4 | here | offboard: PX4 | here |",
-            "|---|---|---|---|---|"]
-    for name in sorted({name for tables in (wanted, found) for link in LINKS
-                        for name in tables["hover"][link]}):
-        cells = [f"{tables['hover'][link].get(name, 0):g}" for link in LINKS
-                 for tables in (wanted, found)]
+    rows = [
+        "| message | ground station: PX4 | here | offboard: PX4 | here |",
+        "|---|---|---|---|---|",
+    ]
+    for name in sorted(
+        {name for tables in (wanted, found) for link in LINKS for name in tables["hover"][link]}
+    ):
+        cells = [
+            f"{tables['hover'][link].get(name, 0):g}"
+            for link in LINKS
+            for tables in (wanted, found)
+        ]
         rows.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(rows)
 

@@ -66,7 +66,7 @@ def _lose_station(probe):
 
 def _set(probe, name, value, kind=mavlink.MAV_PARAM_TYPE_INT32):
     code = "<f" if kind == mavlink.MAV_PARAM_TYPE_REAL32 else "<i"
-    number, = struct.unpack("<f", struct.pack(code, value))
+    (number,) = struct.unpack("<f", struct.pack(code, value))
     probe.station.send(mavlink.MAVLink_param_set_message(1, 1, name.encode(), number, kind))
 
 
@@ -105,8 +105,12 @@ def _stream(probe, message):
 
 
 def _stream_set_points(probe):
-    _stream(probe, mavlink.MAVLink_set_position_target_local_ned_message(
-        0, 1, 1, mavlink.MAV_FRAME_LOCAL_NED, 0b111111000111, *[0.0] * 11))
+    _stream(
+        probe,
+        mavlink.MAVLink_set_position_target_local_ned_message(
+            0, 1, 1, mavlink.MAV_FRAME_LOCAL_NED, 0b111111000111, *[0.0] * 11
+        ),
+    )
 
 
 def _stream_sticks(probe):
@@ -118,10 +122,25 @@ def _upload(probe):
     here = probe.station.last("GLOBAL_POSITION_INT")
     probe.station.send(mavlink.MAVLink_mission_count_message(1, 1, 1, 0))
     probe.run(0.5)
-    probe.station.send(mavlink.MAVLink_mission_item_int_message(
-        1, 1, 0, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT, mavlink.MAV_CMD_NAV_TAKEOFF, 1, 1,
-        0.0, 0.0, 0.0, float("nan"), here.lat, here.lon, 5.0,
-        0))
+    probe.station.send(
+        mavlink.MAVLink_mission_item_int_message(
+            1,
+            1,
+            0,
+            mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT,
+            mavlink.MAV_CMD_NAV_TAKEOFF,
+            1,
+            1,
+            0.0,
+            0.0,
+            0.0,
+            float("nan"),
+            here.lat,
+            here.lon,
+            5.0,
+            0,
+        )
+    )
     probe.run(3.0)
     probe.station.send(mavlink.MAVLink_mission_clear_all_message(1, 1, 0))
     probe.run(3.0)
@@ -136,19 +155,23 @@ def _fly_above_limit(probe):
 def _lose_gps(probe):
     _set(probe, "SYS_FAILURE_EN", 1)
     probe.run(1.0)
-    probe.command(mavlink.MAV_CMD_INJECT_FAILURE, mavlink.FAILURE_UNIT_SENSOR_GPS,
-                  mavlink.FAILURE_TYPE_OFF, 0)
+    probe.command(
+        mavlink.MAV_CMD_INJECT_FAILURE, mavlink.FAILURE_UNIT_SENSOR_GPS, mavlink.FAILURE_TYPE_OFF, 0
+    )
     probe.run(12.0)
     probe.command(*ARM)
-    probe.command(mavlink.MAV_CMD_INJECT_FAILURE, mavlink.FAILURE_UNIT_SENSOR_GPS,
-                  mavlink.FAILURE_TYPE_OK, 0)
+    probe.command(
+        mavlink.MAV_CMD_INJECT_FAILURE, mavlink.FAILURE_UNIT_SENSOR_GPS, mavlink.FAILURE_TYPE_OK, 0
+    )
     probe.run(15.0)
 
 
 STEPS = {
     "start, and a station after ten seconds": _come,
     "RUN_PREARM_CHECKS": lambda probe: (
-        probe.command(mavlink.MAV_CMD_RUN_PREARM_CHECKS), probe.run(1.0)),
+        probe.command(mavlink.MAV_CMD_RUN_PREARM_CHECKS),
+        probe.run(1.0),
+    ),
     "arm, disarm": _arm_and_disarm,
     "take off": Probe.take_off,
     "disarm in the air": lambda probe: (probe.command(*DISARM), probe.run(1.0)),
@@ -175,8 +198,10 @@ STEPS = {
 
 # Steps where the time that the estimator takes decides: order and times may differ, and how many
 # reports come before the last one.
-LOOSE = {"start, and a station after ten seconds": "PX4 has its position 2 s later",
-         "GPS lost and back": "PX4 ends its use of GPS 2 s after it has given the position up"}
+LOOSE = {
+    "start, and a station after ten seconds": "PX4 has its position 2 s later",
+    "GPS lost and back": "PX4 ends its use of GPS 2 s after it has given the position up",
+}
 
 
 def tell(autopilot: str) -> dict:
@@ -191,10 +216,15 @@ def tell(autopilot: str) -> dict:
                 since, begin_us = len(probe.station.heard), probe.simulation.t_us
                 step(probe)
                 events = _events(probe.station.timed("EVENT", since))
-                found = {"statustexts": _texts(probe.station.timed("STATUSTEXT", since)),
-                         "events": _single(events), "reports": _reports(events)}
-                out[name] = {kind: [[round((t_us - begin_us) * 1e-6, 1), what]
-                                    for t_us, what in items] for kind, items in found.items()}
+                found = {
+                    "statustexts": _texts(probe.station.timed("STATUSTEXT", since)),
+                    "events": _single(events),
+                    "reports": _reports(events),
+                }
+                out[name] = {
+                    kind: [[round((t_us - begin_us) * 1e-6, 1), what] for t_us, what in items]
+                    for kind, items in found.items()
+                }
         finally:
             probe.close()
     return out
@@ -262,8 +292,11 @@ def differences(wanted: dict, found: dict) -> list[str]:
 
 
 def _loose_differences(step, wanted, found):
-    lines = [f"{step}: PX4's {kind[:-1]} {item!r} is missing" for kind in ("statustexts", "events")
-             for item in {item for _, item in wanted[kind]} - {item for _, item in found[kind]}]
+    lines = [
+        f"{step}: PX4's {kind[:-1]} {item!r} is missing"
+        for kind in ("statustexts", "events")
+        for item in {item for _, item in wanted[kind]} - {item for _, item in found[kind]}
+    ]
     last, here = ((of["reports"] or [[0.0, []]])[-1][1] for of in (wanted, found))
     if here != last:
         lines.append(f"{step}: the last report is {here}, PX4's {last}")

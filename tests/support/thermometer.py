@@ -10,8 +10,11 @@ from xtdrone_core.state import Topic
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.earth import atmosphere
 
-TAGS = Tags(kind="thermometer", preset="usual",
-            presets={"usual": {"rate": 10.0, "noise_density": 0.01, "resolution": 0.0}})
+TAGS = Tags(
+    kind="thermometer",
+    preset="usual",
+    presets={"usual": {"rate": 10.0, "noise_density": 0.01, "resolution": 0.0}},
+)
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,22 @@ def _fill(vehicle, channels, block, p, rng):
 
 
 @njit
-def sample(step, chosen, memory, channels, streams, world, pos, quat, vel, ang_vel, acc, wind,
-           distance, readings):
+def sample(
+    step,
+    chosen,
+    memory,
+    channels,
+    streams,
+    world,
+    pos,
+    quat,
+    vel,
+    ang_vel,
+    acc,
+    wind,
+    distance,
+    readings,
+):
     """The readings of a fleet; see Sensor."""
     for i in range(memory.shape[0]):
         if chosen[i]:
@@ -46,9 +63,20 @@ def sample(step, chosen, memory, channels, streams, world, pos, quat, vel, ang_v
 
 
 SENSOR = Sensor(
-    tags=TAGS, parameters=ThermometerParameters, fill=_fill, sample=sample, channels=1,
-    readings=[("temperature", "f8"), ("new", "?")], flag="new", types=("thermometer",),
-    log=Topic("air_temperature", 10.0, {
-        "temperature": ("float", lambda rows, t_us: rows["temperature"])}),
-    mavlink=Topic("HYGROMETER_SENSOR", 2.0, {
-        "temperature": ("", lambda rows, t_us: (rows["temperature"] - 273.15) * 100)}))
+    tags=TAGS,
+    parameters=ThermometerParameters,
+    fill=_fill,
+    sample=sample,
+    channels=1,
+    readings=[("temperature", "f8"), ("new", "?")],
+    flag="new",
+    types=("thermometer",),
+    log=Topic(
+        "air_temperature", 10.0, {"temperature": ("float", lambda rows, t_us: rows["temperature"])}
+    ),
+    mavlink=Topic(
+        "HYGROMETER_SENSOR",
+        2.0,
+        {"temperature": ("", lambda rows, t_us: (rows["temperature"] - 273.15) * 100)},
+    ),
+)

@@ -42,8 +42,13 @@ def serving(runs, *words):
     """
     process = subprocess.Popen(
         [sys.executable, "-m", "xtdrone_core.command", "tune", "--web", *map(str, words)],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        preexec_fn=tied(signal.SIGTERM), env={**os.environ, "XTDRONE_RUNS": str(runs)})
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        preexec_fn=tied(signal.SIGTERM),
+        env={**os.environ, "XTDRONE_RUNS": str(runs)},
+    )
     try:
         said = ""
         for line in process.stdout:
@@ -54,8 +59,9 @@ def serving(runs, *words):
             raise AssertionError(said)
         url = re.search(r"page: (\S+)", said)[1]
         page, _, token = url.partition("#token=")
-        yield SimpleNamespace(url=url, page=f"{page}/", token=token, process=process,
-                              runs=Path(runs))
+        yield SimpleNamespace(
+            url=url, page=f"{page}/", token=token, process=process, runs=Path(runs)
+        )
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)

@@ -15,8 +15,9 @@ from xtdrone_formation import FormationError
 from xtdrone_formation.simple import run as simple_run
 from xtdrone_formation.viewing.scenes import LiveFlight, Replay
 
-MISSING = [name for name in ("pyqtgraph", "PySide6", "OpenGL")
-           if importlib.util.find_spec(name) is None]
+MISSING = [
+    name for name in ("pyqtgraph", "PySide6", "OpenGL") if importlib.util.find_spec(name) is None
+]
 pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"the viewer needs {', '.join(MISSING)}"),
     pytest.mark.skipif(shutil.which("Xvfb") is None, reason="Xvfb is not installed here"),
@@ -52,7 +53,7 @@ def pixels(viewer, window):
     viewer.QtWidgets.QApplication.processEvents()
     image = window.grab().toImage().convertToFormat(viewer.QtGui.QImage.Format.Format_RGB888)
     rows = np.frombuffer(image.constBits(), dtype=np.uint8).reshape(image.height(), -1)
-    return rows[:, :3 * image.width()].reshape(image.height(), image.width(), 3).astype(int)
+    return rows[:, : 3 * image.width()].reshape(image.height(), image.width(), 3).astype(int)
 
 
 def like(image, colour):
@@ -68,11 +69,19 @@ def test_vehicles_slots_links_heights_and_trails_are_drawn(viewer, run_folder):
     scene.seek(12.0)
     window = viewer.Viewer(scene)
     window.show()
-    assert [window.view.drawn(layer) for layer in ("slots", "links", "height lines")] == \
-        [5 * 12, len(scene.edges), 6]
+    assert [window.view.drawn(layer) for layer in ("slots", "links", "height lines")] == [
+        5 * 12,
+        len(scene.edges),
+        6,
+    ]
     before = pixels(viewer, window)
-    for colour, least in ((plot_style.LEADER, 100), (plot_style.FOLLOWERS[0], 50),
-                          (canvas.SLOT, 100), (canvas.LINK, 100), (canvas.INK, 500)):
+    for colour, least in (
+        (plot_style.LEADER, 100),
+        (plot_style.FOLLOWERS[0], 50),
+        (canvas.SLOT, 100),
+        (canvas.LINK, 100),
+        (canvas.INK, 500),
+    ):
         assert like(before, colour) > least, colour
     for layer in canvas.LAYERS:
         window.show_layer(layer, False)
@@ -120,8 +129,9 @@ def test_keys(viewer, run_folder):
     actions["Q"]()
 
 
-@pytest.mark.parametrize("n, spread, height", [(2, 2.0, 3.0), (9, 200.0, 60.0), (30, 5.0, 150.0),
-                                               (1000, 100.0, 20.0)])
+@pytest.mark.parametrize(
+    "n, spread, height", [(2, 2.0, 3.0), (9, 200.0, 60.0), (30, 5.0, 150.0), (1000, 100.0, 20.0)]
+)
 def test_the_camera_frames_the_fleet(viewer, n, spread, height):
     scene = LiveFlight(n, ("line",))
     rng = np.random.default_rng(1)
@@ -213,14 +223,24 @@ def test_what_is_refused(viewer, run_folder):
 def command(*words, **environment):
     """`xtdrone formation view` in a process without a display."""
     env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    return subprocess.run([sys.executable, "-m", "xtdrone_core.command", "formation", "view",
-                           *map(str, words)], env={**env, **environment}, text=True,
-                          capture_output=True, timeout=LIMIT_S)
+    return subprocess.run(
+        [sys.executable, "-m", "xtdrone_core.command", "formation", "view", *map(str, words)],
+        env={**env, **environment},
+        text=True,
+        capture_output=True,
+        timeout=LIMIT_S,
+    )
 
 
 def test_a_picture_without_a_display(run_folder, tmp_path):
-    done = command(run_folder.name, "--at", 12, "--png", tmp_path / "run.png",
-                   XTDRONE_RUNS=str(run_folder.parent))
+    done = command(
+        run_folder.name,
+        "--at",
+        12,
+        "--png",
+        tmp_path / "run.png",
+        XTDRONE_RUNS=str(run_folder.parent),
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "run.png").stat().st_size > 5_000
 

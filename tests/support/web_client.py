@@ -12,8 +12,7 @@ from xtdrone_web import frame
 
 
 class Client:
-    """A socket to url + "socket"; with the token, as a viewer with None, without a hello if False.
-    """
+    """A socket to url + "socket": with a token, as a viewer (None), without a hello (False)."""
 
     def __init__(self, url, token=None, **headers):
         self._loop = asyncio.new_event_loop()  # of a thread: Playwright's own runs in this one
@@ -54,7 +53,7 @@ class Client:
                 rest, self.past = message.data[4:], []
                 while rest:
                     self.past.append(frame.unpack(rest))
-                    rest = rest[sum(part.nbytes for part in self.past[-1]):]
+                    rest = rest[sum(part.nbytes for part in self.past[-1]) :]
                 return "past"
             self.frame = frame.unpack(message.data)
             return "frame"

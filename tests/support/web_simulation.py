@@ -26,10 +26,24 @@ def serving(folder, *options, command=("sim",)):
         url, watch_url, token, control, process, and folder, that of the run.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "xtdrone_core.command", *command, "--web", "true", "--log", "none",
-         *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True, preexec_fn=tied(signal.SIGTERM),
-        env={**os.environ, "XTDRONE_RUNS": str(folder)})
+        [
+            sys.executable,
+            "-m",
+            "xtdrone_core.command",
+            *command,
+            "--web",
+            "true",
+            "--log",
+            "none",
+            *options,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        preexec_fn=tied(signal.SIGTERM),
+        env={**os.environ, "XTDRONE_RUNS": str(folder)},
+    )
     try:
         said = ""
         for line in process.stdout:
@@ -40,8 +54,14 @@ def serving(folder, *options, command=("sim",)):
             raise AssertionError(said)
         url, watch = re.search(r"page: (\S+)", said)[1], re.search(r"command: (\S+)", said)[1]
         with contextlib.closing(ControlClient(timeout=LIMIT_S)) as control:
-            yield SimpleNamespace(url=url, watch_url=watch, token=url.partition("token=")[2],
-                                  control=control, process=process, folder=folder / "run")
+            yield SimpleNamespace(
+                url=url,
+                watch_url=watch,
+                token=url.partition("token=")[2],
+                control=control,
+                process=process,
+                folder=folder / "run",
+            )
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=LIMIT_S)

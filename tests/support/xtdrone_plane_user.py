@@ -54,8 +54,10 @@ def command(word):
     """Publishes a command and waits for its result on /info."""
     before = len(info)
     cmd.publish(word)
-    return wait(f"{word} is answered", lambda: next(
-        (line for line in info[before:] if line.startswith(word)), None))
+    return wait(
+        f"{word} is answered",
+        lambda: next((line for line in info[before:] if line.startswith(word)), None),
+    )
 
 
 def waypoint(number, east, north, up):
@@ -76,8 +78,15 @@ cmd = rospy.Publisher(f"/xtdrone/{V}/cmd", String, queue_size=5)
 vel = rospy.Publisher(f"/xtdrone/{V}/cmd_vel_flu", Twist, queue_size=5)
 enu = rospy.Publisher(f"/xtdrone/{V}/cmd_pose_enu", Pose, queue_size=5)
 flu = rospy.Publisher(f"/xtdrone/{V}/cmd_pose_flu", Pose, queue_size=5)
-wait("everything is there", lambda: "pose" in seen and "state" in seen and seen["state"].connected
-     and all(p.get_num_connections() for p in (cmd, vel, enu, flu)))
+wait(
+    "everything is there",
+    lambda: (
+        "pose" in seen
+        and "state" in seen
+        and seen["state"].connected
+        and all(p.get_num_connections() for p in (cmd, vel, enu, flu))
+    ),
+)
 
 wait("it arms", lambda: command("ARM") == "ARM: done")  # refused until the estimate has settled
 report["takeoff"] = command("takeoff")
@@ -105,8 +114,11 @@ flu.publish(ahead)
 wait("it flies ahead", lambda: math.dist(position()[:2], here[:2]) > 200.0)
 
 push = rospy.ServiceProxy(f"/{V}/mavros/mission/push", WaypointPush)
-mission = [waypoint(16, 0.0, 0.0, 50.0), waypoint(16, 0.0, 300.0, 50.0),
-           waypoint(17, -100.0, 0.0, 50.0)]
+mission = [
+    waypoint(16, 0.0, 0.0, 50.0),
+    waypoint(16, 0.0, 300.0, 50.0),
+    waypoint(17, -100.0, 0.0, 50.0),
+]
 # PX4 refuses it while the bridge reads its plans.
 wait("the mission is on the plane", lambda: push(0, mission).wp_transfered == len(mission))
 report["mission"] = command("AUTO.MISSION")

@@ -43,7 +43,7 @@ def near(x, y, z, within):
 
 def speed():
     v = seen["truth"].twist.twist.linear
-    return (v.x ** 2 + v.y ** 2 + v.z ** 2) ** 0.5
+    return (v.x**2 + v.y**2 + v.z**2) ** 0.5
 
 
 def standstill(seconds):
@@ -61,8 +61,11 @@ listen("fix", f"/{V}/mavros/global_position/global", NavSatFix)
 listen("battery", f"/{V}/mavros/battery", BatteryState)
 listen("truth", f"/xtdrone/{V}/ground_truth/odom", Odometry)
 rospy.Subscriber(f"/xtdrone/{V}/info", String, lambda m: report["info"].append(m.data))
-rospy.Subscriber(f"/{V}/mavros/setpoint_raw/local", PositionTarget,
-                 lambda m: report["streamed"].append(m.header.stamp.to_nsec() // 1000))
+rospy.Subscriber(
+    f"/{V}/mavros/setpoint_raw/local",
+    PositionTarget,
+    lambda m: report["streamed"].append(m.header.stamp.to_nsec() // 1000),
+)
 cmd = rospy.Publisher(f"/xtdrone/{V}/cmd", String, queue_size=5)
 vel = rospy.Publisher(f"/xtdrone/{V}/cmd_vel_flu", Twist, queue_size=5)
 accel = rospy.Publisher(f"/xtdrone/{V}/cmd_accel_enu", Twist, queue_size=5)
@@ -74,14 +77,21 @@ def say(word):
     """Publishes a command and waits for what /info says of it."""
     before = len(report["info"])
     cmd.publish(word)
-    wait(f"{word} is answered", lambda: any(line.startswith(word)
-                                            for line in report["info"][before:]))
+    wait(
+        f"{word} is answered",
+        lambda: any(line.startswith(word) for line in report["info"][before:]),
+    )
     return next(line for line in report["info"][before:] if line.startswith(word))
 
 
-wait("everything is there", lambda: all(name in seen for name in (
-    "pose", "state", "imu", "fix", "truth", "battery")) and seen["state"].connected
-    and all(p.get_num_connections() for p in publishers))
+wait(
+    "everything is there",
+    lambda: (
+        all(name in seen for name in ("pose", "state", "imu", "fix", "truth", "battery"))
+        and seen["state"].connected
+        and all(p.get_num_connections() for p in publishers)
+    ),
+)
 report["gravity"] = seen["imu"].linear_acceleration.z
 report["fix"] = [seen["fix"].latitude, seen["fix"].longitude]
 report["frame"] = seen["pose"].header.frame_id

@@ -23,11 +23,13 @@ def flight(seconds=5.0, lean=0.0, late=0, axes=(HEIGHT, YAW, PITCH, ROLL)):
     sticks = np.zeros((round(seconds * 1000), 4))
     for begin in range(0, len(sticks), 1000):
         for axis in axes:
-            sticks[begin + 200 * axis:begin + 200 * axis + 500, axis] = rng.choice(
-                [-1.0, 1.0]) * rng.uniform(0.3, 1.0)
-    delayed = np.concatenate([np.repeat(sticks[:1], late, axis=0), sticks])[:len(sticks)]
-    flown = simulate(delayed, TABLE_2, start=(0.0, 0.0, 5.0) + (0.0,) * 9,
-                     lean=np.full((len(sticks), 2), lean))
+            sticks[begin + 200 * axis : begin + 200 * axis + 500, axis] = rng.choice(
+                [-1.0, 1.0]
+            ) * rng.uniform(0.3, 1.0)
+    delayed = np.concatenate([np.repeat(sticks[:1], late, axis=0), sticks])[: len(sticks)]
+    flown = simulate(
+        delayed, TABLE_2, start=(0.0, 0.0, 5.0) + (0.0,) * 9, lean=np.full((len(sticks), 2), lean)
+    )
     return record.Record(flown.t_s, sticks, flown.axes.copy())
 
 
@@ -54,7 +56,7 @@ def test_costs_of_many_are_those_of_each(flown):
     many = np.vstack([np.random.default_rng(1).uniform(0, 3, (4, 9)), np.zeros((3, 9))])
     together = one.costs(many)
     for k in range(9):
-        assert together[k] == one.costs(many[:, k:k + 1])[0]
+        assert together[k] == one.costs(many[:, k : k + 1])[0]
         squares = (one.flown(many[:, k]) - one.measured) ** 2
         assert together[k] == pytest.approx(squares.sum() * 1e-3)
 
@@ -68,25 +70,30 @@ def test_a_candidate_that_diverges_later_is_better(flown):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method, extended, generations, axes", [
-    ("de", False, 600, range(4)), ("scipy", True, 200, range(4)), ("cma", True, 400, [YAW, ROLL])])
+@pytest.mark.parametrize(
+    "method, extended, generations, axes",
+    [("de", False, 600, range(4)), ("scipy", True, 200, range(4)), ("cma", True, 400, [YAW, ROLL])],
+)
 def test_a_synthetic_log_is_fitted_to_a_thousandth(flown, method, extended, generations, axes):
-    found = tuning.tune(flown, axes, method, extended=extended, generations=generations,
-                        held_out=0.0)
+    found = tuning.tune(
+        flown, axes, method, extended=extended, generations=generations, held_out=0.0
+    )
     assert all(one.moves and one.held_out is None for one in found)
     assert sum(one.fitted.cost for one in found) <= 1e-3
     assert np.nansum(tuning.together(flown, found)) <= 3e-3
 
 
 def test_the_same_seed_finds_the_same(flown):
-    one, two, other = (tuning.tune(flown, [ROLL], "de", generations=30, seed=seed)[0].candidate
-                       for seed in (5, 5, 6))
+    one, two, other = (
+        tuning.tune(flown, [ROLL], "de", generations=30, seed=seed)[0].candidate
+        for seed in (5, 5, 6)
+    )
     assert one.tolist() == two.tolist() != other.tolist()
 
 
 def test_delay_and_lean_are_found():
     late = alone(PITCH, lean=0.1, late=150)
-    found, = tuning.tune(late, [PITCH], "scipy", held_out=0.0, generations=300)
+    (found,) = tuning.tune(late, [PITCH], "scipy", held_out=0.0, generations=300)
     assert found.fitted.cost < 1e-4
     assert found.candidate[4] == pytest.approx(0.15, abs=0.01)
     heading = found.candidate[5]  # lean_x, as the yaw is 0
@@ -95,7 +102,7 @@ def test_delay_and_lean_are_found():
 
 
 def test_the_held_out_part_is_graded_and_not_tuned_on(flown):
-    found, = tuning.tune(flown, [YAW], "scipy", generations=150, held_out=0.25)
+    (found,) = tuning.tune(flown, [YAW], "scipy", generations=150, held_out=0.25)
     assert len(found.held_out.measured) == pytest.approx(1250, abs=2)
     assert found.held_out.share < 0.01 and found.fitted.share < 1e-4
     first, last = tuning.split(flown, 0.25)
@@ -123,11 +130,12 @@ def test_every_trial_stays_inside_its_bounds():
 
     def costs(candidates):
         seen.append(candidates.copy())
-        return (candidates ** 2).sum(axis=0)
+        return (candidates**2).sum(axis=0)
 
     box = np.array([[0.0, 30.0], [-1.0, 1.0], [2.0, 2.0]])
-    best = search.differential_evolution(costs, box, np.random.default_rng(1), 60,
-                                         lambda more, best: None)
+    best = search.differential_evolution(
+        costs, box, np.random.default_rng(1), 60, lambda more, best: None
+    )
     every = np.concatenate(seen, axis=1)
     assert (every >= box[:, :1]).all() and (every <= box[:, 1:]).all()
     assert best == pytest.approx((0.0, 0.0, 2.0), abs=0.1)
@@ -152,11 +160,17 @@ def test_the_command_writes_gains_a_figure_and_a_table(tmp_path, capsys, flown):
     assert run(log, "--axis", "yaw", "--generations", 20, "--out", tmp_path / "out") == 0
 
 
-@pytest.mark.parametrize("options, status, said", [
-    (["--method", "dee"], 2, "did you mean 'de'?"), (["--axis", "yow"], 1, "did you mean 'yaw'?"),
-    (["--from", "300"], 1, "less than 1 s"), (["--held_out", "1"], 2, "held_out 1 is not allowed"),
-    (["--held_out", "0.1"], 1, "less than 1 s"),
-    (["--out", "/proc/x"], 1, "cannot write to '/proc/x'")])
+@pytest.mark.parametrize(
+    "options, status, said",
+    [
+        (["--method", "dee"], 2, "did you mean 'de'?"),
+        (["--axis", "yow"], 1, "did you mean 'yaw'?"),
+        (["--from", "300"], 1, "less than 1 s"),
+        (["--held_out", "1"], 2, "held_out 1 is not allowed"),
+        (["--held_out", "0.1"], 1, "less than 1 s"),
+        (["--out", "/proc/x"], 1, "cannot write to '/proc/x'"),
+    ],
+)
 def test_what_cannot_be_tuned_is_one_line(tmp_path, capsys, flown, options, status, said):
     log = tmp_path / "flight.csv"
     record.write(log, flown)

@@ -63,8 +63,21 @@ def test_the_record_is_the_stretch_with_sticks(flown):
 
 
 def test_the_flight_can_be_tuned_on(flown, tmp_path, capsys):
-    assert command.main(["tune", str(flown[0]), "--axis", "yaw,pitch,roll", "--generations", "150",
-                         "--out", str(tmp_path)]) == 0
+    assert (
+        command.main(
+            [
+                "tune",
+                str(flown[0]),
+                "--axis",
+                "yaw,pitch,roll",
+                "--generations",
+                "150",
+                "--out",
+                str(tmp_path),
+            ]
+        )
+        == 0
+    )
     axes = json.loads((tmp_path / "result.json").read_text())["axes"]
     assert list(axes) == ["yaw", "pitch", "roll"]
     for name, one in axes.items():

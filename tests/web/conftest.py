@@ -20,8 +20,9 @@ def station(tmp_path_factory):
 def context(tmp_path_factory):
     if why := browser.missing():
         pytest.skip(why)
-    with browser.browser(tmp_path_factory.mktemp("browser"), (1000, 640),
-                         accept_downloads=True) as opened:
+    with browser.browser(
+        tmp_path_factory.mktemp("browser"), (1000, 640), accept_downloads=True
+    ) as opened:
         yield opened
 
 

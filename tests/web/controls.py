@@ -6,8 +6,10 @@ CONTROLS = {
     "#pause": ("test_pause_step_and_speed", '"#pause"'),
     "#step": ("test_pause_step_and_speed", '"#step"'),
     "#speed": ("test_pause_step_and_speed", '"#speed"'),
-    **{f"[data-view={view}]": ("test_views", f'"{view}"')
-       for view in ("orbit", "chase", "fpv", "top", "split")},
+    **{
+        f"[data-view={view}]": ("test_views", f'"{view}"')
+        for view in ("orbit", "chase", "fpv", "top", "split")
+    },
     "#record": ("test_recording_is_saved", '"#record"'),
     "#play": ("test_plays_at_the_chosen_speed", '"#play"'),
     "#pace": ("test_plays_at_the_chosen_speed", '"#pace"'),
@@ -42,31 +44,54 @@ CONTROLS = {
     "#plots button": ("test_plots", "[data-signal='speed [m/s]'] button"),
     "#map": ("test_go_to_by_click_in_view_and_map", '"#map"'),
     "#loadplan": ("test_a_mission_is_shown_and_flown", '"#loadplan"'),
-    **{f"#gotoform [name={name}]": ("test_take_off_go_to_hold_return_and_land", f'("{name}", ')
-       for name in "xyz"},
+    **{
+        f"#gotoform [name={name}]": ("test_take_off_go_to_hold_return_and_land", f'("{name}", ')
+        for name in "xyz"
+    },
     "#gotoform button": ("test_take_off_go_to_hold_return_and_land", '"#gotoform button"'),
     "#loadparams": ("test_parameters", '"#loadparams"'),
     "#filter": ("test_parameters", '"#filter"'),
     "#params input": ("test_parameters", "#params input"),
     "#level": ("test_refusal_is_shown_with_its_reason", '"#level"'),
-    **{f"#windform [name={name}]": ("test_wind_payload_rotor_charge_and_failures", f'("{name}", ')
-       for name in "enu"},
-    **{selector: ("test_wind_payload_rotor_charge_and_failures", selector) for selector in (
-        "#windform [name=dryden]", "#windform button", "#still", "#payloadform [name=mass]",
-        "#payloadform button", "#rotorform [name=rotor]", "#rotorform [name=share]",
-        "#rotorform button")},
-    **{selector: ("test_charge_of_a_battery", selector) for selector in (
-        "#chargeform [name=charge]", "#chargeform button")},
-    "#failureform [name=unit]": ("test_wind_payload_rotor_charge_and_failures",
-                                 "#failureform select"),
-    "#failureform [name=failed][value=true]": ("test_wind_payload_rotor_charge_and_failures",
-                                               "'Fail'"),
-    "#failureform [name=failed][value=false]": ("test_wind_payload_rotor_charge_and_failures",
-                                                "'Repair'"),
+    **{
+        f"#windform [name={name}]": ("test_wind_payload_rotor_charge_and_failures", f'("{name}", ')
+        for name in "enu"
+    },
+    **{
+        selector: ("test_wind_payload_rotor_charge_and_failures", selector)
+        for selector in (
+            "#windform [name=dryden]",
+            "#windform button",
+            "#still",
+            "#payloadform [name=mass]",
+            "#payloadform button",
+            "#rotorform [name=rotor]",
+            "#rotorform [name=share]",
+            "#rotorform button",
+        )
+    },
+    **{
+        selector: ("test_charge_of_a_battery", selector)
+        for selector in ("#chargeform [name=charge]", "#chargeform button")
+    },
+    "#failureform [name=unit]": (
+        "test_wind_payload_rotor_charge_and_failures",
+        "#failureform select",
+    ),
+    "#failureform [name=failed][value=true]": (
+        "test_wind_payload_rotor_charge_and_failures",
+        "'Fail'",
+    ),
+    "#failureform [name=failed][value=false]": (
+        "test_wind_payload_rotor_charge_and_failures",
+        "'Repair'",
+    ),
     "#input": ("test_keyboard_sticks", '"#input"'),
     "#fly": ("test_keyboard_sticks", '"#fly"'),
-    **{f"[data-mode={mode}]": ("test_modes_of_the_sticks", f'"{mode}"')
-       for mode in ("POSCTL", "ALTCTL", "STABILIZED", "ACRO")},
+    **{
+        f"[data-mode={mode}]": ("test_modes_of_the_sticks", f'"{mode}"')
+        for mode in ("POSCTL", "ALTCTL", "STABILIZED", "ACRO")
+    },
     "#mapping SELECT": ("test_calibration_and_mapping", "#mapping select"),
     "#mapping INPUT": ("test_calibration_and_mapping", "#mapping input"),
     "#calibrate": ("test_calibration_and_mapping", '"#calibrate"'),
@@ -76,8 +101,10 @@ CONTROLS = {
     "[data-stick=right]": ("test_touch_sticks", "[data-stick=right]"),
     "#ghost": ("test_a_lap_beside_a_ghost", '"#ghost"'),
     "#ghosts": ("test_a_lap_beside_a_ghost", '"#ghosts"'),
-    **{f"#o-{name}": ("test_display_quality_and_theme", f'"{name}"') for name in (
-        "trails", "names", "setpoints", "slots", "estimate", "wind", "rays", "plan")},
+    **{
+        f"#o-{name}": ("test_display_quality_and_theme", f'"{name}"')
+        for name in ("trails", "names", "setpoints", "slots", "estimate", "wind", "rays", "plan")
+    },
     "#quality": ("test_display_quality_and_theme", '"#quality"'),
     "#camera": ("test_images_of_cameras", '"#camera"'),
 }

@@ -26,8 +26,9 @@ NAMES = ("iris_stereo_0", "iris_1")
 
 @pytest.fixture(scope="module")
 def flown(tmp_path_factory):
-    return recorded_flights.fly(tmp_path_factory.mktemp("export") / "flown", SECONDS,
-                                vehicles="iris_stereo@0,0; iris@3,0")
+    return recorded_flights.fly(
+        tmp_path_factory.mktemp("export") / "flown", SECONDS, vehicles="iris_stereo@0,0; iris@3,0"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +70,11 @@ class Told:
     def track(self, node, path):
         """Times (K,) and values of a node's channel."""
         found = self.json["animations"][0]
-        channel = next(channel for channel in found["channels"]
-                       if channel["target"] == {"node": self.index[node], "path": path})
+        channel = next(
+            channel
+            for channel in found["channels"]
+            if channel["target"] == {"node": self.index[node], "path": path}
+        )
         sampler = found["samplers"][channel["sampler"]]
         return self.values(sampler["input"])[:, 0], self.values(sampler["output"])
 
@@ -131,7 +135,8 @@ def test_usd_keeps_the_rules_of_its_own_validators(usd):
     from pxr import Usd, UsdGeom, UsdValidation
 
     context = UsdValidation.ValidationContext(
-        UsdValidation.ValidationRegistry().GetOrLoadAllValidators())
+        UsdValidation.ValidationRegistry().GetOrLoadAllValidators()
+    )
     assert [error.GetMessage() for error in context.Validate(Usd.Stage.Open(str(usd)))] == []
     bad = Usd.Stage.CreateInMemory()  # the validators do find what is wrong
     UsdGeom.Xform.Define(bad, "/without_a_default_prim")
@@ -144,10 +149,12 @@ def test_usd_shows_materials_through_its_references(usd):
     stage = Usd.Stage.Open(str(usd))
     body = stage.GetPrimAtPath("/Flight/iris_1/body_0/shape")
     meshes = [prim for prim in body.GetChildren() if prim.IsA(UsdGeom.Mesh)]
-    assert meshes and all(UsdShade.MaterialBindingAPI(mesh).ComputeBoundMaterial()[0]
-                          for mesh in meshes)
+    assert meshes and all(
+        UsdShade.MaterialBindingAPI(mesh).ComputeBoundMaterial()[0] for mesh in meshes
+    )
     turn = stage.GetPrimAtPath("/Flight/iris_1/rotor_0") or next(
-        prim for prim in stage.Traverse() if prim.GetName() == "rotor_0")
+        prim for prim in stage.Traverse() if prim.GetName() == "rotor_0"
+    )
     assert UsdGeom.Xformable(turn).TransformMightBeTimeVarying()
 
 
@@ -190,21 +197,25 @@ def test_joints_turn_as_the_engines_have_them(gimbal, tmp_path):
             chain, nodes = told.index[f"typhoon_h480_0/body_{body}"], told.json["nodes"]
             while chain:  # up to the root, which turns z up to y up
                 node = nodes[chain]
-                tracks = {channel["target"]["path"]: told.values(
-                    told.json["animations"][0]["samplers"][channel["sampler"]]["output"])[k]
+                tracks = {
+                    channel["target"]["path"]: told.values(
+                        told.json["animations"][0]["samplers"][channel["sampler"]]["output"]
+                    )[k]
                     for channel in told.json["animations"][0]["channels"]
-                    if channel["target"]["node"] == chain}
+                    if channel["target"]["node"] == chain
+                }
                 x, y, z, w = tracks.get("rotation", node["rotation"])
                 own = trimesh.transformations.quaternion_matrix((w, x, y, z))
                 own[:3, 3] = tracks.get("translation", node["translation"])
                 at = own @ at
-                chain = next(n for n, each in enumerate(nodes)
-                             if chain in each.get("children", ()))
+                chain = next(n for n, each in enumerate(nodes) if chain in each.get("children", ()))
             np.testing.assert_allclose(at[:3, 3], pos[body], atol=1e-5)
             x, y, z, w = quat[body]
             np.testing.assert_allclose(
-                at[:3, :3], trimesh.transformations.quaternion_matrix((w, x, y, z))[:3, :3],
-                atol=1e-5)
+                at[:3, :3],
+                trimesh.transformations.quaternion_matrix((w, x, y, z))[:3, :3],
+                atol=1e-5,
+            )
 
 
 def test_usd_joints_and_rotors(gimbal):
@@ -227,13 +238,16 @@ def test_usd_joints_and_rotors(gimbal):
     assert np.radians(spin.Get(10)) == pytest.approx(direction * 500.0, rel=1e-6)
 
 
-@pytest.mark.parametrize("words, said", [
-    (["--out", "x.fbx"], "give a name that ends in .glb, .usdc, .usda, .usdz"),
-    (["--vehicles", "iris_7"], "unknown vehicle 'iris_7'"),
-    (["--from", "60"], "there is nothing"),
-    (["--rate", "0"], "rate"),
-    (["--out", "nowhere/x.glb"], "give a file in a folder that can be written"),
-])
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["--out", "x.fbx"], "give a name that ends in .glb, .usdc, .usda, .usdz"),
+        (["--vehicles", "iris_7"], "unknown vehicle 'iris_7'"),
+        (["--from", "60"], "there is nothing"),
+        (["--rate", "0"], "rate"),
+        (["--out", "nowhere/x.glb"], "give a file in a folder that can be written"),
+    ],
+)
 def test_refused_in_a_line(flown, tmp_path, monkeypatch, capsys, words, said):
     monkeypatch.chdir(tmp_path)
     try:
@@ -255,19 +269,43 @@ def test_somebody_elses_file_is_left_alone(flown, usd, tmp_path, capsys):
 
 
 def test_without_usd_core_it_says_what_to_install(flown, tmp_path):
-    code = ("import sys; sys.modules['pxr'] = None\n"
-            "from xtdrone_core.command import main\n"
-            f"sys.exit(main(['export', {str(flown)!r}, '--out', 'x.usdc']))")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                          cwd=tmp_path)
+    code = (
+        "import sys; sys.modules['pxr'] = None\n"
+        "from xtdrone_core.command import main\n"
+        f"sys.exit(main(['export', {str(flown)!r}, '--out', 'x.usdc']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.returncode and done.stderr.count("\n") == 1
     assert "pip install 'xtdrone[usd]'" in done.stderr
 
 
 def test_some_vehicles_a_span_and_less(flown, tmp_path):
     path = tmp_path / "some.glb"
-    assert main(["export", str(flown), "--out", str(path), "--vehicles", "iris_1", "--from", "1",
-                 "--to", "2", "--rate", "50", "--paths", "false", "--cameras", "false"]) == 0
+    assert (
+        main(
+            [
+                "export",
+                str(flown),
+                "--out",
+                str(path),
+                "--vehicles",
+                "iris_1",
+                "--from",
+                "1",
+                "--to",
+                "2",
+                "--rate",
+                "50",
+                "--paths",
+                "false",
+                "--cameras",
+                "false",
+            ]
+        )
+        == 0
+    )
     told = Told(path)
     assert "iris_1" in told.index and "iris_stereo_0" not in told.index
     assert "cameras" not in told.json and not any("path" in name for name in told.index)
@@ -286,8 +324,9 @@ def test_three_js_plays_it(flown, glb, context):
 
 def test_people_and_cars_move_as_the_world_has_them(gimbal, tmp_path):
     world = load_world("street")
-    flight = Recording("street", "run", world, gimbal.specs, gimbal.models, gimbal.t_s + 5.0,
-                       gimbal.table)
+    flight = Recording(
+        "street", "run", world, gimbal.specs, gimbal.models, gimbal.t_s + 5.0, gimbal.table
+    )
     motion = sampled(flight, [0], 5.0, 6.0, 10.0)
     stage = FlightGlb("street", motion)
     fill(stage, flight, [0], motion, cameras=False)

@@ -28,10 +28,15 @@ from xtdrone_web.foxglove.telemetry import Telemetry
 from xtdrone_web.gltf.writer import without
 
 pytest.importorskip("foxglove")
-WANTED = {"/tf": "foxglove.FrameTransforms", "/iris_1/pose": "foxglove.PoseInFrame",
-          "/iris_1/estimate": "foxglove.PoseInFrame", "/iris_1/fix": "foxglove.LocationFix",
-          "/log": "foxglove.Log", "/scene": "foxglove.SceneUpdate",
-          "/iris_1/state": "xtdrone.VehicleState"}
+WANTED = {
+    "/tf": "foxglove.FrameTransforms",
+    "/iris_1/pose": "foxglove.PoseInFrame",
+    "/iris_1/estimate": "foxglove.PoseInFrame",
+    "/iris_1/fix": "foxglove.LocationFix",
+    "/log": "foxglove.Log",
+    "/scene": "foxglove.SceneUpdate",
+    "/iris_1/state": "xtdrone.VehicleState",
+}
 _MESSAGE = struct.Struct("<BIQ")  # op 1, subscription, time [ns]
 
 
@@ -49,22 +54,33 @@ def classes(channels):
             for file in descriptor_pb2.FileDescriptorSet.FromString(data).file:
                 pool.Add(file)
             found[channel["topic"]] = message_factory.GetMessageClass(
-                pool.FindMessageTypeByName(channel["schemaName"]))
+                pool.FindMessageTypeByName(channel["schemaName"])
+            )
     return found
 
 
 async def listen(url, step):
     """Subscribes to WANTED; step() goes on with the flight. Returns texts, and bytes by topic."""
     told, received = [], {}
-    async with aiohttp.ClientSession() as session, session.ws_connect(
-            url, protocols=("foxglove.sdk.v1", "foxglove.websocket.v1"), max_msg_size=0) as socket:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(
+            url, protocols=("foxglove.sdk.v1", "foxglove.websocket.v1"), max_msg_size=0
+        ) as socket,
+    ):
         channels = []
         while not set(WANTED) <= {channel["topic"] for channel in channels}:
             told.append(json.loads((await socket.receive()).data))
             channels += told[-1].get("channels", [])
         ids = {channel["id"]: channel["topic"] for channel in channels}
-        await socket.send_str(json.dumps({"op": "subscribe", "subscriptions": [
-            {"id": number, "channelId": number} for number in ids]}))
+        await socket.send_str(
+            json.dumps(
+                {
+                    "op": "subscribe",
+                    "subscriptions": [{"id": number, "channelId": number} for number in ids],
+                }
+            )
+        )
         while not set(WANTED) <= set(received):
             step()
             try:
@@ -73,7 +89,7 @@ async def listen(url, step):
                 continue
             if message.type == aiohttp.WSMsgType.BINARY and message.data[0] == 1:
                 _, number, stamp = _MESSAGE.unpack_from(message.data)
-                received[ids[number]] = stamp, message.data[_MESSAGE.size:]
+                received[ids[number]] = stamp, message.data[_MESSAGE.size :]
     return told, channels, received
 
 
@@ -102,8 +118,11 @@ def test_client_of_the_protocol_gets_every_kind(simulation):
     assert told[0]["op"] == "serverInfo" and "time" in told[0]["capabilities"]
     assert {c["topic"]: c["schemaName"] for c in channels if c["topic"] in WANTED} == WANTED
     made = classes(channels)
-    read = {topic: made[topic].FromString(data) for topic, (_, data) in received.items()
-            if topic in made}
+    read = {
+        topic: made[topic].FromString(data)
+        for topic, (_, data) in received.items()
+        if topic in made
+    }
     stamp = received["/tf"][0] // 1000
     second = read["/tf"].transforms[1]
     assert (second.parent_frame_id, second.child_frame_id) == ("world", "iris_1")
@@ -128,7 +147,7 @@ def test_what_is_only_for_far_away_is_left_out_of_models():
 
     data = without(scene.vehicle_file(load_vehicle("iris")).read_bytes(), "far")
     size = int.from_bytes(data[12:16], "little")
-    told = json.loads(data[20:20 + size])
+    told = json.loads(data[20 : 20 + size])
     assert len(data) == int.from_bytes(data[8:12], "little") and len(data) % 4 == 0
     names = [told["nodes"][k]["name"] for k in told["nodes"][0]["children"]]
     assert "far" not in names and "body_0" in names
@@ -144,12 +163,28 @@ def test_images_and_scans_keep_their_values():
     place = {"pos": (0.1, 0.0, -0.05), "quat": (0.0, 0.0, 0.0, 1.0)}
     fan = {**place, "min_angle": -1.0, "max_angle": 1.0}
     sensors = [
-        {"vehicle": "a", "sensor": "depth", "kind": "depth", "parameters": [place],
-         "arrays": [("image", "|u1", [2, 3, 3]), ("depth", "<f4", [2, 3])]},
-        {"vehicle": "a", "sensor": "grey", "kind": "camera", "parameters": [place],
-         "arrays": [("image", "|u1", [2, 3])]},
-        {"vehicle": "a", "sensor": "scan", "kind": "lidar", "parameters": [fan],
-         "arrays": [("ranges", "<f4", [1, 5])]}]
+        {
+            "vehicle": "a",
+            "sensor": "depth",
+            "kind": "depth",
+            "parameters": [place],
+            "arrays": [("image", "|u1", [2, 3, 3]), ("depth", "<f4", [2, 3])],
+        },
+        {
+            "vehicle": "a",
+            "sensor": "grey",
+            "kind": "camera",
+            "parameters": [place],
+            "arrays": [("image", "|u1", [2, 3])],
+        },
+        {
+            "vehicle": "a",
+            "sensor": "scan",
+            "kind": "lidar",
+            "parameters": [fan],
+            "arrays": [("ranges", "<f4", [1, 5])],
+        },
+    ]
     context, file = foxglove.Context(), io.BytesIO()
     writer = foxglove.open_mcap(file, context=context)
     channels = Channels(foxglove, context, ["a"], sensors)
@@ -217,9 +252,11 @@ def times(path):
 
     found = []
     try:
-        found.extend(record.log_time * 1e-9
-                     for record in StreamReader(io.BytesIO(path.read_bytes())).records
-                     if isinstance(record, Message))
+        found.extend(
+            record.log_time * 1e-9
+            for record in StreamReader(io.BytesIO(path.read_bytes())).records
+            if isinstance(record, Message)
+        )
     except EndOfFile:
         pass
     return found
@@ -228,13 +265,31 @@ def times(path):
 @pytest.mark.slow
 def test_killed_recording_has_all_but_the_last_second(tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "xtdrone_core.command", "sim", "--speed", "5", "--mcap", "true",
-         "--log", "none", "--vehicle", "iris"], stdout=subprocess.DEVNULL,
-        env={**os.environ, "XTDRONE_RUNS": str(tmp_path)}, start_new_session=True)
+        [
+            sys.executable,
+            "-m",
+            "xtdrone_core.command",
+            "sim",
+            "--speed",
+            "5",
+            "--mcap",
+            "true",
+            "--log",
+            "none",
+            "--vehicle",
+            "iris",
+        ],
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "XTDRONE_RUNS": str(tmp_path)},
+        start_new_session=True,
+    )
     truth, path = tmp_path / "run" / "truth.bin", tmp_path / "run" / "run.mcap"
     try:
-        waiting.until(lambda: truth.exists() and truth.stat().st_size > 200 * 112,
-                      "four seconds were recorded", process)
+        waiting.until(
+            lambda: truth.exists() and truth.stat().st_size > 200 * 112,
+            "four seconds were recorded",
+            process,
+        )
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -28,8 +28,9 @@ OFFBOARD = 14  # nav_state
 def flown(tmp_path_factory):
     """The folder of a flight of two vehicles, with flight logs and run.mcap."""
     pytest.importorskip("foxglove")
-    return recorded_flights.fly(tmp_path_factory.mktemp("replay") / "flown", SECONDS, [Telemetry],
-                                mcap=True)
+    return recorded_flights.fly(
+        tmp_path_factory.mktemp("replay") / "flown", SECONDS, [Telemetry], mcap=True
+    )
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +42,11 @@ def test_run_has_its_truth_at_each_record(flown, recording):
     t_us, truth = read_truth(flown / "truth.bin", N)
     for k in (0, 100, len(t_us) - 1):
         records = recording.at(t_us[k] * 1e-6 + 1e-9)
-        for name, columns in (("pos", slice(0, 3)), ("vel", slice(7, 10)),
-                              ("rates", slice(10, 13))):
+        for name, columns in (
+            ("pos", slice(0, 3)),
+            ("vel", slice(7, 10)),
+            ("rates", slice(10, 13)),
+        ):
             np.testing.assert_allclose(records[name], truth[k, :, columns], atol=1e-5)
         assert np.all(np.abs(np.sum(records["quat"] * truth[k, :, 3:7], axis=1)) > 1 - 1e-6)
     between = recording.at((t_us[400] + t_us[401]) * 0.5e-6)
@@ -51,19 +55,23 @@ def test_run_has_its_truth_at_each_record(flown, recording):
 
 
 def test_run_has_what_its_flight_logs_say(flown, recording):
-    log = {data.name: data.data for data in ULog(str(next(
-        (flown / "ulog" / "iris_1").glob("*.ulg")))).data_list}
+    log = {
+        data.name: data.data
+        for data in ULog(str(next((flown / "ulog" / "iris_1").glob("*.ulg")))).data_list
+    }
     position = log["vehicle_local_position"]
     k = len(position["timestamp"]) - 2
     records = recording.at(position["timestamp"][k] * 1e-6)[1]
-    np.testing.assert_allclose(records["est_pos"], [position["y"][k], position["x"][k],
-                                                    -position["z"][k]], atol=0.02)
+    np.testing.assert_allclose(
+        records["est_pos"], [position["y"][k], position["x"][k], -position["z"][k]], atol=0.02
+    )
     assert records["armed"] and records["mode"] == OFFBOARD and not records["landed"]
     assert 300.0 < records["actuator"][:4].min() and np.all(records["actuator"][4:] == 0.0)
     target = log["vehicle_local_position_setpoint"]
     k = int(np.searchsorted(target["timestamp"], position["timestamp"][k], "right")) - 1
-    np.testing.assert_allclose(records["set_pos"], [target["y"][k], target["x"][k],
-                                                    -target["z"][k]], atol=1e-5)
+    np.testing.assert_allclose(
+        records["set_pos"], [target["y"][k], target["x"][k], -target["z"][k]], atol=1e-5
+    )
     first = recording.at(recording.start_s)[1]
     assert np.isnan(first["est_pos"]).all()
     assert not first["armed"] and np.isnan(first["set_pos"]).all()
@@ -98,8 +106,9 @@ def test_log_of_real_px4_has_its_simulators_truth():
     true, attitude = (log[f"vehicle_{name}_groundtruth"] for name in ("local_position", "attitude"))
     for k in (50, 150, 250):
         records = found.at(true["timestamp"][k] * 1e-6)[0]
-        np.testing.assert_allclose(records["pos"], [true["y"][k], true["x"][k], -true["z"][k]],
-                                   atol=0.02)
+        np.testing.assert_allclose(
+            records["pos"], [true["y"][k], true["x"][k], -true["z"][k]], atol=0.02
+        )
         m = int(np.searchsorted(attitude["timestamp"], true["timestamp"][k]))
         quat = frames.quat_enu_ned([attitude[f"q[{j}]"][m] for j in (1, 2, 3, 0)])
         assert abs(records["quat"] @ quat) > 0.999
@@ -128,7 +137,7 @@ def test_mcap_is_the_flight_that_it_recorded(flown, recording):
 def test_mcap_without_its_end_is_played_to_the_last_chunk(flown, tmp_path):
     path = tmp_path / "cut.mcap"
     data = (flown / "run.mcap").read_bytes()
-    path.write_bytes(data[:len(data) // 2])
+    path.write_bytes(data[: len(data) // 2])
     assert 2.0 < sources.read(str(path)).end_s < SECONDS - 1.0
 
 
@@ -138,33 +147,51 @@ def write_bag(path):
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
     store = get_typestore(Stores.ROS1_NOETIC)
-    store.register(get_types_from_msg(
-        "std_msgs/Header header\nbool connected\nbool armed\nbool guided\nbool manual_input\n"
-        "string mode\nuint8 system_status", "mavros_msgs/msg/State"))
+    store.register(
+        get_types_from_msg(
+            "std_msgs/Header header\nbool connected\nbool armed\nbool guided\nbool manual_input\n"
+            "string mode\nuint8 system_status",
+            "mavros_msgs/msg/State",
+        )
+    )
     t = store.types
     with Writer(path) as bag:
-        kinds = {"/a/mavros/local_position/pose": "geometry_msgs/msg/PoseStamped",
-                 "/a/mavros/state": "mavros_msgs/msg/State", "/odometry": "nav_msgs/msg/Odometry"}
-        topics = {topic: bag.add_connection(topic, kind, typestore=store)
-                  for topic, kind in kinds.items()}
+        kinds = {
+            "/a/mavros/local_position/pose": "geometry_msgs/msg/PoseStamped",
+            "/a/mavros/state": "mavros_msgs/msg/State",
+            "/odometry": "nav_msgs/msg/Odometry",
+        }
+        topics = {
+            topic: bag.add_connection(topic, kind, typestore=store) for topic, kind in kinds.items()
+        }
         for k in range(101):
-            header = t["std_msgs/msg/Header"](k, t["builtin_interfaces/msg/Time"](
-                k // 20, k % 20 * 50_000_000), "map")
+            header = t["std_msgs/msg/Header"](
+                k, t["builtin_interfaces/msg/Time"](k // 20, k % 20 * 50_000_000), "map"
+            )
             pose = t["geometry_msgs/msg/Pose"](
                 t["geometry_msgs/msg/Point"](0.1 * k, 2.0, 3.0),
-                t["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0))
-            still = t["geometry_msgs/msg/TwistWithCovariance"](t["geometry_msgs/msg/Twist"](
-                *[t["geometry_msgs/msg/Vector3"](0.0, 0.0, 0.0)] * 2), np.zeros(36))
+                t["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0),
+            )
+            still = t["geometry_msgs/msg/TwistWithCovariance"](
+                t["geometry_msgs/msg/Twist"](*[t["geometry_msgs/msg/Vector3"](0.0, 0.0, 0.0)] * 2),
+                np.zeros(36),
+            )
             messages = {
                 "/a/mavros/local_position/pose": t["geometry_msgs/msg/PoseStamped"](header, pose),
-                "/a/mavros/state": t["mavros_msgs/msg/State"](header, True, k > 50, False, False,
-                                                              "OFFBOARD", 4),
+                "/a/mavros/state": t["mavros_msgs/msg/State"](
+                    header, True, k > 50, False, False, "OFFBOARD", 4
+                ),
                 "/odometry": t["nav_msgs/msg/Odometry"](
-                    header, "base", t["geometry_msgs/msg/PoseWithCovariance"](pose, np.zeros(36)),
-                    still)}
+                    header,
+                    "base",
+                    t["geometry_msgs/msg/PoseWithCovariance"](pose, np.zeros(36)),
+                    still,
+                ),
+            }
             for topic, message in messages.items():
-                bag.write(topics[topic], k * 50_000_000,
-                          store.serialize_ros1(message, kinds[topic]))
+                bag.write(
+                    topics[topic], k * 50_000_000, store.serialize_ros1(message, kinds[topic])
+                )
 
 
 def test_bag_has_its_poses(tmp_path):
@@ -181,14 +208,21 @@ def test_bag_has_its_poses(tmp_path):
 GARBAGE = np.random.default_rng(1).bytes(3000)
 
 
-@pytest.mark.parametrize("name, content, message", [
-    ("x.ulg", GARBAGE, "is not a ULog"), ("x.ulg", b"", "is not a ULog"),
-    ("x.ulg", PX4_LOG.read_bytes()[:9000], "no position"),
-    ("x.mcap", GARBAGE, "no MCAP, or damaged"),
-    ("x.mcap", b"\x89MCAP0\r\n", "no recording of this simulation"),
-    ("x.bag", GARBAGE, "cannot read .*rosbag reindex"), ("x.bag", b"", "cannot read"),
-    ("x.txt", b"hello", "give a run folder, its name, or a file"),
-    ("x.ulg", None, "x.ulg"), ("nothing", None, "no run 'nothing'")])
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("x.ulg", GARBAGE, "is not a ULog"),
+        ("x.ulg", b"", "is not a ULog"),
+        ("x.ulg", PX4_LOG.read_bytes()[:9000], "no position"),
+        ("x.mcap", GARBAGE, "no MCAP, or damaged"),
+        ("x.mcap", b"\x89MCAP0\r\n", "no recording of this simulation"),
+        ("x.bag", GARBAGE, "cannot read .*rosbag reindex"),
+        ("x.bag", b"", "cannot read"),
+        ("x.txt", b"hello", "give a run folder, its name, or a file"),
+        ("x.ulg", None, "x.ulg"),
+        ("nothing", None, "no run 'nothing'"),
+    ],
+)
 def test_what_cannot_be_played_is_refused_in_one_line(tmp_path, name, content, message):
     path = tmp_path / name
     if content is not None:
@@ -212,8 +246,9 @@ def made(recording, pos, t_s):
     """One vehicle of a recording's kind at positions (K, 3)."""
     table = empty(len(t_s), 1)
     table["pos"][:, 0] = pos
-    return Recording("made", "run", recording.world, recording.specs[:1], recording.models[:1],
-                     t_s, table)
+    return Recording(
+        "made", "run", recording.world, recording.specs[:1], recording.models[:1], t_s, table
+    )
 
 
 def test_jumps_are_not_interpolated(recording):
@@ -274,7 +309,8 @@ def test_page_plays_from_where_it_was_asked(connect, recording):
     assert scene["replay"]["end"] == pytest.approx(recording.end_s)
     assert scene["modes"][str(OFFBOARD)] == "OFFBOARD"
     assert [event["text"] for event in scene["marks"]] == [
-        event["text"] for event in recording.events]
+        event["text"] for event in recording.events
+    ]
     until_time(client, lambda t: 1.0 <= t < 3.0)
     until_time(client, lambda t: t > 3.0)
     t = float(client.frame[0]["t"])
@@ -307,10 +343,18 @@ def test_jump_brings_what_was_before(connect, recording):
     assert not client.past
 
 
-@pytest.mark.parametrize("op, values, message", [
-    ("arm", {"vehicles": [0]}, REFUSED), ("stop", {}, REFUSED), ("seek", {}, "time t in seconds"),
-    ("seek", {"t": float("inf")}, "time t"), ("seek", {"t": "x"}, "time t"),
-    ("speed", {"speed": 17}, "give 0.1 to 16"), ("speed", {"speed": True}, "give 0.1 to 16")])
+@pytest.mark.parametrize(
+    "op, values, message",
+    [
+        ("arm", {"vehicles": [0]}, REFUSED),
+        ("stop", {}, REFUSED),
+        ("seek", {}, "time t in seconds"),
+        ("seek", {"t": float("inf")}, "time t"),
+        ("seek", {"t": "x"}, "time t"),
+        ("speed", {"speed": 17}, "give 0.1 to 16"),
+        ("speed", {"speed": True}, "give 0.1 to 16"),
+    ],
+)
 def test_orders_and_nonsense_are_refused(connect, op, values, message):
     answer = connect().ask(op, **values)
     assert not answer["ok"] and message in answer["error"]

@@ -15,8 +15,10 @@ T = "station.frame.t"
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("replayed")
-    return [recorded_flights.fly(folder / name, 16.0, vehicles="iris*1", wind=wind)
-            for name, wind in (("calm", "0,0,0"), ("windy", "5,0,0"))]
+    return [
+        recorded_flights.fly(folder / name, 16.0, vehicles="iris*1", wind=wind)
+        for name, wind in (("calm", "0,0,0"), ("windy", "5,0,0"))
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +46,10 @@ def still(compared):
 def drag(page, share, steps=8):
     """Drags the handle of the bar to a share of its width."""
     box = page.query_selector("#seek").bounding_box()
-    at = page.evaluate("(() => { const b = document.getElementById('seek');"
-                       "return (b.value - b.min) / (b.max - b.min); })()")
+    at = page.evaluate(
+        "(() => { const b = document.getElementById('seek');"
+        "return (b.value - b.min) / (b.max - b.min); })()"
+    )
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + 8 + at * (box["width"] - 16), y)
     page.mouse.down()
@@ -81,8 +85,13 @@ def test_plays_at_the_chosen_speed(still):
 
 def test_keys(still):
     still.focus("#view")
-    for key, t in (("ArrowRight", 8.1), ("Shift+ArrowRight", 13.1), ("ArrowLeft", 13.0),
-                   ("Home", 0.02), ("End", 16.0)):
+    for key, t in (
+        ("ArrowRight", 8.1),
+        ("Shift+ArrowRight", 13.1),
+        ("ArrowLeft", 13.0),
+        ("Home", 0.02),
+        ("End", 16.0),
+    ):
         still.keyboard.press(key)
         browser.until(still, f"Math.abs({T} - {t}) < 0.05")
     still.keyboard.press("ArrowUp")
@@ -122,7 +131,8 @@ def test_second_recording_is_translucent_and_its_distance_plotted(still):
     distance = still.evaluate(f"{plot}.data[1].at(-1)")
     expected = still.evaluate(
         "Math.hypot(...[0, 1, 2].map((k) => station.frame.get(0, 'pos', k)"
-        " - station.frame.get(1, 'pos', k)))")
+        " - station.frame.get(1, 'pos', k)))"
+    )
     assert distance == pytest.approx(expected, abs=0.05) and distance > 0.02
     assert still.evaluate(f"{plot}.data[2].at(-1)") is None
 

@@ -52,7 +52,7 @@ def data(page):
 
 def said_at(page, field):
     """The refusal that is shown at a field, once there is one."""
-    selector = f"[data-field=\"{field}\"] .refusal"
+    selector = f'[data-field="{field}"] .refusal'
     return browser.until(page, f"document.querySelector('{selector}').textContent")
 
 
@@ -103,14 +103,19 @@ def test_patterns_can_be_flown(empty, shape):
 
 def test_types_are_filtered_described_and_have_pictures(empty):
     empty.fill("#typefilter", "hexarotor 2.5")
-    shown = empty.eval_on_selector_all("#types button", "all => all.filter(b => !b.hidden).map("
-                                       "b => b.dataset.type)")
+    shown = empty.eval_on_selector_all(
+        "#types button", "all => all.filter(b => !b.hidden).map(b => b.dataset.type)"
+    )
     assert shown == ["typhoon_h480"]
     browser.until(empty, "!document.querySelector('.nopicture')", LIMIT_S)
     empty.click("#types [data-type=typhoon_h480]")
     assert "6 rotors" in empty.inner_text("#typeinfo")
-    assert empty.eval_on_selector("#types [data-type=typhoon_h480] img", "i => i.decode().then("
-                                  "() => i.naturalWidth)") == 360
+    assert (
+        empty.eval_on_selector(
+            "#types [data-type=typhoon_h480] img", "i => i.decode().then(() => i.naturalWidth)"
+        )
+        == 360
+    )
     empty.fill("#typefilter", "")
 
 
@@ -127,8 +132,14 @@ def test_options_have_their_controls(empty):
     empty.click("#more summary")
     empty.select_option("#o-origin", "own")
     assert data(empty)["options"] == {
-        "world": "outdoor", "wind": "mean=3,0,0 dryden=2", "sensors": "imu.preset=bmi088",
-        "gps": "m8n", "seed": "5", "log": "none", "origin": "own"}
+        "world": "outdoor",
+        "wind": "mean=3,0,0 dryden=2",
+        "sensors": "imu.preset=bmi088",
+        "gps": "m8n",
+        "seed": "5",
+        "log": "none",
+        "origin": "own",
+    }
     scenario = form.read(data(empty)).scenario
     assert (scenario.world, scenario.origin, scenario.seed) == ("outdoor", "own", 5)
     empty.click("[data-field=engine] [data-name=gazebo]")
@@ -154,8 +165,9 @@ def test_refusals_are_at_their_field_and_nothing_starts(empty, server):
     empty.fill("#s-delay", "-1")
     assert "delay" in said_at(empty, "set.delay")
     empty.fill("#s-delay", "0.1")
-    browser.until(empty, "[...document.querySelectorAll('#p-form .refusal')].every("
-                         "(p) => !p.textContent)")
+    browser.until(
+        empty, "[...document.querySelectorAll('#p-form .refusal')].every((p) => !p.textContent)"
+    )
 
 
 def test_saved_files_equal_the_form(empty, server, tmp_path):
@@ -167,8 +179,9 @@ def test_saved_files_equal_the_form(empty, server, tmp_path):
     empty.fill("#savename", "three")
     for button, suffix in (("#saveyaml", "yaml"), ("#savelaunch", "launch")):
         empty.click(button)
-        browser.until(empty, f"document.getElementById('toast').textContent.endsWith("
-                             f"'three.{suffix}')")
+        browser.until(
+            empty, f"document.getElementById('toast').textContent.endsWith('three.{suffix}')"
+        )
     folder = server.folder / "scenarios"
     assert Scenario.load(folder / "three.yaml") == wanted.scenario
     assert launch_file.load(folder / "three.launch") == wanted
@@ -204,10 +217,12 @@ def test_own_sdf_is_dropped_and_a_broken_one_refused(empty, server):
     assert not (server.folder / "scenarios/models/broken").exists()
     empty.fill("#modelname", "mine")
     empty.evaluate(DROP, ["model.sdf", text])
-    browser.until(empty, "document.getElementById('dropsays').textContent.includes(\"'mine'\")",
-                  LIMIT_S)
-    browser.until(empty, "document.querySelector('#types [aria-checked=true] b')"
-                         ".textContent === 'mine'")
+    browser.until(
+        empty, "document.getElementById('dropsays').textContent.includes(\"'mine'\")", LIMIT_S
+    )
+    browser.until(
+        empty, "document.querySelector('#types [aria-checked=true] b').textContent === 'mine'"
+    )
     assert "4 rotors" in empty.inner_text("#typeinfo")
     empty.click("#startmap", position={"x": 150, "y": 150})
     plan = form.read(data(empty))
@@ -271,8 +286,11 @@ def test_two_simulations_started_at_once_fly_beside_each_other(empty, server, co
         other.close()
     for left in (1, 0):
         empty.click(".job button:text('Stop'):visible")
-        browser.until(empty, "document.querySelectorAll('.job .running, .job .stopping').length "
-                             f"=== {left}", LIMIT_S)
+        browser.until(
+            empty,
+            f"document.querySelectorAll('.job .running, .job .stopping').length === {left}",
+            LIMIT_S,
+        )
     for name in ("first", "second"):
         summary = json.loads((server.folder / f"runs/{name}/summary.json").read_text())
         assert summary["n"] == 3 and summary["sim_time_s"] > 2.0 and not summary["crashes"]
@@ -314,8 +332,9 @@ def test_runs_with_their_plots(empty, server):
     empty.click("#runtable [data-name=flown] button")
     browser.until(empty, "document.querySelector('#do-plot')")
     empty.click("#do-plot")
-    browser.until(empty, "document.getElementById('runsays').textContent === "
-                         "'the plots are drawn'", LIMIT_S)
+    browser.until(
+        empty, "document.getElementById('runsays').textContent === 'the plots are drawn'", LIMIT_S
+    )
     assert (server.folder / "runs/flown/plots/map.png").exists()
     pictures = empty.locator(".gallery img")
     assert pictures.count() > 3
@@ -332,14 +351,30 @@ def test_everything_by_the_keyboard_alone(empty, server):
     seen = []
     for _ in range(200):
         empty.keyboard.press("Tab")
-        found = empty.evaluate("(() => { const e = document.activeElement; return [e.id || e.name "
-                               "|| e.dataset.type || e.dataset.world || e.dataset.name || '', "
-                               "e.getClientRects().length]; })()")
+        found = empty.evaluate(
+            "(() => { const e = document.activeElement; return [e.id || e.name "
+            "|| e.dataset.type || e.dataset.world || e.dataset.name || '', "
+            "e.getClientRects().length]; })()"
+        )
         seen.append(found[0])
         if found[0] == "start":
             break
-    for name in ("t-form", "theme", "startmap", "count", "typefilter", "drop", "choosefiles",
-                 "o-world", "o-agent", "o-wind", "o-gps", "savename", "saveyaml", "start"):
+    for name in (
+        "t-form",
+        "theme",
+        "startmap",
+        "count",
+        "typefilter",
+        "drop",
+        "choosefiles",
+        "o-world",
+        "o-agent",
+        "o-wind",
+        "o-gps",
+        "savename",
+        "saveyaml",
+        "start",
+    ):
         assert name in seen, (name, seen)
     empty.focus("#types [aria-checked=true]")
     before = empty.evaluate("start.fleet.type")

@@ -26,12 +26,17 @@ from xtdrone_core.scenario.options import Option
 from xtdrone_web.errors import WebError
 from xtdrone_web.start import form, launch_file, shelf, uploads
 
-VEHICLES = [{"type": "iris", "name": "iris_0", "pos": [0.0, 0.0, 0.0], "yaw": 0.0},
-            {"type": "iris", "name": "iris_1", "pos": [3.0, 0.0, 0.0], "yaw": 0.5},
-            {"type": "typhoon_h480", "name": "typhoon_h480_2", "pos": [0.0, 3.5, 0.0], "yaw": 0.0}]
-FORM = {"vehicles": VEHICLES, "options": {"world": "outdoor", "wind": "mean=2,0,0 dryden=3",
-                                          "gps": "rtk", "seed": "7"},
-        "agent": "", "settings": {}}
+VEHICLES = [
+    {"type": "iris", "name": "iris_0", "pos": [0.0, 0.0, 0.0], "yaw": 0.0},
+    {"type": "iris", "name": "iris_1", "pos": [3.0, 0.0, 0.0], "yaw": 0.5},
+    {"type": "typhoon_h480", "name": "typhoon_h480_2", "pos": [0.0, 3.5, 0.0], "yaw": 0.0},
+]
+FORM = {
+    "vehicles": VEHICLES,
+    "options": {"world": "outdoor", "wind": "mean=2,0,0 dryden=3", "gps": "rtk", "seed": "7"},
+    "agent": "",
+    "settings": {},
+}
 ONE = [VEHICLES[0]]
 
 
@@ -56,6 +61,7 @@ def test_tuning_page_is_there_and_needs_the_token(page):
 
 # The form ---------------------------------------------------------------------------------------
 
+
 def test_form_has_every_option_of_a_scenario(page):
     told = page.ask("api/form")
     names = {option["name"] for option in told["options"]}
@@ -78,32 +84,36 @@ def test_new_option_appears_by_itself(monkeypatch):
     assert added["group"] == "More" and added["choices"] == ["blue", "grey"]
 
 
-@pytest.mark.parametrize("change, field, says", [
-    ({"vehicles": []}, "vehicles", "1 to 250"),
-    ({"vehicles": [*ONE, {**ONE[0], "name": "b"}]}, "vehicles", "0.6 m apart"),
-    ({"vehicles": [{**ONE[0], "type": "ufo"}]}, "vehicles", "ufo"),
-    ({"vehicles": [{**ONE[0], "name": "a b"}]}, "vehicles", "a b"),
-    ({"vehicles": [{**ONE[0], "pos": [0, 0, 1e9]}]}, "vehicles", "z of 'iris_0'"),
-    ({"vehicles": [{**ONE[0], "rocket": 1}]}, "vehicles", "rocket"),
-    ({"vehicles": "iris"}, "vehicles", "1 to 250"),
-    ({"options": {"seed": "-1"}}, "seed", "from 0"),
-    ({"options": {"wind": "much"}}, "wind", "much"),
-    ({"options": {"world": "nowhere"}}, "world", "nowhere"),
-    ({"options": {"world": "../nowhere/passwd"}}, "world", "passwd"),
-    ({"options": {"gps": "galileo"}}, "gps", "galileo"),
-    ({"options": {"sensors": "nose.preset=big"}}, "sensors", "nose"),
-    ({"options": {"remote": "1.2.3.4"}}, "remote", "key"),
-    ({"options": {"disturbances": "5: rotor nobody 0 0.0"}}, "disturbances", "nobody"),
-    ({"options": {"engine": "warp"}}, "engine", "warp"),
-    ({"options": {"instance": 99}}, "instance", "0 to 4"),
-    ({"options": {"web_address": "0.0.0.0"}}, "", "web_address"),
-    ({"options": {"lights": "on"}}, "", "lights"),
-    ({"agent": "nobody"}, "agent", "nobody"),
-    ({"agent": "os:system"}, "agent", "os:system"),
-    ({"agent": "formation", "settings": {"delay": "-3"}}, "set.delay", "0 to 60"),
-    ({"agent": "formation", "settings": {"delai": "1"}}, "agent", "did you mean 'delay'"),
-    ({"rockets": 1}, "", "vehicles"),
-    ({"options": ["a"]}, "", "objects")])
+@pytest.mark.parametrize(
+    "change, field, says",
+    [
+        ({"vehicles": []}, "vehicles", "1 to 250"),
+        ({"vehicles": [*ONE, {**ONE[0], "name": "b"}]}, "vehicles", "0.6 m apart"),
+        ({"vehicles": [{**ONE[0], "type": "ufo"}]}, "vehicles", "ufo"),
+        ({"vehicles": [{**ONE[0], "name": "a b"}]}, "vehicles", "a b"),
+        ({"vehicles": [{**ONE[0], "pos": [0, 0, 1e9]}]}, "vehicles", "z of 'iris_0'"),
+        ({"vehicles": [{**ONE[0], "rocket": 1}]}, "vehicles", "rocket"),
+        ({"vehicles": "iris"}, "vehicles", "1 to 250"),
+        ({"options": {"seed": "-1"}}, "seed", "from 0"),
+        ({"options": {"wind": "much"}}, "wind", "much"),
+        ({"options": {"world": "nowhere"}}, "world", "nowhere"),
+        ({"options": {"world": "../nowhere/passwd"}}, "world", "passwd"),
+        ({"options": {"gps": "galileo"}}, "gps", "galileo"),
+        ({"options": {"sensors": "nose.preset=big"}}, "sensors", "nose"),
+        ({"options": {"remote": "1.2.3.4"}}, "remote", "key"),
+        ({"options": {"disturbances": "5: rotor nobody 0 0.0"}}, "disturbances", "nobody"),
+        ({"options": {"engine": "warp"}}, "engine", "warp"),
+        ({"options": {"instance": 99}}, "instance", "0 to 4"),
+        ({"options": {"web_address": "0.0.0.0"}}, "", "web_address"),
+        ({"options": {"lights": "on"}}, "", "lights"),
+        ({"agent": "nobody"}, "agent", "nobody"),
+        ({"agent": "os:system"}, "agent", "os:system"),
+        ({"agent": "formation", "settings": {"delay": "-3"}}, "set.delay", "0 to 60"),
+        ({"agent": "formation", "settings": {"delai": "1"}}, "agent", "did you mean 'delay'"),
+        ({"rockets": 1}, "", "vehicles"),
+        ({"options": ["a"]}, "", "objects"),
+    ],
+)
 def test_refusals_name_their_field_in_one_line(change, field, says):
     with pytest.raises(form.Refused) as refused:
         form.read({**FORM, "options": {}, "vehicles": ONE, **change})
@@ -123,13 +133,13 @@ def test_check_and_start_refuse_before_anything_runs(page):
 
 # Saved scenarios --------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("agent, settings", [("", {}), ("formation", {"delay": "0.2"})])
 def test_yaml_is_a_scenario_and_comes_back_as_the_form(page, agent, settings):
     asked = {**FORM, "agent": agent, "settings": settings}
     path = page.ask("api/scenarios/both", {"kind": "yaml", "form": asked})["path"]
     scenario = Scenario.load(path)
-    assert [vehicle.name for vehicle in scenario.vehicles] == ["iris_0", "iris_1",
-                                                               "typhoon_h480_2"]
+    assert [vehicle.name for vehicle in scenario.vehicles] == ["iris_0", "iris_1", "typhoon_h480_2"]
     assert (scenario.world, scenario.seed, scenario.gps) == ("outdoor", 7, "rtk")
     back = page.ask("api/scenarios/both")["form"]
     assert back["vehicles"] == VEHICLES and (back["agent"], back["settings"]) == (agent, settings)
@@ -144,8 +154,9 @@ def test_launch_file_is_read_by_roslaunch_and_comes_back(page, tmp_path):
     tree = ElementTree.fromstring(body)
     include = tree.find("include").get("file")
     ours = resources.root() / "launch" / "simulation.launch"
-    assert include.replace("$(find xtdrone_sim)", str(ours.parents[1] / "src/xtdrone_sim")) \
-        .endswith("/src/xtdrone_sim/../../launch/simulation.launch")
+    assert include.replace(
+        "$(find xtdrone_sim)", str(ours.parents[1] / "src/xtdrone_sim")
+    ).endswith("/src/xtdrone_sim/../../launch/simulation.launch")
     assert "defaults" in {arg.get("name") for arg in ElementTree.parse(ours).iter("arg")}
     assert settable(ours) is not None and tree.find("node").get("type") == "agent"
     file = tmp_path / "ros.launch"
@@ -159,8 +170,9 @@ def test_launch_file_is_read_by_roslaunch_and_comes_back(page, tmp_path):
 def test_launch_file_gives_the_simulation_what_the_form_says(tmp_path):
     file = tmp_path / "ros.launch"
     file.write_text(launch_file.text(form.read({**FORM, "agent": "square"}), "ros"))
-    done = subprocess.run(["roslaunch", "--args", "simulation", file], text=True,
-                          capture_output=True)
+    done = subprocess.run(
+        ["roslaunch", "--args", "simulation", file], text=True, capture_output=True
+    )
     words = f"--default vehicles={launch_file.vehicle_list(form.read(FORM).scenario)} --default"
     assert done.returncode == 0 and words in done.stdout, done.stderr
     assert "--default wind=mean=2,0,0 dryden=3 --default" in done.stdout
@@ -199,6 +211,7 @@ def test_names_lead_nowhere_else(tmp_path, name):
 
 # Own models -------------------------------------------------------------------------------------
 
+
 def sdf(vehicle="iris"):
     return resources.vehicle_sdf(vehicle).read_bytes()
 
@@ -215,16 +228,25 @@ def zipped(files, **more):
     return data.getvalue()
 
 
-@pytest.mark.parametrize("sent, says", [
-    ({}, "nothing"), ({"../x.sdf": b""}, "'../x.sdf'"), ({"/etc/x.sdf": b""}, "not allowed"),
-    ({"a/../../x.sdf": b""}, "not allowed"), ({"a\\..\\x.sdf": b""}, "not allowed"),
-    ({"x.sdf": b"", "run.sh": b""}, "run.sh"), ({".x.sdf": b""}, "not allowed"),
-    ({"a.zip": b"no zip"}, "cannot read the zip"), ({"a.zip": b"", "b.sdf": b""}, "alone"),
-    ({"a.zip": zipped({"../x.sdf": "x"})}, "not allowed"),
-    ({"a.zip": zipped({}, link=stat.S_IFLNK | 0o777)}, "is a link"),
-    ({"a.zip": zipped({"a.png": bytes(3 << 20)})}, "2 MB"),
-    ({"a.zip": zipped({f"{k}.png": "" for k in range(401)})}, "401 files"),
-    ({"/".join("abcdefghi") + ".sdf": b""}, "not allowed")])
+@pytest.mark.parametrize(
+    "sent, says",
+    [
+        ({}, "nothing"),
+        ({"../x.sdf": b""}, "'../x.sdf'"),
+        ({"/etc/x.sdf": b""}, "not allowed"),
+        ({"a/../../x.sdf": b""}, "not allowed"),
+        ({"a\\..\\x.sdf": b""}, "not allowed"),
+        ({"x.sdf": b"", "run.sh": b""}, "run.sh"),
+        ({".x.sdf": b""}, "not allowed"),
+        ({"a.zip": b"no zip"}, "cannot read the zip"),
+        ({"a.zip": b"", "b.sdf": b""}, "alone"),
+        ({"a.zip": zipped({"../x.sdf": "x"})}, "not allowed"),
+        ({"a.zip": zipped({}, link=stat.S_IFLNK | 0o777)}, "is a link"),
+        ({"a.zip": zipped({"a.png": bytes(3 << 20)})}, "2 MB"),
+        ({"a.zip": zipped({f"{k}.png": "" for k in range(401)})}, "401 files"),
+        ({"/".join("abcdefghi") + ".sdf": b""}, "not allowed"),
+    ],
+)
 def test_uploads_that_lead_elsewhere_or_are_too_much(sent, says, monkeypatch):
     monkeypatch.setattr(uploads, "UNPACKED", 2 << 20)
     with pytest.raises(WebError, match="(?s)") as refused:
@@ -238,17 +260,24 @@ def test_own_model_is_kept_shown_and_flown(page):
     said = page.ask("api/models/mine", body=body, method="POST", **{"Content-Type": kind})
     assert said["label"] == "mine" and said["rotors"] == 4 and "gps" in said["sensors"]
     assert page.ask("api/check", {**FORM, "vehicles": [{**ONE[0], "type": said["name"]}]}) == {
-        "ok": True}
-    assert "already" in page.ask("api/models/mine", body=body, method="POST",
-                                 **{"Content-Type": kind})["error"]
+        "ok": True
+    }
+    assert (
+        "already"
+        in page.ask("api/models/mine", body=body, method="POST", **{"Content-Type": kind})["error"]
+    )
     assert page.ask("api/models/mine", method="DELETE") == {"ok": True}
     assert not (page.folder / "scenarios/models/mine").exists()
 
 
-@pytest.mark.parametrize("name, files, says", [
-    ("bad", [("model.sdf", b"<sdf><model name='x'>")], "model.sdf"),
-    ("none", [("notes.txt", b"x")], "no SDF"),
-    ("..%2f..%2fx", [("model.sdf", b"")], "folder name")])
+@pytest.mark.parametrize(
+    "name, files, says",
+    [
+        ("bad", [("model.sdf", b"<sdf><model name='x'>")], "model.sdf"),
+        ("none", [("notes.txt", b"x")], "no SDF"),
+        ("..%2f..%2fx", [("model.sdf", b"")], "folder name"),
+    ],
+)
 def test_refused_model_leaves_nothing(page, name, files, says):
     body, kind = multipart(files)
     said = page.ask(f"api/models/{name}", body=body, method="POST", **{"Content-Type": kind})
@@ -259,14 +288,20 @@ def test_refused_model_leaves_nothing(page, name, files, says):
 
 # Who may ----------------------------------------------------------------------------------------
 
+
 def test_hosts_origins_and_tokens(page):
     assert page.get("/", Host="evil.example")[0] == 403
     assert page.get("/api/runs", Origin="http://evil.example")[0] == 403
     body = json.dumps(FORM).encode()
     for token in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": page.token}):
-        for method, path in (("POST", "api/start"), ("POST", "api/check"),
-                             ("DELETE", "api/scenarios/x"), ("POST", "api/models/x"),
-                             ("POST", "api/runs/x/plot"), ("PUT", "api/scenarios/x.yaml")):
+        for method, path in (
+            ("POST", "api/start"),
+            ("POST", "api/check"),
+            ("DELETE", "api/scenarios/x"),
+            ("POST", "api/models/x"),
+            ("POST", "api/runs/x/plot"),
+            ("PUT", "api/scenarios/x.yaml"),
+        ):
             status, _, said = page.send(method, path, body, **token)
             assert status == 403 and b"look and not command" in said, (method, path)
     assert "wrong" in page.ask("api/me", Authorization="Bearer wrong")["error"]
@@ -284,13 +319,24 @@ def test_page_has_the_policy_and_no_inline_script(page):
 
 # Runs -------------------------------------------------------------------------------------------
 
+
 @pytest.fixture
 def run(page):
     folder = page.folder / "runs" / "flown"
     (folder / "plots").mkdir(parents=True, exist_ok=True)
-    (folder / "summary.json").write_text(json.dumps(
-        {"n": 2, "world": "empty", "transport": "agent", "sim_time_s": 12.5, "ended": "finished",
-         "crashes": [], "reached": {"corners": [3, 4]}}))
+    (folder / "summary.json").write_text(
+        json.dumps(
+            {
+                "n": 2,
+                "world": "empty",
+                "transport": "agent",
+                "sim_time_s": 12.5,
+                "ended": "finished",
+                "crashes": [],
+                "reached": {"corners": [3, 4]},
+            }
+        )
+    )
     (folder / "scenario.yaml").write_text("vehicles: [{type: iris}, {type: /a/b/solo}]\n")
     (folder / "plots" / "flight.png").write_bytes(b"\x89PNG")
     (folder / "report.html").write_text("<script>alert(1)</script>")
@@ -317,10 +363,20 @@ def test_files_of_a_run_are_served_without_scripts(page, run):
     assert page.get("runs/flown/truth.bin")[1]["Content-Disposition"] == "attachment"
 
 
-@pytest.mark.parametrize("path", [
-    "runs/flown/out", "runs/flown/%2e%2e/%2e%2e/secret", "runs/%2e%2e/secret", "runs/flown/none",
-    "runs/flown/..%2f..%2fsecret", "runs/nobody/summary.json", "static/..%2fserver/app.py",
-    "scenarios/..%2fsecret.yaml", "picture/vehicle/..%2fsecret.jpg"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "runs/flown/out",
+        "runs/flown/%2e%2e/%2e%2e/secret",
+        "runs/%2e%2e/secret",
+        "runs/flown/none",
+        "runs/flown/..%2f..%2fsecret",
+        "runs/nobody/summary.json",
+        "static/..%2fserver/app.py",
+        "scenarios/..%2fsecret.yaml",
+        "picture/vehicle/..%2fsecret.jpg",
+    ],
+)
 def test_files_elsewhere_are_not_served(page, run, path):
     (page.folder / "secret").write_text("secret")
     (page.folder / "secret.yaml").write_text("secret")
@@ -330,9 +386,15 @@ def test_files_elsewhere_are_not_served(page, run, path):
 
 # What it starts ---------------------------------------------------------------------------------
 
+
 def started(page, **change):
-    job = page.ask("api/start", {"vehicles": ONE, "options": {
-        "instance": own_ports.PORTS.instance, "log": "none", **change}})
+    job = page.ask(
+        "api/start",
+        {
+            "vehicles": ONE,
+            "options": {"instance": own_ports.PORTS.instance, "log": "none", **change},
+        },
+    )
     assert "number" in job, job
     return job
 
@@ -344,15 +406,18 @@ def test_simulation_starts_shows_its_link_and_stops(page):
     def told():
         return page.ask(f"api/jobs/{job['number']}")
 
-    until(lambda: told()["state"] != "starting" and "run folder" in told()["last"],
-          "the page of the simulation is linked")
+    until(
+        lambda: told()["state"] != "starting" and "run folder" in told()["last"],
+        "the page of the simulation is linked",
+    )
     found = told()
     assert f":{own_ports.PORTS.web}/#token=" in found["link"] and found["run"] == "of_page"
     assert not any("token" in line for line in found["lines"])
     viewer = page.ask(f"api/jobs/{job['number']}", Authorization="")
     assert "token" not in json.dumps(viewer) and viewer["link"]
-    again = page.ask("api/start", {"vehicles": ONE,
-                                   "options": {"instance": own_ports.PORTS.instance}})
+    again = page.ask(
+        "api/start", {"vehicles": ONE, "options": {"instance": own_ports.PORTS.instance}}
+    )
     assert again["field"] == "instance" and "runs" in again["error"]
     until(lambda: told()["clock"].get("t", 0.0) > 0.2, "its clock goes")
     stopped = page.ask(f"api/jobs/{job['number']}/stop", {})
@@ -361,8 +426,11 @@ def test_simulation_starts_shows_its_link_and_stops(page):
 
 
 def children(page):
-    return [child for child in psutil.Process(page.process.pid).children(recursive=True)
-            if child.status() != psutil.STATUS_ZOMBIE]
+    return [
+        child
+        for child in psutil.Process(page.process.pid).children(recursive=True)
+        if child.status() != psutil.STATUS_ZOMBIE
+    ]
 
 
 @pytest.mark.slow
@@ -374,22 +442,35 @@ def test_nothing_is_left_when_the_server_ends(tmp_path, number):
     assert begun
     page.process.send_signal(number)
     page.process.wait(60)
-    until(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE
-                          for child in begun), "the simulation has ended, too")
+    until(
+        lambda: (
+            not any(
+                child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in begun
+            )
+        ),
+        "the simulation has ended, too",
+    )
     assert page.stop() == (0 if number == signal.SIGINT else -signal.SIGKILL)
 
 
 @pytest.mark.slow
 def test_failed_simulation_says_why(page):
     job = started(page, params="/nowhere.params")
-    told = until(lambda: (found := page.ask(f"api/jobs/{job['number']}"))["ended"] and found,
-                 "it has been refused")
+    told = until(
+        lambda: (found := page.ask(f"api/jobs/{job['number']}"))["ended"] and found,
+        "it has been refused",
+    )
     assert told["state"] == "failed" and "nowhere.params" in told["last"]
 
 
-@pytest.mark.parametrize("options, says", [
-    (["--address", "here"], "IPv4"), (["--port", "80"], "1024"),
-    (["nowhere.yaml"], "nowhere.yaml")])
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        (["--address", "here"], "IPv4"),
+        (["--port", "80"], "1024"),
+        (["nowhere.yaml"], "nowhere.yaml"),
+    ],
+)
 def test_bad_options_of_the_command(capsys, options, says):
     with contextlib.suppress(SystemExit):
         assert main(["web", *options]) == 1

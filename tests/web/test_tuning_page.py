@@ -83,13 +83,39 @@ def test_what_the_page_finds_is_what_the_command_finds(page, tuning, tmp_path):
     page.uncheck("#axes [value=yaw]")
     page.select_option("#method", "de")
     page.select_option("#model", "published")
-    for field, value in (("begin", "1"), ("end", "20"), ("held", "0.2"), ("generations", "60"),
-                         ("seed", "3")):
+    for field, value in (
+        ("begin", "1"),
+        ("end", "20"),
+        ("held", "0.2"),
+        ("generations", "60"),
+        ("seed", "3"),
+    ):
         page.fill(f"#{field}", value)
     found = searched(page)
-    command.main(["tune", str(tuning.log), "--axis", "pitch,roll", "--method", "de", "--model",
-                  "published", "--from", "1", "--to", "20", "--held_out", "0.2", "--generations",
-                  "60", "--seed", "3", "--out", str(tmp_path)])
+    command.main(
+        [
+            "tune",
+            str(tuning.log),
+            "--axis",
+            "pitch,roll",
+            "--method",
+            "de",
+            "--model",
+            "published",
+            "--from",
+            "1",
+            "--to",
+            "20",
+            "--held_out",
+            "0.2",
+            "--generations",
+            "60",
+            "--seed",
+            "3",
+            "--out",
+            str(tmp_path),
+        ]
+    )
     assert found["axes"] == json.loads((tmp_path / "result.json").read_text())["axes"]
     rows = page.locator("#costs tbody tr").all_inner_texts()
     assert [row.split()[0] for row in rows] == ["pitch", "roll"]
@@ -97,8 +123,10 @@ def test_what_the_page_finds_is_what_the_command_finds(page, tuning, tmp_path):
     assert "(0.9879)" in page.locator("#gains tbody tr").first.inner_text()
     assert page.locator("#progress .axis").count() == 2
     assert page.locator("#progress progress").first.get_attribute("value") == "60"
-    assert sum(value is not None for value in page.evaluate(
-        "tuning.charts.charts[2].plot.data[4]")) > 100  # held out
+    assert (
+        sum(value is not None for value in page.evaluate("tuning.charts.charts[2].plot.data[4]"))
+        > 100
+    )  # held out
 
 
 def test_gains_are_downloaded_saved_and_copied(page, tuning):
@@ -145,8 +173,9 @@ def test_files_are_uploaded_or_refused(page, tuning, tmp_path):
     page.set_input_files("#file", str(log))
     browser.until(page, "tuning.log.name === 'tune_flown/flown.csv'")
     assert page.locator("#axes input:checked").count() == 2
-    page.set_input_files("#file", {"name": "notes.csv", "mimeType": "text/csv",
-                                   "buffer": b"a,b\n1,2\n"})
+    page.set_input_files(
+        "#file", {"name": "notes.csv", "mimeType": "text/csv", "buffer": b"a,b\n1,2\n"}
+    )
     says(page, "none of the columns")
     page.evaluate("""(() => { const data = new DataTransfer();
         data.items.add(new File(['nothing'], 'image.png'));

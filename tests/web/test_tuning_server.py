@@ -17,8 +17,16 @@ from xtdrone_core import command
 from xtdrone_web.errors import WebError
 from xtdrone_web.tuning import logs, worker
 
-SEARCH = {"axes": ["yaw", "roll"], "method": "de", "model": "extended", "begin": 0.5, "end": None,
-          "held_out": 0.3, "generations": 30, "seed": 4}
+SEARCH = {
+    "axes": ["yaw", "roll"],
+    "method": "de",
+    "model": "extended",
+    "begin": 0.5,
+    "end": None,
+    "held_out": 0.3,
+    "generations": 30,
+    "seed": 4,
+}
 ENDLESS = {**SEARCH, "generations": 100_000}
 
 
@@ -49,8 +57,9 @@ def connect(tuning):
 
 def request(tuning, method, path, body=None, **headers):
     connection = http.client.HTTPConnection(urlsplit(tuning.page).netloc)
-    connection.request(method, path, body, {key.replace("_", "-"): value
-                                            for key, value in headers.items()})
+    connection.request(
+        method, path, body, {key.replace("_", "-"): value for key, value in headers.items()}
+    )
     answer = connection.getresponse()
     text = answer.read().decode()
     connection.close()
@@ -65,8 +74,13 @@ def upload(tuning, name, body, **headers):
 
 def told(client, op, **values):
     """Waits for a message with an op and values."""
-    return client.until(lambda m: isinstance(m, dict) and m["op"] == op
-                        and all(m.get(key) == value for key, value in values.items()))
+    return client.until(
+        lambda m: (
+            isinstance(m, dict)
+            and m["op"] == op
+            and all(m.get(key) == value for key, value in values.items())
+        )
+    )
 
 
 def test_the_page_has_the_policy_and_no_inline_script(tuning):
@@ -74,15 +88,19 @@ def test_the_page_has_the_policy_and_no_inline_script(tuning):
     policy = answer.headers["Content-Security-Policy"]
     assert answer.status == 200 and "default-src 'none'" in policy and "unsafe" not in policy
     assert "style=" not in body and "<style" not in body and "onclick" not in body
-    assert body.count("<script") == body.count("<script type=\"module\" src=") == 1
+    assert body.count("<script") == body.count('<script type="module" src=') == 1
     assert request(tuning, "GET", "/")[0].headers["Location"] == "/tune"
 
 
 def test_other_hosts_origins_and_pages_without_the_token_are_refused(tuning, connect):
     answer, body = request(tuning, "GET", "/tune", Host="evil.example:80")
     assert answer.status == 403 and body.count("\n") == 1
-    assert request(tuning, "POST", "/tune/upload?name=a.csv", b"t", Origin="http://evil.example"
-                   )[0].status == 403
+    assert (
+        request(tuning, "POST", "/tune/upload?name=a.csv", b"t", Origin="http://evil.example")[
+            0
+        ].status
+        == 403
+    )
     for token in (None, "wrong"):
         client = connect(token)
         refused = client.receive()
@@ -93,14 +111,23 @@ def test_other_hosts_origins_and_pages_without_the_token_are_refused(tuning, con
     assert not list(tuning.runs.glob("tune_a*"))
 
 
-@pytest.mark.parametrize("name, body, says", [
-    ("flight.exe", b"MZ", "no log: give a file that ends with .csv, .txt, .ulg"),
-    ("../../.ulg", b"ULog", "no log"), ("flight.csv", b"", "is empty"),
-    ("flight.csv", b"\0\1\2", "neither a ULog"), ("flight.csv", b"ULog\x01\x12\x35", "neither"),
-    ("flight.ulg", b"t,stick_up\n0,0\n", "neither a ULog"),
-    ("flight.csv", b"a,b\n1,2\n", "none of the columns t"),
-    ("flight.ulg", b"ULog\x01\x12\x35\x01" + bytes(40),
-     "'flight.ulg' has no manual_control_setpoint")])
+@pytest.mark.parametrize(
+    "name, body, says",
+    [
+        ("flight.exe", b"MZ", "no log: give a file that ends with .csv, .txt, .ulg"),
+        ("../../.ulg", b"ULog", "no log"),
+        ("flight.csv", b"", "is empty"),
+        ("flight.csv", b"\0\1\2", "neither a ULog"),
+        ("flight.csv", b"ULog\x01\x12\x35", "neither"),
+        ("flight.ulg", b"t,stick_up\n0,0\n", "neither a ULog"),
+        ("flight.csv", b"a,b\n1,2\n", "none of the columns t"),
+        (
+            "flight.ulg",
+            b"ULog\x01\x12\x35\x01" + bytes(40),
+            "'flight.ulg' has no manual_control_setpoint",
+        ),
+    ],
+)
 def test_what_is_no_log_is_refused_in_one_line_and_not_kept(tuning, name, body, says):
     status, answer = upload(tuning, name, body)
     assert status == 200 and says in answer["error"] and "\n" not in answer["error"]
@@ -129,9 +156,15 @@ def test_a_log_is_uploaded_opened_and_listed(tuning, connect, log):
     assert client.ask("open", log="flight.csv")["ok"]
 
 
-@pytest.mark.parametrize("values, says", [
-    ({"axes": []}, "at least one"), ({"axes": "yaw"}, "list of names"),
-    ({"seed": [1]}, "seed is '[1]'"), ({"generations": True}, "generations is 'True'")])
+@pytest.mark.parametrize(
+    "values, says",
+    [
+        ({"axes": []}, "at least one"),
+        ({"axes": "yaw"}, "list of names"),
+        ({"seed": [1]}, "seed is '[1]'"),
+        ({"generations": True}, "generations is 'True'"),
+    ],
+)
 def test_an_order_that_is_none_is_refused_at_once(connect, values, says):
     answer = connect().ask("start", **{**SEARCH, **values})
     assert answer["ok"] is False and says in answer["error"]
@@ -139,9 +172,11 @@ def test_an_order_that_is_none_is_refused_at_once(connect, values, says):
 
 def test_what_the_command_refuses_the_page_shows(connect):
     client = connect()
-    for values, says in (({"method": "dee"}, "did you mean 'de'?"),
-                         ({"begin": 3.5}, "less than 1 s"),
-                         ({"axes": ["--out=/tmp/x"]}, "axis '--out=/tmp/x'")):
+    for values, says in (
+        ({"method": "dee"}, "did you mean 'de'?"),
+        ({"begin": 3.5}, "less than 1 s"),
+        ({"axes": ["--out=/tmp/x"]}, "axis '--out=/tmp/x'"),
+    ):
         assert client.ask("start", **{**SEARCH, **values})["ok"]
         error = told(client, "search", running=False)["error"]
         assert says in error and "\n" not in error
@@ -150,8 +185,9 @@ def test_what_the_command_refuses_the_page_shows(connect):
 
 
 @pytest.mark.slow
-def test_a_search_tells_its_progress_and_finds_what_the_command_finds(tuning, connect, log,
-                                                                      tmp_path):
+def test_a_search_tells_its_progress_and_finds_what_the_command_finds(
+    tuning, connect, log, tmp_path
+):
     client = connect()
     client.ask("open", log="flight.csv")
     assert client.ask("start", **SEARCH)["ok"]
@@ -165,8 +201,24 @@ def test_a_search_tells_its_progress_and_finds_what_the_command_finds(tuning, co
         costs = [m["J"] for m in progress if m["axis"] == axis]
         assert costs == sorted(costs, reverse=True)
         assert costs[-1] == pytest.approx(done["result"]["axes"][axis]["J"])
-    command.main(["tune", str(log), "--axis", "yaw,roll", "--method", "de", "--from", "0.5",
-                  "--generations", "30", "--seed", "4", "--out", str(tmp_path)])
+    command.main(
+        [
+            "tune",
+            str(log),
+            "--axis",
+            "yaw,roll",
+            "--method",
+            "de",
+            "--from",
+            "0.5",
+            "--generations",
+            "30",
+            "--seed",
+            "4",
+            "--out",
+            str(tmp_path),
+        ]
+    )
     wanted = json.loads((tmp_path / "result.json").read_text())
     assert done["result"]["axes"] == wanted["axes"]
     assert done["yaml"] == (tmp_path / "gains.yaml").read_text()
@@ -195,14 +247,13 @@ def test_a_search_is_cancelled_and_leaves_nothing(tuning, connect, log):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number, status", [(signal.SIGINT, 0),
-                                            (signal.SIGKILL, -signal.SIGKILL)])
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 0), (signal.SIGKILL, -signal.SIGKILL)])
 def test_the_end_of_the_server_ends_its_search(tmp_path, log, number, status):
     with tuning_server.serving(tmp_path, log, "--instance", "3") as other:
         client = Client(other.page, other.token)
         client.ask("start", **ENDLESS)
         told(client, "progress")
-        searching, = tuning_server.children(other.process.pid)
+        (searching,) = tuning_server.children(other.process.pid)
         other.process.send_signal(number)
         assert other.process.wait(60) == status
         until(lambda: not _alive(searching), "the search ends")
@@ -215,9 +266,13 @@ def _alive(pid):
     return False
 
 
-@pytest.mark.parametrize("words, says", [
-    (["/nowhere.csv"], "cannot read flight record '/nowhere.csv'"),
-    (["--web_address", "somewhere"], "is not an IPv4 address")])
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["/nowhere.csv"], "cannot read flight record '/nowhere.csv'"),
+        (["--web_address", "somewhere"], "is not an IPv4 address"),
+    ],
+)
 def test_a_server_that_cannot_start_says_why(words, says):
     error = refused(*words, "--instance", "3")
     assert says in error[-1] and len(error) == 1
@@ -231,8 +286,12 @@ def test_the_port_of_another_server_is_refused(tuning):
 
 def refused(*words):
     """What the command says that ends with an error, in a process of its own: it has a loop."""
-    ended = subprocess.run([sys.executable, "-m", "xtdrone_core.command", "tune", "--web", *words],
-                           capture_output=True, text=True, timeout=LIMIT_S)
+    ended = subprocess.run(
+        [sys.executable, "-m", "xtdrone_core.command", "tune", "--web", *words],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
     assert ended.returncode == 1
     return ended.stderr.strip().splitlines()
 

@@ -10,9 +10,12 @@ from controls import CONTROLS, FOUND
 from xtdrone_web.frame import STATIC
 
 TESTS = Path(__file__).parent
-FUNCTIONS = {node.name: ast.unparse(node)
-             for path in (*TESTS.glob("test_web_*.py"), TESTS / "test_replay_page.py")
-             for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+FUNCTIONS = {
+    node.name: ast.unparse(node)
+    for path in (*TESTS.glob("test_web_*.py"), TESTS / "test_replay_page.py")
+    for node in ast.parse(path.read_text()).body
+    if isinstance(node, ast.FunctionDef)
+}
 
 
 @pytest.mark.parametrize("control", CONTROLS)
@@ -23,8 +26,12 @@ def test_the_test_of_a_control_is_there_and_names_it(control):
 
 def test_every_id_of_a_control_is_in_the_list():
     page = (STATIC / "index.html").read_text()
-    ids = {f"#{found}" for found in re.findall(
-        r'<(?:button|input|select|textarea|canvas)\b[^>]*?\bid="([\w-]+)"', page)}
+    ids = {
+        f"#{found}"
+        for found in re.findall(
+            r'<(?:button|input|select|textarea|canvas)\b[^>]*?\bid="([\w-]+)"', page
+        )
+    }
     assert ids - {"#hud", "#sticksview"} <= CONTROLS.keys()  # these two only show
 
 

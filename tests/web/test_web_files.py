@@ -31,8 +31,9 @@ def points_of(told, binary):
         for primitive in mesh["primitives"]:
             accessor = told["accessors"][primitive["attributes"]["POSITION"]]
             view = told["bufferViews"][accessor["bufferView"]]
-            yield np.frombuffer(binary, "<f4", 3 * accessor["count"], view["byteOffset"]
-                                ).reshape(-1, 3)
+            yield np.frombuffer(binary, "<f4", 3 * accessor["count"], view["byteOffset"]).reshape(
+                -1, 3
+            )
 
 
 def test_frame_comes_back_as_it_was():

@@ -35,8 +35,7 @@ def health(station, i=0):
 
 
 def positions(station):
-    return [station.control.request("where", model=f"iris_{i}")["state"][:3]
-            for i in range(N)]
+    return [station.control.request("where", model=f"iris_{i}")["state"][:3] for i in range(N)]
 
 
 def until_status(page, station, condition, limit_s=60.0):
@@ -84,14 +83,16 @@ def test_pause_step_and_speed(fly, station):
     browser.until(fly, "station.status.paused")
     before = station.control.request("status")["t_us"]
     fly.click("#step")
-    until_status(fly, station,
-                 lambda: station.control.request("status")["t_us"] == before + 4000)
+    until_status(fly, station, lambda: station.control.request("status")["t_us"] == before + 4000)
     fly.click("#pause")
     until_status(fly, station, lambda: not station.control.request("status")["paused"])
     for speed in ("2", "1"):
         fly.select_option("#speed", speed)
-        until_status(fly, station, lambda speed=speed: station.control.request("status")["speed"]
-                     == float(speed))
+        until_status(
+            fly,
+            station,
+            lambda speed=speed: station.control.request("status")["speed"] == float(speed),
+        )
     browser.until(fly, "!station.status.paused")
 
 
@@ -208,8 +209,9 @@ def test_parameters(fly, station):
     field.press("Enter")
     browser.until(fly, "document.getElementById('toast').textContent.includes('0.65')")
     for i in range(N):
-        with_ground_station(i, lambda client: client.parameter("MPC_LAND_SPEED")
-                            == pytest.approx(0.65))
+        with_ground_station(
+            i, lambda client: client.parameter("MPC_LAND_SPEED") == pytest.approx(0.65)
+        )
     field.fill("99")
     field.press("Enter")
     fly.fill("#filter", "land speed")
@@ -233,8 +235,9 @@ def test_wind_payload_rotor_charge_and_failures(fly, station):
     browser.until(fly, "[3, 2, 0.5].every((x, k) => station.frame.get(0, 'wind', k) === x)")
     fly.fill("#windform [name=dryden]", "2")
     fly.click("#windform button:has-text('Set wind')")
-    until_status(fly, station, lambda: events_of(station, "wind")[-1]["wind"]
-                 == "mean=3,2,0.5 dryden=2")
+    until_status(
+        fly, station, lambda: events_of(station, "wind")[-1]["wind"] == "mean=3,2,0.5 dryden=2"
+    )
     fly.click("#still")
     browser.until(fly, "station.frame.get(0, 'wind', 0) === 0")
     fly.fill("#payloadform [name=mass]", "0.2")
@@ -242,8 +245,14 @@ def test_wind_payload_rotor_charge_and_failures(fly, station):
     fly.fill("#rotorform [name=rotor]", "1")
     fly.fill("#rotorform [name=share]", "0.95")
     fly.click("#rotorform button")
-    until_status(fly, station, lambda: {"payload", "rotor"} <= {
-        event.get("kind") for event in events_of(station, "disturbance")})
+    until_status(
+        fly,
+        station,
+        lambda: (
+            {"payload", "rotor"}
+            <= {event.get("kind") for event in events_of(station, "disturbance")}
+        ),
+    )
     found = {event["kind"]: event for event in events_of(station, "disturbance")}
     assert {event["vehicle"] for event in found.values()} == {"iris_2"}
     assert 0.2 in found["payload"].values() and 0.95 in found["rotor"].values()
@@ -363,5 +372,3 @@ def test_viewers_buttons_are_dead(context, station):
     browser.until(viewer, "document.getElementById('toast').textContent.includes('look')")
     viewer.close()
     assert errors == []
-
-

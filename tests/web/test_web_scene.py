@@ -21,7 +21,7 @@ gates:
   - {pos: [4, -4, 3.5], yaw: 0.0, size: [4, 3]}
   - {pos: [9, -4, 3.5], yaw: 0.0, size: [4, 3]}
 """
-VEHICLES = ("iris_stereo@0,-4; iris_depth@0,0; typhoon_h480@0,5; plane@0,9")
+VEHICLES = "iris_stereo@0,-4; iris_depth@0,0; typhoon_h480@0,5; plane@0,9"
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,9 @@ def station(tmp_path_factory):
     track = folder / "mine.yaml"
     track.write_text(TRACK)
     write_run(folder / "old", track, ((1.0, 4.0),))
-    with serving(folder, "--vehicles", VEHICLES, "--world", "outdoor", "--track", str(track),
-                 "--gps", "rtk") as running:
+    with serving(
+        folder, "--vehicles", VEHICLES, "--world", "outdoor", "--track", str(track), "--gps", "rtk"
+    ) as running:
         yield running
 
 
@@ -62,8 +63,11 @@ def test_images_of_cameras(fly):
     assert len(names) >= 4 and any("stereo" in name for name in names[1:])
     for k in range(1, len(names)):
         fly.select_option("#camera", index=k)
-        browser.until(fly, "!document.getElementById('cameraimage').hidden "
-                           "&& document.getElementById('cameraimage').naturalWidth > 100")
+        browser.until(
+            fly,
+            "!document.getElementById('cameraimage').hidden "
+            "&& document.getElementById('cameraimage').naturalWidth > 100",
+        )
         number = fly.evaluate("document.getElementById('camera').value")
         data = fly.evaluate(f"""fetch('/camera/{number}.jpg').then((answer) => answer.arrayBuffer())
             .then((data) => [...new Uint8Array(data)])""")
@@ -110,8 +114,12 @@ def test_charge_of_a_battery(fly):
 @pytest.mark.parametrize("name, fences", [("survey", 2)])
 def test_a_mission_is_shown_and_flown(fly, station, name, fences):
     select(fly, 1)
-    done = subprocess.run([sys.executable, "-m", "xtdrone_core.command", "mission", "upload", name,
-                           "--vehicle", "2"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "xtdrone_core.command", "mission", "upload", name, "--vehicle", "2"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     tab(fly, "map")
     fly.click("#loadplan")
@@ -148,8 +156,10 @@ def test_a_lap_beside_a_ghost(fly, station):
     assert fly.inner_text("#lapnumber") == "to the start"
     for lap in (1, 2, 3):
         fly.evaluate("station.goTo(12, -4, 3.5)")
-        browser.until(fly, f"station.race.state.vehicles[0].lap === {lap} "
-                           "&& station.frame.get(0, 'pos', 0) > 11")
+        browser.until(
+            fly,
+            f"station.race.state.vehicles[0].lap === {lap} && station.frame.get(0, 'pos', 0) > 11",
+        )
         if lap == 3:
             break
         assert fly.inner_text("#lapnumber") == f"lap {lap} of 2"

@@ -25,7 +25,7 @@ def test_page_has_a_policy_without_inline_scripts(station):
     policy = answer.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy
     assert "<style" not in body and "onclick" not in body
-    assert body.count("<script") == body.count("<script type=\"module\" src=")
+    assert body.count("<script") == body.count('<script type="module" src=')
 
 
 def test_only_this_page_by_its_other_name_frames_the_gamepad(station):
@@ -85,19 +85,26 @@ def test_viewers_look_and_do_not_command(connect, station):
     assert station.control.request("status")["paused"] is False
 
 
-@pytest.mark.parametrize("message, says", [
-    ({"op": "nonsense"}, "not known"),
-    ({"op": "arm", "vehicles": [99]}, "0 to 2"), ({"op": "arm", "vehicles": "all"}, "0 to 2"),
-    ({"op": "takeoff", "vehicles": [0], "height": 1e9}, "height"),
-    ({"op": "takeoff", "vehicles": [0]}, "height"),
-    ({"op": "goto", "vehicles": [0], "x": "1", "y": 2}, "x"),
-    ({"op": "mode", "vehicles": [0], "mode": "FLY"}, "POSCTL"),
-    ({"op": "failure", "vehicles": [0], "unit": "wings"}, "gps"),
-    ({"op": "param_set", "vehicles": [0], "name": "", "value": 1}, "name"),
-    ({"op": "param_set", "vehicles": [0], "name": "MPC_LAND_SPEED", "value": None}, "value"),
-    ({"op": "wind", "wind": "much"}, "much"), ({"op": "wind", "wind": "field=/etc/passwd"}, "wind"),
-    ({"op": "speed", "speed": -1}, "speed"), ({"op": "disturb", "disturbance": "hit x"}, "hit"),
-    ({"op": "reset", "vehicles": ["nobody"]}, "nobody")])
+@pytest.mark.parametrize(
+    "message, says",
+    [
+        ({"op": "nonsense"}, "not known"),
+        ({"op": "arm", "vehicles": [99]}, "0 to 2"),
+        ({"op": "arm", "vehicles": "all"}, "0 to 2"),
+        ({"op": "takeoff", "vehicles": [0], "height": 1e9}, "height"),
+        ({"op": "takeoff", "vehicles": [0]}, "height"),
+        ({"op": "goto", "vehicles": [0], "x": "1", "y": 2}, "x"),
+        ({"op": "mode", "vehicles": [0], "mode": "FLY"}, "POSCTL"),
+        ({"op": "failure", "vehicles": [0], "unit": "wings"}, "gps"),
+        ({"op": "param_set", "vehicles": [0], "name": "", "value": 1}, "name"),
+        ({"op": "param_set", "vehicles": [0], "name": "MPC_LAND_SPEED", "value": None}, "value"),
+        ({"op": "wind", "wind": "much"}, "much"),
+        ({"op": "wind", "wind": "field=/etc/passwd"}, "wind"),
+        ({"op": "speed", "speed": -1}, "speed"),
+        ({"op": "disturb", "disturbance": "hit x"}, "hit"),
+        ({"op": "reset", "vehicles": ["nobody"]}, "nobody"),
+    ],
+)
 def test_bad_input_gets_one_clear_line(connect, station, message, says):
     client = connect(station.token)
     answer = client.ask(**message)
@@ -151,10 +158,19 @@ def test_slow_page_gets_the_newest_frame_and_no_queue(connect, station):
     assert other.frame[0]["t"] >= begin * 1e-6
 
 
-@pytest.mark.parametrize("host, refused", [
-    ("192.168.1.5:99", ""), ("10.0.0.1:99", ""),
-    ("evil.example:99", "host"), ("10.0.0.1:98", "host"), ("localhost:99", ""),
-    ("", "host"), (None, "host"), ("1.2.3.evil:99", "host")])
+@pytest.mark.parametrize(
+    "host, refused",
+    [
+        ("192.168.1.5:99", ""),
+        ("10.0.0.1:99", ""),
+        ("evil.example:99", "host"),
+        ("10.0.0.1:98", "host"),
+        ("localhost:99", ""),
+        ("", "host"),
+        (None, "host"),
+        ("1.2.3.evil:99", "host"),
+    ],
+)
 def test_every_address_but_no_other_name(host, refused):
     guard = Guard("secret", "0.0.0.0", 99)
     assert refused in guard.host_refused(host) and bool(guard.host_refused(host)) == bool(refused)

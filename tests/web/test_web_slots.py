@@ -14,8 +14,9 @@ from xtdrone_web.server.world_control import EventLog
 def test_formation_agent_tells_where_its_slots_are():
     agent = FormationAgent(3, ("line",))
     assert isinstance(agent, Placing)
-    simulation = Simulation(Scenario(fleet("iris", 3), speed=0.0, gps="rtk", log="none"),
-                            agent=agent, links=False)
+    simulation = Simulation(
+        Scenario(fleet("iris", 3), speed=0.0, gps="rtk", log="none"), agent=agent, links=False
+    )
     try:
         assert np.isnan(agent.places(0, simulation.state.pos)).all()  # on the ground
         simulation.run(until_us=26_000_000)

@@ -214,8 +214,9 @@ def test_a_page_that_closes_lets_its_vehicle_hold(sticks, station, context):
     to_mode(other, station, "POSCTL")
     other.close()
     until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
-    browser.until(sticks, "station.panels.events.some((event) => "
-                          "event.text.includes('holds its position'))")
+    browser.until(
+        sticks, "station.panels.events.some((event) => event.text.includes('holds its position'))"
+    )
     assert errors == []
 
 
@@ -234,8 +235,10 @@ def test_calibration_and_mapping(sticks):
         sticks.select_option(f"#mapping select[aria-label='axis of {name}']", "5")
         assert sticks.evaluate(f"station.sticks.store.mapping.{name}.axis") == 5
         sticks.locator("#mapping input").nth(k).click()
-        assert sticks.evaluate(f"station.sticks.store.mapping.{name}.invert") \
+        assert (
+            sticks.evaluate(f"station.sticks.store.mapping.{name}.invert")
             is not before[name]["invert"]
+        )
     sticks.click("#deadman")
     assert sticks.evaluate("station.sticks.store.deadman") is False
     sticks.click("#deadman")

@@ -13,8 +13,12 @@ STILL = np.zeros(3)
 
 def rising(height, x=0.0):
     """A trajectory from the ground straight up, then still."""
-    return lambda t: (np.array([x, 0.0, 0.1 + height * min(t / 4.0, 1.0)]),
-                      np.array([0.0, 0.0, height / 4.0 * (t < 4.0)]), STILL, STILL)
+    return lambda t: (
+        np.array([x, 0.0, 0.1 + height * min(t / 4.0, 1.0)]),
+        np.array([0.0, 0.0, height / 4.0 * (t < 4.0)]),
+        STILL,
+        STILL,
+    )
 
 
 class Climb(xd.Backend):
@@ -51,8 +55,9 @@ def test_backends_commands_and_the_flight_stack_share_a_simulation():
 def test_a_flight_by_a_backend_is_saved_and_goes_on_bit_for_bit(tmp_path):
     def flight():
         pilot = xd.Mellinger(rising(2.0), 8.0)
-        return pilot, xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk"),
-                                    backends={"iris_0": pilot})
+        return pilot, xd.Simulation(
+            xd.Scenario(vehicles="iris", gps="rtk"), backends={"iris_0": pilot}
+        )
 
     pilot, sim = flight()
     with sim:
@@ -71,16 +76,23 @@ def test_a_flight_by_a_backend_is_saved_and_goes_on_bit_for_bit(tmp_path):
 
 
 def test_a_composed_vehicle_brings_its_backend():
-    quad = xd.Multirotor(name="quad", frame=xd.Frame(mass=1.2), rotors=xd.rotors_in_x(0.25),
-                         backend=lambda: xd.Mellinger(rising(1.5, 3.0), 6.0, truth=True))
+    quad = xd.Multirotor(
+        name="quad",
+        frame=xd.Frame(mass=1.2),
+        rotors=xd.rotors_in_x(0.25),
+        backend=lambda: xd.Mellinger(rising(1.5, 3.0), 6.0, truth=True),
+    )
     with xd.Simulation(["iris", quad]) as sim:
         sim.run()
         assert sim.done and sim.crashes == []
 
 
 def test_backends_go_beside_an_agent():
-    with xd.Simulation(xd.Scenario(vehicles="iris*2", gps="rtk"), agent=HoverAgent(2, height=2.0),
-                       backends={"iris_1": Climb()}) as sim:
+    with xd.Simulation(
+        xd.Scenario(vehicles="iris*2", gps="rtk"),
+        agent=HoverAgent(2, height=2.0),
+        backends={"iris_1": Climb()},
+    ) as sim:
         sim.run(12.0)
         assert sim.state.pos[0, 2] == pytest.approx(2.0, abs=0.3)
 
@@ -94,19 +106,24 @@ class Wrong(xd.Backend):
         return np.zeros(3)
 
 
-@pytest.mark.parametrize("backends, why", [
-    ({"iris_7": Climb()}, "unknown vehicle 'iris_7'"),
-    ({"iris_0": Climb}, "inherit from xd.Backend, and give an object"),
-    ({"iris_0": type("Odd", (Climb,), {"period_us": 5000})()}, "period_us 5000"),
-])
+@pytest.mark.parametrize(
+    "backends, why",
+    [
+        ({"iris_7": Climb()}, "unknown vehicle 'iris_7'"),
+        ({"iris_0": Climb}, "inherit from xd.Backend, and give an object"),
+        ({"iris_0": type("Odd", (Climb,), {"period_us": 5000})()}, "period_us 5000"),
+    ],
+)
 def test_what_is_no_backend_is_refused(backends, why):
     with pytest.raises(xd.XtdroneError, match=why):
         xd.Simulation(xd.Scenario(vehicles="iris"), backends=backends)
 
 
 def test_commands_that_do_not_fit_are_named():
-    with xd.Simulation(xd.Scenario(vehicles="iris"), backends={"iris_0": Wrong()}) as sim, \
-            pytest.raises(xd.XtdroneError, match=r"backend of 'iris_0' returned .*\(3,\): give 4"):
+    with (
+        xd.Simulation(xd.Scenario(vehicles="iris"), backends={"iris_0": Wrong()}) as sim,
+        pytest.raises(xd.XtdroneError, match=r"backend of 'iris_0' returned .*\(3,\): give 4"),
+    ):
         sim.run()
 
 
@@ -140,9 +157,11 @@ def test_callbacks_come_at_their_times_and_end():
         assert [vehicle for vehicle, _ in fixes] == ["iris_0", "iris_1"] * 2
         assert {name for _, *pair in touches for name in pair} == {"ball", "ground_plane"}
         assert touches[0][0] == pytest.approx((2 * 0.4 / 9.81) ** 0.5, abs=0.01)
-        for wrong, why in ((lambda: sim.on_step(print, period=0.001), "period 0.001"),
-                           (lambda: sim.on_step(3), "callback 3 is not allowed"),
-                           (lambda: sim.on_sensor("gsp", print), "unknown kind of sensor 'gsp'")):
+        for wrong, why in (
+            (lambda: sim.on_step(print, period=0.001), "period 0.001"),
+            (lambda: sim.on_step(3), "callback 3 is not allowed"),
+            (lambda: sim.on_sensor("gsp", print), "unknown kind of sensor 'gsp'"),
+        ):
             with pytest.raises(xd.XtdroneError, match=why):
                 wrong()
 

@@ -12,23 +12,51 @@ from xtdrone_core import FleetModel
 from xtdrone_sim.world import load_world
 
 QUAD = xd.Multirotor(
-    name="quad", frame=xd.Frame(mass=1.2, size=(0.3, 0.3, 0.12)), rotors=xd.rotors_in_x(0.25))
+    name="quad", frame=xd.Frame(mass=1.2, size=(0.3, 0.3, 0.12)), rotors=xd.rotors_in_x(0.25)
+)
 RICH = xd.Multirotor(
-    name="rich", frame=xd.Frame(mass=2.0, inertia=(0.03, 0.04, 0.05), height=0.2, visuals=(
-        xd.Sphere(radius=0.1, colour=(1.0, 0.0, 0.0)),)),
-    rotors=xd.rotors_in_x(0.35, n=6, curve=xd.PropellerThrust(
-        max_speed=900.0, idle_speed=90.0, diameter=0.25, chord=0.02, static_thrust=0.1,
-        static_moment=0.02, static_drag=0.03)),
-    effects=(xd.LinearDrag(coefficients=(0.5, 0.3, 0.1)), xd.QuadraticDrag(areas=(0.01,) * 3),
-             xd.GroundEffect(rotor_radius=0.125), xd.Downwash(rotor_radius=0.125),
-             xd.TranslationalLift(lift=1e-3, damping=0.05), xd.AirDensity()),
-    sensors=(xd.Imu(preset="bmi088", pos=(0.02, 0.0, 0.01), mass=0.01),
-             xd.Magnetometer(rate=50.0), xd.Barometer(rate=25.0), xd.Airspeed(),
-             xd.Gps(preset="rtk", rate=10.0, parameters={"latency": 0.2}, pos=(0, 0, 0.1)),
-             xd.RangeFinder(rpy=(0.0, np.pi / 2, 0.0)), xd.Camera(preset="mt9v034"),
-             xd.DepthCamera(preset="r200"), xd.StereoCamera(preset="mt9v034", baseline=0.2),
-             xd.Lidar(preset="hokuyo_utm30lx", pos=(0.0, 0.0, 0.1))),
-    battery=xd.Battery(cells=6, capacity=8.0, internal_resistance=0.03, rated_voltage=21.0))
+    name="rich",
+    frame=xd.Frame(
+        mass=2.0,
+        inertia=(0.03, 0.04, 0.05),
+        height=0.2,
+        visuals=(xd.Sphere(radius=0.1, colour=(1.0, 0.0, 0.0)),),
+    ),
+    rotors=xd.rotors_in_x(
+        0.35,
+        n=6,
+        curve=xd.PropellerThrust(
+            max_speed=900.0,
+            idle_speed=90.0,
+            diameter=0.25,
+            chord=0.02,
+            static_thrust=0.1,
+            static_moment=0.02,
+            static_drag=0.03,
+        ),
+    ),
+    effects=(
+        xd.LinearDrag(coefficients=(0.5, 0.3, 0.1)),
+        xd.QuadraticDrag(areas=(0.01,) * 3),
+        xd.GroundEffect(rotor_radius=0.125),
+        xd.Downwash(rotor_radius=0.125),
+        xd.TranslationalLift(lift=1e-3, damping=0.05),
+        xd.AirDensity(),
+    ),
+    sensors=(
+        xd.Imu(preset="bmi088", pos=(0.02, 0.0, 0.01), mass=0.01),
+        xd.Magnetometer(rate=50.0),
+        xd.Barometer(rate=25.0),
+        xd.Airspeed(),
+        xd.Gps(preset="rtk", rate=10.0, parameters={"latency": 0.2}, pos=(0, 0, 0.1)),
+        xd.RangeFinder(rpy=(0.0, np.pi / 2, 0.0)),
+        xd.Camera(preset="mt9v034"),
+        xd.DepthCamera(preset="r200"),
+        xd.StereoCamera(preset="mt9v034", baseline=0.2),
+        xd.Lidar(preset="hokuyo_utm30lx", pos=(0.0, 0.0, 0.1)),
+    ),
+    battery=xd.Battery(cells=6, capacity=8.0, internal_resistance=0.03, rated_voltage=21.0),
+)
 
 
 @pytest.mark.parametrize("made", [QUAD, RICH], ids=lambda made: made.name)
@@ -50,37 +78,68 @@ def test_every_part_arrives_in_the_vehicle():
     assert vehicle.effects == {
         "linear_drag": {"coefficients": (0.5, 0.3, 0.1)},
         "quadratic_drag": {"areas": (0.01, 0.01, 0.01)},
-        "ground_effect": {"rotor_radius": (0.125,)}, "downwash": {"rotor_radius": (0.125,)},
-        "translational_lift": {"lift": (1e-3,), "damping": (0.05,)}, "air_density": {}}
+        "ground_effect": {"rotor_radius": (0.125,)},
+        "downwash": {"rotor_radius": (0.125,)},
+        "translational_lift": {"lift": (1e-3,), "damping": (0.05,)},
+        "air_density": {},
+    }
     assert vehicle.battery.cells == 6 and vehicle.battery.capacity == 8.0
     blocks = {block.kind: block for block in vehicle.sensors if block.kind != "camera"}
-    assert set(blocks) == {"imu", "magnetometer", "barometer", "airspeed", "gps", "range", "depth",
-                           "lidar"}
+    assert set(blocks) == {
+        "imu",
+        "magnetometer",
+        "barometer",
+        "airspeed",
+        "gps",
+        "range",
+        "depth",
+        "lidar",
+    }
     gps = GpsParameters.from_block(blocks["gps"])
     assert (gps.rate, gps.latency, gps.fix) == (10.0, 0.2, 6)
     assert blocks["gps"].pos[2] == pytest.approx(0.1, abs=1e-2)
     assert ImuParameters.from_block(blocks["imu"]).gyroscope_range == pytest.approx(34.9, abs=0.1)
     assert blocks["imu"].pos[0] == pytest.approx(0.02, abs=1e-3)
-    assert [block.name for block in vehicle.sensors if block.kind == "camera"] == ["camera",
-                                                                                "stereo"]
+    assert [block.name for block in vehicle.sensors if block.kind == "camera"] == [
+        "camera",
+        "stereo",
+    ]
 
 
 def test_the_iris_in_code_has_the_records_of_its_file():
     own = xd.load_vehicle("iris")
     hubs = ((0.1515, -0.245), (-0.1515, 0.1875), (0.1515, 0.245), (-0.1515, -0.1875))
     inertia = 9.75e-07, 2.73104e-4, 2.74004e-4
-    rotors = tuple(xd.Rotor(pos=(*hub, 0.023), turning=turning, inertia=inertia)
-                   for hub, turning in zip(hubs, ("ccw", "ccw", "cw", "cw")))
+    rotors = tuple(
+        xd.Rotor(pos=(*hub, 0.023), turning=turning, inertia=inertia)
+        for hub, turning in zip(hubs, ("ccw", "ccw", "cw", "cw"))
+    )
     made = xd.Multirotor(
-        name="iris", frame=xd.Frame(mass=1.5, inertia=(0.029125, 0.029125, 0.055225), height=0.1),
+        name="iris",
+        frame=xd.Frame(mass=1.5, inertia=(0.029125, 0.029125, 0.055225), height=0.1),
         rotors=rotors,
-        sensors=(xd.Imu(), xd.Magnetometer(), xd.Barometer(),
-                 xd.Gps(pos=(0.0, 0.0, 0.05), mass=0.01, preset="rtk")),
-        parts=(Ballast(),)).vehicle()
+        sensors=(
+            xd.Imu(),
+            xd.Magnetometer(),
+            xd.Barometer(),
+            xd.Gps(pos=(0.0, 0.0, 0.05), mass=0.01, preset="rtk"),
+        ),
+        parts=(Ballast(),),
+    ).vehicle()
     one, other = FleetModel.of([own]), FleetModel.of([made])
-    for name in ("channel", "direction", "motor_constant", "moment_constant", "input_scaling",
-                 "zero_position_armed", "rotor_drag_coefficient", "rolling_moment_coefficient",
-                 "time_constant_up", "time_constant_down", "max_rot_velocity"):
+    for name in (
+        "channel",
+        "direction",
+        "motor_constant",
+        "moment_constant",
+        "input_scaling",
+        "zero_position_armed",
+        "rotor_drag_coefficient",
+        "rolling_moment_coefficient",
+        "time_constant_up",
+        "time_constant_down",
+        "max_rot_velocity",
+    ):
         assert np.array_equal(one.actuator[name], other.actuator[name]), name
     assert np.allclose(one.actuator["pos"], other.actuator["pos"], atol=1e-6)
     assert np.allclose(one.body["mass"], other.body["mass"])
@@ -114,8 +173,14 @@ def test_a_composed_vehicle_stands_wherever_a_name_does(tmp_path):
 @pytest.mark.slow
 def test_a_composed_vehicle_flies_in_a_composed_world():
     wall = xd.Box(name="wall", size=(0.2, 4.0, 4.0), pos=(2.0, 0.0, 2.0))
-    yard = xd.Scene(name="yard", solids=(wall, xd.Sphere(radius=0.5, pos=(0, 5, 0.5)),
-                                         xd.Cylinder(radius=0.3, length=2.0, pos=(0, -5, 1.0))))
+    yard = xd.Scene(
+        name="yard",
+        solids=(
+            wall,
+            xd.Sphere(radius=0.5, pos=(0, 5, 0.5)),
+            xd.Cylinder(radius=0.3, length=2.0, pos=(0, -5, 1.0)),
+        ),
+    )
     hits = []
     with xd.Simulation(xd.Scenario(vehicles=QUAD, world=yard, gps="rtk")) as sim:
         sim.on_contact(lambda t, one, other: hits.append({one, other}))
@@ -128,8 +193,13 @@ def test_a_composed_vehicle_flies_in_a_composed_world():
 
 
 def test_a_world_is_written_and_read(tmp_path):
-    scene = xd.Scene(name="yard", origin=(10.0, 20.0, 30.0), wind=(1.0, 0.0, 0.0), ground=0.4,
-                     solids=(xd.Box(size=(1.0, 2.0, 3.0), pos=(5.0, 0.0, 1.5)),))
+    scene = xd.Scene(
+        name="yard",
+        origin=(10.0, 20.0, 30.0),
+        wind=(1.0, 0.0, 0.0),
+        ground=0.4,
+        solids=(xd.Box(size=(1.0, 2.0, 3.0), pos=(5.0, 0.0, 1.5)),),
+    )
     world = load_world(str(scene.to_world(tmp_path / "yard.world")))
     assert (world.name, world.altitude) == ("yard", 30.0)
     assert np.degrees([world.latitude, world.longitude]) == pytest.approx([10.0, 20.0])
@@ -139,33 +209,40 @@ def test_a_world_is_written_and_read(tmp_path):
     assert min(shape.friction for shape in world.shapes) == 0.4
 
 
-@pytest.mark.parametrize("make, why", [
-    (lambda: xd.Frame(mass=-1.0), "mass -1.0 of a frame"),
-    (lambda: xd.Frame(mass=1.0, size=(1.0, 2.0)), r"size \(1.0, 2.0\) of a frame .* three"),
-    (lambda: xd.Rotor(pos=(0, 0, 0), turning="left"), "turning 'left' of a rotor .* ccw or cw"),
-    (lambda: xd.Rotor(pos=(0, 0, np.nan), turning="cw"), "pos .* of a rotor"),
-    (lambda: xd.Rotor(pos=(0, 0, 0), turning="cw", axis=(0, 0, 0)), "axis 0 0 0"),
-    (lambda: xd.QuadraticThrust(max_speed=0.0), "max_speed 0.0"),
-    (lambda: xd.QuadraticThrust(idle_speed=2000.0), "idle_speed 2000.0"),
-    (lambda: xd.rotors_in_x(0.2, n=5), "5 rotors in X"),
-    (lambda: xd.Imu(pos=(0.1, 0, 0)), "sensor 'imu' .* has no mass"),
-    (lambda: xd.Imu(rate=100.0), "rate 100 of 'imu'"),
-    (lambda: xd.Sensor(name="x"), "Sensor is no sensor"),
-    (lambda: xd.Box(size=(1.0, 0.0, 1.0)), "size .* of a box"),
-    (lambda: xd.Box(size=(1.0, 1.0, 1.0), mass=-1.0), "mass -1.0 of a box"),
-    (lambda: xd.Multirotor(frame=xd.Frame(mass=1.0), rotors=()), "'multirotor' has no rotors"),
-    (lambda: dataclasses.replace(QUAD, name="a b"), "name of a vehicle 'a b'"),
-    (lambda: dataclasses.replace(QUAD, sensors=(xd.Imu(), xd.Imu())), "two sensors .* 'imu'"),
-    (lambda: dataclasses.replace(QUAD, effects=(xd.Imu(),)), "effects of 'quad' hold a Imu"),
-    (lambda: xd.Simulation([dataclasses.replace(QUAD, sensors=(
-        *QUAD.sensors[:3], xd.Gps(preset="no")))]), "unknown gps preset 'no'"),
-    (lambda: dataclasses.replace(QUAD, sensors=xd.Imu()), "sensors of 'quad' are no tuple"),
-    (lambda: xd.Scene(solids=None), "solids of world 'scene' are no tuple"),
-    (lambda: xd.Scene(solids=(xd.Sphere(radius=1.0, mass=1.0),)), "'sphere' .* has a mass"),
-    (lambda: QUAD.to_sdf("/proc/none/model.sdf"), "cannot write '/proc/none/model.sdf'"),
-    (lambda: xd.Scenario(vehicles=[3]), "vehicle 3 is not allowed"),
-    (lambda: xd.Scenario(vehicles=3), "vehicles 3 are not allowed"),
-])
+@pytest.mark.parametrize(
+    "make, why",
+    [
+        (lambda: xd.Frame(mass=-1.0), "mass -1.0 of a frame"),
+        (lambda: xd.Frame(mass=1.0, size=(1.0, 2.0)), r"size \(1.0, 2.0\) of a frame .* three"),
+        (lambda: xd.Rotor(pos=(0, 0, 0), turning="left"), "turning 'left' of a rotor .* ccw or cw"),
+        (lambda: xd.Rotor(pos=(0, 0, np.nan), turning="cw"), "pos .* of a rotor"),
+        (lambda: xd.Rotor(pos=(0, 0, 0), turning="cw", axis=(0, 0, 0)), "axis 0 0 0"),
+        (lambda: xd.QuadraticThrust(max_speed=0.0), "max_speed 0.0"),
+        (lambda: xd.QuadraticThrust(idle_speed=2000.0), "idle_speed 2000.0"),
+        (lambda: xd.rotors_in_x(0.2, n=5), "5 rotors in X"),
+        (lambda: xd.Imu(pos=(0.1, 0, 0)), "sensor 'imu' .* has no mass"),
+        (lambda: xd.Imu(rate=100.0), "rate 100 of 'imu'"),
+        (lambda: xd.Sensor(name="x"), "Sensor is no sensor"),
+        (lambda: xd.Box(size=(1.0, 0.0, 1.0)), "size .* of a box"),
+        (lambda: xd.Box(size=(1.0, 1.0, 1.0), mass=-1.0), "mass -1.0 of a box"),
+        (lambda: xd.Multirotor(frame=xd.Frame(mass=1.0), rotors=()), "'multirotor' has no rotors"),
+        (lambda: dataclasses.replace(QUAD, name="a b"), "name of a vehicle 'a b'"),
+        (lambda: dataclasses.replace(QUAD, sensors=(xd.Imu(), xd.Imu())), "two sensors .* 'imu'"),
+        (lambda: dataclasses.replace(QUAD, effects=(xd.Imu(),)), "effects of 'quad' hold a Imu"),
+        (
+            lambda: xd.Simulation(
+                [dataclasses.replace(QUAD, sensors=(*QUAD.sensors[:3], xd.Gps(preset="no")))]
+            ),
+            "unknown gps preset 'no'",
+        ),
+        (lambda: dataclasses.replace(QUAD, sensors=xd.Imu()), "sensors of 'quad' are no tuple"),
+        (lambda: xd.Scene(solids=None), "solids of world 'scene' are no tuple"),
+        (lambda: xd.Scene(solids=(xd.Sphere(radius=1.0, mass=1.0),)), "'sphere' .* has a mass"),
+        (lambda: QUAD.to_sdf("/proc/none/model.sdf"), "cannot write '/proc/none/model.sdf'"),
+        (lambda: xd.Scenario(vehicles=[3]), "vehicle 3 is not allowed"),
+        (lambda: xd.Scenario(vehicles=3), "vehicles 3 are not allowed"),
+    ],
+)
 def test_what_makes_no_vehicle_is_refused_in_one_line(make, why):
     with pytest.raises(xd.XtdroneError, match=why) as raised:
         make()

@@ -9,8 +9,11 @@ import pytest
 
 import xtdrone as xd
 
-MODULES = sorted(found.name for found in pkgutil.walk_packages(xd.__path__, "xtdrone.")
-                 if not found.ispkg and not found.name.endswith("__main__"))
+MODULES = sorted(
+    found.name
+    for found in pkgutil.walk_packages(xd.__path__, "xtdrone.")
+    if not found.ispkg and not found.name.endswith("__main__")
+)
 CLASSES = [name for name in xd.__all__ if inspect.isclass(getattr(xd, name))]
 ELSEWHERE = [name for name in CLASSES if not getattr(xd, name).__module__.startswith("xtdrone.")]
 
@@ -35,6 +38,7 @@ def test_examples_of_a_class_are_right(name):
     found = getattr(xd, name)
     runner = doctest.DocTestRunner()
     for test in doctest.DocTestFinder(recurse=False).find(
-            found, name, globs=vars(importlib.import_module(found.__module__)).copy()):
+        found, name, globs=vars(importlib.import_module(found.__module__)).copy()
+    ):
         runner.run(test)
     assert runner.failures == 0 and runner.tries > 0

@@ -60,16 +60,21 @@ def test_a_vehicle_leaves_from_the_middle_and_the_others_keep_their_identity():
             sim.run(1.0)
             sim.reset("iris_2")  # its random streams are those of its number
             sim.run(0.5)
-            poses.append([array[[0, 2]].copy() for array in (
-                sim.state.pos, sim.estimates.pos, sim.sensors.gyro)])
+            poses.append(
+                [
+                    array[[0, 2]].copy()
+                    for array in (sim.state.pos, sim.estimates.pos, sim.sensors.gyro)
+                ]
+            )
     for one, other in zip(*poses, strict=True):
         assert np.array_equal(one, other)
 
 
 @pytest.mark.slow
 def test_new_vehicles_fly_by_commands_and_by_backends():
-    with xd.Simulation(xd.Scenario(vehicles="iris", gps="rtk"),
-                       backends={"iris_0": Climb()}) as sim:
+    with xd.Simulation(
+        xd.Scenario(vehicles="iris", gps="rtk"), backends={"iris_0": Climb()}
+    ) as sim:
         sim.run_until(lambda: sim.state.pos[0, 2] > 1.0, "up")
         fixes = []
         sim.on_sensor("gps", lambda t, vehicle, reading: fixes.append(vehicle))
@@ -95,11 +100,12 @@ def test_what_cannot_change_says_why_and_stays():
         sim.place("iris_1", (6.0, 0.0, 0.0))
         before = sim.state.pos.copy()
         for wrong, why in (
-                (lambda: sim.remove("nobody"), "unknown vehicle or inserted model 'nobody'"),
-                (lambda: sim.spawn("nothing", (9, 0, 0)), "unknown vehicle 'nothing'"),
-                (lambda: sim.spawn("iris", (0, 0.1, 0)), "start 0.10 m apart"),
-                (lambda: sim.spawn("iris", (9, 0, 0), name="iris_0"), "two vehicles are called"),
-                (lambda: sim.spawn("iris", (6.1, 0, 0)), "'iris_1' and 'iris_2' overlap")):
+            (lambda: sim.remove("nobody"), "unknown vehicle or inserted model 'nobody'"),
+            (lambda: sim.spawn("nothing", (9, 0, 0)), "unknown vehicle 'nothing'"),
+            (lambda: sim.spawn("iris", (0, 0.1, 0)), "start 0.10 m apart"),
+            (lambda: sim.spawn("iris", (9, 0, 0), name="iris_0"), "two vehicles are called"),
+            (lambda: sim.spawn("iris", (6.1, 0, 0)), "'iris_1' and 'iris_2' overlap"),
+        ):
             with pytest.raises(xd.XtdroneError, match=why):
                 wrong()
             sim.run(0.02)
@@ -107,6 +113,8 @@ def test_what_cannot_change_says_why_and_stays():
         sim.remove("iris_1")
         with pytest.raises(xd.XtdroneError, match="the only vehicle"):
             sim.remove("iris_0")
-    with xd.Simulation(xd.Scenario(vehicles="iris"), agent=HoverAgent(1)) as sim, \
-            pytest.raises(xd.XtdroneError, match="HoverAgent flies a fleet of 1"):
+    with (
+        xd.Simulation(xd.Scenario(vehicles="iris"), agent=HoverAgent(1)) as sim,
+        pytest.raises(xd.XtdroneError, match="HoverAgent flies a fleet of 1"),
+    ):
         sim.spawn("iris", (9, 0, 0))

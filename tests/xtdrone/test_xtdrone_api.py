@@ -50,8 +50,10 @@ def test_what_cannot_be_done_is_said():
             sim.arm(time_out=0.1)
         with pytest.raises(xd.ScenarioError, match="unknown vehicle 'iris_7'"):
             sim.land("iris_7")
-    with xd.Simulation(xd.Scenario(vehicles="iris"), agent=HoverAgent(1)) as sim, \
-            pytest.raises(xd.XtdroneError, match="an Agent flies this simulation"):
+    with (
+        xd.Simulation(xd.Scenario(vehicles="iris"), agent=HoverAgent(1)) as sim,
+        pytest.raises(xd.XtdroneError, match="an Agent flies this simulation"),
+    ):
         sim.arm()
 
 
@@ -63,8 +65,9 @@ def test_an_agent_and_an_observer_of_ones_own():
         def on_step(self, t_us, state, sensors):
             self.found.append(state.pos[0, 2])
 
-    with xd.Simulation(xd.Scenario(vehicles="iris"), agent=HoverAgent(1, height=2.0),
-                       observers=[Heights()]) as sim:
+    with xd.Simulation(
+        xd.Scenario(vehicles="iris"), agent=HoverAgent(1, height=2.0), observers=[Heights()]
+    ) as sim:
         sim.run(12.0)
         assert sim.time == pytest.approx(12.0) and not sim.done
     assert len(Heights.found) == 120 and Heights.found[-1] == pytest.approx(2.0, abs=0.3)
@@ -82,8 +85,10 @@ def _commands(sim):
 
 
 def test_two_simulations_in_one_process_do_not_know_of_each_other():
-    scenarios = [xd.Scenario(vehicles="iris*2", seed=3, wind="dryden=3"),
-                 xd.Scenario(vehicles="typhoon_h480", world="outdoor")]
+    scenarios = [
+        xd.Scenario(vehicles="iris*2", seed=3, wind="dryden=3"),
+        xd.Scenario(vehicles="typhoon_h480", world="outdoor"),
+    ]
     alone = []
     for scenario in scenarios:
         with xd.Simulation(scenario) as sim:
@@ -95,8 +100,9 @@ def test_two_simulations_in_one_process_do_not_know_of_each_other():
 
 @pytest.mark.slow
 def test_a_thousand_vehicles_without_links():
-    with xd.Simulation(xd.Scenario(vehicles="iris*1000", gps="rtk"),
-                       agent=HoverAgent(1000, height=2.0)) as sim:
+    with xd.Simulation(
+        xd.Scenario(vehicles="iris*1000", gps="rtk"), agent=HoverAgent(1000, height=2.0)
+    ) as sim:
         sim.run(11.0)
         assert np.abs(sim.state.pos[:, 2] - 2.0).max() < 0.5
     with pytest.raises(xd.ScenarioError, match="300 vehicles with MAVLink links are not allowed"):
@@ -104,10 +110,12 @@ def test_a_thousand_vehicles_without_links():
 
 
 def test_importing_the_package_costs_nothing_and_touches_no_signal():
-    code = ("import signal, sys; before = signal.getsignal(signal.SIGINT); import xtdrone; "
-            "assert signal.getsignal(signal.SIGINT) is before; "
-            "assert 'numba' not in sys.modules and 'numpy' not in sys.modules; "
-            "assert 'Scenario' in dir(xtdrone)")
+    code = (
+        "import signal, sys; before = signal.getsignal(signal.SIGINT); import xtdrone; "
+        "assert signal.getsignal(signal.SIGINT) is before; "
+        "assert 'numba' not in sys.modules and 'numpy' not in sys.modules; "
+        "assert 'Scenario' in dir(xtdrone)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="no attribute 'Simulatoin'"):
         xd.Simulatoin  # noqa: B018

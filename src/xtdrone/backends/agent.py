@@ -43,14 +43,19 @@ class BackendsAgent(BaseAgent):
             if name not in names:
                 raise ScenarioError(unknown_name("vehicle", name, names))
             if not isinstance(backend, Backend):
-                raise ScenarioError(f"backend of '{name}' is a {type(backend).__name__}: inherit "
-                                    "from xd.Backend, and give an object, not the class")
+                raise ScenarioError(
+                    f"backend of '{name}' is a {type(backend).__name__}: inherit "
+                    "from xd.Backend, and give an object, not the class"
+                )
             if backend.period_us <= 0 or backend.period_us % _STEP_US:
-                raise ScenarioError(f"period_us {backend.period_us} of the backend of '{name}' is "
-                                    f"not allowed: give a multiple of {_STEP_US}")
+                raise ScenarioError(
+                    f"period_us {backend.period_us} of the backend of '{name}' is "
+                    f"not allowed: give a multiple of {_STEP_US}"
+                )
         if len({id(backend) for backend in backends.values()}) < len(backends):
-            raise ScenarioError("two vehicles have the same backend: give each an object of its "
-                                "own")
+            raise ScenarioError(
+                "two vehicles have the same backend: give each an object of its own"
+            )
         self._rows = [names.index(name) for name in backends]
         self.backends, self._backends = dict(backends), list(backends.values())
         self.flown = np.zeros(len(names), dtype=np.bool_)
@@ -82,8 +87,11 @@ class BackendsAgent(BaseAgent):
         if self._flight is None:
             return False
         estimates = self._flight.autopilot.estimates()
-        return bool(self._landing[self._rows].all() and not estimates.armed[self._rows].any()
-                    and (isinstance(self.rest, Operator) or self.rest.done))
+        return bool(
+            self._landing[self._rows].all()
+            and not estimates.armed[self._rows].any()
+            and (isinstance(self.rest, Operator) or self.rest.done)
+        )
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
         """The commands of all backends that are due, and what the Agent of the others asks for."""
@@ -92,16 +100,23 @@ class BackendsAgent(BaseAgent):
         self._ask(t_us, estimates)
         if t_us % self.rest.period_us == 0:
             self._copy(self.rest.step(t_us, estimates), ~self.flown)
-        self._copy(self._ground.step(t_us, estimates), self.flown & (
-            (self._begun_us == _WAITING) | self._landing))
+        self._copy(
+            self._ground.step(t_us, estimates),
+            self.flown & ((self._begun_us == _WAITING) | self._landing),
+        )
         for row, backend in zip(self._rows, self._backends):
             since = t_us - self._begun_us[row]
             flies = estimates.armed[row] and estimates.mode[row] == Mode.OFFBOARD
-            if self._begun_us[row] != _WAITING and not self._landing[row] and flies \
-                    and since % backend.period_us == 0:
+            if (
+                self._begun_us[row] != _WAITING
+                and not self._landing[row]
+                and flies
+                and since % backend.period_us == 0
+            ):
                 state = self._state(row, backend, estimates)
-                self._take(row, backend.step(since * 1e-6, state,
-                                             self._flight.sensors.records[row]))
+                self._take(
+                    row, backend.step(since * 1e-6, state, self._flight.sensors.records[row])
+                )
         return out
 
     def reset(self, mask: np.ndarray | None = None) -> None:
@@ -131,8 +146,7 @@ class BackendsAgent(BaseAgent):
 
     def _state(self, row: int, backend: Backend, estimates: Estimates) -> VehicleState:
         source = self._flight.state if backend.truth else estimates
-        return VehicleState(source.pos[row], source.quat[row], source.vel[row],
-                            source.ang_vel[row])
+        return VehicleState(source.pos[row], source.quat[row], source.vel[row], source.ang_vel[row])
 
     def _copy(self, wanted: SetPoints, mask: np.ndarray) -> None:
         self._out.records[mask] = wanted.records[mask]
@@ -149,6 +163,8 @@ class BackendsAgent(BaseAgent):
             out.records[row] = command.records[0]
         if given.shape != (count,) and not (isinstance(command, SetPoints) and not len(given)):
             name = self._flight.scenario.vehicles[row].name
-            raise ScenarioError(f"the backend of '{name}' returned commands of shape "
-                                f"{given.shape}: give {count}, one for each actuator")
-        out.actuators[row, :len(given)] = given
+            raise ScenarioError(
+                f"the backend of '{name}' returned commands of shape "
+                f"{given.shape}: give {count}, one for each actuator"
+            )
+        out.actuators[row, : len(given)] = given

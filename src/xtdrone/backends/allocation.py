@@ -27,8 +27,10 @@ class Allocation:
         rotors = fleet.rotor_mask[0]
         matrix = effectiveness(fleet)[0][2:, rotors]
         if np.linalg.matrix_rank(matrix) < 4:
-            raise ScenarioError(f"the rotors of '{vehicle.type}' cannot push up and turn about all "
-                                "axes: allocate by a method of your own")
+            raise ScenarioError(
+                f"the rotors of '{vehicle.type}' cannot push up and turn about all "
+                "axes: allocate by a method of your own"
+            )
         self._inverse, self._most = np.linalg.pinv(matrix), largest_thrust(fleet)[0, rotors]
         self._records, self._rotors = fleet.actuator[0, rotors], rotors
 
@@ -52,6 +54,7 @@ class Allocation:
         r = self._records
         speed = np.sqrt(self.thrusts(thrust, torque) / r["motor_constant"])
         out = np.full(len(self._rotors), np.nan)
-        out[self._rotors] = np.clip((speed - r["zero_position_armed"]) / r["input_scaling"],
-                                    r["lower"], r["upper"])
+        out[self._rotors] = np.clip(
+            (speed - r["zero_position_armed"]) / r["input_scaling"], r["lower"], r["upper"]
+        )
         return out

@@ -58,9 +58,15 @@ class Mellinger(Backend):
 
     MEMORY = ("done", "error", "time", "_integral")
 
-    def __init__(self, trajectory: Trajectory, duration: float,
-                 gains: MellingerGains = MellingerGains(), yaw: float = 0.0,
-                 truth: bool = False, drag: float | None = None) -> None:
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        duration: float,
+        gains: MellingerGains = MellingerGains(),
+        yaw: float = 0.0,
+        truth: bool = False,
+        drag: float | None = None,
+    ) -> None:
         """A flight of a trajectory.
 
         Args:
@@ -82,8 +88,10 @@ class Mellinger(Backend):
         self._allocation, self._mass = Allocation(self.vehicle), self.vehicle.mass
         if self._drag is None:
             hover = self._allocation.thrusts(self._mass * GRAVITY, np.zeros(3))
-            self._drag = sum(rotor.rotor_drag_coefficient * math.sqrt(thrust / rotor.motor_constant)
-                             for rotor, thrust in zip(self.vehicle.rotors, hover))
+            self._drag = sum(
+                rotor.rotor_drag_coefficient * math.sqrt(thrust / rotor.motor_constant)
+                for rotor, thrust in zip(self.vehicle.rotors, hover)
+            )
 
     def begin(self, state: VehicleState) -> None:
         """Starts without an integral."""
@@ -97,8 +105,12 @@ class Mellinger(Backend):
         self.error[:] = state.pos - pos
         self._integral += self.error * (t - self.time)
         self.time = t
-        force = (-g.position * self.error - g.velocity * (state.vel - vel)
-                 - g.integral * self._integral + mass * (acc + (0.0, 0.0, GRAVITY)))
+        force = (
+            -g.position * self.error
+            - g.velocity * (state.vel - vel)
+            - g.integral * self._integral
+            + mass * (acc + (0.0, 0.0, GRAVITY))
+        )
         body = to_matrix_array(state.quat[None])[0]
         force += self._drag * (vel - (vel @ body[:, 2]) * body[:, 2])
         thrust = max(float(force @ body[:, 2]), 0.05 * mass * GRAVITY)
@@ -107,8 +119,9 @@ class Mellinger(Backend):
         y /= np.linalg.norm(y)
         wanted = np.stack([np.cross(y, z), y, z], axis=1)
         error = wanted.T @ body
-        turn = 0.5 * np.array([error[2, 1] - error[1, 2], error[0, 2] - error[2, 0],
-                               error[1, 0] - error[0, 1]])
+        turn = 0.5 * np.array(
+            [error[2, 1] - error[1, 2], error[0, 2] - error[2, 0], error[1, 0] - error[0, 1]]
+        )
         swing = mass / thrust * (jerk - (z @ jerk) * z)
         rates = np.array([-swing @ y, swing @ wanted[:, 0], 0.0])
         torque = -g.attitude * turn - g.rates * (state.ang_vel - rates)

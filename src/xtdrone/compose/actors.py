@@ -11,9 +11,11 @@ from xtdrone_core.errors import ScenarioError, shown, unknown_name
 
 from .part import OWN, Colour, Part, add, check_name, check_positive
 
-WAYS = {"round": "from the last point back to the first, on and on",
-        "to_and_fro": "back the same way, with a turn at both ends",
-        "once": "it stops at the last point"}
+WAYS = {
+    "round": "from the last point back to the first, on and on",
+    "to_and_fro": "back the same way, with a turn at both ends",
+    "once": "it stops at the last point",
+}
 _TURN_S = 1.0  # of a turn at the end of a way to and fro [s]
 _FINE = 0.05  # between points of a route before it is cut into waypoints [m]
 _PARTS = 16  # of a rounded corner
@@ -51,13 +53,16 @@ class Actor(Part):
             raise ScenarioError(f"delay {self.delay} of {what} is not allowed: give seconds from 0")
         least = 3 if self.way == "round" else 2
         if len(self.route) < least:
-            raise ScenarioError(f"the route of {what} has {len(self.route)} points: give {least} "
-                                f"or more for the way '{self.way}'")
+            raise ScenarioError(
+                f"the route of {what} has {len(self.route)} points: give {least} "
+                f"or more for the way '{self.way}'"
+            )
         points = self._points()
         ends = np.roll(points, -1, axis=0) if self.way == "round" else points[1:]
-        if not np.linalg.norm(ends - points[:len(ends)], axis=1).all():
-            raise ScenarioError(f"the route of {what} has the same point twice in a row: leave one "
-                                "out")
+        if not np.linalg.norm(ends - points[: len(ends)], axis=1).all():
+            raise ScenarioError(
+                f"the route of {what} has the same point twice in a row: leave one out"
+            )
 
     def _points(self) -> np.ndarray:
         """The route (M, 3) [m]."""
@@ -68,9 +73,11 @@ class Actor(Part):
             except (TypeError, ValueError):
                 row = []
             if len(row) not in (2, 3) or not all(map(math.isfinite, row)):
-                raise ScenarioError(f"point {shown(str(point))} of the route of actor "
-                                    f"'{self.name}' is not allowed: give two or three finite "
-                                    "numbers")
+                raise ScenarioError(
+                    f"point {shown(str(point))} of the route of actor "
+                    f"'{self.name}' is not allowed: give two or three finite "
+                    "numbers"
+                )
             rows.append((*row, 0.0)[:3])
         return np.array(rows)
 
@@ -100,13 +107,14 @@ class Actor(Part):
         last = len(points) - 1
         closed = self.way == "round"
         found = [] if closed else [points[:1]]
-        for k in (range(last + 1) if closed else range(1, last)):
-            found.append(_rounded(points[k - 1], points[k], points[(k + 1) % len(points)],
-                                  self.corner))
+        for k in range(last + 1) if closed else range(1, last):
+            found.append(
+                _rounded(points[k - 1], points[k], points[(k + 1) % len(points)], self.corner)
+            )
         found.append(points[last:])
         line = np.concatenate(found)
         if closed:  # it begins behind the corner at the first point, and ends there
-            line = np.concatenate([line[_PARTS - 1:-1], line[:_PARTS]])
+            line = np.concatenate([line[_PARTS - 1 : -1], line[:_PARTS]])
         length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
         marks = np.union1d(length, np.arange(0.0, length[-1], _FINE))
         return np.stack([np.interp(marks, length, line[:, k]) for k in range(3)], axis=1)
@@ -162,8 +170,9 @@ class Car(Actor):
     corner = 6.0
 
 
-def _rounded(before: np.ndarray, corner: np.ndarray, after: np.ndarray,
-             radius: float) -> np.ndarray:
+def _rounded(
+    before: np.ndarray, corner: np.ndarray, after: np.ndarray, radius: float
+) -> np.ndarray:
     """Points (M, 3) of a curve that leaves the lines before and after a corner so far from it."""
     into, out = before - corner, after - corner
     reach = min(radius, 0.5 * float(np.linalg.norm(into)), 0.5 * float(np.linalg.norm(out)))
@@ -183,6 +192,11 @@ def _and_back(times: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndar
 
     end = times[-1]
     rows = [table, turning(table[-1])[None], back, turning(back[-1])[None], table[:1]]
-    when = [times, [end + 0.5 * _TURN_S], end + _TURN_S + times,
-            [2.0 * end + 1.5 * _TURN_S], [2.0 * (end + _TURN_S)]]
+    when = [
+        times,
+        [end + 0.5 * _TURN_S],
+        end + _TURN_S + times,
+        [2.0 * end + 1.5 * _TURN_S],
+        [2.0 * (end + _TURN_S)],
+    ]
     return np.concatenate(when), np.concatenate(rows)

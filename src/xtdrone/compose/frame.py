@@ -36,8 +36,9 @@ class Frame(Part):
 
     def __post_init__(self) -> None:
         check_vectors("a frame", size=self.size)
-        check_positive("a frame", mass=self.mass, size=self.size,
-                       height=self.height or self.size[2])
+        check_positive(
+            "a frame", mass=self.mass, size=self.size, height=self.height or self.size[2]
+        )
         if self.inertia is not None:
             check_vectors("a frame", inertia=self.inertia)
             check_positive("a frame", inertia=self.inertia)
@@ -45,7 +46,8 @@ class Frame(Part):
     def moments(self) -> Vector:
         """Its principal moments of inertia [kg m^2]."""
         return self.inertia or tuple(  # type: ignore[return-value]
-            round(moment, 15) for moment in box_inertia(self.mass, self.size))
+            round(moment, 15) for moment in box_inertia(self.mass, self.size)
+        )
 
     def write(self, model: Any) -> None:
         """Adds its link, the base of the vehicle."""

@@ -15,8 +15,14 @@ from .part import OWN, Part, add, check_name, document, kept_file, text_of, writ
 from .rotors import Rotor
 from .sensors import Barometer, Gps, Imu, Magnetometer, Sensor
 
-_PORTS = {"mavlink_tcp_port": 4560, "mavlink_udp_port": 14560, "qgc_udp_port": 14550,
-          "sdk_udp_port": 14540, "enable_lockstep": 1, "use_tcp": 1}
+_PORTS = {
+    "mavlink_tcp_port": 4560,
+    "mavlink_udp_port": 14560,
+    "qgc_udp_port": 14550,
+    "sdk_udp_port": 14540,
+    "enable_lockstep": 1,
+    "use_tcp": 1,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,22 +63,29 @@ class Multirotor:
         check_name("name of a vehicle", self.name)
         if not isinstance(self.frame, Frame):
             raise ScenarioError(f"frame of '{self.name}' is no Frame: give xd.Frame(mass=...)")
-        for what, kind in (("rotors", Rotor), ("effects", Effect), ("sensors", Sensor),
-                           ("parts", Part)):
+        for what, kind in (
+            ("rotors", Rotor),
+            ("effects", Effect),
+            ("sensors", Sensor),
+            ("parts", Part),
+        ):
             given = getattr(self, what)
             if not isinstance(given, (tuple, list)):
                 raise ScenarioError(f"{what} of '{self.name}' are no tuple: give (part, part)")
             for part in given:
                 if not isinstance(part, kind):
-                    raise ScenarioError(f"{what} of '{self.name}' hold a {type(part).__name__}: "
-                                        f"give parts that inherit from {kind.__name__}")
+                    raise ScenarioError(
+                        f"{what} of '{self.name}' hold a {type(part).__name__}: "
+                        f"give parts that inherit from {kind.__name__}"
+                    )
         if not self.rotors:
             raise ScenarioError(f"'{self.name}' has no rotors: give some, as of rotors_in_x()")
         names = [sensor.named for sensor in self.sensors]
         for name in names:
             if names.count(name) > 1:
-                raise ScenarioError(f"two sensors of '{self.name}' are called '{name}': give each "
-                                    "a name of its own")
+                raise ScenarioError(
+                    f"two sensors of '{self.name}' are called '{name}': give each a name of its own"
+                )
 
     def sdf(self) -> str:
         """The text of its SDF file."""
@@ -115,8 +128,9 @@ class Multirotor:
     __str__ = __fspath__
 
     def _interface(self, model: Any) -> None:
-        plugin = add(model, "plugin", name="mavlink_interface",
-                     filename="libgazebo_mavlink_interface.so")
+        plugin = add(
+            model, "plugin", name="mavlink_interface", filename="libgazebo_mavlink_interface.so"
+        )
         add(plugin, "robotNamespace", "")
         for tag, value in _PORTS.items():
             add(plugin, tag, value)

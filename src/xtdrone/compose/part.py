@@ -83,8 +83,11 @@ def add_colour(visual: Any, colour: Colour) -> None:
 def box_inertia(mass: float, size: Vector) -> Vector:
     """Principal moments of a solid box [kg m^2]: its mass [kg] and sides [m]."""
     x, y, z = size
-    return (mass * (y * y + z * z) / 12.0, mass * (x * x + z * z) / 12.0,
-            mass * (x * x + y * y) / 12.0)
+    return (
+        mass * (y * y + z * z) / 12.0,
+        mass * (x * x + z * z) / 12.0,
+        mass * (x * x + y * y) / 12.0,
+    )
 
 
 def check_name(what: str, name: str) -> None:
@@ -94,8 +97,10 @@ def check_name(what: str, name: str) -> None:
         ScenarioError: It is none.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ScenarioError(f"{what} '{shown(name)}' is not allowed: use letters, digits and '_', "
-                            "at most 100, the first one a letter")
+        raise ScenarioError(
+            f"{what} '{shown(name)}' is not allowed: use letters, digits and '_', "
+            "at most 100, the first one a letter"
+        )
 
 
 def check_positive(what: str, **values: Any) -> None:
@@ -107,8 +112,9 @@ def check_positive(what: str, **values: Any) -> None:
     for name, value in values.items():
         for number in value if isinstance(value, (tuple, list)) else (value,):
             if not (isinstance(number, (int, float)) and math.isfinite(number) and number > 0):
-                raise ScenarioError(f"{name} {shown(value)} of {what} is not allowed: give numbers "
-                                    "above 0")
+                raise ScenarioError(
+                    f"{name} {shown(value)} of {what} is not allowed: give numbers above 0"
+                )
 
 
 def check_vectors(what: str, **values: Any) -> None:
@@ -123,8 +129,9 @@ def check_vectors(what: str, **values: Any) -> None:
         except TypeError:
             fine = False
         if not fine:
-            raise ScenarioError(f"{name} {shown(value)} of {what} is not allowed: give three "
-                                "finite numbers")
+            raise ScenarioError(
+                f"{name} {shown(value)} of {what} is not allowed: give three finite numbers"
+            )
 
 
 def document(kind: str, name: str) -> tuple[Any, Any]:

@@ -56,8 +56,10 @@ class ThrustCurve:
     def __post_init__(self) -> None:
         check_positive("a thrust curve", max_speed=self.max_speed)
         if not 0.0 <= self.idle_speed < (self.max_command_speed or self.max_speed):
-            raise ScenarioError(f"idle_speed {self.idle_speed} of a thrust curve is not allowed: "
-                                "give rad/s from 0, below the largest speed")
+            raise ScenarioError(
+                f"idle_speed {self.idle_speed} of a thrust curve is not allowed: "
+                "give rad/s from 0, below the largest speed"
+            )
 
     def coefficients(self) -> Mapping[str, float]:
         """The numbers of its motor plugin by PX4 sitl_gazebo's tags; see docs/vehicles.md."""
@@ -65,9 +67,12 @@ class ThrustCurve:
 
     def write(self, plugin: Any) -> None:
         """Adds its elements to the motor's plugin."""
-        for tag, value in (("timeConstantUp", self.time_constant_up),
-                           ("timeConstantDown", self.time_constant_down),
-                           ("maxRotVelocity", self.max_speed), *self.coefficients().items()):
+        for tag, value in (
+            ("timeConstantUp", self.time_constant_up),
+            ("timeConstantDown", self.time_constant_down),
+            ("maxRotVelocity", self.max_speed),
+            *self.coefficients().items(),
+        ):
             add(plugin, tag, float(value))
         if self.reversible:
             add(plugin, "reversible", True)
@@ -91,9 +96,12 @@ class QuadraticThrust(ThrustCurve):
 
     def coefficients(self) -> Mapping[str, float]:
         """The four constants."""
-        return {"motorConstant": self.motor_constant, "momentConstant": self.moment_constant,
-                "rotorDragCoefficient": self.drag_coefficient,
-                "rollingMomentCoefficient": self.rolling_coefficient}
+        return {
+            "motorConstant": self.motor_constant,
+            "momentConstant": self.moment_constant,
+            "rotorDragCoefficient": self.drag_coefficient,
+            "rollingMomentCoefficient": self.rolling_coefficient,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,11 +132,17 @@ class PropellerThrust(ThrustCurve):
         """Adds <xtdrone:propeller>."""
         super().write(plugin)
         blade = add(plugin, OWN + "propeller")
-        for tag, value in (("diameter", self.diameter), ("blades", self.blades),
-                           ("chord", self.chord), ("staticThrust", self.static_thrust),
-                           ("staticMoment", self.static_moment), ("staticDrag", self.static_drag),
-                           ("rootPitch", self.root_pitch), ("twist", self.twist),
-                           ("liftSlope", self.lift_slope)):
+        for tag, value in (
+            ("diameter", self.diameter),
+            ("blades", self.blades),
+            ("chord", self.chord),
+            ("staticThrust", self.static_thrust),
+            ("staticMoment", self.static_moment),
+            ("staticDrag", self.static_drag),
+            ("rootPitch", self.root_pitch),
+            ("twist", self.twist),
+            ("liftSlope", self.lift_slope),
+        ):
             add(blade, tag, value)
 
 
@@ -154,11 +168,13 @@ class Rotor(Part):
         check_vectors("a rotor", pos=self.pos, axis=self.axis)
         check_positive("a rotor", mass=self.mass, radius=self.radius)
         if self.turning not in _TURNING:
-            raise ScenarioError(f"turning '{shown(self.turning)}' of a rotor is not allowed: give "
-                                "ccw or cw")
+            raise ScenarioError(
+                f"turning '{shown(self.turning)}' of a rotor is not allowed: give ccw or cw"
+            )
         if not any(self.axis):
-            raise ScenarioError("axis 0 0 0 of a rotor is not allowed: give the direction of its "
-                                "thrust")
+            raise ScenarioError(
+                "axis 0 0 0 of a rotor is not allowed: give the direction of its thrust"
+            )
 
     def write_number(self, model: Any, number: int) -> None:
         """Adds link, joint and motor of rotor `number`, and the arm to it."""
@@ -176,14 +192,17 @@ class Rotor(Part):
         limit = add(axis, "limit")
         add(limit, "lower", -1e16)
         add(limit, "upper", 1e16)
-        plugin = add(model, "plugin", name=f"{name}_motor",
-                     filename="libgazebo_motor_model.so")
-        for tag, value in (("robotNamespace", ""), ("jointName", f"{name}_joint"),
-                           ("linkName", name), ("turningDirection", self.turning),
-                           ("motorNumber", number),
-                           ("commandSubTopic", "/gazebo/command/motor_speed"),
-                           ("motorSpeedPubTopic", f"/motor_speed/{number}"),
-                           ("rotorVelocitySlowdownSim", 10)):
+        plugin = add(model, "plugin", name=f"{name}_motor", filename="libgazebo_motor_model.so")
+        for tag, value in (
+            ("robotNamespace", ""),
+            ("jointName", f"{name}_joint"),
+            ("linkName", name),
+            ("turningDirection", self.turning),
+            ("motorNumber", number),
+            ("commandSubTopic", "/gazebo/command/motor_speed"),
+            ("motorSpeedPubTopic", f"/motor_speed/{number}"),
+            ("rotorVelocitySlowdownSim", 10),
+        ):
             add(plugin, tag, value)
         self.curve.write(plugin)
         self._arm(model.find(f"link[@name='{BASE}']"), number)
@@ -192,11 +211,14 @@ class Rotor(Part):
         """Adds its output of the autopilot to <control_channels>."""
         channel = add(channels, "channel", name=f"rotor{number + 1}")
         top = self.curve.max_command_speed or self.curve.max_speed
-        for tag, value in (("input_index", number), ("input_offset", 0.0),
-                           ("input_scaling", top - self.curve.idle_speed),
-                           ("zero_position_disarmed", 0.0),
-                           ("zero_position_armed", self.curve.idle_speed),
-                           ("joint_control_type", "velocity")):
+        for tag, value in (
+            ("input_index", number),
+            ("input_offset", 0.0),
+            ("input_scaling", top - self.curve.idle_speed),
+            ("zero_position_disarmed", 0.0),
+            ("zero_position_armed", self.curve.idle_speed),
+            ("joint_control_type", "velocity"),
+        ):
             add(channel, tag, value)
 
     def _blades(self, link: Any) -> None:
@@ -210,14 +232,20 @@ class Rotor(Part):
         if length == 0.0:
             return
         visual = add(base, "visual", name=f"arm_{number}")
-        add_pose(visual, (0.5 * x, 0.5 * y, 0.5 * z), (0.0, -math.atan2(z, length),
-                                                       math.atan2(y, x)))
+        add_pose(
+            visual, (0.5 * x, 0.5 * y, 0.5 * z), (0.0, -math.atan2(z, length), math.atan2(y, x))
+        )
         add(add(add(visual, "geometry"), "box"), "size", (math.hypot(length, z), 0.02, 0.015))
         add_colour(visual, self.colour)
 
 
-def rotors_in_x(arm: float, height: float = 0.02, n: int = 4,
-                curve: ThrustCurve = QuadraticThrust(), **others: Any) -> tuple[Rotor, ...]:
+def rotors_in_x(
+    arm: float,
+    height: float = 0.02,
+    n: int = 4,
+    curve: ThrustCurve = QuadraticThrust(),
+    **others: Any,
+) -> tuple[Rotor, ...]:
     """Rotors on a circle, half a step off the nose; four in PX4's order of a quadrotor X.
 
     Args:
@@ -240,6 +268,12 @@ def rotors_in_x(arm: float, height: float = 0.02, n: int = 4,
     step = 2.0 * math.pi / n
     # Seen from above, counter-clockwise from the front left: clockwise, counter-clockwise, ...
     order = (3, 1, 0, 2) if n == 4 else range(n)
-    return tuple(Rotor(pos=(arm * math.cos((k + 0.5) * step), arm * math.sin((k + 0.5) * step),
-                            height), turning=_TURNING[1 - k % 2], curve=curve, **others)
-                 for k in order)
+    return tuple(
+        Rotor(
+            pos=(arm * math.cos((k + 0.5) * step), arm * math.sin((k + 0.5) * step), height),
+            turning=_TURNING[1 - k % 2],
+            curve=curve,
+            **others,
+        )
+        for k in order
+    )

@@ -55,25 +55,34 @@ class Scene:
         check_vectors(f"world '{self.name}'", origin=self.origin, wind=self.wind)
         for what in ("solids", "actors"):
             if not isinstance(getattr(self, what), (tuple, list)):
-                raise ScenarioError(f"{what} of world '{self.name}' are no tuple: give "
-                                    f"({what[:-1]}, {what[:-1]})")
+                raise ScenarioError(
+                    f"{what} of world '{self.name}' are no tuple: give ({what[:-1]}, {what[:-1]})"
+                )
         for solid in self.solids:
             if not isinstance(solid, Solid):
-                raise ScenarioError(f"solids of world '{self.name}' hold a "
-                                    f"{type(solid).__name__}: give boxes, spheres and so on")
+                raise ScenarioError(
+                    f"solids of world '{self.name}' hold a "
+                    f"{type(solid).__name__}: give boxes, spheres and so on"
+                )
             if solid.mass:
-                raise ScenarioError(f"'{solid.name or solid.kind}' of world '{self.name}' has a "
-                                    "mass: a world stands still; insert it into the simulation")
+                raise ScenarioError(
+                    f"'{solid.name or solid.kind}' of world '{self.name}' has a "
+                    "mass: a world stands still; insert it into the simulation"
+                )
         for actor in self.actors:
             if not isinstance(actor, Actor):
-                raise ScenarioError(f"actors of world '{self.name}' hold a "
-                                    f"{type(actor).__name__}: give people and cars")
+                raise ScenarioError(
+                    f"actors of world '{self.name}' hold a "
+                    f"{type(actor).__name__}: give people and cars"
+                )
         names = [solid.name for solid in self.solids if solid.name]
         names += [actor.name for actor in self.actors]
         for name in names:
             if names.count(name) > 1 or name == "ground_plane":
-                raise ScenarioError(f"two things in world '{self.name}' are called '{name}': give "
-                                    "each a name of its own")
+                raise ScenarioError(
+                    f"two things in world '{self.name}' are called '{name}': give "
+                    "each a name of its own"
+                )
 
     def sdf(self) -> str:
         """The text of its SDF file."""
@@ -83,9 +92,14 @@ class Scene:
         add(physics, "max_step_size", _STEP_S)
         add(physics, "real_time_update_rate", 1.0 / _STEP_S)
         place = add(world, "spherical_coordinates")
-        for tag, value in (("surface_model", "EARTH_WGS84"), ("world_frame_orientation", "ENU"),
-                           ("latitude_deg", self.origin[0]), ("longitude_deg", self.origin[1]),
-                           ("elevation", self.origin[2]), ("heading_deg", 0.0)):
+        for tag, value in (
+            ("surface_model", "EARTH_WGS84"),
+            ("world_frame_orientation", "ENU"),
+            ("latitude_deg", self.origin[0]),
+            ("longitude_deg", self.origin[1]),
+            ("elevation", self.origin[2]),
+            ("heading_deg", 0.0),
+        ):
             add(place, tag, value)
         if any(self.wind):
             add(add(world, "wind"), "linear_velocity", self.wind)

@@ -50,15 +50,18 @@ class Sensor(Part):
 
     def __post_init__(self) -> None:
         if not (self.plugin or self.type):
-            raise ScenarioError(f"{type(self).__name__} is no sensor: its class has neither plugin "
-                                "nor type")
+            raise ScenarioError(
+                f"{type(self).__name__} is no sensor: its class has neither plugin nor type"
+            )
         check_name("name of a sensor", self.named)
         check_vectors(self.named, pos=self.pos, rpy=self.rpy)
         if self.rate is not None:
             check_positive(self.named, rate=self.rate)
         if not self.type and not self.mass and (any(self.pos) or any(self.rpy)):
-            raise ScenarioError(f"sensor '{self.named}' at {self.pos} has no mass: give mass in kg "
-                                "for a link of its own, or leave out pos and rpy")
+            raise ScenarioError(
+                f"sensor '{self.named}' at {self.pos} has no mass: give mass in kg "
+                "for a link of its own, or leave out pos and rpy"
+            )
 
     @property
     def named(self) -> str:
@@ -74,16 +77,16 @@ class Sensor(Part):
                 add_pose(sensor, self.pos, self.rpy)
             self.fill_sensor(sensor)
         else:
-            plugin = add(model, "plugin", name=f"{self.named}_plugin",
-                         filename=f"lib{self.plugin}.so")
+            plugin = add(
+                model, "plugin", name=f"{self.named}_plugin", filename=f"lib{self.plugin}.so"
+            )
             add(plugin, "robotNamespace", "")
             add(plugin, "linkName", link.get("name"))
             self.fill(plugin)
 
     def fill_sensor(self, sensor: Any) -> None:
         """Adds its elements to `<sensor>`."""
-        plugin = add(sensor, "plugin", name=f"{self.named}_plugin",
-                     filename=f"lib{self.plugin}.so")
+        plugin = add(sensor, "plugin", name=f"{self.named}_plugin", filename=f"lib{self.plugin}.so")
         add(plugin, "robotNamespace", "")
         self.fill(plugin)
 
@@ -123,8 +126,10 @@ class Imu(Sensor):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.rate not in (None, 250.0):
-            raise ScenarioError(f"rate {self.rate:g} of '{self.named}' is not allowed: an IMU has "
-                                "a reading at every step, 250 Hz; leave it out")
+            raise ScenarioError(
+                f"rate {self.rate:g} of '{self.named}' is not allowed: an IMU has "
+                "a reading at every step, 250 Hz; leave it out"
+            )
 
     def fill(self, parent: Any) -> None:
         """Adds preset and parameters."""

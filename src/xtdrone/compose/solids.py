@@ -49,8 +49,10 @@ class Solid(Part):
         if self.name:
             check_name(f"name of a {self.kind}", self.name)
         if not (math.isfinite(self.mass) and self.mass >= 0.0):
-            raise ScenarioError(f"mass {self.mass} of a {self.kind} is not allowed: give kg above "
-                                "0, or 0 for what stands still")
+            raise ScenarioError(
+                f"mass {self.mass} of a {self.kind} is not allowed: give kg above "
+                "0, or 0 for what stands still"
+            )
 
     @property
     def kind(self) -> str:

@@ -21,7 +21,7 @@ from . import frames, process
 from .link import ANSWER_S, JsonLink
 from .telemetry import ArduPilotTelemetry
 
-MOST = 100  # vehicles, each a process
+MAX = 100  # vehicles, each a process
 CONNECT_S = 30.0  # wall time for the fleet to connect [s]
 STEP_US = 4000  # of the simulation [us]
 FRAMES = 2  # of the JSON interface in a step: ArduPilot's loop needs a clock finer than its period
@@ -40,13 +40,22 @@ class ArduPilotAutopilot(OwnState, Leaving, Observer):
     GPS, compass and barometer, and our readings of gyroscope and accelerometer.
     """
 
-    own_state = ("the state of a real ArduPilot cannot be saved or loaded: it lies in its process; "
-                 "fly autopilot:=embedded for that")
+    own_state = (
+        "the state of a real ArduPilot cannot be saved or loaded: it lies in its process; "
+        "fly autopilot:=embedded for that"
+    )
 
-    def __init__(self, fleet: FleetModel, names: Sequence[str], origin: Sequence[float],
-                 starts: npt.ArrayLike, installation: process.ArduPilotInstallation | None,
-                 folder: Path | None, on_text: Callable[[int, int, str], None],
-                 own: Ports):
+    def __init__(
+        self,
+        fleet: FleetModel,
+        names: Sequence[str],
+        origin: Sequence[float],
+        starts: npt.ArrayLike,
+        installation: process.ArduPilotInstallation | None,
+        folder: Path | None,
+        on_text: Callable[[int, int, str], None],
+        own: Ports,
+    ):
         """Opens the ports, and starts the ArduPilots if an installation is given.
 
         Args:
@@ -64,8 +73,8 @@ class ArduPilotAutopilot(OwnState, Leaving, Observer):
                 cannot be started.
         """
         n = fleet.n
-        if n > MOST:
-            raise AutopilotError(f"{n} ArduPilots are not allowed: give at most {MOST}")
+        if n > MAX:
+            raise AutopilotError(f"{n} ArduPilots are not allowed: give at most {MAX}")
         self._names, self._ports, self._on_text = tuple(names), own, on_text
         self._fleet, self._origin, self._folder = fleet, tuple(origin), folder
         self._installation = installation
@@ -75,8 +84,9 @@ class ArduPilotAutopilot(OwnState, Leaving, Observer):
         describe_bodies(bodies, fleet)
         self._turn_max = bodies["turn_max"][:, 0]
         # (N, 10) true position, velocity, quaternion xyzw; now, and when step() was called last.
-        self._now = np.hstack([np.array(starts, dtype=float), np.zeros((n, 3)),
-                               np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))])
+        self._now = np.hstack(
+            [np.array(starts, dtype=float), np.zeros((n, 3)), np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))]
+        )
         self._past = self._now
         self._interrupted = self._begun = False
         self._starts = np.zeros(n, dtype=np.int64)
@@ -91,16 +101,29 @@ class ArduPilotAutopilot(OwnState, Leaving, Observer):
             raise
 
     @classmethod
-    def for_scenario(cls, scenario: Scenario, fleet: FleetModel, origin: Sequence[float],
-                     magnetic_field: npt.ArrayLike, folder: Path | None, links: bool,
-                     on_text: Callable[[int, int, str], None] | None,
-                     sensors: SensorBatch) -> "ArduPilotAutopilot":
+    def for_scenario(
+        cls,
+        scenario: Scenario,
+        fleet: FleetModel,
+        origin: Sequence[float],
+        magnetic_field: npt.ArrayLike,
+        folder: Path | None,
+        links: bool,
+        on_text: Callable[[int, int, str], None] | None,
+        sensors: SensorBatch,
+    ) -> "ArduPilotAutopilot":
         """Starts the ArduPilots from the scenario's `ardupilot`, or waits for external ones."""
         check_given(scenario, "ArduPilot", ", and upload it by a ground station")
-        return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
-                   [spec.pos for spec in scenario.vehicles], process.find(scenario.ardupilot),
-                   folder, on_text or (lambda vehicle, severity, text: None),
-                   scenario.ports)
+        return cls(
+            fleet,
+            [spec.name for spec in scenario.vehicles],
+            origin,
+            [spec.pos for spec in scenario.vehicles],
+            process.find(scenario.ardupilot),
+            folder,
+            on_text or (lambda vehicle, severity, text: None),
+            scenario.ports,
+        )
 
     @property
     def pids(self) -> list[int]:
@@ -126,15 +149,17 @@ class ArduPilotAutopilot(OwnState, Leaving, Observer):
             self._await_fleet()
         for share in range(1, FRAMES + 1):
             for i in self._link.exchange(self._lines(t_us, sensors, share / FRAMES), self._look):
-                raise AutopilotError(f"ArduPilot {i} of '{self._names[i]}' does not answer for "
-                                     f"{ANSWER_S:g} s: it hangs")
+                raise AutopilotError(
+                    f"ArduPilot {i} of '{self._names[i]}' does not answer for "
+                    f"{ANSWER_S:g} s: it hangs"
+                )
         self._past = self._now
         if t_us % _TELEMETRY_US == 0:
             self._look()
             self._telemetry.step(t_us)
         for i, order in enumerate(self._motors):
             pulses = self._link.pulses[i, order]
-            self.commands[i, :len(order)] = np.clip((pulses - _IDLE) / _RANGE, 0.0, 1.0)
+            self.commands[i, : len(order)] = np.clip((pulses - _IDLE) / _RANGE, 0.0, 1.0)
         return self.commands
 
     def estimates(self) -> Estimates:
@@ -160,9 +185,11 @@ class ArduPilotAutopilot(OwnState, Leaving, Observer):
             AutopilotError: The ArduPilots were started externally.
         """
         if not self._processes:
-            raise AutopilotError("these ArduPilots were started externally, and ArduPilot can only "
-                                 "be reset by starting it anew: give ardupilot:=PATH, and the "
-                                 "simulation starts them")
+            raise AutopilotError(
+                "these ArduPilots were started externally, and ArduPilot can only "
+                "be reset by starting it anew: give ardupilot:=PATH, and the "
+                "simulation starts them"
+            )
         chosen = np.flatnonzero(np.ones(len(self._names), dtype=bool) if mask is None else mask)
         for i in map(int, chosen):
             self._processes[i].stop()
@@ -192,25 +219,36 @@ class ArduPilotAutopilot(OwnState, Leaving, Observer):
     def _start(self, i):
         self._starts[i] += 1
         return process.ArduPilotProcess(
-            self._installation, i, self._names[i], self._fleet.vehicles[i],
-            float(self._turn_max[i]), self._origin, self._telemetry.port, self._folder,
-            self._ports, int(self._starts[i]))
+            self._installation,
+            i,
+            self._names[i],
+            self._fleet.vehicles[i],
+            float(self._turn_max[i]),
+            self._origin,
+            self._telemetry.port,
+            self._folder,
+            self._ports,
+            int(self._starts[i]),
+        )
 
     def _lines(self, t_us, sensors, share):
         """The state of each vehicle as ArduPilot reads it, at a share of the step to t_us.
 
         The readings of gyroscope and accelerometer are those of the whole step.
         """
-        turned = np.where((self._now[:, 6:] * self._past[:, 6:]).sum(axis=1, keepdims=True) < 0.0,
-                          -1.0, 1.0)  # of two quaternions of one attitude, the nearer
+        turned = np.where(
+            (self._now[:, 6:] * self._past[:, 6:]).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0
+        )  # of two quaternions of one attitude, the nearer
         now = np.hstack([self._now[:, :6], turned * self._now[:, 6:]])
         at = self._past + share * (now - self._past)
         pos, vel = enu_ned(at[:, :3]), enu_ned(at[:, 3:6])
         quat = quat_enu_ned(at[:, 6:] / np.linalg.norm(at[:, 6:], axis=1, keepdims=True))
         gyro, accel = flu_frd(sensors.gyro), flu_frd(sensors.accel)
         t = (t_us + (share - 1.0) * STEP_US) * 1e-6
-        return [_LINE.format(t, *g, *a, *p, *q, *v).encode()
-                for g, a, p, q, v in zip(gyro, accel, pos, quat[:, [3, 0, 1, 2]], vel)]
+        return [
+            _LINE.format(t, *g, *a, *p, *q, *v).encode()
+            for g, a, p, q, v in zip(gyro, accel, pos, quat[:, [3, 0, 1, 2]], vel)
+        ]
 
     def _await_fleet(self):
         """Blocks until every ArduPilot has connected, the time limit is over, or interrupt()."""
@@ -221,14 +259,18 @@ class ArduPilotAutopilot(OwnState, Leaving, Observer):
             missing = self._link.missing
             late = time.monotonic() - begin
             if missing.size and self._processes and late > CONNECT_S:
-                raise AutopilotError(f"ArduPilot {missing[0]} of '{self._names[missing[0]]}' did "
-                                     f"not connect within {CONNECT_S:g} s")
+                raise AutopilotError(
+                    f"ArduPilot {missing[0]} of '{self._names[missing[0]]}' did "
+                    f"not connect within {CONNECT_S:g} s"
+                )
             if missing.size and not self._processes and not announced and late > 1.0:
                 announced = True
                 for i in map(int, missing):
-                    text = (f"waiting for its ArduPilot on UDP {self._ports.ardupilot(i)}; start "
-                            f"it with '--model JSON:127.0.0.1 --sim-port-out "
-                            f"{self._ports.ardupilot(i)} --sysid {self._ports.system_id(i)}'")
+                    text = (
+                        f"waiting for its ArduPilot on UDP {self._ports.ardupilot(i)}; start "
+                        f"it with '--model JSON:127.0.0.1 --sim-port-out "
+                        f"{self._ports.ardupilot(i)} --sysid {self._ports.system_id(i)}'"
+                    )
                     self._on_text(i, _WARNING, text)
                     _log.warning("%s: %s", self._names[i], text)
 
@@ -242,6 +284,13 @@ class ArduPilotAutopilot(OwnState, Leaving, Observer):
 
 _NUMBERS = "[{}]".format(", ".join(["{:.9g}"] * 3))
 # Three numbers are read by "[%f, %f, %f]", and names with exactly one colon after them.
-_LINE = ('\n{{"timestamp":{:.6f},"imu":{{"gyro":' + _NUMBERS + ',"accel_body":' + _NUMBERS
-         + '}},"position":' + _NUMBERS + ',"quaternion":[{:.9g}, {:.9g}, {:.9g}, {:.9g}],'
-         '"velocity":' + _NUMBERS + ',"no_time_sync":1}}\n')
+_LINE = (
+    '\n{{"timestamp":{:.6f},"imu":{{"gyro":'
+    + _NUMBERS
+    + ',"accel_body":'
+    + _NUMBERS
+    + '}},"position":'
+    + _NUMBERS
+    + ',"quaternion":[{:.9g}, {:.9g}, {:.9g}, {:.9g}],'
+    '"velocity":' + _NUMBERS + ',"no_time_sync":1}}\n'
+)

@@ -122,7 +122,8 @@ class JsonLink:
             self.close()
             raise AutopilotError(
                 f"port {port} (UDP, JSON interface of ArduPilot {i}) is in use: another "
-                f"simulation is running; {ports.advice()}") from error
+                f"simulation is running; {ports.advice()}"
+            ) from error
         sock.setblocking(False)
         self._sockets.append(sock)
         self._vehicle_of[sock.fileno()] = i

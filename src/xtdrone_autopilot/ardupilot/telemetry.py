@@ -21,11 +21,24 @@ from ..mavlink.dialect import mavlink
 from ..peers.telemetry import Address, PeerTelemetry
 
 # ArduCopter's numbers of the modes that there are here.
-MODES = {Mode.STABILIZED: 0, Mode.ACRO: 1, Mode.ALTCTL: 2, Mode.MISSION: 3, Mode.OFFBOARD: 4,
-         Mode.POSCTL: 5, Mode.RTL: 6, Mode.LAND: 9, Mode.LOITER: 17}
+MODES = {
+    Mode.STABILIZED: 0,
+    Mode.ACRO: 1,
+    Mode.ALTCTL: 2,
+    Mode.MISSION: 3,
+    Mode.OFFBOARD: 4,
+    Mode.POSCTL: 5,
+    Mode.RTL: 6,
+    Mode.LAND: 9,
+    Mode.LOITER: 17,
+}
 _MODE_OF = {value: mode for mode, value in MODES.items()} | {16: Mode.POSCTL}
-STREAMS = {"LOCAL_POSITION_NED": 20_000, "ATTITUDE_QUATERNION": 20_000,
-           "EXTENDED_SYS_STATE": 100_000, "SYS_STATUS": 200_000}  # message: period [us]
+STREAMS = {
+    "LOCAL_POSITION_NED": 20_000,
+    "ATTITUDE_QUATERNION": 20_000,
+    "EXTENDED_SYS_STATE": 100_000,
+    "SYS_STATUS": 200_000,
+}  # message: period [us]
 _ABOVE = 0.3  # a set-point so much above the vehicle on the ground is a take-off [m]
 _RETRY_US = 1_000_000  # until a take-off is asked for again [us]
 
@@ -35,8 +48,9 @@ class ArduPilotTelemetry(PeerTelemetry):
 
     flight_stack = mavlink.MAV_AUTOPILOT_ARDUPILOTMEGA
 
-    def __init__(self, n: int, origin: Sequence[float], on_text: Callable[[int, int, str], None],
-                 own: Ports):
+    def __init__(
+        self, n: int, origin: Sequence[float], on_text: Callable[[int, int, str], None], own: Ports
+    ):
         """Opens the socket.
 
         Args:
@@ -79,8 +93,10 @@ class ArduPilotTelemetry(PeerTelemetry):
             AutopilotError: Actuator commands are set.
         """
         if np.isfinite(set_points.actuators).any():
-            raise AutopilotError("ArduPilot takes no actuator commands by MAVLink: command "
-                                 "positions or velocities, or fly autopilot:=embedded")
+            raise AutopilotError(
+                "ArduPilot takes no actuator commands by MAVLink: command "
+                "positions or velocities, or fly autopilot:=embedded"
+            )
         super().apply(set_points)
 
     def set_position(self, i: int, s: SetPoints, given: dict[str, np.ndarray]) -> None:
@@ -91,17 +107,23 @@ class ArduPilotTelemetry(PeerTelemetry):
             climbs = given["vel"][i, 2] and s.vel[i, 2] > 0.0
             if (height > _ABOVE or climbs) and self._t_us - self._asked_us[i] >= _RETRY_US:
                 self._asked_us[i] = self._t_us
-                self.command(i, mavlink.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, 0, 0, 0,
-                             max(float(height), 1.0))
+                self.command(
+                    i, mavlink.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, 0, 0, 0, max(float(height), 1.0)
+                )
         elif guided and self._armed[i]:
             super().set_position(i, s, given)
 
     def missing(self, i: int) -> str:
         """Why ArduPilot does not arm."""
-        return ("ArduPilot has not been heard" if self.heard_us[i] < 0 else
-                "ArduPilot does not know its place yet" if not self._located[i] else
-                "ArduPilot has not told its origin" if not self._origin_known[i] else
-                "ArduPilot's arming checks fail")
+        return (
+            "ArduPilot has not been heard"
+            if self.heard_us[i] < 0
+            else "ArduPilot does not know its place yet"
+            if not self._located[i]
+            else "ArduPilot has not told its origin"
+            if not self._origin_known[i]
+            else "ArduPilot's arming checks fail"
+        )
 
     def begin_again(self, i: int) -> None:
         """Clears everything known of vehicle i, whose ArduPilot is being restarted."""
@@ -111,11 +133,16 @@ class ArduPilotTelemetry(PeerTelemetry):
     def greeted(self, i: int) -> None:
         """Asks for streams, and for the origin of its local frame."""
         for name, period in STREAMS.items():
-            self.command(i, mavlink.MAV_CMD_SET_MESSAGE_INTERVAL,
-                         getattr(mavlink, f"MAVLINK_MSG_ID_{name}"), period)
+            self.command(
+                i,
+                mavlink.MAV_CMD_SET_MESSAGE_INTERVAL,
+                getattr(mavlink, f"MAVLINK_MSG_ID_{name}"),
+                period,
+            )
         if not self._origin_known[i]:
-            self.command(i, mavlink.MAV_CMD_REQUEST_MESSAGE,
-                         mavlink.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN)
+            self.command(
+                i, mavlink.MAV_CMD_REQUEST_MESSAGE, mavlink.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN
+            )
 
     def _position(self, i, m):
         if self._origin_known[i]:
@@ -126,5 +153,3 @@ class ArduPilotTelemetry(PeerTelemetry):
         x, y = to_local(lat, lon, *self._origin[:2])
         self._offsets[i] = x, y, m["altitude"] * 1e-3 - self._origin[2]
         self._origin_known[i] = True
-
-

@@ -45,8 +45,14 @@ class BetaflightMixer:
     def use_rotors(self, i: int, used: np.ndarray) -> None:
         """Nothing: Betaflight does not know of a failed rotor."""
 
-    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float,
-             commands: np.ndarray) -> None:
+    def step(
+        self,
+        status: np.ndarray,
+        parameters: np.ndarray,
+        estimator: Any,
+        dt: float,
+        commands: np.ndarray,
+    ) -> None:
         """Sends readings and sticks, and writes the newest motor outputs; see interfaces.Mixer."""
         armed = bool(status["armed"][0])
         turns = armed and bool(self._link.motors.any())
@@ -55,14 +61,21 @@ class BetaflightMixer:
         self.still_s = self.still_s + dt if self.spun and not turns else 0.0
         self.t += dt
         self.send(sticks(status, turns), estimator.quat[0])
-        commands[0, :len(self._order)] = self._link.motors[self._order]
+        commands[0, : len(self._order)] = self._link.motors[self._order]
 
     def send(self, channels: np.ndarray, quat: np.ndarray) -> None:
         """Sends the newest readings, and pulse widths of the channels [us]."""
         s = self.sensors
-        self._link.exchange(self.t, s.gyro[0], s.accel[0], quat, s.gps_vel[0],
-                            (np.degrees(s.gps_lon[0]), np.degrees(s.gps_lat[0]), s.gps_alt[0]),
-                            float(s.baro_pressure[0]), channels)
+        self._link.exchange(
+            self.t,
+            s.gyro[0],
+            s.accel[0],
+            quat,
+            s.gps_vel[0],
+            (np.degrees(s.gps_lon[0]), np.degrees(s.gps_lat[0]), s.gps_alt[0]),
+            float(s.baro_pressure[0]),
+            channels,
+        )
 
 
 class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
@@ -73,26 +86,43 @@ class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
     the rates and mixes, in real time or somewhat slower, whatever speed the scenario has.
     """
 
-    own_state = ("the state of a real Betaflight cannot be reset, saved or loaded: it lies in its "
-                 "process; fly autopilot:=embedded for that")
+    own_state = (
+        "the state of a real Betaflight cannot be reset, saved or loaded: it lies in its "
+        "process; fly autopilot:=embedded for that"
+    )
     _process: process.BetaflightProcess | None = None
     _betaflight: BetaflightLink | None = None
 
     @classmethod
-    def for_scenario(cls, scenario: Scenario, fleet: FleetModel, origin: Sequence[float],
-                     magnetic_field: npt.ArrayLike, folder: Path | None, links: bool,
-                     on_text: Callable[[int, int, str], None] | None,
-                     sensors: SensorBatch) -> "BetaflightAutopilot":
+    def for_scenario(
+        cls,
+        scenario: Scenario,
+        fleet: FleetModel,
+        origin: Sequence[float],
+        magnetic_field: npt.ArrayLike,
+        folder: Path | None,
+        links: bool,
+        on_text: Callable[[int, int, str], None] | None,
+        sensors: SensorBatch,
+    ) -> "BetaflightAutopilot":
         """Starts the scenario's `betaflight`, or waits for an externally started one."""
         if fleet.n != 1:
-            raise AutopilotError(f"{fleet.n} Betaflights are not allowed: the ports of its SITL "
-                                 "are fixed, so that a machine has room for one")
+            raise AutopilotError(
+                f"{fleet.n} Betaflights are not allowed: the ports of its SITL "
+                "are fixed, so that a machine has room for one"
+            )
         order, binary = process.motors(fleet.vehicles[0]), process.find(scenario.betaflight)
-        autopilot = super().for_scenario(scenario, fleet, origin, magnetic_field, folder, links,
-                                         on_text, sensors)
+        autopilot = super().for_scenario(
+            scenario, fleet, origin, magnetic_field, folder, links, on_text, sensors
+        )
         try:
-            autopilot._attach(order, binary, scenario.vehicles[0].name, folder,
-                              on_text or (lambda vehicle, severity, text: None))
+            autopilot._attach(
+                order,
+                binary,
+                scenario.vehicles[0].name,
+                folder,
+                on_text or (lambda vehicle, severity, text: None),
+            )
         except BaseException:
             autopilot.close()
             raise
@@ -127,8 +157,10 @@ class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
             self._lost(f"has sent no motor outputs for {SILENCE_S:g} s: it hangs, or was ended")
         if self.mixer.still_s > SILENCE_S or (self.mixer.asked_s > ARM_S and not self.mixer.spun):
             why = self._process.refusal() if self._process is not None else ""
-            self._lost(("has disarmed itself" if self.mixer.spun else "does not arm")
-                       + f": {why or 'see its arming flags in its configurator'}")
+            self._lost(
+                ("has disarmed itself" if self.mixer.spun else "does not arm")
+                + f": {why or 'see its arming flags in its configurator'}"
+            )
         return commands
 
     def apply(self, set_points: SetPoints) -> None:
@@ -138,8 +170,10 @@ class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
             AutopilotError: Actuator commands are set.
         """
         if np.isfinite(set_points.actuators).any():
-            raise AutopilotError("Betaflight takes no actuator commands: command positions, "
-                                 "attitudes or body rates, or fly autopilot:=embedded")
+            raise AutopilotError(
+                "Betaflight takes no actuator commands: command positions, "
+                "attitudes or body rates, or fly autopilot:=embedded"
+            )
         super().apply(set_points)
 
     def interrupt(self) -> None:
@@ -171,8 +205,10 @@ class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
             if self._process is not None and self._process.end():
                 self._lost(self._process.end())
             if first is None and now - begin > CONNECT_S:
-                self._lost(f"did not answer within {CONNECT_S:g} s: start obj/betaflight_..._SITL "
-                           "on this machine, or name it by --betaflight or BETAFLIGHT_BUILD")
+                self._lost(
+                    f"did not answer within {CONNECT_S:g} s: start obj/betaflight_..._SITL "
+                    "on this machine, or name it by --betaflight or BETAFLIGHT_BUILD"
+                )
             if first is None and self._process is None and not announced:
                 announced = True
                 self._on_text(0, _WARNING, "waiting for Betaflight's SITL on this machine")

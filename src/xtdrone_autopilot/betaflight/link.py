@@ -53,17 +53,27 @@ class BetaflightLink:
             self._socket.bind((_HERE, MOTORS_PORT))
         except OSError as error:
             self._socket.close()
-            raise AutopilotError(f"port {MOTORS_PORT} (UDP, motors of Betaflight) is in use: "
-                                 "another simulation flies Betaflight, whose ports are fixed; stop "
-                                 "it first") from error
+            raise AutopilotError(
+                f"port {MOTORS_PORT} (UDP, motors of Betaflight) is in use: "
+                "another simulation flies Betaflight, whose ports are fixed; stop "
+                "it first"
+            ) from error
 
     def close(self) -> None:
         """Closes the port. May be called twice."""
         self._socket.close()
 
-    def exchange(self, t: float, gyro: npt.ArrayLike, accel: npt.ArrayLike, quat: npt.ArrayLike,
-                 vel: npt.ArrayLike, place: npt.ArrayLike, pressure: float,
-                 channels: npt.ArrayLike) -> None:
+    def exchange(
+        self,
+        t: float,
+        gyro: npt.ArrayLike,
+        accel: npt.ArrayLike,
+        quat: npt.ArrayLike,
+        vel: npt.ArrayLike,
+        place: npt.ArrayLike,
+        pressure: float,
+        channels: npt.ArrayLike,
+    ) -> None:
         """Sends readings and sticks, and waits for the motors; after ANSWER_S it goes on.
 
         Args:
@@ -77,8 +87,9 @@ class BetaflightLink:
             channels: (CHANNELS,) pulse widths [us].
         """
         (gx, gy, gz), (ax, ay, az), (x, y, z, w) = gyro, accel, quat
-        readings = READINGS.pack(t, gx, -gy, gz, -ax, -ay, -az, w, x, -y, -z, *vel, *place,
-                                 pressure)
+        readings = READINGS.pack(
+            t, gx, -gy, gz, -ax, -ay, -az, w, x, -y, -z, *vel, *place, pressure
+        )
         sticks = STICKS.pack(t, *(round(float(pulse)) for pulse in channels))
         time.sleep(max(0.0, min(self._next_s - time.monotonic(), STEP_S)))
         self._receive()

@@ -22,16 +22,29 @@ _CONFIGURE_S = 20.0  # wall time for Betaflight to take its configuration [s]
 GAINS = {"roll": (45, 60, 30, 0), "pitch": (45, 60, 30, 0), "yaw": (45, 40, 0, 0)}
 # What has to differ from Betaflight's defaults. GPS is off, since positions are held from outside.
 CONFIGURATION = (
-    "feature -GPS", "set motor_pwm_protocol = PWM", "set acc_calibration = 0,0,0,1",
-    "set small_angle = 180", f"set min_check = {MIN_CHECK:.0f}",
-    f"set motor_idle = {IDLE * 1e4:.0f}", "set rates_type = ACTUAL", "set rc_smoothing = OFF",
+    "feature -GPS",
+    "set motor_pwm_protocol = PWM",
+    "set acc_calibration = 0,0,0,1",
+    "set small_angle = 180",
+    f"set min_check = {MIN_CHECK:.0f}",
+    f"set motor_idle = {IDLE * 1e4:.0f}",
+    "set rates_type = ACTUAL",
+    "set rc_smoothing = OFF",
     # A simulation that stands still for a moment is no lost transmitter.
-    "set failsafe_delay = 200", *(f"rxfail {channel} h" for channel in range(5)),
-    *(f"set {axis}_{name} = {value}" for axis, rate in zip(("roll", "pitch", "yaw"), RATES)
-      for name, value in (("rc_rate", rate // 10), ("srate", rate // 10), ("expo", 0))),
-    *(f"set {term}_{axis} = {value}" for axis, values in GAINS.items()
-      for term, value in zip("pidf", values)),
-    "aux 0 0 0 1700 2100 0 0")  # AUX1: ARM; without another one it is ACRO
+    "set failsafe_delay = 200",
+    *(f"rxfail {channel} h" for channel in range(5)),
+    *(
+        f"set {axis}_{name} = {value}"
+        for axis, rate in zip(("roll", "pitch", "yaw"), RATES)
+        for name, value in (("rc_rate", rate // 10), ("srate", rate // 10), ("expo", 0))
+    ),
+    *(
+        f"set {term}_{axis} = {value}"
+        for axis, values in GAINS.items()
+        for term, value in zip("pidf", values)
+    ),
+    "aux 0 0 0 1700 2100 0 0",
+)  # AUX1: ARM; without another one it is ACRO
 
 
 def motors(model: Vehicle) -> Sequence[int]:
@@ -42,9 +55,11 @@ def motors(model: Vehicle) -> Sequence[int]:
     """
     slowest = max((rotor.time_constant_up for rotor in model.rotors), default=0.0)
     if slowest > _SLOWEST_MOTOR:
-        raise AutopilotError(f"the motors of '{model.type}', whose time constant is {slowest:g} s, "
-                             f"are too slow for Betaflight's rate loops ({_SLOWEST_MOTOR:g} s at "
-                             f"most): give {_ALLOWED}, or fly autopilot:=embedded")
+        raise AutopilotError(
+            f"the motors of '{model.type}', whose time constant is {slowest:g} s, "
+            f"are too slow for Betaflight's rate loops ({_SLOWEST_MOTOR:g} s at "
+            f"most): give {_ALLOWED}, or fly autopilot:=embedded"
+        )
     return match(model, PLACES, "Betaflight", _ALLOWED)
 
 
@@ -54,9 +69,13 @@ def find(path: str) -> Path | None:
     Raises:
         AutopilotError: There is no such program.
     """
-    return find_binary(path, "BETAFLIGHT_BUILD", "Betaflight", "obj/betaflight_*_SITL",
-                       "Betaflight's folder after 'make TARGET=SITL', or the binary "
-                       "obj/betaflight_..._SITL")
+    return find_binary(
+        path,
+        "BETAFLIGHT_BUILD",
+        "Betaflight",
+        "obj/betaflight_*_SITL",
+        "Betaflight's folder after 'make TARGET=SITL', or the binary obj/betaflight_..._SITL",
+    )
 
 
 class BetaflightProcess(PeerProcess):
@@ -88,12 +107,20 @@ class BetaflightProcess(PeerProcess):
         file = self.work / "betaflight.cli"
         file.write_text("\n".join(lines))
         try:
-            done = subprocess.run([binary, "--config", file], cwd=self.work, timeout=_CONFIGURE_S,
-                                  stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            done = subprocess.run(
+                [binary, "--config", file],
+                cwd=self.work,
+                timeout=_CONFIGURE_S,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise AutopilotError(f"cannot configure Betaflight '{binary}': {error}") from error
         said = done.stdout.decode(errors="replace")
         refused = re.findall(r".*(?:###ERROR|INVALID|ERROR IN).*", said)
         if done.returncode or refused or not (self.work / "eeprom.bin").is_file():
-            raise AutopilotError(f"Betaflight '{binary}' does not take its configuration "
-                                 f"({file}): {(refused or said.splitlines() or ['no output'])[-1]}")
+            raise AutopilotError(
+                f"Betaflight '{binary}' does not take its configuration "
+                f"({file}): {(refused or said.splitlines() or ['no output'])[-1]}"
+            )

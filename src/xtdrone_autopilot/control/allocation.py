@@ -26,7 +26,7 @@ SWEEPS = 40  # of the allocation for a vehicle with a failed rotor
 # Weights in that allocation: of the errors of collective thrust, roll, pitch and yaw torque, each
 # row of the effectiveness matrix normalised; and of each rotor's thrust.
 WEIGHTS = np.array([1.0, 30.0, 30.0, 0.05])
-LEAST_WEIGHT = 1e-4
+MIN_WEIGHT = 1e-4
 
 
 @njit
@@ -41,8 +41,9 @@ def tilt_share(tilt: float, carried: float) -> float:
 
 
 @njit
-def thrust_range(lowest: float, highest: float, yaw_peak: float, smallest_max: float,
-                 share: float) -> tuple[float, float, float]:
+def thrust_range(
+    lowest: float, highest: float, yaw_peak: float, smallest_max: float, share: float
+) -> tuple[float, float, float]:
     """How far roll and pitch are followed, and the limits of the collective then.
 
     The collective is raised for roll and pitch only with MC_AIRMODE: without it a vehicle that
@@ -95,8 +96,9 @@ def _allocate_one(v, q, mixer, t_max, n_rotors, thrust):
 
 
 @njit
-def rotor_command(thrust: float, motor_constant: float, scaling: float, zero: float,
-                  weight: float) -> float:
+def rotor_command(
+    thrust: float, motor_constant: float, scaling: float, zero: float, weight: float
+) -> float:
     """Command of a rotor for a thrust [N]; see Rotor for the constants.
 
     Args:
@@ -128,26 +130,61 @@ def _allocate_within(v, gain, hessian, t_max, used, n_rotors, thrust):
 
 
 @njit
-def vector_fleet(status: np.ndarray, parameters: np.ndarray, vehicle: np.ndarray,
-                 body: np.ndarray, joints: np.ndarray, actuator: np.ndarray,
-                 half_wings: np.ndarray, used: np.ndarray, tiltrotor: np.ndarray,
-                 forward_weight: np.ndarray, weight: np.ndarray, scale: np.ndarray,
-                 low: np.ndarray, high: np.ndarray, values: np.ndarray, position: np.ndarray,
-                 dt: float, thrust: np.ndarray, commands: np.ndarray) -> None:
+def vector_fleet(
+    status: np.ndarray,
+    parameters: np.ndarray,
+    vehicle: np.ndarray,
+    body: np.ndarray,
+    joints: np.ndarray,
+    actuator: np.ndarray,
+    half_wings: np.ndarray,
+    used: np.ndarray,
+    tiltrotor: np.ndarray,
+    forward_weight: np.ndarray,
+    weight: np.ndarray,
+    scale: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    values: np.ndarray,
+    position: np.ndarray,
+    dt: float,
+    thrust: np.ndarray,
+    commands: np.ndarray,
+) -> None:
     """Thrusts (N, A) and servo commands of the vehicles of vectoring.Vectoring."""
     for i in range(status.shape[0]):
         if not used[i]:
             continue
         flies = status[i].armed and status[i].sp_kind != NO_SET_POINT
         if tiltrotor[i]:
-            tilt_forwards(status[i], actuator[i], weight[i], forward_weight[i], scale[i], low[i],
-                          high[i], values[i], position[i])
+            tilt_forwards(
+                status[i],
+                actuator[i],
+                weight[i],
+                forward_weight[i],
+                scale[i],
+                low[i],
+                high[i],
+                values[i],
+                position[i],
+            )
         if flies and status[i].vtol_state == ON_WINGS:
             pass  # the throttle drives the rotors
         elif flies:
-            allocate(status[i], parameters[i], vehicle[i:i + 1], body[i:i + 1], joints[i:i + 1],
-                     actuator[i:i + 1], half_wings[i:i + 1], weight[i], scale[i], low[i], high[i],
-                     values[i])
+            allocate(
+                status[i],
+                parameters[i],
+                vehicle[i : i + 1],
+                body[i : i + 1],
+                joints[i : i + 1],
+                actuator[i : i + 1],
+                half_wings[i : i + 1],
+                weight[i],
+                scale[i],
+                low[i],
+                high[i],
+                values[i],
+            )
         else:
             values[i] = 0.0
         for r in range(vehicle[i].rotors):
@@ -156,10 +193,21 @@ def vector_fleet(status: np.ndarray, parameters: np.ndarray, vehicle: np.ndarray
 
 
 @fleet_kernel
-def mix_fleet(status: np.ndarray, parameters: np.ndarray, actuator: np.ndarray, mixer: np.ndarray,
-              gain: np.ndarray, hessian: np.ndarray, used: np.ndarray, whole: np.ndarray,
-              vectored: np.ndarray, t_max: np.ndarray, n_rotors: np.ndarray, thrust: np.ndarray,
-              commands: np.ndarray) -> None:
+def mix_fleet(
+    status: np.ndarray,
+    parameters: np.ndarray,
+    actuator: np.ndarray,
+    mixer: np.ndarray,
+    gain: np.ndarray,
+    hessian: np.ndarray,
+    used: np.ndarray,
+    whole: np.ndarray,
+    vectored: np.ndarray,
+    t_max: np.ndarray,
+    n_rotors: np.ndarray,
+    thrust: np.ndarray,
+    commands: np.ndarray,
+) -> None:
     """Commands (N, A) of the rotors; the arguments are those of Mixer."""
     for i in range(status.shape[0]):
         v = status[i]
@@ -179,8 +227,13 @@ def mix_fleet(status: np.ndarray, parameters: np.ndarray, actuator: np.ndarray, 
             _allocate_within(v, gain[i], hessian[i], t_max[i], used[i], n_rotors[i], thrust[i])
         for r in range(n_rotors[i]):
             a = actuator[i, r]
-            commands[i, r] = rotor_command(thrust[i, r], a.motor_constant, a.input_scaling,
-                                           a.zero_position_armed, v.hover_weight)
+            commands[i, r] = rotor_command(
+                thrust[i, r],
+                a.motor_constant,
+                a.input_scaling,
+                a.zero_position_armed,
+                v.hover_weight,
+            )
 
 
 class Mixer(Memory):
@@ -215,19 +268,56 @@ class Mixer(Memory):
         self._whole[i] = (used == self._lifting[i]).all()
         self._vectoring.use_rotors(i, used)
         count = max(self._fleet.vehicle["rotors"][i], 1)
-        size = np.sqrt((matrix ** 2).sum(axis=1) / count)
+        size = np.sqrt((matrix**2).sum(axis=1) / count)
         weights = WEIGHTS / np.maximum(size, 1e-9) ** 2
         self._gain[i] = matrix.T * weights
         self._hessian[i] = (matrix.T * weights) @ matrix
-        self._hessian[i].flat[::matrix.shape[1] + 1] += LEAST_WEIGHT
+        self._hessian[i].flat[:: matrix.shape[1] + 1] += MIN_WEIGHT
 
-    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float,
-             commands: np.ndarray) -> None:
+    def step(
+        self,
+        status: np.ndarray,
+        parameters: np.ndarray,
+        estimator: Any,
+        dt: float,
+        commands: np.ndarray,
+    ) -> None:
         """Writes commands (N, A): rotors 0..1, zero where disarmed; servos that tilt them -1..1."""
         f, u = self._fleet, self._vectoring
         if u.any:
-            vector_fleet(status, parameters, f.vehicle, f.body, f.joint, f.actuator, f.half_wing,
-                      u.used, u.tiltrotor, u.forward_weight, u.weight, u.scale, u.low, u.high,
-                      u.values, u.position, dt, self._thrust, commands)
-        mix_fleet(status, parameters, self._fleet.actuator, self._mixer, self._gain, self._hessian,
-             self._used, self._whole, u.used, self._t_max, self._n_rotors, self._thrust, commands)
+            vector_fleet(
+                status,
+                parameters,
+                f.vehicle,
+                f.body,
+                f.joint,
+                f.actuator,
+                f.half_wing,
+                u.used,
+                u.tiltrotor,
+                u.forward_weight,
+                u.weight,
+                u.scale,
+                u.low,
+                u.high,
+                u.values,
+                u.position,
+                dt,
+                self._thrust,
+                commands,
+            )
+        mix_fleet(
+            status,
+            parameters,
+            self._fleet.actuator,
+            self._mixer,
+            self._gain,
+            self._hessian,
+            self._used,
+            self._whole,
+            u.used,
+            self._t_max,
+            self._n_rotors,
+            self._thrust,
+            commands,
+        )

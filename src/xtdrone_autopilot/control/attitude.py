@@ -17,8 +17,20 @@ from .vector import clamp
 
 
 @njit
-def body_rates(x: float, y: float, z: float, w: float, sx: float, sy: float, sz: float, sw: float,
-               yaw_rate: float, gains: Vector, weight: float, limits: Vector) -> Vector:
+def body_rates(
+    x: float,
+    y: float,
+    z: float,
+    w: float,
+    sx: float,
+    sy: float,
+    sz: float,
+    sw: float,
+    yaw_rate: float,
+    gains: Vector,
+    weight: float,
+    limits: Vector,
+) -> Vector:
     """Body rates that turn an attitude into its set-point [rad/s].
 
     Args:
@@ -52,16 +64,25 @@ def body_rates(x: float, y: float, z: float, w: float, sx: float, sy: float, sz:
     roll = clamp(gains[0] * scale * tilt_sign * rx, -limits[0], limits[0])
     pitch = clamp(gains[1] * scale * tilt_sign * ry, -limits[1], limits[1])
     # The yaw rate set-point is about the world's z axis: project it on the body's axes.
-    return (roll + yaw_rate * 2.0 * (x * z - w * y), pitch + yaw_rate * 2.0 * (y * z + w * x),
-            clamp(weight / 0.4 * rate_yaw + yaw_rate * (1.0 - 2.0 * (x * x + y * y)), -limits[2],
-                  limits[2]))
+    return (
+        roll + yaw_rate * 2.0 * (x * z - w * y),
+        pitch + yaw_rate * 2.0 * (y * z + w * x),
+        clamp(
+            weight / 0.4 * rate_yaw + yaw_rate * (1.0 - 2.0 * (x * x + y * y)),
+            -limits[2],
+            limits[2],
+        ),
+    )
 
 
 @njit
 def limits_of(q: np.void) -> Vector:
     """Largest body rates by the parameters [rad/s]."""
-    return (math.radians(q.MC_ROLLRATE_MAX), math.radians(q.MC_PITCHRATE_MAX),
-            math.radians(q.MC_YAWRATE_MAX))
+    return (
+        math.radians(q.MC_ROLLRATE_MAX),
+        math.radians(q.MC_PITCHRATE_MAX),
+        math.radians(q.MC_YAWRATE_MAX),
+    )
 
 
 @njit
@@ -69,8 +90,19 @@ def _control_one(v, q, quat):
     s = v.sp_quat
     yaw_rate = v.sp_yaw_rate if math.isfinite(v.sp_yaw_rate) else 0.0
     v.sp_rates[0], v.sp_rates[1], v.sp_rates[2] = body_rates(
-        quat[0], quat[1], quat[2], quat[3], s[0], s[1], s[2], s[3], yaw_rate,
-        (q.MC_ROLL_P, q.MC_PITCH_P, q.MC_YAW_P), q.MC_YAW_WEIGHT, limits_of(q))
+        quat[0],
+        quat[1],
+        quat[2],
+        quat[3],
+        s[0],
+        s[1],
+        s[2],
+        s[3],
+        yaw_rate,
+        (q.MC_ROLL_P, q.MC_PITCH_P, q.MC_YAW_P),
+        q.MC_YAW_WEIGHT,
+        limits_of(q),
+    )
 
 
 @fleet_kernel

@@ -51,8 +51,14 @@ def _balance(status, vehicle, body, joints, actuator, moving, carries, commands,
         _follow(actuator[i], moving[i], commands[i], position[i], dt)
         v = status[i]
         if v.armed:
-            x, y = _centre(vehicle[i:i + 1], body[i:i + 1], joints[i:i + 1], actuator[i:i + 1],
-                           moving[i], position[i])
+            x, y = _centre(
+                vehicle[i : i + 1],
+                body[i : i + 1],
+                joints[i : i + 1],
+                actuator[i : i + 1],
+                moving[i],
+                position[i],
+            )
             v.sp_torque[0] += y * v.sp_thrust
             v.sp_torque[1] -= x * v.sp_thrust
 
@@ -81,5 +87,15 @@ class Balance(Memory):
         """
         f = self._fleet
         if self._any:
-            _balance(status, f.vehicle, f.body, f.joint, f.actuator, self._moving, self._carries,
-                     commands, self._position, dt)
+            _balance(
+                status,
+                f.vehicle,
+                f.body,
+                f.joint,
+                f.actuator,
+                self._moving,
+                self._carries,
+                commands,
+                self._position,
+                dt,
+            )

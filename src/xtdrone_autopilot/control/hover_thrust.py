@@ -15,7 +15,7 @@ from ..now import LOOP_S
 from ..vehicle_status import STAGE_FLIGHT
 from .vector import clamp
 
-LEAST_HEIGHT = 1.0  # above where it took off [m]
+MIN_HEIGHT = 1.0  # above where it took off [m]
 FIRST_NOISE = 5.0  # variance of the acceleration, to begin with [(m/s^2)^2]
 NOISE_RANGE = (1.0, 400.0)  # of that variance
 SLOW_S, LEARN_S = 1.0, 2.0  # time constants of the residual and of the noise [s]
@@ -63,16 +63,20 @@ def _fuse(v, q, vel, lift, acc):
     v.hover_ratio += share * (math.copysign(min(ratio, 1.0), innovation) - v.hover_ratio)
     off = residual - v.hover_residual
     share = dt / (LEARN_S + dt)
-    v.hover_noise = clamp((1.0 - share) * v.hover_noise
-                          + share * (off * off + slope * v.hover_var * slope), *NOISE_RANGE)
-    v.hover_known_s = v.hover_known_s + dt if v.hover_var < KNOWN and (
-        v.hover_valid or ratio < 1.0) else 0.0
+    v.hover_noise = clamp(
+        (1.0 - share) * v.hover_noise + share * (off * off + slope * v.hover_var * slope),
+        *NOISE_RANGE,
+    )
+    v.hover_known_s = (
+        v.hover_known_s + dt if v.hover_var < KNOWN and (v.hover_valid or ratio < 1.0) else 0.0
+    )
     v.hover_estimate = hover
 
 
 @njit
-def estimate_hover_thrust(v: np.void, q: np.void, pos: np.ndarray, vel: np.ndarray, acc: float,
-                          thrust: float) -> None:
+def estimate_hover_thrust(
+    v: np.void, q: np.void, pos: np.ndarray, vel: np.ndarray, acc: float, thrust: float
+) -> None:
     """One step of LOOP_S; writes v.hover, and keeps the thrust where that changes.
 
     Args:
@@ -84,7 +88,7 @@ def estimate_hover_thrust(v: np.void, q: np.void, pos: np.ndarray, vel: np.ndarr
     """
     if not v.armed:
         _start(v, q)
-    v.been_high = not v.landed and (v.been_high or pos[2] - v.home[2] > LEAST_HEIGHT)
+    v.been_high = not v.landed and (v.been_high or pos[2] - v.home[2] > MIN_HEIGHT)
     if v.armed and v.been_high and math.isfinite(acc):
         x, y = v.sp_quat[0], v.sp_quat[1]
         _fuse(v, q, vel, thrust * (1.0 - 2.0 * (x * x + y * y)), acc)

@@ -32,8 +32,14 @@ def not_allocated(fleet: FleetModel) -> np.ndarray:
 
 
 @fleet_kernel
-def finish(status: np.ndarray, direct: np.ndarray, own: np.ndarray, rest: np.ndarray,
-           commands: np.ndarray, flying: np.ndarray) -> None:
+def finish(
+    status: np.ndarray,
+    direct: np.ndarray,
+    own: np.ndarray,
+    rest: np.ndarray,
+    commands: np.ndarray,
+    flying: np.ndarray,
+) -> None:
     """Applies direct actuator set-points; what is disarmed or not finite is at rest.
 
     Args:
@@ -47,9 +53,14 @@ def finish(status: np.ndarray, direct: np.ndarray, own: np.ndarray, rest: np.nda
     """
     for i in range(commands.shape[0]):
         v = status[i]
-        flying[i] = (v.armed and not v.landed and v.vehicle_type == MULTICOPTER
-                     and v.hover_weight == 1.0
-                     and v.vtol_state != TO_FIXED_WING and v.vtol_state != TO_HOVER)
+        flying[i] = (
+            v.armed
+            and not v.landed
+            and v.vehicle_type == MULTICOPTER
+            and v.hover_weight == 1.0
+            and v.vtol_state != TO_FIXED_WING
+            and v.vtol_state != TO_HOVER
+        )
         given = v.armed and v.sp_kind == ACTUATORS
         for k in range(commands.shape[1]):
             if given or (own[i, k] and math.isfinite(direct[i, k])):

@@ -21,15 +21,24 @@ from .vector import clamp
 # PX4's gains give normalised torques, which mean another angular acceleration for each vehicle;
 # this loop's give the acceleration itself. A parameter acts relative to its value in PX4's iris:
 # where this loop has these gains [1/s], [1/s^2] and this limit [rad/s^2]. A vehicle that turns
-# faster than the iris, MOST [rad/s^2], has PX4's share of what it turns faster on top.
-TILT_P, YAW_P, TILT_I, YAW_I, LIMIT, MOST = 20.0, 8.0, 20.0, 4.0, 6.0, 101.0
-PX4_TILT_P, PX4_YAW_P, PX4_TILT_I, PX4_YAW_I, PX4_LIMIT = \
-    np.array([0.15, 0.2, 0.2, 0.1, 0.3], dtype=np.float32).tolist()
+# faster than the iris, MAX [rad/s^2], has PX4's share of what it turns faster on top.
+TILT_P, YAW_P, TILT_I, YAW_I, LIMIT, MAX = 20.0, 8.0, 20.0, 4.0, 6.0, 101.0
+PX4_TILT_P, PX4_YAW_P, PX4_TILT_I, PX4_YAW_I, PX4_LIMIT = np.array(
+    [0.15, 0.2, 0.2, 0.1, 0.3], dtype=np.float32
+).tolist()
 
 
 @njit
-def one_rate(wanted: float, rate: float, integral: float, gain: float, growth: float,
-             limit: float, grows: bool, dt: float) -> tuple[float, float]:
+def one_rate(
+    wanted: float,
+    rate: float,
+    integral: float,
+    gain: float,
+    growth: float,
+    limit: float,
+    grows: bool,
+    dt: float,
+) -> tuple[float, float]:
     """Angular acceleration about one axis for a body rate, and the loop's new integral.
 
     Args:
@@ -50,8 +59,9 @@ def one_rate(wanted: float, rate: float, integral: float, gain: float, growth: f
 
 
 @njit
-def torque_of(ax: float, ay: float, az: float, wx: float, wy: float, wz: float,
-              j: Symmetric) -> Vector:
+def torque_of(
+    ax: float, ay: float, az: float, wx: float, wy: float, wz: float, j: Symmetric
+) -> Vector:
     """Torque for an angular acceleration, with the gyroscopic term of XTDrone (2) [N m].
 
     Args:
@@ -67,20 +77,29 @@ def torque_of(ax: float, ay: float, az: float, wx: float, wy: float, wz: float,
 @njit
 def _limit(share, most):
     """Limit of an integral [rad/s^2] for PX4's parameter and a vehicle's turn_max."""
-    return LIMIT * (share / PX4_LIMIT) + share * max(0.0, most - MOST)
+    return LIMIT * (share / PX4_LIMIT) + share * max(0.0, most - MAX)
 
 
 @njit
 def gains_of(v: np.void, q: np.void) -> tuple[Vector, Vector, Vector]:
     """Gains, gains of the integrals and their limits about the axes, by the parameters."""
-    return ((TILT_P * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_P / PX4_TILT_P),
-             TILT_P * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_P / PX4_TILT_P),
-             YAW_P * q.MC_YAWRATE_K * (q.MC_YAWRATE_P / PX4_YAW_P)),
-            (TILT_I * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_I / PX4_TILT_I),
-             TILT_I * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_I / PX4_TILT_I),
-             YAW_I * q.MC_YAWRATE_K * (q.MC_YAWRATE_I / PX4_YAW_I)),
-            (_limit(q.MC_RR_INT_LIM, v.turn_max[0]), _limit(q.MC_PR_INT_LIM, v.turn_max[1]),
-             _limit(q.MC_YR_INT_LIM, v.turn_max[2])))
+    return (
+        (
+            TILT_P * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_P / PX4_TILT_P),
+            TILT_P * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_P / PX4_TILT_P),
+            YAW_P * q.MC_YAWRATE_K * (q.MC_YAWRATE_P / PX4_YAW_P),
+        ),
+        (
+            TILT_I * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_I / PX4_TILT_I),
+            TILT_I * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_I / PX4_TILT_I),
+            YAW_I * q.MC_YAWRATE_K * (q.MC_YAWRATE_I / PX4_YAW_I),
+        ),
+        (
+            _limit(q.MC_RR_INT_LIM, v.turn_max[0]),
+            _limit(q.MC_PR_INT_LIM, v.turn_max[1]),
+            _limit(q.MC_YR_INT_LIM, v.turn_max[2]),
+        ),
+    )
 
 
 @njit
@@ -93,13 +112,20 @@ def _control_one(v, q, rate, dt):
     ay, i[1] = one_rate(s[1], rate[1], i[1], gains[1], growths[1], limits[1], grows, dt)
     az, i[2] = one_rate(s[2], rate[2], i[2], gains[2], growths[2], limits[2], grows, dt)
     v.sp_torque[0], v.sp_torque[1], v.sp_torque[2] = torque_of(
-        ax, ay, az, rate[0], rate[1], rate[2],
-        (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]))
+        ax,
+        ay,
+        az,
+        rate[0],
+        rate[1],
+        rate[2],
+        (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
+    )
 
 
 @fleet_kernel
-def control_fleet(status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray,
-                  dt: float) -> None:
+def control_fleet(
+    status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray, dt: float
+) -> None:
     """The loop for a fleet: records of VEHICLE_STATUS, of parameters and of the estimates (N,)."""
     for i in range(status.shape[0]):
         v = status[i]

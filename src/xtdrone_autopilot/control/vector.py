@@ -37,8 +37,9 @@ def yaw_of(quat: np.ndarray) -> float:
 
 
 @njit
-def quat_from_axes(zx: float, zy: float, zz: float,
-                   yaw: float) -> tuple[float, float, float, float]:
+def quat_from_axes(
+    zx: float, zy: float, zz: float, yaw: float
+) -> tuple[float, float, float, float]:
     """Attitude (xyzw) with the body z axis along the unit vector (zx, zy, zz) and heading yaw.
 
     The nose is normal to z and lies in the vertical plane of the heading. Where
@@ -48,8 +49,9 @@ def quat_from_axes(zx: float, zy: float, zz: float,
 
 
 @njit
-def axes_quat(zx: float, zy: float, zz: float, cy: float,
-              sy: float) -> tuple[float, float, float, float]:
+def axes_quat(
+    zx: float, zy: float, zz: float, cy: float, sy: float
+) -> tuple[float, float, float, float]:
     """quat_from_axes() by cosine and sine of the yaw."""
     nx, ny, nz = cy * zz, sy * zz, -(cy * zx + sy * zy)
     norm = math.sqrt(nx * nx + ny * ny + nz * nz)

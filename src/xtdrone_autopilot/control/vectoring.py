@@ -35,12 +35,12 @@ from .vector import clamp
 # Weights of the errors of force and torque, in units of what all actuators together can command,
 # and of the actuators themselves: roll and pitch before height, yaw and side force last.
 WEIGHTS = np.array([0.3, 0.3, 1.0, 30.0, 30.0, 0.03])
-LEAST_WEIGHT = 1e-5
+MIN_WEIGHT = 1e-5
 CHANGE_WEIGHT = 3e-3  # of the changes of one step, so that they converge
 STEP = 0.1  # largest change of a joint position in one linearisation [rad] or [m]
 SMALL_TILT = 0.25  # of a tiltrotor's rotors, in hover [rad]
 LEAD_S = 0.015  # a servo that lags by more is commanded beyond its target
-MOST_LEAD = 4.0
+MAX_LEAD = 4.0
 FULL_AUTHORITY = 0.3  # share of the weight below which torque fades without MC_AIRMODE
 
 
@@ -64,8 +64,8 @@ def _normal_equations(matrix, weight, scale, error, values):
     n = len(scale)
     left, right = np.zeros((n, n)), np.zeros(n)
     for a in range(n):
-        left[a, a] = LEAST_WEIGHT + CHANGE_WEIGHT if scale[a] > 0.0 else 1.0
-        right[a] = -LEAST_WEIGHT * values[a] / scale[a] if scale[a] > 0.0 else 0.0
+        left[a, a] = MIN_WEIGHT + CHANGE_WEIGHT if scale[a] > 0.0 else 1.0
+        right[a] = -MIN_WEIGHT * values[a] / scale[a] if scale[a] > 0.0 else 0.0
         for k in range(6):
             row = weight[k] * matrix[k, a] * scale[a]
             right[a] += row * error[k]
@@ -95,9 +95,20 @@ def _solve_within(left, right, low, high):
 
 
 @njit
-def allocate(v: np.void, q: np.void, vehicle: np.ndarray, body: np.ndarray, joints: np.ndarray,
-             actuator: np.ndarray, half_wings: np.ndarray, weight: np.ndarray, scale: np.ndarray,
-             low: np.ndarray, high: np.ndarray, values: np.ndarray) -> None:
+def allocate(
+    v: np.void,
+    q: np.void,
+    vehicle: np.ndarray,
+    body: np.ndarray,
+    joints: np.ndarray,
+    actuator: np.ndarray,
+    half_wings: np.ndarray,
+    weight: np.ndarray,
+    scale: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    values: np.ndarray,
+) -> None:
     """Thrusts and joint positions of one vehicle for its set-points of force and torque.
 
     Args:
@@ -141,14 +152,22 @@ def allocate(v: np.void, q: np.void, vehicle: np.ndarray, body: np.ndarray, join
 @njit
 def lead(a: np.void, position: float, target: float) -> float:
     """Where to command a servo at `position` so that it gets to `target` sooner than it lags."""
-    ahead = clamp(a.time_constant / LEAD_S, 1.0, MOST_LEAD)
+    ahead = clamp(a.time_constant / LEAD_S, 1.0, MAX_LEAD)
     return clamp(position + ahead * (target - position), a.joint_lower, a.joint_upper)
 
 
 @njit
-def tilt_forwards(v: np.void, actuator: np.ndarray, weight: np.ndarray, forward_weight: float,
-                  scale: np.ndarray, low: np.ndarray, high: np.ndarray, values: np.ndarray,
-                  position: np.ndarray) -> None:
+def tilt_forwards(
+    v: np.void,
+    actuator: np.ndarray,
+    weight: np.ndarray,
+    forward_weight: float,
+    scale: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    values: np.ndarray,
+    position: np.ndarray,
+) -> None:
     """What differs for a tiltrotor, which tilts its rotors far and more slowly than its loops are.
 
     Each servo is allocated near where it is; the force along x counts but for small tilts in
@@ -206,8 +225,9 @@ class Vectoring(Memory):
         steered = tilts.any(axis=1) | (np.array([rank(one) for one in matrix]) == 6)
         self.used = steered & (vehicle_types(fleet) == MULTICOPTER)
         self.any = bool(self.used.any())
-        ends = np.stack([a["zero_position_armed"] + a["input_scaling"] * a[end]
-                         for end in ("lower", "upper")])
+        ends = np.stack(
+            [a["zero_position_armed"] + a["input_scaling"] * a[end] for end in ("lower", "upper")]
+        )
         self.low = np.where(tilts, np.maximum(ends.min(axis=0), a["joint_lower"]), 0.0)
         self.high = np.where(tilts, np.minimum(ends.max(axis=0), a["joint_upper"]), self._largest)
         self.scale = np.where(tilts, np.maximum(-self.low, self.high), self._largest)
@@ -226,13 +246,18 @@ class Vectoring(Memory):
 
 
 @njit
-def command_servos(actuator: np.ndarray, scale: np.ndarray, values: np.ndarray,
-                   position: np.ndarray, dt: float, commands: np.ndarray) -> None:
+def command_servos(
+    actuator: np.ndarray,
+    scale: np.ndarray,
+    values: np.ndarray,
+    position: np.ndarray,
+    dt: float,
+    commands: np.ndarray,
+) -> None:
     """Commands (A,) of one vehicle's servos, ahead of their lag; advances their model by dt [s]."""
     for k in range(len(values)):
         a = actuator[k]
         if a.kind != ROTOR and scale[k] > 0.0:
             ahead = lead(a, position[k], values[k])
             position[k] = servo.follow(position[k], ahead, a.rate, a.time_constant, dt)
-            commands[k] = clamp((ahead - a.zero_position_armed) / a.input_scaling, a.lower,
-                                a.upper)
+            commands[k] = clamp((ahead - a.zero_position_armed) / a.input_scaling, a.lower, a.upper)

@@ -23,7 +23,7 @@ from ..vehicle_status import STAGE_FLIGHT, TRAJECTORY
 from .vector import clamp, limit_norm2, quat_from_axes, thrust_newtons, wrap_pi, yaw_of
 
 OFFBOARD = int(Mode.OFFBOARD)
-LEAST_THRUST = 1e-3  # of 0..1, so that the thrust has a direction
+MIN_THRUST = 1e-3  # of 0..1, so that the thrust has a direction
 SIDE_SHARE = 0.7  # of the largest side force that a level vehicle exerts, the rest is for torque
 
 
@@ -38,20 +38,23 @@ def _acceleration(v, k, gain, damping, vel):
         # A trajectory of an offboard controller also gets rotor drag and the damping below fed
         # forward, which PX4 leaves to the integrator.
         wanted += v.drag * v.sp_vel[k] + damping * v.sp_acc[k]
-    return loop_acceleration(wanted, error, gain, v.vel_integral[k], damping,
-                             v.acc_filtered[k]), error
+    return loop_acceleration(
+        wanted, error, gain, v.vel_integral[k], damping, v.acc_filtered[k]
+    ), error
 
 
 @njit
-def loop_acceleration(wanted: float, error: float, gain: float, integral: float, damping: float,
-                      filtered: float) -> float:
+def loop_acceleration(
+    wanted: float, error: float, gain: float, integral: float, damping: float, filtered: float
+) -> float:
     """Acceleration set-point of one axis [m/s^2] for a velocity error [m/s]."""
     return wanted + gain * error + integral - damping * filtered
 
 
 @njit
-def thrust_vector(ax: float, ay: float, az: float, hover: float, tan_tilt: float, decouple: bool,
-                  least: float) -> Vector:
+def thrust_vector(
+    ax: float, ay: float, az: float, hover: float, tan_tilt: float, decouple: bool, least: float
+) -> Vector:
     """Thrust vector of 0..1 for an acceleration [m/s^2], within the tilt limit.
 
     Args:
@@ -68,9 +71,21 @@ def thrust_vector(ax: float, ay: float, az: float, hover: float, tan_tilt: float
 
 
 @njit
-def saturate(ax: float, ay: float, ex: float, ey: float, ez: float, tx: float, ty: float,
-             tz: float, hover: float, least: float, top: float, margin: float,
-             gain: float) -> tuple[float, float, float, float, float, float]:
+def saturate(
+    ax: float,
+    ay: float,
+    ex: float,
+    ey: float,
+    ez: float,
+    tx: float,
+    ty: float,
+    tz: float,
+    hover: float,
+    least: float,
+    top: float,
+    margin: float,
+    gain: float,
+) -> tuple[float, float, float, float, float, float]:
     """The thrust within its limits, and the velocity errors that the integrators see then.
 
     Args:
@@ -115,11 +130,25 @@ def _control_one(v, q, vel, quat, dt):
     ax, ex = _acceleration(v, 0, q.MPC_XY_VEL_P_ACC, q.MPC_XY_VEL_D_ACC, vel)
     ay, ey = _acceleration(v, 1, q.MPC_XY_VEL_P_ACC, q.MPC_XY_VEL_D_ACC, vel)
     az, ez = _acceleration(v, 2, q.MPC_Z_VEL_P_ACC, q.MPC_Z_VEL_D_ACC, vel)
-    least = max(q.MPC_THR_MIN if v.stage == STAGE_FLIGHT else 0.0, LEAST_THRUST)
-    tx, ty, tz = thrust_vector(ax, ay, az, v.hover, math.tan(v.tilt_limit),
-                               q.MPC_ACC_DECOUPLE != 0, least)
-    tx, ty, tz, ex, ey, ez = saturate(ax, ay, ex, ey, ez, tx, ty, tz, v.hover, least,
-                                      q.MPC_THR_MAX, q.MPC_THR_XY_MARG, q.MPC_XY_VEL_P_ACC)
+    least = max(q.MPC_THR_MIN if v.stage == STAGE_FLIGHT else 0.0, MIN_THRUST)
+    tx, ty, tz = thrust_vector(
+        ax, ay, az, v.hover, math.tan(v.tilt_limit), q.MPC_ACC_DECOUPLE != 0, least
+    )
+    tx, ty, tz, ex, ey, ez = saturate(
+        ax,
+        ay,
+        ex,
+        ey,
+        ez,
+        tx,
+        ty,
+        tz,
+        v.hover,
+        least,
+        q.MPC_THR_MAX,
+        q.MPC_THR_XY_MARG,
+        q.MPC_XY_VEL_P_ACC,
+    )
     v.vel_integral[0] += q.MPC_XY_VEL_I_ACC * ex * dt
     v.vel_integral[1] += q.MPC_XY_VEL_I_ACC * ey * dt
     v.vel_integral[2] += q.MPC_Z_VEL_I_ACC * ez * dt
@@ -141,8 +170,9 @@ def _control_one(v, q, vel, quat, dt):
     fx, fy, fz = tx / thrust, ty / thrust, tz / thrust
     zx, zy, zz = fx, fy, fz
     if v.fully_actuated:
-        zx, zy, zz = _leaning(fx * newtons, fy * newtons, fz * newtons,
-                              SIDE_SHARE * v.side_force_max)
+        zx, zy, zz = _leaning(
+            fx * newtons, fy * newtons, fz * newtons, SIDE_SHARE * v.side_force_max
+        )
     qx, qy, qz, qw = quat_from_axes(zx, zy, zz, yaw)
     v.sp_quat[0] = qx
     v.sp_quat[1] = qy
@@ -150,14 +180,16 @@ def _control_one(v, q, vel, quat, dt):
     v.sp_quat[3] = qw
     v.sp_thrust = newtons
     if v.fully_actuated:
-        sx, sy, sz = rotate_inverse(quat[0], quat[1], quat[2], quat[3], fx * newtons,
-                                    fy * newtons, fz * newtons)
+        sx, sy, sz = rotate_inverse(
+            quat[0], quat[1], quat[2], quat[3], fx * newtons, fy * newtons, fz * newtons
+        )
         v.sp_side_force[0], v.sp_side_force[1], v.sp_thrust = sx, sy, max(sz, 0.0)
 
 
 @fleet_kernel
-def control_fleet(status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray,
-                  dt: float) -> None:
+def control_fleet(
+    status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray, dt: float
+) -> None:
     """The loop for a fleet: records of VEHICLE_STATUS, of parameters and of the estimates (N,)."""
     for i in range(status.shape[0]):
         if status[i].vehicle_type == MULTICOPTER and status[i].sp_kind == TRAJECTORY:

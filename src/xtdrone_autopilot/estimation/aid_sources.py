@@ -41,7 +41,7 @@ RANGE_IF_LOW_AND_SLOW, RANGE_ALWAYS = 1, 2  # values of EKF2_RNG_CTRL; 0 = never
 _SIDESLIP_US = 150_000  # period of the sideslip's update [us]
 _FORWARD = 1e-3  # least airspeed along the nose that has a sideslip [m/s]
 _ZERO_VELOCITY_US = 100_000  # period of the zero-velocity update [us]
-_LEAST_FALL = 0.7071  # of a beam's unit vector, downwards; flatter ones are not used
+_MIN_FALL = 0.7071  # of a beam's unit vector, downwards; flatter ones are not used
 
 
 @njit
@@ -52,15 +52,26 @@ def height_reference(tuning: np.void, params: np.void, f: np.void, t_us: int) ->
         return HEIGHT_BY_BARO
     if params.EKF2_HGT_REF == HEIGHT_BY_RANGE and params.EKF2_RNG_CTRL != 0 and f.range_t > since:
         return HEIGHT_BY_RANGE
-    if params.EKF2_HGT_REF == HEIGHT_BY_VISION and params.EKF2_EV_CTRL & EV_HEIGHT \
-            and f.vision_t > since:
+    if (
+        params.EKF2_HGT_REF == HEIGHT_BY_VISION
+        and params.EKF2_EV_CTRL & EV_HEIGHT
+        and f.vision_t > since
+    ):
         return HEIGHT_BY_VISION
     return HEIGHT_BY_GPS
 
 
 @njit
-def fuse_field(quat: Any, earth: Any, mag: Any, bias: Any, variance: Any, gate: Any,
-               cov: np.ndarray, work: np.ndarray) -> None:
+def fuse_field(
+    quat: Any,
+    earth: Any,
+    mag: Any,
+    bias: Any,
+    variance: Any,
+    gate: Any,
+    cov: np.ndarray,
+    work: np.ndarray,
+) -> None:
     """The magnetometer, three axes, in the body frame, of a vehicle or of vehicles in lanes.
 
     Args:
@@ -89,8 +100,9 @@ def fuse_field(quat: Any, earth: Any, mag: Any, bias: Any, variance: Any, gate: 
 
 
 @njit
-def judge_field(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, ratios: np.ndarray,
-                t_us: int) -> None:
+def judge_field(
+    tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, ratios: np.ndarray, t_us: int
+) -> None:
     """What follows from a magnetometer's test ratios; rejected for long, its bias is reset."""
     good = True
     e.test_ratios[TEST_MAG] = 0.0
@@ -100,25 +112,25 @@ def judge_field(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, ratios
     if good:
         f.mag_t = t_us
     elif t_us - f.mag_t > tuning.mag_reset_time:  # the bias has changed
-        reset_covariance(cov, FIELD_BIAS, 3, tuning.field_bias_reset_sigma ** 2)
+        reset_covariance(cov, FIELD_BIAS, 3, tuning.field_bias_reset_sigma**2)
         f.mag_t = t_us
 
 
 @njit
-def baro_continues(tuning: np.void, f: np.void, cov: np.ndarray, height: float,
-                   t_us: int) -> bool:
+def baro_continues(tuning: np.void, f: np.void, cov: np.ndarray, height: float, t_us: int) -> bool:
     """Whether the barometer's height [m] is to be fused; after a long gap its offset is reset."""
     if t_us - f.baro_t <= tuning.reset_time:
         return True
     f.baro_offset = height - f.pos[2]
-    reset_covariance(cov, BARO_OFFSET, 1, cov[POS + 2, POS + 2] + tuning.baro_noise ** 2)
+    reset_covariance(cov, BARO_OFFSET, 1, cov[POS + 2, POS + 2] + tuning.baro_noise**2)
     f.baro_t = t_us
     return False
 
 
 @njit
-def fuse_baro(innovation: Any, offset: Any, variance: Any, gate: Any, cov: np.ndarray,
-              work: np.ndarray) -> Any:
+def fuse_baro(
+    innovation: Any, offset: Any, variance: Any, gate: Any, cov: np.ndarray, work: np.ndarray
+) -> Any:
     """The barometer's height over the world's origin: position plus a slow offset.
 
     Of a vehicle or of vehicles in lanes; returns the test ratio.
@@ -146,9 +158,19 @@ def judge_baro(f: np.void, e: np.void, ratio: float, t_us: int) -> None:
 
 
 @njit
-def fuse_range(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.ndarray,
-               slots: tuple[int, int, float], delay: float, cov: np.ndarray, work: np.ndarray,
-               distance: float, t_us: int) -> None:
+def fuse_range(
+    tuning: np.void,
+    params: np.void,
+    f: np.void,
+    e: np.void,
+    past: np.ndarray,
+    slots: tuple[int, int, float],
+    delay: float,
+    cov: np.ndarray,
+    work: np.ndarray,
+    distance: float,
+    t_us: int,
+) -> None:
     """A range finder's distance to the ground, measured `delay` [s] ago.
 
     It measures the terrain height; depending on EKF2_HGT_REF and EKF2_RNG_CTRL also
@@ -158,7 +180,7 @@ def fuse_range(tuning: np.void, params: np.void, f: np.void, e: np.void, past: n
     axis, mount = e.range_axis, e.range_pos
     beam = rotate(newer[0], newer[1], newer[2], newer[3], axis[0], axis[1], axis[2])
     arm = rotate(newer[0], newer[1], newer[2], newer[3], mount[0], mount[1], mount[2])
-    if beam[2] > -_LEAST_FALL:
+    if beam[2] > -_MIN_FALL:
         return
     sigma = params.EKF2_RNG_NOISE + params.EKF2_RNG_SFE * distance
     variance = (sigma * beam[2]) ** 2
@@ -183,8 +205,7 @@ def fuse_range(tuning: np.void, params: np.void, f: np.void, e: np.void, past: n
     if reference or _range_aids(params, below, f.vel):
         ratio = fuse(cov, dx, h, gain, innovation, variance, params.EKF2_RNG_GATE)
     else:
-        ratio = fuse_some(cov, dx, h, gain, innovation, variance, params.EKF2_RNG_GATE,
-                          TERRAIN, 1)
+        ratio = fuse_some(cov, dx, h, gain, innovation, variance, params.EKF2_RNG_GATE, TERRAIN, 1)
     e.test_ratios[TEST_RANGE] = ratio
     if ratio <= 1.0:
         f.range_t = t_us
@@ -200,32 +221,43 @@ def _range_aids(params, below, vel):
 
 
 @njit
-def predict_terrain(tuning: np.void, params: np.void, f: np.void, e: np.void, cov: np.ndarray,
-                    dt: float) -> None:
+def predict_terrain(
+    tuning: np.void, params: np.void, f: np.void, e: np.void, cov: np.ndarray, dt: float
+) -> None:
     """Process noise of the terrain height in a step, from the horizontal speed."""
     if math.isnan(e.terrain):
         return
     vel = f.vel
-    spread = tuning.terrain_noise ** 2 * dt
+    spread = tuning.terrain_noise**2 * dt
     if not _range_aids(params, f.pos[2] - e.terrain, vel):
         slope = params.EKF2_TERR_GRAD
-        spread = (params.EKF2_TERR_NOISE ** 2
-                  + slope * slope * (vel[0] ** 2 + vel[1] ** 2)) * dt * dt
+        spread = (params.EKF2_TERR_NOISE**2 + slope * slope * (vel[0] ** 2 + vel[1] ** 2)) * dt * dt
     cov[TERRAIN, TERRAIN] += spread
 
 
 @njit
-def fuse_airspeed(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.ndarray,
-                  slots: tuple[int, int, float], cov: np.ndarray, work: np.ndarray, pressure: float,
-                  air: float, t_us: int) -> None:
+def fuse_airspeed(
+    tuning: np.void,
+    params: np.void,
+    f: np.void,
+    e: np.void,
+    past: np.ndarray,
+    slots: tuple[int, int, float],
+    cov: np.ndarray,
+    work: np.ndarray,
+    pressure: float,
+    air: float,
+    t_us: int,
+) -> None:
     """True airspeed along the pitot tube, from its pressure [Pa] and the density of the air."""
     speed = math.sqrt(max(2.0 * pressure / air, 0.0))
     if speed < params.EKF2_ARSP_THR:
         return
     older, newer, weight = slots
     attitude, axis = past[newer].quat, e.airspeed_axis
-    ax, ay, az = rotate(attitude[0], attitude[1], attitude[2], attitude[3], axis[0], axis[1],
-                        axis[2])
+    ax, ay, az = rotate(
+        attitude[0], attitude[1], attitude[2], attitude[3], axis[0], axis[1], axis[2]
+    )
     dx, h, gain = work[0], work[1], work[2]
     _begin_wind(tuning, e, cov)
     through = work[3]  # velocity through the air, at that time
@@ -249,7 +281,7 @@ def _begin_wind(tuning, e, cov):
     if math.isnan(e.wind[0]):
         e.wind[0] = 0.0
         e.wind[1] = 0.0
-        reset_covariance(cov, WIND, 2, tuning.wind_sigma ** 2)
+        reset_covariance(cov, WIND, 2, tuning.wind_sigma**2)
 
 
 @njit
@@ -266,13 +298,24 @@ def _derive(h, ax, ay, az, through):
 @njit
 def sideslip_fused(params: np.void, f: np.void, e: np.void, t_us: int) -> bool:
     """Whether it is time to fuse the sideslip of a vehicle that flies on its wings."""
-    return (params.EKF2_FUSE_BETA != 0 and e.on_wings and not e.landed
-            and t_us - f.sideslip_t >= _SIDESLIP_US)
+    return (
+        params.EKF2_FUSE_BETA != 0
+        and e.on_wings
+        and not e.landed
+        and t_us - f.sideslip_t >= _SIDESLIP_US
+    )
 
 
 @njit
-def fuse_sideslip(tuning: np.void, params: np.void, f: np.void, e: np.void, cov: np.ndarray,
-                  work: np.ndarray, t_us: int) -> None:
+def fuse_sideslip(
+    tuning: np.void,
+    params: np.void,
+    f: np.void,
+    e: np.void,
+    cov: np.ndarray,
+    work: np.ndarray,
+    t_us: int,
+) -> None:
     """That wings meet the air without sideslip: v / u = 0, along span and nose.
 
     As in PX4 only the wind learns of it while GPS or vision tell the velocity.
@@ -288,8 +331,9 @@ def fuse_sideslip(tuning: np.void, params: np.void, f: np.void, e: np.void, cov:
     if ahead < _FORWARD:
         return
     slip = (sx * through[0] + sy * through[1] + sz * through[2]) / ahead
-    _derive(h, (sx - slip * ax) / ahead, (sy - slip * ay) / ahead, (sz - slip * az) / ahead,
-            through)
+    _derive(
+        h, (sx - slip * ax) / ahead, (sy - slip * ay) / ahead, (sz - slip * az) / ahead, through
+    )
     variance = params.EKF2_BETA_NOISE * params.EKF2_BETA_NOISE
     if max(f.gps_t, f.vision_t) > t_us - tuning.aid_time:
         ratio = fuse_some(cov, dx, h, gain, -slip, variance, params.EKF2_BETA_GATE, WIND, 2)
@@ -311,8 +355,15 @@ def _fuse_zero_velocity(tuning, f, e, cov, work, gyro, sigma, at_rest):
         if at_rest:
             h[VEL + k] = 0.0
             h[GYRO_BIAS + k] = 1.0
-            fuse(cov, dx, h, gain, gyro[k] - e.gyro_bias[k], tuning.zero_rate_noise ** 2,
-                 tuning.vel_gate)
+            fuse(
+                cov,
+                dx,
+                h,
+                gain,
+                gyro[k] - e.gyro_bias[k],
+                tuning.zero_rate_noise**2,
+                tuning.vel_gate,
+            )
 
 
 @njit
@@ -320,7 +371,7 @@ def vehicle_moving(tuning: np.void, ang_vel: np.ndarray, force: np.ndarray) -> b
     """Whether rate and specific force indicate motion."""
     rate = ang_vel[0] ** 2 + ang_vel[1] ** 2 + ang_vel[2] ** 2
     norm = math.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
-    return rate > tuning.rest_rate ** 2 or abs(norm - GRAVITY) > tuning.rest_force
+    return rate > tuning.rest_rate**2 or abs(norm - GRAVITY) > tuning.rest_force
 
 
 @njit
@@ -337,8 +388,16 @@ def zero_velocity_due(tuning: np.void, f: np.void, at_rest: bool, t_us: int) -> 
 
 
 @njit
-def update_zero_velocity(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray,
-                         work: np.ndarray, gyro: np.ndarray, at_rest: bool, t_us: int) -> None:
+def update_zero_velocity(
+    tuning: np.void,
+    f: np.void,
+    e: np.void,
+    cov: np.ndarray,
+    work: np.ndarray,
+    gyro: np.ndarray,
+    at_rest: bool,
+    t_us: int,
+) -> None:
     """Zero-velocity update."""
     f.zero_velocity_t = t_us
     sigma = tuning.zero_velocity_noise if at_rest else tuning.no_aid_noise

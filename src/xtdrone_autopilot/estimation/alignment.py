@@ -12,8 +12,9 @@ from .state import ACCEL_BIAS, ATT, BARO_OFFSET, EARTH, FIELD_BIAS, GYRO_BIAS, P
 
 
 @njit
-def collect(f: np.void, gyro: np.ndarray, accel: np.ndarray, mag: np.ndarray,
-            mag_new: bool) -> None:
+def collect(
+    f: np.void, gyro: np.ndarray, accel: np.ndarray, mag: np.ndarray, mag_new: bool
+) -> None:
     """Adds one step's readings to the sums of the alignment."""
     f.samples += 1
     for k in range(3):
@@ -30,8 +31,11 @@ def collect(f: np.void, gyro: np.ndarray, accel: np.ndarray, mag: np.ndarray,
 @njit
 def _spread(total, square, count):
     """Variance, summed over three axes, from sums."""
-    return max(0.0, square / count - (total[0] * total[0] + total[1] * total[1]
-                                      + total[2] * total[2]) / (count * count))
+    return max(
+        0.0,
+        square / count
+        - (total[0] * total[0] + total[1] * total[1] + total[2] * total[2]) / (count * count),
+    )
 
 
 @njit
@@ -49,10 +53,12 @@ def align(tuning: np.void, f: np.void, e: np.void, field: np.ndarray, t_us: int)
     ax, ay, az = f.accel_sum[0] / n, f.accel_sum[1] / n, f.accel_sum[2] / n
     norm = math.sqrt(ax * ax + ay * ay + az * az)
     wx, wy, wz = f.gyro_sum[0] / n, f.gyro_sum[1] / n, f.gyro_sum[2] / n
-    still = (_spread(f.accel_sum, f.accel_square, n) < 3.0 * tuning.rest_accel ** 2
-             and _spread(f.gyro_sum, f.gyro_square, n) < 3.0 * tuning.rest_gyro ** 2
-             and abs(norm - GRAVITY) < tuning.rest_gravity
-             and math.sqrt(wx * wx + wy * wy + wz * wz) < tuning.rest_rate)
+    still = (
+        _spread(f.accel_sum, f.accel_square, n) < 3.0 * tuning.rest_accel**2
+        and _spread(f.gyro_sum, f.gyro_square, n) < 3.0 * tuning.rest_gyro**2
+        and abs(norm - GRAVITY) < tuning.rest_gravity
+        and math.sqrt(wx * wx + wy * wy + wz * wz) < tuning.rest_rate
+    )
     if not still or f.field_samples == 0:
         return False
     # Rows of the rotation body to level: x is the body's x axis laid into the horizontal plane.
@@ -65,12 +71,21 @@ def align(tuning: np.void, f: np.void, e: np.void, field: np.ndarray, t_us: int)
     ex, ey, ez = ex / size, ey / size, ez / size
     nx, ny, nz = uy * ez - uz * ey, uz * ex - ux * ez, ux * ey - uy * ex
     mx, my, mz = f.field_sum[0], f.field_sum[1], f.field_sum[2]
-    yaw = (math.atan2(field[1], field[0])
-           - math.atan2(nx * mx + ny * my + nz * mz, ex * mx + ey * my + ez * mz))
+    yaw = math.atan2(field[1], field[0]) - math.atan2(
+        nx * mx + ny * my + nz * mz, ex * mx + ey * my + ez * mz
+    )
     c, s = math.cos(yaw), math.sin(yaw)
     e.quat[0], e.quat[1], e.quat[2], e.quat[3] = from_matrix(
-        c * ex - s * nx, c * ey - s * ny, c * ez - s * nz,
-        s * ex + c * nx, s * ey + c * ny, s * ez + c * nz, ux, uy, uz)
+        c * ex - s * nx,
+        c * ey - s * ny,
+        c * ez - s * nz,
+        s * ex + c * nx,
+        s * ey + c * ny,
+        s * ez + c * nz,
+        ux,
+        uy,
+        uz,
+    )
     e.gyro_bias[0], e.gyro_bias[1], e.gyro_bias[2] = wx, wy, wz
     excess = norm - GRAVITY
     e.accel_bias[0], e.accel_bias[1], e.accel_bias[2] = ux * excess, uy * excess, uz * excess
@@ -89,24 +104,25 @@ def start_covariance(tuning: np.void, quat: np.ndarray, cov: np.ndarray) -> None
     """
     cov[:, :] = 0.0
     r = to_matrix(quat[0], quat[1], quat[2], quat[3])
-    bias = tuning.accel_bias_sigma ** 2
+    bias = tuning.accel_bias_sigma**2
     for k in range(3):
-        cov[VEL + k, VEL + k] = tuning.start_vel_sigma ** 2
-        cov[POS + k, POS + k] = tuning.start_pos_sigma ** 2
-        cov[GYRO_BIAS + k, GYRO_BIAS + k] = tuning.rest_gyro_bias_sigma ** 2
+        cov[VEL + k, VEL + k] = tuning.start_vel_sigma**2
+        cov[POS + k, POS + k] = tuning.start_pos_sigma**2
+        cov[GYRO_BIAS + k, GYRO_BIAS + k] = tuning.rest_gyro_bias_sigma**2
         for j in range(3):
-            cov[ACCEL_BIAS + k, ACCEL_BIAS + j] = -r[6 + k] * r[6 + j] * (
-                bias - tuning.rest_accel_bias_sigma ** 2)
+            cov[ACCEL_BIAS + k, ACCEL_BIAS + j] = (
+                -r[6 + k] * r[6 + j] * (bias - tuning.rest_accel_bias_sigma**2)
+            )
         cov[ACCEL_BIAS + k, ACCEL_BIAS + k] += bias
-        cov[EARTH + k, EARTH + k] = tuning.earth_field_sigma ** 2
-        cov[FIELD_BIAS + k, FIELD_BIAS + k] = tuning.field_bias_sigma ** 2
+        cov[EARTH + k, EARTH + k] = tuning.earth_field_sigma**2
+        cov[FIELD_BIAS + k, FIELD_BIAS + k] = tuning.field_bias_sigma**2
         # At rest attitude x g = R bias: attitude_x = -(R bias)_y / g, attitude_y = (R bias)_x / g.
         cov[ATT, ACCEL_BIAS + k] = -r[3 + k] * bias / GRAVITY
         cov[ATT + 1, ACCEL_BIAS + k] = r[k] * bias / GRAVITY
         cov[ACCEL_BIAS + k, ATT] = cov[ATT, ACCEL_BIAS + k]
         cov[ACCEL_BIAS + k, ATT + 1] = cov[ATT + 1, ACCEL_BIAS + k]
-    tilt = bias / GRAVITY ** 2 + tuning.start_tilt_sigma ** 2
+    tilt = bias / GRAVITY**2 + tuning.start_tilt_sigma**2
     cov[ATT, ATT] = tilt
     cov[ATT + 1, ATT + 1] = tilt
-    cov[ATT + 2, ATT + 2] = tuning.start_yaw_sigma ** 2
-    cov[BARO_OFFSET, BARO_OFFSET] = tuning.start_pos_sigma ** 2
+    cov[ATT + 2, ATT + 2] = tuning.start_yaw_sigma**2
+    cov[BARO_OFFSET, BARO_OFFSET] = tuning.start_pos_sigma**2

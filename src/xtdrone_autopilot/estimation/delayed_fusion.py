@@ -20,10 +20,15 @@ def record(past: np.void, f: np.void, e: np.void) -> None:
     for k in range(4):
         past.quat[k] = quat[k]
     arm = rotate(quat[0], quat[1], quat[2], quat[3], antenna[0], antenna[1], antenna[2])
-    speed = rotate(quat[0], quat[1], quat[2], quat[3],
-                   ang_vel[1] * antenna[2] - ang_vel[2] * antenna[1],
-                   ang_vel[2] * antenna[0] - ang_vel[0] * antenna[2],
-                   ang_vel[0] * antenna[1] - ang_vel[1] * antenna[0])
+    speed = rotate(
+        quat[0],
+        quat[1],
+        quat[2],
+        quat[3],
+        ang_vel[1] * antenna[2] - ang_vel[2] * antenna[1],
+        ang_vel[2] * antenna[0] - ang_vel[0] * antenna[2],
+        ang_vel[0] * antenna[1] - ang_vel[1] * antenna[0],
+    )
     for k in range(3):
         past.dv[k] = f.dv[k]
         past.dp[k] = f.dp[k]
@@ -57,8 +62,9 @@ def find(times: np.ndarray, count: int, usable: int, t_us: int) -> tuple[int, in
 
 
 @njit
-def delayed_position(f: np.void, past: np.ndarray, slots: tuple[int, int, float], delay: float,
-                     k: int) -> float:
+def delayed_position(
+    f: np.void, past: np.ndarray, slots: tuple[int, int, float], delay: float, k: int
+) -> float:
     """Axis k of where the vehicle was `delay` [s] ago, as is known now [m]."""
     older, newer, weight = slots
     then = (1.0 - weight) * past[older].dp[k] + weight * past[newer].dp[k]
@@ -66,10 +72,23 @@ def delayed_position(f: np.void, past: np.ndarray, slots: tuple[int, int, float]
 
 
 @njit
-def fuse_position(f: np.void, past: np.ndarray, slots: tuple[int, int, float], delay: float,
-                  cov: np.ndarray, work: np.ndarray, measured: np.ndarray,
-                  accuracy: tuple[float, float], gate: float, antenna: bool, first: int, last: int,
-                  ratios: np.ndarray, test: int, test_height: int) -> bool:
+def fuse_position(
+    f: np.void,
+    past: np.ndarray,
+    slots: tuple[int, int, float],
+    delay: float,
+    cov: np.ndarray,
+    work: np.ndarray,
+    measured: np.ndarray,
+    accuracy: tuple[float, float],
+    gate: float,
+    antenna: bool,
+    first: int,
+    last: int,
+    ratios: np.ndarray,
+    test: int,
+    test_height: int,
+) -> bool:
     """A measured position that was true `delay` [s] ago.
 
     Args:
@@ -111,9 +130,17 @@ def fuse_position(f: np.void, past: np.ndarray, slots: tuple[int, int, float], d
 
 
 @njit
-def fuse_velocity(tuning: np.void, f: np.void, e: np.void, past: np.ndarray,
-                  slots: tuple[int, int, float], delay: float, cov: np.ndarray, work: np.ndarray,
-                  gps_vel: np.ndarray) -> bool:
+def fuse_velocity(
+    tuning: np.void,
+    f: np.void,
+    e: np.void,
+    past: np.ndarray,
+    slots: tuple[int, int, float],
+    delay: float,
+    cov: np.ndarray,
+    work: np.ndarray,
+    gps_vel: np.ndarray,
+) -> bool:
     """A measured velocity of the antenna that was true `delay` [s] ago; as fuse_position."""
     older, newer, weight = slots
     dx, h, gain = work[0], work[1], work[2]
@@ -142,9 +169,18 @@ def fuse_velocity(tuning: np.void, f: np.void, e: np.void, past: np.ndarray,
 
 
 @njit
-def reset_to_fix(f: np.void, past: np.ndarray, slots: tuple[int, int, float], delay: float,
-                 cov: np.ndarray, measured: np.ndarray, measured_vel: np.ndarray,
-                 accuracy: tuple[float, float], vel_sigma: float, antenna: bool) -> None:
+def reset_to_fix(
+    f: np.void,
+    past: np.ndarray,
+    slots: tuple[int, int, float],
+    delay: float,
+    cov: np.ndarray,
+    measured: np.ndarray,
+    measured_vel: np.ndarray,
+    accuracy: tuple[float, float],
+    vel_sigma: float,
+    antenna: bool,
+) -> None:
     """Position and velocity straight from a fix: the first one, or after too many refusals.
 
     NaN in measured_vel leaves the velocity as it is.

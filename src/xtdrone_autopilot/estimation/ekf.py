@@ -29,13 +29,22 @@ RETUNE_STEPS = 250  # the parameters of SCALED are looked at once in a second
 # What of the tuning a parameter scales, relative to the parameter's value in PX4: this filter
 # has other states and other noise than PX4's.
 SCALED = {
-    "gyro_noise": "EKF2_GYR_NOISE", "accel_noise": "EKF2_ACC_NOISE",
-    "gyro_bias_walk": "EKF2_GYR_B_NOISE", "accel_bias_walk": "EKF2_ACC_B_NOISE",
-    "earth_field_walk": "EKF2_MAG_E_NOISE", "field_bias_walk": "EKF2_MAG_B_NOISE",
-    "gps_pos_noise": "EKF2_GPS_P_NOISE", "gps_vel_noise": "EKF2_GPS_V_NOISE",
-    "gps_vel_noise_vertical": "EKF2_GPS_V_NOISE", "baro_noise": "EKF2_BARO_NOISE",
-    "mag_noise": "EKF2_MAG_NOISE", "pos_gate": "EKF2_GPS_P_GATE", "vel_gate": "EKF2_GPS_V_GATE",
-    "baro_gate": "EKF2_BARO_GATE", "mag_gate": "EKF2_MAG_GATE", "max_eph": "EKF2_REQ_EPH",
+    "gyro_noise": "EKF2_GYR_NOISE",
+    "accel_noise": "EKF2_ACC_NOISE",
+    "gyro_bias_walk": "EKF2_GYR_B_NOISE",
+    "accel_bias_walk": "EKF2_ACC_B_NOISE",
+    "earth_field_walk": "EKF2_MAG_E_NOISE",
+    "field_bias_walk": "EKF2_MAG_B_NOISE",
+    "gps_pos_noise": "EKF2_GPS_P_NOISE",
+    "gps_vel_noise": "EKF2_GPS_V_NOISE",
+    "gps_vel_noise_vertical": "EKF2_GPS_V_NOISE",
+    "baro_noise": "EKF2_BARO_NOISE",
+    "mag_noise": "EKF2_MAG_NOISE",
+    "pos_gate": "EKF2_GPS_P_GATE",
+    "vel_gate": "EKF2_GPS_V_GATE",
+    "baro_gate": "EKF2_BARO_GATE",
+    "mag_gate": "EKF2_MAG_GATE",
+    "max_eph": "EKF2_REQ_EPH",
     "max_epv": "EKF2_REQ_EPV",
 }
 
@@ -100,8 +109,9 @@ class EkfParameters:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if not (np.isfinite(value) and value > 0):
-                raise AutopilotError(f"{field.name} = {value} is not allowed: give a positive "
-                                     "number")
+                raise AutopilotError(
+                    f"{field.name} = {value} is not allowed: give a positive number"
+                )
 
     @classmethod
     def load(cls, path: Path | str | None = None, **changes: Any) -> "EkfParameters":
@@ -125,11 +135,9 @@ class EkfParameters:
         """The values as one record for compiled kernels; times in microseconds, align in steps."""
         values = dataclasses.asdict(self)
         values["align_steps"] = max(1, round(self.align_time * 1e6 / _STEP_US))
-        for name in ("rest_time", "aid_time", "reset_time", "mag_reset_time",
-                     "vision_offset_time"):
+        for name in ("rest_time", "aid_time", "reset_time", "mag_reset_time", "vision_offset_time"):
             values[name] = round(values[name] * 1e6)
-        kinds = [(name, "i8" if isinstance(value, int) else "f8")
-                 for name, value in values.items()]
+        kinds = [(name, "i8" if isinstance(value, int) else "f8") for name, value in values.items()]
         return np.array([tuple(values.values())], dtype=kinds)[0]
 
 
@@ -152,11 +160,15 @@ class Ekf(Estimator):
     see the receiver's own slow error.
     """
 
-    MEMORY = ("records", "filters", "_history", "_cov", "_times", "_count", "_t_us",
-              "_tuning")
+    MEMORY = ("records", "filters", "_history", "_cov", "_times", "_count", "_t_us", "_tuning")
 
-    def __init__(self, n: int, origin: Sequence[float], magnetic_field_enu: npt.ArrayLike,
-                 tuning: EkfParameters = None):
+    def __init__(
+        self,
+        n: int,
+        origin: Sequence[float],
+        magnetic_field_enu: npt.ArrayLike,
+        tuning: EkfParameters = None,
+    ):
         """As of Estimator; tuning is by default ekf.yaml's."""
         self._base = (tuning or EkfParameters.load()).record()
         self._tuning = np.repeat(self._base, n)
@@ -192,18 +204,44 @@ class Ekf(Estimator):
             self._now[0] = dt_us * 1e-6, sensors.t_us, self._count
             self._blocks(sensors.records).do()
         else:
-            step_fleet(self._tuning, self._parameters, self._world, dt_us * 1e-6, sensors.t_us,
-                       self._times, self._count, sensors.records, self.records, self.filters,
-                       self._history, self._covs, self._scratch)
+            step_fleet(
+                self._tuning,
+                self._parameters,
+                self._world,
+                dt_us * 1e-6,
+                sensors.t_us,
+                self._times,
+                self._count,
+                sensors.records,
+                self.records,
+                self.filters,
+                self._history,
+                self._covs,
+                self._scratch,
+            )
 
     def _blocks(self, readings):
         """The work on the blocks of the fleet, by these readings."""
         if readings is not self._given[0] or self._parameters is not self._given[1]:
             self._given = readings, self._parameters
-            self._work = SharedWork(step_block, len(self._covs), (
-                self._tuning, self._parameters, self._world, self._now, self._times, readings,
-                self.records, self.filters, self._history, self._covs), new_scratch,
-                worthwhile(len(self.filters)))
+            self._work = SharedWork(
+                step_block,
+                len(self._covs),
+                (
+                    self._tuning,
+                    self._parameters,
+                    self._world,
+                    self._now,
+                    self._times,
+                    readings,
+                    self.records,
+                    self.filters,
+                    self._history,
+                    self._covs,
+                ),
+                new_scratch,
+                worthwhile(len(self.filters)),
+            )
         return self._work
 
     def _retune(self):
@@ -213,8 +251,15 @@ class Ekf(Estimator):
             self._tuning[field] = self._base[field] * ratio.astype(np.float64)
         self._untuned = False
 
-    def fuse_vision(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike,
-                    pos_sigma: float | None = None, yaw_sigma: float | None = None) -> None:
+    def fuse_vision(
+        self,
+        i: int,
+        t_us: int,
+        pos: npt.ArrayLike,
+        quat: npt.ArrayLike,
+        pos_sigma: float | None = None,
+        yaw_sigma: float | None = None,
+    ) -> None:
         """Fuses an externally measured pose; call it after the step that it follows.
 
         Args:
@@ -228,11 +273,22 @@ class Ekf(Estimator):
         if self._t_us is None:
             return
         params, cov = self._parameters[i], np.ascontiguousarray(self._covariance(i))
-        fuse_vision(self._tuning[i], params, self.filters[i], self.records[i], self._history[i],
-                    cov, self._scratch, self._times, self._count, self._t_us, t_us,
-                    np.array([*pos, *quat], dtype=np.float64),
-                    float(params["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
-                    float(params["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma))
+        fuse_vision(
+            self._tuning[i],
+            params,
+            self.filters[i],
+            self.records[i],
+            self._history[i],
+            cov,
+            self._scratch,
+            self._times,
+            self._count,
+            self._t_us,
+            t_us,
+            np.array([*pos, *quat], dtype=np.float64),
+            float(params["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
+            float(params["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma),
+        )
         self._covariance(i)[:] = cov
 
     def why_not_ready(self, i: int) -> str:
@@ -243,8 +299,11 @@ class Ekf(Estimator):
         if not flags & ALIGNED:
             return "it must rest a moment to find its attitude, with a magnetometer"
         if not flags & POSITION_VALID:
-            return "it has no position yet: no GPS fix that is good enough" if self.has_gps[i] \
+            return (
+                "it has no position yet: no GPS fix that is good enough"
+                if self.has_gps[i]
                 else "it has no GPS, and no position has come from outside"
+            )
         if not flags & (GPS_USED | VISION_USED):
             return "its position source is lost, or inconsistent with the inertial sensors"
         if self.att_std[i, 2] >= self._base["ready_yaw"]:
@@ -268,7 +327,7 @@ class Ekf(Estimator):
         """(N, SIZE, SIZE) covariances; a copy where they are in lanes."""
         if not self._in_lanes:
             return self._covs
-        return self._covs.transpose(0, 3, 1, 2).reshape(-1, SIZE, SIZE)[:self.n]
+        return self._covs.transpose(0, 3, 1, 2).reshape(-1, SIZE, SIZE)[: self.n]
 
     @_cov.setter
     def _cov(self, covariances):

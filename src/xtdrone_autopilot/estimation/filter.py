@@ -30,18 +30,34 @@ from .state import (
 
 
 @njit
-def predict_state(f: np.void, e: np.void, gyro: np.ndarray, accel: tuple[float, float, float],
-                  dt: float) -> tuple[float, float, float]:
+def predict_state(
+    f: np.void, e: np.void, gyro: np.ndarray, accel: tuple[float, float, float], dt: float
+) -> tuple[float, float, float]:
     """Carries the state over one step; returns the specific force in the world frame.
 
     As the engines do it (semi-implicit Euler): the rate and the velocity at the
     end of the step act through the whole of it.
     """
     quat, gyro_bias, accel_bias = e.quat, e.gyro_bias, e.accel_bias
-    q = integrate(quat[0], quat[1], quat[2], quat[3], gyro[0] - gyro_bias[0],
-                  gyro[1] - gyro_bias[1], gyro[2] - gyro_bias[2], dt)
-    force = rotate(q[0], q[1], q[2], q[3], accel[0] - accel_bias[0], accel[1] - accel_bias[1],
-                   accel[2] - accel_bias[2])
+    q = integrate(
+        quat[0],
+        quat[1],
+        quat[2],
+        quat[3],
+        gyro[0] - gyro_bias[0],
+        gyro[1] - gyro_bias[1],
+        gyro[2] - gyro_bias[2],
+        dt,
+    )
+    force = rotate(
+        q[0],
+        q[1],
+        q[2],
+        q[3],
+        accel[0] - accel_bias[0],
+        accel[1] - accel_bias[1],
+        accel[2] - accel_bias[2],
+    )
     for k in range(4):
         quat[k] = q[k]
     for k in range(3):
@@ -58,7 +74,16 @@ def carry_covariance(quat: Any, force: Any, cov: np.ndarray, dt: float) -> None:
     """cov = F cov F' over dt, F the error state's transition, by its few entries."""
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = to_matrix(quat[0], quat[1], quat[2], quat[3])
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = (
-        r00 * dt, r01 * dt, r02 * dt, r10 * dt, r11 * dt, r12 * dt, r20 * dt, r21 * dt, r22 * dt)
+        r00 * dt,
+        r01 * dt,
+        r02 * dt,
+        r10 * dt,
+        r11 * dt,
+        r12 * dt,
+        r20 * dt,
+        r21 * dt,
+        r22 * dt,
+    )
     fx, fy, fz = force[0] * dt, force[1] * dt, force[2] * dt
     for j in range(SIZE):  # rows: F cov
         ax, ay, az = cov[ACCEL_BIAS, j], cov[ACCEL_BIAS + 1, j], cov[ACCEL_BIAS + 2, j]
@@ -92,14 +117,14 @@ def carry_covariance(quat: Any, force: Any, cov: np.ndarray, dt: float) -> None:
 @njit
 def add_process_noise(tuning: np.void, cov: np.ndarray, dt: float) -> None:
     """cov + Q over dt."""
-    add_noise(cov, ATT, 3, tuning.gyro_noise ** 2 * dt, math.inf)
-    add_noise(cov, VEL, 3, tuning.accel_noise ** 2 * dt, math.inf)
+    add_noise(cov, ATT, 3, tuning.gyro_noise**2 * dt, math.inf)
+    add_noise(cov, VEL, 3, tuning.accel_noise**2 * dt, math.inf)
     # A bias that nothing observes does not become less known than it was at first.
-    add_noise(cov, GYRO_BIAS, 3, tuning.gyro_bias_walk ** 2 * dt, tuning.gyro_bias_sigma ** 2)
-    add_noise(cov, ACCEL_BIAS, 3, tuning.accel_bias_walk ** 2 * dt, tuning.accel_bias_sigma ** 2)
-    add_noise(cov, BARO_OFFSET, 1, tuning.baro_offset_walk ** 2 * dt, math.inf)
-    add_noise(cov, EARTH, 3, tuning.earth_field_walk ** 2 * dt, tuning.earth_field_sigma ** 2)
-    add_noise(cov, FIELD_BIAS, 3, tuning.field_bias_walk ** 2 * dt, tuning.field_bias_sigma ** 2)
+    add_noise(cov, GYRO_BIAS, 3, tuning.gyro_bias_walk**2 * dt, tuning.gyro_bias_sigma**2)
+    add_noise(cov, ACCEL_BIAS, 3, tuning.accel_bias_walk**2 * dt, tuning.accel_bias_sigma**2)
+    add_noise(cov, BARO_OFFSET, 1, tuning.baro_offset_walk**2 * dt, math.inf)
+    add_noise(cov, EARTH, 3, tuning.earth_field_walk**2 * dt, tuning.earth_field_sigma**2)
+    add_noise(cov, FIELD_BIAS, 3, tuning.field_bias_walk**2 * dt, tuning.field_bias_sigma**2)
 
 
 @njit
@@ -127,8 +152,15 @@ def _expect(cov, dx, h, gain, innovation, variance):
 
 
 @njit
-def fuse(cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innovation: Any,
-         variance: Any, gate: Any) -> Any:
+def fuse(
+    cov: np.ndarray,
+    dx: np.ndarray,
+    h: np.ndarray,
+    gain: np.ndarray,
+    innovation: Any,
+    variance: Any,
+    gate: Any,
+) -> Any:
     """One scalar measurement, derivatives h, into covariance and pending correction dx.
 
     Args:
@@ -157,8 +189,17 @@ def fuse(cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innov
 
 
 @njit
-def fuse_some(cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innovation: float,
-              variance: float, gate: float, first: int, count: int) -> float:
+def fuse_some(
+    cov: np.ndarray,
+    dx: np.ndarray,
+    h: np.ndarray,
+    gain: np.ndarray,
+    innovation: float,
+    variance: float,
+    gate: float,
+    first: int,
+    count: int,
+) -> float:
     """As fuse, but only `count` states learn of it (Schmidt)."""
     innovation, variance = _expect(cov, dx, h, gain, innovation, variance)
     ratio = innovation * innovation / (gate * gate * variance)

@@ -16,18 +16,30 @@ GPS_LOST_US = 1_000_000  # without a fix so long, GPS is lost [us]
 
 
 @njit
-def fuse_gps(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.ndarray,
-             slots: tuple[int, int, float], t_us: int, delay: float, cov: np.ndarray,
-             work: np.ndarray, measured: np.ndarray, gps_vel: np.ndarray,
-             accuracy: tuple[float, float]) -> None:
+def fuse_gps(
+    tuning: np.void,
+    params: np.void,
+    f: np.void,
+    e: np.void,
+    past: np.ndarray,
+    slots: tuple[int, int, float],
+    t_us: int,
+    delay: float,
+    cov: np.ndarray,
+    work: np.ndarray,
+    measured: np.ndarray,
+    gps_vel: np.ndarray,
+    accuracy: tuple[float, float],
+) -> None:
     """A GPS fix: measured (3,) world [m], gps_vel (3,) world [m/s]."""
     if slots[0] < 0 or not params.EKF2_GPS_CTRL & GPS_POSITION:
         return
     f.gps_lost = f.gps_lost or t_us - f.gps_heard_t > GPS_LOST_US
     f.gps_heard_t = t_us
     if f.position_t == NEVER or t_us - max(f.gps_t, f.vision_t) > tuning.reset_time:
-        reset_to_fix(f, past, slots, delay, cov, measured, gps_vel, accuracy,
-                     tuning.gps_vel_noise, True)
+        reset_to_fix(
+            f, past, slots, delay, cov, measured, gps_vel, accuracy, tuning.gps_vel_noise, True
+        )
         f.position_t = t_us
         f.gps_t = t_us
         f.baro_t = NEVER
@@ -36,7 +48,8 @@ def fuse_gps(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.
         f.gps_lost = False
         return
     good = not params.EKF2_GPS_CTRL & GPS_VELOCITY or fuse_velocity(
-        tuning, f, e, past, slots, delay, cov, work, gps_vel)
+        tuning, f, e, past, slots, delay, cov, work, gps_vel
+    )
     by_gps = height_reference(tuning, params, f, t_us) == HEIGHT_BY_GPS
     last = 3 if by_gps and params.EKF2_GPS_CTRL & GPS_HEIGHT else 2
     lost = f.gps_lost or t_us - f.gps_t > tuning.reset_time
@@ -49,9 +62,26 @@ def fuse_gps(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.
     f.gps_lost = False
     _forget_return(f)
     if f.slew[0] == 0.0 and f.slew[1] == 0.0 and f.slew[2] == 0.0:
-        good = fuse_position(f, past, slots, delay, cov, work, measured, accuracy,
-                             tuning.pos_gate, True, 0, last, e.test_ratios, TEST_POS,
-                             TEST_HGT) and good
+        good = (
+            fuse_position(
+                f,
+                past,
+                slots,
+                delay,
+                cov,
+                work,
+                measured,
+                accuracy,
+                tuning.pos_gate,
+                True,
+                0,
+                last,
+                e.test_ratios,
+                TEST_POS,
+                TEST_HGT,
+            )
+            and good
+        )
     if good:
         f.gps_t = t_us
         f.fixes += 1
@@ -62,8 +92,9 @@ def _return(tuning, f, past, slots, delay, cov, measured, accuracy, t_us, last):
     """Fixes of a returning GPS: the mean innovation is the offset that the position has to move."""
     f.return_fixes += 1
     for k in range(last):
-        f.return_sum[k] += (measured[k] - past[slots[0]].antenna_pos[k]
-                            - delayed_position(f, past, slots, delay, k))
+        f.return_sum[k] += (
+            measured[k] - past[slots[0]].antenna_pos[k] - delayed_position(f, past, slots, delay, k)
+        )
     if f.return_fixes < tuning.ready_fixes:
         return
     for k in range(last):

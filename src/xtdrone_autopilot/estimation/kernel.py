@@ -75,26 +75,27 @@ from .flags import (
 )
 from .gnss import fuse_gps, slew_to_gps
 from .lever_arm import at_centre
-from .state import (
-    ATT,
-    HISTORY,
-    NEVER,
-    NO_RESET,
-    POS,
-    POSITION_RESET,
-    VEL,
-    WIND,
-    clear_alignment,
-)
+from .state import ATT, HISTORY, NEVER, NO_RESET, POS, POSITION_RESET, VEL, WIND, clear_alignment
 
 SYMMETRY_STEPS = 25  # after that many steps the covariance is made symmetric
 
 
 @fleet_kernel
-def step_fleet(tuning: np.ndarray, parameters: np.ndarray, world: tuple, dt: float, t_us: int,
-               times: np.ndarray, count: int, sensors: np.ndarray, estimates: np.ndarray,
-               filters: np.ndarray, history: np.ndarray, covs: np.ndarray,
-               work: np.ndarray) -> None:
+def step_fleet(
+    tuning: np.ndarray,
+    parameters: np.ndarray,
+    world: tuple,
+    dt: float,
+    t_us: int,
+    times: np.ndarray,
+    count: int,
+    sensors: np.ndarray,
+    estimates: np.ndarray,
+    filters: np.ndarray,
+    history: np.ndarray,
+    covs: np.ndarray,
+    work: np.ndarray,
+) -> None:
     """One step of the whole fleet.
 
     Args:
@@ -115,16 +116,37 @@ def step_fleet(tuning: np.ndarray, parameters: np.ndarray, world: tuple, dt: flo
     for i in range(estimates.shape[0]):
         f = filters[i]
         f.steps += 1
-        if f.aligned_t == NEVER and not aligned(tuning[i], world[3], t_us, sensors[i],
-                                                estimates[i], f, covs[i]):
+        if f.aligned_t == NEVER and not aligned(
+            tuning[i], world[3], t_us, sensors[i], estimates[i], f, covs[i]
+        ):
             continue
-        _step_one(tuning[i], parameters[i], world, dt, t_us, times, count, sensors[i], estimates[i],
-                  f, history[i], covs[i], work)
+        _step_one(
+            tuning[i],
+            parameters[i],
+            world,
+            dt,
+            t_us,
+            times,
+            count,
+            sensors[i],
+            estimates[i],
+            f,
+            history[i],
+            covs[i],
+            work,
+        )
 
 
 @njit
-def aligned(tuning: np.void, field: np.ndarray, t_us: int, s: np.void, e: np.void, f: np.void,
-            cov: np.ndarray) -> bool:
+def aligned(
+    tuning: np.void,
+    field: np.ndarray,
+    t_us: int,
+    s: np.void,
+    e: np.void,
+    f: np.void,
+    cov: np.ndarray,
+) -> bool:
     """Collects a step at rest; whether the attitude is known from here on."""
     collect(f, s.gyro, s.accel, s.mag, s.mag_new)
     if f.samples < tuning.align_steps:
@@ -149,15 +171,34 @@ def _step_one(tuning, params, world, dt, t_us, times, count, s, e, f, past, cov,
     if has_fix(tuning, s):
         take_fix(tuning, params, world, t_us, times, count, s, e, f, past, cov, work)
     if s.mag_new:
-        fuse_field(e.quat, f.earth_field, s.mag, e.field_bias, tuning.mag_noise ** 2,
-                   tuning.mag_gate, cov, work)
+        fuse_field(
+            e.quat,
+            f.earth_field,
+            s.mag,
+            e.field_bias,
+            tuning.mag_noise**2,
+            tuning.mag_gate,
+            cov,
+            work,
+        )
         judge_field(tuning, f, e, cov, work[3], t_us)
     if has_pressure(params, f, s):
         height = height_of_pressure(s.baro_pressure) - world[2]
         if baro_continues(tuning, f, cov, height, t_us):
             offset = offset_estimated(tuning, params, f, t_us)
-            judge_baro(f, e, fuse_baro(height - f.pos[2] - f.baro_offset, offset,
-                                       tuning.baro_noise ** 2, tuning.baro_gate, cov, work), t_us)
+            judge_baro(
+                f,
+                e,
+                fuse_baro(
+                    height - f.pos[2] - f.baro_offset,
+                    offset,
+                    tuning.baro_noise**2,
+                    tuning.baro_gate,
+                    cov,
+                    work,
+                ),
+                t_us,
+            )
     if has_others(tuning, params, s, e, f, t_us):
         take_others(tuning, params, world, t_us, times, count, s, e, f, past, cov, work)
     inject(work[0], f, e)
@@ -168,8 +209,9 @@ def _step_one(tuning, params, world, dt, t_us, times, count, s, e, f, past, cov,
 
 
 @njit
-def begin(tuning: np.void, s: np.void, e: np.void, f: np.void, before: np.ndarray, t_us: int,
-          dt: float) -> tuple[float, float, float]:
+def begin(
+    tuning: np.void, s: np.void, e: np.void, f: np.void, before: np.ndarray, t_us: int, dt: float
+) -> tuple[float, float, float]:
     """Carries the state over one step.
 
     Args:
@@ -194,8 +236,16 @@ def begin(tuning: np.void, s: np.void, e: np.void, f: np.void, before: np.ndarra
 
 
 @njit
-def go_on(tuning: np.void, params: np.void, s: np.void, e: np.void, f: np.void, past: np.void,
-          cov: np.ndarray, dt: float) -> None:
+def go_on(
+    tuning: np.void,
+    params: np.void,
+    s: np.void,
+    e: np.void,
+    f: np.void,
+    past: np.void,
+    cov: np.ndarray,
+    dt: float,
+) -> None:
     """What a step adds to the covariance that was carried over it; then keeps the state in `past`.
 
     Args:
@@ -206,10 +256,10 @@ def go_on(tuning: np.void, params: np.void, s: np.void, e: np.void, f: np.void, 
     """
     add_process_noise(tuning, cov, dt)
     if max(abs(s.accel[0]), abs(s.accel[1]), abs(s.accel[2])) > tuning.impact_accel:
-        add_noise(cov, VEL, 3, tuning.impact_vel_noise ** 2, math.inf)
+        add_noise(cov, VEL, 3, tuning.impact_vel_noise**2, math.inf)
     predict_terrain(tuning, params, f, e, cov, dt)
     if not math.isnan(e.wind[0]):
-        add_noise(cov, WIND, 2, params.EKF2_WIND_NSD ** 2 * dt, tuning.wind_sigma ** 2)
+        add_noise(cov, WIND, 2, params.EKF2_WIND_NSD**2 * dt, tuning.wind_sigma**2)
     slew_to_gps(tuning, f, e, dt)
     record(past, f, e)
 
@@ -217,8 +267,9 @@ def go_on(tuning: np.void, params: np.void, s: np.void, e: np.void, f: np.void, 
 @njit
 def has_fix(tuning: np.void, s: np.void) -> bool:
     """Whether there is a new fix that is good enough."""
-    return (s.gps_new and s.gps_fix >= 3 and s.gps_eph <= tuning.max_eph
-            and s.gps_epv <= tuning.max_epv)
+    return (
+        s.gps_new and s.gps_fix >= 3 and s.gps_eph <= tuning.max_eph and s.gps_epv <= tuning.max_epv
+    )
 
 
 @njit
@@ -234,34 +285,59 @@ def offset_estimated(tuning: np.void, params: np.void, f: np.void, t_us: int) ->
 
 
 @njit
-def has_others(tuning: np.void, params: np.void, s: np.void, e: np.void, f: np.void,
-               t_us: int) -> bool:
+def has_others(
+    tuning: np.void, params: np.void, s: np.void, e: np.void, f: np.void, t_us: int
+) -> bool:
     """Whether take_others() has something to do."""
-    return (zero_velocity_due(tuning, f, resting(tuning, f, e, t_us), t_us)
-            or (f.position_t != NEVER and (s.range_new or s.airspeed_new
-                                          or sideslip_fused(params, f, e, t_us))))
+    return zero_velocity_due(tuning, f, resting(tuning, f, e, t_us), t_us) or (
+        f.position_t != NEVER
+        and (s.range_new or s.airspeed_new or sideslip_fused(params, f, e, t_us))
+    )
 
 
 @njit
-def take_others(tuning: np.void, params: np.void, world: tuple, t_us: int, times: np.ndarray,
-                count: int, s: np.void, e: np.void, f: np.void, past: np.ndarray,
-                cov: np.ndarray, work: np.ndarray) -> None:
+def take_others(
+    tuning: np.void,
+    params: np.void,
+    world: tuple,
+    t_us: int,
+    times: np.ndarray,
+    count: int,
+    s: np.void,
+    e: np.void,
+    f: np.void,
+    past: np.ndarray,
+    cov: np.ndarray,
+    work: np.ndarray,
+) -> None:
     """Range finder, pitot tube, sideslip and rest, those of them that are due."""
     if f.position_t != NEVER:
         if s.range_new and math.isfinite(s.range_distance) and params.EKF2_RNG_CTRL != 0:
             late = round(params.EKF2_RNG_DELAY * 1e3)
             slots = find(times, count, f.aligned_steps, t_us - late)
             if slots[0] >= 0:
-                fuse_range(tuning, params, f, e, past, slots, late * 1e-6, cov, work,
-                           s.range_distance, t_us)
+                fuse_range(
+                    tuning,
+                    params,
+                    f,
+                    e,
+                    past,
+                    slots,
+                    late * 1e-6,
+                    cov,
+                    work,
+                    s.range_distance,
+                    t_us,
+                )
         if s.airspeed_new and params.EKF2_ARSP_THR > 0.0:
             slots = find(times, count, f.aligned_steps, t_us - round(params.EKF2_ASP_DELAY * 1e3))
             air = density(world[2] + f.pos[2])
             if s.baro_temperature > 0.0:
                 air = s.baro_pressure / (AIR_GAS_CONSTANT * s.baro_temperature)
             if slots[0] >= 0:
-                fuse_airspeed(tuning, params, f, e, past, slots, cov, work, s.airspeed_pressure,
-                              air, t_us)
+                fuse_airspeed(
+                    tuning, params, f, e, past, slots, cov, work, s.airspeed_pressure, air, t_us
+                )
         if sideslip_fused(params, f, e, t_us):
             fuse_sideslip(tuning, params, f, e, cov, work, t_us)
     at_rest = resting(tuning, f, e, t_us)
@@ -270,23 +346,48 @@ def take_others(tuning: np.void, params: np.void, world: tuple, t_us: int, times
 
 
 @njit
-def take_fix(tuning: np.void, params: np.void, world: tuple, t_us: int, times: np.ndarray,
-             count: int, s: np.void, e: np.void, f: np.void, past: np.ndarray, cov: np.ndarray,
-             work: np.ndarray) -> None:
+def take_fix(
+    tuning: np.void,
+    params: np.void,
+    world: tuple,
+    t_us: int,
+    times: np.ndarray,
+    count: int,
+    s: np.void,
+    e: np.void,
+    f: np.void,
+    past: np.ndarray,
+    cov: np.ndarray,
+    work: np.ndarray,
+) -> None:
     """A GPS fix of the receiver, in the world frame."""
     measured = work[4]
     measured[0], measured[1] = to_local(s.gps_lat, s.gps_lon, world[0], world[1])
     measured[2] = s.gps_alt - world[2]
     slots = find(times, count, f.aligned_steps, s.gps_t_us)
     accuracy = (max(s.gps_eph, tuning.gps_pos_noise), max(s.gps_epv, tuning.gps_pos_noise))
-    fuse_gps(tuning, params, f, e, past, slots, t_us, (t_us - s.gps_t_us) * 1e-6, cov, work,
-             measured, s.gps_vel, accuracy)
+    fuse_gps(
+        tuning,
+        params,
+        f,
+        e,
+        past,
+        slots,
+        t_us,
+        (t_us - s.gps_t_us) * 1e-6,
+        cov,
+        work,
+        measured,
+        s.gps_vel,
+        accuracy,
+    )
     f.ref_eph, f.ref_epv = s.gps_eph, s.gps_epv
 
 
 @njit
-def predict_output(params: np.void, f: np.void, e: np.void, dv_before: np.ndarray,
-                   dt: float) -> None:
+def predict_output(
+    params: np.void, f: np.void, e: np.void, dv_before: np.ndarray, dt: float
+) -> None:
     """One step of the output predictor; a reset of the filter's position is followed at once."""
     for k in range(3):
         e.vel[k] += f.dv[k] - dv_before[k]
@@ -333,6 +434,11 @@ def report(tuning: np.void, f: np.void, e: np.void, cov: np.ndarray, t_us: int) 
     if resting(tuning, f, e, t_us):
         flag |= AT_REST
     e.flags = flag
-    e.ready = (flag & (GPS_USED | VISION_USED) != 0 and f.fixes >= tuning.ready_fixes
-               and e.att_std[2] < tuning.ready_yaw and e.vel_std[0] < tuning.ready_vel
-               and e.vel_std[1] < tuning.ready_vel and e.vel_std[2] < tuning.ready_vel)
+    e.ready = (
+        flag & (GPS_USED | VISION_USED) != 0
+        and f.fixes >= tuning.ready_fixes
+        and e.att_std[2] < tuning.ready_yaw
+        and e.vel_std[0] < tuning.ready_vel
+        and e.vel_std[1] < tuning.ready_vel
+        and e.vel_std[2] < tuning.ready_vel
+    )

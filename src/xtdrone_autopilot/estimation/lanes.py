@@ -45,8 +45,13 @@ def blocks_of(n: int) -> np.ndarray:
 
 def new_scratch() -> tuple:
     """What step_in_lanes() needs to compute."""
-    return (np.zeros((6, SIZE)), np.zeros((4, SIZE, LANES)), np.zeros((_GIVEN, LANES)),
-            np.zeros((LANES, 3)), np.zeros((SIZE, SIZE)))
+    return (
+        np.zeros((6, SIZE)),
+        np.zeros((4, SIZE, LANES)),
+        np.zeros((_GIVEN, LANES)),
+        np.zeros((LANES, 3)),
+        np.zeros((SIZE, SIZE)),
+    )
 
 
 NOW = np.dtype([("dt", "f8"), ("t_us", "i8"), ("count", "i8")])  # [s], [us], steps
@@ -62,17 +67,41 @@ def step_block(block: int, arguments: tuple, scratch: tuple) -> None:
             covs: as of kernel.step_fleet(), but covs is as of blocks_of(), and now (1,) of NOW.
         scratch: Of new_scratch().
     """
-    (tuning, parameters, world, now, times, sensors, estimates, filters, history,
-     covs) = arguments
+    (tuning, parameters, world, now, times, sensors, estimates, filters, history, covs) = arguments
     first, last = block * LANES, min((block + 1) * LANES, len(filters))
-    _step_block(tuning[first:last], parameters[first:last], world, now[0].dt, now[0].t_us, times,
-                now[0].count, sensors[first:last], estimates[first:last], filters[first:last],
-                history[first:last], covs[block], scratch)
+    _step_block(
+        tuning[first:last],
+        parameters[first:last],
+        world,
+        now[0].dt,
+        now[0].t_us,
+        times,
+        now[0].count,
+        sensors[first:last],
+        estimates[first:last],
+        filters[first:last],
+        history[first:last],
+        covs[block],
+        scratch,
+    )
 
 
 @njit
-def _step_block(tuning, parameters, world, dt, t_us, times, count, sensors, estimates, filters,
-                history, block, scratch):
+def _step_block(
+    tuning,
+    parameters,
+    world,
+    dt,
+    t_us,
+    times,
+    count,
+    sensors,
+    estimates,
+    filters,
+    history,
+    block,
+    scratch,
+):
     """One step of a block of vehicles, whose covariances are block (SIZE, SIZE, LANES)."""
     work, rows, given, before, own = scratch
     cov, lanes, x = lane_array(block), lane_array(rows), lane_array(given)
@@ -80,8 +109,9 @@ def _step_block(tuning, parameters, world, dt, t_us, times, count, sensors, esti
     for v in range(len(filters)):
         f = filters[v]
         f.steps += 1
-        if f.aligned_t == NEVER and not aligned(tuning[v], world[3], t_us, sensors[v],
-                                                estimates[v], f, block[:, :, v]):
+        if f.aligned_t == NEVER and not aligned(
+            tuning[v], world[3], t_us, sensors[v], estimates[v], f, block[:, :, v]
+        ):
             continue
         force = begin(tuning[v], sensors[v], estimates[v], f, before[v], t_us, dt)
         for k in range(4):
@@ -97,16 +127,30 @@ def _step_block(tuning, parameters, world, dt, t_us, times, count, sensors, esti
         go_on(tuning[v], parameters[v], s, e, f, history[v, count % HISTORY], block[:, :, v], dt)
         if has_fix(tuning[v], s):
             _take_out(block, rows, v, own, work)
-            take_fix(tuning[v], parameters[v], world, t_us, times, count, s, e, f, history[v],
-                     own, work)
+            take_fix(
+                tuning[v], parameters[v], world, t_us, times, count, s, e, f, history[v], own, work
+            )
             _put_back(block, rows, v, own, work)
         fields |= s.mag_new
         pressures |= has_pressure(parameters[v], f, s)
     if fields:
         _fuse_fields(tuning, t_us, sensors, estimates, filters, block, cov, rows, lanes, given, x)
     if pressures:
-        _fuse_pressures(tuning, parameters, world, t_us, sensors, estimates, filters, block, cov,
-                        rows, lanes, given, x)
+        _fuse_pressures(
+            tuning,
+            parameters,
+            world,
+            t_us,
+            sensors,
+            estimates,
+            filters,
+            block,
+            cov,
+            rows,
+            lanes,
+            given,
+            x,
+        )
     for v in range(len(filters)):
         s, e, f = sensors[v], estimates[v], filters[v]
         given[0, v] = 0.0
@@ -114,8 +158,9 @@ def _step_block(tuning, parameters, world, dt, t_us, times, count, sensors, esti
             continue
         if has_others(tuning[v], parameters[v], s, e, f, t_us):
             _take_out(block, rows, v, own, work)
-            take_others(tuning[v], parameters[v], world, t_us, times, count, s, e, f, history[v],
-                        own, work)
+            take_others(
+                tuning[v], parameters[v], world, t_us, times, count, s, e, f, history[v], own, work
+            )
             _put_back(block, rows, v, own, work)
         inject(rows[0, :, v], f, e)
         predict_output(parameters[v], f, e, before[v], dt)
@@ -148,8 +193,9 @@ def _fuse_fields(tuning, t_us, sensors, estimates, filters, block, cov, rows, la
 
 
 @njit
-def _fuse_pressures(tuning, parameters, world, t_us, sensors, estimates, filters, block, cov,
-                    rows, lanes, given, x):
+def _fuse_pressures(
+    tuning, parameters, world, t_us, sensors, estimates, filters, block, cov, rows, lanes, given, x
+):
     """The barometers of a block that have a new reading."""
     for v in range(len(filters)):
         s, f = sensors[v], filters[v]

@@ -6,8 +6,9 @@ from xtdrone_dynamics.compiled import njit
 
 
 @njit
-def at_centre(accel: np.ndarray, arm: np.ndarray, rate: np.ndarray, last_rate: np.ndarray,
-              dt: float) -> tuple[float, float, float]:
+def at_centre(
+    accel: np.ndarray, arm: np.ndarray, rate: np.ndarray, last_rate: np.ndarray, dt: float
+) -> tuple[float, float, float]:
     """An accelerometer's reading as it were at the centre of gravity, body [m/s^2].
 
     The angular acceleration is the difference of two rates: their noise cancels in the
@@ -28,6 +29,8 @@ def at_centre(accel: np.ndarray, arm: np.ndarray, rate: np.ndarray, last_rate: n
     along = wx * arm[0] + wy * arm[1] + wz * arm[2]
     square = wx * wx + wy * wy + wz * wz
     last_rate[0], last_rate[1], last_rate[2] = wx, wy, wz
-    return (x - (ay * arm[2] - az * arm[1] + wx * along - arm[0] * square),
-            y - (az * arm[0] - ax * arm[2] + wy * along - arm[1] * square),
-            z - (ax * arm[1] - ay * arm[0] + wz * along - arm[2] * square))
+    return (
+        x - (ay * arm[2] - az * arm[1] + wx * along - arm[0] * square),
+        y - (az * arm[0] - ax * arm[2] + wy * along - arm[1] * square),
+        z - (ax * arm[1] - ay * arm[0] + wz * along - arm[2] * square),
+    )

@@ -14,41 +14,64 @@ HISTORY = 64  # largest delay of a measurement in steps: 252 ms at 250 Hz
 NEVER = -(1 << 60)  # [us]
 NO_RESET, FIRST_FIX, POSITION_RESET = range(3)  # values of FILTER's output_reset
 
-FILTER = np.dtype([
-    # State of the filter that is not in the estimate: that holds the output predictor's.
-    ("pos", "f8", (3,)), ("vel", "f8", (3,)),  # ENU, from the world's origin [m], [m/s]
-    ("baro_offset", "f8"),  # barometer's height less true height, over the origin [m]
-    ("earth_field", "f8", (3,)),  # ENU [T]
-    ("steps", "i8"),  # since the start of the vehicle
-    # Alignment at rest.
-    ("samples", "i8"), ("field_samples", "i8"),
-    ("accel_sum", "f8", (3,)), ("accel_square", "f8"),
-    ("gyro_sum", "f8", (3,)), ("gyro_square", "f8"), ("field_sum", "f8", (3,)),
-    # Inertial increments since the alignment: the integral of acceleration, and its integral.
-    ("dv", "f8", (3,)), ("dp", "f8", (3,)),
-    ("aligned_t", "i8"), ("position_t", "i8"),  # when attitude, position became valid [us]
-    # When each aid source last passed its test, and when velocity was last held at zero [us].
-    ("gps_t", "i8"), ("vision_t", "i8"), ("baro_t", "i8"), ("mag_t", "i8"),
-    ("zero_velocity_t", "i8"),
-    ("moved_t", "i8"),  # when the IMU last detected motion [us]
-    ("aligned_steps", "i8"),  # since the alignment, the history holds that many at most
-    ("fixes", "i8"),  # accepted since the last reset
-    ("ref_eph", "f8"), ("ref_epv", "f8"),  # accuracy of the position's reference [m]
-    # When they last passed their tests [us].
-    ("range_t", "i8"), ("airspeed_t", "i8"), ("sideslip_t", "i8"),
-    ("vision_offset", "f8", (3,)),  # of vision's origin from the world's [m]
-    ("gps_heard_t", "i8"), ("gps_lost", "?"),  # the last fix [us]; GPS was silent before it
-    ("return_fixes", "i8"), ("return_sum", "f8", (3,)),  # of a GPS that returns, innovations
-    ("slew", "f8", (3,)),  # that position has still to move, to a GPS that returned [m]
-    ("output_reset", "i1"),  # reset that the output predictor has still to apply
-    ("rate", "f8", (3,)),  # angular velocity of the last step, body [rad/s]
-], align=True)
+FILTER = np.dtype(
+    [
+        # State of the filter that is not in the estimate: that holds the output predictor's.
+        ("pos", "f8", (3,)),
+        ("vel", "f8", (3,)),  # ENU, from the world's origin [m], [m/s]
+        ("baro_offset", "f8"),  # barometer's height less true height, over the origin [m]
+        ("earth_field", "f8", (3,)),  # ENU [T]
+        ("steps", "i8"),  # since the start of the vehicle
+        # Alignment at rest.
+        ("samples", "i8"),
+        ("field_samples", "i8"),
+        ("accel_sum", "f8", (3,)),
+        ("accel_square", "f8"),
+        ("gyro_sum", "f8", (3,)),
+        ("gyro_square", "f8"),
+        ("field_sum", "f8", (3,)),
+        # Inertial increments since the alignment: the integral of acceleration, and its integral.
+        ("dv", "f8", (3,)),
+        ("dp", "f8", (3,)),
+        ("aligned_t", "i8"),
+        ("position_t", "i8"),  # when attitude, position became valid [us]
+        # When each aid source last passed its test, and when velocity was last held at zero [us].
+        ("gps_t", "i8"),
+        ("vision_t", "i8"),
+        ("baro_t", "i8"),
+        ("mag_t", "i8"),
+        ("zero_velocity_t", "i8"),
+        ("moved_t", "i8"),  # when the IMU last detected motion [us]
+        ("aligned_steps", "i8"),  # since the alignment, the history holds that many at most
+        ("fixes", "i8"),  # accepted since the last reset
+        ("ref_eph", "f8"),
+        ("ref_epv", "f8"),  # accuracy of the position's reference [m]
+        # When they last passed their tests [us].
+        ("range_t", "i8"),
+        ("airspeed_t", "i8"),
+        ("sideslip_t", "i8"),
+        ("vision_offset", "f8", (3,)),  # of vision's origin from the world's [m]
+        ("gps_heard_t", "i8"),
+        ("gps_lost", "?"),  # the last fix [us]; GPS was silent before it
+        ("return_fixes", "i8"),
+        ("return_sum", "f8", (3,)),  # of a GPS that returns, innovations
+        ("slew", "f8", (3,)),  # that position has still to move, to a GPS that returned [m]
+        ("output_reset", "i1"),  # reset that the output predictor has still to apply
+        ("rate", "f8", (3,)),  # angular velocity of the last step, body [rad/s]
+    ],
+    align=True,
+)
 
-PAST = np.dtype([
-    ("dv", "f8", (3,)), ("dp", "f8", (3,)),  # FILTER's, at the end of that step
-    ("antenna_pos", "f8", (3,)), ("antenna_vel", "f8", (3,)),  # world, from the centre of gravity
-    ("quat", "f8", (4,)),
-], align=True)
+PAST = np.dtype(
+    [
+        ("dv", "f8", (3,)),
+        ("dp", "f8", (3,)),  # FILTER's, at the end of that step
+        ("antenna_pos", "f8", (3,)),
+        ("antenna_vel", "f8", (3,)),  # world, from the centre of gravity
+        ("quat", "f8", (4,)),
+    ],
+    align=True,
+)
 
 
 @njit

@@ -16,9 +16,22 @@ from .state import ATT, EV_HEIGHT, EV_POSITION, EV_YAW, NEVER
 
 
 @njit
-def fuse_vision(tuning: np.void, params: np.void, f: np.void, e: np.void, past: np.ndarray,
-                cov: np.ndarray, work: np.ndarray, times: np.ndarray, count: int, t_us: int,
-                measured_us: int, pose: np.ndarray, pos_sigma: float, yaw_sigma: float) -> None:
+def fuse_vision(
+    tuning: np.void,
+    params: np.void,
+    f: np.void,
+    e: np.void,
+    past: np.ndarray,
+    cov: np.ndarray,
+    work: np.ndarray,
+    times: np.ndarray,
+    count: int,
+    t_us: int,
+    measured_us: int,
+    pose: np.ndarray,
+    pos_sigma: float,
+    yaw_sigma: float,
+) -> None:
     """Fuses an external pose in the world frame, measured at measured_us.
 
     Args:
@@ -62,16 +75,39 @@ def fuse_vision(tuning: np.void, params: np.void, f: np.void, e: np.void, past: 
                 f.vision_offset[k] += share * error
         work[4, k] = pose[k] - f.vision_offset[k]
     last = 3 if params.EKF2_EV_CTRL & EV_HEIGHT else 2
-    good = fuse_position(f, past, slots, delay, cov, work, work[4], accuracy,
-                         params.EKF2_EVP_GATE, False, 0, last, e.test_ratios, TEST_VISION,
-                         TEST_VISION)
+    good = fuse_position(
+        f,
+        past,
+        slots,
+        delay,
+        cov,
+        work,
+        work[4],
+        accuracy,
+        params.EKF2_EVP_GATE,
+        False,
+        0,
+        last,
+        e.test_ratios,
+        TEST_VISION,
+        TEST_VISION,
+    )
     if params.EKF2_EV_CTRL & EV_YAW:
         r = past[slots[1]].quat
         turn = multiply(pose[3], pose[4], pose[5], pose[6], -r[0], -r[1], -r[2], r[3])
         h[:] = 0.0
         h[ATT + 2] = 1.0
-        fuse(cov, dx, h, gain, 2.0 * math.atan2(turn[2], turn[3]) if turn[3] >= 0.0
-             else 2.0 * math.atan2(-turn[2], -turn[3]), yaw_sigma * yaw_sigma, tuning.mag_gate)
+        fuse(
+            cov,
+            dx,
+            h,
+            gain,
+            2.0 * math.atan2(turn[2], turn[3])
+            if turn[3] >= 0.0
+            else 2.0 * math.atan2(-turn[2], -turn[3]),
+            yaw_sigma * yaw_sigma,
+            tuning.mag_gate,
+        )
     if good:
         f.vision_t = t_us
         f.fixes += 1

@@ -39,8 +39,9 @@ DESCENT = -0.5  # height rate without a position [m/s]
 
 
 @njit
-def fly_auto(v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, accel: float,
-             dt: float) -> None:
+def fly_auto(
+    v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, accel: float, dt: float
+) -> None:
     """Sets roll, pitch and throttle to fly to, round or down at v.target, by its type.
 
     Args:
@@ -86,8 +87,11 @@ def _follow_target(v, w, q, m):
         circle(w, q, m, target, loiter_radius(v, q), q.NPFG_PERIOD)
         return v.target[2]
     # Laterally there but not at its height, it loiters until it is.
-    w.circles = (v.watch != WATCH_STOP and abs(v.target[2] - m.height) > _height_radius(v, q)
-                 and (w.circles or off < npfg.switch_distance(w, q)))
+    w.circles = (
+        v.watch != WATCH_STOP
+        and abs(v.target[2] - m.height) > _height_radius(v, q)
+        and (w.circles or off < npfg.switch_distance(w, q))
+    )
     if w.circles:
         circle(w, q, m, target, q.NAV_LOITER_RAD, q.NPFG_PERIOD)
         return v.target[2]
@@ -136,8 +140,9 @@ def watch(v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, turned: floa
         v.orbit_left -= turned
         reached = v.orbit_left <= 0.0
     else:
-        if v.watch == WATCH_TIME or (not v.landed and v.reached_t == NEVER
-                                     and _at_target(v, w, q, m)):
+        if v.watch == WATCH_TIME or (
+            not v.landed and v.reached_t == NEVER and _at_target(v, w, q, m)
+        ):
             v.reached_t = min(v.reached_t, t_us)
         reached = v.reached_t != NEVER and t_us - v.reached_t >= v.hold_s * 1e6
     if reached:
@@ -158,8 +163,9 @@ def _at_target(v, w, q, m):
     east, north = v.target[0] - m.pos[1], v.target[1] - m.pos[0]
     if v.watch == WATCH_STOP:
         speed = math.hypot(m.vel[0], m.vel[1])
-        return (math.hypot(north, east) <= speed * speed / (2.0 * q.VT_B_DEC_MSS)
-                or _has_passed(v, (north, east)))
+        return math.hypot(north, east) <= speed * speed / (2.0 * q.VT_B_DEC_MSS) or _has_passed(
+            v, (north, east)
+        )
     radius = acceptance_radius(w, q)
     if v.target_type == TARGET_LOITER:
         radius += abs(loiter_radius(v, q))

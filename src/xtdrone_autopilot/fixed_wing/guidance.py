@@ -56,8 +56,21 @@ def motion(e: np.void) -> Motion:
     if not known:
         sure = npfg.certainty(over, north, math.hypot(e.vel_std[0], e.vel_std[1]))
     terrain = e.terrain if e.flags & RANGE_USED else math.nan
-    return Motion((e.pos[1], e.pos[0]), e.pos[2], over, vel[2], forward, roll, -pitch, north,
-                  -e.ang_vel[2], wind, known, sure, terrain)
+    return Motion(
+        (e.pos[1], e.pos[0]),
+        e.pos[2],
+        over,
+        vel[2],
+        forward,
+        roll,
+        -pitch,
+        north,
+        -e.ang_vel[2],
+        wind,
+        known,
+        sure,
+        terrain,
+    )
 
 
 @njit
@@ -97,8 +110,9 @@ def least_airspeed(w: np.void, q: np.void) -> float:
 
 
 @njit
-def set_airspeed(w: np.void, q: np.void, m: Motion, wanted: float, least: float, takes_off: bool,
-                 dt: float) -> None:
+def set_airspeed(
+    w: np.void, q: np.void, m: Motion, wanted: float, least: float, takes_off: bool, dt: float
+) -> None:
     """Moves the airspeed set-point towards the wanted one; not above 0 = the trim airspeed."""
     if not wanted > 0.0:
         wanted = q.FW_AIRSPD_TRIM
@@ -111,16 +125,27 @@ def set_airspeed(w: np.void, q: np.void, m: Motion, wanted: float, least: float,
         w.airspeed_sp = w.airspeed if math.isfinite(w.airspeed) else q.FW_AIRSPD_TRIM
     w.airspeed_sp = max(w.airspeed_sp, least)
     step = AIRSPEED_SLEW * dt
-    w.airspeed_sp = min(w.airspeed_sp + clamp(wanted - w.airspeed_sp, -step, step),
-                        q.FW_AIRSPD_MAX)
+    w.airspeed_sp = min(w.airspeed_sp + clamp(wanted - w.airspeed_sp, -step, step), q.FW_AIRSPD_MAX)
 
 
 @njit
-def follow(w: np.void, q: np.void, m: Motion, tangent: Pair, closest: Pair, curvature: float,
-           period: float) -> None:
+def follow(
+    w: np.void, q: np.void, m: Motion, tangent: Pair, closest: Pair, curvature: float, period: float
+) -> None:
     """Sets roll and airspeed_ref to follow a path; arguments as of npfg.guide."""
-    npfg.guide(w, q, m.pos, m.vel, m.wind, tangent, closest, curvature, period,
-               max(w.airspeed_sp * w.eas2tas, 0.1), max(q.FW_AIRSPD_MAX * w.eas2tas, 0.1))
+    npfg.guide(
+        w,
+        q,
+        m.pos,
+        m.vel,
+        m.wind,
+        tangent,
+        closest,
+        curvature,
+        period,
+        max(w.airspeed_sp * w.eas2tas, 0.1),
+        max(q.FW_AIRSPD_MAX * w.eas2tas, 0.1),
+    )
     w.roll = m.certainty * w.guidance_roll
 
 
@@ -128,8 +153,15 @@ def follow(w: np.void, q: np.void, m: Motion, tangent: Pair, closest: Pair, curv
 def fly_line(w: np.void, q: np.void, m: Motion, start: Pair, tangent: Pair, period: float) -> None:
     """Follows the line through a point along a unit vector."""
     along = npfg.dot((m.pos[0] - start[0], m.pos[1] - start[1]), tangent)
-    follow(w, q, m, tangent, (start[0] + along * tangent[0], start[1] + along * tangent[1]), 0.0,
-           period)
+    follow(
+        w,
+        q,
+        m,
+        tangent,
+        (start[0] + along * tangent[0], start[1] + along * tangent[1]),
+        0.0,
+        period,
+    )
 
 
 @njit
@@ -145,8 +177,9 @@ def fly_leg(w: np.void, q: np.void, m: Motion, start: Pair, end: Pair) -> None:
     """Follows the segment between two points, and flies to its start or end from beyond them."""
     along = npfg.unit((end[0] - start[0], end[1] - start[1]))
     since = m.pos[0] - start[0], m.pos[1] - start[1]
-    before = (npfg.dot(along, since) < 0.0
-              and math.hypot(since[0], since[1]) > npfg.switch_distance(w, q))
+    before = npfg.dot(along, since) < 0.0 and math.hypot(since[0], since[1]) > npfg.switch_distance(
+        w, q
+    )
     beyond = npfg.dot(along, (m.pos[0] - end[0], m.pos[1] - end[1])) > 0.0
     if along == (0.0, 0.0) or beyond:
         fly_to(w, q, m, end)
@@ -165,14 +198,31 @@ def circle(w: np.void, q: np.void, m: Motion, centre: Pair, radius: float, perio
     out = npfg.unit(out)
     side = math.copysign(1.0, radius)
     size = abs(radius)
-    follow(w, q, m, (-side * out[1], side * out[0]),
-           (centre[0] + size * out[0], centre[1] + size * out[1]), 1.0 / radius, period)
+    follow(
+        w,
+        q,
+        m,
+        (-side * out[1], side * out[0]),
+        (centre[0] + size * out[0], centre[1] + size * out[1]),
+        1.0 / radius,
+        period,
+    )
 
 
 @njit
-def demand(w: np.void, q: np.void, height: float, height_rate: float, airspeed: float,
-           airspeed_min: float, pitch: Pair, throttle: Pair, rates: Pair, height_tc: float,
-           guards_underspeed: bool) -> tecs.Demand:
+def demand(
+    w: np.void,
+    q: np.void,
+    height: float,
+    height_rate: float,
+    airspeed: float,
+    airspeed_min: float,
+    pitch: Pair,
+    throttle: Pair,
+    rates: Pair,
+    height_tc: float,
+    guards_underspeed: bool,
+) -> tecs.Demand:
     """A demand on total energy control.
 
     Args:
@@ -187,24 +237,45 @@ def demand(w: np.void, q: np.void, height: float, height_rate: float, airspeed: 
         guards_underspeed: Whether a low airspeed goes before all.
     """
     level = math.radians(q.FW_PSP_OFF)
-    return tecs.Demand(height, height_rate, airspeed, airspeed_min, pitch[0] - level,
-                       pitch[1] - level, throttle[0], throttle[1], rates[0], rates[1], height_tc,
-                       guards_underspeed, load_factor(w))
+    return tecs.Demand(
+        height,
+        height_rate,
+        airspeed,
+        airspeed_min,
+        pitch[0] - level,
+        pitch[1] - level,
+        throttle[0],
+        throttle[1],
+        rates[0],
+        rates[1],
+        height_tc,
+        guards_underspeed,
+        load_factor(w),
+    )
 
 
 @njit
-def cruise(w: np.void, q: np.void, height: float, height_rate: float,
-           airspeed: float) -> tecs.Demand:
+def cruise(
+    w: np.void, q: np.void, height: float, height_rate: float, airspeed: float
+) -> tecs.Demand:
     """The demand of normal flight."""
-    return demand(w, q, height, height_rate, airspeed, q.FW_AIRSPD_MIN,
-                  (math.radians(q.FW_P_LIM_MIN), math.radians(q.FW_P_LIM_MAX)),
-                  (q.FW_THR_MIN, q.FW_THR_MAX), (q.FW_T_CLMB_R_SP, q.FW_T_SINK_R_SP),
-                  q.FW_T_ALT_TC, True)
+    return demand(
+        w,
+        q,
+        height,
+        height_rate,
+        airspeed,
+        q.FW_AIRSPD_MIN,
+        (math.radians(q.FW_P_LIM_MIN), math.radians(q.FW_P_LIM_MAX)),
+        (q.FW_THR_MIN, q.FW_THR_MAX),
+        (q.FW_T_CLMB_R_SP, q.FW_T_SINK_R_SP),
+        q.FW_T_ALT_TC,
+        True,
+    )
 
 
 @njit
-def control_energy(w: np.void, q: np.void, m: Motion, d: tecs.Demand, t_us: int,
-                   dt: float) -> None:
+def control_energy(w: np.void, q: np.void, m: Motion, d: tecs.Demand, t_us: int, dt: float) -> None:
     """Sets pitch and throttle by total energy control."""
     tecs.control(w, q, d, t_us, m.height, m.climb, dt)
     w.pitch = w.tecs_pitch + math.radians(q.FW_PSP_OFF)
@@ -216,4 +287,3 @@ def level_near_ground(w: np.void, q: np.void, m: Motion, ground: float) -> None:
     """Limits the roll set-point so that no wing tip strikes the ground, world z [m]."""
     above = max(m.height - (ground + q.FW_WING_HEIGHT), 0.0)
     w.roll = clamp(w.roll, -2.0 * above / q.FW_WING_SPAN, 2.0 * above / q.FW_WING_SPAN)
-

@@ -36,8 +36,12 @@ def detect(v: np.void, w: np.void, q: np.void, m: Motion, accel: np.ndarray, t_u
     known = math.isfinite(w.airspeed)
     w.airspeed_slow = 0.95 * w.airspeed_slow + 0.05 * w.airspeed * w.eas2tas if known else 0.0
     most = q.LNDFW_VEL_XY_MAX * (1.0 if known else WITHOUT_AIRSPEED)
-    still = (w.airspeed_slow < q.LNDFW_AIRSPD_MAX and w.speed_slow < most
-             and w.climb_slow < q.LNDFW_VEL_Z_MAX and w.acc_slow < q.LNDFW_XYACC_MAX)
+    still = (
+        w.airspeed_slow < q.LNDFW_AIRSPD_MAX
+        and w.speed_slow < most
+        and w.climb_slow < q.LNDFW_VEL_Z_MAX
+        and w.acc_slow < q.LNDFW_XYACC_MAX
+    )
     if v.landed and w.takeoff in (WAITING_FOR_LAUNCH, LAUNCHED):
         still = True
     w.still_since = min(w.still_since, t_us) if still else np.int64(NEVER)

@@ -68,12 +68,20 @@ def land(v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, dt: float) ->
     if w.flaring:
         _flare(w, q, m, height, airspeed, least, share, t_us, dt)
     else:
-        sink = min(max(wanted * slope / math.hypot(slope, 1.0), q.FW_T_SINK_R_SP),
-                   q.FW_T_SINK_MAX)
-        d = demand(w, q, height, rate, airspeed, least,
-                   (math.radians(q.FW_P_LIM_MIN), math.radians(q.FW_P_LIM_MAX)),
-                   (q.FW_THR_MIN, q.FW_THR_MAX), (q.FW_T_CLMB_R_SP, sink),
-                   q.FW_LND_THRTC_SC * q.FW_T_ALT_TC, True)
+        sink = min(max(wanted * slope / math.hypot(slope, 1.0), q.FW_T_SINK_R_SP), q.FW_T_SINK_MAX)
+        d = demand(
+            w,
+            q,
+            height,
+            rate,
+            airspeed,
+            least,
+            (math.radians(q.FW_P_LIM_MIN), math.radians(q.FW_P_LIM_MAX)),
+            (q.FW_THR_MIN, q.FW_THR_MAX),
+            (q.FW_T_CLMB_R_SP, sink),
+            q.FW_LND_THRTC_SC * q.FW_T_ALT_TC,
+            True,
+        )
         control_energy(w, q, m, d, t_us, dt)
         if v.landed:
             w.throttle = q.FW_THR_IDLE
@@ -117,8 +125,9 @@ def _begin(v, w, q, m, t_us):
     out = npfg.unit((north, east))
     if out == (0.0, 0.0):
         out = -math.cos(m.heading), -math.sin(m.heading)
-    distance = max(math.hypot(north, east),
-                   w.entrance_height / math.tan(math.radians(q.FW_LND_ANG)))
+    distance = max(
+        math.hypot(north, east), w.entrance_height / math.tan(math.radians(q.FW_LND_ANG))
+    )
     w.entrance[0], w.entrance[1] = out[0] * distance, out[1] * distance
 
 
@@ -130,8 +139,10 @@ def _approach(v, w, q, m, ground, period, dt):
     if q.FW_LND_NUDGE and abs(yaw) > NUDGE_DEADZONE and not w.flaring:
         off = (yaw - math.copysign(NUDGE_DEADZONE, yaw)) * NUDGE_RATE * dt
         w.touchdown_offset = clamp(w.touchdown_offset + off, -q.FW_LND_TD_OFF, q.FW_LND_TD_OFF)
-    point = (v.target[1] - along[1] * w.touchdown_offset,
-             v.target[0] + along[0] * w.touchdown_offset)
+    point = (
+        v.target[1] - along[1] * w.touchdown_offset,
+        v.target[0] + along[0] * w.touchdown_offset,
+    )
     fly_line(w, q, m, point, along, period)
     slope = w.entrance_height / math.hypot(w.entrance[0], w.entrance[1])
     left = npfg.dot((point[0] - m.pos[0], point[1] - m.pos[1]), along)
@@ -152,7 +163,18 @@ def _flare(w, q, m, height, airspeed, least, share, t_us, dt):
         flat = math.radians(q.RWTO_PSP)
         low, high = down * flat + (1.0 - down) * low, down * flat + (1.0 - down) * high
     most = root * q.FW_THR_IDLE + (1.0 - root) * q.FW_THR_MAX
-    d = demand(w, q, height, rate, airspeed, least, (low, high), (q.FW_THR_IDLE, most),
-               (q.FW_T_CLMB_R_SP, q.FW_T_SINK_R_SP), q.FW_LND_THRTC_SC * q.FW_T_ALT_TC, False)
+    d = demand(
+        w,
+        q,
+        height,
+        rate,
+        airspeed,
+        least,
+        (low, high),
+        (q.FW_THR_IDLE, most),
+        (q.FW_T_CLMB_R_SP, q.FW_T_SINK_R_SP),
+        q.FW_LND_THRTC_SC * q.FW_T_ALT_TC,
+        False,
+    )
     control_energy(w, q, m, d, t_us, dt)
     w.throttle = share * w.throttle + (1.0 - share) * w.flare_throttle

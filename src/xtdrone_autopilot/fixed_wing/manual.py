@@ -10,14 +10,7 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 
 from ..control.vector import clamp
-from .guidance import (
-    Motion,
-    control_energy,
-    demand,
-    fly_line,
-    least_airspeed,
-    set_airspeed,
-)
+from .guidance import Motion, control_energy, demand, fly_line, least_airspeed, set_airspeed
 
 HEIGHT_DEADBAND = 0.06  # of the stick
 COURSE_STICK = 0.01  # below which the sticks count as centred, and the course is held
@@ -79,8 +72,9 @@ def _airspeed(v, w, q, stick):
 
 
 @njit
-def fly_height(v: np.void, w: np.void, q: np.void, m: Motion, by_position: bool, t_us: int,
-               dt: float) -> None:
+def fly_height(
+    v: np.void, w: np.void, q: np.void, m: Motion, by_position: bool, t_us: int, dt: float
+) -> None:
     """ALTCTL and POSCTL: the sticks are height rate, airspeed and roll.
 
     Args:
@@ -97,19 +91,36 @@ def fly_height(v: np.void, w: np.void, q: np.void, m: Motion, by_position: bool,
         w.manual_takeoff_done = False
     elif not math.isfinite(w.airspeed) or w.airspeed > least_airspeed(w, q):
         w.manual_takeoff_done = True
-    set_airspeed(w, q, m, _airspeed(v, w, q, stick), least_airspeed(w, q),
-                 not w.manual_takeoff_done, dt)
+    set_airspeed(
+        w, q, m, _airspeed(v, w, q, stick), least_airspeed(w, q), not w.manual_takeoff_done, dt
+    )
     airspeed = w.airspeed_sp
     w.roll = v.stick_right * math.radians(q.FW_R_LIM)
     if by_position and _holds_course(v, w, m):
-        fly_line(w, q, m, (w.course_from[0], w.course_from[1]),
-                 (math.cos(w.course), math.sin(w.course)), q.NPFG_PERIOD)
+        fly_line(
+            w,
+            q,
+            m,
+            (w.course_from[0], w.course_from[1]),
+            (math.cos(w.course), math.sin(w.course)),
+            q.NPFG_PERIOD,
+        )
         airspeed = w.airspeed_ref / w.eas2tas
     low = math.radians(q.FW_P_LIM_MIN) if w.manual_takeoff_done else 0.0
     most = 0.0 if v.landed and stick < THROTTLE_OFF else q.FW_THR_MAX
-    d = demand(w, q, m.height, height_rate(v, q), airspeed, q.FW_AIRSPD_MIN,
-               (low, math.radians(q.FW_P_LIM_MAX)), (min(q.FW_THR_MIN, most), most),
-               (q.FW_T_CLMB_R_SP, q.FW_T_SINK_R_SP), q.FW_T_ALT_TC, True)
+    d = demand(
+        w,
+        q,
+        m.height,
+        height_rate(v, q),
+        airspeed,
+        q.FW_AIRSPD_MIN,
+        (low, math.radians(q.FW_P_LIM_MAX)),
+        (min(q.FW_THR_MIN, most), most),
+        (q.FW_T_CLMB_R_SP, q.FW_T_SINK_R_SP),
+        q.FW_T_ALT_TC,
+        True,
+    )
     control_energy(w, q, m, d, t_us, dt)
 
 

@@ -48,8 +48,9 @@ def switch_distance(w: np.void, q: np.void) -> float:
 
 
 @njit
-def bearing_feasibility(wind_cross: float, wind_dot: float, airspeed: float,
-                        wind_speed: float) -> float:
+def bearing_feasibility(
+    wind_cross: float, wind_dot: float, airspeed: float, wind_speed: float
+) -> float:
     """How well a bearing can be flown in the wind: 0 not at all, 1 entirely.
 
     Args:
@@ -84,9 +85,16 @@ def _look_ahead(track_error, bound):
 
 
 @njit
-def adapted_period(q: np.void, period: float, ground_speed: float, airspeed: float,
-                   wind_speed: float, track_error: float, curvature: float,
-                   feasible: float) -> float:
+def adapted_period(
+    q: np.void,
+    period: float,
+    ground_speed: float,
+    airspeed: float,
+    wind_speed: float,
+    track_error: float,
+    curvature: float,
+    feasible: float,
+) -> float:
     """The guidance's period within its bounds of stability [s].
 
     Args:
@@ -107,8 +115,7 @@ def adapted_period(q: np.void, period: float, ground_speed: float, airspeed: flo
     straight = math.pi * q.NPFG_ROLL_TC / damping
     curved = straight
     if turn_rate * wind_factor >= EPSILON and damping >= 0.5:
-        curved = (4.0 * math.pi * q.NPFG_ROLL_TC * damping * feasible
-                  + (1.0 - feasible) * straight)
+        curved = 4.0 * math.pi * q.NPFG_ROLL_TC * damping * feasible + (1.0 - feasible) * straight
     straight *= q.NPFG_PERIOD_SF
     curved *= q.NPFG_PERIOD_SF
     bound = track_error_bound(ground_speed, straight * damping)
@@ -130,8 +137,10 @@ def _along(airspeed, wind_cross):
 
 @njit
 def _wind_triangle(wind_cross, along, bearing):
-    return (along * bearing[0] - wind_cross * bearing[1],
-            wind_cross * bearing[0] + along * bearing[1])
+    return (
+        along * bearing[0] - wind_cross * bearing[1],
+        wind_cross * bearing[0] + along * bearing[1],
+    )
 
 
 @njit
@@ -143,8 +152,9 @@ def _infeasible(wind, bearing, wind_speed, airspeed):
 
 
 @njit
-def reference_air_velocity(q: np.void, wind: Pair, bearing: Pair, least_speed: float,
-                           nominal: float, largest: float) -> Pair:
+def reference_air_velocity(
+    q: np.void, wind: Pair, bearing: Pair, least_speed: float, nominal: float, largest: float
+) -> Pair:
     """Velocity through the air that flies a bearing in the wind.
 
     Args:
@@ -173,8 +183,19 @@ def reference_air_velocity(q: np.void, wind: Pair, bearing: Pair, least_speed: f
 
 
 @njit
-def guide(w: np.void, q: np.void, pos: Pair, vel: Pair, wind: Pair, tangent: Pair, closest: Pair,
-          curvature: float, period: float, nominal: float, largest: float) -> None:
+def guide(
+    w: np.void,
+    q: np.void,
+    pos: Pair,
+    vel: Pair,
+    wind: Pair,
+    tangent: Pair,
+    closest: Pair,
+    curvature: float,
+    period: float,
+    nominal: float,
+    largest: float,
+) -> None:
     """Writes roll, airspeed and bearing that follow a path.
 
     Args:
@@ -194,22 +215,27 @@ def guide(w: np.void, q: np.void, pos: Pair, vel: Pair, wind: Pair, tangent: Pai
     error = cross(tangent, (pos[0] - closest[0], pos[1] - closest[1]))
     across, onwards = cross(wind, tangent), dot(wind, tangent)
     on_track = bearing_feasibility(across, onwards, airspeed, wind_speed)
-    period = adapted_period(q, period, ground_speed, airspeed, wind_speed, abs(error), curvature,
-                            on_track)
+    period = adapted_period(
+        q, period, ground_speed, airspeed, wind_speed, abs(error), curvature, on_track
+    )
     gain = 4.0 * math.pi * q.NPFG_DAMPING / period
     bound = track_error_bound(ground_speed, period * q.NPFG_DAMPING)
     ahead = _look_ahead(abs(error), bound)
     near = math.sin(ahead) ** 2
     side = -1.0 if error >= 0.0 else 1.0
-    bearing = (math.cos(ahead) * side * -tangent[1] + math.sin(ahead) * tangent[0],
-               math.cos(ahead) * side * tangent[0] + math.sin(ahead) * tangent[1])
-    feasible = on_track * bearing_feasibility(cross(wind, bearing), dot(wind, bearing), airspeed,
-                                              wind_speed)
+    bearing = (
+        math.cos(ahead) * side * -tangent[1] + math.sin(ahead) * tangent[0],
+        math.cos(ahead) * side * tangent[0] + math.sin(ahead) * tangent[1],
+    )
+    feasible = on_track * bearing_feasibility(
+        cross(wind, bearing), dot(wind, bearing), airspeed, wind_speed
+    )
     least_speed = 0.0
     if q.NPFG_TRACK_KEEP and q.NPFG_WIND_REG:
         off = clamp(abs(error) / bound, 0.0, 1.0)
-        least_speed = ((1.0 - feasible) * q.NPFG_GSP_MAX_TK
-                       * clamp(off / TRACK_KEEPING_SHARE, 0.0, 1.0))
+        least_speed = (
+            (1.0 - feasible) * q.NPFG_GSP_MAX_TK * clamp(off / TRACK_KEEPING_SHARE, 0.0, 1.0)
+        )
     if q.NPFG_EN_MIN_GSP and q.NPFG_WIND_REG:
         least_speed = max(least_speed, q.FW_GND_SPD_MIN)
     wanted = reference_air_velocity(q, wind, bearing, least_speed, nominal, largest)
@@ -220,13 +246,17 @@ def guide(w: np.void, q: np.void, pos: Pair, vel: Pair, wind: Pair, tangent: Pai
         lateral = gain * (-airspeed if turn < 0.0 else airspeed)
     else:
         lateral = gain * turn / reference
-    frame = curvature / max(1.0 - curvature * error, abs(curvature) * MIN_RADIUS) \
-        if curvature != 0.0 else 0.0
+    frame = (
+        curvature / max(1.0 - curvature * error, abs(curvature) * MIN_RADIUS)
+        if curvature != 0.0
+        else 0.0
+    )
     ratio = 1.0 + onwards / max(_along(airspeed, across), EPSILON)
     forward = airspeed * ratio * frame * max(dot(vel, tangent), 0.0)
     limit = math.radians(q.FW_R_LIM)
-    w.guidance_roll = clamp(math.atan((lateral + feasible * near * forward) / GRAVITY),
-                            -limit, limit)
+    w.guidance_roll = clamp(
+        math.atan((lateral + feasible * near * forward) / GRAVITY), -limit, limit
+    )
     w.airspeed_ref = reference
     w.bearing = math.atan2(bearing[1], bearing[0])
     w.track_error, w.track_error_bound = error, bound

@@ -10,15 +10,7 @@ from xtdrone_dynamics.quaternion import to_euler
 from ..control.vector import thrust_normalised
 from ..vehicle_status import ATTITUDE, RATES, TRAJECTORY
 from . import npfg
-from .guidance import (
-    Motion,
-    control_energy,
-    cruise,
-    fly_to,
-    follow,
-    least_airspeed,
-    set_airspeed,
-)
+from .guidance import Motion, control_energy, cruise, fly_to, follow, least_airspeed, set_airspeed
 
 
 @njit
@@ -38,8 +30,11 @@ def follow_set_point(v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, d
         w.pitch = -pitch
         w.throttle = thrust_normalised(v, v.offboard_thrust)
     elif v.offboard_kind == RATES:
-        w.rate[0], w.rate[1], w.rate[2] = (v.offboard_rates[0], -v.offboard_rates[1],
-                                           -v.offboard_rates[2])
+        w.rate[0], w.rate[1], w.rate[2] = (
+            v.offboard_rates[0],
+            -v.offboard_rates[1],
+            -v.offboard_rates[2],
+        )
         w.throttle = thrust_normalised(v, v.offboard_thrust)
 
 
@@ -56,7 +51,7 @@ def _follow_trajectory(v, w, q, m, t_us, dt):
         target = v.offboard_pos[1], v.offboard_pos[0]
         if moves:
             turn = npfg.cross(vel, (v.offboard_acc[1], v.offboard_acc[0]))
-            curvature = turn / speed ** 3 if math.isfinite(turn) else 0.0
+            curvature = turn / speed**3 if math.isfinite(turn) else 0.0
             follow(w, q, m, npfg.unit(vel), target, curvature, q.NPFG_PERIOD)
         else:
             fly_to(w, q, m, target)

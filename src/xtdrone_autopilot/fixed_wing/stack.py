@@ -74,8 +74,11 @@ def _guide(v, w, q, m, t_us, accel):
         v.sp_kind = ATTITUDE if v.offboard_kind == TRAJECTORY else v.offboard_kind
     else:
         auto.fly_auto(v, w, q, m, t_us, accel, GUIDANCE_S)
-    if by_target or mode in (ALTCTL, POSCTL) or (mode == OFFBOARD
-                                                 and v.offboard_kind == TRAJECTORY):
+    if (
+        by_target
+        or mode in (ALTCTL, POSCTL)
+        or (mode == OFFBOARD and v.offboard_kind == TRAJECTORY)
+    ):
         step = math.radians(q.FW_PN_R_SLEW_MAX) * GUIDANCE_S
         w.roll = clamp(w.roll, roll - step, roll + step)
     else:
@@ -114,8 +117,14 @@ def _stabilise(v, w, q, m, rates, dt):
 
 
 @njit
-def deflect(actuator: np.ndarray, count: int, signs: np.ndarray, torque: np.ndarray, share: float,
-            commands: np.ndarray) -> None:
+def deflect(
+    actuator: np.ndarray,
+    count: int,
+    signs: np.ndarray,
+    torque: np.ndarray,
+    share: float,
+    commands: np.ndarray,
+) -> None:
     """Commands of the control surfaces of one vehicle.
 
     Args:
@@ -172,8 +181,23 @@ def _fly_one(v, w, q, e, s, t_us, due, sea, dt):
 
 
 @njit
-def _fly(status, state, parameters, estimates, tailsitters, sensors, vehicle, actuator, pushes,
-         signs, t_us, epoch_us, sea, dt, commands):
+def _fly(
+    status,
+    state,
+    parameters,
+    estimates,
+    tailsitters,
+    sensors,
+    vehicle,
+    actuator,
+    pushes,
+    signs,
+    t_us,
+    epoch_us,
+    sea,
+    dt,
+    commands,
+):
     """One pass over the fleet; returns the union of the events."""
     events = 0
     for i in range(status.shape[0]):
@@ -200,8 +224,14 @@ class FixedWing(Memory):
 
     MEMORY = ("records",)
 
-    def __init__(self, fleet: FleetModel, status: np.ndarray, parameters: ParameterStore,
-                 estimator: Estimator, origin: Sequence[float]):
+    def __init__(
+        self,
+        fleet: FleetModel,
+        status: np.ndarray,
+        parameters: ParameterStore,
+        estimator: Estimator,
+        origin: Sequence[float],
+    ):
         """The fixed wings of a fleet.
 
         Args:
@@ -232,7 +262,20 @@ class FixedWing(Memory):
         """
         if not self._any:
             return 0
-        return _fly(self._status, self.records, self._parameters.values, self._estimator.records,
-                    self.tailsitters, now.sensors.records, self._fleet.vehicle,
-                    self._fleet.actuator, self.pushes, self.signs, now.t_us, now.epoch_us,
-                    self._sea, dt, commands)
+        return _fly(
+            self._status,
+            self.records,
+            self._parameters.values,
+            self._estimator.records,
+            self.tailsitters,
+            now.sensors.records,
+            self._fleet.vehicle,
+            self._fleet.actuator,
+            self.pushes,
+            self.signs,
+            now.t_us,
+            now.epoch_us,
+            self._sea,
+            dt,
+            commands,
+        )

@@ -36,8 +36,9 @@ TAXI_PITCH = math.radians(0.01)  # that the pitch may differ from RWTO_PSP on th
 
 
 @njit
-def take_off(v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, accel: float,
-             dt: float) -> None:
+def take_off(
+    v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, accel: float, dt: float
+) -> None:
     """Sets roll, pitch and throttle of a take-off to v.target.
 
     Arguments as of auto.fly_auto().
@@ -58,13 +59,29 @@ def take_off(v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, accel: fl
     set_airspeed(w, q, m, wanted, least, True, dt)
     on_runway = w.takeoff in (THROTTLE_RAMP, CLAMPED_TO_RUNWAY)
     course = _course(v, w)
-    fly_line(w, q, m, (w.start[0], w.start[1]), (math.cos(course), math.sin(course)),
-             q.RWTO_NPFG_PERIOD if on_runway else q.NPFG_PERIOD)
+    fly_line(
+        w,
+        q,
+        m,
+        (w.start[0], w.start[1]),
+        (math.cos(course), math.sin(course)),
+        q.RWTO_NPFG_PERIOD if on_runway else q.NPFG_PERIOD,
+    )
     low, high = _pitch_limits(w, q, t_us)
     most = q.FW_THR_IDLE if w.takeoff == LAUNCHED else q.FW_THR_MAX
-    d = demand(w, q, v.target[2] + CLEARANCE, math.nan, w.airspeed_ref / w.eas2tas,
-               min(least, q.FW_AIRSPD_MIN), (low, high), (min(q.FW_THR_MIN, most), most),
-               (q.FW_T_CLMB_MAX, q.FW_T_SINK_R_SP), q.FW_T_ALT_TC, True)
+    d = demand(
+        w,
+        q,
+        v.target[2] + CLEARANCE,
+        math.nan,
+        w.airspeed_ref / w.eas2tas,
+        min(least, q.FW_AIRSPD_MIN),
+        (low, high),
+        (min(q.FW_THR_MIN, most), most),
+        (q.FW_T_CLMB_MAX, q.FW_T_SINK_R_SP),
+        q.FW_T_ALT_TC,
+        True,
+    )
     control_energy(w, q, m, d, t_us, dt)
     if on_runway:
         w.roll, w.pitch = 0.0, math.radians(q.RWTO_PSP)
@@ -139,8 +156,10 @@ def _pitch_limits(w, q, t_us):
     if w.takeoff == CLIMBOUT:
         share = _since(w, t_us, q.RWTO_ROT_TIME)
         climb = math.radians(q.FW_TKO_PITCH_MIN)
-        return (taxi - TAXI_PITCH + share * (climb - taxi + TAXI_PITCH),
-                taxi + TAXI_PITCH + share * (high - taxi - TAXI_PITCH))
+        return (
+            taxi - TAXI_PITCH + share * (climb - taxi + TAXI_PITCH),
+            taxi + TAXI_PITCH + share * (high - taxi - TAXI_PITCH),
+        )
     return (low if q.RWTO_TKOFF else math.radians(q.FW_TKO_PITCH_MIN)), high
 
 

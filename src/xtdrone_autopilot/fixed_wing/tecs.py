@@ -70,8 +70,9 @@ def _move_reference(w, q, d, height, dt):
     acc = q.FW_T_VERT_ACC
     wanted = d.height
     if math.isfinite(d.height_rate):
-        w.rate_ref = _towards(w.rate_ref, clamp(d.height_rate, -q.FW_T_SINK_MAX, q.FW_T_CLMB_MAX),
-                              acc * dt)
+        w.rate_ref = _towards(
+            w.rate_ref, clamp(d.height_rate, -q.FW_T_SINK_MAX, q.FW_T_CLMB_MAX), acc * dt
+        )
         if d.height_rate != 0.0 or w.rate_ref != 0.0:
             w.held_height = math.nan
             w.ref_height, w.ref_rate = height, w.rate_ref
@@ -80,8 +81,11 @@ def _move_reference(w, q, d, height, dt):
             w.held_height = height
         wanted = w.held_height
     off = wanted - w.ref_height
-    rate = clamp(math.copysign(speed_to_slow(abs(off), 0.0, acc, JERK), off),
-                 -min(d.sink, q.FW_T_SINK_MAX), min(d.climb, q.FW_T_CLMB_MAX))
+    rate = clamp(
+        math.copysign(speed_to_slow(abs(off), 0.0, acc, JERK), off),
+        -min(d.sink, q.FW_T_SINK_MAX),
+        min(d.climb, q.FW_T_CLMB_MAX),
+    )
     w.ref_rate = _towards(w.ref_rate, rate, acc * dt)
     w.ref_height += w.ref_rate * dt
     return True
@@ -101,11 +105,17 @@ def trim_throttle(q: np.void, airspeed: float, eas2tas: float) -> float:
     """Throttle of level flight at an equivalent airspeed: PX4's PerformanceModel."""
     throttle = q.FW_THR_TRIM
     if q.FW_THR_ASPD_MIN > EPSILON and airspeed < q.FW_AIRSPD_TRIM:
-        throttle -= ((q.FW_THR_TRIM - q.FW_THR_ASPD_MIN) / (q.FW_AIRSPD_TRIM - q.FW_AIRSPD_MIN)
-                     * (q.FW_AIRSPD_TRIM - airspeed))
+        throttle -= (
+            (q.FW_THR_TRIM - q.FW_THR_ASPD_MIN)
+            / (q.FW_AIRSPD_TRIM - q.FW_AIRSPD_MIN)
+            * (q.FW_AIRSPD_TRIM - airspeed)
+        )
     elif q.FW_THR_ASPD_MAX > EPSILON and airspeed > q.FW_AIRSPD_TRIM:
-        throttle += ((q.FW_THR_ASPD_MAX - q.FW_THR_TRIM) / (q.FW_AIRSPD_MAX - q.FW_AIRSPD_TRIM)
-                     * (airspeed - q.FW_AIRSPD_TRIM))
+        throttle += (
+            (q.FW_THR_ASPD_MAX - q.FW_THR_TRIM)
+            / (q.FW_AIRSPD_MAX - q.FW_AIRSPD_TRIM)
+            * (airspeed - q.FW_AIRSPD_TRIM)
+        )
     return throttle * max(eas2tas, 1.0)
 
 
@@ -129,8 +139,9 @@ def _throttle_command(w, q, d, energy, most, least, trim, has_airspeed):
 
 
 @njit
-def control(w: np.void, q: np.void, d: Demand, t_us: int, height: float, climb: float,
-            dt: float) -> None:
+def control(
+    w: np.void, q: np.void, d: Demand, t_us: int, height: float, climb: float, dt: float
+) -> None:
     """One step: writes tecs_pitch and tecs_throttle.
 
     Args:
@@ -162,12 +173,18 @@ def control(w: np.void, q: np.void, d: Demand, t_us: int, height: float, climb: 
     least = -max(q.FW_T_SINK_MIN * w.eas2tas, EPSILON) * GRAVITY
     acc = 0.0
     if has_airspeed:
-        acc = clamp((w.eas2tas * d.airspeed - tas) / max(q.FW_T_TAS_TC, 0.1),
-                    0.5 * least / max(tas, EPSILON), 0.5 * most / max(tas, EPSILON))
+        acc = clamp(
+            (w.eas2tas * d.airspeed - tas) / max(q.FW_T_TAS_TC, 0.1),
+            0.5 * least / max(tas, EPSILON),
+            0.5 * most / max(tas, EPSILON),
+        )
     rate = w.rate_ref
     if by_height:
-        rate = clamp((w.ref_height - height) / max(d.height_tc, 0.1) + q.FW_T_HRATE_FF * w.ref_rate,
-                     -q.FW_T_SINK_MAX, q.FW_T_CLMB_MAX)
+        rate = clamp(
+            (w.ref_height - height) / max(d.height_tc, 0.1) + q.FW_T_HRATE_FF * w.ref_rate,
+            -q.FW_T_SINK_MAX,
+            q.FW_T_CLMB_MAX,
+        )
     w.underspeed = 0.0
     if d.guards_underspeed and has_airspeed:
         w.underspeed = _underspeed(d, q, tas, w.eas2tas)
@@ -201,8 +218,7 @@ def control(w: np.void, q: np.void, d: Demand, t_us: int, height: float, climb: 
     w.tecs_pitch = clamp(_towards(w.tecs_pitch, wanted, step), d.pitch_min, d.pitch_max)
 
     if has_airspeed:
-        gain = ((energy - w.energy_rate) * q.FW_T_THR_INTEG / (most - least)
-                * (1.0 - w.underspeed))
+        gain = (energy - w.energy_rate) * q.FW_T_THR_INTEG / (most - least) * (1.0 - w.underspeed)
         if w.tecs_throttle >= d.throttle_max:
             gain = min(gain, 0.0)
         elif w.tecs_throttle <= d.throttle_min:
@@ -210,6 +226,7 @@ def control(w: np.void, q: np.void, d: Demand, t_us: int, height: float, climb: 
         w.throttle_integral += gain * dt
     wanted = _throttle_command(w, q, d, energy, most, least, trim, has_airspeed)
     if q.FW_THR_SLEW_MAX > EPSILON:
-        wanted = _towards(w.tecs_throttle, wanted,
-                          dt * (d.throttle_max - d.throttle_min) * q.FW_THR_SLEW_MAX)
+        wanted = _towards(
+            w.tecs_throttle, wanted, dt * (d.throttle_max - d.throttle_min) * q.FW_THR_SLEW_MAX
+        )
     w.tecs_throttle = clamp(wanted, d.throttle_min, d.throttle_max)

@@ -39,8 +39,9 @@ class UdpTransport:
         self._vehicle = vehicle
         os.environ["MAVLINK20"] = "1"  # as pymavlink does itself, once it hears a vehicle
         port = ports.ground_station_local(vehicle - 1)
-        self._link = mavutil.mavlink_connection(f"udpout:127.0.0.1:{port}", source_system=SOURCE,
-                                                dialect="common")
+        self._link = mavutil.mavlink_connection(
+            f"udpout:127.0.0.1:{port}", source_system=SOURCE, dialect="common"
+        )
         self.alone = ports.join_ground_station(self._link.port)
         self._link.port.connect(("127.0.0.1", port))  # the kernel drops what other vehicles send
         if key:  # programs side by side have link ids of their own
@@ -86,8 +87,9 @@ class Client(MavlinkClient):
         super().__init__(vehicle, self._udp)
         if not self.is_there():
             self.close()
-            raise AutopilotError(f"vehicle {vehicle} does not answer: "
-                                 + _advice(ports, self._udp.alone))
+            raise AutopilotError(
+                f"vehicle {vehicle} does not answer: " + _advice(ports, self._udp.alone)
+            )
 
     def close(self) -> None:
         """Closes the socket."""
@@ -123,13 +125,21 @@ class Client(MavlinkClient):
 def _advice(ports: Ports, alone: bool) -> str:
     """What to do about a vehicle that does not answer."""
     paused = count = None
-    with contextlib.suppress(ControlError), \
-            contextlib.closing(ControlClient(ports.instance, timeout=1.0)) as control:
+    with (
+        contextlib.suppress(ControlError),
+        contextlib.closing(ControlClient(ports.instance, timeout=1.0)) as control,
+    ):
         status = control.request("status")
         paused, count = status["paused"], status["n"]
     if paused:
         return "the simulation is paused; resume it with 'xtdrone control resume'"
-    return ("no simulation runs; start one with 'xtdrone sim'" if count is None else
-            f"the simulation has {count}, counted from 1; give --key where its links have one"
-            ) + ("" if alone else f"; real PX4 answers only the program that has UDP port "
-                                  f"{ports.ground_station}: end that one first")
+    return (
+        "no simulation runs; start one with 'xtdrone sim'"
+        if count is None
+        else f"the simulation has {count}, counted from 1; give --key where its links have one"
+    ) + (
+        ""
+        if alone
+        else f"; real PX4 answers only the program that has UDP port "
+        f"{ports.ground_station}: end that one first"
+    )

@@ -39,7 +39,7 @@ from .handlers import declared, obeys, receives, refuses
 UNSUPPORTED, FAILED = mavlink.MAV_RESULT_UNSUPPORTED, mavlink.MAV_RESULT_FAILED
 CANCELLED = 6  # MAV_RESULT_CANCELLED, which pymavlink's dialect lacks
 FORCE = 21196  # param2 of arm and disarm commands: no checks
-LEAST_ORBIT, MOST_ORBIT = 1.0, 1000.0  # radius of an orbit, as in PX4 [m]
+MIN_ORBIT, MAX_ORBIT = 1.0, 1000.0  # radius of an orbit, as in PX4 [m]
 ABSOLUTE = (mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT)
 RELATIVE = (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT)
 # What to do instead of a command that is not supported.
@@ -51,32 +51,70 @@ _INSTEAD = {
     mavlink.MAV_CMD_CONDITION_YAW: ": use DO_REPOSITION with a yaw",
 }
 # PX4's commander leaves these to other modules, so that nobody answers where none runs.
-_UNANSWERED = {getattr(mavlink, f"MAV_CMD_{name}") for name in (
-    "DO_FIGURE_EIGHT", "NAV_DELAY", "DO_DIGICAM_CONTROL", "DO_MOUNT_CONFIGURE", "DO_MOUNT_CONTROL",
-    "DO_MOUNT_CONTROL_QUAT", "DO_SET_CAM_TRIGG_DIST", "DO_SET_CAM_TRIGG_INTERVAL", "DO_GRIPPER",
-    "DO_AUTOTUNE_ENABLE", "PREFLIGHT_SET_SENSOR_OFFSETS", "PREFLIGHT_UAVCAN", "OBLIQUE_SURVEY",
-    "CONFIGURE_ACTUATOR", "START_RX_PAIR", "REQUEST_CAMERA_INFORMATION", "SET_CAMERA_MODE",
-    "SET_CAMERA_ZOOM", "SET_CAMERA_FOCUS", "DO_GIMBAL_MANAGER_PITCHYAW",
-    "DO_GIMBAL_MANAGER_CONFIGURE", "DO_TRIGGER_CONTROL", "CONTROL_HIGH_LATENCY",
-    "PAYLOAD_PREPARE_DEPLOY", "PAYLOAD_CONTROL_DEPLOY", "DO_WINCH",
-    "EXTERNAL_POSITION_ESTIMATE")}
+_UNANSWERED = {
+    getattr(mavlink, f"MAV_CMD_{name}")
+    for name in (
+        "DO_FIGURE_EIGHT",
+        "NAV_DELAY",
+        "DO_DIGICAM_CONTROL",
+        "DO_MOUNT_CONFIGURE",
+        "DO_MOUNT_CONTROL",
+        "DO_MOUNT_CONTROL_QUAT",
+        "DO_SET_CAM_TRIGG_DIST",
+        "DO_SET_CAM_TRIGG_INTERVAL",
+        "DO_GRIPPER",
+        "DO_AUTOTUNE_ENABLE",
+        "PREFLIGHT_SET_SENSOR_OFFSETS",
+        "PREFLIGHT_UAVCAN",
+        "OBLIQUE_SURVEY",
+        "CONFIGURE_ACTUATOR",
+        "START_RX_PAIR",
+        "REQUEST_CAMERA_INFORMATION",
+        "SET_CAMERA_MODE",
+        "SET_CAMERA_ZOOM",
+        "SET_CAMERA_FOCUS",
+        "DO_GIMBAL_MANAGER_PITCHYAW",
+        "DO_GIMBAL_MANAGER_CONFIGURE",
+        "DO_TRIGGER_CONTROL",
+        "CONTROL_HIGH_LATENCY",
+        "PAYLOAD_PREPARE_DEPLOY",
+        "PAYLOAD_CONTROL_DEPLOY",
+        "DO_WINCH",
+        "EXTERNAL_POSITION_ESTIMATE",
+    )
+}
 _AUTO = 4  # PX4's main mode
 # Those that a user may choose; an orbit and a VTOL's take-off have commands that say where.
-_BY_NAV_STATE = {**{spec.nav_state: mode for mode, spec in MODES.items()},
-                 **{state: mode for state, mode in VARIANTS.items()
-                    if state not in (ORBIT, VTOL_TAKEOFF)}}
+_BY_NAV_STATE = {
+    **{spec.nav_state: mode for mode, spec in MODES.items()},
+    **{state: mode for state, mode in VARIANTS.items() if state not in (ORBIT, VTOL_TAKEOFF)},
+}
 # Modes by MAV_STANDARD_MODE; the others PX4 does not take.
-_STANDARD_MODES = {NAV_STATES[spec.nav_state].standard: mode for mode, spec in MODES.items()
-                   if NAV_STATES[spec.nav_state].standard}
+_STANDARD_MODES = {
+    NAV_STATES[spec.nav_state].standard: mode
+    for mode, spec in MODES.items()
+    if NAV_STATES[spec.nav_state].standard
+}
 
 
 class Commands:
     """Executes MAVLink commands to a fleet, or rejects them with a reason."""
 
-    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
-                 commander: Commander, missions: Missions, failures: Failures, now: Now,
-                 origin: Sequence[float], outbox: Outbox, links: Any, others: Any = (),
-                 answers: Any = ()):
+    def __init__(
+        self,
+        status: np.ndarray,
+        parameters: ParameterStore,
+        estimator: Estimator,
+        commander: Commander,
+        missions: Missions,
+        failures: Failures,
+        now: Now,
+        origin: Sequence[float],
+        outbox: Outbox,
+        links: Any,
+        others: Any = (),
+        answers: Any = (),
+    ):
         """The commands of a fleet.
 
         Args:
@@ -96,10 +134,14 @@ class Commands:
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._commander, self._missions, self._failures = commander, missions, failures
         self._now, self._origin, self._outbox, self._links = now, origin, outbox, links
-        self._obey = {number: method for part in (self, *others)
-                      for number, method in declared(part, "obeys")}
-        self._on_request = {getattr(mavlink, f"MAVLINK_MSG_ID_{name}"): method
-                            for part in answers for name, method in declared(part, "on_request")}
+        self._obey = {
+            number: method for part in (self, *others) for number, method in declared(part, "obeys")
+        }
+        self._on_request = {
+            getattr(mavlink, f"MAVLINK_MSG_ID_{name}"): method
+            for part in answers
+            for name, method in declared(part, "on_request")
+        }
 
     @receives("COMMAND_LONG")
     def _command_long(self, link, message):
@@ -108,8 +150,15 @@ class Commands:
 
     @receives("COMMAND_INT")
     def _command_int(self, link, message):
-        p = [message.param1, message.param2, message.param3, message.param4,
-             message.x, message.y, message.z]
+        p = [
+            message.param1,
+            message.param2,
+            message.param3,
+            message.param4,
+            message.x,
+            message.y,
+            message.z,
+        ]
         if message.frame in ABSOLUTE + RELATIVE:
             p[4], p[5] = message.x * 1e-7, message.y * 1e-7
             if message.x == 0x7FFFFFFF:
@@ -128,25 +177,35 @@ class Commands:
             if message.command in PAYLOAD:
                 why = ": this vehicle has no such device"
             silent = message.command in _UNANSWERED
-            answer = Answer(NO_ANSWER if silent else UNSUPPORTED,
-                            f"command {name} is not supported{why}")
+            answer = Answer(
+                NO_ANSWER if silent else UNSUPPORTED, f"command {name} is not supported{why}"
+            )
         else:
             answer = handler(link, p)
         self._answer(link, message, answer)
 
     @refuses("COMMAND_LONG", "COMMAND_INT")
     def _refuse(self, link, message, why):
-        self._answer(link, message, Answer(
-            DENIED, f"command {command_name(message.command)} denied: {why}"))
+        self._answer(
+            link, message, Answer(DENIED, f"command {command_name(message.command)} denied: {why}")
+        )
 
     def _answer(self, link, message, answer):
         if answer.reason and answer.result in (UNSUPPORTED, DENIED, FAILED, NO_ANSWER):
             self._outbox.say(link.vehicle, WARNING, answer.reason)
         if answer.result == NO_ANSWER:
             return
-        self._links.reply(link, mavlink.MAVLink_command_ack_message(
-            message.command, answer.result, 255, 0, message.get_srcSystem(),
-            message.get_srcComponent()))
+        self._links.reply(
+            link,
+            mavlink.MAVLink_command_ack_message(
+                message.command,
+                answer.result,
+                255,
+                0,
+                message.get_srcSystem(),
+                message.get_srcComponent(),
+            ),
+        )
 
     @obeys(mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
     def _arm_disarm(self, link, p):
@@ -166,9 +225,12 @@ class Commands:
         mode = _base_mode(base)
         if mode is not None:
             return self._mode(link, mode)
-        self._outbox.say(link.vehicle, WARNING,
-                         "DO_SET_MODE needs PX4's custom mode: param1 = 1, param2 = main mode, "
-                         "param3 = sub mode")
+        self._outbox.say(
+            link.vehicle,
+            WARNING,
+            "DO_SET_MODE needs PX4's custom mode: param1 = 1, param2 = main mode, "
+            "param3 = sub mode",
+        )
         return Answer(ACCEPTED)
 
     def _set_custom_mode(self, link, main, sub):
@@ -215,8 +277,9 @@ class Commands:
     @obeys(mavlink.MAV_CMD_NAV_VTOL_TAKEOFF)
     def _nav_vtol_takeoff(self, link, p):
         if self._status["vtol_type"][link.vehicle] == NOT_VTOL:
-            return Answer(UNSUPPORTED,
-                          "NAV_VTOL_TAKEOFF is for VTOLs, and it is none: use NAV_TAKEOFF")
+            return Answer(
+                UNSUPPORTED, "NAV_VTOL_TAKEOFF is for VTOLs, and it is none: use NAV_TAKEOFF"
+            )
         place = self._position(p)
         if place is None:
             return _no_place(p)
@@ -230,8 +293,11 @@ class Commands:
         v = self._status[link.vehicle]
         if v["armed"] and v["mode"] == Mode.LOITER:  # there it flies to it all the same, as PX4
             self._reposition(link, p)
-        return Answer(UNSUPPORTED, "DO_REPOSITION without MAV_DO_REPOSITION_FLAGS_CHANGE_MODE "
-                                   "(param2 = 1) does not change the mode")
+        return Answer(
+            UNSUPPORTED,
+            "DO_REPOSITION without MAV_DO_REPOSITION_FLAGS_CHANGE_MODE "
+            "(param2 = 1) does not change the mode",
+        )
 
     def _reposition(self, link, p):
         target = self._position(p)
@@ -246,16 +312,20 @@ class Commands:
         if p[1] in RELATIVE:
             height += self._origin[2] + self._status["home"][link.vehicle, 2]
         if abs(height) > FARTHEST:
-            return Answer(DENIED, f"height {p[0]:g} m is not allowed: give one above sea level, or "
-                                  "above home with frame 3 or 6")
+            return Answer(
+                DENIED,
+                f"height {p[0]:g} m is not allowed: give one above sea level, or "
+                "above home with frame 3 or 6",
+            )
         return self._reposition(link, [-1.0, 0.0, 0.0, *[math.nan] * 3, height])
 
     @obeys(mavlink.MAV_CMD_RUN_PREARM_CHECKS)
     def _run_checks(self, link, p):
         self._commander.report_checks(link.vehicle)
         reason = self._commander.checks(link.vehicle)
-        self._outbox.say(link.vehicle, INFO,
-                    f"Not ready to arm: {reason}" if reason else "Ready to arm")
+        self._outbox.say(
+            link.vehicle, INFO, f"Not ready to arm: {reason}" if reason else "Ready to arm"
+        )
         return Answer(ACCEPTED)
 
     def _position(self, p):
@@ -285,8 +355,11 @@ class Commands:
         else:
             position = self._position(p)
             if position is None or not np.isfinite(position).all():
-                return Answer(DENIED, "home needs latitude, longitude and height, or param1 = 1 "
-                                      "for the present position")
+                return Answer(
+                    DENIED,
+                    "home needs latitude, longitude and height, or param1 = 1 "
+                    "for the present position",
+                )
             v["home"] = position
         v["home_set"] = True
         return Answer(ACCEPTED)
@@ -319,8 +392,11 @@ class Commands:
         answer = self._on_request.get(p[0])
         if answer is None:
             name = self._stream_of(p[0])
-            return self._request(link, name) if name else Answer(
-                DENIED, f"message {p[0]:g} is not one of the streams")
+            return (
+                self._request(link, name)
+                if name
+                else Answer(DENIED, f"message {p[0]:g} is not one of the streams")
+            )
         messages = answer(link.vehicle, p[1:])
         for message in messages:
             self._links.reply(link, message)
@@ -374,8 +450,13 @@ class Commands:
             return Answer(REJECTED)
         if not all(map(math.isfinite, p)):
             return Answer(DENIED)
-        return Answer(ACCEPTED) if not any(p) else Answer(
-            UNSUPPORTED, "no calibration: the estimator finds the sensors' biases itself")
+        return (
+            Answer(ACCEPTED)
+            if not any(p)
+            else Answer(
+                UNSUPPORTED, "no calibration: the estimator finds the sensors' biases itself"
+            )
+        )
 
     @obeys(mavlink.MAV_CMD_FIXED_MAG_CAL_YAW)
     def _calibrate_magnetometer(self, link, p):
@@ -383,8 +464,9 @@ class Commands:
 
     @obeys(mavlink.MAV_CMD_LOGGING_START)
     def _logging_start(self, link, p):
-        return Answer(DENIED, "logs are not streamed: they are in the run folder, and can be "
-                              "downloaded")
+        return Answer(
+            DENIED, "logs are not streamed: they are in the run folder, and can be downloaded"
+        )
 
     @obeys(mavlink.MAV_CMD_LOGGING_STOP)
     def _logging_stop(self, link, p):
@@ -443,7 +525,7 @@ class Commands:
             return _no_place(p)
         radius = p[0]
         if math.isfinite(radius):
-            radius = math.copysign(min(max(abs(radius), LEAST_ORBIT), MOST_ORBIT), radius)
+            radius = math.copysign(min(max(abs(radius), MIN_ORBIT), MAX_ORBIT), radius)
         return self._commander.orbit(link.vehicle, position, radius, p[1], self._now.t_us)
 
     @obeys(mavlink.MAV_CMD_INJECT_FAILURE)

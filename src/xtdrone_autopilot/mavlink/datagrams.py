@@ -20,29 +20,40 @@ from xtdrone_dynamics.shared_work import SharedWork
 
 LARGEST = 280  # bytes of one datagram; a MAVLink 2 frame has at most as many
 _SHARE = 4  # vehicles of one share of SharedWork
-_MOST = 64  # datagrams handed to the kernel at once
+_MAX = 64  # datagrams handed to the kernel at once
 _OVERHEAD = 12  # bytes of a frame besides its payload
 _ADDRESS = 16  # bytes of a sockaddr_in
 
 # Linux's structures of sendmmsg(2) with 64-bit pointers: iovec, and what is used of mmsghdr.
 _PART = np.dtype([("base", "u8"), ("size", "u8")])
-_MESSAGE = np.dtype({"names": ["address", "address_size", "parts", "n_parts", "control",
-                               "control_size"],
-                     "formats": ["u8", "u4", "u8", "u8", "u8", "u8"],
-                     "offsets": [0, 8, 16, 24, 32, 40], "itemsize": 64})
-_CONTROL = np.dtype([("size", "u8"), ("level", "i4"), ("kind", "i4"), ("segment", "u2")],
-                    align=True)  # cmsghdr with its value
+_MESSAGE = np.dtype(
+    {
+        "names": ["address", "address_size", "parts", "n_parts", "control", "control_size"],
+        "formats": ["u8", "u4", "u8", "u8", "u8", "u8"],
+        "offsets": [0, 8, 16, 24, 32, 40],
+        "itemsize": 64,
+    }
+)
+_CONTROL = np.dtype(
+    [("size", "u8"), ("level", "i4"), ("kind", "i4"), ("segment", "u2")], align=True
+)  # cmsghdr with its value
 _CONTROL_SIZE, _CONTROL_SPACE, _SOL_UDP, _UDP_SEGMENT = 18, 24, 17, 103
 
 _sendmmsg = types.ExternalFunction(
-    "sendmmsg", signature(types.int32, types.int32, types.uintp, types.uint32, types.int32))
+    "sendmmsg", signature(types.int32, types.int32, types.uintp, types.uint32, types.int32)
+)
 
 
 def pack_address(address: tuple[str, int]) -> np.ndarray:
     """An IPv4 address as the kernel reads it: (16,) uint8."""
     host, port = address
-    return np.frombuffer(socket.AF_INET.to_bytes(2, "little") + port.to_bytes(2, "big")
-                         + socket.inet_aton(host) + bytes(8), dtype=np.uint8)
+    return np.frombuffer(
+        socket.AF_INET.to_bytes(2, "little")
+        + port.to_bytes(2, "big")
+        + socket.inet_aton(host)
+        + bytes(8),
+        dtype=np.uint8,
+    )
 
 
 class Sender:
@@ -72,24 +83,35 @@ class Sender:
 
     def send_to(self, i: int, frames: np.ndarray, address: tuple[str, int]) -> None:
         """Sends frames (B,) uint8 of vehicle i to one address."""
-        _send((self.sockets[i:i + 1], frames[None], np.array([len(frames)]),
-               pack_address(address)[None, None], np.ones(1, dtype=np.int64), _cuts()), 0, 1,
-              self._scratch)
+        _send(
+            (
+                self.sockets[i : i + 1],
+                frames[None],
+                np.array([len(frames)]),
+                pack_address(address)[None, None],
+                np.ones(1, dtype=np.int64),
+                _cuts(),
+            ),
+            0,
+            1,
+            self._scratch,
+        )
 
     def shared(self, frames: np.ndarray, length: np.ndarray) -> SharedWork:
         """send() of what these arrays hold each time, side by side with a thread."""
-        return SharedWork(_send_share, -(-len(length) // _SHARE), self._fleet(frames, length),
-                          _new_scratch)
+        return SharedWork(
+            _send_share, -(-len(length) // _SHARE), self._fleet(frames, length), _new_scratch
+        )
 
     def _fleet(self, frames, length):
         return self.sockets, frames, length, self._addresses, self._counts, _cuts()
 
 
 def _new_scratch():
-    controls = np.zeros(_MOST, dtype=_CONTROL)
+    controls = np.zeros(_MAX, dtype=_CONTROL)
     controls["size"], controls["level"] = _CONTROL_SIZE, _SOL_UDP
     controls["kind"] = _UDP_SEGMENT
-    return np.zeros(_MOST, dtype=_MESSAGE), np.zeros(_MOST, dtype=_PART), controls
+    return np.zeros(_MAX, dtype=_MESSAGE), np.zeros(_MAX, dtype=_PART), controls
 
 
 @functools.cache
@@ -119,7 +141,7 @@ def _send(fleet, first, last, scratch):
             begin = 0
             while begin < length[i]:
                 n = 0
-                while begin < length[i] and n < _MOST:
+                while begin < length[i] and n < _MAX:
                     end = _datagram_end(frames[i], begin, length[i])
                     size = end - begin
                     if cuts:

@@ -20,8 +20,15 @@ _OUTPUT_MOTOR, _OUTPUT_SERVO = 101, 201  # PX4's output functions, which it take
 class DeviceCommands:
     """Obeys commands to the devices of a fleet."""
 
-    def __init__(self, status: np.ndarray, parameters: ParameterStore, tests: ActuatorTest,
-                 offboard: Offboard, rotor_mask: np.ndarray, now: Now):
+    def __init__(
+        self,
+        status: np.ndarray,
+        parameters: ParameterStore,
+        tests: ActuatorTest,
+        offboard: Offboard,
+        rotor_mask: np.ndarray,
+        now: Now,
+    ):
         """The devices of a fleet.
 
         Args:
@@ -51,14 +58,16 @@ class DeviceCommands:
             return Answer(DENIED, "tests of actuators are off: set COM_MOT_TEST_EN to 1")
         actuators = self._actuators(i, p[4])
         if actuators is None:
-            return Answer(mavlink.MAV_RESULT_UNSUPPORTED,
-                          f"actuator function {p[4]:g} does not exist")
+            return Answer(
+                mavlink.MAV_RESULT_UNSUPPORTED, f"actuator function {p[4]:g} does not exist"
+            )
         value, seconds = (p[0], min(p[1], LONGEST_TEST_S)) if p[1] > 0 else (0.0, 0.0)
         if not math.isfinite(value):
             value, seconds = 0.0, 0.0
         for actuator in actuators:
-            self._tests.start(i, actuator, float(np.clip(value, -1.0, 1.0)),
-                              self._now.t_us + round(seconds * 1e6))
+            self._tests.start(
+                i, actuator, float(np.clip(value, -1.0, 1.0)), self._now.t_us + round(seconds * 1e6)
+            )
         return Answer(ACCEPTED)
 
     def _actuators(self, i, function):
@@ -66,12 +75,14 @@ class DeviceCommands:
         number = int(function) if math.isfinite(function) else 0
         motors = np.flatnonzero(self._rotor_mask[i])
         servos = np.flatnonzero(~self._rotor_mask[i])
-        for kind, first, output in ((motors, _FIRST_MOTOR, _OUTPUT_MOTOR),
-                                    (servos, _FIRST_SERVO, _OUTPUT_SERVO)):
+        for kind, first, output in (
+            (motors, _FIRST_MOTOR, _OUTPUT_MOTOR),
+            (servos, _FIRST_SERVO, _OUTPUT_SERVO),
+        ):
             k = number - _FUNCTIONS - output if number >= _FUNCTIONS else number - first
-            if 0 <= k < _MOST[first]:
-                return kind[k:k + 1]
+            if 0 <= k < _MAX[first]:
+                return kind[k : k + 1]
         return [] if number >= _FUNCTIONS else None
 
 
-_MOST = {_FIRST_MOTOR: 12, _FIRST_SERVO: 8}  # that PX4 has functions for
+_MAX = {_FIRST_MOTOR: 12, _FIRST_SERVO: 8}  # that PX4 has functions for

@@ -35,19 +35,30 @@ class Limit:
 
     def allows(self, value: Any) -> bool:
         """Whether a value, or each number of an array, is in range."""
-        return all(self.least <= number <= self.most or (self.may_be_unset and number != number)
-                   for number in (value if isinstance(value, (list, tuple)) else (value,)))
+        return all(
+            self.least <= number <= self.most or (self.may_be_unset and number != number)
+            for number in (value if isinstance(value, (list, tuple)) else (value,))
+        )
 
     def __str__(self) -> str:
-        span = (f"up to {self.most:g}" if self.least == -self.most
-                else f"from {self.least:g} to {self.most:g}")
+        span = (
+            f"up to {self.most:g}"
+            if self.least == -self.most
+            else f"from {self.least:g} to {self.most:g}"
+        )
         mask = ", or be ignored by the type mask" if self.ignored_by else ""
         return f"{self.field} has to be a number {span}{mask}"
 
 
-def _limits(name: str, *fields: str, most: float | None = None, least: float | None = None,
-            may_be_unset: bool = False, first_bit: int | None = None,
-            bits: int = 0) -> Iterator[Limit]:
+def _limits(
+    name: str,
+    *fields: str,
+    most: float | None = None,
+    least: float | None = None,
+    may_be_unset: bool = False,
+    first_bit: int | None = None,
+    bits: int = 0,
+) -> Iterator[Limit]:
     """Limits of some fields of a message.
 
     Args:
@@ -65,14 +76,22 @@ def _limits(name: str, *fields: str, most: float | None = None, least: float | N
         if largest is None:
             unit = kind.fieldunits_by_name[field]
             largest = _DEGREES[field[:3]] if unit == "degE7" else _BY_UNIT[unit]
-        yield Limit(field, -largest if least is None else least, largest, may_be_unset,
-                    bits if first_bit is None else 1 << first_bit + k)
+        yield Limit(
+            field,
+            -largest if least is None else least,
+            largest,
+            may_be_unset,
+            bits if first_bit is None else 1 << first_bit + k,
+        )
 
 
 def _of_position_target(name: str, *place: str) -> tuple[Limit, ...]:
-    return (*_limits(name, *place, first_bit=0), *_limits(name, "vx", "vy", "vz", first_bit=3),
-            *_limits(name, "afx", "afy", "afz", first_bit=6),
-            *_limits(name, "yaw", "yaw_rate", first_bit=10))
+    return (
+        *_limits(name, *place, first_bit=0),
+        *_limits(name, "vx", "vy", "vz", first_bit=3),
+        *_limits(name, "afx", "afy", "afz", first_bit=6),
+        *_limits(name, "yaw", "yaw_rate", first_bit=10),
+    )
 
 
 _PARAMS = tuple(f"param{k}" for k in range(1, 8))
@@ -80,35 +99,48 @@ _RATES = ("body_roll_rate", "body_pitch_rate", "body_yaw_rate")
 THRUST_BODY, THRUST_IGNORE, ATTITUDE_IGNORE = 32, 64, 128  # type mask of attitude targets
 LIMITED: dict[str, tuple[Limit, ...]] = {
     "COMMAND_LONG": (*_limits("COMMAND_LONG", *_PARAMS, most=LARGEST, may_be_unset=True),),
-    "COMMAND_INT": (*_limits("COMMAND_INT", *_PARAMS[:4], "z", most=LARGEST,
-                             may_be_unset=True),),
-    "SET_POSITION_TARGET_LOCAL_NED": _of_position_target("SET_POSITION_TARGET_LOCAL_NED",
-                                                         "x", "y", "z"),
-    "SET_POSITION_TARGET_GLOBAL_INT": _of_position_target("SET_POSITION_TARGET_GLOBAL_INT",
-                                                          "lat_int", "lon_int", "alt"),
+    "COMMAND_INT": (*_limits("COMMAND_INT", *_PARAMS[:4], "z", most=LARGEST, may_be_unset=True),),
+    "SET_POSITION_TARGET_LOCAL_NED": _of_position_target(
+        "SET_POSITION_TARGET_LOCAL_NED", "x", "y", "z"
+    ),
+    "SET_POSITION_TARGET_GLOBAL_INT": _of_position_target(
+        "SET_POSITION_TARGET_GLOBAL_INT", "lat_int", "lon_int", "alt"
+    ),
     "SET_ATTITUDE_TARGET": (
         *_limits("SET_ATTITUDE_TARGET", *_RATES, first_bit=0),
         *_limits("SET_ATTITUDE_TARGET", "q", most=_UNIT_LENGTH, bits=ATTITUDE_IGNORE),
-        *_limits("SET_ATTITUDE_TARGET", "thrust", most=1.0, bits=THRUST_BODY | THRUST_IGNORE)),
+        *_limits("SET_ATTITUDE_TARGET", "thrust", most=1.0, bits=THRUST_BODY | THRUST_IGNORE),
+    ),
     "GIMBAL_MANAGER_SET_ATTITUDE": (
         *_limits("GIMBAL_MANAGER_SET_ATTITUDE", "q", most=_UNIT_LENGTH, may_be_unset=True),
-        *_limits("GIMBAL_MANAGER_SET_ATTITUDE", "angular_velocity_x", "angular_velocity_y",
-                 "angular_velocity_z", may_be_unset=True)),
-    "SET_ACTUATOR_CONTROL_TARGET": (*_limits("SET_ACTUATOR_CONTROL_TARGET", "controls", most=1.0,
-                                             may_be_unset=True),),
-    "MANUAL_CONTROL": (*_limits("MANUAL_CONTROL", "x", "y", "r", most=1000),
-                       *_limits("MANUAL_CONTROL", "z", least=0, most=1000)),
-    "VISION_POSITION_ESTIMATE": (*_limits("VISION_POSITION_ESTIMATE", "x", "y", "z", "roll",
-                                          "pitch", "yaw"),),
-    "ODOMETRY": (*_limits("ODOMETRY", "x", "y", "z"),
-                 *_limits("ODOMETRY", "q", most=_UNIT_LENGTH)),
-    "FOLLOW_TARGET": (*_limits("FOLLOW_TARGET", "lat", "lon", "alt"),
-                      *_limits("FOLLOW_TARGET", "vel", may_be_unset=True)),
+        *_limits(
+            "GIMBAL_MANAGER_SET_ATTITUDE",
+            "angular_velocity_x",
+            "angular_velocity_y",
+            "angular_velocity_z",
+            may_be_unset=True,
+        ),
+    ),
+    "SET_ACTUATOR_CONTROL_TARGET": (
+        *_limits("SET_ACTUATOR_CONTROL_TARGET", "controls", most=1.0, may_be_unset=True),
+    ),
+    "MANUAL_CONTROL": (
+        *_limits("MANUAL_CONTROL", "x", "y", "r", most=1000),
+        *_limits("MANUAL_CONTROL", "z", least=0, most=1000),
+    ),
+    "VISION_POSITION_ESTIMATE": (
+        *_limits("VISION_POSITION_ESTIMATE", "x", "y", "z", "roll", "pitch", "yaw"),
+    ),
+    "ODOMETRY": (*_limits("ODOMETRY", "x", "y", "z"), *_limits("ODOMETRY", "q", most=_UNIT_LENGTH)),
+    "FOLLOW_TARGET": (
+        *_limits("FOLLOW_TARGET", "lat", "lon", "alt"),
+        *_limits("FOLLOW_TARGET", "vel", may_be_unset=True),
+    ),
     "LOCAL_POSITION_NED": (*_limits("LOCAL_POSITION_NED", "x", "y", "z", "vx", "vy", "vz"),),
-    "ATTITUDE_QUATERNION": (*_limits("ATTITUDE_QUATERNION", "q1", "q2", "q3", "q4",
-                                     most=_UNIT_LENGTH),
-                            *_limits("ATTITUDE_QUATERNION", "rollspeed", "pitchspeed",
-                                     "yawspeed")),
+    "ATTITUDE_QUATERNION": (
+        *_limits("ATTITUDE_QUATERNION", "q1", "q2", "q3", "q4", most=_UNIT_LENGTH),
+        *_limits("ATTITUDE_QUATERNION", "rollspeed", "pitchspeed", "yawspeed"),
+    ),
 }
 
 
@@ -129,5 +161,7 @@ def in_range(name: str, record: np.void) -> bool:
 def given(message: Any, *fields: str) -> list[float]:
     """Fields of a set-point, NaN where its type mask says that they do not count."""
     limits = {limit.field: limit for limit in LIMITED[message.get_type()]}
-    return [math.nan if message.type_mask & limits[field].ignored_by else getattr(message, field)
-            for field in fields]
+    return [
+        math.nan if message.type_mask & limits[field].ignored_by else getattr(message, field)
+        for field in fields
+    ]

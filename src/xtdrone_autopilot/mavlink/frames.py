@@ -9,9 +9,19 @@ from xtdrone_dynamics.compiled import fleet_kernel, njit
 from .dialect import mavlink
 
 GAUSS = 1e4  # per tesla
-_NUMPY_TYPE = {"float": "<f4", "double": "<f8", "char": "u1", "int8_t": "i1", "uint8_t": "u1",
-               "int16_t": "<i2", "uint16_t": "<u2", "int32_t": "<i4", "uint32_t": "<u4",
-               "int64_t": "<i8", "uint64_t": "<u8"}
+_NUMPY_TYPE = {
+    "float": "<f4",
+    "double": "<f8",
+    "char": "u1",
+    "int8_t": "i1",
+    "uint8_t": "u1",
+    "int16_t": "<i2",
+    "uint16_t": "<u2",
+    "int32_t": "<i4",
+    "uint32_t": "<u4",
+    "int64_t": "<i8",
+    "uint64_t": "<u8",
+}
 
 
 @dataclass(frozen=True)
@@ -28,8 +38,10 @@ def layout(name: str) -> Layout:
     message = mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
     kinds = dict(zip(message.fieldnames, message.fieldtypes))
     sizes = dict(zip(message.ordered_fieldnames, message.array_lengths))
-    fields = [(field, _NUMPY_TYPE[kinds[field]]) + (((sizes[field],),) if sizes[field] else ())
-              for field in message.ordered_fieldnames]
+    fields = [
+        (field, _NUMPY_TYPE[kinds[field]]) + (((sizes[field],),) if sizes[field] else ())
+        for field in message.ordered_fieldnames
+    ]
     return Layout(message.id, message.crc_extra, np.dtype(fields))
 
 
@@ -57,9 +69,16 @@ def frame_crc(buffer: np.ndarray, start: int, end: int, extra: int) -> int:
     """
     crc, k = 0xFFFF, start
     while k + 8 <= end:
-        crc = (_CRC[7, buffer[k] ^ (crc & 0xFF)] ^ _CRC[6, buffer[k + 1] ^ (crc >> 8)]
-               ^ _CRC[5, buffer[k + 2]] ^ _CRC[4, buffer[k + 3]] ^ _CRC[3, buffer[k + 4]]
-               ^ _CRC[2, buffer[k + 5]] ^ _CRC[1, buffer[k + 6]] ^ _CRC[0, buffer[k + 7]])
+        crc = (
+            _CRC[7, buffer[k] ^ (crc & 0xFF)]
+            ^ _CRC[6, buffer[k + 1] ^ (crc >> 8)]
+            ^ _CRC[5, buffer[k + 2]]
+            ^ _CRC[4, buffer[k + 3]]
+            ^ _CRC[3, buffer[k + 4]]
+            ^ _CRC[2, buffer[k + 5]]
+            ^ _CRC[1, buffer[k + 6]]
+            ^ _CRC[0, buffer[k + 7]]
+        )
         k += 8
     while k < end:
         crc = crc >> 8 ^ _CRC[0, (crc ^ buffer[k]) & 0xFF]
@@ -68,9 +87,16 @@ def frame_crc(buffer: np.ndarray, start: int, end: int, extra: int) -> int:
 
 
 @fleet_kernel
-def append_frames(payload: np.ndarray, message_id: int, crc_extra: int, chosen: np.ndarray,
-                  systems: np.ndarray, sequence: np.ndarray, out: np.ndarray,
-                  length: np.ndarray) -> None:
+def append_frames(
+    payload: np.ndarray,
+    message_id: int,
+    crc_extra: int,
+    chosen: np.ndarray,
+    systems: np.ndarray,
+    sequence: np.ndarray,
+    out: np.ndarray,
+    length: np.ndarray,
+) -> None:
     """Appends a frame to out[i] of each chosen vehicle, zeros at the payload's end left out.
 
     systems (N,) are the MAVLink system ids.

@@ -40,8 +40,14 @@ class Stream:
     batches: int = 0  # messages of one vehicle at most, 0 = one, which has no number
 
 
-def streams(name: str, ground_station: float = 0, offboard: float = 0, bridge: bool = True,
-            where: Callable | None = None, batches: int = 0) -> Callable:
+def streams(
+    name: str,
+    ground_station: float = 0,
+    offboard: float = 0,
+    bridge: bool = True,
+    where: Callable | None = None,
+    batches: int = 0,
+) -> Callable:
     """Marks a method as the one that fills a telemetry message: method(m, t_us).
 
     Args:
@@ -54,10 +60,11 @@ def streams(name: str, ground_station: float = 0, offboard: float = 0, bridge: b
         batches: Messages of one vehicle at most, where that can be several: the method and
             `where` get the number of the message, from 0, as a further argument.
     """
-    rates = {"ground_station": ground_station, "offboard": offboard,
-             "bridge": offboard * bridge}
-    return _mark("streams", (Stream(name, {link: rate for link, rate in rates.items() if rate},
-                                    where, batches),))
+    rates = {"ground_station": ground_station, "offboard": offboard, "bridge": offboard * bridge}
+    return _mark(
+        "streams",
+        (Stream(name, {link: rate for link, rate in rates.items() if rate}, where, batches),),
+    )
 
 
 def _mark(attribute, values):
@@ -70,8 +77,12 @@ def _mark(attribute, values):
 
 def declared(part: object, attribute: str) -> list:
     """(value, bound method) of everything of a part that is marked, in the order of the class."""
-    return [(value, getattr(part, name)) for kind in reversed(type(part).__mro__)
-            for name, method in vars(kind).items() for value in getattr(method, attribute, ())]
+    return [
+        (value, getattr(part, name))
+        for kind in reversed(type(part).__mro__)
+        for name, method in vars(kind).items()
+        for value in getattr(method, attribute, ())
+    ]
 
 
 def declarations(kind: type, attribute: str) -> list:

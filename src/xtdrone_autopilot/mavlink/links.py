@@ -58,17 +58,26 @@ class LinkKind:
 
     def local(self, ports: Ports, i: int) -> int:
         """UDP port of vehicle i's end."""
-        return {"ground_station": ports.ground_station_local, "bridge": ports.bridge_local,
-                "offboard": ports.offboard_local}[self.name](i)
+        return {
+            "ground_station": ports.ground_station_local,
+            "bridge": ports.bridge_local,
+            "offboard": ports.offboard_local,
+        }[self.name](i)
 
     def remote(self, ports: Ports, i: int) -> int:
         """Usual remote port of vehicle i."""
-        return {"ground_station": ports.ground_station, "bridge": ports.bridge,
-                "offboard": ports.offboard(i)}[self.name]
+        return {
+            "ground_station": ports.ground_station,
+            "bridge": ports.bridge,
+            "offboard": ports.offboard(i),
+        }[self.name]
 
 
-KINDS = (LinkKind("ground_station", True, False), LinkKind("offboard", False, False),
-         LinkKind("bridge", False, True, guarded=False))
+KINDS = (
+    LinkKind("ground_station", True, False),
+    LinkKind("offboard", False, False),
+    LinkKind("bridge", False, True, guarded=False),
+)
 
 
 @dataclass
@@ -105,9 +114,16 @@ class Links:
         on_refused: Called with (vehicle, text) when a sender is refused for the first time.
     """
 
-    def __init__(self, n: int, streams: Streams, ports: Ports | None = None,
-                 key: bytes | None = None, remote: str = HERE, before: "Links | None" = None,
-                 rows: Rows | None = None):
+    def __init__(
+        self,
+        n: int,
+        streams: Streams,
+        ports: Ports | None = None,
+        key: bytes | None = None,
+        remote: str = HERE,
+        before: "Links | None" = None,
+        rows: Rows | None = None,
+    ):
         """Opens the sockets of vehicles 0 to n - 1.
 
         Args:
@@ -150,8 +166,14 @@ class Links:
         self._sequence = np.zeros((len(KINDS), n), dtype=np.uint8)
         self._out = np.zeros((len(KINDS), n, BUFFER), dtype=np.uint8)
         self._length = np.zeros((len(KINDS), n), dtype=np.int64)
-        self._sending = [sender.shared(*buffers) for sender, *buffers in zip(
-            self._senders, self._out, self._length)] if worthwhile(n) else []
+        self._sending = (
+            [
+                sender.shared(*buffers)
+                for sender, *buffers in zip(self._senders, self._out, self._length)
+            ]
+            if worthwhile(n)
+            else []
+        )
         self._wanted, self._listed = np.zeros((m, n), dtype=bool), np.zeros(m, dtype=bool)
         self._fast = np.zeros(len(KINDS), dtype=bool)  # a stream of this link is faster than ticks
         try:
@@ -196,8 +218,9 @@ class Links:
                 f"simulation or PX4 is running ('xtdrone doctor' says which); {advice()}"
             ) from error
         sock.setblocking(False)
-        link = Link(i, self._ports.system_id(i), k, sock, (remote, kind.remote(self._ports, i)),
-                    kind.always)
+        link = Link(
+            i, self._ports.system_id(i), k, sock, (remote, kind.remote(self._ports, i)), kind.always
+        )
         if self._key and kind.guarded:
             link.signer = Signer(self._key, k, self._last_system, self._signed_streams[i])
         self._register(link)
@@ -252,7 +275,7 @@ class Links:
             if link.signer is not None and self._refuses(link, data, frame, address):
                 continue
             try:
-                message = self._decoder.decode(bytearray(data[frame.start:frame.end]))
+                message = self._decoder.decode(bytearray(data[frame.start : frame.end]))
             except Exception:  # an unknown signature or flag, or whatever the library trips over
                 continue
             if link.signer is None or frame.message_id not in UNSIGNED:
@@ -355,9 +378,15 @@ class Links:
         self._length[k] = 0
         chosen = np.zeros(len(self._length[k]), dtype=bool)
         chosen[i] = True
-        self._streams.append(self._streams.index[name], t_us, chosen, self._sequence[k],
-                             self._out[k], self._length[k])
-        self._send(link, self._out[k, i, :self._length[k, i]], addresses)
+        self._streams.append(
+            self._streams.index[name],
+            t_us,
+            chosen,
+            self._sequence[k],
+            self._out[k],
+            self._length[k],
+        )
+        self._send(link, self._out[k, i, : self._length[k, i]], addresses)
 
     def set_interval(self, link: Link, name: str, interval: int) -> None:
         """Period of one stream of a link [us]; 0 = the link's default, negative = off."""
@@ -396,9 +425,15 @@ class Links:
             return
         for k in range(len(KINDS)):
             if (between and not self._fast[k]) or not take_due(
-                    self._due[k], self._interval[k], self._active[k],
-                    self._streams.index["HEARTBEAT"], t_us, between, self._wanted,
-                    self._listed):
+                self._due[k],
+                self._interval[k],
+                self._active[k],
+                self._streams.index["HEARTBEAT"],
+                t_us,
+                between,
+                self._wanted,
+                self._listed,
+            ):
                 continue
             self._finish(k)
             out, length = self._out[k], self._length[k]
@@ -408,7 +443,7 @@ class Links:
             if self._key and KINDS[k].guarded:
                 for i in np.flatnonzero(length):
                     link = self.by_kind[k][i]
-                    self._send(link, out[i, :length[i]], link.addresses())
+                    self._send(link, out[i, : length[i]], link.addresses())
             elif self._sending:
                 self._sending[k].offer()
             else:
@@ -450,8 +485,16 @@ class Links:
 
 
 @fleet_kernel
-def take_due(due: np.ndarray, interval: np.ndarray, active: np.ndarray, heartbeat: int, t_us: int,
-             between: int, wanted: np.ndarray, listed: np.ndarray) -> bool:
+def take_due(
+    due: np.ndarray,
+    interval: np.ndarray,
+    active: np.ndarray,
+    heartbeat: int,
+    t_us: int,
+    between: int,
+    wanted: np.ndarray,
+    listed: np.ndarray,
+) -> bool:
     """Finds the streams that are due, and when they are next.
 
     Args:
@@ -472,8 +515,11 @@ def take_due(due: np.ndarray, interval: np.ndarray, active: np.ndarray, heartbea
     for i in range(due.shape[0]):
         first, last = (0, due.shape[1]) if active[i] else (heartbeat, heartbeat + 1)
         for m in range(first, last):
-            if (interval[i, m] > 0 and due[i, m] <= t_us
-                    and (interval[i, m] < between or between == 0)):
+            if (
+                interval[i, m] > 0
+                and due[i, m] <= t_us
+                and (interval[i, m] < between or between == 0)
+            ):
                 wanted[m, i] = listed[m] = found = True
                 due[i, m] += interval[i, m]
                 if due[i, m] <= t_us:

@@ -26,9 +26,13 @@ from .handlers import declared, receives
 class Messages:
     """Hands the messages of a fleet to their handlers."""
 
-    def __init__(self, outbox: Outbox, *parts: Any,
-                 each_tick: Iterable[Callable[[int], None]] = (),
-                 each_check: Iterable[Callable[..., None]] = ()):
+    def __init__(
+        self,
+        outbox: Outbox,
+        *parts: Any,
+        each_tick: Iterable[Callable[[int], None]] = (),
+        each_check: Iterable[Callable[..., None]] = (),
+    ):
         """The messages of a fleet.
 
         Args:
@@ -39,9 +43,10 @@ class Messages:
         """
         self._outbox = outbox
         self._each_tick, self._each_check = each_tick, each_check
-        self._handlers, self._refusals = ({name: method for part in parts
-                                           for name, method in declared(part, mark)}
-                                          for mark in ("receives", "refuses"))
+        self._handlers, self._refusals = (
+            {name: method for part in parts for name, method in declared(part, mark)}
+            for mark in ("receives", "refuses")
+        )
 
     @property
     def names(self) -> list[str]:
@@ -95,8 +100,15 @@ def _smoothed(before, offset):
 class Presence:
     """Heartbeats of ground stations, time synchronisation and pings."""
 
-    def __init__(self, status: np.ndarray, parameters: ParameterStore, failures: Failures,
-                 now: Now, outbox: Outbox, links: Any):
+    def __init__(
+        self,
+        status: np.ndarray,
+        parameters: ParameterStore,
+        failures: Failures,
+        now: Now,
+        outbox: Outbox,
+        links: Any,
+    ):
         """status: (N,) of VEHICLE_STATUS."""
         self._status, self._parameters, self._failures = status, parameters, failures
         self._now, self._outbox, self._links = now, outbox, links
@@ -110,8 +122,13 @@ class Presence:
         self._met_station &= self._status["gcs_t"] >= 0  # none yet of a vehicle that was reset
         for i in np.flatnonzero(there != self._with_station):
             if self._met_station[i]:
-                self._outbox.say(i, INFO, "GCS connection regained\t" if there[i]
-                                 else "Connection to ground station lost\t")
+                self._outbox.say(
+                    i,
+                    INFO,
+                    "GCS connection regained\t"
+                    if there[i]
+                    else "Connection to ground station lost\t",
+                )
         self._met_station |= there
         self._with_station = there
 
@@ -134,5 +151,9 @@ class Presence:
     @receives("PING")
     def _ping(self, link, message):
         if message.target_system == 0:
-            self._links.reply(link, mavlink.MAVLink_ping_message(
-                self._now.t_us, message.seq, message.get_srcSystem(), message.get_srcComponent()))
+            self._links.reply(
+                link,
+                mavlink.MAVLink_ping_message(
+                    self._now.t_us, message.seq, message.get_srcSystem(), message.get_srcComponent()
+                ),
+            )

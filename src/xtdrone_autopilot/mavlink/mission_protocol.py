@@ -51,8 +51,14 @@ class _Upload:
 class MissionProtocol:
     """The vehicle's side of the mission protocol, for a fleet."""
 
-    def __init__(self, store: Any, reply: Callable[..., None], say: Callable[..., None],
-                 current: npt.ArrayLike, now: Now):
+    def __init__(
+        self,
+        store: Any,
+        reply: Callable[..., None],
+        say: Callable[..., None],
+        current: npt.ArrayLike,
+        now: Now,
+    ):
         """A protocol without a transfer in progress.
 
         Args:
@@ -72,9 +78,12 @@ class MissionProtocol:
         for i, upload in list(self._uploads.items()):
             if t_us - upload.heard_t > GIVE_UP_US:
                 del self._uploads[i]
-                self._say(i, mavlink.MAV_SEVERITY_WARNING,
-                          f"Upload of {TYPE_NAME[upload.kind]} given up: item "
-                          f"{len(upload.items)} did not come")
+                self._say(
+                    i,
+                    mavlink.MAV_SEVERITY_WARNING,
+                    f"Upload of {TYPE_NAME[upload.kind]} given up: item "
+                    f"{len(upload.items)} did not come",
+                )
             elif t_us - upload.requested_t >= RETRY_US:
                 self._ask(upload)
 
@@ -86,8 +95,12 @@ class MissionProtocol:
         return upload.partner == self._partner(message) and upload.address == link.sender
 
     def _answer(self, link, message, result, kind, items=()):
-        self._reply(link, mavlink.MAVLink_mission_ack_message(
-            *self._partner(message), result, kind, opaque_id(items)))
+        self._reply(
+            link,
+            mavlink.MAVLink_mission_ack_message(
+                *self._partner(message), result, kind, opaque_id(items)
+            ),
+        )
 
     def _refuse(self, link, message, kind, error):
         self._say(link.vehicle, mavlink.MAV_SEVERITY_WARNING, f"Upload refused: {error}")
@@ -96,8 +109,12 @@ class MissionProtocol:
     def _ask(self, upload):
         upload.requested_t = self._now.t_us
         upload.link.sender = upload.address
-        self._reply(upload.link, mavlink.MAVLink_mission_request_int_message(
-            *upload.partner, len(upload.items), upload.kind))
+        self._reply(
+            upload.link,
+            mavlink.MAVLink_mission_request_int_message(
+                *upload.partner, len(upload.items), upload.kind
+            ),
+        )
 
     @receives("MISSION_COUNT")
     def _count(self, link, message):
@@ -105,21 +122,42 @@ class MissionProtocol:
         running = self._uploads.get(i)
         if kind not in CAPACITY:
             self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)
-        elif (running is not None and not self._is_of(running, link, message)
-              and self._now.t_us - running.heard_t <= BUSY_US):
-            self._refuse(link, message, kind, ItemError(
-                mavlink.MAV_MISSION_ERROR, "another upload is in progress, try again"))
+        elif (
+            running is not None
+            and not self._is_of(running, link, message)
+            and self._now.t_us - running.heard_t <= BUSY_US
+        ):
+            self._refuse(
+                link,
+                message,
+                kind,
+                ItemError(mavlink.MAV_MISSION_ERROR, "another upload is in progress, try again"),
+            )
         elif message.count > CAPACITY[kind]:
-            self._refuse(link, message, kind, ItemError(
-                mavlink.MAV_MISSION_NO_SPACE,
-                f"{message.count} items are too many, room is for {CAPACITY[kind]}"))
+            self._refuse(
+                link,
+                message,
+                kind,
+                ItemError(
+                    mavlink.MAV_MISSION_NO_SPACE,
+                    f"{message.count} items are too many, room is for {CAPACITY[kind]}",
+                ),
+            )
         elif message.count == 0:
             self._uploads.pop(i, None)
             self._store.replace(i, kind, [])
             self._answer(link, message, ACCEPTED, kind)
         else:
-            upload = _Upload(link, link.sender, self._partner(message), kind,
-                             message.count, [], self._now.t_us, self._now.t_us)
+            upload = _Upload(
+                link,
+                link.sender,
+                self._partner(message),
+                kind,
+                message.count,
+                [],
+                self._now.t_us,
+                self._now.t_us,
+            )
             self._uploads[i] = upload
             self._ask(upload)
 
@@ -157,12 +195,16 @@ class MissionProtocol:
         self._answer(link, message, ACCEPTED, upload.kind, upload.items)
 
     def _say_what_bounds_nothing(self, i, items):
-        found = [f"{k} ({item.name})" for k, item in enumerate(items)
-                 if item.command not in FENCE_ITEMS]
+        found = [
+            f"{k} ({item.name})" for k, item in enumerate(items) if item.command not in FENCE_ITEMS
+        ]
         if found:
-            self._say(i, mavlink.MAV_SEVERITY_WARNING,
-                      f"Geofence: {len(found)} of {len(items)} items bound nothing and are "
-                      f"ignored, first item {found[0]}")
+            self._say(
+                i,
+                mavlink.MAV_SEVERITY_WARNING,
+                f"Geofence: {len(found)} of {len(items)} items bound nothing and are "
+                f"ignored, first item {found[0]}",
+            )
 
     @receives("MISSION_REQUEST_LIST")
     def _list(self, link, message):
@@ -171,8 +213,12 @@ class MissionProtocol:
             self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)
             return
         items = self._store.items(link.vehicle, kind)
-        self._reply(link, mavlink.MAVLink_mission_count_message(
-            *self._partner(message), len(items), kind, opaque_id(items)))
+        self._reply(
+            link,
+            mavlink.MAVLink_mission_count_message(
+                *self._partner(message), len(items), kind, opaque_id(items)
+            ),
+        )
 
     @receives("MISSION_REQUEST_INT", "MISSION_REQUEST")
     def _request(self, link, message):
@@ -189,14 +235,27 @@ class MissionProtocol:
             make, x, y = mavlink.MAVLink_mission_item_message, item.x * 1e-7, item.y * 1e-7
             if item.frame == mavlink.MAV_FRAME_MISSION:
                 x, y = float(item.x), float(item.y)
-        self._reply(link, make(*self._partner(message), seq, item.frame, item.command, current,
-                               item.autocontinue, *item.params, x, y, item.z, kind))
+        self._reply(
+            link,
+            make(
+                *self._partner(message),
+                seq,
+                item.frame,
+                item.command,
+                current,
+                item.autocontinue,
+                *item.params,
+                x,
+                y,
+                item.z,
+                kind,
+            ),
+        )
 
     @receives("MISSION_ACK")
     def _ack(self, link, message):
         upload = self._uploads.get(link.vehicle)
-        if (upload is not None and self._is_of(upload, link, message)
-                and message.type != ACCEPTED):
+        if upload is not None and self._is_of(upload, link, message) and message.type != ACCEPTED:
             del self._uploads[link.vehicle]  # the sender cancelled; the stored items are kept
 
     @receives("MISSION_CLEAR_ALL")

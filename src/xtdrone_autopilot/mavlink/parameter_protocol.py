@@ -39,8 +39,15 @@ class ParameterProtocol:
     once a second. A set with another type or an unknown name is not answered.
     """
 
-    def __init__(self, parameters: ParameterStore, files: Sequence[Path] | None, outbox: Outbox,
-                 links: Any, status: np.ndarray, now: Now):
+    def __init__(
+        self,
+        parameters: ParameterStore,
+        files: Sequence[Path] | None,
+        outbox: Outbox,
+        links: Any,
+        status: np.ndarray,
+        now: Now,
+    ):
         """The protocol of a fleet.
 
         Args:
@@ -67,7 +74,7 @@ class ParameterProtocol:
             if begin < 0:
                 self._send_hash(link)
             names = list(self._index(link.vehicle))
-            for name in names[max(begin, 0):end]:
+            for name in names[max(begin, 0) : end]:
                 self._send(link, table()[name])
             if end >= len(names):
                 del self._lists[key]
@@ -137,14 +144,20 @@ class ParameterProtocol:
             store.set_defaults(i)
             return Answer(ACCEPTED)
         if p[0] not in (0.0, 1.0):
-            return Answer(DENIED, f"storage action {p[0]:g} is not supported: 0 loads, 1 saves, 2 "
-                                  "and 4 go back to the defaults")
+            return Answer(
+                DENIED,
+                f"storage action {p[0]:g} is not supported: 0 loads, 1 saves, 2 "
+                "and 4 go back to the defaults",
+            )
         if files is None:
             return Answer(DENIED, "this run has no folder to save parameters in")
         try:
             if p[0] == 1.0:
-                parameter_file.write(files[i], link.system, {
-                    p.name: store.reported(i, p.name) for p in listed().values()})
+                parameter_file.write(
+                    files[i],
+                    link.system,
+                    {p.name: store.reported(i, p.name) for p in listed().values()},
+                )
             else:
                 parameter_file.load_into(store, i, parameter_file.read(files[i]))
         except AutopilotError as error:
@@ -160,9 +173,15 @@ class ParameterProtocol:
         return self._value(i, p.name, bits, _TYPE[p.type])
 
     def _send_hash(self, link):
-        self._links.reply(link, self._value(link.vehicle, HASH,
-                                            self._parameters.hash(link.vehicle),
-                                            mavlink.MAV_PARAM_TYPE_UINT32))
+        self._links.reply(
+            link,
+            self._value(
+                link.vehicle,
+                HASH,
+                self._parameters.hash(link.vehicle),
+                mavlink.MAV_PARAM_TYPE_UINT32,
+            ),
+        )
 
     def _value(self, i, name, bits, kind):
         index = self._index(i)
@@ -177,6 +196,12 @@ class _Value(mavlink.MAVLink_param_value_message):
         self._bits = bits
 
     def pack(self, mav, force_mavlink1=False) -> bytes:
-        payload = struct.pack("<IHH16sB", self._bits, self.param_count, self.param_index,
-                              self._param_id_raw, self.param_type)
+        payload = struct.pack(
+            "<IHH16sB",
+            self._bits,
+            self.param_count,
+            self.param_index,
+            self._param_id_raw,
+            self.param_type,
+        )
         return self._pack(mav, self.crc_extra, payload, force_mavlink1)

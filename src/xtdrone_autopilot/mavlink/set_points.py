@@ -41,9 +41,18 @@ _STICKS_AWAY_S = 0.5  # after which the rates begin anew; default of COM_RC_LOSS
 class SetPointMessages:
     """Takes what guides the vehicles of a fleet."""
 
-    def __init__(self, status: np.ndarray, estimator: Estimator, offboard: Offboard,
-                 follow: FollowTarget, failures: Failures, take_pose: Callable, now: Now,
-                 origin: Sequence[float], outbox: Outbox):
+    def __init__(
+        self,
+        status: np.ndarray,
+        estimator: Estimator,
+        offboard: Offboard,
+        follow: FollowTarget,
+        failures: Failures,
+        take_pose: Callable,
+        now: Now,
+        origin: Sequence[float],
+        outbox: Outbox,
+    ):
         """The set-points of a fleet.
 
         Args:
@@ -69,8 +78,12 @@ class SetPointMessages:
         except AutopilotError as error:
             self._outbox.say_once(link.vehicle, f"Set-point ignored: {error}")
 
-    @refuses("SET_POSITION_TARGET_LOCAL_NED", "SET_POSITION_TARGET_GLOBAL_INT",
-             "SET_ATTITUDE_TARGET", "SET_ACTUATOR_CONTROL_TARGET")
+    @refuses(
+        "SET_POSITION_TARGET_LOCAL_NED",
+        "SET_POSITION_TARGET_GLOBAL_INT",
+        "SET_ATTITUDE_TARGET",
+        "SET_ACTUATOR_CONTROL_TARGET",
+    )
     def _refuse(self, link, message, why):
         self._outbox.say_once(link.vehicle, f"Set-point ignored: {why}")
 
@@ -105,8 +118,10 @@ class SetPointMessages:
             pos = here + pos
             yaw = heading - yaw
         else:
-            raise AutopilotError(f"coordinate frame {m.coordinate_frame} is not supported, use 1 "
-                                 "(local), 7 (local offset), 8 or 9 (body)")
+            raise AutopilotError(
+                f"coordinate frame {m.coordinate_frame} is not supported, use 1 "
+                "(local), 7 (local offset), 8 or 9 (body)"
+            )
         self._trajectory(i, pos, vel, acc, yaw, -yaw_rate)
 
     @receives("SET_POSITION_TARGET_GLOBAL_INT")
@@ -115,8 +130,10 @@ class SetPointMessages:
 
     def _global_target(self, i, m):
         if m.coordinate_frame not in ABSOLUTE + RELATIVE:
-            raise AutopilotError(f"coordinate frame {m.coordinate_frame} is not supported, use 0 "
-                                 "or 5 (height above sea), 3 or 6 (above home)")
+            raise AutopilotError(
+                f"coordinate frame {m.coordinate_frame} is not supported, use 0 "
+                "or 5 (height above sea), 3 or 6 (above home)"
+            )
         lat, lon, alt = given(m, "lat_int", "lon_int", "alt")
         vel, acc, yaw, yaw_rate = _motion(m)
         pos = np.full(3, math.nan)
@@ -161,8 +178,9 @@ class SetPointMessages:
                 raise AutopilotError("thrust_body has to be three numbers, together from 0 to 1")
             return thrust / size * thrust_newtons(self._status[i], size) if size else np.zeros(3)
         if m.type_mask & THRUST_IGNORE:
-            raise AutopilotError("an attitude or body rates need a thrust from 0 to 1, not ignored "
-                                 "by the type mask")
+            raise AutopilotError(
+                "an attitude or body rates need a thrust from 0 to 1, not ignored by the type mask"
+            )
         up = thrust_newtons(self._status[i], m.thrust) if m.thrust > 0.0 else 0.0
         return np.array([math.nan, math.nan, up])
 
@@ -172,12 +190,14 @@ class SetPointMessages:
 
     def _actuator_target(self, i, m):
         if m.group_mlx not in (0, 1):
-            raise AutopilotError(f"actuator group {m.group_mlx} does not exist: 0 is the first "
-                                 "eight actuators, 1 the next eight")
+            raise AutopilotError(
+                f"actuator group {m.group_mlx} does not exist: 0 is the first "
+                "eight actuators, 1 the next eight"
+            )
         commands = np.full(16, math.nan)
         before = self._offboard.actuators[i]
-        commands[:min(len(before), 16)] = before[:16]
-        commands[8 * m.group_mlx:8 * m.group_mlx + 8] = m.controls
+        commands[: min(len(before), 16)] = before[:16]
+        commands[8 * m.group_mlx : 8 * m.group_mlx + 8] = m.controls
         self._offboard.take(i, self._point(), commands)
 
     @receives("MANUAL_CONTROL")
@@ -200,8 +220,7 @@ class SetPointMessages:
     @receives("ODOMETRY")
     def _odometry(self, link, m):
         if m.frame_id in (mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_LOCAL_FRD):
-            self._take_vision(link, m.time_usec, (m.x, m.y, m.z),
-                              (m.q[1], m.q[2], m.q[3], m.q[0]))
+            self._take_vision(link, m.time_usec, (m.x, m.y, m.z), (m.q[1], m.q[2], m.q[3], m.q[0]))
 
     def _take_vision(self, link, t_us, pos, quat):
         if link.clock_us is not None and abs(link.clock_us) > _SAME_CLOCK_US:
@@ -230,8 +249,8 @@ def _note_rates(v, sticks, seconds):
 def _thrust_body(m):
     """SET_ATTITUDE_TARGET's extension thrust_body, FRD, -1 to 1: the dialect does not know it."""
     frame = bytes(m.get_msgbuf())
-    payload = frame[_HEADER:_HEADER + frame[1]] if frame[:1] == b"\xfd" else b""
-    return np.array(struct.unpack("<3f", payload[m.unpacker.size:][:12].ljust(12, b"\0")))
+    payload = frame[_HEADER : _HEADER + frame[1]] if frame[:1] == b"\xfd" else b""
+    return np.array(struct.unpack("<3f", payload[m.unpacker.size :][:12].ljust(12, b"\0")))
 
 
 def _motion(m):

@@ -134,8 +134,10 @@ class Streams:
         self._devices = DeviceStreams(r)
         self._tailsitters = np.flatnonzero(r.status["vtol_type"] == TAILSITTER)
         parts = self, self._devices, *(kind(r) for kind in PARTS), *r.others
-        found = [*((part, *row) for part in parts for row in declared(part, "streams")),
-                 *((self, *row) for row in _extra_streams(self._now.sensors))]
+        found = [
+            *((part, *row) for part in parts for row in declared(part, "streams")),
+            *((self, *row) for row in _extra_streams(self._now.sensors)),
+        ]
         self._owners = [owner for owner, _, _ in found]
         self.streams = [stream for _, stream, _ in found]
         self.names = [stream.name for stream in self.streams]
@@ -171,8 +173,15 @@ class Streams:
         """What a message reports has changed within this step."""
         self._filled_t[self.index[name]] = -1
 
-    def append(self, k: int, t_us: int, chosen: Any, sequence: np.ndarray, out: np.ndarray,
-               length: np.ndarray) -> None:
+    def append(
+        self,
+        k: int,
+        t_us: int,
+        chosen: Any,
+        sequence: np.ndarray,
+        out: np.ndarray,
+        length: np.ndarray,
+    ) -> None:
         """Frames message k of the chosen vehicles behind what out (N, BUFFER) already holds."""
         self._share(t_us)
         stream, owner, item = self.streams[k], self._owners[k], self._layouts[k]
@@ -180,8 +189,16 @@ class Streams:
             there = chosen & stream.where(owner, batch)
             if there.any():
                 self._fill[k](self._arrays[k], t_us, batch)
-                append_frames(self._bytes[k], item.id, item.crc_extra, there, self._systems,
-                              sequence, out, length)
+                append_frames(
+                    self._bytes[k],
+                    item.id,
+                    item.crc_extra,
+                    there,
+                    self._systems,
+                    sequence,
+                    out,
+                    length,
+                )
         if stream.batches:
             return
         if self._filled_t[k] != t_us:
@@ -189,8 +206,9 @@ class Streams:
             self._filled_t[k] = t_us
         if stream.where is not None:
             chosen = chosen & stream.where(owner)
-        append_frames(self._bytes[k], item.id, item.crc_extra, chosen, self._systems, sequence,
-                      out, length)
+        append_frames(
+            self._bytes[k], item.id, item.crc_extra, chosen, self._systems, sequence, out, length
+        )
 
     def _share(self, t_us):
         """What several messages need, worked out once for each tick."""
@@ -209,8 +227,9 @@ class Streams:
         m["autopilot"] = mavlink.MAV_AUTOPILOT_PX4
         m["custom_mode"] = CUSTOM[p["nav_state"]]
         m["base_mode"] = BASE[p["nav_state"]] | np.where(p["armed"], 128, 0).astype(np.uint8)
-        m["system_status"] = np.where(p["home_set"], mavlink.MAV_STATE_STANDBY,
-                                      mavlink.MAV_STATE_BOOT)
+        m["system_status"] = np.where(
+            p["home_set"], mavlink.MAV_STATE_STANDBY, mavlink.MAV_STATE_BOOT
+        )
         m["system_status"][p["armed"]] = mavlink.MAV_STATE_ACTIVE
         m["system_status"][self._failsafes.active()] = mavlink.MAV_STATE_CRITICAL
         m["mavlink_version"] = 3
@@ -289,8 +308,10 @@ class Streams:
         m["cog"] = np.rint(course * 100) % 36000
         m["satellites_visible"] = s.gps_sats
         # Of a simulator PX4 gets centimetres and neither dilution nor accuracy of the velocity.
-        m["h_acc"], m["v_acc"] = (np.rint(x * 100).astype(np.float32) * _CENTIMETRE * _MILLI
-                                  for x in (s.gps_eph, s.gps_epv))
+        m["h_acc"], m["v_acc"] = (
+            np.rint(x * 100).astype(np.float32) * _CENTIMETRE * _MILLI
+            for x in (s.gps_eph, s.gps_epv)
+        )
         m["vel_acc"] = 250
 
     @streams("HIGHRES_IMU", offboard=50)
@@ -345,10 +366,18 @@ class Streams:
         auto = _AUTO[p["mode"]]
         m["vtol_state"] = p["vtol_state"]
         m["landed_state"] = np.select(
-            (p["landed"], auto & (p["target_type"] == TARGET_TAKEOFF),
-             auto & (p["target_type"] == TARGET_LAND)),
-            (mavlink.MAV_LANDED_STATE_ON_GROUND, mavlink.MAV_LANDED_STATE_TAKEOFF,
-             mavlink.MAV_LANDED_STATE_LANDING), mavlink.MAV_LANDED_STATE_IN_AIR)
+            (
+                p["landed"],
+                auto & (p["target_type"] == TARGET_TAKEOFF),
+                auto & (p["target_type"] == TARGET_LAND),
+            ),
+            (
+                mavlink.MAV_LANDED_STATE_ON_GROUND,
+                mavlink.MAV_LANDED_STATE_TAKEOFF,
+                mavlink.MAV_LANDED_STATE_LANDING,
+            ),
+            mavlink.MAV_LANDED_STATE_IN_AIR,
+        )
 
     @streams("MISSION_CURRENT", ground_station=1, offboard=1)
     def _mission_current(self, m, t_us):
@@ -366,7 +395,8 @@ class Streams:
     @streams("SYS_STATUS", ground_station=1, offboard=5)
     def _sys_status(self, m, t_us):
         sticks = self._now.t_us - self._status["stick_t"] <= (
-            1e6 * self._parameters.values["COM_RC_LOSS_T"])
+            1e6 * self._parameters.values["COM_RC_LOSS_T"]
+        )
         healthy = _SENSORS | _ABSENT | np.where(self._status["ready"], _PREARM, 0)
         for bit, flag in _AID_SOURCES:
             healthy -= np.where(self._estimator.flags & flag, 0, bit)
@@ -408,15 +438,17 @@ class Streams:
     def _odometry(self, m, t_us):
         e = self._estimator
         m["time_usec"] = t_us
-        m["frame_id"], m["child_frame_id"] = (mavlink.MAV_FRAME_LOCAL_NED,
-                                              mavlink.MAV_FRAME_BODY_FRD)
+        m["frame_id"], m["child_frame_id"] = (
+            mavlink.MAV_FRAME_LOCAL_NED,
+            mavlink.MAV_FRAME_BODY_FRD,
+        )
         m["x"], m["y"], m["z"] = self._ned.T
         m["q"] = self._quat
         m["vx"], m["vy"], m["vz"] = flu_frd(rotate_inverse_array(e.quat, e.vel)).T
         m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
         m["pose_covariance"], m["velocity_covariance"] = np.nan, np.nan
         for k, std in enumerate((*np.abs(enu_ned(e.pos_std)).T, *np.abs(enu_ned(e.att_std)).T)):
-            m["pose_covariance"][:, _DIAGONAL[k]] = std ** 2
+            m["pose_covariance"][:, _DIAGONAL[k]] = std**2
         m["reset_counter"] = e.reset_count & 0xFF
         m["estimator_type"] = mavlink.MAV_ESTIMATOR_TYPE_AUTOPILOT
 
@@ -472,33 +504,47 @@ _NO_PULSE = 900  # PX4's PWM_MAIN_DIS [us]
 _NEW_IMU, _NEW_AIRSPEED = 0b111111, 1 << 10  # of HIGHRES_IMU.fields_updated
 _SLOWER = {0b111 << 6: 88_000, 0b1101 << 9: 50_000}  # magnetometer, barometer: PX4's periods [us]
 # Bits of SYS_STATUS: what PX4 reports of this fleet's sensors, and as healthy since it is absent.
-_SENSORS = (mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG
-            | mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE
-            | mavlink.MAV_SYS_STATUS_SENSOR_GPS | mavlink.MAV_SYS_STATUS_SENSOR_MOTOR_OUTPUTS
-            | mavlink.MAV_SYS_STATUS_AHRS | mavlink.MAV_SYS_STATUS_SENSOR_BATTERY)
-_ABSENT = (mavlink.MAV_SYS_STATUS_SENSOR_3D_ACCEL | mavlink.MAV_SYS_STATUS_OBSTACLE_AVOIDANCE
-           | mavlink.MAV_SYS_STATUS_SENSOR_DIFFERENTIAL_PRESSURE)
-_AID_SOURCES = ((mavlink.MAV_SYS_STATUS_SENSOR_GPS, GPS_USED),
-                (mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG, MAG_USED),
-                (mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE, BARO_USED),
-                (mavlink.MAV_SYS_STATUS_AHRS, POSITION_VALID))
-_PREARM, _STICKS = (mavlink.MAV_SYS_STATUS_PREARM_CHECK,
-                    mavlink.MAV_SYS_STATUS_SENSOR_RC_RECEIVER)
-_CAPABILITIES = (mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_FLOAT
-                 | mavlink.MAV_PROTOCOL_CAPABILITY_COMMAND_INT
-                 | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_FLOAT
-                 | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_INT
-                 | mavlink.MAV_PROTOCOL_CAPABILITY_FTP
-                 | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_FENCE
-                 | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_RALLY
-                 | mavlink.MAV_PROTOCOL_CAPABILITY_FLIGHT_TERMINATION
-                 | mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_ENCODE_BYTEWISE
-                 | mavlink.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
-                 | mavlink.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_LOCAL_NED
-                 | mavlink.MAV_PROTOCOL_CAPABILITY_MAVLINK2)
+_SENSORS = (
+    mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO
+    | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG
+    | mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE
+    | mavlink.MAV_SYS_STATUS_SENSOR_GPS
+    | mavlink.MAV_SYS_STATUS_SENSOR_MOTOR_OUTPUTS
+    | mavlink.MAV_SYS_STATUS_AHRS
+    | mavlink.MAV_SYS_STATUS_SENSOR_BATTERY
+)
+_ABSENT = (
+    mavlink.MAV_SYS_STATUS_SENSOR_3D_ACCEL
+    | mavlink.MAV_SYS_STATUS_OBSTACLE_AVOIDANCE
+    | mavlink.MAV_SYS_STATUS_SENSOR_DIFFERENTIAL_PRESSURE
+)
+_AID_SOURCES = (
+    (mavlink.MAV_SYS_STATUS_SENSOR_GPS, GPS_USED),
+    (mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG, MAG_USED),
+    (mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE, BARO_USED),
+    (mavlink.MAV_SYS_STATUS_AHRS, POSITION_VALID),
+)
+_PREARM, _STICKS = (mavlink.MAV_SYS_STATUS_PREARM_CHECK, mavlink.MAV_SYS_STATUS_SENSOR_RC_RECEIVER)
+_CAPABILITIES = (
+    mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_FLOAT
+    | mavlink.MAV_PROTOCOL_CAPABILITY_COMMAND_INT
+    | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_FLOAT
+    | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_INT
+    | mavlink.MAV_PROTOCOL_CAPABILITY_FTP
+    | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_FENCE
+    | mavlink.MAV_PROTOCOL_CAPABILITY_MISSION_RALLY
+    | mavlink.MAV_PROTOCOL_CAPABILITY_FLIGHT_TERMINATION
+    | mavlink.MAV_PROTOCOL_CAPABILITY_PARAM_ENCODE_BYTEWISE
+    | mavlink.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
+    | mavlink.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_LOCAL_NED
+    | mavlink.MAV_PROTOCOL_CAPABILITY_MAVLINK2
+)
 
 
 def stream_declarations() -> list[Stream]:
     """Every message that streams, as declared."""
-    return [stream for kind in (Streams, DeviceStreams, *PARTS, Mount, GimbalManager)
-            for stream in declarations(kind, "streams")]
+    return [
+        stream
+        for kind in (Streams, DeviceStreams, *PARTS, Mount, GimbalManager)
+        for stream in declarations(kind, "streams")
+    ]

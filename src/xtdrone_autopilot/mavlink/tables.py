@@ -25,10 +25,17 @@ from .parameter_protocol import ParameterProtocol
 from .set_points import SetPointMessages
 from .streams import stream_declarations
 
-_RECEIVERS = {"commands": Commands, "set-points, sticks, poses": SetPointMessages,
-              "parameters": ParameterProtocol, "missions, geofences, rally points": MissionProtocol,
-              "files": FileServer, "logs": LogDownload, "presence, time": Presence,
-              "events": EventProtocol, "gimbals": GimbalManager}
+_RECEIVERS = {
+    "commands": Commands,
+    "set-points, sticks, poses": SetPointMessages,
+    "parameters": ParameterProtocol,
+    "missions, geofences, rally points": MissionProtocol,
+    "files": FileServer,
+    "logs": LogDownload,
+    "presence, time": Presence,
+    "events": EventProtocol,
+    "gimbals": GimbalManager,
+}
 _COMMANDS = (*_RECEIVERS.values(), Mount, DeviceCommands)
 _LINKS = ("ground_station", "offboard", "bridge")
 _WIDTH = 100  # of running text [characters]
@@ -54,14 +61,19 @@ def received_table() -> str:
 def commands_table() -> str:
     """The commands of COMMAND_LONG and COMMAND_INT."""
     numbers = [number for kind in _COMMANDS for number in declarations(kind, "obeys")]
-    names = sorted(mavlink.enums["MAV_CMD"][number].name.removeprefix("MAV_CMD_")
-                   for number in numbers)
+    names = sorted(
+        mavlink.enums["MAV_CMD"][number].name.removeprefix("MAV_CMD_") for number in numbers
+    )
     return textwrap.fill(", ".join(names) + ".", _WIDTH)
 
 
-_NEEDS = {Need.STICKS: "MANUAL_CONTROL", Need.SET_POINTS: "set-points at 2 Hz or more",
-          Need.MISSION: "a mission", Need.POSITION: "position",
-          Need.POSITION_ON_GROUND: "position, to take off"}
+_NEEDS = {
+    Need.STICKS: "MANUAL_CONTROL",
+    Need.SET_POINTS: "set-points at 2 Hz or more",
+    Need.MISSION: "a mission",
+    Need.POSITION: "position",
+    Need.POSITION_ON_GROUND: "position, to take off",
+}
 
 
 def modes_table() -> str:
@@ -80,8 +92,12 @@ def failsafes_table() -> str:
     return "\n".join(rows)
 
 
-_LEVELS = {Level.CRITICAL: "critical", Level.ERROR: "error", Level.WARNING: "warning",
-           Level.INFO: "information"}
+_LEVELS = {
+    Level.CRITICAL: "critical",
+    Level.ERROR: "error",
+    Level.WARNING: "warning",
+    Level.INFO: "information",
+}
 
 
 def checks_table() -> str:
@@ -94,6 +110,11 @@ def checks_table() -> str:
     return "\n".join(rows)
 
 
-TABLES = {"streams": streams_table, "messages received": received_table,
-          "commands": commands_table, "modes": modes_table, "failsafes": failsafes_table,
-          "arming checks": checks_table}
+TABLES = {
+    "streams": streams_table,
+    "messages received": received_table,
+    "commands": commands_table,
+    "modes": modes_table,
+    "failsafes": failsafes_table,
+    "arming checks": checks_table,
+}

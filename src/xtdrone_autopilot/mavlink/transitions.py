@@ -18,8 +18,9 @@ class Transitions:
     @obeys(mavlink.MAV_CMD_DO_VTOL_TRANSITION)
     def _do_vtol_transition(self, link, p):
         if not self._vtol.is_vtol(link.vehicle):
-            return Answer(NO_ANSWER,
-                          "command MAV_CMD_DO_VTOL_TRANSITION is not supported: it is no VTOL")
+            return Answer(
+                NO_ANSWER, "command MAV_CMD_DO_VTOL_TRANSITION is not supported: it is no VTOL"
+            )
         state = round(p[0]) if math.isfinite(p[0]) else 0
         reason = self._vtol.why_not(link.vehicle, state)
         if reason:

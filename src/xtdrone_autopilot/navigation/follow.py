@@ -22,13 +22,16 @@ _STOP_S = 1.0  # a vehicle that waits stops where it would be after this time [s
 _NEVER = -(1 << 62)
 
 
-TARGET = np.dtype([
-    ("pos", "f8", (3,)),  # [m]
-    ("vel", "f8", (3,)),  # [m/s]
-    ("t", "i8"),  # when it was last received [us]
-    ("waits", "?"),  # the vehicle waits for it
-    ("course", "f8"),  # counter-clockwise from east [rad]
-], align=True)
+TARGET = np.dtype(
+    [
+        ("pos", "f8", (3,)),  # [m]
+        ("vel", "f8", (3,)),  # [m/s]
+        ("t", "i8"),  # when it was last received [us]
+        ("waits", "?"),  # the vehicle waits for it
+        ("course", "f8"),  # counter-clockwise from east [rad]
+    ],
+    align=True,
+)
 
 
 class FollowTarget(Memory):
@@ -36,8 +39,16 @@ class FollowTarget(Memory):
 
     MEMORY = ("_targets",)
 
-    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
-                 navigator: Navigator, flight: FlightState, now: Now, outbox: Outbox):
+    def __init__(
+        self,
+        status: np.ndarray,
+        parameters: ParameterStore,
+        estimator: Estimator,
+        navigator: Navigator,
+        flight: FlightState,
+        now: Now,
+        outbox: Outbox,
+    ):
         """No vehicle has a target; arguments as of Missions."""
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._navigator, self._now, self._outbox = navigator, now, outbox
@@ -96,8 +107,9 @@ class FollowTarget(Memory):
     def _wait(self, i, text):
         v = self._status[i]
         v["target"] = self._estimator.pos[i] + _STOP_S * v["smooth_vel"]
-        v["centre"] = v["target"] + 1e3 * np.array([math.cos(v["sp_yaw"]),
-                                                    math.sin(v["sp_yaw"]), 0.0])
+        v["centre"] = v["target"] + 1e3 * np.array(
+            [math.cos(v["sp_yaw"]), math.sin(v["sp_yaw"]), 0.0]
+        )
         v["target_vel"] = 0.0
         self._targets["waits"][i] = True
         self._outbox.say(i, WARNING, text)
@@ -117,8 +129,11 @@ class FollowTarget(Memory):
         base = target["pos"][2] if get(i, "FLW_TGT_ALT_M") == 2 else v["home"][2]
         distance = get(i, "FLW_TGT_DST")
         v["centre"] = target["pos"]
-        v["target"] = (target["pos"][0] + distance * math.cos(side),
-                       target["pos"][1] + distance * math.sin(side), base + get(i, "FLW_TGT_HT"))
+        v["target"] = (
+            target["pos"][0] + distance * math.cos(side),
+            target["pos"][1] + distance * math.sin(side),
+            base + get(i, "FLW_TGT_HT"),
+        )
         v["target_vel"] = target["vel"]
         if get(i, "FLW_TGT_ALT_M") != 2:
             v["target_vel"][2] = 0.0

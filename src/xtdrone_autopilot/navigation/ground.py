@@ -114,8 +114,9 @@ def _low_thrust(q, hover, share):
 
 
 @njit
-def detect(v: np.void, q: np.void, t_us: int, vel: np.ndarray, rate: np.ndarray,
-           thrust: float, sinks: bool) -> None:
+def detect(
+    v: np.void, q: np.void, t_us: int, vel: np.ndarray, rate: np.ndarray, thrust: float, sinks: bool
+) -> None:
     """Detects landing and take-off, and when to disarm.
 
     Args:

@@ -16,7 +16,7 @@ from ..vehicle_status import TARGET_LAND, TARGET_LOITER, TARGET_TAKEOFF
 from .trajectory import advance, speed_to_slow
 
 SAME_PLACE = 1e-3  # a target moved by less is the same [m]
-LEAST_L1 = 5.0  # distance to the point on the line that a turn aims at, at least [m]
+MIN_L1 = 5.0  # distance to the point on the line that a turn aims at, at least [m]
 SLOW = 0.5  # below this speed the horizontal and vertical limits act on their own axes [m/s]
 ON_LINE, TARGET_BEHIND, START_AHEAD, OFF_LINE = range(4)  # where the vehicle is on its leg
 
@@ -95,8 +95,10 @@ def _corner_speed(start, corner, after, acc, radius):
     come, go = _gap(start, corner), _gap(corner, after)
     cosine = 0.0
     if come > 0.0 and go > 0.0:
-        cosine = ((corner[0] - start[0]) * (corner[0] - after[0])
-                  + (corner[1] - start[1]) * (corner[1] - after[1])) / (come * go)
+        cosine = (
+            (corner[0] - start[0]) * (corner[0] - after[0])
+            + (corner[1] - start[1]) * (corner[1] - after[1])
+        ) / (come * go)
     cosine = clamp(cosine, -1.0 + 1e-12, 1.0)  # -1 = straight on
     return math.sqrt(acc * radius * math.sqrt((1.0 - cosine) / (1.0 + cosine)))
 
@@ -106,8 +108,12 @@ def _start_speed(q, start, end, after, exit_speed, top, radius):
     """Horizontal speed at the start of a leg from which what follows can be flown [m/s]."""
     at_end = 0.0
     beyond = _gap(end, after)
-    if (beyond > SAME_PLACE and beyond >= radius and abs(end[2] - start[2]) < q.NAV_MC_ALT_RAD
-            and abs(after[2] - end[2]) < q.NAV_MC_ALT_RAD):
+    if (
+        beyond > SAME_PLACE
+        and beyond >= radius
+        and abs(end[2] - start[2]) < q.NAV_MC_ALT_RAD
+        and abs(after[2] - end[2]) < q.NAV_MC_ALT_RAD
+    ):
         corner = _corner_speed(start, end, after, q.MPC_XY_TRAJ_P * q.MPC_ACC_HOR, radius)
         at_end = min(corner, exit_speed, top)
     return min(top, speed_to_slow(_gap(start, end), at_end, q.MPC_ACC_HOR, q.MPC_JERK_AUTO))
@@ -135,8 +141,11 @@ def _aim(v, turning, flat):
         dz = 0.0
     if not turning:
         return dx, dy, dz
-    ux, uy, uz = (v.way[1, 0] - v.way[0, 0], v.way[1, 1] - v.way[0, 1],
-                  0.0 if flat else v.way[1, 2] - v.way[0, 2])
+    ux, uy, uz = (
+        v.way[1, 0] - v.way[0, 0],
+        v.way[1, 1] - v.way[0, 1],
+        0.0 if flat else v.way[1, 2] - v.way[0, 2],
+    )
     length = math.sqrt(ux * ux + uy * uy + uz * uz)
     if length > 0.0:
         ux, uy, uz = ux / length, uy / length, uz / length
@@ -145,7 +154,7 @@ def _aim(v, turning, flat):
     cx = v.way[0, 0] + along * ux - x
     cy = v.way[0, 1] + along * uy - y
     cz = start_z + along * uz - z
-    l1 = max(v.line_accept, LEAST_L1)
+    l1 = max(v.line_accept, MIN_L1)
     ahead = math.sqrt(max(l1 * l1 - (cx * cx + cy * cy + cz * cz), 0.0))
     return cx + ahead * ux, cy + ahead * uy, cz + ahead * uz
 
@@ -237,8 +246,17 @@ def fly_line(v: np.void, q: np.void, pos: np.ndarray, dt: float) -> None:
 
 
 @njit
-def follow_velocity(v: np.void, q: np.void, pos: np.ndarray, wx: float, wy: float, wz: float,
-                    top_z: float, acc_z: float, dt: float) -> None:
+def follow_velocity(
+    v: np.void,
+    q: np.void,
+    pos: np.ndarray,
+    wx: float,
+    wy: float,
+    wz: float,
+    top_z: float,
+    acc_z: float,
+    dt: float,
+) -> None:
     """One step of the trajectory to a velocity [m/s] under the limits of AUTO modes.
 
     Args:

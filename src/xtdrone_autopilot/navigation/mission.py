@@ -80,17 +80,20 @@ _FLYING = (TAKEOFF, LAND, LOITER_TO_ALT, LOITER_TURNS)  # what rovers and boats 
 # towards the way of a VTOL's transition, and that.
 _ITEM, _CLIMB, _APPROACH, _LEVEL, _CIRCLE, _ALIGN, _TRANSITION = range(7)
 
-MISSION_STATUS = np.dtype([
-    ("seq", "u2"),  # the current item
-    ("total", "u2"),  # items of the mission
-    ("last_reached", "i4"),  # the item that was reached last, -1 = none yet
-    ("reached_t", "i8"),  # when that was [us]
-    ("finished", "?"),
-    ("valid", "?"),  # there is a mission, and it can be flown from home
-    ("mission_id", "u4"),  # of its items, and of those of geofence and rally points, as PX4's
-    ("fence_id", "u4"),
-    ("rally_points_id", "u4"),
-], align=True)
+MISSION_STATUS = np.dtype(
+    [
+        ("seq", "u2"),  # the current item
+        ("total", "u2"),  # items of the mission
+        ("last_reached", "i4"),  # the item that was reached last, -1 = none yet
+        ("reached_t", "i8"),  # when that was [us]
+        ("finished", "?"),
+        ("valid", "?"),  # there is a mission, and it can be flown from home
+        ("mission_id", "u4"),  # of its items, and of those of geofence and rally points, as PX4's
+        ("fence_id", "u4"),
+        ("rally_points_id", "u4"),
+    ],
+    align=True,
+)
 
 
 class _Own(NamedTuple):
@@ -141,10 +144,19 @@ class Missions(Memory):
 
     MEMORY = ("records",)
 
-    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
-                 navigator: Navigator, flight: FlightState, now: Now, origin: Sequence[float],
-                 outbox: Outbox, look_at: Callable[[int, npt.ArrayLike | None], None],
-                 payload: Mapping[int, Callable[["_Own", list[float]], Any]]):
+    def __init__(
+        self,
+        status: np.ndarray,
+        parameters: ParameterStore,
+        estimator: Estimator,
+        navigator: Navigator,
+        flight: FlightState,
+        now: Now,
+        origin: Sequence[float],
+        outbox: Outbox,
+        look_at: Callable[[int, npt.ArrayLike | None], None],
+        payload: Mapping[int, Callable[["_Own", list[float]], Any]],
+    ):
         """No mission, no geofence, no rally points.
 
         Args:
@@ -168,8 +180,11 @@ class Missions(Memory):
         flight.on_leave[Mode.MISSION] = self._leave
         flight.on_disarm.append(self._disarmed)
         n = len(status)
-        self._items = {MISSION: [[] for _ in range(n)], FENCE: [[] for _ in range(n)],
-                       RALLY: [[] for _ in range(n)]}
+        self._items = {
+            MISSION: [[] for _ in range(n)],
+            FENCE: [[] for _ in range(n)],
+            RALLY: [[] for _ in range(n)],
+        }
         self._flown = [_Flown() for _ in range(n)]
         self.fences = [None] * n  # a Fence where there is one
         self.on_transition: Callable[[int, int], None] = _no_transition
@@ -188,7 +203,7 @@ class Missions(Memory):
     def waypoints(self, i: int) -> tuple[int, int]:
         """How many items with a place vehicle i has reached, and how many its mission has."""
         placed = [item.command in PLACED for item in self._items[MISSION][i]]
-        return sum(placed[:self.last_reached[i] + 1]), sum(placed)
+        return sum(placed[: self.last_reached[i] + 1]), sum(placed)
 
     def replace(self, i: int, kind: int, items: list) -> None:
         """Puts checked items in place of the old ones, in flight too."""
@@ -249,8 +264,9 @@ class Missions(Memory):
     def remember_start(self) -> None:
         """Stores the present items for reset()."""
         super().remember_start()
-        self._start_items = {kind: [list(one) for one in group]
-                             for kind, group in self._items.items()}
+        self._start_items = {
+            kind: [list(one) for one in group] for kind, group in self._items.items()
+        }
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """These vehicles have the items of remember_start(), and have flown none."""
@@ -264,18 +280,23 @@ class Missions(Memory):
 
     def save(self) -> dict:
         """As of Memory, with the items and the progress of each vehicle."""
-        items = [[kind, [[dataclasses.astuple(item) for item in one] for one in group]]
-                 for kind, group in self._items.items()]
+        items = [
+            [kind, [[dataclasses.astuple(item) for item in one] for one in group]]
+            for kind, group in self._items.items()
+        ]
         flown = [dataclasses.astuple(one) for one in self._flown]
         return {**super().save(), "items": items, "flown": flown}
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """Restores a state returned by save()."""
         super().load(snapshot)
-        self._items = {kind: [[items_of.Item(*item) for item in one] for one in group]
-                       for kind, group in snapshot["items"]}
-        self._flown = [_Flown(*one[:-2], tuple(one[-2]), dict(one[-1]))
-                       for one in snapshot["flown"]]
+        self._items = {
+            kind: [[items_of.Item(*item) for item in one] for one in group]
+            for kind, group in snapshot["items"]
+        }
+        self._flown = [
+            _Flown(*one[:-2], tuple(one[-2]), dict(one[-1])) for one in snapshot["flown"]
+        ]
         for i in range(len(self._flown)):
             self._make_fence(i)
 
@@ -296,8 +317,10 @@ class Missions(Memory):
         first = True
         for seq, item in enumerate(items):
             if item.command in _FLYING and v["vehicle_type"] == ROVER:
-                return (f"mission item {seq} is for what flies: give a rover waypoints and places "
-                        "to loiter at")
+                return (
+                    f"mission item {seq} is for what flies: give a rover waypoints and places "
+                    "to loiter at"
+                )
             if item.command not in PLACED or not item.has_place:
                 continue
             position = item.position(self._origin, v["home"])
@@ -306,11 +329,12 @@ class Missions(Memory):
             far = math.hypot(*(position - v["home"])[:2])
             limit = self._parameters.get(i, "MIS_DIST_1WP")
             if first and 0 <= limit < far:
-                return (f"mission item {seq} is {far:.0f} m from home, MIS_DIST_1WP allows "
-                        f"{limit:g} m for the first waypoint")
+                return (
+                    f"mission item {seq} is {far:.0f} m from home, MIS_DIST_1WP allows "
+                    f"{limit:g} m for the first waypoint"
+                )
             first = False
-        if self._runs_off(v) and v["landed"] and not any(
-                item.command == TAKEOFF for item in items):
+        if self._runs_off(v) and v["landed"] and not any(item.command == TAKEOFF for item in items):
             return "a fixed wing on the ground needs a mission with a take-off (NAV_TAKEOFF)"
         return ""
 
@@ -367,7 +391,7 @@ class Missions(Memory):
         self.finished[i], self.last_reached[i] = False, -1
         f.disarmed, f.work, f.last = False, _ITEM, ()
         f.speed = math.nan
-        for item in items[:f.index]:
+        for item in items[: f.index]:
             if item.command == DO_CHANGE_SPEED:
                 f.speed = _speed(item.params[1])
         self._outbox.say(i, INFO, "Executing Mission\t")
@@ -382,8 +406,12 @@ class Missions(Memory):
         place = self._next_place(i, f.index)
         hovers = v["vehicle_type"] == MULTICOPTER
         rises = items[first].command == VTOL_TAKEOFF  # by itself
-        low = hovers and not rises and place is not None and (place[2] - self._estimator.pos[i, 2]
-                                     > self._parameters.get(i, "NAV_MC_ALT_RAD"))
+        low = (
+            hovers
+            and not rises
+            and place is not None
+            and (place[2] - self._estimator.pos[i, 2] > self._parameters.get(i, "NAV_MC_ALT_RAD"))
+        )
         f.climb_to = float(place[2]) if low else math.nan
         self._go_on(i)
 
@@ -439,11 +467,16 @@ class Missions(Memory):
         """
         place = self._status["target"][i].copy()
         ground = place[2]
-        place[2] = max(ground + self._parameters.get(i, "MIS_LND_ABRT_ALT"),
-                       self._estimator.pos[i, 2])
+        place[2] = max(
+            ground + self._parameters.get(i, "MIS_LND_ABRT_ALT"), self._estimator.pos[i, 2]
+        )
         above = float(place[2] - ground)
-        self._outbox.say(i, INFO, f"Holding at {int(above)} m above landing waypoint.\t",
-                         ("mission_holding_above_landing", above))
+        self._outbox.say(
+            i,
+            INFO,
+            f"Holding at {int(above)} m above landing waypoint.\t",
+            ("mission_holding_above_landing", above),
+        )
         if self._flies(i):
             f, items = self._flown[i], self._items[MISSION][i]
             starts = [k for k in range(f.index) if items[k].command == DO_LAND_START]
@@ -454,8 +487,9 @@ class Missions(Memory):
 
     def _flies(self, i):
         v = self._status[i]
-        return bool(v["mode"] == Mode.MISSION and v["armed"] and self.total[i]
-                    and not self.finished[i])
+        return bool(
+            v["mode"] == Mode.MISSION and v["armed"] and self.total[i] and not self.finished[i]
+        )
 
     def _leave(self, i):
         self._status["in_mission"][i], self._status["roi"][i] = False, np.nan
@@ -545,7 +579,8 @@ class Missions(Memory):
 
     def _begin_roi(self, i, item):
         located = item.command == DO_SET_ROI_LOCATION or (
-            item.command == DO_SET_ROI and item.params[0] == mavlink.MAV_ROI_LOCATION)
+            item.command == DO_SET_ROI and item.params[0] == mavlink.MAV_ROI_LOCATION
+        )
         self.set_roi(i, item.position(self._origin, self._status["home"][i]) if located else None)
 
     def _has_reached(self, i):
@@ -589,8 +624,9 @@ class Missions(Memory):
             f.work = _LEVEL
             position[2] = self._estimator.pos[i, 2]
             self._leg(i, f, item, position, TARGET_LOITER)
-            self._navigator.watch(i, reach=v["accept"] + self._radius(i, item.params[1]),
-                                  faced=True)
+            self._navigator.watch(
+                i, reach=v["accept"] + self._radius(i, item.params[1]), faced=True
+            )
         else:
             f.work = _ITEM
             loiters = item.command in (LOITER_TIME, LOITER_UNLIM)
@@ -615,8 +651,11 @@ class Missions(Memory):
 
     def _radius(self, i, given):
         """Radius of an item's circle [m]."""
-        return abs(given) if math.isfinite(given) and given else self._parameters.get(
-            i, "NAV_LOITER_RAD")
+        return (
+            abs(given)
+            if math.isfinite(given) and given
+            else self._parameters.get(i, "NAV_LOITER_RAD")
+        )
 
     def _leg(self, i, f, item, position, kind):
         hold = item.params[0] if item.command in (WAYPOINT, LOITER_TIME) else 0.0
@@ -629,10 +668,17 @@ class Missions(Memory):
         if item.command in (TAKEOFF, VTOL_TAKEOFF):
             yaw = math.nan
         radius = item.params[_RADIUS[item.command]] if item.command in _RADIUS else 0.0
-        self._navigator.fly_to(i, position, kind, yaw=yaw_enu_ned(math.radians(yaw)),
-                               accept=accept, previous=f.last or OPEN,
-                               following=OPEN if following is None else following, speed=f.speed,
-                               radius=radius if math.isfinite(radius) else 0.0)
+        self._navigator.fly_to(
+            i,
+            position,
+            kind,
+            yaw=yaw_enu_ned(math.radians(yaw)),
+            accept=accept,
+            previous=f.last or OPEN,
+            following=OPEN if following is None else following,
+            speed=f.speed,
+            radius=radius if math.isfinite(radius) else 0.0,
+        )
         self._navigator.watch(i, WATCH_PLACE, hold=hold)
         self._status["lands_next"][i] = self._lands_next(i, f.index + 1)
         f.last = tuple(position)
@@ -646,8 +692,9 @@ class Missions(Memory):
         f.last, f.climb_to = tuple(position), math.nan
         if self._status["landed"][i]:
             self._navigator.fly_to(i, position, TARGET_TAKEOFF, speed=f.speed)
-            self._navigator.watch(i, WATCH_HEIGHT,
-                                  height=self._navigator.height_reached(i, position[2]))
+            self._navigator.watch(
+                i, WATCH_HEIGHT, height=self._navigator.height_reached(i, position[2])
+            )
         else:
             self._navigator.fly_to(i, position, TARGET_LOITER, speed=f.speed)
             self._navigator.watch(i, reach=self._status["accept"][i] + self._radius(i, 0.0))
@@ -668,13 +715,13 @@ class Missions(Memory):
         if f.work != _APPROACH and (on_wings or math.hypot(*(position - pos)[:2]) > radius):
             f.work = _APPROACH
             height = v["target"][2] if v["target_type"] == TARGET_POSITION else pos[2]
-            self._navigator.fly_to(i, [*position[:2], height], TARGET_POSITION,
-                                   previous=f.last or OPEN, speed=f.speed)
+            self._navigator.fly_to(
+                i, [*position[:2], height], TARGET_POSITION, previous=f.last or OPEN, speed=f.speed
+            )
             self._navigator.watch(i, WATCH_STOP if on_wings else WATCH_PLACE)
         else:
             f.work = _ITEM
-            self._navigator.fly_to(i, position, TARGET_LAND, previous=f.last or OPEN,
-                                   speed=f.speed)
+            self._navigator.fly_to(i, position, TARGET_LAND, previous=f.last or OPEN, speed=f.speed)
 
     def _runs_off(self, v):
         """Whether it takes off and lands as a fixed wing: no VTOL does."""
@@ -687,8 +734,9 @@ class Missions(Memory):
         on_ground = self._status["landed"][i]
         self._navigator.fly_to(i, place, TARGET_TAKEOFF if on_ground else TARGET_LOITER)
         if on_ground:
-            self._navigator.watch(i, WATCH_HEIGHT,
-                                  height=self._navigator.height_reached(i, place[2]))
+            self._navigator.watch(
+                i, WATCH_HEIGHT, height=self._navigator.height_reached(i, place[2])
+            )
         else:
             self._navigator.watch(i)
 
@@ -707,8 +755,11 @@ class Missions(Memory):
         """Turns towards the way that a transition to the wings goes."""
         f.work = _ALIGN
         place = np.array([*self._estimator.pos[i, :2], self._status["target"][i, 2]])
-        ahead = self._place(i, item) if item.command == VTOL_TAKEOFF else self._next_place(
-            i, f.index + 1)
+        ahead = (
+            self._place(i, item)
+            if item.command == VTOL_TAKEOFF
+            else self._next_place(i, f.index + 1)
+        )
         way = np.zeros(2) if ahead is None else (ahead - place)[:2]
         yaw = math.atan2(way[1], way[0]) if math.hypot(*way) > _AT_CIRCLE else math.nan
         self._navigator.fly_to(i, place, TARGET_POSITION, yaw=yaw)
@@ -744,8 +795,14 @@ class Missions(Memory):
             distance = np.hypot(*out)
             out = out / distance if distance > 0.1 else np.array([1.0, 0.0])
             start = [*(centre[:2] + abs(radius) * out), centre[2]]
-            self._navigator.fly_to(i, start, TARGET_POSITION, accept=_AT_CIRCLE, speed=f.speed,
-                                   yaw=math.atan2(-out[1], -out[0]))
+            self._navigator.fly_to(
+                i,
+                start,
+                TARGET_POSITION,
+                accept=_AT_CIRCLE,
+                speed=f.speed,
+                yaw=math.atan2(-out[1], -out[0]),
+            )
             self._navigator.watch(i)
         v["centre"], v["orbit_radius"] = centre, radius
         f.last = ()
@@ -758,8 +815,7 @@ class Missions(Memory):
     def _lands_next(self, i, index):
         """Whether the first placed item from one on is a fixed wing's landing."""
         item = self._next_placed(i, index)
-        return (item is not None and item.command == LAND
-                and bool(self._runs_off(self._status[i])))
+        return item is not None and item.command == LAND and bool(self._runs_off(self._status[i]))
 
     def _next_placed(self, i, index):
         """The first placed item from one on, or None."""

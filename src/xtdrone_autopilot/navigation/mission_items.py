@@ -20,8 +20,12 @@ from ..mavlink.checksum import crc32
 from ..mavlink.dialect import mavlink
 from ..mavlink.fields import LARGEST
 
-MISSION, FENCE, RALLY, ALL = (mavlink.MAV_MISSION_TYPE_MISSION, mavlink.MAV_MISSION_TYPE_FENCE,
-                              mavlink.MAV_MISSION_TYPE_RALLY, mavlink.MAV_MISSION_TYPE_ALL)
+MISSION, FENCE, RALLY, ALL = (
+    mavlink.MAV_MISSION_TYPE_MISSION,
+    mavlink.MAV_MISSION_TYPE_FENCE,
+    mavlink.MAV_MISSION_TYPE_RALLY,
+    mavlink.MAV_MISSION_TYPE_ALL,
+)
 CAPACITY = {MISSION: 2000, FENCE: 500, RALLY: 100}  # items of each kind
 TYPE_NAME = {MISSION: "mission", FENCE: "geofence", RALLY: "rally points"}
 
@@ -33,29 +37,57 @@ DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, DO_SET_ROI = 195, 197, 201
 RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION = 5000, 5001, 5002
 CIRCLE_INCLUSION, CIRCLE_EXCLUSION, RALLY_POINT = 5003, 5004, 5100
 
-PLACED = frozenset({WAYPOINT, LOITER_UNLIM, LOITER_TURNS, LOITER_TIME, LOITER_TO_ALT, LAND,
-                    TAKEOFF, VTOL_TAKEOFF, VTOL_LAND})  # flown to
-_PLACE_OPTIONAL = frozenset({TAKEOFF, LAND, LOITER_UNLIM, LOITER_TURNS, LOITER_TIME,
-                             LOITER_TO_ALT})  # latitude 0 and longitude 0 mean: where it is
-_FLOWN = PLACED | {RTL, DELAY, CONDITION_DELAY, DO_JUMP, DO_CHANGE_SPEED, DO_SET_HOME,
-                   DO_LAND_START, DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, DO_SET_ROI,
-                   DO_VTOL_TRANSITION}
+PLACED = frozenset(
+    {
+        WAYPOINT,
+        LOITER_UNLIM,
+        LOITER_TURNS,
+        LOITER_TIME,
+        LOITER_TO_ALT,
+        LAND,
+        TAKEOFF,
+        VTOL_TAKEOFF,
+        VTOL_LAND,
+    }
+)  # flown to
+_PLACE_OPTIONAL = frozenset(
+    {TAKEOFF, LAND, LOITER_UNLIM, LOITER_TURNS, LOITER_TIME, LOITER_TO_ALT}
+)  # latitude 0 and longitude 0 mean: where it is
+_FLOWN = PLACED | {
+    RTL,
+    DELAY,
+    CONDITION_DELAY,
+    DO_JUMP,
+    DO_CHANGE_SPEED,
+    DO_SET_HOME,
+    DO_LAND_START,
+    DO_SET_ROI_LOCATION,
+    DO_SET_ROI_NONE,
+    DO_SET_ROI,
+    DO_VTOL_TRANSITION,
+}
 OF_VTOLS = frozenset({VTOL_TAKEOFF, VTOL_LAND, DO_VTOL_TRANSITION})
 GIMBAL = frozenset({204, 205, 1000, 1001})  # obeyed by a camera mount
 # What cameras, servos and grippers do: missions pass them by.
-PAYLOAD = frozenset({183, 187, 196, 200, 203, 206, 211, 214, 260, 530, 531, 532, 2000, 2001, 2003,
-                     2500, 2501})
-FENCE_ITEMS = frozenset({RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION, CIRCLE_INCLUSION,
-                         CIRCLE_EXCLUSION})
+PAYLOAD = frozenset(
+    {183, 187, 196, 200, 203, 206, 211, 214, 260, 530, 531, 532, 2000, 2001, 2003, 2500, 2501}
+)
+FENCE_ITEMS = frozenset(
+    {RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION, CIRCLE_INCLUSION, CIRCLE_EXCLUSION}
+)
 _WAITS = frozenset({WAYPOINT, LOITER_TIME, DELAY, CONDITION_DELAY})  # for param1 [s]
 LONGEST_S = 86400.0  # that an item may wait: a day [s]
 # As PX4, a geofence may hold places that bound nothing.
-_COMMANDS = {MISSION: _FLOWN | GIMBAL | PAYLOAD, FENCE: FENCE_ITEMS | PLACED | {RALLY_POINT},
-             RALLY: frozenset({RALLY_POINT})}
+_COMMANDS = {
+    MISSION: _FLOWN | GIMBAL | PAYLOAD,
+    FENCE: FENCE_ITEMS | PLACED | {RALLY_POINT},
+    RALLY: frozenset({RALLY_POINT}),
+}
 
 _ABSOLUTE = frozenset({mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT})
-_RELATIVE = frozenset({mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT,
-                       mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT})
+_RELATIVE = frozenset(
+    {mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT}
+)
 HIGHEST = 1e5  # of any item, up or down [m]
 _OFF_EARTH = 200.0  # [deg]
 _UNKNOWN_PLACE = 0x7FFFFFFF  # x or y that means NaN
@@ -77,7 +109,8 @@ class Item:
     def has_place(self) -> bool:
         """Whether it says where; some commands may leave that open."""
         return _UNKNOWN_PLACE not in (self.x, self.y) and not (
-            self.command in _PLACE_OPTIONAL and self.x == self.y == 0)
+            self.command in _PLACE_OPTIONAL and self.x == self.y == 0
+        )
 
     @property
     def relative(self) -> bool:
@@ -114,8 +147,10 @@ def command_name(number: int) -> str:
 def from_degrees(item: Item, latitude: float, longitude: float) -> Item:
     """The item at a place [deg]; NaN leaves it open."""
     # What is not on Earth stays so, within 32 bits, and is refused by check_item().
-    x, y = (round(min(max(v, -_OFF_EARTH), _OFF_EARTH) * 1e7) if math.isfinite(v)
-            else _UNKNOWN_PLACE for v in (latitude, longitude))
+    x, y = (
+        round(min(max(v, -_OFF_EARTH), _OFF_EARTH) * 1e7) if math.isfinite(v) else _UNKNOWN_PLACE
+        for v in (latitude, longitude)
+    )
     return replace(item, x=x, y=y)
 
 
@@ -123,8 +158,19 @@ def opaque_id(items: Sequence[Item]) -> int:
     """PX4's number of a set of items: stations need not fetch what they know by it; 0 = none."""
     crc = 0
     for item in items:
-        crc = crc32(struct.pack("<BHB4fiif", item.frame, item.command, item.autocontinue,
-                                *item.params, item.x, item.y, item.z), crc)
+        crc = crc32(
+            struct.pack(
+                "<BHB4fiif",
+                item.frame,
+                item.command,
+                item.autocontinue,
+                *item.params,
+                item.x,
+                item.y,
+                item.z,
+            ),
+            crc,
+        )
     return crc
 
 
@@ -136,15 +182,23 @@ def of_message(message: Any) -> Item:
         return replace(item, x=message.x, y=message.y)
     if message.frame in _ABSOLUTE | _RELATIVE:
         return from_degrees(item, message.x, message.y)
-    x, y = (int(v) if math.isfinite(v) and abs(v) < 2 ** 31 else 0 for v in (message.x, message.y))
+    x, y = (int(v) if math.isfinite(v) and abs(v) < 2**31 else 0 for v in (message.x, message.y))
     return replace(item, x=x, y=y)
 
 
 def fields_of(item: Item) -> dict[str, Any]:
     """The fields of a MISSION_ITEM_INT, without whose, which and of what kind it is."""
     params = dict(zip(("param1", "param2", "param3", "param4"), item.params))
-    return {"frame": item.frame, "command": item.command, "current": 0,
-            "autocontinue": item.autocontinue, **params, "x": item.x, "y": item.y, "z": item.z}
+    return {
+        "frame": item.frame,
+        "command": item.command,
+        "current": 0,
+        "autocontinue": item.autocontinue,
+        **params,
+        "x": item.x,
+        "y": item.y,
+        "z": item.z,
+    }
 
 
 class ItemError(AutopilotError):
@@ -172,71 +226,105 @@ def check_item(kind: int, seq: int, item: Item, vtol: bool = True) -> None:
         raise ItemError(mavlink.MAV_MISSION_UNSUPPORTED, f"{where}: not supported")
     if item.command in OF_VTOLS and not vtol:
         raise ItemError(mavlink.MAV_MISSION_UNSUPPORTED, f"{where}: the vehicle is no VTOL")
-    placed = (item.command in PLACED or kind != MISSION
-              or (item.command == DO_SET_HOME and item.params[0] != 1))
+    placed = (
+        item.command in PLACED
+        or kind != MISSION
+        or (item.command == DO_SET_HOME and item.params[0] != 1)
+    )
     if placed and item.frame not in _ABSOLUTE | _RELATIVE:
-        raise ItemError(mavlink.MAV_MISSION_UNSUPPORTED_FRAME,
-                        f"{where}: frame {item.frame} is not supported, use 0 or 5 (height above "
-                        "sea), 3 or 6 (height above home)")
+        raise ItemError(
+            mavlink.MAV_MISSION_UNSUPPORTED_FRAME,
+            f"{where}: frame {item.frame} is not supported, use 0 or 5 (height above "
+            "sea), 3 or 6 (height above home)",
+        )
     for k, value in enumerate(item.params):
         if abs(value) > LARGEST:
-            raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1 + k,
-                            f"{where}: param{k + 1} has to be a number up to {LARGEST:g}")
+            raise ItemError(
+                mavlink.MAV_MISSION_INVALID_PARAM1 + k,
+                f"{where}: param{k + 1} has to be a number up to {LARGEST:g}",
+            )
     if placed:
         _check_place(kind, item, where)
     elif abs(item.z) > LARGEST:
-        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM7,
-                        f"{where}: param7 has to be a number up to {LARGEST:g}")
+        raise ItemError(
+            mavlink.MAV_MISSION_INVALID_PARAM7,
+            f"{where}: param7 has to be a number up to {LARGEST:g}",
+        )
     _check_parameters(item, where)
 
 
 def _check_place(kind, item, where):
     if item.has_place:
         if abs(item.x) > 90e7:
-            raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM5_X,
-                            f"{where}: latitude {item.x * 1e-7:g} is not on Earth")
+            raise ItemError(
+                mavlink.MAV_MISSION_INVALID_PARAM5_X,
+                f"{where}: latitude {item.x * 1e-7:g} is not on Earth",
+            )
         if abs(item.y) > 180e7:
-            raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM6_Y,
-                            f"{where}: longitude {item.y * 1e-7:g} is not on Earth")
+            raise ItemError(
+                mavlink.MAV_MISSION_INVALID_PARAM6_Y,
+                f"{where}: longitude {item.y * 1e-7:g} is not on Earth",
+            )
     elif item.command not in _PLACE_OPTIONAL:
         raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM5_X, f"{where}: it has no position")
-    if math.isinf(item.z) or (math.isnan(item.z) and item.command not in (LAND, RETURN_POINT)
-                              and kind == MISSION) or abs(item.z) > HIGHEST:
-        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM7, f"{where}: height {item.z:g} m is not "
-                                                           "allowed")
+    if (
+        math.isinf(item.z)
+        or (math.isnan(item.z) and item.command not in (LAND, RETURN_POINT) and kind == MISSION)
+        or abs(item.z) > HIGHEST
+    ):
+        raise ItemError(
+            mavlink.MAV_MISSION_INVALID_PARAM7, f"{where}: height {item.z:g} m is not allowed"
+        )
 
 
 def _check_parameters(item, where):
     p1, p2, p3, _ = item.params
-    first_at_least_zero = {WAYPOINT: "hold", LOITER_TIME: "time", DELAY: "delay",
-                           CONDITION_DELAY: "delay", LOITER_TURNS: "number of turns",
-                           DO_JUMP: "target"}.get(item.command)
+    first_at_least_zero = {
+        WAYPOINT: "hold",
+        LOITER_TIME: "time",
+        DELAY: "delay",
+        CONDITION_DELAY: "delay",
+        LOITER_TURNS: "number of turns",
+        DO_JUMP: "target",
+    }.get(item.command)
     if first_at_least_zero and p1 < 0:
-        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
-                        f"{where}: {first_at_least_zero} {p1:g} is negative")
+        raise ItemError(
+            mavlink.MAV_MISSION_INVALID_PARAM1, f"{where}: {first_at_least_zero} {p1:g} is negative"
+        )
     if item.command in _WAITS and p1 > LONGEST_S:
-        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
-                        f"{where}: {first_at_least_zero} {p1:g} s is longer than {LONGEST_S:g} s")
+        raise ItemError(
+            mavlink.MAV_MISSION_INVALID_PARAM1,
+            f"{where}: {first_at_least_zero} {p1:g} s is longer than {LONGEST_S:g} s",
+        )
     if item.command == WAYPOINT and p2 < 0:
-        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM2,
-                        f"{where}: acceptance radius {p2:g} m is negative")
+        raise ItemError(
+            mavlink.MAV_MISSION_INVALID_PARAM2, f"{where}: acceptance radius {p2:g} m is negative"
+        )
     if item.command == DO_VTOL_TRANSITION and p1 not in (3, 4):
-        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
-                        f"{where}: state {p1:g} is not allowed: 3 is hover, 4 fixed-wing flight")
+        raise ItemError(
+            mavlink.MAV_MISSION_INVALID_PARAM1,
+            f"{where}: state {p1:g} is not allowed: 3 is hover, 4 fixed-wing flight",
+        )
     if item.command == LOITER_TURNS and not abs(p3) <= 1000:
-        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM3,
-                        f"{where}: radius {p3:g} m is more than 1000")
+        raise ItemError(
+            mavlink.MAV_MISSION_INVALID_PARAM3, f"{where}: radius {p3:g} m is more than 1000"
+        )
     if item.command == DO_JUMP and not (math.isfinite(p1) and p1 == int(p1)):
-        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1, f"{where}: target {p1:g} is no number "
-                                                           "of an item")
+        raise ItemError(
+            mavlink.MAV_MISSION_INVALID_PARAM1, f"{where}: target {p1:g} is no number of an item"
+        )
     if item.command == DO_JUMP and not math.isfinite(p2):
         raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM2, f"{where}: repeat {p2:g} is no number")
     if item.command == DO_CHANGE_SPEED and not (math.isfinite(p2) and (p2 > 0 or p2 in (-1, -2))):
-        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM2, f"{where}: speed {p2:g} m/s is not "
-                                                           "allowed, give more than 0")
+        raise ItemError(
+            mavlink.MAV_MISSION_INVALID_PARAM2,
+            f"{where}: speed {p2:g} m/s is not allowed, give more than 0",
+        )
     if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION) and not 0 < p1 < 1e6:
-        raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
-                        f"{where}: radius {p1:g} m is not allowed, give more than 0")
+        raise ItemError(
+            mavlink.MAV_MISSION_INVALID_PARAM1,
+            f"{where}: radius {p1:g} m is not allowed, give more than 0",
+        )
 
 
 def check_all(kind: int, items: Sequence[Any]) -> None:
@@ -248,9 +336,11 @@ def check_all(kind: int, items: Sequence[Any]) -> None:
     if kind == MISSION:
         for seq, item in enumerate(items):
             if item.command == DO_JUMP and item.params[0] >= len(items):
-                raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
-                                f"mission item {seq} (MAV_CMD_DO_JUMP): there is no item "
-                                f"{item.params[0]:g}, only 0 to {len(items) - 1}")
+                raise ItemError(
+                    mavlink.MAV_MISSION_INVALID_PARAM1,
+                    f"mission item {seq} (MAV_CMD_DO_JUMP): there is no item "
+                    f"{item.params[0]:g}, only 0 to {len(items) - 1}",
+                )
     elif kind == FENCE:
         list(polygons(items))
 
@@ -268,11 +358,16 @@ def polygons(items: Sequence[Any]) -> Iterator[Any]:
             k += 1
             continue
         count = item.params[0]
-        group = items[k:k + int(count)] if math.isfinite(count) and count >= 3 else []
-        if len(group) < 3 or any((v.command, v.params[0]) != (item.command, count) for v in group) \
-                or len(group) != count:
-            raise ItemError(mavlink.MAV_MISSION_INVALID_PARAM1,
-                            f"geofence item {k}: a polygon needs three vertices or more, and as "
-                            f"many as its param1 says ({count:g})")
+        group = items[k : k + int(count)] if math.isfinite(count) and count >= 3 else []
+        if (
+            len(group) < 3
+            or any((v.command, v.params[0]) != (item.command, count) for v in group)
+            or len(group) != count
+        ):
+            raise ItemError(
+                mavlink.MAV_MISSION_INVALID_PARAM1,
+                f"geofence item {k}: a polygon needs three vertices or more, and as "
+                f"many as its param1 says ({count:g})",
+            )
         yield item.command == POLYGON_INCLUSION, group
         k += len(group)

@@ -136,8 +136,9 @@ def _orbit(v, q, pos, dt):
     out = math.sqrt(dx * dx + dy * dy)
     cruise = min(v.target_speed if v.target_speed > 0.0 else q.MPC_XY_CRUISE, q.MPC_XY_VEL_MAX)
     # Half the acceleration and the jerk are left for what the circle itself does not need.
-    speed = min(cruise, math.sqrt(0.5 * acc * radius),
-                (0.5 * jerk * radius * radius) ** (1.0 / 3.0))
+    speed = min(
+        cruise, math.sqrt(0.5 * acc * radius), (0.5 * jerk * radius * radius) ** (1.0 / 3.0)
+    )
     # A quarter of a second ahead, after which the trajectory answers.
     along = before + turn * 0.25 * speed / radius
     inwards = clamp(radius - out, -1.0, 1.0)
@@ -145,8 +146,17 @@ def _orbit(v, q, pos, dt):
     wy = turn * math.cos(along) * speed + math.sin(along) * inwards
     dz = v.target[2] - v.smooth_pos[2]
     wz = math.copysign(speed_to_slow(abs(dz), 0.0, acc, jerk), dz)
-    follow_velocity(v, q, pos, wx, wy, wz, q.MPC_Z_V_AUTO_UP if wz > 0.0 else q.MPC_Z_V_AUTO_DN,
-                    q.MPC_ACC_UP_MAX if wz > 0.0 else q.MPC_ACC_DOWN_MAX, dt)
+    follow_velocity(
+        v,
+        q,
+        pos,
+        wx,
+        wy,
+        wz,
+        q.MPC_Z_V_AUTO_UP if wz > 0.0 else q.MPC_Z_V_AUTO_DN,
+        q.MPC_ACC_UP_MAX if wz > 0.0 else q.MPC_ACC_DOWN_MAX,
+        dt,
+    )
     turn_to(v, q, math.atan2(v.centre[1] - pos[1], v.centre[0] - pos[0]), dt)
     after = math.atan2(v.smooth_pos[1] - v.centre[1], v.smooth_pos[0] - v.centre[0])
     v.orbit_left -= turn * wrap_pi(after - before)
@@ -191,8 +201,11 @@ def _auto(v, q, pos, dt):
             v.target[k] += v.target_vel[k] * dt
             v.centre[k] += v.target_vel[k] * dt
         v.target_yaw = math.atan2(v.centre[1] - pos[1], v.centre[0] - pos[0])
-    elif (math.isfinite(v.roi[0]) and not q.MIS_MNT_YAW_CTL
-          and v.target_type not in (TARGET_TAKEOFF, TARGET_LAND)):
+    elif (
+        math.isfinite(v.roi[0])
+        and not q.MIS_MNT_YAW_CTL
+        and v.target_type not in (TARGET_TAKEOFF, TARGET_LAND)
+    ):
         dx, dy = v.roi[0] - pos[0], v.roi[1] - pos[1]
         if math.hypot(dx, dy) > q.NAV_ACC_RAD:
             v.target_yaw = math.atan2(dy, dx)
@@ -210,8 +223,11 @@ def _watch(v, q, t_us, pos, yaw):
     if v.reached_t == NEVER:
         return
     if not v.faced:
-        v.faced = (v.watch == WATCH_TIME or not math.isfinite(v.target_yaw)
-                   or abs(wrap_pi(v.target_yaw - yaw)) < math.radians(q.MIS_YAW_ERR))
+        v.faced = (
+            v.watch == WATCH_TIME
+            or not math.isfinite(v.target_yaw)
+            or abs(wrap_pi(v.target_yaw - yaw)) < math.radians(q.MIS_YAW_ERR)
+        )
     if v.faced and t_us - v.reached_t >= v.hold_s * 1e6:
         v.watch = WATCH_NOTHING
         v.events |= EVENT_TARGET_REACHED
@@ -221,8 +237,10 @@ def _watch(v, q, t_us, pos, yaw):
 def _at_target(v, pos):
     if v.watch == WATCH_HEIGHT:
         return pos[2] > v.target[2] - v.reach_height
-    return (math.hypot(v.target[0] - pos[0], v.target[1] - pos[1]) <= v.reach
-            and abs(pos[2] - v.target[2]) <= v.reach_height)
+    return (
+        math.hypot(v.target[0] - pos[0], v.target[1] - pos[1]) <= v.reach
+        and abs(pos[2] - v.target[2]) <= v.reach_height
+    )
 
 
 @njit
@@ -279,12 +297,11 @@ def _tilt_by_sticks(v, q, yaw, dt):
 def _rates_by_sticks(v, q):
     """ACRO: body rates, by PX4's curve of stick to rate."""
     expo, more = q.MC_ACRO_EXPO, q.MC_ACRO_SUPEXPO
-    v.sp_rates[0] = (super_exponential(v.stick_right, expo, more)
-                     * math.radians(q.MC_ACRO_R_MAX))
-    v.sp_rates[1] = (super_exponential(v.stick_forward, expo, more)
-                     * math.radians(q.MC_ACRO_P_MAX))
-    v.sp_rates[2] = (-super_exponential(v.stick_clockwise, q.MC_ACRO_EXPO_Y, q.MC_ACRO_SUPEXPOY)
-                     * math.radians(q.MC_ACRO_Y_MAX))
+    v.sp_rates[0] = super_exponential(v.stick_right, expo, more) * math.radians(q.MC_ACRO_R_MAX)
+    v.sp_rates[1] = super_exponential(v.stick_forward, expo, more) * math.radians(q.MC_ACRO_P_MAX)
+    v.sp_rates[2] = -super_exponential(
+        v.stick_clockwise, q.MC_ACRO_EXPO_Y, q.MC_ACRO_SUPEXPOY
+    ) * math.radians(q.MC_ACRO_Y_MAX)
 
 
 @njit
@@ -406,8 +423,9 @@ def _navigate_one(v, q, t_us, age_us, pos, vel, quat, actuators, dt):
             _rest(v, pos, 0.0)
         up = _stick(v.stick_up)
         _free(v)
-        _height_by_stick(v, q, pos, up * (q.MPC_Z_VEL_MAX_UP if up > 0.0
-                                          else q.MPC_Z_VEL_MAX_DN), dt)
+        _height_by_stick(
+            v, q, pos, up * (q.MPC_Z_VEL_MAX_UP if up > 0.0 else q.MPC_Z_VEL_MAX_DN), dt
+        )
         _follow_trajectory(v, 2, 3)
         v.on_trajectory = False  # not horizontally
         _sticks_yaw(v, q)
@@ -434,8 +452,11 @@ def _navigate_one(v, q, t_us, age_us, pos, vel, quat, actuators, dt):
             _follow_trajectory(v, 0, 3)
             if v.target_type == TARGET_LAND:
                 v.sp_pos[2] = math.nan
-        if (v.watch != WATCH_NOTHING and v.target_type != TARGET_ORBIT
-                and age_us % WATCH_US < LOOP_US):
+        if (
+            v.watch != WATCH_NOTHING
+            and v.target_type != TARGET_ORBIT
+            and age_us % WATCH_US < LOOP_US
+        ):
             _watch(v, q, t_us, pos, yaw)
         wants_up = v.wants_up
     raise_timed_events(v, q, t_us)
@@ -498,8 +519,15 @@ def _filter_acceleration(v, quat, accel, bias, dt):
 
     Returns its vertical part before the filter [m/s^2].
     """
-    ax, ay, az = rotate(quat[0], quat[1], quat[2], quat[3],
-                        accel[0] - bias[0], accel[1] - bias[1], accel[2] - bias[2])
+    ax, ay, az = rotate(
+        quat[0],
+        quat[1],
+        quat[2],
+        quat[3],
+        accel[0] - bias[0],
+        accel[1] - bias[1],
+        accel[2] - bias[2],
+    )
     if not math.isfinite(ax + ay + az):  # the estimator has no attitude yet
         return math.nan
     gain = dt / (ACC_FILTER_S + dt)
@@ -537,8 +565,16 @@ class Navigator(Memory):
             actuators: (N, A) commands of offboard set-points of that level.
             dt: Length of the step [s].
         """
-        return _navigate(self._status, self._parameters.values, now.t_us, now.epoch_us,
-                         self._estimator.records, now.sensors.records, actuators, dt)
+        return _navigate(
+            self._status,
+            self._parameters.values,
+            now.t_us,
+            now.epoch_us,
+            self._estimator.records,
+            now.sensors.records,
+            actuators,
+            dt,
+        )
 
     def follow_resets(self) -> None:
         """Where an estimate was reset, the trajectory that the vehicle follows is shifted along."""
@@ -549,10 +585,19 @@ class Navigator(Memory):
         v, e = self._status[i], self._estimator
         _begin_mode(v, e.pos[i], e.vel[i], e.yaw(i))
 
-    def fly_to(self, i: int, position: npt.ArrayLike, kind: int, *, yaw: float = math.nan,
-               accept: float | None = None, previous: npt.ArrayLike = OPEN,
-               following: npt.ArrayLike = OPEN, speed: float = math.nan,
-               radius: float = 0.0) -> None:
+    def fly_to(
+        self,
+        i: int,
+        position: npt.ArrayLike,
+        kind: int,
+        *,
+        yaw: float = math.nan,
+        accept: float | None = None,
+        previous: npt.ArrayLike = OPEN,
+        following: npt.ArrayLike = OPEN,
+        speed: float = math.nan,
+        radius: float = 0.0,
+    ) -> None:
         """Sets the target of an AUTO mode; nothing is watched for yet.
 
         Args:
@@ -574,8 +619,16 @@ class Navigator(Memory):
         v["accept"] = self._parameters.get(i, "NAV_ACC_RAD") if accept is None else accept
         v["watch"], v["lands_next"] = WATCH_NOTHING, False
 
-    def watch(self, i: int, kind: int = WATCH_PLACE, *, reach: float | None = None,
-              height: float | None = None, hold: float = 0.0, faced: bool = False) -> None:
+    def watch(
+        self,
+        i: int,
+        kind: int = WATCH_PLACE,
+        *,
+        reach: float | None = None,
+        height: float | None = None,
+        hold: float = 0.0,
+        faced: bool = False,
+    ) -> None:
         """Raises EVENT_TARGET_REACHED once the target of vehicle i is reached.
 
         Args:
@@ -598,9 +651,12 @@ class Navigator(Memory):
         e, get = self._estimator, self._parameters.get
         circles = v["vehicle_type"] == FIXED_WING
         near = get(i, "NAV_ACC_RAD") + (get(i, "NAV_LOITER_RAD") if circles else 0.0)
-        loiters = ((circles or v["on_trajectory"]) and not v["landed"]
-                   and v["target_type"] == TARGET_LOITER
-                   and math.hypot(*(v["target"] - e.pos[i])[:2]) <= near)
+        loiters = (
+            (circles or v["on_trajectory"])
+            and not v["landed"]
+            and v["target_type"] == TARGET_LOITER
+            and math.hypot(*(v["target"] - e.pos[i])[:2]) <= near
+        )
         self.begin(i)
         if loiters:
             v["watch"] = WATCH_NOTHING
@@ -610,7 +666,8 @@ class Navigator(Memory):
             return
         speed = math.hypot(*e.vel[i, :2])
         position = e.pos[i] + (speed / (2.0 * get(i, "MPC_ACC_HOR")) + BRAKE_S) * np.array(
-            [*e.vel[i, :2], 0.0])
+            [*e.vel[i, :2], 0.0]
+        )
         self.fly_to(i, position, TARGET_LOITER)
 
     def land(self, i: int) -> None:

@@ -96,9 +96,10 @@ def _take_all(status, set_points, actuators, own, kept, t_us, answers):
     return wrong
 
 
-_WHY = {_NO_THRUST: "an attitude or body rates need a force along the body's z axis",
-        _SIDE_FORCE: "a force across the body's z axis cannot be flown: its rotors all push along "
-                     "z"}
+_WHY = {
+    _NO_THRUST: "an attitude or body rates need a force along the body's z axis",
+    _SIDE_FORCE: "a force across the body's z axis cannot be flown: its rotors all push along z",
+}
 
 
 class Offboard(Memory):
@@ -112,8 +113,9 @@ class Offboard(Memory):
 
     MEMORY = ("actuators", "by_actuators")
 
-    def __init__(self, status: np.ndarray, commander: Commander, own: np.ndarray, now: Now,
-                 outbox: Outbox):
+    def __init__(
+        self, status: np.ndarray, commander: Commander, own: np.ndarray, now: Now, outbox: Outbox
+    ):
         """status: (N,) of VEHICLE_STATUS; own: (N, A) of control.output.not_allocated()."""
         self._status, self._commander, self._now, self._outbox = status, commander, now, outbox
         n = len(status)
@@ -131,8 +133,9 @@ class Offboard(Memory):
             AutopilotError: Commands for another number of actuators than the fleet has.
         """
         s, given = set_points, self._actuators_of(set_points)
-        if _take_all(self._status, s.records, given, self.own, self.actuators, self._now.t_us,
-                     self._answers):
+        if _take_all(
+            self._status, s.records, given, self.own, self.actuators, self._now.t_us, self._answers
+        ):
             for i in np.flatnonzero(self._answers):
                 self._outbox.say_once(int(i), f"Set-point ignored: {_WHY[self._answers[i]]}")
         for i in np.flatnonzero(s.mode != KEEP):
@@ -156,10 +159,11 @@ class Offboard(Memory):
         given = self._no_actuators[i]
         if actuators is not None:
             given = given.copy()
-            given[:len(actuators)] = actuators[:len(given)]
+            given[: len(actuators)] = actuators[: len(given)]
             self.by_actuators = True
-        answer = _take(self._status[i], set_point, given, self.own[i], self.actuators[i],
-                       self._now.t_us)
+        answer = _take(
+            self._status[i], set_point, given, self.own[i], self.actuators[i], self._now.t_us
+        )
         if answer != _TAKEN:
             raise AutopilotError(_WHY[answer])
 
@@ -179,7 +183,9 @@ class Offboard(Memory):
         if set_points.actuators.shape[1] == 0:
             return self._no_actuators
         if set_points.actuators.shape != self.actuators.shape:
-            raise AutopilotError(f"actuator commands {set_points.actuators.shape} do not fit: give "
-                                 f"{self.actuators.shape}, a column for each actuator")
+            raise AutopilotError(
+                f"actuator commands {set_points.actuators.shape} do not fit: give "
+                f"{self.actuators.shape}, a column for each actuator"
+            )
         self.by_actuators = True
         return set_points.actuators

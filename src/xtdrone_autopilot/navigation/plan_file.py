@@ -36,9 +36,15 @@ from .mission_items import (
 )
 
 _RELATIVE = mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT
-_GEOGRAPHIC = frozenset({mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT, _RELATIVE,
-                         mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT})
-_MOST = 16 << 20  # of a file; it is read in a second [bytes]
+_GEOGRAPHIC = frozenset(
+    {
+        mavlink.MAV_FRAME_GLOBAL,
+        mavlink.MAV_FRAME_GLOBAL_INT,
+        _RELATIVE,
+        mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT,
+    }
+)
+_MAX = 16 << 20  # of a file; it is read in a second [bytes]
 _FLOAT_MAX = 3.4028234e38
 _NO_PLACE = 0x7FFFFFFF
 
@@ -61,18 +67,24 @@ def load(path: Path | str) -> Plan:
         AutopilotError: No such file, not a plan, or an item that no vehicle can fly.
     """
     path = resources.mission_plan(path)
-    data = files.read_json(path, "plan", _MOST, AutopilotError)
+    data = files.read_json(path, "plan", _MAX, AutopilotError)
     if not isinstance(data, dict) or data.get("fileType") != "Plan":
         raise AutopilotError(f"'{shown(path)}' is not a plan: its fileType has to be 'Plan'")
     try:
         mission = data.get("mission") or {}
-        plan = Plan({MISSION: _mission(mission.get("items", ())),
-                     FENCE: _fence(data.get("geoFence") or {}),
-                     RALLY: _rally(data.get("rallyPoints") or {})},
-                    _home(mission.get("plannedHomePosition")))
+        plan = Plan(
+            {
+                MISSION: _mission(mission.get("items", ())),
+                FENCE: _fence(data.get("geoFence") or {}),
+                RALLY: _rally(data.get("rallyPoints") or {}),
+            },
+            _home(mission.get("plannedHomePosition")),
+        )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        raise AutopilotError(f"cannot read plan '{shown(path)}': {type(error).__name__} "
-                             f"{shown(error)}; save it again in QGroundControl") from error
+        raise AutopilotError(
+            f"cannot read plan '{shown(path)}': {type(error).__name__} "
+            f"{shown(error)}; save it again in QGroundControl"
+        ) from error
     for kind, items in plan.items.items():
         for seq, item in enumerate(items):
             check_item(kind, seq, item)
@@ -83,8 +95,11 @@ def load(path: Path | str) -> Plan:
 def descriptions() -> dict[str, str]:
     """A line on each plan of docs/missions, for `xtdrone list`."""
     counts = {name: load(name).items for name in resources.mission_names()}
-    return {name: f"{len(items[MISSION])} mission items, {len(items[FENCE])} of the geofence, "
-                  f"{len(items[RALLY])} rally points" for name, items in counts.items()}
+    return {
+        name: f"{len(items[MISSION])} mission items, {len(items[FENCE])} of the geofence, "
+        f"{len(items[RALLY])} rally points"
+        for name, items in counts.items()
+    }
 
 
 def _home(values):
@@ -113,8 +128,9 @@ def _simple_items(entries):
         inner = entry.get("TransectStyleComplexItem", entry).get("Items")
         if inner is None:
             kind = shown(entry.get("complexItemType", entry["type"]))
-            raise AutopilotError(f"plan item '{kind}' is not for multirotors: take it out of the "
-                                 "plan")
+            raise AutopilotError(
+                f"plan item '{kind}' is not for multirotors: take it out of the plan"
+            )
         yield from _simple_items(inner)
 
 
@@ -127,15 +143,23 @@ def _mission(entries):
         command = int(entry["command"])
         if command == DO_JUMP:
             if p[0] not in number:
-                raise AutopilotError(f"mission item {seq} of the plan jumps to item {p[0]:g}, "
-                                     "which does not exist")
+                raise AutopilotError(
+                    f"mission item {seq} of the plan jumps to item {p[0]:g}, which does not exist"
+                )
             p[0] = float(number[p[0]])
-        item = Item(command, int(entry["frame"]), tuple(p[:4]), 0, 0, p[6],
-                    int(entry.get("autoContinue", True)))
+        item = Item(
+            command,
+            int(entry["frame"]),
+            tuple(p[:4]),
+            0,
+            0,
+            p[6],
+            int(entry.get("autoContinue", True)),
+        )
         if item.frame in _GEOGRAPHIC:
             item = from_degrees(item, p[4], p[5])
         else:
-            x, y = (int(value) if abs(value) < 2 ** 31 else 0 for value in p[4:6])
+            x, y = (int(value) if abs(value) < 2**31 else 0 for value in p[4:6])
             item = Item(command, item.frame, item.params, x, y, p[6], item.autocontinue)
         items.append(item)
     return items
@@ -172,19 +196,28 @@ def save(path: Path | str, plan: Plan) -> None:
         AutopilotError: The file cannot be written, or is there and no plan.
     """
     data = {
-        "fileType": "Plan", "version": 1, "groundStation": "QGroundControl",
-        "mission": {"version": 2, "firmwareType": mavlink.MAV_AUTOPILOT_PX4,
-                    "vehicleType": mavlink.MAV_TYPE_QUADROTOR, "cruiseSpeed": 15, "hoverSpeed": 5,
-                    "globalPlanAltitudeMode": 1,
-                    "plannedHomePosition": list(plan.home or _first_place(plan)),
-                    "items": [_entry(seq, item)
-                              for seq, item in enumerate(plan.items.get(MISSION, ()))]},
+        "fileType": "Plan",
+        "version": 1,
+        "groundStation": "QGroundControl",
+        "mission": {
+            "version": 2,
+            "firmwareType": mavlink.MAV_AUTOPILOT_PX4,
+            "vehicleType": mavlink.MAV_TYPE_QUADROTOR,
+            "cruiseSpeed": 15,
+            "hoverSpeed": 5,
+            "globalPlanAltitudeMode": 1,
+            "plannedHomePosition": list(plan.home or _first_place(plan)),
+            "items": [_entry(seq, item) for seq, item in enumerate(plan.items.get(MISSION, ()))],
+        },
         "geoFence": _fence_entries(plan.items.get(FENCE, ())),
-        "rallyPoints": {"version": 2, "points": [[*_degrees(item), item.z]
-                                                 for item in plan.items.get(RALLY, ())]},
+        "rallyPoints": {
+            "version": 2,
+            "points": [[*_degrees(item), item.z] for item in plan.items.get(RALLY, ())],
+        },
     }
-    path = outputs.free_for(path, "plan", lambda ends: b'"fileType": "Plan"' in ends,
-                            AutopilotError)
+    path = outputs.free_for(
+        path, "plan", lambda ends: b'"fileType": "Plan"' in ends, AutopilotError
+    )
     try:
         path.write_text(json.dumps(data, indent=4, allow_nan=False) + "\n")
     except OSError as error:
@@ -214,20 +247,35 @@ def _entry(seq, item):
         params += [None if v == _NO_PLACE else round(v * 1e-7, 7) for v in (item.x, item.y)]
     else:
         params += [item.x, item.y]
-    return {"type": "SimpleItem", "autoContinue": bool(item.autocontinue), "command": item.command,
-            "doJumpId": seq + 1, "frame": item.frame, "params": [*params, _json(item.z)]}
+    return {
+        "type": "SimpleItem",
+        "autoContinue": bool(item.autocontinue),
+        "command": item.command,
+        "doJumpId": seq + 1,
+        "frame": item.frame,
+        "params": [*params, _json(item.z)],
+    }
 
 
 def _fence_entries(items):
     out = {"version": 2, "polygons": [], "circles": []}
     for inclusion, group in polygons(list(items)):
-        out["polygons"].append({"version": 1, "inclusion": inclusion,
-                                "polygon": [list(_degrees(item)) for item in group]})
+        out["polygons"].append(
+            {
+                "version": 1,
+                "inclusion": inclusion,
+                "polygon": [list(_degrees(item)) for item in group],
+            }
+        )
     for item in items:
         if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION):
-            out["circles"].append({"version": 1, "inclusion": item.command == CIRCLE_INCLUSION,
-                                   "circle": {"center": list(_degrees(item)),
-                                              "radius": item.params[0]}})
+            out["circles"].append(
+                {
+                    "version": 1,
+                    "inclusion": item.command == CIRCLE_INCLUSION,
+                    "circle": {"center": list(_degrees(item)), "radius": item.params[0]},
+                }
+            )
         elif item.command == RETURN_POINT:
             out["breachReturn"] = [*_degrees(item), item.z]
     return out
@@ -254,8 +302,10 @@ def of_fleet(text: str, starts: Sequence[Sequence[float]], origin: Sequence[floa
         return [_moved(plan, x - starts[0][0], y - starts[0][1]) for x, y, *_ in starts]
     total = sum(count or 1 for _, count in entries)
     if total != len(starts):
-        raise AutopilotError(f"{total} plans for {len(starts)} vehicles: give one for all, or one "
-                             "for each, as in 'square*3, plane'")
+        raise AutopilotError(
+            f"{total} plans for {len(starts)} vehicles: give one for all, or one "
+            "for each, as in 'square*3, plane'"
+        )
     plans: list[Plan] = []
     for name, count in entries:
         plan = load(name)
@@ -263,8 +313,10 @@ def of_fleet(text: str, starts: Sequence[Sequence[float]], origin: Sequence[floa
             plans.append(plan)
             continue
         east, north = _home_in(plan, name, origin)
-        plans += [_moved(plan, x - east, y - north)
-                  for x, y, *_ in starts[len(plans):len(plans) + count]]
+        plans += [
+            _moved(plan, x - east, y - north)
+            for x, y, *_ in starts[len(plans) : len(plans) + count]
+        ]
     return plans
 
 
@@ -272,19 +324,23 @@ def _counted(entry: str) -> tuple[str, int | None]:
     """A plan and how often it is repeated, None where that is not said."""
     match = re.fullmatch(r"\s*([^*]*[^*\s])\s*(?:\*\s*(\d+)\s*)?", entry)
     if not match:
-        raise AutopilotError(f"cannot read plan '{shown(entry.strip())}': write PLAN or "
-                             "PLAN*COUNT, separated by ','")
+        raise AutopilotError(
+            f"cannot read plan '{shown(entry.strip())}': write PLAN or PLAN*COUNT, separated by ','"
+        )
     if match[2] is None:
         return match[1], None
-    return match[1], number(f"count in '{shown(entry.strip())}'", match[2], 1, MAX_FLEET,
-                            whole=True)
+    return match[1], number(
+        f"count in '{shown(entry.strip())}'", match[2], 1, MAX_FLEET, whole=True
+    )
 
 
 def _home_in(plan: Plan, name: str, origin: Sequence[float]) -> tuple[float, float]:
     """Planned home of a plan, east and north of the world's origin [m]."""
     if plan.home is None:
-        raise AutopilotError(f"plan '{shown(name)}' has no plannedHomePosition to be moved from: "
-                             "save it with one in QGroundControl, or give a plan for each vehicle")
+        raise AutopilotError(
+            f"plan '{shown(name)}' has no plannedHomePosition to be moved from: "
+            "save it with one in QGroundControl, or give a plan for each vehicle"
+        )
     east, north, *_ = to_local(math.radians(plan.home[0]), math.radians(plan.home[1]), *origin[:2])
     return east, north
 
@@ -295,6 +351,7 @@ def _moved(plan: Plan, east: float, north: float) -> Plan:
 
 def shifted(items: dict, east: float, north: float) -> dict:
     """The same items, every position moved by east and north [m]."""
+
     def moved(item):
         if item.frame not in _GEOGRAPHIC or not item.has_place:
             return item

@@ -37,9 +37,17 @@ class Return(Memory):
 
     MEMORY = ("_stage", "_height", "_destination", "_entrance")
 
-    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
-                 navigator: Navigator, missions: Missions, flight: FlightState,
-                 origin: Sequence[float], outbox: Outbox):
+    def __init__(
+        self,
+        status: np.ndarray,
+        parameters: ParameterStore,
+        estimator: Estimator,
+        navigator: Navigator,
+        missions: Missions,
+        flight: FlightState,
+        origin: Sequence[float],
+        outbox: Outbox,
+    ):
         """No vehicle returns; arguments as of Missions, which knows the rally points."""
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._navigator, self._missions = navigator, missions
@@ -61,8 +69,12 @@ class Return(Memory):
         positions = np.vstack([v["home"], self._missions.rally_points(i)])
         landing = self._missions.landing(i)
         self._entrance[i] = np.nan
-        if (landing is not None and v["vehicle_type"] == FIXED_WING and v["vtol_type"] == NOT_VTOL
-                and self._get(i, "RTL_TYPE") in _LANDS_AS_MISSION):
+        if (
+            landing is not None
+            and v["vehicle_type"] == FIXED_WING
+            and v["vtol_type"] == NOT_VTOL
+            and self._get(i, "RTL_TYPE") in _LANDS_AS_MISSION
+        ):
             self._entrance[i], positions = landing[0], landing[1][None]
         offset = positions[:, :2] - pos[:2]
         distance = np.hypot(offset[:, 0], offset[:, 1])
@@ -80,8 +92,11 @@ class Return(Memory):
         self._next(i)
         sea = self._height[i] + self._origin[2]
         above = self._height[i] - self._destination[i, 2]
-        self._outbox.say(i, INFO, f"RTL: start return at {math.ceil(sea)} m ({math.ceil(above)} m "
-                                  "above destination)\t")
+        self._outbox.say(
+            i,
+            INFO,
+            f"RTL: start return at {math.ceil(sea)} m ({math.ceil(above)} m above destination)\t",
+        )
 
     def reached(self, i: int) -> None:
         """The navigator has reached the target of vehicle i."""

@@ -23,7 +23,7 @@ from .mission_items import (
 )
 
 _WAITS = frozenset({WAYPOINT, LOITER_TIME, DELAY})  # for param1 [s]
-_MOST_LEGS = 10_000  # of a mission with jumps
+_MAX_LEGS = 10_000  # of a mission with jumps
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,13 @@ class Leg:
     seconds: float
 
 
-def route(items: Sequence[Item], origin: Sequence[float], home: np.ndarray,
-          parameter: Callable[[str], float], fixed_wing: bool = False) -> list[Leg]:
+def route(
+    items: Sequence[Item],
+    origin: Sequence[float],
+    home: np.ndarray,
+    parameter: Callable[[str], float],
+    fixed_wing: bool = False,
+) -> list[Leg]:
     """The legs of a mission that starts at home, in the order in which they are flown.
 
     Speeds are those of the parameters, without the time to accelerate. A landing ends at the
@@ -79,7 +84,7 @@ class _Route:
         seq = 0
         if not self._fixed_wing:
             self._climb()
-        while seq < len(self._items) and len(self._legs) < _MOST_LEGS:
+        while seq < len(self._items) and len(self._legs) < _MAX_LEGS:
             item = self._items[seq]
             if item.command == DO_JUMP and jumps.get(seq, 0) < item.params[1]:
                 jumps[seq] = jumps.get(seq, 0) + 1

@@ -90,13 +90,14 @@ def _phases(vel, acc, wanted, top, jerk, total):
     j = math.copysign(jerk, ahead)
     gain = wanted - vel
     if total > 0.0:
-        square = (total * total * j * j + 2.0 * total * acc * j - acc * acc - 4.0 * j * gain)
+        square = total * total * j * j + 2.0 * total * acc * j - acc * acc - 4.0 * j * gain
         t1 = 0.0
         if square >= 0.0:
             half = math.sqrt(square)
             middle = j * total - acc
-            t1 = _first_phase(acc, ((middle + half) / (2.0 * j), (middle - half) / (2.0 * j)), j,
-                              top, total)
+            t1 = _first_phase(
+                acc, ((middle + half) / (2.0 * j), (middle - half) / (2.0 * j)), j, top, total
+            )
         t3 = max(acc / j + t1, 0.0)
         return j, t1, max(total - t1 - t3, 0.0), t3
     square = 0.5 * acc * acc + j * gain
@@ -123,8 +124,16 @@ def _move(v, k, jerk, time):
 
 
 @njit
-def advance(v: np.void, first: int, last: int, wanted: tuple[float, float, float],
-            acc_xy: float, acc_z: float, jerk: float, dt: float) -> None:
+def advance(
+    v: np.void,
+    first: int,
+    last: int,
+    wanted: tuple[float, float, float],
+    acc_xy: float,
+    acc_z: float,
+    jerk: float,
+    dt: float,
+) -> None:
     """One step of axes first to last - 1 of the trajectory to a velocity.
 
     Args:
@@ -144,8 +153,7 @@ def advance(v: np.void, first: int, last: int, wanted: tuple[float, float, float
         top = acc_z if k == 2 else acc_xy
         j, t1, t2, t3 = _phases(v.smooth_vel[k], v.smooth_acc[k], wanted[k], top, jerk, 0.0)
         if t1 + t2 + t3 < longest:
-            j, t1, t2, t3 = _phases(v.smooth_vel[k], v.smooth_acc[k], wanted[k], top, jerk,
-                                    longest)
+            j, t1, t2, t3 = _phases(v.smooth_vel[k], v.smooth_acc[k], wanted[k], top, jerk, longest)
         left = dt
         for phase in range(3):
             time = min(left, t1 if phase == 0 else (t2 if phase == 1 else t3))

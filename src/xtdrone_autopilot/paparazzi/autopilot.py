@@ -39,12 +39,20 @@ class PaparazziAutopilot(OwnState):
     its ground station has a link of its own.
     """
 
-    own_state = ("the state of a flight controller cannot be reset, saved or loaded from here: "
-                 "restart it, and the simulation; or fly autopilot:=embedded")
+    own_state = (
+        "the state of a flight controller cannot be reset, saved or loaded from here: "
+        "restart it, and the simulation; or fly autopilot:=embedded"
+    )
 
-    def __init__(self, fleet: FleetModel, names: Sequence[str], magnetic_field: npt.ArrayLike,
-                 devices: Sequence[tuple[str, int]],
-                 on_text: Callable[[int, int, str], None] | None = None, own: Ports | None = None):
+    def __init__(
+        self,
+        fleet: FleetModel,
+        names: Sequence[str],
+        magnetic_field: npt.ArrayLike,
+        devices: Sequence[tuple[str, int]],
+        on_text: Callable[[int, int, str], None] | None = None,
+        own: Ports | None = None,
+    ):
         """Opens the serial devices.
 
         Args:
@@ -61,8 +69,10 @@ class PaparazziAutopilot(OwnState):
         n = fleet.n
         for model in fleet.vehicles:
             if not model.rotors or len(model.rotors) != len(model.actuators):
-                raise AutopilotError(f"'{model.type}' cannot be flown by Paparazzi's MOTOR_MIXING: "
-                                     "give a multirotor without servos, or fly autopilot:=embedded")
+                raise AutopilotError(
+                    f"'{model.type}' cannot be flown by Paparazzi's MOTOR_MIXING: "
+                    "give a multirotor without servos, or fly autopilot:=embedded"
+                )
         self._names, self._on_text = tuple(names), on_text or (lambda vehicle, severity, text: None)
         own = own or Ports()
         self._aircraft = [own.system_id(i) for i in range(n)]
@@ -74,10 +84,17 @@ class PaparazziAutopilot(OwnState):
         self._readers = [messages.Reader() for _ in range(n)]
         self._heard = np.zeros(n, dtype=np.bool_)
         self._located = np.zeros(n, dtype=np.bool_)
-        self._estimates = Estimates(0, np.zeros((n, 3)), np.tile((0.0, 0.0, 0.0, 1.0), (n, 1)),
-                                    np.zeros((n, 3)), np.zeros((n, 3)),
-                                    np.zeros(n, dtype=np.bool_), np.ones(n, dtype=np.bool_),
-                                    np.zeros(n, dtype=np.int8), self._located)
+        self._estimates = Estimates(
+            0,
+            np.zeros((n, 3)),
+            np.tile((0.0, 0.0, 0.0, 1.0), (n, 1)),
+            np.zeros((n, 3)),
+            np.zeros((n, 3)),
+            np.zeros(n, dtype=np.bool_),
+            np.ones(n, dtype=np.bool_),
+            np.zeros(n, dtype=np.int8),
+            self._located,
+        )
         self._devices: list[SerialPort] = []
         self._poll = select.poll()
         self._vehicle_of: dict[int, int] = {}
@@ -93,14 +110,27 @@ class PaparazziAutopilot(OwnState):
             raise
 
     @classmethod
-    def for_scenario(cls, scenario: Scenario, fleet: FleetModel, origin: Sequence[float],
-                     magnetic_field: npt.ArrayLike, folder: Path | None, links: bool,
-                     on_text: Callable[[int, int, str], None] | None,
-                     sensors: SensorBatch) -> "PaparazziAutopilot":
+    def for_scenario(
+        cls,
+        scenario: Scenario,
+        fleet: FleetModel,
+        origin: Sequence[float],
+        magnetic_field: npt.ArrayLike,
+        folder: Path | None,
+        links: bool,
+        on_text: Callable[[int, int, str], None] | None,
+        sensors: SensorBatch,
+    ) -> "PaparazziAutopilot":
         """Opens the devices of the scenario's `serial`."""
         check_given(scenario, "Paparazzi", "; its flight plan is built into its program")
-        return cls(fleet, [spec.name for spec in scenario.vehicles], magnetic_field,
-                   parse_devices(scenario.serial, fleet.n), on_text, scenario.ports)
+        return cls(
+            fleet,
+            [spec.name for spec in scenario.vehicles],
+            magnetic_field,
+            parse_devices(scenario.serial, fleet.n),
+            on_text,
+            scenario.ports,
+        )
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One step in real time: sends the readings of t_us, returns rotor commands (N, A) 0..1.
@@ -118,27 +148,43 @@ class PaparazziAutopilot(OwnState):
         for i in range(len(self._devices)):
             self._write(i, self.readings(i, sensors))
             if t_us - self._commanded_us[i] > SILENCE_US:
-                self._lost(i, f"has sent no MOTOR_MIXING for {SILENCE_US / 1e6:g} s: it hangs, was "
-                              "disconnected, or its telemetry lacks that message on this port")
+                self._lost(
+                    i,
+                    f"has sent no MOTOR_MIXING for {SILENCE_US / 1e6:g} s: it hangs, was "
+                    "disconnected, or its telemetry lacks that message on this port",
+                )
         self.commands[t_us - self._commanded_us > STOP_US] = 0.0
         return self.commands
 
     def readings(self, i: int, sensors: SensorBatch) -> bytes:
         """The messages of vehicle i in one step."""
         s, aircraft = sensors, self._aircraft[i]
-        found = messages.frame(messages.HITL_IMU, *flu_frd(s.gyro[i]), *flu_frd(s.accel[i]),
-                               *flu_frd(s.mag[i]) / self._strength, aircraft)
+        found = messages.frame(
+            messages.HITL_IMU,
+            *flu_frd(s.gyro[i]),
+            *flu_frd(s.accel[i]),
+            *flu_frd(s.mag[i]) / self._strength,
+            aircraft,
+        )
         if s.gps_new[i]:
             lat, lon, alt = float(s.gps_lat[i]), float(s.gps_lon[i]), float(s.gps_alt[i])
             found += messages.frame(
-                messages.HITL_GPS, math.degrees(lat), math.degrees(lon), alt, alt,
-                *ecef(s.gps_vel[i], lat, lon), float(s.gps_t_us[i]) * 1e-6, int(s.gps_fix[i]),
-                aircraft)
+                messages.HITL_GPS,
+                math.degrees(lat),
+                math.degrees(lon),
+                alt,
+                alt,
+                *ecef(s.gps_vel[i], lat, lon),
+                float(s.gps_t_us[i]) * 1e-6,
+                int(s.gps_fix[i]),
+                aircraft,
+            )
         new = messages.BARO * bool(s.baro_new[i]) + messages.AIRSPEED * bool(s.airspeed_new[i])
         if new:
             speed = math.sqrt(max(float(s.airspeed_pressure[i]), 0.0) * _RHO_TO_AIRSPEED)
-            found += messages.frame(messages.HITL_AIR_DATA, float(s.baro_pressure[i]), speed, 0.0,
-                                    0.0, new, aircraft)
+            found += messages.frame(
+                messages.HITL_AIR_DATA, float(s.baro_pressure[i]), speed, 0.0, 0.0, new, aircraft
+            )
         return found
 
     def estimates(self) -> Estimates:
@@ -152,17 +198,28 @@ class PaparazziAutopilot(OwnState):
         Raises:
             AutopilotError: Always.
         """
-        raise AutopilotError("Paparazzi takes no set-points from an Agent here: it flies its "
-                             "flight plan, by its ground station; use 'xtdrone sim', or fly "
-                             "autopilot:=embedded")
+        raise AutopilotError(
+            "Paparazzi takes no set-points from an Agent here: it flies its "
+            "flight plan, by its ground station; use 'xtdrone sim', or fly "
+            "autopilot:=embedded"
+        )
 
     def health(self) -> list[dict]:
         """Mode (unknown here), armed, landed and not_ready of each vehicle."""
         e = self._estimates
-        return [{"mode": "", "armed": bool(e.armed[i]), "landed": bool(e.landed[i]),
-                 "not_ready": "" if e.ready[i] else
-                 "Paparazzi has not told its place (ROTORCRAFT_FP)" if self._heard[i] else
-                 "Paparazzi has not been heard"} for i in range(len(self._names))]
+        return [
+            {
+                "mode": "",
+                "armed": bool(e.armed[i]),
+                "landed": bool(e.landed[i]),
+                "not_ready": ""
+                if e.ready[i]
+                else "Paparazzi has not told its place (ROTORCRAFT_FP)"
+                if self._heard[i]
+                else "Paparazzi has not been heard",
+            }
+            for i in range(len(self._names))
+        ]
 
     def interrupt(self) -> None:
         """Stops waiting for flight controllers; safe to call in a signal handler."""
@@ -185,20 +242,24 @@ class PaparazziAutopilot(OwnState):
         reader = self._readers[i]
         for sender, number, payload in reader.feed(data):
             if sender != self._aircraft[i]:
-                self._lost(i, f"says that it is aircraft {sender}: build it with AC_ID "
-                              f"{self._aircraft[i]}")
+                self._lost(
+                    i, f"says that it is aircraft {sender}: build it with AC_ID {self._aircraft[i]}"
+                )
             self._heard[i] = True
             self._take(i, number, payload)
         if reader.garbage > MAX_GARBAGE and not reader.frames:
             device = self._devices[i]
-            self._lost(i, f"sent {reader.garbage} bytes that are not pprzlink 2.0 on "
-                          f"'{device.device}': is {device.baud} its baud rate?")
+            self._lost(
+                i,
+                f"sent {reader.garbage} bytes that are not pprzlink 2.0 on "
+                f"'{device.device}': is {device.baud} its baud rate?",
+            )
 
     def _take(self, i, number, payload):
         e = self._estimates
         if number == messages.MOTOR_MIXING:
-            values = messages.motors(payload)[:self.commands.shape[1]]
-            self.commands[i, :len(values)] = values
+            values = messages.motors(payload)[: self.commands.shape[1]]
+            self.commands[i, : len(values)] = values
             self._commanded_us[i] = self._t_us
         elif number == messages.ROTORCRAFT_FP and (found := messages.position(payload)):
             e.pos[i], e.vel[i] = found.pos, found.vel
@@ -234,9 +295,13 @@ class PaparazziAutopilot(OwnState):
         self._on_text(i, _CRITICAL, text)
         raise AutopilotError(text)
 
+
 def ecef(vel: npt.ArrayLike, lat: float, lon: float) -> tuple[float, float, float]:
     """A velocity (3,) ENU [m/s] at a place [rad] in the Earth's frame."""
     north, east, down = map(float, enu_ned(np.asarray(vel)))
     out = -math.sin(lat) * north - math.cos(lat) * down  # from the axis, in the meridian's plane
-    return (math.cos(lon) * out - math.sin(lon) * east, math.sin(lon) * out + math.cos(lon) * east,
-            math.cos(lat) * north - math.sin(lat) * down)
+    return (
+        math.cos(lon) * out - math.sin(lon) * east,
+        math.sin(lon) * out + math.cos(lon) * east,
+        math.cos(lat) * north - math.sin(lat) * down,
+    )

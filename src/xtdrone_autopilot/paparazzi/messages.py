@@ -42,8 +42,9 @@ class Position(NamedTuple):
     attitude: tuple[float, ...]
 
 
-def frame(message: tuple[int, struct.Struct], *values: float, sender: int = 0,
-          kind: int = DATALINK) -> bytes:
+def frame(
+    message: tuple[int, struct.Struct], *values: float, sender: int = 0, kind: int = DATALINK
+) -> bytes:
     """A message as bytes; values in the order of its structure."""
     number, layout = message
     payload = layout.pack(*values)
@@ -61,8 +62,9 @@ def motors(payload: bytes) -> list[float]:
     count = payload[0] if payload else 0
     if len(payload) != 1 + 2 * count:
         return []
-    return [min(max(value / MAX_PPRZ, 0.0), 1.0) for value in
-            struct.unpack(f"<{count}h", payload[1:])]
+    return [
+        min(max(value / MAX_PPRZ, 0.0), 1.0) for value in struct.unpack(f"<{count}h", payload[1:])
+    ]
 
 
 def position(payload: bytes) -> Position | None:
@@ -70,8 +72,11 @@ def position(payload: bytes) -> Position | None:
     if len(payload) != _FP.size:
         return None
     found = _FP.unpack(payload)
-    return Position(tuple(x / _METRE for x in found[:3]), tuple(x / _SPEED for x in found[3:6]),
-                    tuple(x / _ANGLE for x in found[6:9]))
+    return Position(
+        tuple(x / _METRE for x in found[:3]),
+        tuple(x / _SPEED for x in found[3:6]),
+        tuple(x / _ANGLE for x in found[6:9]),
+    )
 
 
 def status(payload: bytes) -> tuple[bool, bool] | None:
@@ -108,8 +113,11 @@ class Reader:
             if start + length > len(buffer) and length >= _OVERHEAD:
                 self._rest = buffer[start:]
                 return
-            inner = buffer[start + 1:start + length - 2]
-            if length < _OVERHEAD or _checksum(inner) != buffer[start + length - 2:start + length]:
+            inner = buffer[start + 1 : start + length - 2]
+            if (
+                length < _OVERHEAD
+                or _checksum(inner) != buffer[start + length - 2 : start + length]
+            ):
                 self.garbage += 1
                 at = start + 1
                 continue

@@ -1,7 +1,7 @@
 """QGroundControl's .params files: one parameter per line, separated by tabs.
 
-    # vehicle, component, name, value, MAVLink type (6 = int32, 9 = float)
-    1   1   MPC_XY_CRUISE   5.000000000000000000    9
+# vehicle, component, name, value, MAVLink type (6 = int32, 9 = float)
+1   1   MPC_XY_CRUISE   5.000000000000000000    9
 """
 
 from pathlib import Path
@@ -58,9 +58,10 @@ def read(path: Path | str) -> dict[str, float]:
         try:
             values[words[2]] = float(words[3])
         except (IndexError, ValueError) as error:
-            raise AutopilotError(f"line {number} of '{shown(path)}' is no parameter: write "
-                                 "vehicle, component, name, value and type, separated by tabs"
-                                 ) from error
+            raise AutopilotError(
+                f"line {number} of '{shown(path)}' is no parameter: write "
+                "vehicle, component, name, value and type, separated by tabs"
+            ) from error
     return values
 
 
@@ -74,8 +75,10 @@ def of_scenario(scenario: Scenario, name: str) -> tuple[dict[str, float], list[s
     values = read(path)
     unknown = [name for name in values if name not in table()]
     if unknown and scenario.unknown_params == "refuse":
-        raise AutopilotError(f"'{shown(path)}': {unknown_name('parameter', unknown[0], table())}; "
-                             "--unknown_params skip (unknown_params:=skip) flies without it")
+        raise AutopilotError(
+            f"'{shown(path)}': {unknown_name('parameter', unknown[0], table())}; "
+            "--unknown_params skip (unknown_params:=skip) flies without it"
+        )
     return values, unknown
 
 
@@ -85,15 +88,15 @@ def write(path: Path | str, vehicle: int, values: dict) -> None:
     Raises:
         AutopilotError: The file cannot be written, or a name is not PX4's.
     """
-    lines = [f"{_HEAD} {vehicle}", "#",
-             "# Vehicle-Id Component-Id Name Value Type"]
+    lines = [f"{_HEAD} {vehicle}", "#", "# Vehicle-Id Component-Id Name Value Type"]
     for name in sorted(values):
         kind = parameter(name).type
         text = str(int(values[name])) if kind is int else f"{values[name]:.18f}"
         lines.append("\t".join([str(vehicle), "1", name, text, str(_TYPE[kind])]))
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    path = outputs.free_for(path, "parameters", lambda ends: ends.startswith(_HEAD.encode()),
-                            AutopilotError)
+    path = outputs.free_for(
+        path, "parameters", lambda ends: ends.startswith(_HEAD.encode()), AutopilotError
+    )
     try:
         path.write_text("\n".join(lines) + "\n")
     except OSError as error:

@@ -16,8 +16,9 @@ _SHOWN = 5  # names in a warning
 _log = logging.getLogger(__name__)
 
 
-def preload(store: ParameterStore, missions: Missions, scenario: Scenario,
-            origin: Sequence[float]) -> None:
+def preload(
+    store: ParameterStore, missions: Missions, scenario: Scenario, origin: Sequence[float]
+) -> None:
     """Loads the vehicles' own parameters, then those and the missions of the scenario.
 
     Args:
@@ -50,8 +51,11 @@ def _load_parameters(store, scenario):
         _load(store, i, known, file)
     for file, unknown in skipped.items():
         if unknown:
-            _log.warning("'%s': parameters that PX4 v1.15 does not have are skipped: %s", file,
-                         ", ".join(unknown[:_SHOWN]) + ", ..." * (len(unknown) > _SHOWN))
+            _log.warning(
+                "'%s': parameters that PX4 v1.15 does not have are skipped: %s",
+                file,
+                ", ".join(unknown[:_SHOWN]) + ", ..." * (len(unknown) > _SHOWN),
+            )
 
 
 def _load(store, i, values, file):

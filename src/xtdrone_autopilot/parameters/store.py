@@ -71,8 +71,7 @@ class Parameter:
 def table() -> dict[str, Parameter]:
     """Every parameter by name, in alphabetic order as PX4 has them."""
     effects = {row["name"]: row for row in _rows("effects.csv")}
-    found = {row["name"]: _parameter(row, effects.pop(row["name"], {}))
-             for row in _rows("px4.csv")}
+    found = {row["name"]: _parameter(row, effects.pop(row["name"], {})) for row in _rows("px4.csv")}
     if effects:
         raise AutopilotError(f"effects.csv: PX4 has no parameter '{min(effects)}'")
     return found
@@ -80,8 +79,10 @@ def table() -> dict[str, Parameter]:
 
 def descriptions() -> dict[str, str]:
     """A line on each parameter, for `xtdrone list`."""
-    return {p.name: f"{p.default:g}{' ' * bool(p.unit)}{p.unit}: {p.effect or p.description}"
-            for p in table().values()}
+    return {
+        p.name: f"{p.default:g}{' ' * bool(p.unit)}{p.unit}: {p.effect or p.description}"
+        for p in table().values()
+    }
 
 
 def _rows(name):
@@ -95,18 +96,30 @@ def _parameter(row, effect):
     # Whole numbers choose between actions: one outside of the range has no meaning.
     least, most = (low, high) if kind is int else (-math.inf, math.inf)
     return Parameter(
-        row["name"], kind, float(effect.get("default") or row["default"]), low, high, row["unit"],
-        row["group"], row["description"], bool(row["listed"]),
-        bool(row["volatile"]), effect.get("effect", ""),
-        float(effect.get("least") or least), float(effect.get("most") or most))
+        row["name"],
+        kind,
+        float(effect.get("default") or row["default"]),
+        low,
+        high,
+        row["unit"],
+        row["group"],
+        row["description"],
+        bool(row["listed"]),
+        bool(row["volatile"]),
+        effect.get("effect", ""),
+        float(effect.get("least") or least),
+        float(effect.get("most") or most),
+    )
 
 
 _MULTIROTOR = (MULTICOPTER, NOT_VTOL)
 # Defaults of a vehicle type and VTOL type.
-_AIRFRAMES = {(FIXED_WING, NOT_VTOL): "fixed_wing.csv",
-              (MULTICOPTER, STANDARD_VTOL): "standard_vtol.csv",
-              (MULTICOPTER, TAILSITTER): "tailsitter.csv",
-              (MULTICOPTER, TILTROTOR): "tiltrotor.csv"}
+_AIRFRAMES = {
+    (FIXED_WING, NOT_VTOL): "fixed_wing.csv",
+    (MULTICOPTER, STANDARD_VTOL): "standard_vtol.csv",
+    (MULTICOPTER, TAILSITTER): "tailsitter.csv",
+    (MULTICOPTER, TILTROTOR): "tiltrotor.csv",
+}
 _OF_FIXED_WINGS = ("FW_", "LNDFW_", "NPFG_", "RWTO_", "TRIM_")  # listed in what has wings
 _OF_VTOLS = ("VT_",)
 
@@ -115,25 +128,32 @@ _READ_BY_MISSION_CHECK = frozenset({"FW_LND_ANG", "MIS_TKO_LAND_REQ"})
 
 
 @functools.cache
-def listed(mission_checked: bool = False,
-           kind: tuple[int, int] = _MULTIROTOR) -> dict[str, Parameter]:
+def listed(
+    mission_checked: bool = False, kind: tuple[int, int] = _MULTIROTOR
+) -> dict[str, Parameter]:
     """Those that PX4 lists over MAVLink, in the order of their index: in use in the vehicle.
 
     Args:
         mission_checked: Whether the vehicle has had a mission.
         kind: Vehicle type and VTOL type, of xtdrone_dynamics.abilities.vehicle_type.
     """
-    return {name: p for name, p in table().items()
-            if p.listed or (mission_checked and name in _READ_BY_MISSION_CHECK)
-            or (kind in _AIRFRAMES and name.startswith(_OF_FIXED_WINGS))
-            or (kind[1] != NOT_VTOL and name.startswith(_OF_VTOLS))}
+    return {
+        name: p
+        for name, p in table().items()
+        if p.listed
+        or (mission_checked and name in _READ_BY_MISSION_CHECK)
+        or (kind in _AIRFRAMES and name.startswith(_OF_FIXED_WINGS))
+        or (kind[1] != NOT_VTOL and name.startswith(_OF_VTOLS))
+    }
 
 
 @functools.cache
 def dtype() -> np.dtype:
     """The record of one vehicle's parameters in force: int32 or float32 for each with an effect."""
-    return np.dtype([(p.name, np.int32 if p.type is int else np.float32)
-                     for p in table().values() if p.effect], align=True)
+    return np.dtype(
+        [(p.name, np.int32 if p.type is int else np.float32) for p in table().values() if p.effect],
+        align=True,
+    )
 
 
 @functools.cache
@@ -162,12 +182,14 @@ def to_bits(p: Parameter, value: float) -> int:
         AutopilotError: It is not finite, or beyond 32 bits.
     """
     if math.isfinite(value):
-        if p.type is int and -2 ** 31 <= value < 2 ** 31:
+        if p.type is int and -(2**31) <= value < 2**31:
             return int(value) & 0xFFFFFFFF
         if p.type is float and abs(value) <= _LARGEST:
             return int(np.float32(value).view(np.uint32))
-    raise AutopilotError(f"{p.name} = {value:g} is not allowed: give a "
-                         f"{'whole ' if p.type is int else ''}number of 32 bits")
+    raise AutopilotError(
+        f"{p.name} = {value:g} is not allowed: give a "
+        f"{'whole ' if p.type is int else ''}number of 32 bits"
+    )
 
 
 def of_bits(p: Parameter, bits: int) -> float:
@@ -194,8 +216,9 @@ class ParameterStore(Memory):
 
     MEMORY = ("values", "held", "mission_checked")
 
-    def __init__(self, n: int, vehicle_type: np.ndarray | None = None,
-                 vtol_type: np.ndarray | None = None):
+    def __init__(
+        self, n: int, vehicle_type: np.ndarray | None = None, vtol_type: np.ndarray | None = None
+    ):
         """The defaults of n vehicles.
 
         Args:
@@ -287,8 +310,11 @@ class ParameterStore(Memory):
         bytes of the listed parameters that are not volatile.
         """
         row = self.bits(slice(i, i + 1))[0]
-        data = b"".join(name.encode() + row[_columns()[name]].tobytes()
-                        for name, p in self.listed(i).items() if not p.volatile)
+        data = b"".join(
+            name.encode() + row[_columns()[name]].tobytes()
+            for name, p in self.listed(i).items()
+            if not p.volatile
+        )
         return crc32(data)
 
 

@@ -12,8 +12,7 @@ from ..mavlink.frames import layout
 class FrameReader:
     """Decodes chosen messages from the byte stream of one MAVLink peer."""
 
-    def __init__(self, names: Sequence[str],
-                 forward: Callable[[Frame, bytes], None] | None = None):
+    def __init__(self, names: Sequence[str], forward: Callable[[Frame, bytes], None] | None = None):
         """A reader of one peer.
 
         Args:
@@ -44,9 +43,9 @@ class FrameReader:
         for frame in self._stream.feed(data):
             self.frames += 1
             if self._forward is not None:
-                self._forward(frame, self._stream.buffer[frame.start:frame.end])
+                self._forward(frame, self._stream.buffer[frame.start : frame.end])
             if frame.message_id in self._wanted:
                 name, dtype = self._wanted[frame.message_id]
-                payload = frame.payload[:dtype.itemsize].ljust(dtype.itemsize, b"\0")
+                payload = frame.payload[: dtype.itemsize].ljust(dtype.itemsize, b"\0")
                 found.append((name, frame.system, np.frombuffer(payload, dtype=dtype)[0]))
         return found

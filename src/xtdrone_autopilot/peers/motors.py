@@ -12,8 +12,9 @@ from ..errors import AutopilotError
 _ALIGNED = math.radians(22.0)  # most that a rotor may stand beside its motor's direction
 
 
-def match(model: Vehicle, places: Sequence[tuple[float, int]], stack: str,
-          allowed: str) -> list[int]:
+def match(
+    model: Vehicle, places: Sequence[tuple[float, int]], stack: str, allowed: str
+) -> list[int]:
     """The motor of each rotor.
 
     Args:
@@ -39,16 +40,19 @@ def match(model: Vehicle, places: Sequence[tuple[float, int]], stack: str,
         away = [abs(math.remainder(math.radians(angle) - at, math.tau)) for angle, _ in places]
         best = int(np.argmin(away))
         if away[best] > _ALIGNED or places[best][1] != rotor.direction or best in found:
-            raise AutopilotError(f"the rotors of '{model.type}' do not stand or turn as those of a "
-                                 f"frame of {stack}'s: give {allowed}, or fly autopilot:=embedded")
+            raise AutopilotError(
+                f"the rotors of '{model.type}' do not stand or turn as those of a "
+                f"frame of {stack}'s: give {allowed}, or fly autopilot:=embedded"
+            )
         found.append(best)
     return found
 
 
 def unlike(model: Vehicle, stack: str, allowed: str) -> AutopilotError:
     """The error of a vehicle for which a flight stack has no frame."""
-    return AutopilotError(f"'{model.type}' has no frame of {stack}'s: give {allowed}, or fly "
-                          "autopilot:=embedded")
+    return AutopilotError(
+        f"'{model.type}' has no frame of {stack}'s: give {allowed}, or fly autopilot:=embedded"
+    )
 
 
 def _servos(model):

@@ -12,12 +12,13 @@ _log = logging.getLogger(__name__)
 class RealTime:
     """Holds simulated time to the wall clock."""
 
-    def __init__(self, listen: Callable[[float], None], on_text: Callable[[int, int, str], None],
-                 whose: str):
+    def __init__(
+        self, listen: Callable[[float], None], on_text: Callable[[int, int, str], None], whose: str
+    ):
         """Args:
-            listen: Waits for at most so many seconds [s] and handles what comes meanwhile.
-            on_text: Called with (vehicle, severity, text), once, when the simulation falls behind.
-            whose: The clock's owner and "does" or "do", for that text.
+        listen: Waits for at most so many seconds [s] and handles what comes meanwhile.
+        on_text: Called with (vehicle, severity, text), once, when the simulation falls behind.
+        whose: The clock's owner and "does" or "do", for that text.
         """
         self._listen, self._on_text, self._whose = listen, on_text, whose
         self._told = False
@@ -43,7 +44,9 @@ class RealTime:
     def _tell(self, late):
         if not self._told:
             self._told = True
-            text = (f"the simulation is {late:.2f} s behind real time, which {self._whose} not "
-                    "wait for: it was paused, or the machine is too busy")
+            text = (
+                f"the simulation is {late:.2f} s behind real time, which {self._whose} not "
+                "wait for: it was paused, or the machine is too busy"
+            )
             self._on_text(0, _WARNING, text)
             _log.warning("%s", text)

@@ -42,7 +42,8 @@ class PeerProcess:
         if folder is None:
             self._temporary = Path(tempfile.mkdtemp(prefix=f"xtdrone-{what.lower()}-"))
         self.work = (self._temporary or folder / what.lower()) / (
-            name if start == 1 else f"{name}.{start}")
+            name if start == 1 else f"{name}.{start}"
+        )
         self.work.mkdir(parents=True, exist_ok=True)
         self.console = (folder / "console" if folder is not None else self.work) / f"{name}.log"
 
@@ -60,12 +61,19 @@ class PeerProcess:
         with open(self.console, "ab") as console:
             try:
                 self._process = subprocess.Popen(
-                    list(map(str, command)), stdin=subprocess.DEVNULL, stdout=console,
-                    stderr=subprocess.STDOUT, start_new_session=True, cwd=self.work,
-                    env={**os.environ, **environment}, preexec_fn=tied(then=_confine))
+                    list(map(str, command)),
+                    stdin=subprocess.DEVNULL,
+                    stdout=console,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    cwd=self.work,
+                    env={**os.environ, **environment},
+                    preexec_fn=tied(then=_confine),
+                )
             except (OSError, subprocess.SubprocessError) as error:
-                raise AutopilotError(f"cannot start {self._what} '{command[0]}': "
-                                     f"{error}") from error
+                raise AutopilotError(
+                    f"cannot start {self._what} '{command[0]}': {error}"
+                ) from error
 
     @property
     def pid(self) -> int:

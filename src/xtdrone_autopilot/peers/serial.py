@@ -9,8 +9,13 @@ import tty
 from ..errors import AutopilotError
 
 BAUD = 921_600  # where none is given
-BAUDS = tuple(sorted(int(name[1:]) for name in dir(termios)
-                     if name.startswith("B") and name[1:].isdecimal() and name != "B0"))
+BAUDS = tuple(
+    sorted(
+        int(name[1:])
+        for name in dir(termios)
+        if name.startswith("B") and name[1:].isdecimal() and name != "B0"
+    )
+)
 _CHUNK = 65536
 
 
@@ -37,17 +42,22 @@ def parse_devices(text: str, n: int) -> list[tuple[str, int]]:
         if not (colon and baud.isdecimal()):  # names in /dev/serial/by-path have colons
             device, baud = item, str(BAUD)
         if int(baud) not in BAUDS:
-            raise AutopilotError(f"baud rate {baud} of '{device}' is not allowed: give one of "
-                                 f"{', '.join(map(str, BAUDS[-18:]))}")
+            raise AutopilotError(
+                f"baud rate {baud} of '{device}' is not allowed: give one of "
+                f"{', '.join(map(str, BAUDS[-18:]))}"
+            )
         found.append((device, int(baud)))
     if len(found) != n:
-        raise AutopilotError(f"serial '{text}' names {len(found)} devices for {n} vehicles: give "
-                             "DEVICE[:BAUD] of each, separated by commas, such as "
-                             f"/dev/ttyACM0:{BAUD}")
+        raise AutopilotError(
+            f"serial '{text}' names {len(found)} devices for {n} vehicles: give "
+            "DEVICE[:BAUD] of each, separated by commas, such as "
+            f"/dev/ttyACM0:{BAUD}"
+        )
     twice = [device for k, (device, _) in enumerate(found) if device in dict(found[:k])]
     if twice:
-        raise AutopilotError(f"serial names '{twice[0]}' twice: each vehicle needs a flight "
-                             "controller of its own")
+        raise AutopilotError(
+            f"serial names '{twice[0]}' twice: each vehicle needs a flight controller of its own"
+        )
     return found
 
 
@@ -69,8 +79,9 @@ class SerialPort:
         try:
             self._fd = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
         except OSError as error:
-            raise AutopilotError(f"cannot open serial device '{device}': {error.strerror}"
-                                 f"{_advice(error)}") from error
+            raise AutopilotError(
+                f"cannot open serial device '{device}': {error.strerror}{_advice(error)}"
+            ) from error
         try:
             self._configure()
         except BaseException:
@@ -120,13 +131,16 @@ class SerialPort:
 
     def _configure(self):
         if not stat.S_ISCHR(os.fstat(self._fd).st_mode) or not os.isatty(self._fd):
-            raise AutopilotError(f"'{self.device}' is no serial device: give one such as "
-                                 "/dev/ttyACM0 or /dev/ttyUSB0")
+            raise AutopilotError(
+                f"'{self.device}' is no serial device: give one such as "
+                "/dev/ttyACM0 or /dev/ttyUSB0"
+            )
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise AutopilotError(f"serial device '{self.device}' is in use by another program: "
-                                 "stop it first") from error
+            raise AutopilotError(
+                f"serial device '{self.device}' is in use by another program: stop it first"
+            ) from error
         tty.setraw(self._fd)
         values = termios.tcgetattr(self._fd)
         values[4] = values[5] = getattr(termios, f"B{self.baud}")
@@ -138,7 +152,7 @@ class SerialPort:
         if not data:
             return data
         try:
-            return data[os.write(self._fd, data):]
+            return data[os.write(self._fd, data) :]
         except BlockingIOError:
             return data
         except OSError as error:

@@ -58,13 +58,20 @@ class PeerTelemetry:
         self._socket.setblocking(False)
         self.port = self._socket.getsockname()[1]
         self._handlers: dict[str, Callable[[int, Any], None]] = {
-            "HEARTBEAT": self._heartbeat, "LOCAL_POSITION_NED": self._position,
-            "ATTITUDE_QUATERNION": self._attitude, "EXTENDED_SYS_STATE": self._extended,
-            "SYS_STATUS": self._status, "COMMAND_ACK": self._acknowledged,
-            "STATUSTEXT": self._text, "GPS_GLOBAL_ORIGIN": self._origin_is}
+            "HEARTBEAT": self._heartbeat,
+            "LOCAL_POSITION_NED": self._position,
+            "ATTITUDE_QUATERNION": self._attitude,
+            "EXTENDED_SYS_STATE": self._extended,
+            "SYS_STATUS": self._status,
+            "COMMAND_ACK": self._acknowledged,
+            "STATUSTEXT": self._text,
+            "GPS_GLOBAL_ORIGIN": self._origin_is,
+        }
         self._readers: dict[Address, FrameReader] = {}
-        self._packers = [mavlink.MAVLink(None, system, mavlink.MAV_COMP_ID_ONBOARD_COMPUTER)
-                         for system in self._systems]
+        self._packers = [
+            mavlink.MAVLink(None, system, mavlink.MAV_COMP_ID_ONBOARD_COMPUTER)
+            for system in self._systems
+        ]
         self._left = np.zeros(n, dtype=np.bool_)
         self._t_us = 0
         self._greet_us = 0
@@ -127,8 +134,17 @@ class PeerTelemetry:
     def estimates(self) -> Estimates:
         """The estimates; `ready` = local position and origin known, arming checks passed."""
         ready = self._located & self._checked & self._origin_known
-        return Estimates(self._t_us, self._pos, self._quat, self._vel, self._ang_vel, self._armed,
-                         self._landed, self._mode, ready)
+        return Estimates(
+            self._t_us,
+            self._pos,
+            self._quat,
+            self._vel,
+            self._ang_vel,
+            self._armed,
+            self._landed,
+            self._mode,
+            ready,
+        )
 
     def apply(self, set_points: SetPoints) -> None:
         """Sends an Agent's set-points and requests."""
@@ -147,10 +163,15 @@ class PeerTelemetry:
     def health(self) -> list[dict]:
         """Mode, armed, landed and not_ready (why it does not arm, or "") of each vehicle."""
         ready = self.estimates().ready
-        return [{"mode": ROS_NAME[Mode(int(self._mode[i]))], "armed": bool(self._armed[i]),
-                 "landed": bool(self._landed[i]),
-                 "not_ready": "" if ready[i] or self._armed[i] else self.missing(i)}
-                for i in range(len(self.heard_us))]
+        return [
+            {
+                "mode": ROS_NAME[Mode(int(self._mode[i]))],
+                "armed": bool(self._armed[i]),
+                "landed": bool(self._landed[i]),
+                "not_ready": "" if ready[i] or self._armed[i] else self.missing(i),
+            }
+            for i in range(len(self.heard_us))
+        ]
 
     def forget(self, i: int) -> None:
         """Marks vehicle i, whose flight stack is lost, as disarmed; its last estimate stays."""
@@ -187,9 +208,17 @@ class PeerTelemetry:
 
     def command(self, i: int, number: int, *values: float) -> None:
         """Sends a COMMAND_LONG to vehicle i; parameters that are not given are 0."""
-        self.send(i, mavlink.MAVLink_command_long_message(
-            self._systems[i], mavlink.MAV_COMP_ID_AUTOPILOT1, number, 0, *map(float, values),
-            *[0.0] * (7 - len(values))))
+        self.send(
+            i,
+            mavlink.MAVLink_command_long_message(
+                self._systems[i],
+                mavlink.MAV_COMP_ID_AUTOPILOT1,
+                number,
+                0,
+                *map(float, values),
+                *[0.0] * (7 - len(values)),
+            ),
+        )
 
     def set_mode(self, i: int, mode: Mode) -> None:
         """Asks vehicle i for a mode."""
@@ -197,8 +226,9 @@ class PeerTelemetry:
         if numbers is None:
             self.ignore(i, f"it has no mode {ROS_NAME[mode]}")
             return
-        self.command(i, mavlink.MAV_CMD_DO_SET_MODE, mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED,
-                     *numbers)
+        self.command(
+            i, mavlink.MAV_CMD_DO_SET_MODE, mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED, *numbers
+        )
 
     def set_position(self, i: int, s: SetPoints, given: dict[str, np.ndarray]) -> None:
         """Sends position, velocity and acceleration as SET_POSITION_TARGET_LOCAL_NED.
@@ -211,13 +241,26 @@ class PeerTelemetry:
         mask = sum(bits for name, bits in _BITS.items() if not given[name][i].all())
         mask |= 0 if math.isfinite(s.yaw[i]) else _NO_YAW
         mask |= 0 if math.isfinite(s.yaw_rate[i]) else _NO_YAW_RATE
-        pos, vel, acc = (enu_ned(np.nan_to_num(x)) for x in (s.pos[i] - self._offsets[i], s.vel[i],
-                                                             s.acc[i]))
+        pos, vel, acc = (
+            enu_ned(np.nan_to_num(x)) for x in (s.pos[i] - self._offsets[i], s.vel[i], s.acc[i])
+        )
         yaw = 0.0 if mask & _NO_YAW else float(yaw_enu_ned(s.yaw[i]))
         yaw_rate = 0.0 if mask & _NO_YAW_RATE else -float(s.yaw_rate[i])
-        self.send(i, mavlink.MAVLink_set_position_target_local_ned_message(
-            self._t_us // 1000 & 0xFFFFFFFF, self._systems[i], mavlink.MAV_COMP_ID_AUTOPILOT1,
-            mavlink.MAV_FRAME_LOCAL_NED, mask, *pos, *vel, *acc, yaw, yaw_rate))
+        self.send(
+            i,
+            mavlink.MAVLink_set_position_target_local_ned_message(
+                self._t_us // 1000 & 0xFFFFFFFF,
+                self._systems[i],
+                mavlink.MAV_COMP_ID_AUTOPILOT1,
+                mavlink.MAV_FRAME_LOCAL_NED,
+                mask,
+                *pos,
+                *vel,
+                *acc,
+                yaw,
+                yaw_rate,
+            ),
+        )
 
     def set_attitude(self, i: int, s: SetPoints) -> None:
         """Sends attitude or body rates; refused here unless a flight stack takes them."""
@@ -230,9 +273,18 @@ class PeerTelemetry:
             self._on_text(i, mavlink.MAV_SEVERITY_WARNING, f"Set-point ignored: {why}")
 
     def _greet(self, i):
-        self.send(i, mavlink.MAVLink_heartbeat_message(
-            mavlink.MAV_TYPE_ONBOARD_CONTROLLER, mavlink.MAV_AUTOPILOT_INVALID, 0, 0,
-            mavlink.MAV_STATE_ACTIVE, 3), every=True)
+        self.send(
+            i,
+            mavlink.MAVLink_heartbeat_message(
+                mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
+                mavlink.MAV_AUTOPILOT_INVALID,
+                0,
+                0,
+                mavlink.MAV_STATE_ACTIVE,
+                3,
+            ),
+            every=True,
+        )
         if self.heard_us[i] >= 0:
             self.greeted(i)
 
@@ -249,8 +301,11 @@ class PeerTelemetry:
             reader = self._readers.get(address) or FrameReader(self._handlers)
             for name, system, record in reader.feed(data):
                 vehicle = self.vehicle_at(address, system)
-                if vehicle is not None and system == self._systems[vehicle] \
-                        and not self._left[vehicle]:
+                if (
+                    vehicle is not None
+                    and system == self._systems[vehicle]
+                    and not self._left[vehicle]
+                ):
                     self._readers[address] = reader
                     if in_range(name, record):
                         self._handlers[name](vehicle, record)
@@ -280,14 +335,20 @@ class PeerTelemetry:
             self._landed[i] = m["landed_state"] == mavlink.MAV_LANDED_STATE_ON_GROUND
 
     def _status(self, i, m):
-        self._checked[i] = bool(int(m["onboard_control_sensors_health"])
-                                & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
+        self._checked[i] = bool(
+            int(m["onboard_control_sensors_health"]) & mavlink.MAV_SYS_STATUS_PREARM_CHECK
+        )
 
     def _acknowledged(self, i, m):
-        if m["command"] in (mavlink.MAV_CMD_DO_SET_MODE, mavlink.MAV_CMD_COMPONENT_ARM_DISARM) \
-                and m["result"] != mavlink.MAV_RESULT_ACCEPTED:
-            self._on_text(i, mavlink.MAV_SEVERITY_WARNING,
-                          f"command {m['command']} was refused, result {m['result']}")
+        if (
+            m["command"] in (mavlink.MAV_CMD_DO_SET_MODE, mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
+            and m["result"] != mavlink.MAV_RESULT_ACCEPTED
+        ):
+            self._on_text(
+                i,
+                mavlink.MAV_SEVERITY_WARNING,
+                f"command {m['command']} was refused, result {m['result']}",
+            )
 
     def _text(self, i, m):
         text = m["text"].tobytes().split(b"\0")[0].decode("ascii", "replace")

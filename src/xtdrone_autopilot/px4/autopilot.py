@@ -38,12 +38,21 @@ class Px4Autopilot(Px4Fleet, ExternalPose, Leaving):
     MAVLink links. Ground stations and other MAVLink clients connect to PX4, not to the simulation.
     """
 
-    def __init__(self, fleet: FleetModel, names: Sequence[str], origin: Sequence[float],
-                 offsets: npt.ArrayLike, installation: Any = None, folder: Path | str | None = None,
-                 loss: str = "stop", shared_origin: bool = True,
-                 on_text: Callable[[int, int, str], None] | None = None, own: Ports | None = None,
-                 parameters: Sequence[Mapping[str, float]] | None = None,
-                 defaults: Sequence[Mapping[str, float]] | None = None):
+    def __init__(
+        self,
+        fleet: FleetModel,
+        names: Sequence[str],
+        origin: Sequence[float],
+        offsets: npt.ArrayLike,
+        installation: Any = None,
+        folder: Path | str | None = None,
+        loss: str = "stop",
+        shared_origin: bool = True,
+        on_text: Callable[[int, int, str], None] | None = None,
+        own: Ports | None = None,
+        parameters: Sequence[Mapping[str, float]] | None = None,
+        defaults: Sequence[Mapping[str, float]] | None = None,
+    ):
         """Opens the simulator links, and starts the PX4s if an installation is given.
 
         Args:
@@ -76,8 +85,9 @@ class Px4Autopilot(Px4Fleet, ExternalPose, Leaving):
         self._starts = np.zeros(n, dtype=np.int64)  # how often this simulation started each PX4
         if installation is not None:
             _refuse_living(self._ports, n)
-        self._link = SimulatorLink(n, self._lost, self._news, self._ports,
-                                   self._replaced if installation is None else None)
+        self._link = SimulatorLink(
+            n, self._lost, self._news, self._ports, self._replaced if installation is None else None
+        )
         try:
             self._open_telemetry(offsets, shared_origin)
             for i in range(n if installation is not None else 0):
@@ -89,30 +99,56 @@ class Px4Autopilot(Px4Fleet, ExternalPose, Leaving):
     def _start(self, i):
         """Starts the PX4 of vehicle i."""
         self._starts[i] += 1
-        return px4_process.Px4Process(self._installation, i, self._names[i],
-                                      self._fleet.vehicles[i], self._folder, self._ports,
-                                      int(self._starts[i]), self._parameters[i],
-                                      self._defaults[i])
+        return px4_process.Px4Process(
+            self._installation,
+            i,
+            self._names[i],
+            self._fleet.vehicles[i],
+            self._folder,
+            self._ports,
+            int(self._starts[i]),
+            self._parameters[i],
+            self._defaults[i],
+        )
 
     @classmethod
-    def for_scenario(cls, scenario: Scenario, fleet: FleetModel, origin: Sequence[float],
-                     magnetic_field: npt.ArrayLike, folder: Path | None, links: bool,
-                     on_text: Callable[[int, int, str], None] | None,
-                     sensors: SensorBatch) -> "Px4Autopilot":
+    def for_scenario(
+        cls,
+        scenario: Scenario,
+        fleet: FleetModel,
+        origin: Sequence[float],
+        magnetic_field: npt.ArrayLike,
+        folder: Path | None,
+        links: bool,
+        on_text: Callable[[int, int, str], None] | None,
+        sensors: SensorBatch,
+    ) -> "Px4Autopilot":
         """Starts the PX4s from the scenario's `px4`, or waits for externally started ones."""
         installation = px4_process.find(scenario.px4)
         if scenario.mission:
-            raise AutopilotError("mission cannot be given to real PX4: leave it out, and upload it "
-                                 "by a ground station or 'xtdrone mission upload'")
+            raise AutopilotError(
+                "mission cannot be given to real PX4: leave it out, and upload it "
+                "by a ground station or 'xtdrone mission upload'"
+            )
         if scenario.params and installation is None:
-            raise AutopilotError("params cannot be given to PX4s that are started externally: name "
-                                 "a build of PX4 (--px4 or PX4_BUILD), or set them yourself")
-        return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
-                   [spec.pos for spec in scenario.vehicles], installation,
-                   folder, scenario.px4_loss, scenario.origin == "shared", on_text,
-                   scenario.ports, _parameters_of(scenario),
-                   [px4_process.simulation_defaults(float(late))
-                    for late in sensors.gps_latency])
+            raise AutopilotError(
+                "params cannot be given to PX4s that are started externally: name "
+                "a build of PX4 (--px4 or PX4_BUILD), or set them yourself"
+            )
+        return cls(
+            fleet,
+            [spec.name for spec in scenario.vehicles],
+            origin,
+            [spec.pos for spec in scenario.vehicles],
+            installation,
+            folder,
+            scenario.px4_loss,
+            scenario.origin == "shared",
+            on_text,
+            scenario.ports,
+            _parameters_of(scenario),
+            [px4_process.simulation_defaults(float(late)) for late in sensors.gps_latency],
+        )
 
     @property
     def states(self) -> np.ndarray:
@@ -172,9 +208,11 @@ class Px4Autopilot(Px4Fleet, ExternalPose, Leaving):
             AutopilotError: The PX4s were started externally.
         """
         if not self._processes:
-            raise AutopilotError("these PX4s were started externally, and PX4 can only be "
-                                 "reset by starting it anew: give px4:=FOLDER, and the simulation "
-                                 "starts them, or fly autopilot:=embedded")
+            raise AutopilotError(
+                "these PX4s were started externally, and PX4 can only be "
+                "reset by starting it anew: give px4:=FOLDER, and the simulation "
+                "starts them, or fly autopilot:=embedded"
+            )
         chosen = np.flatnonzero(np.ones(len(self._names), dtype=bool) if mask is None else mask)
         for i in chosen:
             self._processes[i].stop(wait=False)
@@ -218,7 +256,8 @@ class Px4Autopilot(Px4Fleet, ExternalPose, Leaving):
                 for i in missing:
                     self._announce(int(i))
             if first is not None and now - first > (
-                    NAME_S if self._loss == "continue" and not self._processes else CONNECT_S):
+                NAME_S if self._loss == "continue" and not self._processes else CONNECT_S
+            ):
                 if self._loss == "stop":
                     link.lose(int(missing[0]), f"did not connect within {CONNECT_S:g} s")
                 return
@@ -231,9 +270,11 @@ class Px4Autopilot(Px4Fleet, ExternalPose, Leaving):
         self._announced[i] = True
         text = f"waiting for its PX4 on TCP {self._ports.simulator(i)}"
         if not self._processes:
-            text += (f"; a living PX4 {i} of an earlier simulation will not reconnect: restart it"
-                     if ports.in_use(self._ports.ground_station_local(i)) else
-                     f"; start it with '-i {self._ports.px4_number(i)}'")
+            text += (
+                f"; a living PX4 {i} of an earlier simulation will not reconnect: restart it"
+                if ports.in_use(self._ports.ground_station_local(i))
+                else f"; start it with '-i {self._ports.px4_number(i)}'"
+            )
         self._on_text(i, _WARNING, text)
         _log.warning("%s: %s", self._names[i], text)  # the simulation waits
 
@@ -289,4 +330,5 @@ def _refuse_living(own: Ports, n: int) -> None:
                 raise AutopilotError(
                     f"port {port} (UDP) is in use: a PX4 started with '-i {own.px4_number(i)}' or "
                     "another simulation is running, and PX4 does not reconnect to a new "
-                    f"simulation; {ports.advice()}")
+                    f"simulation; {ports.advice()}"
+                )

@@ -27,11 +27,20 @@ _log = logging.getLogger(__name__)
 class Px4Fleet(OwnState, Observer):
     """Real PX4s: their actuator channels, sensor messages and telemetry. Inherit from it."""
 
-    own_state = ("the state of a real PX4 cannot be saved or loaded: it lies in its process; fly "
-                 "autopilot:=embedded for that")
+    own_state = (
+        "the state of a real PX4 cannot be saved or loaded: it lies in its process; fly "
+        "autopilot:=embedded for that"
+    )
 
-    def __init__(self, fleet: FleetModel, names: Sequence[str], origin: Sequence[float],
-                 loss: str, on_text: Callable[[int, int, str], None] | None, own: Ports | None):
+    def __init__(
+        self,
+        fleet: FleetModel,
+        names: Sequence[str],
+        origin: Sequence[float],
+        loss: str,
+        on_text: Callable[[int, int, str], None] | None,
+        own: Ports | None,
+    ):
         """Nothing is opened yet.
 
         Args:
@@ -54,8 +63,10 @@ class Px4Fleet(OwnState, Observer):
         self._mask = fleet.actuator["kind"] != NO_ACTUATOR
         self._channels = np.where(self._mask, fleet.actuator["channel"], 0)
         if self._channels.max(initial=0) >= CONTROLS or self._channels.min(initial=0) < 0:
-            raise AutopilotError(f"PX4 drives the channels 0 to {CONTROLS - 1}: number the "
-                                 "vehicle's rotors and control channels so")
+            raise AutopilotError(
+                f"PX4 drives the channels 0 to {CONTROLS - 1}: number the "
+                "vehicle's rotors and control channels so"
+            )
         self.commands = np.zeros(fleet.actuator.shape)
         self._frames = SensorFrames(fleet.n, origin, self._ports)
         bodies = new_status(fleet.n)
@@ -68,8 +79,15 @@ class Px4Fleet(OwnState, Observer):
 
     def _open_telemetry(self, offsets: npt.ArrayLike, shared_origin: bool) -> None:
         """Opens the telemetry; see FleetTelemetry."""
-        self._telemetry = FleetTelemetry(len(self._names), self._origin, offsets, shared_origin,
-                                         self._on_text, self._ports, self._thrust_poly)
+        self._telemetry = FleetTelemetry(
+            len(self._names),
+            self._origin,
+            offsets,
+            shared_origin,
+            self._on_text,
+            self._ports,
+            self._thrust_poly,
+        )
 
     @property
     def states(self) -> np.ndarray:

@@ -33,10 +33,18 @@ class Px4HitlAutopilot(Px4Fleet):
     whatever speed the scenario has.
     """
 
-    def __init__(self, fleet: FleetModel, names: Sequence[str], origin: Sequence[float],
-                 offsets: npt.ArrayLike, devices: Sequence[tuple[str, int]], loss: str = "stop",
-                 shared_origin: bool = True,
-                 on_text: Callable[[int, int, str], None] | None = None, own: Ports | None = None):
+    def __init__(
+        self,
+        fleet: FleetModel,
+        names: Sequence[str],
+        origin: Sequence[float],
+        offsets: npt.ArrayLike,
+        devices: Sequence[tuple[str, int]],
+        loss: str = "stop",
+        shared_origin: bool = True,
+        on_text: Callable[[int, int, str], None] | None = None,
+        own: Ports | None = None,
+    ):
         """Opens the serial devices and the UDP ports of the links.
 
         Args:
@@ -65,16 +73,30 @@ class Px4HitlAutopilot(Px4Fleet):
             raise
 
     @classmethod
-    def for_scenario(cls, scenario: Scenario, fleet: FleetModel, origin: Sequence[float],
-                     magnetic_field: npt.ArrayLike, folder: Path | None, links: bool,
-                     on_text: Callable[[int, int, str], None] | None,
-                     sensors: SensorBatch) -> "Px4HitlAutopilot":
+    def for_scenario(
+        cls,
+        scenario: Scenario,
+        fleet: FleetModel,
+        origin: Sequence[float],
+        magnetic_field: npt.ArrayLike,
+        folder: Path | None,
+        links: bool,
+        on_text: Callable[[int, int, str], None] | None,
+        sensors: SensorBatch,
+    ) -> "Px4HitlAutopilot":
         """Opens the devices of the scenario's `serial`."""
         check_given(scenario, "a flight controller", ", and upload it by a ground station")
-        return cls(fleet, [spec.name for spec in scenario.vehicles], origin,
-                   [spec.pos for spec in scenario.vehicles],
-                   parse_devices(scenario.serial, fleet.n), scenario.px4_loss,
-                   scenario.origin == "shared", on_text, scenario.ports)
+        return cls(
+            fleet,
+            [spec.name for spec in scenario.vehicles],
+            origin,
+            [spec.pos for spec in scenario.vehicles],
+            parse_devices(scenario.serial, fleet.n),
+            scenario.px4_loss,
+            scenario.origin == "shared",
+            on_text,
+            scenario.ports,
+        )
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One step in real time: sends the readings of t_us, returns actuator commands (N, A) 0..1.
@@ -100,8 +122,10 @@ class Px4HitlAutopilot(Px4Fleet):
         Raises:
             AutopilotError: Always.
         """
-        raise AutopilotError("a flight controller cannot be reset from here: restart it, and the "
-                             "simulation; or fly autopilot:=px4")
+        raise AutopilotError(
+            "a flight controller cannot be reset from here: restart it, and the "
+            "simulation; or fly autopilot:=px4"
+        )
 
     def _await_fleet(self):
         """Blocks until every flight controller has spoken, the limit is over, or interrupt()."""
@@ -119,7 +143,10 @@ class Px4HitlAutopilot(Px4Fleet):
             if late > CONNECT_S:
                 for i in map(int, missing):
                     device, baud = self._devices[i]
-                    link.lose(i, f"sent no heartbeat on '{device}' within {CONNECT_S:g} s: is PX4 "
-                                 f"running there, in HITL mode, at {baud} baud?")
+                    link.lose(
+                        i,
+                        f"sent no heartbeat on '{device}' within {CONNECT_S:g} s: is PX4 "
+                        f"running there, in HITL mode, at {baud} baud?",
+                    )
             link.greet()
             link.listen(_WAIT_S)

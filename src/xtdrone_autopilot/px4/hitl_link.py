@@ -46,8 +46,9 @@ class HitlLink:
         garbage: (N,) int64, bytes so far that are not MAVLink.
     """
 
-    def __init__(self, devices: Sequence[tuple[str, int]], on_loss: Callable[[int, str], None],
-                 own: Ports):
+    def __init__(
+        self, devices: Sequence[tuple[str, int]], on_loss: Callable[[int, str], None], own: Ports
+    ):
         """Opens devices and UDP ports.
 
         Args:
@@ -71,8 +72,10 @@ class HitlLink:
         self._greeted_s = -np.inf
         self._actuators = layout("HIL_ACTUATOR_CONTROLS").id
         self._packer = mavlink.MAVLink(None, 255, mavlink.MAV_COMP_ID_MISSIONPLANNER)
-        self._readers = [FrameReader(("HIL_ACTUATOR_CONTROLS", "HEARTBEAT"), self._forwarder(i))
-                         for i in range(n)]
+        self._readers = [
+            FrameReader(("HIL_ACTUATOR_CONTROLS", "HEARTBEAT"), self._forwarder(i))
+            for i in range(n)
+        ]
         self._devices: list[SerialPort] = []
         self._routes: list[list[_Route]] = [[] for _ in range(n)]
         self._sources: dict[int, Callable[[], None]] = {}  # by file descriptor
@@ -105,8 +108,13 @@ class HitlLink:
         if now - self._greeted_s >= _GREET_S:
             self._greeted_s = now
             data = mavlink.MAVLink_heartbeat_message(
-                mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0,
-                mavlink.MAV_STATE_ACTIVE, 3).pack(self._packer)
+                mavlink.MAV_TYPE_GCS,
+                mavlink.MAV_AUTOPILOT_INVALID,
+                0,
+                0,
+                mavlink.MAV_STATE_ACTIVE,
+                3,
+            ).pack(self._packer)
             for i in np.flatnonzero(self.state != Peer.LOST):
                 self._write(int(i), data)
 
@@ -142,18 +150,22 @@ class HitlLink:
     def _open(self, i, device, own):
         self._devices.append(device)
         self._watch(device, lambda: self._receive(i))
-        for local, remote in ((own.ground_station_local(i), own.ground_station),
-                              (own.offboard_local(i), own.offboard(i)),
-                              (own.camera_local(i), own.range("camera")[i])):
+        for local, remote in (
+            (own.ground_station_local(i), own.ground_station),
+            (own.offboard_local(i), own.offboard(i)),
+            (own.camera_local(i), own.range("camera")[i]),
+        ):
             sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             route = _Route(sock, ("127.0.0.1", remote))
             self._routes[i].append(route)
             try:
                 sock.bind(("127.0.0.1", local))
             except OSError as error:
-                raise AutopilotError(f"port {local} (UDP, link of flight controller {i}) is in "
-                                     f"use: a PX4 or another simulation is running; "
-                                     f"{ports.advice()}") from error
+                raise AutopilotError(
+                    f"port {local} (UDP, link of flight controller {i}) is in "
+                    f"use: a PX4 or another simulation is running; "
+                    f"{ports.advice()}"
+                ) from error
             sock.setblocking(False)
             self._watch(sock, lambda route=route: self._pass_on(i, route))
 
@@ -163,6 +175,7 @@ class HitlLink:
 
     def _forwarder(self, i):
         """What passes the frames of flight controller i on to its UDP clients."""
+
         def forward(frame: Frame, data: bytes) -> None:
             if frame.message_id != self._actuators:
                 for route in self._routes[i]:
@@ -170,6 +183,7 @@ class HitlLink:
                         route.socket.sendto(data, route.remote)
                     except OSError:  # nobody listens, or the buffer is full
                         pass
+
         return forward
 
     def _pass_on(self, i, route):
@@ -198,8 +212,9 @@ class HitlLink:
         reader = self._readers[i]
         for name, system, record in reader.feed(data):
             if system != ports.system_id(i):
-                self.lose(i, f"says that it is system {system}: set MAV_SYS_ID "
-                             f"{ports.system_id(i)} on it")
+                self.lose(
+                    i, f"says that it is system {system}: set MAV_SYS_ID {ports.system_id(i)} on it"
+                )
                 return
             self._take(i, name, record)
             if self.state[i] == Peer.LOST:
@@ -207,16 +222,21 @@ class HitlLink:
         self.garbage[i] = reader.garbage
         if reader.garbage > MAX_GARBAGE and not reader.frames:
             device = self._devices[i]
-            self.lose(i, f"sent {reader.garbage} bytes that are not MAVLink on '{device.device}': "
-                         f"is {device.baud} its baud rate?")
+            self.lose(
+                i,
+                f"sent {reader.garbage} bytes that are not MAVLink on '{device.device}': "
+                f"is {device.baud} its baud rate?",
+            )
 
     def _take(self, i, name, record):
         if name == "HEARTBEAT":
             if record["autopilot"] != mavlink.MAV_AUTOPILOT_PX4:
                 return
             if not record["base_mode"] & _HIL:
-                self.lose(i, "is not in HITL mode: set SYS_HITL 1 and a HIL airframe on it, and "
-                             "restart it")
+                self.lose(
+                    i,
+                    "is not in HITL mode: set SYS_HITL 1 and a HIL airframe on it, and restart it",
+                )
                 return
             self._heard_us[i] = self._t_us
             if self.state[i] == Peer.AWAITED:
@@ -232,14 +252,23 @@ class HitlLink:
         if self.state[i] == Peer.LOST:
             return
         if self._t_us - self._taken_us[i] > FULL_US:
-            self.lose(i, f"takes no bytes on '{device}' for {FULL_US / 1e6:g} s: it hangs, or its "
-                         "baud rate is too low (readings are 20 kB/s: 460800 at least)")
+            self.lose(
+                i,
+                f"takes no bytes on '{device}' for {FULL_US / 1e6:g} s: it hangs, or its "
+                "baud rate is too low (readings are 20 kB/s: 460800 at least)",
+            )
         elif silent > SILENCE_US:
-            self.lose(i, f"sent no heartbeat on '{device}' for {silent / 1e6:.1f} s: it hangs, or "
-                         "was disconnected")
+            self.lose(
+                i,
+                f"sent no heartbeat on '{device}' for {silent / 1e6:.1f} s: it hangs, or "
+                "was disconnected",
+            )
         elif self._answered_us[i] < 0 and self._t_us - self._first_us > SILENCE_US:
-            self.lose(i, "takes readings, but sends no HIL_ACTUATOR_CONTROLS: its start-up has to "
-                         "run 'pwm_out_sim start -m hil' (SYS_HITL 1 before its start)")
+            self.lose(
+                i,
+                "takes readings, but sends no HIL_ACTUATOR_CONTROLS: its start-up has to "
+                "run 'pwm_out_sim start -m hil' (SYS_HITL 1 before its start)",
+            )
 
 
 class _Route:

@@ -56,8 +56,14 @@ class SimulatorLink:
         armed: (N,) bool, from the mode field of HIL_ACTUATOR_CONTROLS.
     """
 
-    def __init__(self, n: int, on_loss: Callable[..., None], on_news: Callable[..., None],
-                 own: Ports | None = None, on_replaced: Callable[[int], None] | None = None):
+    def __init__(
+        self,
+        n: int,
+        on_loss: Callable[..., None],
+        on_news: Callable[..., None],
+        own: Ports | None = None,
+        on_replaced: Callable[[int], None] | None = None,
+    ):
         """Listens on 127.0.0.1:4560 + i, shifted by the instance.
 
         Args:
@@ -103,7 +109,8 @@ class SimulatorLink:
             sock.close()
             raise AutopilotError(
                 f"port {port} (TCP, simulator link of PX4 {i}) is in use: another simulation is "
-                f"running; {ports.advice()}") from error
+                f"running; {ports.advice()}"
+            ) from error
         sock.listen()
         sock.setblocking(False)
         self._listeners[sock.fileno()] = i, sock
@@ -207,16 +214,19 @@ class SimulatorLink:
             sock.close()
             if i not in self._refused:
                 self._refused.add(i)
-                self._on_news(i, f"further connections to TCP {self._ports.simulator(i)} are "
-                                 "refused")
+                self._on_news(
+                    i, f"further connections to TCP {self._ports.simulator(i)} are refused"
+                )
             return
         if lost:
             self.await_again(i)
             self._on_replaced(i)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setblocking(False)
-        self._sockets[i], self._readers[i] = sock, FrameReader(("HIL_ACTUATOR_CONTROLS",
-                                                                "HEARTBEAT"))
+        self._sockets[i], self._readers[i] = (
+            sock,
+            FrameReader(("HIL_ACTUATOR_CONTROLS", "HEARTBEAT")),
+        )
         self._vehicle_of[sock.fileno()] = i
         self._poll.register(sock, select.POLLIN)
         self._since[i] = time.monotonic()
@@ -248,8 +258,11 @@ class SimulatorLink:
         for name, system, record in reader.feed(data):
             own = self._ports.system_id(i)
             if system != own:
-                self.lose(i, f"says that it is system {system}: start it with "
-                             f"'-i {self._ports.px4_number(i)}' and MAV_SYS_ID {own}")
+                self.lose(
+                    i,
+                    f"says that it is system {system}: start it with "
+                    f"'-i {self._ports.px4_number(i)}' and MAV_SYS_ID {own}",
+                )
                 return
             if name == "HIL_ACTUATOR_CONTROLS":
                 self._take(i, record)

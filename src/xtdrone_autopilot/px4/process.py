@@ -20,8 +20,10 @@ from ..peers.process import PeerProcess
 
 _AIRFRAME = 22000  # SYS_AUTOSTART of the airframe generated for a vehicle that PX4 has none for
 # Vehicle type: PX4's own airframe.
-_KNOWN = {"iris": "none_iris"} | {name: f"gazebo-classic_{name}" for name in (
-    "plane", "standard_vtol", "tiltrotor", "tailsitter", "rover", "r1_rover", "boat")}
+_KNOWN = {"iris": "none_iris"} | {
+    name: f"gazebo-classic_{name}"
+    for name in ("plane", "standard_vtol", "tiltrotor", "tailsitter", "rover", "r1_rover", "boat")
+}
 _MAV_TYPES = {3: 15, 4: 2, 6: 13, 8: 14}  # number of rotors to MAV_TYPE
 _GIMBAL = 420  # PX4's output functions of AXES begin here
 _FIXED = {"MAV_SYS_ID", "MAV_TYPE", "SYS_AUTOSTART", "SYS_AUTOCONFIG"}  # from the fleet
@@ -44,10 +46,14 @@ def simulation_defaults(gps_latency: float) -> dict[str, float]:
     Args:
         gps_latency: From the time at which a fix is true to its arrival [s].
     """
-    found = {"EKF2_ABL_LIM": _ACCELEROMETER_BIAS_LIMIT, "EKF2_GPS_DELAY": 1000.0 * gps_latency,
-             "IMU_GYRO_CAL_EN": 0.0}
-    return found if gps_latency <= _LONGEST_DELAY else found | {
-        "EKF2_DELAY_MAX": 1000.0 * gps_latency}
+    found = {
+        "EKF2_ABL_LIM": _ACCELEROMETER_BIAS_LIMIT,
+        "EKF2_GPS_DELAY": 1000.0 * gps_latency,
+        "IMU_GYRO_CAL_EN": 0.0,
+    }
+    return (
+        found if gps_latency <= _LONGEST_DELAY else found | {"EKF2_DELAY_MAX": 1000.0 * gps_latency}
+    )
 
 
 @dataclass(frozen=True)
@@ -76,26 +82,41 @@ def find(path: str) -> Px4Installation | None:
     place = Path(given).expanduser().absolute()
     binary = place if place.is_file() else place / "bin" / "px4"
     if not binary.is_file():
-        raise AutopilotError(f"no PX4 at '{given}': give a build folder with bin/px4 in it (for "
-                             "example build/px4_sitl_default), or the px4 binary")
+        raise AutopilotError(
+            f"no PX4 at '{given}': give a build folder with bin/px4 in it (for "
+            "example build/px4_sitl_default), or the px4 binary"
+        )
     if not os.access(binary, os.X_OK):
         raise AutopilotError(f"'{binary}' is not executable: chmod +x it, or give another PX4")
     binary = binary.resolve()
-    for etc in (binary.parents[1] / "etc", binary.parents[1] / "share" / "px4" / "etc",
-                binary.parent / "etc"):
+    for etc in (
+        binary.parents[1] / "etc",
+        binary.parents[1] / "share" / "px4" / "etc",
+        binary.parent / "etc",
+    ):
         if (etc / "init.d-posix" / "rcS").is_file():
             return Px4Installation(binary, etc)
-    raise AutopilotError(f"'{binary}' has no etc/init.d-posix/rcS beside it: give the build folder "
-                         "of px4_sitl_default, or an installed px4 with its etc folder")
+    raise AutopilotError(
+        f"'{binary}' has no etc/init.d-posix/rcS beside it: give the build folder "
+        "of px4_sitl_default, or an installed px4 with its etc folder"
+    )
 
 
 class Px4Process(PeerProcess):
     """One running PX4 instance, in its own process group and its own folder."""
 
-    def __init__(self, installation: Px4Installation, i: int, name: str, model: Vehicle,
-                 folder: Path | None, ports: Ports | None = None, start: int = 1,
-                 parameters: Mapping[str, float] | None = None,
-                 defaults: Mapping[str, float] | None = None):
+    def __init__(
+        self,
+        installation: Px4Installation,
+        i: int,
+        name: str,
+        model: Vehicle,
+        folder: Path | None,
+        ports: Ports | None = None,
+        start: int = 1,
+        parameters: Mapping[str, float] | None = None,
+        defaults: Mapping[str, float] | None = None,
+    ):
         """Starts PX4.
 
         Args:
@@ -118,12 +139,25 @@ class Px4Process(PeerProcess):
             self.keep_logs("log", folder / "ulog" / name)
         etc = self.work / "start-up"
         shutil.copytree(installation.etc, etc, copy_function=os.symlink)
-        airframe = _write_airframe(etc / "init.d-posix" / "airframes", model, parameters or {},
-                                   defaults or {})
+        airframe = _write_airframe(
+            etc / "init.d-posix" / "airframes", model, parameters or {}, defaults or {}
+        )
         if ports.instance:
             _shift(etc / "init.d-posix", ports, i)
-        self.run([installation.binary, "-i", ports.px4_number(i), "-d", etc,
-                  "-s", "etc/init.d-posix/rcS", "-w", self.work], {"PX4_SIM_MODEL": airframe})
+        self.run(
+            [
+                installation.binary,
+                "-i",
+                ports.px4_number(i),
+                "-d",
+                etc,
+                "-s",
+                "etc/init.d-posix/rcS",
+                "-w",
+                self.work,
+            ],
+            {"PX4_SIM_MODEL": airframe},
+        )
 
 
 def _write_airframe(folder, model, parameters, defaults) -> str:
@@ -132,10 +166,13 @@ def _write_airframe(folder, model, parameters, defaults) -> str:
     if airframe is None:
         airframe = f"none_{model.type}"
         (folder / f"{_AIRFRAME}_{airframe}").write_text(airframe_of(model))
-    script, = folder.glob(f"[0-9]*_{airframe}")
+    (script,) = folder.glob(f"[0-9]*_{airframe}")
     usual = [f"param set-default {name} {_number(value)}" for name, value in defaults.items()]
-    lines = [f"param set {name} {_number(value)}" for name, value in parameters.items()
-             if name not in _FIXED]
+    lines = [
+        f"param set {name} {_number(value)}"
+        for name, value in parameters.items()
+        if name not in _FIXED
+    ]
     text = script.read_text()
     script.unlink()  # may be a link to the file of the PX4 installation
     script.write_text("\n".join([text, *usual, *lines, ""]))
@@ -164,8 +201,10 @@ def _shift(scripts, ports, i) -> None:
     shared = re.compile(r"^.*udp_offboard_port_remote=14549\b.*$", re.M)
     station = re.compile(r"^(mavlink start .*-u \$udp_gcs_port_local)\b", re.M)
     if not parameters.is_file() or not shared.search(text) or not station.search(text):
-        raise AutopilotError(f"the start-up scripts of this PX4 cannot be shifted to instance "
-                             f"{ports.instance}: use instance 0, or PX4 1.13 or newer")
+        raise AutopilotError(
+            f"the start-up scripts of this PX4 cannot be shifted to instance "
+            f"{ports.instance}: use instance 0, or PX4 1.13 or newer"
+        )
     text = shared.sub(f"udp_offboard_port_remote={ports.offboard(i)}", text)
     text = station.sub(rf"\1 -o {ports.ground_station}", text)
     number = f"{parameters.read_text()}\nparam set MAV_SYS_ID {ports.system_id(i)}\n"
@@ -176,18 +215,29 @@ def _shift(scripts, ports, i) -> None:
 
 def airframe_of(model: Vehicle) -> str:
     """PX4's airframe script of a vehicle, with rotors and hover thrust from its SDF."""
-    lines = ["#!/bin/sh", ". ${R}etc/init.d/rc.mc_defaults",
-             f"param set-default MAV_TYPE {_MAV_TYPES.get(len(model.rotors), 2)}",
-             "param set-default CA_AIRFRAME 0",
-             f"param set-default CA_ROTOR_COUNT {len(model.rotors)}"]
+    lines = [
+        "#!/bin/sh",
+        ". ${R}etc/init.d/rc.mc_defaults",
+        f"param set-default MAV_TYPE {_MAV_TYPES.get(len(model.rotors), 2)}",
+        "param set-default CA_AIRFRAME 0",
+        f"param set-default CA_ROTOR_COUNT {len(model.rotors)}",
+    ]
     for k, rotor in enumerate(model.rotors):
         turn = rotor.direction * rotor.moment_constant  # CA_ROTORn_KM > 0: counter-clockwise
-        lines += [f"param set-default CA_ROTOR{k}_PX {rotor.pos[0]:.5f}",
-                  f"param set-default CA_ROTOR{k}_PY {-rotor.pos[1]:.5f}",
-                  f"param set-default CA_ROTOR{k}_KM {turn:.5f}",
-                  f"param set-default PWM_MAIN_FUNC{k + 1} {101 + k}"]
-    return "\n".join([*lines, *_gimbal_of(model),
-                      f"param set-default MPC_THR_HOVER {hover_command(model):.3f}", ""])
+        lines += [
+            f"param set-default CA_ROTOR{k}_PX {rotor.pos[0]:.5f}",
+            f"param set-default CA_ROTOR{k}_PY {-rotor.pos[1]:.5f}",
+            f"param set-default CA_ROTOR{k}_KM {turn:.5f}",
+            f"param set-default PWM_MAIN_FUNC{k + 1} {101 + k}",
+        ]
+    return "\n".join(
+        [
+            *lines,
+            *_gimbal_of(model),
+            f"param set-default MPC_THR_HOVER {hover_command(model):.3f}",
+            "",
+        ]
+    )
 
 
 def _gimbal_of(model):
@@ -213,10 +263,15 @@ def _gimbal_of(model):
 
 def hover_command(model: Vehicle) -> float:
     """Command 0..1, the same for all rotors, at which the thrust equals the weight."""
+
     def lift(command):
-        return sum(rotor.motor_constant * min(rotor.max_rot_velocity, rotor.zero_position_armed
-                                              + command * rotor.input_scaling) ** 2
-                   * rotor.axis[2] for rotor in model.rotors)
+        return sum(
+            rotor.motor_constant
+            * min(rotor.max_rot_velocity, rotor.zero_position_armed + command * rotor.input_scaling)
+            ** 2
+            * rotor.axis[2]
+            for rotor in model.rotors
+        )
 
     commands = np.linspace(0.0, 1.0, 1001)
     return float(np.interp(model.mass * GRAVITY, [lift(c) for c in commands], commands))

@@ -33,18 +33,21 @@ class SensorFrames:
         own = own or Ports()
         self._systems = np.array([own.system_id(i) for i in range(n)], dtype=np.uint8)
         self._origin = tuple(origin)
-        self._layouts = {name: layout(name) for name in ("HIL_SENSOR", "HIL_GPS", "DISTANCE_SENSOR",
-                                                         "HIL_STATE_QUATERNION")}
-        self._tables = {name: np.zeros(n, dtype=item.dtype) for name, item in
-                        self._layouts.items()}
-        self._bytes = {name: table.view(np.uint8).reshape(n, -1) for name, table in
-                       self._tables.items()}
+        self._layouts = {
+            name: layout(name)
+            for name in ("HIL_SENSOR", "HIL_GPS", "DISTANCE_SENSOR", "HIL_STATE_QUATERNION")
+        }
+        self._tables = {name: np.zeros(n, dtype=item.dtype) for name, item in self._layouts.items()}
+        self._bytes = {
+            name: table.view(np.uint8).reshape(n, -1) for name, table in self._tables.items()
+        }
         self._sequence = np.zeros(n, dtype=np.uint8)
         self._out = np.zeros((n, _BUFFER), dtype=np.uint8)
         self._length = np.zeros(n, dtype=np.int64)
 
-    def encode(self, t_us: int, sensors: SensorBatch, truth: FleetState | None,
-               chosen: Any) -> list:
+    def encode(
+        self, t_us: int, sensors: SensorBatch, truth: FleetState | None, chosen: Any
+    ) -> list:
         """The messages to each chosen vehicle in one step; HIL_SENSOR, PX4's clock, comes first.
 
         Args:
@@ -74,8 +77,16 @@ class SensorFrames:
 
     def _append(self, name, chosen):
         item = self._layouts[name]
-        append_frames(self._bytes[name], item.id, item.crc_extra, chosen, self._systems,
-                      self._sequence, self._out, self._length)
+        append_frames(
+            self._bytes[name],
+            item.id,
+            item.crc_extra,
+            chosen,
+            self._systems,
+            self._sequence,
+            self._out,
+            self._length,
+        )
 
     def _sensor(self, m, t_us, s):
         m["time_usec"] = t_us
@@ -86,9 +97,12 @@ class SensorFrames:
         m["temperature"] = s.baro_temperature - 273.15
         m["diff_pressure"] = s.airspeed_pressure * 1e-2
         m["pressure_alt"] = 44330.77 * (1.0 - (s.baro_pressure / 101325.0) ** 0.190263)
-        m["fields_updated"] = (IMU + MAGNETOMETER * s.mag_new.astype(np.uint32)
-                               + BAROMETER * s.baro_new.astype(np.uint32)
-                               + DIFFERENTIAL_PRESSURE * s.airspeed_new.astype(np.uint32))
+        m["fields_updated"] = (
+            IMU
+            + MAGNETOMETER * s.mag_new.astype(np.uint32)
+            + BAROMETER * s.baro_new.astype(np.uint32)
+            + DIFFERENTIAL_PRESSURE * s.airspeed_new.astype(np.uint32)
+        )
 
     def _gps(self, m, s):
         m["time_usec"] = s.gps_t_us
@@ -97,8 +111,9 @@ class SensorFrames:
         m["alt"] = np.rint(s.gps_alt * 1e3)
         m["eph"], m["epv"] = np.rint(s.gps_eph * 100), np.rint(s.gps_epv * 100)
         north, east, down = np.rint(enu_ned(s.gps_vel).T * 100)
-        m["vn"], m["ve"], m["vd"] = (np.clip(x, -_MAX_INT16, _MAX_INT16)
-                                     for x in (north, east, down))
+        m["vn"], m["ve"], m["vd"] = (
+            np.clip(x, -_MAX_INT16, _MAX_INT16) for x in (north, east, down)
+        )
         m["vel"] = np.minimum(np.hypot(north, east), 65535)
         m["cog"] = np.rint(np.degrees(np.arctan2(east, north)) % 360.0 * 100) % 36000
         m["satellites_visible"] = s.gps_sats
@@ -121,13 +136,16 @@ class SensorFrames:
         m["lat"], m["lon"] = np.rint(np.degrees(place[:, :2]) * 1e7).T
         m["alt"] = np.rint(place[:, 2] * 1e3)
         north, east, down = np.rint(enu_ned(state.vel).T * 100)
-        m["vx"], m["vy"], m["vz"] = (np.clip(x, -_MAX_INT16, _MAX_INT16)
-                                     for x in (north, east, down))
+        m["vx"], m["vy"], m["vz"] = (
+            np.clip(x, -_MAX_INT16, _MAX_INT16) for x in (north, east, down)
+        )
         m["true_airspeed"] = m["ind_airspeed"] = np.minimum(
-            np.linalg.norm(state.vel, axis=1) * 100, 65535)
+            np.linalg.norm(state.vel, axis=1) * 100, 65535
+        )
         force = enu_ned(state.acc) - (0.0, 0.0, GRAVITY)
         m["xacc"], m["yacc"], m["zacc"] = np.clip(
-            np.rint(_to_body(state.quat, force).T / GRAVITY * 1000), -_MAX_INT16, _MAX_INT16)
+            np.rint(_to_body(state.quat, force).T / GRAVITY * 1000), -_MAX_INT16, _MAX_INT16
+        )
 
 
 def _to_body(quat, force_ned):

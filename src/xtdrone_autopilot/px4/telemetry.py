@@ -29,8 +29,11 @@ _ORIGIN_TOLERANCE = 2e-7  # of latitude and longitude of the shared origin [deg]
 _NO_ATTITUDE = 128  # bit of the type mask of attitude targets
 _POSE_VARIANCE = 1e-4, 1e-4  # of an external pose [m^2], [rad^2]
 # Upper triangle of the 6 x 6 covariance, row by row: x, y, z, roll, pitch, yaw; NaN = unknown.
-_POSE_COVARIANCE = [_POSE_VARIANCE[row // 3] if row == column else 0.0
-                    for row in range(6) for column in range(row, 6)]
+_POSE_COVARIANCE = [
+    _POSE_VARIANCE[row // 3] if row == column else 0.0
+    for row in range(6)
+    for column in range(row, 6)
+]
 _UNKNOWN_COVARIANCE = [math.nan] * 21
 
 
@@ -39,9 +42,16 @@ class FleetTelemetry(PeerTelemetry):
 
     flight_stack = mavlink.MAV_AUTOPILOT_PX4
 
-    def __init__(self, n: int, origin: Sequence[float], offsets: npt.ArrayLike, shared_origin: bool,
-                 on_text: Callable[[int, int, str], None], own: Ports | None = None,
-                 thrust_poly: np.ndarray | None = None):
+    def __init__(
+        self,
+        n: int,
+        origin: Sequence[float],
+        offsets: npt.ArrayLike,
+        shared_origin: bool,
+        on_text: Callable[[int, int, str], None],
+        own: Ports | None = None,
+        thrust_poly: np.ndarray | None = None,
+    ):
         """Opens the socket; nothing is sent yet.
 
         Args:
@@ -63,8 +73,11 @@ class FleetTelemetry(PeerTelemetry):
         if not shared_origin:
             self._offsets = np.array(offsets, dtype=float)
         self._links = (self._ports.camera_local,)  # PX4's ports of the links in use
-        self._vehicle_at = {("127.0.0.1", local(i)): i for i in range(n)
-                            for local in (self._ports.camera_local, self._ports.offboard_local)}
+        self._vehicle_at = {
+            ("127.0.0.1", local(i)): i
+            for i in range(n)
+            for local in (self._ports.camera_local, self._ports.offboard_local)
+        }
         self._origin_known[:] = not shared_origin
         self._origin_sent_us = np.full(n, NEVER if shared_origin else -NEVER)
 
@@ -96,10 +109,12 @@ class FleetTelemetry(PeerTelemetry):
             AutopilotError: Actuator commands are set; PX4 does not accept them by MAVLink.
         """
         if np.isfinite(set_points.actuators).any():
-            raise AutopilotError("real PX4 takes no actuator commands by MAVLink (it knows "
-                                 "SET_ACTUATOR_CONTROL_TARGET no more since 1.14, and before not "
-                                 "in lockstep): command body rates and force, or fly "
-                                 "autopilot:=embedded")
+            raise AutopilotError(
+                "real PX4 takes no actuator commands by MAVLink (it knows "
+                "SET_ACTUATOR_CONTROL_TARGET no more since 1.14, and before not "
+                "in lockstep): command body rates and force, or fly "
+                "autopilot:=embedded"
+            )
         if not self.offboard:
             self._links += (self._ports.offboard_local,)
             self._greet_us = 0
@@ -122,17 +137,36 @@ class FleetTelemetry(PeerTelemetry):
         x, y, z = map(float, enu_ned(np.asarray(pos) - self._offsets[i]))
         qx, qy, qz, qw = map(float, quat_enu_ned(quat))
         nothing = [math.nan] * 3
-        self.send(i, mavlink.MAVLink_odometry_message(
-            t_us, mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_BODY_FRD, x, y, z,
-            (qw, qx, qy, qz), *nothing, *nothing, _POSE_COVARIANCE, _UNKNOWN_COVARIANCE, 0,
-            mavlink.MAV_ESTIMATOR_TYPE_VISION))
+        self.send(
+            i,
+            mavlink.MAVLink_odometry_message(
+                t_us,
+                mavlink.MAV_FRAME_LOCAL_NED,
+                mavlink.MAV_FRAME_BODY_FRD,
+                x,
+                y,
+                z,
+                (qw, qx, qy, qz),
+                *nothing,
+                *nothing,
+                _POSE_COVARIANCE,
+                _UNKNOWN_COVARIANCE,
+                0,
+                mavlink.MAV_ESTIMATOR_TYPE_VISION,
+            ),
+        )
 
     def missing(self, i: int) -> str:
         """Why PX4 does not arm."""
-        return ("PX4 has not been heard" if self.heard_us[i] < 0 else
-                "PX4 does not know its place yet" if not self._located[i] else
-                "PX4 has not taken the world's origin" if not self._origin_known[i] else
-                "PX4's arming checks fail")
+        return (
+            "PX4 has not been heard"
+            if self.heard_us[i] < 0
+            else "PX4 does not know its place yet"
+            if not self._located[i]
+            else "PX4 has not taken the world's origin"
+            if not self._origin_known[i]
+            else "PX4's arming checks fail"
+        )
 
     def begin_again(self, i: int) -> None:
         """Clears everything known of vehicle i, whose PX4 is being restarted."""
@@ -144,23 +178,38 @@ class FleetTelemetry(PeerTelemetry):
         """Asks for streams, and has PX4 take the shared origin."""
         if self.offboard:
             for name in ("LOCAL_POSITION_NED", "ATTITUDE_QUATERNION"):
-                self.command(i, mavlink.MAV_CMD_SET_MESSAGE_INTERVAL,
-                             getattr(mavlink, f"MAVLINK_MSG_ID_{name}"), 20_000)
+                self.command(
+                    i,
+                    mavlink.MAV_CMD_SET_MESSAGE_INTERVAL,
+                    getattr(mavlink, f"MAVLINK_MSG_ID_{name}"),
+                    20_000,
+                )
         if self._shared and self._located[i] and not self._origin_known[i]:
             self._origin_sent_us[i] = min(self._origin_sent_us[i], self._t_us)
             lat, lon, alt = self._origin
-            self.send(i, mavlink.MAVLink_set_gps_global_origin_message(
-                self._systems[i], round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7),
-                round(alt * 1e3), self._t_us))
-            self.command(i, mavlink.MAV_CMD_REQUEST_MESSAGE,
-                         mavlink.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN)
+            self.send(
+                i,
+                mavlink.MAVLink_set_gps_global_origin_message(
+                    self._systems[i],
+                    round(math.degrees(lat) * 1e7),
+                    round(math.degrees(lon) * 1e7),
+                    round(alt * 1e3),
+                    self._t_us,
+                ),
+            )
+            self.command(
+                i, mavlink.MAV_CMD_REQUEST_MESSAGE, mavlink.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN
+            )
 
     def set_attitude(self, i: int, s: SetPoints) -> None:
         """Sends SET_ATTITUDE_TARGET: attitude or body rates, with normalised thrust."""
-        why = ("an attitude or body rates need a force along the body's z axis"
-               if self._thrust_poly is None or not math.isfinite(s.force[i, 2]) else
-               "a force across the body's z axis cannot be flown"
-               if np.nan_to_num(s.force[i, :2]).any() else "")
+        why = (
+            "an attitude or body rates need a force along the body's z axis"
+            if self._thrust_poly is None or not math.isfinite(s.force[i, 2])
+            else "a force across the body's z axis cannot be flown"
+            if np.nan_to_num(s.force[i, :2]).any()
+            else ""
+        )
         if why:
             self.ignore(i, why)
             return
@@ -171,15 +220,24 @@ class FleetTelemetry(PeerTelemetry):
         mask = _NO_ATTITUDE * (not by_attitude)
         mask |= sum(1 << k for k in range(3) if not math.isfinite(rates[k]))
         quat = quat_enu_ned(s.quat[i])[[3, 0, 1, 2]] if by_attitude else (1.0, 0.0, 0.0, 0.0)
-        thrust = command_of(self._thrust_poly[i:i + 1], np.maximum(s.force[i:i + 1, 2], 0.0))[0]
-        self.send(i, mavlink.MAVLink_set_attitude_target_message(
-            self._t_us // 1000 & 0xFFFFFFFF, self._systems[i], mavlink.MAV_COMP_ID_AUTOPILOT1,
-            mask, list(map(float, quat)), *map(float, flu_frd(np.nan_to_num(rates))),
-            float(thrust)))
+        thrust = command_of(self._thrust_poly[i : i + 1], np.maximum(s.force[i : i + 1, 2], 0.0))[0]
+        self.send(
+            i,
+            mavlink.MAVLink_set_attitude_target_message(
+                self._t_us // 1000 & 0xFFFFFFFF,
+                self._systems[i],
+                mavlink.MAV_COMP_ID_AUTOPILOT1,
+                mask,
+                list(map(float, quat)),
+                *map(float, flu_frd(np.nan_to_num(rates))),
+                float(thrust),
+            ),
+        )
 
     def _origin_is(self, i: int, m: Any) -> None:
         lat, lon = m["latitude"] * 1e-7, m["longitude"] * 1e-7
         wanted = map(math.degrees, self._origin[:2])
-        if self._shared and all(abs(a - b) <= _ORIGIN_TOLERANCE for a, b in
-                                zip((lat, lon), wanted)):
+        if self._shared and all(
+            abs(a - b) <= _ORIGIN_TOLERANCE for a, b in zip((lat, lon), wanted)
+        ):
             self._origin_known[i] = True

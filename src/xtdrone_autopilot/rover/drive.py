@@ -40,8 +40,12 @@ from .line import lateral_acceleration
 from .mixing import drives, mixing, set_defaults
 
 MANUAL, STABILIZED, ACRO = int(Mode.MANUAL), int(Mode.STABILIZED), int(Mode.ACRO)
-POSCTL, OFFBOARD, LOITER, LAND = (int(Mode.POSCTL), int(Mode.OFFBOARD), int(Mode.LOITER),
-                                  int(Mode.LAND))
+POSCTL, OFFBOARD, LOITER, LAND = (
+    int(Mode.POSCTL),
+    int(Mode.OFFBOARD),
+    int(Mode.LOITER),
+    int(Mode.LAND),
+)
 _TURNING, _DRIVING, _STOPPED = range(3)  # drive_stage
 _FACED = 0.05  # error of heading at which a differential drive begins to drive [rad]
 _FULL, _NONE = 0.1, 0.8  # errors of heading up to which it drives at full speed, and from which not
@@ -63,8 +67,7 @@ def _throttle(q: Any, wanted: float, speed: float, dt: float) -> float:
     error = wanted - speed
     out = (q.GND_SPEED_P + q.GND_SPEED_D / max(dt, _SHORTEST)) * error
     integral = error * dt
-    if (abs(integral) <= q.GND_SPEED_IMAX
-            and abs(out + q.GND_SPEED_I * integral) <= q.GND_SPEED_MAX):
+    if abs(integral) <= q.GND_SPEED_IMAX and abs(out + q.GND_SPEED_I * integral) <= q.GND_SPEED_MAX:
         out += q.GND_SPEED_I * integral
     return q.GND_SPEED_THR_SC * clamp(out, -q.GND_SPEED_MAX, q.GND_SPEED_MAX)
 
@@ -171,8 +174,9 @@ def _by_velocity(v, q, e, yaw, speed, dt):
     off = wrap_pi(math.atan2(north, east) - yaw)
     if v.drive == DIFFERENTIAL:
         share = clamp((_NONE - abs(off)) / (_NONE - _FULL), 0.0, 1.0)
-        _differential(v, q, speed, share * wanted, e.ang_vel[2], (1.0 + q.RDD_P_HEADING) * off,
-                      True, True, dt)
+        _differential(
+            v, q, speed, share * wanted, e.ang_vel[2], (1.0 + q.RDD_P_HEADING) * off, True, True, dt
+        )
     else:
         v.throttle = clamp(_throttle(q, wanted, speed, _SHORTEST), 0.0, q.GND_THR_CRUISE)
         v.steering = clamp(-off / q.GND_MAX_ANG, -1.0, 1.0)
@@ -185,14 +189,22 @@ def _by_sticks(v, q, e, yaw, speed, dt):
     if v.drive == DIFFERENTIAL:
         most = q.RDD_WHEEL_SPEED * q.RDD_WHEEL_RADIUS
         turn_most = most / max(0.5 * q.RDD_WHEEL_BASE, 1e-6)
-        _differential(v, q, speed, forward * q.RDD_SPEED_SCALE * most, e.ang_vel[2],
-                      -right * q.RDD_ANG_SCALE * turn_most, False, v.mode == ACRO, dt)
+        _differential(
+            v,
+            q,
+            speed,
+            forward * q.RDD_SPEED_SCALE * most,
+            e.ang_vel[2],
+            -right * q.RDD_ANG_SCALE * turn_most,
+            False,
+            v.mode == ACRO,
+            dt,
+        )
         return
     v.steering, v.throttle = right, forward
     if v.mode == POSCTL:
         wanted = 0.0 if abs(forward) <= _DEADZONE else forward * q.GND_SPEED_TRIM
-        v.throttle = clamp(_throttle(q, wanted, speed, _SHORTEST), -q.GND_THR_MAX,
-                           q.GND_THR_MAX)
+        v.throttle = clamp(_throttle(q, wanted, speed, _SHORTEST), -q.GND_THR_MAX, q.GND_THR_MAX)
         if wanted == 0.0 and v.drive == STEERED:  # wheels brake by themselves
             v.throttle = 0.0
     elif v.mode == STABILIZED:
@@ -228,8 +240,9 @@ def _drive_one(v, q, e, t_us, dt):
     if v.mode_stage == NEW_MODE:
         _begin(v)
     yaw = yaw_of(e.quat)
-    speed = rotate_inverse(e.quat[0], e.quat[1], e.quat[2], e.quat[3], e.vel[0], e.vel[1],
-                           e.vel[2])[0]
+    speed = rotate_inverse(
+        e.quat[0], e.quat[1], e.quat[2], e.quat[3], e.vel[0], e.vel[1], e.vel[2]
+    )[0]
     v.sp_kind = TRAJECTORY
     if v.mode in (MANUAL, STABILIZED, ACRO, POSCTL):
         _by_sticks(v, q, e, yaw, speed, dt)
@@ -252,8 +265,9 @@ def _drive_one(v, q, e, t_us, dt):
             v.events |= EVENT_DISARM_LANDED
     else:
         distance = _to_target(v, q, e, yaw, speed, dt)
-        _watch(v, t_us, distance, v.reach if v.drive == DIFFERENTIAL
-               else max(v.reach, q.GND_L1_DIST))
+        _watch(
+            v, t_us, distance, v.reach if v.drive == DIFFERENTIAL else max(v.reach, q.GND_L1_DIST)
+        )
     if v.failsafe and v.mode == LOITER and (t_us - v.mode_t) * 1e-6 > q.COM_FAIL_ACT_T:
         v.events |= EVENT_FAILSAFE_DELAY_OVER
 
@@ -283,8 +297,9 @@ def _mix(status, mixing, commands):
         if v.vehicle_type != ROVER:
             continue
         for k in range(commands.shape[1]):
-            commands[i, k] = clamp(mixing[i, k, 0] * v.throttle + mixing[i, k, 1] * v.steering,
-                                   -1.0, 1.0)
+            commands[i, k] = clamp(
+                mixing[i, k, 0] * v.throttle + mixing[i, k, 1] * v.steering, -1.0, 1.0
+            )
 
 
 class Drive(Memory):
@@ -292,8 +307,13 @@ class Drive(Memory):
 
     MEMORY = ()
 
-    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
-                 fleet: FleetModel):
+    def __init__(
+        self,
+        status: np.ndarray,
+        parameters: ParameterStore,
+        estimator: Estimator,
+        fleet: FleetModel,
+    ):
         """status: (N,) of VEHICLE_STATUS, whose `drive` and parameters it sets."""
         self._status, self._parameters, self._estimator = status, parameters, estimator
         status["drive"] = drives(fleet)

@@ -14,8 +14,13 @@ _PAST = math.cos(math.radians(100.0))
 
 
 @njit
-def lateral_acceleration(q: Any, a: tuple[float, float], b: tuple[float, float],
-                         pos: tuple[float, float], vel: tuple[float, float]) -> float:
+def lateral_acceleration(
+    q: Any,
+    a: tuple[float, float],
+    b: tuple[float, float],
+    pos: tuple[float, float],
+    vel: tuple[float, float],
+) -> float:
     """Acceleration to the left that leads to the line from a to b [m/s^2].
 
     Args:

@@ -11,14 +11,35 @@ from ..vehicle_status import BOAT, DIFFERENTIAL, STEERED
 # What PX4's airframes 1060 (rover), 1070 (boat), both driven by rover_pos_control, and 1061
 # (r1_rover) set, or leave at the default of no other vehicle type.
 _AIRFRAMES = {
-    STEERED: {"GND_L1_DIST": 5, "GND_L1_PERIOD": 10, "GND_SP_CTRL_MODE": 1, "GND_SPEED_I": 3,
-              "GND_SPEED_IMAX": 0.125, "GND_SPEED_P": 0.25, "GND_SPEED_TRIM": 4,
-              "GND_THR_CRUISE": 0.3, "GND_THR_MAX": 0.5, "GND_MAX_ANG": 0.6, "NAV_ACC_RAD": 0.5,
-              "NAV_LOITER_RAD": 2},
-    BOAT: {"GND_L1_DIST": 5, "GND_L1_PERIOD": 100, "GND_SP_CTRL_MODE": 1, "GND_SPEED_I": 8,
-           "GND_SPEED_IMAX": 0.125, "GND_SPEED_P": 2, "GND_SPEED_TRIM": 1, "GND_THR_CRUISE": 0.85,
-           "GND_THR_MAX": 1, "GND_MAX_ANG": 0.6, "GND_WHEEL_BASE": 2, "NAV_ACC_RAD": 0.5,
-           "NAV_LOITER_RAD": 2},
+    STEERED: {
+        "GND_L1_DIST": 5,
+        "GND_L1_PERIOD": 10,
+        "GND_SP_CTRL_MODE": 1,
+        "GND_SPEED_I": 3,
+        "GND_SPEED_IMAX": 0.125,
+        "GND_SPEED_P": 0.25,
+        "GND_SPEED_TRIM": 4,
+        "GND_THR_CRUISE": 0.3,
+        "GND_THR_MAX": 0.5,
+        "GND_MAX_ANG": 0.6,
+        "NAV_ACC_RAD": 0.5,
+        "NAV_LOITER_RAD": 2,
+    },
+    BOAT: {
+        "GND_L1_DIST": 5,
+        "GND_L1_PERIOD": 100,
+        "GND_SP_CTRL_MODE": 1,
+        "GND_SPEED_I": 8,
+        "GND_SPEED_IMAX": 0.125,
+        "GND_SPEED_P": 2,
+        "GND_SPEED_TRIM": 1,
+        "GND_THR_CRUISE": 0.85,
+        "GND_THR_MAX": 1,
+        "GND_MAX_ANG": 0.6,
+        "GND_WHEEL_BASE": 2,
+        "NAV_ACC_RAD": 0.5,
+        "NAV_LOITER_RAD": 2,
+    },
     DIFFERENTIAL: {"NAV_ACC_RAD": 10, "NAV_LOITER_RAD": 80},
 }
 # The pseudo-inverse of two propellers 1 m beside the centre with CA_ROTORn_CT 6.5: PX4 normalises
@@ -29,8 +50,11 @@ _BOAT_TURN = 1.0 / (2.0 * 6.5)
 def drives(fleet: FleetModel) -> np.ndarray:
     """(N,) int8: BOAT with propellers, STEERED where a servo turns a wheel, else DIFFERENTIAL."""
     kinds = fleet.actuator["kind"]
-    return np.select([(kinds == PROPELLER).any(axis=1), _steering(fleet).any(axis=1)],
-                     [BOAT, STEERED], DIFFERENTIAL).astype(np.int8)
+    return np.select(
+        [(kinds == PROPELLER).any(axis=1), _steering(fleet).any(axis=1)],
+        [BOAT, STEERED],
+        DIFFERENTIAL,
+    ).astype(np.int8)
 
 
 def mixing(fleet: FleetModel) -> np.ndarray:
@@ -48,8 +72,9 @@ def mixing(fleet: FleetModel) -> np.ndarray:
     return found
 
 
-def set_defaults(parameters: ParameterStore, fleet: FleetModel, rovers: np.ndarray,
-                 drive: np.ndarray) -> None:
+def set_defaults(
+    parameters: ParameterStore, fleet: FleetModel, rovers: np.ndarray, drive: np.ndarray
+) -> None:
     """Writes the values of PX4's airframes, and what follows from the wheels' geometry.
 
     Args:

@@ -47,61 +47,128 @@ _OF_STICKS = modes_with(Requirement.MANUAL_CONTROL)
 _SYSTEM = Component.SYSTEM
 
 _OF_MODES = (
-    Check("check_modes_cannot_takeoff", "Mode not suitable for arming", _SYSTEM,
-          Level.INFO, modes_with(Requirement.ANOTHER_TO_ARM)),
-    of_mode(Requirement.ATTITUDE, "check_modes_attitude", "No valid attitude estimate",
-            Level.CRITICAL),
-    of_mode(Requirement.LOCAL_POSITION, "check_modes_local_pos",
-            "No valid local position estimate", Level.ERROR),
-    of_mode(Requirement.GLOBAL_POSITION, "check_modes_global_pos",
-            "No valid global position estimate", Level.ERROR),
-    of_mode(Requirement.ALTITUDE, "check_modes_local_alt", "No valid altitude estimate",
-            Level.CRITICAL),
-    of_mode(Requirement.MISSION, "check_modes_mission", "No valid mission available",
-            Level.INFO),
-    of_mode(Requirement.OFFBOARD_SIGNAL, "check_modes_offboard_signal",
-            "No offboard signal", Level.ERROR),
-    of_mode(Requirement.HOME, "check_modes_home_position", "Home position not set",
-            Level.INFO),
-    Check("check_modes_manual_control", "No manual control input",
-          Component.REMOTE_CONTROL, Level.WARNING, blocks=_OF_STICKS, stops=_OF_STICKS),
+    Check(
+        "check_modes_cannot_takeoff",
+        "Mode not suitable for arming",
+        _SYSTEM,
+        Level.INFO,
+        modes_with(Requirement.ANOTHER_TO_ARM),
+    ),
+    of_mode(
+        Requirement.ATTITUDE, "check_modes_attitude", "No valid attitude estimate", Level.CRITICAL
+    ),
+    of_mode(
+        Requirement.LOCAL_POSITION,
+        "check_modes_local_pos",
+        "No valid local position estimate",
+        Level.ERROR,
+    ),
+    of_mode(
+        Requirement.GLOBAL_POSITION,
+        "check_modes_global_pos",
+        "No valid global position estimate",
+        Level.ERROR,
+    ),
+    of_mode(
+        Requirement.ALTITUDE, "check_modes_local_alt", "No valid altitude estimate", Level.CRITICAL
+    ),
+    of_mode(Requirement.MISSION, "check_modes_mission", "No valid mission available", Level.INFO),
+    of_mode(
+        Requirement.OFFBOARD_SIGNAL,
+        "check_modes_offboard_signal",
+        "No offboard signal",
+        Level.ERROR,
+    ),
+    of_mode(Requirement.HOME, "check_modes_home_position", "Home position not set", Level.INFO),
+    Check(
+        "check_modes_manual_control",
+        "No manual control input",
+        Component.REMOTE_CONTROL,
+        Level.WARNING,
+        blocks=_OF_STICKS,
+        stops=_OF_STICKS,
+    ),
 )
 # This stack cannot fly every vehicle that it loads, which PX4 has no event for.
-_CANNOT_FLY = Check("check_vehicle_cannot_fly", "This vehicle cannot be flown", _SYSTEM,
-                    Level.ERROR)
+_CANNOT_FLY = Check(
+    "check_vehicle_cannot_fly", "This vehicle cannot be flown", _SYSTEM, Level.ERROR
+)
 # As PX4's with COM_ARM_WO_GPS 0: this stack needs a position to be armed in any mode.
-_NO_POSITION = Check("check_system_no_global_pos", "Global position required", _SYSTEM,
-                     Level.ERROR, text="Preflight Fail: Global position required")
-_BATTERY_PREFLIGHT = Check("check_battery_preflight_low", "Low battery",
-                           Component.BATTERY, Level.CRITICAL, text="Low battery level\t",
-                           severity=Level.EMERGENCY)
-_FENCE_NO_HOME = Check("check_gf_no_home", "Geofence RTL requires valid home", _SYSTEM,
-                       Level.ERROR, text="Preflight Fail: Geofence RTL requires valid home")
-_IN_ORDER = (_CANNOT_FLY, *AttitudeFailure.checks, *RotorFailure.checks, *_OF_MODES, _NO_POSITION,
-             *BatteryLow.checks, *BatteryCritical.checks, _BATTERY_PREFLIGHT, *WindHigh.checks,
-             *Geofence.checks, _FENCE_NO_HOME, *FlightTime.checks, *DataLink.checks)
-CHECKS = (*_IN_ORDER, *(check for condition in CONDITIONS for check in condition.checks
-                        if check not in _IN_ORDER))
+_NO_POSITION = Check(
+    "check_system_no_global_pos",
+    "Global position required",
+    _SYSTEM,
+    Level.ERROR,
+    text="Preflight Fail: Global position required",
+)
+_BATTERY_PREFLIGHT = Check(
+    "check_battery_preflight_low",
+    "Low battery",
+    Component.BATTERY,
+    Level.CRITICAL,
+    text="Low battery level\t",
+    severity=Level.EMERGENCY,
+)
+_FENCE_NO_HOME = Check(
+    "check_gf_no_home",
+    "Geofence RTL requires valid home",
+    _SYSTEM,
+    Level.ERROR,
+    text="Preflight Fail: Geofence RTL requires valid home",
+)
+_IN_ORDER = (
+    _CANNOT_FLY,
+    *AttitudeFailure.checks,
+    *RotorFailure.checks,
+    *_OF_MODES,
+    _NO_POSITION,
+    *BatteryLow.checks,
+    *BatteryCritical.checks,
+    _BATTERY_PREFLIGHT,
+    *WindHigh.checks,
+    *Geofence.checks,
+    _FENCE_NO_HOME,
+    *FlightTime.checks,
+    *DataLink.checks,
+)
+CHECKS = (
+    *_IN_ORDER,
+    *(check for condition in CONDITIONS for check in condition.checks if check not in _IN_ORDER),
+)
 
 # Columns of what the kernel finds.
 _CANNOT_TAKE_OFF, _ATTITUDE, _LOCAL, _GLOBAL, _ALTITUDE, _MISSION, _OFFBOARD, _HOME, _STICKS = (
-    CHECKS.index(check) for check in _OF_MODES)
+    CHECKS.index(check) for check in _OF_MODES
+)
 _POSITION, _PREFLIGHT, _NO_HOME = (
-    CHECKS.index(check) for check in (_NO_POSITION, _BATTERY_PREFLIGHT, _FENCE_NO_HOME))
+    CHECKS.index(check) for check in (_NO_POSITION, _BATTERY_PREFLIGHT, _FENCE_NO_HOME)
+)
 _LOW, _CRITICAL = CHECKS.index(BatteryLow.checks[0]), CHECKS.index(BatteryCritical.checks[0])
 _LINKS = tuple(CHECKS.index(check) for check in DataLink.checks)
 # Bits of what is present behind those of the checks.
 _SHIFT = len(CHECKS)
-_FOUND = (Component.GPS, Component.REMOTE_CONTROL, Component.MOTORS_ESCS,
-          Component.COMMUNICATION_LINKS)
+_FOUND = (
+    Component.GPS,
+    Component.REMOTE_CONTROL,
+    Component.MOTORS_ESCS,
+    Component.COMMUNICATION_LINKS,
+)
 _GPS, _RADIO, _ESCS, _STATION = (1 << _SHIFT + k for k in range(len(_FOUND)))
 # What PX4 finds on every vehicle of the simulation; its simulated accelerometer is not reported.
-_FITTED = sum(1 << component for component in (
-    Component.ABSOLUTE_PRESSURE, Component.BATTERY, Component.LOCAL_POSITION_ESTIMATE,
-    Component.MAGNETOMETER, Component.GYRO))
+_FITTED = sum(
+    1 << component
+    for component in (
+        Component.ABSOLUTE_PRESSURE,
+        Component.BATTERY,
+        Component.LOCAL_POSITION_ESTIMATE,
+        Component.MAGNETOMETER,
+        Component.GYRO,
+    )
+)
 _BLOCKING = sum(1 << k for k, check in enumerate(CHECKS) if check.blocked == ALL)
-_MAY_ARM = np.array([number not in NAV_STATES or may_arm(number)
-                     for number in range(max(NAV_STATES) + 1)])
+_MAY_ARM = np.array(
+    [number not in NAV_STATES or may_arm(number) for number in range(max(NAV_STATES) + 1)]
+)
 _IN_OFFBOARD = int(Mode.OFFBOARD)
 
 
@@ -115,9 +182,17 @@ class ArmingChecks(Memory):
 
     MEMORY = ("failing", "ready", "_found", "_reported_t", "_pending", "_no_sticks", "_sticks_t")
 
-    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
-                 battery: Battery, missions: Missions, now: Now, outbox: Outbox,
-                 cannot_fly: Sequence[str] = ()):
+    def __init__(
+        self,
+        status: np.ndarray,
+        parameters: ParameterStore,
+        estimator: Estimator,
+        battery: Battery,
+        missions: Missions,
+        now: Now,
+        outbox: Outbox,
+        cannot_fly: Sequence[str] = (),
+    ):
         """The checks of a fleet, none of them made yet.
 
         Args:
@@ -142,20 +217,26 @@ class ArmingChecks(Memory):
         self._pending = np.zeros(n, dtype=np.bool_)  # it has changed since
         self._no_sticks = np.ones(n, dtype=np.bool_)
         self._sticks_t = np.zeros(n, dtype=np.int64)  # when manual control came last, or 0 [us]
-        self._reasons = {_CANNOT_FLY.name: self._why_not_flown,
-                         _NO_POSITION.name: self._why_no_position,
-                         _BATTERY_PREFLIGHT.name: self._why_battery,
-                         _FENCE_NO_HOME.name: lambda i: "home is not known, and GF_ACTION is 3"}
+        self._reasons = {
+            _CANNOT_FLY.name: self._why_not_flown,
+            _NO_POSITION.name: self._why_no_position,
+            _BATTERY_PREFLIGHT.name: self._why_battery,
+            _FENCE_NO_HOME.name: lambda i: "home is not known, and GF_ACTION is 3",
+        }
         self._arguments = {}
         self.remember_start()
 
     def columns(self, checks: Sequence[Check]) -> np.ndarray:
         """(N, len(checks)) of `failing`, to write to; they must follow each other in CHECKS."""
         first = CHECKS.index(checks[0])
-        return self.failing[:, first:first + len(checks)]
+        return self.failing[:, first : first + len(checks)]
 
-    def explain(self, checks: Sequence[Check], why: Callable[[int], str],
-                argument: Callable[[int], float] | None = None) -> None:
+    def explain(
+        self,
+        checks: Sequence[Check],
+        why: Callable[[int], str],
+        argument: Callable[[int], float] | None = None,
+    ) -> None:
         """Sets who tells why vehicle i may not be armed, and the argument of the events."""
         for check in checks:
             self._reasons[check.name] = why
@@ -199,9 +280,16 @@ class ArmingChecks(Memory):
 
     def _find(self):
         """(N,) int64, bits of what fails and is present now."""
-        return _find(self._status, self._estimator.records, self._parameters.values,
-                     self._now.t_us, self._battery.level, self._missions.valid, self._no_sticks,
-                     self.failing)
+        return _find(
+            self._status,
+            self._estimator.records,
+            self._parameters.values,
+            self._now.t_us,
+            self._battery.level,
+            self._missions.valid,
+            self._no_sticks,
+            self.failing,
+        )
 
     def _watch_sticks(self, due):
         """Manual control counts from the next checks on, as in PX4; its loss is an event."""
@@ -211,8 +299,9 @@ class ArmingChecks(Memory):
             if lost[i]:
                 self._outbox.tell(i, "commander_rc_lost")
             else:
-                self._outbox.tell(i, "commander_rc_regained",
-                                  (self._now.t_us - self._sticks_t[i]) * 1e-6)
+                self._outbox.tell(
+                    i, "commander_rc_regained", (self._now.t_us - self._sticks_t[i]) * 1e-6
+                )
         self._no_sticks[due] = lost[due]
         heard = due & ~lost
         self._sticks_t[heard] = stick_t[heard]
@@ -220,8 +309,14 @@ class ArmingChecks(Memory):
     def _report(self, i):
         self._reported_t[i], self._pending[i] = self._now.t_us, False
         failing = [check for check, fails in zip(CHECKS, self.failing[i].tolist()) if fails]
-        self._outbox.send_events(i, report(failing, int(self._found[i]) >> _SHIFT, {
-            name: argument(i) for name, argument in self._arguments.items()}))
+        self._outbox.send_events(
+            i,
+            report(
+                failing,
+                int(self._found[i]) >> _SHIFT,
+                {name: argument(i) for name, argument in self._arguments.items()},
+            ),
+        )
         for check in failing:
             if check.text:
                 self._outbox.say(i, check.severity, check.text)
@@ -253,19 +348,28 @@ def report(failing: Sequence[Check], found: int, arguments: dict) -> list:
             flags[check.health][check.level > Level.ERROR] |= 1 << check.component
         can_arm &= ~check.blocked
         can_run &= ~check.stops
-        extra = (struct.pack(f"<{check.argument}", arguments[check.name]) if check.argument
-                 else b"")
-        events.append((check.number, _levels(check.level),
-                       struct.pack("<IB", check.modes, check.component) + extra))
-    present = _FITTED | sum(1 << component for k, component in enumerate(_FOUND)
-                            if found >> k & 1)
-    return [_summary(ARMING_SUMMARY, *flags[False], can_arm, can_run), *events,
-            _summary(HEALTH_SUMMARY, present, *flags[True])]
+        extra = struct.pack(f"<{check.argument}", arguments[check.name]) if check.argument else b""
+        events.append(
+            (
+                check.number,
+                _levels(check.level),
+                struct.pack("<IB", check.modes, check.component) + extra,
+            )
+        )
+    present = _FITTED | sum(1 << component for k, component in enumerate(_FOUND) if found >> k & 1)
+    return [
+        _summary(ARMING_SUMMARY, *flags[False], can_arm, can_run),
+        *events,
+        _summary(HEALTH_SUMMARY, present, *flags[True]),
+    ]
 
 
 def _summary(name, *fields):
-    return (event_number(name), _levels(Level.PROTOCOL),
-            struct.pack(f"<B{len(fields)}I", 0, *fields))
+    return (
+        event_number(name),
+        _levels(Level.PROTOCOL),
+        struct.pack(f"<B{len(fields)}I", 0, *fields),
+    )
 
 
 def _levels(level):
@@ -274,9 +378,16 @@ def _levels(level):
 
 
 @njit
-def _find(status: np.ndarray, estimates: np.ndarray, parameters: np.ndarray, t_us: int,
-          level: np.ndarray, mission: np.ndarray, no_sticks: np.ndarray,
-          failing: np.ndarray) -> np.ndarray:
+def _find(
+    status: np.ndarray,
+    estimates: np.ndarray,
+    parameters: np.ndarray,
+    t_us: int,
+    level: np.ndarray,
+    mission: np.ndarray,
+    no_sticks: np.ndarray,
+    failing: np.ndarray,
+) -> np.ndarray:
     """Fills the columns of failing (N, C) that no failsafe fills.
 
     Args:
@@ -299,8 +410,9 @@ def _find(status: np.ndarray, estimates: np.ndarray, parameters: np.ndarray, t_u
         f[_LOW] = f[_LOW] and not f[_CRITICAL]
         f[_MISSION] = not mission[i]
         f[_STICKS] = no_sticks[i]
-        f[_PREFLIGHT] = (not p.armed and level[i] < q.COM_ARM_BAT_MIN
-                         and not (f[_LOW] or f[_CRITICAL]))
+        f[_PREFLIGHT] = (
+            not p.armed and level[i] < q.COM_ARM_BAT_MIN and not (f[_LOW] or f[_CRITICAL])
+        )
         f[_NO_HOME] = q.GF_ACTION == _RETURN and not p.home_set
         for k in range(_SHIFT):
             if f[k]:
@@ -327,5 +439,8 @@ def _find_of_modes(p: Record, e: Record, q: Record, t_us: int, failing: np.ndarr
     failing[_HOME] = not p.home_set
     failing[_POSITION] = not p.armed and not e.ready
     recent = (t_us - p.offboard_t) * 1e-6 <= q.COM_OF_LOSS_T
-    failing[_OFFBOARD] = not recent or p.offboard_kind == NO_SET_POINT or (
-        p.offboard_kind == TRAJECTORY and not e.ready)
+    failing[_OFFBOARD] = (
+        not recent
+        or p.offboard_kind == NO_SET_POINT
+        or (p.offboard_kind == TRAJECTORY and not e.ready)
+    )

@@ -18,15 +18,18 @@ _PULL = 0.03  # of the voltage's level on the level, of an empty battery [1/s]
 _NO_CURRENT = -1.0  # as PX4 says where there is no reading [A]
 _THROTTLE_S = 1.0  # time constant of the throttle's filter [s]
 
-BATTERY = np.dtype([
-    ("voltage", "f8"),  # [V]
-    ("current", "f8"),  # [A]; -1 = not known
-    ("throttle", "f8"),  # filtered, 0..1
-    ("level", "f8"),  # 0..1
-    ("consumed", "f8"),  # [mA h]; NaN = not known
-    ("armed_s", "f8"),  # time since it was armed [s]
-    ("measured", "?"),  # there was a reading
-], align=True)
+BATTERY = np.dtype(
+    [
+        ("voltage", "f8"),  # [V]
+        ("current", "f8"),  # [A]; -1 = not known
+        ("throttle", "f8"),  # filtered, 0..1
+        ("level", "f8"),  # 0..1
+        ("consumed", "f8"),  # [mA h]; NaN = not known
+        ("armed_s", "f8"),  # time since it was armed [s]
+        ("measured", "?"),  # there was a reading
+    ],
+    align=True,
+)
 
 
 class Battery(Memory):
@@ -63,8 +66,15 @@ class Battery(Memory):
         self.step(np.zeros(n, dtype=bool), nothing, nothing, np.zeros(n), 0.0)
         self.remember_start()
 
-    def step(self, armed: np.ndarray, voltage: np.ndarray, current: np.ndarray,
-             throttle: np.ndarray, dt: float, due: np.ndarray | slice = slice(None)) -> None:
+    def step(
+        self,
+        armed: np.ndarray,
+        voltage: np.ndarray,
+        current: np.ndarray,
+        throttle: np.ndarray,
+        dt: float,
+        due: np.ndarray | slice = slice(None),
+    ) -> None:
         """dt [s] later.
 
         Args:
@@ -75,8 +85,15 @@ class Battery(Memory):
             due: (N,) bool, the vehicles meant.
         """
         b = self.records[due]
-        _advance(b, self._values[due], armed[due], voltage[due], current[due],
-                 armed[due] * throttle[due], dt)
+        _advance(
+            b,
+            self._values[due],
+            armed[due],
+            voltage[due],
+            current[due],
+            armed[due] * throttle[due],
+            dt,
+        )
         self.records[due] = b
 
 
@@ -96,11 +113,11 @@ def _advance(b, p, armed, voltage, current, throttle, dt):
 def _by_voltage(b, p) -> np.ndarray:
     """Levels by the voltage of a cell without load, (N,)."""
     known = (p["BAT1_R_INTERNAL"] >= 0.0) & (b["current"] > 0.0)
-    drop = np.where(known, p["BAT1_R_INTERNAL"] * b["current"],
-                    p["BAT1_V_LOAD_DROP"] * b["throttle"])
+    drop = np.where(
+        known, p["BAT1_R_INTERNAL"] * b["current"], p["BAT1_V_LOAD_DROP"] * b["throttle"]
+    )
     cell = b["voltage"] / p["BAT1_N_CELLS"] + drop
-    return np.clip((cell - p["BAT1_V_EMPTY"]) / (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"]),
-                   0.0, 1.0)
+    return np.clip((cell - p["BAT1_V_EMPTY"]) / (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"]), 0.0, 1.0)
 
 
 def _fused(b, p, measured, by_voltage, dt) -> np.ndarray:

@@ -42,8 +42,7 @@ class Level(IntEnum):
 
 def modes_with(requirement: Requirement) -> int:
     """The modes that require something, as PX4's bits: 1 << nav_state."""
-    return sum(1 << number for number, state in NAV_STATES.items()
-               if requirement in state.requires)
+    return sum(1 << number for number, state in NAV_STATES.items() if requirement in state.requires)
 
 
 @dataclass(frozen=True)

@@ -74,10 +74,22 @@ class Answer:
 class Commander:
     """Arming, modes and events of a fleet."""
 
-    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator,
-                 checks: ArmingChecks, failsafes: Failsafes, missions: Missions,
-                 follow: FollowTarget, returns: Return, navigator: Navigator, flight: FlightState,
-                 now: Now, origin: Sequence[float], outbox: Outbox):
+    def __init__(
+        self,
+        status: np.ndarray,
+        parameters: ParameterStore,
+        estimator: Estimator,
+        checks: ArmingChecks,
+        failsafes: Failsafes,
+        missions: Missions,
+        follow: FollowTarget,
+        returns: Return,
+        navigator: Navigator,
+        flight: FlightState,
+        now: Now,
+        origin: Sequence[float],
+        outbox: Outbox,
+    ):
         """The commander of a fleet.
 
         Args:
@@ -149,7 +161,8 @@ class Commander:
         v, e = self._status, self._estimator
         offset, std = e.pos - v["home"], e.pos_std
         moved = (np.hypot(offset[:, 0], offset[:, 1]) > 2 * np.hypot(std[:, 0], std[:, 1])) | (
-            np.abs(offset[:, 2]) > 2 * std[:, 2])
+            np.abs(offset[:, 2]) > 2 * std[:, 2]
+        )
         new = ~v["home_set"] & v["ready"]
         follows = new | (v["home_set"] & v["landed"] & moved & e.ready)
         for i in np.flatnonzero(due & follows & ~v["armed"]):
@@ -164,8 +177,7 @@ class Commander:
         if rover and mode in _FLYING:
             return _no_height(mode)
         if not may_arm(self._status["nav_state"][i]):
-            return (f"mode {ROS_NAME[mode]} is not for take-off: change to AUTO.TAKEOFF or "
-                    "OFFBOARD")
+            return f"mode {ROS_NAME[mode]} is not for take-off: change to AUTO.TAKEOFF or OFFBOARD"
         if Need.SET_POINTS in needs and not self._has_offboard(i, t_us):
             return self._offboard_reason(i)
         if Need.STICKS in needs and not self._has_sticks(i, t_us):
@@ -183,8 +195,9 @@ class Commander:
         self._flight.disarm(i, why)
         return Answer(ACCEPTED)
 
-    def set_mode(self, i: int, mode: Mode, t_us: int, text: str = "",
-                 shown: int | None = None) -> Answer:
+    def set_mode(
+        self, i: int, mode: Mode, t_us: int, text: str = "", shown: int | None = None
+    ) -> Answer:
         """Changes the mode of vehicle i, or rejects it with a reason.
 
         As with PX4, any mode can be chosen before arming; what it lacks is said, and denies arming.
@@ -217,8 +230,12 @@ class Commander:
     def say_unavailable(self, i: int, nav_state: int) -> None:
         """Says that vehicle i cannot change to a mode, by PX4's number, now."""
         state = NAV_STATES[nav_state]
-        self._outbox.say(i, CRITICAL, f"Switching to {state.name} is currently not available\t",
-                         ("commander_modeswitch_not_avail", state.custom_mode, state.name))
+        self._outbox.say(
+            i,
+            CRITICAL,
+            f"Switching to {state.name} is currently not available\t",
+            ("commander_modeswitch_not_avail", state.custom_mode, state.name),
+        )
 
     def _why_not(self, i, mode, t_us):
         """Why vehicle i may not change to a mode, or an empty string."""
@@ -232,7 +249,8 @@ class Commander:
         if Need.STICKS in needs and not self._has_sticks(i, t_us):
             return "no MANUAL_CONTROL comes in"
         needs_position = Need.POSITION in needs or (
-            Need.POSITION_ON_GROUND in needs and self._status["landed"][i])
+            Need.POSITION_ON_GROUND in needs and self._status["landed"][i]
+        )
         if needs_position and not self._estimator.ready[i]:
             return self._estimator_reason(i)
         return self._conditions[mode](i) if mode in self._conditions else ""
@@ -268,16 +286,18 @@ class Commander:
         v["centre"] = np.where(np.isfinite(place), place, here)
         return answer
 
-    def reposition(self, i: int, target: npt.ArrayLike, yaw: float, speed: float,
-                   t_us: int) -> Answer:
+    def reposition(
+        self, i: int, target: npt.ArrayLike, yaw: float, speed: float, t_us: int
+    ) -> Answer:
         """DO_REPOSITION: fly to a position (3,) [m] and hold it; NaN keeps a value."""
         answer = self.set_mode(i, Mode.LOITER, t_us)
         if answer.accepted:
             self._navigator.reposition(i, target, yaw, speed)
         return answer
 
-    def orbit(self, i: int, centre: npt.ArrayLike, radius: float, speed: float,
-              t_us: int) -> Answer:
+    def orbit(
+        self, i: int, centre: npt.ArrayLike, radius: float, speed: float, t_us: int
+    ) -> Answer:
         """DO_ORBIT: AUTO.LOITER on a circle, nose to its centre.
 
         Args:
@@ -294,8 +314,9 @@ class Commander:
             centre = np.where(np.isfinite(centre), centre, v["target"])
             v["centre"] = centre
             v["target"][2] = centre[2]
-            v["orbit_radius"] = (radius if math.isfinite(radius)
-                                 else self._parameters.get(i, "NAV_LOITER_RAD"))
+            v["orbit_radius"] = (
+                radius if math.isfinite(radius) else self._parameters.get(i, "NAV_LOITER_RAD")
+            )
             v["orbit_left"] = math.inf
             v["target_speed"] = speed if speed > 0 else math.nan
             v["target_type"] = TARGET_ORBIT
@@ -344,8 +365,9 @@ class Commander:
         east, north = (v["centre"] - self._estimator.pos[i])[:2]
         away = math.hypot(east, north) > self._parameters.get(i, "NAV_ACC_RAD")
         if away and v["target_type"] == TARGET_TAKEOFF:
-            self._navigator.fly_to(i, v["target"].copy(), TARGET_POSITION,
-                                   yaw=math.atan2(north, east))
+            self._navigator.fly_to(
+                i, v["target"].copy(), TARGET_POSITION, yaw=math.atan2(north, east)
+            )
             self._navigator.watch(i)
         else:
             self._missions.on_transition(i, ON_WINGS)
@@ -368,15 +390,21 @@ class Commander:
 
     def _quadchute(self, i):
         words, name = QUADCHUTES[int(self._status["quadchute"][i])]
-        self._outbox.say(i, CRITICAL, "Quad-chute triggered\t",
-                         (f"vtol_att_ctrl_quadchute_{name}",))
+        self._outbox.say(
+            i, CRITICAL, "Quad-chute triggered\t", (f"vtol_att_ctrl_quadchute_{name}",)
+        )
         self._outbox.say(i, CRITICAL, f"Quad-chute: {words}; it hovers from now on")
 
     def go_around(self, i: int) -> None:
         """Aborts the landing of vehicle i if it is a fixed wing that lands by itself."""
         v = self._status[i]
-        if (v["armed"] and not v["landed"] and v["vehicle_type"] == FIXED_WING
-                and v["mode"] in _LANDING and v["target_type"] == TARGET_LAND):
+        if (
+            v["armed"]
+            and not v["landed"]
+            and v["vehicle_type"] == FIXED_WING
+            and v["mode"] in _LANDING
+            and v["target_type"] == TARGET_LAND
+        ):
             v["landing_abort"] = ABORTED_BY_OPERATOR
             self._landing_aborted(i)
 
@@ -384,8 +412,12 @@ class Commander:
         """It waits above the touch-down of a plan, or above where it is."""
         v = self._status[i]
         words, name = ABORTED_LANDINGS[int(v["landing_abort"])]
-        self._outbox.say(i, CRITICAL, f"Landing aborted{words}\t",
-                         (f"fixedwing_position_control_landing_abort_status_{name}",))
+        self._outbox.say(
+            i,
+            CRITICAL,
+            f"Landing aborted{words}\t",
+            (f"fixedwing_position_control_landing_abort_status_{name}",),
+        )
         place = self._estimator.pos[i].copy()
         if v["mode"] == Mode.LAND:
             place[2] += self._parameters.get(i, "MIS_LND_ABRT_ALT")

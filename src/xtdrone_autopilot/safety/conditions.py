@@ -47,15 +47,22 @@ class Action(IntEnum):
     TERMINATE = 7
 
 
-_LINK_ACTION = {0: Action.NONE, 1: Action.HOLD, 2: Action.RETURN, 3: Action.LAND,
-                5: Action.TERMINATE, 6: Action.DISARM}  # of NAV_DLL_ACT, NAV_RCL_ACT
+_LINK_ACTION = {
+    0: Action.NONE,
+    1: Action.HOLD,
+    2: Action.RETURN,
+    3: Action.LAND,
+    5: Action.TERMINATE,
+    6: Action.DISARM,
+}  # of NAV_DLL_ACT, NAV_RCL_ACT
 _BY_POSITION = np.array([MODES[mode].by_position for mode in Mode])
 _RC_EXCEPTION = np.array([MODES[mode].rc_exception for mode in Mode])
 _NO_FLIGHT_TERMINATION = 121212  # value of CBRK_FLIGHTTERM
 _WARNINGS = {  # of causes with an event of their own
     "Low battery level": "commander_failsafe_enter_low_bat",
     "Critical battery level": "commander_failsafe_enter_crit_bat_warn",
-    "Emergency battery level": "commander_failsafe_enter_crit_low_bat_warn"}
+    "Emergency battery level": "commander_failsafe_enter_crit_low_bat_warn",
+}
 
 
 @dataclass(frozen=True)
@@ -161,12 +168,20 @@ class DataLink(Condition):
     comes_back = "ground station"
     px4 = "GCS connection loss"
     checks = tuple(
-        Check("check_rc_dl_no_dllink", "No connection to the ground control station",
-              Component.COMMUNICATION_LINKS, level, blocks=blocks, text=text,
-              severity=Level.WARNING)
+        Check(
+            "check_rc_dl_no_dllink",
+            "No connection to the ground control station",
+            Component.COMMUNICATION_LINKS,
+            level,
+            blocks=blocks,
+            text=text,
+            severity=Level.WARNING,
+        )
         for level, blocks, text in (
             (Level.ERROR, ALL, "Preflight Fail: No connection to the ground control station\t"),
-            (Level.INFO, 0, "")))  # required by NAV_DLL_ACT, or not
+            (Level.INFO, 0, ""),
+        )
+    )  # required by NAV_DLL_ACT, or not
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         silent = station_away(self._w.status, self._w.now.t_us) > q["COM_DL_LOSS_T"]
@@ -215,8 +230,17 @@ class BatteryLow(Condition):
     text, advice = "the battery is low", "go home"
     name, threshold, word = "battery_low", "BAT_LOW_THR", "low"
     px4 = "Low battery level"
-    checks = (Check("check_battery_low", "Low battery", Component.BATTERY, Level.WARNING, blocks=0,
-                    text="Low battery level\t", severity=Level.EMERGENCY),)
+    checks = (
+        Check(
+            "check_battery_low",
+            "Low battery",
+            Component.BATTERY,
+            Level.WARNING,
+            blocks=0,
+            text="Low battery level\t",
+            severity=Level.EMERGENCY,
+        ),
+    )
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         below = self._w.battery.level < q[self.threshold]
@@ -238,14 +262,22 @@ class BatteryCritical(BatteryLow):
     text, advice = "the battery is critical", "land"
     name, threshold, word = "battery_critical", "BAT_CRIT_THR", "critical"
     px4 = "Critical battery level"
-    checks = (Check("check_battery_low", "Low battery", Component.BATTERY, Level.CRITICAL,
-                    text="Low battery level\t", severity=Level.EMERGENCY),)
+    checks = (
+        Check(
+            "check_battery_low",
+            "Low battery",
+            Component.BATTERY,
+            Level.CRITICAL,
+            text="Low battery level\t",
+            severity=Level.EMERGENCY,
+        ),
+    )
     parameter = "COM_LOW_BAT_ACT"
     actions = {0: Action.WARN, 2: Action.LAND, 3: Action.RETURN}
     action = Condition.action
 
     def why_not_arm(self, i: int) -> str:
-        return (f"battery at {self._w.battery.level[i]:.0%}, below BAT_CRIT_THR: charge it")
+        return f"battery at {self._w.battery.level[i]:.0%}, below BAT_CRIT_THR: charge it"
 
 
 class BatteryEmergency(BatteryLow):
@@ -266,14 +298,28 @@ class Geofence(Condition):
 
     text, advice = "it is outside the geofence", "fly it back inside, or change the fence"
     name, parameter = "fence", "GF_ACTION"
-    actions = {0: Action.NONE, 1: Action.WARN, 2: Action.HOLD, 3: Action.RETURN,
-               4: Action.TERMINATE, 5: Action.LAND}
+    actions = {
+        0: Action.NONE,
+        1: Action.WARN,
+        2: Action.HOLD,
+        3: Action.RETURN,
+        4: Action.TERMINATE,
+        5: Action.LAND,
+    }
     checks = tuple(
-        Check(f"check_gf_violation_{name}", f"Geofence violation: {what}", Component.SYSTEM,
-              Level.ERROR, text=f"Geofence violation: {what}")
-        for name, what in (("max_hor_dist", "exceeding maximum distance to Home"),
-                           ("max_alt", "exceeding maximum altitude above Home"),
-                           ("custom_gf", "approaching or outside geofence")))
+        Check(
+            f"check_gf_violation_{name}",
+            f"Geofence violation: {what}",
+            Component.SYSTEM,
+            Level.ERROR,
+            text=f"Geofence violation: {what}",
+        )
+        for name, what in (
+            ("max_hor_dist", "exceeding maximum distance to Home"),
+            ("max_alt", "exceeding maximum altitude above Home"),
+            ("custom_gf", "approaching or outside geofence"),
+        )
+    )
     MEMORY = ("holds", "fenced", "outside")
 
     def __init__(self, watched: Watched):
@@ -315,8 +361,11 @@ class Geofence(Condition):
         along = (acc * vel).sum(axis=1) / speed
         out = pos + vel * (2 * PERIOD_US * 1e-6)  # until the next check, and as much margin
         for i in np.flatnonzero(q["GF_PREDICT"]):
-            out[i] += vel[i] / speed[i] * stopping_distance(speed[i], along[i], q["MPC_ACC_HOR"][i],
-                                                      q["MPC_JERK_AUTO"][i])
+            out[i] += (
+                vel[i]
+                / speed[i]
+                * stopping_distance(speed[i], along[i], q["MPC_ACC_HOR"][i], q["MPC_JERK_AUTO"][i])
+            )
         return out
 
     def why(self, i: int) -> str:
@@ -327,8 +376,10 @@ class Geofence(Condition):
 
     def _text(self, i):
         offset = self._w.estimator.pos[i] - self._w.status["home"][i]
-        for name, distance in (("GF_MAX_HOR_DIST", math.hypot(offset[0], offset[1])),
-                               ("GF_MAX_VER_DIST", offset[2])):
+        for name, distance in (
+            ("GF_MAX_HOR_DIST", math.hypot(offset[0], offset[1])),
+            ("GF_MAX_VER_DIST", offset[2]),
+        ):
             limit = self.get(i, name)
             if 0 < limit < distance:
                 return f"{distance:.0f} m from home, {name} allows {limit:g} m"
@@ -342,11 +393,24 @@ class WindHigh(Condition):
 
     text, advice = "the wind is above COM_WIND_MAX", "land, or raise COM_WIND_MAX"
     name, parameter, limit = "wind_high", "COM_WIND_MAX_ACT", "COM_WIND_MAX"
-    actions = {0: Action.NONE, 1: Action.WARN, 2: Action.HOLD, 3: Action.RETURN,
-               4: Action.TERMINATE, 5: Action.LAND}
-    checks = (Check("check_wind_too_high", "Wind speed is above limit ({3:.1m/s})",
-                    Component.SYSTEM, Level.WARNING, stops=modes_with(Requirement.LIMITS),
-                    argument="f"),)
+    actions = {
+        0: Action.NONE,
+        1: Action.WARN,
+        2: Action.HOLD,
+        3: Action.RETURN,
+        4: Action.TERMINATE,
+        5: Action.LAND,
+    }
+    checks = (
+        Check(
+            "check_wind_too_high",
+            "Wind speed is above limit ({3:.1m/s})",
+            Component.SYSTEM,
+            Level.WARNING,
+            stops=modes_with(Requirement.LIMITS),
+            argument="f",
+        ),
+    )
     warning = "check_above_wind_limits_warning"
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -384,9 +448,16 @@ class FlightTime(Condition):
 
     text, advice = "the time of flight is over", "land, or raise COM_FLT_TIME_MAX"
     name = "flight_time"
-    checks = (Check("check_flight_time_limit", "Maximum flight time reached", Component.SYSTEM,
-                    Level.ERROR, stops=modes_with(Requirement.LIMITS),
-                    text="Maximum flight time reached\t"),)
+    checks = (
+        Check(
+            "check_flight_time_limit",
+            "Maximum flight time reached",
+            Component.SYSTEM,
+            Level.ERROR,
+            stops=modes_with(Requirement.LIMITS),
+            text="Maximum flight time reached\t",
+        ),
+    )
     MEMORY = ("holds", "_since")
 
     def __init__(self, watched: Watched):
@@ -396,8 +467,7 @@ class FlightTime(Condition):
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         self._since[~flying] = self._w.now.t_us
         most = q["COM_FLT_TIME_MAX"]
-        self.failing[:, 0] = flying & (most > 0) & (
-            (self._w.now.t_us - self._since) * 1e-6 > most)
+        self.failing[:, 0] = flying & (most > 0) & ((self._w.now.t_us - self._since) * 1e-6 > most)
         return self.failing[:, 0].copy()
 
     def why(self, i: int) -> str:
@@ -438,10 +508,16 @@ class AttitudeFailure(Condition):
 
     text, advice = "it is tilted beyond FD_FAIL_R or FD_FAIL_P", "level it by the sticks"
     name = "attitude"
-    checks = tuple(Check(f"check_failure_detector_{axis}", "Attitude failure detected",
-                         Component.SYSTEM, Level.CRITICAL,
-                         text=f"Preflight Fail: Attitude failure ({axis})")
-                   for axis in ("roll", "pitch"))
+    checks = tuple(
+        Check(
+            f"check_failure_detector_{axis}",
+            "Attitude failure detected",
+            Component.SYSTEM,
+            Level.CRITICAL,
+            text=f"Preflight Fail: Attitude failure ({axis})",
+        )
+        for axis in ("roll", "pitch")
+    )
     MEMORY = ("holds", "_tilted_s")
 
     def __init__(self, watched: Watched):
@@ -517,11 +593,23 @@ class RotorFailure(Condition):
 
     text, advice = "a rotor has failed", "land; CA_FAILURE_MODE 1 flies on without it"
     name, parameter, waits = "rotor", "COM_ACT_FAIL_ACT", False
-    actions = {0: Action.WARN, 1: Action.HOLD, 2: Action.LAND, 3: Action.RETURN,
-               4: Action.TERMINATE}
-    checks = (Check("check_failure_detector_motor", "Motor failure detected",
-                    Component.MOTORS_ESCS, Level.CRITICAL,
-                    text="Preflight Fail: Motor failure detected", health=True),)
+    actions = {
+        0: Action.WARN,
+        1: Action.HOLD,
+        2: Action.LAND,
+        3: Action.RETURN,
+        4: Action.TERMINATE,
+    }
+    checks = (
+        Check(
+            "check_failure_detector_motor",
+            "Motor failure detected",
+            Component.MOTORS_ESCS,
+            Level.CRITICAL,
+            text="Preflight Fail: Motor failure detected",
+            health=True,
+        ),
+    )
     MEMORY = ("holds", "failed")
 
     def __init__(self, watched: Watched):
@@ -537,9 +625,22 @@ class RotorFailure(Condition):
         return f"rotor {self.failed[i]} (motor {self.failed[i] + 1}) has failed"
 
 
-CONDITIONS = (DataLink, Sticks, BatteryLow, BatteryCritical, BatteryEmergency, Geofence,
-              WindWarning, WindHigh, FlightTime, Quadchute, PositionLost, AttitudeFailure,
-              EstimatorFailure, RotorFailure)
+CONDITIONS = (
+    DataLink,
+    Sticks,
+    BatteryLow,
+    BatteryCritical,
+    BatteryEmergency,
+    Geofence,
+    WindWarning,
+    WindHigh,
+    FlightTime,
+    Quadchute,
+    PositionLost,
+    AttitudeFailure,
+    EstimatorFailure,
+    RotorFailure,
+)
 
 
 def sticks_held(watched: Watched, i: int) -> bool:

@@ -15,28 +15,37 @@ from xtdrone_core.runs.snapshot import Memory
 
 from ..estimation.flags import GPS_USED, VISION_USED
 from ..outbox import CRITICAL, INFO, WARNING, Outbox
-from .conditions import (
-    CONDITIONS,
-    Action,
-    Condition,
-    Geofence,
-    RotorFailure,
-    Watched,
-    sticks_held,
-)
+from .conditions import CONDITIONS, Action, Condition, Geofence, RotorFailure, Watched, sticks_held
 from .flight_state import FlightState
 
-_WORDS = {Action.NONE: "nothing", Action.WARN: "warn", Action.HOLD: "hold",
-          Action.RETURN: "return", Action.LAND: "land",
-          Action.DESCEND: "descend without position", Action.DISARM: "disarm",
-          Action.TERMINATE: "terminate"}
-_PX4_ACTION = {Action.HOLD: "Hold", Action.RETURN: "RTL", Action.LAND: "Land",
-               Action.DESCEND: "Descend", Action.DISARM: "disarm", Action.TERMINATE: "terminate"}
+_WORDS = {
+    Action.NONE: "nothing",
+    Action.WARN: "warn",
+    Action.HOLD: "hold",
+    Action.RETURN: "return",
+    Action.LAND: "land",
+    Action.DESCEND: "descend without position",
+    Action.DISARM: "disarm",
+    Action.TERMINATE: "terminate",
+}
+_PX4_ACTION = {
+    Action.HOLD: "Hold",
+    Action.RETURN: "RTL",
+    Action.LAND: "Land",
+    Action.DESCEND: "Descend",
+    Action.DISARM: "disarm",
+    Action.TERMINATE: "terminate",
+}
 _MODE = {Action.HOLD: Mode.LOITER, Action.RETURN: Mode.RTL, Action.LAND: Mode.LAND}
 # Values of COM_OBL_RC_ACT; 0, 1 and 2 need sticks.
 _OFFBOARD_MODE = {0: Mode.POSCTL, 1: Mode.ALTCTL, 2: Mode.STABILIZED}
-_OFFBOARD_ACTION = {3: Action.RETURN, 4: Action.LAND, 5: Action.HOLD, 6: Action.TERMINATE,
-                    7: Action.DISARM}
+_OFFBOARD_ACTION = {
+    3: Action.RETURN,
+    4: Action.LAND,
+    5: Action.HOLD,
+    6: Action.TERMINATE,
+    7: Action.DISARM,
+}
 _OFFBOARD = "offboard"  # the condition that set-points have stopped, which the navigator finds
 _NO_ROTOR = -1
 
@@ -46,8 +55,13 @@ class Failsafes(Memory):
 
     MEMORY = ("_level", "_pending")
 
-    def __init__(self, watched: Watched, flight: FlightState, outbox: Outbox,
-                 fly_without: Callable[[int, int], None]):
+    def __init__(
+        self,
+        watched: Watched,
+        flight: FlightState,
+        outbox: Outbox,
+        fly_without: Callable[[int, int], None],
+    ):
         """Nothing has failed yet.
 
         Args:
@@ -91,18 +105,26 @@ class Failsafes(Memory):
 
     def failing(self, i: int) -> dict:
         """Conditions of vehicle i that hold now: name -> text and advice for its user."""
-        return {name: [condition.text, condition.advice]
-                for name, condition in self._conditions.items() if condition.holds[i]}
+        return {
+            name: [condition.text, condition.advice]
+            for name, condition in self._conditions.items()
+            if condition.holds[i]
+        }
 
     def answers(self, i: int) -> dict:
         """Configured actions of vehicle i: condition -> action."""
-        return {name: _WORDS[condition.action(i)] for name, condition in self._conditions.items()
-                if condition.parameter}
+        return {
+            name: _WORDS[condition.action(i)]
+            for name, condition in self._conditions.items()
+            if condition.parameter
+        }
 
     def save(self) -> dict:
         """As of Memory, with the conditions."""
-        return {**super().save(), "conditions": {name: condition.save() for name, condition in
-                                                 self._conditions.items()}}
+        return {
+            **super().save(),
+            "conditions": {name: condition.save() for name, condition in self._conditions.items()},
+        }
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """As of Memory, with the conditions."""
@@ -205,8 +227,9 @@ class Failsafes(Memory):
         delay = self._get(i, "COM_FAIL_ACT_T")
         if condition.waits and delay > 0 and action in (Action.RETURN, Action.LAND):
             self._tell(i, condition, action, delay)
-            self._outbox.say(i, CRITICAL,
-                             f"Failsafe: {why}: hold for {delay:g} s, then {_WORDS[action]}")
+            self._outbox.say(
+                i, CRITICAL, f"Failsafe: {why}: hold for {delay:g} s, then {_WORDS[action]}"
+            )
             self._pending[i] = (condition.name, action, Mode(v["mode"]))
             self._flight.enter(i, Mode.LOITER, failsafe=True)
             v["failsafe"] = True
@@ -231,10 +254,19 @@ class Failsafes(Memory):
         known = (condition.px4,) if condition.px4 else ()
         name = "commander_failsafe_enter" + "_generic" * (not known) + "_hold" * held
         self._outbox.say(
-            i, CRITICAL, f"Failsafe activated: entering Hold for {delay:.0f} seconds\t" if held
+            i,
+            CRITICAL,
+            f"Failsafe activated: entering Hold for {delay:.0f} seconds\t"
+            if held
             else "Failsafe activated\t",
-            (name, custom_mode(Mode(self._status["mode"][i])), _PX4_ACTION[action],
-             *(delay,) * held, *known))
+            (
+                name,
+                custom_mode(Mode(self._status["mode"][i])),
+                _PX4_ACTION[action],
+                *(delay,) * held,
+                *known,
+            ),
+        )
 
     def _perform(self, i, action):
         if action in (Action.DISARM, Action.TERMINATE):

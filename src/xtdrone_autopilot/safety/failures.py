@@ -10,16 +10,33 @@ from xtdrone_core.runs.snapshot import Memory
 from ..mavlink.dialect import mavlink
 
 OFF, OK = mavlink.FAILURE_TYPE_OFF, mavlink.FAILURE_TYPE_OK
-GPS, BARO, MAG = (mavlink.FAILURE_UNIT_SENSOR_GPS, mavlink.FAILURE_UNIT_SENSOR_BARO,
-                  mavlink.FAILURE_UNIT_SENSOR_MAG)
-RANGE, AIRSPEED, VISION = (mavlink.FAILURE_UNIT_SENSOR_DISTANCE_SENSOR,
-                           mavlink.FAILURE_UNIT_SENSOR_AIRSPEED, mavlink.FAILURE_UNIT_SENSOR_VIO)
+GPS, BARO, MAG = (
+    mavlink.FAILURE_UNIT_SENSOR_GPS,
+    mavlink.FAILURE_UNIT_SENSOR_BARO,
+    mavlink.FAILURE_UNIT_SENSOR_MAG,
+)
+RANGE, AIRSPEED, VISION = (
+    mavlink.FAILURE_UNIT_SENSOR_DISTANCE_SENSOR,
+    mavlink.FAILURE_UNIT_SENSOR_AIRSPEED,
+    mavlink.FAILURE_UNIT_SENSOR_VIO,
+)
 BATTERY, MOTOR = mavlink.FAILURE_UNIT_SYSTEM_BATTERY, mavlink.FAILURE_UNIT_SYSTEM_MOTOR
-STICKS, DATA_LINK = (mavlink.FAILURE_UNIT_SYSTEM_RC_SIGNAL,
-                     mavlink.FAILURE_UNIT_SYSTEM_MAVLINK_SIGNAL)
-UNITS = {GPS: "GPS", BARO: "barometer", MAG: "magnetometer", RANGE: "range finder",
-         AIRSPEED: "airspeed", VISION: "external vision", BATTERY: "battery", MOTOR: "motor",
-         STICKS: "manual control", DATA_LINK: "data link"}
+STICKS, DATA_LINK = (
+    mavlink.FAILURE_UNIT_SYSTEM_RC_SIGNAL,
+    mavlink.FAILURE_UNIT_SYSTEM_MAVLINK_SIGNAL,
+)
+UNITS = {
+    GPS: "GPS",
+    BARO: "barometer",
+    MAG: "magnetometer",
+    RANGE: "range finder",
+    AIRSPEED: "airspeed",
+    VISION: "external vision",
+    BATTERY: "battery",
+    MOTOR: "motor",
+    STICKS: "manual control",
+    DATA_LINK: "data link",
+}
 
 
 class Failures(Memory):
@@ -51,7 +68,8 @@ class Failures(Memory):
         """
         if unit not in UNITS:
             return f"failure unit {unit:g} cannot fail here: " + ", ".join(
-                f"{number} {name}" for number, name in UNITS.items())
+                f"{number} {name}" for number, name in UNITS.items()
+            )
         if kind not in (OFF, OK):
             return f"failure type {kind:g} is not supported: 1 turns the unit off, 0 on again"
         if unit != MOTOR:

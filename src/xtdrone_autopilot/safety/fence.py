@@ -37,21 +37,29 @@ class Fence:
             polygons: Pairs (inclusion, (K, 2) vertices [m]).
             circles: Triples (inclusion, (2,) centre [m], radius [m]).
         """
-        self._polygons = [(inclusion, np.ascontiguousarray(vertices, dtype=float))
-                          for inclusion, vertices in polygons]
-        self._circles = [(inclusion, float(c[0]), float(c[1]), float(radius) ** 2)
-                         for inclusion, c, radius in circles]
+        self._polygons = [
+            (inclusion, np.ascontiguousarray(vertices, dtype=float))
+            for inclusion, vertices in polygons
+        ]
+        self._circles = [
+            (inclusion, float(c[0]), float(c[1]), float(radius) ** 2)
+            for inclusion, c, radius in circles
+        ]
         self._has_inclusions = any(shape[0] for shape in self._polygons + self._circles)
 
     @classmethod
     def of(cls, items: Sequence[Any], origin: Sequence[float]) -> "Fence":
         """The fence of checked items; origin as everywhere [rad, rad, m]."""
         home = np.zeros(3)  # only heights are relative to it
-        groups = [(inclusion, np.array([v.position(origin, home)[:2] for v in group]))
-                  for inclusion, group in polygons(items)]
-        circles = [(item.command == CIRCLE_INCLUSION, item.position(origin, home)[:2],
-                    item.params[0])
-                   for item in items if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION)]
+        groups = [
+            (inclusion, np.array([v.position(origin, home)[:2] for v in group]))
+            for inclusion, group in polygons(items)
+        ]
+        circles = [
+            (item.command == CIRCLE_INCLUSION, item.position(origin, home)[:2], item.params[0])
+            for item in items
+            if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION)
+        ]
         return cls(groups, circles)
 
     def outlines(self) -> list[np.ndarray]:
@@ -59,7 +67,8 @@ class Fence:
         turn = np.linspace(0.0, 2.0 * np.pi, 73)
         return [np.vstack([vertices, vertices[:1]]) for _, vertices in self._polygons] + [
             np.stack([x + np.sqrt(r2) * np.cos(turn), y + np.sqrt(r2) * np.sin(turn)], axis=1)
-            for _, x, y, r2 in self._circles]
+            for _, x, y, r2 in self._circles
+        ]
 
     def contains(self, x: float, y: float) -> bool:
         """Whether the position (x, y) [m] is allowed."""

@@ -24,16 +24,30 @@ from .battery import Battery
 from .commander import Commander
 from .failsafes import Failsafes
 
-_AID_SOURCES = {"GPS": GPS_USED, "vision": VISION_USED, "barometer": BARO_USED,
-                "magnetometer": MAG_USED, "range finder": RANGE_USED, "airspeed": AIRSPEED_USED,
-                "sideslip": SIDESLIP_USED}
+_AID_SOURCES = {
+    "GPS": GPS_USED,
+    "vision": VISION_USED,
+    "barometer": BARO_USED,
+    "magnetometer": MAG_USED,
+    "range finder": RANGE_USED,
+    "airspeed": AIRSPEED_USED,
+    "sideslip": SIDESLIP_USED,
+}
 
 
 class Health:
     """Collects the health of each vehicle from the parts of a flight stack."""
 
-    def __init__(self, status: np.ndarray, estimator: Estimator, battery: Battery,
-                 failsafes: Failsafes, commander: Commander, missions: Missions, now: Now):
+    def __init__(
+        self,
+        status: np.ndarray,
+        estimator: Estimator,
+        battery: Battery,
+        failsafes: Failsafes,
+        commander: Commander,
+        missions: Missions,
+        now: Now,
+    ):
         """status: (N,) of VEHICLE_STATUS; the rest are its parts."""
         self._status, self._estimator, self._battery = status, estimator, battery
         self._failsafes, self._commander, self._now = failsafes, commander, now
@@ -53,29 +67,32 @@ class Health:
             set_points (count so far), set_point_age_s (None = none so far), links (name: {streams,
             peers, heard_s, refused}, the last being messages that were not signed as they must be).
         """
-        return [{**self._vehicle(i), "links": {} if links is None
-                 else _links(self._now.t_us, links, i)} for i in range(len(self._status))]
+        return [
+            {**self._vehicle(i), "links": {} if links is None else _links(self._now.t_us, links, i)}
+            for i in range(len(self._status))
+        ]
 
     def _vehicle(self, i):
         v, flags = self._status[i], int(self._estimator.flags[i])
         ratios = self._estimator.test_ratios[i].tolist()
         count = int(v["offboard_count"])
         return {
-            "mode": ROS_NAME[Mode(int(v["mode"]))], "armed": bool(v["armed"]),
+            "mode": ROS_NAME[Mode(int(v["mode"]))],
+            "armed": bool(v["armed"]),
             "landed": bool(v["landed"]),
             "failsafe": bool(v["failsafe"] or self._failsafes.active()[i]),
-            "failing": self._failsafes.failing(i), "answers": self._failsafes.answers(i),
+            "failing": self._failsafes.failing(i),
+            "answers": self._failsafes.answers(i),
             "not_ready": "" if v["armed"] else self._commander.checks(i),
-            "aligned": bool(flags & ALIGNED), "located": bool(flags & POSITION_VALID),
+            "aligned": bool(flags & ALIGNED),
+            "located": bool(flags & POSITION_VALID),
             "aid_sources": {name: bool(flags & bit) for name, bit in _AID_SOURCES.items()},
-            "test_ratios": {name: round(min(ratio, 1e6), 4)
-                            for name, ratio in zip(TESTS, ratios)},
+            "test_ratios": {name: round(min(ratio, 1e6), 4) for name, ratio in zip(TESTS, ratios)},
             "battery": round(float(self._battery.level[i]), 3),
             "voltage": round(float(self._battery.voltage[i]), 2),
             "waypoints": self._missions.waypoints(i),
             "set_points": count,
-            "set_point_age_s": ((self._now.t_us - int(v["offboard_t"])) * 1e-6 if count
-                                else None),
+            "set_point_age_s": ((self._now.t_us - int(v["offboard_t"])) * 1e-6 if count else None),
         }
 
 
@@ -84,7 +101,10 @@ def _links(t_us, links, i):
     for kind, of_kind in zip(KINDS, links.by_kind):
         link = of_kind[i]
         heard = max([link.remote_t, *link.peers.values()])
-        table[kind.name] = {"streams": bool(link.active), "peers": len(link.peers),
-                            "heard_s": None if heard < 0 else (t_us - heard) * 1e-6,
-                            "refused": link.refused}
+        table[kind.name] = {
+            "streams": bool(link.active),
+            "peers": len(link.peers),
+            "heard_s": None if heard < 0 else (t_us - heard) * 1e-6,
+            "refused": link.refused,
+        }
     return table

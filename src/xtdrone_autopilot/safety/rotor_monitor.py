@@ -18,15 +18,34 @@ from xtdrone_dynamics.compiled import fleet_kernel
 FILTER_S = 0.02  # time constant of the residuals [s]
 STEADY_S = 2.0  # time constant of the lift that a payload or a low battery takes [s]
 FOUND_S = 0.08  # for so long must one rotor explain what is missing [s]
-LEAST_THRUST = 0.7  # of the mean of all rotors; the controller asks more, not less, of a dead one
-LEAST_SHARE = 0.6  # of the rotor's torque that is missing
-LEAST_LIFT = 0.4  # of the rotor's lift that is missing
-MOST_REST = 0.35  # of what is missing may the rotor leave unexplained, squared
+MIN_THRUST = 0.7  # of the mean of all rotors; the controller asks more, not less, of a dead one
+MIN_SHARE = 0.6  # of the rotor's torque that is missing
+MIN_LIFT = 0.4  # of the rotor's lift that is missing
+MAX_REST = 0.35  # of what is missing may the rotor leave unexplained, squared
 
 
 @fleet_kernel
-def _watch(vehicle, actuator, flying, enabled, commands, estimates, accel, last_rate, missing,
-           steady, speed, blamed, since, torque, lift, axis, inverse, dt, failed):
+def _watch(
+    vehicle,
+    actuator,
+    flying,
+    enabled,
+    commands,
+    estimates,
+    accel,
+    last_rate,
+    missing,
+    steady,
+    speed,
+    blamed,
+    since,
+    torque,
+    lift,
+    axis,
+    inverse,
+    dt,
+    failed,
+):
     gain = dt / (FILTER_S + dt)
     known_up, known_down, share_up, share_down = -1.0, -1.0, 0.0, 0.0  # most rotors are alike
     for i in range(commands.shape[0]):
@@ -86,7 +105,7 @@ def _watch(vehicle, actuator, flying, enabled, commands, estimates, accel, last_
         best = -1
         for r in range(n_rotors):
             thrust = actuator[i, r].motor_constant * speed[i, r] * speed[i, r]
-            if thrust < LEAST_THRUST * mean:
+            if thrust < MIN_THRUST * mean:
                 continue
             sx = -(g[0, 0] * torque[i, 0, r] + g[0, 1] * torque[i, 1, r]) * thrust
             sy = -(g[1, 0] * torque[i, 0, r] + g[1, 1] * torque[i, 1, r]) * thrust
@@ -95,8 +114,7 @@ def _watch(vehicle, actuator, flying, enabled, commands, estimates, accel, last_
             dx, dy = missing[i, 0] - sx * share, missing[i, 1] - sy * share
             rest = (dx * dx + dy * dy) / (size * max(share * share, 1e-9))
             wanting = (missing[i, 2] - steady[i]) * vehicle[i].mass
-            if (share > LEAST_SHARE and rest < MOST_REST
-                    and wanting > LEAST_LIFT * lift[i, r] * thrust):
+            if share > MIN_SHARE and rest < MAX_REST and wanting > MIN_LIFT * lift[i, r] * thrust:
                 best = r
         if best < 0 or best != blamed[i]:
             since[i] = 0.0
@@ -129,8 +147,16 @@ class RotorMonitor(Memory):
         self._since = np.zeros(n)
         self.remember_start()
 
-    def step(self, flying: np.ndarray, enabled: Any, commands: np.ndarray, estimates: Any,
-             accel: np.ndarray, dt: float, failed: Any) -> None:
+    def step(
+        self,
+        flying: np.ndarray,
+        enabled: Any,
+        commands: np.ndarray,
+        estimates: Any,
+        accel: np.ndarray,
+        dt: float,
+        failed: Any,
+    ) -> None:
         """One step of dt [s].
 
         Args:
@@ -146,6 +172,24 @@ class RotorMonitor(Memory):
         if dt <= 0.0:
             return
         f = self._fleet
-        _watch(f.vehicle, f.actuator, flying, enabled, commands, estimates, accel,
-               self._last_rate, self._missing, self._steady, self._speed, self._blamed,
-               self._since, self._torque, self._lift, self._axis, self._inverse, dt, failed)
+        _watch(
+            f.vehicle,
+            f.actuator,
+            flying,
+            enabled,
+            commands,
+            estimates,
+            accel,
+            self._last_rate,
+            self._missing,
+            self._steady,
+            self._speed,
+            self._blamed,
+            self._since,
+            self._torque,
+            self._lift,
+            self._axis,
+            self._inverse,
+            dt,
+            failed,
+        )

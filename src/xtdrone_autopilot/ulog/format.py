@@ -24,9 +24,19 @@ MAGIC = b"ULog\x01\x12\x35\x01"  # the last byte is the version of the format
 DATA, FORMAT, INFO, PARAMETER, SUBSCRIBE, TEXT, FLAGS, DROPOUT = b"DFIPALBO"
 PREFIX = 5  # bytes before a topic's fields: size, 'D', message id
 
-_STRUCT = {"bool": "?", "uint8_t": "B", "int8_t": "b", "uint16_t": "H", "int16_t": "h",
-           "uint32_t": "I", "int32_t": "i", "uint64_t": "Q", "int64_t": "q", "float": "f",
-           "double": "d"}
+_STRUCT = {
+    "bool": "?",
+    "uint8_t": "B",
+    "int8_t": "b",
+    "uint16_t": "H",
+    "int16_t": "h",
+    "uint32_t": "I",
+    "int32_t": "i",
+    "uint64_t": "Q",
+    "int64_t": "q",
+    "float": "f",
+    "double": "d",
+}
 _STEP_US = 4_000
 _LONGEST_DROPOUT = 60_000  # of one message, whose field ends at 65535 [ms]
 _SIZE = {kind: struct.calcsize("<" + code) for kind, code in _STRUCT.items()}
@@ -66,8 +76,11 @@ def _parameter_template():
     chosen = [(k, p) for k, p in enumerate(table().values()) if p.listed]
     messages = [parameter(p.name, p.type, 0) for _, p in chosen]
     ends = np.cumsum([len(each) for each in messages])
-    return (np.frombuffer(b"".join(messages), dtype=np.uint8), np.array([k for k, _ in chosen]),
-            ends[:, None] - np.arange(4, 0, -1))
+    return (
+        np.frombuffer(b"".join(messages), dtype=np.uint8),
+        np.array([k for k, _ in chosen]),
+        ends[:, None] - np.arange(4, 0, -1),
+    )
 
 
 def text(severity: int, t_us: int, words: str) -> bytes:
@@ -78,8 +91,10 @@ def text(severity: int, t_us: int, words: str) -> bytes:
 def dropout(length_us: int) -> bytes:
     """What says that messages of this time are missing; one for each minute of it."""
     whole, rest = divmod(length_us // 1000, _LONGEST_DROPOUT)
-    return b"".join(message(DROPOUT, struct.pack("<H", milliseconds))
-                    for milliseconds in (*[_LONGEST_DROPOUT] * whole, rest))
+    return b"".join(
+        message(DROPOUT, struct.pack("<H", milliseconds))
+        for milliseconds in (*[_LONGEST_DROPOUT] * whole, rest)
+    )
 
 
 @dataclass(frozen=True)
@@ -165,20 +180,30 @@ def _topic(name, row) -> Topic:
         raise AutopilotError(f"topics.yaml: {name} has no field '{next(iter(values))}'")
     periods = {profile: 1000 * row[profile] for profile in ("full", "fleet")}
     where = _columns(row["where"], 1, f"{name}, where")[0] if "where" in row else -1
-    return Topic(name, f"{name}:{fields};", size, tuple(runs), tuple(constants), periods,
-                 bool(row.get("changes", False)), where)
+    return Topic(
+        name,
+        f"{name}:{fields};",
+        size,
+        tuple(runs),
+        tuple(constants),
+        periods,
+        bool(row.get("changes", False)),
+        where,
+    )
 
 
 def _columns(value, count, field):
     """Indices of the snapshot's numbers that fill a field of `count` numbers."""
     if value not in SNAPSHOT.fields:
-        raise AutopilotError(f"topics.yaml, {field}: "
-                             + unknown_name("column", value, SNAPSHOT.names))
+        raise AutopilotError(
+            f"topics.yaml, {field}: " + unknown_name("column", value, SNAPSHOT.names)
+        )
     dtype, offset = SNAPSHOT.fields[value][:2]
     width = dtype.itemsize // 8
     if width not in (1, count):
-        raise AutopilotError(f"topics.yaml: {field} holds {count} numbers, but column "
-                             f"'{value}' has {width}")
+        raise AutopilotError(
+            f"topics.yaml: {field} holds {count} numbers, but column '{value}' has {width}"
+        )
     return [offset // 8 + (k if width > 1 else 0) for k in range(count)]
 
 
@@ -209,8 +234,10 @@ def header(chosen: Any, info: dict, parameters: bytes) -> bytes:
     parts += [message(FORMAT, topic.format.encode()) for topic in chosen]
     parts += [information(key, value) for key, value in info.items()]
     parts.append(parameters)
-    parts += [message(SUBSCRIBE, struct.pack("<BH", 0, number) + topic.name.encode())
-              for number, topic in enumerate(chosen)]
+    parts += [
+        message(SUBSCRIBE, struct.pack("<BH", 0, number) + topic.name.encode())
+        for number, topic in enumerate(chosen)
+    ]
     return b"".join(parts)
 
 
@@ -225,8 +252,8 @@ def tables(chosen: Any) -> tuple:
     templates = np.zeros((len(chosen), sizes.max()), dtype=np.uint8)
     for number, topic in enumerate(chosen):
         for at, data in ((0, data_prefix(topic, number)), *topic.constants):
-            data = data[:topic.size - at]
-            templates[number, at:at + len(data)] = np.frombuffer(data, dtype=np.uint8)
+            data = data[: topic.size - at]
+            templates[number, at : at + len(data)] = np.frombuffer(data, dtype=np.uint8)
     runs = np.array([run for topic in chosen for run in topic.runs])
     whole_columns = np.unique(runs[runs[:, 0] == AS_WHOLE, 1]) // 8
     starts = np.cumsum([0] + [len(topic.runs) for topic in chosen])

@@ -54,61 +54,183 @@ _STICKS_LOST_US = 1_000_000  # for which lost sticks are logged as not valid [us
 _PWM_OFF = 900.0  # PX4's simulated PWM output for a stopped motor [us]
 
 # Columns for the fields of topics; NED, FRD, quaternions wxyz, angles clockwise from north.
-SNAPSHOT = np.dtype([(name, "f8", shape) if shape else (name, "f8") for name, shape in [
-    ("t", ()), ("system_id", ()),
-    # Attitude, position, and accuracy and status of the estimator.
-    ("quat", (4,)), ("rates", (3,)), ("heading", ()), ("heading_var", ()), ("tilt_var", ()),
-    ("x", ()), ("y", ()), ("z", ()), ("vx", ()), ("vy", ()), ("vz", ()),
-    ("ax", ()), ("ay", ()), ("az", ()),
-    ("eph", ()), ("epv", ()), ("evh", ()), ("evv", ()),
-    ("ref_lat", ()), ("ref_lon", ()), ("ref_alt", ()),  # degrees, m
-    ("lat", ()), ("lon", ()), ("alt", ()), ("alt_ellipsoid", ()), ("geoid", ()),
-    ("reset_xy", (2,)), ("reset_z", ()), ("resets", ()),
-    ("aligned", ()), ("located", ()), ("gps_used", ()), ("vision_used", ()), ("baro_used", ()),
-    ("mag_used", ()), ("at_rest", ()), ("dead_reckoning", ()),
-    ("vel_ratio", ()), ("pos_ratio", ()), ("hgt_ratio", ()), ("baro_ratio", ()),
-    ("mag_ratio", ()), ("vision_ratio", ()), ("range_ratio", ()), ("airspeed_ratio", ()),
-    ("sideslip_ratio", ()), ("sideslip_used", ()), ("sideslip_rejected", ()), ("on_wings", ()),
-    ("range_used", ()), ("airspeed_used", ()), ("range_height", ()), ("gps_height", ()),
-    ("above_ground", ()), ("ground_known", ()), ("wind_known", ()),
-    ("wind_north", ()), ("wind_east", ()),
-    ("mag_rejected", ()), ("airspeed_rejected", ()), ("range_rejected", ()),
-    ("vel_rejected", ()), ("pos_rejected", ()), ("hgt_rejected", ()),
-    ("control_flags", ()), ("innovation_flags", ()), ("solution_flags", ()),
-    ("gyro_bias", (3,)), ("accel_bias", (3,)), ("mag_bias", (3,)),  # gauss
-    # Set-points: the input of the control loops, and the output of each loop.
-    ("target_pos", (3,)), ("target_vel", (3,)), ("target_acc", (3,)), ("target_yaw", ()),
-    ("target_yaw_rate", ()),
-    ("sp_x", ()), ("sp_y", ()), ("sp_z", ()), ("sp_vx", ()), ("sp_vy", ()), ("sp_vz", ()),
-    ("sp_acc", (3,)), ("sp_yaw", ()), ("sp_yaw_rate", ()), ("sp_thrust_world", (3,)),
-    ("sp_quat", (4,)), ("sp_roll", ()), ("sp_pitch", ()), ("sp_heading", ()),
-    ("sp_thrust_body", (3,)), ("sp_roll_rate", ()), ("sp_pitch_rate", ()), ("sp_turn_rate", ()),
-    # Sticks: forward, right, clockwise, up.
-    ("stick_t", ()), ("stick_forward", ()), ("stick_right", ()), ("stick_clockwise", ()),
-    ("stick_up", ()), ("stick_buttons", ()), ("stick_source", ()), ("sticks_valid", ()),
-    ("sticks_moving", ()), ("sticks_logged", ()),
-    # Sensors.
-    ("gyro", (3,)), ("accel", (3,)), ("mag", (3,)),  # gauss
-    ("baro_pressure", ()), ("baro_height", ()), ("air_celsius", ()), ("air_density", ()),
-    ("eas_to_tas", ()),
-    ("gps_t", ()), ("gps_lat", ()), ("gps_lon", ()), ("gps_alt", ()),
-    ("gps_alt_ellipsoid", ()), ("gps_eph", ()), ("gps_epv", ()), ("gps_speed", ()),
-    ("gps_vn", ()), ("gps_ve", ()), ("gps_vd", ()), ("gps_course", ()),
-    ("gps_fix", ()), ("gps_valid", ()), ("gps_sats", ()),
-    # Actuators and battery.
-    ("motors", (MAX_MOTORS,)), ("pwm", (16,)), ("n_motors", ()),
-    ("battery_voltage", ()), ("battery_current", ()), ("battery_level", ()),
-    ("battery_cells", ()),
-    # State.
-    ("armed_t", ()), ("mode_t", ()), ("arming_state", ()), ("nav_state", ()), ("failsafe", ()),
-    ("vehicle_type", ()), ("vtol_state", ()), ("is_vtol", ()),
-    ("is_tailsitter", ()), ("in_transition", ()), ("in_transition_to_fw", ()), ("quadchute", ()),
-    ("ready", ()), ("mav_type", ()), ("landed", ()), ("in_air", ()),
-    ("home_lat", ()), ("home_lon", ()), ("home_alt", ()), ("home_x", ()), ("home_y", ()),
-    ("home_z", ()), ("home_yaw", ()), ("home_set", ()),
-    ("mission_seq", ()), ("mission_total", ()), ("mission_valid", ()),
-    ("mission_reached", ()), ("mission_finished", ()),
-]])
+SNAPSHOT = np.dtype(
+    [
+        (name, "f8", shape) if shape else (name, "f8")
+        for name, shape in [
+            ("t", ()),
+            ("system_id", ()),
+            # Attitude, position, and accuracy and status of the estimator.
+            ("quat", (4,)),
+            ("rates", (3,)),
+            ("heading", ()),
+            ("heading_var", ()),
+            ("tilt_var", ()),
+            ("x", ()),
+            ("y", ()),
+            ("z", ()),
+            ("vx", ()),
+            ("vy", ()),
+            ("vz", ()),
+            ("ax", ()),
+            ("ay", ()),
+            ("az", ()),
+            ("eph", ()),
+            ("epv", ()),
+            ("evh", ()),
+            ("evv", ()),
+            ("ref_lat", ()),
+            ("ref_lon", ()),
+            ("ref_alt", ()),  # degrees, m
+            ("lat", ()),
+            ("lon", ()),
+            ("alt", ()),
+            ("alt_ellipsoid", ()),
+            ("geoid", ()),
+            ("reset_xy", (2,)),
+            ("reset_z", ()),
+            ("resets", ()),
+            ("aligned", ()),
+            ("located", ()),
+            ("gps_used", ()),
+            ("vision_used", ()),
+            ("baro_used", ()),
+            ("mag_used", ()),
+            ("at_rest", ()),
+            ("dead_reckoning", ()),
+            ("vel_ratio", ()),
+            ("pos_ratio", ()),
+            ("hgt_ratio", ()),
+            ("baro_ratio", ()),
+            ("mag_ratio", ()),
+            ("vision_ratio", ()),
+            ("range_ratio", ()),
+            ("airspeed_ratio", ()),
+            ("sideslip_ratio", ()),
+            ("sideslip_used", ()),
+            ("sideslip_rejected", ()),
+            ("on_wings", ()),
+            ("range_used", ()),
+            ("airspeed_used", ()),
+            ("range_height", ()),
+            ("gps_height", ()),
+            ("above_ground", ()),
+            ("ground_known", ()),
+            ("wind_known", ()),
+            ("wind_north", ()),
+            ("wind_east", ()),
+            ("mag_rejected", ()),
+            ("airspeed_rejected", ()),
+            ("range_rejected", ()),
+            ("vel_rejected", ()),
+            ("pos_rejected", ()),
+            ("hgt_rejected", ()),
+            ("control_flags", ()),
+            ("innovation_flags", ()),
+            ("solution_flags", ()),
+            ("gyro_bias", (3,)),
+            ("accel_bias", (3,)),
+            ("mag_bias", (3,)),  # gauss
+            # Set-points: the input of the control loops, and the output of each loop.
+            ("target_pos", (3,)),
+            ("target_vel", (3,)),
+            ("target_acc", (3,)),
+            ("target_yaw", ()),
+            ("target_yaw_rate", ()),
+            ("sp_x", ()),
+            ("sp_y", ()),
+            ("sp_z", ()),
+            ("sp_vx", ()),
+            ("sp_vy", ()),
+            ("sp_vz", ()),
+            ("sp_acc", (3,)),
+            ("sp_yaw", ()),
+            ("sp_yaw_rate", ()),
+            ("sp_thrust_world", (3,)),
+            ("sp_quat", (4,)),
+            ("sp_roll", ()),
+            ("sp_pitch", ()),
+            ("sp_heading", ()),
+            ("sp_thrust_body", (3,)),
+            ("sp_roll_rate", ()),
+            ("sp_pitch_rate", ()),
+            ("sp_turn_rate", ()),
+            # Sticks: forward, right, clockwise, up.
+            ("stick_t", ()),
+            ("stick_forward", ()),
+            ("stick_right", ()),
+            ("stick_clockwise", ()),
+            ("stick_up", ()),
+            ("stick_buttons", ()),
+            ("stick_source", ()),
+            ("sticks_valid", ()),
+            ("sticks_moving", ()),
+            ("sticks_logged", ()),
+            # Sensors.
+            ("gyro", (3,)),
+            ("accel", (3,)),
+            ("mag", (3,)),  # gauss
+            ("baro_pressure", ()),
+            ("baro_height", ()),
+            ("air_celsius", ()),
+            ("air_density", ()),
+            ("eas_to_tas", ()),
+            ("gps_t", ()),
+            ("gps_lat", ()),
+            ("gps_lon", ()),
+            ("gps_alt", ()),
+            ("gps_alt_ellipsoid", ()),
+            ("gps_eph", ()),
+            ("gps_epv", ()),
+            ("gps_speed", ()),
+            ("gps_vn", ()),
+            ("gps_ve", ()),
+            ("gps_vd", ()),
+            ("gps_course", ()),
+            ("gps_fix", ()),
+            ("gps_valid", ()),
+            ("gps_sats", ()),
+            # Actuators and battery.
+            ("motors", (MAX_MOTORS,)),
+            ("pwm", (16,)),
+            ("n_motors", ()),
+            ("battery_voltage", ()),
+            ("battery_current", ()),
+            ("battery_level", ()),
+            ("battery_cells", ()),
+            # State.
+            ("armed_t", ()),
+            ("mode_t", ()),
+            ("arming_state", ()),
+            ("nav_state", ()),
+            ("failsafe", ()),
+            ("vehicle_type", ()),
+            ("vtol_state", ()),
+            ("is_vtol", ()),
+            ("is_tailsitter", ()),
+            ("in_transition", ()),
+            ("in_transition_to_fw", ()),
+            ("quadchute", ()),
+            ("ready", ()),
+            ("mav_type", ()),
+            ("landed", ()),
+            ("in_air", ()),
+            ("home_lat", ()),
+            ("home_lon", ()),
+            ("home_alt", ()),
+            ("home_x", ()),
+            ("home_y", ()),
+            ("home_z", ()),
+            ("home_yaw", ()),
+            ("home_set", ()),
+            ("mission_seq", ()),
+            ("mission_total", ()),
+            ("mission_valid", ()),
+            ("mission_reached", ()),
+            ("mission_finished", ()),
+        ]
+    ]
+)
 
 
 # Bits of estimator_status.control_mode_flags.
@@ -117,6 +239,7 @@ _CS_RANGE, _CS_GPS_HEIGHT, _CS_EV = 1 << 10, 1 << 11, 1 << 12
 _CS_SIDESLIP, _CS_FIXED_WING, _CS_AIRSPEED = 1 << 15, 1 << 17, 1 << 19
 # Of innovation_check_flags.
 _REJECT_MAG, _REJECT_AIRSPEED, _REJECT_SIDESLIP, _REJECT_HAGL = 7 << 4, 1 << 8, 1 << 9, 1 << 10
+
 
 @njit
 def _variance(sigma):
@@ -178,18 +301,29 @@ def _health(s, e, height_ref):
     s.range_rejected, s.airspeed_rejected = s.range_ratio > 1.0, s.airspeed_ratio > 1.0
     s.vel_rejected, s.pos_rejected = s.vel_ratio > 1.0, s.pos_ratio > 1.0
     s.hgt_rejected = s.hgt_ratio > 1.0
-    s.control_flags = (s.aligned * (_CS_TILT | _CS_YAW) + s.gps_used * _CS_GPS
-                       + s.in_air * _CS_IN_AIR + s.wind_known * _CS_WIND
-                       + s.baro_used * _CS_BARO + s.range_height * _CS_RANGE
-                       + s.gps_height * _CS_GPS_HEIGHT + s.vision_used * _CS_EV
-                       + s.sideslip_used * _CS_SIDESLIP + s.on_wings * _CS_FIXED_WING
-                       + s.airspeed_used * _CS_AIRSPEED)
+    s.control_flags = (
+        s.aligned * (_CS_TILT | _CS_YAW)
+        + s.gps_used * _CS_GPS
+        + s.in_air * _CS_IN_AIR
+        + s.wind_known * _CS_WIND
+        + s.baro_used * _CS_BARO
+        + s.range_height * _CS_RANGE
+        + s.gps_height * _CS_GPS_HEIGHT
+        + s.vision_used * _CS_EV
+        + s.sideslip_used * _CS_SIDESLIP
+        + s.on_wings * _CS_FIXED_WING
+        + s.airspeed_used * _CS_AIRSPEED
+    )
     s.mag_rejected = s.mag_ratio > 1.0
-    s.innovation_flags = (s.vel_rejected * 3 + s.pos_rejected * 4 + s.hgt_rejected * 8
-                          + s.mag_rejected * _REJECT_MAG
-                          + s.airspeed_rejected * _REJECT_AIRSPEED
-                          + s.sideslip_rejected * _REJECT_SIDESLIP
-                          + s.range_rejected * _REJECT_HAGL)
+    s.innovation_flags = (
+        s.vel_rejected * 3
+        + s.pos_rejected * 4
+        + s.hgt_rejected * 8
+        + s.mag_rejected * _REJECT_MAG
+        + s.airspeed_rejected * _REJECT_AIRSPEED
+        + s.sideslip_rejected * _REJECT_SIDESLIP
+        + s.range_rejected * _REJECT_HAGL
+    )
     s.solution_flags = solution_status(flags, ratios)
 
 
@@ -334,9 +468,28 @@ def append(share: int, arguments: tuple, scratch: tuple) -> None:
         status, parameters, estimates, sensors, batteries, missions: (N,) records of the fleet.
         commands: (N, A) of the actuators.
     """
-    (now, epoch_us, grid_us, cycle, tables, on_change, where, out, length, state_key, snapshots,
-     forms, origin, status, parameters, estimates, sensors, batteries, missions,
-     commands) = arguments
+    (
+        now,
+        epoch_us,
+        grid_us,
+        cycle,
+        tables,
+        on_change,
+        where,
+        out,
+        length,
+        state_key,
+        snapshots,
+        forms,
+        origin,
+        status,
+        parameters,
+        estimates,
+        sensors,
+        batteries,
+        missions,
+        commands,
+    ) = arguments
     t_us = now[0]
     sizes, templates, starts, runs, whole_columns = tables
     numbers, singles, wholes, doubles_bytes, singles_bytes, wholes_bytes = forms
@@ -346,11 +499,18 @@ def append(share: int, arguments: tuple, scratch: tuple) -> None:
             continue
         due = cycle[age // grid_us % cycle.shape[0]]
         s, v, e, r, mission = snapshots[i], status[i], estimates[i], sensors[i], missions[i]
-        key = (np.int64(v.mode) | np.int64(v.armed) << 8 | np.int64(v.landed) << 9
-               | np.int64(v.failsafe) << 10 | np.int64(v.ready) << 11
-               | np.int64(e.flags & ~AT_REST) << 12 | np.int64(mission.seq) << 24
-               | np.int64(mission.total) << 40 | np.int64(mission.last_reached & 0x3F) << 56
-               | np.int64(mission.finished) << 62)
+        key = (
+            np.int64(v.mode)
+            | np.int64(v.armed) << 8
+            | np.int64(v.landed) << 9
+            | np.int64(v.failsafe) << 10
+            | np.int64(v.ready) << 11
+            | np.int64(e.flags & ~AT_REST) << 12
+            | np.int64(mission.seq) << 24
+            | np.int64(mission.total) << 40
+            | np.int64(mission.last_reached & 0x3F) << 56
+            | np.int64(mission.finished) << 62
+        )
         wanted = changed = key != state_key[i]
         state_key[i] = key
         for topic in range(len(due)):

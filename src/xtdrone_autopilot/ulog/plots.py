@@ -20,20 +20,33 @@ _SHADES = ("#eef3fa", "#fdf3e4")  # of flight modes, in turn
 _LOWEST_LIMIT = 1.5  # smallest upper limit of the test-ratio axis
 
 # Fields of estimator_status_flags that get a bar of their own.
-_FLAGS = {"cs_tilt_align": "tilt aligned", "cs_yaw_align": "yaw aligned", "cs_gps": "GPS",
-          "cs_baro_hgt": "barometer", "cs_mag_3d": "magnetometer", "cs_ev_pos": "vision",
-          "cs_rng_hgt": "height by range", "cs_fuse_aspd": "airspeed",
-          "cs_fuse_beta": "sideslip", "cs_wind": "wind known",
-          "cs_in_air": "in air", "cs_inertial_dead_reckoning": "dead reckoning",
-          "reject_hor_vel": "velocity refused", "reject_hor_pos": "position refused",
-          "reject_ver_pos": "height refused", "reject_hagl": "range refused",
-          "reject_airspeed": "airspeed refused", "reject_sideslip": "sideslip refused"}
+_FLAGS = {
+    "cs_tilt_align": "tilt aligned",
+    "cs_yaw_align": "yaw aligned",
+    "cs_gps": "GPS",
+    "cs_baro_hgt": "barometer",
+    "cs_mag_3d": "magnetometer",
+    "cs_ev_pos": "vision",
+    "cs_rng_hgt": "height by range",
+    "cs_fuse_aspd": "airspeed",
+    "cs_fuse_beta": "sideslip",
+    "cs_wind": "wind known",
+    "cs_in_air": "in air",
+    "cs_inertial_dead_reckoning": "dead reckoning",
+    "reject_hor_vel": "velocity refused",
+    "reject_hor_pos": "position refused",
+    "reject_ver_pos": "height refused",
+    "reject_hagl": "range refused",
+    "reject_airspeed": "airspeed refused",
+    "reject_sideslip": "sideslip refused",
+}
 
 
 def _axes(log, title, names, labels):
     """A figure of panels with one time axis; flight modes are shaded and named above the first."""
-    figure = plot_style.figure(11, 1.9 + 1.9 * len(labels),
-                               f"{log.path.parent.name}/{log.path.name}: {title}")
+    figure = plot_style.figure(
+        11, 1.9 + 1.9 * len(labels), f"{log.path.parent.name}/{log.path.name}: {title}"
+    )
     rows = plot_style.time_axes(figure, labels, names, xlabel="time since the log's begin [s]")
     modes = log.modes()
     for row in rows:
@@ -45,8 +58,15 @@ def _axes(log, title, names, labels):
     plot_style.title(rows[0], names[0], pad=18)
     for begin, end, name in modes:
         if end - begin > 0.04 * log.seconds:
-            rows[0].text((begin + end) / 2, 1.02, name, ha="center", fontsize=8, color="#555555",
-                         transform=rows[0].get_xaxis_transform())
+            rows[0].text(
+                (begin + end) / 2,
+                1.02,
+                name,
+                ha="center",
+                fontsize=8,
+                color="#555555",
+                transform=rows[0].get_xaxis_transform(),
+            )
     rows[-1].set_xlabel("time since the log's begin [s]; dashed: armed and disarmed")
     return figure, rows
 
@@ -55,8 +75,12 @@ def _draw(row, data, field, style, scale=1.0, step=False):
     """Plots one field of a topic; returns whether the log has it."""
     if data is None or field not in data or not np.isfinite(data[field]).any():
         return False
-    row.plot(data["t"], scale * data[field].astype(float),
-             drawstyle="steps-post" if step else "default", **style)
+    row.plot(
+        data["t"],
+        scale * data[field].astype(float),
+        drawstyle="steps-post" if step else "default",
+        **style,
+    )
     return True
 
 
@@ -74,17 +98,24 @@ def position(log: FlightLog) -> Any:
 def velocity(log: FlightLog) -> Any:
     """Velocity tracking as in XTDrone Fig. 15, with the RMS of the error in flight."""
     figure, rows = _axes(log, "velocity", ("north", "east", "up"), ("[m/s]",) * 3)
-    wanted, flown = log.topic("vehicle_local_position_setpoint"), log.topic(
-        "vehicle_local_position")
+    wanted, flown = (
+        log.topic("vehicle_local_position_setpoint"),
+        log.topic("vehicle_local_position"),
+    )
     for row, axis, sign in zip(rows, ("vx", "vy", "vz"), (1, 1, -1)):
         _draw(row, wanted, axis, _WANTED, sign)
         _draw(row, flown, axis, _ESTIMATED, sign)
         _draw(row, log.topic("vehicle_local_position_groundtruth"), axis, _TRUE, sign)
         error = _tracking_error(log, wanted, flown, axis)
         if error is not None:
-            row.text(0.01, 0.04, f"RMS error in the air: {error:.3f} m/s",
-                     transform=row.transAxes, fontsize="small",
-                     bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1})
+            row.text(
+                0.01,
+                0.04,
+                f"RMS error in the air: {error:.3f} m/s",
+                transform=row.transAxes,
+                fontsize="small",
+                bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1},
+            )
     plot_style.legend(rows[0])
     return figure
 
@@ -119,9 +150,11 @@ def _angles(data, field):
 def attitude(log: FlightLog) -> Any:
     """Roll, pitch and yaw: set-point, estimate and, if logged, ground truth."""
     figure, rows = _axes(log, "attitude", ("roll", "pitch", "yaw"), ("[deg]",) * 3)
-    for topic, field, style in (("vehicle_attitude_setpoint", "q_d", _WANTED),
-                                ("vehicle_attitude", "q", _ESTIMATED),
-                                ("vehicle_attitude_groundtruth", "q", _TRUE)):
+    for topic, field, style in (
+        ("vehicle_attitude_setpoint", "q_d", _WANTED),
+        ("vehicle_attitude", "q", _ESTIMATED),
+        ("vehicle_attitude_groundtruth", "q", _TRUE),
+    ):
         angles = _angles(log.topic(topic), field)
         for row, name in zip(rows, ("roll", "pitch", "yaw")):
             _draw(row, angles, name, style)
@@ -142,12 +175,20 @@ def rates(log: FlightLog) -> Any:
 
 def actuators(log: FlightLog) -> Any:
     """Motor commands, collective thrust and battery."""
-    figure, rows = _axes(log, "actuators", ("motors", "collective thrust", "battery"),
-                         ("command [0 to 1]", "command [0 to 1]", "voltage [V]"))
+    figure, rows = _axes(
+        log,
+        "actuators",
+        ("motors", "collective thrust", "battery"),
+        ("command [0 to 1]", "command [0 to 1]", "voltage [V]"),
+    )
     motors = log.topic("actuator_motors")
     for k in range(12):
-        _draw(rows[0], motors, f"control[{k}]", {
-            "lw": 0.8, "label": f"motor {k + 1}", "color": plot_style.vehicle_color(k)})
+        _draw(
+            rows[0],
+            motors,
+            f"control[{k}]",
+            {"lw": 0.8, "label": f"motor {k + 1}", "color": plot_style.vehicle_color(k)},
+        )
     _draw(rows[1], log.topic("vehicle_rates_setpoint"), "thrust_body[2]", _WANTED, -1.0)
     _draw(rows[2], log.topic("battery_status"), "voltage_v", {"color": plot_style.series(2)})
     for row in rows[:2]:
@@ -158,9 +199,16 @@ def actuators(log: FlightLog) -> Any:
 
 def estimator(log: FlightLog) -> Any:
     """Innovation test ratios, estimated accuracy, and estimator flags."""
-    figure, rows = _axes(log, "estimator", ("innovation test ratios", "estimated accuracy",
-                                            "flags: what is fused, and what is refused"),
-                         ("ratio [-]", "[m], [m/s]", ""))
+    figure, rows = _axes(
+        log,
+        "estimator",
+        (
+            "innovation test ratios",
+            "estimated accuracy",
+            "flags: what is fused, and what is refused",
+        ),
+        ("ratio [-]", "[m], [m/s]", ""),
+    )
     status = log.topic("estimator_status")
     top = _LOWEST_LIMIT
     for name in ("vel", "pos", "hgt", "mag", "tas", "hagl"):
@@ -170,8 +218,12 @@ def estimator(log: FlightLog) -> Any:
     rows[0].axhline(1.0, **plot_style.LIMIT, label="refused above")
     rows[0].set_ylim(0, top)
     place = log.topic("vehicle_local_position")
-    for field, label in (("eph", "horizontal"), ("epv", "vertical"),
-                         ("evh", "horizontal velocity"), ("evv", "vertical velocity")):
+    for field, label in (
+        ("eph", "horizontal"),
+        ("epv", "vertical"),
+        ("evh", "horizontal velocity"),
+        ("evv", "vertical velocity"),
+    ):
         _draw(rows[1], place, field, {"lw": 1.0, "label": label})
     if place is not None:
         rows[1].set_ylim(0, 1.2 * np.nanpercentile(place["epv"], 95) + 0.3)
@@ -190,14 +242,26 @@ def _flags(log, row):
     edges = np.append(data["t"], log.seconds)
     for y, name in enumerate(names):
         for k in np.flatnonzero(data[name]):
-            row.barh(y, edges[k + 1] - edges[k], left=edges[k], height=0.6, lw=0,
-                     color=plot_style.series(1 if name.startswith("reject") else 2))
+            row.barh(
+                y,
+                edges[k + 1] - edges[k],
+                left=edges[k],
+                height=0.6,
+                lw=0,
+                color=plot_style.series(1 if name.startswith("reject") else 2),
+            )
     row.set_yticks(range(len(names)), [_FLAGS[name] for name in names])
     row.invert_yaxis()
 
 
-FIGURES = {"position": position, "velocity": velocity, "attitude": attitude, "rates": rates,
-           "actuators": actuators, "estimator": estimator}
+FIGURES = {
+    "position": position,
+    "velocity": velocity,
+    "attitude": attitude,
+    "rates": rates,
+    "actuators": actuators,
+    "estimator": estimator,
+}
 
 
 def draw(log: FlightLog, folder: Path | str, kind: str = "png") -> list[Path]:
@@ -220,10 +284,20 @@ def draw(log: FlightLog, folder: Path | str, kind: str = "png") -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise AutopilotError(f"cannot write to '{folder}': {error.strerror}; give another folder "
-                             "with --out") from error
+        raise AutopilotError(
+            f"cannot write to '{folder}': {error.strerror}; give another folder with --out"
+        ) from error
     if kind == "pdf":
-        return [plot_style.save_pages((figure(log) for figure in FIGURES.values()),
-                                      folder / f"{log.path.stem}.pdf", AutopilotError)]
-    return [plot_style.save(figure(log), folder / f"{log.path.stem}_{name}.{kind}",
-                            error=AutopilotError) for name, figure in FIGURES.items()]
+        return [
+            plot_style.save_pages(
+                (figure(log) for figure in FIGURES.values()),
+                folder / f"{log.path.stem}.pdf",
+                AutopilotError,
+            )
+        ]
+    return [
+        plot_style.save(
+            figure(log), folder / f"{log.path.stem}_{name}.{kind}", error=AutopilotError
+        )
+        for name, figure in FIGURES.items()
+    ]

@@ -16,10 +16,25 @@ from xtdrone_core.errors import shown, unknown_name
 from ..errors import AutopilotError
 
 # Names of vehicle_status.nav_state, as in PX4.
-NAV_STATES = {0: "MANUAL", 1: "ALTCTL", 2: "POSCTL", 3: "AUTO.MISSION", 4: "AUTO.LOITER",
-              5: "AUTO.RTL", 6: "POSCTL.SLOW", 10: "ACRO", 12: "DESCEND", 13: "TERMINATION",
-              14: "OFFBOARD", 15: "STABILIZED", 17: "AUTO.TAKEOFF", 18: "AUTO.LAND",
-              19: "AUTO.FOLLOW_TARGET", 20: "AUTO.PRECLAND", 21: "ORBIT"}
+NAV_STATES = {
+    0: "MANUAL",
+    1: "ALTCTL",
+    2: "POSCTL",
+    3: "AUTO.MISSION",
+    4: "AUTO.LOITER",
+    5: "AUTO.RTL",
+    6: "POSCTL.SLOW",
+    10: "ACRO",
+    12: "DESCEND",
+    13: "TERMINATION",
+    14: "OFFBOARD",
+    15: "STABILIZED",
+    17: "AUTO.TAKEOFF",
+    18: "AUTO.LAND",
+    19: "AUTO.FOLLOW_TARGET",
+    20: "AUTO.PRECLAND",
+    21: "ORBIT",
+}
 ARMED = 2  # vehicle_status.arming_state
 
 
@@ -57,8 +72,9 @@ class FlightLog:
         try:
             files.check(path, "flight log", AutopilotError)
         except AutopilotError as error:
-            raise AutopilotError(f"{error}; give a .ulg file, for example "
-                                 "runs/latest/ulog/iris_0/log001.ulg") from error
+            raise AutopilotError(
+                f"{error}; give a .ulg file, for example runs/latest/ulog/iris_0/log001.ulg"
+            ) from error
         try:
             # pyulog prints what it skips.
             with contextlib.redirect_stdout(io.StringIO()), _LogFile(io.FileIO(path)) as file:
@@ -94,20 +110,28 @@ class FlightLog:
 
     def modes(self) -> list:
         """(begin, end, name) of each period in one flight mode [s, s, -]."""
-        return [(begin, end, NAV_STATES.get(int(state), f"mode {int(state)}"))
-                for begin, end, state in self._stretches("vehicle_status", "nav_state")]
+        return [
+            (begin, end, NAV_STATES.get(int(state), f"mode {int(state)}"))
+            for begin, end, state in self._stretches("vehicle_status", "nav_state")
+        ]
 
     def armed(self) -> list:
         """(begin, end) of each period in which the vehicle was armed [s]."""
-        return [(begin, end) for begin, end, state
-                in self._stretches("vehicle_status", "arming_state") if state == ARMED]
+        return [
+            (begin, end)
+            for begin, end, state in self._stretches("vehicle_status", "arming_state")
+            if state == ARMED
+        ]
 
     def flying(self) -> Any:
         """(begin, end) of each flight [s]; as armed() if vehicle_land_detected is not logged."""
         if self.topic("vehicle_land_detected") is None:
             return self.armed()
-        return [(begin, end) for begin, end, landed
-                in self._stretches("vehicle_land_detected", "landed") if not landed]
+        return [
+            (begin, end)
+            for begin, end, landed in self._stretches("vehicle_land_detected", "landed")
+            if not landed
+        ]
 
     def _stretches(self, topic, field):
         data = self.topic(topic)
@@ -122,24 +146,34 @@ class FlightLog:
 def summary(log: FlightLog) -> list[str]:
     """A summary of a log, as lines of text."""
     ulog = log.ulog
-    lines = [f"file: {log.path} ({log.path.stat().st_size / 1e3:.0f} kB)",
-             f"length: {log.seconds:.1f} s"
-             + ("; some bytes of it are damaged" if ulog.file_corruption else "")]
-    system = [str(ulog.msg_info_dict[key]) for key in ("sys_name", "ver_hw")
-              if key in ulog.msg_info_dict]
+    lines = [
+        f"file: {log.path} ({log.path.stat().st_size / 1e3:.0f} kB)",
+        f"length: {log.seconds:.1f} s"
+        + ("; some bytes of it are damaged" if ulog.file_corruption else ""),
+    ]
+    system = [
+        str(ulog.msg_info_dict[key]) for key in ("sys_name", "ver_hw") if key in ulog.msg_info_dict
+    ]
     version = ulog.get_version_info()
-    lines.append(f"system: {' '.join(system) or 'unknown'}"
-                 + (", PX4 version {}.{}.{}".format(*version) if version else ""))
+    lines.append(
+        f"system: {' '.join(system) or 'unknown'}"
+        + (", PX4 version {}.{}.{}".format(*version) if version else "")
+    )
     lines += [f"armed: {begin:.1f} to {end:.1f} s" for begin, end in log.armed()]
     lines += [f"mode: {name}, {begin:.1f} to {end:.1f} s" for begin, end, name in log.modes()]
     lines += _flight(log)
-    lines.append(f"parameters: {len(ulog.initial_parameters)}, changed "
-                 f"{len(ulog.changed_parameters)} times")
-    lines += [f"  {log.seconds_of(t):8.2f} s  {_plain(name)} = {_value(value)}"
-              for t, name, value in ulog.changed_parameters]
+    lines.append(
+        f"parameters: {len(ulog.initial_parameters)}, changed {len(ulog.changed_parameters)} times"
+    )
+    lines += [
+        f"  {log.seconds_of(t):8.2f} s  {_plain(name)} = {_value(value)}"
+        for t, name, value in ulog.changed_parameters
+    ]
     lines.append("messages:")
-    lines += [f"  {log.seconds_of(m.timestamp):8.2f} s  {m.log_level_str()}: "
-              f"{_plain(m.message)}" for m in ulog.logged_messages]
+    lines += [
+        f"  {log.seconds_of(m.timestamp):8.2f} s  {m.log_level_str()}: {_plain(m.message)}"
+        for m in ulog.logged_messages
+    ]
     lines.append(f"{'topic':38} {'samples':>8} {'rate [Hz]':>9}")
     for data in sorted(ulog.data_list, key=lambda d: (d.name, d.multi_id)):
         count = len(next(iter(data.data.values()), ()))  # a damaged log may lack any field
@@ -170,8 +204,10 @@ def _flight(log):
     if not len(path):
         return []
     steps = np.linalg.norm(np.diff(path[::5], axis=0), axis=1)
-    return [f"flown: {steps.sum():.1f} m; at most {np.nanmax(speed):.2f} m/s over ground, "
-            f"{-path[:, 2].min():.1f} m above the origin"]
+    return [
+        f"flown: {steps.sum():.1f} m; at most {np.nanmax(speed):.2f} m/s over ground, "
+        f"{-path[:, 2].min():.1f} m above the origin"
+    ]
 
 
 def write_csv(log: FlightLog, folder: Path, topics: Sequence[str] = ()) -> list[Path]:
@@ -204,6 +240,7 @@ def write_csv(log: FlightLog, folder: Path, topics: Sequence[str] = ()) -> list[
                 writer.writerow(data.data)
                 writer.writerows(zip(*(column.tolist() for column in data.data.values())))
     except OSError as error:
-        raise AutopilotError(f"cannot write to '{folder}': {error.strerror}; give another folder "
-                             "with --out") from error
+        raise AutopilotError(
+            f"cannot write to '{folder}': {error.strerror}; give another folder with --out"
+        ) from error
     return paths

@@ -33,8 +33,13 @@ FLUSH_US = 1_000_000  # period of writing each vehicle's buffer to its file [us]
 STEP_US = 4_000
 PARAMETERS_US = 100_000  # period of the check for changed parameters [us]
 SPARE = 8192  # of a buffer, for text messages, parameters and state changes [bytes]
-_INFO = {"sys_name": "XTDrone", "ver_hw": "XTDRONE_EMBEDDED", "ver_sw_release": 0x010F04FF,
-         "ver_data_format": 2, "time_ref_utc": 0}
+_INFO = {
+    "sys_name": "XTDrone",
+    "ver_hw": "XTDRONE_EMBEDDED",
+    "ver_sw_release": 0x010F04FF,
+    "ver_data_format": 2,
+    "time_ref_utc": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,14 @@ class FleetLog(Memory):
 
     MEMORY = ("_state_key", "_snapshots")
 
-    def __init__(self, logged: Logged, motors: np.ndarray, names: Sequence[str], folder: Path | str,
-                 profile: str):
+    def __init__(
+        self,
+        logged: Logged,
+        motors: np.ndarray,
+        names: Sequence[str],
+        folder: Path | str,
+        profile: str,
+    ):
         """Starts a log for each vehicle.
 
         Args:
@@ -74,8 +85,9 @@ class FleetLog(Memory):
         self._values = logged.parameters.values
         self._topics = [t for t in ulog_format.topics() if t.periods[profile]]
         extra = [extra for extra in logged.now.sensors.extra.values() if extra.log is not None]
-        self._extra = [ulog_format.ExtraTopic(each, len(self._topics) + k)
-                       for k, each in enumerate(extra)]
+        self._extra = [
+            ulog_format.ExtraTopic(each, len(self._topics) + k) for k, each in enumerate(extra)
+        ]
         self._names = list(names)
         self.folders = [Path(folder) / name for name in names]
         self._number = [0] * len(self.folders)
@@ -97,8 +109,9 @@ class FleetLog(Memory):
         numbers = self._snapshots.view(np.float64).reshape(n, -1)
         forms = numbers, numbers.astype(np.float32), numbers.astype(np.int64)
         self._forms = *forms, *(form.view(np.uint8) for form in forms)
-        ulog_kernel.new_snapshots(self._snapshots, logged.origin,
-                                  geoid_height(*logged.origin[:2]), motors)
+        ulog_kernel.new_snapshots(
+            self._snapshots, logged.origin, geoid_height(*logged.origin[:2]), motors
+        )
         self._snapshots["system_id"] = self._values["MAV_SYS_ID"]
         self._t_us, self._work, self._readings = np.zeros(1, dtype=np.int64), None, None
         self._known, self._bits = self._values.copy(), logged.parameters.bits()  # as last logged
@@ -115,7 +128,8 @@ class FleetLog(Memory):
             except OSError as error:
                 raise AutopilotError(
                     f"cannot write the flight log '{self._files[i].path}': {error.strerror}; set "
-                    "XTDRONE_RUNS to a folder that can be written, or log:=none") from error
+                    "XTDRONE_RUNS to a folder that can be written, or log:=none"
+                ) from error
 
     @property
     def paths(self) -> list[Path]:
@@ -169,7 +183,7 @@ class FleetLog(Memory):
 
     def flush(self, i: int) -> None:
         """Writes the buffer of vehicle i to its file."""
-        file, data, t_us = self._files[i], self._out[i, :self._length[i]], self._logged.now.t_us
+        file, data, t_us = self._files[i], self._out[i, : self._length[i]], self._logged.now.t_us
         self._length[i] = 0
         if not len(data):
             return
@@ -213,8 +227,12 @@ class FleetLog(Memory):
 
     def _next(self, i):
         self._number[i] += 1
-        return LogFile(self.folders[i] / f"log{self._number[i]:03d}.ulg", self._gaps,
-                       self._logged.now.t_us, create=False)
+        return LogFile(
+            self.folders[i] / f"log{self._number[i]:03d}.ulg",
+            self._gaps,
+            self._logged.now.t_us,
+            create=False,
+        )
 
     def _create(self, i):
         """Writes the header of the current file of vehicle i, then gives it its final name."""
@@ -236,18 +254,40 @@ class FleetLog(Memory):
         r = self._logged
         if r.now.sensors.records is not self._readings:
             self._readings, n = r.now.sensors.records, len(self._length)
-            self._work = SharedWork(ulog_kernel.append, -(-n // ulog_kernel.SHARE), (
-                self._t_us, r.now.epoch_us, self._grid, self._due, self._tables, self._on_change,
-                self._where, self._out, self._length, self._state_key, self._snapshots,
-                self._forms, r.origin, r.status, self._values, r.estimator.records,
-                self._readings, r.battery.records, r.missions.records, r.commands),
-                threaded=worthwhile(n))
+            self._work = SharedWork(
+                ulog_kernel.append,
+                -(-n // ulog_kernel.SHARE),
+                (
+                    self._t_us,
+                    r.now.epoch_us,
+                    self._grid,
+                    self._due,
+                    self._tables,
+                    self._on_change,
+                    self._where,
+                    self._out,
+                    self._length,
+                    self._state_key,
+                    self._snapshots,
+                    self._forms,
+                    r.origin,
+                    r.status,
+                    self._values,
+                    r.estimator.records,
+                    self._readings,
+                    r.battery.records,
+                    r.missions.records,
+                    r.commands,
+                ),
+                threaded=worthwhile(n),
+            )
         self._t_us[0] = t_us
         self._work.do()
 
     def _append_parameters(self):
-        if not self._parameter_set and np.array_equal(self._values.view(np.uint8),
-                                                      self._known.view(np.uint8)):
+        if not self._parameter_set and np.array_equal(
+            self._values.view(np.uint8), self._known.view(np.uint8)
+        ):
             return
         before = self._bits
         self._note_parameters()
@@ -267,5 +307,5 @@ class FleetLog(Memory):
         if self._length[i] + len(data) > self._out.shape[1]:
             self.flush(i)
         at = self._length[i]
-        self._out[i, at:at + len(data)] = np.frombuffer(data, dtype=np.uint8)
+        self._out[i, at : at + len(data)] = np.frombuffer(data, dtype=np.uint8)
         self._length[i] += len(data)

@@ -14,7 +14,7 @@ from ..control.vector import clamp, quat_from_axes
 from ..fixed_wing.guidance import Motion
 from ..vehicle_status import TARGET_LAND
 
-MOST = 0.9  # of the throttle
+MAX = 0.9  # of the throttle
 NOT_IN_LANDINGS = (1, 4, 5)  # of VT_FWD_THRUST_EN
 ABOVE_ALT1, ABOVE_ALT2 = (2, 4), (3, 5)
 
@@ -61,4 +61,4 @@ def assist(v: np.void, q: np.void, m: Motion) -> float:
     quat = quat_from_axes(east, north, up, math.atan2(ay, ax))
     for k in range(4):
         v.sp_quat[k] = quat[k]
-    return clamp((math.sin(least) - math.sin(pitch)) * q.VT_FWD_THRUST_SC, 0.0, MOST)
+    return clamp((math.sin(least) - math.sin(pitch)) * q.VT_FWD_THRUST_SC, 0.0, MAX)

@@ -53,8 +53,13 @@ from .pusher import assist
 from .state import BY_COMMAND, new_state
 from .transition import watch
 
-_MANUAL = (int(Mode.MANUAL), int(Mode.STABILIZED), int(Mode.ACRO), int(Mode.ALTCTL),
-           int(Mode.POSCTL))
+_MANUAL = (
+    int(Mode.MANUAL),
+    int(Mode.STABILIZED),
+    int(Mode.ACRO),
+    int(Mode.ALTCTL),
+    int(Mode.POSCTL),
+)
 LAND, RTL = int(Mode.LAND), int(Mode.RTL)
 BLEND_S = 1.0  # in which the throttle goes from the transition's to total energy control's [s]
 # Modes in which no transition to fixed-wing flight begins, as in PX4.
@@ -124,10 +129,19 @@ def _guide(v, u, w, q, m):
     if v.mode in _MANUAL:
         w.roll = v.stick_right * math.radians(q.FW_R_LIM)
     elif v.vtol_state == TO_FIXED_WING:
-        fly_line(w, q, m, (u.start[0], u.start[1]), (math.cos(u.course), math.sin(u.course)),
-                 q.NPFG_PERIOD)
-    elif v.mode == LAND or v.target_type == TARGET_LAND or (v.vtol_type == TILTROTOR
-                                                            and _is_past(v, u, m)):
+        fly_line(
+            w,
+            q,
+            m,
+            (u.start[0], u.start[1]),
+            (math.cos(u.course), math.sin(u.course)),
+            q.NPFG_PERIOD,
+        )
+    elif (
+        v.mode == LAND
+        or v.target_type == TARGET_LAND
+        or (v.vtol_type == TILTROTOR and _is_past(v, u, m))
+    ):
         w.roll = 0.0
     else:
         fly_leg(w, q, m, (u.start[0], u.start[1]), (v.target[1], v.target[0]))
@@ -143,8 +157,20 @@ def _is_past(v, u, m):
 
 
 @njit
-def _step(status, transitions, wings, parameters, estimates, tailsitters, sensors, fronts, t_us,
-          epoch_us, sea, dt):
+def _step(
+    status,
+    transitions,
+    wings,
+    parameters,
+    estimates,
+    tailsitters,
+    sensors,
+    fronts,
+    t_us,
+    epoch_us,
+    sea,
+    dt,
+):
     """One pass over the fleet; returns the union of the events."""
     events = 0
     for i in range(status.shape[0]):
@@ -157,8 +183,19 @@ def _step(status, transitions, wings, parameters, estimates, tailsitters, sensor
                 of_wings(e, tailsitters[i])
                 if v.vtol_state in (ON_WINGS, TO_HOVER):
                     e = tailsitters[i]
-            _step_one(v, transitions[i], wings[i], parameters[i], e, sensors[i], fronts[i], t_us,
-                      due, sea, dt)
+            _step_one(
+                v,
+                transitions[i],
+                wings[i],
+                parameters[i],
+                e,
+                sensors[i],
+                fronts[i],
+                t_us,
+                due,
+                sea,
+                dt,
+            )
             events |= v.events
     return events
 
@@ -198,8 +235,20 @@ def _point(v, quat):
 
 
 @njit
-def _mix(status, transitions, wings, parameters, tailsitters, vehicle, actuator, pushes, signs,
-         t_us, dt, commands):
+def _mix(
+    status,
+    transitions,
+    wings,
+    parameters,
+    tailsitters,
+    vehicle,
+    actuator,
+    pushes,
+    signs,
+    t_us,
+    dt,
+    commands,
+):
     for i in range(status.shape[0]):
         v, u, w, count = status[i], transitions[i], wings[i], vehicle[i].actuators
         if v.vtol_type == NOT_VTOL:
@@ -212,16 +261,20 @@ def _mix(status, transitions, wings, parameters, tailsitters, vehicle, actuator,
                 tailsitter.drive(w, parameters[i], pusher, actuator[i], count, commands[i])
         else:
             share = 1.0 - v.hover_weight
-            if v.vtol_type == TAILSITTER and (v.vtol_state != HOVERS
-                                              or not parameters[i].VT_ELEV_MC_LOCK):
+            if v.vtol_type == TAILSITTER and (
+                v.vtol_state != HOVERS or not parameters[i].VT_ELEV_MC_LOCK
+            ):
                 tailsitter.steer(v, w, parameters[i], tailsitters[i], dt)
                 share = 1.0
             elif v.vtol_type == TILTROTOR and v.vtol_state != HOVERS:
                 share = 1.0
             deflect(actuator[i], count, signs[i], w.torque, share, commands[i])
         for k in range(count):
-            if actuator[i, k].kind == ROTOR and pushes[i, k] and (v.vtol_type != TILTROTOR
-                                                                  or v.vtol_state == ON_WINGS):
+            if (
+                actuator[i, k].kind == ROTOR
+                and pushes[i, k]
+                and (v.vtol_type != TILTROTOR or v.vtol_state == ON_WINGS)
+            ):
                 commands[i, k] = clamp(pusher, 0.0, 1.0)
 
 
@@ -237,8 +290,16 @@ class Vtol(Memory):
 
     MEMORY = ("records",)
 
-    def __init__(self, fleet: FleetModel, status: np.ndarray, parameters: ParameterStore,
-                 estimator: Estimator, fixed_wing: FixedWing, now: Now, origin: Sequence[float]):
+    def __init__(
+        self,
+        fleet: FleetModel,
+        status: np.ndarray,
+        parameters: ParameterStore,
+        estimator: Estimator,
+        fixed_wing: FixedWing,
+        now: Now,
+        origin: Sequence[float],
+    ):
         """The VTOLs of a fleet, in hover.
 
         Args:
@@ -291,15 +352,32 @@ class Vtol(Memory):
         """
         if not self._any:
             return 0
-        return _step(self._status, self.records, self._wings.records, self._parameters.values,
-                     self._estimator.records, self._wings.tailsitters, now.sensors.records,
-                     self._fronts, now.t_us, now.epoch_us, self._sea, dt)
+        return _step(
+            self._status,
+            self.records,
+            self._wings.records,
+            self._parameters.values,
+            self._estimator.records,
+            self._wings.tailsitters,
+            now.sensors.records,
+            self._fronts,
+            now.t_us,
+            now.epoch_us,
+            self._sea,
+            dt,
+        )
 
     def blend(self) -> None:
         """Attitude set-points of transitions, and of a hover that the pusher helps."""
         if self._any:
-            _blend(self._status, self.records, self._wings.records, self._parameters.values,
-                   self._estimator.records, self._fronts)
+            _blend(
+                self._status,
+                self.records,
+                self._wings.records,
+                self._parameters.values,
+                self._estimator.records,
+                self._fronts,
+            )
 
     def mix(self, dt: float, commands: np.ndarray) -> None:
         """Writes the commands of pushers and surfaces, beside the mixer's of the rotors.
@@ -309,6 +387,17 @@ class Vtol(Memory):
             commands: (N, A).
         """
         if self._any:
-            _mix(self._status, self.records, self._wings.records, self._parameters.values,
-                 self._wings.tailsitters, self._fleet.vehicle, self._fleet.actuator,
-                 self._wings.pushes, self._wings.signs, self._now.t_us, dt, commands)
+            _mix(
+                self._status,
+                self.records,
+                self._wings.records,
+                self._parameters.values,
+                self._wings.tailsitters,
+                self._fleet.vehicle,
+                self._fleet.actuator,
+                self._wings.pushes,
+                self._wings.signs,
+                self._now.t_us,
+                dt,
+                commands,
+            )

@@ -48,14 +48,16 @@ def change_state(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, t_us
         v.vtol_state = TO_HOVER
     elif v.vtol_state == TO_FIXED_WING:
         v.vtol_state, u.pusher = HOVERS, 0.0
-    elif v.vtol_state == TO_HOVER and (m.forward < q.MPC_XY_CRUISE or not is_airborne(v)
-                                       or since(u, t_us) > q.VT_B_TRANS_DUR):
+    elif v.vtol_state == TO_HOVER and (
+        m.forward < q.MPC_XY_CRUISE or not is_airborne(v) or since(u, t_us) > q.VT_B_TRANS_DUR
+    ):
         v.vtol_state = HOVERS
 
 
 @njit
-def change_over(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, accel: float,
-                t_us: int, dt: float) -> None:
+def change_over(
+    v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, accel: float, t_us: int, dt: float
+) -> None:
     """In a transition: the share of each set of actuators, pitch and pusher.
 
     Args:

@@ -6,32 +6,37 @@ from ..vehicle_status import HOVERS, NEVER
 
 # Why fixed-wing flight was given up (quadchute): in words, and in the name of PX4's event.
 NO_QUADCHUTE, BY_COMMAND, TOO_LOW, DESCENT, LOSS_IN_TRANSITION, PITCHED, ROLLED, TIMEOUT = range(8)
-QUADCHUTES = {BY_COMMAND: ("external command", "ext_cmd"),
-              TOO_LOW: ("minimum altitude breach", "min_alt"),
-              DESCENT: ("uncommanded descent detection", "alt_loss"),
-              LOSS_IN_TRANSITION: ("loss of altitude during transition", "trans_alt_err"),
-              PITCHED: ("maximum pitch angle exceeded", "max_pitch"),
-              ROLLED: ("maximum roll angle exceeded", "max_roll"),
-              TIMEOUT: ("transition timeout", "tout")}
+QUADCHUTES = {
+    BY_COMMAND: ("external command", "ext_cmd"),
+    TOO_LOW: ("minimum altitude breach", "min_alt"),
+    DESCENT: ("uncommanded descent detection", "alt_loss"),
+    LOSS_IN_TRANSITION: ("loss of altitude during transition", "trans_alt_err"),
+    PITCHED: ("maximum pitch angle exceeded", "max_pitch"),
+    ROLLED: ("maximum roll angle exceeded", "max_roll"),
+    TIMEOUT: ("transition timeout", "tout"),
+}
 
-TRANSITION_STATE = np.dtype([
-    ("wanted", "i1"),  # HOVERS or ON_WINGS
-    ("begun_t", "i8"),  # when the present or last transition began [us]
-    ("begun_height", "f8"),  # world z [m]
-    ("finished_t", "i8"),  # when fixed-wing flight began [us]
-    ("start", "f8", (2,)),  # where the transition began, north and east [m]
-    ("course", "f8"),  # that the transition to fixed-wing flight holds [rad]
-    ("pusher", "f8"),  # throttle of the rotors that push forwards, 0..1
-    ("pitch", "f8"),  # set-point in a transition, upwards [rad]
-    ("pitch_integral", "f8"),  # of the deceleration in a transition to hover [rad]
-    # Of tail-sitters and tiltrotors in a transition:
-    ("tilt", "f8"),  # of the body, or of the rotors, 0 = hover [rad]
-    ("thrust", "f8"),  # along the body's z [N]
-    ("mean_thrust", "f8"),  # of a tiltrotor, over SERVO_S [N]
-    ("forward", "f8"),  # thrust of a tiltrotor along the body's x [N]
-    ("vertical", "f8"),  # upward part of that thrust, filtered [N]
-    ("highest", "f8"),  # height from which a descent counts, world z [m]; NaN = none
-], align=True)
+TRANSITION_STATE = np.dtype(
+    [
+        ("wanted", "i1"),  # HOVERS or ON_WINGS
+        ("begun_t", "i8"),  # when the present or last transition began [us]
+        ("begun_height", "f8"),  # world z [m]
+        ("finished_t", "i8"),  # when fixed-wing flight began [us]
+        ("start", "f8", (2,)),  # where the transition began, north and east [m]
+        ("course", "f8"),  # that the transition to fixed-wing flight holds [rad]
+        ("pusher", "f8"),  # throttle of the rotors that push forwards, 0..1
+        ("pitch", "f8"),  # set-point in a transition, upwards [rad]
+        ("pitch_integral", "f8"),  # of the deceleration in a transition to hover [rad]
+        # Of tail-sitters and tiltrotors in a transition:
+        ("tilt", "f8"),  # of the body, or of the rotors, 0 = hover [rad]
+        ("thrust", "f8"),  # along the body's z [N]
+        ("mean_thrust", "f8"),  # of a tiltrotor, over SERVO_S [N]
+        ("forward", "f8"),  # thrust of a tiltrotor along the body's x [N]
+        ("vertical", "f8"),  # upward part of that thrust, filtered [N]
+        ("highest", "f8"),  # height from which a descent counts, world z [m]; NaN = none
+    ],
+    align=True,
+)
 
 
 def new_state(n: int) -> np.ndarray:

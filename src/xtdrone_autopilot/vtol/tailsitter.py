@@ -23,8 +23,8 @@ from .transition import begin, holds_height, is_airborne, least_front_s, since, 
 SOFT = 0.1  # of the weight: what lacks of the lift, from which on it tilts back at its full rate
 UPRIGHT = 0.26  # tilt below which it hovers again [rad]
 FORWARD = 1.05  # tilt from which it may fly on its wings [rad]
-LEAST_SHARE = 0.5  # of the rotors' thrust that points upwards, for which the thrust makes up
-MOST_THRUST = 1.3  # over the weight, with which the tilt goes forwards
+MIN_SHARE = 0.5  # of the rotors' thrust that points upwards, for which the thrust makes up
+MAX_THRUST = 1.3  # over the weight, with which the tilt goes forwards
 
 
 @njit
@@ -63,7 +63,7 @@ def _flies(v, u, w, q, tilt, t_us):
         return False
     if math.isfinite(w.airspeed) and q.FW_USE_AIRSPD:
         return w.airspeed >= q.VT_ARSP_TRANS
-    return since(u, t_us) > q.VT_F_TR_OL_TM * w.eas2tas ** 3
+    return since(u, t_us) > q.VT_F_TR_OL_TM * w.eas2tas**3
 
 
 @njit
@@ -96,15 +96,15 @@ def change_over(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, dt: f
         u.tilt = clamp(u.tilt + (rate if going else -rate) * dt, 0.0, _forwards(q))
         return
     needed = vertical_force(v, u, q, m, u.thrust * up, dt)
-    share = max(up, LEAST_SHARE)
+    share = max(up, MIN_SHARE)
     if going:
-        most = min(MOST_THRUST * v.mass * GRAVITY, v.thrust_max)
+        most = min(MAX_THRUST * v.mass * GRAVITY, v.thrust_max)
         step = rate * dt if needed <= most * math.cos(u.tilt) else -rate * dt
         u.tilt = clamp(u.tilt + step, 0.0, _forwards(q))
         u.thrust = clamp(needed / share, 0.0, v.thrust_max)
         return
     # Nearly level, thrust would only make it faster.
-    u.thrust = clamp(needed / share, 0.0, v.thrust_max) * clamp(up / LEAST_SHARE, 0.0, 1.0)
+    u.thrust = clamp(needed / share, 0.0, v.thrust_max) * clamp(up / MIN_SHARE, 0.0, 1.0)
     lacking = clamp(needed / (SOFT * v.mass * GRAVITY), -1.0, 1.0)
     u.tilt = clamp(u.tilt - lacking * rate * dt, 0.0, 0.5 * math.pi)
 
@@ -131,8 +131,9 @@ def steer(v: np.void, w: np.void, q: np.void, wings: np.void, dt: float) -> None
 
 
 @njit
-def drive(w: np.void, q: np.void, throttle: float, actuator: np.ndarray, count: int,
-          commands: np.ndarray) -> None:
+def drive(
+    w: np.void, q: np.void, throttle: float, actuator: np.ndarray, count: int, commands: np.ndarray
+) -> None:
     """Commands of the rotors on its wings: throttle, and its differences turn the nose.
 
     Args:

@@ -34,8 +34,8 @@ TILTED = 0.01  # of 1, how near a tilt counts as reached
 THROTTLE_OFF_S = 0.5  # in which the throttle falls as a transition to hover begins, as in PX4
 SOFT = 0.1  # of the weight: what lacks of the lift, for which the pitch changes at its full rate
 PITCH_RATE = 0.15  # [rad/s]
-MOST_THRUST = 1.5  # over the weight, while the rotors tilt up
-MOST_PITCH = 0.2  # for the wings to carry it [rad]
+MAX_THRUST = 1.5  # over the weight, while the rotors tilt up
+MAX_PITCH = 0.2  # for the wings to carry it [rad]
 WAITS = 0.5  # of the weight on the rotors, over the cosine of the tilt, with which it waits
 
 
@@ -52,19 +52,21 @@ def change_state(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, t_us
         elif v.vtol_state == TO_HOVER:
             v.vtol_state, u.finished_t = ON_WINGS, t_us
         elif v.vtol_state == TO_FIXED_WING and not _is_second(u):
-            if (u.tilt >= FORWARDS * (q.VT_TILT_TRANS - TILTED)
-                    and front_is_complete(v, u, w, q, t_us)) or not is_airborne(v):
+            if (
+                u.tilt >= FORWARDS * (q.VT_TILT_TRANS - TILTED)
+                and front_is_complete(v, u, w, q, t_us)
+            ) or not is_airborne(v):
                 u.finished_t = t_us
-        elif v.vtol_state == TO_FIXED_WING and (u.tilt >= FORWARDS * (q.VT_TILT_FW - TILTED)
-                                                or not is_airborne(v)):
+        elif v.vtol_state == TO_FIXED_WING and (
+            u.tilt >= FORWARDS * (q.VT_TILT_FW - TILTED) or not is_airborne(v)
+        ):
             v.vtol_state, u.finished_t = ON_WINGS, t_us
     elif v.vtol_state == ON_WINGS:
         _begin(v, u, m, t_us)
         v.vtol_state, u.pusher = TO_HOVER, w.throttle
         u.thrust = u.vertical = 0.0
         u.tilt = FORWARDS * q.VT_TILT_FW
-    elif v.vtol_state == TO_FIXED_WING or (v.vtol_state == TO_HOVER
-                                           and _hovers(v, u, q, m, t_us)):
+    elif v.vtol_state == TO_FIXED_WING or (v.vtol_state == TO_HOVER and _hovers(v, u, q, m, t_us)):
         v.vtol_state = HOVERS
 
 
@@ -91,8 +93,17 @@ def _is_second(u):
 
 
 @njit
-def change_over(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, front: float,
-                accel: float, t_us: int, dt: float) -> None:
+def change_over(
+    v: np.void,
+    u: np.void,
+    w: np.void,
+    q: np.void,
+    m: Motion,
+    front: float,
+    accel: float,
+    t_us: int,
+    dt: float,
+) -> None:
     """In a transition: pitch, and the forces of the rotors along the body's x and z.
 
     Args:
@@ -109,7 +120,7 @@ def change_over(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, front
         # Rotors that are not yet tilted up would push it forwards.
         most = v.thrust_max
         if v.vtol_state == TO_HOVER:
-            most = min(MOST_THRUST * v.mass * GRAVITY * max(math.cos(u.tilt), 0.0), most)
+            most = min(MAX_THRUST * v.mass * GRAVITY * max(math.cos(u.tilt), 0.0), most)
         u.thrust = clamp(needed / math.cos(m.pitch), 0.0, most)
     else:
         u.thrust = v.sp_thrust
@@ -117,8 +128,10 @@ def change_over(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, front
     if v.vtol_state == TO_FIXED_WING:
         _tilt_forwards(v, u, q, needed, lacking, t_us, dt)
         u.mean_thrust += dt / (SERVO_S + dt) * (u.thrust - u.mean_thrust)
-        push = front * max(thrust_newtons(v, q.VT_F_TRANS_THR) * math.sin(u.tilt),
-                           u.mean_thrust * math.tan(min(u.tilt, STEEP)))
+        push = front * max(
+            thrust_newtons(v, q.VT_F_TRANS_THR) * math.sin(u.tilt),
+            u.mean_thrust * math.tan(min(u.tilt, STEEP)),
+        )
         u.pusher = thrust_normalised(v, push / front)
         # What changes faster than the servos turn is thrust along the axes that the rotors have.
         along = min(push / max(u.mean_thrust, 1e-3), front * STEEPNESS)
@@ -129,8 +142,13 @@ def change_over(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, front
     before = u.pitch_integral
     u.pitch = decelerating_pitch(u, q, m, accel, dt)
     if holds_height(v):
-        u.pitch_integral = clamp(before + max(lacking, 0.0) * (u.pitch_integral - before)
-                                 + min(lacking, 0.0) * PITCH_RATE * dt, 0.0, 1.0)
+        u.pitch_integral = clamp(
+            before
+            + max(lacking, 0.0) * (u.pitch_integral - before)
+            + min(lacking, 0.0) * PITCH_RATE * dt,
+            0.0,
+            1.0,
+        )
     slow = since(u, t_us) / THROTTLE_OFF_S
     u.forward = front * thrust_newtons(v, u.pusher) * max(1.0 - slow, 0.0)
     back = clamp((since(u, t_us) - THROTTLE_OFF_S) / max(q.VT_BT_TILT_DUR, 0.1), 0.0, 1.0)
@@ -152,7 +170,7 @@ def _tilt_forwards(v, u, q, needed, lacking, t_us, dt):
         step = abs(wings - part) * dt / max(q.VT_TRANS_P2_DUR, 0.1)
         u.tilt = min(u.tilt + FORWARDS * step, FORWARDS * wings)
     if holds_height(v):
-        u.pitch = clamp(u.pitch + lacking * PITCH_RATE * dt, 0.0, MOST_PITCH)
+        u.pitch = clamp(u.pitch + lacking * PITCH_RATE * dt, 0.0, MAX_PITCH)
 
 
 @njit

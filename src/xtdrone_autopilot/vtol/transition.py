@@ -20,7 +20,7 @@ MANUAL, STABILIZED, ACRO = int(Mode.MANUAL), int(Mode.STABILIZED), int(Mode.ACRO
 STEEPEST = 0.3  # pitch set-point of a transition to hover [rad]
 MORE_DECELERATION = 1.2  # of VT_B_DEC_MSS, so as not to overshoot
 CLIMBS = 0.2  # above which the nose waits [m/s]
-MOST_VERTICAL = 2.0  # speed to come back to the height [m/s]
+MAX_VERTICAL = 2.0  # speed to come back to the height [m/s]
 LOSS_US = 5_000_000  # for so long after a transition a loss of height still counts [us]
 TECS_US = 1_000_000  # for so long total energy control counts as running [us]
 
@@ -40,7 +40,7 @@ def is_airborne(v: np.void) -> bool:
 @njit
 def least_front_s(q: np.void, eas2tas: float) -> float:
     """Least length of a transition to fixed-wing flight [s]; longer in thinner air."""
-    return q.VT_TRANS_MIN_TM * eas2tas ** 3
+    return q.VT_TRANS_MIN_TM * eas2tas**3
 
 
 @njit
@@ -59,9 +59,10 @@ def front_is_complete(v: np.void, u: np.void, w: np.void, q: np.void, t_us: int)
     if not is_airborne(v):
         return True
     if math.isfinite(w.airspeed) and q.FW_USE_AIRSPD:
-        return (since(u, t_us) > least_front_s(q, w.eas2tas)
-                and w.airspeed >= max(q.VT_ARSP_TRANS, q.VT_ARSP_BLEND))
-    return since(u, t_us) > max(q.VT_F_TR_OL_TM, q.VT_TRANS_MIN_TM) * w.eas2tas ** 3
+        return since(u, t_us) > least_front_s(q, w.eas2tas) and w.airspeed >= max(
+            q.VT_ARSP_TRANS, q.VT_ARSP_BLEND
+        )
+    return since(u, t_us) > max(q.VT_F_TR_OL_TM, q.VT_TRANS_MIN_TM) * w.eas2tas**3
 
 
 @njit
@@ -96,7 +97,7 @@ def vertical_force(v: np.void, u: np.void, q: np.void, m: Motion, up: float, dt:
         up: What they lift now [N].
         dt: [s].
     """
-    wanted = clamp(q.MPC_Z_P * (u.begun_height - m.height), -MOST_VERTICAL, MOST_VERTICAL)
+    wanted = clamp(q.MPC_Z_P * (u.begun_height - m.height), -MAX_VERTICAL, MAX_VERTICAL)
     accel = q.MPC_Z_VEL_P_ACC * (wanted - m.climb)
     u.vertical += dt / (ACC_FILTER_S + dt) * (up - u.vertical)
     return u.vertical + v.mass * (accel - v.acc_filtered[2])
@@ -121,17 +122,25 @@ def _reason(v, u, w, q, m, t_us):
         return TOO_LOW
     if _sinks(v, u, w, q, m, t_us):
         return DESCENT
-    changes = v.vtol_state == TO_FIXED_WING or (v.vtol_state == ON_WINGS
-                                                and t_us - u.finished_t < LOSS_US)
-    if (q.VT_QC_T_ALT_LOSS > 0.0 and changes and holds_height(v)
-            and u.begun_height - m.height > q.VT_QC_T_ALT_LOSS):
+    changes = v.vtol_state == TO_FIXED_WING or (
+        v.vtol_state == ON_WINGS and t_us - u.finished_t < LOSS_US
+    )
+    if (
+        q.VT_QC_T_ALT_LOSS > 0.0
+        and changes
+        and holds_height(v)
+        and u.begun_height - m.height > q.VT_QC_T_ALT_LOSS
+    ):
         return LOSS_IN_TRANSITION
     if 0.0 < math.radians(q.VT_FW_QC_P) < abs(m.pitch):
         return PITCHED
     if 0.0 < math.radians(q.VT_FW_QC_R) < abs(m.roll):
         return ROLLED
-    if (q.VT_TRANS_TIMEOUT > 0.0 and v.vtol_state == TO_FIXED_WING
-            and since(u, t_us) > q.VT_TRANS_TIMEOUT * w.eas2tas ** 3):
+    if (
+        q.VT_TRANS_TIMEOUT > 0.0
+        and v.vtol_state == TO_FIXED_WING
+        and since(u, t_us) > q.VT_TRANS_TIMEOUT * w.eas2tas**3
+    ):
         return TIMEOUT
     return NO_QUADCHUTE
 

@@ -101,16 +101,32 @@ class Scratch(NamedTuple):
 def new_scratch(objects: int) -> Scratch:
     """For at most so many objects in an environment."""
     blocks = leaves_of(objects)
-    return Scratch(np.zeros(ROWS, dtype=np.float32), np.zeros((2, BEAM), dtype=np.float32),
-                   np.zeros(LEAF, dtype=np.float32), np.zeros(objects, dtype=np.int32),
-                   np.zeros(blocks * LEAF, dtype=np.float32),
-                   np.zeros((blocks, 6, LEAF), dtype=np.float32),
-                   np.zeros(objects, dtype=np.int32), np.zeros((2, 9), dtype=np.float32))
+    return Scratch(
+        np.zeros(ROWS, dtype=np.float32),
+        np.zeros((2, BEAM), dtype=np.float32),
+        np.zeros(LEAF, dtype=np.float32),
+        np.zeros(objects, dtype=np.int32),
+        np.zeros(blocks * LEAF, dtype=np.float32),
+        np.zeros((blocks, 6, LEAF), dtype=np.float32),
+        np.zeros(objects, dtype=np.int32),
+        np.zeros((2, 9), dtype=np.float32),
+    )
 
 
-def _take(first: int, last: int, pattern: Pattern, placed: Placed, meshes: Meshes, poses: Poses,
-          near: np.float32, far: np.float32, fx: np.float32, fy: np.float32, frames: Frames,
-          s: Scratch) -> None:
+def _take(
+    first: int,
+    last: int,
+    pattern: Pattern,
+    placed: Placed,
+    meshes: Meshes,
+    poses: Poses,
+    near: np.float32,
+    far: np.float32,
+    fx: np.float32,
+    fy: np.float32,
+    frames: Frames,
+    s: Scratch,
+) -> None:
     """Takes frames first..last-1, of what is between near and far along the rays."""
     coloured, labelled = frames.colour.shape[1] > 0, frames.segmentation.shape[1] > 0
     flowing = frames.flow.shape[1] > 0
@@ -130,17 +146,39 @@ def _take(first: int, last: int, pattern: Pattern, placed: Placed, meshes: Meshe
                 if painted:
                     light.sky(s.packet)
                 if flowing:
-                    light.sky_flow(s.packet, pattern.ray[p], poses.spin[f, 0], poses.spin[f, 1],
-                                   poses.spin[f, 2], fx, fy)
+                    light.sky_flow(
+                        s.packet,
+                        pattern.ray[p],
+                        poses.spin[f, 0],
+                        poses.spin[f, 1],
+                        poses.spin[f, 2],
+                        fx,
+                        fy,
+                    )
                 aim(beam, pattern.packet[p], m, x, y, z)
                 for block in range((count + LEAF - 1) // LEAF):
-                    entries(s.box[block], beam, far, s.near[block * LEAF:(block + 1) * LEAF])
+                    entries(s.box[block], beam, far, s.near[block * LEAF : (block + 1) * LEAF])
                 seen = 0
                 for j in range(count):
                     i = s.candidate[j]
-                    if s.near[j] < NOWHERE and any_beyond(s.packet, s.near[j]) and _meet(
-                            number[i], kind[i], i, meshes, pattern.packet[p], m, x, y, z, near,
-                            far, s):
+                    if (
+                        s.near[j] < NOWHERE
+                        and any_beyond(s.packet, s.near[j])
+                        and _meet(
+                            number[i],
+                            kind[i],
+                            i,
+                            meshes,
+                            pattern.packet[p],
+                            m,
+                            x,
+                            y,
+                            z,
+                            near,
+                            far,
+                            s,
+                        )
+                    ):
                         s.met[seen] = i
                         seen += 1
                 if painted:
@@ -149,9 +187,21 @@ def _take(first: int, last: int, pattern: Pattern, placed: Placed, meshes: Meshe
                         _paint(number[i], kind[i], i, meshes, x, y, z, normals, s)
                         if flowing:
                             o = number[i]
-                            light.add_flow(s.packet, o, pattern.ray[p], m, x - o[POS],
-                                           y - o[POS + 1], z - o[POS + 2], poses.vel[f, 0],
-                                           poses.vel[f, 1], poses.vel[f, 2], fx, fy, np.float32(i))
+                            light.add_flow(
+                                s.packet,
+                                o,
+                                pattern.ray[p],
+                                m,
+                                x - o[POS],
+                                y - o[POS + 1],
+                                z - o[POS + 2],
+                                poses.vel[f, 0],
+                                poses.vel[f, 1],
+                                poses.vel[f, 2],
+                                fx,
+                                fy,
+                                np.float32(i),
+                            )
                 light.finish(s.packet)
                 _write(s.packet, pattern.index[p], pattern.pixels, frames, f)
 
@@ -186,8 +236,11 @@ def _candidates(placed, e, owner, beam, far, s):
 def _local(o, x, y, z):
     """A point in an object's frame."""
     dx, dy, dz = x - o[POS], y - o[POS + 1], z - o[POS + 2]
-    return (o[3] * dx + o[6] * dy + o[9] * dz, o[4] * dx + o[7] * dy + o[10] * dz,
-            o[5] * dx + o[8] * dy + o[11] * dz)
+    return (
+        o[3] * dx + o[6] * dy + o[9] * dz,
+        o[4] * dx + o[7] * dy + o[10] * dz,
+        o[5] * dx + o[8] * dy + o[11] * dz,
+    )
 
 
 def _meet(o, kind, i, meshes, box, m, x, y, z, near, far, s):
@@ -216,8 +269,9 @@ def _meet_mesh(o, mesh, who, meshes, box, m, px, py, pz, near, far, s):
             into[3 * j + k] = o[AXES + 3 * k + j] * scale
     for j in range(3):
         for k in range(3):
-            turn[3 * j + k] = (into[3 * j] * m[k] + into[3 * j + 1] * m[3 + k]
-                               + into[3 * j + 2] * m[6 + k])
+            turn[3 * j + k] = (
+                into[3 * j] * m[k] + into[3 * j + 1] * m[3 + k] + into[3 * j + 2] * m[6 + k]
+            )
     px, py, pz = px / o[HALF], py / o[HALF + 1], pz / o[HALF + 2]
     turn_into(s.packet, into)
     aim(beam, box, turn, px, py, pz)
@@ -235,8 +289,16 @@ def _meet_mesh(o, mesh, who, meshes, box, m, px, py, pz, near, far, s):
             for k in range(LEAF):
                 if s.found[k] < NOWHERE and any_beyond(s.packet, s.found[k]):
                     part = meshes.item[leaf, k]
-                    meet_triangle(s.packet, meshes.triangle[triangles + part], px, py, pz, near,
-                                  who, np.float32(part))
+                    meet_triangle(
+                        s.packet,
+                        meshes.triangle[triangles + part],
+                        px,
+                        py,
+                        pz,
+                        near,
+                        who,
+                        np.float32(part),
+                    )
         n += 1
 
 

@@ -6,21 +6,7 @@ import numpy as np
 
 from xtdrone_dynamics.lanes import LaneLoop
 
-from .surfaces import (
-    COLOUR,
-    FAR,
-    FLOW,
-    HALF,
-    NORMAL,
-    PART,
-    RAY,
-    SEMANTIC,
-    SPIN,
-    TINT,
-    VEL,
-    WHO,
-    R,
-)
+from .surfaces import COLOUR, FAR, FLOW, HALF, NORMAL, PART, RAY, SEMANTIC, SPIN, TINT, VEL, WHO, R
 
 SUN = (0.4, 0.3, 0.866)  # direction to it, world
 AMBIENT = 0.45  # share of the light that comes from everywhere
@@ -78,8 +64,9 @@ def box_normals(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, w
 
 
 @LaneLoop
-def sphere_normals(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float,
-                   who: float) -> None:
+def sphere_normals(
+    x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, who: float
+) -> None:
     """Normals where the rays met the sphere `who`; p: their start from its centre, world."""
     scale = 1.0 / o[HALF]
     for k in range(R):
@@ -87,13 +74,15 @@ def sphere_normals(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float
         mine = x[WHO + k] == who
         x[NORMAL + k] = (px + t * x[RAY + k]) * scale if mine else x[NORMAL + k]
         x[NORMAL + R + k] = (py + t * x[RAY + R + k]) * scale if mine else x[NORMAL + R + k]
-        x[NORMAL + 2 * R + k] = \
+        x[NORMAL + 2 * R + k] = (
             (pz + t * x[RAY + 2 * R + k]) * scale if mine else x[NORMAL + 2 * R + k]
+        )
 
 
 @LaneLoop
-def cylinder_normals(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float,
-                     who: float) -> None:
+def cylinder_normals(
+    x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, who: float
+) -> None:
     """Normals where the rays met the cylinder `who`; p: their start in its frame."""
     a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
     out, up = 1.0 / o[HALF], 1.0 / o[HALF + 1]
@@ -111,8 +100,9 @@ def cylinder_normals(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: flo
         x[NORMAL + 2 * R + k] = g * u + h * v + i * w if mine else x[NORMAL + 2 * R + k]
 
 
-def mesh_normals(x: np.ndarray, o: np.ndarray, triangles: np.ndarray, first: int,
-                 who: float) -> None:
+def mesh_normals(
+    x: np.ndarray, o: np.ndarray, triangles: np.ndarray, first: int, who: float
+) -> None:
     """Normals, towards the sensor, where the rays met the mesh `who`."""
     for k in range(R):
         if x[WHO + k] == who:
@@ -136,8 +126,9 @@ def shade(x: np.ndarray, o: np.ndarray, who: float) -> None:
     """Colours where the rays met the object `who`, in the sun: Lambert's cosine."""
     red, green, blue = o[TINT], o[TINT + 1], o[TINT + 2]
     for k in range(R):
-        facing = (x[NORMAL + k] * SUN[0] + x[NORMAL + R + k] * SUN[1]
-                  + x[NORMAL + 2 * R + k] * SUN[2])
+        facing = (
+            x[NORMAL + k] * SUN[0] + x[NORMAL + R + k] * SUN[1] + x[NORMAL + 2 * R + k] * SUN[2]
+        )
         light = AMBIENT + (1.0 - AMBIENT) * max(facing, 0.0)
         mine = x[WHO + k] == who
         x[COLOUR + k] = red * light if mine else x[COLOUR + k]
@@ -146,8 +137,9 @@ def shade(x: np.ndarray, o: np.ndarray, who: float) -> None:
 
 
 @LaneLoop
-def sky_flow(x: np.ndarray, rays: np.ndarray, wx: float, wy: float, wz: float, fx: float,
-             fy: float) -> None:
+def sky_flow(
+    x: np.ndarray, rays: np.ndarray, wx: float, wy: float, wz: float, fx: float, fy: float
+) -> None:
     """Optical flow of what is far away [pixels/s]; w: the camera's angular velocity, its frame."""
     for k in range(R):
         y, z = rays[1, k], rays[2, k]
@@ -157,8 +149,21 @@ def sky_flow(x: np.ndarray, rays: np.ndarray, wx: float, wy: float, wz: float, f
 
 
 @LaneLoop
-def add_flow(x: np.ndarray, o: np.ndarray, rays: np.ndarray, m: np.ndarray, px: float, py: float,
-             pz: float, vx: float, vy: float, vz: float, fx: float, fy: float, who: float) -> None:
+def add_flow(
+    x: np.ndarray,
+    o: np.ndarray,
+    rays: np.ndarray,
+    m: np.ndarray,
+    px: float,
+    py: float,
+    pz: float,
+    vx: float,
+    vy: float,
+    vz: float,
+    fx: float,
+    fy: float,
+    who: float,
+) -> None:
     """Adds what the motion of the camera and of the object `who` does to its optical flow.
 
     Args:
@@ -195,5 +200,6 @@ def finish(x: np.ndarray) -> None:
 def grey(x: np.ndarray) -> None:
     """The first colour becomes the brightness (ITU-R BT.601)."""
     for k in range(R):
-        x[COLOUR + k] = (0.299 * x[COLOUR + k] + 0.587 * x[COLOUR + R + k]
-                         + 0.114 * x[COLOUR + 2 * R + k])
+        x[COLOUR + k] = (
+            0.299 * x[COLOUR + k] + 0.587 * x[COLOUR + R + k] + 0.114 * x[COLOUR + 2 * R + k]
+        )

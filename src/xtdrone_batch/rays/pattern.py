@@ -38,8 +38,9 @@ def pattern_of(directions: np.ndarray) -> Pattern:
     first = np.arange(0, packets, TILE)
     low, high = ray.min(axis=2), ray.max(axis=2)
     tile = _box(np.minimum.reduceat(low, first), np.maximum.reduceat(high, first))
-    return Pattern(ray, order.reshape(packets, PACKET).astype(np.uintp), _box(low, high), tile,
-                   rows * columns)
+    return Pattern(
+        ray, order.reshape(packets, PACKET).astype(np.uintp), _box(low, high), tile, rows * columns
+    )
 
 
 def camera_rays(camera: CameraParameters) -> np.ndarray:

@@ -62,8 +62,9 @@ class RayScene:
         self._bodies = _bodies(model if model.n > 1 else None, mesh_list, self.label)
         self._vehicles = self._bodies.size > 0
         self.meshes = _meshes(mesh_list)
-        self._mesh_box = np.array([_extent(mesh.points) for mesh in mesh_list] or np.zeros((1, 6)),
-                                  dtype=np.float32)
+        self._mesh_box = np.array(
+            [_extent(mesh.points) for mesh in mesh_list] or np.zeros((1, 6)), dtype=np.float32
+        )
         shared = len(scenes.objects) == 1 and not self._vehicles
         self._rows = 1 if shared else environments
         self.objects = scenes.objects.shape[1] + self._bodies.size
@@ -71,9 +72,11 @@ class RayScene:
         needed = self._rows * sum(array.nbytes for array in one)
         free = psutil.virtual_memory().available
         if needed > free:
-            raise BatchError(f"the rays of {self._rows} environments of {self.objects} objects "
-                             f"need {needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free: give "
-                             "fewer of either")
+            raise BatchError(
+                f"the rays of {self._rows} environments of {self.objects} objects "
+                f"need {needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free: give "
+                "fewer of either"
+            )
         self.placed = self._new(self._rows)
         self._order = np.zeros((self._rows, self.objects), dtype=np.int64)
         self._stale = np.ones(self._rows, dtype=np.bool_)
@@ -98,15 +101,29 @@ class RayScene:
         if not len(which):
             return
         pos, quat = state.pos, state.quat
-        self._threads.over(len(which), lambda first, last: _place(
-            which[first:last], self._scenes.objects, self._bodies, self._mesh_box, pos, quat,
-            state.vel, state.ang_vel, self.placed, self._order))
+        self._threads.over(
+            len(which),
+            lambda first, last: _place(
+                which[first:last],
+                self._scenes.objects,
+                self._bodies,
+                self._mesh_box,
+                pos,
+                quat,
+                state.vel,
+                state.ang_vel,
+                self.placed,
+                self._order,
+            ),
+        )
 
     def _new(self, rows):
-        return Placed(np.zeros((rows, self.objects, OBJECT), dtype=np.float32),
-                      np.zeros((rows, self.objects, 4), dtype=np.int32),
-                      np.zeros((rows, self.objects, 6), dtype=np.float32),
-                      *new_tree((rows,), self.objects))
+        return Placed(
+            np.zeros((rows, self.objects, OBJECT), dtype=np.float32),
+            np.zeros((rows, self.objects, 4), dtype=np.int32),
+            np.zeros((rows, self.objects, 6), dtype=np.float32),
+            *new_tree((rows,), self.objects),
+        )
 
 
 def _bodies(model: FleetModel | None, meshes: list, label: int) -> np.ndarray:
@@ -123,7 +140,7 @@ def _bodies(model: FleetModel | None, meshes: list, label: int) -> np.ndarray:
             pose = frames[shape.body].to(shape.pose) if shape.body else shape.pose
             row = np.zeros((), dtype=object_dtype())
             row["kind"], row["pos"], row["quat"] = KINDS[shape.kind], pose.pos, pose.quat
-            row["size"][:len(shape.size)] = shape.size
+            row["size"][: len(shape.size)] = shape.size
             row["colour"], row["semantic"] = _VEHICLE_COLOUR, label
             if shape.kind == "mesh":
                 if shape.mesh not in known:
@@ -134,15 +151,17 @@ def _bodies(model: FleetModel | None, meshes: list, label: int) -> np.ndarray:
         found.append(rows)
     bodies = np.zeros((model.n, max(map(len, found))), dtype=object_dtype())
     for i, rows in enumerate(found):
-        bodies[i, :len(rows)] = rows
+        bodies[i, : len(rows)] = rows
     return bodies
 
 
 def _whole_mesh(mesh):
     parts = mesh.parts()
     first = np.cumsum([0, *(len(part.points) for part in parts)])
-    return TriangleMesh(np.concatenate([part.points for part in parts]),
-                        np.concatenate([part.faces + k for part, k in zip(parts, first)]))
+    return TriangleMesh(
+        np.concatenate([part.points for part in parts]),
+        np.concatenate([part.faces + k for part, k in zip(parts, first)]),
+    )
 
 
 def _extent(points):
@@ -154,8 +173,9 @@ def _meshes(meshes: list) -> Meshes:
     found, first = [], np.zeros((len(meshes) + 1, 3), dtype=np.int32)
     for m, mesh in enumerate(meshes):
         corners = np.asarray(mesh.points, dtype=np.float32)[np.asarray(mesh.faces)]
-        triangle = np.concatenate([corners[:, 0], corners[:, 1] - corners[:, 0],
-                                   corners[:, 2] - corners[:, 0]], axis=1)
+        triangle = np.concatenate(
+            [corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]], axis=1
+        )
         boxes = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
         tree = new_tree((), len(boxes))
         build(boxes, np.arange(len(boxes)), len(boxes), *tree[:4])
@@ -167,9 +187,18 @@ def _meshes(meshes: list) -> Meshes:
 
 
 @njit(nogil=True)
-def _place(which: np.ndarray, objects: np.ndarray, bodies: np.ndarray, mesh_box: np.ndarray,
-           pos: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray,
-           placed: Placed, order: np.ndarray) -> None:
+def _place(
+    which: np.ndarray,
+    objects: np.ndarray,
+    bodies: np.ndarray,
+    mesh_box: np.ndarray,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    placed: Placed,
+    order: np.ndarray,
+) -> None:
     """Places the objects and vehicles of some environments, and builds their trees."""
     still = objects.shape[1]
     for e in which:
@@ -177,8 +206,17 @@ def _place(which: np.ndarray, objects: np.ndarray, bodies: np.ndarray, mesh_box:
         count = 0
         for i in range(still):
             o = scene[i]
-            _set(placed.number[e, i], o.pos[0], o.pos[1], o.pos[2], o.quat[0], o.quat[1],
-                 o.quat[2], o.quat[3], o)
+            _set(
+                placed.number[e, i],
+                o.pos[0],
+                o.pos[1],
+                o.pos[2],
+                o.quat[0],
+                o.quat[1],
+                o.quat[2],
+                o.quat[3],
+                o,
+            )
             for k in range(3):
                 placed.number[e, i, VEL + k] = o.vel[k] if o.moving else 0.0
                 placed.number[e, i, SPIN + k] = o.ang_vel[k] if o.moving else 0.0
@@ -188,8 +226,9 @@ def _place(which: np.ndarray, objects: np.ndarray, bodies: np.ndarray, mesh_box:
                 o, i = bodies[v, j], still + v * bodies.shape[1] + j
                 q = quat[e, v]
                 x, y, z = quaternion.rotate(q[0], q[1], q[2], q[3], o.pos[0], o.pos[1], o.pos[2])
-                a, b, c, d = quaternion.multiply(q[0], q[1], q[2], q[3], o.quat[0], o.quat[1],
-                                                 o.quat[2], o.quat[3])
+                a, b, c, d = quaternion.multiply(
+                    q[0], q[1], q[2], q[3], o.quat[0], o.quat[1], o.quat[2], o.quat[3]
+                )
                 number, w = placed.number[e, i], ang_vel[e, v]
                 _set(number, x + pos[e, v, 0], y + pos[e, v, 1], z + pos[e, v, 2], a, b, c, d, o)
                 sx, sy, sz = quaternion.rotate(q[0], q[1], q[2], q[3], w[0], w[1], w[2])
@@ -204,8 +243,15 @@ def _place(which: np.ndarray, objects: np.ndarray, bodies: np.ndarray, mesh_box:
                 _enclose(placed.number[e, i], placed.kind[e, i], mesh_box, placed.box[e, i])
                 order[e, count] = i
                 count += 1
-        placed.nodes[e] = build(placed.box[e], order[e], count, placed.node[e], placed.info[e],
-                                placed.leaf[e], placed.item[e])
+        placed.nodes[e] = build(
+            placed.box[e],
+            order[e],
+            count,
+            placed.node[e],
+            placed.info[e],
+            placed.leaf[e],
+            placed.item[e],
+        )
 
 
 @njit
@@ -247,8 +293,16 @@ def _enclose(number, kind, mesh_box, box):
             half = sx * max(1.0 - c * c, 0.0) ** 0.5 + abs(c) * sy
         elif kind[KIND] == MESH:
             m = mesh_box[kind[WHICH_MESH]]
-            middle += 0.5 * (a * sx * (m[0] + m[3]) + b * sy * (m[1] + m[4])
-                             + c * sz * (m[2] + m[5]))
-            half = 0.5 * (abs(a * sx) * (m[3] - m[0]) + abs(b * sy) * (m[4] - m[1])
-                          + abs(c * sz) * (m[5] - m[2])) + _THIN
+            middle += 0.5 * (
+                a * sx * (m[0] + m[3]) + b * sy * (m[1] + m[4]) + c * sz * (m[2] + m[5])
+            )
+            half = (
+                0.5
+                * (
+                    abs(a * sx) * (m[3] - m[0])
+                    + abs(b * sy) * (m[4] - m[1])
+                    + abs(c * sz) * (m[5] - m[2])
+                )
+                + _THIN
+            )
         box[k], box[k + 3] = middle - half, middle + half

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 CHANNELS = ("depth", "image", "segmentation", "normals", "flow")  # of a camera
 LIDAR_CHANNELS = ("ranges", "segmentation", "normals")
-_MOST_TURN = math.pi
+_MAX_TURN = math.pi
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,13 @@ class Mounting:
 
     def __post_init__(self) -> None:
         """Raises BatchError where a width is not allowed."""
-        for name, most in (("pos", 1e3), ("angles", _MOST_TURN)):
+        for name, most in (("pos", 1e3), ("angles", _MAX_TURN)):
             widths = getattr(self, name)
             if np.shape(widths) != (3,) or not all(0.0 <= width <= most for width in widths):
-                raise BatchError(f"{name} = {widths} of the mounting is not allowed: give three "
-                                 f"numbers from 0 to {most:g}")
+                raise BatchError(
+                    f"{name} = {widths} of the mounting is not allowed: give three "
+                    f"numbers from 0 to {most:g}"
+                )
 
 
 _AS_MODELLED = Mounting()
@@ -93,29 +95,53 @@ class _RaySensor:
         mount_quat: (E, C, 4) xyzw, sensor frame to body.
     """
 
-    def __init__(self, batch: "BatchSimulation", place: Any, rays: np.ndarray, limits: tuple,
-                 vehicle: int | None, mounting: Mounting, widths: dict[str, int], seed: int):
+    def __init__(
+        self,
+        batch: "BatchSimulation",
+        place: Any,
+        rays: np.ndarray,
+        limits: tuple,
+        vehicle: int | None,
+        mounting: Mounting,
+        widths: dict[str, int],
+        seed: int,
+    ):
         self._batch, self._limits, self._mounting = batch, limits, mounting
         vehicles = batch.vehicles
         if vehicle is not None and not 0 <= vehicle < vehicles:
-            raise BatchError(f"vehicle {vehicle} is not in an environment: give 0 to "
-                             f"{vehicles - 1}, or None for all")
+            raise BatchError(
+                f"vehicle {vehicle} is not in an environment: give 0 to "
+                f"{vehicles - 1}, or None for all"
+            )
         self._carriers = np.arange(vehicles) if vehicle is None else np.array([vehicle])
         self._shape = rays.shape[:2]
         self._pattern = pattern_of(rays)
         frames, pixels = batch.environments * len(self._carriers), rays.shape[0] * rays.shape[1]
-        numbers = {"distance": (1, np.float32), "colour": (3, np.uint8),
-                   "segmentation": (1, np.int32), "normal": (3, np.float32),
-                   "flow": (2, np.float32)}
-        needed = frames * pixels * sum(widths[name] * np.dtype(numbers[name][1]).itemsize
-                                       for name in widths)
+        numbers = {
+            "distance": (1, np.float32),
+            "colour": (3, np.uint8),
+            "segmentation": (1, np.int32),
+            "normal": (3, np.float32),
+            "flow": (2, np.float32),
+        }
+        needed = (
+            frames
+            * pixels
+            * sum(widths[name] * np.dtype(numbers[name][1]).itemsize for name in widths)
+        )
         free = psutil.virtual_memory().available
         if needed > free:
-            raise BatchError(f"{frames} sensors of {pixels} rays need {needed / 1e9:.1f} GB and "
-                             f"{free / 1e9:.1f} GB are free: give fewer environments, pixels or "
-                             "channels")
-        self._frames = Frames(*(np.zeros((frames, widths.get(name, 0) * pixels), dtype=kind)
-                                for name, (_, kind) in numbers.items()))
+            raise BatchError(
+                f"{frames} sensors of {pixels} rays need {needed / 1e9:.1f} GB and "
+                f"{free / 1e9:.1f} GB are free: give fewer environments, pixels or "
+                "channels"
+            )
+        self._frames = Frames(
+            *(
+                np.zeros((frames, widths.get(name, 0) * pixels), dtype=kind)
+                for name, (_, kind) in numbers.items()
+            )
+        )
         lead = batch.environments, len(self._carriers)
         self.mount_pos = np.broadcast_to(np.array(place.pos, dtype=float), (*lead, 3)).copy()
         self.mount_quat = np.broadcast_to(np.array(place.quat, dtype=float), (*lead, 4)).copy()
@@ -125,36 +151,66 @@ class _RaySensor:
         seed_streams(seed, batch.first, self._streams)
         seed_streams(seed + 1, batch.first * len(self._carriers), self._noise)
         environments = np.repeat(np.arange(batch.environments), len(self._carriers))
-        self._poses = Poses(batch.rays.environment(environments),
-                            np.tile(self._carriers, batch.environments).astype(np.int32),
-                            *(np.zeros((frames, k), dtype=np.float32) for k in (3, 9, 3, 3)))
+        self._poses = Poses(
+            batch.rays.environment(environments),
+            np.tile(self._carriers, batch.environments).astype(np.int32),
+            *(np.zeros((frames, k), dtype=np.float32) for k in (3, 9, 3, 3)),
+        )
         self._scratch = [new_scratch(batch.rays.objects) for _ in range(batch.threads.count)]
         self.reset(np.arange(batch.environments))
 
     def reset(self, which: np.ndarray) -> None:
         """Draws where the sensors of some environments (indices) sit; the batch calls it."""
-        _mount(which, np.array([*self._mounting.pos, *self._mounting.angles]), self._place,
-               self._streams, self.mount_pos, self.mount_quat)
+        _mount(
+            which,
+            np.array([*self._mounting.pos, *self._mounting.angles]),
+            self._place,
+            self._streams,
+            self.mount_pos,
+            self.mount_quat,
+        )
 
     def _look(self, which=None):
         """Casts the rays of some environments (indices), or of all, as the batch stands now."""
         batch = self._batch
         s = batch.host_state()
         batch.rays.update(s)
-        _pose(self._carriers, s.pos, s.quat, s.vel, s.ang_vel, self.mount_pos, self.mount_quat,
-              self._poses)
+        _pose(
+            self._carriers,
+            s.pos,
+            s.quat,
+            s.vel,
+            s.ang_vel,
+            self.mount_pos,
+            self.mount_quat,
+            self._poses,
+        )
         near, far, fx, fy = map(np.float32, self._limits)
         each, scratch = len(self._carriers), list(self._scratch)
         if which is None:
-            batch.threads.over(len(self._noise), lambda first, last: self._take(
-                first, last, near, far, fx, fy, scratch.pop()))
+            batch.threads.over(
+                len(self._noise),
+                lambda first, last: self._take(first, last, near, far, fx, fy, scratch.pop()),
+            )
         else:
             for e in which:
                 self._take(each * e, each * (e + 1), near, far, fx, fy, scratch[0])
 
     def _take(self, first, last, near, far, fx, fy, scratch):
-        take(first, last, self._pattern, self._batch.rays.placed, self._batch.rays.meshes,
-             self._poses, near, far, fx, fy, self._frames, scratch)
+        take(
+            first,
+            last,
+            self._pattern,
+            self._batch.rays.placed,
+            self._batch.rays.meshes,
+            self._poses,
+            near,
+            far,
+            fx,
+            fy,
+            self._frames,
+            scratch,
+        )
         self._disturb(first, last)
 
     def _disturb(self, first, last):
@@ -177,26 +233,50 @@ class Camera(_RaySensor):
         images: The Images of the last capture.
     """
 
-    def __init__(self, batch: "BatchSimulation", camera: CameraParameters, *,
-                 vehicle: int | None = None, channels: Sequence[str] = ("depth",),
-                 mounting: Mounting = _AS_MODELLED, seed: int = 0):
+    def __init__(
+        self,
+        batch: "BatchSimulation",
+        camera: CameraParameters,
+        *,
+        vehicle: int | None = None,
+        channels: Sequence[str] = ("depth",),
+        mounting: Mounting = _AS_MODELLED,
+        seed: int = 0,
+    ):
         """Use BatchSimulation.add_camera(), whose arguments these are."""
         channels = _checked(channels, CHANNELS)
         if "flow" in channels and any(camera.distortion):
-            raise BatchError("optical flow needs a camera without distortion: set k1, k2, k3, p1 "
-                             "and p2 to 0, or leave flow out")
+            raise BatchError(
+                "optical flow needs a camera without distortion: set k1, k2, k3, p1 "
+                "and p2 to 0, or leave flow out"
+            )
         self.parameters = camera
         self._colours = 1 if camera.format == "mono8" else 3
-        widths = {"depth": ("distance", 1), "image": ("colour", self._colours),
-                  "segmentation": ("segmentation", 1), "normals": ("normal", 3),
-                  "flow": ("flow", 2)}
-        super().__init__(batch, camera, camera_rays(camera),
-                         (camera.near, camera.far, camera.fx, camera.fy), vehicle, mounting,
-                         dict(widths[name] for name in channels), seed)
+        widths = {
+            "depth": ("distance", 1),
+            "image": ("colour", self._colours),
+            "segmentation": ("segmentation", 1),
+            "normals": ("normal", 3),
+            "flow": ("flow", 2),
+        }
+        super().__init__(
+            batch,
+            camera,
+            camera_rays(camera),
+            (camera.near, camera.far, camera.fx, camera.fy),
+            vehicle,
+            mounting,
+            dict(widths[name] for name in channels),
+            seed,
+        )
         f = self._frames
-        self.images = Images(self._shaped(f.distance), self._shaped(f.colour, self._colours),
-                             self._shaped(f.segmentation), self._shaped(f.normal, 3),
-                             self._shaped(f.flow, 2))
+        self.images = Images(
+            self._shaped(f.distance),
+            self._shaped(f.colour, self._colours),
+            self._shaped(f.segmentation),
+            self._shaped(f.normal, 3),
+            self._shaped(f.flow, 2),
+        )
 
     def capture(self, which: np.ndarray | None = None) -> Images:
         """Takes the images of some environments (indices), or of all, as they stand now."""
@@ -207,8 +287,16 @@ class Camera(_RaySensor):
         camera = self.parameters
         if camera.noise_stddev == 0.0 and camera.noise_mean == 0.0:
             return
-        _disturb_images(first, last, self._frames.distance, self._frames.colour,
-                        camera.noise_mean, camera.noise_stddev, normal_table(), self._noise)
+        _disturb_images(
+            first,
+            last,
+            self._frames.distance,
+            self._frames.colour,
+            camera.noise_mean,
+            camera.noise_stddev,
+            normal_table(),
+            self._noise,
+        )
 
 
 class Lidar(_RaySensor):
@@ -218,21 +306,40 @@ class Lidar(_RaySensor):
         scans: The Scans of the last scan.
     """
 
-    def __init__(self, batch: "BatchSimulation", lidar: LidarParameters, *,
-                 beams: np.ndarray | None = None, vehicle: int | None = None,
-                 channels: Sequence[str] = ("ranges",), mounting: Mounting = _AS_MODELLED,
-                 seed: int = 0):
+    def __init__(
+        self,
+        batch: "BatchSimulation",
+        lidar: LidarParameters,
+        *,
+        beams: np.ndarray | None = None,
+        vehicle: int | None = None,
+        channels: Sequence[str] = ("ranges",),
+        mounting: Mounting = _AS_MODELLED,
+        seed: int = 0,
+    ):
         """Use BatchSimulation.add_lidar(), whose arguments these are."""
         channels = _checked(channels, LIDAR_CHANNELS)
         self.parameters = lidar
         rays = lidar_rays(lidar) if beams is None else _unit_beams(beams)
-        widths = {"ranges": ("distance", 1), "segmentation": ("segmentation", 1),
-                  "normals": ("normal", 3)}
-        super().__init__(batch, lidar, rays, (0.0, lidar.maximum, 1.0, 1.0), vehicle, mounting,
-                         dict(widths[name] for name in channels), seed)
+        widths = {
+            "ranges": ("distance", 1),
+            "segmentation": ("segmentation", 1),
+            "normals": ("normal", 3),
+        }
+        super().__init__(
+            batch,
+            lidar,
+            rays,
+            (0.0, lidar.maximum, 1.0, 1.0),
+            vehicle,
+            mounting,
+            dict(widths[name] for name in channels),
+            seed,
+        )
         f = self._frames
-        self.scans = Scans(self._shaped(f.distance), self._shaped(f.segmentation),
-                           self._shaped(f.normal, 3))
+        self.scans = Scans(
+            self._shaped(f.distance), self._shaped(f.segmentation), self._shaped(f.normal, 3)
+        )
 
     def scan(self) -> Scans:
         """Takes the scans of all environments as they stand now."""
@@ -242,23 +349,39 @@ class Lidar(_RaySensor):
     def _disturb(self, first, last):
         lidar = self.parameters
         if self._frames.distance.shape[1]:
-            _disturb_ranges(first, last, self._frames.distance, lidar.noise_mean,
-                            lidar.noise_stddev, lidar.resolution, lidar.minimum, lidar.maximum,
-                            normal_table(), self._noise)
+            _disturb_ranges(
+                first,
+                last,
+                self._frames.distance,
+                lidar.noise_mean,
+                lidar.noise_stddev,
+                lidar.resolution,
+                lidar.minimum,
+                lidar.maximum,
+                normal_table(),
+                self._noise,
+            )
 
 
-def mounted(batch: "BatchSimulation", sensor: str,
-            vehicle: int = 0) -> tuple[CameraParameters | LidarParameters, ...]:
+def mounted(
+    batch: "BatchSimulation", sensor: str, vehicle: int = 0
+) -> tuple[CameraParameters | LidarParameters, ...]:
     """The cameras of a sensor of a vehicle's SDF (two of a stereo pair), or its lidar.
 
     Raises:
         XtdroneError: The vehicle has no such sensor, or a value of it is not allowed.
     """
-    blocks = {block.name: block for block in batch.model.vehicles[vehicle].sensors
-              if block.kind in ("camera", "depth", "lidar")}
+    blocks = {
+        block.name: block
+        for block in batch.model.vehicles[vehicle].sensors
+        if block.kind in ("camera", "depth", "lidar")
+    }
     if sensor not in blocks:
-        raise BatchError(unknown_name(f"camera or lidar of "
-                                      f"'{batch.model.vehicles[vehicle].type}'", sensor, blocks))
+        raise BatchError(
+            unknown_name(
+                f"camera or lidar of '{batch.model.vehicles[vehicle].type}'", sensor, blocks
+            )
+        )
     block = blocks[sensor]
     return (lidar_of(block),) if block.kind == "lidar" else cameras_of(block)
 
@@ -276,8 +399,9 @@ def rosette(beams: int, half_angle: float, petals: float = 7.3) -> np.ndarray:
     """
     turn = np.linspace(0.0, 2.0 * math.pi * max(1.0, beams / 1000.0), beams, endpoint=False)
     out = half_angle * np.cos(petals * turn)
-    return np.stack([np.cos(out), np.sin(out) * np.cos(turn), np.sin(out) * np.sin(turn)],
-                    axis=1)[None]
+    return np.stack([np.cos(out), np.sin(out) * np.cos(turn), np.sin(out) * np.sin(turn)], axis=1)[
+        None
+    ]
 
 
 def _checked(channels: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
@@ -301,8 +425,14 @@ def _unit_beams(beams: np.ndarray) -> np.ndarray:
 
 
 @njit
-def _mount(which: np.ndarray, widths: np.ndarray, place: np.ndarray, streams: np.ndarray,
-           pos: np.ndarray, quat: np.ndarray) -> None:
+def _mount(
+    which: np.ndarray,
+    widths: np.ndarray,
+    place: np.ndarray,
+    streams: np.ndarray,
+    pos: np.ndarray,
+    quat: np.ndarray,
+) -> None:
     """Draws the places of the sensors of some environments; the draws of each are its own."""
     drawn = np.empty(6)
     for e in which:
@@ -318,20 +448,34 @@ def _mount(which: np.ndarray, widths: np.ndarray, place: np.ndarray, streams: np
 
 
 @njit
-def _pose(carriers: np.ndarray, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
-          ang_vel: np.ndarray, mount_pos: np.ndarray, mount_quat: np.ndarray,
-          poses: Poses) -> None:
+def _pose(
+    carriers: np.ndarray,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    mount_pos: np.ndarray,
+    mount_quat: np.ndarray,
+    poses: Poses,
+) -> None:
     """Poses and motion of all sensors, from those of their vehicles."""
     for e in range(mount_pos.shape[0]):
         for c in range(mount_pos.shape[1]):
             v, f = carriers[c], e * mount_pos.shape[1] + c
             q, w, arm, turn = quat[e, v], ang_vel[e, v], mount_pos[e, c], mount_quat[e, c]
             offset = quaternion.rotate(q[0], q[1], q[2], q[3], arm[0], arm[1], arm[2])
-            speed = quaternion.rotate(q[0], q[1], q[2], q[3], w[1] * arm[2] - w[2] * arm[1],
-                                      w[2] * arm[0] - w[0] * arm[2],
-                                      w[0] * arm[1] - w[1] * arm[0])
-            a, b, c_, d = quaternion.multiply(q[0], q[1], q[2], q[3], turn[0], turn[1], turn[2],
-                                              turn[3])
+            speed = quaternion.rotate(
+                q[0],
+                q[1],
+                q[2],
+                q[3],
+                w[1] * arm[2] - w[2] * arm[1],
+                w[2] * arm[0] - w[0] * arm[2],
+                w[0] * arm[1] - w[1] * arm[0],
+            )
+            a, b, c_, d = quaternion.multiply(
+                q[0], q[1], q[2], q[3], turn[0], turn[1], turn[2], turn[3]
+            )
             matrix = quaternion.to_matrix(a, b, c_, d)
             spin = quaternion.rotate_inverse(turn[0], turn[1], turn[2], turn[3], w[0], w[1], w[2])
             for k in range(3):
@@ -343,18 +487,37 @@ def _pose(carriers: np.ndarray, pos: np.ndarray, quat: np.ndarray, vel: np.ndarr
 
 
 @njit(nogil=True)
-def _disturb_images(first: int, last: int, distance: np.ndarray, colour: np.ndarray, mean: float,
-                    sigma: float, table: np.ndarray, streams: np.ndarray) -> None:
+def _disturb_images(
+    first: int,
+    last: int,
+    distance: np.ndarray,
+    colour: np.ndarray,
+    mean: float,
+    sigma: float,
+    table: np.ndarray,
+    streams: np.ndarray,
+) -> None:
     for f in range(first, last):
         noisy_depths(distance[f], mean, sigma, table, streams[f])
-        noisy_levels(colour[f], np.float32(255.0 * mean), np.float32(255.0 * sigma), table,
-                     streams[f])
+        noisy_levels(
+            colour[f], np.float32(255.0 * mean), np.float32(255.0 * sigma), table, streams[f]
+        )
 
 
 @njit(nogil=True)
-def _disturb_ranges(first: int, last: int, distance: np.ndarray, mean: float, sigma: float,
-                    resolution: float, minimum: float, maximum: float, table: np.ndarray,
-                    streams: np.ndarray) -> None:
+def _disturb_ranges(
+    first: int,
+    last: int,
+    distance: np.ndarray,
+    mean: float,
+    sigma: float,
+    resolution: float,
+    minimum: float,
+    maximum: float,
+    table: np.ndarray,
+    streams: np.ndarray,
+) -> None:
     for f in range(first, last):
-        ranges_with_noise(distance[f], mean, sigma, resolution, minimum, maximum, table,
-                          streams[f], distance[f])
+        ranges_with_noise(
+            distance[f], mean, sigma, resolution, minimum, maximum, table, streams[f], distance[f]
+        )

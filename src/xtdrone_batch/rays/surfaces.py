@@ -17,7 +17,16 @@ R = PACKET
 YES, NO = np.int32(1), np.int32(0)  # as wide as the numbers in the lanes
 # Rows of a packet's scratch.
 RAY, FAR, WHO, PART, LOCAL, NORMAL, COLOUR, SEMANTIC, FLOW = (
-    0, 3 * R, 4 * R, 5 * R, 6 * R, 9 * R, 12 * R, 15 * R, 16 * R)
+    0,
+    3 * R,
+    4 * R,
+    5 * R,
+    6 * R,
+    9 * R,
+    12 * R,
+    15 * R,
+    16 * R,
+)
 # RAY: direction, world. FAR: length up to the first surface. WHO: that object, -1 = none.
 # PART: the triangle of a mesh. LOCAL: directions in a mesh's frame.
 ROWS = 18 * R
@@ -55,8 +64,14 @@ def aim(beam: np.ndarray, box: np.ndarray, m: np.ndarray, x: float, y: float, z:
             beam[3 + 6 * k + j] = found[j]
 
 
-def entry(low: tuple[float, ...], high: tuple[float, ...], fx: tuple[float, ...],
-          fy: tuple[float, ...], fz: tuple[float, ...], far: float) -> float:
+def entry(
+    low: tuple[float, ...],
+    high: tuple[float, ...],
+    fx: tuple[float, ...],
+    fy: tuple[float, ...],
+    fz: tuple[float, ...],
+    far: float,
+) -> float:
     """Where a beam may first meet a box: its shortest length, or NOWHERE.
 
     A direction d between dl and dh meets the slab from l to h at the length t if t dl <= h and
@@ -80,11 +95,14 @@ def entry(low: tuple[float, ...], high: tuple[float, ...], fx: tuple[float, ...]
 def entry_of_node(node: np.ndarray, beam: np.ndarray, far: float) -> float:
     """entry() of a node (6,)."""
     x, y, z = beam[0], beam[1], beam[2]
-    return entry((node[0] - x, node[1] - y, node[2] - z),
-                 (node[3] - x, node[4] - y, node[5] - z),
-                 (beam[3], beam[4], beam[5], beam[6], beam[7], beam[8]),
-                 (beam[9], beam[10], beam[11], beam[12], beam[13], beam[14]),
-                 (beam[15], beam[16], beam[17], beam[18], beam[19], beam[20]), far)
+    return entry(
+        (node[0] - x, node[1] - y, node[2] - z),
+        (node[3] - x, node[4] - y, node[5] - z),
+        (beam[3], beam[4], beam[5], beam[6], beam[7], beam[8]),
+        (beam[9], beam[10], beam[11], beam[12], beam[13], beam[14]),
+        (beam[15], beam[16], beam[17], beam[18], beam[19], beam[20]),
+        far,
+    )
 
 
 @LaneLoop
@@ -95,8 +113,14 @@ def entries(boxes: np.ndarray, beam: np.ndarray, far: float, found: np.ndarray) 
     fy = (beam[9], beam[10], beam[11], beam[12], beam[13], beam[14])
     fz = (beam[15], beam[16], beam[17], beam[18], beam[19], beam[20])
     for k in range(LEAF):
-        found[k] = entry((boxes[0, k] - x, boxes[1, k] - y, boxes[2, k] - z),
-                         (boxes[3, k] - x, boxes[4, k] - y, boxes[5, k] - z), fx, fy, fz, far)
+        found[k] = entry(
+            (boxes[0, k] - x, boxes[1, k] - y, boxes[2, k] - z),
+            (boxes[3, k] - x, boxes[4, k] - y, boxes[5, k] - z),
+            fx,
+            fy,
+            fz,
+            far,
+        )
 
 
 @LaneLoop
@@ -138,8 +162,9 @@ def _steady(d):
 
 
 @LaneLoop
-def meet_plane(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float,
-               who: float) -> None:
+def meet_plane(
+    x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float, who: float
+) -> None:
     """The upper side of a rectangle; p: the rays' start in its frame."""
     a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
     wide, deep = o[HALF], o[HALF + 1]
@@ -147,15 +172,21 @@ def meet_plane(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, ne
         dx, dy, dz = x[RAY + k], x[RAY + R + k], x[RAY + 2 * R + k]
         u, v, w = a * dx + d * dy + g * dz, b * dx + e * dy + h * dz, c * dx + f * dy + i * dz
         t = -pz / _steady(w)
-        hit = ((w < 0.0) & (t > near) & (t < x[FAR + k]) & (abs(px + t * u) <= wide)
-               & (abs(py + t * v) <= deep))
+        hit = (
+            (w < 0.0)
+            & (t > near)
+            & (t < x[FAR + k])
+            & (abs(px + t * u) <= wide)
+            & (abs(py + t * v) <= deep)
+        )
         x[FAR + k] = t if hit else x[FAR + k]
         x[WHO + k] = who if hit else x[WHO + k]
 
 
 @LaneLoop
-def meet_box(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float,
-             who: float) -> None:
+def meet_box(
+    x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float, who: float
+) -> None:
     """A box; p: the rays' start in its frame."""
     a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
     lx, ly, lz = -o[HALF] - px, -o[HALF + 1] - py, -o[HALF + 2] - pz
@@ -173,8 +204,9 @@ def meet_box(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near
 
 
 @LaneLoop
-def meet_sphere(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float,
-                who: float) -> None:
+def meet_sphere(
+    x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float, who: float
+) -> None:
     """A sphere; p: the rays' start from its centre, world."""
     inside = px * px + py * py + pz * pz - o[HALF] * o[HALF]
     for k in range(R):
@@ -189,8 +221,9 @@ def meet_sphere(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, n
 
 
 @LaneLoop
-def meet_cylinder(x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float,
-                  who: float) -> None:
+def meet_cylinder(
+    x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float, who: float
+) -> None:
     """A cylinder with its ends; p: the rays' start in its frame."""
     a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
     radius, tall = o[HALF], o[HALF + 1]
@@ -222,8 +255,16 @@ def turn_into(x: np.ndarray, m: np.ndarray) -> None:
 
 
 @LaneLoop
-def meet_triangle(x: np.ndarray, t: np.ndarray, px: float, py: float, pz: float, near: float,
-                  who: float, part: float) -> None:
+def meet_triangle(
+    x: np.ndarray,
+    t: np.ndarray,
+    px: float,
+    py: float,
+    pz: float,
+    near: float,
+    who: float,
+    part: float,
+) -> None:
     """Both sides of a triangle (Moeller and Trumbore 1997); p: the rays' start in its frame.
 
     t: its first corner and its edges from there.
@@ -241,8 +282,14 @@ def meet_triangle(x: np.ndarray, t: np.ndarray, px: float, py: float, pz: float,
         v = (dx * qx + dy * qy + dz * qz) * scale
         far = reach * scale
         # Rays on an edge meet one of its triangles at least.
-        hit = ((abs(det) > 1e-30) & (u >= -1e-6) & (v >= -1e-6) & (u + v <= 1.000001)
-               & (far > near) & (far < x[FAR + k]))
+        hit = (
+            (abs(det) > 1e-30)
+            & (u >= -1e-6)
+            & (v >= -1e-6)
+            & (u + v <= 1.000001)
+            & (far > near)
+            & (far < x[FAR + k])
+        )
         x[FAR + k] = far if hit else x[FAR + k]
         x[WHO + k] = who if hit else x[WHO + k]
         x[PART + k] = part if hit else x[PART + k]

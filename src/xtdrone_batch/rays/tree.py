@@ -33,19 +33,22 @@ def leaves_of(items: int) -> int:
 def new_tree(lead: tuple[int, ...], items: int) -> Tree:
     """Empty trees for so many boxes each."""
     leaves = leaves_of(items)
-    return Tree(np.zeros((*lead, 2 * leaves - 1, 6), dtype=np.float32),
-                np.zeros((*lead, 2 * leaves - 1, 2), dtype=np.int32),
-                np.zeros((*lead, leaves, 6, LEAF), dtype=np.float32),
-                np.zeros((*lead, leaves, LEAF), dtype=np.int32),
-                np.zeros(lead, dtype=np.int32))
+    return Tree(
+        np.zeros((*lead, 2 * leaves - 1, 6), dtype=np.float32),
+        np.zeros((*lead, 2 * leaves - 1, 2), dtype=np.int32),
+        np.zeros((*lead, leaves, 6, LEAF), dtype=np.float32),
+        np.zeros((*lead, leaves, LEAF), dtype=np.int32),
+        np.zeros(lead, dtype=np.int32),
+    )
 
 
 @njit
 def _divide(boxes, order, first, last, middle, axis):
     """Puts the boxes with the lower centres along an axis before `middle` (Hoare's quickselect)."""
     while last - first > 1:
-        pivot = boxes[order[(first + last) // 2], axis] \
-            + boxes[order[(first + last) // 2], axis + 3]
+        pivot = (
+            boxes[order[(first + last) // 2], axis] + boxes[order[(first + last) // 2], axis + 3]
+        )
         i, j = first, last - 1
         while i <= j:
             while boxes[order[i], axis] + boxes[order[i], axis + 3] < pivot:
@@ -65,8 +68,15 @@ def _divide(boxes, order, first, last, middle, axis):
 
 
 @njit
-def build(boxes: np.ndarray, order: np.ndarray, count: int, node: np.ndarray, info: np.ndarray,
-          leaf: np.ndarray, item: np.ndarray) -> int:
+def build(
+    boxes: np.ndarray,
+    order: np.ndarray,
+    count: int,
+    node: np.ndarray,
+    info: np.ndarray,
+    leaf: np.ndarray,
+    item: np.ndarray,
+) -> int:
     """Builds one tree.
 
     Args:

@@ -24,14 +24,20 @@ from xtdrone_sim.world import load_world
 from ..errors import BatchError
 from ..scenes import BOX, CYLINDER, KINDS, MESH, SPHERE, TriangleMesh
 
-PART = np.dtype([
-    ("kind", "i4"), ("mesh", "i4"),
-    ("semantic", "i8"),  # its class, or 0: the instance's
-    ("quat", "f8", (4,)),  # part to asset
-    ("pos", "f8", (3,)), ("pos_more", "f8", (3,)),  # pos_more + pos * the instance's size
-    ("size", "f8", (3,)), ("size_more", "f8", (3,)),  # as pos
-    ("colour", "f8", (3,)),  # negative: the instance's
-], align=True)
+PART = np.dtype(
+    [
+        ("kind", "i4"),
+        ("mesh", "i4"),
+        ("semantic", "i8"),  # its class, or 0: the instance's
+        ("quat", "f8", (4,)),  # part to asset
+        ("pos", "f8", (3,)),
+        ("pos_more", "f8", (3,)),  # pos_more + pos * the instance's size
+        ("size", "f8", (3,)),
+        ("size_more", "f8", (3,)),  # as pos
+        ("colour", "f8", (3,)),  # negative: the instance's
+    ],
+    align=True,
+)
 _BAR = 0.1  # thickness of a gate's bars and of a room's walls [m]
 _OTHER_MESHES = (".ply", ".glb", ".gltf", ".off")
 _URDF = "yourdfpy is needed for this file: pip install xtdrone[worlds]"
@@ -71,19 +77,30 @@ def _primitive(kind: int, sizes: int, lift: tuple) -> Asset:
 def _gate() -> Asset:
     """A square frame across the x axis; size: its opening's width and height."""
     b = 0.5 * _BAR
-    return Asset(_parts(
-        ((0, 0.5, 0), (0, b, 0), (0, 0, 1), (_BAR, _BAR, 0)),
-        ((0, -0.5, 0), (0, -b, 0), (0, 0, 1), (_BAR, _BAR, 0)),
-        ((0, 0, 0.5), (0, 0, b), (0, 1, 0), (_BAR, 2 * _BAR, _BAR)),
-        ((0, 0, -0.5), (0, 0, -b), (0, 1, 0), (_BAR, 2 * _BAR, _BAR))), 2, (0.0, 0.0, 0.5))
+    return Asset(
+        _parts(
+            ((0, 0.5, 0), (0, b, 0), (0, 0, 1), (_BAR, _BAR, 0)),
+            ((0, -0.5, 0), (0, -b, 0), (0, 0, 1), (_BAR, _BAR, 0)),
+            ((0, 0, 0.5), (0, 0, b), (0, 1, 0), (_BAR, 2 * _BAR, _BAR)),
+            ((0, 0, -0.5), (0, 0, -b), (0, 1, 0), (_BAR, 2 * _BAR, _BAR)),
+        ),
+        2,
+        (0.0, 0.0, 0.5),
+    )
 
 
 def _room() -> Asset:
     """Four walls and a ceiling about the x and y axis; size: inner length, width and height."""
     b = 0.5 * _BAR
-    walls = [((x / 2, y / 2, 0.5), (x * b, y * b, 0), (abs(y), abs(x), 1),
-              (_BAR + abs(y) * _BAR, _BAR + abs(x) * _BAR, 0))
-             for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1))]
+    walls = [
+        (
+            (x / 2, y / 2, 0.5),
+            (x * b, y * b, 0),
+            (abs(y), abs(x), 1),
+            (_BAR + abs(y) * _BAR, _BAR + abs(x) * _BAR, 0),
+        )
+        for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1))
+    ]
     return Asset(_parts(*walls, ((0, 0, 1), (0, 0, b), (1, 1, 0), (0, 0, _BAR))), 3)
 
 
@@ -96,8 +113,7 @@ BUILT_IN: dict[str, Callable[[], Asset]] = {
 }
 
 
-def load_asset(name: str, folder: Path, meshes: list[TriangleMesh],
-               semantics: list[str]) -> Asset:
+def load_asset(name: str, folder: Path, meshes: list[TriangleMesh], semantics: list[str]) -> Asset:
     """An asset by name, or from a file.
 
     Args:
@@ -114,8 +130,9 @@ def load_asset(name: str, folder: Path, meshes: list[TriangleMesh],
     path = folder / name
     suffix = path.suffix.lower()
     if not files.is_file(path):
-        raise BatchError(unknown_name("asset", name, BUILT_IN, also="a path to an SDF, URDF or "
-                                      "mesh file"))
+        raise BatchError(
+            unknown_name("asset", name, BUILT_IN, also="a path to an SDF, URDF or mesh file")
+        )
     if suffix == ".urdf":
         parts = _of_urdf(path, meshes)
     elif suffix in MESH_SUFFIXES:
@@ -133,8 +150,10 @@ def load_asset(name: str, folder: Path, meshes: list[TriangleMesh],
     elif suffix == ".sdf":
         parts = _of_shapes(shapes_of(Scope(parse(path, "model"), Pose())), path, meshes)
     else:
-        raise BatchError(f"'{name}' is not an asset: give an SDF (.sdf, .world), a URDF (.urdf) or "
-                         f"a mesh ({', '.join((*MESH_SUFFIXES, *_OTHER_MESHES))})")
+        raise BatchError(
+            f"'{name}' is not an asset: give an SDF (.sdf, .world), a URDF (.urdf) or "
+            f"a mesh ({', '.join((*MESH_SUFFIXES, *_OTHER_MESHES))})"
+        )
     if not parts:
         raise BatchError(f"'{name}' has nothing to collide with")
     return Asset(np.array([part[()] for part in parts], dtype=PART), 1)
@@ -144,7 +163,7 @@ def _part(kind: int, pose: Pose, size: Any, colour: Any = None) -> np.ndarray:
     """A part of a model, that grows with it as a whole."""
     part = np.zeros((), dtype=PART)
     part["kind"], part["pos"], part["quat"] = kind, pose.pos, pose.quat
-    part["size"][:len(size)] = size
+    part["size"][: len(size)] = size
     part["colour"] = -1.0 if colour is None else colour
     return part
 
@@ -158,22 +177,28 @@ def _mesh_part(mesh: TriangleMesh, pose: Pose, scale: Any, meshes: list) -> np.n
 
 def _joined(parts: Any) -> TriangleMesh:
     first = np.cumsum([0, *(len(part.points) for part in parts)])
-    return TriangleMesh(np.concatenate([part.points for part in parts]),
-                        np.concatenate([part.faces + k for part, k in zip(parts, first)]))
+    return TriangleMesh(
+        np.concatenate([part.points for part in parts]),
+        np.concatenate([part.faces + k for part, k in zip(parts, first)]),
+    )
 
 
 def _of_shapes(shapes: Any, path: Path, meshes: list) -> list[np.ndarray]:
     """The collisions of an SDF, in the colours of their links' visuals."""
     known: dict[Any, int] = {}
-    colours = {shape.link: shape.look.colour[:3] for shape in shapes
-               if not shape.collides and shape.look.given}
+    colours = {
+        shape.link: shape.look.colour[:3]
+        for shape in shapes
+        if not shape.collides and shape.look.given
+    }
     found = []
     for shape in shapes:
         if not shape.collides:
             continue
         if shape.kind not in KINDS:
-            raise BatchError(f"'{path.name}' has a {shape.kind} ('{shape.name}'): a batch has "
-                             f"{', '.join(KINDS)}")
+            raise BatchError(
+                f"'{path.name}' has a {shape.kind} ('{shape.name}'): a batch has {', '.join(KINDS)}"
+            )
         part = _part(KINDS[shape.kind], shape.pose, shape.size, colours.get(shape.link))
         if shape.kind == "mesh":
             if shape.mesh not in known:
@@ -206,9 +231,13 @@ def _of_urdf(path: Path, meshes: list) -> list[np.ndarray]:
     except ImportError:
         raise BatchError(f"'{path.name}': {_URDF}") from None
     try:
-        robot = yourdfpy.URDF.load(str(path), build_scene_graph=True, load_meshes=False,
-                                   build_collision_scene_graph=False,
-                                   load_collision_meshes=False)
+        robot = yourdfpy.URDF.load(
+            str(path),
+            build_scene_graph=True,
+            load_meshes=False,
+            build_collision_scene_graph=False,
+            load_collision_meshes=False,
+        )
         links = [(link, robot.get_transform(link.name)) for link in robot.robot.links]
     except Exception as error:  # of the XML, of the joints
         raise BatchError(f"'{path.name}' is not a URDF: {error}") from None
@@ -227,7 +256,10 @@ def _of_urdf(path: Path, meshes: list) -> list[np.ndarray]:
             elif form.mesh is not None:
                 file = path.parent / form.mesh.filename.removeprefix("file://")
                 scale = np.broadcast_to(1.0 if form.mesh.scale is None else form.mesh.scale, 3)
-                mesh = (_joined(MeshFile(file).parts()) if file.suffix.lower() in MESH_SUFFIXES
-                        else _of_trimesh(file))
+                mesh = (
+                    _joined(MeshFile(file).parts())
+                    if file.suffix.lower() in MESH_SUFFIXES
+                    else _of_trimesh(file)
+                )
                 found.append(_mesh_part(mesh, pose, scale, meshes))
     return found

@@ -45,12 +45,17 @@ class World:
         needed = environments * self.file.objects * kind.itemsize
         free = psutil.virtual_memory().available
         if needed > free:
-            raise BatchError(f"{environments} environments of {self.file.objects} objects need "
-                             f"{needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free: give at "
-                             f"most {int(environments * free // needed)}")
-        return Scenes(np.zeros((environments, self.file.objects), dtype=kind),
-                      np.tile(self.file.bounds, (environments, 1, 1)), self.file.meshes,
-                      self.file.semantics)
+            raise BatchError(
+                f"{environments} environments of {self.file.objects} objects need "
+                f"{needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free: give at "
+                f"most {int(environments * free // needed)}"
+            )
+        return Scenes(
+            np.zeros((environments, self.file.objects), dtype=kind),
+            np.tile(self.file.bounds, (environments, 1, 1)),
+            self.file.meshes,
+            self.file.semantics,
+        )
 
     def generate(self, environments: int, seed: int = 0, first: int = 0) -> Scenes:
         """Environments first, first + 1, ... of a seed."""
@@ -70,14 +75,33 @@ class World:
         """
         file = self.file
         scenes.objects[which] = np.zeros((), dtype=scenes.objects.dtype)
-        _fill(which, file.bounds, file.spawn, file.course, file.ground, file.pools, file.parts,
-              self._reach, streams, scenes.objects)
+        _fill(
+            which,
+            file.bounds,
+            file.spawn,
+            file.course,
+            file.ground,
+            file.pools,
+            file.parts,
+            self._reach,
+            streams,
+            scenes.objects,
+        )
 
 
 @njit(nogil=True)
-def _fill(which: np.ndarray, bounds: np.ndarray, spawn: np.ndarray, course: np.ndarray,
-          ground: np.ndarray, pools: np.ndarray, parts: np.ndarray, reach: np.ndarray,
-          streams: np.ndarray, objects: np.ndarray) -> None:
+def _fill(
+    which: np.ndarray,
+    bounds: np.ndarray,
+    spawn: np.ndarray,
+    course: np.ndarray,
+    ground: np.ndarray,
+    pools: np.ndarray,
+    parts: np.ndarray,
+    reach: np.ndarray,
+    streams: np.ndarray,
+    objects: np.ndarray,
+) -> None:
     """Places the instances of all pools, one after the other."""
     taken = np.empty((objects.shape[1], 3))  # place and radius of those that keep a distance
     drawn = np.empty(19)
@@ -110,12 +134,16 @@ def _fill(which: np.ndarray, bounds: np.ndarray, spawn: np.ndarray, course: np.n
                         drawn[2] += path[n, 2]
                         drawn[3] += turn
                     if pool.stand:
-                        drawn[2] = (bounds[0, 2] + pool.lift[0] * drawn[5]
-                                    + pool.lift[1] * drawn[6] + pool.lift[2] * drawn[7])
+                        drawn[2] = (
+                            bounds[0, 2]
+                            + pool.lift[0] * drawn[5]
+                            + pool.lift[1] * drawn[6]
+                            + pool.lift[2] * drawn[7]
+                        )
                     radius = _radius(pool, parts, reach, drawn)
                     room = pool.clearance < 0.0 or _room(
-                        drawn[0], drawn[1], radius, pool.clearance, spawn, taken, count,
-                        pool.course)
+                        drawn[0], drawn[1], radius, pool.clearance, spawn, taken, count, pool.course
+                    )
                     if room:
                         break
                 if not room:
@@ -189,16 +217,41 @@ def _put(o, kind, mesh, semantic, x, y, z, qx, qy, qz, qw):
 def _place(o, part, pool, drawn, direction):
     """One part of an instance."""
     half, lean = 0.5 * drawn[3], 0.5 * drawn[4]
-    a, b, c, d = quaternion.multiply(math.sin(lean) * math.cos(direction),
-                                     math.sin(lean) * math.sin(direction), 0.0, math.cos(lean),
-                                     0.0, 0.0, math.sin(half), math.cos(half))
-    x, y, z = quaternion.rotate(a, b, c, d, part.pos_more[0] + part.pos[0] * drawn[5],
-                                part.pos_more[1] + part.pos[1] * drawn[6],
-                                part.pos_more[2] + part.pos[2] * drawn[7])
-    a, b, c, d = quaternion.multiply(a, b, c, d, part.quat[0], part.quat[1], part.quat[2],
-                                     part.quat[3])
-    _put(o, part.kind, part.mesh, part.semantic or pool.semantic, drawn[0] + x, drawn[1] + y,
-         drawn[2] + z, a, b, c, d)
+    a, b, c, d = quaternion.multiply(
+        math.sin(lean) * math.cos(direction),
+        math.sin(lean) * math.sin(direction),
+        0.0,
+        math.cos(lean),
+        0.0,
+        0.0,
+        math.sin(half),
+        math.cos(half),
+    )
+    x, y, z = quaternion.rotate(
+        a,
+        b,
+        c,
+        d,
+        part.pos_more[0] + part.pos[0] * drawn[5],
+        part.pos_more[1] + part.pos[1] * drawn[6],
+        part.pos_more[2] + part.pos[2] * drawn[7],
+    )
+    a, b, c, d = quaternion.multiply(
+        a, b, c, d, part.quat[0], part.quat[1], part.quat[2], part.quat[3]
+    )
+    _put(
+        o,
+        part.kind,
+        part.mesh,
+        part.semantic or pool.semantic,
+        drawn[0] + x,
+        drawn[1] + y,
+        drawn[2] + z,
+        a,
+        b,
+        c,
+        d,
+    )
     for k in range(3):
         o.size[k] = part.size_more[k] + part.size[k] * drawn[5 + k]
         o.colour[k] = drawn[8 + k] if part.colour[k] < 0.0 else part.colour[k]
@@ -217,14 +270,22 @@ def move(first: int, last: int, bounds: np.ndarray, objects: np.ndarray, dt: flo
                 continue
             for k in range(3):
                 o.pos[k] += o.vel[k] * dt
-                if (o.pos[k] < bounds[e, 0, k] and o.vel[k] < 0.0) \
-                        or (o.pos[k] > bounds[e, 1, k] and o.vel[k] > 0.0):
+                if (o.pos[k] < bounds[e, 0, k] and o.vel[k] < 0.0) or (
+                    o.pos[k] > bounds[e, 1, k] and o.vel[k] > 0.0
+                ):
                     o.vel[k] = -o.vel[k]
             wx, wy, wz = o.ang_vel[0], o.ang_vel[1], o.ang_vel[2]
             rate = math.sqrt(wx * wx + wy * wy + wz * wz)
             if rate > 0.0:
                 turn = math.sin(0.5 * rate * dt) / rate
                 a, b, c, d = quaternion.multiply(
-                    wx * turn, wy * turn, wz * turn, math.cos(0.5 * rate * dt), o.quat[0],
-                    o.quat[1], o.quat[2], o.quat[3])
+                    wx * turn,
+                    wy * turn,
+                    wz * turn,
+                    math.cos(0.5 * rate * dt),
+                    o.quat[0],
+                    o.quat[1],
+                    o.quat[2],
+                    o.quat[3],
+                )
                 o.quat[0], o.quat[1], o.quat[2], o.quat[3] = a, b, c, d

@@ -34,12 +34,34 @@ def draw(scenes: Scenes, path: Path | str) -> None:
     ceiling = (things["kind"] == BOX) & (above > low[2] + _CEILING * (high[2] - low[2]))
     eye = 0.5 * wide / math.tan(0.5 * _FOV)
     views = (
-        ("from the start", (0.0, 0.0, low[2] + min(1.7, 0.5 * (high[2] - low[2]))),
-         (0.0, 0.0, 0.0), 1.5, 0.05, 960, 600),
-        ("from outside", (*(middle[:2] - 0.7 * wide), low[2] + 0.6 * wide),
-         (0.0, 0.53, 0.25 * math.pi), 1.0, 0.05, 960, 600),
-        ("plan", (*middle[:2], high[2] + eye), (0.0, 0.5 * math.pi, 0.5 * math.pi), _FOV, 0.05,
-         800, 800))
+        (
+            "from the start",
+            (0.0, 0.0, low[2] + min(1.7, 0.5 * (high[2] - low[2]))),
+            (0.0, 0.0, 0.0),
+            1.5,
+            0.05,
+            960,
+            600,
+        ),
+        (
+            "from outside",
+            (*(middle[:2] - 0.7 * wide), low[2] + 0.6 * wide),
+            (0.0, 0.53, 0.25 * math.pi),
+            1.0,
+            0.05,
+            960,
+            600,
+        ),
+        (
+            "plan",
+            (*middle[:2], high[2] + eye),
+            (0.0, 0.5 * math.pi, 0.5 * math.pi),
+            _FOV,
+            0.05,
+            800,
+            800,
+        ),
+    )
     figure = plot_style.figure(16, 5.2)
     axes = figure.subplots(1, 3, width_ratios=(960 / 600, 960 / 600, 1.0))
     for axis, (title, pos, euler, fov, near, width, height) in zip(axes, views, strict=True):
@@ -47,9 +69,12 @@ def draw(scenes: Scenes, path: Path | str) -> None:
             things["kind"][ceiling] = NO_OBJECT
             batch.rays.invalidate()
         batch.state.pos[0, 0], batch.state.quat[0, 0] = pos, from_euler(*euler)
-        camera = batch.add_camera(CameraParameters.pinhole(
-            _SHARP * width, _SHARP * height, fov, near=near, far=max(2e3, 4.0 * eye)),
-            channels=("image",))
+        camera = batch.add_camera(
+            CameraParameters.pinhole(
+                _SHARP * width, _SHARP * height, fov, near=near, far=max(2e3, 4.0 * eye)
+            ),
+            channels=("image",),
+        )
         image = camera.capture().image[0, 0].astype(float)
         image = image.reshape(height, _SHARP, width, _SHARP, 3).mean(axis=(1, 3))
         if title == "plan":

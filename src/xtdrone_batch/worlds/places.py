@@ -19,9 +19,16 @@ TRIES = 500  # places for one vehicle
 _SALT = 0x3C6EF372  # so that places are independent of the world's and the starts' numbers
 
 
-def free_places(scenes: Scenes, radii: npt.ArrayLike, *, environments: int = 0,
-                region: npt.ArrayLike | None = None, clearance: float = 0.3, seed: int = 0,
-                first: int = 0) -> np.ndarray:
+def free_places(
+    scenes: Scenes,
+    radii: npt.ArrayLike,
+    *,
+    environments: int = 0,
+    region: npt.ArrayLike | None = None,
+    clearance: float = 0.3,
+    seed: int = 0,
+    first: int = 0,
+) -> np.ndarray:
     """Random places for the vehicles of each environment.
 
     Those of environment e depend on the seed, on e and on what stands there alone.
@@ -43,25 +50,44 @@ def free_places(scenes: Scenes, radii: npt.ArrayLike, *, environments: int = 0,
     """
     total = environments or len(scenes.objects)
     sizes = np.atleast_1d(np.asarray(radii, dtype=float))
-    limits = np.array(np.broadcast_to(scenes.bounds if region is None else region, (total, 2, 3)),
-                      dtype=float)
+    limits = np.array(
+        np.broadcast_to(scenes.bounds if region is None else region, (total, 2, 3)), dtype=float
+    )
     streams = np.zeros((total, 4), dtype=np.uint64)
     seed_streams(seed ^ _SALT, first, streams)
     out = np.zeros((total, len(sizes), 4))
     lost = np.zeros(total, dtype=np.int64)
-    _draw(mesh_tables(scenes.meshes), scenes.objects, limits, sizes, float(clearance), streams,
-          out, lost)
+    _draw(
+        mesh_tables(scenes.meshes),
+        scenes.objects,
+        limits,
+        sizes,
+        float(clearance),
+        streams,
+        out,
+        lost,
+    )
     if lost.any():
         e = int(np.argmax(lost > 0))
-        raise BatchError(f"environment {first + e} has no free place for {lost[e]} of "
-                         f"{len(sizes)} vehicles with a clearance of {clearance:g} m: give a wider "
-                         "region or a smaller clearance")
+        raise BatchError(
+            f"environment {first + e} has no free place for {lost[e]} of "
+            f"{len(sizes)} vehicles with a clearance of {clearance:g} m: give a wider "
+            "region or a smaller clearance"
+        )
     return out
 
 
 @njit(nogil=True)
-def _draw(tables: Any, objects: np.ndarray, limits: np.ndarray, radii: np.ndarray,
-          clearance: float, streams: np.ndarray, out: np.ndarray, lost: np.ndarray) -> None:
+def _draw(
+    tables: Any,
+    objects: np.ndarray,
+    limits: np.ndarray,
+    radii: np.ndarray,
+    clearance: float,
+    streams: np.ndarray,
+    out: np.ndarray,
+    lost: np.ndarray,
+) -> None:
     """Draws places until one is free, for each vehicle; counts those that find none."""
     for e in range(out.shape[0]):
         s, row = streams[e], objects[e if objects.shape[0] > 1 else 0]
@@ -69,11 +95,13 @@ def _draw(tables: Any, objects: np.ndarray, limits: np.ndarray, radii: np.ndarra
             place, found = out[e, v], False
             for _ in range(TRIES):
                 for k in range(3):
-                    place[k] = limits[e, 0, k] + next_uniform(s) * (limits[e, 1, k]
-                                                                    - limits[e, 0, k])
+                    place[k] = limits[e, 0, k] + next_uniform(s) * (
+                        limits[e, 1, k] - limits[e, 0, k]
+                    )
                 place[3] = math.pi * (2.0 * next_uniform(s) - 1.0)
-                if _is_free(tables, row, place, radii[v] + clearance) \
-                        and _is_apart(out[e], radii, v, clearance):
+                if _is_free(tables, row, place, radii[v] + clearance) and _is_apart(
+                    out[e], radii, v, clearance
+                ):
                     found = True
                     break
             lost[e] += 0 if found else 1
@@ -86,8 +114,9 @@ def _is_free(tables, row, place, radius):
         o = row[i]
         if near(tables, o, place[0], place[1], place[2], radius):
             if o.kind == MESH:
-                gap, _, _, _ = mesh_distance(tables, o, place[0], place[1], place[2], math.inf,
-                                             math.inf)
+                gap, _, _, _ = mesh_distance(
+                    tables, o, place[0], place[1], place[2], math.inf, math.inf
+                )
             else:
                 gap, _, _, _ = distance(o, place[0], place[1], place[2])
             if gap < radius:

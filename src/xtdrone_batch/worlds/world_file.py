@@ -28,22 +28,29 @@ from ..errors import BatchError
 from ..scenes import CYLINDER, MESH, PLANE, SPHERE, TriangleMesh
 from .assets import PART, load_asset
 
-MOST_OBJECTS = 100_000  # of one environment
+MAX_OBJECTS = 100_000  # of one environment
 _FAR = 1e5  # [m], [m/s]
 _CUBE = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
 _KEYS = ("bounds", "spawn", "course", "ground", "objects")
 _GROUND = {"colour": (0.36, 0.40, 0.31), "size": 2000.0}
 
-POOL = np.dtype([
-    ("first", "i8"), ("parts", "i8"),  # of the table of parts
-    ("slot", "i8"),  # its first object
-    ("count", "i8", (2,)),  # how many instances, from and to
-    ("low", "f8", (19,)), ("high", "f8", (19,)),  # what is drawn: see DRAWN
-    ("lift", "f8", (3,)),
-    ("clearance", "f8"),  # to other instances, and to where vehicles start [m]; < 0: overlap
-    ("course", "?"), ("moving", "?"), ("stand", "?"),
-    ("semantic", "i8"),
-], align=True)
+POOL = np.dtype(
+    [
+        ("first", "i8"),
+        ("parts", "i8"),  # of the table of parts
+        ("slot", "i8"),  # its first object
+        ("count", "i8", (2,)),  # how many instances, from and to
+        ("low", "f8", (19,)),
+        ("high", "f8", (19,)),  # what is drawn: see DRAWN
+        ("lift", "f8", (3,)),
+        ("clearance", "f8"),  # to other instances, and to where vehicles start [m]; < 0: overlap
+        ("course", "?"),
+        ("moving", "?"),
+        ("stand", "?"),
+        ("semantic", "i8"),
+    ],
+    align=True,
+)
 # What is drawn for an instance, and where in POOL's ranges: shape of the key, default.
 DRAWN: dict[str, tuple[int, int, Any]] = {
     "pos": (0, 3, None),  # [m]; of a course: from its place there, along, to the left, up
@@ -84,8 +91,13 @@ def read_world(name: Path | str) -> WorldFile:
     """
     path = resources.batch_world(name)
     if path.suffix == ".world":
-        found = parse_world({"ground": False, "objects": [
-            {"asset": path.name, "clearance": -1, "pos": [0, 0, 0], "yaw": 0}]}, path)
+        found = parse_world(
+            {
+                "ground": False,
+                "objects": [{"asset": path.name, "clearance": -1, "pos": [0, 0, 0], "yaw": 0}],
+            },
+            path,
+        )
         return replace(found, bounds=_extent(found))
     return parse_world(files.read_yaml(path, "world file", error=BatchError), path)
 
@@ -97,9 +109,15 @@ def _extent(world: WorldFile) -> np.ndarray:
         a, b, c = part["size"]
         if part["kind"] == PLANE:
             continue
-        points = world.meshes[part["mesh"]].points * part["size"] if part["kind"] == MESH else \
-            0.5 * _CUBE * {SPHERE: (2 * a, 2 * a, 2 * a), CYLINDER: (2 * a, 2 * a, b)}.get(
-                int(part["kind"]), (a, b, c))
+        points = (
+            world.meshes[part["mesh"]].points * part["size"]
+            if part["kind"] == MESH
+            else 0.5
+            * _CUBE
+            * {SPHERE: (2 * a, 2 * a, 2 * a), CYLINDER: (2 * a, 2 * a, b)}.get(
+                int(part["kind"]), (a, b, c)
+            )
+        )
         placed = rotate_array(np.tile(part["quat"], (len(points), 1)), points) + part["pos"]
         corners += [placed.min(axis=0), placed.max(axis=0)]
     return np.array([np.min(corners, axis=0), np.max(corners, axis=0)])
@@ -121,10 +139,14 @@ def parse_world(given: Any, path: Path) -> WorldFile:
     ground = top.get("ground", True)
     floor = [0.0, 0.0, 0.0, 0.0]
     if ground is not False:
-        keys = {**_GROUND, **(reader.mapping("ground", ground, tuple(_GROUND))
-                              if ground is not True else {})}
-        floor = [reader.number("ground.size", keys["size"], 0.0),
-                 *reader.numbers("ground.colour", keys["colour"], (3,))]
+        keys = {
+            **_GROUND,
+            **(reader.mapping("ground", ground, tuple(_GROUND)) if ground is not True else {}),
+        }
+        floor = [
+            reader.number("ground.size", keys["size"], 0.0),
+            *reader.numbers("ground.colour", keys["colour"], (3,)),
+        ]
     meshes: list[TriangleMesh] = []
     semantics = ["ground"] if floor[0] else []
     pools, parts = np.zeros(len(rows), dtype=POOL), [np.zeros(0, dtype=PART)]
@@ -134,24 +156,44 @@ def parse_world(given: Any, path: Path) -> WorldFile:
         pools[k]["first"], pools[k]["parts"] = sum(map(len, parts[:-1])), len(parts[-1])
         pools[k]["slot"] = slot
         slot += int(pools[k]["count"][1]) * len(parts[-1])
-    if slot > MOST_OBJECTS:
-        reader.fail("objects", f"{slot} objects", f"give at most {MOST_OBJECTS} in one environment")
+    if slot > MAX_OBJECTS:
+        reader.fail("objects", f"{slot} objects", f"give at most {MAX_OBJECTS} in one environment")
     course = _course(reader, top.get("course", {}))
-    return WorldFile(bounds, np.append(place, radius), course, np.array(floor), pools,
-                     np.concatenate(parts), tuple(meshes), tuple(semantics), slot)
+    return WorldFile(
+        bounds,
+        np.append(place, radius),
+        course,
+        np.array(floor),
+        pools,
+        np.concatenate(parts),
+        tuple(meshes),
+        tuple(semantics),
+        slot,
+    )
 
 
 def _course(reader: "_Reader", given: Any) -> np.ndarray:
     keys = reader.mapping("course", given, ("start", "step", "turn", "climb", "heading"))
-    return np.array([*reader.numbers("course.start", keys.get("start", [3, 0, 1.5]), (3,)),
-                     reader.number("course.step", keys.get("step", 4.0), 0.01),
-                     reader.number("course.turn", keys.get("turn", 0.5), 0.0),
-                     reader.number("course.climb", keys.get("climb", 0.0), 0.0),
-                     reader.number("course.heading", keys.get("heading", 0.0), -_FAR)])
+    return np.array(
+        [
+            *reader.numbers("course.start", keys.get("start", [3, 0, 1.5]), (3,)),
+            reader.number("course.step", keys.get("step", 4.0), 0.01),
+            reader.number("course.turn", keys.get("turn", 0.5), 0.0),
+            reader.number("course.climb", keys.get("climb", 0.0), 0.0),
+            reader.number("course.heading", keys.get("heading", 0.0), -_FAR),
+        ]
+    )
 
 
-def _fill(reader: "_Reader", where: str, row: Any, pool: np.ndarray, bounds: np.ndarray,
-          meshes: list, semantics: list) -> np.ndarray:
+def _fill(
+    reader: "_Reader",
+    where: str,
+    row: Any,
+    pool: np.ndarray,
+    bounds: np.ndarray,
+    meshes: list,
+    semantics: list,
+) -> np.ndarray:
     """Fills a pool from one entry of `objects`; returns its parts."""
     row = reader.mapping(where, row, _POOL_KEYS)
     if "asset" not in row:
@@ -162,31 +204,41 @@ def _fill(reader: "_Reader", where: str, row: Any, pool: np.ndarray, bounds: np.
     if on_course not in ("scatter", "course"):
         reader.fail(f"{where}.place", shown(on_course), "give scatter or course")
     pool["course"] = on_course == "course"
-    defaults = {"pos": (np.zeros((2, 3)) if pool["course"] else bounds),
-                "size": np.ones((2, asset.sizes)), "colour": np.array([[0.3] * 3, [0.8] * 3])}
+    defaults = {
+        "pos": (np.zeros((2, 3)) if pool["course"] else bounds),
+        "size": np.ones((2, asset.sizes)),
+        "colour": np.array([[0.3] * 3, [0.8] * 3]),
+    }
     if pool["course"]:
         defaults["yaw"] = np.zeros(2)
     for key, (at, width, fallback) in DRAWN.items():
         default = defaults.get(key, fallback)
         used = asset.sizes if key == "size" else width
-        pair = reader.range(f"{where}.{key}", row[key], used) if key in row else \
-            np.broadcast_to(np.reshape(default, (2, -1)), (2, used))
+        pair = (
+            reader.range(f"{where}.{key}", row[key], used)
+            if key in row
+            else np.broadcast_to(np.reshape(default, (2, -1)), (2, used))
+        )
         least = 1e-6 if key == "size" else 0.0 if key in ("colour", "tilt") else -_FAR
         if pair.min() < least or pair.max() > (1.0 if key == "colour" else _FAR):
-            reader.fail(f"{where}.{key}", shown(row[key]), f"give numbers from {least:g}"
-                        + (" to 1" if key == "colour" else ""))
+            reader.fail(
+                f"{where}.{key}",
+                shown(row[key]),
+                f"give numbers from {least:g}" + (" to 1" if key == "colour" else ""),
+            )
         if used == 1 and key == "size" and len(asset.parts) and asset.lift == (0.0, 0.0, 0.0):
             pair = np.repeat(pair, 3, axis=1)  # a file's model grows as a whole
-        low[at:at + pair.shape[1]], high[at:at + pair.shape[1]] = pair
+        low[at : at + pair.shape[1]], high[at : at + pair.shape[1]] = pair
     _align(low, high, asset)
     pool["moving"] = any(row.get(key) for key in _WIDE)
     if pool["moving"] and len(asset.parts) > 1:
         reader.fail(f"{where}", f"a moving '{row['asset']}'", "only what has one part moves")
     count = reader.range(f"{where}.count", row.get("count", 1), 1)
     pool["count"] = np.round(count[:, 0])
-    if count.min() < 0 or count.max() > MOST_OBJECTS or (pool["count"] != count[:, 0]).any():
-        reader.fail(f"{where}.count", shown(row["count"]), f"give whole numbers from 0 to "
-                    f"{MOST_OBJECTS}")
+    if count.min() < 0 or count.max() > MAX_OBJECTS or (pool["count"] != count[:, 0]).any():
+        reader.fail(
+            f"{where}.count", shown(row["count"]), f"give whole numbers from 0 to {MAX_OBJECTS}"
+        )
     pool["clearance"] = reader.number(f"{where}.clearance", row.get("clearance", 0.0), -_FAR)
     pool["stand"], pool["lift"] = row.get("stand", False) is True, asset.lift
     name = str(row.get("semantic", Path(str(row["asset"])).stem))
@@ -210,16 +262,19 @@ class _Reader:
         self.path = path
 
     def fail(self, key: str, given: str, allowed: str) -> None:
-        raise BatchError(f"world file '{shown(self.path)}', {key}: {given} is not allowed: "
-                         f"{allowed}")
+        raise BatchError(
+            f"world file '{shown(self.path)}', {key}: {given} is not allowed: {allowed}"
+        )
 
     def mapping(self, key: str, given: Any, known: tuple[str, ...]) -> dict:
         if not isinstance(given, dict):
             self.fail(key or "top", shown(given), f"give keys of {', '.join(known)}")
         for name in given:
             if name not in known:
-                raise BatchError(f"world file '{shown(self.path)}', {key or 'top'}: "
-                                 + unknown_name("key", name, known))
+                raise BatchError(
+                    f"world file '{shown(self.path)}', {key or 'top'}: "
+                    + unknown_name("key", name, known)
+                )
         return given
 
     def number(self, key: str, given: Any, least: float) -> float:
@@ -227,8 +282,13 @@ class _Reader:
 
     def numbers(self, key: str, given: Any, shape: tuple, least: float = -_FAR) -> np.ndarray:
         found = self._array(given)
-        if found is None or found.shape != shape or not np.isfinite(found).all() \
-                or found.min() < least or found.max() > _FAR:
+        if (
+            found is None
+            or found.shape != shape
+            or not np.isfinite(found).all()
+            or found.min() < least
+            or found.max() > _FAR
+        ):
             what = "a number" if shape == () else " of ".join(map(str, shape)) + " numbers"
             self.fail(key, shown(given), f"give {what} from {least:g} to {_FAR:g}")
         return found
@@ -240,8 +300,11 @@ class _Reader:
         if found is None or found.shape not in shapes or not np.isfinite(found).all():
             what = "a number" if width == 1 else f"{width} numbers"
             self.fail(key, shown(given), f"give {what}, or a pair [from, to] of them")
-        pair = np.broadcast_to(found, (2, width)) if found.shape in ((), (width,)) \
-            and not (width == 1 and found.shape == (2,)) else found.reshape(2, width)
+        pair = (
+            np.broadcast_to(found, (2, width))
+            if found.shape in ((), (width,)) and not (width == 1 and found.shape == (2,))
+            else found.reshape(2, width)
+        )
         if (pair[0] > pair[1]).any():
             self.fail(key, shown(given), "give the lower value first")
         return pair

@@ -19,12 +19,17 @@ SLOW_SET_POINTS = 2.0  # PX4 leaves OFFBOARD below this rate [Hz]
 HIGH_RATIO = 0.5  # test ratio that is reported as high
 SYSTEM_ID = 254  # MAVLink system id of this program, an additional ground station
 SILENT_S = 5.0  # simulated time without a message after which a link counts as silent [s]
-_RATIOS = {"velocity": "vel_ratio", "position": "pos_horiz_ratio", "height": "pos_vert_ratio",
-           "magnetometer": "mag_ratio"}
+_RATIOS = {
+    "velocity": "vel_ratio",
+    "position": "pos_horiz_ratio",
+    "height": "pos_vert_ratio",
+    "magnetometer": "mag_ratio",
+}
 
 
-def findings(client: Any, instance: int, listen_s: float,
-             key: bytes | None = None) -> Iterator[Any]:
+def findings(
+    client: Any, instance: int, listen_s: float, key: bytes | None = None
+) -> Iterator[Any]:
     """Findings about a simulation and each of its vehicles.
 
     Args:
@@ -36,8 +41,12 @@ def findings(client: Any, instance: int, listen_s: float,
     status = client.request("status")
     names = status["vehicles"]
     if status["paused"]:
-        yield Finding(WARNING, "simulation", f"paused at {status['t_us'] * 1e-6:.1f} s",
-                      "run 'xtdrone control resume'")
+        yield Finding(
+            WARNING,
+            "simulation",
+            f"paused at {status['t_us'] * 1e-6:.1f} s",
+            "run 'xtdrone control resume'",
+        )
     before = client.request("health")
     own = ports.Ports(instance)
     links = [own.ground_station_local(i) for i in range(len(names))]
@@ -49,8 +58,9 @@ def findings(client: Any, instance: int, listen_s: float,
     health = after["health"] or [{} for _ in names]
     for i, name in enumerate(names):
         earlier = before["health"][i] if before["health"] else {}
-        found = list(_vehicle(name, links[i], health[i], earlier, seconds, heard[i],
-                              status["paused"]))
+        found = list(
+            _vehicle(name, links[i], health[i], earlier, seconds, heard[i], status["paused"])
+        )
         if all(finding.level == OK for finding in found):
             words = "; ".join(finding.text for finding in found)
             found = [Finding(OK, name, words)]
@@ -62,9 +72,13 @@ def _speed(status, simulated_us, listen_s):
     factor, wanted = simulated_us * 1e-6 / listen_s, status["speed"]
     text = f"{status['n']} vehicles at {factor:.2f} x real time"
     if wanted and factor < (1 - 3 * CLOCK_TOLERANCE) * wanted:
-        return Finding(WARNING, "simulation", f"{text}, {wanted:g} was requested",
-                       "stop other programs, fly fewer vehicles, or reduce the speed with 'xtdrone "
-                       "control speed'")
+        return Finding(
+            WARNING,
+            "simulation",
+            f"{text}, {wanted:g} was requested",
+            "stop other programs, fly fewer vehicles, or reduce the speed with 'xtdrone "
+            "control speed'",
+        )
     return Finding(OK, "simulation", text)
 
 
@@ -106,11 +120,15 @@ def _vehicle(name, port, health, earlier, seconds, heard, paused):
     if not health:
         return
     state = "armed" if health["armed"] else "disarmed"
-    yield Finding(WARNING if health["failsafe"] else OK, name,
-                  f"{health['mode']}, {state}" + (", a failsafe is in force" if health["failsafe"]
-                                                else ""),
-                  "see its messages in the ground station or in console/autopilot.log; changing "
-                  "the mode ends it" if health["failsafe"] else "")
+    yield Finding(
+        WARNING if health["failsafe"] else OK,
+        name,
+        f"{health['mode']}, {state}" + (", a failsafe is in force" if health["failsafe"] else ""),
+        "see its messages in the ground station or in console/autopilot.log; changing "
+        "the mode ends it"
+        if health["failsafe"]
+        else "",
+    )
     if health["not_ready"]:
         yield Finding(WARNING, name, f"would not arm: {health['not_ready']}")
     yield from _failsafes(name, health)
@@ -125,29 +143,46 @@ def _failsafes(name, health):
     for words, advice in health.get("failing", {}).values():
         yield Finding(WARNING, name, words, advice)
     if not health.get("failing") and health.get("answers"):
-        yield Finding(OK, name, "failsafes: " + ", ".join(
-            f"{condition.replace('_', ' ')} {word}" for condition, word in
-            health["answers"].items()))
+        yield Finding(
+            OK,
+            name,
+            "failsafes: "
+            + ", ".join(
+                f"{condition.replace('_', ' ')} {word}"
+                for condition, word in health["answers"].items()
+            ),
+        )
 
 
 def _peers(name, health, earlier):
     """The peers of each link, before this program sent messages itself."""
-    heard = {kind.replace("_", " "): link["heard_s"]
-             for kind, link in earlier.get("links", {}).items() if link["heard_s"] is not None}
+    heard = {
+        kind.replace("_", " "): link["heard_s"]
+        for kind, link in earlier.get("links", {}).items()
+        if link["heard_s"] is not None
+    }
     silent = [f"{kind} for {age:.0f} s" for kind, age in heard.items() if age > SILENT_S]
     speaks = [kind for kind, age in heard.items() if age <= SILENT_S]
     if silent and health["armed"]:
-        yield Finding(WARNING, name, f"nothing received from {', '.join(silent)}",
-                      "check that the program still runs, or take over by another link")
+        yield Finding(
+            WARNING,
+            name,
+            f"nothing received from {', '.join(silent)}",
+            "check that the program still runs, or take over by another link",
+        )
     if speaks:
         yield Finding(OK, name, f"receives {', '.join(speaks)}")
 
 
 def _link(name, port, heard, paused):
     if not heard and not paused:
-        yield Finding(FAULT, name, f"nothing comes back from its ground-station link, UDP {port}",
-                      "check that the simulation runs with links, that --key is given where it "
-                      "has one, and that no firewall holds back UDP on loopback")
+        yield Finding(
+            FAULT,
+            name,
+            f"nothing comes back from its ground-station link, UDP {port}",
+            "check that the simulation runs with links, that --key is given where it "
+            "has one, and that no firewall holds back UDP on loopback",
+        )
     elif "PING" in heard or heard:
         yield Finding(OK, name, f"link answers on UDP {port}")
 
@@ -159,42 +194,65 @@ def _from_mavlink(heard):
         return None
     mode = from_custom_mode(beat.custom_mode)
     armed = bool(beat.base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
-    not_ready = system is not None and not armed and not (
-        system.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
-    health = {"mode": ROS_NAME[mode] if mode is not None else f"mode {beat.custom_mode:#x}",
-            "armed": armed, "failsafe": beat.system_status == mavlink.MAV_STATE_CRITICAL,
-            "not_ready": "its arming checks fail; QGroundControl shows which" if not_ready else "",
-            "battery": None, "test_ratios": {}, "aligned": True, "located": True, "aid_sources": {}}
+    not_ready = (
+        system is not None
+        and not armed
+        and not (system.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
+    )
+    health = {
+        "mode": ROS_NAME[mode] if mode is not None else f"mode {beat.custom_mode:#x}",
+        "armed": armed,
+        "failsafe": beat.system_status == mavlink.MAV_STATE_CRITICAL,
+        "not_ready": "its arming checks fail; QGroundControl shows which" if not_ready else "",
+        "battery": None,
+        "test_ratios": {},
+        "aligned": True,
+        "located": True,
+        "aid_sources": {},
+    }
     if system is not None and system.battery_remaining >= 0:
         health["battery"] = system.battery_remaining / 100
         health["voltage"] = system.voltage_battery / 1000
     if status is not None:
         health["test_ratios"] = {word: getattr(status, field) for word, field in _RATIOS.items()}
         health["aligned"] = bool(status.flags & mavlink.ESTIMATOR_ATTITUDE)
-        health["located"] = bool(status.flags & (mavlink.ESTIMATOR_POS_HORIZ_ABS
-                                               | mavlink.ESTIMATOR_POS_HORIZ_REL))
+        health["located"] = bool(
+            status.flags & (mavlink.ESTIMATOR_POS_HORIZ_ABS | mavlink.ESTIMATOR_POS_HORIZ_REL)
+        )
     return health
 
 
 def _estimator(name, health):
     in_use = [source for source, used in health["aid_sources"].items() if used]
     if not health["aligned"]:
-        yield Finding(WARNING, name, "the estimator has no attitude yet",
-                      "leave the vehicle at rest for a second")
+        yield Finding(
+            WARNING,
+            name,
+            "the estimator has no attitude yet",
+            "leave the vehicle at rest for a second",
+        )
         return
     if not health["located"]:
-        yield Finding(WARNING, name, "the estimator has no position",
-                      "it needs GPS, or poses on vision_pose")
+        yield Finding(
+            WARNING, name, "the estimator has no position", "it needs GPS, or poses on vision_pose"
+        )
     elif health["aid_sources"] and not {"GPS", "vision"} & set(in_use):
-        yield Finding(WARNING, name, "the estimator flies on inertial sensors alone",
-                      "bring GPS or vision back, or land")
+        yield Finding(
+            WARNING,
+            name,
+            "the estimator flies on inertial sensors alone",
+            "bring GPS or vision back, or land",
+        )
     refused = {aid: ratio for aid, ratio in health["test_ratios"].items() if ratio > 1.0}
     high = {aid: ratio for aid, ratio in health["test_ratios"].items() if HIGH_RATIO < ratio <= 1.0}
     if refused:
         words = ", ".join(f"{aid} (test ratio {ratio:.1f})" for aid, ratio in refused.items())
-        yield Finding(WARNING, name, f"the estimator refuses {words}",
-                      "that sensor disagrees with the others: look at 'xtdrone plot' of its "
-                      "flight log")
+        yield Finding(
+            WARNING,
+            name,
+            f"the estimator refuses {words}",
+            "that sensor disagrees with the others: look at 'xtdrone plot' of its flight log",
+        )
     elif high:
         words = ", ".join(f"{aid} {ratio:.2f}" for aid, ratio in high.items())
         yield Finding(OK, name, f"test ratios below 1, the highest: {words}")
@@ -221,7 +279,11 @@ def _set_points(name, health, earlier, seconds):
     rate = (health["set_points"] - earlier["set_points"]) / seconds
     offboard = health["mode"] == "OFFBOARD"
     if offboard and rate < SLOW_SET_POINTS:
-        yield Finding(FAULT, name, f"OFFBOARD with {rate:.1f} set-points a second: the failsafe "
-                                   "is near", "send them at 20 Hz or more, even if unchanged")
+        yield Finding(
+            FAULT,
+            name,
+            f"OFFBOARD with {rate:.1f} set-points a second: the failsafe is near",
+            "send them at 20 Hz or more, even if unchanged",
+        )
     elif rate > 0:
         yield Finding(OK, name, f"{rate:.0f} set-points a second")

@@ -40,8 +40,9 @@ LISTEN_S = 2.5  # wall time to listen to the vehicles [s]
 
 def register(subparsers: Any) -> None:
     """Adds `xtdrone doctor` to the command line."""
-    parser = subparsers.add_parser("doctor", help="check this machine and a running fleet",
-                                   epilog=EXAMPLES)
+    parser = subparsers.add_parser(
+        "doctor", help="check this machine and a running fleet", epilog=EXAMPLES
+    )
     parser.add_argument("--json", action="store_true", help="findings as JSON")
     ports.add_option(parser)
     key_file.add_option(parser)
@@ -63,18 +64,24 @@ def _run(args):
 
 # The machine ----------------------------------------------------------------------------------
 
+
 def packages() -> Iterator[Any]:
     """Checks Python and the packages that pyproject.toml requires."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < (3, 10):  # noqa: UP036  (a checkout's src/ runs with any Python)
-        yield Finding(FAULT, "Python", version, "install Python 3.10 or newer, and run "
-                                                "scripts/setup.sh")
+        yield Finding(
+            FAULT, "Python", version, "install Python 3.10 or newer, and run scripts/setup.sh"
+        )
     missing = []
     try:
         wanted = metadata.requires("xtdrone") or []
     except metadata.PackageNotFoundError:
-        yield Finding(FAULT, "Python", "the workspace is not installed in this environment",
-                      "run scripts/setup.sh, then '. scripts/env.sh'")
+        yield Finding(
+            FAULT,
+            "Python",
+            "the workspace is not installed in this environment",
+            "run scripts/setup.sh, then '. scripts/env.sh'",
+        )
         return
     for requirement in wanted:
         name = re.match(r"[\w.-]+", requirement)[0]
@@ -93,15 +100,23 @@ def packages() -> Iterator[Any]:
 def ros() -> Iterator[Any]:
     """Checks roscore, roslaunch, ROS_PACKAGE_PATH and the mavros_msgs package."""
     if shutil.which("roslaunch") is None:
-        yield Finding(WARNING, "ROS", "roslaunch is not found: 'xtdrone' works without it, launch "
-                                      "files do not", "run scripts/setup.sh, or source ROS")
+        yield Finding(
+            WARNING,
+            "ROS",
+            "roslaunch is not found: 'xtdrone' works without it, launch files do not",
+            "run scripts/setup.sh, or source ROS",
+        )
         return
     yield Finding(OK, "ROS", f"roslaunch at {shutil.which('roslaunch')}")
     path = os.environ.get("ROS_PACKAGE_PATH", "").split(":")
     ours = root() / "src"
     if not any(p and Path(p).resolve() in (ours.resolve(), ours.parent.resolve()) for p in path):
-        yield Finding(FAULT, "ROS_PACKAGE_PATH", "does not contain the workspace's src",
-                      f"run '. {ours.parent}/scripts/env.sh' in this shell")
+        yield Finding(
+            FAULT,
+            "ROS_PACKAGE_PATH",
+            "does not contain the workspace's src",
+            f"run '. {ours.parent}/scripts/env.sh' in this shell",
+        )
     else:
         yield Finding(OK, "ROS_PACKAGE_PATH", "contains the workspace")
     try:
@@ -109,22 +124,34 @@ def ros() -> Iterator[Any]:
 
         yield Finding(OK, "mavros_msgs", f"from {Path(inspect.getfile(State)).parents[2]}")
     except ImportError as error:
-        yield Finding(FAULT, "mavros_msgs", f"cannot be imported: {error}",
-                      "run scripts/setup.sh, then '. scripts/env.sh'")
-    yield Finding(OK, "MAVROS", "installed" if _has_package("mavros") else
-                  "not installed; the workspace's bridge replaces it")
+        yield Finding(
+            FAULT,
+            "mavros_msgs",
+            f"cannot be imported: {error}",
+            "run scripts/setup.sh, then '. scripts/env.sh'",
+        )
+    yield Finding(
+        OK,
+        "MAVROS",
+        "installed"
+        if _has_package("mavros")
+        else "not installed; the workspace's bridge replaces it",
+    )
     if _has_package("rviz"):
         yield Finding(OK, "rviz", "installed")
     else:
-        yield Finding(WARNING, "rviz", "not installed: rviz:=true is refused",
-                      libraries.advice(["rviz"]))
+        yield Finding(
+            WARNING, "rviz", "not installed: rviz:=true is refused", libraries.advice(["rviz"])
+        )
 
 
 def _has_package(name):
     """Whether ROS finds a package."""
     rospack = shutil.which("rospack")
-    return rospack is not None and subprocess.run([rospack, "find", name],
-                                                  capture_output=True).returncode == 0
+    return (
+        rospack is not None
+        and subprocess.run([rospack, "find", name], capture_output=True).returncode == 0
+    )
 
 
 def programs() -> Iterator[Any]:
@@ -140,8 +167,12 @@ def programs() -> Iterator[Any]:
     elif any((Path(px4) / at).is_file() for at in ("", "bin/px4")):
         yield Finding(OK, "PX4", f"built in {px4}")
     else:
-        yield Finding(FAULT, "PX4", f"PX4_BUILD is '{px4}', but there is no bin/px4",
-                      "set it to PX4's build folder, or unset it")
+        yield Finding(
+            FAULT,
+            "PX4",
+            f"PX4_BUILD is '{px4}', but there is no bin/px4",
+            "set it to PX4's build folder, or unset it",
+        )
 
 
 def display() -> Iterator[Any]:
@@ -150,18 +181,30 @@ def display() -> Iterator[Any]:
     if screen:
         yield Finding(OK, "display", screen)
     else:
-        yield Finding(WARNING, "display", "none: --gui and rviz cannot open a window",
-                      "set DISPLAY, or fly without a window")
+        yield Finding(
+            WARNING,
+            "display",
+            "none: --gui and rviz cannot open a window",
+            "set DISPLAY, or fly without a window",
+        )
     if importlib.util.find_spec("pyqtgraph") is None:
-        yield Finding(WARNING, "viewers", "pyqtgraph is not installed",
-                      "run scripts/setup.sh, or 'pip install xtdrone[view]'")
+        yield Finding(
+            WARNING,
+            "viewers",
+            "pyqtgraph is not installed",
+            "run scripts/setup.sh, or 'pip install xtdrone[view]'",
+        )
     else:
         yield _viewer("viewers", libraries.missing_for_qt())
     if shutil.which("Xvfb"):
         yield Finding(OK, "Xvfb", "viewers draw pictures without a display")
     else:
-        yield Finding(WARNING, "Xvfb", "not installed: viewers draw no picture without a display",
-                      libraries.advice(["xvfb"]))
+        yield Finding(
+            WARNING,
+            "Xvfb",
+            "not installed: viewers draw no picture without a display",
+            libraries.advice(["xvfb"]),
+        )
     from xtdrone_sim.rendering import offscreen
 
     try:
@@ -173,8 +216,12 @@ def display() -> Iterator[Any]:
 def _viewer(subject, lacking):
     """Whether a viewer finds the libraries that it opens."""
     if lacking:
-        return Finding(WARNING, subject, f"cannot open a window without {', '.join(lacking)}",
-                       libraries.advice(libraries.packages(lacking)))
+        return Finding(
+            WARNING,
+            subject,
+            f"cannot open a window without {', '.join(lacking)}",
+            libraries.advice(libraries.packages(lacking)),
+        )
     return Finding(OK, subject, "its libraries are installed")
 
 
@@ -184,20 +231,37 @@ def system() -> Iterator[Any]:
     needed = 3 * ports.MAX_VEHICLES + 256
     if hard != resource.RLIM_INFINITY and hard < needed:
         most = max(0, (hard - 256) // 3)
-        yield Finding(WARNING, "open files", f"at most {hard}: enough for {most} vehicles",
-                      f"raise it with 'ulimit -Hn {needed}'")
+        yield Finding(
+            WARNING,
+            "open files",
+            f"at most {hard}: enough for {most} vehicles",
+            f"raise it with 'ulimit -Hn {needed}'",
+        )
     else:
-        yield Finding(OK, "open files", f"{soft} now, no limit" if hard == resource.RLIM_INFINITY
-                      else f"{soft} now, up to {hard}")
+        yield Finding(
+            OK,
+            "open files",
+            f"{soft} now, no limit"
+            if hard == resource.RLIM_INFINITY
+            else f"{soft} now, up to {hard}",
+        )
     folder = runs_root()
     existing = next(p for p in (folder, *folder.parents) if p.exists())
     free = shutil.disk_usage(existing).free
     if not os.access(existing, os.W_OK):
-        yield Finding(FAULT, "run folders", f"'{existing}' cannot be written",
-                      "set XTDRONE_RUNS to a folder that can be written")
+        yield Finding(
+            FAULT,
+            "run folders",
+            f"'{existing}' cannot be written",
+            "set XTDRONE_RUNS to a folder that can be written",
+        )
     elif free < 1 << 30:
-        yield Finding(WARNING, "run folders", f"{free / 1e6:.0f} MB are left on '{existing}'",
-                      "remove old runs, or set XTDRONE_RUNS to another disk")
+        yield Finding(
+            WARNING,
+            "run folders",
+            f"{free / 1e6:.0f} MB are left on '{existing}'",
+            "remove old runs, or set XTDRONE_RUNS to another disk",
+        )
     else:
         yield Finding(OK, "run folders", f"{folder}, {free / 1e9:.0f} GB free")
     yield _clock()
@@ -207,8 +271,12 @@ def system() -> Iterator[Any]:
     if is_warm():
         yield Finding(OK, "kernels", f"compiled, in {cache_root()}")
     else:
-        yield Finding(WARNING, "kernels", "not compiled yet: the first start takes a minute",
-                      "run 'xtdrone warmup'")
+        yield Finding(
+            WARNING,
+            "kernels",
+            "not compiled yet: the first start takes a minute",
+            "run 'xtdrone warmup'",
+        )
 
 
 def _clock():
@@ -218,9 +286,12 @@ def _clock():
         time.sleep(0.001)
     each = (time.monotonic() - begin) / 20
     if each > 0.005:
-        return Finding(WARNING, "clock", f"a pause of 1 ms takes {each * 1e3:.1f} ms: flights in "
-                                         "real time will be uneven",
-                       "stop other programs, or use fewer vehicles")
+        return Finding(
+            WARNING,
+            "clock",
+            f"a pause of 1 ms takes {each * 1e3:.1f} ms: flights in real time will be uneven",
+            "stop other programs, or use fewer vehicles",
+        )
     return Finding(OK, "clock", f"a pause of 1 ms takes {each * 1e3:.1f} ms")
 
 
@@ -241,9 +312,12 @@ def taken_ports() -> Iterator[Any]:
     for (what, program), numbers in sorted(held.items()):
         span = f"{min(numbers)}" if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
         if " links" in what and what.partition(",")[2] not in simulated:
-            yield Finding(WARNING, "port", f"{span} ({what}) is used by {program}, and no "
-                                           "simulation runs",
-                          "stop that program, or no vehicle can start")
+            yield Finding(
+                WARNING,
+                "port",
+                f"{span} ({what}) is used by {program}, and no simulation runs",
+                "stop that program, or no vehicle can start",
+            )
         else:
             yield Finding(OK, "port", f"{span} ({what}) is used by {program}")
     if not held:
@@ -256,12 +330,18 @@ def _named_ports():
     for own in map(ports.Ports, range(ports.INSTANCES)):
         which = f", instance {own.instance}" if own.instance else ""
         tcp[own.control] = f"control socket{which}"
-        for kind, name in (("web", "browser station"), ("replay", "replay"),
-                           ("foxglove", "Foxglove server")):
+        for kind, name in (
+            ("web", "browser station"),
+            ("replay", "replay"),
+            ("foxglove", "Foxglove server"),
+        ):
             tcp.update(dict.fromkeys(own.range(kind), name + which))
         udp[own.ground_station], udp[own.bridge] = f"ground station{which}", f"ROS bridge{which}"
-        for kind, name in (("ground_station_local", "ground-station links"),
-                           ("offboard_local", "offboard links"), ("bridge_local", "bridge links")):
+        for kind, name in (
+            ("ground_station_local", "ground-station links"),
+            ("offboard_local", "offboard links"),
+            ("bridge_local", "bridge links"),
+        ):
             udp.update(dict.fromkeys(own.range(kind), name + which))
     return tcp, udp
 
@@ -283,6 +363,7 @@ MACHINE = (packages, ros, programs, display, system, taken_ports)
 
 # The fleet ------------------------------------------------------------------------------------
 
+
 def fleet(instance: int, listen_s: float = LISTEN_S, key: bytes | None = None) -> Iterator[Any]:
     """Findings about the running simulation of an instance, if there is one; key: of its links."""
     from . import fleet as doctor_fleet
@@ -290,8 +371,9 @@ def fleet(instance: int, listen_s: float = LISTEN_S, key: bytes | None = None) -
     try:
         client = ControlClient(instance)
     except ControlError:
-        yield Finding(OK, "simulation",
-                      f"none answers on control port {ports.Ports(instance).control}")
+        yield Finding(
+            OK, "simulation", f"none answers on control port {ports.Ports(instance).control}"
+        )
         return
     try:
         yield from doctor_fleet.findings(client, instance, listen_s, key)

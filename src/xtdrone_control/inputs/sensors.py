@@ -33,31 +33,47 @@ def vision_pose_cov(v: Any, m: Any) -> None:
 
 
 def _send_vision(v, header, pose, covariance):
-    v.link.send(v.index, convert.vision_position(
-        time_us(header) or v.now_us, xyz(pose.position), quat(pose.orientation), covariance))
+    v.link.send(
+        v.index,
+        convert.vision_position(
+            time_us(header) or v.now_us, xyz(pose.position), quat(pose.orientation), covariance
+        ),
+    )
 
 
 def vision_speed(v: Any, m: Any) -> None:
     full = np.reshape(m.twist.covariance, (6, 6))[:3, :3]
     covariance = convert.NED_ENU @ full @ convert.NED_ENU.T
-    v.link.send(v.index, mavlink.MAVLink_vision_speed_estimate_message(
-        time_us(m.header), *convert.enu_ned(xyz(m.twist.twist.linear)),
-        covariance.ravel().tolist()))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_vision_speed_estimate_message(
+            time_us(m.header),
+            *convert.enu_ned(xyz(m.twist.twist.linear)),
+            covariance.ravel().tolist(),
+        ),
+    )
 
 
 def mocap_pose(v: Any, m: Any) -> None:
     x, y, z, w = convert.quat_enu_ned(quat(m.pose.orientation))
-    v.link.send(v.index, mavlink.MAVLink_att_pos_mocap_message(
-        time_us(m.header), [w, x, y, z], *convert.enu_ned(xyz(m.pose.position))))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_att_pos_mocap_message(
+            time_us(m.header), [w, x, y, z], *convert.enu_ned(xyz(m.pose.position))
+        ),
+    )
 
 
 def odometry_out(v: Any, m: Any) -> None:
     """Frames are those of MAVROS's static transforms; map counts as odom."""
     enu, flu = _WORLD.get(m.header.frame_id), _BODY.get(m.child_frame_id)
     if enu is None or flu is None:
-        v.host.log(v.name, mavlink.MAV_SEVERITY_ERROR,
-                   f"odometry/out from '{m.header.frame_id}' to '{m.child_frame_id}': give it "
-                   f"from {', '.join(_WORLD)} to {', '.join(_BODY)}")
+        v.host.log(
+            v.name,
+            mavlink.MAV_SEVERITY_ERROR,
+            f"odometry/out from '{m.header.frame_id}' to '{m.child_frame_id}': give it "
+            f"from {', '.join(_WORLD)} to {', '.join(_BODY)}",
+        )
         return
     world, body = (convert.NED_ENU if enu else np.eye(3)), (convert.FRD_FLU if flu else np.eye(3))
     attitude = quat(m.pose.pose.orientation)
@@ -67,22 +83,50 @@ def odometry_out(v: Any, m: Any) -> None:
         attitude = convert.product(attitude, convert.TO_FLU)
     x, y, z, w = attitude
     twist = m.twist.twist
-    v.link.send(v.index, mavlink.MAVLink_odometry_message(
-        time_us(m.header), mavlink.MAV_FRAME_LOCAL_FRD, mavlink.MAV_FRAME_BODY_FRD,
-        *(world @ xyz(m.pose.pose.position)), [w, x, y, z], *(body @ xyz(twist.linear)),
-        *(body @ xyz(twist.angular)),
-        convert.upper_triangle(convert.turned(m.pose.covariance, world)),
-        convert.upper_triangle(convert.turned(m.twist.covariance, body)),
-        0, mavlink.MAV_ESTIMATOR_TYPE_VISION))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_odometry_message(
+            time_us(m.header),
+            mavlink.MAV_FRAME_LOCAL_FRD,
+            mavlink.MAV_FRAME_BODY_FRD,
+            *(world @ xyz(m.pose.pose.position)),
+            [w, x, y, z],
+            *(body @ xyz(twist.linear)),
+            *(body @ xyz(twist.angular)),
+            convert.upper_triangle(convert.turned(m.pose.covariance, world)),
+            convert.upper_triangle(convert.turned(m.twist.covariance, body)),
+            0,
+            mavlink.MAV_ESTIMATOR_TYPE_VISION,
+        ),
+    )
 
 
 def gps_input(v: Any, m: Any) -> None:
     if not v.due("gps_input", FIX_PERIOD_US):
         return
-    v.link.send(v.index, mavlink.MAVLink_gps_input_message(
-        time_us(m.header), m.gps_id, m.ignore_flags, m.time_week_ms, m.time_week, m.fix_type,
-        m.lat, m.lon, m.alt, m.hdop, m.vdop, m.vn, m.ve, m.vd, m.speed_accuracy,
-        m.horiz_accuracy, m.vert_accuracy, m.satellites_visible))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_gps_input_message(
+            time_us(m.header),
+            m.gps_id,
+            m.ignore_flags,
+            m.time_week_ms,
+            m.time_week,
+            m.fix_type,
+            m.lat,
+            m.lon,
+            m.alt,
+            m.hdop,
+            m.vdop,
+            m.vn,
+            m.ve,
+            m.vd,
+            m.speed_accuracy,
+            m.horiz_accuracy,
+            m.vert_accuracy,
+            m.satellites_visible,
+        ),
+    )
 
 
 def fake_gps(v: Any, m: Any) -> None:
@@ -96,26 +140,43 @@ def fake_gps(v: Any, m: Any) -> None:
     if before is not None and t_us > before[0]:
         east, north, up = ((b - a) * 1e6 / (t_us - before[0]) for a, b in zip(before[1], pos))
     lat, lon, height = convert.place_of(FAKE_ORIGIN, pos)
-    v.link.send(v.index, mavlink.MAVLink_hil_gps_message(
-        t_us, _FAKE_FIX, round(lat * 1e7), round(lon * 1e7),
-        round(convert.above_sea(lat, lon, height) * 1e3), _FAKE_ERROR_CM, _FAKE_ERROR_CM,
-        *_centimetres(math.hypot(north, east), north, east, -up),
-        round(math.degrees(math.atan2(east, north)) % 360.0 * 100) % 36000, _FAKE_SATELLITES))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_hil_gps_message(
+            t_us,
+            _FAKE_FIX,
+            round(lat * 1e7),
+            round(lon * 1e7),
+            round(convert.above_sea(lat, lon, height) * 1e3),
+            _FAKE_ERROR_CM,
+            _FAKE_ERROR_CM,
+            *_centimetres(math.hypot(north, east), north, east, -up),
+            round(math.degrees(math.atan2(east, north)) % 360.0 * 100) % 36000,
+            _FAKE_SATELLITES,
+        ),
+    )
 
 
 def rtcm(v: Any, m: Any) -> None:
     data = bytes(m.data)
     if len(data) > _RTCM_PART * _RTCM_PARTS:
-        v.host.log(v.name, mavlink.MAV_SEVERITY_ERROR,
-                   f"gps_rtk/send_rtcm: {len(data)} bytes are more than GPS_RTCM_DATA takes, "
-                   f"{_RTCM_PART * _RTCM_PARTS}")
+        v.host.log(
+            v.name,
+            mavlink.MAV_SEVERITY_ERROR,
+            f"gps_rtk/send_rtcm: {len(data)} bytes are more than GPS_RTCM_DATA takes, "
+            f"{_RTCM_PART * _RTCM_PARTS}",
+        )
         return
-    parts = [data[k:k + _RTCM_PART] for k in range(0, len(data), _RTCM_PART)] or [b""]
+    parts = [data[k : k + _RTCM_PART] for k in range(0, len(data), _RTCM_PART)] or [b""]
     number = getattr(m.header, "seq", v.now_us // 1000)  # ROS 2's header has none
     sequence, several = (number & 0x1F) << 3, len(parts) > 1
     for k, part in enumerate(parts):
-        v.link.send(v.index, mavlink.MAVLink_gps_rtcm_data_message(
-            sequence | k << 1 | several, len(part), part.ljust(_RTCM_PART, b"\0")))
+        v.link.send(
+            v.index,
+            mavlink.MAVLink_gps_rtcm_data_message(
+                sequence | k << 1 | several, len(part), part.ljust(_RTCM_PART, b"\0")
+            ),
+        )
 
 
 def obstacle(v: Any, m: Any) -> None:
@@ -125,13 +186,25 @@ def obstacle(v: Any, m: Any) -> None:
         distances = [_distance(r, 0.0) for r in m.ranges] + [_UNKNOWN] * (_DISTANCES - count)
     else:  # the nearest of those that go together
         wide = math.ceil(scale)
-        distances = [min(_distance(r, 1e-9) for r in m.ranges[int(k * scale):][:wide])
-                     for k in range(_DISTANCES)]
+        distances = [
+            min(_distance(r, 1e-9) for r in m.ranges[int(k * scale) :][:wide])
+            for k in range(_DISTANCES)
+        ]
     step = math.degrees(m.angle_increment) * scale
-    v.link.send(v.index, mavlink.MAVLink_obstacle_distance_message(
-        time_us(m.header), mavlink.MAV_DISTANCE_SENSOR_LASER, distances, int(step + 0.5) & 0xFF,
-        _bounded(m.range_min * 100), _bounded(m.range_max * 100), step,
-        math.degrees(m.angle_min), mavlink.MAV_FRAME_GLOBAL))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_obstacle_distance_message(
+            time_us(m.header),
+            mavlink.MAV_DISTANCE_SENSOR_LASER,
+            distances,
+            int(step + 0.5) & 0xFF,
+            _bounded(m.range_min * 100),
+            _bounded(m.range_max * 100),
+            step,
+            math.degrees(m.angle_min),
+            mavlink.MAV_FRAME_GLOBAL,
+        ),
+    )
 
 
 def _distance(metres, least):
@@ -152,9 +225,22 @@ def landing_target(v: Any, m: Any) -> None:
     distance = math.hypot(*pos)
     size = 2.0 * math.radians(math.atan2(_TARGET_SIZE_M, 2.0 * distance))
     x, y, z, w = convert.quat_enu_ned(quat(m.pose.orientation))
-    v.link.send(v.index, mavlink.MAVLink_landing_target_message(
-        t_us, _TARGET_NUMBER, mavlink.MAV_FRAME_LOCAL_NED, *_displacement(pos), distance, size,
-        size, *pos, [w, x, y, z], mavlink.LANDING_TARGET_TYPE_VISION_FIDUCIAL, 1))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_landing_target_message(
+            t_us,
+            _TARGET_NUMBER,
+            mavlink.MAV_FRAME_LOCAL_NED,
+            *_displacement(pos),
+            distance,
+            size,
+            size,
+            *pos,
+            [w, x, y, z],
+            mavlink.LANDING_TARGET_TYPE_VISION_FIDUCIAL,
+            1,
+        ),
+    )
 
 
 def _displacement(pos):
@@ -162,16 +248,29 @@ def _displacement(pos):
     if x == 0.0 or y == 0.0:
         return 0.0, 0.0
     angle = math.radians(math.atan(y / x))
-    return {(True, True): (angle, -angle), (False, True): (math.pi - angle, angle),
-            (False, False): (math.pi + angle, math.pi - angle),
-            (True, False): (-angle, math.pi + angle)}[x > 0.0, y > 0.0]
+    return {
+        (True, True): (angle, -angle),
+        (False, True): (math.pi - angle, angle),
+        (False, False): (math.pi + angle, math.pi - angle),
+        (True, False): (-angle, math.pi + angle),
+    }[x > 0.0, y > 0.0]
 
 
 def _flow(m, sensor):
     x, y, _ = convert.flu_frd((m.integrated_x, m.integrated_y, 0.0))
     gyro = convert.flu_frd((m.integrated_xgyro, m.integrated_ygyro, m.integrated_zgyro))
-    return (time_us(m.header), sensor, m.integration_time_us, x, y, *gyro, m.temperature * 100,
-            m.quality, m.time_delta_distance_us, m.distance)
+    return (
+        time_us(m.header),
+        sensor,
+        m.integration_time_us,
+        x,
+        y,
+        *gyro,
+        m.temperature * 100,
+        m.quality,
+        m.time_delta_distance_us,
+        m.distance,
+    )
 
 
 def flow(v: Any, m: Any) -> None:
@@ -183,10 +282,19 @@ def hil_flow(v: Any, m: Any) -> None:
 
 
 def hil_gps(v: Any, m: Any) -> None:
-    v.link.send(v.index, mavlink.MAVLink_hil_gps_message(
-        time_us(m.header), m.fix_type, round(m.geo.latitude * 1e7), round(m.geo.longitude * 1e7),
-        round(m.geo.altitude * 1e3), *_centimetres(m.eph, m.epv, m.vel, m.vn, m.ve, m.vd),
-        *_centimetres(m.cog), m.satellites_visible))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_hil_gps_message(
+            time_us(m.header),
+            m.fix_type,
+            round(m.geo.latitude * 1e7),
+            round(m.geo.longitude * 1e7),
+            round(m.geo.altitude * 1e3),
+            *_centimetres(m.eph, m.epv, m.vel, m.vn, m.ve, m.vd),
+            *_centimetres(m.cog),
+            m.satellites_visible,
+        ),
+    )
 
 
 def _centimetres(*metres):
@@ -195,34 +303,56 @@ def _centimetres(*metres):
 
 def hil_imu(v: Any, m: Any) -> None:
     accel, gyro, mag = (convert.flu_frd(xyz(x)) for x in (m.acc, m.gyro, m.mag))
-    v.link.send(v.index, mavlink.MAVLink_hil_sensor_message(
-        time_us(m.header), *accel, *gyro, *(x * 1e4 for x in mag), m.abs_pressure * 1e-2,
-        m.diff_pressure * 1e-2, m.pressure_alt, m.temperature, m.fields_updated))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_hil_sensor_message(
+            time_us(m.header),
+            *accel,
+            *gyro,
+            *(x * 1e4 for x in mag),
+            m.abs_pressure * 1e-2,
+            m.diff_pressure * 1e-2,
+            m.pressure_alt,
+            m.temperature,
+            m.fields_updated,
+        ),
+    )
 
 
 def hil_state(v: Any, m: Any) -> None:
     x, y, z, w = convert.quat_enu_ned(quat(m.orientation))
     rate = convert.enu_ned(convert.flu_frd(xyz(m.angular_velocity)))
     accel = convert.flu_frd(xyz(m.linear_acceleration))
-    v.link.send(v.index, mavlink.MAVLink_hil_state_quaternion_message(
-        time_us(m.header), [w, x, y, z], *rate, round(m.geo.latitude * 1e7),
-        round(m.geo.longitude * 1e7), round(m.geo.altitude * 1e3),
-        *_centimetres(*convert.enu_ned(xyz(m.linear_velocity)), m.ind_airspeed,
-                      m.true_airspeed), *map(int, accel)))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_hil_state_quaternion_message(
+            time_us(m.header),
+            [w, x, y, z],
+            *rate,
+            round(m.geo.latitude * 1e7),
+            round(m.geo.longitude * 1e7),
+            round(m.geo.altitude * 1e3),
+            *_centimetres(
+                *convert.enu_ned(xyz(m.linear_velocity)), m.ind_airspeed, m.true_airspeed
+            ),
+            *map(int, accel),
+        ),
+    )
 
 
 def hil_rc(v: Any, m: Any) -> None:
     channels = [*m.channels[:_CHANNELS], *[_UNKNOWN] * _CHANNELS][:_CHANNELS]
-    v.link.send(v.index, mavlink.MAVLink_hil_rc_inputs_raw_message(
-        time_us(m.header), *channels, 0))
+    v.link.send(v.index, mavlink.MAVLink_hil_rc_inputs_raw_message(time_us(m.header), *channels, 0))
 
 
 SUBSCRIPTIONS = (
     Subscription("vision_pose/pose", "geometry_msgs/PoseStamped", vision_pose),
-    Subscription("vision_pose/pose_cov", "geometry_msgs/PoseWithCovarianceStamped",
-                 vision_pose_cov),
-    Subscription("vision_speed/speed_twist_cov", "geometry_msgs/TwistWithCovarianceStamped",
-                 vision_speed),
+    Subscription(
+        "vision_pose/pose_cov", "geometry_msgs/PoseWithCovarianceStamped", vision_pose_cov
+    ),
+    Subscription(
+        "vision_speed/speed_twist_cov", "geometry_msgs/TwistWithCovarianceStamped", vision_speed
+    ),
     Subscription("mocap/pose", "geometry_msgs/PoseStamped", mocap_pose),
     Subscription("odometry/out", "nav_msgs/Odometry", odometry_out),
     Subscription("gps_input/gps_input", "mavros_msgs/GPSINPUT", gps_input),

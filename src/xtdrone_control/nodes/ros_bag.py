@@ -20,8 +20,10 @@ from xtdrone_control.nodes.ros_tools import MASTER_S, Input, Output, ros_class
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import LogFile, LogGaps
 
-TOPICS = (r"/clock|/tf|/xtdrone/.*|/[^/]+/mavros/(state|extended_state|statustext/recv|"
-          r"local_position/(pose|velocity_local)|setpoint_raw/local|home_position/home)")
+TOPICS = (
+    r"/clock|/tf|/xtdrone/.*|/[^/]+/mavros/(state|extended_state|statustext/recv|"
+    r"local_position/(pose|velocity_local)|setpoint_raw/local|home_position/home)"
+)
 CHUNK = 64 << 10  # [bytes]
 _HEADER_SIZE = 4096  # of the bag's header with its padding; rosbag reindex relies on it [bytes]
 _MESSAGE, _BAG, _INDEX, _CHUNK, _INFO, _CONNECTION = 2, 3, 4, 5, 6, 7  # operations
@@ -29,8 +31,10 @@ _MESSAGE, _BAG, _INDEX, _CHUNK, _INFO, _CONNECTION = 2, 3, 4, 5, 6, 7  # operati
 
 def _fields(operation: int, **values: bytes) -> bytes:
     """A record's header behind its length."""
-    text = b"".join(struct.pack("<I", len(name) + 1 + len(value)) + name.encode() + b"=" + value
-                    for name, value in {"op": bytes([operation]), **values}.items())
+    text = b"".join(
+        struct.pack("<I", len(name) + 1 + len(value)) + name.encode() + b"=" + value
+        for name, value in {"op": bytes([operation]), **values}.items()
+    )
     return struct.pack("<I", len(text)) + text
 
 
@@ -77,10 +81,15 @@ class Bag:
     def connection(self, topic: str, kind: str, md5: str, definition: str) -> int:
         """The number of a new connection, for write()."""
         number = len(self._connections)
-        inner = b"".join(struct.pack("<I", len(name) + 1 + len(value)) + name + b"=" + value
-                         for name, value in ((b"topic", topic.encode()), (b"type", kind.encode()),
-                                             (b"md5sum", md5.encode()),
-                                             (b"message_definition", definition.encode())))
+        inner = b"".join(
+            struct.pack("<I", len(name) + 1 + len(value)) + name + b"=" + value
+            for name, value in (
+                (b"topic", topic.encode()),
+                (b"type", kind.encode()),
+                (b"md5sum", md5.encode()),
+                (b"message_definition", definition.encode()),
+            )
+        )
         record = _record(_fields(_CONNECTION, conn=_u32(number), topic=topic.encode()), inner)
         self._connections.append(record)
         head = _fields(_MESSAGE, conn=_u32(number), time=bytes(8))
@@ -114,7 +123,7 @@ class Bag:
         position, rest = self._file.tell(), memoryview(data)
         try:
             while rest:
-                rest = rest[self._file.write(rest):]
+                rest = rest[self._file.write(rest) :]
         except OSError as error:
             self._file.seek(position)
             with contextlib.suppress(OSError):
@@ -141,18 +150,36 @@ class Bag:
         counts = b""
         records = [_record(_fields(_CHUNK, compression=b"none", size=_u32(len(data))), data)]
         for number, entries in self._index.items():
-            records.append(_record(_fields(_INDEX, ver=_u32(1), conn=_u32(number),
-                                           count=_u32(len(entries))), b"".join(entries)))
+            records.append(
+                _record(
+                    _fields(_INDEX, ver=_u32(1), conn=_u32(number), count=_u32(len(entries))),
+                    b"".join(entries),
+                )
+            )
             counts += struct.pack("<II", number, len(entries))
         if self._append(b"".join(records), self._last):
-            self._infos.append(_record(_fields(
-                _INFO, ver=_u32(1), chunk_pos=_u64(position), start_time=_time(self._first),
-                end_time=_time(self._last), count=_u32(len(self._index))), counts))
+            self._infos.append(
+                _record(
+                    _fields(
+                        _INFO,
+                        ver=_u32(1),
+                        chunk_pos=_u64(position),
+                        start_time=_time(self._first),
+                        end_time=_time(self._last),
+                        count=_u32(len(self._index)),
+                    ),
+                    counts,
+                )
+            )
         self._begin_chunk()
 
     def _write_header(self, position):
-        head = _fields(_BAG, index_pos=_u64(position), conn_count=_u32(len(self._connections)),
-                       chunk_count=_u32(len(self._infos)))
+        head = _fields(
+            _BAG,
+            index_pos=_u64(position),
+            conn_count=_u32(len(self._connections)),
+            chunk_count=_u32(len(self._infos)),
+        )
         self._file.write(_record(head, b" " * (_HEADER_SIZE - (len(head) - 4))))
 
 
@@ -234,8 +261,10 @@ def begin(folder: str | None, pattern: str) -> Recorder:
         ControlNodeError: There is no folder, or it cannot be written.
     """
     if folder is None:
-        raise ControlNodeError("the simulation has no run folder to record into: start it without "
-                               "--no_run_folder")
+        raise ControlNodeError(
+            "the simulation has no run folder to record into: start it without --no_run_folder"
+        )
+
     def warn(text):
         rospy.logwarn("%s", text)
         with contextlib.suppress(OSError):  # the simulation keeps what it finds in its summary

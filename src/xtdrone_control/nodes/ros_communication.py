@@ -41,12 +41,14 @@ class Vehicle:
         """name: the vehicle's namespace, for example iris_0."""
         self.name = name
         self._info = rospy.Publisher(f"/xtdrone/{name}/info", String, queue_size=20)
-        self._target = ros_tools.Output(f"/{name}/mavros/setpoint_raw/local",
-                                        "mavros_msgs/PositionTarget")
+        self._target = ros_tools.Output(
+            f"/{name}/mavros/setpoint_raw/local", "mavros_msgs/PositionTarget"
+        )
         self._arming = rospy.ServiceProxy(f"/{name}/mavros/cmd/arming", CommandBool)
         self._set_mode = rospy.ServiceProxy(f"/{name}/mavros/set_mode", SetMode)
-        self._vtol_transition = rospy.ServiceProxy(f"/{name}/mavros/cmd/vtol_transition",
-                                                   CommandVtolTransition)
+        self._vtol_transition = rospy.ServiceProxy(
+            f"/{name}/mavros/cmd/vtol_transition", CommandVtolTransition
+        )
         self._translator = CommandTranslator(self._report)
         self._kind = None  # until the vehicle is connected
         self._pose = None  # bytes of the last PoseStamped
@@ -75,8 +77,7 @@ class Vehicle:
     def _poser(self, method):
         def handle(data):
             x, y, z, *quat = struct.unpack("<7d", data)
-            self._execute(method, (x, y, z),
-                          euler(quat if any(quat) else (0.0, 0.0, 0.0, 1.0))[2])
+            self._execute(method, (x, y, z), euler(quat if any(quat) else (0.0, 0.0, 0.0, 1.0))[2])
 
         return handle
 
@@ -115,8 +116,12 @@ class Vehicle:
         with self._lock:
             self._translator.set_kind(kind)
         if kind is Kind.VTOL:
-            rospy.Subscriber(f"/{self.name}/mavros/extended_state", ExtendedState,
-                             self._on_extended_state, queue_size=10)
+            rospy.Subscriber(
+                f"/{self.name}/mavros/extended_state",
+                ExtendedState,
+                self._on_extended_state,
+                queue_size=10,
+            )
 
     def _on_extended_state(self, m):
         with self._lock:
@@ -130,8 +135,9 @@ class Vehicle:
         with self._lock:
             request = self._translator.command(m.data, round(rospy.get_time() * 1e6))
         if request is not None:
-            threading.Thread(target=self._request, args=(m.data.strip(), request),
-                             daemon=True).start()
+            threading.Thread(
+                target=self._request, args=(m.data.strip(), request), daemon=True
+            ).start()
 
     def _request(self, command, request):
         """Calls MAVROS's service and publishes the result on /xtdrone/V/info."""
@@ -150,8 +156,11 @@ class Vehicle:
             while not (done or self._reason) and left > 0.0:
                 time.sleep(POLL_S)
                 left -= POLL_S
-            self._report(f"{command}: done" if done else
-                         f"{command} refused: {self._reason or 'the autopilot gave no reason'}")
+            self._report(
+                f"{command}: done"
+                if done
+                else f"{command} refused: {self._reason or 'the autopilot gave no reason'}"
+            )
 
     def _change_mode(self, mode):
         """Requests a mode and waits until the vehicle's state shows it, or a time-out."""
@@ -179,9 +188,19 @@ class Vehicle:
                 self._set_pose()
             target = self._translator.set_point()
         if target is not None and self._target.wanted():
-            self._target.publish(serialisation.position_target(
-                t_us, "map", target.frame, target.type_mask, target.pos, target.vel, target.acc,
-                target.yaw, target.yaw_rate))
+            self._target.publish(
+                serialisation.position_target(
+                    t_us,
+                    "map",
+                    target.frame,
+                    target.type_mask,
+                    target.pos,
+                    target.vel,
+                    target.acc,
+                    target.yaw,
+                    target.yaw_rate,
+                )
+            )
 
     def _set_pose(self):
         """Passes the last estimated pose on, if there is one."""

@@ -145,8 +145,13 @@ def set_link_state(world: World, q: Any, r: Any) -> None:
 
 
 def spawn_sdf_model(world: World, q: Any, r: Any) -> None:
-    world.ask("insert", model=q.model_name, sdf=q.model_xml, frame=q.reference_frame,
-              pose=list(map(float, _numbers(q.initial_pose))))
+    world.ask(
+        "insert",
+        model=q.model_name,
+        sdf=q.model_xml,
+        frame=q.reference_frame,
+        pose=list(map(float, _numbers(q.initial_pose))),
+    )
     _done(r, "SpawnModel: Successfully spawned entity")
 
 
@@ -157,10 +162,15 @@ def delete_model(world: World, q: Any, r: Any) -> None:
 
 def apply_body_wrench(world: World, q: Any, r: Any) -> None:
     duration = q.duration.secs * 1_000_000 + q.duration.nsecs // 1000
-    world.ask("push", link=q.body_name, frame=q.reference_frame,
-              point=list(map(float, _numbers(q.reference_point))),
-              wrench=list(map(float, _numbers(q.wrench))), begin_us=_time_us(q.start_time),
-              duration_us=duration)
+    world.ask(
+        "push",
+        link=q.body_name,
+        frame=q.reference_frame,
+        point=list(map(float, _numbers(q.reference_point))),
+        wrench=list(map(float, _numbers(q.wrench))),
+        begin_us=_time_us(q.start_time),
+        duration_us=duration,
+    )
     _done(r, "")
 
 
@@ -211,16 +221,20 @@ _LINK = "masses are those of the model's file: a payload is given by `xtdrone co
 _JOINT = "joints are moved by the actuators of their vehicle alone"
 # Name: type, and why no engine does it.
 REFUSED: dict[str, tuple[str, str]] = {
-    "spawn_urdf_model": ("gazebo_msgs/SpawnModel",
-                         "URDF is not read: convert it with `gz sdf -p` and call spawn_sdf_model"),
+    "spawn_urdf_model": (
+        "gazebo_msgs/SpawnModel",
+        "URDF is not read: convert it with `gz sdf -p` and call spawn_sdf_model",
+    ),
     "get_light_properties": ("gazebo_msgs/GetLightProperties", _LIGHT),
     "set_light_properties": ("gazebo_msgs/SetLightProperties", _LIGHT),
     "delete_light": ("gazebo_msgs/DeleteLight", _LIGHT),
     "get_link_properties": ("gazebo_msgs/GetLinkProperties", _LINK),
     "set_link_properties": ("gazebo_msgs/SetLinkProperties", _LINK),
-    "set_physics_properties": ("gazebo_msgs/SetPhysicsProperties",
-                               "the step is PX4's 4 ms and gravity that of the world's file; the "
-                               "speed is set by /xtdrone/simulation/speed"),
+    "set_physics_properties": (
+        "gazebo_msgs/SetPhysicsProperties",
+        "the step is PX4's 4 ms and gravity that of the world's file; the "
+        "speed is set by /xtdrone/simulation/speed",
+    ),
     "set_model_configuration": ("gazebo_msgs/SetModelConfiguration", _JOINT),
     "set_joint_properties": ("gazebo_msgs/SetJointProperties", _JOINT),
     "apply_joint_effort": ("gazebo_msgs/ApplyJointEffort", _JOINT),
@@ -233,8 +247,10 @@ class Gazebo:
     def __init__(self, instance: int):
         """Offers all of them."""
         self._world = World(instance)
-        self._outputs = {name: Output(f"{TOP}{name[:-1]}_states",
-                                      f"gazebo_msgs/{name[:-1].title()}States") for name in TABLES}
+        self._outputs = {
+            name: Output(f"{TOP}{name[:-1]}_states", f"gazebo_msgs/{name[:-1].title()}States")
+            for name in TABLES
+        }
         self._asked: list[str] = []
         for name, (kind, method) in SERVICES.items():
             self._offer(name, kind, method)
@@ -270,13 +286,21 @@ class Gazebo:
     def _listen(self, part):
         def handle(message):
             try:
-                self._world.ask("place", state=_state_of(message), frame=message.reference_frame,
-                                **{part: getattr(message, f"{part}_name")})
+                self._world.ask(
+                    "place",
+                    state=_state_of(message),
+                    frame=message.reference_frame,
+                    **{part: getattr(message, f"{part}_name")},
+                )
             except ControlError as error:
                 rospy.logwarn("%sset_%s_state: %s", TOP, part, error)
 
-        rospy.Subscriber(f"{TOP}set_{part}_state", ros_class(f"gazebo_msgs/{part.title()}State"),
-                         handle, queue_size=10)
+        rospy.Subscriber(
+            f"{TOP}set_{part}_state",
+            ros_class(f"gazebo_msgs/{part.title()}State"),
+            handle,
+            queue_size=10,
+        )
 
 
 def _refusal(reason):

@@ -23,11 +23,7 @@ import rosgraph
 import rospy
 from rosgraph.xmlrpc import ThreadingXMLRPCServer
 from rospy.impl import tcpros_base
-from rospy.impl.registration import (
-    Registration,
-    RegistrationListener,
-    get_registration_listeners,
-)
+from rospy.impl.registration import Registration, RegistrationListener, get_registration_listeners
 
 from mavros_msgs.srv import VehicleInfoGet
 from xtdrone_control import ros_serialisation as serialisation
@@ -55,10 +51,16 @@ def bytes_class(kind: str):
     """A message class whose content is given as bytes, with the name and md5 sum of the type."""
     base = ros_class(kind)
     if base not in _BYTES:
-        _BYTES[base] = type(base.__name__, (base,), {
-            "__slots__": ["data_bytes"], "_has_header": False,
-            "__init__": lambda self, data=b"": setattr(self, "data_bytes", data),
-            "serialize": lambda self, buffer: buffer.write(self.data_bytes)})
+        _BYTES[base] = type(
+            base.__name__,
+            (base,),
+            {
+                "__slots__": ["data_bytes"],
+                "_has_header": False,
+                "__init__": lambda self, data=b"": setattr(self, "data_bytes", data),
+                "serialize": lambda self, buffer: buffer.write(self.data_bytes),
+            },
+        )
     return _BYTES[base]
 
 
@@ -205,10 +207,10 @@ class _Reader(threading.Thread):
         buffer += data
         begin = 0
         while len(buffer) - begin >= 4:
-            end = begin + 4 + int.from_bytes(buffer[begin:begin + 4], "little")
+            end = begin + 4 + int.from_bytes(buffer[begin : begin + 4], "little")
             if end > len(buffer):
                 break
-            message = bytes(buffer[begin + 4:end])
+            message = bytes(buffer[begin + 4 : end])
             begin = end
             for handle in handles:
                 try:
@@ -248,11 +250,13 @@ def registered_together():
     master = xmlrpc.client.ServerProxy(rosgraph.get_master_uri())
     me, address = rospy.get_name(), rospy.core.get_node_uri()
     for k in range(0, len(collector.added), _TOGETHER):
-        added, calls = collector.added[k:k + _TOGETHER], xmlrpc.client.MultiCall(master)
+        added, calls = collector.added[k : k + _TOGETHER], xmlrpc.client.MultiCall(master)
         for name, kind, sort in added:
-            register = {Registration.PUB: calls.registerPublisher,
-                        Registration.SUB: calls.registerSubscriber,
-                        Registration.SRV: calls.registerService}[sort]
+            register = {
+                Registration.PUB: calls.registerPublisher,
+                Registration.SUB: calls.registerSubscriber,
+                Registration.SRV: calls.registerService,
+            }[sort]
             register(me, name, kind, address)
         for (name, _, sort), (_, _, publishers) in zip(added, calls()):
             if sort == Registration.SUB:
@@ -264,8 +268,9 @@ class Service(rospy.Service):
     """A service whose ServiceException goes to the caller with its own words only."""
 
     def _write_service_error(self, transport, err_msg):
-        super()._write_service_error(transport, err_msg.removeprefix(
-            "service cannot process request: "))
+        super()._write_service_error(
+            transport, err_msg.removeprefix("service cannot process request: ")
+        )
 
 
 def require_master() -> None:
@@ -275,8 +280,9 @@ def require_master() -> None:
         ControlNodeError: There is none.
     """
     if not rosgraph.is_master_online():
-        raise ControlNodeError(f"no ROS master at {rosgraph.get_master_uri()}: start one with "
-                               "roscore or roslaunch")
+        raise ControlNodeError(
+            f"no ROS master at {rosgraph.get_master_uri()}: start one with roscore or roslaunch"
+        )
 
 
 def require_alone(name: str) -> None:
@@ -406,8 +412,9 @@ def connect(instance: int, wait: float) -> ControlClient:
     status = client.answer()
     if os.environ.get(OWN_SIMULATION) and status.get("launch") != parent.launch():
         client.close()
-        raise ControlError("the simulation that answers was not started by this launch: "
-                           f"{ports.advice()}")
+        raise ControlError(
+            f"the simulation that answers was not started by this launch: {ports.advice()}"
+        )
     return client
 
 
@@ -427,9 +434,11 @@ def fleet(wait: float) -> list[str]:
             if names:
                 return names
         if patience.left() <= 0 and not running(BRIDGE):
-            raise ControlNodeError("/xtdrone/vehicles is not set: start the simulation and the "
-                                   "bridge first, for example with roslaunch "
-                                   "launch/formation.launch")
+            raise ControlNodeError(
+                "/xtdrone/vehicles is not set: start the simulation and the "
+                "bridge first, for example with roslaunch "
+                "launch/formation.launch"
+            )
 
 
 def vehicle_kind(name: str) -> Kind | None:

@@ -11,8 +11,12 @@ from ..mavlink_link import COMPONENT_ID, SYSTEM_ID
 from .row import Service, ServiceFailed, command
 
 _HEARTBEAT = 1  # VehicleInfo.HAVE_INFO_HEARTBEAT
-_OTHER_MODES = {"RATTITUDE": (8, 0), "AUTO.READY": (4, 1), "AUTO.RTGS": (4, 7),
-                "AUTO.PRECLAND": (4, 9)}  # of MAVROS: PX4's main and sub mode
+_OTHER_MODES = {
+    "RATTITUDE": (8, 0),
+    "AUTO.READY": (4, 1),
+    "AUTO.RTGS": (4, 7),
+    "AUTO.PRECLAND": (4, 9),
+}  # of MAVROS: PX4's main and sub mode
 
 
 def arming(v: Any, q: Any) -> tuple:
@@ -30,52 +34,113 @@ def command_long(v: Any, q: Any) -> tuple:
 def command_int(v: Any, q: Any) -> tuple:
     """As MAVROS: sent without waiting for an answer, so that it always succeeds."""
     whom = (0, 0) if q.broadcast else (v.index + 1, 1)
-    v.link.send(v.index, mavlink.MAVLink_command_int_message(
-        *whom, q.frame, q.command, q.current, q.autocontinue, q.param1, q.param2, q.param3,
-        q.param4, q.x, q.y, q.z))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_command_int_message(
+            *whom,
+            q.frame,
+            q.command,
+            q.current,
+            q.autocontinue,
+            q.param1,
+            q.param2,
+            q.param3,
+            q.param4,
+            q.x,
+            q.y,
+            q.z,
+        ),
+    )
     return (True,)
 
 
 def command_ack(v: Any, q: Any) -> tuple:
-    v.link.send(v.index, mavlink.MAVLink_command_ack_message(
-        q.command, q.result, q.progress, q.result_param2, v.index + 1, 1))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_command_ack_message(
+            q.command, q.result, q.progress, q.result_param2, v.index + 1, 1
+        ),
+    )
     return True, mavlink.MAV_RESULT_ACCEPTED
 
 
 def takeoff(v: Any, q: Any) -> tuple:
-    return command(v, mavlink.MAV_CMD_NAV_TAKEOFF, q.min_pitch, 0, 0, q.yaw, q.latitude,
-                   q.longitude, q.altitude)
+    return command(
+        v,
+        mavlink.MAV_CMD_NAV_TAKEOFF,
+        q.min_pitch,
+        0,
+        0,
+        q.yaw,
+        q.latitude,
+        q.longitude,
+        q.altitude,
+    )
 
 
 def land(v: Any, q: Any) -> tuple:
-    return command(v, mavlink.MAV_CMD_NAV_LAND, 0, 0, 0, q.yaw, q.latitude, q.longitude,
-                   q.altitude)
+    return command(v, mavlink.MAV_CMD_NAV_LAND, 0, 0, 0, q.yaw, q.latitude, q.longitude, q.altitude)
 
 
 def set_home(v: Any, q: Any) -> tuple:
-    return command(v, mavlink.MAV_CMD_DO_SET_HOME, q.current_gps, 0, 0, q.yaw, q.latitude,
-                   q.longitude, q.altitude)
+    return command(
+        v,
+        mavlink.MAV_CMD_DO_SET_HOME,
+        q.current_gps,
+        0,
+        0,
+        q.yaw,
+        q.latitude,
+        q.longitude,
+        q.altitude,
+    )
 
 
 def vtol_transition(v: Any, q: Any) -> tuple:
-    return command(v, mavlink.MAV_CMD_DO_VTOL_TRANSITION, q.state, 0, 0, 0, 0, 0, 0,
-                   confirmation=0)
+    return command(v, mavlink.MAV_CMD_DO_VTOL_TRANSITION, q.state, 0, 0, 0, 0, 0, 0, confirmation=0)
 
 
 def trigger_control(v: Any, q: Any) -> tuple:
-    return command(v, mavlink.MAV_CMD_DO_TRIGGER_CONTROL, q.trigger_enable, q.sequence_reset,
-                   q.trigger_pause, 0, 0, 0, 0)
+    return command(
+        v,
+        mavlink.MAV_CMD_DO_TRIGGER_CONTROL,
+        q.trigger_enable,
+        q.sequence_reset,
+        q.trigger_pause,
+        0,
+        0,
+        0,
+        0,
+    )
 
 
 def trigger_interval(v: Any, q: Any) -> tuple:
-    return command(v, mavlink.MAV_CMD_DO_SET_CAM_TRIGG_INTERVAL, q.cycle_time,
-                   q.integration_time, 0, 0, 0, 0, 0)
+    return command(
+        v,
+        mavlink.MAV_CMD_DO_SET_CAM_TRIGG_INTERVAL,
+        q.cycle_time,
+        q.integration_time,
+        0,
+        0,
+        0,
+        0,
+        0,
+    )
 
 
 def mount_configure(v: Any, q: Any) -> tuple:
-    done, result = command(v, mavlink.MAV_CMD_DO_MOUNT_CONFIGURE, q.mode, q.stabilize_roll,
-                           q.stabilize_pitch, q.stabilize_yaw, q.roll_input, q.pitch_input,
-                           q.yaw_input, confirmation=0)
+    done, result = command(
+        v,
+        mavlink.MAV_CMD_DO_MOUNT_CONFIGURE,
+        q.mode,
+        q.stabilize_roll,
+        q.stabilize_pitch,
+        q.stabilize_yaw,
+        q.roll_input,
+        q.pitch_input,
+        q.yaw_input,
+        confirmation=0,
+    )
     if not done:
         raise ServiceFailed(f"the mount is not configured: MAV_RESULT {result}")
     return done, result
@@ -87,8 +152,11 @@ def set_mode(v: Any, q: Any) -> tuple:
     if q.custom_mode:
         known = _px4_mode(q.custom_mode)
         if known is None:
-            v.host.log(v.name, mavlink.MAV_SEVERITY_WARNING,
-                       unknown_name("mode", q.custom_mode, modes.FROM_ROS_NAME))
+            v.host.log(
+                v.name,
+                mavlink.MAV_SEVERITY_WARNING,
+                unknown_name("mode", q.custom_mode, modes.FROM_ROS_NAME),
+            )
             return (False,)
         numbers = known
         base |= mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED | v.base_mode & 0xA0
@@ -111,15 +179,18 @@ def _px4_mode(text):
 
 
 def set_stream_rate(v: Any, q: Any) -> tuple:
-    v.link.send(v.index, mavlink.MAVLink_request_data_stream_message(
-        v.index + 1, 1, q.stream_id, q.message_rate, q.on_off))
+    v.link.send(
+        v.index,
+        mavlink.MAVLink_request_data_stream_message(
+            v.index + 1, 1, q.stream_id, q.message_rate, q.on_off
+        ),
+    )
     return ()
 
 
 def set_message_interval(v: Any, q: Any) -> tuple:
     """As MAVROS: whether the vehicle's answer came, not what it was."""
-    interval = -1 if q.message_rate < 0 else 0 if q.message_rate == 0 \
-        else 1e6 / q.message_rate
+    interval = -1 if q.message_rate < 0 else 0 if q.message_rate == 0 else 1e6 / q.message_rate
     command(v, mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, q.message_id, interval, 0, 0, 0, 0, 0)
     return (True,)
 
@@ -131,6 +202,7 @@ def request_home(v: Any, q: Any) -> tuple:
 
 def _mav_frame(topics):
     """The service that sets the MAV_FRAME of a set-point's topics."""
+
     def answer(v, q):
         v.mav_frames[topics] = q.mav_frame
         v.host.set_parameter(v.name, f"{topics}/mav_frame", convert.mav_frame_name(q.mav_frame))
@@ -159,10 +231,14 @@ def vehicle_info(v: Any, q: Any) -> tuple:
 
 def _own_info():
     """What MAVROS's own heartbeat says."""
-    return dict(available_info=_HEARTBEAT, sysid=SYSTEM_ID, compid=COMPONENT_ID,
-                autopilot=mavlink.MAV_AUTOPILOT_INVALID,
-                type=mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
-                system_status=mavlink.MAV_STATE_ACTIVE)
+    return dict(
+        available_info=_HEARTBEAT,
+        sysid=SYSTEM_ID,
+        compid=COMPONENT_ID,
+        autopilot=mavlink.MAV_AUTOPILOT_INVALID,
+        type=mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
+        system_status=mavlink.MAV_STATE_ACTIVE,
+    )
 
 
 SERVICES = (
@@ -181,12 +257,17 @@ SERVICES = (
     Service("set_stream_rate", "mavros_msgs/StreamRate", set_stream_rate),
     Service("set_message_interval", "mavros_msgs/MessageInterval", set_message_interval),
     Service("home_position/req_update", "std_srvs/Trigger", request_home),
-    Service("setpoint_position/mav_frame", "mavros_msgs/SetMavFrame",
-            _mav_frame("setpoint_position")),
-    Service("setpoint_velocity/mav_frame", "mavros_msgs/SetMavFrame",
-            _mav_frame("setpoint_velocity")),
-    Service("setpoint_trajectory/mav_frame", "mavros_msgs/SetMavFrame",
-            _mav_frame("setpoint_trajectory")),
+    Service(
+        "setpoint_position/mav_frame", "mavros_msgs/SetMavFrame", _mav_frame("setpoint_position")
+    ),
+    Service(
+        "setpoint_velocity/mav_frame", "mavros_msgs/SetMavFrame", _mav_frame("setpoint_velocity")
+    ),
+    Service(
+        "setpoint_trajectory/mav_frame",
+        "mavros_msgs/SetMavFrame",
+        _mav_frame("setpoint_trajectory"),
+    ),
     Service("setpoint_trajectory/reset", "std_srvs/Trigger", reset_trajectory),
     Service("vehicle_info_get", "mavros_msgs/VehicleInfoGet", vehicle_info),
 )

@@ -46,6 +46,7 @@ def checksum(v: Any, q: Any) -> tuple:
 
 def _done(call: Callable) -> Callable:
     """A service that only says whether it was done: call(files, request)."""
+
     def answer(v, q):
         with _alone(v) as files:
             return call(files, q), files.error
@@ -63,16 +64,24 @@ SERVICES = (
     Service("ftp/open", "mavros_msgs/FileOpen", open_file),
     Service("ftp/close", "mavros_msgs/FileClose", _done(lambda f, q: f.close(q.file_path))),
     Service("ftp/read", "mavros_msgs/FileRead", read_file),
-    Service("ftp/write", "mavros_msgs/FileWrite",
-            _done(lambda f, q: f.write(q.file_path, q.offset, bytes(q.data)))),
+    Service(
+        "ftp/write",
+        "mavros_msgs/FileWrite",
+        _done(lambda f, q: f.write(q.file_path, q.offset, bytes(q.data))),
+    ),
     Service("ftp/checksum", "mavros_msgs/FileChecksum", checksum),
     Service("ftp/remove", "mavros_msgs/FileRemove", _done(lambda f, q: f.remove(q.file_path))),
-    Service("ftp/rename", "mavros_msgs/FileRename",
-            _done(lambda f, q: f.rename(q.old_path, q.new_path))),
-    Service("ftp/truncate", "mavros_msgs/FileTruncate",
-            _done(lambda f, q: f.truncate(q.file_path, q.length))),
+    Service(
+        "ftp/rename", "mavros_msgs/FileRename", _done(lambda f, q: f.rename(q.old_path, q.new_path))
+    ),
+    Service(
+        "ftp/truncate",
+        "mavros_msgs/FileTruncate",
+        _done(lambda f, q: f.truncate(q.file_path, q.length)),
+    ),
     Service("ftp/mkdir", "mavros_msgs/FileMakeDir", _done(lambda f, q: f.make_folder(q.dir_path))),
-    Service("ftp/rmdir", "mavros_msgs/FileRemoveDir",
-            _done(lambda f, q: f.remove_folder(q.dir_path))),
+    Service(
+        "ftp/rmdir", "mavros_msgs/FileRemoveDir", _done(lambda f, q: f.remove_folder(q.dir_path))
+    ),
     Service("ftp/reset", "std_srvs/Empty", reset),
 )

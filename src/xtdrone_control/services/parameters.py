@@ -23,8 +23,9 @@ def param_pull(v: Any, q: Any) -> tuple:
     known = v.requests.params
     all_known = v.requests.params_known and not q.force_pull
     count = len(known) if all_known else v.requests.param_pull()
-    v.host.store_params(v.name, {name: value for name, (value, _) in known.items()
-                                 if name != _HASH})
+    v.host.store_params(
+        v.name, {name: value for name, (value, _) in known.items() if name != _HASH}
+    )
     return count > 0, count
 
 
@@ -52,14 +53,14 @@ def _value(value):
 
 
 def log_list(v: Any, q: Any) -> tuple:
-    v.link.send(v.index, mavlink.MAVLink_log_request_list_message(
-        v.index + 1, 1, q.start, q.end))
+    v.link.send(v.index, mavlink.MAVLink_log_request_list_message(v.index + 1, 1, q.start, q.end))
     return (True,)
 
 
 def log_data(v: Any, q: Any) -> tuple:
-    v.link.send(v.index, mavlink.MAVLink_log_request_data_message(
-        v.index + 1, 1, q.id, q.offset, q.count))
+    v.link.send(
+        v.index, mavlink.MAVLink_log_request_data_message(v.index + 1, 1, q.id, q.offset, q.count)
+    )
     return (True,)
 
 

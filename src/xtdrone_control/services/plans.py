@@ -11,8 +11,11 @@ from .row import Service
 
 def push(kind: int, v: Any, q: Any) -> tuple:
     if q.start_index:
-        v.host.log(v.name, mavlink.MAV_SEVERITY_WARNING,
-                   "PX4 takes whole missions only: push with start_index 0")
+        v.host.log(
+            v.name,
+            mavlink.MAV_SEVERITY_WARNING,
+            "PX4 takes whole missions only: push with start_index 0",
+        )
         return False, 0
     if not q.waypoints:  # the vehicle's is cleared, but MAVROS takes its answer for a failure
         v.requests.mission_clear(kind)
@@ -43,10 +46,16 @@ def set_current(v: Any, q: Any) -> tuple:
 
 
 def _services(name: str, kind: int) -> Iterator[Service]:
-    for word, of_type, function in (("push", "Push", push), ("pull", "Pull", pull),
-                                    ("clear", "Clear", clear)):
-        yield Service(f"{name}/{word}", f"mavros_msgs/Waypoint{of_type}",
-                      lambda v, q, function=function: function(kind, v, q))
+    for word, of_type, function in (
+        ("push", "Push", push),
+        ("pull", "Pull", pull),
+        ("clear", "Clear", clear),
+    ):
+        yield Service(
+            f"{name}/{word}",
+            f"mavros_msgs/Waypoint{of_type}",
+            lambda v, q, function=function: function(kind, v, q),
+        )
 
 
 SERVICES = (

@@ -26,9 +26,13 @@ TURN = 2.0 * math.pi
 def script() -> np.ndarray:
     """(K, 4) at 1 ms: up, a turn, forward and to the right, each held for a second or two."""
     sticks = np.zeros((round(_SCRIPT_S / STEP_S), 4))
-    for axis, begin, end, value in ((0, 1, 1.5, 0.5), (1, 3, 4, 0.3), (2, 6, 8, 0.2),
-                                    (3, 11, 13, 0.5)):
-        sticks[round(begin / STEP_S):round(end / STEP_S), axis] = value
+    for axis, begin, end, value in (
+        (0, 1, 1.5, 0.5),
+        (1, 3, 4, 0.3),
+        (2, 6, 8, 0.2),
+        (3, 11, 13, 0.5),
+    ):
+        sticks[round(begin / STEP_S) : round(end / STEP_S), axis] = value
     return sticks
 
 
@@ -42,23 +46,49 @@ class TeleoperationAgent(FlightAgent):
     FlightAgent.
     """
 
-    MEMORY = (*FlightAgent.MEMORY, "_begun_us", "_held", "_errors", "_integrals", "_turns",
-              "_fresh_pid")
+    MEMORY = (
+        *FlightAgent.MEMORY,
+        "_begun_us",
+        "_held",
+        "_errors",
+        "_integrals",
+        "_turns",
+        "_fresh_pid",
+    )
     period_us = _PERIOD_US
 
     def __init__(
-            self, n: int = 1,
-            sticks: Annotated[str, Option("flight record or CSV with t and stick_up, stick_yaw, "
-                                          "stick_forward, stick_right", metavar="FILE",
-                                          unset="a script of steps")] = "",
-            gains: Annotated[str, Option("YAML of xtdrone tune", metavar="FILE",
-                                         unset="Table 2 of the paper")] = "",
-            height: Annotated[float, Option("above the start, at which the sticks take over",
-                                            unit="m", least=0.5, most=1000.0)] = 2.0,
-            quickest: Annotated[float, Option("shortest time constant of an angle: quicker gains "
-                                              "than the rate loop's are held to it", unit="s",
-                                              least=0.02, most=2.0)] = 0.15,
-            on_event: Callable[..., None] | None = None):
+        self,
+        n: int = 1,
+        sticks: Annotated[
+            str,
+            Option(
+                "flight record or CSV with t and stick_up, stick_yaw, stick_forward, stick_right",
+                metavar="FILE",
+                unset="a script of steps",
+            ),
+        ] = "",
+        gains: Annotated[
+            str, Option("YAML of xtdrone tune", metavar="FILE", unset="Table 2 of the paper")
+        ] = "",
+        height: Annotated[
+            float,
+            Option(
+                "above the start, at which the sticks take over", unit="m", least=0.5, most=1000.0
+            ),
+        ] = 2.0,
+        quickest: Annotated[
+            float,
+            Option(
+                "shortest time constant of an angle: quicker gains "
+                "than the rate loop's are held to it",
+                unit="s",
+                least=0.02,
+                most=2.0,
+            ),
+        ] = 0.15,
+        on_event: Callable[..., None] | None = None,
+    ):
         """A flight of n vehicles, all by the same sticks.
 
         Raises:
@@ -95,10 +125,21 @@ class TeleoperationAgent(FlightAgent):
         if first + _STEPS > len(self._sticks):
             return True
         out.yaw[:] = math.nan
-        _fly(self._sticks[first:first + _STEPS], self._gains, TABLE_1, self._mass,
-             np.ascontiguousarray(estimates.pos[:, 2] - self.home[:, 2]), estimates.quat,
-             self._held, self._errors, self._integrals, self._turns, self._fresh_pid,
-             out.rates, out.force)
+        _fly(
+            self._sticks[first : first + _STEPS],
+            self._gains,
+            TABLE_1,
+            self._mass,
+            np.ascontiguousarray(estimates.pos[:, 2] - self.home[:, 2]),
+            estimates.quat,
+            self._held,
+            self._errors,
+            self._integrals,
+            self._turns,
+            self._fresh_pid,
+            out.rates,
+            out.force,
+        )
         self._fresh_pid = False
         return False
 
@@ -114,8 +155,9 @@ def _slowed(gains: np.ndarray, most: np.ndarray) -> np.ndarray:
 
 
 @njit
-def _fly(sticks, gains, body, mass, height, quat, held, errors, integrals, turns, first, rates,
-         force):
+def _fly(
+    sticks, gains, body, mass, height, quat, held, errors, integrals, turns, first, rates, force
+):
     """Rates (N, 3) and force (N, 3) of a fleet."""
     for i in range(height.shape[0]):
         roll, pitch, yaw = from_quaternion(quat[i, 0], quat[i, 1], quat[i, 2], quat[i, 3])
@@ -125,8 +167,16 @@ def _fly(sticks, gains, body, mass, height, quat, held, errors, integrals, turns
             for axis in range(4):
                 held[i, axis] = reference(axis, held[i, axis], sticks[k, axis], gains[axis, 0])
         thrust, t_yaw, t_pitch, t_roll = control(
-            (height[i], turns[i], pitch, roll), held[i], errors[i], integrals[i], gains, 0.0,
-            STEP_S * sticks.shape[0], first)
+            (height[i], turns[i], pitch, roll),
+            held[i],
+            errors[i],
+            integrals[i],
+            gains,
+            0.0,
+            STEP_S * sticks.shape[0],
+            first,
+        )
         rates[i, 0], rates[i, 1], rates[i, 2] = body_rates(
-            roll, pitch, t_roll / body[7], t_pitch / body[8], t_yaw / body[9])
+            roll, pitch, t_roll / body[7], t_pitch / body[8], t_yaw / body[9]
+        )
         force[i, 2] = max(0.0, mass[i] * (thrust / body[0] + body[10]))

@@ -15,7 +15,7 @@ AXES = ("height", "yaw", "pitch", "roll")
 HEIGHT, YAW, PITCH, ROLL = range(4)
 SCALE, PROPORTIONAL, INTEGRAL, DERIVATIVE = range(4)  # columns of gains
 GAINS = ("k", "p", "i", "d")
-MOST_TILT = 0.25 * math.pi  # of the references of pitch and roll [rad]
+MAX_TILT = 0.25 * math.pi  # of the references of pitch and roll [rad]
 STEP_S = 1e-3  # period of the algorithm, for which k of height and yaw holds [s]
 
 
@@ -36,12 +36,13 @@ def reference(axis: int, before: float, stick: float, scale: float) -> float:
         return max(0.0, before + scale * stick)
     if axis == YAW:
         return before + scale * stick
-    return min(MOST_TILT, max(-MOST_TILT, scale * stick))
+    return min(MAX_TILT, max(-MAX_TILT, scale * stick))
 
 
 @njit
-def pid(error: float, before: float, integral: float, p: float, i: float, d: float,
-        dt: float) -> tuple[float, float]:
+def pid(
+    error: float, before: float, integral: float, p: float, i: float, d: float, dt: float
+) -> tuple[float, float]:
     """A PID in its parallel form, the derivative by the difference of two errors.
 
     Args:
@@ -59,9 +60,16 @@ def pid(error: float, before: float, integral: float, p: float, i: float, d: flo
 
 
 @njit
-def control(place: tuple[float, float, float, float], references: np.ndarray, errors: np.ndarray,
-            integrals: np.ndarray, gains: np.ndarray, weight: float, dt: float,
-            first: bool) -> tuple[float, float, float, float]:
+def control(
+    place: tuple[float, float, float, float],
+    references: np.ndarray,
+    errors: np.ndarray,
+    integrals: np.ndarray,
+    gains: np.ndarray,
+    weight: float,
+    dt: float,
+    first: bool,
+) -> tuple[float, float, float, float]:
     """Thrust and torques for references; Algorithm 1, lines 4-5, 8, 16, 24.
 
     Args:
@@ -89,5 +97,12 @@ def _one(axis, place, references, errors, integrals, gains, dt, first):
     error = references[axis] - place
     before = error if first else errors[axis]
     errors[axis] = error
-    return pid(error, before, integrals[axis], gains[axis, PROPORTIONAL], gains[axis, INTEGRAL],
-               gains[axis, DERIVATIVE], dt)
+    return pid(
+        error,
+        before,
+        integrals[axis],
+        gains[axis, PROPORTIONAL],
+        gains[axis, INTEGRAL],
+        gains[axis, DERIVATIVE],
+        dt,
+    )

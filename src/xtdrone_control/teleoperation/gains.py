@@ -12,16 +12,19 @@ from xtdrone_core.errors import unknown_name
 from ..errors import TeleoperationError
 from .control import AXES, GAINS
 
-MOST_GAIN = 30.0  # bounds of every gain are 0 and this, section 3 of the paper
-MOST_DELAY_S = 0.5  # of a link [s]
+MAX_GAIN = 30.0  # bounds of every gain are 0 and this, section 3 of the paper
+MAX_DELAY_S = 0.5  # of a link [s]
 _HEAD = "# Gains of the teleoperation, of xtdrone tune or by hand: xtdrone fly teleoperation\n"
 _OURS = _HEAD[:20].encode()  # by which a file is known as one that may be replaced
 
-TABLE_2 = np.array([  # k, p, i, d of height, yaw, pitch, roll
-    [0.0028, 12.3973, 0.0146, 16.4687],
-    [0.0027, 26.9075, 0.0001, 0.0022],
-    [0.9879, 0.3159, 0.0363, 0.0029],
-    [0.3030, 0.1176, 0.0116, 0.0781]])
+TABLE_2 = np.array(
+    [  # k, p, i, d of height, yaw, pitch, roll
+        [0.0028, 12.3973, 0.0146, 16.4687],
+        [0.0027, 26.9075, 0.0001, 0.0022],
+        [0.9879, 0.3159, 0.0363, 0.0029],
+        [0.3030, 0.1176, 0.0116, 0.0781],
+    ]
+)
 
 
 def read(path: Path | str) -> tuple[np.ndarray, float]:
@@ -39,10 +42,11 @@ def read(path: Path | str) -> tuple[np.ndarray, float]:
     delay = 0.0
     for name, value in data.items():
         if name == "delay":
-            delay = _number(path, "delay", value, MOST_DELAY_S)
+            delay = _number(path, "delay", value, MAX_DELAY_S)
         elif name not in AXES:
-            raise TeleoperationError(f"gains '{path}': "
-                                     f"{unknown_name('axis', name, (*AXES, 'delay'))}")
+            raise TeleoperationError(
+                f"gains '{path}': {unknown_name('axis', name, (*AXES, 'delay'))}"
+            )
         else:
             gains[AXES.index(name)] = _axis(path, name, value)
     return gains, delay
@@ -50,16 +54,18 @@ def read(path: Path | str) -> tuple[np.ndarray, float]:
 
 def _axis(path, name, values):
     if not isinstance(values, dict) or set(values) != set(GAINS):
-        raise TeleoperationError(f"gains '{path}': {name} needs {', '.join(GAINS)}, no more and "
-                                 "no less")
-    return [_number(path, f"{name}: {key}", values[key], MOST_GAIN) for key in GAINS]
+        raise TeleoperationError(
+            f"gains '{path}': {name} needs {', '.join(GAINS)}, no more and no less"
+        )
+    return [_number(path, f"{name}: {key}", values[key], MAX_GAIN) for key in GAINS]
 
 
 def _number(path: Any, what: str, value: Any, most: float) -> float:
     plain = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not plain or not 0.0 <= value <= most:
-        raise TeleoperationError(f"gains '{path}': {what} is {value!r}: give a number from 0 to "
-                                 f"{most:g}")
+        raise TeleoperationError(
+            f"gains '{path}': {what} is {value!r}: give a number from 0 to {most:g}"
+        )
     return float(value)
 
 
@@ -70,8 +76,11 @@ def write(path: Path | str, gains: dict[str, np.ndarray], delay: float = 0.0) ->
         TeleoperationError: It cannot be written, or somebody else's file is there.
     """
     path = free_for(path)
-    data: dict[str, Any] = {name: {key: round(float(f"{value:.6g}"), 9) for key, value in
-                                   zip(GAINS, gains[name])} for name in AXES if name in gains}
+    data: dict[str, Any] = {
+        name: {key: round(float(f"{value:.6g}"), 9) for key, value in zip(GAINS, gains[name])}
+        for name in AXES
+        if name in gains
+    }
     data["delay"] = float(f"{delay:.3g}")
     try:
         path.write_text(_HEAD + yaml.safe_dump(data, sort_keys=False))
@@ -86,5 +95,6 @@ def free_for(path: Path | str) -> Path:
     Raises:
         TeleoperationError: As write().
     """
-    return outputs.free_for(path, "file of gains", lambda ends: ends.startswith(_OURS),
-                            TeleoperationError)
+    return outputs.free_for(
+        path, "file of gains", lambda ends: ends.startswith(_OURS), TeleoperationError
+    )

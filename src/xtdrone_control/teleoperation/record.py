@@ -29,8 +29,8 @@ from .control import STEP_S
 
 STICKS = ("stick_up", "stick_yaw", "stick_forward", "stick_right")
 MOTION = ("height", "yaw", "pitch", "roll")
-_LEAST_S = 1.0  # shortest record that is of any use [s]
-_MOST_S = 3600.0
+_MIN_S = 1.0  # shortest record that is of any use [s]
+_MAX_S = 3600.0
 _DEGREES = math.pi / 180.0
 
 
@@ -55,9 +55,11 @@ class Record:
             TeleoperationError: It holds less than a second.
         """
         chosen = (self.t_s >= begin) & (self.t_s <= end)
-        if chosen.sum() < 2 or np.ptp(self.t_s[chosen]) < _LEAST_S:
-            raise TeleoperationError(f"the record has {self.t_s[-1]:.1f} s, and from {begin:g} to "
-                                     f"{min(end, self.t_s[-1]):g} s less than {_LEAST_S:g} s")
+        if chosen.sum() < 2 or np.ptp(self.t_s[chosen]) < _MIN_S:
+            raise TeleoperationError(
+                f"the record has {self.t_s[-1]:.1f} s, and from {begin:g} to "
+                f"{min(end, self.t_s[-1]):g} s less than {_MIN_S:g} s"
+            )
         t_s = self.t_s[chosen]
         motion = None if self.motion is None else self.motion[chosen]
         return Record(t_s - t_s[0], self.sticks[chosen], motion)
@@ -93,10 +95,11 @@ def _check(path, found):
     if (steps <= 0.0).any():
         row = int(np.argmax(steps <= 0.0)) + 2
         raise TeleoperationError(f"'{path}': time does not increase at sample {row}")
-    if len(found.t_s) < 2 or not _LEAST_S <= found.t_s[-1] <= _MOST_S:
+    if len(found.t_s) < 2 or not _MIN_S <= found.t_s[-1] <= _MAX_S:
         length = found.t_s[-1] if len(found.t_s) else 0.0
-        raise TeleoperationError(f"'{path}' has {length:.3g} s: give a record of {_LEAST_S:g} to "
-                                 f"{_MOST_S:g} s")
+        raise TeleoperationError(
+            f"'{path}' has {length:.3g} s: give a record of {_MIN_S:g} to {_MAX_S:g} s"
+        )
     most = np.abs(found.sticks).max()
     if most > 1.01:
         raise TeleoperationError(f"'{path}': a stick is {most:.3g}, and sticks are -1 to 1")
@@ -106,13 +109,18 @@ def _read_csv(path, motion):
     header, rows = _table(path)
     names = set(header)
     kinds: Sequence[tuple[str, Callable[..., Record]]] = (
-        ("t", _ours), ("Uyaw", _tello_vision), ("offsetTime", _datcon))
+        ("t", _ours),
+        ("Uyaw", _tello_vision),
+        ("offsetTime", _datcon),
+    )
     for name, convert in kinds:
         if name in names:
             return convert(path, _Columns(path, header, rows), motion)
-    raise TeleoperationError(f"'{path}' has none of the columns t, Uyaw and offsetTime: give a CSV "
-                             f"with t, {', '.join(STICKS)}, {', '.join(MOTION)}, a log of Tello "
-                             "Vision or DatCon, or a ULog")
+    raise TeleoperationError(
+        f"'{path}' has none of the columns t, Uyaw and offsetTime: give a CSV "
+        f"with t, {', '.join(STICKS)}, {', '.join(MOTION)}, a log of Tello "
+        "Vision or DatCon, or a ULog"
+    )
 
 
 def _table(path):
@@ -152,13 +160,15 @@ class _Columns:
             try:
                 last = last if hold and not word else float(word)
             except ValueError:
-                raise TeleoperationError(f"'{self._path}': {name} is '{shown(word)}' in line "
-                                         f"{k + 2}, no number") from None
+                raise TeleoperationError(
+                    f"'{self._path}': {name} is '{shown(word)}' in line {k + 2}, no number"
+                ) from None
             values[k] = last
         if not hold and not np.isfinite(values).all():
             line = int(np.argmin(np.isfinite(values))) + 2
-            raise TeleoperationError(f"'{self._path}': {name} is {values[line - 2]} in line "
-                                     f"{line}, give finite numbers")
+            raise TeleoperationError(
+                f"'{self._path}': {name} is {values[line - 2]} in line {line}, give finite numbers"
+            )
         return values
 
 
@@ -174,21 +184,33 @@ def _ours(path, columns, motion):
 
 def _tello_vision(path, columns, motion):
     """The app's speeds in percent: Uz forward, Ux right, Uy up, Uyaw clockwise; pitch nose up."""
-    get = {name: columns.numbers(name) for name in
-           ("timestamp", "Uyaw", "Uz", "Ux", "Uy", "pitch", "roll", "yaw", "tof")}
+    get = {
+        name: columns.numbers(name)
+        for name in ("timestamp", "Uyaw", "Uz", "Ux", "Uy", "pitch", "roll", "yaw", "tof")
+    }
     sticks = 0.01 * np.stack([get["Uy"], -get["Uyaw"], get["Uz"], get["Ux"]], axis=1)
-    return Record((get["timestamp"] - get["timestamp"][:1]) * 1e-3, sticks,
-                  _motion(0.01 * get["tof"], get["roll"], get["pitch"], get["yaw"]))
+    return Record(
+        (get["timestamp"] - get["timestamp"][:1]) * 1e-3,
+        sticks,
+        _motion(0.01 * get["tof"], get["roll"], get["pitch"], get["yaw"]),
+    )
 
 
 def _datcon(path, columns, motion):
     """DJI's sticks of 10000, right and up positive; angles north, east, down in degrees."""
     roll = columns.first_of("IMU_ATTI(0):roll", "IMU_ATTI(0):roll:C")
     suffix = roll.partition("roll")[2]
-    height = columns.first_of("General:relativeHeight", "General:vpsHeight",
-                              "IMU_ATTI(0):relativeHeight:C")
-    names = ["RC:Throttle", "RC:Rudder", "RC:Elevator", "RC:Aileron", height,
-             *(f"IMU_ATTI(0):{angle}{suffix}" for angle in ("roll", "pitch", "yaw"))]
+    height = columns.first_of(
+        "General:relativeHeight", "General:vpsHeight", "IMU_ATTI(0):relativeHeight:C"
+    )
+    names = [
+        "RC:Throttle",
+        "RC:Rudder",
+        "RC:Elevator",
+        "RC:Aileron",
+        height,
+        *(f"IMU_ATTI(0):{angle}{suffix}" for angle in ("roll", "pitch", "yaw")),
+    ]
     t_s = columns.numbers("offsetTime")
     values = np.stack([columns.numbers(name, hold=True) for name in names], axis=1)
     known = np.isfinite(values).all(axis=1)  # before the first value of each, nothing is held
@@ -196,8 +218,11 @@ def _datcon(path, columns, motion):
     if not keep.any():
         raise TeleoperationError(f"'{path}' never has values of all of {', '.join(names)}")
     t_s, values = t_s[keep], values[keep]
-    return Record(t_s - t_s[0], values[:, :4] * [1e-4, -1e-4, 1e-4, 1e-4],
-                  _motion(values[:, 4], values[:, 5], values[:, 6], values[:, 7]))
+    return Record(
+        t_s - t_s[0],
+        values[:, :4] * [1e-4, -1e-4, 1e-4, 1e-4],
+        _motion(values[:, 4], values[:, 5], values[:, 6], values[:, 7]),
+    )
 
 
 def _motion(height, roll, pitch, yaw):
@@ -216,8 +241,9 @@ def _axes(height, quat):
 @njit
 def _angles(quat, out):
     for k in range(quat.shape[0]):
-        out[k, 0], out[k, 1], out[k, 2] = from_quaternion(quat[k, 0], quat[k, 1], quat[k, 2],
-                                                          quat[k, 3])
+        out[k, 0], out[k, 1], out[k, 2] = from_quaternion(
+            quat[k, 0], quat[k, 1], quat[k, 2], quat[k, 3]
+        )
 
 
 _PX4_STICKS = (("throttle", "yaw", "pitch", "roll"), ("z", "r", "x", "y"))  # since 1.14, before
@@ -274,5 +300,11 @@ def write(path: Path | str, record: Record) -> None:
         writer = csv.writer(file)
         motion = () if record.motion is None else record.motion.T
         writer.writerow(["t", *STICKS, *(MOTION if len(motion) else ())])
-        writer.writerows(zip(*(np.round(column, 9).tolist() for column in
-                               (record.t_s, *record.sticks.T, *motion))))
+        writer.writerows(
+            zip(
+                *(
+                    np.round(column, 9).tolist()
+                    for column in (record.t_s, *record.sticks.T, *motion)
+                )
+            )
+        )

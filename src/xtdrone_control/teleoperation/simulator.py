@@ -36,8 +36,13 @@ class Flown:
         return self.states[:, PLACES]
 
 
-def simulate(sticks: np.ndarray, gains: np.ndarray, body: Body = TABLE_1,
-             start: EulerState = (0.0,) * 12, lean: np.ndarray | None = None) -> Flown:
+def simulate(
+    sticks: np.ndarray,
+    gains: np.ndarray,
+    body: Body = TABLE_1,
+    start: EulerState = (0.0,) * 12,
+    lean: np.ndarray | None = None,
+) -> Flown:
     """Flies recorded or scripted sticks.
 
     Args:
@@ -51,8 +56,16 @@ def simulate(sticks: np.ndarray, gains: np.ndarray, body: Body = TABLE_1,
     count = len(sticks)
     states, references, commands = np.empty((count, 12)), np.empty((count, 4)), np.empty((count, 4))
     added = np.zeros((count, 2)) if lean is None else np.ascontiguousarray(lean, dtype=float)
-    _fly(sticks, np.ascontiguousarray(gains, dtype=float), tuple(map(float, body)),
-         tuple(map(float, start)), added, states, references, commands)
+    _fly(
+        sticks,
+        np.ascontiguousarray(gains, dtype=float),
+        tuple(map(float, body)),
+        tuple(map(float, start)),
+        added,
+        states,
+        references,
+        commands,
+    )
     return Flown(np.arange(count) * STEP_S, states, references, commands)
 
 

@@ -70,15 +70,22 @@ def _acceleration(v, payload):
 def _odometry_in(v, payload):
     t, pos, quat, vel, rate, pose_cov, twist_cov = convert.odometry(payload)
     # NaN of one element goes to all, as it does in MAVROS.
-    return b"".join((ros.header(v.stamp(t), MAP), ros.text(BODY),
-                     _POSE(*pos, *quat, *pose_cov), _TWIST(*vel, *rate, *twist_cov)))
+    return b"".join(
+        (
+            ros.header(v.stamp(t), MAP),
+            ros.text(BODY),
+            _POSE(*pos, *quat, *pose_cov),
+            _TWIST(*vel, *rate, *twist_cov),
+        )
+    )
 
 
 def _global(v, payload):
     t, lat, lon, alt, *_ = v.read(convert.global_position, payload)
     status, covariance, kind = v.fix
-    return ros.nav_sat_fix(v.stamp(t), BODY, status, lat, lon,
-                           convert.above_ellipsoid(lat, lon, alt), covariance, kind)
+    return ros.nav_sat_fix(
+        v.stamp(t), BODY, status, lat, lon, convert.above_ellipsoid(lat, lon, alt), covariance, kind
+    )
 
 
 def _global_local(v, payload):
@@ -90,9 +97,14 @@ def _global_local(v, payload):
     h, _, _, _, _, _, _, _, vertical = v.fix[1]
     cov = _diagonal_pose(h, vertical)
     # MAVROS leaves the vertical velocity as MAVLink has it: downwards.
-    return b"".join((ros.header(v.stamp(t), MAP), ros.text(BODY),
-                     _POSE(x, y, relative, *v.attitude()[1], *cov),
-                     _TWIST(east, north, -up, 0.0, 0.0, 0.0, *_UNKNOWN_COV)))
+    return b"".join(
+        (
+            ros.header(v.stamp(t), MAP),
+            ros.text(BODY),
+            _POSE(x, y, relative, *v.attitude()[1], *cov),
+            _TWIST(east, north, -up, 0.0, 0.0, 0.0, *_UNKNOWN_COV),
+        )
+    )
 
 
 def _diagonal_pose(horizontal, vertical):
@@ -127,8 +139,9 @@ NO_FIX = (-1, _NO_COV, 0)  # before the receiver has said anything
 def _raw_fix(v, payload):
     t, _, lat, lon, alt, *_ = v.read(convert.gps_raw, payload)
     status, covariance, kind = v.fix
-    return ros.nav_sat_fix(v.stamp(t), BODY, status, lat, lon,
-                           convert.above_ellipsoid(lat, lon, alt), covariance, kind)
+    return ros.nav_sat_fix(
+        v.stamp(t), BODY, status, lat, lon, convert.above_ellipsoid(lat, lon, alt), covariance, kind
+    )
 
 
 def _raw_velocity(v, payload):
@@ -145,25 +158,45 @@ def _satellites(v, payload):
 def _origin(v, payload):
     lat, lon, alt, _ = unpack(49, payload)
     lat, lon = lat * 1e-7, lon * 1e-7
-    return ros.fields(v.now_us, "earth", "3d", lat, lon,
-                      convert.above_ellipsoid(lat, lon, alt * 1e-3))
+    return ros.fields(
+        v.now_us, "earth", "3d", lat, lon, convert.above_ellipsoid(lat, lon, alt * 1e-3)
+    )
 
 
 def _offset(v, payload):
     t, x, y, z, *angles = unpack(89, payload)
-    return ros.pose_stamped(v.stamp(t * 1000), "earth", (y, x, -z), convert.quat_enu_ned(
-        convert.quaternion(*angles)))
+    return ros.pose_stamped(
+        v.stamp(t * 1000), "earth", (y, x, -z), convert.quat_enu_ned(convert.quaternion(*angles))
+    )
 
 
 def _gps_raw(number):
     """A builder of GPSRAW from GPS_RAW_INT or GPS2_RAW."""
+
     def build(v, payload):
         m = v.decoded()
-        differential = (m.dgps_numch, m.dgps_age) if number == _GPS2 else (255, 2 ** 32 - 1)
+        differential = (m.dgps_numch, m.dgps_age) if number == _GPS2 else (255, 2**32 - 1)
         return ros.fields(
-            v.stamp(m.time_usec), "/wgs84", "B3i4HBi3IiHBI", m.fix_type, m.lat, m.lon, m.alt,
-            m.eph, m.epv, m.vel, m.cog, m.satellites_visible, m.alt_ellipsoid, m.h_acc, m.v_acc,
-            m.vel_acc, m.hdg_acc, m.yaw, *differential)
+            v.stamp(m.time_usec),
+            "/wgs84",
+            "B3i4HBi3IiHBI",
+            m.fix_type,
+            m.lat,
+            m.lon,
+            m.alt,
+            m.eph,
+            m.epv,
+            m.vel,
+            m.cog,
+            m.satellites_visible,
+            m.alt_ellipsoid,
+            m.h_acc,
+            m.v_acc,
+            m.vel_acc,
+            m.hdg_acc,
+            m.yaw,
+            *differential,
+        )
 
     return build
 
@@ -171,16 +204,37 @@ def _gps_raw(number):
 def _rtk(v, payload):
     m = v.decoded()
     frame = MAP if m.baseline_coords_type else "earth"
-    return ros.fields(v.stamp(m.time_last_baseline_ms * 1000), frame, "BHI3B3iIi",
-                      m.rtk_receiver_id, m.wn, m.tow, m.rtk_health, m.rtk_rate, m.nsats,
-                      m.baseline_a_mm, m.baseline_b_mm, m.baseline_c_mm, m.accuracy,
-                      m.iar_num_hypotheses)
+    return ros.fields(
+        v.stamp(m.time_last_baseline_ms * 1000),
+        frame,
+        "BHI3B3iIi",
+        m.rtk_receiver_id,
+        m.wn,
+        m.tow,
+        m.rtk_health,
+        m.rtk_rate,
+        m.nsats,
+        m.baseline_a_mm,
+        m.baseline_b_mm,
+        m.baseline_c_mm,
+        m.accuracy,
+        m.iar_num_hypotheses,
+    )
 
 
 def _home(v, payload):
     lat, lon, alt, pos, quat, approach = convert.home(payload)
-    return ros.fields(v.now_us, "", "13d", lat, lon,
-                      convert.above_ellipsoid(lat, lon, alt), *pos, *quat, *approach)
+    return ros.fields(
+        v.now_us,
+        "",
+        "13d",
+        lat,
+        lon,
+        convert.above_ellipsoid(lat, lon, alt),
+        *pos,
+        *quat,
+        *approach,
+    )
 
 
 def _vfr_hud(v, payload):
@@ -190,8 +244,18 @@ def _vfr_hud(v, payload):
 
 def _terrain(v, payload):
     lat, lon, terrain, current, spacing, pending, loaded = unpack(136, payload)
-    return ros.fields(v.now_us, "terrain", "2dH2f2H", lat * 1e-7, lon * 1e-7, spacing, terrain,
-                      current, pending, loaded)
+    return ros.fields(
+        v.now_us,
+        "terrain",
+        "2dH2f2H",
+        lat * 1e-7,
+        lon * 1e-7,
+        spacing,
+        terrain,
+        current,
+        pending,
+        loaded,
+    )
 
 
 def _wind(v, payload):
@@ -203,44 +267,102 @@ def _wind(v, payload):
 
 TOPICS = (
     Topic("local_position/pose", "geometry_msgs/PoseStamped", "LOCAL_POSITION_NED", _pose, 30),
-    Topic("local_position/velocity_local", "geometry_msgs/TwistStamped", "LOCAL_POSITION_NED",
-          _velocity_local, 30),
-    Topic("local_position/velocity_body", "geometry_msgs/TwistStamped", "LOCAL_POSITION_NED",
-          _velocity_body, 30),
+    Topic(
+        "local_position/velocity_local",
+        "geometry_msgs/TwistStamped",
+        "LOCAL_POSITION_NED",
+        _velocity_local,
+        30,
+    ),
+    Topic(
+        "local_position/velocity_body",
+        "geometry_msgs/TwistStamped",
+        "LOCAL_POSITION_NED",
+        _velocity_body,
+        30,
+    ),
     Topic("local_position/odom", "nav_msgs/Odometry", "LOCAL_POSITION_NED", _odometry, 30),
-    Topic("local_position/pose_cov", "geometry_msgs/PoseWithCovarianceStamped",
-          "LOCAL_POSITION_NED_COV", _pose_covariance),
-    Topic("local_position/velocity_body_cov", "geometry_msgs/TwistWithCovarianceStamped",
-          "LOCAL_POSITION_NED_COV", _velocity_covariance),
-    Topic("local_position/accel", "geometry_msgs/AccelWithCovarianceStamped",
-          "LOCAL_POSITION_NED_COV", _acceleration),
+    Topic(
+        "local_position/pose_cov",
+        "geometry_msgs/PoseWithCovarianceStamped",
+        "LOCAL_POSITION_NED_COV",
+        _pose_covariance,
+    ),
+    Topic(
+        "local_position/velocity_body_cov",
+        "geometry_msgs/TwistWithCovarianceStamped",
+        "LOCAL_POSITION_NED_COV",
+        _velocity_covariance,
+    ),
+    Topic(
+        "local_position/accel",
+        "geometry_msgs/AccelWithCovarianceStamped",
+        "LOCAL_POSITION_NED_COV",
+        _acceleration,
+    ),
     Topic("odometry/in", "nav_msgs/Odometry", "ODOMETRY", _odometry_in, 30),
     Topic("global_position/global", "sensor_msgs/NavSatFix", "GLOBAL_POSITION_INT", _global, 50),
     Topic("global_position/local", "nav_msgs/Odometry", "GLOBAL_POSITION_INT", _global_local, 50),
-    Topic("global_position/rel_alt", "std_msgs/Float64", "GLOBAL_POSITION_INT",
-          _relative_altitude, 50),
+    Topic(
+        "global_position/rel_alt", "std_msgs/Float64", "GLOBAL_POSITION_INT", _relative_altitude, 50
+    ),
     Topic("global_position/compass_hdg", "std_msgs/Float64", "GLOBAL_POSITION_INT", _compass, 50),
     Topic("global_position/raw/fix", "sensor_msgs/NavSatFix", "GPS_RAW_INT", _raw_fix, 10),
-    Topic("global_position/raw/gps_vel", "geometry_msgs/TwistStamped", "GPS_RAW_INT",
-          _raw_velocity, 10),
+    Topic(
+        "global_position/raw/gps_vel",
+        "geometry_msgs/TwistStamped",
+        "GPS_RAW_INT",
+        _raw_velocity,
+        10,
+    ),
     Topic("global_position/raw/satellites", "std_msgs/UInt32", "GPS_RAW_INT", _satellites, 10),
-    Topic("global_position/gp_origin", "geographic_msgs/GeoPointStamped", "GPS_GLOBAL_ORIGIN",
-          _origin, latched=True),
-    Topic("global_position/gp_lp_offset", "geometry_msgs/PoseStamped",
-          "LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET", _offset),
+    Topic(
+        "global_position/gp_origin",
+        "geographic_msgs/GeoPointStamped",
+        "GPS_GLOBAL_ORIGIN",
+        _origin,
+        latched=True,
+    ),
+    Topic(
+        "global_position/gp_lp_offset",
+        "geometry_msgs/PoseStamped",
+        "LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET",
+        _offset,
+    ),
     Topic("gpsstatus/gps1/raw", "mavros_msgs/GPSRAW", "GPS_RAW_INT", _gps_raw(_GPS), 10),
     Topic("gpsstatus/gps1/rtk", "mavros_msgs/GPSRTK", "GPS_RTK", _rtk),
     Topic("gpsstatus/gps2/raw", "mavros_msgs/GPSRAW", "GPS2_RAW", _gps_raw(_GPS2)),
     Topic("gpsstatus/gps2/rtk", "mavros_msgs/GPSRTK", "GPS2_RTK", _rtk),
-    Topic("gps_rtk/rtk_baseline", "mavros_msgs/RTKBaseline", "GPS_RTK",
-          copied("GPS_RTK", "IBHI4B3iIi", "time_last_baseline_ms rtk_receiver_id wn tow rtk_health "
-                 "rtk_rate nsats baseline_coords_type baseline_a_mm baseline_b_mm baseline_c_mm "
-                 "accuracy iar_num_hypotheses"), latched=True),
-    Topic("home_position/home", "mavros_msgs/HomePosition", "HOME_POSITION", _home, 0.5,
-          latched=True),
-    Topic("altitude", "mavros_msgs/Altitude", "ALTITUDE",
-          copied("ALTITUDE", "6f", "altitude_monotonic altitude_amsl altitude_local "
-                 "altitude_relative altitude_terrain bottom_clearance", "time_usec", MAP), 10),
+    Topic(
+        "gps_rtk/rtk_baseline",
+        "mavros_msgs/RTKBaseline",
+        "GPS_RTK",
+        copied(
+            "GPS_RTK",
+            "IBHI4B3iIi",
+            "time_last_baseline_ms rtk_receiver_id wn tow rtk_health "
+            "rtk_rate nsats baseline_coords_type baseline_a_mm baseline_b_mm baseline_c_mm "
+            "accuracy iar_num_hypotheses",
+        ),
+        latched=True,
+    ),
+    Topic(
+        "home_position/home", "mavros_msgs/HomePosition", "HOME_POSITION", _home, 0.5, latched=True
+    ),
+    Topic(
+        "altitude",
+        "mavros_msgs/Altitude",
+        "ALTITUDE",
+        copied(
+            "ALTITUDE",
+            "6f",
+            "altitude_monotonic altitude_amsl altitude_local "
+            "altitude_relative altitude_terrain bottom_clearance",
+            "time_usec",
+            MAP,
+        ),
+        10,
+    ),
     Topic("vfr_hud", "mavros_msgs/VFR_HUD", "VFR_HUD", _vfr_hud, 10),
     Topic("terrain/report", "mavros_msgs/TerrainReport", "TERRAIN_REPORT", _terrain),
     Topic("wind_estimation", "geometry_msgs/TwistWithCovarianceStamped", "WIND_COV", _wind, 10),

@@ -5,8 +5,8 @@ from ..mavlink_link import unpack
 from .row import BODY, Topic
 
 # MAVROS's standard deviations of imu/*, for whoever reads its covariances.
-_ACCEL_COV = ros.diagonal(*(0.0003 ** 2,) * 3)
-_RATE_COV = ros.diagonal(*(0.0003490659 ** 2,) * 3)
+_ACCEL_COV = ros.diagonal(*(0.0003**2,) * 3)
+_RATE_COV = ros.diagonal(*(0.0003490659**2,) * 3)
 _ATTITUDE_COV = ros.diagonal(1.0, 1.0, 1.0)
 _UNKNOWN_COV = (-1.0,) + (0.0,) * 8
 _FLOW_RANGE = 0.118682, 0.3, 5.0  # of px4flow: field of view [rad], least and most [m]
@@ -14,12 +14,14 @@ _FLOW_RANGE = 0.118682, 0.3, 5.0  # of px4flow: field of view [rad], least and m
 
 def _imu(v, payload):
     t, quat, rate = v.attitude()
-    return ros.imu(v.stamp(t), BODY, quat, _ATTITUDE_COV, rate, _RATE_COV, v.acceleration(),
-                    _ACCEL_COV)
+    return ros.imu(
+        v.stamp(t), BODY, quat, _ATTITUDE_COV, rate, _RATE_COV, v.acceleration(), _ACCEL_COV
+    )
 
 
 def _of_imu(bits, build):
     """A topic of HIGHRES_IMU, where the bits of fields_updated that it needs are set."""
+
     def build_where_new(v, payload):
         imu = v.read(convert.highres_imu, payload)
         return build(v.stamp(imu[0]), imu) if imu[7] & bits else None
@@ -27,8 +29,9 @@ def _of_imu(bits, build):
     return build_where_new
 
 
-_raw_imu = _of_imu(0x3F, lambda t, imu: ros.imu(t, BODY, None, None, imu[2], _RATE_COV, imu[1],
-                                                 _ACCEL_COV))
+_raw_imu = _of_imu(
+    0x3F, lambda t, imu: ros.imu(t, BODY, None, None, imu[2], _RATE_COV, imu[1], _ACCEL_COV)
+)
 _field = _of_imu(0x1C0, lambda t, imu: ros.magnetic_field(t, BODY, imu[3], _UNKNOWN_COV))
 _pressure = _of_imu(0x200, lambda t, imu: ros.fields(t, BODY, "2d", imu[4], 0.0))
 _differential = _of_imu(0x400, lambda t, imu: ros.fields(t, BODY, "2d", imu[5], 0.0))
@@ -45,8 +48,19 @@ def _optical_flow(v, payload):
     t_us, m = _flow(v, payload)
     x, y, _ = convert.flu_frd((m.integrated_x, m.integrated_y, 0.0))
     gyro = convert.flu_frd((m.integrated_xgyro, m.integrated_ygyro, m.integrated_zgyro))
-    return ros.fields(t_us, "px4flow", "I5fhBIf", m.integration_time_us, x, y, *gyro,
-                      int(m.temperature / 100), m.quality, m.time_delta_distance_us, m.distance)
+    return ros.fields(
+        t_us,
+        "px4flow",
+        "I5fhBIf",
+        m.integration_time_us,
+        x,
+        y,
+        *gyro,
+        int(m.temperature / 100),
+        m.quality,
+        m.time_delta_distance_us,
+        m.distance,
+    )
 
 
 def _flow_temperature(v, payload):
@@ -68,10 +82,26 @@ def _image(v, payload):
     m = v.decoded()
     w, x, y, z = m.q
     lat, lon = m.lat * 1e-7, m.lon * 1e-7
-    return b"".join((
-        ros.fields(v.stamp(m.time_boot_ms * 1000), "", "7dfib", x, y, z, w, lat, lon,
-                   convert.above_ellipsoid(lat, lon, m.alt * 1e-3), m.relative_alt * 1e-3,
-                   m.image_index, m.capture_result), ros.text(m.file_url)))
+    return b"".join(
+        (
+            ros.fields(
+                v.stamp(m.time_boot_ms * 1000),
+                "",
+                "7dfib",
+                x,
+                y,
+                z,
+                w,
+                lat,
+                lon,
+                convert.above_ellipsoid(lat, lon, m.alt * 1e-3),
+                m.relative_alt * 1e-3,
+                m.image_index,
+                m.capture_result,
+            ),
+            ros.text(m.file_url),
+        )
+    )
 
 
 TOPICS = (
@@ -83,12 +113,18 @@ TOPICS = (
     Topic("imu/temperature_imu", "sensor_msgs/Temperature", "HIGHRES_IMU", _temperature, 50),
     # Of SCALED_PRESSURE, which MAVROS ignores where HIGHRES_IMU comes.
     Topic("imu/temperature_baro", "sensor_msgs/Temperature"),
-    Topic("px4flow/raw/optical_flow_rad", "mavros_msgs/OpticalFlowRad", "OPTICAL_FLOW_RAD",
-          _optical_flow),
+    Topic(
+        "px4flow/raw/optical_flow_rad",
+        "mavros_msgs/OpticalFlowRad",
+        "OPTICAL_FLOW_RAD",
+        _optical_flow,
+    ),
     Topic("px4flow/temperature", "sensor_msgs/Temperature", "OPTICAL_FLOW_RAD", _flow_temperature),
     Topic("px4flow/ground_distance", "sensor_msgs/Range", "OPTICAL_FLOW_RAD", _flow_distance),
-    Topic("cam_imu_sync/cam_imu_stamp", "mavros_msgs/CamIMUStamp", "CAMERA_TRIGGER",
-          _camera_trigger),
-    Topic("camera/image_captured", "mavros_msgs/CameraImageCaptured", "CAMERA_IMAGE_CAPTURED",
-          _image),
+    Topic(
+        "cam_imu_sync/cam_imu_stamp", "mavros_msgs/CamIMUStamp", "CAMERA_TRIGGER", _camera_trigger
+    ),
+    Topic(
+        "camera/image_captured", "mavros_msgs/CameraImageCaptured", "CAMERA_IMAGE_CAPTURED", _image
+    ),
 )

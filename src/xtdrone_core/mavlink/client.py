@@ -17,9 +17,14 @@ from .dialect import mavlink
 TRIES, WAIT_S = 5, 1.0
 _ANSWER_S = 0.2  # for the answer to a parameter that is set, behind an earlier change [s]
 _ROUNDS = 5  # how often an upload may be asked for each item, on average
-_INTEGERS = {mavlink.MAV_PARAM_TYPE_UINT8: "B", mavlink.MAV_PARAM_TYPE_INT8: "b",
-             mavlink.MAV_PARAM_TYPE_UINT16: "H", mavlink.MAV_PARAM_TYPE_INT16: "h",
-             mavlink.MAV_PARAM_TYPE_UINT32: "I", mavlink.MAV_PARAM_TYPE_INT32: "i"}
+_INTEGERS = {
+    mavlink.MAV_PARAM_TYPE_UINT8: "B",
+    mavlink.MAV_PARAM_TYPE_INT8: "b",
+    mavlink.MAV_PARAM_TYPE_UINT16: "H",
+    mavlink.MAV_PARAM_TYPE_INT16: "h",
+    mavlink.MAV_PARAM_TYPE_UINT32: "I",
+    mavlink.MAV_PARAM_TYPE_INT32: "i",
+}
 
 
 class ClientError(XtdroneError):
@@ -67,7 +72,8 @@ class Transport(Protocol):
 def ground_station_heartbeat() -> Any:
     """The message by which a ground station says that it is there."""
     return mavlink.MAVLink_heartbeat_message(
-        mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, mavlink.MAV_STATE_ACTIVE, 3)
+        mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, mavlink.MAV_STATE_ACTIVE, 3
+    )
 
 
 class MavlinkClient:
@@ -78,8 +84,9 @@ class MavlinkClient:
         params: name -> (value, MAV_PARAM_TYPE) of the parameters that came in so far.
     """
 
-    def __init__(self, vehicle: int, transport: Transport, tries: int = TRIES,
-                 wait_s: float = WAIT_S):
+    def __init__(
+        self, vehicle: int, transport: Transport, tries: int = TRIES, wait_s: float = WAIT_S
+    ):
         """A client of one vehicle.
 
         Args:
@@ -111,23 +118,57 @@ class MavlinkClient:
             NoAnswer: No acknowledgement comes.
         """
         seven = ([float(x) for x in params] + [0.0] * 7)[:7]
-        return self._command(number, [
-            mavlink.MAVLink_command_long_message(*self._target, number, confirmation + k, *seven)
-            for k in range(self.tries)])
+        return self._command(
+            number,
+            [
+                mavlink.MAVLink_command_long_message(
+                    *self._target, number, confirmation + k, *seven
+                )
+                for k in range(self.tries)
+            ],
+        )
 
-    def command_int(self, number: int, params: Sequence[float], x: int, y: int, z: float,
-                    frame: int = mavlink.MAV_FRAME_GLOBAL, current: int = 0,
-                    autocontinue: int = 0) -> tuple[int, str]:
+    def command_int(
+        self,
+        number: int,
+        params: Sequence[float],
+        x: int,
+        y: int,
+        z: float,
+        frame: int = mavlink.MAV_FRAME_GLOBAL,
+        current: int = 0,
+        autocontinue: int = 0,
+    ) -> tuple[int, str]:
         """Sends COMMAND_INT with four parameters and a position; otherwise as command()."""
-        return self._command(number, [mavlink.MAVLink_command_int_message(
-            *self._target, frame, number, current, autocontinue, *map(float, params), x, y,
-            float(z))] * self.tries)
+        return self._command(
+            number,
+            [
+                mavlink.MAVLink_command_int_message(
+                    *self._target,
+                    frame,
+                    number,
+                    current,
+                    autocontinue,
+                    *map(float, params),
+                    x,
+                    y,
+                    float(z),
+                )
+            ]
+            * self.tries,
+        )
 
     def _command(self, number: int, requests: Sequence[Any]) -> tuple[int, str]:
         with self._exchange("COMMAND_ACK") as exchange:
-            ack = exchange.ask(requests, self.wait_s, lambda m: (
-                m.command == number and m.result != mavlink.MAV_RESULT_IN_PROGRESS
-                and m.target_system in (0, self._transport.system)))
+            ack = exchange.ask(
+                requests,
+                self.wait_s,
+                lambda m: (
+                    m.command == number
+                    and m.result != mavlink.MAV_RESULT_IN_PROGRESS
+                    and m.target_system in (0, self._transport.system)
+                ),
+            )
             if ack is None:
                 raise NoAnswer(f"vehicle {self.vehicle} does not acknowledge command {number}")
             return ack.result, exchange.said
@@ -141,8 +182,11 @@ class MavlinkClient:
             NoAnswer: The vehicle does not have it, or does not answer.
         """
         with self._exchange("PARAM_VALUE") as exchange:
-            return self._parameter(exchange, mavlink.MAVLink_param_request_read_message(
-                *self._target, name.encode(), -1), name)
+            return self._parameter(
+                exchange,
+                mavlink.MAVLink_param_request_read_message(*self._target, name.encode(), -1),
+                name,
+            )
 
     def set_parameter(self, name: str, value: float, kind: int) -> tuple[int | float, str]:
         """Sets a parameter.
@@ -164,11 +208,19 @@ class MavlinkClient:
         sent = _as_float_bytes(int(value), kind) if is_integer(kind) else value
         asked = struct.pack("<f", sent)
         with self._exchange("PARAM_VALUE") as exchange:
-            message = self._answer(exchange, mavlink.MAVLink_param_set_message(
-                *self._target, name.encode(), sent, kind), lambda m: m.param_id == name)
+            message = self._answer(
+                exchange,
+                mavlink.MAVLink_param_set_message(*self._target, name.encode(), sent, kind),
+                lambda m: m.param_id == name,
+            )
             if struct.pack("<f", message.param_value) != asked:
-                message = exchange.next(_ANSWER_S, lambda m: (
-                    m.param_id == name and struct.pack("<f", m.param_value) == asked)) or message
+                message = (
+                    exchange.next(
+                        _ANSWER_S,
+                        lambda m: m.param_id == name and struct.pack("<f", m.param_value) == asked,
+                    )
+                    or message
+                )
             return self._store(message), exchange.said
 
     def parameters(self) -> dict[str, int | float]:
@@ -192,8 +244,10 @@ class MavlinkClient:
                 message = exchange.next(self.wait_s)
                 if message is None:  # some were lost: ask for the first that is missing
                     missing = next(k for k in range(count) if k not in found)
-                    message = self._answer(exchange, mavlink.MAVLink_param_request_read_message(
-                        *self._target, b"", missing))
+                    message = self._answer(
+                        exchange,
+                        mavlink.MAVLink_param_request_read_message(*self._target, b"", missing),
+                    )
 
     def _parameter(self, exchange: "_Exchange", request: Any, name: str) -> int | float:
         return self._store(self._answer(exchange, request, lambda m: m.param_id == name))
@@ -205,9 +259,12 @@ class MavlinkClient:
 
     # Missions -------------------------------------------------------------------------------
 
-    def upload(self, items: Sequence[Mapping[str, Any]],
-               kind: int = mavlink.MAV_MISSION_TYPE_MISSION,
-               asked: Callable[[int], Any] = lambda seq: None) -> None:
+    def upload(
+        self,
+        items: Sequence[Mapping[str, Any]],
+        kind: int = mavlink.MAV_MISSION_TYPE_MISSION,
+        asked: Callable[[int], Any] = lambda seq: None,
+    ) -> None:
         """Replaces the items of a kind.
 
         Args:
@@ -224,11 +281,11 @@ class MavlinkClient:
             self.clear(kind)
             return
         with self._exchange("MISSION_REQUEST_INT", "MISSION_REQUEST", "MISSION_ACK") as exchange:
-            self._transport.send(mavlink.MAVLink_mission_count_message(
-                *self._target, len(items), kind))
+            self._transport.send(
+                mavlink.MAVLink_mission_count_message(*self._target, len(items), kind)
+            )
             for _ in range(_ROUNDS * (len(items) + 1)):
-                message = exchange.next(self.wait_s * self.tries,
-                                        lambda m: m.mission_type == kind)
+                message = exchange.next(self.wait_s * self.tries, lambda m: m.mission_type == kind)
                 if message is None:
                     break
                 if message.get_type() == "MISSION_ACK":
@@ -236,8 +293,11 @@ class MavlinkClient:
                     return
                 if message.seq < len(items):
                     asked(message.seq)
-                    self._transport.send(mavlink.MAVLink_mission_item_int_message(
-                        *self._target, seq=message.seq, **items[message.seq], mission_type=kind))
+                    self._transport.send(
+                        mavlink.MAVLink_mission_item_int_message(
+                            *self._target, seq=message.seq, **items[message.seq], mission_type=kind
+                        )
+                    )
         raise NoAnswer(f"vehicle {self.vehicle} fell silent during the upload")
 
     def download(self, kind: int = mavlink.MAV_MISSION_TYPE_MISSION) -> list[Any]:
@@ -248,21 +308,34 @@ class MavlinkClient:
         """
         with self._exchange("MISSION_COUNT", "MISSION_ITEM_INT") as exchange:
             count = self._answer(
-                exchange, mavlink.MAVLink_mission_request_list_message(*self._target, kind),
-                lambda m: m.get_type() == "MISSION_COUNT" and m.mission_type == kind).count
-            items = [self._answer(
-                exchange, mavlink.MAVLink_mission_request_int_message(*self._target, seq, kind),
-                functools.partial(_is_item, seq, kind)) for seq in range(count)]
-        self._transport.send(mavlink.MAVLink_mission_ack_message(
-            *self._target, mavlink.MAV_MISSION_ACCEPTED, kind))
+                exchange,
+                mavlink.MAVLink_mission_request_list_message(*self._target, kind),
+                lambda m: m.get_type() == "MISSION_COUNT" and m.mission_type == kind,
+            ).count
+            items = [
+                self._answer(
+                    exchange,
+                    mavlink.MAVLink_mission_request_int_message(*self._target, seq, kind),
+                    functools.partial(_is_item, seq, kind),
+                )
+                for seq in range(count)
+            ]
+        self._transport.send(
+            mavlink.MAVLink_mission_ack_message(*self._target, mavlink.MAV_MISSION_ACCEPTED, kind)
+        )
         return items
 
     def clear(self, kind: int = mavlink.MAV_MISSION_TYPE_MISSION) -> None:
         """Removes the items of a kind. Raises as upload()."""
         with self._exchange("MISSION_ACK") as exchange:
-            self._check(self._answer(
-                exchange, mavlink.MAVLink_mission_clear_all_message(*self._target, kind),
-                lambda m: m.mission_type == kind), exchange)
+            self._check(
+                self._answer(
+                    exchange,
+                    mavlink.MAVLink_mission_clear_all_message(*self._target, kind),
+                    lambda m: m.mission_type == kind,
+                ),
+                exchange,
+            )
 
     def set_current(self, seq: int, any_item: bool = False) -> None:
         """Goes on with an item of the mission.
@@ -275,8 +348,12 @@ class MavlinkClient:
             NoAnswer: The vehicle does not confirm it.
         """
         with self._exchange("MISSION_CURRENT") as exchange:  # a stream as well: wait for two
-            self._answer(exchange, mavlink.MAVLink_mission_set_current_message(
-                *self._target, seq), lambda m: any_item or m.seq == seq, 2 * self.wait_s)
+            self._answer(
+                exchange,
+                mavlink.MAVLink_mission_set_current_message(*self._target, seq),
+                lambda m: any_item or m.seq == seq,
+                2 * self.wait_s,
+            )
 
     def _check(self, ack: Any, exchange: "_Exchange") -> None:
         if ack.type != mavlink.MAV_MISSION_ACCEPTED:
@@ -297,12 +374,19 @@ class MavlinkClient:
     def _exchange(self, *kinds: str) -> "_Exchange":
         return _Exchange(self._transport, kinds)
 
-    def _answer(self, exchange: "_Exchange", request: Any, condition: Condition = _any,
-                wait_s: float | None = None) -> Any:
+    def _answer(
+        self,
+        exchange: "_Exchange",
+        request: Any,
+        condition: Condition = _any,
+        wait_s: float | None = None,
+    ) -> Any:
         message = exchange.ask([request] * self.tries, wait_s or self.wait_s, condition)
         if message is None:
-            raise NoAnswer(f"vehicle {self.vehicle} does not answer: "
-                           + (exchange.said or f"no {' or '.join(exchange.kinds)}"))
+            raise NoAnswer(
+                f"vehicle {self.vehicle} does not answer: "
+                + (exchange.said or f"no {' or '.join(exchange.kinds)}")
+            )
         return message
 
 
@@ -357,8 +441,11 @@ class _Exchange:
 
 
 def _is_item(seq: int, kind: int, message: Any) -> bool:
-    return (message.get_type() == "MISSION_ITEM_INT" and message.seq == seq
-            and message.mission_type == kind)
+    return (
+        message.get_type() == "MISSION_ITEM_INT"
+        and message.seq == seq
+        and message.mission_type == kind
+    )
 
 
 def is_integer(kind: int) -> bool:

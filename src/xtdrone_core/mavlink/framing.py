@@ -10,8 +10,19 @@ from .dialect import mavlink
 
 _V1, _V2 = 0xFE, 0xFD  # first byte of a frame
 _HEADER_V1, _HEADER_V2, _CHECKSUM, _SIGNATURE = 6, 10, 2, 13  # lengths [bytes]
-_SIZES = {"char": 1, "int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4,
-          "uint32_t": 4, "float": 4, "int64_t": 8, "uint64_t": 8, "double": 8}
+_SIZES = {
+    "char": 1,
+    "int8_t": 1,
+    "uint8_t": 1,
+    "int16_t": 2,
+    "uint16_t": 2,
+    "int32_t": 4,
+    "uint32_t": 4,
+    "float": 4,
+    "int64_t": 8,
+    "uint64_t": 8,
+    "double": 8,
+}
 
 
 class Frame(NamedTuple):
@@ -33,8 +44,8 @@ def payload_sizes(kind: type) -> tuple[int, int]:
     """
     types = dict(zip(kind.fieldnames, kind.fieldtypes))  # type: ignore[attr-defined]
     text, size, base = f"{kind.msgname} ".encode(), 0, 0  # type: ignore[attr-defined]
-    for name, length in zip(kind.ordered_fieldnames,  # type: ignore[attr-defined]
-                            kind.array_lengths):  # type: ignore[attr-defined]
+    lengths = kind.array_lengths  # type: ignore[attr-defined]
+    for name, length in zip(kind.ordered_fieldnames, lengths):  # type: ignore[attr-defined]
         text += f"{types[name]} {name} ".encode() + bytes([length] if length else [])
         size += _SIZES[types[name]] * (length or 1)
         crc = mcrf4xx(text)
@@ -54,7 +65,7 @@ def _plausible() -> tuple[np.ndarray, np.ndarray]:
         known[number] = True
         if number < 256:
             base, full = payload_sizes(kind)
-            fits[number, base:full + 1] = True
+            fits[number, base : full + 1] = True
     return fits, known
 
 
@@ -118,9 +129,9 @@ def _frame_at(data: bytes, at: int) -> tuple[Frame | None, bool]:
     kind = mavlink.mavlink_map.get(number)
     if kind is None or after > end:
         return None, kind is not None
-    if mcrf4xx(data[at + 1:body] + bytes((kind.crc_extra,))) != data[body] | data[body + 1] << 8:
+    if mcrf4xx(data[at + 1 : body] + bytes((kind.crc_extra,))) != data[body] | data[body + 1] << 8:
         return None, False
-    return Frame(at, after, system, component, number, data[at + header:body]), False
+    return Frame(at, after, system, component, number, data[at + header : body]), False
 
 
 def _starts(data: bytes, at: int) -> list[int]:

@@ -23,16 +23,23 @@ def read_key(path: Path | str) -> bytes:
     state = path.stat()
     mode = stat.S_IMODE(state.st_mode)
     if mode != 0o600 or state.st_uid != os.geteuid():
-        raise ScenarioError(f"key '{shown(path)}' has mode {mode:o} and owner {state.st_uid}: it "
-                            f"must be yours alone: chmod 600 '{shown(path)}'")
+        raise ScenarioError(
+            f"key '{shown(path)}' has mode {mode:o} and owner {state.st_uid}: it "
+            f"must be yours alone: chmod 600 '{shown(path)}'"
+        )
     passphrase = data.split(b"\n", 1)[0].rstrip(b"\r")
     if not passphrase:
-        raise ScenarioError(f"key '{shown(path)}' holds no passphrase: write one into its "
-                            "first line")
+        raise ScenarioError(
+            f"key '{shown(path)}' holds no passphrase: write one into its first line"
+        )
     return hashlib.sha256(passphrase).digest()
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
     """--key of a program that speaks to vehicles of a running simulation."""
-    parser.add_argument("--key", metavar="FILE", default="",
-                        help="file with the key of the simulation, where it has one")
+    parser.add_argument(
+        "--key",
+        metavar="FILE",
+        default="",
+        help="file with the key of the simulation, where it has one",
+    )

@@ -20,8 +20,11 @@ PER_S = 100_000  # timestamps of one second: they count 10 us
 NEW_STREAM = 60 * PER_S  # a stream may begin so much behind this end's clock, ...
 AHEAD = 24 * 3600 * PER_S  # and any timestamp be so much ahead of it: clocks differ
 MAX_STREAMS = 256  # remembered by one signer
-UNSIGNED = (mavlink.MAVLINK_MSG_ID_RADIO_STATUS, mavlink.MAVLINK_MSG_ID_ADSB_VEHICLE,
-            mavlink.MAVLINK_MSG_ID_COLLISION)  # taken unsigned: radios and receivers cannot sign
+UNSIGNED = (
+    mavlink.MAVLINK_MSG_ID_RADIO_STATUS,
+    mavlink.MAVLINK_MSG_ID_ADSB_VEHICLE,
+    mavlink.MAVLINK_MSG_ID_COLLISION,
+)  # taken unsigned: radios and receivers cannot sign
 _SIGNED = 0x01  # incompatibility flag
 _TAIL, _DIGEST = 13, 6  # bytes of link id, timestamp and digest; of the digest
 
@@ -38,8 +41,13 @@ class Signer:
         key: 32 bytes.
     """
 
-    def __init__(self, key: bytes, link_id: int, own_fleet: int = 0,
-                 streams: dict[tuple[int, int, int], int] | None = None):
+    def __init__(
+        self,
+        key: bytes,
+        link_id: int,
+        own_fleet: int = 0,
+        streams: dict[tuple[int, int, int], int] | None = None,
+    ):
         """A signer of one link.
 
         Args:
@@ -70,7 +78,7 @@ class Signer:
     def signed(self, data: bytes) -> Iterator[bytes]:
         """Each frame of a datagram with its signature; the frames have none yet."""
         for frame in frames(data):
-            body = bytearray(data[frame.start:frame.end - 2])
+            body = bytearray(data[frame.start : frame.end - 2])
             body[2] |= _SIGNED
             extra = mavlink.mavlink_map[frame.message_id].crc_extra
             body += mcrf4xx(bytes(body[1:]) + bytes((extra,))).to_bytes(2, "little")
@@ -98,13 +106,13 @@ class Signer:
         """
         if data[frame.start] != 0xFD or not data[frame.start + 2] & _SIGNED:
             return "" if frame.message_id in UNSIGNED else "it is not signed"
-        raw = data[frame.start:frame.end]
+        raw = data[frame.start : frame.end]
         if not hmac.compare_digest(self._digest(raw[:-_DIGEST]), raw[-_DIGEST:]):
             return "it is signed with another key"
         if frame.component == 1 and frame.system <= self._own_fleet:
             return "it is a vehicle's own"
         stream = raw[-_TAIL], frame.system, frame.component
-        timestamp, here = int.from_bytes(raw[1 - _TAIL:-_DIGEST], "little"), self.timestamp()
+        timestamp, here = int.from_bytes(raw[1 - _TAIL : -_DIGEST], "little"), self.timestamp()
         newest = self._streams.get(stream)
         if newest is not None and timestamp <= newest:
             return "it is a repetition, or its sender's clock went back"

@@ -29,9 +29,14 @@ class Ghost:
 
     def plain(self) -> dict[str, Any]:
         """Plain data for a page."""
-        return {"run": self.run, "vehicle": self.vehicle, "type": self.type,
-                "splits": np.round(self.splits, 4).tolist(), "t": np.round(self.t, 4).tolist(),
-                "pose": np.round(self.pose, 4).tolist()}
+        return {
+            "run": self.run,
+            "vehicle": self.vehicle,
+            "type": self.type,
+            "splits": np.round(self.splits, 4).tolist(),
+            "t": np.round(self.t, 4).tolist(),
+            "pose": np.round(self.pose, 4).tolist(),
+        }
 
 
 def laps_of(folder: Path, track: Track) -> list[tuple[float, int, dict[str, Any]]]:
@@ -41,16 +46,25 @@ def laps_of(folder: Path, track: Track) -> list[tuple[float, int, dict[str, Any]
         XtdroneError: Its summary is damaged.
     """
     race = run_folder.read_summary(folder).get("race")
-    if not isinstance(race, dict) or race.get("track") != track.name \
-            or race.get("gates") != len(track.gates):
+    if (
+        not isinstance(race, dict)
+        or race.get("track") != track.name
+        or race.get("gates") != len(track.gates)
+    ):
         return []
     try:
-        found = [(float(lap["splits"][-1]), i, lap) for i, vehicle in enumerate(race["vehicles"])
-                 for lap in vehicle["laps"] if len(lap["splits"]) == len(track.gates)
-                 and np.isfinite([lap["began_s"], *lap["splits"]]).all()]
+        found = [
+            (float(lap["splits"][-1]), i, lap)
+            for i, vehicle in enumerate(race["vehicles"])
+            for lap in vehicle["laps"]
+            if len(lap["splits"]) == len(track.gates)
+            and np.isfinite([lap["began_s"], *lap["splits"]]).all()
+        ]
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise XtdroneError(f"the laps in the summary of '{shown(folder)}' are damaged: "
-                           f"{type(error).__name__} {error}") from error
+        raise XtdroneError(
+            f"the laps in the summary of '{shown(folder)}' are damaged: "
+            f"{type(error).__name__} {error}"
+        ) from error
     return sorted(found, key=lambda lap: lap[:2])
 
 
@@ -67,19 +81,23 @@ def read_ghost(run: str, track: Track) -> Ghost:
     folder = run_folder.find(run)
     laps = laps_of(folder, track)
     if not laps:
-        raise ScenarioError(f"run '{shown(run)}' has no whole lap of track '{track.name}': give a "
-                            f"run that has, such as one of: xtdrone fly race --track {track.name}")
+        raise ScenarioError(
+            f"run '{shown(run)}' has no whole lap of track '{track.name}': give a "
+            f"run that has, such as one of: xtdrone fly race --track {track.name}"
+        )
     time_s, i, lap = laps[0]
     scenario = Scenario.load(folder / "scenario.yaml")
     if not files.is_file(folder / run_folder.TRUTH):
-        raise ScenarioError(f"run '{shown(run)}' has no {run_folder.TRUTH}, the true path: give "
-                            "another run")
+        raise ScenarioError(
+            f"run '{shown(run)}' has no {run_folder.TRUTH}, the true path: give another run"
+        )
     t_us, table = read_truth(folder / run_folder.TRUTH, scenario.n)
     t = t_us * 1e-6 - lap["began_s"]
     inside = (t >= -PERIOD_S) & (t <= time_s + PERIOD_S)
     spec = scenario.vehicles[i]
-    return Ghost(folder.name, spec.name, spec.type, np.array(lap["splits"]), t[inside],
-                 table[inside, i, :7])
+    return Ghost(
+        folder.name, spec.name, spec.type, np.array(lap["splits"]), t[inside], table[inside, i, :7]
+    )
 
 
 def runs_with(track: Track, most: int = 50) -> list[dict[str, Any]]:

@@ -50,8 +50,18 @@ class Laps(Memory):
         count: (N,) passages and misses so far.
     """
 
-    MEMORY: ClassVar[tuple[str, ...]] = ("next", "lap", "began_s", "splits", "best", "missed",
-                                         "flown", "count", "_before", "_t_us")
+    MEMORY: ClassVar[tuple[str, ...]] = (
+        "next",
+        "lap",
+        "began_s",
+        "splits",
+        "best",
+        "missed",
+        "flown",
+        "count",
+        "_before",
+        "_t_us",
+    )
 
     def __init__(self, track: Track, n: int):
         """n vehicles before the start."""
@@ -81,8 +91,11 @@ class Laps(Memory):
         """Takes positions (N, 3) [m]; returns the passages since the last call."""
         now = np.einsum("nij,nj->ni", self._axes[self.next], pos - self._centres[self.next])
         crossed = (self._before[:, 0] < 0.0) & (now[:, 0] >= 0.0)
-        found = [passage for i in np.flatnonzero(crossed)
-                 if (passage := self._cross(int(i), t_us, now[i])) is not None]
+        found = [
+            passage
+            for i in np.flatnonzero(crossed)
+            if (passage := self._cross(int(i), t_us, now[i])) is not None
+        ]
         self._before, self._t_us = now, t_us
         for passage in found:  # its place as the gate after that sees it
             i, k = passage.vehicle, self.next[passage.vehicle]
@@ -102,8 +115,9 @@ class Laps(Memory):
             return None
         self.missed[i] += 1
         self.count[i] += 1
-        return Passage(i, gate, int(self.lap[i]), t_s, missed=True,
-                       split_s=t_s - float(self.began_s[i]))
+        return Passage(
+            i, gate, int(self.lap[i]), t_s, missed=True, split_s=t_s - float(self.began_s[i])
+        )
 
     def _pass(self, i: int, gate: int, t_s: float) -> Passage | None:
         count = len(self.track.gates)
@@ -118,8 +132,9 @@ class Laps(Memory):
             return Passage(i, gate, int(self.lap[i]), t_s, split_s=split)
         best = False
         if split is not None:
-            self.flown[i].append({"began_s": float(self.began_s[i]),
-                                  "splits": self.splits[i].tolist()})
+            self.flown[i].append(
+                {"began_s": float(self.began_s[i]), "splits": self.splits[i].tolist()}
+            )
             best = not self.best[i, -1] <= split
             if best:
                 self.best[i] = self.splits[i]

@@ -24,7 +24,7 @@ from ..errors import ScenarioError, shown
 from ..scenario.options import number
 
 BAR = 0.1  # thickness of a frame [m]
-MOST_GATES, MOST_LAPS = 100, 1000
+MAX_GATES, MAX_LAPS = 100, 1000
 FARTHEST = 10e3  # of a gate from the origin [m]
 SIZES = 0.3, 50.0  # of an opening [m]
 _KEYS, _GATE_KEYS = {"about", "laps", "gates"}, {"pos", "yaw", "pitch", "size"}
@@ -42,16 +42,24 @@ class Gate:
 
     def axes(self) -> np.ndarray:
         """Its direction, its left and its up as the rows of (3, 3), world."""
-        c, s, up, level = (math.cos(self.yaw), math.sin(self.yaw), math.sin(self.pitch),
-                           math.cos(self.pitch))
+        c, s, up, level = (
+            math.cos(self.yaw),
+            math.sin(self.yaw),
+            math.sin(self.pitch),
+            math.cos(self.pitch),
+        )
         return np.array([[level * c, level * s, up], [-s, c, 0.0], [-up * c, -up * s, level]])
 
     def bars(self) -> list[tuple[tuple[float, float, float], tuple[float, float, float]]]:
         """Centre and size of each bar of the frame, along direction, left and up [m]."""
         aside, above = 0.5 * (self.width + BAR), 0.5 * (self.height + BAR)
         upright, level = (BAR, BAR, self.height), (BAR, self.width + 2 * BAR, BAR)
-        return [((0.0, aside, 0.0), upright), ((0.0, -aside, 0.0), upright),
-                ((0.0, 0.0, above), level), ((0.0, 0.0, -above), level)]
+        return [
+            ((0.0, aside, 0.0), upright),
+            ((0.0, -aside, 0.0), upright),
+            ((0.0, 0.0, above), level),
+            ((0.0, 0.0, -above), level),
+        ]
 
 
 @dataclass(frozen=True)
@@ -75,18 +83,22 @@ def read_track(name: Path | str) -> Track:
     """
     path = resources.track_file(name)
     what = f"track '{shown(path)}'"
-    data = files.check_keys(files.read_yaml(path, "track", error=ScenarioError), what,
-                            ("gates",), ScenarioError)
+    data = files.check_keys(
+        files.read_yaml(path, "track", error=ScenarioError), what, ("gates",), ScenarioError
+    )
     _refuse_others(what, data, _KEYS)
     gates = data["gates"]
-    if not isinstance(gates, list) or not 2 <= len(gates) <= MOST_GATES:
-        raise ScenarioError(f"{what} has gates {shown(gates)}: give a list of 2 to {MOST_GATES}")
+    if not isinstance(gates, list) or not 2 <= len(gates) <= MAX_GATES:
+        raise ScenarioError(f"{what} has gates {shown(gates)}: give a list of 2 to {MAX_GATES}")
     about = data.get("about", "")
     if not isinstance(about, str):
         raise ScenarioError(f"{what} has about {shown(about)}: give a line of text")
-    return Track(path.stem, about,
-                 number(f"laps of {what}", data.get("laps", 3), 1, MOST_LAPS, whole=True),
-                 tuple(_gate(f"{what}, gate {k + 1}", gate) for k, gate in enumerate(gates)))
+    return Track(
+        path.stem,
+        about,
+        number(f"laps of {what}", data.get("laps", 3), 1, MAX_LAPS, whole=True),
+        tuple(_gate(f"{what}, gate {k + 1}", gate) for k, gate in enumerate(gates)),
+    )
 
 
 def descriptions() -> dict[str, str]:
@@ -97,30 +109,44 @@ def descriptions() -> dict[str, str]:
 def _gate(what: str, given: Any) -> Gate:
     data = files.check_keys(given, what, ("pos",), ScenarioError)
     _refuse_others(what, data, _GATE_KEYS)
-    x, y, z = (number(f"pos of {what}", value, -FARTHEST, FARTHEST)
-               for value in _numbers(f"pos of {what}", data["pos"], (3,)))
-    sizes = [number(f"size of {what}", value, *SIZES)
-             for value in _numbers(f"size of {what}", data.get("size", 1.8), (1, 2))]
-    gate = Gate((x, y, z), number(f"yaw of {what}", data.get("yaw", 0.0), -10.0, 10.0),
-                number(f"pitch of {what}", data.get("pitch", 0.0), -1.6, 1.6),
-                sizes[0], sizes[-1])
+    x, y, z = (
+        number(f"pos of {what}", value, -FARTHEST, FARTHEST)
+        for value in _numbers(f"pos of {what}", data["pos"], (3,))
+    )
+    sizes = [
+        number(f"size of {what}", value, *SIZES)
+        for value in _numbers(f"size of {what}", data.get("size", 1.8), (1, 2))
+    ]
+    gate = Gate(
+        (x, y, z),
+        number(f"yaw of {what}", data.get("yaw", 0.0), -10.0, 10.0),
+        number(f"pitch of {what}", data.get("pitch", 0.0), -1.6, 1.6),
+        sizes[0],
+        sizes[-1],
+    )
     # The lowest corner of its frame: a bar in the ground would be no frame.
     low = z - abs(gate.axes()[2, 2]) * (0.5 * gate.height + BAR)
     if low < 0.0:
-        raise ScenarioError(f"pos of {what} is {shown(data['pos'])}: its frame reaches {-low:.2f} "
-                            "m into the ground, put it higher")
+        raise ScenarioError(
+            f"pos of {what} is {shown(data['pos'])}: its frame reaches {-low:.2f} "
+            "m into the ground, put it higher"
+        )
     return gate
 
 
 def _numbers(what: str, given: Any, counts: Sequence[int]) -> list[Any]:
     values = given if isinstance(given, list) else [given]
     if len(values) not in counts:
-        raise ScenarioError(f"{what} is {shown(given)}: give "
-                            f"{' or '.join(map(str, counts))} number{'s' * (counts[-1] > 1)}")
+        raise ScenarioError(
+            f"{what} is {shown(given)}: give "
+            f"{' or '.join(map(str, counts))} number{'s' * (counts[-1] > 1)}"
+        )
     return values
 
 
 def _refuse_others(what: str, data: dict[str, Any], known: set[str]) -> None:
     if others := sorted(map(str, data.keys() - known)):
-        raise ScenarioError(f"{what} has '{shown(others[0])}', which is not known: choose from "
-                            f"{', '.join(sorted(known))}")
+        raise ScenarioError(
+            f"{what} has '{shown(others[0])}', which is not known: choose from "
+            f"{', '.join(sorted(known))}"
+        )

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-MOST = 5  # gaps of one log that are told apart; the last one takes in the others
+MAX = 5  # gaps of one log that are told apart; the last one takes in the others
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class LogGaps:
         name, first = self._name(path), not self._gaps
         gaps = self._gaps.setdefault(name, [])
         self._reasons[name] = reason
-        if len(gaps) < MOST:
+        if len(gaps) < MAX:
             gaps.append([good_us / 1e6, None])
         else:
             gaps[-1][1] = None

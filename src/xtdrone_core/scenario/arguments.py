@@ -95,8 +95,12 @@ class Argument:
 
     def row(self) -> dict[str, Any]:
         """For programs: type, default, meaning and unit."""
-        return {"type": self.type(), "default": self.usual(), "meaning": self.meaning(),
-                "unit": self.option.unit}
+        return {
+            "type": self.type(),
+            "default": self.usual(),
+            "meaning": self.meaning(),
+            "unit": self.option.unit,
+        }
 
 
 class Configured:
@@ -145,8 +149,10 @@ def arguments_of(cls: type, given: Mapping[str, str] | None = None) -> dict[str,
 def fields_of(cls: type) -> dict[str, Argument]:
     """The options of a dataclass, whose fields are made by option()."""
     hints = typing.get_type_hints(cls)
-    return {name: Argument(name, hints[name], default_of(field), option)
-            for name, (field, option) in options_of(cls).items()}
+    return {
+        name: Argument(name, hints[name], default_of(field), option)
+        for name, (field, option) in options_of(cls).items()
+    }
 
 
 def read(what: str, cls: type, words: Iterable[str]) -> dict[str, Any]:
@@ -165,8 +171,11 @@ def read(what: str, cls: type, words: Iterable[str]) -> dict[str, Any]:
     for name in given:
         if name not in known:
             raise ScenarioError(f"{what}: {unknown_name('option', name, known)}")
-    missing = [argument for name, argument in known.items()
-               if argument.default is REQUIRED and name not in given]
+    missing = [
+        argument
+        for name, argument in known.items()
+        if argument.default is REQUIRED and name not in given
+    ]
     if missing:
         raise ScenarioError(f"{what} needs --set {missing[0].name}=VALUE: {missing[0].meaning()}")
     try:
@@ -178,11 +187,16 @@ def read(what: str, cls: type, words: Iterable[str]) -> dict[str, Any]:
 def table(rows: Mapping[str, Mapping[str, Any]], indent: str = "  ") -> str:
     """Rows of Argument.row() by name, as lines of columns."""
     cells = [("option", "type", "default", "meaning")] * bool(rows) + [
-        (name, row["type"], row["default"], row["meaning"]) for name, row in rows.items()]
+        (name, row["type"], row["default"], row["meaning"]) for name, row in rows.items()
+    ]
     widths = [max(len(line[k]) for line in cells) for k in range(3)] if cells else []
-    return "\n".join(indent + "  ".join(
-        [*(f"{cell:{width}}" for cell, width in zip(line, widths, strict=False)), line[3]]).rstrip()
-        for line in cells)
+    return "\n".join(
+        indent
+        + "  ".join(
+            [*(f"{cell:{width}}" for cell, width in zip(line, widths, strict=False)), line[3]]
+        ).rstrip()
+        for line in cells
+    )
 
 
 def rows(arguments: Mapping[str, Argument]) -> dict[str, dict[str, Any]]:
@@ -195,8 +209,12 @@ def add(parser: argparse.ArgumentParser, arguments: Iterable[Argument]) -> None:
     for argument in arguments:
         words = f"{argument.meaning()} ({argument.usual()})".replace("%", "%%")
         added: Any = parser.add_argument(
-            f"--{argument.name}", type=_reader(argument), default=argument.default, help=words,
-            metavar=argument.option.metavar or None)
+            f"--{argument.name}",
+            type=_reader(argument),
+            default=argument.default,
+            help=words,
+            metavar=argument.option.metavar or None,
+        )
         if argument.option.names or argument.option.choices:
             added.completer = functools.partial(_offer, argument)
 

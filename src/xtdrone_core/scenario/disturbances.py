@@ -18,9 +18,13 @@ from dataclasses import dataclass
 
 from ..errors import ScenarioError, unknown_name
 
-_FORMS = {"payload": "payload NAME MASS [X,Y,Z]", "drain": "drain NAME RATE",
-          "rotor": "rotor NAME INDEX SHARE", "charge": "charge NAME CHARGE"}
-_MOST = {"payload": 1000.0, "drain": 1000.0, "rotor": 1.0, "charge": 1.0}  # value
+_FORMS = {
+    "payload": "payload NAME MASS [X,Y,Z]",
+    "drain": "drain NAME RATE",
+    "rotor": "rotor NAME INDEX SHARE",
+    "charge": "charge NAME CHARGE",
+}
+_MAX = {"payload": 1000.0, "drain": 1000.0, "rotor": 1.0, "charge": 1.0}  # value
 _FARTHEST = 100.0  # offset of a payload [m]
 
 
@@ -51,8 +55,9 @@ def parse_disturbances(text: str, names: Collection[str]) -> tuple[Disturbance, 
         when, colon, rest = entry.partition(":")
         t = _number(when, entry) if colon else math.nan
         if not 0.0 <= t < 1e9:
-            raise ScenarioError(f"disturbance '{entry}' has no time: write for example "
-                                f"'12: {entry}'")
+            raise ScenarioError(
+                f"disturbance '{entry}' has no time: write for example '12: {entry}'"
+            )
         found.append(parse_disturbance(rest, names, round(t * 1e6)))
     return tuple(sorted(found, key=lambda each: each.t_us))
 
@@ -82,21 +87,27 @@ def parse_disturbance(text: str, names: Collection[str], t_us: int) -> Disturban
     value = _number(fields[3] if kind == "rotor" else fields[2], text)
     if kind == "rotor":
         if not (fields[2].isdecimal() and len(fields[2]) < 4):
-            raise ScenarioError(f"rotor '{fields[2]}' of disturbance '{text.strip()}' is not a "
-                                "number: rotors count from 0")
+            raise ScenarioError(
+                f"rotor '{fields[2]}' of disturbance '{text.strip()}' is not a "
+                "number: rotors count from 0"
+            )
         rotor = int(fields[2])
     elif len(fields) == 4:
         pos = tuple(_number(x, text) for x in fields[3].split(","))
         if len(pos) != 3:
-            raise ScenarioError(f"offset '{fields[3]}' of disturbance '{text.strip()}' is not "
-                                "X,Y,Z [m]")
-    top = _MOST[kind]
+            raise ScenarioError(
+                f"offset '{fields[3]}' of disturbance '{text.strip()}' is not X,Y,Z [m]"
+            )
+    top = _MAX[kind]
     if not 0.0 <= value <= top:
-        raise ScenarioError(f"disturbance '{text.strip()}' has the value {value:g}: give a number "
-                            f"from 0 to {top:g}")
+        raise ScenarioError(
+            f"disturbance '{text.strip()}' has the value {value:g}: give a number from 0 to {top:g}"
+        )
     if max(map(abs, pos)) > _FARTHEST:
-        raise ScenarioError(f"offset '{fields[3]}' of disturbance '{text.strip()}' is more than "
-                            f"{_FARTHEST:g} m from the vehicle")
+        raise ScenarioError(
+            f"offset '{fields[3]}' of disturbance '{text.strip()}' is more than "
+            f"{_FARTHEST:g} m from the vehicle"
+        )
     return Disturbance(t_us, kind, vehicle, value, (pos[0], pos[1], pos[2]), rotor)
 
 

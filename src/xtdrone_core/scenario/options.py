@@ -33,8 +33,13 @@ class Option:
     launch: str = ""  # default in launch files; empty = as the scenario says
 
 
-def option(default: Any = dataclasses.MISSING, help: str = "", *,
-           default_factory: Any = dataclasses.MISSING, **values: Any) -> Any:
+def option(
+    default: Any = dataclasses.MISSING,
+    help: str = "",
+    *,
+    default_factory: Any = dataclasses.MISSING,
+    **values: Any,
+) -> Any:
     """A field of a dataclass that is an option.
 
     Args:
@@ -45,8 +50,9 @@ def option(default: Any = dataclasses.MISSING, help: str = "", *,
     """
     if default is not dataclasses.MISSING:
         return dataclasses.field(default=default, metadata={_KEY: Option(help, **values)})
-    return dataclasses.field(default_factory=default_factory,
-                             metadata={_KEY: Option(help, **values)})
+    return dataclasses.field(
+        default_factory=default_factory, metadata={_KEY: Option(help, **values)}
+    )
 
 
 def options_of(cls: type) -> dict[str, tuple[dataclasses.Field[Any], Option]]:
@@ -85,8 +91,14 @@ def checked(name: str, kind: Any, declared: Option, value: Any) -> Any:
     return value
 
 
-def number(what: str, value: Any, least: float = -math.inf, most: float = math.inf,
-           whole: bool = False, unit: str = "") -> Any:
+def number(
+    what: str,
+    value: Any,
+    least: float = -math.inf,
+    most: float = math.inf,
+    whole: bool = False,
+    unit: str = "",
+) -> Any:
     """A number within its range, from a number or a string.
 
     Args:
@@ -111,15 +123,20 @@ def number(what: str, value: Any, least: float = -math.inf, most: float = math.i
             pass
     if not (math.isfinite(read) and least <= read <= most) or (whole and read != int(read)):
         limits = (f" from {least:g}" if least > -math.inf else "") + (
-            f" to {most:g}" if most < math.inf else "")
-        raise ScenarioError(f"{what} {shown(value)} is not allowed: give a {'whole ' * whole}number"
-                            f"{limits}{' ' * bool(unit)}{unit}")
+            f" to {most:g}" if most < math.inf else ""
+        )
+        raise ScenarioError(
+            f"{what} {shown(value)} is not allowed: give a {'whole ' * whole}number"
+            f"{limits}{' ' * bool(unit)}{unit}"
+        )
     return int(read) if whole else float(read)
 
 
-def number_type(what: str, least: float = -math.inf, most: float = math.inf, whole: bool = False,
-                unit: str = "") -> Callable[[str], Any]:
+def number_type(
+    what: str, least: float = -math.inf, most: float = math.inf, whole: bool = False, unit: str = ""
+) -> Callable[[str], Any]:
     """number() as the type of an argparse argument; arguments as of number()."""
+
     def read(text: str) -> Any:
         try:
             return number(what, text, least, most, whole, unit)
@@ -131,6 +148,7 @@ def number_type(what: str, least: float = -math.inf, most: float = math.inf, who
 
 def truth_type(what: str) -> Callable[[str], bool]:
     """The type of an argparse argument that is true or false; what is its name, for messages."""
+
     def read(text: str) -> bool:
         try:
             return _truth(what, text)

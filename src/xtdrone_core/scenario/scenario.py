@@ -72,16 +72,19 @@ def ros_domain() -> int:
 
 
 # Which parts real flight stacks have themselves.
-_OWN_PARTS = dict.fromkeys(("px4", "px4_hitl", "ardupilot", "paparazzi"),
-                           tuple(registry.PARTS)) | {
-    "betaflight": ("rate_control", "mixer")}
+_OWN_PARTS = dict.fromkeys(("px4", "px4_hitl", "ardupilot", "paparazzi"), tuple(registry.PARTS)) | {
+    "betaflight": ("rate_control", "mixer")
+}
 _OTHER_MODES = ("ardupilot", "paparazzi")  # autopilots whose modes are not PX4's
 
 
 def _part(name: str) -> Any:
     """A part of the embedded flight stack that may be replaced."""
-    return option("embedded", f"{name.replace('_', ' ')} of the embedded autopilot, or "
-                  "module:Class", names=registry.PARTS[name].names)
+    return option(
+        "embedded",
+        f"{name.replace('_', ' ')} of the embedded autopilot, or module:Class",
+        names=registry.PARTS[name].names,
+    )
 
 
 _KEYS = {field.name for field in dataclasses.fields(VehicleSpec)}
@@ -89,14 +92,21 @@ _Entry = tuple[str, Sequence[float] | None, float | None]  # type, pos, yaw; Non
 
 # Short forms of `vehicles`, on command lines, in launch files and in YAML.
 FLEET = {
-    "vehicle": Option("type of every vehicle: a name from models/, or a path to a model; NAME=TYPE "
-                      "names them NAME_0 and so on",
-                      names=resources.vehicle_names, unset="iris"),
-    "n": Option("number of vehicles; with MAVLink links at most 250", least=1,
-                most=MAX_FLEET, unset="1"),
-    "vehicles": Option("mixed fleet instead of vehicle and n: 'iris*4, typhoon_h480*2' or "
-                       "'iris@0,0,0; NAME=TYPE@3,0,0,1.57'", metavar="LIST",
-                       unset="n vehicles of that type"),
+    "vehicle": Option(
+        "type of every vehicle: a name from models/, or a path to a model; NAME=TYPE "
+        "names them NAME_0 and so on",
+        names=resources.vehicle_names,
+        unset="iris",
+    ),
+    "n": Option(
+        "number of vehicles; with MAVLink links at most 250", least=1, most=MAX_FLEET, unset="1"
+    ),
+    "vehicles": Option(
+        "mixed fleet instead of vehicle and n: 'iris*4, typhoon_h480*2' or "
+        "'iris@0,0,0; NAME=TYPE@3,0,0,1.57'",
+        metavar="LIST",
+        unset="n vehicles of that type",
+    ),
 }
 
 
@@ -117,107 +127,224 @@ class Scenario:
 
     vehicles: tuple[VehicleSpec, ...]
     world: str = option("empty", "a name from worlds/, or an SDF file", names=resources.world_names)
-    engine: str = option("embedded", "physics engine, or module:Class",
-                         names=registry.ENGINES.names)
-    autopilot: str = option("embedded", "flight stack, or module:Class",
-                            names=registry.AUTOPILOTS.names)
+    engine: str = option(
+        "embedded", "physics engine, or module:Class", names=registry.ENGINES.names
+    )
+    autopilot: str = option(
+        "embedded", "flight stack, or module:Class", names=registry.AUTOPILOTS.names
+    )
     speed: float = option(1.0, "simulated seconds per second; 0 = as fast as possible", least=0.0)
     seed: int = option(1, "seed of all random numbers", least=0)
-    gps: str = option("", "preset of every GPS receiver, for example rtk or m8n",
-                      unset="as the vehicle's SDF says", names=_receivers)
-    sensors: str = option("", "parameters of every vehicle's sensors: 'imu.preset=bmi088; "
-                          "gps.latency=0.3'", metavar="LIST",
-                          unset="as the vehicle's SDF says")
-    wind: str = option("", "wind velocity 'E,N,U', or fields mean=E,N,U gust= dryden= field=",
-                       metavar="TEXT", unit="m/s", unset="as in the world's file")
-    disturbances: str = option("", "disturbances by simulated time [s]: '12: payload iris_0 0.3; "
-                               "20: rotor iris_0 2 0.0', also drain and charge", metavar="LIST",
-                               unset="none")
-    pose_source: str = option("sensors", "input of the estimator: its sensors, or the true "
-                              "pose as external vision", choices=("sensors", "truth"))
-    origin: str = option("shared", "origin of local positions: one shared by all vehicles, or "
-                         "each vehicle's own start", choices=("shared", "own"))
-    rendering: str = option("plain", "images of cameras: plain and fast, or realistic with sun, "
-                            "shadows, sky, weather and lens", choices=("plain", "realistic"))
-    time_of_day: str = option("", "solar time in realistic images, as in 18:30", metavar="HH:MM",
-                              unset="as the world's <sky><time> says, or its light named sun")
-    weather: str = option("", "weather in realistic images: clear, fog=200 (visibility in m) or "
-                          "rain=10 (mm/h)", metavar="TEXT", unset="clear, with the world's <fog>")
-    mission: str = option("", "QGroundControl plan for every vehicle, shifted to its start: a "
-                          "file, or a name from docs/missions; or plans separated by commas, one "
-                          "for each vehicle, PLAN*COUNT for COUNT of them, shifted to their "
-                          "starts", metavar="FILE", unset="none",
-                          names=resources.mission_names)
-    track: str = option("", "race track whose gates are put into the world and whose laps are "
-                        "timed: a name from worlds/tracks, or a YAML file", metavar="FILE",
-                        unset="none", names=resources.track_names)
-    ghost: str = option("", "run whose best lap of the track flies along on the page, and whose "
-                        "times the laps are compared with", metavar="RUN", unset="none",
-                        names=run_folder.names)
-    params: str = option("", "QGroundControl parameter file for every vehicle, or a folder with "
-                         "NAME.params for each", metavar="FILE", unset="PX4's defaults")
+    gps: str = option(
+        "",
+        "preset of every GPS receiver, for example rtk or m8n",
+        unset="as the vehicle's SDF says",
+        names=_receivers,
+    )
+    sensors: str = option(
+        "",
+        "parameters of every vehicle's sensors: 'imu.preset=bmi088; gps.latency=0.3'",
+        metavar="LIST",
+        unset="as the vehicle's SDF says",
+    )
+    wind: str = option(
+        "",
+        "wind velocity 'E,N,U', or fields mean=E,N,U gust= dryden= field=",
+        metavar="TEXT",
+        unit="m/s",
+        unset="as in the world's file",
+    )
+    disturbances: str = option(
+        "",
+        "disturbances by simulated time [s]: '12: payload iris_0 0.3; "
+        "20: rotor iris_0 2 0.0', also drain and charge",
+        metavar="LIST",
+        unset="none",
+    )
+    pose_source: str = option(
+        "sensors",
+        "input of the estimator: its sensors, or the true pose as external vision",
+        choices=("sensors", "truth"),
+    )
+    origin: str = option(
+        "shared",
+        "origin of local positions: one shared by all vehicles, or each vehicle's own start",
+        choices=("shared", "own"),
+    )
+    rendering: str = option(
+        "plain",
+        "images of cameras: plain and fast, or realistic with sun, shadows, sky, weather and lens",
+        choices=("plain", "realistic"),
+    )
+    time_of_day: str = option(
+        "",
+        "solar time in realistic images, as in 18:30",
+        metavar="HH:MM",
+        unset="as the world's <sky><time> says, or its light named sun",
+    )
+    weather: str = option(
+        "",
+        "weather in realistic images: clear, fog=200 (visibility in m) or rain=10 (mm/h)",
+        metavar="TEXT",
+        unset="clear, with the world's <fog>",
+    )
+    mission: str = option(
+        "",
+        "QGroundControl plan for every vehicle, shifted to its start: a "
+        "file, or a name from docs/missions; or plans separated by commas, one "
+        "for each vehicle, PLAN*COUNT for COUNT of them, shifted to their "
+        "starts",
+        metavar="FILE",
+        unset="none",
+        names=resources.mission_names,
+    )
+    track: str = option(
+        "",
+        "race track whose gates are put into the world and whose laps are "
+        "timed: a name from worlds/tracks, or a YAML file",
+        metavar="FILE",
+        unset="none",
+        names=resources.track_names,
+    )
+    ghost: str = option(
+        "",
+        "run whose best lap of the track flies along on the page, and whose "
+        "times the laps are compared with",
+        metavar="RUN",
+        unset="none",
+        names=run_folder.names,
+    )
+    params: str = option(
+        "",
+        "QGroundControl parameter file for every vehicle, or a folder with NAME.params for each",
+        metavar="FILE",
+        unset="PX4's defaults",
+    )
     unknown_params: str = option(
-        "refuse", "parameters that PX4 v1.15 does not have: refuse the file, or skip them with a "
-        "warning; a PX4 build of your own receives them", choices=("refuse", "skip"))
-    log: str = option("auto", "flight logs (ULog) in the run folder; auto is full for one vehicle, "
-                      "fleet for more", choices=("auto", "full", "fleet", "none"))
+        "refuse",
+        "parameters that PX4 v1.15 does not have: refuse the file, or skip them with a "
+        "warning; a PX4 build of your own receives them",
+        choices=("refuse", "skip"),
+    )
+    log: str = option(
+        "auto",
+        "flight logs (ULog) in the run folder; auto is full for one vehicle, fleet for more",
+        choices=("auto", "full", "fleet", "none"),
+    )
     name: str = option("run", "name of the run folder", metavar="NAME")
-    px4: str = option("", "build folder or binary of PX4, for autopilot px4", metavar="PATH",
-                      unset="PX4_BUILD, or PX4 is started by hand")
-    px4_loss: str = option("stop", "if a PX4 process is lost: stop, or continue with the other "
-                           "vehicles", choices=("stop", "continue"))
-    ardupilot: str = option("", "build folder or binary of ArduPilot, for autopilot ardupilot",
-                            metavar="PATH", unset="ARDUPILOT_BUILD, or ArduPilot is started by "
-                            "hand")
-    betaflight: str = option("", "build folder or binary of Betaflight's SITL, for autopilot "
-                             "betaflight", metavar="PATH", unset="BETAFLIGHT_BUILD, or Betaflight "
-                             "is started by hand")
-    serial: str = option("", "serial device of each vehicle's flight controller, for autopilots "
-                         "px4_hitl and paparazzi: 'DEVICE[:BAUD], ...'", metavar="LIST",
-                         unset="none")
+    px4: str = option(
+        "",
+        "build folder or binary of PX4, for autopilot px4",
+        metavar="PATH",
+        unset="PX4_BUILD, or PX4 is started by hand",
+    )
+    px4_loss: str = option(
+        "stop",
+        "if a PX4 process is lost: stop, or continue with the other vehicles",
+        choices=("stop", "continue"),
+    )
+    ardupilot: str = option(
+        "",
+        "build folder or binary of ArduPilot, for autopilot ardupilot",
+        metavar="PATH",
+        unset="ARDUPILOT_BUILD, or ArduPilot is started by hand",
+    )
+    betaflight: str = option(
+        "",
+        "build folder or binary of Betaflight's SITL, for autopilot betaflight",
+        metavar="PATH",
+        unset="BETAFLIGHT_BUILD, or Betaflight is started by hand",
+    )
+    serial: str = option(
+        "",
+        "serial device of each vehicle's flight controller, for autopilots "
+        "px4_hitl and paparazzi: 'DEVICE[:BAUD], ...'",
+        metavar="LIST",
+        unset="none",
+    )
     estimator: str = _part("estimator")
     position_control: str = _part("position_control")
     velocity_control: str = _part("velocity_control")
     attitude_control: str = _part("attitude_control")
     rate_control: str = _part("rate_control")
     mixer: str = _part("mixer")
-    key: str = option("", "file of mode 600 with a passphrase: the ground station's and the "
-                      "offboard links accept and send only messages signed with it (MAVLink 2)",
-                      metavar="FILE", unset="no signatures, this machine only")
-    remote: str = option("", "IPv4 address of another machine whose clients may connect; needs key",
-                         metavar="ADDRESS", unset="this machine only")
+    key: str = option(
+        "",
+        "file of mode 600 with a passphrase: the ground station's and the "
+        "offboard links accept and send only messages signed with it (MAVLink 2)",
+        metavar="FILE",
+        unset="no signatures, this machine only",
+    )
+    remote: str = option(
+        "",
+        "IPv4 address of another machine whose clients may connect; needs key",
+        metavar="ADDRESS",
+        unset="this machine only",
+    )
     gui: bool = option(False, "open a window that shows the flight")
     web: bool = option(False, "serve a page that shows and flies the fleet; its link is printed")
-    web_address: str = option("127.0.0.1", "IPv4 address on which the page is served; 0.0.0.0 is "
-                              "every network of this machine", metavar="ADDRESS")
-    foxglove: bool = option(False, "serve the fleet to Foxglove and Lichtblick on this machine; "
-                            "the address is printed")
-    mcap: bool = option(False, "record run.mcap in the run folder, for Foxglove, Lichtblick and "
-                        "xtdrone replay")
-    viewer: bool = option(False, "send true states to PX4's own viewer on this machine "
-                          "(HIL_STATE_QUATERNION, UDP 19410 and up)")
-    ros2: bool = option(False, "offer the fleet's topics to ROS 2 over DDS; needs pip install "
-                        "'xtdrone[ros2]', and no ROS 2")
-    ros2_domain: int = option(default_factory=ros_domain, help="ROS_DOMAIN_ID of those topics",
-                              least=0, most=MAX_DOMAIN,
-                              unset=f"{_DOMAIN} of the environment, or 0")
-    ros2_address: str = option("127.0.0.1", "IPv4 address of this machine's interface for them: "
-                               "whoever is in its network can then command", metavar="ADDRESS")
-    ros2_rate: float = option(50.0, "rate of true states and tf for ROS 2", unit="Hz", least=1.0,
-                              most=250.0)
-    ros2_mavros: bool = option(False, "also MAVROS's topics for ROS 2, as the bridge of ROS 1 "
-                               "has them")
-    ros2_record: str = option("none", "record a bag of rosbag2 into the run folder, in this format",
-                              choices=("none", "mcap", "sqlite3"))
-    ros2_topics: str = option(r"/clock|/tf|/tf_static|/drone\d+/.*|.*/fmu/.*|/[^/]+/mavros/.*",
-                              "regular expression of what is recorded; others, such as images, "
-                              "must be named", metavar="REGEX")
-    ros2_distribution: str = option("humble", "distribution of ROS 2 whose nodes listen; jazzy "
-                                    "also for later ones", choices=("humble", "jazzy"))
-    instance: int = option(default_factory=default_instance,
-                           help="number of this simulation, which shifts all ports, so that "
-                           "several run at once", least=0, most=INSTANCES - 1,
-                           launch=f"$(optenv {VARIABLE} 0)")
+    web_address: str = option(
+        "127.0.0.1",
+        "IPv4 address on which the page is served; 0.0.0.0 is every network of this machine",
+        metavar="ADDRESS",
+    )
+    foxglove: bool = option(
+        False, "serve the fleet to Foxglove and Lichtblick on this machine; the address is printed"
+    )
+    mcap: bool = option(
+        False, "record run.mcap in the run folder, for Foxglove, Lichtblick and xtdrone replay"
+    )
+    viewer: bool = option(
+        False,
+        "send true states to PX4's own viewer on this machine "
+        "(HIL_STATE_QUATERNION, UDP 19410 and up)",
+    )
+    ros2: bool = option(
+        False,
+        "offer the fleet's topics to ROS 2 over DDS; needs pip install "
+        "'xtdrone[ros2]', and no ROS 2",
+    )
+    ros2_domain: int = option(
+        default_factory=ros_domain,
+        help="ROS_DOMAIN_ID of those topics",
+        least=0,
+        most=MAX_DOMAIN,
+        unset=f"{_DOMAIN} of the environment, or 0",
+    )
+    ros2_address: str = option(
+        "127.0.0.1",
+        "IPv4 address of this machine's interface for them: "
+        "whoever is in its network can then command",
+        metavar="ADDRESS",
+    )
+    ros2_rate: float = option(
+        50.0, "rate of true states and tf for ROS 2", unit="Hz", least=1.0, most=250.0
+    )
+    ros2_mavros: bool = option(
+        False, "also MAVROS's topics for ROS 2, as the bridge of ROS 1 has them"
+    )
+    ros2_record: str = option(
+        "none",
+        "record a bag of rosbag2 into the run folder, in this format",
+        choices=("none", "mcap", "sqlite3"),
+    )
+    ros2_topics: str = option(
+        r"/clock|/tf|/tf_static|/drone\d+/.*|.*/fmu/.*|/[^/]+/mavros/.*",
+        "regular expression of what is recorded; others, such as images, must be named",
+        metavar="REGEX",
+    )
+    ros2_distribution: str = option(
+        "humble",
+        "distribution of ROS 2 whose nodes listen; jazzy also for later ones",
+        choices=("humble", "jazzy"),
+    )
+    instance: int = option(
+        default_factory=default_instance,
+        help="number of this simulation, which shifts all ports, so that several run at once",
+        least=0,
+        most=INSTANCES - 1,
+        launch=f"$(optenv {VARIABLE} 0)",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "vehicles", _specs_in(self.vehicles))
@@ -232,14 +359,18 @@ class Scenario:
         for part, group in registry.PARTS.items():
             name = getattr(self, part)
             group.check(name)
-            if name != "embedded" and all(part in _OWN_PARTS.get(each, ())
-                                          for each in self.autopilots):
-                raise ScenarioError(f"{part} '{name}' cannot be flown by autopilot "
-                                    f"{self.flown_by}, which has its own: leave one of them out")
+            if name != "embedded" and all(
+                part in _OWN_PARTS.get(each, ()) for each in self.autopilots
+            ):
+                raise ScenarioError(
+                    f"{part} '{name}' cannot be flown by autopilot "
+                    f"{self.flown_by}, which has its own: leave one of them out"
+                )
         run_folder.check_name(self.name)
         if not 1 <= len(self.vehicles) <= MAX_FLEET:
-            raise ScenarioError(f"{len(self.vehicles)} vehicles are not allowed: give 1 to "
-                                f"{MAX_FLEET}")
+            raise ScenarioError(
+                f"{len(self.vehicles)} vehicles are not allowed: give 1 to {MAX_FLEET}"
+            )
         self._check_vehicles()
         parse_disturbances(self.disturbances, [vehicle.name for vehicle in self.vehicles])
         resources.world_sdf(self.world)
@@ -247,34 +378,43 @@ class Scenario:
         if self.track:
             resources.track_file(self.track)
         elif self.ghost:
-            raise ScenarioError(f"ghost '{shown(self.ghost)}' needs a track: give --track NAME "
-                                "(track:=NAME)")
+            raise ScenarioError(
+                f"ghost '{shown(self.ghost)}' needs a track: give --track NAME (track:=NAME)"
+            )
         self._check_links()
 
     def _number(self) -> None:
         """Gives each vehicle its number."""
-        vehicles = tuple(dataclasses.replace(vehicle, number=i) if vehicle.number == -1 else vehicle
-                         for i, vehicle in enumerate(self.vehicles))
+        vehicles = tuple(
+            dataclasses.replace(vehicle, number=i) if vehicle.number == -1 else vehicle
+            for i, vehicle in enumerate(self.vehicles)
+        )
         object.__setattr__(self, "vehicles", vehicles)
         owners: dict[int, str] = {}
         for vehicle in vehicles:
-            number(f"number of '{shown(vehicle.name)}'", vehicle.number, 0, MAX_FLEET - 1,
-                   whole=True)
+            number(
+                f"number of '{shown(vehicle.name)}'", vehicle.number, 0, MAX_FLEET - 1, whole=True
+            )
             if vehicle.number in owners:
-                raise ScenarioError(f"'{owners[vehicle.number]}' and '{vehicle.name}' both have "
-                                    f"number {vehicle.number}: give each its own")
+                raise ScenarioError(
+                    f"'{owners[vehicle.number]}' and '{vehicle.name}' both have "
+                    f"number {vehicle.number}: give each its own"
+                )
             owners[vehicle.number] = vehicle.name
 
     def _settle_autopilots(self) -> None:
         """Names an autopilot of a vehicle only where it is not the scenario's."""
         registry.AUTOPILOTS.check(self.autopilot)
         for name in {vehicle.autopilot for vehicle in self.vehicles} - {""}:
-            registry.AUTOPILOTS.check(checked("autopilot of a vehicle", str,
-                                              options_of(type(self))["autopilot"][1], name))
+            registry.AUTOPILOTS.check(
+                checked("autopilot of a vehicle", str, options_of(type(self))["autopilot"][1], name)
+            )
         kinds = set(self.autopilots)
         whole = self.autopilot if len(kinds) > 1 or not kinds else kinds.pop()
-        vehicles = tuple(dataclasses.replace(vehicle, autopilot="" if name == whole else name)
-                         for vehicle, name in zip(self.vehicles, self.autopilots))
+        vehicles = tuple(
+            dataclasses.replace(vehicle, autopilot="" if name == whole else name)
+            for vehicle, name in zip(self.vehicles, self.autopilots)
+        )
         object.__setattr__(self, "autopilot", whole)
         object.__setattr__(self, "vehicles", vehicles)
 
@@ -295,8 +435,10 @@ class Scenario:
 
     def specified(self) -> tuple[VehicleSpec, ...]:
         """The vehicles, each with its autopilot, to compare them with those of another fleet."""
-        return tuple(dataclasses.replace(vehicle, autopilot=name)
-                     for vehicle, name in zip(self.vehicles, self.autopilots))
+        return tuple(
+            dataclasses.replace(vehicle, autopilot=name)
+            for vehicle, name in zip(self.vehicles, self.autopilots)
+        )
 
     @property
     def ports(self) -> Ports:
@@ -310,22 +452,31 @@ class Scenario:
         for name in ("web", "ros2"):
             other = next((each for each in self.autopilots if each in _OTHER_MODES), None)
             if other is not None and getattr(self, name):
-                raise ScenarioError(f"{name} true cannot be used with autopilot {other}, "
-                                    "whose modes are not PX4's: leave one of them out")
+                raise ScenarioError(
+                    f"{name} true cannot be used with autopilot {other}, "
+                    "whose modes are not PX4's: leave one of them out"
+                )
             if getattr(self, name) and self.ports.numbers != tuple(range(self.n)):
-                raise ScenarioError(f"{name} true needs vehicles whose numbers are their places in "
-                                    "the list: leave the numbers out")
+                raise ScenarioError(
+                    f"{name} true needs vehicles whose numbers are their places in "
+                    "the list: leave the numbers out"
+                )
         given = "remote" if self.remote else "key"
-        other = next((name for name in self.autopilots if name not in ("embedded", "betaflight")),
-                     None)
+        other = next(
+            (name for name in self.autopilots if name not in ("embedded", "betaflight")), None
+        )
         if (self.key or self.remote) and other is not None:
-            raise ScenarioError(f"{given} '{getattr(self, given)}' cannot be used with autopilot "
-                                f"{other}, whose links are its own: leave one of them out")
+            raise ScenarioError(
+                f"{given} '{getattr(self, given)}' cannot be used with autopilot "
+                f"{other}, whose links are its own: leave one of them out"
+            )
         if self.remote:
             check_address("remote", self.remote)
             if not self.key:
-                raise ScenarioError(f"remote '{self.remote}' needs a key, so that no stranger "
-                                    "commands: give --key FILE (key:=FILE)")
+                raise ScenarioError(
+                    f"remote '{self.remote}' needs a key, so that no stranger "
+                    "commands: give --key FILE (key:=FILE)"
+                )
         if self.key:
             key_file.read_key(self.key)
 
@@ -333,26 +484,33 @@ class Scenario:
         seen = set()
         for vehicle in self.vehicles:
             if not (isinstance(vehicle.type, str) and isinstance(vehicle.name, str)):
-                raise ScenarioError(f"type '{shown(vehicle.type)}' and name '{shown(vehicle.name)}'"
-                                    " of a vehicle are not allowed: give strings")
+                raise ScenarioError(
+                    f"type '{shown(vehicle.type)}' and name '{shown(vehicle.name)}'"
+                    " of a vehicle are not allowed: give strings"
+                )
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,99}", vehicle.name):
-                raise ScenarioError(f"vehicle name '{shown(vehicle.name)}' is not a ROS name: use "
-                                    "letters, digits and '_', at most 100, the first one a letter")
+                raise ScenarioError(
+                    f"vehicle name '{shown(vehicle.name)}' is not a ROS name: use "
+                    "letters, digits and '_', at most 100, the first one a letter"
+                )
             if vehicle.name in seen:
-                raise ScenarioError(f"two vehicles are called '{vehicle.name}': give each a name "
-                                    "of its own")
+                raise ScenarioError(
+                    f"two vehicles are called '{vehicle.name}': give each a name of its own"
+                )
             seen.add(vehicle.name)
             _check_pose(vehicle)
         for type_ in {vehicle.type for vehicle in self.vehicles}:
             resources.vehicle_sdf(type_)
         pos = np.array([vehicle.pos for vehicle in self.vehicles])
         for i in range(len(pos) - 1):
-            gap = np.linalg.norm(pos[i + 1:] - pos[i], axis=1)
+            gap = np.linalg.norm(pos[i + 1 :] - pos[i], axis=1)
             j = int(np.argmin(gap))
             if gap[j] < MIN_SPACING:
                 a, b = self.vehicles[i].name, self.vehicles[i + 1 + j].name
-                raise ScenarioError(f"'{a}' and '{b}' start {gap[j]:.2f} m apart: give poses at "
-                                    f"least {MIN_SPACING} m apart")
+                raise ScenarioError(
+                    f"'{a}' and '{b}' start {gap[j]:.2f} m apart: give poses at "
+                    f"least {MIN_SPACING} m apart"
+                )
 
     @property
     def n(self) -> int:
@@ -380,11 +538,18 @@ class Scenario:
             ScenarioError: An invalid key or value.
         """
         if not isinstance(data, dict):
-            raise ScenarioError("a scenario is a mapping of names to values, for example "
-                                "'vehicles: iris*9'")
+            raise ScenarioError(
+                "a scenario is a mapping of names to values, for example 'vehicles: iris*9'"
+            )
         own_fleet = not data.keys().isdisjoint(FLEET)
-        data = {**{name: value for name, value in (defaults or {}).items()
-                   if name not in FLEET or not own_fleet}, **data}
+        data = {
+            **{
+                name: value
+                for name, value in (defaults or {}).items()
+                if name not in FLEET or not own_fleet
+            },
+            **data,
+        }
         known = {"vehicles", *FLEET, *options_of(cls)}
         for key in set(data) - known:
             raise ScenarioError(unknown_name("scenario key", key, known))
@@ -399,7 +564,8 @@ class Scenario:
         if isinstance(data.get("disturbances"), list):
             data["disturbances"] = "; ".join(
                 checked("an entry of disturbances", str, options_of(cls)["disturbances"][1], entry)
-                for entry in data["disturbances"])
+                for entry in data["disturbances"]
+            )
         return cls(vehicles=specs, **data)
 
     def save(self, path: Path | str) -> None:
@@ -413,8 +579,9 @@ class Scenario:
         try:
             Path(path).write_text(yaml.safe_dump(self.to_dict(), sort_keys=False))
         except OSError as error:
-            raise ScenarioError(f"cannot write '{shown(path)}': {error.strerror or error}"
-                                ) from error
+            raise ScenarioError(
+                f"cannot write '{shown(path)}': {error.strerror or error}"
+            ) from error
 
     @classmethod
     def load(cls, path: Path | str, defaults: Mapping[str, Any] | None = None) -> "Scenario":
@@ -431,8 +598,9 @@ def check_address(name: str, address: str) -> None:
     try:
         ipaddress.IPv4Address(address)
     except ValueError as error:
-        raise ScenarioError(f"{name} '{shown(address)}' is not an IPv4 address: write it as "
-                            "192.168.1.20") from error
+        raise ScenarioError(
+            f"{name} '{shown(address)}' is not an IPv4 address: write it as 192.168.1.20"
+        ) from error
 
 
 def grid(n: int, spacing: float = GRID_SPACING) -> np.ndarray:
@@ -483,25 +651,36 @@ def _entries(text: str) -> list[_Entry]:
     for entry in re.split(r";" if "@" in text or ";" in text else r",", text):
         match = re.fullmatch(r"\s*([^*@\s]+)\s*(?:\*\s*(\d+)|@([-+.eE\d\s,]+))?\s*", entry)
         if not match:
-            raise ScenarioError(f"cannot read vehicle '{shown(entry)}': write TYPE, TYPE*COUNT or "
-                                "TYPE@X,Y,Z,YAW, separated by ';'")
+            raise ScenarioError(
+                f"cannot read vehicle '{shown(entry)}': write TYPE, TYPE*COUNT or "
+                "TYPE@X,Y,Z,YAW, separated by ';'"
+            )
         kind, count, pose = match.groups()
-        times = 1 if count is None else number(f"count in '{shown(entry)}'", count, 1, MAX_FLEET,
-                                               whole=True)
+        times = (
+            1
+            if count is None
+            else number(f"count in '{shown(entry)}'", count, 1, MAX_FLEET, whole=True)
+        )
         try:
             numbers = [float(x) for x in pose.split(",")] if pose else None
         except ValueError:
             numbers = []
         if numbers is not None and not 2 <= len(numbers) <= 4:
-            raise ScenarioError(f"cannot read the pose in '{entry.strip()}': give X,Y[,Z[,YAW]] in "
-                                "metres and radians")
-        pos = None if numbers is None else tuple((numbers + [0.0])[:3] if len(numbers) < 3
-                                                 else numbers[:3])
+            raise ScenarioError(
+                f"cannot read the pose in '{entry.strip()}': give X,Y[,Z[,YAW]] in "
+                "metres and radians"
+            )
+        pos = (
+            None
+            if numbers is None
+            else tuple((numbers + [0.0])[:3] if len(numbers) < 3 else numbers[:3])
+        )
         yaw = numbers[3] if numbers and len(numbers) == 4 else 0.0
         entries += [(kind, pos, yaw)] * times
         if len(entries) > MAX_FLEET:
-            raise ScenarioError(f"{len(entries)} vehicles and more are not allowed: give 1 to "
-                                f"{MAX_FLEET}")
+            raise ScenarioError(
+                f"{len(entries)} vehicles and more are not allowed: give 1 to {MAX_FLEET}"
+            )
     return entries
 
 
@@ -509,8 +688,10 @@ def _specs_in(given: object) -> tuple[VehicleSpec, ...]:
     """The vehicles of a text, of one that is a path, or of a sequence of these and of specs."""
     items = [given] if isinstance(given, (str, os.PathLike)) else given
     if not isinstance(items, Iterable):
-        raise ScenarioError(f"vehicles {shown(given)} are not allowed: give a text such as "
-                            "'iris*4', or a list of vehicles")
+        raise ScenarioError(
+            f"vehicles {shown(given)} are not allowed: give a text such as "
+            "'iris*4', or a list of vehicles"
+        )
     entries: list[_Entry | VehicleSpec] = []
     for item in items:
         if isinstance(item, VehicleSpec):
@@ -520,12 +701,21 @@ def _specs_in(given: object) -> tuple[VehicleSpec, ...]:
         elif isinstance(item, str):
             entries += _entries(item)
         else:
-            raise ScenarioError(f"vehicle {shown(item)} is not allowed: give a text, a vehicle "
-                                "composed in Python, or a VehicleSpec")
-    placed = iter(_placed([(entry.type, entry.pos, entry.yaw) if isinstance(entry, VehicleSpec)
-                           else entry for entry in entries]))
-    return tuple(entry if isinstance(entry, VehicleSpec) else spec
-                 for entry, spec in zip(entries, placed))
+            raise ScenarioError(
+                f"vehicle {shown(item)} is not allowed: give a text, a vehicle "
+                "composed in Python, or a VehicleSpec"
+            )
+    placed = iter(
+        _placed(
+            [
+                (entry.type, entry.pos, entry.yaw) if isinstance(entry, VehicleSpec) else entry
+                for entry in entries
+            ]
+        )
+    )
+    return tuple(
+        entry if isinstance(entry, VehicleSpec) else spec for entry, spec in zip(entries, placed)
+    )
 
 
 def _placed(entries: Sequence[_Entry]) -> tuple[VehicleSpec, ...]:
@@ -542,29 +732,41 @@ def _placed(entries: Sequence[_Entry]) -> tuple[VehicleSpec, ...]:
 def _check_pose(vehicle: VehicleSpec) -> None:
     """Refuses a start that is not on this part of the Earth."""
     for axis, value, least, most in zip(
-            ("x", "y", "z", "yaw"), (*vehicle.pos, vehicle.yaw),
-            (-FARTHEST, -FARTHEST, HEIGHTS[0], -_TURN), (FARTHEST, FARTHEST, HEIGHTS[1], _TURN)):
-        number(f"{axis} of '{vehicle.name}'", value, least, most,
-               unit="rad" if axis == "yaw" else "m")
+        ("x", "y", "z", "yaw"),
+        (*vehicle.pos, vehicle.yaw),
+        (-FARTHEST, -FARTHEST, HEIGHTS[0], -_TURN),
+        (FARTHEST, FARTHEST, HEIGHTS[1], _TURN),
+    ):
+        number(
+            f"{axis} of '{vehicle.name}'", value, least, most, unit="rad" if axis == "yaw" else "m"
+        )
 
 
 def _specs_of(items: list) -> tuple[VehicleSpec, ...]:
     entries = []
     for item in items:
         if not isinstance(item, dict) or not isinstance(item.get("type"), str):
-            raise ScenarioError(f"vehicle {shown(item)} has no type: write "
-                                "{type: iris, pos: [0, 0, 0]}")
+            raise ScenarioError(
+                f"vehicle {shown(item)} has no type: write {{type: iris, pos: [0, 0, 0]}}"
+            )
         unknown = set(item) - _KEYS
         if unknown:
             raise ScenarioError(unknown_name("vehicle key", unknown.pop(), _KEYS))
         pos = item.get("pos")
         if pos is not None and not (isinstance(pos, list) and len(pos) == 3):
             raise ScenarioError(f"pos {shown(pos)} of a vehicle must be three numbers [m]")
-        entries.append((item["type"], pos and [number("pos of a vehicle", x) for x in pos],
-                        number("yaw of a vehicle", item.get("yaw", 0.0))))
+        entries.append(
+            (
+                item["type"],
+                pos and [number("pos of a vehicle", x) for x in pos],
+                number("yaw of a vehicle", item.get("yaw", 0.0)),
+            )
+        )
     own = {"name", "autopilot", "number"}
-    return tuple(dataclasses.replace(spec, **{key: item[key] for key in own & item.keys()})
-                 for spec, item in zip(_placed(entries), items))
+    return tuple(
+        dataclasses.replace(spec, **{key: item[key] for key in own & item.keys()})
+        for spec, item in zip(_placed(entries), items)
+    )
 
 
 def _plain_vehicle(i: int, values: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from .scenario import FLEET, Scenario, fleet, parse_vehicles
 def declared() -> dict[str, tuple[type, Option, str]]:
     """Type, Option and default, as a description, of each option of a scenario, by name."""
     table: dict[str, tuple[type, Option, str]] = {
-        name: (int if name == "n" else str, option, option.unset) for name, option in FLEET.items()}
+        name: (int if name == "n" else str, option, option.unset) for name, option in FLEET.items()
+    }
     for name, (field, option) in options_of(Scenario).items():
         kind: Any = field.type
         default = "0" if name == "instance" else _word(default_of(field))
@@ -29,13 +30,17 @@ def meaning(option: Option) -> str:
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the options to an argparse parser; their values remain strings until scenario_of()."""
     group = parser.add_argument_group("scenario")
-    group.add_argument("--scenario", metavar="FILE",
-                       help="YAML file to begin with; the other options change it")
+    group.add_argument(
+        "--scenario", metavar="FILE", help="YAML file to begin with; the other options change it"
+    )
     for name, (kind, option, default) in declared().items():
         flag: dict[str, Any] = {"nargs": "?", "const": "true"} if kind is bool else {}
         action: Any = group.add_argument(
-            f"--{name}", help=f"{meaning(option)} ({default})".replace("%", "%%"),
-            metavar=option.metavar or ("true|false" if kind is bool else None), **flag)
+            f"--{name}",
+            help=f"{meaning(option)} ({default})".replace("%", "%%"),
+            metavar=option.metavar or ("true|false" if kind is bool else None),
+            **flag,
+        )
         offered = option.choices or option.names
         if offered:
             action.completer = _completer(offered)
@@ -53,10 +58,16 @@ def scenario_of(args: argparse.Namespace, **defaults: Any) -> Scenario:
     Raises:
         ScenarioError: Invalid options.
     """
-    given = {name: value for name, value in vars(args).items()
-             if name in declared() and value not in (None, "")}
-    base = Scenario.load(args.scenario, defaults) if args.scenario else Scenario.from_dict(
-        {}, defaults)
+    given = {
+        name: value
+        for name, value in vars(args).items()
+        if name in declared() and value not in (None, "")
+    }
+    base = (
+        Scenario.load(args.scenario, defaults)
+        if args.scenario
+        else Scenario.from_dict({}, defaults)
+    )
     values = {name: getattr(base, name) for name in ("vehicles", *options_of(Scenario))}
     vehicle, n = given.pop("vehicle", None), given.pop("n", None)
     if "vehicles" in given:
@@ -68,8 +79,11 @@ def scenario_of(args: argparse.Namespace, **defaults: Any) -> Scenario:
 
 
 def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else (
-        f"{value:g}" if isinstance(value, float) else str(value))
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else (f"{value:g}" if isinstance(value, float) else str(value))
+    )
 
 
 def _completer(offered: Iterable[str] | Callable[[], Iterable[str]]) -> Callable[..., list[str]]:

@@ -28,16 +28,26 @@ def parse_weather(text: str) -> Weather:
     """
     kind, equals, value = (part.strip() for part in text.partition("="))
     if kind not in KINDS or (kind == "clear" and equals):
-        raise ScenarioError(f"weather '{shown(text)}' is not allowed: give clear, fog=200 "
-                            "(visibility in m) or rain=10 (mm/h)")
+        raise ScenarioError(
+            f"weather '{shown(text)}' is not allowed: give clear, fog=200 "
+            "(visibility in m) or rain=10 (mm/h)"
+        )
     if kind == "fog":
         first, least, most = _VISIBILITY
-        return Weather(kind, visibility=number("visibility of weather fog", value, least, most,
-                                               unit="m") if equals else first)
+        return Weather(
+            kind,
+            visibility=number("visibility of weather fog", value, least, most, unit="m")
+            if equals
+            else first,
+        )
     if kind == "rain":
         first, least, most = _RATE
-        return Weather(kind, rain=number("rate of weather rain", value, least, most,
-                                         unit="mm/h") if equals else first)
+        return Weather(
+            kind,
+            rain=number("rate of weather rain", value, least, most, unit="mm/h")
+            if equals
+            else first,
+        )
     return Weather(kind)
 
 
@@ -50,8 +60,9 @@ def hour_of(text: str) -> float:
     match = re.fullmatch(r"(\d{1,2}):([0-5]\d)", text.strip())
     hour = int(match[1]) + int(match[2]) / 60.0 if match else _number(text)
     if not 0.0 <= hour <= 24.0:
-        raise ScenarioError(f"time_of_day '{shown(text)}' is not allowed: give 0:00 to 24:00, as "
-                            "in 18:30")
+        raise ScenarioError(
+            f"time_of_day '{shown(text)}' is not allowed: give 0:00 to 24:00, as in 18:30"
+        )
     return hour
 
 
@@ -67,11 +78,15 @@ def check_rendering(rendering: str, time_of_day: str, weather: str, engine: str)
         parse_weather(weather)
     for name, value in (("time_of_day", time_of_day), ("weather", weather)):
         if value and rendering != "realistic":
-            raise ScenarioError(f"{name} '{shown(value)}' needs realistic images: give --rendering "
-                                "realistic (rendering:=realistic), or leave it out")
+            raise ScenarioError(
+                f"{name} '{shown(value)}' needs realistic images: give --rendering "
+                "realistic (rendering:=realistic), or leave it out"
+            )
     if rendering == "realistic" and engine == "gazebo":
-        raise ScenarioError("rendering realistic cannot be used with engine gazebo, which draws "
-                            "the images itself: leave one of them out")
+        raise ScenarioError(
+            "rendering realistic cannot be used with engine gazebo, which draws "
+            "the images itself: leave one of them out"
+        )
 
 
 def _number(text: str) -> float:

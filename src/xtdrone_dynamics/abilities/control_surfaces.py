@@ -49,8 +49,10 @@ def surface_torque(fleet: FleetModel) -> np.ndarray:
             if lifting.control < 0 or not isinstance(driven, Surface):
                 continue
             record = fleet.wing[i, k]
-            either = [np.array(wing.forces(record, side * _DEFLECTION, 1.0, *(_SPEED * axes[0])))
-                      for side in (1.0, -1.0)]
+            either = [
+                np.array(wing.forces(record, side * _DEFLECTION, 1.0, *(_SPEED * axes[0])))
+                for side in (1.0, -1.0)
+            ]
             change = (either[0] - either[1]) / (2.0 * _DEFLECTION)
             torque = np.cross(lifting.pos, change[:3]) + change[3:]
             out[i, lifting.control] += axes @ torque * driven.input_scaling
@@ -81,8 +83,11 @@ def cannot_glide(vehicle: Vehicle, signs: np.ndarray) -> str:
         vehicle: It.
         signs: (A, 3) of surface_signs.
     """
-    missing = [axis for axis, there in zip(("roll", "pitch"), signs.any(axis=0)[:2], strict=True)
-               if not there]
+    missing = [
+        axis
+        for axis, there in zip(("roll", "pitch"), signs.any(axis=0)[:2], strict=True)
+        if not there
+    ]
     if missing:
         return f"no control surface for {' and '.join(missing)}"
     return "" if vehicle.rotors else "no rotor that drives it"

@@ -16,15 +16,24 @@ from ..constants import GRAVITY, SEA_LEVEL_DENSITY
 from ..forces import half_wing, joint, rotor
 from ..quaternion import rotate, rotate_inverse
 
-ROWS = ("force along x", "force along y", "vertical force", "roll torque", "pitch torque",
-        "yaw torque")
+ROWS = (
+    "force along x",
+    "force along y",
+    "vertical force",
+    "roll torque",
+    "pitch torque",
+    "yaw torque",
+)
 _HOVER = slice(2, 6)  # rows commanded on a conventional multirotor: vertical force and torques
 _SMALL = 1e-6  # singular values below this share of the largest count as zero
 
 
-def effectiveness(fleet: FleetModel, airspeed: Any = (0.0, 0.0, 0.0),
-                  joint_pos: np.ndarray | None = None,
-                  thrust: np.ndarray | None = None) -> np.ndarray:
+def effectiveness(
+    fleet: FleetModel,
+    airspeed: Any = (0.0, 0.0, 0.0),
+    joint_pos: np.ndarray | None = None,
+    thrust: np.ndarray | None = None,
+) -> np.ndarray:
     """Force and torque on each vehicle per unit of actuator output.
 
     The unit of a rotor is 1 N of thrust; that of a servo is 1 rad or 1 m of its joint, that of
@@ -47,8 +56,19 @@ def effectiveness(fleet: FleetModel, airspeed: Any = (0.0, 0.0, 0.0),
     poses[..., 6] = 1.0
     ux, uy, uz = map(float, airspeed)
     place(fleet.vehicle, fleet.body, fleet.joint, places, poses)
-    fill(fleet.vehicle, fleet.body, fleet.joint, fleet.actuator, fleet.half_wing, poses, given, ux,
-         uy, uz, out)
+    fill(
+        fleet.vehicle,
+        fleet.body,
+        fleet.joint,
+        fleet.actuator,
+        fleet.half_wing,
+        poses,
+        given,
+        ux,
+        uy,
+        uz,
+        out,
+    )
     return out
 
 
@@ -114,7 +134,7 @@ def largest_thrust(fleet: FleetModel) -> np.ndarray:
     """Maximum thrust of each rotor, (N, A) [N]; zero for other actuators."""
     a = fleet.actuator
     top = np.minimum(a["zero_position_armed"] + a["input_scaling"], a["max_rot_velocity"])
-    return np.where(fleet.rotor_mask, a["motor_constant"] * top ** 2, 0.0)
+    return np.where(fleet.rotor_mask, a["motor_constant"] * top**2, 0.0)
 
 
 def largest_torque(fleet: FleetModel) -> np.ndarray:
@@ -135,8 +155,10 @@ def cannot_hover(fleet: FleetModel) -> list[str]:
     """Reason why each vehicle cannot fly as a multicopter; empty where it can."""
     matrices, largest = in_hover(fleet), largest_thrust(fleet)
     both = fleet.actuator["bidirectional"]
-    return [_obstacle(*found) for found in
-            zip(matrices, largest, both, fleet.vehicle["mass"] * GRAVITY, strict=True)]
+    return [
+        _obstacle(*found)
+        for found in zip(matrices, largest, both, fleet.vehicle["mass"] * GRAVITY, strict=True)
+    ]
 
 
 def _obstacle(matrix: np.ndarray, largest: np.ndarray, both: np.ndarray, weight: float) -> str:
@@ -165,8 +187,9 @@ def _tolerance(matrix: np.ndarray) -> float:
 
 
 @njit
-def place(vehicle: np.ndarray, body: np.ndarray, joints: np.ndarray, places: np.ndarray,
-          poses: np.ndarray) -> None:
+def place(
+    vehicle: np.ndarray, body: np.ndarray, joints: np.ndarray, places: np.ndarray, poses: np.ndarray
+) -> None:
     """Computes the poses of all bodies in the base frame.
 
     Args:
@@ -178,16 +201,43 @@ def place(vehicle: np.ndarray, body: np.ndarray, joints: np.ndarray, places: np.
         for b in range(1, vehicle[i].bodies):
             one = body[i, b]
             p = poses[i, one.parent]
-            found = joint.moved(one, joints[i, one.joint], places[i, one.joint], 0.0, p[0], p[1],
-                                p[2], p[3], p[4], p[5], p[6], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+            found = joint.moved(
+                one,
+                joints[i, one.joint],
+                places[i, one.joint],
+                0.0,
+                p[0],
+                p[1],
+                p[2],
+                p[3],
+                p[4],
+                p[5],
+                p[6],
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+            )
             for k in range(7):
                 poses[i, b, k] = found[k]
 
 
 @njit
-def fill(vehicle: np.ndarray, body: np.ndarray, joints: np.ndarray, actuator: np.ndarray,
-         half_wings: np.ndarray, poses: np.ndarray, thrust: np.ndarray, ux: float, uy: float,
-         uz: float, out: np.ndarray) -> None:
+def fill(
+    vehicle: np.ndarray,
+    body: np.ndarray,
+    joints: np.ndarray,
+    actuator: np.ndarray,
+    half_wings: np.ndarray,
+    poses: np.ndarray,
+    thrust: np.ndarray,
+    ux: float,
+    uy: float,
+    uz: float,
+    out: np.ndarray,
+) -> None:
     """Computes the effectiveness; the arguments as of place() and effectiveness().
 
     Args:
@@ -203,8 +253,21 @@ def fill(vehicle: np.ndarray, body: np.ndarray, joints: np.ndarray, actuator: np
             if a.kind == ROTOR:
                 _put(out, i, j, _push(a, poses[i, a.body], 1.0, thrust[i, j], ux, uy, uz))
             elif a.kind == SERVO:
-                _turn(vehicle[i].rotors, body[i], joints[i, a.joint], actuator[i], poses[i],
-                      thrust[i], a.body, ux, uy, uz, i, j, out)
+                _turn(
+                    vehicle[i].rotors,
+                    body[i],
+                    joints[i, a.joint],
+                    actuator[i],
+                    poses[i],
+                    thrust[i],
+                    a.body,
+                    ux,
+                    uy,
+                    uz,
+                    i,
+                    j,
+                    out,
+                )
             elif a.kind == SURFACE:
                 for k in range(vehicle[i].half_wings):
                     w = half_wings[i, k]
@@ -231,14 +294,32 @@ def _push(a, pose, share, thrust, ux, uy, uz):  # type: ignore[no-untyped-def]
     if thrust > 0.0:
         speed = 0.5 / np.sqrt(a.motor_constant * thrust)
     fx, fy, fz, mx, my, mz = rotor.wrench(
-        speed * share, share, a.direction, a.axis[0], a.axis[1], a.axis[2], 1.0,
-        a.moment_constant, a.rotor_drag_coefficient, a.rolling_moment_coefficient, vx, vy, vz)
+        speed * share,
+        share,
+        a.direction,
+        a.axis[0],
+        a.axis[1],
+        a.axis[2],
+        1.0,
+        a.moment_constant,
+        a.rotor_drag_coefficient,
+        a.rolling_moment_coefficient,
+        vx,
+        vy,
+        vz,
+    )
     rx, ry, rz = rotate(qx, qy, qz, qw, a.pos[0], a.pos[1], a.pos[2])
     rx, ry, rz = pose[0] + rx, pose[1] + ry, pose[2] + rz
     fx, fy, fz = rotate(qx, qy, qz, qw, fx, fy, fz)
     mx, my, mz = rotate(qx, qy, qz, qw, mx, my, mz)
-    return (fx, fy, fz, (ry * fz - rz * fy) + mx, (rz * fx - rx * fz) + my,
-            (rx * fy - ry * fx) + mz)
+    return (
+        fx,
+        fy,
+        fz,
+        (ry * fz - rz * fy) + mx,
+        (rz * fx - rx * fz) + my,
+        (rx * fy - ry * fx) + mz,
+    )
 
 
 @njit
@@ -260,16 +341,27 @@ def _turn(rotors, body, one, actuator, poses, thrust, moved, ux, uy, uz, i, j, o
             b = body[b].parent
         if b != moved or thrust[r] == 0.0:
             continue
-        fx, fy, fz, mx, my, mz = _push(actuator[r], poses[actuator[r].body], thrust[r], thrust[r],
-                                       ux, uy, uz)
+        fx, fy, fz, mx, my, mz = _push(
+            actuator[r], poses[actuator[r].body], thrust[r], thrust[r], ux, uy, uz
+        )
         if one.prismatic:
-            _add(out, i, j, (0.0, 0.0, 0.0, ny * fz - nz * fy, nz * fx - nx * fz,
-                             nx * fy - ny * fx))
+            _add(
+                out, i, j, (0.0, 0.0, 0.0, ny * fz - nz * fy, nz * fx - nx * fz, nx * fy - ny * fx)
+            )
         else:
-            _add(out, i, j, (ny * fz - nz * fy, nz * fx - nx * fz, nx * fy - ny * fx,
-                             ny * mz - nz * my - (sy * fz - sz * fy),
-                             nz * mx - nx * mz - (sz * fx - sx * fz),
-                             nx * my - ny * mx - (sx * fy - sy * fx)))
+            _add(
+                out,
+                i,
+                j,
+                (
+                    ny * fz - nz * fy,
+                    nz * fx - nx * fz,
+                    nx * fy - ny * fx,
+                    ny * mz - nz * my - (sy * fz - sz * fy),
+                    nz * mx - nx * mz - (sz * fx - sx * fz),
+                    nx * my - ny * mx - (sx * fy - sy * fx),
+                ),
+            )
 
 
 @njit

@@ -32,12 +32,17 @@ class ForceEnvelope:
         places = (lower + share * (upper - lower) for share in shares)
         # A column for each rotor and position of its servo, at full thrust.
         self._wrenches = np.concatenate(
-            [effectiveness(fleet, joint_pos=np.tile(place, (fleet.n, 1)))[0][:, rotors] * largest
-             for place in places], axis=1)
+            [
+                effectiveness(fleet, joint_pos=np.tile(place, (fleet.n, 1)))[0][:, rotors] * largest
+                for place in places
+            ],
+            axis=1,
+        )
         self._owners = np.tile(np.eye(len(rotors)), len(shares))
 
-    def farthest(self, direction: np.ndarray | tuple[float, float, float],
-                 held: Mapping[int, float]) -> np.ndarray | None:
+    def farthest(
+        self, direction: np.ndarray | tuple[float, float, float], held: Mapping[int, float]
+    ) -> np.ndarray | None:
         """The force of the set that lies farthest in a direction.
 
         Args:
@@ -52,9 +57,13 @@ class ForceEnvelope:
         if not self._wrenches.size:
             return None
         rows = [3, 4, 5, *held]
-        found = linprog(-np.asarray(direction, float) @ self._wrenches[:3],
-                        A_ub=self._owners, b_ub=np.ones(len(self._owners)),
-                        A_eq=self._wrenches[rows], b_eq=(0.0, 0.0, 0.0, *held.values()))
+        found = linprog(
+            -np.asarray(direction, float) @ self._wrenches[:3],
+            A_ub=self._owners,
+            b_ub=np.ones(len(self._owners)),
+            A_eq=self._wrenches[rows],
+            b_eq=(0.0, 0.0, 0.0, *held.values()),
+        )
         if not found.success:
             return None
         force: np.ndarray = self._wrenches[:3] @ found.x
@@ -86,8 +95,9 @@ def _ranges(fleet: FleetModel) -> tuple[np.ndarray, np.ndarray]:
         j = int(a["joint"])
         tilted = [joints for joints in carried if j in joints]
         if len(tilted) == 1 and len(tilted[0]) == 1:
-            ends = a["zero_position_armed"] + a["input_scaling"] * np.array((a["lower"],
-                                                                            a["upper"]))
+            ends = a["zero_position_armed"] + a["input_scaling"] * np.array(
+                (a["lower"], a["upper"])
+            )
             lower[j], upper[j] = np.clip(sorted(ends), a["joint_lower"], a["joint_upper"])
     return lower, upper
 

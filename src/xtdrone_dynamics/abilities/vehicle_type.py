@@ -25,8 +25,9 @@ def vehicle_types(fleet: FleetModel) -> np.ndarray:
     rolls = np.isin(kinds, (WHEEL, PROPELLER)).any(axis=1)
     winged = (kinds == SURFACE).any(axis=1)
     hovers = np.array([not why for why in cannot_hover(fleet)], dtype=np.bool_)
-    return np.select([hovers, rolls, winged], [MULTICOPTER, ROVER, FIXED_WING],
-                     MULTICOPTER).astype(np.int8)
+    return np.select([hovers, rolls, winged], [MULTICOPTER, ROVER, FIXED_WING], MULTICOPTER).astype(
+        np.int8
+    )
 
 
 def vtol_types(fleet: FleetModel) -> np.ndarray:
@@ -39,8 +40,11 @@ def vtol_types(fleet: FleetModel) -> np.ndarray:
     pushed = (fleet.rotor_mask & ~lifting_rotors(fleet)).any(axis=1)
     upright = np.array([is_tailsitter(vehicle) for vehicle in fleet.vehicles], dtype=np.bool_)
     hovers = winged & (vehicle_types(fleet) == MULTICOPTER)
-    return np.select([winged & pushed, hovers & upright, tilted_rotors(fleet).any(axis=1)],
-                     [STANDARD_VTOL, TAILSITTER, TILTROTOR], NOT_VTOL).astype(np.int8)
+    return np.select(
+        [winged & pushed, hovers & upright, tilted_rotors(fleet).any(axis=1)],
+        [STANDARD_VTOL, TAILSITTER, TILTROTOR],
+        NOT_VTOL,
+    ).astype(np.int8)
 
 
 def tilted_rotors(fleet: FleetModel) -> np.ndarray:

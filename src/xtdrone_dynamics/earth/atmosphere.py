@@ -28,7 +28,7 @@ def temperature(height: float) -> float:
 @njit
 def pressure(height: float) -> float:
     """Air pressure [Pa] at a height [m]; Pegasus (9) without its noise."""
-    return SEA_LEVEL_PRESSURE * (temperature(height) / SEA_LEVEL_TEMPERATURE)**_EXPONENT
+    return SEA_LEVEL_PRESSURE * (temperature(height) / SEA_LEVEL_TEMPERATURE) ** _EXPONENT
 
 
 @njit
@@ -40,5 +40,8 @@ def density(height: float) -> float:
 @njit
 def height_of_pressure(value: float) -> float:
     """Height [m] at which the air has a pressure [Pa]: the altimeter's formula."""
-    return (1.0 - math.pow(value / SEA_LEVEL_PRESSURE, 1.0 / _EXPONENT)) \
-        * SEA_LEVEL_TEMPERATURE / LAPSE_RATE
+    return (
+        (1.0 - math.pow(value / SEA_LEVEL_PRESSURE, 1.0 / _EXPONENT))
+        * SEA_LEVEL_TEMPERATURE
+        / LAPSE_RATE
+    )

@@ -63,21 +63,25 @@ def to_geodetic(east: float, north: float, lat0: float, lon0: float) -> tuple[fl
     # The position as a vector: towards the pole, outwards at lon0, and east at lon0.
     pole = cosine * math.sin(lat0) + to_north * math.cos(lat0)
     outwards = cosine * math.cos(lat0) - to_north * math.sin(lat0)
-    return (math.atan2(pole, math.hypot(outwards, to_east)),
-            wrap_longitude(lon0 + math.atan2(to_east, outwards)))
+    return (
+        math.atan2(pole, math.hypot(outwards, to_east)),
+        wrap_longitude(lon0 + math.atan2(to_east, outwards)),
+    )
 
 
 @njit
-def _to_local_rows(geodetic: np.ndarray, lat0: float, lon0: float, alt0: float,
-                   out: np.ndarray) -> None:
+def _to_local_rows(
+    geodetic: np.ndarray, lat0: float, lon0: float, alt0: float, out: np.ndarray
+) -> None:
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1] = to_local(geodetic[i, 0], geodetic[i, 1], lat0, lon0)
         out[i, 2] = geodetic[i, 2] - alt0
 
 
 @njit
-def _to_geodetic_rows(pos: np.ndarray, lat0: float, lon0: float, alt0: float,
-                      out: np.ndarray) -> None:
+def _to_geodetic_rows(
+    pos: np.ndarray, lat0: float, lon0: float, alt0: float, out: np.ndarray
+) -> None:
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1] = to_geodetic(pos[i, 0], pos[i, 1], lat0, lon0)
         out[i, 2] = pos[i, 2] + alt0

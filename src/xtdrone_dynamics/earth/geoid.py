@@ -35,8 +35,10 @@ def geoid_height(lat: float, lon: float) -> float:
     column = math.degrees(lon) % 360.0 * PER_DEGREE
     above, left = min(int(row), _ROWS - 2), int(column)
     across = _weights(column - left)
-    return sum(weight * sum(w * height for w, height in zip(across, heights))
-               for weight, heights in zip(_weights(row - above), _around(above, left)))
+    return sum(
+        weight * sum(w * height for w, height in zip(across, heights))
+        for weight, heights in zip(_weights(row - above), _around(above, left))
+    )
 
 
 def _weights(x: float) -> tuple[float, ...]:

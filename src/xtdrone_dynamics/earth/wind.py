@@ -60,8 +60,9 @@ def dryden_along(state: float, ratio: float, noise: float) -> float:
 
 
 @njit
-def dryden_across(first: float, second: float, ratio: float, noise_1: float,
-                  noise_2: float) -> tuple[float, float, float]:
+def dryden_across(
+    first: float, second: float, ratio: float, noise_1: float, noise_2: float
+) -> tuple[float, float, float]:
     """The lateral or vertical filter over one step, exact; its output has variance 1.
 
     Discretises (1 + sqrt(3) T s) / (1 + T s)^2 driven by white noise, as a chain
@@ -86,5 +87,4 @@ def dryden_across(first: float, second: float, ratio: float, noise_1: float,
     l22 = math.sqrt(max(0.0, q22 - l21 * l21))
     new_second = decay * (second + ratio * first) + l21 * noise_1 + l22 * noise_2
     new_first = decay * first + l11 * noise_1
-    return new_first, new_second, (math.sqrt(3.0) * new_first
-                                   + (1.0 - math.sqrt(3.0)) * new_second)
+    return new_first, new_second, (math.sqrt(3.0) * new_first + (1.0 - math.sqrt(3.0)) * new_second)

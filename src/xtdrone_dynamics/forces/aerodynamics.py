@@ -24,8 +24,9 @@ def linear_drag(kx: float, ky: float, kz: float, vx: float, vy: float, vz: float
 
 
 @njit
-def quadratic_drag(ax: float, ay: float, az: float, density: float, vx: float, vy: float,
-                   vz: float) -> Vector:
+def quadratic_drag(
+    ax: float, ay: float, az: float, density: float, vx: float, vy: float, vz: float
+) -> Vector:
     """Drag force of a fuselage: half density, drag area, speed times velocity.
 
     Args:
@@ -53,8 +54,9 @@ def drag(e: Any, density: float, vx: float, vy: float, vz: float) -> Vector:
         (x, y, z) [N], body frame.
     """
     fx, fy, fz = linear_drag(e.linear_drag[0], e.linear_drag[1], e.linear_drag[2], vx, vy, vz)
-    dx, dy, dz = quadratic_drag(e.drag_areas[0], e.drag_areas[1], e.drag_areas[2], density,
-                                vx, vy, vz)
+    dx, dy, dz = quadratic_drag(
+        e.drag_areas[0], e.drag_areas[1], e.drag_areas[2], density, vx, vy, vz
+    )
     return fx + dx, fy + dy, fz + dz
 
 
@@ -76,8 +78,9 @@ def ground_effect(radius: float, height: float) -> float:
 
 
 @njit
-def inflow_thrust(lift: float, damping: float, speed: float, across_squared: float,
-                  along: float) -> float:
+def inflow_thrust(
+    lift: float, damping: float, speed: float, across_squared: float, along: float
+) -> float:
     """Thrust that a moving rotor has more than a hovering one at equal speed.
 
     Svacha et al. (2017): k_h |v_h|^2 - k_z omega v_z; the first term is
@@ -98,8 +101,9 @@ def inflow_thrust(lift: float, damping: float, speed: float, across_squared: flo
 
 
 @njit
-def downwash(thrust: float, disc_area: float, radius: float, density: float, below: float,
-             aside: float) -> float:
+def downwash(
+    thrust: float, disc_area: float, radius: float, density: float, below: float, aside: float
+) -> float:
     """Speed of the air that a hovering multirotor induces at a point below it.
 
     The wake of momentum theory, twice the induced velocity, is taken as a round
@@ -121,4 +125,4 @@ def downwash(thrust: float, disc_area: float, radius: float, density: float, bel
         return 0.0
     wake = 2.0 * math.sqrt(0.5 * thrust / (density * disc_area))
     width = radius + 0.1 * below
-    return wake * min(1.0, 12.0 * radius / below) * math.exp(-(aside / width)**2)
+    return wake * min(1.0, 12.0 * radius / below) * math.exp(-((aside / width) ** 2))

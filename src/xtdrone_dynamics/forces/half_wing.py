@@ -13,8 +13,9 @@ from ..compiled import njit
 
 
 @njit
-def slipstream(speed: float, vx: float, vy: float, vz: float, thrust: float, density: float,
-               disc_area: float) -> tuple[float, float, float]:
+def slipstream(
+    speed: float, vx: float, vy: float, vz: float, thrust: float, density: float, disc_area: float
+) -> tuple[float, float, float]:
     """Product of speed and velocity of the air at the wing, |v| v + T / (ρ S_p) e_x.
 
     Args:
@@ -31,9 +32,18 @@ def slipstream(speed: float, vx: float, vy: float, vz: float, thrust: float, den
 
 
 @njit
-def forces(w: Any, deflection: float, thrust: float, density: float, vx: float, vy: float,
-           vz: float, wx: float, wy: float, wz: float
-           ) -> tuple[float, float, float, float, float, float]:
+def forces(
+    w: Any,
+    deflection: float,
+    thrust: float,
+    density: float,
+    vx: float,
+    vy: float,
+    vz: float,
+    wx: float,
+    wy: float,
+    wz: float,
+) -> tuple[float, float, float, float, float, float]:
     """Force and moment of a half wing at its point; Φ_mv has the offset of the aerodynamic centre.
 
     F = -½ ρ S Φ_fv (W - δ ζ_f × W), M = -½ ρ S B (Φ_mv (W - δ ζ_m × W) + |v| Φ_mω B ω), with S
@@ -68,9 +78,18 @@ def forces(w: Any, deflection: float, thrust: float, density: float, vx: float, 
 
 
 @njit
-def wrench(w: Any, deflection: float, thrust: float, density: float, vx: float, vy: float,
-           vz: float, wx: float, wy: float, wz: float
-           ) -> tuple[float, float, float, float, float, float]:
+def wrench(
+    w: Any,
+    deflection: float,
+    thrust: float,
+    density: float,
+    vx: float,
+    vy: float,
+    vz: float,
+    wx: float,
+    wy: float,
+    wz: float,
+) -> tuple[float, float, float, float, float, float]:
     """Force and moment of a half wing about the origin of its body, in the body's frame.
 
     Args:
@@ -88,11 +107,25 @@ def wrench(w: Any, deflection: float, thrust: float, density: float, vx: float, 
     bx, by, bz = w.left[0], w.left[1], w.left[2]
     cx, cy, cz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
     fx, fy, fz, mx, my, mz = forces(
-        w, deflection, thrust, density, ux * ax + uy * ay + uz * az, ux * bx + uy * by + uz * bz,
-        ux * cx + uy * cy + uz * cz, wx * ax + wy * ay + wz * az, wx * bx + wy * by + wz * bz,
-        wx * cx + wy * cy + wz * cz)
-    fx, fy, fz = (fx * ax + fy * bx + fz * cx, fx * ay + fy * by + fz * cy,
-                  fx * az + fy * bz + fz * cz)
-    mx, my, mz = (mx * ax + my * bx + mz * cx, mx * ay + my * by + mz * cy,
-                  mx * az + my * bz + mz * cz)
+        w,
+        deflection,
+        thrust,
+        density,
+        ux * ax + uy * ay + uz * az,
+        ux * bx + uy * by + uz * bz,
+        ux * cx + uy * cy + uz * cz,
+        wx * ax + wy * ay + wz * az,
+        wx * bx + wy * by + wz * bz,
+        wx * cx + wy * cy + wz * cz,
+    )
+    fx, fy, fz = (
+        fx * ax + fy * bx + fz * cx,
+        fx * ay + fy * by + fz * cy,
+        fx * az + fy * bz + fz * cz,
+    )
+    mx, my, mz = (
+        mx * ax + my * bx + mz * cx,
+        mx * ay + my * by + mz * cy,
+        mx * az + my * bz + mz * cz,
+    )
     return fx, fy, fz, mx + py * fz - pz * fy, my + pz * fx - px * fz, mz + px * fy - py * fx

@@ -41,8 +41,9 @@ def segment(radius: float, depth: float) -> float:
 
 
 @njit
-def buoyancy(h: Any, k: int, below: float, ux: float, uy: float, uz: float
-             ) -> tuple[float, float, float, float]:
+def buoyancy(
+    h: Any, k: int, below: float, ux: float, uy: float, uz: float
+) -> tuple[float, float, float, float]:
     """Submerged volume of one of a float's four columns, and where it is.
 
     The two of a half-cylinder on each side of its keel act on the keel.

@@ -9,9 +9,25 @@ from ..shapes import State
 
 
 @njit
-def moved(body: Any, joint: Any, position: float, speed: float, px: float, py: float, pz: float,
-          qx: float, qy: float, qz: float, qw: float, vx: float, vy: float, vz: float,
-          wx: float, wy: float, wz: float) -> State:
+def moved(
+    body: Any,
+    joint: Any,
+    position: float,
+    speed: float,
+    px: float,
+    py: float,
+    pz: float,
+    qx: float,
+    qy: float,
+    qz: float,
+    qw: float,
+    vx: float,
+    vy: float,
+    vz: float,
+    wx: float,
+    wy: float,
+    wz: float,
+) -> State:
     """Pose and velocity of a body from those of its parent.
 
     Args:
@@ -27,8 +43,9 @@ def moved(body: Any, joint: Any, position: float, speed: float, px: float, py: f
     """
     ax, ay, az = joint.axis[0], joint.axis[1], joint.axis[2]
     cx, cy, cz = joint.anchor[0], joint.anchor[1], joint.anchor[2]
-    bx, by, bz, bw = multiply(qx, qy, qz, qw, body.quat[0], body.quat[1], body.quat[2],
-                              body.quat[3])
+    bx, by, bz, bw = multiply(
+        qx, qy, qz, qw, body.quat[0], body.quat[1], body.quat[2], body.quat[3]
+    )
     ox, oy, oz = rotate(qx, qy, qz, qw, body.pos[0], body.pos[1], body.pos[2])
     if joint.prismatic:
         sx, sy, sz = rotate(bx, by, bz, bw, position * ax, position * ay, position * az)

@@ -25,5 +25,13 @@ def act(a: Any, command: float, speed: float, height: float, dt: float) -> Acted
     thrust = a.motor_constant * speed * abs(speed) if height < 0.0 else 0.0
     torque = -a.direction * a.moment_constant * thrust
     ax, ay, az = a.axis[0], a.axis[1], a.axis[2]
-    return (speed, thrust * ax, thrust * ay, thrust * az, torque * ax, torque * ay, torque * az,
-            abs(torque * speed))
+    return (
+        speed,
+        thrust * ax,
+        thrust * ay,
+        thrust * az,
+        torque * ax,
+        torque * ay,
+        torque * az,
+        abs(torque * speed),
+    )

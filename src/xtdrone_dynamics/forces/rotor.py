@@ -11,8 +11,9 @@ _STOPPED = 1e-3  # a rotor with zero command below this speed is stopped [rad/s]
 
 
 @njit
-def lag(speed: float, target: float, time_constant_up: float, time_constant_down: float,
-        dt: float) -> float:
+def lag(
+    speed: float, target: float, time_constant_up: float, time_constant_down: float, dt: float
+) -> float:
     """Speed after dt of a rotor with first-order lag, exact for a constant target.
 
     Args:
@@ -33,8 +34,9 @@ def lag(speed: float, target: float, time_constant_up: float, time_constant_down
 
 
 @njit
-def mean_powers(speed: float, target: float, time_constant_up: float, time_constant_down: float,
-                dt: float) -> tuple[float, float]:
+def mean_powers(
+    speed: float, target: float, time_constant_up: float, time_constant_down: float, dt: float
+) -> tuple[float, float]:
     """Closed-form means of the speed and of its square over a step of the lag.
 
     With these means, a force that is constant over the step gives the exact impulse,
@@ -66,8 +68,11 @@ def lag_factors(time_constant: float, dt: float) -> Vector:
     if time_constant <= 0.0:
         return 0.0, 0.0, 0.0
     ratio = dt / time_constant
-    return (math.exp(-ratio), -math.expm1(-ratio) / ratio,
-            -math.expm1(-2.0 * ratio) / (2.0 * ratio))
+    return (
+        math.exp(-ratio),
+        -math.expm1(-ratio) / ratio,
+        -math.expm1(-2.0 * ratio) / (2.0 * ratio),
+    )
 
 
 @njit
@@ -90,8 +95,11 @@ def lagged(speed: float, target: float, up: Vector, down: Vector) -> Vector:
     gap = speed - target
     after = target + gap * left
     after = 0.0 if (target == 0.0) & (after < _STOPPED) else after
-    return (after, target + gap * first,
-            target * target + gap * (2.0 * target * first + gap * second))
+    return (
+        after,
+        target + gap * first,
+        target * target + gap * (2.0 * target * first + gap * second),
+    )
 
 
 @njit
@@ -101,10 +109,21 @@ def target_speed(command: float, scaling: float, zero: float, top: float) -> flo
 
 
 @njit
-def wrench(mean_speed: float, mean_square: float, direction: float, axis_x: float, axis_y: float,
-           axis_z: float, thrust_constant: float, moment_constant: float,
-           rotor_drag_coefficient: float, rolling_moment_coefficient: float, vx: float, vy: float,
-           vz: float) -> tuple[float, float, float, float, float, float]:
+def wrench(
+    mean_speed: float,
+    mean_square: float,
+    direction: float,
+    axis_x: float,
+    axis_y: float,
+    axis_z: float,
+    thrust_constant: float,
+    moment_constant: float,
+    rotor_drag_coefficient: float,
+    rolling_moment_coefficient: float,
+    vx: float,
+    vy: float,
+    vz: float,
+) -> tuple[float, float, float, float, float, float]:
     """Force and moment of one rotor at its hub, in the frame of the arguments; XTDrone (3)-(6).
 
     Args:
@@ -126,9 +145,14 @@ def wrench(mean_speed: float, mean_square: float, direction: float, axis_x: floa
     drag = mean_speed * rotor_drag_coefficient
     roll = direction * mean_speed * rolling_moment_coefficient
     reaction = direction * moment_constant * thrust
-    return (thrust * axis_x - drag * px, thrust * axis_y - drag * py, thrust * axis_z - drag * pz,
-            -roll * px - reaction * axis_x, -roll * py - reaction * axis_y,
-            -roll * pz - reaction * axis_z)
+    return (
+        thrust * axis_x - drag * px,
+        thrust * axis_y - drag * py,
+        thrust * axis_z - drag * pz,
+        -roll * px - reaction * axis_x,
+        -roll * py - reaction * axis_y,
+        -roll * pz - reaction * axis_z,
+    )
 
 
 @njit
@@ -148,8 +172,20 @@ def thrust_lost(largest_airspeed: float, along: float) -> float:
 
 
 @njit(forceinline=True)
-def act(a: Any, e: Any, command: float, speed: float, speed_share: float, ratio: float,
-        height: float, vx: float, vy: float, vz: float, up: Vector, down: Vector) -> Acted:
+def act(
+    a: Any,
+    e: Any,
+    command: float,
+    speed: float,
+    speed_share: float,
+    ratio: float,
+    height: float,
+    vx: float,
+    vy: float,
+    vz: float,
+    up: Vector,
+    down: Vector,
+) -> Acted:
     """One step of a rotor; XTDrone (3)-(6) and the aerodynamic effects at its hub.
 
     Args:
@@ -179,22 +215,40 @@ def act(a: Any, e: Any, command: float, speed: float, speed_share: float, ratio:
     power = a.power_constant * ratio * square * mean
     ax, ay, az = a.axis[0], a.axis[1], a.axis[2]
     fx, fy, fz, mx, my, mz = wrench(
-        mean, side * square, side * a.direction, ax, ay, az, a.motor_constant * ratio,
-        side * a.moment_constant, a.rotor_drag_coefficient * ratio,
-        a.rolling_moment_coefficient * ratio, vx, vy, vz)
+        mean,
+        side * square,
+        side * a.direction,
+        ax,
+        ay,
+        az,
+        a.motor_constant * ratio,
+        side * a.moment_constant,
+        a.rotor_drag_coefficient * ratio,
+        a.rolling_moment_coefficient * ratio,
+        vx,
+        vy,
+        vz,
+    )
     more = 0.0
     if e.ground_radius > 0.0:
-        more += side * a.motor_constant * ratio * square * (
-            aerodynamics.ground_effect(e.ground_radius, height) - 1.0)
+        more += (
+            side
+            * a.motor_constant
+            * ratio
+            * square
+            * (aerodynamics.ground_effect(e.ground_radius, height) - 1.0)
+        )
     along = vx * ax + vy * ay + vz * az
     if a.max_relative_airspeed > 0.0:
-        more -= side * a.motor_constant * ratio * square * thrust_lost(a.max_relative_airspeed,
-                                                                       along)
+        more -= (
+            side * a.motor_constant * ratio * square * thrust_lost(a.max_relative_airspeed, along)
+        )
     if e.lift > 0.0 or e.damping > 0.0:
         across = vx * vx + vy * vy + vz * vz - along * along
         if mean > 0.0:
-            more += side * ratio * aerodynamics.inflow_thrust(e.lift, e.damping, mean, across,
-                                                              along)
+            more += (
+                side * ratio * aerodynamics.inflow_thrust(e.lift, e.damping, mean, across, along)
+            )
     return after, fx + more * ax, fy + more * ay, fz + more * az, mx, my, mz, power
 
 
@@ -207,12 +261,13 @@ def thrust_constant(static_thrust: float, diameter: float, density: float) -> fl
         diameter: Rotor diameter [m].
         density: Air density [kg/m^3].
     """
-    return static_thrust * density * diameter**4 / (2.0 * math.pi)**2
+    return static_thrust * density * diameter**4 / (2.0 * math.pi) ** 2
 
 
 @njit
-def drag_coefficient(static_drag: float, blades: int, chord: float, diameter: float,
-                     density: float) -> float:
+def drag_coefficient(
+    static_drag: float, blades: int, chord: float, diameter: float, density: float
+) -> float:
     """C_D [N s^2/m] from the blades' drag coefficient C_d0; XTDrone (8).
 
     Args:
@@ -226,8 +281,15 @@ def drag_coefficient(static_drag: float, blades: int, chord: float, diameter: fl
 
 
 @njit
-def rolling_coefficient(root_pitch: float, twist: float, blades: int, lift_slope: float,
-                        chord: float, diameter: float, density: float) -> float:
+def rolling_coefficient(
+    root_pitch: float,
+    twist: float,
+    blades: int,
+    lift_slope: float,
+    chord: float,
+    diameter: float,
+    density: float,
+) -> float:
     """C_R [N s^2] from the blades' pitch and twist; XTDrone (9).
 
     Args:
@@ -239,8 +301,7 @@ def rolling_coefficient(root_pitch: float, twist: float, blades: int, lift_slope
         diameter: Rotor diameter [m].
         density: Air density [kg/m^3].
     """
-    return ((root_pitch / 48.0 + twist / 64.0) * density * blades * lift_slope * chord
-            * diameter**3)
+    return (root_pitch / 48.0 + twist / 64.0) * density * blades * lift_slope * chord * diameter**3
 
 
 @njit

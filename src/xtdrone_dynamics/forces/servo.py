@@ -43,8 +43,14 @@ def act(a: Any, command: float, position: float, dt: float) -> Acted:
 
 
 @njit
-def speed_after(a: Any, command: float, speed: float, time_constant_up: float,
-                time_constant_down: float, dt: float) -> float:
+def speed_after(
+    a: Any,
+    command: float,
+    speed: float,
+    time_constant_up: float,
+    time_constant_down: float,
+    dt: float,
+) -> float:
     """Speed of a wheel or propeller after a step [rad/s].
 
     Args:

@@ -16,8 +16,16 @@ _DAMPING = 0.5  # ratio, of the oscillation of a mass on its tyres at rest
 
 
 @njit
-def force(t: Any, load: float, speed: float, lateral: float, rolling: float, along: float,
-          across: float, dt: float) -> tuple[float, float, float, float]:
+def force(
+    t: Any,
+    load: float,
+    speed: float,
+    lateral: float,
+    rolling: float,
+    along: float,
+    across: float,
+    dt: float,
+) -> tuple[float, float, float, float]:
     """Advances the deflection of a tyre; returns the force of the ground.
 
     Args:
@@ -37,8 +45,10 @@ def force(t: Any, load: float, speed: float, lateral: float, rolling: float, alo
     stiffness = t.slip_stiffness / t.relaxation_length  # of the tread over the load [1/m]
     damping = 2.0 * _DAMPING * math.sqrt(stiffness / GRAVITY)  # [s/m]
     slip = speed - rolling
-    rate = (stiffness * math.hypot(slip / t.friction, lateral / t.lateral_friction)
-            + abs(rolling) / t.relaxation_length)
+    rate = (
+        stiffness * math.hypot(slip / t.friction, lateral / t.lateral_friction)
+        + abs(rolling) / t.relaxation_length
+    )
     # Implicit, since the deflection follows fast slip within less than a step.
     x = (along + slip * dt) / (1.0 + rate * dt)
     y = (across + lateral * dt) / (1.0 + rate * dt)

@@ -61,8 +61,9 @@ def slipstream(thrust: float, disc_area: float, density: float, along: float) ->
 
 
 @njit
-def forces(w: Any, deflection: float, ratio: float, vx: float, vy: float, vz: float
-           ) -> tuple[float, float, float, float, float, float]:
+def forces(
+    w: Any, deflection: float, ratio: float, vx: float, vy: float, vz: float
+) -> tuple[float, float, float, float, float, float]:
     """Force and moment of a wing at its centre of pressure.
 
     Args:
@@ -102,6 +103,11 @@ def forces(w: Any, deflection: float, ratio: float, vx: float, vy: float, vz: fl
     on_up = pressure * speed * (lift * along - drag * up)
     on_forward = -pressure * speed * (lift * up + drag * along)
     torque = pressure * square * moment  # about the axis forward x upward, nose up
-    return (on_forward * fx + on_up * ux, on_forward * fy + on_up * uy,
-            on_forward * fz + on_up * uz, torque * (fy * uz - fz * uy),
-            torque * (fz * ux - fx * uz), torque * (fx * uy - fy * ux))
+    return (
+        on_forward * fx + on_up * ux,
+        on_forward * fy + on_up * uy,
+        on_forward * fz + on_up * uz,
+        torque * (fy * uz - fz * uy),
+        torque * (fz * ux - fx * uz),
+        torque * (fx * uy - fy * ux),
+    )

@@ -14,8 +14,11 @@ from xtdrone_formation.topics.fleet import RosFleet
 
 _LOCAL = 1  # MAV_FRAME_LOCAL_NED, which MAVROS takes in ENU
 # Bits of PositionTarget.type_mask: fields to ignore.
-_PARTS = (("pos", 0b111, "position"), ("vel", 0b111 << 3, "velocity"),
-          ("acc", 0b111 << 6, "acceleration_or_force"))
+_PARTS = (
+    ("pos", 0b111, "position"),
+    ("vel", 0b111 << 3, "velocity"),
+    ("acc", 0b111 << 6, "acceleration_or_force"),
+)
 _NO_YAW, _NO_YAW_RATE = 1 << 10, 1 << 11
 _NO_RATES, _NO_ATTITUDE = 0b111, 1 << 7  # of AttitudeTarget.type_mask
 
@@ -35,7 +38,8 @@ class RawFleet(RosFleet):
         tops = [f"/{name}/mavros" for name in names]
         self._local, self._attitude = (
             [rospy.Publisher(f"{top}/setpoint_raw/{what}", kind, queue_size=1) for top in tops]
-            for what, kind in (("local", PositionTarget), ("attitude", AttitudeTarget)))
+            for what, kind in (("local", PositionTarget), ("attitude", AttitudeTarget))
+        )
         self._mode = [rospy.ServiceProxy(f"{top}/set_mode", SetMode) for top in tops]
         self._arm = [rospy.ServiceProxy(f"{top}/cmd/arming", CommandBool) for top in tops]
         self._status = None

@@ -38,8 +38,10 @@ class CommandTable:
             elif command in FROM_ROS_NAME:
                 self._set_points.mode[i] = FROM_ROS_NAME[command]
             elif command not in ("", "stop controlling"):
-                return (f"unknown command '{command}': use ARM, DISARM, HOVER, or a mode such as "
-                        "OFFBOARD, AUTO.TAKEOFF, AUTO.LAND")
+                return (
+                    f"unknown command '{command}': use ARM, DISARM, HOVER, or a mode such as "
+                    "OFFBOARD, AUTO.TAKEOFF, AUTO.LAND"
+                )
         return ""
 
     def pose(self, i: int, pos: npt.ArrayLike, yaw: float, body: bool) -> None:
@@ -81,8 +83,9 @@ class CommandTable:
         """Vehicles (indices) whose stream of set-points is overdue."""
         sim = self._simulator
         age_us = sim.t_us - self._received_us
-        return np.flatnonzero((self._received_us >= 0) & (age_us >= LATE_US)
-                              & (sim.mode == Mode.OFFBOARD) & sim.armed)
+        return np.flatnonzero(
+            (self._received_us >= 0) & (age_us >= LATE_US) & (sim.mode == Mode.OFFBOARD) & sim.armed
+        )
 
     def end_streams(self) -> None:
         """Treats overdue streams as ended."""
@@ -107,8 +110,13 @@ class CommandTable:
 class Requests:
     """The control requests of the simple simulator."""
 
-    def __init__(self, simulator: Any, names: Sequence[str], folder: Path | str,
-                 add_event: Callable[..., None]):
+    def __init__(
+        self,
+        simulator: Any,
+        names: Sequence[str],
+        folder: Path | str,
+        add_event: Callable[..., None],
+    ):
         """add_event(t_us, name, values) writes an event."""
         self._simulator, self._names, self._folder = simulator, names, folder
         self._add_event = add_event
@@ -122,8 +130,13 @@ class Requests:
         """
         t_us = self._simulator.t_us
         if op == "status":
-            return {"t_us": t_us, "paused": self.paused, "n": self._simulator.n,
-                    "vehicles": self._names, "folder": str(self._folder)}
+            return {
+                "t_us": t_us,
+                "paused": self.paused,
+                "n": self._simulator.n,
+                "vehicles": self._names,
+                "folder": str(self._folder),
+            }
         if op == "event":
             self._add_event(t_us, str(request["event"]), dict(request.get("values", {})))
         elif op in ("pause", "resume"):
@@ -131,8 +144,10 @@ class Requests:
         elif op == "stop":
             self.stopped = True
         else:
-            raise ControlError(f"unknown request '{op}': the simple simulator knows event, pause, "
-                               "resume, status, stop")
+            raise ControlError(
+                f"unknown request '{op}': the simple simulator knows event, pause, "
+                "resume, status, stop"
+            )
         return {"t_us": t_us}
 
 

@@ -19,11 +19,20 @@ from .simulator import PERIOD_US, PointMass, SimpleSimulator, fly
 _RECORDS = 250  # vehicles up to which each step is recorded; for larger fleets every tenth
 
 
-def run(n: int = 9, names: Sequence[str] = DEFAULT_FORMATIONS, scheme_name: str = "centralised",
-        radio: Radio = Radio(), seed: int = 1, noise: float = 0.0, name: str = "simple",
-        shape: Shape = Shape(), speed: float = 3.0, topology: str = "",
-        clock: Callable[[], float] | None = None,
-        progress: Callable[..., None] | None = None) -> tuple[Path, dict]:
+def run(
+    n: int = 9,
+    names: Sequence[str] = DEFAULT_FORMATIONS,
+    scheme_name: str = "centralised",
+    radio: Radio = Radio(),
+    seed: int = 1,
+    noise: float = 0.0,
+    name: str = "simple",
+    shape: Shape = Shape(),
+    speed: float = 3.0,
+    topology: str = "",
+    clock: Callable[[], float] | None = None,
+    progress: Callable[..., None] | None = None,
+) -> tuple[Path, dict]:
     """Flies a list of formations from take-off to landing, then writes report and plots.
 
     Args:
@@ -54,8 +63,14 @@ def run(n: int = 9, names: Sequence[str] = DEFAULT_FORMATIONS, scheme_name: str 
         if progress:
             progress(t_us, event, values)
 
-    agent = FormationAgent(n, names, scheme(scheme_name, radio, topology=topology),
-                           transition_speed=speed, on_event=on_event, **asdict(shape))
+    agent = FormationAgent(
+        n,
+        names,
+        scheme(scheme_name, radio, topology=topology),
+        transition_speed=speed,
+        on_event=on_event,
+        **asdict(shape),
+    )
     simulator = SimpleSimulator(grid(n), PointMass(), noise, seed)
     folder = run_folder.create(name)
     gaps = LogGaps(folder)
@@ -74,13 +89,25 @@ def run(n: int = 9, names: Sequence[str] = DEFAULT_FORMATIONS, scheme_name: str 
     if simulator.t_us % every:
         writer.write(simulator.state())  # the final state
     writer.close()
-    summary = {"n": n, "engine": "simple", "autopilot": "simple", "transport": "none",
-               "seed": seed, "scheme": scheme_name, "noise_m": noise,
-               "radio": {"delay_s": radio.delay, "loss": radio.loss,
-                         "range_m": None if radio.range == float("inf") else radio.range},
-               "sim_time_s": simulator.t_us * 1e-6, "done": done,
-               "messages_sent": agent.formation.network.sent,
-               "messages_lost": agent.formation.network.lost, "log_gaps": gaps.table()}
+    summary = {
+        "n": n,
+        "engine": "simple",
+        "autopilot": "simple",
+        "transport": "none",
+        "seed": seed,
+        "scheme": scheme_name,
+        "noise_m": noise,
+        "radio": {
+            "delay_s": radio.delay,
+            "loss": radio.loss,
+            "range_m": None if radio.range == float("inf") else radio.range,
+        },
+        "sim_time_s": simulator.t_us * 1e-6,
+        "done": done,
+        "messages_sent": agent.formation.network.sent,
+        "messages_lost": agent.formation.network.lost,
+        "log_gaps": gaps.table(),
+    }
     if clock:
         summary["real_time_factor"] = round(simulator.t_us * 1e-6 / wall, 2)
     run_folder.update_summary(folder, **summary)

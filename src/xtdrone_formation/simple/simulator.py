@@ -37,15 +37,21 @@ class PointMass:
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
-                raise FormationError(f"{name} {value} of the simple simulator is not allowed: give "
-                                     "a positive number")
+                raise FormationError(
+                    f"{name} {value} of the simple simulator is not allowed: give a positive number"
+                )
 
 
 class SimpleSimulator:
     """A fleet of point masses above flat ground."""
 
-    def __init__(self, start: npt.ArrayLike, parameters: PointMass = PointMass(),
-                 noise: float = 0.0, seed: int = 1):
+    def __init__(
+        self,
+        start: npt.ArrayLike,
+        parameters: PointMass = PointMass(),
+        noise: float = 0.0,
+        seed: int = 1,
+    ):
         """The fleet stands at its start positions.
 
         Args:
@@ -60,8 +66,10 @@ class SimpleSimulator:
         """
         start = np.array(start, dtype=float)
         if start.ndim != 2 or start.shape[1] != 3 or not np.isfinite(start).all():
-            raise FormationError(f"start positions of shape {start.shape} are not allowed: give a "
-                                 "row x, y, z [m] for each vehicle")
+            raise FormationError(
+                f"start positions of shape {start.shape} are not allowed: give a "
+                "row x, y, z [m] for each vehicle"
+            )
         n = len(start)
         self.n, self.t_us, self.parameters = n, 0, parameters
         self.pos, self.vel, self.acc = start.copy(), np.zeros((n, 3)), np.zeros((n, 3))
@@ -81,8 +89,17 @@ class SimpleSimulator:
     def estimates(self) -> Estimates:
         """The estimates of the vehicles."""
         self._quat[:, 2], self._quat[:, 3] = np.sin(self.yaw / 2), np.cos(self.yaw / 2)
-        return Estimates(self.t_us, self.pos + self._error, self._quat, self.vel, self._still,
-                         self.armed, self.landed, self.mode, self._ready)
+        return Estimates(
+            self.t_us,
+            self.pos + self._error,
+            self._quat,
+            self.vel,
+            self._still,
+            self.armed,
+            self.landed,
+            self.mode,
+            self._ready,
+        )
 
     def state(self) -> FleetState:
         """The true state, for recorders."""
@@ -90,7 +107,11 @@ class SimpleSimulator:
         state = FleetState.zeros(self.n, 0)
         state.t_us = self.t_us
         state.pos[:], state.quat[:], state.vel[:], state.acc[:] = (
-            self.pos, self._quat, self.vel, self.acc)
+            self.pos,
+            self._quat,
+            self.vel,
+            self.acc,
+        )
         return state
 
     def apply(self, set_points: SetPoints) -> None:
@@ -145,8 +166,9 @@ class SimpleSimulator:
         target[self.mode == Mode.LAND, 2] = -p.land_speed
         acc = np.where(offboard & np.isfinite(set_points.acc), set_points.acc, 0.0)
         # An axis with only an acceleration set-point has no velocity feedback.
-        open_loop = (offboard & ~controlled & ~np.isfinite(set_points.vel)
-                     & np.isfinite(set_points.acc))
+        open_loop = (
+            offboard & ~controlled & ~np.isfinite(set_points.vel) & np.isfinite(set_points.acc)
+        )
         return acc + np.where(open_loop, 0.0, (target - self.vel) / p.time_constant)
 
     def separation(self) -> float:
@@ -154,8 +176,12 @@ class SimpleSimulator:
         return formations.separation(self.pos[1:] - self.pos[0])
 
 
-def fly(simulator: SimpleSimulator, agent: Any, until_s: float = 600.0,
-        on_step: Callable[[Any], None] | None = None) -> bool:
+def fly(
+    simulator: SimpleSimulator,
+    agent: Any,
+    until_s: float = 600.0,
+    on_step: Callable[[Any], None] | None = None,
+) -> bool:
     """Runs an Agent until it is done.
 
     Args:

@@ -52,11 +52,20 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
             director.on_pattern(t_us, patterns[-1].reshape(3, -1).T)
             patterns.clear()
 
-    director = Director(len(names), args.formations, send_command,
-                        hold=args.hold, on_event=log, **asdict(options.shape_of(args)))
+    director = Director(
+        len(names),
+        args.formations,
+        send_command,
+        hold=args.hold,
+        on_event=log,
+        **asdict(options.shape_of(args)),
+    )
     _check_accuracy(ros, names[0], director.slots)
-    ros.listen("/xtdrone/formation_pattern", "std_msgs/Float32MultiArray",
-               lambda data: patterns.append(serialisation.multi_array(data, "f4")))
+    ros.listen(
+        "/xtdrone/formation_pattern",
+        "std_msgs/Float32MultiArray",
+        lambda data: patterns.append(serialisation.multi_array(data, "f4")),
+    )
     status = run_agent(fleet, director, before_step=take_pattern)
     return status, director.done
 

@@ -44,8 +44,14 @@ def end_simulation(client: ControlClient) -> str | None:
 class Listener:
     """Keeps the last serialised message of one topic of each vehicle."""
 
-    def __init__(self, ros: Ros, names: Sequence[str], topic: str, kind: str,
-                 on_message: Callable[[int, bytes], None] | None = None):
+    def __init__(
+        self,
+        ros: Ros,
+        names: Sequence[str],
+        topic: str,
+        kind: str,
+        on_message: Callable[[int, bytes], None] | None = None,
+    ):
         """topic is below V/mavros/; on_message(index, bytes) is called for each message."""
         self.last: list[Any] = [None] * len(names)
         self._on_message = on_message
@@ -85,17 +91,22 @@ class RosFleet:
         self._tick = threading.Condition()
         self._t_us = 0
         self._due_us = 0
-        self._odometry = Listener(ros, names, "local_position/odom", "nav_msgs/Odometry",
-                                  self._on_odometry)
+        self._odometry = Listener(
+            ros, names, "local_position/odom", "nav_msgs/Odometry", self._on_odometry
+        )
         self._state = Listener(ros, names, "state", "mavros_msgs/State")
-        self._extended = Listener(ros, names, "extended_state",
-                                  "mavros_msgs/ExtendedState") if info else None
+        self._extended = (
+            Listener(ros, names, "extended_state", "mavros_msgs/ExtendedState") if info else None
+        )
         self._command = [ros.output(f"/xtdrone/{name}/cmd", "std_msgs/String") for name in names]
-        self._set_point = {what: [ros.output(f"/xtdrone/{name}/cmd_{what}_enu", kind)
-                                  for name in names]
-                           for what, kind in (("pose", "geometry_msgs/Pose"),
-                                              ("vel", "geometry_msgs/Twist"),
-                                              ("accel", "geometry_msgs/Twist"))}
+        self._set_point = {
+            what: [ros.output(f"/xtdrone/{name}/cmd_{what}_enu", kind) for name in names]
+            for what, kind in (
+                ("pose", "geometry_msgs/Pose"),
+                ("vel", "geometry_msgs/Twist"),
+                ("accel", "geometry_msgs/Twist"),
+            )
+        }
 
     def _on_odometry(self, i, data):
         # A period ends with the message of the last vehicle, or, if that is late, with any other.
@@ -129,8 +140,10 @@ class RosFleet:
             ready[i] = connected and status >= _STANDBY
             mode[i] = FROM_ROS_NAME.get(name, Mode.MANUAL)
         if self._extended is not None:
-            landed[:] = [data is not None and serialisation.landed_state(data) == _ON_GROUND
-                         for data in self._extended.last]
+            landed[:] = [
+                data is not None and serialisation.landed_state(data) == _ON_GROUND
+                for data in self._extended.last
+            ]
         return Estimates(t_us, pos, quat, rotate(quat, vel), rate, armed, landed, mode, ready)
 
     def periods(self) -> Iterator[tuple[int, Estimates]]:
@@ -161,12 +174,15 @@ class RosFleet:
                 self.send_command(i, ROS_NAME[Mode(set_points.mode[i])])
             if set_points.arm[i] != KEEP:
                 self.send_command(i, "ARM" if set_points.arm[i] == ARM else "DISARM")
-        pos, vel, acc = (np.isfinite(values).all(axis=1)
-                         for values in (set_points.pos, set_points.vel, set_points.acc))
+        pos, vel, acc = (
+            np.isfinite(values).all(axis=1)
+            for values in (set_points.pos, set_points.vel, set_points.acc)
+        )
         for i in np.flatnonzero(pos):
             half = 0.0 if np.isnan(set_points.yaw[i]) else 0.5 * set_points.yaw[i]
-            self._set_point["pose"][i].publish(ros_serialisation.pose(
-                set_points.pos[i], (0.0, 0.0, np.sin(half), np.cos(half))))
+            self._set_point["pose"][i].publish(
+                ros_serialisation.pose(set_points.pos[i], (0.0, 0.0, np.sin(half), np.cos(half)))
+            )
         lead = set_points.vel + np.nan_to_num(set_points.acc) / _VELOCITY_GAIN
         for i in np.flatnonzero(vel & ~pos):
             self._set_point["vel"][i].publish(ros_serialisation.twist(lead[i]))
@@ -181,8 +197,9 @@ def rotate(quat: np.ndarray, v: np.ndarray) -> np.ndarray:
     return v + w * t + np.cross(u, t)
 
 
-def run_agent(fleet: RosFleet, agent: Agent,
-              before_step: Callable[[int], None] | None = None) -> int:
+def run_agent(
+    fleet: RosFleet, agent: Agent, before_step: Callable[[int], None] | None = None
+) -> int:
     """Runs an Agent on a fleet until it is done or its node ends.
 
     Args:

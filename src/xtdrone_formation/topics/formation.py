@@ -26,13 +26,22 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
 
     def on_event(t_us, name, **values):
         if name == "formation":
-            topics.tell(f"formation {values['formation']}: {values['method']}, least separation "
-                        f"{values['min_separation']:.2f} m, {values['duration_s']:.1f} s")
+            topics.tell(
+                f"formation {values['formation']}: {values['method']}, least separation "
+                f"{values['min_separation']:.2f} m, {values['duration_s']:.1f} s"
+            )
         log(t_us, name, **values)
 
-    service = FormationService(len(names), args.scheme, options.radio_of(args),
-                               options.shape_of(args), args.transition_speed, args.topology,
-                               on_event, fleet.require_followers)
+    service = FormationService(
+        len(names),
+        args.scheme,
+        options.radio_of(args),
+        options.shape_of(args),
+        args.transition_speed,
+        args.topology,
+        on_event,
+        fleet.require_followers,
+    )
     topics = LeaderTopics(fleet, service)
     for t_us, estimates in fleet.periods():
         try:

@@ -24,10 +24,10 @@ class LeaderTopics:
         """
         self._fleet, self._leader, self._ros = fleet, leader, fleet.ros
         self._edges: Any = None
-        self._pattern = self._ros.output("/xtdrone/formation_pattern",
-                                         "std_msgs/Float32MultiArray")
-        self._topology = self._ros.output("/xtdrone/communication_topology",
-                                          "std_msgs/Int32MultiArray", latched=True)
+        self._pattern = self._ros.output("/xtdrone/formation_pattern", "std_msgs/Float32MultiArray")
+        self._topology = self._ros.output(
+            "/xtdrone/communication_topology", "std_msgs/Int32MultiArray", latched=True
+        )
         self._pose = self._ros.output("/xtdrone/leader/pose", "geometry_msgs/PoseStamped")
         self._info = self._ros.output("/xtdrone/leader/info", "std_msgs/String")
         self._ros.listen("/xtdrone/leader/cmd", "std_msgs/String", self._on_command)
@@ -56,8 +56,9 @@ class LeaderTopics:
 
     def publish(self, t_us: int, estimates: Estimates) -> None:
         """Publishes the leader's pose, pattern and topology of one period."""
-        self._pose.publish(ros_serialisation.pose_stamped(
-            t_us, "map", estimates.pos[0], estimates.quat[0]))
+        self._pose.publish(
+            ros_serialisation.pose_stamped(t_us, "map", estimates.pos[0], estimates.quat[0])
+        )
         pattern = self._leader.pattern
         if pattern is None:
             return

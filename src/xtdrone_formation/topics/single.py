@@ -32,8 +32,9 @@ _SILENT_US = 1_000_000  # without a pattern after which the leader has released 
 class TopicLeader:
     """The leader: assigns slots and publishes pose, pattern and topology."""
 
-    def __init__(self, ros: Ros, vehicle_type: str, leader_id: int, n: int,
-                 instance: int | None = None):
+    def __init__(
+        self, ros: Ros, vehicle_type: str, leader_id: int, n: int, instance: int | None = None
+    ):
         """Vehicle `type_id` leads n vehicles, itself included.
 
         Args:
@@ -52,8 +53,9 @@ class TopicLeader:
         self._topics = LeaderTopics(self.fleet, self.leader)
 
     def _on_event(self, t_us, name, **values):
-        self._topics.tell(f"formation {values['formation']}: {values['method']}, "
-                          f"{values['duration_s']:.1f} s")
+        self._topics.tell(
+            f"formation {values['formation']}: {values['method']}, {values['duration_s']:.1f} s"
+        )
         self._log(t_us, name, **values)
 
     def loop(self) -> None:
@@ -70,8 +72,15 @@ class TopicLeader:
 class TopicFollower:
     """One follower: keeps its slot of /xtdrone/formation_pattern relative to the leader."""
 
-    def __init__(self, ros: Ros, vehicle_type: str, vehicle_id: int, n: int,
-                 parameters: FollowerParameters = FollowerParameters(), leader: str = ""):
+    def __init__(
+        self,
+        ros: Ros,
+        vehicle_type: str,
+        vehicle_id: int,
+        n: int,
+        parameters: FollowerParameters = FollowerParameters(),
+        leader: str = "",
+    ):
         """Vehicle `type_id`, id 1 to n - 1, follows the leader.
 
         Args:
@@ -90,8 +99,9 @@ class TopicFollower:
         name = f"{vehicle_type}_{vehicle_id}"
         self.fleet = RosFleet(ros, [name], info=False)
         self._law = CentralisedFollower(parameters)
-        self._leader = Listener(ros, [leader or f"{vehicle_type}_0"], "local_position/odom",
-                                "nav_msgs/Odometry")
+        self._leader = Listener(
+            ros, [leader or f"{vehicle_type}_0"], "local_position/odom", "nav_msgs/Odometry"
+        )
         self._pattern, self._pattern_us = None, 0
         self._now_us = 0
         self._active = False  # whether a formation was commanded: the topology was published
@@ -99,8 +109,7 @@ class TopicFollower:
         self._avoid = np.zeros(3)
         self._said = False  # that the pattern is for another number of vehicles
         ros.listen("/xtdrone/formation_pattern", "std_msgs/Float32MultiArray", self._on_pattern)
-        ros.listen("/xtdrone/communication_topology", "std_msgs/Int32MultiArray",
-                   self._on_topology)
+        ros.listen("/xtdrone/communication_topology", "std_msgs/Int32MultiArray", self._on_topology)
         ros.listen(f"/xtdrone/{name}/avoid_vel", "geometry_msgs/Vector3", self._on_avoid)
 
     def velocity(self, t_us: int, own: SelfState, neighbours: NeighbourState) -> np.ndarray:
@@ -119,10 +128,17 @@ class TopicFollower:
             if self._pattern is None or self._now_us - self._pattern_us > _SILENT_US:
                 continue
             self._follow_pattern(t_us)
-            own = SelfState(estimates.pos, estimates.vel, self._slot[None], self._slot_vel[None],
-                      np.zeros((1, 3)))
-            desired = (self.velocity(t_us, own, self._neighbours(t_us))
-                       + self.parameters.avoid_gain * self._avoid)
+            own = SelfState(
+                estimates.pos,
+                estimates.vel,
+                self._slot[None],
+                self._slot_vel[None],
+                np.zeros((1, 3)),
+            )
+            desired = (
+                self.velocity(t_us, own, self._neighbours(t_us))
+                + self.parameters.avoid_gain * self._avoid
+            )
             out.vel[:] = saturate(desired[None], self.parameters.speed_limit)
             self.fleet.send(out)
 
@@ -132,8 +148,9 @@ class TopicFollower:
             self._pattern, self._pattern_us = pattern.reshape(3, -1).T, self._now_us
         elif not self._said:
             self._said = True
-            self.fleet.ros.error(f"the pattern is for {pattern.size // 3 + 1} vehicles, not "
-                                 f"{self.n}")
+            self.fleet.ros.error(
+                f"the pattern is for {pattern.size // 3 + 1} vehicles, not {self.n}"
+            )
 
     def _on_topology(self, data):
         self._active = True
@@ -173,5 +190,7 @@ def require_follower(vehicle_id: int, n: int) -> None:
         FormationError: It is not 1 to n - 1.
     """
     if not 1 <= vehicle_id < n:
-        raise FormationError(f"follower {vehicle_id} of {n} vehicles is not allowed: 0 is the "
-                             f"leader, give 1 to {n - 1}")
+        raise FormationError(
+            f"follower {vehicle_id} of {n} vehicles is not allowed: 0 is the "
+            f"leader, give 1 to {n - 1}"
+        )

@@ -17,8 +17,10 @@ try:
     from OpenGL import GL
     from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 except ImportError as error:
-    raise FormationError(f"the viewer needs pyqtgraph, PySide6-Essentials and PyOpenGL ({error}): "
-                         "pip install 'xtdrone[view]'") from error
+    raise FormationError(
+        f"the viewer needs pyqtgraph, PySide6-Essentials and PyOpenGL ({error}): "
+        "pip install 'xtdrone[view]'"
+    ) from error
 
 BACKGROUND = "#f6f7f9"
 INK = "#1d2530"  # of text and axes
@@ -38,8 +40,16 @@ _SAMPLES = 4  # of a pixel, for smooth edges
 _GLIDE = 0.2  # of its way, that the camera goes in a frame while the scene is played
 _ORDER = {"grid": 0, "axes": 1}  # of drawing; vehicles are 2, then come the other lines
 # Colours mix, and the picture stays opaque.
-_BLENDED = {GL.GL_DEPTH_TEST: True, GL.GL_BLEND: True, "glBlendFuncSeparate": (
-    GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA, GL.GL_ONE, GL.GL_ONE_MINUS_SRC_ALPHA)}
+_BLENDED = {
+    GL.GL_DEPTH_TEST: True,
+    GL.GL_BLEND: True,
+    "glBlendFuncSeparate": (
+        GL.GL_SRC_ALPHA,
+        GL.GL_ONE_MINUS_SRC_ALPHA,
+        GL.GL_ONE,
+        GL.GL_ONE_MINUS_SRC_ALPHA,
+    ),
+}
 
 
 class Canvas(gl.GLViewWidget):
@@ -66,8 +76,9 @@ class Canvas(gl.GLViewWidget):
         self._framed = 1.0  # distance of the camera that frames the fleet [m]
         self._middle = np.zeros(3)  # of what it frames
         self.setBackgroundColor(BACKGROUND)
-        self._colours = np.array([rgba(plot_style.vehicle_color(i, scene.n))
-                                  for i in range(scene.n)])
+        self._colours = np.array(
+            [rgba(plot_style.vehicle_color(i, scene.n)) for i in range(scene.n)]
+        )
         self._make_items(many)
         self.look()
 
@@ -94,8 +105,10 @@ class Canvas(gl.GLViewWidget):
         self.scale = geometry.scale(around, scene.ground)
         self._move_camera(pos, glide)
         span, floor = self.span, self.scale.low[2]
-        self._vehicles.setMeshData(vertexes=geometry.placed(self._body, pos, scene.yaw, span),
-                                   faceColors=self._face_colours)
+        self._vehicles.setMeshData(
+            vertexes=geometry.placed(self._body, pos, scene.yaw, span),
+            faceColors=self._face_colours,
+        )
         self._set("slots", slots is not None, lambda: geometry.diamonds(slots, self._slot * span))
         self._set("links", len(edges) > 0, lambda: pos[edges])
         faint = _CLEAR * min(1.0, _FEW / max(len(edges), 1)) ** 0.35  # many would hide the rest
@@ -108,7 +121,8 @@ class Canvas(gl.GLViewWidget):
         named = self.shown["names"] and scene.n <= _NAMED
         above = np.array([0.0, 0.0, 0.45 * span])
         self.labels = [(place, text, False) for place, text in ticks] + [
-            (at + above, name, True) for at, name in zip(pos, scene.names) if named]
+            (at + above, name, True) for at, name in zip(pos, scene.names) if named
+        ]
         self.update()
         self._labels.update()
 
@@ -142,8 +156,10 @@ class Canvas(gl.GLViewWidget):
     def mouseMoveEvent(self, event: Any) -> None:
         """Turns or moves the camera; it then follows nobody any more if it was moved."""
         super().mouseMoveEvent(event)
-        if event.buttons() == QtCore.Qt.MouseButton.MiddleButton or \
-                event.modifiers() & QtCore.Qt.KeyboardModifier.ControlModifier:
+        if (
+            event.buttons() == QtCore.Qt.MouseButton.MiddleButton
+            or event.modifiers() & QtCore.Qt.KeyboardModifier.ControlModifier
+        ):
             self.panned.emit()
         self.draw()
 
@@ -161,17 +177,30 @@ class Canvas(gl.GLViewWidget):
     def _make_items(self, many):
         self._face_colours = self._shaded()
         self._vehicles = gl.GLMeshItem(
-            vertexes=np.zeros((1, 3, 3)), faceColors=np.ones((1, 3, 4)), smooth=False,
-            computeNormals=False, glOptions="opaque")
+            vertexes=np.zeros((1, 3, 3)),
+            faceColors=np.ones((1, 3, 4)),
+            smooth=False,
+            computeNormals=False,
+            glOptions="opaque",
+        )
         thin = 1.0 if many else 1.6
-        looks = {"grid": (GRID, 1.0, 1.0), "axes": (INK, 1.4, 1.0),
-                 "height lines": (DROP, 1.0, 0.25 if many else 0.8), "trails": (INK, thin, 1.0),
-                 "links": (LINK, thin, 1.0), "slots": (SLOT, thin, 1.0)}
+        looks = {
+            "grid": (GRID, 1.0, 1.0),
+            "axes": (INK, 1.4, 1.0),
+            "height lines": (DROP, 1.0, 0.25 if many else 0.8),
+            "trails": (INK, thin, 1.0),
+            "links": (LINK, thin, 1.0),
+            "slots": (SLOT, thin, 1.0),
+        }
         self._items = {}
         for name, (colour, width, alpha) in looks.items():
             self._items[name] = gl.GLLinePlotItem(
-                pos=np.zeros((2, 3)), mode="lines", color=(*rgba(colour)[:3], alpha), width=width,
-                antialias=True)
+                pos=np.zeros((2, 3)),
+                mode="lines",
+                color=(*rgba(colour)[:3], alpha),
+                width=width,
+                antialias=True,
+            )
         pieces = self._points - 1
         base = np.broadcast_to(self._colours[:, None, None], (self.scene.n, pieces, 2, 4)).copy()
         base[..., 3] = np.linspace(0.0, _FADE, pieces)[None, :, None]
@@ -207,8 +236,13 @@ class Canvas(gl.GLViewWidget):
         if self.follow == "nobody":
             return
         opts = self.opts
-        middle, distance = geometry.frame(self.scale.corners, opts["azimuth"], opts["elevation"],
-                                          opts["fov"], max(self.width(), 1) / max(self.height(), 1))
+        middle, distance = geometry.frame(
+            self.scale.corners,
+            opts["azimuth"],
+            opts["elevation"],
+            opts["fov"],
+            max(self.width(), 1) / max(self.height(), 1),
+        )
         middle = pos[0] if self.follow == "leader" else middle
         if glide:
             distance = self._framed + _GLIDE * (distance - self._framed)
@@ -236,12 +270,15 @@ class _Labels(QtWidgets.QWidget):
         for (x, y), (_, text, of_vehicle) in zip(canvas.label_positions(), canvas.labels):
             if np.isfinite(x):
                 down = -2 * _TEXT if of_vehicle else -_TEXT
-                painter.drawText(QtCore.QRectF(x - 100, y + down, 200, 2 * _TEXT),
-                                 QtCore.Qt.AlignmentFlag.AlignCenter, text)
+                painter.drawText(
+                    QtCore.QRectF(x - 100, y + down, 200, 2 * _TEXT),
+                    QtCore.Qt.AlignmentFlag.AlignCenter,
+                    text,
+                )
         painter.end()
 
 
 def rgba(colour: str) -> tuple[float, float, float, float]:
     """Red, green, blue and opacity, 0 to 1, of a colour #rrggbb."""
-    red, green, blue = (int(colour[k:k + 2], 16) / 255 for k in (1, 3, 5))
+    red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
     return red, green, blue, 1.0

@@ -43,8 +43,14 @@ class Scale:
     @property
     def corners(self) -> np.ndarray:
         """(8, 3) of the box around the fleet."""
-        return np.array([(x, y, z) for x in (self.low[0], self.high[0])
-                         for y in (self.low[1], self.high[1]) for z in (self.low[2], self.high[2])])
+        return np.array(
+            [
+                (x, y, z)
+                for x in (self.low[0], self.high[0])
+                for y in (self.low[1], self.high[1])
+                for z in (self.low[2], self.high[2])
+            ]
+        )
 
     def lines(self) -> np.ndarray:
         """(K, 2, 3) lines of the grid."""
@@ -54,8 +60,10 @@ class Scale:
         return np.array(along + across)
 
     def _ticks(self, axis):
-        first, last = (math.ceil(self.low[axis] / self.step - 1e-9),
-                       math.floor(self.high[axis] / self.step + 1e-9))
+        first, last = (
+            math.ceil(self.low[axis] / self.step - 1e-9),
+            math.floor(self.high[axis] / self.step + 1e-9),
+        )
         return self.step * np.arange(first, last + 1)
 
     def axes(self, azimuth: float) -> tuple[np.ndarray, list[tuple[np.ndarray, str]]]:
@@ -72,16 +80,18 @@ class Scale:
         y = self.high[1] if north > 0 else self.low[1]
         others = self.low[0] + self.high[0] - x, self.low[1] + self.high[1] - y
         # Of the two corners at the sides, the one that is at the left.
-        corner = np.array(min(((x, others[1]), (others[0], y)),
-                              key=lambda at: -north * at[0] + east * at[1]))
+        corner = np.array(
+            min(((x, others[1]), (others[0], y)), key=lambda at: -north * at[0] + east * at[1])
+        )
         out = _TICK * float((self.high - self.low).max())
         side = out * np.sign(corner - 0.5 * (self.low + self.high)[:2])
         z = self.low[2]
         lines, labels = [], []
         for axis, start, away, name in (
-                (0, (self.low[0], y, z), (0.0, math.copysign(out, north), 0.0), "x east [m]"),
-                (1, (x, self.low[1], z), (math.copysign(out, east), 0.0, 0.0), "y north [m]"),
-                (2, (*corner, z), (*side, 0.0), "z up [m]")):
+            (0, (self.low[0], y, z), (0.0, math.copysign(out, north), 0.0), "x east [m]"),
+            (1, (x, self.low[1], z), (math.copysign(out, east), 0.0, 0.0), "y north [m]"),
+            (2, (*corner, z), (*side, 0.0), "z up [m]"),
+        ):
             start, away = np.array(start), np.array(away)
             end = start.copy()
             end[axis] = self.high[axis]
@@ -91,8 +101,11 @@ class Scale:
                 tick[axis] = at
                 lines.append((tick, tick + 0.4 * away))
                 labels.append((tick + 1.1 * away, f"{at + 0.0:g}"))
-            labels.append((end + (0.0, 0.0, out), name) if axis == 2
-                          else (0.5 * (start + end) + 3.0 * away, name))
+            labels.append(
+                (end + (0.0, 0.0, out), name)
+                if axis == 2
+                else (0.5 * (start + end) + 3.0 * away, name)
+            )
         return np.array(lines), labels
 
 
@@ -117,20 +130,26 @@ def scale(points: npt.ArrayLike, ground: float) -> Scale:
 def nice(value: float) -> float:
     """The least of 1, 2, 5, 10, 20, ... times a power of ten that is not below a value."""
     power = 10.0 ** math.floor(math.log10(value))
-    return next(factor * power for factor in (1.0, 2.0, 5.0, 10.0)
-                if factor * power >= value * (1.0 - 1e-9))
+    return next(
+        factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= value * (1.0 - 1e-9)
+    )
 
 
 def directions(azimuth: float, elevation: float) -> np.ndarray:
     """(3, 3) rows: to the right, up, and back to the camera, of a camera at these angles [deg]."""
     a, e = math.radians(azimuth), math.radians(elevation)
-    return np.array([(-math.sin(a), math.cos(a), 0.0),
-                     (-math.sin(e) * math.cos(a), -math.sin(e) * math.sin(a), math.cos(e)),
-                     (math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e))])
+    return np.array(
+        [
+            (-math.sin(a), math.cos(a), 0.0),
+            (-math.sin(e) * math.cos(a), -math.sin(e) * math.sin(a), math.cos(e)),
+            (math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)),
+        ]
+    )
 
 
-def frame(points: npt.ArrayLike, azimuth: float, elevation: float, fov: float,
-          aspect: float) -> tuple[np.ndarray, float]:
+def frame(
+    points: npt.ArrayLike, azimuth: float, elevation: float, fov: float, aspect: float
+) -> tuple[np.ndarray, float]:
     """Where a camera must look, and from how far, to show all points.
 
     Args:
@@ -208,8 +227,10 @@ def _multirotor() -> Body:
         tip = 0.37 * np.array([math.cos(angle), math.sin(angle), 0.0])
         across = 0.035 * np.array([-math.sin(angle), math.cos(angle), 0.0])
         found += [(-across, across, tip + across), (-across, tip + across, tip - across)]
-        rim = [tip + (0.2 * math.cos(a), 0.2 * math.sin(a), 0.06)
-               for a in np.linspace(0.0, 2.0 * math.pi, 11)]
+        rim = [
+            tip + (0.2 * math.cos(a), 0.2 * math.sin(a), 0.06)
+            for a in np.linspace(0.0, 2.0 * math.pi, 11)
+        ]
         found += [(tip + (0.0, 0.0, 0.06), rim[i], rim[i + 1]) for i in range(10)]
     dark += [False] * len(found)
     base = [(0.12, 0.13, 0.0), (-0.16, 0.13, 0.0), (-0.16, -0.13, 0.0), (0.12, -0.13, 0.0)]
@@ -226,8 +247,17 @@ def _dart() -> Body:
     """An arrowhead, for many vehicles."""
     nose, left, right = (0.6, 0.0, 0.0), (-0.45, 0.42, 0.0), (-0.45, -0.42, 0.0)
     tail, top = (-0.25, 0.0, 0.0), (-0.2, 0.0, 0.28)
-    return _body([(nose, left, top), (right, nose, top), (left, tail, top), (tail, right, top),
-                  (nose, tail, left), (nose, right, tail)], [False] * 6)
+    return _body(
+        [
+            (nose, left, top),
+            (right, nose, top),
+            (left, tail, top),
+            (tail, right, top),
+            (nose, tail, left),
+            (nose, right, tail),
+        ],
+        [False] * 6,
+    )
 
 
 MULTIROTOR, DART = _multirotor(), _dart()

@@ -21,13 +21,19 @@ from .. import serialisation
 from ..errors import FormationError
 
 SOURCES = {"truth": run_folder.TRUTH, "rosbag": "bags/*.bag", "ulog": "ulog/*/*.ulg"}
-SOURCE_NAMES = {"truth": "true positions (truth log)", "ulog": "estimates (flight logs)",
-                "rosbag": "estimates (ROS topics in the rosbag)"}
+SOURCE_NAMES = {
+    "truth": "true positions (truth log)",
+    "ulog": "estimates (flight logs)",
+    "rosbag": "estimates (ROS topics in the rosbag)",
+}
 _POSE = re.compile(r"/([^/]+)/mavros/local_position/(pose|velocity_local)")
 _LARGEST = 1e7  # position and speed of a vehicle [m, m/s]
 _ESTIMATE = "timestamp x y z heading vx vy vz xy_valid z_valid".split()  # fields that are read
-_HOW = {"truth": "every run does", "rosbag": "launch files do with record:=true",
-        "ulog": "the full simulator does, unless with --log none"}
+_HOW = {
+    "truth": "every run does",
+    "rosbag": "launch files do with record:=true",
+    "ulog": "the full simulator does, unless with --log none",
+}
 
 
 @dataclass(frozen=True)
@@ -53,21 +59,28 @@ def read(folder: Path | str, source: str | None = None) -> Motion:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise FormationError(f"no run folder '{folder}': give a folder below runs/, for example "
-                             "runs/latest")
+        raise FormationError(
+            f"no run folder '{folder}': give a folder below runs/, for example runs/latest"
+        )
     available = {name: sorted(folder.glob(pattern)) for name, pattern in SOURCES.items()}
     if source is None:
         source = next((name for name, files in available.items() if files), None)
         if source is None:
-            raise FormationError(f"'{folder}' has no recording of a flight: it contains none of "
-                                 f"{', '.join(SOURCES.values())}")
+            raise FormationError(
+                f"'{folder}' has no recording of a flight: it contains none of "
+                f"{', '.join(SOURCES.values())}"
+            )
     elif not available[source]:
-        raise FormationError(f"'{folder}' has no {source} ({SOURCES[source]}): give a run that "
-                             f"recorded it; {_HOW[source]}")
+        raise FormationError(
+            f"'{folder}' has no {source} ({SOURCES[source]}): give a run that "
+            f"recorded it; {_HOW[source]}"
+        )
     t_us, pos, vel, yaw = _READERS[source](folder, available[source])
     if not (np.abs(pos) < _LARGEST).all() or not (np.abs(vel) < _LARGEST).all():
-        raise FormationError(f"the {source} of '{folder}' is damaged: it has positions or "
-                             f"velocities beyond {_LARGEST:g}")
+        raise FormationError(
+            f"the {source} of '{folder}' is damaged: it has positions or "
+            f"velocities beyond {_LARGEST:g}"
+        )
     return Motion(source, t_us, pos, vel, np.nan_to_num(yaw))
 
 
@@ -92,16 +105,21 @@ def _names(folder, found):
     names = [vehicle.name for vehicle in Scenario.load(path).vehicles]
     missing = [name for name in names if name not in found]
     if missing:
-        raise FormationError(f"the recording of '{folder}' lacks {', '.join(missing[:5])} of its "
-                             "scenario.yaml: give the folder of a complete run")
+        raise FormationError(
+            f"the recording of '{folder}' lacks {', '.join(missing[:5])} of its "
+            "scenario.yaml: give the folder of a complete run"
+        )
     return names
 
 
 def _truth(folder, paths):
     summary = run_folder.read_summary(folder)
     # The simple simulator has no scenario.
-    n = number(f"n of '{folder}/summary.json'", summary["n"], 1, MAX_FLEET, whole=True) \
-        if "n" in summary else Scenario.load(folder / "scenario.yaml").n
+    n = (
+        number(f"n of '{folder}/summary.json'", summary["n"], 1, MAX_FLEET, whole=True)
+        if "n" in summary
+        else Scenario.load(folder / "scenario.yaml").n
+    )
     t_us, table = read_truth(paths[0], n)
     return t_us, table[:, :, 0:3], table[:, :, 7:10], _heading(table[:, :, 3:7])
 
@@ -129,17 +147,25 @@ def _rosbag(folder, paths):
                     else:
                         values = serialisation.twist_stamped(data)[0]
                     rows.setdefault(name, {"pose": [], "velocity_local": []})[what].append(
-                        (serialisation.stamp(data), *values))
+                        (serialisation.stamp(data), *values)
+                    )
         except Exception as error:  # damaged bytes raise any of them in rosbags
-            raise FormationError(f"cannot read '{path}': {shown(error)}; repair a truncated "
-                                 "recording by rosbag reindex") from error
+            raise FormationError(
+                f"cannot read '{path}': {shown(error)}; repair a truncated "
+                "recording by rosbag reindex"
+            ) from error
     rows = {name: both for name, both in rows.items() if all(both.values())}
     if not rows:
-        raise FormationError(f"'{paths[0]}' has no poses: record mavros/local_position/pose and "
-                             "velocity_local of each vehicle")
-    return _interpolate([(_with_heading(np.array(rows[name]["pose"])),
-                          np.array(rows[name]["velocity_local"]))
-                         for name in _names(folder, rows)])
+        raise FormationError(
+            f"'{paths[0]}' has no poses: record mavros/local_position/pose and "
+            "velocity_local of each vehicle"
+        )
+    return _interpolate(
+        [
+            (_with_heading(np.array(rows[name]["pose"])), np.array(rows[name]["velocity_local"]))
+            for name in _names(folder, rows)
+        ]
+    )
 
 
 def _with_heading(rows):
@@ -156,36 +182,58 @@ def _ulog(folder, paths):
         if topic is not None:
             lacking = [name for name in _ESTIMATE if name not in topic]
             if lacking:
-                raise FormationError(f"vehicle_local_position of '{path}' has no {lacking[0]}: the "
-                                     "log is damaged")
+                raise FormationError(
+                    f"vehicle_local_position of '{path}' has no {lacking[0]}: the log is damaged"
+                )
             located = (topic["xy_valid"] & topic["z_valid"]).astype(bool)
             # PX4 writes north, east, down, and the heading from north clockwise.
-            rows = np.stack([topic["timestamp"], topic["y"], topic["x"], -topic["z"],
-                             0.5 * np.pi - np.unwrap(topic["heading"]), topic["vy"], topic["vx"],
-                             -topic["vz"]], axis=1)
+            rows = np.stack(
+                [
+                    topic["timestamp"],
+                    topic["y"],
+                    topic["x"],
+                    -topic["z"],
+                    0.5 * np.pi - np.unwrap(topic["heading"]),
+                    topic["vy"],
+                    topic["vx"],
+                    -topic["vz"],
+                ],
+                axis=1,
+            )
             logs.setdefault(path.parent.name, []).append(rows[located].astype(float))
     if not logs:
-        raise FormationError(f"the flight logs of '{folder}' have no vehicle_local_position: log "
-                             "that topic")
+        raise FormationError(
+            f"the flight logs of '{folder}' have no vehicle_local_position: log that topic"
+        )
     tables = {name: np.concatenate(parts) for name, parts in logs.items()}
-    return _interpolate([(tables[name][:, :5], tables[name][:, [0, 5, 6, 7]])
-                         for name in _names(folder, tables)])
+    return _interpolate(
+        [(tables[name][:, :5], tables[name][:, [0, 5, 6, 7]]) for name in _names(folder, tables)]
+    )
 
 
 def _interpolate(fleet):
     """Motion at the leader's times, from rows (t_us, x, y, z, heading) and (t_us, velocity)."""
-    fleet = [[rows[np.unique(rows[:, 0], return_index=True)[1]] for rows in both]
-             for both in fleet]
+    fleet = [[rows[np.unique(rows[:, 0], return_index=True)[1]] for rows in both] for both in fleet]
     begin = max(rows[0, 0] for both in fleet for rows in both)
     end = min(rows[-1, 0] for both in fleet for rows in both)
     t_us = fleet[0][0][:, 0]
     t_us = t_us[(t_us >= begin) & (t_us <= end)]
     if not len(t_us):
-        raise FormationError("the vehicles' recordings have no time in common: give the folder of "
-                             "one run")
-    poses, vel = (np.stack([np.stack([np.interp(t_us, both[k][:, 0], column)
-                                      for column in both[k].T[1:]], axis=1) for both in fleet],
-                           axis=1) for k in (0, 1))
+        raise FormationError(
+            "the vehicles' recordings have no time in common: give the folder of one run"
+        )
+    poses, vel = (
+        np.stack(
+            [
+                np.stack(
+                    [np.interp(t_us, both[k][:, 0], column) for column in both[k].T[1:]], axis=1
+                )
+                for both in fleet
+            ],
+            axis=1,
+        )
+        for k in (0, 1)
+    )
     return t_us.astype(np.int64), poses[..., :3], vel, poses[..., 3]
 
 

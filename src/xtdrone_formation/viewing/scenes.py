@@ -114,9 +114,18 @@ class LiveFlight:
 
     live = True
 
-    def __init__(self, n: int = 9, names: Sequence[str] = DEFAULT_FORMATIONS,
-                 scheme_name: str = "centralised", radio: Radio = Radio(), noise: float = 0.0,
-                 seed: int = 1, shape: Shape = Shape(), speed: float = 3.0, topology: str = ""):
+    def __init__(
+        self,
+        n: int = 9,
+        names: Sequence[str] = DEFAULT_FORMATIONS,
+        scheme_name: str = "centralised",
+        radio: Radio = Radio(),
+        noise: float = 0.0,
+        seed: int = 1,
+        shape: Shape = Shape(),
+        speed: float = 3.0,
+        topology: str = "",
+    ):
         """The fleet stands on the ground; arguments as of simple.run.run().
 
         Raises:
@@ -173,7 +182,7 @@ class LiveFlight:
 
     def trail(self, points: int) -> np.ndarray:
         """(points, N, 3) places before now, the latest last [m]."""
-        past = self._past[-(points - 1):] + [self.pos]
+        past = self._past[-(points - 1) :] + [self.pos]
         return np.array([past[0]] * (points - len(past)) + past)
 
     def advance(self, seconds: float) -> None:

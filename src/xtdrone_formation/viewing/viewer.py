@@ -28,10 +28,13 @@ SIZE = (1280, 800)  # of the window, on a screen that is large enough [pixels]
 _MAX_FRAME_S = 0.2  # largest wall time between frames, so that a stalled window does not jump [s]
 _PANEL = 270  # width of the panel at the right [pixels]
 _MOUSE = (("drag", "turn"), ("wheel", "zoom"), ("middle drag", "move"))
-_LEGEND = {"slots": (canvas.SLOT, "slots of the followers"),
-           "links": (canvas.LINK, "communication"),
-           "height lines": (canvas.DROP, "height above the grid"),
-           "trails": (plot_style.CROWD, "path of the last seconds"), "names": ("", "names")}
+_LEGEND = {
+    "slots": (canvas.SLOT, "slots of the followers"),
+    "links": (canvas.LINK, "communication"),
+    "height lines": (canvas.DROP, "height above the grid"),
+    "trails": (plot_style.CROWD, "path of the last seconds"),
+    "names": ("", "names"),
+}
 
 
 class Viewer(QtWidgets.QWidget):
@@ -96,8 +99,10 @@ class Viewer(QtWidgets.QWidget):
             FormationError: Not a positive number.
         """
         if not 0 < speed < 1e3:
-            raise FormationError(f"speed {speed} of the viewer is not allowed: give a positive "
-                                 "factor, 1 for real time")
+            raise FormationError(
+                f"speed {speed} of the viewer is not allowed: give a positive "
+                "factor, 1 for real time"
+            )
         self.speed = speed
         if speed in SPEEDS:
             self._speed.setCurrentIndex(SPEEDS.index(speed))
@@ -114,8 +119,9 @@ class Viewer(QtWidgets.QWidget):
             FormationError: Another target.
         """
         if whom not in FOLLOW:
-            raise FormationError(f"the camera cannot follow '{whom}': choose one of "
-                                 f"{', '.join(FOLLOW)}")
+            raise FormationError(
+                f"the camera cannot follow '{whom}': choose one of {', '.join(FOLLOW)}"
+            )
         self._follow.setCurrentText(whom)
         self.view.follow = whom
         self.refresh()
@@ -154,8 +160,10 @@ class Viewer(QtWidgets.QWidget):
         image = self.grab().toImage()
         image.setText("Software", outputs.MARK)
         if not image.save(str(outputs.picture(path, FormationError))):
-            raise FormationError(f"cannot write the screenshot '{path}': give a PNG file in a "
-                                 "folder that can be written")
+            raise FormationError(
+                f"cannot write the screenshot '{path}': give a PNG file in a "
+                "folder that can be written"
+            )
 
     def refresh(self) -> None:
         """Draws the current scene."""
@@ -171,18 +179,22 @@ class Viewer(QtWidgets.QWidget):
         pos, slots = scene.pos, scene.slots
         heights = pos[:, 2] - scene.ground
         end = "" if scene.live else f" of {scene.end_s:.1f}"
-        found = {"time": f"{scene.t_s:.1f}{end} s, {self.speed:g} x",
-                 "formation": scene.formation or "none commanded",
-                 "slot error": "-", "largest": "-", "vehicles": str(scene.n),
-                 "links": str(len(scene.edges)),
-                 "height": f"{heights.min():.1f} to {heights.max():.1f} m",
-                 "grid": f"{grid.step:g} m, " + ("on the ground" if grid.on_ground else
-                                                 f"at z = {grid.low[2]:.1f} m"),
-                 "drawn": f"{self.view.span:.1f} m wide"}
+        found = {
+            "time": f"{scene.t_s:.1f}{end} s, {self.speed:g} x",
+            "formation": scene.formation or "none commanded",
+            "slot error": "-",
+            "largest": "-",
+            "vehicles": str(scene.n),
+            "links": str(len(scene.edges)),
+            "height": f"{heights.min():.1f} to {heights.max():.1f} m",
+            "grid": f"{grid.step:g} m, "
+            + ("on the ground" if grid.on_ground else f"at z = {grid.low[2]:.1f} m"),
+            "drawn": f"{self.view.span:.1f} m wide",
+        }
         if slots is not None and len(slots):
             error = np.linalg.norm(pos[1:] - slots, axis=1)
             worst = int(error.argmax())
-            found["slot error"] = f"{np.sqrt(np.mean(error ** 2)):.2f} m RMS"
+            found["slot error"] = f"{np.sqrt(np.mean(error**2)):.2f} m RMS"
             found["largest"] = f"{error[worst]:.2f} m, {scene.names[1 + worst]}"
         return found
 
@@ -196,16 +208,31 @@ class Viewer(QtWidgets.QWidget):
         title = QtWidgets.QLabel(f"<b>{self.scene.name}</b>")
         title.setWordWrap(True)
         column.addWidget(title)
-        self._facts = {name: QtWidgets.QLabel() for name in (
-            "time", "formation", "slot error", "largest", "vehicles", "links", "height", "grid",
-            "drawn")}
+        self._facts = {
+            name: QtWidgets.QLabel()
+            for name in (
+                "time",
+                "formation",
+                "slot error",
+                "largest",
+                "vehicles",
+                "links",
+                "height",
+                "grid",
+                "drawn",
+            )
+        }
         column.addLayout(_table(self._facts.items()))
         column.addWidget(_heading("Shown"))
         legend = QtWidgets.QVBoxLayout()
         n = self.scene.n
-        for colour, text in ((plot_style.vehicle_color(0, n), "leader; the nose is dark"),
-                             (plot_style.vehicle_color(1, n), "followers, a colour each"
-                              if n <= plot_style.MOST_COLOURED else "followers")):
+        for colour, text in (
+            (plot_style.vehicle_color(0, n), "leader; the nose is dark"),
+            (
+                plot_style.vehicle_color(1, n),
+                "followers, a colour each" if n <= plot_style.MAX_COLOURED else "followers",
+            ),
+        ):
             row = QtWidgets.QHBoxLayout()
             swatch = QtWidgets.QLabel()
             swatch.setPixmap(_swatch(colour, solid=True))
@@ -241,8 +268,14 @@ class Viewer(QtWidgets.QWidget):
         shot = QtWidgets.QPushButton("Save picture")
         shot.clicked.connect(self._save)
         bar = QtWidgets.QHBoxLayout()
-        for widget in (self._play, QtWidgets.QLabel("speed"), self._speed,
-                       QtWidgets.QLabel("camera follows"), self._follow, shot):
+        for widget in (
+            self._play,
+            QtWidgets.QLabel("speed"),
+            self._speed,
+            QtWidgets.QLabel("camera follows"),
+            self._follow,
+            shot,
+        ):
             bar.addWidget(widget)
         if self.scene.live:
             bar.addStretch(1)
@@ -255,24 +288,39 @@ class Viewer(QtWidgets.QWidget):
 
     def _keys(self) -> list[tuple[str, str, dict[str, Callable]]]:
         """Rows of the list of keys: how they are written, what they do, and their actions."""
+
         def step(seconds):
             return lambda: self.seek(self.scene.t_s + seconds)
 
         def switch(layer):
             return lambda: self.show_layer(layer, not self.view.shown[layer])
 
-        seeking = [("\u2190 \u2192", "1 s back, on", {"Left": step(-1.0), "Right": step(1.0)}),
-                   ("shift \u2190 \u2192", "10 s back, on",
-                    {"Shift+Left": step(-10.0), "Shift+Right": step(10.0)})]
-        return [("space", "play, pause", {"Space": self.toggle}),
-                *([] if self.scene.live else seeking),
-                ("- +", "slower, faster", {"-": lambda: self.change_speed(-1),
-                                           "+": lambda: self.change_speed(1)}),
-                ("F", "look at the whole fleet", {"F": self.look_at_all}),
-                ("L", "follow the leader", {"L": lambda: self.set_follow("leader")}),
-                ("S C H T N", "slots, communication, height, trails, names",
-                 {key: switch(layer) for key, layer in zip("SCHTN", canvas.LAYERS)}),
-                ("P", "save a picture", {"P": self._save}), ("Q", "close", {"Q": self.close})]
+        seeking = [
+            ("\u2190 \u2192", "1 s back, on", {"Left": step(-1.0), "Right": step(1.0)}),
+            (
+                "shift \u2190 \u2192",
+                "10 s back, on",
+                {"Shift+Left": step(-10.0), "Shift+Right": step(10.0)},
+            ),
+        ]
+        return [
+            ("space", "play, pause", {"Space": self.toggle}),
+            *([] if self.scene.live else seeking),
+            (
+                "- +",
+                "slower, faster",
+                {"-": lambda: self.change_speed(-1), "+": lambda: self.change_speed(1)},
+            ),
+            ("F", "look at the whole fleet", {"F": self.look_at_all}),
+            ("L", "follow the leader", {"L": lambda: self.set_follow("leader")}),
+            (
+                "S C H T N",
+                "slots, communication, height, trails, names",
+                {key: switch(layer) for key, layer in zip("SCHTN", canvas.LAYERS)},
+            ),
+            ("P", "save a picture", {"P": self._save}),
+            ("Q", "close", {"Q": self.close}),
+        ]
 
     def _bind_keys(self):
         for _, _, actions in self._keys():
@@ -283,8 +331,9 @@ class Viewer(QtWidgets.QWidget):
         self.advance(min(self._clock.restart() * 1e-3, _MAX_FRAME_S) * self.speed)
 
     def _save(self):
-        path, _ = QtWidgets.QFileDialog.getSaveFileName(self, "Save picture", "formation.png",
-                                                        "PNG (*.png)")
+        path, _ = QtWidgets.QFileDialog.getSaveFileName(
+            self, "Save picture", "formation.png", "PNG (*.png)"
+        )
         if path:
             self.screenshot(path)
 
@@ -317,8 +366,9 @@ def _swatch(colour, solid=False):
     painter.setPen(QtGui.QPen(QtGui.QColor(colour), 0 if solid else 2.5))
     if solid:
         painter.setBrush(QtGui.QColor(colour))
-        painter.drawPolygon([QtCore.QPoint(4, 1), QtCore.QPoint(21, 6), QtCore.QPoint(4, 11),
-                             QtCore.QPoint(8, 6)])
+        painter.drawPolygon(
+            [QtCore.QPoint(4, 1), QtCore.QPoint(21, 6), QtCore.QPoint(4, 11), QtCore.QPoint(8, 6)]
+        )
     else:
         painter.drawLine(1, 6, 23, 6)
     painter.end()
@@ -341,8 +391,9 @@ def watch(scene: Any, speed: float = 1.0, follow: str = "fleet") -> None:
         FormationError: There is no display.
     """
     if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise FormationError("there is no display for the viewer: give --png FILE for a picture, "
-                             "or set DISPLAY")
+        raise FormationError(
+            "there is no display for the viewer: give --png FILE for a picture, or set DISPLAY"
+        )
     application()
     viewer = Viewer(scene, speed, follow)
     viewer.show()
@@ -376,12 +427,27 @@ def ensure_display() -> None:
     if os.environ.get("DISPLAY"):
         return
     if shutil.which("Xvfb") is None:
-        raise FormationError("there is no display, and no Xvfb to draw without one: "
-                             "apt-get install xvfb")
+        raise FormationError(
+            "there is no display, and no Xvfb to draw without one: apt-get install xvfb"
+        )
     read, write = os.pipe()
-    subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x1200x24",
-                      "-nolisten", "tcp", "-terminate"], pass_fds=[write],
-                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=tied())
+    subprocess.Popen(
+        [
+            "Xvfb",
+            "-displayfd",
+            str(write),
+            "-screen",
+            "0",
+            "1600x1200x24",
+            "-nolisten",
+            "tcp",
+            "-terminate",
+        ],
+        pass_fds=[write],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=tied(),
+    )
     os.close(write)
     with os.fdopen(read) as answer:
         number = answer.readline().strip()

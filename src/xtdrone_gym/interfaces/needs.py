@@ -11,5 +11,7 @@ def needs(package: str, extra: str, error: ImportError) -> BatchError:
         extra: Of this package, that has it.
         error: What Python said.
     """
-    return BatchError(f"this interface needs the Python package {package} ({error}): pip install "
-                      f"'xtdrone[{extra}]'")
+    return BatchError(
+        f"this interface needs the Python package {package} ({error}): pip install "
+        f"'xtdrone[{extra}]'"
+    )

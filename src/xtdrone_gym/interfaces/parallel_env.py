@@ -42,8 +42,12 @@ class BatchParallelEnv(ParallelEnv):
         self.tasks = TaskBatch(task, 1, **{"threads": 1, **options})
         found, count = self.tasks.task, self.tasks.task.vehicles
         self.render_mode, self._views = render_mode, Views(self.tasks, render_mode)
-        self.metadata = {"name": found.name, "render_modes": list(RENDER_MODES),
-                         "render_fps": round(1.0 / found.step_s), "is_parallelizable": True}
+        self.metadata = {
+            "name": found.name,
+            "render_modes": list(RENDER_MODES),
+            "render_fps": round(1.0 / found.step_s),
+            "is_parallelizable": True,
+        }
         self.possible_agents = [f"vehicle_{i}" for i in range(count)]
         self.agents: list[str] = []
         bound = np.tile(found.per_number("bound"), self.tasks.history + 1)
@@ -77,15 +81,22 @@ class BatchParallelEnv(ParallelEnv):
             raise BatchError("step() after the end of an episode is not allowed: call reset()")
         missing = [name for name in self.agents if name not in actions]
         if missing:
-            raise BatchError(f"actions of {', '.join(actions) or 'nobody'} are not enough: give "
-                             f"one of each of {', '.join(self.agents)}")
+            raise BatchError(
+                f"actions of {', '.join(actions) or 'nobody'} are not enough: give "
+                f"one of each of {', '.join(self.agents)}"
+            )
         tasks = self.tasks
-        tasks.step(np.stack([np.asarray(actions[name], dtype=np.float32)
-                             for name in self.agents])[None])
+        tasks.step(
+            np.stack([np.asarray(actions[name], dtype=np.float32) for name in self.agents])[None]
+        )
         rewards = dict(zip(self.agents, map(float, tasks.reward[0]), strict=True))
-        results = (self._observations(), rewards, self._all(bool(tasks.terminated[0])),
-                   self._all(bool(tasks.truncated[0])),
-                   {name: {"is_success": bool(tasks.success[0])} for name in self.agents})
+        results = (
+            self._observations(),
+            rewards,
+            self._all(bool(tasks.terminated[0])),
+            self._all(bool(tasks.truncated[0])),
+            {name: {"is_success": bool(tasks.success[0])} for name in self.agents},
+        )
         if tasks.over[0]:
             self.agents = []
         return results

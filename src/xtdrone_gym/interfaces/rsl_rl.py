@@ -29,8 +29,14 @@ class RslRlEnv(VecEnv):
 
     device = "cpu"
 
-    def __init__(self, task: Task | str, environments: int = 1, *,
-                 discount: float | None = None, **options: Any):
+    def __init__(
+        self,
+        task: Task | str,
+        environments: int = 1,
+        *,
+        discount: float | None = None,
+        **options: Any,
+    ):
         """Builds the environments.
 
         Args:
@@ -47,8 +53,11 @@ class RslRlEnv(VecEnv):
         found = self.rows.tasks.task
         self.num_envs, self.num_actions = self.rows.count, len(found.low)
         self.max_episode_length = round(found.seconds / found.step_s)
-        self.cfg = {"task": found.name, "environments": environments,
-                    **{name: repr(value) for name, value in options.items()}}
+        self.cfg = {
+            "task": found.name,
+            "environments": environments,
+            **{name: repr(value) for name, value in options.items()},
+        }
 
     @property
     def tasks(self) -> TaskBatch:
@@ -64,7 +73,7 @@ class RslRlEnv(VecEnv):
     @episode_length_buf.setter
     def episode_length_buf(self, steps: torch.Tensor) -> None:
         # The vehicles of an environment have one time, that of the first row.
-        first = steps.cpu().numpy()[::self.tasks.task.vehicles]
+        first = steps.cpu().numpy()[:: self.tasks.task.vehicles]
         self.tasks.batch.t_us[:] = first * self._step_us
 
     @property
@@ -73,8 +82,13 @@ class RslRlEnv(VecEnv):
 
     def get_observations(self) -> TensorDict:
         """What is seen now."""
-        return TensorDict({"policy": torch.from_numpy(self.rows.observation()),
-                           "privileged": torch.from_numpy(self.rows.state())}, [self.num_envs])
+        return TensorDict(
+            {
+                "policy": torch.from_numpy(self.rows.observation()),
+                "privileged": torch.from_numpy(self.rows.state()),
+            },
+            [self.num_envs],
+        )
 
     def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict]:
         """Observations, rewards (R,), ends (R,) and extras after actions (R, K).
@@ -83,9 +97,12 @@ class RslRlEnv(VecEnv):
         """
         rows, tasks = self.rows, self.tasks
         rows.step(actions.detach().cpu().numpy())
-        extras: dict[str, Any] = {
-            "time_outs": torch.from_numpy(rows.truncated.astype(np.float32))}
+        extras: dict[str, Any] = {"time_outs": torch.from_numpy(rows.truncated.astype(np.float32))}
         if tasks.over.any():
             extras["log"] = {"/success": float(tasks.success[tasks.over].mean())}
-        return (self.get_observations(), torch.from_numpy(rows.reward),
-                torch.from_numpy(rows.over), extras)
+        return (
+            self.get_observations(),
+            torch.from_numpy(rows.reward),
+            torch.from_numpy(rows.over),
+            extras,
+        )

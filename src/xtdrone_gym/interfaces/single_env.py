@@ -17,8 +17,14 @@ class BatchEnv(gymnasium.Env):
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 50}
 
     def __init__(self, task: Task | str, render_mode: str | None = None, **options: Any):
-        self._vector = BatchVectorEnv(task, 1, autoreset_mode=AutoresetMode.DISABLED, threads=1,
-                                      render_mode=render_mode, **options)
+        self._vector = BatchVectorEnv(
+            task,
+            1,
+            autoreset_mode=AutoresetMode.DISABLED,
+            threads=1,
+            render_mode=render_mode,
+            **options,
+        )
         self.render_mode = render_mode
         self.metadata = self._vector.metadata
         self.observation_space = self._vector.single_observation_space
@@ -33,9 +39,15 @@ class BatchEnv(gymnasium.Env):
     def step(self, action: np.ndarray) -> tuple:
         """Observation, reward, terminated, truncated, info after one action."""
         observation, reward, terminated, truncated, info = self._vector.step(
-            np.asarray(action, dtype=np.float32)[None])
-        return (observation[0].copy(), float(reward[0]), bool(terminated[0]), bool(truncated[0]),
-                info)
+            np.asarray(action, dtype=np.float32)[None]
+        )
+        return (
+            observation[0].copy(),
+            float(reward[0]),
+            bool(terminated[0]),
+            bool(truncated[0]),
+            info,
+        )
 
     def render(self) -> np.ndarray | None:
         """An image (h, w, 3), see rendering.View; None without render_mode."""

@@ -27,8 +27,15 @@ class SkrlEnv(Wrapper):
         rows: The Rows.
     """
 
-    def __init__(self, task: Task | str, environments: int = 1, *, discount: float | None = None,
-                 render_mode: str | None = None, **options: Any):
+    def __init__(
+        self,
+        task: Task | str,
+        environments: int = 1,
+        *,
+        discount: float | None = None,
+        render_mode: str | None = None,
+        **options: Any,
+    ):
         """Builds the environments.
 
         Args:
@@ -56,8 +63,9 @@ class SkrlEnv(Wrapper):
         """Observations (R, N) of new episodes, and an empty info."""
         return torch.from_numpy(self.rows.begin()), {}
 
-    def step(self, actions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor,
-                                                   torch.Tensor, Any]:
+    def step(
+        self, actions: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, Any]:
         """Observations (R, N), then (R, 1) of rewards, terminated and truncated, and an info.
 
         Args:
@@ -68,8 +76,13 @@ class SkrlEnv(Wrapper):
         info = {}
         if tasks.over.any():  # skrl tracks what is in "episode"
             info["episode"] = {"success": torch.tensor(tasks.success[tasks.over].mean())}
-        return (torch.from_numpy(rows.observation()), _column(rows.reward),
-                _column(rows.over & ~rows.truncated), _column(rows.truncated), info)
+        return (
+            torch.from_numpy(rows.observation()),
+            _column(rows.reward),
+            _column(rows.over & ~rows.truncated),
+            _column(rows.truncated),
+            info,
+        )
 
     def state(self) -> torch.Tensor:
         """(R, N0 + PRIVILEGED), see TaskBatch.privileged()."""

@@ -1,6 +1,6 @@
 """Stable-Baselines3's vector environment over a TaskBatch: each vehicle is one of its environments.
 
-    PPO("MlpPolicy", BatchVecEnv("Position-v0", 1024)).learn(1_000_000)
+PPO("MlpPolicy", BatchVecEnv("Position-v0", 1024)).learn(1_000_000)
 """
 
 from collections.abc import Sequence
@@ -33,8 +33,15 @@ class BatchVecEnv(VecEnv):
         rows: The Rows.
     """
 
-    def __init__(self, task: Task | str, environments: int = 1, *, discount: float | None = None,
-                 render_mode: str | None = None, **options: Any):
+    def __init__(
+        self,
+        task: Task | str,
+        environments: int = 1,
+        *,
+        discount: float | None = None,
+        render_mode: str | None = None,
+        **options: Any,
+    ):
         """Builds the environments.
 
         Args:
@@ -80,8 +87,11 @@ class BatchVecEnv(VecEnv):
         if len(which):
             success = rows.of_rows(tasks.success)
             for row, final in zip(which, rows.final(which), strict=True):
-                infos[row] = {"terminal_observation": final, "is_success": bool(success[row]),
-                              "TimeLimit.truncated": bool(rows.truncated[row])}
+                infos[row] = {
+                    "terminal_observation": final,
+                    "is_success": bool(success[row]),
+                    "TimeLimit.truncated": bool(rows.truncated[row]),
+                }
         return rows.observation(), rows.reward, rows.over, infos
 
     def close(self) -> None:
@@ -100,15 +110,22 @@ class BatchVecEnv(VecEnv):
         """Sets an attribute of this object, which all rows share."""
         setattr(self, attr_name, value)
 
-    def env_method(self, method_name: str, *method_args: Any, indices: VecEnvIndices = None,
-                   **method_kwargs: Any) -> list[Any]:
+    def env_method(
+        self,
+        method_name: str,
+        *method_args: Any,
+        indices: VecEnvIndices = None,
+        **method_kwargs: Any,
+    ) -> list[Any]:
         """Not available: a row has no object of its own.
 
         Raises:
             BatchError: Always.
         """
-        raise BatchError(f"env_method('{method_name}') is not allowed: a vehicle of a batch has no "
-                         "object of its own; call methods of `tasks`")
+        raise BatchError(
+            f"env_method('{method_name}') is not allowed: a vehicle of a batch has no "
+            "object of its own; call methods of `tasks`"
+        )
 
     def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:
         """False for each row."""

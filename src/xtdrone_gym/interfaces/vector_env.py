@@ -28,9 +28,15 @@ class BatchVectorEnv(VectorEnv):
         tasks: The TaskBatch.
     """
 
-    def __init__(self, task: Task | str, num_envs: int = 1, *,
-                 autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
-                 render_mode: str | None = None, **options: Any):
+    def __init__(
+        self,
+        task: Task | str,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        render_mode: str | None = None,
+        **options: Any,
+    ):
         """Builds the environments.
 
         Args:
@@ -49,13 +55,17 @@ class BatchVectorEnv(VectorEnv):
         self._mode = AutoresetMode(autoreset_mode)
         self.render_mode = render_mode
         self._views = Views(self.tasks, render_mode)
-        self.metadata = {"autoreset_mode": self._mode, "render_modes": list(RENDER_MODES),
-                         "render_fps": round(1.0 / self.tasks.task.step_s)}
+        self.metadata = {
+            "autoreset_mode": self._mode,
+            "render_modes": list(RENDER_MODES),
+            "render_fps": round(1.0 / self.tasks.task.step_s),
+        }
         found, many = self.tasks.task, self.tasks.task.vehicles
         bounds = np.tile(found.per_number("bound"), many * (self.tasks.history + 1))
         self.single_observation_space = gymnasium.spaces.Box(-bounds, bounds)
-        self.single_action_space = gymnasium.spaces.Box(np.tile(np.float32(found.low), many),
-                                                        np.tile(np.float32(found.high), many))
+        self.single_action_space = gymnasium.spaces.Box(
+            np.tile(np.float32(found.low), many), np.tile(np.float32(found.high), many)
+        )
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._observation = self.tasks.observation.reshape(num_envs, -1)
@@ -66,8 +76,9 @@ class BatchVectorEnv(VectorEnv):
         """What is simulated."""
         return self.tasks.batch
 
-    def reset(self, *, seed: int | None = None,
-              options: Mapping[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict]:
         """Begins episodes in all environments, or in those of options["reset_mask"] (E,) bool."""
         if seed is not None:
             self._np_random, _ = gymnasium.utils.seeding.np_random(seed)
@@ -80,9 +91,11 @@ class BatchVectorEnv(VectorEnv):
         tasks = self.tasks
         given = np.asarray(actions, dtype=np.float32)
         if given.shape != self.action_space.shape:
-            raise BatchError(f"actions of shape {given.shape} are not allowed: give "
-                             f"{self.action_space.shape} (environments, "
-                             f"{', '.join(tasks.task.action_names)})")
+            raise BatchError(
+                f"actions of shape {given.shape} are not allowed: give "
+                f"{self.action_space.shape} (environments, "
+                f"{', '.join(tasks.task.action_names)})"
+            )
         given = given.reshape(tasks.action.shape)
         info: dict[str, Any] = {}
         if self._mode is AutoresetMode.SAME_STEP:

@@ -118,9 +118,13 @@ class Learner:
             critic_inputs += self.rows.state_space.shape[0]
         self.actor = Actor(inputs, outputs, settings)
         self.critic = layers((critic_inputs, *settings.hidden), 1, 1.0)
-        self.optimisers = [torch.optim.Adam(net.parameters(), lr=rate, fused=True) for net, rate in
-                           ((self.actor, settings.learning_rate),
-                            (self.critic, settings.critic_rate))]
+        self.optimisers = [
+            torch.optim.Adam(net.parameters(), lr=rate, fused=True)
+            for net, rate in (
+                (self.actor, settings.learning_rate),
+                (self.critic, settings.critic_rate),
+            )
+        ]
         # Of exploration, and of the minibatches of actor and critic.
         self._generators = [torch.Generator().manual_seed(3 * seed + k) for k in range(3)]
         self._beside = ThreadPoolExecutor(1)
@@ -138,22 +142,33 @@ class Learner:
 
     def save(self) -> dict[str, Any]:
         """All that learning goes on from, as plain data and arrays, see restart()."""
-        optimisers = [{name: value.numpy() for k, state in optimiser.state_dict()["state"].items()
-                       for name, value in ((f"{k}.{part}", state[part]) for part in state)}
-                      for optimiser in self.optimisers]
-        return {"networks": [arrays_of(net) for net in (self.actor, self.critic)],
-                "optimisers": optimisers,
-                "rates": [optimiser.param_groups[0]["lr"] for optimiser in self.optimisers],
-                "generators": [generator.get_state().numpy() for generator in self._generators],
-                "moments": self._moments, "seen": self._seen,
-                "iteration": self.iteration, "steps": self.steps, "seconds": self.seconds}
+        optimisers = [
+            {
+                name: value.numpy()
+                for k, state in optimiser.state_dict()["state"].items()
+                for name, value in ((f"{k}.{part}", state[part]) for part in state)
+            }
+            for optimiser in self.optimisers
+        ]
+        return {
+            "networks": [arrays_of(net) for net in (self.actor, self.critic)],
+            "optimisers": optimisers,
+            "rates": [optimiser.param_groups[0]["lr"] for optimiser in self.optimisers],
+            "generators": [generator.get_state().numpy() for generator in self._generators],
+            "moments": self._moments,
+            "seen": self._seen,
+            "iteration": self.iteration,
+            "steps": self.steps,
+            "seconds": self.seconds,
+        }
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Goes on from what save() returned; call restart() then, as after the save."""
         for net, arrays in zip((self.actor, self.critic), saved["networks"], strict=True):
             set_arrays(net, arrays)
-        for optimiser, arrays, rate in zip(self.optimisers, saved["optimisers"], saved["rates"],
-                                           strict=True):
+        for optimiser, arrays, rate in zip(
+            self.optimisers, saved["optimisers"], saved["rates"], strict=True
+        ):
             states: dict[int, dict[str, torch.Tensor]] = {}
             for name, value in arrays.items():
                 k, part = name.split(".")
@@ -185,8 +200,15 @@ class Learner:
             self.iteration += 1
             self.steps += rollout.advantage.numel()
             self.seconds += time.perf_counter() - begin
-            yield Progress(self.iteration, self.steps, self.seconds, reward, success, change,
-                           self.optimisers[0].param_groups[0]["lr"])
+            yield Progress(
+                self.iteration,
+                self.steps,
+                self.seconds,
+                reward,
+                success,
+                change,
+                self.optimisers[0].param_groups[0]["lr"],
+            )
 
     @torch.inference_mode()
     def _roll(self) -> tuple[float, float, Rollout]:
@@ -216,11 +238,23 @@ class Learner:
         for t in reversed(range(s.horizon)):
             going = 1.0 - self._over[t]
             following = going * value[t + 1] + self._over[t] * self._next[t]
-            carried = (self._reward[t] + s.discount * following - value[t]
-                       + s.discount * s.trace * going * carried)
+            carried = (
+                self._reward[t]
+                + s.discount * following
+                - value[t]
+                + s.discount * s.trace * going * carried
+            )
             advantage[t] = carried
-        rollout = Rollout(self._observation, self._critic, self._action, self._mean, start,
-                          self._over, advantage, advantage + value[:-1])
+        rollout = Rollout(
+            self._observation,
+            self._critic,
+            self._action,
+            self._mean,
+            start,
+            self._over,
+            advantage,
+            advantage + value[:-1],
+        )
         return total / s.horizon, won / ended if ended else math.nan, rollout
 
     def _scaled(self, reward, over):
@@ -252,8 +286,9 @@ class Learner:
         if len(which):
             final = self.rows.final(which)
             # The truth after a restart is another episode's: here the critic knows no more.
-            out[torch.from_numpy(which)] = self.critic(self._of_critic(
-                torch.from_numpy(final), lambda: self.rows.unknown_state(final)))[:, 0]
+            out[torch.from_numpy(which)] = self.critic(
+                self._of_critic(torch.from_numpy(final), lambda: self.rows.unknown_state(final))
+            )[:, 0]
         return out
 
     def _update(self, r: Rollout) -> float:
@@ -293,8 +328,9 @@ class Learner:
             optimiser.step()
             with torch.no_grad():
                 self.actor.log_deviation.clamp_(min=math.log(s.least_deviation), max=0.0)
-                change = float(_divergence(means[index], old_deviation, mean,
-                                           self.actor.log_deviation))
+                change = float(
+                    _divergence(means[index], old_deviation, mean, self.actor.log_deviation)
+                )
             if change > _TOO_MUCH * s.change:
                 break
         self._adapt(change)
@@ -318,14 +354,15 @@ class Learner:
                     yield (first + rows).reshape(-1)
             else:
                 yield from torch.randperm(s.horizon * lead, generator=generator).chunk(
-                    s.minibatches)
+                    s.minibatches
+                )
 
     def _means(self, r, seen, index):
         """What the policy would do now (M, K)."""
         if not self.settings.recurrent:
             return self.actor(seen, r.memory)[0]
         horizon = self.settings.horizon
-        rows = index[:len(index) // horizon]
+        rows = index[: len(index) // horizon]
         memory, means, seen = r.memory[rows], [], seen.reshape(horizon, len(rows), -1)
         for t in range(horizon):
             mean, memory = self.actor(seen[t], memory)
@@ -341,8 +378,7 @@ def arrays_of(net: nn.Module) -> dict[str, np.ndarray]:
 
 def set_arrays(net: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
     """Sets the weights that arrays_of() has returned."""
-    net.load_state_dict({name: torch.from_numpy(np.array(value))
-                         for name, value in arrays.items()})
+    net.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
 
 
 def _flat(x):
@@ -363,8 +399,13 @@ def _divergence(mean, log_deviation, new_mean, new_log_deviation):
 
 
 @torch.inference_mode()
-def evaluate(actor: Actor, scaling: Scaling, tasks: TaskBatch, seed: int = 0,
-             watch: Callable[[TaskBatch], Any] | None = None) -> float:
+def evaluate(
+    actor: Actor,
+    scaling: Scaling,
+    tasks: TaskBatch,
+    seed: int = 0,
+    watch: Callable[[TaskBatch], Any] | None = None,
+) -> float:
     """Share of one episode in each environment that succeed, without exploration.
 
     Args:

@@ -47,8 +47,8 @@ class Scaling:
         out = privileged.copy()
         n = len(self.base)
         out[..., :n] /= self.base
-        out[..., n:n + 2] = 5.0 * (out[..., n:n + 2] - 1.0)
-        out[..., n + 2:n + 5] /= 5.0
+        out[..., n : n + 2] = 5.0 * (out[..., n : n + 2] - 1.0)
+        out[..., n + 2 : n + 5] /= 5.0
         return out
 
     def action(self, output: np.ndarray) -> np.ndarray:

@@ -13,9 +13,13 @@ from ..errors import LearningError
 
 # Numbers of a training: least, most, whole, unit.
 NUMBERS: dict[str, tuple[float, float, bool, str]] = {
-    "wind": (0.0, 50.0, False, "m/s"), "mass": (0.0, 0.9, False, ""),
-    "thrust": (0.0, 0.9, False, ""), "curriculum": (0.0, 1e12, False, ""),
-    "history": (0, 64, True, ""), "environments": (1, 1 << 20, True, "")}
+    "wind": (0.0, 50.0, False, "m/s"),
+    "mass": (0.0, 0.9, False, ""),
+    "thrust": (0.0, 0.9, False, ""),
+    "curriculum": (0.0, 1e12, False, ""),
+    "history": (0, 64, True, ""),
+    "environments": (1, 1 << 20, True, ""),
+}
 CHANGES = "wind", "mass", "thrust"  # those of the randomisation
 
 
@@ -58,11 +62,13 @@ def parse(texts: Iterable[str]) -> dict[str, Any]:
             raise LearningError(unknown_name("setting", name, fields))
         usual = fields[name].default
         try:
-            given = ast.literal_eval(value.strip().capitalize() if isinstance(usual, bool)
-                                     else value)
+            given = ast.literal_eval(
+                value.strip().capitalize() if isinstance(usual, bool) else value
+            )
             kind = type(usual)
-            found[name] = (tuple(int(n) for n in given) if kind is tuple else kind(given))
+            found[name] = tuple(int(n) for n in given) if kind is tuple else kind(given)
         except (ValueError, SyntaxError, TypeError) as error:
-            raise LearningError(f"{name} = {shown(value)} is not allowed: give a value such as "
-                                f"{usual!r}") from error
+            raise LearningError(
+                f"{name} = {shown(value)} is not allowed: give a value such as {usual!r}"
+            ) from error
     return found

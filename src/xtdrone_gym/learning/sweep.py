@@ -22,7 +22,7 @@ from .settings import CHANGES, NUMBERS, SETTINGS, parse
 if TYPE_CHECKING:
     from .training import Plan
 
-MOST = 1000  # trainings
+MAX = 1000  # trainings
 TABLE = "trainings.csv"
 
 
@@ -63,9 +63,11 @@ def trials(plan: "Plan", vary: Sequence[str], seeds: int) -> list[Trial]:
         for name, value in named.items():
             one = _changed(one, name, value)
         found += [Trial(named, dataclasses.replace(one, seed=plan.seed + k)) for k in range(seeds)]
-    if len(found) > MOST:
-        raise LearningError(f"{len(found)} trainings are not allowed: give fewer values or seeds, "
-                            f"at most {MOST} trainings")
+    if len(found) > MAX:
+        raise LearningError(
+            f"{len(found)} trainings are not allowed: give fewer values or seeds, "
+            f"at most {MAX} trainings"
+        )
     return found
 
 
@@ -78,8 +80,7 @@ def _changed(plan, name, text):
             return dataclasses.replace(plan, changes={**plan.changes, name: value})
         return dataclasses.replace(plan, **{name: value})
     if name in SETTINGS:
-        return dataclasses.replace(plan,
-                                   settings={**plan.settings, **parse([f"{name}={text}"])})
+        return dataclasses.replace(plan, settings={**plan.settings, **parse([f"{name}={text}"])})
     raise LearningError(unknown_name("quantity", name, (*NUMBERS, *SETTINGS)))
 
 
@@ -88,11 +89,16 @@ def train(task: "tuple[str, Plan]") -> dict[str, Any]:
     from .training import Training
 
     folder, plan = Path(task[0]), task[1]
-    training = Training(dataclasses.replace(plan, threads=1), folder,
-                        resume=(folder / "checkpoint.zip").exists())
+    training = Training(
+        dataclasses.replace(plan, threads=1), folder, resume=(folder / "checkpoint.zip").exists()
+    )
     success = training.run()
-    return {"seed": plan.seed, "success": success, "steps": training.learner.steps,
-            "seconds": round(training.learner.seconds, 3)}
+    return {
+        "seed": plan.seed,
+        "success": success,
+        "steps": training.learner.steps,
+        "seconds": round(training.learner.seconds, 3),
+    }
 
 
 def run(work: Sequence[Trial], folder: Path, ray: str | None) -> list[float]:
@@ -113,9 +119,11 @@ def run(work: Sequence[Trial], folder: Path, ray: str | None) -> list[float]:
     seconds = max(trial.plan.seconds for trial in work)
     limit = 1e6 if seconds > 1e6 else 20.0 * seconds + 600.0
     folder.mkdir(parents=True, exist_ok=True)
-    runner = (RayRunner(train, None if ray == LOCAL else ray, environment=ONE_THREAD,
-                        error=LearningError) if ray else
-              ProcessRunner(train, min(len(work), len(os.sched_getaffinity(0))), limit))
+    runner = (
+        RayRunner(train, None if ray == LOCAL else ray, environment=ONE_THREAD, error=LearningError)
+        if ray
+        else ProcessRunner(train, min(len(work), len(os.sched_getaffinity(0))), limit)
+    )
     rows: dict[int, dict[str, Any]] = {}
     task, names = work[0].plan.task, [trial.folder for trial in work]
     asked = [(str((folder / trial.folder).resolve()), trial.plan) for trial in work]
@@ -125,8 +133,10 @@ def run(work: Sequence[Trial], folder: Path, ray: str | None) -> list[float]:
             raise LearningError(f"the training {shown(name)} failed: {done.error}")
         row = done.value
         rows[done.index] = {**work[done.index].varied, **row}
-        tqdm.write(f"{name}: {row['success']:.1%} after {row['steps'] / 1e6:.2f} million steps, "
-                   f"{row['seconds']:.1f} s")
+        tqdm.write(
+            f"{name}: {row['success']:.1%} after {row['steps'] / 1e6:.2f} million steps, "
+            f"{row['seconds']:.1f} s"
+        )
     with open(folder / TABLE, "w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()

@@ -1,9 +1,9 @@
 """Training of a policy: from a task to a folder with the policy, its curve and checkpoints.
 
-    policy.onnx, policy.json   the policy, written at each checkpoint
-    curve.csv, curve.png       reward and success over steps and seconds
-    checkpoint.zip             all that a later call goes on from, bit for bit
-    tensorboard/               the same curves, where asked for
+policy.onnx, policy.json   the policy, written at each checkpoint
+curve.csv, curve.png       reward and success over steps and seconds
+checkpoint.zip             all that a later call goes on from, bit for bit
+tensorboard/               the same curves, where asked for
 """
 
 import copy
@@ -62,9 +62,16 @@ class Plan:
 
     def tasks(self, environments: int, seed: int) -> TaskBatch:
         """Environments of the task."""
-        return TaskBatch(self.task, environments, vehicle=self.vehicle, history=self.history,
-                         realism=self.realism, randomisation=self.randomisation(), seed=seed,
-                         threads=self.threads)
+        return TaskBatch(
+            self.task,
+            environments,
+            vehicle=self.vehicle,
+            history=self.history,
+            realism=self.realism,
+            randomisation=self.randomisation(),
+            seed=seed,
+            threads=self.threads,
+        )
 
 
 class Training:
@@ -79,8 +86,13 @@ class Training:
         kept: The actor of the best evaluation so far, which becomes the policy.
     """
 
-    def __init__(self, plan: Plan, folder: Path | None = None, resume: bool = False,
-                 tensorboard: bool = False):
+    def __init__(
+        self,
+        plan: Plan,
+        folder: Path | None = None,
+        resume: bool = False,
+        tensorboard: bool = False,
+    ):
         """Builds the environments and networks.
 
         Raises:
@@ -107,9 +119,12 @@ class Training:
             watch: Called after each iteration with it and the success of the last evaluation.
         """
         plan, learner = self.plan, self.learner
-        while (learner.steps < plan.steps and learner.seconds < plan.seconds
-               and not self.success >= plan.target):
-            progress, = learner.learn(1)
+        while (
+            learner.steps < plan.steps
+            and learner.seconds < plan.seconds
+            and not self.success >= plan.target
+        ):
+            (progress,) = learner.learn(1)
             learner.tasks.hardness = self._hardness(progress.steps)
             evaluated = self._is_due(progress, EVALUATION_STEPS)
             if evaluated:
@@ -135,41 +150,52 @@ class Training:
         """Share of unseen episodes that succeed, without exploration."""
         if self._trial is None or self._trial.environments != episodes:
             self._trial = self.plan.tasks(episodes, _UNSEEN)
-        return evaluate(actor, self.learner.scaling, self._trial,
-                        seed=_UNSEEN + number)
+        return evaluate(actor, self.learner.scaling, self._trial, seed=_UNSEEN + number)
 
     def checkpoint(self) -> None:
         """Writes the policy and all that a later call goes on from; begins new episodes."""
         learner = self.learner
         if self.folder is not None:
             self.write_policy(self.folder / "policy.onnx")
-            snapshot.write(self.folder / "checkpoint.zip",
-                           {**learner.save(), "best": self._best, "kept": arrays_of(self.kept)},
-                           _plan_data(self.plan))
+            snapshot.write(
+                self.folder / "checkpoint.zip",
+                {**learner.save(), "best": self._best, "kept": arrays_of(self.kept)},
+                _plan_data(self.plan),
+            )
         learner.restart()
 
     def write_policy(self, path: Path) -> Path:
         """Writes the policy, the best one so far."""
-        return policy_file.write(path, export.network(self.kept, self.learner.scaling),
-                                 self.describe())
+        return policy_file.write(
+            path, export.network(self.kept, self.learner.scaling), self.describe()
+        )
 
     def describe(self) -> policy_file.Description:
         """What the policy's JSON says."""
         plan, learner, task = self.plan, self.learner, self.learner.tasks.task
         scaling = learner.scaling
         return policy_file.Description(
-            task=task.name, vehicle=policy_file.ANY if plan.any_vehicle else plan.vehicle,
-            action=task.action, actions=task.action_names,
-            centre=tuple(map(float, scaling.centre)), half=tuple(map(float, scaling.half)),
+            task=task.name,
+            vehicle=policy_file.ANY if plan.any_vehicle else plan.vehicle,
+            action=task.action,
+            actions=task.action_names,
+            centre=tuple(map(float, scaling.centre)),
+            half=tuple(map(float, scaling.half)),
             period_us=round(task.step_s * 1e6),
             observation=tuple((part.name, part.count) for part in task.parts),
-            history=plan.history, memory=learner.actor.recurrent,
+            history=plan.history,
+            memory=learner.actor.recurrent,
             randomisation=dataclasses.asdict(plan.randomisation()),
             realism=dataclasses.asdict(plan.realism),
-            training={"vehicle": plan.vehicle, "steps": learner.steps,
-                      "seconds": round(learner.seconds, 3), "seed": plan.seed,
-                      "success": None if math.isnan(self.success) else self.success,
-                      "settings": dataclasses.asdict(learner.settings)})
+            training={
+                "vehicle": plan.vehicle,
+                "steps": learner.steps,
+                "seconds": round(learner.seconds, 3),
+                "seed": plan.seed,
+                "success": None if math.isnan(self.success) else self.success,
+                "settings": dataclasses.asdict(learner.settings),
+            },
+        )
 
     def _hardness(self, steps):
         """Of new episodes, after so many steps."""
@@ -184,12 +210,15 @@ class Training:
         folder.mkdir(parents=True, exist_ok=True)
         if checkpoint.exists():
             if not resume:
-                raise LearningError(f"'{folder}' holds a training already: give --resume to go on, "
-                                    "or another --out")
+                raise LearningError(
+                    f"'{folder}' holds a training already: give --resume to go on, or another --out"
+                )
             saved, saved_plan = snapshot.read(checkpoint)
             if saved_plan != _plan_data(self.plan):
-                raise LearningError(f"'{folder}' holds a training of another plan: give the "
-                                    "options that it was begun with, or another --out")
+                raise LearningError(
+                    f"'{folder}' holds a training of another plan: give the "
+                    "options that it was begun with, or another --out"
+                )
             self.learner.load(saved)
             self.learner.tasks.hardness = self._hardness(self.learner.steps)
             self.learner.restart()
@@ -232,8 +261,11 @@ def _plan_data(plan: Plan) -> dict[str, Any]:
 def _shorten(path: Path, iteration: int) -> None:
     """Leaves out of a curve what came after a checkpoint."""
     lines = path.read_text().splitlines()
-    kept = [line for line in lines[1:] if line.count(",") == len(_COLUMNS) - 1
-            and int(line.split(",")[0]) <= iteration]
+    kept = [
+        line
+        for line in lines[1:]
+        if line.count(",") == len(_COLUMNS) - 1 and int(line.split(",")[0]) <= iteration
+    ]
     path.write_text("\n".join([lines[0], *kept]) + "\n")
 
 
@@ -241,6 +273,7 @@ def _tensorboard(folder: Path) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        raise LearningError("TensorBoard is not installed: pip install 'xtdrone[learn]', or leave "
-                            "--tensorboard out") from error
+        raise LearningError(
+            "TensorBoard is not installed: pip install 'xtdrone[learn]', or leave --tensorboard out"
+        ) from error
     return SummaryWriter(str(folder / "tensorboard"))

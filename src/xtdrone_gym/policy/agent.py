@@ -26,15 +26,20 @@ class PolicyAgent(FlightAgent):
     """
 
     def __init__(
-            self, n: int = 1,
-            policy: Annotated[str, Option("the policy, NAME.onnx beside NAME.json")] = "",
-            height: Annotated[float, Option("at which episodes begin, above the start", unit="m",
-                                            least=1.0, most=1000.0)] = 12.0,
-            episodes: Annotated[int, Option("how many", least=1, most=100_000)] = 5,
-            pause: Annotated[float, Option("hovering before each episode", unit="s", least=0.0,
-                                           most=60.0)] = 2.0,
-            seed: Annotated[int, Option("of the goals", least=0, most=2**31)] = 0,
-            on_event: Callable[..., None] | None = None):
+        self,
+        n: int = 1,
+        policy: Annotated[str, Option("the policy, NAME.onnx beside NAME.json")] = "",
+        height: Annotated[
+            float,
+            Option("at which episodes begin, above the start", unit="m", least=1.0, most=1000.0),
+        ] = 12.0,
+        episodes: Annotated[int, Option("how many", least=1, most=100_000)] = 5,
+        pause: Annotated[
+            float, Option("hovering before each episode", unit="s", least=0.0, most=60.0)
+        ] = 2.0,
+        seed: Annotated[int, Option("of the goals", least=0, most=2**31)] = 0,
+        on_event: Callable[..., None] | None = None,
+    ):
         """A flight of n vehicles.
 
         Raises:
@@ -42,12 +47,16 @@ class PolicyAgent(FlightAgent):
         """
         super().__init__(n, height, on_event=on_event)
         if not policy:
-            raise LearningError("no policy is given: give --policy FILE, for example one that "
-                                "'xtdrone learn Position-v0' has written")
+            raise LearningError(
+                "no policy is given: give --policy FILE, for example one that "
+                "'xtdrone learn Position-v0' has written"
+            )
         self._policy = Policy(policy)
         if self._policy.description.period_us % PERIOD_US:
-            raise LearningError(f"a period of {self._policy.description.period_us} us is not "
-                                f"allowed in a flight: it has to be a multiple of {PERIOD_US}")
+            raise LearningError(
+                f"a period of {self._policy.description.period_us} us is not "
+                f"allowed in a flight: it has to be a multiple of {PERIOD_US}"
+            )
         self._episodes, self._pause_us, self._seed = episodes, round(pause * 1e6), seed
         self._pilot: Pilot | None = None
         self._hover: Any = None  # (N, 3) where the vehicles wait [m]
@@ -97,8 +106,13 @@ class PolicyAgent(FlightAgent):
         since = t_us - self._began_us
         if t_us >= self._due_us:
             self._due_us = t_us + self._policy.description.period_us
-            self._last = pilot.act(since, estimates.pos + self._offset, estimates.quat,
-                                   estimates.vel, estimates.ang_vel)
+            self._last = pilot.act(
+                since,
+                estimates.pos + self._offset,
+                estimates.quat,
+                estimates.vel,
+                estimates.ang_vel,
+            )
             if pilot.tasks.over.all():
                 return self._end_episode(t_us, estimates, out)
         self._command(out)
@@ -137,5 +151,6 @@ class PolicyAgent(FlightAgent):
             else:
                 out.quat[:] = action[:, :4] / np.linalg.norm(action[:, :4], axis=1, keepdims=True)
             out.force[:, :2] = 0.0
-            out.force[:, 2] = [thrust_newtons(v, command)
-                               for v, command in zip(self._status, action[:, -1])]
+            out.force[:, 2] = [
+                thrust_newtons(v, command) for v, command in zip(self._status, action[:, -1])
+            ]

@@ -20,8 +20,9 @@ class _Graph:
 
     def weight(self, array: np.ndarray) -> str:
         """Adds a constant; returns its name."""
-        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(array),
-                                                    f"w{len(self.weights)}"))
+        self.weights.append(
+            numpy_helper.from_array(np.ascontiguousarray(array), f"w{len(self.weights)}")
+        )
         return self.weights[-1].name
 
     def add(self, kind: str, *inputs: str, outputs: tuple[str, ...] = (), **options) -> str:
@@ -36,8 +37,13 @@ class _Graph:
 
     def affine(self, x: str, weight: torch.Tensor, bias: torch.Tensor, output: str = "") -> str:
         """Adds weight x + bias."""
-        return self.add("Gemm", x, *(self.weight(p.detach().numpy()) for p in (weight, bias)),
-                        outputs=(output,) if output else (), transB=1)
+        return self.add(
+            "Gemm",
+            x,
+            *(self.weight(p.detach().numpy()) for p in (weight, bias)),
+            outputs=(output,) if output else (),
+            transB=1,
+        )
 
 
 def network(actor: Actor, scaling: Scaling) -> bytes:
@@ -59,7 +65,10 @@ def network(actor: Actor, scaling: Scaling) -> bytes:
     ports_out = [port("action", outputs)] + [port("next_memory", memory)] * bool(memory)
     model = helper.make_model(
         helper.make_graph(graph.nodes, "policy", ports_in, ports_out, graph.weights),
-        opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR, producer_name=PRODUCER)
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR,
+        producer_name=PRODUCER,
+    )
     onnx.checker.check_model(model, full_check=True)
     return model.SerializeToString()
 
@@ -68,8 +77,9 @@ def _gru(graph: _Graph, x: str, cell: torch.nn.GRUCell) -> str:
     """A gated recurrent unit as PyTorch has it: r, z, n of input and memory."""
     parts = [(f"{side}r", f"{side}z", f"{side}n") for side in "im"]
     for source, weight, bias, names in (
-            (x, cell.weight_ih, cell.bias_ih, parts[0]),
-            ("memory", cell.weight_hh, cell.bias_hh, parts[1])):
+        (x, cell.weight_ih, cell.bias_ih, parts[0]),
+        ("memory", cell.weight_hh, cell.bias_hh, parts[1]),
+    ):
         graph.add("Split", graph.affine(source, weight, bias), outputs=names, axis=1)
     r = graph.add("Sigmoid", graph.add("Add", "ir", "mr"))
     z = graph.add("Sigmoid", graph.add("Add", "iz", "mz"))

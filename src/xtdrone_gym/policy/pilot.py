@@ -38,10 +38,18 @@ class Pilot:
         self._check_vehicles(vehicles)
         task = find_task(self._d.task)
         if len(vehicles) % task.vehicles:
-            raise LearningError(f"{task.name} has {task.vehicles} vehicles in an episode: fly so "
-                                f"many, or a multiple, not {len(vehicles)}")
-        self.tasks = TaskBatch(task, len(vehicles) // task.vehicles, vehicle=vehicles[0].type,
-                               history=self._d.history, seed=seed, threads=1)
+            raise LearningError(
+                f"{task.name} has {task.vehicles} vehicles in an episode: fly so "
+                f"many, or a multiple, not {len(vehicles)}"
+            )
+        self.tasks = TaskBatch(
+            task,
+            len(vehicles) // task.vehicles,
+            vehicle=vehicles[0].type,
+            history=self._d.history,
+            seed=seed,
+            threads=1,
+        )
         self._check_task(task)
         self.scaling = Scaling.of_task(task, FleetModel.of([vehicles[0]]), self._d.history)
         self.starts = np.tile(np.array(task.starts), (self.tasks.environments, 1))
@@ -52,8 +60,9 @@ class Pilot:
         self.tasks.begin()
         self._memory[:] = 0.0
 
-    def act(self, t_us: int, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
-            ang_vel: np.ndarray) -> np.ndarray:
+    def act(
+        self, t_us: int, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray
+    ) -> np.ndarray:
         """The actions (N, K) in the task's units.
 
         Args:
@@ -65,8 +74,13 @@ class Pilot:
         """
         tasks, n = self.tasks, len(pos)
         lead = tasks.action.shape[:2]
-        tasks.follow(t_us, pos.reshape(*lead, 3), quat.reshape(*lead, 4), vel.reshape(*lead, 3),
-                     ang_vel.reshape(*lead, 3))
+        tasks.follow(
+            t_us,
+            pos.reshape(*lead, 3),
+            quat.reshape(*lead, 4),
+            vel.reshape(*lead, 3),
+            ang_vel.reshape(*lead, 3),
+        )
         output, self._memory = self.policy.act(tasks.observation.reshape(n, -1), self._memory)
         tasks.take(self.scaling.action(output).reshape(tasks.action.shape))
         return tasks.action.reshape(n, -1)
@@ -79,16 +93,21 @@ class Pilot:
             raise LearningError(
                 f"policy '{shown(self.policy.path)}' is for '{shown(self._d.vehicle)}', not for "
                 f"'{types[0]}': fly --vehicle {shown(self._d.vehicle)}, or learn one with "
-                f"--vehicle {types[0]}")
+                f"--vehicle {types[0]}"
+            )
 
     def _check_task(self, task):
         d = self._d
         parts = tuple((part.name, part.count) for part in task.parts)
         for what, wanted, found in (
-                ("observation", parts, d.observation), ("action", task.action, d.action),
-                ("actions", task.action_names, d.actions),
-                ("period_us", round(task.step_s * 1e6), d.period_us)):
+            ("observation", parts, d.observation),
+            ("action", task.action, d.action),
+            ("actions", task.action_names, d.actions),
+            ("period_us", round(task.step_s * 1e6), d.period_us),
+        ):
             if wanted != found:
-                raise LearningError(f"policy '{shown(self.policy.path)}' does not fit "
-                                    f"{task.name}: its {what} is {shown(found)} and the task's "
-                                    f"{wanted}")
+                raise LearningError(
+                    f"policy '{shown(self.policy.path)}' does not fit "
+                    f"{task.name}: its {what} is {shown(found)} and the task's "
+                    f"{wanted}"
+                )

@@ -19,11 +19,26 @@ from xtdrone_core.errors import one_line, shown
 from ..errors import LearningError
 
 FORMAT = 1
-ALLOWED = frozenset({"Add", "Concat", "Div", "Elu", "Gemm", "MatMul", "Mul", "Relu", "Sigmoid",
-                     "Slice", "Split", "Sub", "Tanh"})
+ALLOWED = frozenset(
+    {
+        "Add",
+        "Concat",
+        "Div",
+        "Elu",
+        "Gemm",
+        "MatMul",
+        "Mul",
+        "Relu",
+        "Sigmoid",
+        "Slice",
+        "Split",
+        "Sub",
+        "Tanh",
+    }
+)
 PRODUCER = "xtdrone"
 ANY = "any"  # vehicle of a policy for all multirotors
-_MOST = 64 * files.MB
+_MAX = 64 * files.MB
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,12 +86,12 @@ class Policy:
         """
         self.path = Path(path).with_suffix(".onnx")
         self.description = _read_description(self.path.with_suffix(".json"))
-        network = files.read_bytes(self.path, "policy", _MOST, LearningError)
+        network = files.read_bytes(self.path, "policy", _MAX, LearningError)
         if hashlib.sha256(network).hexdigest() != self.description.sha256:
             raise _unfit(self.path, "it is not the network that its JSON describes (sha256)")
         _check_network(self.path, network, self.description)
         self._session = _session(self.path, network)
-        self._names = ["action", "next_memory"][:1 + bool(self.description.memory)]
+        self._names = ["action", "next_memory"][: 1 + bool(self.description.memory)]
 
     def first_memory(self, rows: int) -> np.ndarray:
         """The memory (R, H) of new episodes."""
@@ -91,8 +106,9 @@ class Policy:
         """
         if not self.description.memory:
             return self._session.run(self._names, {"observation": observation})[0], memory
-        action, memory = self._session.run(self._names, {"observation": observation,
-                                                         "memory": memory})
+        action, memory = self._session.run(
+            self._names, {"observation": observation, "memory": memory}
+        )
         return action, memory
 
 
@@ -102,10 +118,18 @@ def write(path: str | Path, network: bytes, description: Description) -> Path:
     Raises:
         LearningError: Something else is there, or it cannot be written.
     """
-    path = outputs.free_for(Path(path).with_suffix(".onnx"), "policy",
-                            lambda ends: PRODUCER.encode() in ends, LearningError)
-    text = json.dumps(dataclasses.asdict(dataclasses.replace(
-        description, sha256=hashlib.sha256(network).hexdigest())), indent=1)
+    path = outputs.free_for(
+        Path(path).with_suffix(".onnx"),
+        "policy",
+        lambda ends: PRODUCER.encode() in ends,
+        LearningError,
+    )
+    text = json.dumps(
+        dataclasses.asdict(
+            dataclasses.replace(description, sha256=hashlib.sha256(network).hexdigest())
+        ),
+        indent=1,
+    )
     try:
         path.write_bytes(network)
         path.with_suffix(".json").write_text(text + "\n")
@@ -119,19 +143,28 @@ def _read_description(path: Path) -> Description:
     names = [field.name for field in dataclasses.fields(Description)]
     files.check_keys(data, f"description of a policy '{shown(path)}'", names, LearningError)
     try:
-        found = Description(**{
-            **data, "observation": tuple((str(name), int(n)) for name, n in data["observation"]),
-            **{name: tuple(data[name]) for name in ("actions", "centre", "half")}})
+        found = Description(
+            **{
+                **data,
+                "observation": tuple((str(name), int(n)) for name, n in data["observation"]),
+                **{name: tuple(data[name]) for name in ("actions", "centre", "half")},
+            }
+        )
         sizes = (found.format, found.period_us, found.history, found.memory, found.inputs)
         numbers = np.array([*found.centre, *found.half], dtype=float)
     except (TypeError, ValueError) as error:
         raise _unfit(path, one_line(str(error))) from error
     if found.format != FORMAT:
         raise _unfit(path, f"its format is {shown(found.format)} and this program reads {FORMAT}")
-    if not (all(isinstance(size, int) for size in sizes) and found.period_us > 0
-            and 0 <= found.history <= 64 and 0 <= found.memory <= 4096 and found.inputs > 0
-            and len(found.actions) == len(found.centre) == len(found.half)
-            and np.isfinite(numbers).all()):
+    if not (
+        all(isinstance(size, int) for size in sizes)
+        and found.period_us > 0
+        and 0 <= found.history <= 64
+        and 0 <= found.memory <= 4096
+        and found.inputs > 0
+        and len(found.actions) == len(found.centre) == len(found.half)
+        and np.isfinite(numbers).all()
+    ):
         raise _unfit(path, "a number in it is not allowed")
     return found
 
@@ -148,8 +181,11 @@ def _check_network(path: Path, network: bytes, description: Description) -> None
         raise _unfit(path, "it defines operators of its own")
     for node in graph.node:
         if node.op_type not in ALLOWED or node.domain not in ("", "ai.onnx"):
-            raise _unfit(path, f"operator '{shown(node.op_type)}' is not allowed: it may have "
-                               f"{', '.join(sorted(ALLOWED))}")
+            raise _unfit(
+                path,
+                f"operator '{shown(node.op_type)}' is not allowed: it may have "
+                f"{', '.join(sorted(ALLOWED))}",
+            )
     for weight in graph.initializer:
         if weight.external_data or weight.data_location == onnx.TensorProto.EXTERNAL:
             raise _unfit(path, "its weights lie in another file")
@@ -162,10 +198,17 @@ def _check_network(path: Path, network: bytes, description: Description) -> None
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise _unfit(path, f"weights '{shown(name)}' are not finite")
     memory = description.memory
-    wanted = {"observation": description.inputs, **({"memory": memory} if memory else {}),
-              "action": len(description.actions), **({"next_memory": memory} if memory else {})}
-    found = {value.name: value.type.tensor_type.shape.dim[-1].dim_value
-             for value in (*graph.input, *graph.output) if value.type.tensor_type.shape.dim}
+    wanted = {
+        "observation": description.inputs,
+        **({"memory": memory} if memory else {}),
+        "action": len(description.actions),
+        **({"next_memory": memory} if memory else {}),
+    }
+    found = {
+        value.name: value.type.tensor_type.shape.dim[-1].dim_value
+        for value in (*graph.input, *graph.output)
+        if value.type.tensor_type.shape.dim
+    }
     if found != wanted:
         raise _unfit(path, f"inputs and outputs are {shown(found)} and its JSON wants {wanted}")
 

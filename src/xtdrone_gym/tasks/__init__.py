@@ -14,6 +14,18 @@ from . import (
     velocity,
 )
 
-TASKS: dict[str, Task] = {module.TASK.name: module.TASK for module in (
-    hover, position, velocity, trajectory, racing, depth_navigation, landing, multi_hover,
-    formation, pursuit)}
+TASKS: dict[str, Task] = {
+    module.TASK.name: module.TASK
+    for module in (
+        hover,
+        position,
+        velocity,
+        trajectory,
+        racing,
+        depth_navigation,
+        landing,
+        multi_hover,
+        formation,
+        pursuit,
+    )
+}

@@ -57,8 +57,13 @@ def observe(which: np.ndarray, s: Any) -> None:
     """See Task."""
     for e in which:
         for i in range(s.pos.shape[1]):
-            p, g, u, q, out = (s.pos[e, i], s.goal[e, i], s.vel[e, i], s.quat[e, i],
-                               s.observation[e, i])
+            p, g, u, q, out = (
+                s.pos[e, i],
+                s.goal[e, i],
+                s.vel[e, i],
+                s.quat[e, i],
+                s.observation[e, i],
+            )
             put(out, 0, TO_GOAL.bound, g[0] - p[0], g[1] - p[1], g[2] - p[2])
             put(out, 3, VELOCITY.bound, u[0], u[1], u[2])
             cos = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
@@ -79,8 +84,13 @@ def judge(which: np.ndarray, x: Any) -> None:
     for e in which:
         for i in range(s.pos.shape[1]):
             p, m = s.pos[e, i], x.memory[e, i]
-            lost = touches(s, e, i) or abs(p[1]) > SIDE or p[2] < LOWEST or p[2] > HIGHEST \
+            lost = (
+                touches(s, e, i)
+                or abs(p[1]) > SIDE
+                or p[2] < LOWEST
+                or p[2] > HIGHEST
                 or p[0] < BACK
+            )
             x.success[e] = m[0] < NEAR and not lost
             x.terminated[e, i] = lost or x.success[e]
             x.reward[e, i] = LOSS if lost else m[1] + (REACHED if x.success[e] else 0.0)
@@ -88,11 +98,23 @@ def judge(which: np.ndarray, x: Any) -> None:
 
 LOW, HIGH = (-1.0, -2.0, -1.0, -1.0), (3.0, 2.0, 1.0, 1.0)
 TASK = Task(
-    name="DepthNavigation-v0", text="fly through a forest by a depth camera",
-    success=f"within {NEAR:g} m of the goal, nothing touched", action="velocity", low=LOW,
-    high=HIGH, sub_steps=25, seconds=25.0, starts=((0.0, 0.0, 2.5),), world="navigation_forest",
+    name="DepthNavigation-v0",
+    text="fly through a forest by a depth camera",
+    success=f"within {NEAR:g} m of the goal, nothing touched",
+    action="velocity",
+    low=LOW,
+    high=HIGH,
+    sub_steps=25,
+    seconds=25.0,
+    starts=((0.0, 0.0, 2.5),),
+    world="navigation_forest",
     goal=((28.0, -5.0, 2.0), (28.0, 5.0, 3.0)),
     randomisation=Randomisation(pos=(0.5, 1.0, 0.5), yaw=0.5, vel=0.3),
     parts=(TO_GOAL, VELOCITY, PLACE, HEADING, BODY[0], IMAGE, last_action(LOW, HIGH)),
-    observe=observe, judge=judge, advance=advance, memory=2, camera=CAMERA,
-    pooled=(ROWS, COLUMNS))
+    observe=observe,
+    judge=judge,
+    advance=advance,
+    memory=2,
+    camera=CAMERA,
+    pooled=(ROWS, COLUMNS),
+)

@@ -98,21 +98,36 @@ def judge(which: np.ndarray, x: Any) -> None:
             nearest = apart(s, e, i)
             square = square_apart(x.goal[e, i], s.pos[e, i])
             lost = touches(s, e, i) or nearest < NEAREST or square > FURTHEST**2
-            x.reward[e, i] = LOSS if lost else (
-                reward_of_place(square, s.ang_vel[e, i]) - price_of_closeness(nearest))
+            x.reward[e, i] = (
+                LOSS
+                if lost
+                else (reward_of_place(square, s.ang_vel[e, i]) - price_of_closeness(nearest))
+            )
             x.potential[e, i] = -PULL * math.sqrt(square)
             x.terminated[e, i] = lost
             x.success[e] &= follows(x.memory[e, i], NEAR) and not lost
 
 
 TASK = Task(
-    name="Formation-v0", text="three followers keep their slots behind a leader",
+    name="Formation-v0",
+    text="three followers keep their slots behind a leader",
     success=f"root mean square errors below {NEAR:g} m from {SETTLED:g} s on, none ever within "
-            f"{NEAREST:g} m of another", action="rates",
-    low=RATES_LOW, high=RATES_HIGH, sub_steps=5,
-    seconds=12.0, starts=((-4.0, 4.0, 30.0), (-4.0, -4.0, 30.0), (4.0, 0.0, 30.0)),
-    goal=((0.0,) * CURVE + (0.0, 0.0, 30.0, 1.0, 1.0, 0.3, 0.3, 0.3, 0.3, 0.0, 0.0, 0.0),
-          (0.0,) * CURVE + (0.0, 0.0, 30.0, 3.0, 3.0, 1.0, 0.8, 0.8, 0.8, 6.3, 6.3, 6.3)),
+    f"{NEAREST:g} m of another",
+    action="rates",
+    low=RATES_LOW,
+    high=RATES_HIGH,
+    sub_steps=5,
+    seconds=12.0,
+    starts=((-4.0, 4.0, 30.0), (-4.0, -4.0, 30.0), (4.0, 0.0, 30.0)),
+    goal=(
+        (0.0,) * CURVE + (0.0, 0.0, 30.0, 1.0, 1.0, 0.3, 0.3, 0.3, 0.3, 0.0, 0.0, 0.0),
+        (0.0,) * CURVE + (0.0, 0.0, 30.0, 3.0, 3.0, 1.0, 0.8, 0.8, 0.8, 6.3, 6.3, 6.3),
+    ),
     randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
     parts=(POSITION_ERROR, VELOCITY_ERROR, *BODY, *others(2), last_action(RATES_LOW, RATES_HIGH)),
-    begin=begin, observe=observe, judge=judge, advance=advance, memory=2)
+    begin=begin,
+    observe=observe,
+    judge=judge,
+    advance=advance,
+    memory=2,
+)

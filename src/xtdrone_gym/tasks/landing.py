@@ -86,8 +86,8 @@ def value_of_touch(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> float:
     """The reward of a touch at p (3,) after an approach (KEPT,), before that of a landing."""
     if p[2] < g[2]:
         return LOSS
-    aside = math.sqrt((p[0] - g[0])**2 + (p[1] - g[1])**2)
-    speed = math.sqrt(approach[0]**2 + approach[1]**2 + approach[2]**2)
+    aside = math.sqrt((p[0] - g[0]) ** 2 + (p[1] - g[1]) ** 2)
+    speed = math.sqrt(approach[0] ** 2 + approach[1] ** 2 + approach[2] ** 2)
     return max(TOUCHED - BADLY * (aside + speed + approach[3]), LOSS)
 
 
@@ -95,8 +95,13 @@ def value_of_touch(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> float:
 def lands(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> bool:
     """Whether a touch at p (3,), after an approach (KEPT,), is a landing on the platform g."""
     x, y, u = p[0] - g[0], p[1] - g[1], approach
-    return (x * x + y * y < ASIDE**2 and p[2] > g[2] and abs(u[2]) < DOWN
-            and u[0]**2 + u[1]**2 < SIDEWAYS**2 and u[3] < LEAN)
+    return (
+        x * x + y * y < ASIDE**2
+        and p[2] > g[2]
+        and abs(u[2]) < DOWN
+        and u[0] ** 2 + u[1] ** 2 < SIDEWAYS**2
+        and u[3] < LEAN
+    )
 
 
 @njit(nogil=True)
@@ -111,7 +116,7 @@ def judge(which: np.ndarray, x: Any) -> None:
             x.success[e] = touched and lands(p, g, x.memory[e, i, BEFORE:])
             x.terminated[e, i] = touched or far > FURTHEST
             x.potential[e, i] = -far
-            x.reward[e, i] = -0.1 * far - 0.02 * math.sqrt(w[0]**2 + w[1]**2 + w[2]**2)
+            x.reward[e, i] = -0.1 * far - 0.02 * math.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
             if x.terminated[e, i]:
                 x.reward[e, i] = value_of_touch(p, g, x.memory[e, i, BEFORE:]) if touched else LOSS
                 if x.success[e]:
@@ -119,11 +124,23 @@ def judge(which: np.ndarray, x: Any) -> None:
 
 
 TASK = Task(
-    name="Landing-v0", text="land on a moving platform",
+    name="Landing-v0",
+    text="land on a moving platform",
     success=f"the first touch within {ASIDE:g} m of the platform's centre, slower against it than "
-            f"{DOWN:g} m/s down and {SIDEWAYS:g} m/s sideways", action="rates",
-    low=RATES_LOW, high=RATES_HIGH,
-    sub_steps=5, seconds=15.0, starts=((0.0, 0.0, 6.0),), goal=((0.0,) * 6,) * 2, world="landing",
+    f"{DOWN:g} m/s down and {SIDEWAYS:g} m/s sideways",
+    action="rates",
+    low=RATES_LOW,
+    high=RATES_HIGH,
+    sub_steps=5,
+    seconds=15.0,
+    starts=((0.0, 0.0, 6.0),),
+    goal=((0.0,) * 6,) * 2,
+    world="landing",
     randomisation=Randomisation(pos=(2.0, 2.0, 1.0), yaw=math.pi, tilt=0.2, vel=0.5, ang_vel=0.3),
-    parts=(POSITION_ERROR, VELOCITY_ERROR, *BODY, last_action(RATES_LOW, RATES_HIGH)), begin=begin,
-    observe=observe, judge=judge, advance=advance, memory=2 * KEPT)
+    parts=(POSITION_ERROR, VELOCITY_ERROR, *BODY, last_action(RATES_LOW, RATES_HIGH)),
+    begin=begin,
+    observe=observe,
+    judge=judge,
+    advance=advance,
+    memory=2 * KEPT,
+)

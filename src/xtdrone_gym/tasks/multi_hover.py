@@ -78,8 +78,9 @@ def observe(which: np.ndarray, s: Any) -> None:
     for e in which:
         for i in range(s.pos.shape[1]):
             p, g, out = s.pos[e, i], s.goal[e, i], s.observation[e, i]
-            put_in_body(out, 0, POSITION_ERROR.bound, s.quat[e, i], g[0] - p[0], g[1] - p[1],
-                        g[2] - p[2])
+            put_in_body(
+                out, 0, POSITION_ERROR.bound, s.quat[e, i], g[0] - p[0], g[1] - p[1], g[2] - p[2]
+            )
             k = observe_others(s, e, i, s.quat[e, i], out, observe_body(s, e, i, out, 3))
             put_action(s, e, i, out, k)
 
@@ -94,21 +95,33 @@ def judge(which: np.ndarray, x: Any) -> None:
             u, nearest = s.vel[e, i], apart(s, e, i)
             square = square_apart(x.goal[e, i], s.pos[e, i])
             lost = touches(s, e, i) or nearest < NEAREST or square > FURTHEST**2
-            x.reward[e, i] = LOSS if lost else (
-                reward_of_place(square, s.ang_vel[e, i]) - price_of_closeness(nearest))
+            x.reward[e, i] = (
+                LOSS
+                if lost
+                else (reward_of_place(square, s.ang_vel[e, i]) - price_of_closeness(nearest))
+            )
             x.potential[e, i] = -PULL * math.sqrt(square)
             x.terminated[e, i] = lost
-            x.success[e] &= (square < NEAR**2 and u[0]**2 + u[1]**2 + u[2]**2 < SLOW**2
-                             and not lost)
+            x.success[e] &= (
+                square < NEAR**2 and u[0] ** 2 + u[1] ** 2 + u[2] ** 2 < SLOW**2 and not lost
+            )
 
 
 TASK = Task(
-    name="MultiHover-v0", text="four vehicles fly to four goals without touching each other",
+    name="MultiHover-v0",
+    text="four vehicles fly to four goals without touching each other",
     success=f"each within {NEAR:g} m of its goal at the end, slower than {SLOW:g} m/s, none ever "
-            f"within {NEAREST:g} m of another", action="rates",
-    low=RATES_LOW, high=RATES_HIGH, sub_steps=5,
-    seconds=10.0, starts=tuple((x, y, 30.0) for x in (-5.0, 5.0) for y in (-5.0, 5.0)),
+    f"within {NEAREST:g} m of another",
+    action="rates",
+    low=RATES_LOW,
+    high=RATES_HIGH,
+    sub_steps=5,
+    seconds=10.0,
+    starts=tuple((x, y, 30.0) for x in (-5.0, 5.0) for y in (-5.0, 5.0)),
     goal=((4.0, 4.0, 28.0), (5.0, 5.0, 32.0)),
     randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
-    parts=(POSITION_ERROR, *BODY, *others(3), last_action(RATES_LOW, RATES_HIGH)), begin=begin,
-    observe=observe, judge=judge)
+    parts=(POSITION_ERROR, *BODY, *others(3), last_action(RATES_LOW, RATES_HIGH)),
+    begin=begin,
+    observe=observe,
+    judge=judge,
+)

@@ -31,25 +31,38 @@ def judge(which: np.ndarray, x: Any) -> None:
     for e in which:
         for i in range(s.pos.shape[1]):
             p, g, q, u, w = s.pos[e, i], x.goal[e, i], s.quat[e, i], s.vel[e, i], s.ang_vel[e, i]
-            square = (g[0] - p[0])**2 + (g[1] - p[1])**2 + (g[2] - p[2])**2
+            square = (g[0] - p[0]) ** 2 + (g[1] - p[1]) ** 2 + (g[2] - p[2]) ** 2
             d = math.sqrt(square)
             tilt = math.acos(min(max(1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1]), -1.0), 1.0))
-            spin = w[0]**2 + w[1]**2 + w[2]**2
+            spin = w[0] ** 2 + w[1] ** 2 + w[2] ** 2
             sharp = math.exp(-4.0 * square)
             near = 3.0 * sharp * sharp + 2.0 * sharp
             lost = d > FURTHEST
             x.terminated[e, i] = lost
-            x.reward[e, i] = LOSS if lost else near + (20.0 - d) / 40.0 + near * (
-                0.2 / (0.1 + tilt * tilt) + 3.0 / (1.0 + spin))
+            x.reward[e, i] = (
+                LOSS
+                if lost
+                else near
+                + (20.0 - d) / 40.0
+                + near * (0.2 / (0.1 + tilt * tilt) + 3.0 / (1.0 + spin))
+            )
             x.potential[e, i] = -PULL * d
-            x.success[e] = d < NEAR and u[0]**2 + u[1]**2 + u[2]**2 < SLOW**2
+            x.success[e] = d < NEAR and u[0] ** 2 + u[1] ** 2 + u[2] ** 2 < SLOW**2
 
 
 TASK = Task(
-    name="Position-v0", text="fly to a goal and stay there",
-    success=f"within {NEAR:g} m of the goal at the end, slower than {SLOW:g} m/s", action="rates",
-    low=RATES_LOW, high=RATES_HIGH, sub_steps=5, seconds=10.0, starts=((0.0, 0.0, 30.0),),
+    name="Position-v0",
+    text="fly to a goal and stay there",
+    success=f"within {NEAR:g} m of the goal at the end, slower than {SLOW:g} m/s",
+    action="rates",
+    low=RATES_LOW,
+    high=RATES_HIGH,
+    sub_steps=5,
+    seconds=10.0,
+    starts=((0.0, 0.0, 30.0),),
     goal=((-2.0, -2.0, 28.0), (2.0, 2.0, 32.0)),
     randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
-    parts=(POSITION_ERROR, *BODY, last_action(RATES_LOW, RATES_HIGH)), observe=observe_goal,
-    judge=judge)
+    parts=(POSITION_ERROR, *BODY, last_action(RATES_LOW, RATES_HIGH)),
+    observe=observe_goal,
+    judge=judge,
+)

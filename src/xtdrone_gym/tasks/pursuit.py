@@ -61,7 +61,7 @@ def flee(goal: np.ndarray, pos: np.ndarray, dt: float) -> None:
     goal[5] += share * (min(max(az, -CLIMB), CLIMB) - goal[5])
     for k in range(3):
         goal[k] += goal[3 + k] * dt
-    inside = min(RADIUS / (math.sqrt(goal[0]**2 + goal[1]**2) + 1e-6), 1.0)
+    inside = min(RADIUS / (math.sqrt(goal[0] ** 2 + goal[1] ** 2) + 1e-6), 1.0)
     goal[0], goal[1] = goal[0] * inside, goal[1] * inside
     goal[2] = min(max(goal[2], LOWEST), HIGHEST)
 
@@ -105,8 +105,11 @@ def judge(which: np.ndarray, x: Any) -> None:
         for i in range(s.pos.shape[1]):
             p = s.pos[e, i]
             d = math.sqrt(square_apart(x.goal[e, i], p))
-            lost = (touches(s, e, i) or p[0]**2 + p[1]**2 > (RADIUS + OUTSIDE)**2
-                    or abs(2.0 * p[2] - LOWEST - HIGHEST) > HIGHEST - LOWEST + 2.0 * OUTSIDE)
+            lost = (
+                touches(s, e, i)
+                or p[0] ** 2 + p[1] ** 2 > (RADIUS + OUTSIDE) ** 2
+                or abs(2.0 * p[2] - LOWEST - HIGHEST) > HIGHEST - LOWEST + 2.0 * OUTSIDE
+            )
             x.terminated[e, i] = lost
             fair &= not lost
             x.success[e] |= d < CAUGHT
@@ -119,11 +122,20 @@ def judge(which: np.ndarray, x: Any) -> None:
 
 LOW, HIGH = (-5.0, -5.0, -1.5, -0.5), (5.0, 5.0, 1.5, 0.5)
 TASK = Task(
-    name="Pursuit-v0", text="three pursuers catch an evader",
-    success=f"a pursuer within {CAUGHT:g} m of the evader, nothing touched", action="velocity",
-    low=LOW, high=HIGH, sub_steps=25, seconds=20.0,
+    name="Pursuit-v0",
+    text="three pursuers catch an evader",
+    success=f"a pursuer within {CAUGHT:g} m of the evader, nothing touched",
+    action="velocity",
+    low=LOW,
+    high=HIGH,
+    sub_steps=25,
+    seconds=20.0,
     starts=((-8.0, -5.0, 12.0), (-8.0, 0.0, 12.0), (-8.0, 5.0, 12.0)),
     goal=((0.0, -8.0, 10.0, 0.0, 0.0, 0.0), (8.0, 8.0, 14.0, 0.0, 0.0, 0.0)),
     randomisation=Randomisation(pos=(1.0, 1.0, 2.0), yaw=math.pi, vel=0.5),
-    parts=(EVADER, EVADER_VELOCITY, VELOCITY, PLACE, *others(2)), begin=begin, observe=observe,
-    judge=judge, advance=advance)
+    parts=(EVADER, EVADER_VELOCITY, VELOCITY, PLACE, *others(2)),
+    begin=begin,
+    observe=observe,
+    judge=judge,
+    advance=advance,
+)

@@ -50,7 +50,7 @@ def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) ->
         for i in range(x.goal.shape[1]):
             for n in range(GATES):
                 left, right = x.objects[e, 1 + BARS * n], x.objects[e, 2 + BARS * n]
-                g, q = x.goal[e, i, GATE * n:GATE * (n + 1)], left.quat
+                g, q = x.goal[e, i, GATE * n : GATE * (n + 1)], left.quat
                 for k in range(3):
                     g[k] = 0.5 * (left.pos[k] + right.pos[k])
                 g[3] = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
@@ -63,18 +63,19 @@ def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
     for e in which:
         for i in range(s.pos.shape[1]):
             p, m = s.pos[e, i], s.memory[e, i]
-            last = m[LAST:LAST + 3]
+            last = m[LAST : LAST + 3]
             m[GAIN], m[PASSED], m[MISSED] = 0.0, 0.0, 0.0
             n = int(m[NEXT])
             if m[STARTED] > 0.0 and n < GATES:
-                g = s.goal[e, i, GATE * n:GATE * (n + 1)]
+                g = s.goal[e, i, GATE * n : GATE * (n + 1)]
                 m[GAIN] = math.sqrt(square_apart(g, last)) - math.sqrt(square_apart(g, p))
                 before = g[3] * (last[0] - g[0]) + g[4] * (last[1] - g[1])
                 after = g[3] * (p[0] - g[0]) + g[4] * (p[1] - g[1])
                 if before < 0.0 <= after:
                     share = before / (before - after)
-                    left = (g[3] * (last[1] + share * (p[1] - last[1]) - g[1])
-                            - g[4] * (last[0] + share * (p[0] - last[0]) - g[0]))
+                    left = g[3] * (last[1] + share * (p[1] - last[1]) - g[1]) - g[4] * (
+                        last[0] + share * (p[0] - last[0]) - g[0]
+                    )
                     up = last[2] + share * (p[2] - last[2]) - g[2]
                     aside = max(abs(left), abs(up)) / (0.5 * SIDE)
                     if aside < 1.0:
@@ -95,7 +96,7 @@ def observe(which: np.ndarray, s: Any) -> None:
             p, q, out = s.pos[e, i], s.quat[e, i], s.observation[e, i]
             for k in range(2):
                 n = GATE * min(int(s.memory[e, i, NEXT]) + k, GATES - 1)
-                g = s.goal[e, i, n:n + GATE]
+                g = s.goal[e, i, n : n + GATE]
                 put_in_body(out, 3 * k, CENTRES.bound, q, g[0] - p[0], g[1] - p[1], g[2] - p[2])
                 put_in_body(out, 6 + 3 * k, DIRECTIONS.bound, q, g[3], g[4], 0.0)
             put_action(s, e, i, out, observe_body(s, e, i, out, 12))
@@ -109,12 +110,20 @@ def judge(which: np.ndarray, x: Any) -> None:
         for i in range(s.pos.shape[1]):
             w, m = s.ang_vel[e, i], x.memory[e, i]
             n = GATE * min(int(m[NEXT]), GATES - 1)
-            lost = (touches(s, e, i) or m[MISSED] > 0.0
-                    or square_apart(x.goal[e, i, n:], s.pos[e, i]) > FURTHEST**2)
+            lost = (
+                touches(s, e, i)
+                or m[MISSED] > 0.0
+                or square_apart(x.goal[e, i, n:], s.pos[e, i]) > FURTHEST**2
+            )
             x.success[e] = m[NEXT] == GATES and not lost
             x.terminated[e, i] = lost or x.success[e]
-            x.reward[e, i] = LOSS if lost else m[GAIN] + PASS * m[PASSED] - 0.002 * math.sqrt(
-                w[0]**2 + w[1]**2 + w[2]**2)
+            x.reward[e, i] = (
+                LOSS
+                if lost
+                else m[GAIN]
+                + PASS * m[PASSED]
+                - 0.002 * math.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
+            )
 
 
 def next_gates(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
@@ -125,12 +134,23 @@ def next_gates(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
 
 
 TASK = Task(
-    name="Racing-v0", text="fly through the gates of a random course in their order",
-    success="all gates passed without a touch", action="rates",
-    low=RATES_LOW, high=RATES_HIGH, sub_steps=5,
-    seconds=20.0, starts=((0.0, 0.0, 3.0),), goal=((0.0,) * GATE * GATES,) * 2, world="race",
+    name="Racing-v0",
+    text="fly through the gates of a random course in their order",
+    success="all gates passed without a touch",
+    action="rates",
+    low=RATES_LOW,
+    high=RATES_HIGH,
+    sub_steps=5,
+    seconds=20.0,
+    starts=((0.0, 0.0, 3.0),),
+    goal=((0.0,) * GATE * GATES,) * 2,
+    world="race",
     randomisation=Randomisation(pos=(0.5, 0.5, 0.5), yaw=math.pi, tilt=0.2, vel=0.5, ang_vel=0.3),
-    parts=(CENTRES, DIRECTIONS, *BODY, last_action(RATES_LOW, RATES_HIGH)), begin=begin,
+    parts=(CENTRES, DIRECTIONS, *BODY, last_action(RATES_LOW, RATES_HIGH)),
+    begin=begin,
     observe=observe,
-    judge=judge, advance=advance, memory=MEMORY,
-    marks=next_gates)
+    judge=judge,
+    advance=advance,
+    memory=MEMORY,
+    marks=next_gates,
+)

@@ -68,7 +68,7 @@ def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
         for i in range(s.pos.shape[1]):
             g = s.goal[e, i]
             for n in range(PLACES):
-                follow(g[CURVE:], t + AHEAD * n, g[3 * n:])
+                follow(g[CURVE:], t + AHEAD * n, g[3 * n :])
             if t > SETTLED:
                 add_error(s.memory[e, i], square_apart(g, s.pos[e, i]))
 
@@ -80,8 +80,15 @@ def observe(which: np.ndarray, s: Any) -> None:
         for i in range(s.pos.shape[1]):
             p, g, out = s.pos[e, i], s.goal[e, i], s.observation[e, i]
             for k in range(0, CURVE, 3):
-                put_in_body(out, k, ERRORS.bound, s.quat[e, i], g[k] - p[0], g[k + 1] - p[1],
-                            g[k + 2] - p[2])
+                put_in_body(
+                    out,
+                    k,
+                    ERRORS.bound,
+                    s.quat[e, i],
+                    g[k] - p[0],
+                    g[k + 1] - p[1],
+                    g[k + 2] - p[2],
+                )
             put_action(s, e, i, out, observe_body(s, e, i, out, CURVE))
 
 
@@ -100,12 +107,23 @@ def judge(which: np.ndarray, x: Any) -> None:
 
 
 TASK = Task(
-    name="Trajectory-v0", text="follow a smooth random curve",
-    success=f"a root mean square error below {NEAR:g} m from {SETTLED:g} s on", action="rates",
-    low=RATES_LOW, high=RATES_HIGH, sub_steps=5, seconds=12.0, starts=((0.0, 0.0, 30.0),),
-    goal=((0.0,) * CURVE + (0.0, 0.0, 30.0, 1.0, 1.0, 0.3, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0),
-          (0.0,) * CURVE + (0.0, 0.0, 30.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0, 6.3, 6.3, 6.3)),
+    name="Trajectory-v0",
+    text="follow a smooth random curve",
+    success=f"a root mean square error below {NEAR:g} m from {SETTLED:g} s on",
+    action="rates",
+    low=RATES_LOW,
+    high=RATES_HIGH,
+    sub_steps=5,
+    seconds=12.0,
+    starts=((0.0, 0.0, 30.0),),
+    goal=(
+        (0.0,) * CURVE + (0.0, 0.0, 30.0, 1.0, 1.0, 0.3, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0),
+        (0.0,) * CURVE + (0.0, 0.0, 30.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0, 6.3, 6.3, 6.3),
+    ),
     randomisation=Randomisation(pos=(1.0, 1.0, 1.0), yaw=math.pi, tilt=0.3, vel=0.5, ang_vel=0.5),
-    parts=(ERRORS, *BODY, last_action(RATES_LOW, RATES_HIGH)), observe=observe, judge=judge,
+    parts=(ERRORS, *BODY, last_action(RATES_LOW, RATES_HIGH)),
+    observe=observe,
+    judge=judge,
     advance=advance,
-    memory=2)
+    memory=2,
+)

@@ -35,8 +35,9 @@ def observe(which: np.ndarray, s: Any) -> None:
     for e in which:
         for i in range(s.vel.shape[1]):
             u, g, out = s.vel[e, i], s.goal[e, i], s.observation[e, i]
-            put_in_body(out, 0, VELOCITY_ERROR.bound, s.quat[e, i], g[0] - u[0], g[1] - u[1],
-                        g[2] - u[2])
+            put_in_body(
+                out, 0, VELOCITY_ERROR.bound, s.quat[e, i], g[0] - u[0], g[1] - u[1], g[2] - u[2]
+            )
             put_action(s, e, i, out, observe_body(s, e, i, out, 3))
 
 
@@ -47,9 +48,9 @@ def judge(which: np.ndarray, x: Any) -> None:
     for e in which:
         for i in range(s.pos.shape[1]):
             u, g, w = s.vel[e, i], x.goal[e, i], s.ang_vel[e, i]
-            error = math.sqrt((g[0] - u[0])**2 + (g[1] - u[1])**2 + (g[2] - u[2])**2)
-            spin = math.sqrt(w[0]**2 + w[1]**2 + w[2]**2)
-            lost = u[0]**2 + u[1]**2 + u[2]**2 > FASTEST**2 or s.pos[e, i, 2] < 2.0
+            error = math.sqrt((g[0] - u[0]) ** 2 + (g[1] - u[1]) ** 2 + (g[2] - u[2]) ** 2)
+            spin = math.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
+            lost = u[0] ** 2 + u[1] ** 2 + u[2] ** 2 > FASTEST**2 or s.pos[e, i, 2] < 2.0
             x.terminated[e, i] = lost
             x.reward[e, i] = LOSS if lost else max(1.0 - error, -1.0) - 0.1 * spin
             x.potential[e, i] = -error
@@ -57,11 +58,19 @@ def judge(which: np.ndarray, x: Any) -> None:
 
 
 TASK = Task(
-    name="Velocity-v0", text="fly at a velocity",
-    success=f"within {NEAR:g} m/s of the velocity at the end", action="rates",
-    low=RATES_LOW, high=RATES_HIGH,
-    sub_steps=5, seconds=5.0, starts=((0.0, 0.0, 60.0),),
+    name="Velocity-v0",
+    text="fly at a velocity",
+    success=f"within {NEAR:g} m/s of the velocity at the end",
+    action="rates",
+    low=RATES_LOW,
+    high=RATES_HIGH,
+    sub_steps=5,
+    seconds=5.0,
+    starts=((0.0, 0.0, 60.0),),
     goal=((-4.0, -4.0, -2.0), (4.0, 4.0, 2.0)),
     randomisation=Randomisation(yaw=math.pi, tilt=0.3, vel=1.0, ang_vel=0.5),
-    parts=(VELOCITY_ERROR, *BODY, last_action(RATES_LOW, RATES_HIGH)), observe=observe, judge=judge,
-    marks=None)
+    parts=(VELOCITY_ERROR, *BODY, last_action(RATES_LOW, RATES_HIGH)),
+    observe=observe,
+    judge=judge,
+    marks=None,
+)

@@ -23,7 +23,14 @@ CDR, PL_CDR = b"\x00\x01\x00\x00", b"\x00\x03\x00\x00"  # little-endian
 # Parameters.
 LEASE, TOPIC, TYPE, VERSION, VENDOR, RELIABILITY, DURABILITY = 2, 5, 7, 0x15, 0x16, 0x1A, 0x1D
 USER_DATA, DEFAULT_LOCATOR, DISCOVERY_LOCATOR, PARTICIPANT, BUILTIN, ENDPOINT, STATUS = (
-    0x2C, 0x31, 0x32, 0x50, 0x58, 0x5A, 0x71)
+    0x2C,
+    0x31,
+    0x32,
+    0x50,
+    0x58,
+    0x5A,
+    0x71,
+)
 RELATED = 0x83, 0x800F  # whose request a response answers: the standard's, and Fast DDS's
 _SENTINEL = 1
 
@@ -73,9 +80,9 @@ def parsed(data: bytes, own: bytes) -> Iterator[Submessage]:
     while at + 4 <= len(data):
         kind, flags = data[at], data[at + 1]
         order = "<" if flags & _LITTLE else ">"
-        size, = struct.unpack_from(f"{order}H", data, at + 2)
+        (size,) = struct.unpack_from(f"{order}H", data, at + 2)
         end = at + 4 + size if size else len(data)
-        body, at = data[at + 4:end], end
+        body, at = data[at + 4 : end], end
         try:
             if kind == INFO_DESTINATION:
                 destination = own if body[:PREFIX] == bytes(PREFIX) else body[:PREFIX]
@@ -90,8 +97,11 @@ def _numbers(order, body, at):
     high, low, count = struct.unpack_from(f"{order}iII", body, at)
     base, words = (high << 32) + low, (min(count, _BITS) + 31) // 32
     bits = struct.unpack_from(f"{order}{words}I", body, at + 12)
-    return base, tuple(base + k for k in range(min(count, _BITS))
-                       if bits[k // 32] >> (31 - k % 32) & 1), at + 12 + 4 * words
+    return (
+        base,
+        tuple(base + k for k in range(min(count, _BITS)) if bits[k // 32] >> (31 - k % 32) & 1),
+        at + 12 + 4 * words,
+    )
 
 
 def _number(order, body, at):
@@ -100,38 +110,63 @@ def _number(order, body, at):
 
 
 def _data(source, flags, order, body):
-    to_qos, = struct.unpack_from(f"{order}H", body, 2)
+    (to_qos,) = struct.unpack_from(f"{order}H", body, 2)
     at, qos = 4 + to_qos, {}
     if flags & _QOS:
         qos, at = _parameters(order, body, at)
-    return Submessage(DATA, source, body[4:8], body[8:12], _number(order, body, 12), qos=qos,
-                      payload=body[at:] if flags & _DATA else b"")
+    return Submessage(
+        DATA,
+        source,
+        body[4:8],
+        body[8:12],
+        _number(order, body, 12),
+        qos=qos,
+        payload=body[at:] if flags & _DATA else b"",
+    )
 
 
 def _data_frag(source, flags, order, body):
-    to_qos, = struct.unpack_from(f"{order}H", body, 2)
+    (to_qos,) = struct.unpack_from(f"{order}H", body, 2)
     first, _, length, size = struct.unpack_from(f"{order}IHHI", body, 20)
     at, qos = 4 + to_qos, {}
     if flags & _QOS:
         qos, at = _parameters(order, body, at)
-    return Submessage(DATA_FRAG, source, body[4:8], body[8:12], _number(order, body, 12), qos=qos,
-                      payload=body[at:], at=(first - 1) * length, size=size)
+    return Submessage(
+        DATA_FRAG,
+        source,
+        body[4:8],
+        body[8:12],
+        _number(order, body, 12),
+        qos=qos,
+        payload=body[at:],
+        at=(first - 1) * length,
+        size=size,
+    )
 
 
 def _heartbeat(source, flags, order, body):
-    return Submessage(HEARTBEAT, source, body[:4], body[4:8], _number(order, body, 8),
-                      _number(order, body, 16), final=bool(flags & _FINAL))
+    return Submessage(
+        HEARTBEAT,
+        source,
+        body[:4],
+        body[4:8],
+        _number(order, body, 8),
+        _number(order, body, 16),
+        final=bool(flags & _FINAL),
+    )
 
 
 def _acknack(source, flags, order, body):
     base, numbers, _ = _numbers(order, body, 8)
-    return Submessage(ACKNACK, source, body[:4], body[4:8], base, numbers=numbers,
-                      final=bool(flags & _FINAL))
+    return Submessage(
+        ACKNACK, source, body[:4], body[4:8], base, numbers=numbers, final=bool(flags & _FINAL)
+    )
 
 
 def _nack_frag(source, flags, order, body):
-    return Submessage(NACK_FRAG, source, body[:4], body[4:8], 0,
-                      numbers=(_number(order, body, 8),), final=True)
+    return Submessage(
+        NACK_FRAG, source, body[:4], body[4:8], 0, numbers=(_number(order, body, 8),), final=True
+    )
 
 
 def _gap(source, flags, order, body):
@@ -140,8 +175,14 @@ def _gap(source, flags, order, body):
     return Submessage(GAP, source, body[:4], body[4:8], first, base - 1, numbers)
 
 
-_PARSERS = {DATA: _data, HEARTBEAT: _heartbeat, ACKNACK: _acknack, GAP: _gap,
-            DATA_FRAG: _data_frag, NACK_FRAG: _nack_frag}
+_PARSERS = {
+    DATA: _data,
+    HEARTBEAT: _heartbeat,
+    ACKNACK: _acknack,
+    GAP: _gap,
+    DATA_FRAG: _data_frag,
+    NACK_FRAG: _nack_frag,
+}
 
 
 def _parameters(order, body, at):
@@ -152,7 +193,7 @@ def _parameters(order, body, at):
         at += 4
         if name == _SENTINEL:
             return found, at
-        found[name] = found.get(name, b"") + body[at:at + size]
+        found[name] = found.get(name, b"") + body[at : at + size]
         at += size
 
 
@@ -169,8 +210,10 @@ def parameters(payload: bytes) -> Mapping[int, bytes]:
 
 def listed(items: Sequence[tuple[int, bytes]]) -> bytes:
     """A list of parameters."""
-    text = b"".join(struct.pack("<HH", name, len(value) + -len(value) % 4) + value
-                    + bytes(-len(value) % 4) for name, value in items)
+    text = b"".join(
+        struct.pack("<HH", name, len(value) + -len(value) % 4) + value + bytes(-len(value) % 4)
+        for name, value in items
+    )
     return text + struct.pack("<HH", _SENTINEL, 0)
 
 
@@ -187,9 +230,12 @@ def locator(address: tuple[str, int]) -> bytes:
 
 def addresses(value: bytes) -> tuple[tuple[str, int], ...]:
     """The addresses of those locators that are of UDP over IPv4."""
-    parts = [value[k:k + _LOCATOR] for k in range(0, len(value) - _LOCATOR + 1, _LOCATOR)]
-    return tuple((".".join(map(str, part[20:])), struct.unpack_from("<I", part, 4)[0])
-                 for part in parts if struct.unpack_from("<i", part)[0] == 1)
+    parts = [value[k : k + _LOCATOR] for k in range(0, len(value) - _LOCATOR + 1, _LOCATOR)]
+    return tuple(
+        (".".join(map(str, part[20:])), struct.unpack_from("<I", part, 4)[0])
+        for part in parts
+        if struct.unpack_from("<i", part)[0] == 1
+    )
 
 
 def sequence_number(number: int) -> bytes:
@@ -206,8 +252,9 @@ def to(prefix: bytes) -> bytes:
     return _submessage(INFO_DESTINATION, 0, prefix)
 
 
-def data(reader: bytes, writer: bytes, number: int, payload: bytes,
-         qos: Sequence[tuple[int, bytes]] = ()) -> bytes:
+def data(
+    reader: bytes, writer: bytes, number: int, payload: bytes, qos: Sequence[tuple[int, bytes]] = ()
+) -> bytes:
     """A sample.
 
     Args:
@@ -218,24 +265,51 @@ def data(reader: bytes, writer: bytes, number: int, payload: bytes,
     """
     flags = (_DATA if payload else 0) | (_QOS if qos else 0)
     inline = listed(qos) if qos else b""
-    return _submessage(DATA, flags, struct.pack("<HH", 0, _TO_QOS) + reader + writer
-                       + sequence_number(number) + inline + payload)
+    return _submessage(
+        DATA,
+        flags,
+        struct.pack("<HH", 0, _TO_QOS)
+        + reader
+        + writer
+        + sequence_number(number)
+        + inline
+        + payload,
+    )
 
 
-def data_frags(reader: bytes, writer: bytes, number: int, payload: bytes,
-               qos: Sequence[tuple[int, bytes]], length: int) -> list[bytes]:
+def data_frags(
+    reader: bytes,
+    writer: bytes,
+    number: int,
+    payload: bytes,
+    qos: Sequence[tuple[int, bytes]],
+    length: int,
+) -> list[bytes]:
     """The same as data() in parts of some length [bytes], each of which is a submessage."""
     inline = listed(qos) if qos else b""
-    return [_submessage(
-        DATA_FRAG, _QOS if qos else 0, struct.pack("<HH", 0, _FRAG_TO_QOS) + reader + writer
-        + sequence_number(number) + struct.pack("<IHHI", at // length + 1, 1, length, len(payload))
-        + inline + payload[at:at + length]) for at in range(0, len(payload), length)]
+    return [
+        _submessage(
+            DATA_FRAG,
+            _QOS if qos else 0,
+            struct.pack("<HH", 0, _FRAG_TO_QOS)
+            + reader
+            + writer
+            + sequence_number(number)
+            + struct.pack("<IHHI", at // length + 1, 1, length, len(payload))
+            + inline
+            + payload[at : at + length],
+        )
+        for at in range(0, len(payload), length)
+    ]
 
 
 def heartbeat(reader: bytes, writer: bytes, last: int, count: int, final: bool) -> bytes:
     """Says that the samples 1 to `last` are there; final: who has them all need not answer."""
-    return _submessage(HEARTBEAT, _FINAL if final else 0, reader + writer + sequence_number(1)
-                       + sequence_number(last) + struct.pack("<I", count))
+    return _submessage(
+        HEARTBEAT,
+        _FINAL if final else 0,
+        reader + writer + sequence_number(1) + sequence_number(last) + struct.pack("<I", count),
+    )
 
 
 def acknack(reader: bytes, writer: bytes, base: int, missing: Sequence[int], count: int) -> bytes:
@@ -244,5 +318,11 @@ def acknack(reader: bytes, writer: bytes, base: int, missing: Sequence[int], cou
     for number in missing:
         bits[(number - base) // 32] |= 1 << (31 - (number - base) % 32)
     size = missing[-1] - base + 1 if missing else 0
-    return _submessage(ACKNACK, 0 if missing else _FINAL, reader + writer + sequence_number(base)
-                       + struct.pack(f"<I{len(bits)}II", size, *bits, count))
+    return _submessage(
+        ACKNACK,
+        0 if missing else _FINAL,
+        reader
+        + writer
+        + sequence_number(base)
+        + struct.pack(f"<I{len(bits)}II", size, *bits, count),
+    )

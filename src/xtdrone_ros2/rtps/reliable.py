@@ -30,14 +30,17 @@ class Incoming:
 
     def joined(self, message: rtps.Submessage) -> bytes | None:
         """The payload that a DATA_FRAG completes; None where more is missing."""
-        if message.number < self._below or message.number in self._seen \
-                or not 0 <= message.at < message.size <= _LARGEST:
+        if (
+            message.number < self._below
+            or message.number in self._seen
+            or not 0 <= message.at < message.size <= _LARGEST
+        ):
             return None
         if message.number not in self._parts and len(self._parts) >= _OPEN:
             del self._parts[min(self._parts)]
         whole, known = self._parts.setdefault(message.number, (bytearray(message.size), {}))
-        part = message.payload[:message.size - message.at]  # without what pads the last one
-        whole[message.at:message.at + len(part)] = part
+        part = message.payload[: message.size - message.at]  # without what pads the last one
+        whole[message.at : message.at + len(part)] = part
         known[message.at] = len(part)
         if len(whole) != message.size or sum(known.values()) < message.size:
             return None

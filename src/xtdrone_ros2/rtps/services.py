@@ -101,8 +101,9 @@ class Services:
         first = _PORT + _PER_DOMAIN * domain
         self._called = [(address, first + _FIRST + 2 * k) for k in range(ports)]
         if not address.startswith("127."):
-            self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF,
-                                    socket.inet_aton(address))
+            self._socket.setsockopt(
+                socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(address)
+            )
             self._called.append((_MULTICAST, first))
         self._services: dict[bytes, _Offered] = {}  # by their readers
         self._by_topic: dict[str, bytes] = {}  # those readers
@@ -138,8 +139,13 @@ class Services:
         os.write(self._end, b"\0")
         if self._thread.is_alive():
             self._thread.join()
-        farewell = rtps.data(_SPDP[1], _SPDP[0], 2, b"", (
-            (rtps.PARTICIPANT, self.prefix + _PARTICIPANT), (rtps.STATUS, _NEITHER)))
+        farewell = rtps.data(
+            _SPDP[1],
+            _SPDP[0],
+            2,
+            b"",
+            ((rtps.PARTICIPANT, self.prefix + _PARTICIPANT), (rtps.STATUS, _NEITHER)),
+        )
         for peer in self._peers.values():
             self._send(peer.discovery, farewell)
         self._socket.close()
@@ -162,19 +168,33 @@ class Services:
                 self._receive()
 
     def _announce(self, now):
-        own = rtps.data(_SPDP[1], _SPDP[0], 1, rtps.PL_CDR + rtps.listed((
-            (rtps.VERSION, b"\x02\x03"), (rtps.VENDOR, bytes(2)),
-            (rtps.PARTICIPANT, self.prefix + _PARTICIPANT),
-            (rtps.BUILTIN, struct.pack("<I", _BUILTIN)),
-            (rtps.LEASE, struct.pack("<iI", _LEASE_S, 0)),
-            (rtps.DISCOVERY_LOCATOR, rtps.locator(self._own)),
-            (rtps.DEFAULT_LOCATOR, rtps.locator(self._own)),
-            (rtps.USER_DATA, rtps.string("enclave=/;")[:-1]))))
+        own = rtps.data(
+            _SPDP[1],
+            _SPDP[0],
+            1,
+            rtps.PL_CDR
+            + rtps.listed(
+                (
+                    (rtps.VERSION, b"\x02\x03"),
+                    (rtps.VENDOR, bytes(2)),
+                    (rtps.PARTICIPANT, self.prefix + _PARTICIPANT),
+                    (rtps.BUILTIN, struct.pack("<I", _BUILTIN)),
+                    (rtps.LEASE, struct.pack("<iI", _LEASE_S, 0)),
+                    (rtps.DISCOVERY_LOCATOR, rtps.locator(self._own)),
+                    (rtps.DEFAULT_LOCATOR, rtps.locator(self._own)),
+                    (rtps.USER_DATA, rtps.string("enclave=/;")[:-1]),
+                )
+            ),
+        )
         with self._lock:
-            self._peers = {prefix: peer for prefix, peer in self._peers.items()
-                           if peer.until > now}
-            self._send({*self._called, *(address for peer in self._peers.values()
-                                         for address in peer.discovery)}, own)
+            self._peers = {prefix: peer for prefix, peer in self._peers.items() if peer.until > now}
+            self._send(
+                {
+                    *self._called,
+                    *(address for peer in self._peers.values() for address in peer.discovery),
+                },
+                own,
+            )
             for prefix, peer in self._peers.items():  # what was lost is asked for again
                 for key, stream in peer.outgoing.items():
                     if stream.waits:
@@ -189,7 +209,7 @@ class Services:
             if rtps.STATUS in message.qos:
                 self._peers.pop(source, None)
             return
-        seconds, = struct.unpack_from("<i", found.get(rtps.LEASE, struct.pack("<i", _LEASE_S)))
+        (seconds,) = struct.unpack_from("<i", found.get(rtps.LEASE, struct.pack("<i", _LEASE_S)))
         until = time.monotonic() + max(seconds, _LEASE_S)
         if source in self._peers:
             self._peers[source].until = until
@@ -200,20 +220,29 @@ class Services:
     def _offers(self, peer) -> Iterator[bytes]:
         """Submessages that tell a participant of the services' writers and readers."""
         count = len(self._services)
-        for (writer, reader), word, end in ((_WRITERS, "rr", "Reply"),
-                                            (_READERS, "rq", "Request")):
+        for (writer, reader), word, end in ((_WRITERS, "rr", "Reply"), (_READERS, "rq", "Request")):
             stream = peer.outgoing[writer + reader] = Outgoing(reader, writer, count)
             for service in self._services.values():
                 replies = end == "Reply"
                 kind = f"{service.kind}_{'Response' if replies else 'Request'}_"
-                yield from stream.add(rtps.PL_CDR + rtps.listed((
-                    (rtps.ENDPOINT, self.prefix + (service.writer if replies
-                                                   else service.reader)),
-                    (rtps.PARTICIPANT, self.prefix + _PARTICIPANT),
-                    (rtps.VERSION, b"\x02\x03"), (rtps.VENDOR, bytes(2)),
-                    (rtps.TOPIC, rtps.string(f"{word}{service.name}{end}")),
-                    (rtps.TYPE, rtps.string(kind)), (rtps.RELIABILITY, _RELIABLE),
-                    (rtps.DURABILITY, bytes(4)))))
+                yield from stream.add(
+                    rtps.PL_CDR
+                    + rtps.listed(
+                        (
+                            (
+                                rtps.ENDPOINT,
+                                self.prefix + (service.writer if replies else service.reader),
+                            ),
+                            (rtps.PARTICIPANT, self.prefix + _PARTICIPANT),
+                            (rtps.VERSION, b"\x02\x03"),
+                            (rtps.VENDOR, bytes(2)),
+                            (rtps.TOPIC, rtps.string(f"{word}{service.name}{end}")),
+                            (rtps.TYPE, rtps.string(kind)),
+                            (rtps.RELIABILITY, _RELIABLE),
+                            (rtps.DURABILITY, bytes(4)),
+                        )
+                    )
+                )
             yield stream.heartbeat()
 
     # Requests -----------------------------------------------------------------------------------
@@ -236,8 +265,11 @@ class Services:
         addresses = peer.addresses(message.writer)
         if message.kind in (rtps.ACKNACK, rtps.NACK_FRAG):
             if message.writer in self._writers:
-                self._send_all(addresses, message.source, self._stream(
-                    peer, message.writer, message.reader).answer(message))
+                self._send_all(
+                    addresses,
+                    message.source,
+                    self._stream(peer, message.writer, message.reader).answer(message),
+                )
             return
         if message.reader == rtps.UNKNOWN:  # for all that listen to the writer
             message = replace(message, reader=peer.readers.get(message.writer, rtps.UNKNOWN))
@@ -269,26 +301,33 @@ class Services:
         found = rtps.parameters(message.payload)
         reader = self._by_topic.get(found.get(rtps.TOPIC, b"")[4:].split(b"\0")[0].decode())
         if reader is not None and len(found.get(rtps.ENDPOINT, b"")) == 16:
-            peer.readers[found[rtps.ENDPOINT][rtps.PREFIX:]] = reader
+            peer.readers[found[rtps.ENDPOINT][rtps.PREFIX :]] = reader
 
     def _respond_cyclone(self, service, message):
         request = message.payload
         response = service.answer(request[:_HEAD] + request[_BODY:])
         if response is not None:
-            self._reply(service, message, rtps.UNKNOWN,
-                        response[:_HEAD] + request[_HEAD:_BODY] + response[_HEAD:])
+            self._reply(
+                service,
+                message,
+                rtps.UNKNOWN,
+                response[:_HEAD] + request[_HEAD:_BODY] + response[_HEAD:],
+            )
 
     def _respond_fast(self, service, message):
         response = service.answer(message.payload)
         if response is None:
             return
         # Whose it is: the client's reader of responses; formerly its writer of requests.
-        whose = next((message.qos[name][:16] for name in rtps.RELATED if name in message.qos),
-                     message.source + message.writer)
-        reader = whose[rtps.PREFIX:] if whose[15] & _READER_KIND else rtps.UNKNOWN
+        whose = next(
+            (message.qos[name][:16] for name in rtps.RELATED if name in message.qos),
+            message.source + message.writer,
+        )
+        reader = whose[rtps.PREFIX :] if whose[15] & _READER_KIND else rtps.UNKNOWN
         related = whose + rtps.sequence_number(message.number)
-        self._reply(service, message, reader, response,
-                    tuple((name, related) for name in rtps.RELATED))
+        self._reply(
+            service, message, reader, response, tuple((name, related) for name in rtps.RELATED)
+        )
 
     def _reply(self, service, message, reader, response, qos=()):
         with self._lock:
@@ -296,8 +335,9 @@ class Services:
             if peer is None:
                 return
             stream = self._stream(peer, service.writer, reader)
-            self._send_all(peer.default, message.source,
-                           [*stream.add(response, qos), stream.heartbeat()])
+            self._send_all(
+                peer.default, message.source, [*stream.add(response, qos), stream.heartbeat()]
+            )
 
     # Sending ------------------------------------------------------------------------------------
 

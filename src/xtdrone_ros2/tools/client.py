@@ -49,15 +49,21 @@ class Ros2:
     def fleet(self, wait: float) -> list[str]:
         """See Ros."""
         for i, name in enumerate(self._names):
-            self._node.reader(f"{namespace(i)}/fmu/out/vehicle_status", _STATUS,
-                              functools.partial(self._on_status, name), SENSOR)
+            self._node.reader(
+                f"{namespace(i)}/fmu/out/vehicle_status",
+                _STATUS,
+                functools.partial(self._on_status, name),
+                SENSOR,
+            )
         topic = f"/{self._names[0]}/mavros/state"
         self._alive = self._node.reader(topic, "mavros_msgs/msg/State", lambda data: None, DEFAULT)
         end = time.monotonic() + wait
         while self.ended():
             if time.monotonic() > end:
-                raise Ros2Error(f"nobody publishes {topic} in domain {self._domain}: start the "
-                                "simulation with --ros2 true --ros2_mavros true, in that domain")
+                raise Ros2Error(
+                    f"nobody publishes {topic} in domain {self._domain}: start the "
+                    "simulation with --ros2 true --ros2_mavros true, in that domain"
+                )
             time.sleep(_POLL_S)
         return self._names
 
@@ -79,8 +85,11 @@ class Ros2:
     def ended(self) -> bool:
         """Whether there is no simulation, or the node has failed."""
         alive = self._alive
-        return self._closed or alive is None or \
-            alive.entity.get_subscription_matched_status().current_count == 0
+        return (
+            self._closed
+            or alive is None
+            or alive.entity.get_subscription_matched_status().current_count == 0
+        )
 
     @staticmethod
     def info(text: str) -> None:
@@ -117,5 +126,6 @@ class Ros2:
 
 def kind_of_status(message: Any) -> Kind:
     """The kind of a vehicle by its px4_msgs/VehicleStatus."""
-    return Kind.VTOL if message.is_vtol else OF_VEHICLE_TYPE.get(message.vehicle_type,
-                                                                 Kind.MULTIROTOR)
+    return (
+        Kind.VTOL if message.is_vtol else OF_VEHICLE_TYPE.get(message.vehicle_type, Kind.MULTIROTOR)
+    )

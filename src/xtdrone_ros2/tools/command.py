@@ -51,29 +51,52 @@ def register(subparsers: Any) -> None:
     from xtdrone_formation import options
 
     for name, add_options, text, examples, run in (
-            ("formation", options.add_formation, "leader and followers, for the commands of "
-                                                 "/xtdrone/leader/cmd", FORMATION, _formation),
-            ("director", options.add_director, "take off, fly formations, land, and report",
-             DIRECTOR, _director),
-            ("agent", options.add_agent, "fly an Agent, as xtdrone fly does in process", AGENT,
-             _agent)):
+        (
+            "formation",
+            options.add_formation,
+            "leader and followers, for the commands of /xtdrone/leader/cmd",
+            FORMATION,
+            _formation,
+        ),
+        (
+            "director",
+            options.add_director,
+            "take off, fly formations, land, and report",
+            DIRECTOR,
+            _director,
+        ),
+        ("agent", options.add_agent, "fly an Agent, as xtdrone fly does in process", AGENT, _agent),
+    ):
         tool = _add(tools, name, text, examples, run)
         add_options(tool)
         ports.add_wait(tool, "the fleet")
 
 
-def _add(tools: Any, name: str, text: str, examples: str,
-         run: Callable[[argparse.Namespace], int | None]) -> argparse.ArgumentParser:
+def _add(
+    tools: Any, name: str, text: str, examples: str, run: Callable[[argparse.Namespace], int | None]
+) -> argparse.ArgumentParser:
     """A tool with the options that all of them have."""
     tool = tools.add_parser(name, help=text, description=text, epilog=examples)
-    tool.add_argument("--names", metavar="LIST", default="",
-                      help="vehicles, separated by commas, in the order of the fleet (those of "
-                           "the simulation on this machine)")
-    tool.add_argument("--domain", metavar="ID", default=ros_domain(),
-                      type=number_type("domain", 0, MAX_DOMAIN, whole=True),
-                      help="ROS_DOMAIN_ID (that of the environment, or 0)")
-    tool.add_argument("--address", metavar="ADDRESS", default=LOCAL,
-                      help=f"IPv4 address of this machine's interface ({LOCAL})")
+    tool.add_argument(
+        "--names",
+        metavar="LIST",
+        default="",
+        help="vehicles, separated by commas, in the order of the fleet (those of "
+        "the simulation on this machine)",
+    )
+    tool.add_argument(
+        "--domain",
+        metavar="ID",
+        default=ros_domain(),
+        type=number_type("domain", 0, MAX_DOMAIN, whole=True),
+        help="ROS_DOMAIN_ID (that of the environment, or 0)",
+    )
+    tool.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        default=LOCAL,
+        help=f"IPv4 address of this machine's interface ({LOCAL})",
+    )
     ports.add_option(tool)
     tool.set_defaults(run=run)
     return tool
@@ -91,9 +114,10 @@ def _names(args: argparse.Namespace, wait: float = 0.0) -> list[str]:
             break
         except ControlError as error:
             if time.monotonic() >= end:
-                raise Ros2Error("no simulation on this machine: start one with xtdrone sim "
-                                "--ros2 true, or give --names of one on another machine"
-                                ) from error
+                raise Ros2Error(
+                    "no simulation on this machine: start one with xtdrone sim "
+                    "--ros2 true, or give --names of one on another machine"
+                ) from error
         time.sleep(_POLL_S)
     try:
         return client.request("status")["vehicles"]
@@ -107,6 +131,7 @@ def _missing(error: ImportError) -> Ros2Error:
 
 def _keyboard(args):
     from xtdrone_control import terminal
+
     terminal.require("xtdrone ros2 keyboard")
     names = _names(args)
     try:
@@ -118,17 +143,20 @@ def _keyboard(args):
 
 def _formation(args):
     from xtdrone_formation.topics import formation
+
     return _run(args, lambda ros, log: formation.run(ros, args, log), echo=False)
 
 
 def _director(args):
     from xtdrone_formation.topics import director
+
     return _run(args, lambda ros, log: _flown(director.run, director.finish, ros, args, log))
 
 
 def _agent(args):
     from xtdrone_formation.topics import agent
     from xtdrone_formation.topics.fleet import end_simulation
+
     return _run(args, lambda ros, log: _flown(agent.run, end_simulation, ros, args, log))
 
 
@@ -143,6 +171,7 @@ def _flown(fly, finish, ros, args, log):
 def _run(args: argparse.Namespace, run: Callable[[Any, Any], int | None], echo: bool = True) -> int:
     """Calls run(ros, log) with a node, and an EventLog of the simulation on this machine."""
     from xtdrone_formation.topics.fleet import EventLog
+
     names = _names(args, args.wait)
     try:
         from .client import Ros2

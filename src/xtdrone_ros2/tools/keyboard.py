@@ -62,21 +62,32 @@ class Topics:
             self._cmd[who] = node.writer(top, "std_msgs/msg/String", DEFAULT)
             self._motion[who] = {
                 kind: node.writer(f"{top}_{word}_flu", "geometry_msgs/msg/Twist", DEFAULT)
-                for kind, word in (("velocity", "vel"), ("acceleration", "accel"))}
+                for kind, word in (("velocity", "vel"), ("acceleration", "accel"))
+            }
             self._pose[who] = node.writer(f"{top}_pose_enu", "geometry_msgs/msg/Pose", DEFAULT)
         self._listen("/xtdrone/leader/info", "std_msgs/msg/String", DEFAULT, self._on_leader)
         for state, name, i in zip(self.states, names, range(len(names))):
             for topic, kind, quality, take in (
-                    (f"/xtdrone/{name}/info", "std_msgs/msg/String", DEFAULT, _on_info),
-                    (f"{numbered(NAMESPACE, i)}/state/pose", "geometry_msgs/msg/PoseStamped",
-                     SENSOR, _on_pose),
-                    (f"{namespace(i)}/fmu/out/vehicle_status", "px4_msgs/msg/VehicleStatus",
-                     SENSOR, _on_status)):
+                (f"/xtdrone/{name}/info", "std_msgs/msg/String", DEFAULT, _on_info),
+                (
+                    f"{numbered(NAMESPACE, i)}/state/pose",
+                    "geometry_msgs/msg/PoseStamped",
+                    SENSOR,
+                    _on_pose,
+                ),
+                (
+                    f"{namespace(i)}/fmu/out/vehicle_status",
+                    "px4_msgs/msg/VehicleStatus",
+                    SENSOR,
+                    _on_status,
+                ),
+            ):
                 self._listen(topic, kind, quality, functools.partial(take, state))
 
     def _listen(self, topic, kind, quality, take):
-        self._node.reader(topic, kind, lambda data: take(self._node.types.read(data, kind)),
-                          quality)
+        self._node.reader(
+            topic, kind, lambda data: take(self._node.types.read(data, kind)), quality
+        )
 
     def _send(self, writer, kind, **fields):
         writer.write(self._node.types.serialised(self._node.types.message(kind, **fields)))
@@ -94,13 +105,21 @@ class Topics:
 
     def move(self, who: str, kind: str, linear: tuple, turn: float) -> None:
         """Publishes a motion, "velocity" or "acceleration" [m/s, m/s^2, rad/s]."""
-        self._send(self._motion[who][kind], "geometry_msgs/msg/Twist",
-                   linear=dict(zip("xyz", linear)), angular={"z": turn})
+        self._send(
+            self._motion[who][kind],
+            "geometry_msgs/msg/Twist",
+            linear=dict(zip("xyz", linear)),
+            angular={"z": turn},
+        )
 
     def set_position(self, who: str, pos: tuple) -> None:
         """Publishes a position, ENU [m]."""
-        self._send(self._pose[who], "geometry_msgs/msg/Pose", position=dict(zip("xyz", pos)),
-                   orientation={"w": 1.0})
+        self._send(
+            self._pose[who],
+            "geometry_msgs/msg/Pose",
+            position=dict(zip("xyz", pos)),
+            orientation={"w": 1.0},
+        )
 
     def _on_leader(self, message):
         self.leader = message.data

@@ -77,16 +77,36 @@ _IMU_UNKNOWN = {"orientation": {"w": 1.0}, "orientation_covariance": [-1.0] + [0
 TOPICS = (
     FleetTopic("state/pose", "geometry_msgs/PoseStamped", _pose, _header(MAP), STATE_RATE),
     FleetTopic("state/twist", "geometry_msgs/TwistStamped", _twist, _header(BODY), STATE_RATE),
-    FleetTopic("state/twist_inertial", "geometry_msgs/TwistStamped", _twist_inertial,
-               _header(MAP), STATE_RATE),
-    FleetTopic("state/accel", "geometry_msgs/AccelStamped", _acceleration, _header(MAP),
-               STATE_RATE),
+    FleetTopic(
+        "state/twist_inertial",
+        "geometry_msgs/TwistStamped",
+        _twist_inertial,
+        _header(MAP),
+        STATE_RATE,
+    ),
+    FleetTopic(
+        "state/accel", "geometry_msgs/AccelStamped", _acceleration, _header(MAP), STATE_RATE
+    ),
     FleetTopic("sensors/imu", "sensor_msgs/Imu", _imu, {**_header(BODY_FRD), **_IMU_UNKNOWN}),
-    FleetTopic("sensors/mag", "sensor_msgs/MagneticField", _magnetometer, _header(BODY_FRD),
-               new="mag_new"),
-    FleetTopic("sensors/gps", "sensor_msgs/NavSatFix", _fix, {
-        **_header(MAP_NED), "status": {"service": _GPS},
-        "position_covariance_type": _DIAGONAL_KNOWN}, new="gps_new"),
-    FleetTopic("sensors/gps_twist", "geometry_msgs/TwistStamped", _fix_velocity,
-               _header(MAP_NED), new="gps_new"),
+    FleetTopic(
+        "sensors/mag", "sensor_msgs/MagneticField", _magnetometer, _header(BODY_FRD), new="mag_new"
+    ),
+    FleetTopic(
+        "sensors/gps",
+        "sensor_msgs/NavSatFix",
+        _fix,
+        {
+            **_header(MAP_NED),
+            "status": {"service": _GPS},
+            "position_covariance_type": _DIAGONAL_KNOWN,
+        },
+        new="gps_new",
+    ),
+    FleetTopic(
+        "sensors/gps_twist",
+        "geometry_msgs/TwistStamped",
+        _fix_velocity,
+        _header(MAP_NED),
+        new="gps_new",
+    ),
 )

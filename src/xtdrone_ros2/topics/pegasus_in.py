@@ -25,8 +25,9 @@ class RotorSpeeds:
         subscriptions: One topic for each rotor.
     """
 
-    def __init__(self, index: int, name: str, link: Any, host: Any,
-                 rotors: Sequence[Sequence[float]]):
+    def __init__(
+        self, index: int, name: str, link: Any, host: Any, rotors: Sequence[Sequence[float]]
+    ):
         """Rotors that nobody has told a speed stand still.
 
         Args:
@@ -43,7 +44,8 @@ class RotorSpeeds:
         self._new = False
         self.subscriptions = tuple(
             Subscription(f"control/rotor{k}/ref", "std_msgs/Float64", self._taker(k))
-            for k in range(len(rotors)))
+            for k in range(len(rotors))
+        )
         for channel, *_ in rotors:
             self._controls[int(channel)] = 0.0
 
@@ -53,10 +55,14 @@ class RotorSpeeds:
             return
         self._new = False
         for group in range(_GROUPS):
-            controls = self._controls[_GROUP * group:_GROUP * (group + 1)]
+            controls = self._controls[_GROUP * group : _GROUP * (group + 1)]
             if any(map(math.isfinite, controls)):
-                self._link.send(self.index, mavlink.MAVLink_set_actuator_control_target_message(
-                    t_us, group, *target(self), controls))
+                self._link.send(
+                    self.index,
+                    mavlink.MAVLink_set_actuator_control_target_message(
+                        t_us, group, *target(self), controls
+                    ),
+                )
 
     def _taker(self, k):
         return lambda vehicle, message: vehicle.take(k, float(message.data))
@@ -65,9 +71,11 @@ class RotorSpeeds:
         """The speed of rotor k [rad/s]; one that it cannot turn at is refused with a line."""
         channel, at_zero, span, most = self._rotors[k]
         if not abs(speed) <= most:
-            self.host.log(self.name, mavlink.MAV_SEVERITY_WARNING,
-                          f"control/rotor{k}/ref: {speed:g} rad/s is not taken: give at most "
-                          f"{most:g}")
+            self.host.log(
+                self.name,
+                mavlink.MAV_SEVERITY_WARNING,
+                f"control/rotor{k}/ref: {speed:g} rad/s is not taken: give at most {most:g}",
+            )
             return
         turning = max(abs(speed) - at_zero, 0.0)  # slower than at_zero it stands
         self._controls[int(channel)] = math.copysign(turning, speed) / span

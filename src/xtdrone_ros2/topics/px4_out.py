@@ -70,8 +70,15 @@ def _geodetic(step: Step, pos: np.ndarray) -> np.ndarray:
 def _local_position(step: Step, out: Batch) -> None:
     _stamped(step, out, "timestamp_sample")
     known = np.isfinite(step["est_pos"]).all(axis=1)
-    for name in ("xy_valid", "z_valid", "v_xy_valid", "v_z_valid", "xy_global", "z_global",
-                 "heading_good_for_control"):
+    for name in (
+        "xy_valid",
+        "z_valid",
+        "v_xy_valid",
+        "v_z_valid",
+        "xy_global",
+        "z_global",
+        "heading_good_for_control",
+    ):
         out[name] = known
     out["x"], out["y"], out["z"] = _local(step).T
     vel = enu_ned(step["est_vel"])
@@ -108,9 +115,14 @@ def _gps(step: Step, out: Batch) -> None:
     out["vel_n_m_s"], out["vel_e_m_s"], out["vel_d_m_s"] = vel.T
     out["vel_m_s"] = np.hypot(vel[:, 0], vel[:, 1])
     out["cog_rad"] = np.arctan2(vel[:, 1], vel[:, 0])
-    for field, name in (("eph", "gps_eph"), ("epv", "gps_epv"), ("hdop", "gps_hdop"),
-                        ("vdop", "gps_vdop"), ("fix_type", "gps_fix"),
-                        ("satellites_used", "gps_sats")):
+    for field, name in (
+        ("eph", "gps_eph"),
+        ("epv", "gps_epv"),
+        ("hdop", "gps_hdop"),
+        ("vdop", "gps_vdop"),
+        ("fix_type", "gps_fix"),
+        ("satellites_used", "gps_sats"),
+    ):
         out[field] = step[name]
 
 
@@ -155,41 +167,85 @@ def _control_mode(step: Step, out: Batch) -> None:
 
 
 _UNKNOWN3 = [_NAN] * 3
-_OF_ODOMETRY = {"pose_frame": _NED, "velocity_frame": _NED, "position_variance": _UNKNOWN3,
-                "orientation_variance": _UNKNOWN3, "velocity_variance": _UNKNOWN3}
-_OF_LOCAL = dict.fromkeys(("eph", "epv", "evh", "evv", "heading_var", "tilt_var",
-                           "unaided_heading", "ax", "ay", "az", "hagl_min"), _NAN) | dict.fromkeys(
-    ("vxy_max", "vz_max", "hagl_max"), _INF)
-_OF_GPS = dict.fromkeys(("s_variance_m_s", "c_variance_rad", "heading", "heading_offset",
-                         "heading_accuracy"), _NAN) | {"vel_ned_valid": True}
-_OF_BATTERY = dict.fromkeys(("current_average_a", "discharged_mah", "time_remaining_s",
-                             "temperature", "remaining"), _NAN)
-_MASK = sum(1 << number for number in {MODES[mode].nav_state for mode in Mode}
-            if number in NAV_STATES)
-_OF_STATUS = {"component_id": 1, "system_type": 2, "valid_nav_states_mask": _MASK,
-              "can_set_nav_states_mask": _MASK, "power_input_valid": True}
+_OF_ODOMETRY = {
+    "pose_frame": _NED,
+    "velocity_frame": _NED,
+    "position_variance": _UNKNOWN3,
+    "orientation_variance": _UNKNOWN3,
+    "velocity_variance": _UNKNOWN3,
+}
+_OF_LOCAL = dict.fromkeys(
+    (
+        "eph",
+        "epv",
+        "evh",
+        "evv",
+        "heading_var",
+        "tilt_var",
+        "unaided_heading",
+        "ax",
+        "ay",
+        "az",
+        "hagl_min",
+    ),
+    _NAN,
+) | dict.fromkeys(("vxy_max", "vz_max", "hagl_max"), _INF)
+_OF_GPS = dict.fromkeys(
+    ("s_variance_m_s", "c_variance_rad", "heading", "heading_offset", "heading_accuracy"), _NAN
+) | {"vel_ned_valid": True}
+_OF_BATTERY = dict.fromkeys(
+    ("current_average_a", "discharged_mah", "time_remaining_s", "temperature", "remaining"), _NAN
+)
+_MASK = sum(
+    1 << number for number in {MODES[mode].nav_state for mode in Mode} if number in NAV_STATES
+)
+_OF_STATUS = {
+    "component_id": 1,
+    "system_type": 2,
+    "valid_nav_states_mask": _MASK,
+    "can_set_nav_states_mask": _MASK,
+    "power_input_valid": True,
+}
 
 
 def _rows() -> Iterator[FleetTopic]:
     for name, kind, fill, constants, period_us in (
-            ("vehicle_attitude", "VehicleAttitude", _attitude, {}, _PERIOD_US),
-            ("vehicle_odometry", "VehicleOdometry", _odometry, _OF_ODOMETRY, _PERIOD_US),
-            ("vehicle_local_position", "VehicleLocalPosition", _local_position, _OF_LOCAL,
-             _PERIOD_US),
-            ("vehicle_global_position", "VehicleGlobalPosition", _global_position,
-             {"eph": _NAN, "epv": _NAN, "terrain_alt": _NAN}, _PERIOD_US),
-            ("sensor_combined", "SensorCombined", _combined,
-             {"gyro_integral_dt": _STEP_US, "accelerometer_integral_dt": _STEP_US}, _PERIOD_US),
-            ("battery_status", "BatteryStatus", _battery, _OF_BATTERY, _BATTERY_US)):
-        yield FleetTopic(name, f"px4_msgs/{kind}", fill, constants, period_us,
-                         quality=PX4_OUT)
-    yield FleetTopic("vehicle_gps_position", "px4_msgs/SensorGps", _gps, _OF_GPS,
-                     new="gps_new", quality=PX4_OUT)
+        ("vehicle_attitude", "VehicleAttitude", _attitude, {}, _PERIOD_US),
+        ("vehicle_odometry", "VehicleOdometry", _odometry, _OF_ODOMETRY, _PERIOD_US),
+        ("vehicle_local_position", "VehicleLocalPosition", _local_position, _OF_LOCAL, _PERIOD_US),
+        (
+            "vehicle_global_position",
+            "VehicleGlobalPosition",
+            _global_position,
+            {"eph": _NAN, "epv": _NAN, "terrain_alt": _NAN},
+            _PERIOD_US,
+        ),
+        (
+            "sensor_combined",
+            "SensorCombined",
+            _combined,
+            {"gyro_integral_dt": _STEP_US, "accelerometer_integral_dt": _STEP_US},
+            _PERIOD_US,
+        ),
+        ("battery_status", "BatteryStatus", _battery, _OF_BATTERY, _BATTERY_US),
+    ):
+        yield FleetTopic(name, f"px4_msgs/{kind}", fill, constants, period_us, quality=PX4_OUT)
+    yield FleetTopic(
+        "vehicle_gps_position", "px4_msgs/SensorGps", _gps, _OF_GPS, new="gps_new", quality=PX4_OUT
+    )
     for name, kind, fill, constants in (
-            ("vehicle_status", "VehicleStatus", _status, _OF_STATUS),
-            ("vehicle_control_mode", "VehicleControlMode", _control_mode, {})):
-        yield FleetTopic(name, f"px4_msgs/{kind}", fill, constants, _STATUS_US,
-                         changes=("mode", "armed", "ready"), quality=PX4_OUT)
+        ("vehicle_status", "VehicleStatus", _status, _OF_STATUS),
+        ("vehicle_control_mode", "VehicleControlMode", _control_mode, {}),
+    ):
+        yield FleetTopic(
+            name,
+            f"px4_msgs/{kind}",
+            fill,
+            constants,
+            _STATUS_US,
+            changes=("mode", "armed", "ready"),
+            quality=PX4_OUT,
+        )
 
 
 TOPICS = tuple(_rows())

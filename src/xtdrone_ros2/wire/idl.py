@@ -8,10 +8,21 @@ from rosbags.interfaces import Nodetype
 
 from .types import Types
 
-_NUMBERS = {name: getattr(dds, name) for name in
-            ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32",
-             "float64")} | {"bool": bool, "char": dds.uint8, "byte": dds.uint8,
-                            "octet": dds.uint8, "string": str}
+_NUMBERS = {
+    name: getattr(dds, name)
+    for name in (
+        "int8",
+        "uint8",
+        "int16",
+        "uint16",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "float32",
+        "float64",
+    )
+} | {"bool": bool, "char": dds.uint8, "byte": dds.uint8, "octet": dds.uint8, "string": str}
 
 
 def dds_name(kind: str) -> str:

@@ -40,10 +40,14 @@ class Layout:
         self.template = types.serialised(template)
         self._struct(template, "", 0)
         names, places = list(self._places), list(self._places.values())
-        self.dtype = np.dtype({
-            "names": names, "itemsize": len(self.template),
-            "formats": [kind if count == 1 else (kind, (count,)) for kind, count, _ in places],
-            "offsets": [_HEADER + at for _, _, at in places]})
+        self.dtype = np.dtype(
+            {
+                "names": names,
+                "itemsize": len(self.template),
+                "formats": [kind if count == 1 else (kind, (count,)) for kind, count, _ in places],
+                "offsets": [_HEADER + at for _, _, at in places],
+            }
+        )
 
     def records(self, n: int) -> np.ndarray:
         """n records that hold the template."""
@@ -108,8 +112,10 @@ class Batch:
         self._groups = []
         self._place = [(np.empty(0), 0)] * len(layouts)
         for members in groups.values():
-            records = np.frombuffer(bytearray(b"".join(layouts[i].template for i in members)),
-                                    dtype=layouts[members[0]].dtype)
+            records = np.frombuffer(
+                bytearray(b"".join(layouts[i].template for i in members)),
+                dtype=layouts[members[0]].dtype,
+            )
             self._groups.append((np.array(members), records))
             for k, i in enumerate(members):
                 self._place[i] = records, k
@@ -123,8 +129,9 @@ class Batch:
         """
         values = np.asarray(values)
         for members, records in self._groups:
-            records[name] = values if values.ndim == 0 or len(self._groups) == 1 \
-                else values[members]
+            records[name] = (
+                values if values.ndim == 0 or len(self._groups) == 1 else values[members]
+            )
 
     def stamp(self, t_us: int) -> None:
         """Sets the time of the header of all messages [us]."""

@@ -49,16 +49,26 @@ class Writer:
         wanted: Whether somebody subscribes to it, or it is recorded or latched.
     """
 
-    def __init__(self, node: "Node", topic: str, kind: str, quality: Quality,
-                 record: Callable[[bytes], None] | None = None):
+    def __init__(
+        self,
+        node: "Node",
+        topic: str,
+        kind: str,
+        quality: Quality,
+        record: Callable[[bytes], None] | None = None,
+    ):
         """Of a Node, see Node.writer(); record() takes each message, too."""
         self._record = record
         # One that is not reliable keeps nothing for those who come late.
         self._always = record is not None or (quality.latched and quality.reliable)
         self.wanted = self._always
         self._listener = Listener(on_publication_matched=self._matched)
-        self.entity = DataWriter(node.participant, node.topic(topic, kind),
-                                 qos=quality.policies(), listener=self._listener)
+        self.entity = DataWriter(
+            node.participant,
+            node.topic(topic, kind),
+            qos=quality.policies(),
+            listener=self._listener,
+        )
         self._number = self.entity._ref
         node.keep(self)
 
@@ -72,8 +82,10 @@ class Writer:
             self._record(data)
         status = ddspy_write(self._number, data)
         if status < 0 and status != DDSException.DDS_RETCODE_TIMEOUT:  # a slow subscriber's
-            raise Ros2Error(f"DDS does not take a message of {self.entity.topic.name} "
-                            f"({len(data)} bytes): {DDSException(status)}")
+            raise Ros2Error(
+                f"DDS does not take a message of {self.entity.topic.name} "
+                f"({len(data)} bytes): {DDSException(status)}"
+            )
 
     def _matched(self, writer, status):
         self.wanted = self._always or status.current_count > 0
@@ -82,14 +94,19 @@ class Writer:
 class Reader:
     """A subscriber, whose messages are handled in the thread that calls Node.handle()."""
 
-    def __init__(self, node: "Node", topic: str, kind: str, quality: Quality,
-                 handle: Callable[[bytes], None]):
+    def __init__(
+        self, node: "Node", topic: str, kind: str, quality: Quality, handle: Callable[[bytes], None]
+    ):
         """Of a Node, see Node.reader()."""
         self._node, self._handle = node, handle
         self._waiting = False
         self._listener = Listener(on_data_available=self._available)
-        self.entity = DataReader(node.participant, node.topic(topic, kind),
-                                 qos=quality.policies(), listener=self._listener)
+        self.entity = DataReader(
+            node.participant,
+            node.topic(topic, kind),
+            qos=quality.policies(),
+            listener=self._listener,
+        )
         node.keep(self)
 
     def _available(self, reader):
@@ -103,8 +120,9 @@ class Reader:
         while True:
             samples = ddspy_take(self.entity._ref, _ANY, _TAKEN)
             if isinstance(samples, int):
-                raise Ros2Error(f"DDS cannot read {self.entity.topic.name}: "
-                                f"{DDSException(samples)}")
+                raise Ros2Error(
+                    f"DDS cannot read {self.entity.topic.name}: {DDSException(samples)}"
+                )
             for data, info in samples:
                 if info.valid_data:
                     self._handle(data)
@@ -120,8 +138,14 @@ class Node:
         types: Of its messages.
     """
 
-    def __init__(self, types: Types, name: str, domain: int, address: str = LOCAL,
-                 recorder: Recorder | None = None):
+    def __init__(
+        self,
+        types: Types,
+        name: str,
+        domain: int,
+        address: str = LOCAL,
+        recorder: Recorder | None = None,
+    ):
         """Joins a domain.
 
         Args:
@@ -147,15 +171,18 @@ class Node:
         self._wake_out, self._wake_in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         rest = _ON_LOOPBACK if address == LOCAL else "</General>"
         try:
-            self._domain = Domain(domain, _CONFIGURATION.format(address=address, rest=rest,
-                                                                receive=_RECEIVE))
-            self.participant = DomainParticipant(domain, qos=Qos(
-                Policy.Userdata(b"enclave=/;")))
+            self._domain = Domain(
+                domain, _CONFIGURATION.format(address=address, rest=rest, receive=_RECEIVE)
+            )
+            self.participant = DomainParticipant(domain, qos=Qos(Policy.Userdata(b"enclave=/;")))
         except DDSException as error:
-            raise Ros2Error(f"DDS cannot start on {address} in domain {domain}: give an IPv4 "
-                            "address of this machine, and a domain with free ports") from error
+            raise Ros2Error(
+                f"DDS cannot start on {address} in domain {domain}: give an IPv4 "
+                "address of this machine, and a domain with free ports"
+            ) from error
         self._graph: Writer | None = Writer(
-            self, "ros_discovery_info", "rmw_dds_common/msg/ParticipantEntitiesInfo", LATCHED)
+            self, "ros_discovery_info", "rmw_dds_common/msg/ParticipantEntitiesInfo", LATCHED
+        )
 
     def keep(self, entity: Writer | Reader) -> None:
         """Keeps what DDS's threads call, as long as they do: until close()."""
@@ -192,8 +219,11 @@ class Node:
         known = self._topics.get(name)
         if known is None:
             known = self._topics[name] = Topic(
-                self.participant, name, struct(self.types, kind),
-                qos=Qos(Policy.DataRepresentation(use_cdrv0_representation=True)))
+                self.participant,
+                name,
+                struct(self.types, kind),
+                qos=Qos(Policy.DataRepresentation(use_cdrv0_representation=True)),
+            )
         return known
 
     def writer(self, name: str, kind: str, quality: Quality = DEFAULT) -> Writer:
@@ -209,8 +239,9 @@ class Node:
         self._nodes[self._name][0].append(made.entity.get_guid().bytes)
         return made
 
-    def reader(self, name: str, kind: str, handle: Callable[[bytes], None],
-               quality: Quality = DEFAULT) -> Reader:
+    def reader(
+        self, name: str, kind: str, handle: Callable[[bytes], None], quality: Quality = DEFAULT
+    ) -> Reader:
         """A subscriber.
 
         Args:
@@ -223,8 +254,7 @@ class Node:
         self._nodes[self._name][1].append(made.entity.get_guid().bytes)
         return made
 
-    def service(self, name: str, kind: str, answer: Callable[[Any], Any],
-                of: str = "") -> None:
+    def service(self, name: str, kind: str, answer: Callable[[Any], Any], of: str = "") -> None:
         """Offers a service; before announce().
 
         Args:
@@ -233,6 +263,7 @@ class Node:
             answer: Gives the response to a request, in a thread of its own.
             of: The node whose it is, beginning with /; this one where it is empty.
         """
+
         def respond(data: bytes) -> bytes | None:
             try:
                 request = self.types.read(data, f"{kind}_Request")
@@ -251,15 +282,25 @@ class Node:
         if self._services is not None:
             self._services.start()
         own = self._gid(self.participant.get_guid().bytes)
-        self._graph.write(self.types.serialised(self.types.message(
-            "rmw_dds_common/msg/ParticipantEntitiesInfo", gid=own,
-            node_entities_info_seq=[self._entities(*item) for item in self._nodes.items()])))
+        self._graph.write(
+            self.types.serialised(
+                self.types.message(
+                    "rmw_dds_common/msg/ParticipantEntitiesInfo",
+                    gid=own,
+                    node_entities_info_seq=[self._entities(*item) for item in self._nodes.items()],
+                )
+            )
+        )
 
     def _entities(self, name, guids):
         writers, readers = ([self._gid(guid) for guid in part] for part in guids)
         space, _, own = name.rpartition("/")
-        return {"node_namespace": space or "/", "node_name": own, "reader_gid_seq": readers,
-                "writer_gid_seq": writers}
+        return {
+            "node_namespace": space or "/",
+            "node_name": own,
+            "reader_gid_seq": readers,
+            "writer_gid_seq": writers,
+        }
 
     def _gid(self, guid):
         length = len(self.types.blank("rmw_dds_common/msg/Gid").data)

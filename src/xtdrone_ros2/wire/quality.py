@@ -18,11 +18,13 @@ class Quality:
     def policies(self) -> Qos:
         """The same for DDS."""
         return Qos(
-            Policy.Reliability.Reliable(_BLOCK_NS) if self.reliable
+            Policy.Reliability.Reliable(_BLOCK_NS)
+            if self.reliable
             else Policy.Reliability.BestEffort,
             Policy.Durability.TransientLocal if self.latched else Policy.Durability.Volatile,
             Policy.History.KeepLast(self.depth),
-            Policy.DataRepresentation(use_cdrv0_representation=True))
+            Policy.DataRepresentation(use_cdrv0_representation=True),
+        )
 
 
 # rclpy's profiles sensor_data and default; tf's broadcasters'; PX4's uXRCE client's.

@@ -36,8 +36,9 @@ class Recorder:
         now_us: Simulated time [us], to be kept up to date.
     """
 
-    def __init__(self, path: Path, storage: str, topics: str, types: Types,
-                 warn: Callable[[str], None]):
+    def __init__(
+        self, path: Path, storage: str, topics: str, types: Types, warn: Callable[[str], None]
+    ):
         """Begins a bag.
 
         Args:
@@ -53,8 +54,9 @@ class Recorder:
         try:
             self._pattern = re.compile(topics)
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._writer = Writer(path, version=_VERSIONS[types.distribution],
-                                  storage_plugin=STORAGES[storage])
+            self._writer = Writer(
+                path, version=_VERSIONS[types.distribution], storage_plugin=STORAGES[storage]
+            )
             self._writer.open()
         except re.error as error:
             raise Ros2Error(f"ros2_topics '{topics}' is no regular expression: {error}") from error
@@ -79,8 +81,8 @@ class Recorder:
         connection = self._connections.get(topic)
         if connection is None:
             connection = self._connections[topic] = self._writer.add_connection(
-                topic, kind, typestore=self._types.store,
-                offered_qos_profiles=[_profile(quality)])
+                topic, kind, typestore=self._types.store, offered_qos_profiles=[_profile(quality)]
+            )
         return lambda data: self._write(connection, data)
 
     def _write(self, connection, data):
@@ -102,7 +104,14 @@ class Recorder:
 
 
 def _profile(quality: Quality) -> Qos:
-    return Qos(QosHistory.KEEP_LAST, quality.depth,
-               QosReliability.RELIABLE if quality.reliable else QosReliability.BEST_EFFORT,
-               QosDurability.TRANSIENT_LOCAL if quality.latched else QosDurability.VOLATILE,
-               _FOREVER, _FOREVER, QosLiveliness.AUTOMATIC, _FOREVER, False)
+    return Qos(
+        QosHistory.KEEP_LAST,
+        quality.depth,
+        QosReliability.RELIABLE if quality.reliable else QosReliability.BEST_EFFORT,
+        QosDurability.TRANSIENT_LOCAL if quality.latched else QosDurability.VOLATILE,
+        _FOREVER,
+        _FOREVER,
+        QosLiveliness.AUTOMATIC,
+        _FOREVER,
+        False,
+    )

@@ -22,7 +22,9 @@ _SERVICES = {  # whose definitions are short
         "GetParameterTypes": f"{_NAMES}uint8[] types",
         "DescribeParameters": f"{_NAMES}ParameterDescriptor[] descriptors",
         "SetParameters": f"{_PARAMETERS}SetParametersResult[] results",
-        "SetParametersAtomically": f"{_PARAMETERS}SetParametersResult result"}}
+        "SetParametersAtomically": f"{_PARAMETERS}SetParametersResult result",
+    },
+}
 _NOTHING = [("structure_needs_at_least_one_member", (Nodetype.BASE, ("uint8", 0)))]
 _ROS1_TYPES = {"VFR_HUD": "VfrHud"}  # whose names ROS 2 has changed
 # The same of fields.
@@ -61,8 +63,9 @@ class Types:
         self._add(found)
 
     def _add(self, found: dict[str, Any]) -> None:
-        self.store.register({name: fields for name, fields in found.items()
-                             if name not in self.store.fielddefs})
+        self.store.register(
+            {name: fields for name, fields in found.items() if name not in self.store.fielddefs}
+        )
 
     def blank(self, kind: str) -> Any:
         """A message whose numbers are 0 and whose strings and sequences are empty.
@@ -105,8 +108,10 @@ class Types:
             elif form in (Nodetype.ARRAY, Nodetype.SEQUENCE):
                 (of, kind), _ = described
                 if of == Nodetype.NAME:
-                    value = [self._filled(self.blank(kind), part) if isinstance(part, dict)
-                             else part for part in value]
+                    value = [
+                        self._filled(self.blank(kind), part) if isinstance(part, dict) else part
+                        for part in value
+                    ]
                 elif isinstance(value, bytes):
                     value = np.frombuffer(value, dtype=number_of(kind[0]))
                 elif kind[0] != "string":
@@ -116,8 +121,9 @@ class Types:
 
     def serialised(self, message: Any) -> bytes:
         """A message as CDR behind its 4 bytes of encapsulation, padded to a multiple of 4."""
-        return padded(bytes(self.store.serialize_cdr(message, message.__msgtype__,
-                                                     little_endian=True)))
+        return padded(
+            bytes(self.store.serialize_cdr(message, message.__msgtype__, little_endian=True))
+        )
 
     def from_ros1(self, data: bytes, kind: str) -> bytes:
         """The same as serialised(), of a message that is serialised for ROS 1.
@@ -142,8 +148,10 @@ def _of_service(package: str, name: str, text: str) -> dict[str, Any]:
     lines = text.splitlines()
     middle = next(k for k, line in enumerate(lines) if line.strip() == "---")
     found = {}
-    for part, end in ((lines[:middle], "Request"), (lines[middle + 1:], "Response")):
-        (constants, fields), = get_types_from_msg("\n".join(part), f"{package}/msg/{name}").values()
+    for part, end in ((lines[:middle], "Request"), (lines[middle + 1 :], "Response")):
+        ((constants, fields),) = get_types_from_msg(
+            "\n".join(part), f"{package}/msg/{name}"
+        ).values()
         found[f"{package}/srv/{name}_{end}"] = constants, fields or _NOTHING
     return found
 

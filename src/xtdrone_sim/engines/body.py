@@ -16,8 +16,9 @@ def packed(matrices: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.asarray(matrices)[:, (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)])
 
 
-def with_payload(empty: Body, mass: float,
-                 pos: npt.ArrayLike) -> tuple[float, np.ndarray, np.ndarray]:
+def with_payload(
+    empty: Body, mass: float, pos: npt.ArrayLike
+) -> tuple[float, np.ndarray, np.ndarray]:
     """Mass properties of a body with a point mass fixed to it.
 
     Args:
@@ -32,18 +33,24 @@ def with_payload(empty: Body, mass: float,
     pos, own = np.asarray(pos, dtype=float), np.asarray(empty.cog, dtype=float)
     total = empty.mass + mass
     centre = own + mass / total * (pos - own)
-    inertia = (np.array(empty.inertia) + empty.mass * _point_inertia(centre - own)
-               + mass * _point_inertia(pos - centre))
+    inertia = (
+        np.array(empty.inertia)
+        + empty.mass * _point_inertia(centre - own)
+        + mass * _point_inertia(pos - centre)
+    )
     return total, centre, inertia
 
 
-MASS = np.dtype([
-    ("row", "i8"),  # row of the body's wrench in `applied`; -1 for none
-    ("alone", "?"),  # whether its vehicle has no other body
-    ("arm", "f8", (3,)),  # centre of gravity, body frame [m]
-    ("inertia", "f8", (6,)),  # about the centre of gravity, packed, body frame [kg m^2]
-    ("inverse", "f8", (6,)),
-], align=True)
+MASS = np.dtype(
+    [
+        ("row", "i8"),  # row of the body's wrench in `applied`; -1 for none
+        ("alone", "?"),  # whether its vehicle has no other body
+        ("arm", "f8", (3,)),  # centre of gravity, body frame [m]
+        ("inertia", "f8", (6,)),  # about the centre of gravity, packed, body frame [kg m^2]
+        ("inverse", "f8", (6,)),
+    ],
+    align=True,
+)
 
 
 class Masses:
@@ -80,8 +87,14 @@ class Masses:
 
 
 @fleet_kernel
-def apply_wrench(masses: np.ndarray, wrench: np.ndarray, quat: np.ndarray, rate: np.ndarray,
-                 dt: float, applied: np.ndarray) -> None:
+def apply_wrench(
+    masses: np.ndarray,
+    wrench: np.ndarray,
+    quat: np.ndarray,
+    rate: np.ndarray,
+    dt: float,
+    applied: np.ndarray,
+) -> None:
     """Computes the wrench for an engine that holds the gyroscopic torque constant over a step.
 
     Moves the torque to the centre of gravity. For a single-body vehicle it also adds the
@@ -115,8 +128,9 @@ def apply_wrench(masses: np.ndarray, wrench: np.ndarray, quat: np.ndarray, rate:
                 continue
             tx, ty, tz = quaternion.rotate_inverse(qx, qy, qz, qw, mx, my, mz)
             gx, gy, gz = rigid_body.gyroscopic_torque(m.inertia, wx, wy, wz)
-            mx, my, mz = rigid_body.mean_gyroscopic_torque(m.inertia, m.inverse, wx, wy, wz, tx,
-                                                           ty, tz, dt)
+            mx, my, mz = rigid_body.mean_gyroscopic_torque(
+                m.inertia, m.inverse, wx, wy, wz, tx, ty, tz, dt
+            )
             dx, dy, dz = quaternion.rotate(qx, qy, qz, qw, mx - gx, my - gy, mz - gz)
             applied[r, 3] += dx
             applied[r, 4] += dy
@@ -125,16 +139,39 @@ def apply_wrench(masses: np.ndarray, wrench: np.ndarray, quat: np.ndarray, rate:
 
 def place_bodies(fleet: FleetModel, state: FleetState) -> None:
     """Computes the poses and velocities of all bodies from those of the bases and joints."""
-    place_fleet(fleet.vehicle, fleet.body, fleet.joint, state.pos, state.quat, state.vel,
-                state.ang_vel, state.joint_pos, state.joint_vel, state.body_pos,
-                state.body_quat, state.body_vel, state.body_ang_vel)
+    place_fleet(
+        fleet.vehicle,
+        fleet.body,
+        fleet.joint,
+        state.pos,
+        state.quat,
+        state.vel,
+        state.ang_vel,
+        state.joint_pos,
+        state.joint_vel,
+        state.body_pos,
+        state.body_quat,
+        state.body_vel,
+        state.body_ang_vel,
+    )
 
 
 @njit
-def place_fleet(vehicle: np.ndarray, body: np.ndarray, joints: np.ndarray, pos: np.ndarray,
-                quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray, joint_pos: np.ndarray,
-                joint_vel: np.ndarray, body_pos: np.ndarray, body_quat: np.ndarray,
-                body_vel: np.ndarray, body_ang_vel: np.ndarray) -> None:
+def place_fleet(
+    vehicle: np.ndarray,
+    body: np.ndarray,
+    joints: np.ndarray,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    joint_pos: np.ndarray,
+    joint_vel: np.ndarray,
+    body_pos: np.ndarray,
+    body_quat: np.ndarray,
+    body_vel: np.ndarray,
+    body_ang_vel: np.ndarray,
+) -> None:
     """place_bodies() on the arrays of a FleetModel and a FleetState."""
     for i in range(vehicle.shape[0]):
         for k in range(3):
@@ -146,8 +183,25 @@ def place_fleet(vehicle: np.ndarray, body: np.ndarray, joints: np.ndarray, pos: 
             one = body[i, b]
             p, j = one.parent, one.joint
             x, q, v, w = body_pos[i, p], body_quat[i, p], body_vel[i, p], body_ang_vel[i, p]
-            found = joint.moved(one, joints[i, j], joint_pos[i, j], joint_vel[i, j], x[0], x[1],
-                                x[2], q[0], q[1], q[2], q[3], v[0], v[1], v[2], w[0], w[1], w[2])
+            found = joint.moved(
+                one,
+                joints[i, j],
+                joint_pos[i, j],
+                joint_vel[i, j],
+                x[0],
+                x[1],
+                x[2],
+                q[0],
+                q[1],
+                q[2],
+                q[3],
+                v[0],
+                v[1],
+                v[2],
+                w[0],
+                w[1],
+                w[2],
+            )
             for k in range(3):
                 body_pos[i, b, k] = found[k]
                 body_vel[i, b, k] = found[7 + k]

@@ -50,15 +50,14 @@ class Clearance:
 
 def _reach(model: mujoco.MjModel, geom: int) -> float:
     """The farthest that a point of a geom can be from its vehicle's base [m]."""
-    far = (np.linalg.norm(model.geom_pos[geom]) + model.geom_rbound[geom]
-           + model.geom_margin[geom])
+    far = np.linalg.norm(model.geom_pos[geom]) + model.geom_rbound[geom] + model.geom_margin[geom]
     body = model.geom_bodyid[geom]
     while model.body_parentid[body] != 0:
         first, count = model.body_jntadr[body], model.body_jntnum[body]
-        if (model.jnt_type[first:first + count] != mujoco.mjtJoint.mjJNT_HINGE).any():
+        if (model.jnt_type[first : first + count] != mujoco.mjtJoint.mjJNT_HINGE).any():
             return math.inf
         far += np.linalg.norm(model.body_pos[body])
-        far += 2.0 * np.linalg.norm(model.jnt_pos[first:first + count], axis=1).sum()
+        far += 2.0 * np.linalg.norm(model.jnt_pos[first : first + count], axis=1).sum()
         body = model.body_parentid[body]
     return float(far)
 
@@ -76,8 +75,12 @@ def _statics(model: mujoco.MjModel, geoms: np.ndarray) -> tuple[np.ndarray, ...]
     planes = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_PLANE  # what is below touches it, too
     low[planes], high[planes] = -math.inf, (math.inf, math.inf, 0.0)
     margin = model.geom_margin[geoms, None]
-    return (data.geom_xpos[geoms], data.geom_xmat[geoms].reshape(-1, 3, 3), low - margin,
-            high + margin)
+    return (
+        data.geom_xpos[geoms],
+        data.geom_xmat[geoms].reshape(-1, 3, 3),
+        low - margin,
+        high + margin,
+    )
 
 
 @fleet_kernel
@@ -117,8 +120,11 @@ def _gap(qpos, at, radius, origins, axes, low, high):
         for s in range(origins.shape[0]):
             total = 0.0
             for k in range(3):
-                along = ((x - origins[s, 0]) * axes[s, 0, k] + (y - origins[s, 1]) * axes[s, 1, k]
-                         + (z - origins[s, 2]) * axes[s, 2, k])
+                along = (
+                    (x - origins[s, 0]) * axes[s, 0, k]
+                    + (y - origins[s, 1]) * axes[s, 1, k]
+                    + (z - origins[s, 2]) * axes[s, 2, k]
+                )
                 out = max(0.0, low[s, k] - along, along - high[s, k])
                 total += out * out
             gap = math.sqrt(total) - radius[i]
@@ -126,8 +132,7 @@ def _gap(qpos, at, radius, origins, axes, low, high):
                 return gap
             least = min(least, gap)
         for j in range(i):
-            total = ((x - qpos[at[j]]) ** 2 + (y - qpos[at[j] + 1]) ** 2
-                     + (z - qpos[at[j] + 2]) ** 2)
+            total = (x - qpos[at[j]]) ** 2 + (y - qpos[at[j] + 1]) ** 2 + (z - qpos[at[j] + 2]) ** 2
             gap = math.sqrt(total) - radius[i] - radius[j]
             if not gap > 0.0:
                 return gap

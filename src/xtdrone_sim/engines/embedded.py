@@ -42,8 +42,18 @@ mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
 _FASTEST, _FASTEST_TURN = 1000.0, 500.0  # [m/s], [rad/s]
 _FRAME_US = 20_000  # frame period of the window [us]
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION  # all that a step depends on, except sleep
-_SLEEP = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_awake_ind",
-          "dof_awake_ind", "nbody_awake", "nparent_awake", "nv_awake", "ntree_awake")
+_SLEEP = (
+    "tree_asleep",
+    "tree_awake",
+    "body_awake",
+    "body_awake_ind",
+    "parent_awake_ind",
+    "dof_awake_ind",
+    "nbody_awake",
+    "nparent_awake",
+    "nv_awake",
+    "ntree_awake",
+)
 
 
 _NO_CONTACTS = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3))
@@ -60,8 +70,13 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         inserted: The WorldModels that were inserted since the start.
     """
 
-    def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
-                 models: tuple[Vehicle, ...], instance: int = 0):
+    def __init__(
+        self,
+        world: World,
+        specs: tuple[VehicleSpec, ...],
+        models: tuple[Vehicle, ...],
+        instance: int = 0,
+    ):
         """Builds the scene and places every vehicle at its start pose.
 
         Args:
@@ -83,8 +98,9 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         self.inserted: tuple[WorldModel, ...] = ()
         self._pushed: list[int] = []  # bodies of inserted models with a wrench for the next step
         shape = self._fleet.actuator.shape[1], self._fleet.joint.shape[1]
-        self.state = FleetState.zeros(len(self.specs), *shape, self._fleet.body.shape[1],
-                                      self._fleet.tyre.shape[1])
+        self.state = FleetState.zeros(
+            len(self.specs), *shape, self._fleet.body.shape[1], self._fleet.tyre.shape[1]
+        )
         self._compile()
         mujoco.mj_forward(self.model, self.data)
         self._extract(0.0)
@@ -108,7 +124,7 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
             for joint in np.unique(model.dof_jntid[dofs]):
                 at = model.jnt_qposadr[joint]
                 wide = 7 if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE else 1
-                data.qpos[at:at + wide] = model.qpos0[at:at + wide]
+                data.qpos[at : at + wide] = model.qpos0[at : at + wide]
             state.actuator[i] = state.tyre_load[i] = 0.0
         self._list_awake(awake)
         acc = state.acc.copy()
@@ -120,15 +136,18 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         """Returns the state of the bodies, the sleeping trees and the payloads."""
         vector = np.zeros(mujoco.mj_stateSize(self.model, _STATE))
         mujoco.mj_getState(self.model, self.data, vector, _STATE)
-        return {"state": {"t_us": self.state.t_us,
-                          **{name: getattr(self.state, name).copy() for name in ARRAYS_OF_STATE}},
-                "mujoco": vector, "sleep": {name: np.array(getattr(self.data, name))
-                                            for name in _SLEEP},
-                "payloads": {i: (mass, np.array(pos)) for i, (mass, pos) in
-                             self._payloads.items()},
-                "inserted": [model.plain() for model in self.inserted],
-                "asleep": None if self._asleep is None else self._asleep.copy(),
-                "asleep_contacts": [table.copy() for table in self._asleep_contacts]}
+        return {
+            "state": {
+                "t_us": self.state.t_us,
+                **{name: getattr(self.state, name).copy() for name in ARRAYS_OF_STATE},
+            },
+            "mujoco": vector,
+            "sleep": {name: np.array(getattr(self.data, name)) for name in _SLEEP},
+            "payloads": {i: (mass, np.array(pos)) for i, (mass, pos) in self._payloads.items()},
+            "inserted": [model.plain() for model in self.inserted],
+            "asleep": None if self._asleep is None else self._asleep.copy(),
+            "asleep_contacts": [table.copy() for table in self._asleep_contacts],
+        }
 
     def load(self, snapshot: Mapping) -> None:
         """Restores a state returned by save()."""
@@ -155,21 +174,31 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
 
     def adopt(self, before: "EmbeddedEngine", rows: Rows) -> None:
         """Takes over time, bodies, payloads and inserted models; see Adopting."""
-        self._payloads = {rows.kept[i]: load for i, load in before._payloads.items()
-                          if i in rows.kept}
+        self._payloads = {
+            rows.kept[i]: load for i, load in before._payloads.items() if i in rows.kept
+        }
         self.inserted, inserted = before.inserted, before.inserted_states()
         self._compile()
         for old, i in rows.kept.items():
-            for (qpos, dofs), (old_qpos, old_dofs) in zip(self._joints(i), before._joints(old),
-                                                          strict=True):
+            for (qpos, dofs), (old_qpos, old_dofs) in zip(
+                self._joints(i), before._joints(old), strict=True
+            ):
                 self.data.qpos[qpos] = before.data.qpos[old_qpos]
                 self.data.qvel[dofs] = before.data.qvel[old_dofs]
         for index, state in enumerate(inserted):
             self.place_inserted(index, state)
         mujoco.mj_forward(self.model, self.data)
         state = {name: getattr(self.state, name).copy() for name in ARRAYS_OF_STATE}
-        put(self.state, ("t_us", *ARRAYS_OF_STATE), {"t_us": before.state.t_us, **regrouped(
-            {name: getattr(before.state, name) for name in ARRAYS_OF_STATE}, state, rows)})
+        put(
+            self.state,
+            ("t_us", *ARRAYS_OF_STATE),
+            {
+                "t_us": before.state.t_us,
+                **regrouped(
+                    {name: getattr(before.state, name) for name in ARRAYS_OF_STATE}, state, rows
+                ),
+            },
+        )
 
     def _joints(self, i: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Indices into qpos and qvel of each joint of a vehicle, in the order of its model."""
@@ -177,8 +206,12 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         tree = model.body_treeid[self._at.body[i, 0]]
         for joint in np.unique(model.dof_jntid[model.dof_treeid == tree]):
             wide = 7 if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE else 1
-            found.append((model.jnt_qposadr[joint] + np.arange(wide),
-                          np.flatnonzero(model.dof_jntid == joint)))
+            found.append(
+                (
+                    model.jnt_qposadr[joint] + np.arange(wide),
+                    np.flatnonzero(model.dof_jntid == joint),
+                )
+            )
         return found
 
     def _wake(self, tree: int) -> list[int]:
@@ -192,14 +225,15 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
     def _list_awake(self, awake: np.ndarray) -> None:
         """Rebuilds MuJoCo's lists of awake trees and bodies from awake (T,) bool by tree."""
         model, data = self.model, self.data
-        state = np.where(model.body_treeid < 0, self._fresh_awake,
-                         awake[np.maximum(model.body_treeid, 0)])
+        state = np.where(
+            model.body_treeid < 0, self._fresh_awake, awake[np.maximum(model.body_treeid, 0)]
+        )
         data.tree_awake[:], data.body_awake[:] = awake, state
         bodies, children = np.flatnonzero(state), np.flatnonzero(state[model.body_parentid])
         dofs = np.flatnonzero(awake[model.dof_treeid])
-        data.body_awake_ind[:len(bodies)], data.nbody_awake = bodies, len(bodies)
-        data.parent_awake_ind[:len(children)], data.nparent_awake = children, len(children)
-        data.dof_awake_ind[:len(dofs)], data.nv_awake = dofs, len(dofs)
+        data.body_awake_ind[: len(bodies)], data.nbody_awake = bodies, len(bodies)
+        data.parent_awake_ind[: len(children)], data.nparent_awake = children, len(children)
+        data.dof_awake_ind[: len(dofs)], data.nv_awake = dofs, len(dofs)
         data.ntree_awake = int(awake.sum())
 
     def step(self, wrench: np.ndarray, joint_targets: np.ndarray, dt_us: int) -> FleetState:
@@ -213,8 +247,14 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
             self.model.opt.timestep = dt_us * 1e-6
             scene.stiffen(self.model)
         state = self.state
-        apply_wrench(self._masses.records, wrench, state.body_quat, state.body_ang_vel,
-                     dt_us * 1e-6, self._applied)
+        apply_wrench(
+            self._masses.records,
+            wrench,
+            state.body_quat,
+            state.body_ang_vel,
+            dt_us * 1e-6,
+            self._applied,
+        )
         if self._jointed:
             self.model.eq_data[self._at.locks, 0] = joint_targets[self._at.moving]
         if self._actors:
@@ -228,8 +268,14 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         self.state.t_us += dt_us
         if self._fleet.tyre.size:
             contact = self.data.contact
-            _load_tyres(self._at.tyres, contact.geom, contact.frame, contact.efc_address,
-                        self.data.efc_force, state.tyre_load)
+            _load_tyres(
+                self._at.tyres,
+                contact.geom,
+                contact.frame,
+                contact.efc_address,
+                self.data.efc_force,
+                state.tyre_load,
+            )
         self._extract(1e6 / dt_us)
         if self._window is not None and self.state.t_us % _FRAME_US == 0:
             self._window.show(self.state, self.inserted, self)
@@ -299,8 +345,15 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         """Moves the base of a vehicle; see WorldEditor."""
         acc = self.state.acc.copy()
         p, v = self._at.base[vehicle]
-        self._place_free(scene.Placed(self._at.body[vehicle, 0], self._qpos[p:p + 3],
-                                      self._qpos[p + 3:p + 7], self._qvel[v:v + 6]), state)
+        self._place_free(
+            scene.Placed(
+                self._at.body[vehicle, 0],
+                self._qpos[p : p + 3],
+                self._qpos[p + 3 : p + 7],
+                self._qvel[v : v + 6],
+            ),
+            state,
+        )
         self._extract(0.0)
         self.state.acc[:] = acc
 
@@ -321,14 +374,14 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
     def remove(self, index: int) -> None:
         """Removes an inserted model; see WorldEditor."""
         states = np.delete(self.inserted_states(), index, axis=0)
-        self.inserted = *self.inserted[:index], *self.inserted[index + 1:]
+        self.inserted = *self.inserted[:index], *self.inserted[index + 1 :]
         self._recompile(states)
 
     def inserted_states(self) -> np.ndarray:
         """States (P, 13) of the inserted models; see WorldEditor."""
         found = np.zeros((len(self.inserted), 13))
         for row, at in zip(found, self._placed, strict=True):
-            row[:3], row[3:7], row[7:7 + len(at.vel)] = at.pos, np.roll(at.quat, -1), at.vel
+            row[:3], row[3:7], row[7 : 7 + len(at.vel)] = at.pos, np.roll(at.quat, -1), at.vel
         return found
 
     def place_inserted(self, index: int, state: np.ndarray) -> None:
@@ -364,8 +417,9 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         """
         from ..viewing.live import LiveWindow
 
-        self._window = LiveWindow(self._world, self.specs, self.models, self._instance,
-                                  self.inserted)
+        self._window = LiveWindow(
+            self._world, self.specs, self.models, self._instance, self.inserted
+        )
 
     def close(self) -> None:
         """Closes the window. May be called twice."""
@@ -374,13 +428,20 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
             self._window = None
 
     def _compile(self):
-        self.model = scene.build(self._world, self.specs, self.models, set(self._payloads),
-                                 seen=False, inserted=self.inserted)
+        self.model = scene.build(
+            self._world,
+            self.specs,
+            self.models,
+            set(self._payloads),
+            seen=False,
+            inserted=self.inserted,
+        )
         # MuJoCo restarts from the initial pose after a numerical overflow. It also chooses warm or
         # cold start of its contact solver for the whole scene, so the touchdown of one vehicle
         # would change the last bits of the others.
-        self.model.opt.disableflags |= (mujoco.mjtDisableBit.mjDSBL_AUTORESET
-                                        | mujoco.mjtDisableBit.mjDSBL_WARMSTART)
+        self.model.opt.disableflags |= (
+            mujoco.mjtDisableBit.mjDSBL_AUTORESET | mujoco.mjtDisableBit.mjDSBL_WARMSTART
+        )
         self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_SLEEP
         self.data = mujoco.MjData(self.model)
         self._fresh_sleep = self.data.tree_asleep.copy()
@@ -388,8 +449,11 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         self._dt_us = 0
         self._at = scene.addresses(self.model, self.specs, self.models)
         self._masses.records["row"] = self._at.body
-        self._clearance = Clearance(self.model, self._at.body[:, 0], self._at.base[:, 0]) \
-            if len(self.specs) >= LARGE_FLEET else None
+        self._clearance = (
+            Clearance(self.model, self._at.body[:, 0], self._at.base[:, 0])
+            if len(self.specs) >= LARGE_FLEET
+            else None
+        )
         self._looking = True  # for contacts
         self._qpos, self._qvel = self.data.qpos, self.data.qvel
         self._applied = self.data.xfrc_applied
@@ -437,9 +501,9 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
             inserted: (P, 13) states of the first inserted models; further ones are at their start.
         """
         acc = self.state.acc.copy()
-        qpos, qvel = self._qpos[:self._own[0]].copy(), self._qvel[:self._own[1]].copy()
+        qpos, qvel = self._qpos[: self._own[0]].copy(), self._qvel[: self._own[1]].copy()
         self._compile()
-        self._qpos[:len(qpos)], self._qvel[:len(qvel)] = qpos, qvel
+        self._qpos[: len(qpos)], self._qvel[: len(qvel)] = qpos, qvel
         for index, state in enumerate(inserted):
             self.place_inserted(index, state)
         mujoco.mj_forward(self.model, self.data)
@@ -450,11 +514,22 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         state, at = self.state, self._at
         for placed in self._placed:
             _limit_speed(placed.vel, 0)
-        broken = _extract(self._qpos, self._qvel, at.base, rate, state.pos, state.quat,
-                          state.vel, state.ang_vel, state.acc)
+        broken = _extract(
+            self._qpos,
+            self._qvel,
+            at.base,
+            rate,
+            state.pos,
+            state.quat,
+            state.vel,
+            state.ang_vel,
+            state.acc,
+        )
         if broken >= 0:
-            raise EngineError(f"the state of '{self.specs[broken].name}' is not finite any more at "
-                              f"{state.t_us * 1e-6:.3f} s: look for an absurd force or parameter")
+            raise EngineError(
+                f"the state of '{self.specs[broken].name}' is not finite any more at "
+                f"{state.t_us * 1e-6:.3f} s: look for an absurd force or parameter"
+            )
         if self._jointed:
             state.joint_pos[at.moving] = self._qpos[at.joint_qpos[at.moving]]
             state.joint_vel[at.moving] = self._qvel[at.joint_qvel[at.moving]]

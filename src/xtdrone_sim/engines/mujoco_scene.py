@@ -25,8 +25,11 @@ _ACTOR = "actor/"  # begin of the names of their bodies
 _NEAR = 6.0  # of an actor's frame, wherein it may touch something [m]
 _COARSE_US = 100_000  # between two moves of an actor that nothing is near
 _STIFF = 0.9999  # MuJoCo's largest constraint impedance, for joints that follow targets
-_LIGHTS = {"directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-           "point": mujoco.mjtLightType.mjLIGHT_POINT, "spot": mujoco.mjtLightType.mjLIGHT_SPOT}
+_LIGHTS = {
+    "directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+    "point": mujoco.mjtLightType.mjLIGHT_POINT,
+    "spot": mujoco.mjtLightType.mjLIGHT_SPOT,
+}
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,16 @@ class Addresses:
     tyres: np.ndarray  # (G, 2) vehicle and index of the tyre that a geom is of, -1 for none
 
 
-def build(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-          loaded: Any = frozenset(), seen: bool = True,
-          inserted: Sequence[WorldModel] = (),
-          dress: Callable[[Any], None] = lambda scene: None,
-          picture: Callable[[str], np.ndarray] = materials.picture) -> mujoco.MjModel:
+def build(
+    world: World,
+    specs: Sequence[VehicleSpec],
+    models: Sequence[Vehicle],
+    loaded: Any = frozenset(),
+    seen: bool = True,
+    inserted: Sequence[WorldModel] = (),
+    dress: Callable[[Any], None] = lambda scene: None,
+    picture: Callable[[str], np.ndarray] = materials.picture,
+) -> mujoco.MjModel:
     """Compiles the scene.
 
     The base of each vehicle is a free body with its frame at the vehicle's centre of
@@ -108,11 +116,14 @@ class Actors:
 
     def __init__(self, model: mujoco.MjModel, world: World) -> None:
         """Finds their limbs."""
-        self._actors = [(actor, [int(model.body(_limb_name(actor, limb)).mocapid[0])
-                                 for limb in actor.limbs]) for actor in world.actors]
+        self._actors = [
+            (actor, [int(model.body(_limb_name(actor, limb)).mocapid[0]) for limb in actor.limbs])
+            for actor in world.actors
+        ]
         self._first = np.array([ids[0] for _, ids in self._actors], dtype=int)
-        self._reach = np.array([_NEAR + actor.fastest * _COARSE_US * 1e-6
-                                for actor, _ in self._actors])
+        self._reach = np.array(
+            [_NEAR + actor.fastest * _COARSE_US * 1e-6 for actor, _ in self._actors]
+        )
         self._moving = np.array([actor.moves for actor, _ in self._actors], dtype=bool)
 
     def place(self, data: mujoco.MjData, t_us: int, which: np.ndarray | None = None) -> None:
@@ -136,8 +147,11 @@ class Actors:
         """
         apart = np.abs(pos[:, None] - data.mocap_pos[self._first]).max(axis=2)  # (N, A)
         near = (apart < self._reach) & self._moving
-        self.place(data, t_us, None if all_of or t_us % _COARSE_US == 0
-                   else np.flatnonzero(near.any(axis=0)))
+        self.place(
+            data,
+            t_us,
+            None if all_of or t_us % _COARSE_US == 0 else np.flatnonzero(near.any(axis=0)),
+        )
         return np.flatnonzero(near.any(axis=1))
 
     def __bool__(self) -> bool:
@@ -156,8 +170,13 @@ def _limb_name(actor, limb) -> str:
 def _add_light(scene, light):
     # MuJoCo has one map of shadows: the viewer draws that of the sun.
     added = scene.worldbody.add_light(
-        type=_LIGHTS[light.kind], pos=light.pos, dir=light.direction, diffuse=light.diffuse,
-        specular=light.specular, castshadow=light.cast_shadows and light.kind == "directional")
+        type=_LIGHTS[light.kind],
+        pos=light.pos,
+        dir=light.direction,
+        diffuse=light.diffuse,
+        specular=light.specular,
+        castshadow=light.cast_shadows and light.kind == "directional",
+    )
     if light.kind != "directional":
         added.attenuation, added.range = light.attenuation, light.range
     if light.cutoff > 0.0:
@@ -175,8 +194,9 @@ def stiffen(model: mujoco.MjModel) -> None:
     model.eq_solimp[:, :2] = _STIFF
 
 
-def addresses(model: mujoco.MjModel, specs: Sequence[VehicleSpec],
-              models: Sequence[Vehicle]) -> Addresses:
+def addresses(
+    model: mujoco.MjModel, specs: Sequence[VehicleSpec], models: Sequence[Vehicle]
+) -> Addresses:
     """Finds the indices of the vehicles in a scene compiled by build()."""
     n = len(specs)
     body = np.full((n, max((len(vehicle.bodies) for vehicle in models), default=1)), -1)
@@ -208,8 +228,9 @@ class Placed(NamedTuple):
     vel: np.ndarray  # (6,) velocity, world, and angular velocity, body; (0,) for a static model
 
 
-def placed(model: mujoco.MjModel, data: mujoco.MjData,
-           inserted: Sequence[WorldModel]) -> list[Placed]:
+def placed(
+    model: mujoco.MjModel, data: mujoco.MjData, inserted: Sequence[WorldModel]
+) -> list[Placed]:
     """The inserted models in a scene compiled by build()."""
     found = []
     for each in inserted:
@@ -220,8 +241,11 @@ def placed(model: mujoco.MjModel, data: mujoco.MjData,
         else:
             joint = model.joint(each.name)
             p, v = joint.qposadr[0], joint.dofadr[0]
-            found.append(Placed(body.id, data.qpos[p:p + 3], data.qpos[p + 3:p + 7],
-                                data.qvel[v:v + 6]))
+            found.append(
+                Placed(
+                    body.id, data.qpos[p : p + 3], data.qpos[p + 3 : p + 7], data.qvel[v : v + 6]
+                )
+            )
     return found
 
 
@@ -233,10 +257,10 @@ def _add_bodies(scene, spec, vehicle, pose, loaded) -> list:
     """Adds the bodies of a vehicle with their joints."""
     added = []
     for k, part in enumerate(vehicle.bodies):
-        parent, place = (scene.worldbody, pose) if k == 0 else (added[part.parent],
-                                                                Pose(part.pos, part.quat))
-        body = parent.add_body(name=_body_name(spec, k, part), pos=place.pos,
-                               quat=wxyz(place.quat))
+        parent, place = (
+            (scene.worldbody, pose) if k == 0 else (added[part.parent], Pose(part.pos, part.quat))
+        )
+        body = parent.add_body(name=_body_name(spec, k, part), pos=place.pos, quat=wxyz(place.quat))
         _weigh(body, part, part.cog)
         added.append(body)
         if k == 0:
@@ -249,20 +273,26 @@ def _add_bodies(scene, spec, vehicle, pose, loaded) -> list:
     for joint in vehicle.joints:
         name = f"{spec.name}/{joint.name}"
         added[joint.body].add_joint(
-            name=name, pos=joint.anchor, axis=joint.axis, damping=joint.damping,
-            type=mujoco.mjtJoint.mjJNT_SLIDE if joint.prismatic else mujoco.mjtJoint.mjJNT_HINGE)
+            name=name,
+            pos=joint.anchor,
+            axis=joint.axis,
+            damping=joint.damping,
+            type=mujoco.mjtJoint.mjJNT_SLIDE if joint.prismatic else mujoco.mjtJoint.mjJNT_HINGE,
+        )
         lock = scene.add_equality(name=name, type=mujoco.mjtEq.mjEQ_JOINT, name1=name)
         lock.data[:5] = 0.0
     for k, one in enumerate(vehicle.bodies):
         for m in range(k):  # no self-collision within a vehicle, as in Gazebo
-            scene.add_exclude(bodyname1=_body_name(spec, k, one),
-                              bodyname2=_body_name(spec, m, vehicle.bodies[m]))
+            scene.add_exclude(
+                bodyname1=_body_name(spec, k, one), bodyname2=_body_name(spec, m, vehicle.bodies[m])
+            )
     return added
 
 
 def _add_inserted(scene, model):
-    body = scene.worldbody.add_body(name=model.name, pos=model.start.pos,
-                                    quat=wxyz(model.start.quat), mocap=model.static)
+    body = scene.worldbody.add_body(
+        name=model.name, pos=model.start.pos, quat=wxyz(model.start.quat), mocap=model.static
+    )
     if not model.static:
         _weigh(body, model, (0.0, 0.0, 0.0))
         body.add_freejoint(name=model.name)
@@ -294,17 +324,24 @@ def _options(scene, world):
     scene.visual.map.zfar = 50.0
     scene.stat.extent = 20.0
     colour = world.background
-    scene.add_texture(name=SKY, type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
-                      builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT, rgb1=colour, rgb2=colour,
-                      width=16, height=16)
+    scene.add_texture(
+        name=SKY,
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT,
+        rgb1=colour,
+        rgb2=colour,
+        width=16,
+        height=16,
+    )
 
 
 def _add_cameras(bodies, name, model):
     for block in model.sensors:
         if block.kind in ("camera", "depth"):
             pose = Pose(block.pos, block.quat).to(Pose(quat=_CAMERA_AXES))
-            bodies[block.body].add_camera(name=f"{name}/{block.name}", pos=pose.pos,
-                                          quat=wxyz(pose.quat), fovy=_fovy(block))
+            bodies[block.body].add_camera(
+                name=f"{name}/{block.name}", pos=pose.pos, quat=wxyz(pose.quat), fovy=_fovy(block)
+            )
 
 
 def _fovy(block: SensorBlock) -> float:

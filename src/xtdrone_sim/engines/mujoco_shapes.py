@@ -18,9 +18,14 @@ COLLISION_GROUP = 3  # geom group that is not drawn
 _VISUAL_GROUP = 1
 _BELOW = 10.0  # thickness of the ground below a heightmap [m]
 _THIN = 1e-3  # least height of a heightmap [m]
-_KINDS = {"box": mujoco.mjtGeom.mjGEOM_BOX, "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
-          "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER, "plane": mujoco.mjtGeom.mjGEOM_PLANE,
-          "mesh": mujoco.mjtGeom.mjGEOM_MESH, "heightmap": mujoco.mjtGeom.mjGEOM_HFIELD}
+_KINDS = {
+    "box": mujoco.mjtGeom.mjGEOM_BOX,
+    "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
+    "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER,
+    "plane": mujoco.mjtGeom.mjGEOM_PLANE,
+    "mesh": mujoco.mjtGeom.mjGEOM_MESH,
+    "heightmap": mujoco.mjtGeom.mjGEOM_HFIELD,
+}
 _CONVEX = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
 _SHELL = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # also fits what has no volume
 _BATCH = 12_000  # geoms that are added to a scene at once
@@ -65,8 +70,9 @@ class _Batch:
 class Shapes:
     """Adds shapes to a scene; each mesh, heightmap and texture is an asset once."""
 
-    def __init__(self, scene: Any, seen: bool,
-                 picture: Callable[[str], np.ndarray] = materials.picture) -> None:
+    def __init__(
+        self, scene: Any, seen: bool, picture: Callable[[str], np.ndarray] = materials.picture
+    ) -> None:
         """For a MjSpec; see mujoco_scene.build() for `seen` and `picture`."""
         self._scene, self._seen, self._draw = scene, seen, picture
         self._assets: dict[Any, str] = {}
@@ -124,10 +130,15 @@ class Shapes:
         # Of two surfaces the more slippery one counts, as in Gazebo; MuJoCo takes the other one,
         # but for priorities.
         slippery = round(_TYRE * max(1.0 - shape.friction, 0.0))
-        return body.add_geom(type=_KINDS[shape.kind], pos=shape.pose.pos,
-                             quat=wxyz(shape.pose.quat), rgba=shape.look.colour,
-                             priority=min(slippery, _TYRE - 1),
-                             friction=(shape.friction, 0.005, 0.0001), **more)
+        return body.add_geom(
+            type=_KINDS[shape.kind],
+            pos=shape.pose.pos,
+            quat=wxyz(shape.pose.quat),
+            rgba=shape.look.colour,
+            priority=min(slippery, _TYRE - 1),
+            friction=(shape.friction, 0.005, 0.0001),
+            **more,
+        )
 
     def _primitive(self, body, shape) -> Any:
         if shape.kind == "heightmap":
@@ -146,8 +157,12 @@ class Shapes:
     def _add_pieces(self, body, name, shape):
         for k, (asset, centre) in enumerate(self._pieces(shape)):
             if body == self._scene.worldbody:
-                geom = self._batch.add(self._unique(f"{name}#{k}"), lambda body, asset=asset:
-                    self._geom(body, shape, meshname=asset.removeprefix(_PREFIX)))
+                geom = self._batch.add(
+                    self._unique(f"{name}#{k}"),
+                    lambda body, asset=asset: self._geom(
+                        body, shape, meshname=asset.removeprefix(_PREFIX)
+                    ),
+                )
                 geom.group = COLLISION_GROUP
             else:
                 geom = self._geom(body, shape, meshname=asset)
@@ -208,8 +223,8 @@ class Shapes:
         if key not in self._assets:
             scaled = _scaled(part, shape.size)
             self._assets[key] = self._add_mesh(
-                scaled.points, scaled.faces, part.uv, part.uv_faces,
-                _SHELL)
+                scaled.points, scaled.faces, part.uv, part.uv_faces, _SHELL
+            )
         return self._assets[key]
 
     def _add_mesh(self, points, faces, uv=None, uv_faces=None, inertia=None) -> str:
@@ -218,8 +233,10 @@ class Shapes:
             points = np.concatenate([points, points[:1].repeat(4 - len(points), axis=0) + _THIN])
         more = {} if faces is None else {"userface": np.asarray(faces, dtype=np.int32).ravel()}
         if uv is not None:  # MuJoCo counts from the picture's upper edge
-            more |= {"usertexcoord": (uv * (1.0, -1.0) + (0.0, 1.0)).ravel(),
-                     "userfacetexcoord": np.asarray(uv_faces, dtype=np.int32).ravel()}
+            more |= {
+                "usertexcoord": (uv * (1.0, -1.0) + (0.0, 1.0)).ravel(),
+                "userfacetexcoord": np.asarray(uv_faces, dtype=np.int32).ravel(),
+            }
         self._scene.add_mesh(name=name, uservert=points.ravel(), inertia=inertia, **more)
         return name
 
@@ -229,8 +246,12 @@ class Shapes:
             heights = read_heights(shape.heights)
             field = self._scene.add_hfield(name=self._new(key))
             field.nrow, field.ncol = heights.shape
-            field.size = [0.5 * shape.size[0], 0.5 * shape.size[1], max(shape.size[2], _THIN),
-                          _BELOW]
+            field.size = [
+                0.5 * shape.size[0],
+                0.5 * shape.size[1],
+                max(shape.size[2], _THIN),
+                _BELOW,
+            ]
             field.userdata = heights.ravel()
         return self._assets[key]
 
@@ -267,13 +288,18 @@ class Shapes:
 
     def _texture(self, key, image):
         texture = self._scene.add_texture(
-            name=self._new(key), type=mujoco.mjtTexture.mjTEXTURE_2D, width=image.shape[1],
-            height=image.shape[0], nchannel=3)
+            name=self._new(key),
+            type=mujoco.mjtTexture.mjTEXTURE_2D,
+            width=image.shape[1],
+            height=image.shape[0],
+            nchannel=3,
+        )
         texture.data = image.tobytes()
 
     def _material(self, key, look, texture=None, uniform=False, repeats=(1.0, 1.0)):
-        material = self._scene.add_material(name=self._new(key), texuniform=uniform, specular=0.1,
-                                            shininess=0.1, texrepeat=repeats)
+        material = self._scene.add_material(
+            name=self._new(key), texuniform=uniform, specular=0.1, shininess=0.1, texrepeat=repeats
+        )
         if look.surface:
             material.specular, material.roughness = look.surface.specular, look.surface.roughness
             material.metallic, material.emission = look.surface.metalness, look.surface.emission
@@ -306,13 +332,19 @@ class Shapes:
                         point[axis], point[u], point[v] = side, a, b
                         points.append(point * half)
                         coordinates.append(
-                            [point[k] * half[k] / materials.TILE for k in flat] if tiled else
-                            [0.5 + 0.5 * point[flat[0]], 0.5 - 0.5 * point[flat[1]]])
+                            [point[k] * half[k] / materials.TILE for k in flat]
+                            if tiled
+                            else [0.5 + 0.5 * point[flat[0]], 0.5 - 0.5 * point[flat[1]]]
+                        )
                     faces += [first + k for k in _FACES]
             self._scene.add_mesh(
-                name=self._new(key), uservert=np.array(points).ravel(),
-                usertexcoord=np.array(coordinates).ravel(), userface=faces,
-                userfacetexcoord=faces, inertia=_CONVEX)
+                name=self._new(key),
+                uservert=np.array(points).ravel(),
+                usertexcoord=np.array(coordinates).ravel(),
+                userface=faces,
+                userfacetexcoord=faces,
+                inertia=_CONVEX,
+            )
         return self._assets[key]
 
 
@@ -339,9 +371,10 @@ def _joined(shape) -> Mesh:
     if len(parts) == 1:
         return parts[0]
     firsts = np.cumsum([0, *(len(part.points) for part in parts[:-1])])
-    return Mesh(np.concatenate([part.points for part in parts]),
-                np.concatenate([part.faces + first for part, first in
-                                zip(parts, firsts, strict=True)]))
+    return Mesh(
+        np.concatenate([part.points for part in parts]),
+        np.concatenate([part.faces + first for part, first in zip(parts, firsts, strict=True)]),
+    )
 
 
 def _scaled(part: Mesh, scale) -> Mesh:

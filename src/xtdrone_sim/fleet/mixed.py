@@ -37,8 +37,13 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
     vehicles are made, those of the vehicles that stay fly on, and the others Leave.
     """
 
-    def __init__(self, making: Making, before: "MixedAutopilot | None" = None,
-                 rows: Rows | None = None, known: tuple[Autopilot, Texts] | None = None):
+    def __init__(
+        self,
+        making: Making,
+        before: "MixedAutopilot | None" = None,
+        rows: Rows | None = None,
+        known: tuple[Autopilot, Texts] | None = None,
+    ):
         """The autopilots that the scenario's vehicles name.
 
         Args:
@@ -76,25 +81,41 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
         part = Part(name, rows, self._making, known)
         self._parts.append(part)
         if self._making.scenario.pose_source == "truth":
-            required(part.autopilot, ExternalPose, f"autopilot '{name}' takes no pose from "
-                     "outside", "leave out pose_source:=truth")
+            required(
+                part.autopilot,
+                ExternalPose,
+                f"autopilot '{name}' takes no pose from outside",
+                "leave out pose_source:=truth",
+            )
 
     def _take_over(self, name, before, rows, mine):
         """Notes the parts of a name that fly on; returns the rows of those that need a new one."""
         if adopts(name):
             if all(part.name != name for part in before._parts):
-                raise ScenarioError(f"the first vehicle with autopilot '{name}' cannot come while "
-                                    "others fly: give the fleet one from the start")
+                raise ScenarioError(
+                    f"the first vehicle with autopilot '{name}' cannot come while "
+                    "others fly: give the fleet one from the start"
+                )
             return mine
         for part in before._parts:
-            there = np.array([old in rows.kept and rows.kept[old] in mine
-                              for old in part.rows.tolist()])
+            there = np.array(
+                [old in rows.kept and rows.kept[old] in mine for old in part.rows.tolist()]
+            )
             if there.any():
                 if not there.all():
-                    required(part.autopilot, Leaving, f"autopilot '{name}' keeps the vehicles that "
-                             "it starts with", "leave them in the fleet")
-                self._moving.append((part, np.array([rows.kept[old] for old in
-                                                     part.rows[there].tolist()]), part.own[there]))
+                    required(
+                        part.autopilot,
+                        Leaving,
+                        f"autopilot '{name}' keeps the vehicles that it starts with",
+                        "leave them in the fleet",
+                    )
+                self._moving.append(
+                    (
+                        part,
+                        np.array([rows.kept[old] for old in part.rows[there].tolist()]),
+                        part.own[there],
+                    )
+                )
         return mine[rows.new[mine]]
 
     def _index(self):
@@ -120,8 +141,9 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
             former = next((each for each in before._parts if each.name == part.name), None)
             if former is not None and isinstance(part.autopilot, Adopting):
                 part.begun = True
-                part.autopilot.adopt(former.autopilot, Rows.of(
-                    former.rows.tolist(), rows.source[part.rows].tolist()))
+                part.autopilot.adopt(
+                    former.autopilot, Rows.of(former.rows.tolist(), rows.source[part.rows].tolist())
+                )
         for part, now, own in self._moving:
             for i in sorted({*part.own.tolist()} - {*own.tolist()}):
                 if isinstance(part.autopilot, Leaving):
@@ -156,8 +178,10 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
     def health(self) -> list[dict]:
         """As each autopilot reports it."""
         reports = {id(part): part.autopilot.health() for part in self._parts}
-        return [reports[id(part)][own] for part, own in
-                (self._of[row] for row in range(len(self._commands)))]
+        return [
+            reports[id(part)][own]
+            for part, own in (self._of[row] for row in range(len(self._commands)))
+        ]
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Resets vehicles; see Stateful. An autopilot that has made no step is as at its start."""
@@ -168,8 +192,11 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
 
     def save(self) -> dict:
         """The state of each; see Stateful."""
-        return {"parts": [{"rows": part.rows.tolist(), "state": part.autopilot.save()}
-                          for part in self._parts]}
+        return {
+            "parts": [
+                {"rows": part.rows.tolist(), "state": part.autopilot.save()} for part in self._parts
+            ]
+        }
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """Restores a state of save().
@@ -180,9 +207,11 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
         saved = {tuple(each["rows"]): each["state"] for each in snapshot["parts"]}
         for part in self._parts:
             if tuple(part.rows.tolist()) not in saved:
-                raise SnapshotError(f"the snapshot was saved while other vehicles shared autopilot "
-                                    f"'{part.name}': save and load without a change of the fleet "
-                                    "in between")
+                raise SnapshotError(
+                    f"the snapshot was saved while other vehicles shared autopilot "
+                    f"'{part.name}': save and load without a change of the fleet "
+                    "in between"
+                )
         for part in self._parts:
             part.autopilot.load(saved[tuple(part.rows.tolist())])
 
@@ -223,8 +252,12 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
             ScenarioError: It takes none.
         """
         part, own = self._of[i]
-        taker = required(part.autopilot, ExternalPose, f"autopilot '{part.name}' takes no pose "
-                         "from outside", "let embedded or px4 fly this vehicle")
+        taker = required(
+            part.autopilot,
+            ExternalPose,
+            f"autopilot '{part.name}' takes no pose from outside",
+            "let embedded or px4 fly this vehicle",
+        )
         taker.take_pose(own, t_us, np.asarray(pos), np.asarray(quat))
 
     def set_parameter(self, i: int, name: str, value: float) -> None:
@@ -235,8 +268,10 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
         """
         part, own = self._of[i]
         if not isinstance(part.autopilot, SettableParameters):
-            raise ScenarioError(f"autopilot '{part.name}' takes parameters by MAVLink only: let "
-                                "embedded fly this vehicle")
+            raise ScenarioError(
+                f"autopilot '{part.name}' takes parameters by MAVLink only: let "
+                "embedded fly this vehicle"
+            )
         part.autopilot.set_parameter(own, name, value)
 
 

@@ -42,20 +42,30 @@ class Making:
     def whole(self) -> Autopilot:
         """The autopilot of a fleet that has one."""
         made: Autopilot = registry.AUTOPILOTS.load(self.scenario.autopilot).for_scenario(
-            self.scenario, self.fleet, self.origin, self.magnetic_field, self.folder, self.links,
-            self.on_text, self.sensors)
+            self.scenario,
+            self.fleet,
+            self.origin,
+            self.magnetic_field,
+            self.folder,
+            self.links,
+            self.on_text,
+            self.sensors,
+        )
         return made
 
     def part(self, name: str, rows: np.ndarray, on_text: Texts, sensors: SensorBatch) -> Autopilot:
         """The autopilot of some vehicles, rows (n,) of the fleet, which carry these sensors."""
-        specs = tuple(dataclasses.replace(self.scenario.vehicles[row], autopilot="")
-                      for row in rows)
+        specs = tuple(
+            dataclasses.replace(self.scenario.vehicles[row], autopilot="") for row in rows
+        )
         # Disturbances name vehicles of the whole fleet, and are none of an autopilot's business.
-        scenario = dataclasses.replace(self.scenario, vehicles=specs, autopilot=name,
-                                       disturbances="")
+        scenario = dataclasses.replace(
+            self.scenario, vehicles=specs, autopilot=name, disturbances=""
+        )
         model = FleetModel.of([self.fleet.vehicles[row] for row in rows])
-        return dataclasses.replace(self, scenario=scenario, fleet=model, on_text=on_text,
-                                   sensors=sensors).whole()
+        return dataclasses.replace(
+            self, scenario=scenario, fleet=model, on_text=on_text, sensors=sensors
+        ).whole()
 
 
 class Part:
@@ -70,19 +80,26 @@ class Part:
         begun: Whether it has made a step.
     """
 
-    def __init__(self, name: str, rows: np.ndarray, making: Making,
-                 known: tuple[Autopilot, Texts] | None = None):
+    def __init__(
+        self,
+        name: str,
+        rows: np.ndarray,
+        making: Making,
+        known: tuple[Autopilot, Texts] | None = None,
+    ):
         """The autopilot of these vehicles: a known one and its texts, or else a new one."""
         self.name, self.begun = name, known is not None
         self.texts = Texts(making.on_text.say, len(rows)) if known is None else known[1]
         self.move(rows, np.arange(len(rows)))
         self.sensors = SensorBatch.empty(len(rows))
         for kind, extra in making.sensors.extra.items():
-            self.sensors.extra[kind] = ExtraReadings(extra.records[rows], extra.fitted[rows],
-                                                     extra.log, extra.mavlink)
+            self.sensors.extra[kind] = ExtraReadings(
+                extra.records[rows], extra.fitted[rows], extra.log, extra.mavlink
+            )
         self._take(making.sensors)
-        self.autopilot = making.part(name, rows, self.texts, self.sensors) \
-            if known is None else known[0]
+        self.autopilot = (
+            making.part(name, rows, self.texts, self.sensors) if known is None else known[0]
+        )
         width = max(len(making.fleet.vehicles[row].actuators) for row in rows)
         self._levels = SetPoints.empty(len(rows)), SetPoints.empty(len(rows), width)
 
@@ -96,14 +113,14 @@ class Part:
         self.begun = True
         self._take(sensors)
         found = self.autopilot.step(t_us, self.sensors)
-        commands[self.rows, :found.shape[1]] = found[self.own]
+        commands[self.rows, : found.shape[1]] = found[self.own]
 
     def apply(self, set_points: SetPoints) -> None:
         """Passes on its rows of the fleet's set-points."""
         own = self._levels[set_points.actuators.shape[1] > 0]
         own.clear()
         own.records[self.own] = set_points.records[self.rows]
-        own.actuators[self.own] = set_points.actuators[self.rows, :own.actuators.shape[1]]
+        own.actuators[self.own] = set_points.actuators[self.rows, : own.actuators.shape[1]]
         self.autopilot.apply(own)
 
     def state(self, state: FleetState) -> FleetState:

@@ -45,8 +45,13 @@ class ActuatorStage(Memory):
 
     MEMORY = ("wind", "density", "speed_share", "effectiveness", "power", "joint_targets", "tread")
 
-    def __init__(self, fleet: FleetModel, altitude: float = 0.0, water: float = -math.inf,
-                 water_weight: float = 0.0):
+    def __init__(
+        self,
+        fleet: FleetModel,
+        altitude: float = 0.0,
+        water: float = -math.inf,
+        water_weight: float = 0.0,
+    ):
         """Starts with all actuators at rest.
 
         Args:
@@ -68,8 +73,9 @@ class ActuatorStage(Memory):
         self._fleet = fleet
         self._altitude = altitude
         self._air = np.zeros((n, 3))
-        self._step = (step_actuators if fleet.kinds == KINDS
-                      else _step_with(fleet.kinds[len(KINDS):]))
+        self._step = (
+            step_actuators if fleet.kinds == KINDS else _step_with(fleet.kinds[len(KINDS) :])
+        )
         self._downwash = bool(fleet.effects["wake_radius"].any())
         self.remember_start()
 
@@ -89,33 +95,104 @@ class ActuatorStage(Memory):
         if self._downwash:
             air = self._air
             air[:] = self.wind
-            add_downwash(fleet.vehicle, fleet.actuator, fleet.effects, self.effectiveness,
-                          state.pos, state.actuator, self.density, air)
-        self._step(commands, fleet.vehicle, fleet.actuator, fleet.effects, self._altitude,
-                   self._water[0], self.speed_share, self.effectiveness, state.body_pos,
-                   state.body_quat, state.body_vel, state.body_ang_vel, air, self.density,
-                   dt_us * 1e-6, state.actuator, self.wrench, self.joint_targets, self.power)
+            add_downwash(
+                fleet.vehicle,
+                fleet.actuator,
+                fleet.effects,
+                self.effectiveness,
+                state.pos,
+                state.actuator,
+                self.density,
+                air,
+            )
+        self._step(
+            commands,
+            fleet.vehicle,
+            fleet.actuator,
+            fleet.effects,
+            self._altitude,
+            self._water[0],
+            self.speed_share,
+            self.effectiveness,
+            state.body_pos,
+            state.body_quat,
+            state.body_vel,
+            state.body_ang_vel,
+            air,
+            self.density,
+            dt_us * 1e-6,
+            state.actuator,
+            self.wrench,
+            self.joint_targets,
+            self.power,
+        )
         if fleet.wing.size:
-            add_wings(fleet.vehicle, fleet.wing, fleet.actuator, fleet.effects,
-                       self.effectiveness, state.body_quat, state.body_vel, state.body_ang_vel,
-                       air, self.density, state.actuator, self.wrench)
+            add_wings(
+                fleet.vehicle,
+                fleet.wing,
+                fleet.actuator,
+                fleet.effects,
+                self.effectiveness,
+                state.body_quat,
+                state.body_vel,
+                state.body_ang_vel,
+                air,
+                self.density,
+                state.actuator,
+                self.wrench,
+            )
         if fleet.half_wing.size:
-            add_half_wings(fleet.vehicle, fleet.half_wing, fleet.actuator, self.effectiveness,
-                            state.body_quat, state.body_vel, state.body_ang_vel, air,
-                            self.density, state.actuator, self.wrench)
+            add_half_wings(
+                fleet.vehicle,
+                fleet.half_wing,
+                fleet.actuator,
+                self.effectiveness,
+                state.body_quat,
+                state.body_vel,
+                state.body_ang_vel,
+                air,
+                self.density,
+                state.actuator,
+                self.wrench,
+            )
         if fleet.tyre.size:
-            add_tyres(fleet.vehicle, fleet.tyre, state.tyre_load, state.body_quat, state.body_vel,
-                      state.body_ang_vel, state.actuator, self.tread, dt_us * 1e-6, self.wrench)
+            add_tyres(
+                fleet.vehicle,
+                fleet.tyre,
+                state.tyre_load,
+                state.body_quat,
+                state.body_vel,
+                state.body_ang_vel,
+                state.actuator,
+                self.tread,
+                dt_us * 1e-6,
+                self.wrench,
+            )
         if fleet.hull.size:
-            add_hulls(fleet.vehicle, fleet.hull, *self._water, state.body_pos, state.body_quat,
-                      state.body_vel, state.body_ang_vel, self.wrench)
+            add_hulls(
+                fleet.vehicle,
+                fleet.hull,
+                *self._water,
+                state.body_pos,
+                state.body_quat,
+                state.body_vel,
+                state.body_ang_vel,
+                self.wrench,
+            )
         return self.wrench
 
 
 @fleet_kernel
-def add_downwash(vehicle: np.ndarray, actuator: np.ndarray, effects: np.ndarray,
-                 effectiveness: np.ndarray, pos: np.ndarray, speed: np.ndarray,
-                 density: np.ndarray, air: np.ndarray) -> None:
+def add_downwash(
+    vehicle: np.ndarray,
+    actuator: np.ndarray,
+    effects: np.ndarray,
+    effectiveness: np.ndarray,
+    pos: np.ndarray,
+    speed: np.ndarray,
+    density: np.ndarray,
+    air: np.ndarray,
+) -> None:
     """Adds the wakes of vehicles above to the wind; wakes point straight down."""
     for i in range(vehicle.shape[0]):
         e = effects[i]
@@ -123,12 +200,14 @@ def add_downwash(vehicle: np.ndarray, actuator: np.ndarray, effects: np.ndarray,
             continue
         thrust = 0.0
         for k in range(vehicle[i].rotors):
-            thrust += (effectiveness[i, k] * actuator[i, k].motor_constant * speed[i, k]
-                       * speed[i, k])
+            thrust += (
+                effectiveness[i, k] * actuator[i, k].motor_constant * speed[i, k] * speed[i, k]
+            )
         for j in range(vehicle.shape[0]):
             aside = math.hypot(pos[i, 0] - pos[j, 0], pos[i, 1] - pos[j, 1])
-            air[j, 2] -= aerodynamics.downwash(thrust, e.disc_area, e.wake_radius, density[i],
-                                               pos[i, 2] - pos[j, 2], aside)
+            air[j, 2] -= aerodynamics.downwash(
+                thrust, e.disc_area, e.wake_radius, density[i], pos[i, 2] - pos[j, 2], aside
+            )
 
 
 @njit(forceinline=True)
@@ -163,12 +242,27 @@ def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down,
 
 
 @fleet_kernel
-def step_actuators(commands: np.ndarray, vehicle: np.ndarray, actuator: np.ndarray,
-                   effects: np.ndarray, altitude: float, water: float, speed_share: np.ndarray,
-                   effectiveness: np.ndarray, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray,
-                   ang_vel: np.ndarray, air: np.ndarray, density: np.ndarray, dt: float,
-                   value: np.ndarray, wrench: np.ndarray, joint_targets: np.ndarray,
-                   power: np.ndarray) -> None:
+def step_actuators(
+    commands: np.ndarray,
+    vehicle: np.ndarray,
+    actuator: np.ndarray,
+    effects: np.ndarray,
+    altitude: float,
+    water: float,
+    speed_share: np.ndarray,
+    effectiveness: np.ndarray,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    air: np.ndarray,
+    density: np.ndarray,
+    dt: float,
+    value: np.ndarray,
+    wrench: np.ndarray,
+    joint_targets: np.ndarray,
+    power: np.ndarray,
+) -> None:
     """One step of all actuators, and the drag of the bodies; see ActuatorStage."""
     # Most rotors are alike, and the exponentials of their lag as long as all else.
     tau_up, tau_down = 0.0, 0.0
@@ -183,8 +277,14 @@ def step_actuators(commands: np.ndarray, vehicle: np.ndarray, actuator: np.ndarr
         for b in range(vehicle[i].bodies):
             qx, qy, qz, qw = quat[i, b, 0], quat[i, b, 1], quat[i, b, 2], quat[i, b, 3]
             ux, uy, uz = quaternion.rotate_inverse(
-                qx, qy, qz, qw, vel[i, b, 0] - air[i, 0], vel[i, b, 1] - air[i, 1],
-                vel[i, b, 2] - air[i, 2])
+                qx,
+                qy,
+                qz,
+                qw,
+                vel[i, b, 0] - air[i, 0],
+                vel[i, b, 1] - air[i, 1],
+                vel[i, b, 2] - air[i, 2],
+            )
             wx, wy, wz = ang_vel[i, b, 0], ang_vel[i, b, 1], ang_vel[i, b, 2]
             fx = fy = fz = 0.0
             if b == 0:
@@ -207,9 +307,20 @@ def step_actuators(commands: np.ndarray, vehicle: np.ndarray, actuator: np.ndarr
                     tau_down = a.time_constant_down
                     down = rotor.lag_factors(tau_down, dt)
                 value[i, j], hx, hy, hz, bx, by, bz, shaft = _act(
-                    a, e, command, value[i, j], share, thickness * effectiveness[i, j],
-                    height, ux + wy * rz - wz * ry, uy + wz * rx - wx * rz,
-                    uz + wx * ry - wy * rx, up, down, dt)
+                    a,
+                    e,
+                    command,
+                    value[i, j],
+                    share,
+                    thickness * effectiveness[i, j],
+                    height,
+                    ux + wy * rz - wz * ry,
+                    uy + wz * rx - wx * rz,
+                    uz + wx * ry - wy * rx,
+                    up,
+                    down,
+                    dt,
+                )
                 if a.kind == SERVO:
                     joint_targets[i, a.joint] = value[i, j]
                 total += shaft
@@ -236,10 +347,20 @@ def _in_slipstream(w, a, speed, share, density, vx, vy, vz):
 
 
 @fleet_kernel
-def add_wings(vehicle: np.ndarray, wings: np.ndarray, actuator: np.ndarray, effects: np.ndarray,
-              effectiveness: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray,
-              air: np.ndarray, density: np.ndarray, value: np.ndarray,
-              wrench: np.ndarray) -> None:
+def add_wings(
+    vehicle: np.ndarray,
+    wings: np.ndarray,
+    actuator: np.ndarray,
+    effects: np.ndarray,
+    effectiveness: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    air: np.ndarray,
+    density: np.ndarray,
+    value: np.ndarray,
+    wrench: np.ndarray,
+) -> None:
     """Adds the forces of the lifting surfaces to the wrenches of the bodies."""
     for i in range(vehicle.shape[0]):
         ratio = density[i] / SEA_LEVEL_DENSITY if effects[i].air_density else 1.0
@@ -248,16 +369,29 @@ def add_wings(vehicle: np.ndarray, wings: np.ndarray, actuator: np.ndarray, effe
             b = w.body
             qx, qy, qz, qw = quat[i, b, 0], quat[i, b, 1], quat[i, b, 2], quat[i, b, 3]
             ux, uy, uz = quaternion.rotate_inverse(
-                qx, qy, qz, qw, vel[i, b, 0] - air[i, 0], vel[i, b, 1] - air[i, 1],
-                vel[i, b, 2] - air[i, 2])
+                qx,
+                qy,
+                qz,
+                qw,
+                vel[i, b, 0] - air[i, 0],
+                vel[i, b, 1] - air[i, 1],
+                vel[i, b, 2] - air[i, 2],
+            )
             wx, wy, wz = ang_vel[i, b, 0], ang_vel[i, b, 1], ang_vel[i, b, 2]
             rx, ry, rz = w.pos[0], w.pos[1], w.pos[2]
             deflection = value[i, w.control] if w.control >= 0 else 0.0
             vx, vy, vz = ux + wy * rz - wz * ry, uy + wz * rx - wx * rz, uz + wx * ry - wy * rx
             if w.rotor >= 0:
                 vx, vy, vz = _in_slipstream(
-                    w, actuator[i, w.rotor], value[i, w.rotor],
-                    ratio * effectiveness[i, w.rotor], density[i], vx, vy, vz)
+                    w,
+                    actuator[i, w.rotor],
+                    value[i, w.rotor],
+                    ratio * effectiveness[i, w.rotor],
+                    density[i],
+                    vx,
+                    vy,
+                    vz,
+                )
             fx, fy, fz, mx, my, mz = wing.forces(w, deflection, ratio, vx, vy, vz)
             mx, my, mz = mx + ry * fz - rz * fy, my + rz * fx - rx * fz, mz + rx * fy - ry * fx
             fx, fy, fz = quaternion.rotate(qx, qy, qz, qw, fx, fy, fz)
@@ -268,10 +402,19 @@ def add_wings(vehicle: np.ndarray, wings: np.ndarray, actuator: np.ndarray, effe
 
 
 @fleet_kernel
-def add_half_wings(vehicle: np.ndarray, half_wings: np.ndarray, actuator: np.ndarray,
-                   effectiveness: np.ndarray, quat: np.ndarray, vel: np.ndarray,
-                   ang_vel: np.ndarray, air: np.ndarray, density: np.ndarray, value: np.ndarray,
-                   wrench: np.ndarray) -> None:
+def add_half_wings(
+    vehicle: np.ndarray,
+    half_wings: np.ndarray,
+    actuator: np.ndarray,
+    effectiveness: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    air: np.ndarray,
+    density: np.ndarray,
+    value: np.ndarray,
+    wrench: np.ndarray,
+) -> None:
     """Adds the forces of the half wings to the wrenches of the bodies."""
     for i in range(vehicle.shape[0]):
         for k in range(vehicle[i].half_wings):
@@ -279,12 +422,19 @@ def add_half_wings(vehicle: np.ndarray, half_wings: np.ndarray, actuator: np.nda
             b, r = w.body, w.rotor
             qx, qy, qz, qw = quat[i, b, 0], quat[i, b, 1], quat[i, b, 2], quat[i, b, 3]
             ux, uy, uz = quaternion.rotate_inverse(
-                qx, qy, qz, qw, vel[i, b, 0] - air[i, 0], vel[i, b, 1] - air[i, 1],
-                vel[i, b, 2] - air[i, 2])
-            thrust = actuator[i, r].motor_constant * effectiveness[i, r] * value[i, r]**2
+                qx,
+                qy,
+                qz,
+                qw,
+                vel[i, b, 0] - air[i, 0],
+                vel[i, b, 1] - air[i, 1],
+                vel[i, b, 2] - air[i, 2],
+            )
+            thrust = actuator[i, r].motor_constant * effectiveness[i, r] * value[i, r] ** 2
             wx, wy, wz = ang_vel[i, b, 0], ang_vel[i, b, 1], ang_vel[i, b, 2]
-            fx, fy, fz, mx, my, mz = half_wing.wrench(w, value[i, w.control], thrust, density[i],
-                                                      ux, uy, uz, wx, wy, wz)
+            fx, fy, fz, mx, my, mz = half_wing.wrench(
+                w, value[i, w.control], thrust, density[i], ux, uy, uz, wx, wy, wz
+            )
             out = wrench[i, b]
             fx, fy, fz = quaternion.rotate(qx, qy, qz, qw, fx, fy, fz)
             mx, my, mz = quaternion.rotate(qx, qy, qz, qw, mx, my, mz)
@@ -304,6 +454,7 @@ def _step_with(kinds):
 
 def _extended(act, number, own):
     """A dispatch function with one more kind."""
+
     @numba.njit(error_model="numpy")
     def either(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down, dt):
         if a.kind == number:

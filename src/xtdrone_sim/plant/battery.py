@@ -44,13 +44,15 @@ def read_battery(block: Any) -> Pack | None:
     values = {tag: number(block, tag) for tag in _NEEDED}
     values |= {tag: number(block, tag, default) for tag, default in _OPTIONAL.items()}
     for tag, right, allowed in (
-            ("cells", values["cells"] in range(1, 17), "a whole number from 1 to 16"),
-            ("efficiency", 0.0 < values["efficiency"] <= 1.0, "a number above 0, up to 1"),
-            ("charge", 0.0 <= values["charge"] <= 1.0, "a number from 0 to 1"),
-            *((tag, values[tag] > 0.0, "a number above 0") for tag in ("capacity",
-                                                                       "rated_voltage")),
-            *((tag, values[tag] >= 0.0, "a number from 0") for tag in (
-                "internal_resistance", "avionics_power", "rotor_power_constant"))):
+        ("cells", values["cells"] in range(1, 17), "a whole number from 1 to 16"),
+        ("efficiency", 0.0 < values["efficiency"] <= 1.0, "a number above 0, up to 1"),
+        ("charge", 0.0 <= values["charge"] <= 1.0, "a number from 0 to 1"),
+        *((tag, values[tag] > 0.0, "a number above 0") for tag in ("capacity", "rated_voltage")),
+        *(
+            (tag, values[tag] >= 0.0, "a number from 0")
+            for tag in ("internal_resistance", "avionics_power", "rotor_power_constant")
+        ),
+    ):
         if not right:
             fail(block, f"<{tag}> of the battery is {values[tag]:g}: give {allowed}")
     return Pack(**{**values, "cells": int(values["cells"])})
@@ -88,8 +90,15 @@ class BatteryStage(Memory):
             speed_share: (N,) output, written for vehicles with a pack: fraction of maxRotVelocity
                 that the voltage allows, proportional to it below rated_voltage.
         """
-        _step(self._records, shaft_power, dt_us * 1e-6, self.charge, self.voltage, self.current,
-              speed_share)
+        _step(
+            self._records,
+            shaft_power,
+            dt_us * 1e-6,
+            self.charge,
+            self.voltage,
+            self.current,
+            speed_share,
+        )
 
 
 @fleet_kernel
@@ -99,7 +108,8 @@ def _step(records, shaft_power, dt, charge, voltage, current, speed_share):
         if pack.cells == 0:
             continue
         power = shaft_power[i] / pack.efficiency + pack.avionics_power
-        voltage[i], current[i] = battery.load(charge[i], pack.cells, pack.internal_resistance,
-                                              power)
+        voltage[i], current[i] = battery.load(
+            charge[i], pack.cells, pack.internal_resistance, power
+        )
         charge[i] = battery.drained(charge[i], pack.capacity, current[i], dt)
         speed_share[i] = min(1.0, voltage[i] / pack.rated_voltage)

@@ -19,8 +19,9 @@ class Disturbances:
     Their times count from the start or the last reset of each vehicle.
     """
 
-    def __init__(self, scenario: Scenario, fleet: FleetModel, engine: Engine, actuators: Any,
-                 battery: Any):
+    def __init__(
+        self, scenario: Scenario, fleet: FleetModel, engine: Engine, actuators: Any, battery: Any
+    ):
         """Reads the disturbances of a scenario and checks them against the fleet.
 
         Args:
@@ -47,8 +48,10 @@ class Disturbances:
 
     def due(self, t_us: int) -> bool:
         """Whether a disturbance is due at t_us, or a tank is draining."""
-        return bool((self._drains and any(self._drains_now(i, t_us) for i in self._drains))
-                    or (self._waiting and self._waiting[0].t_us <= t_us))
+        return bool(
+            (self._drains and any(self._drains_now(i, t_us) for i in self._drains))
+            or (self._waiting and self._waiting[0].t_us <= t_us)
+        )
 
     def apply(self, t_us: int) -> list[Disturbance]:
         """Applies the disturbances due at t_us and returns them."""
@@ -82,15 +85,21 @@ class Disturbances:
             self._drains.pop(i, None)
             if i in self._payloads:
                 self._payloads[i] = 0.0, self._payloads[i][1]
-            self._waiting += [dataclasses.replace(disturbance, t_us=disturbance.t_us + t_us)
-                              for disturbance in self._scenario if disturbance.vehicle == i]
+            self._waiting += [
+                dataclasses.replace(disturbance, t_us=disturbance.t_us + t_us)
+                for disturbance in self._scenario
+                if disturbance.vehicle == i
+            ]
         self._waiting.sort(key=lambda disturbance: disturbance.t_us)
 
     def save(self) -> dict:
         """Returns the pending and the running disturbances."""
-        return {"waiting": [dataclasses.asdict(disturbance) for disturbance in self._waiting],
-                "payloads": dict(self._payloads), "drains": dict(self._drains),
-                "epoch_us": list(self._epoch_us)}
+        return {
+            "waiting": [dataclasses.asdict(disturbance) for disturbance in self._waiting],
+            "payloads": dict(self._payloads),
+            "drains": dict(self._drains),
+            "epoch_us": list(self._epoch_us),
+        }
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """Restores a state of save(); engine and stages restore the effects already applied."""
@@ -103,20 +112,29 @@ class Disturbances:
 
     def values(self, disturbance: Disturbance) -> dict:
         """Values of a disturbance for its event."""
-        extra = {"rotor": {"rotor": disturbance.rotor},
-                 "payload": {"pos": list(disturbance.pos)}}.get(disturbance.kind, {})
-        return {"kind": disturbance.kind, "vehicle": self._names[disturbance.vehicle], **extra,
-                "value": disturbance.value}
+        extra = {
+            "rotor": {"rotor": disturbance.rotor},
+            "payload": {"pos": list(disturbance.pos)},
+        }.get(disturbance.kind, {})
+        return {
+            "kind": disturbance.kind,
+            "vehicle": self._names[disturbance.vehicle],
+            **extra,
+            "value": disturbance.value,
+        }
 
     def _check(self, disturbance):
         name = self._names[disturbance.vehicle]
         if disturbance.rotor >= self._counts[disturbance.vehicle]:
             count = self._counts[disturbance.vehicle]
-            raise ScenarioError(f"'{name}' has no rotor {disturbance.rotor}: "
-                                + (f"give 0 to {count - 1}" if count else "it has none"))
+            raise ScenarioError(
+                f"'{name}' has no rotor {disturbance.rotor}: "
+                + (f"give 0 to {count - 1}" if count else "it has none")
+            )
         if disturbance.kind == "charge" and not self._battery.fitted[disturbance.vehicle]:
-            raise ScenarioError(f"'{name}' carries no battery: give its SDF file a block "
-                                "<xtdrone:battery>")
+            raise ScenarioError(
+                f"'{name}' carries no battery: give its SDF file a block <xtdrone:battery>"
+            )
         if disturbance.kind == "payload" and disturbance.vehicle not in self._payloads:
             # Applied now, so that an engine without payloads raises its error before the flight.
             self._load(disturbance.vehicle, 0.0, disturbance.pos)

@@ -10,9 +10,18 @@ from xtdrone_dynamics.forces import tyre
 
 
 @njit
-def add_tyres(vehicle: np.ndarray, tyres: np.ndarray, load: np.ndarray, quat: np.ndarray,
-              vel: np.ndarray, ang_vel: np.ndarray, value: np.ndarray, deflection: np.ndarray,
-              dt: float, wrench: np.ndarray) -> None:
+def add_tyres(
+    vehicle: np.ndarray,
+    tyres: np.ndarray,
+    load: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    value: np.ndarray,
+    deflection: np.ndarray,
+    dt: float,
+    wrench: np.ndarray,
+) -> None:
     """Adds the friction of all tyres to the wrenches of the bodies; the ground stands still.
 
     Args:
@@ -45,8 +54,9 @@ def add_tyres(vehicle: np.ndarray, tyres: np.ndarray, load: np.ndarray, quat: np
             lx, ly, lz = ny * fz - nz * fy, nz * fx - nx * fz, nx * fy - ny * fx
             # From the hub to the ground in the plane of the wheel.
             rx, ry, rz = quaternion.rotate(qx, qy, qz, qw, t.pos[0], t.pos[1], t.pos[2])
-            wx, wy, wz = quaternion.rotate(qx, qy, qz, qw, ang_vel[i, b, 0], ang_vel[i, b, 1],
-                                           ang_vel[i, b, 2])
+            wx, wy, wz = quaternion.rotate(
+                qx, qy, qz, qw, ang_vel[i, b, 0], ang_vel[i, b, 1], ang_vel[i, b, 2]
+            )
             rx += t.radius * (ay * fz - az * fy)
             ry += t.radius * (az * fx - ax * fz)
             rz += t.radius * (ax * fy - ay * fx)
@@ -56,10 +66,17 @@ def add_tyres(vehicle: np.ndarray, tyres: np.ndarray, load: np.ndarray, quat: np
             speed, lateral = vx * fx + vy * fy + vz * fz, vx * lx + vy * ly + vz * lz
             rolling = value[i, t.wheel] * t.radius if t.wheel >= 0 else speed
             along, across, deflection[i, k, 0], deflection[i, k, 1] = tyre.force(
-                t, force, speed, lateral, rolling, deflection[i, k, 0], deflection[i, k, 1], dt)
-            fx, fy, fz = (along * fx + across * lx, along * fy + across * ly,
-                          along * fz + across * lz)
+                t, force, speed, lateral, rolling, deflection[i, k, 0], deflection[i, k, 1], dt
+            )
+            fx, fy, fz = (
+                along * fx + across * lx,
+                along * fy + across * ly,
+                along * fz + across * lz,
+            )
             w = wrench[i, b]
             w[0], w[1], w[2] = w[0] + fx, w[1] + fy, w[2] + fz
-            w[3], w[4], w[5] = (w[3] + ry * fz - rz * fy, w[4] + rz * fx - rx * fz,
-                                w[5] + rx * fy - ry * fx)
+            w[3], w[4], w[5] = (
+                w[3] + ry * fz - rz * fy,
+                w[4] + rz * fx - rx * fz,
+                w[5] + rx * fy - ry * fx,
+            )

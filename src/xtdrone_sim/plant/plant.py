@@ -38,8 +38,9 @@ class Plant:
         Raises:
             XtdroneError: Wind or a disturbance is invalid.
         """
-        self.actuators = ActuatorStage(fleet, world.altitude, world.water,
-                                       world.water_density * world.gravity)
+        self.actuators = ActuatorStage(
+            fleet, world.altitude, world.water, world.water_density * world.gravity
+        )
         self.battery = BatteryStage(fleet)
         self.disturbances = Disturbances(scenario, fleet, engine, self.actuators, self.battery)
         self.pushes = Pushes(fleet.n, engine)
@@ -101,9 +102,14 @@ class Plant:
 
     def save(self) -> dict:
         """Returns copies of the complete internal state."""
-        return {"actuators": self.actuators.save(), "battery": self.battery.save(),
-                "disturbances": self.disturbances.save(), "pushes": self.pushes.save(),
-                "changed_wind": self._changed, "winds": [wind.save() for wind in self._winds]}
+        return {
+            "actuators": self.actuators.save(),
+            "battery": self.battery.save(),
+            "disturbances": self.disturbances.save(),
+            "pushes": self.pushes.save(),
+            "changed_wind": self._changed,
+            "winds": [wind.save() for wind in self._winds],
+        }
 
     def load(self, snapshot: Mapping) -> None:
         """Restores a state returned by save()."""

@@ -44,8 +44,11 @@ class Pushes:
     def forget(self, index: int) -> None:
         """Ends those on inserted[index], which is removed."""
         gone = self._n + index
-        self._all = [dataclasses.replace(push, owner=push.owner - (push.owner > gone))
-                     for push in self._all if push.owner != gone]
+        self._all = [
+            dataclasses.replace(push, owner=push.owner - (push.owner > gone))
+            for push in self._all
+            if push.owner != gone
+        ]
 
     def apply(self, t_us: int, state: FleetState, wrench: np.ndarray) -> None:
         """Adds those of this step to wrench (N, B, 6), or passes them to the engine."""
@@ -61,8 +64,9 @@ class Pushes:
                 wrench[at][:3] += push.force
                 wrench[at][3:] += push.torque + np.cross(arm, push.force)
             elif isinstance(self._engine, WorldEditor):
-                self._engine.push_inserted(push.owner - self._n,
-                                           np.array([*push.force, *push.torque]))
+                self._engine.push_inserted(
+                    push.owner - self._n, np.array([*push.force, *push.torque])
+                )
 
     def reset(self, mask: np.ndarray) -> None:
         """Ends those on these vehicles (mask (N,) bool)."""
@@ -74,6 +78,9 @@ class Pushes:
 
     def load(self, saved: list[Mapping[str, Any]]) -> None:
         """Restores those of save()."""
-        self._all = [Push(**{**values, **{name: tuple(values[name])
-                                          for name in ("point", "force", "torque")}})
-                     for values in saved]
+        self._all = [
+            Push(
+                **{**values, **{name: tuple(values[name]) for name in ("point", "force", "torque")}}
+            )
+            for values in saved
+        ]

@@ -8,9 +8,17 @@ from xtdrone_dynamics.forces import hull
 
 
 @njit
-def add_hulls(vehicle: np.ndarray, hulls: np.ndarray, level: float, weight: float,
-              pos: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray,
-              wrench: np.ndarray) -> None:
+def add_hulls(
+    vehicle: np.ndarray,
+    hulls: np.ndarray,
+    level: float,
+    weight: float,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    wrench: np.ndarray,
+) -> None:
     """Adds the forces of still water on all floats to the wrenches of the bodies.
 
     Args:
@@ -37,8 +45,9 @@ def add_hulls(vehicle: np.ndarray, hulls: np.ndarray, level: float, weight: floa
                 my += force * (z * ux - x * uz)
                 mz += force * (x * uy - y * ux)
             wet = min(1.0, total / h.displacement)
-            vx, vy, vz = quaternion.rotate_inverse(qx, qy, qz, qw, vel[i, b, 0], vel[i, b, 1],
-                                                   vel[i, b, 2])
+            vx, vy, vz = quaternion.rotate_inverse(
+                qx, qy, qz, qw, vel[i, b, 0], vel[i, b, 1], vel[i, b, 2]
+            )
             fx += wet * hull.drag(h.linear_drag[0], h.quadratic_drag[0], vx)
             fy += wet * hull.drag(h.linear_drag[1], h.quadratic_drag[1], vy)
             fz += wet * hull.drag(h.linear_drag[2], h.quadratic_drag[2], vz)

@@ -19,15 +19,29 @@ from xtdrone_dynamics.earth import wind as dryden
 from ..errors import WindError
 
 _STREAM = 1000  # number of the wind's random stream, above those of all sensors
-_MOST = 1000.0  # speed of the air, start and length of gusts [m/s, s]
+_MAX = 1000.0  # speed of the air, start and length of gusts [m/s, s]
 _SLOWEST = 1.0  # lower limit of the airspeed in the turbulence filters [m/s]
 _WORDS = ("mean", "gust", "dryden", "field")
-_TAGS = ("linear_velocity", "windVelocityMean", "windDirectionMean", "windGustVelocityMean",
-         "windGustDirectionMean", "windGustStart", "windGustDuration", "drydenWind20ft",
-         "windField")
-_PX4S = ("windVelocityMax", "windVelocityVariance", "windDirectionVariance",  # PX4's, ignored
-         "windGustVelocityMax", "windGustVelocityVariance", "windGustDirectionVariance",
-         "windPubTopic")
+_TAGS = (
+    "linear_velocity",
+    "windVelocityMean",
+    "windDirectionMean",
+    "windGustVelocityMean",
+    "windGustDirectionMean",
+    "windGustStart",
+    "windGustDuration",
+    "drydenWind20ft",
+    "windField",
+)
+_PX4S = (
+    "windVelocityMax",
+    "windVelocityVariance",
+    "windDirectionVariance",  # PX4's, ignored
+    "windGustVelocityMax",
+    "windGustVelocityVariance",
+    "windGustDirectionVariance",
+    "windPubTopic",
+)
 _LIKENESS = 0.85  # similarity from which an unknown tag counts as misspelt
 
 
@@ -103,8 +117,9 @@ class WindParameters:
             if not isinstance(value, str):
                 raise WindError(f"<{tag}> of the wind appears twice or has children: give it once")
             if tag.endswith("Variance") and _number(value) != 0.0:
-                raise WindError(f"<{tag}> of the wind is not supported: give drydenWind20ft for "
-                                "turbulence")
+                raise WindError(
+                    f"<{tag}> of the wind is not supported: give drydenWind20ft for turbulence"
+                )
             near = difflib.get_close_matches(tag, _TAGS, n=1, cutoff=_LIKENESS)
             if near and tag not in (*_TAGS, *_PX4S):
                 raise WindError(f"unknown tag <{tag}> of the wind: did you mean <{near[0]}>?")
@@ -115,8 +130,12 @@ class WindParameters:
             peak = _directed(tags, "windGustVelocityMean", "windGustDirectionMean")
             gusts = (Gust(_from_zero(tags, "windGustStart"), duration, tuple(peak.tolist())),)
         file = tags.get("windField", "")
-        return cls(tuple(mean.tolist()), gusts, _from_zero(tags, "drydenWind20ft"),
-                   str(folder / file) if file else "")
+        return cls(
+            tuple(mean.tolist()),
+            gusts,
+            _from_zero(tags, "drydenWind20ft"),
+            str(folder / file) if file else "",
+        )
 
     @property
     def still(self) -> bool:
@@ -132,8 +151,9 @@ class Wind(Memory):
 
     MEMORY = ("_streams", "_filters", "_epoch_us", "_next_us")
 
-    def __init__(self, parameters: WindParameters, n: int, seed: int,
-                 numbers: Sequence[int] | None = None):
+    def __init__(
+        self, parameters: WindParameters, n: int, seed: int, numbers: Sequence[int] | None = None
+    ):
         """Starts the turbulence in its stationary state and reads the wind field.
 
         Args:
@@ -146,12 +166,17 @@ class Wind(Memory):
             WindError: The wind field file cannot be read.
         """
         self._mean = np.array(parameters.mean)
-        self._gusts = np.array([(g.start, g.duration, *g.velocity) for g in parameters.gusts]
-                               ).reshape(-1, 5)
+        self._gusts = np.array(
+            [(g.start, g.duration, *g.velocity) for g in parameters.gusts]
+        ).reshape(-1, 5)
         self._dryden = parameters.dryden
         self._axes, self._field = _read_field(parameters.field)
-        self._streams = np.array([new_stream(seed, vehicle, _STREAM)
-                                  for vehicle in (range(n) if numbers is None else numbers)])
+        self._streams = np.array(
+            [
+                new_stream(seed, vehicle, _STREAM)
+                for vehicle in (range(n) if numbers is None else numbers)
+            ]
+        )
         self._filters = np.zeros((n, 5))
         _start(self._streams, self._filters)
         self._epoch_us = np.zeros(n, dtype=np.int64)  # start or last reset of each vehicle
@@ -163,8 +188,9 @@ class Wind(Memory):
         super().reset(mask)
         self._epoch_us[slice(None) if mask is None else mask] = self._next_us
 
-    def step(self, t_us: int, dt_us: int, pos: np.ndarray, vel: np.ndarray,
-             out: np.ndarray) -> None:
+    def step(
+        self, t_us: int, dt_us: int, pos: np.ndarray, vel: np.ndarray, out: np.ndarray
+    ) -> None:
         """Computes the wind for one step.
 
         Args:
@@ -175,8 +201,21 @@ class Wind(Memory):
             out: (N, 3) output: velocity of the air at each vehicle, world frame [m/s].
         """
         self._next_us = t_us + dt_us
-        _step(t_us, self._epoch_us, dt_us * 1e-6, self._mean, self._gusts, self._dryden,
-              *self._axes, self._field, pos, vel, self._streams, self._filters, out)
+        _step(
+            t_us,
+            self._epoch_us,
+            dt_us * 1e-6,
+            self._mean,
+            self._gusts,
+            self._dryden,
+            *self._axes,
+            self._field,
+            pos,
+            vel,
+            self._streams,
+            self._filters,
+            out,
+        )
 
 
 def _number(text) -> float:
@@ -184,8 +223,8 @@ def _number(text) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not abs(value) <= _MOST:
-        raise WindError(f"'{shown(text)}' of the wind is not a number within {_MOST:g}")
+    if not abs(value) <= _MAX:
+        raise WindError(f"'{shown(text)}' of the wind is not a number within {_MAX:g}")
     return value
 
 
@@ -224,20 +263,29 @@ def _read_field(file) -> tuple:
         return (np.zeros(1),) * 3, np.zeros((1, 1, 1, 3))
     try:
         with files.open_zip(file, "wind field", error=WindError) as archive:
-            *axes, field = (np.asarray(np.load(io.BytesIO(archive.read(f"{name}.npy"))),
-                                       dtype=float, order="C")
-                            for name in ("x", "y", "z", "velocity"))
+            *axes, field = (
+                np.asarray(np.load(io.BytesIO(archive.read(f"{name}.npy"))), dtype=float, order="C")
+                for name in ("x", "y", "z", "velocity")
+            )
     except (WindError, *files.DAMAGED) as error:
-        raise WindError(f"cannot read wind field '{shown(file)}': {shown(error)}; it is an .npz "
-                        "file with x, y, z and velocity (X, Y, Z, 3)") from error
+        raise WindError(
+            f"cannot read wind field '{shown(file)}': {shown(error)}; it is an .npz "
+            "file with x, y, z and velocity (X, Y, Z, 3)"
+        ) from error
     for name, axis in zip("xyz", axes):
-        if axis.ndim != 1 or not len(axis) or not np.isfinite(axis).all() \
-                or (np.diff(axis) <= 0.0).any():
+        if (
+            axis.ndim != 1
+            or not len(axis)
+            or not np.isfinite(axis).all()
+            or (np.diff(axis) <= 0.0).any()
+        ):
             raise WindError(f"{name} of wind field '{file}' must be a list of numbers that rise")
     shape = tuple(len(axis) for axis in axes) + (3,)
-    if field.shape != shape or not (np.abs(field) <= _MOST).all():
-        raise WindError(f"velocity of wind field '{file}' has shape {field.shape}: give "
-                        f"numbers within {_MOST:g}, of shape {shape}")
+    if field.shape != shape or not (np.abs(field) <= _MAX).all():
+        raise WindError(
+            f"velocity of wind field '{file}' has shape {field.shape}: give "
+            f"numbers within {_MAX:g}, of shape {shape}"
+        )
     return tuple(axes), field
 
 
@@ -274,15 +322,15 @@ def _interpolate(xs, ys, zs, field, x, y, z, k):
     for di in range(min(2, xs.shape[0])):
         for dj in range(min(2, ys.shape[0])):
             for dm in range(min(2, zs.shape[0])):
-                weight = ((a if di else 1.0 - a) * (b if dj else 1.0 - b)
-                          * (c if dm else 1.0 - c))
+                weight = (a if di else 1.0 - a) * (b if dj else 1.0 - b) * (c if dm else 1.0 - c)
                 total += weight * field[i + di, j + dj, m + dm, k]
     return total
 
 
 @njit
-def _step(t_us, epoch_us, dt, mean, gusts, wind_20ft, xs, ys, zs, field, pos, vel, streams,
-          filters, out):
+def _step(
+    t_us, epoch_us, dt, mean, gusts, wind_20ft, xs, ys, zs, field, pos, vel, streams, filters, out
+):
     for i in range(out.shape[0]):
         base_x, base_y, base_z = mean[0], mean[1], mean[2]
         for g in range(gusts.shape[0]):
@@ -295,8 +343,10 @@ def _step(t_us, epoch_us, dt, mean, gusts, wind_20ft, xs, ys, zs, field, pos, ve
         uy = base_y + _interpolate(xs, ys, zs, field, x, y, z, 1)
         uz = base_z + _interpolate(xs, ys, zs, field, x, y, z, 2)
         if wind_20ft > 0.0:
-            airspeed = max(_SLOWEST, math.sqrt((vel[i, 0] - ux)**2 + (vel[i, 1] - uy)**2
-                                               + (vel[i, 2] - uz)**2))
+            airspeed = max(
+                _SLOWEST,
+                math.sqrt((vel[i, 0] - ux) ** 2 + (vel[i, 1] - uy) ** 2 + (vel[i, 2] - uz) ** 2),
+            )
             flat, upright, sigma, sigma_up = dryden.dryden_scales(z, wind_20ft)
             ratio, ratio_up = dt * airspeed / flat, dt * airspeed / upright
             f, s = filters[i], streams[i]

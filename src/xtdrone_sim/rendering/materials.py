@@ -16,7 +16,7 @@ from ..errors import SdfError
 
 TILE = 4.0  # side of the square covered by one texture [m]
 _SIZE = 512  # side of a texture [pixels]
-_MOST = 1024  # side of a picture that is used as a texture [pixels]
+_MAX = 1024  # side of a picture that is used as a texture [pixels]
 
 
 def picture(script: str) -> np.ndarray:
@@ -62,7 +62,7 @@ def load(path: Path, shrink: bool = True) -> np.ndarray:
                 scaled = 255.0 * values / (values.max() or 1.0)
                 return np.repeat(scaled[:, :, None], 3, axis=2)
             if shrink:
-                image.thumbnail((_MOST, _MOST))
+                image.thumbnail((_MAX, _MAX))
             return np.asarray(image.convert("RGB"))
     except Exception as error:  # damaged bytes raise any of them in Pillow
         raise SdfError(f"{path}: cannot be read as a picture: {shown(error)}") from error

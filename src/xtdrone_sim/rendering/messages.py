@@ -16,8 +16,9 @@ _OPTICAL = from_matrix(0, 0, 1, -1, 0, 0, 0, -1, 0)  # optical frame to camera f
 _FLOAT32 = 7  # sensor_msgs/PointField
 
 
-def messages(sensor: dict, t_us: int, data: dict,
-             wanted: Callable[[str], bool] = lambda topic: True) -> list[Message]:
+def messages(
+    sensor: dict, t_us: int, data: dict, wanted: Callable[[str], bool] = lambda topic: True
+) -> list[Message]:
     """The messages of one reading.
 
     Args:
@@ -49,15 +50,20 @@ def topics(sensor: dict) -> list[tuple[str, str]]:
     """(topic, type) of everything that a sensor sends."""
     if sensor["kind"] == "lidar":
         rows = sensor["parameters"][0]["rows"]
-        return [(_lidar_topic(sensor), "sensor_msgs/PointCloud2" if rows > 1
-                 else "sensor_msgs/LaserScan")]
+        return [
+            (
+                _lidar_topic(sensor),
+                "sensor_msgs/PointCloud2" if rows > 1 else "sensor_msgs/LaserScan",
+            )
+        ]
     found = []
     for camera in sensor["parameters"]:
         image, info, depths = _camera_topics(sensor, camera)
         found += [(image, "sensor_msgs/Image"), (info, "sensor_msgs/CameraInfo")]
         if sensor["kind"] == "depth":
-            found += zip(depths, ("sensor_msgs/Image", "sensor_msgs/CameraInfo",
-                                  "sensor_msgs/PointCloud2"))
+            found += zip(
+                depths, ("sensor_msgs/Image", "sensor_msgs/CameraInfo", "sensor_msgs/PointCloud2")
+            )
     return found
 
 
@@ -68,13 +74,16 @@ def camera_info(header: dict, camera: dict) -> dict:
     that this message can say. P is K, with -fx times hack_baseline in its fourth column.
     """
     fx, fy, cx, cy, skew = (camera[name] for name in ("fx", "fy", "cx", "cy", "skew"))
-    return {"header": header, "height": camera["height"], "width": camera["width"],
-            "distortion_model": "plumb_bob",
-            "D": [camera[name] for name in ("k1", "k2", "p1", "p2", "k3")],
-            "K": [fx, skew, cx, 0.0, fy, cy, 0.0, 0.0, 1.0],
-            "R": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-            "P": [fx, skew, cx, -fx * camera["hack_baseline"], 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0,
-                  0.0]}
+    return {
+        "header": header,
+        "height": camera["height"],
+        "width": camera["width"],
+        "distortion_model": "plumb_bob",
+        "D": [camera[name] for name in ("k1", "k2", "p1", "p2", "k3")],
+        "K": [fx, skew, cx, 0.0, fy, cy, 0.0, 0.0, 1.0],
+        "R": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+        "P": [fx, skew, cx, -fx * camera["hack_baseline"], 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
+    }
 
 
 def transforms(sensors: list[dict]) -> list[dict]:
@@ -85,10 +94,16 @@ def transforms(sensors: list[dict]) -> list[dict]:
             quat = tuple(part["quat"])
             if sensor["kind"] != "lidar":
                 quat = multiply(*quat, *_OPTICAL)
-            out.append({"header": {"frame_id": f"{sensor['vehicle']}/base_link"},
-                        "child_frame_id": _frame(sensor, part),
-                        "transform": {"translation": dict(zip("xyz", part["pos"])),
-                                      "rotation": dict(zip("xyzw", map(float, quat)))}})
+            out.append(
+                {
+                    "header": {"frame_id": f"{sensor['vehicle']}/base_link"},
+                    "child_frame_id": _frame(sensor, part),
+                    "transform": {
+                        "translation": dict(zip("xyz", part["pos"])),
+                        "rotation": dict(zip("xyzw", map(float, quat))),
+                    },
+                }
+            )
     return out
 
 
@@ -98,9 +113,11 @@ def _camera_topics(sensor, camera):
     base = f"{top}/{side}" if side else top
     image = f"{base}/{tags.get('imageTopicName', 'image_raw')}"
     info = f"{base}/{tags.get('cameraInfoTopicName', 'camera_info')}"
-    depths = (f"{base}/{tags.get('depthImageTopicName', 'depth/image_raw')}",
-              f"{base}/{tags.get('depthImageCameraInfoTopicName', 'depth/camera_info')}",
-              f"{base}/{tags.get('pointCloudTopicName', 'depth/points')}")
+    depths = (
+        f"{base}/{tags.get('depthImageTopicName', 'depth/image_raw')}",
+        f"{base}/{tags.get('depthImageCameraInfoTopicName', 'depth/camera_info')}",
+        f"{base}/{tags.get('pointCloudTopicName', 'depth/points')}",
+    )
     return image, info, depths
 
 
@@ -115,14 +132,23 @@ def _frame(sensor, part):
 
 
 def _header(sensor, part, t_us):
-    return {"stamp": {"secs": t_us // 1_000_000, "nsecs": t_us % 1_000_000 * 1000},
-            "frame_id": _frame(sensor, part)}
+    return {
+        "stamp": {"secs": t_us // 1_000_000, "nsecs": t_us % 1_000_000 * 1000},
+        "frame_id": _frame(sensor, part),
+    }
 
 
 def _image(header, array, encoding):
     height, width = array.shape[:2]
-    return {"header": header, "height": height, "width": width, "encoding": encoding,
-            "is_bigendian": 0, "step": array.strides[0], "data": array.tobytes()}
+    return {
+        "header": header,
+        "height": height,
+        "width": width,
+        "encoding": encoding,
+        "is_bigendian": 0,
+        "step": array.strides[0],
+        "data": array.tobytes(),
+    }
 
 
 def _depth(sensor, camera, header, depth, wanted):
@@ -134,7 +160,7 @@ def _depth(sensor, camera, header, depth, wanted):
         out.append((info, "sensor_msgs/CameraInfo", camera_info(header, camera)))
     if wanted(points):
         # Rays of the pinhole alone: a depth camera's lens is taken as free of distortion here.
-        v, u = np.mgrid[0:depth.shape[0], 0:depth.shape[1]]
+        v, u = np.mgrid[0 : depth.shape[0], 0 : depth.shape[1]]
         y = (v - camera["cy"]) / camera["fy"]
         x = (u - camera["cx"] - camera["skew"] * y) / camera["fx"]
         known = np.where(np.isfinite(depth), depth, np.nan)
@@ -150,26 +176,53 @@ def _scan(sensor, t_us, ranges, wanted):
         return []
     step = (lidar["max_angle"] - lidar["min_angle"]) / max(1, lidar["columns"] - 1)
     if lidar["rows"] == 1:
-        return [(topic, "sensor_msgs/LaserScan", {
-            "header": header, "angle_min": lidar["min_angle"], "angle_max": lidar["max_angle"],
-            "angle_increment": step, "time_increment": 0.0,
-            "scan_time": sensor["period_us"] * 1e-6, "range_min": lidar["minimum"],
-            "range_max": lidar["maximum"], "ranges": ranges[0].tolist(), "intensities": []})]
+        return [
+            (
+                topic,
+                "sensor_msgs/LaserScan",
+                {
+                    "header": header,
+                    "angle_min": lidar["min_angle"],
+                    "angle_max": lidar["max_angle"],
+                    "angle_increment": step,
+                    "time_increment": 0.0,
+                    "scan_time": sensor["period_us"] * 1e-6,
+                    "range_min": lidar["minimum"],
+                    "range_max": lidar["maximum"],
+                    "ranges": ranges[0].tolist(),
+                    "intensities": [],
+                },
+            )
+        ]
     azimuth = lidar["min_angle"] + step * np.arange(lidar["columns"])
     elevation = np.linspace(lidar["min_elevation"], lidar["max_elevation"], lidar["rows"])[:, None]
     known = np.where(np.isfinite(ranges), ranges, np.nan)
-    cloud = np.stack(np.broadcast_arrays(
-        known * np.cos(elevation) * np.cos(azimuth), known * np.cos(elevation) * np.sin(azimuth),
-        known * np.sin(elevation)), axis=-1).astype(np.float32)
+    cloud = np.stack(
+        np.broadcast_arrays(
+            known * np.cos(elevation) * np.cos(azimuth),
+            known * np.cos(elevation) * np.sin(azimuth),
+            known * np.sin(elevation),
+        ),
+        axis=-1,
+    ).astype(np.float32)
     return [(topic, "sensor_msgs/PointCloud2", _cloud(header, cloud))]
 
 
 def _cloud(header, points):
     """A cloud with its rows and columns; points that were not seen are nan."""
     height, width = points.shape[:2]
-    fields = [{"name": name, "offset": 4 * k, "datatype": _FLOAT32, "count": 1}
-              for k, name in enumerate("xyz")]
-    return {"header": header, "height": height, "width": width, "fields": fields,
-            "is_bigendian": False, "point_step": 12, "row_step": 12 * width,
-            "data": np.ascontiguousarray(points).tobytes(),
-            "is_dense": bool(np.isfinite(points).all())}
+    fields = [
+        {"name": name, "offset": 4 * k, "datatype": _FLOAT32, "count": 1}
+        for k, name in enumerate("xyz")
+    ]
+    return {
+        "header": header,
+        "height": height,
+        "width": width,
+        "fields": fields,
+        "is_bigendian": False,
+        "point_step": 12,
+        "row_step": 12 * width,
+        "data": np.ascontiguousarray(points).tobytes(),
+        "is_dense": bool(np.isfinite(points).all()),
+    }

@@ -27,14 +27,19 @@ def backend() -> str:
     named = os.environ.get("MUJOCO_GL", "").lower()
     for name in (named,) if named in BACKENDS else BACKENDS:
         try:
-            subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, timeout=60,
-                           check=True, env={**os.environ, "MUJOCO_GL": name,
-                                            "PYOPENGL_PLATFORM": name})
+            subprocess.run(
+                [sys.executable, "-c", _PROBE],
+                capture_output=True,
+                timeout=60,
+                check=True,
+                env={**os.environ, "MUJOCO_GL": name, "PYOPENGL_PLATFORM": name},
+            )
         except subprocess.SubprocessError:  # it failed, or hangs
             continue
         return name
-    raise EngineError("cannot render: neither EGL nor OSMesa works here: "
-                      f"{libraries.advice(PACKAGES)}")
+    raise EngineError(
+        f"cannot render: neither EGL nor OSMesa works here: {libraries.advice(PACKAGES)}"
+    )
 
 
 def context_class() -> Any:

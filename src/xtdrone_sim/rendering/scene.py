@@ -36,8 +36,14 @@ class RenderedScene:
 
     in_step = False
 
-    def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-                 largest: tuple[int, int], samples: int = 0):
+    def __init__(
+        self,
+        world: Any,
+        specs: Sequence[VehicleSpec],
+        models: Sequence[Vehicle],
+        largest: tuple[int, int],
+        samples: int = 0,
+    ):
         """Compiles the scene; nothing is rendered before the first sample.
 
         Args:
@@ -70,8 +76,12 @@ class RenderedScene:
     def _build(self, inserted):
         return scene.build(self._world, self._specs, self._models, inserted=inserted)
 
-    def place(self, state: FleetState, inserted: tuple[WorldModel, ...] = (),
-              states: Sequence[np.ndarray] = ()) -> None:
+    def place(
+        self,
+        state: FleetState,
+        inserted: tuple[WorldModel, ...] = (),
+        states: Sequence[np.ndarray] = (),
+    ) -> None:
         """Puts everything where it is.
 
         Args:
@@ -103,8 +113,16 @@ class RenderedScene:
         name = (GL.glGetString(GL.GL_RENDERER) or b"").decode()
         return f"{offscreen.backend()}: {name}"
 
-    def draw(self, pos: npt.ArrayLike, quat: npt.ArrayLike, pinhole: Pinhole, near: float,
-             far: float, depth: bool = False, key: tuple = ()) -> Any:
+    def draw(
+        self,
+        pos: npt.ArrayLike,
+        quat: npt.ArrayLike,
+        pinhole: Pinhole,
+        near: float,
+        far: float,
+        depth: bool = False,
+        key: tuple = (),
+    ) -> Any:
         """Renders the image of a pinhole camera.
 
         Args:
@@ -127,8 +145,15 @@ class RenderedScene:
         matrix = to_matrix(*quat)
         aside = max(abs(pinhole.left), abs(pinhole.right))
         far = far / _SKY * math.sqrt(1.0 + aside * aside)
-        self._aim(self._scene, pos, (matrix[0], matrix[3], matrix[6]),
-                  (matrix[2], matrix[5], matrix[8]), pinhole, near, far)
+        self._aim(
+            self._scene,
+            pos,
+            (matrix[0], matrix[3], matrix[6]),
+            (matrix[2], matrix[5], matrix[8]),
+            pinhole,
+            near,
+            far,
+        )
         view = mujoco.MjrRect(0, 0, pinhole.width, pinhole.height)
         mujoco.mjr_render(view, self._scene, self._context)
         colours = np.empty((pinhole.height, pinhole.width, 3), dtype=np.uint8)
@@ -143,8 +168,14 @@ class RenderedScene:
         distances[nothing] = np.inf
         return colours, distances
 
-    def cast(self, vehicle: int, pos: npt.ArrayLike, directions: np.ndarray, longest: float,
-             body: int = 0) -> np.ndarray:
+    def cast(
+        self,
+        vehicle: int,
+        pos: npt.ArrayLike,
+        directions: np.ndarray,
+        longest: float,
+        body: int = 0,
+    ) -> np.ndarray:
         """Distances along rays to the first thing to collide with, but the sensor's own body.
 
         Args:
@@ -159,9 +190,20 @@ class RenderedScene:
         """
         count = np.size(directions) // 3
         shapes, distances = np.empty(count, dtype=np.int32), np.empty(count)
-        mujoco.mj_multiRay(self.model, self._data, np.asarray(pos, dtype=float),
-                           np.ascontiguousarray(directions).ravel(), _COLLISIONS, True,
-                           self._at.body[vehicle, body], shapes, distances, None, count, longest)
+        mujoco.mj_multiRay(
+            self.model,
+            self._data,
+            np.asarray(pos, dtype=float),
+            np.ascontiguousarray(directions).ravel(),
+            _COLLISIONS,
+            True,
+            self._at.body[vehicle, body],
+            shapes,
+            distances,
+            None,
+            count,
+            longest,
+        )
         distances[shapes < 0] = np.inf
         return distances
 
@@ -199,8 +241,15 @@ class RenderedScene:
         self._update()
 
     def _update(self):
-        mujoco.mjv_updateScene(self.model, self._data, self._option, None, self._camera,
-                               mujoco.mjtCatBit.mjCAT_ALL, self._scene)
+        mujoco.mjv_updateScene(
+            self.model,
+            self._data,
+            self._option,
+            None,
+            self._camera,
+            mujoco.mjtCatBit.mjCAT_ALL,
+            self._scene,
+        )
 
 
 def inserted_in(engine: object) -> tuple:
@@ -211,8 +260,9 @@ def inserted_in(engine: object) -> tuple:
 class Beams:
     """Rays of range finders, cast in a separate scene."""
 
-    def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-                 engine: Engine):
+    def __init__(
+        self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle], engine: Engine
+    ):
         """Compiles the scene.
 
         Args:
@@ -226,8 +276,13 @@ class Beams:
     def __call__(self, vehicle: int, point, direction) -> float:
         """Distance from a point along a direction to the first thing but the vehicle [m]."""
         state, further = self._engine.state, inserted_in(self._engine)
-        poses = (state.pos, state.quat, state.joint_pos, *further[1:],
-                 np.array([state.t_us * self._peopled]))
+        poses = (
+            state.pos,
+            state.quat,
+            state.joint_pos,
+            *further[1:],
+            np.array([state.t_us * self._peopled]),
+        )
         if self._placed is None or not all(map(np.array_equal, poses, self._placed)):
             self._scene.place(state, *further)
             self._placed = [pose.copy() for pose in poses]

@@ -31,9 +31,15 @@ _FIRST_STREAM = 200  # numbers below belong to the sensors of sensor_models.suit
 class RenderedSensors:
     """All cameras, depth cameras and lidars of a fleet."""
 
-    def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-                 seed: int, make_scene: Callable[..., Any] | None = None,
-                 engine: Engine | None = None):
+    def __init__(
+        self,
+        world: Any,
+        specs: Sequence[VehicleSpec],
+        models: Sequence[Vehicle],
+        seed: int,
+        make_scene: Callable[..., Any] | None = None,
+        engine: Engine | None = None,
+    ):
         """Reads the vehicles' SensorBlocks of these kinds; compiles a scene if there are any.
 
         Args:
@@ -54,15 +60,17 @@ class RenderedSensors:
             number = i if spec.number < 0 else spec.number  # of a scenario each has its own
             for j, block in enumerate(blocks):
                 make = _Lidar if block.kind == "lidar" else _Camera
-                self._sensors.append(make((i, number), spec.name, block, seed,
-                                          _FIRST_STREAM + 2 * j))
+                self._sensors.append(
+                    make((i, number), spec.name, block, seed, _FIRST_STREAM + 2 * j)
+                )
         self._waiting = deque()  # (arrival [us], order, future), sorted by arrival
         self._thread = self._scene = None
         self._engine = engine
         if self._sensors:
             make_scene = make_scene or partial(RenderedScene, world, specs, models)
-            self._scene = make_scene(self._largest(),
-                                     max(sensor.samples for sensor in self._sensors))
+            self._scene = make_scene(
+                self._largest(), max(sensor.samples for sensor in self._sensors)
+            )
             self._thread = ThreadPoolExecutor(1, "cameras")
 
     def __len__(self) -> int:
@@ -86,8 +94,9 @@ class RenderedSensors:
 
     def due(self, t_us: int) -> bool:
         """Whether a sensor samples at this time, or a reading is delivered."""
-        return any(sensor.due(t_us) for sensor in self._sensors) \
-            or bool(self._waiting and self._waiting[0][0] <= t_us)
+        return any(sensor.due(t_us) for sensor in self._sensors) or bool(
+            self._waiting and self._waiting[0][0] <= t_us
+        )
 
     def step(self, state: FleetState, t_us: int) -> list[Reading]:
         """Samples the sensors that are due, and returns the readings delivered now.
@@ -135,12 +144,26 @@ class RenderedSensors:
         waiting = []
         for arrival_us, order, future in self._waiting:
             reading = future.result()
-            waiting.append({"arrival_us": arrival_us, "order": order,
-                            "reading": {field.name: getattr(reading, field.name)
-                                        for field in fields(reading)}})
-        return {"sensors": [{"vehicle": sensor.index, "epoch_us": sensor.epoch_us,
-                             "streams": [stream.copy() for stream in sensor.streams()]}
-                            for sensor in self._sensors], "waiting": waiting}
+            waiting.append(
+                {
+                    "arrival_us": arrival_us,
+                    "order": order,
+                    "reading": {
+                        field.name: getattr(reading, field.name) for field in fields(reading)
+                    },
+                }
+            )
+        return {
+            "sensors": [
+                {
+                    "vehicle": sensor.index,
+                    "epoch_us": sensor.epoch_us,
+                    "streams": [stream.copy() for stream in sensor.streams()],
+                }
+                for sensor in self._sensors
+            ],
+            "waiting": waiting,
+        }
 
     def load(self, snapshot: Mapping) -> None:
         """Restores a state returned by save()."""
@@ -163,8 +186,11 @@ class RenderedSensors:
             self._waiting.clear()
 
     def _largest(self):
-        sizes = [(lens.pinhole.width, lens.pinhole.height)
-                 for sensor in self._sensors for lens in sensor.lenses] or [(16, 16)]
+        sizes = [
+            (lens.pinhole.width, lens.pinhole.height)
+            for sensor in self._sensors
+            for lens in sensor.lenses
+        ] or [(16, 16)]
         return max(width for width, _ in sizes), max(height for _, height in sizes)
 
 
@@ -201,9 +227,16 @@ class _Sensor:
         return Reading(self.kind, self.vehicle, self.block.name, t_us, data)
 
     def described(self, arrays, parts) -> dict:
-        return {"kind": self.kind, "vehicle": self.vehicle, "sensor": self.block.name,
-                "period_us": self.period_us, "latency_us": self.latency_us, "arrays": arrays,
-                "tags": plugin_tags(self.block), "parameters": [asdict(part) for part in parts]}
+        return {
+            "kind": self.kind,
+            "vehicle": self.vehicle,
+            "sensor": self.block.name,
+            "period_us": self.period_us,
+            "latency_us": self.latency_us,
+            "arrays": arrays,
+            "tags": plugin_tags(self.block),
+            "parameters": [asdict(part) for part in parts],
+        }
 
 
 class _Camera(_Sensor):
@@ -214,10 +247,12 @@ class _Camera(_Sensor):
         self.cameras = cameras_of(block)
         first = self.cameras[0]
         super().__init__(index, vehicle, block, first.rate, first.latency, stream)
-        self.kind = "depth" if block.kind == "depth" else \
-            "stereo" if len(self.cameras) == 2 else "camera"
-        self.lenses = [Lens(camera, seed, number, stream + k)
-                       for k, camera in enumerate(self.cameras)]
+        self.kind = (
+            "depth" if block.kind == "depth" else "stereo" if len(self.cameras) == 2 else "camera"
+        )
+        self.lenses = [
+            Lens(camera, seed, number, stream + k) for k, camera in enumerate(self.cameras)
+        ]
         self.cameras = tuple(lens.camera for lens in self.lenses)
         self.samples = max(camera.anti_aliasing for camera in self.cameras)
         self._remember_streams()

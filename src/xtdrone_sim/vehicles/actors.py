@@ -23,8 +23,9 @@ from .sdf_file import fail, parse, resolve_uri
 from .sdf_tree import OWN, Scope, name_of, number, numbers, pose_of, refuse_unknown, text, vector
 from .shapes import Shape, shapes_of
 
-_STAND_IN = Shape("", "cylinder", (0.25, 1.75), Pose((0.0, 0.0, 0.875)), False,
-                  Look((0.35, 0.4, 0.55, 1.0)))  # where there is no skin [m]
+_STAND_IN = Shape(
+    "", "cylinder", (0.25, 1.75), Pose((0.0, 0.0, 0.875)), False, Look((0.35, 0.4, 0.55, 1.0))
+)  # where there is no skin [m]
 _TRUE = ("1", "true")
 _PAINT = "paint"  # begin of the names of visuals that an actor's own colour is for
 _HERE = Pose()
@@ -91,8 +92,10 @@ class Actor:
         k = bisect_right(self.times, t)
         if k in (0, len(self.times)):
             return self.poses[min(k, len(self.times) - 1)]
-        return Pose(self._point(k, t), _between(self.poses[k - 1].quat, self.poses[k].quat,
-                                                self._share(k, t)))
+        return Pose(
+            self._point(k, t),
+            _between(self.poses[k - 1].quat, self.poses[k].quat, self._share(k, t)),
+        )
 
     def limbs_at(self, t: float) -> list[Pose]:
         """Where its limbs are at a simulated time [s], world."""
@@ -124,8 +127,10 @@ class Actor:
 
     def _point(self, k, t) -> tuple:
         a, b = self.poses[k - 1], self.poses[k]
-        return tuple(_hermite(self._share(k, t), *values) for values in zip(
-            a.pos, b.pos, self.tangents[k - 1], self.tangents[k], strict=True))
+        return tuple(
+            _hermite(self._share(k, t), *values)
+            for values in zip(a.pos, b.pos, self.tangents[k - 1], self.tangents[k], strict=True)
+        )
 
 
 def read_actor(element: Any, remarks: list[str]) -> Actor:
@@ -153,8 +158,16 @@ def read_actor(element: Any, remarks: list[str]) -> Actor:
     times, poses = zip(*points, strict=True)
     path = element.find("script/trajectory")
     tension = 0.0 if path is None else float(path.get("tension", 0.0))
-    still = Actor(name, _limbs(element, name, remarks), times, poses,
-                  _tangents([pose.pos for pose in poses], tension), loop, delay, ((0.0,), (0.0,)))
+    still = Actor(
+        name,
+        _limbs(element, name, remarks),
+        times,
+        poses,
+        _tangents([pose.pos for pose in poses], tension),
+        loop,
+        delay,
+        ((0.0,), (0.0,)),
+    )
     return replace(still, marks=_marks(still))
 
 
@@ -163,14 +176,20 @@ def _waypoints(element, name) -> dict[float, Pose]:
     for path in element.iterfind("script/trajectory"):
         points = list(path.iterchildren("waypoint"))
         if len(points) == 1:
-            fail(points[0], f"a trajectory of actor '{name}' has one <waypoint>: give two or more, "
-                            "or none for an actor that stands at its <pose>")
+            fail(
+                points[0],
+                f"a trajectory of actor '{name}' has one <waypoint>: give two or more, "
+                "or none for an actor that stands at its <pose>",
+            )
         last = -math.inf
         for point in points:
             time = number(point, "time")
             if time < 0.0 or time <= last:
-                fail(point, f"<time> {time:g} of actor '{name}' does not rise: give times from 0 "
-                            f"on, this one above {max(last, 0.0):g}")
+                fail(
+                    point,
+                    f"<time> {time:g} of actor '{name}' does not rise: give times from 0 "
+                    f"on, this one above {max(last, 0.0):g}",
+                )
             found[time], last = pose_of(point), time
     return found
 
@@ -212,8 +231,9 @@ def _model(words, given, actor) -> tuple[Limb, ...]:
     limbs = []
     for full, _, pose in scope.links():
         link, inward = full.rpartition("::")[2], pose.inverse()
-        own = tuple(replace(shape, pose=inward.to(shape.pose)) for shape in shapes
-                    if shape.link == full)
+        own = tuple(
+            replace(shape, pose=inward.to(shape.pose)) for shape in shapes if shape.link == full
+        )
         limb = Limb(link, pose, shapes=own)
         joint = by_child.get(link)
         limbs.append(limb if joint is None else _moved(limb, joint, actor))
@@ -224,8 +244,11 @@ def _model(words, given, actor) -> tuple[Limb, ...]:
 
 def _moved(limb, joint, actor) -> Limb:
     """A limb on a joint with <xtdrone:swing> or <xtdrone:roll>; one without stands still."""
-    axis = vector(joint.find("axis"), "xyz", (0.0, 1.0, 0.0)) if joint.find("axis") is not None \
+    axis = (
+        vector(joint.find("axis"), "xyz", (0.0, 1.0, 0.0))
+        if joint.find("axis") is not None
         else limb.axis
+    )
     length = math.hypot(*axis)
     if not length:
         fail(joint, f"<xyz> of joint '{name_of(joint)}' of actor '{actor}' has no length")
@@ -233,8 +256,12 @@ def _moved(limb, joint, actor) -> Limb:
     swing, roll = joint.find(OWN + "swing"), joint.find(OWN + "roll")
     if swing is not None:
         refuse_unknown(swing, ("angle", "stride", "phase"))
-        return replace(limb, swing=number(swing, "angle"), phase=number(swing, "phase", 0.0),
-                       stride=2.0 * math.pi / _above_zero(swing, "stride"))
+        return replace(
+            limb,
+            swing=number(swing, "angle"),
+            phase=number(swing, "phase", 0.0),
+            stride=2.0 * math.pi / _above_zero(swing, "stride"),
+        )
     if roll is not None:
         refuse_unknown(roll, ("radius",))
         return replace(limb, turn=1.0 / _above_zero(roll, "radius"))
@@ -243,10 +270,14 @@ def _moved(limb, joint, actor) -> Limb:
 
 def _painted(limbs, colour) -> tuple[Limb, ...]:
     """Limbs whose visuals named paint... have a colour."""
+
     def paint(shape):
         own = shape.name.rpartition("::")[2]
-        return replace(shape, look=replace(shape.look, colour=colour)) \
-            if own.startswith(_PAINT) else shape
+        return (
+            replace(shape, look=replace(shape.look, colour=colour))
+            if own.startswith(_PAINT)
+            else shape
+        )
 
     return tuple(replace(limb, shapes=tuple(map(paint, limb.shapes))) for limb in limbs)
 
@@ -268,15 +299,23 @@ def _tangents(points, tension) -> tuple:
             return points[last - 1], points[1]
         return points[max(k - 1, 0)], points[min(k + 1, last)]
 
-    return tuple(tuple(0.5 * (1.0 - tension) * (after - before)
-                       for before, after in zip(*neighbours(k), strict=True))
-                 for k in range(len(points)))
+    return tuple(
+        tuple(
+            0.5 * (1.0 - tension) * (after - before)
+            for before, after in zip(*neighbours(k), strict=True)
+        )
+        for k in range(len(points))
+    )
 
 
 def _hermite(s, start, end, leaving, arriving) -> float:
     """The cubic from start to end with these slopes at both, at s from 0 to 1."""
-    return ((2.0 * s**3 - 3.0 * s**2 + 1.0) * start + (s**3 - 2.0 * s**2 + s) * leaving
-            + (3.0 * s**2 - 2.0 * s**3) * end + (s**3 - s**2) * arriving)
+    return (
+        (2.0 * s**3 - 3.0 * s**2 + 1.0) * start
+        + (s**3 - 2.0 * s**2 + s) * leaving
+        + (3.0 * s**2 - 2.0 * s**3) * end
+        + (s**3 - s**2) * arriving
+    )
 
 
 def _skin(element, name, remarks) -> Shape:
@@ -290,12 +329,19 @@ def _skin(element, name, remarks) -> Shape:
         remarks.append(f"actor '{name}' is drawn as a cylinder: {error}")
         return shape
     if path.suffix.lower() not in MESH_SUFFIXES:
-        remarks.append(f"actor '{name}' is drawn as a cylinder: '{path.name}' is no mesh that can "
-                       "be read")
+        remarks.append(
+            f"actor '{name}' is drawn as a cylinder: '{path.name}' is no mesh that can be read"
+        )
         return shape
     scale = number(skin, "scale", 1.0)
-    return replace(shape, kind="mesh", size=(scale,) * 3, mesh=MeshFile(path, standing=True),
-                   pose=Pose(), look=Look())
+    return replace(
+        shape,
+        kind="mesh",
+        size=(scale,) * 3,
+        mesh=MeshFile(path, standing=True),
+        pose=Pose(),
+        look=Look(),
+    )
 
 
 def _between(a, b, share) -> tuple:

@@ -53,8 +53,9 @@ def check(path: Path, seconds: float) -> Checked:
         vehicle = load_vehicle(str(path.resolve()))
         spec = VehicleSpec(str(path.resolve()), "checked", (0.0, 0.0, _START))
         if not any(block.kind == "imu" for block in vehicle.sensors):
-            return Checked(path, "loads", "no imu: part of a vehicle or of a world",
-                           vehicle.remarks)
+            return Checked(
+                path, "loads", "no imu: part of a vehicle or of a world", vehicle.remarks
+            )
         agent = _Hover(seconds)
         simulation = Simulation(Scenario((spec,), speed=0.0), agent=agent, links=False)
     except (XtdroneError, SensorError) as error:
@@ -62,8 +63,12 @@ def check(path: Path, seconds: float) -> Checked:
     try:
         why = cannot_fly(simulation.fleet)[0]
         if not vehicle.rotors or why:
-            return Checked(path, "stands" if vehicle.rotors else "loads",
-                           why if vehicle.rotors else "no rotors", vehicle.remarks)
+            return Checked(
+                path,
+                "stands" if vehicle.rotors else "loads",
+                why if vehicle.rotors else "no rotors",
+                vehicle.remarks,
+            )
         if seconds > 0.0 and vehicle_types(simulation.fleet)[0] == MULTICOPTER:
             simulation.run()
             drift = np.ptp(agent.places, axis=0).max()

@@ -16,7 +16,7 @@ from xtdrone_core.errors import shown
 from xtdrone_dynamics import quaternion
 
 from ..errors import SdfError
-from .mesh import MOST, Mesh
+from .mesh import MAX, Mesh
 
 _GEOMETRIES = "instance_geometry", "instance_controller"
 _MAX_DEPTH = 64  # of nodes
@@ -29,7 +29,7 @@ def read_collada(path: Path) -> list[Mesh]:
         SdfError: Not COLLADA, or nothing that can be drawn in it.
     """
     # Exporters leave a bare & in the names of files, so it is read as far as it can be.
-    data = files.read_bytes(path, "COLLADA file", MOST, SdfError)
+    data = files.read_bytes(path, "COLLADA file", MAX, SdfError)
     root = files.parse_xml(data, str(path), SdfError, huge_tree=True, recover=True)
     try:
         found = list(_Document(path, root).meshes())
@@ -57,8 +57,11 @@ class _Document:
     def meshes(self) -> Iterator[Mesh]:
         """All meshes of the scene, in metres."""
         scene = self._root.find("scene/instance_visual_scene")
-        top = self._root.find("library_visual_scenes/visual_scene") if scene is None \
+        top = (
+            self._root.find("library_visual_scenes/visual_scene")
+            if scene is None
             else self._target(scene, "url")
+        )
         scale = np.diag([self._metre] * 3 + [1.0])
         for node in top.iterchildren("node"):
             yield from self._node(node, scale, 0)
@@ -92,8 +95,9 @@ class _Document:
         for part in geometry.iterchildren("mesh"):
             name = geometry.get("name", geometry.get("id", ""))
             for primitive in part.iterchildren("triangles", "polylist", "polygons"):
-                mesh = self._primitive(primitive, placed, bound.get(primitive.get("material")),
-                                       name)
+                mesh = self._primitive(
+                    primitive, placed, bound.get(primitive.get("material")), name
+                )
                 if mesh is not None:
                     yield mesh
 
@@ -105,8 +109,11 @@ class _Document:
         if len(corners) == 0:
             return None
         vertex = inputs["VERTEX"]
-        positions = next(entry for entry in self._target(vertex, "source").iterchildren("input")
-                         if entry.get("semantic") == "POSITION")
+        positions = next(
+            entry
+            for entry in self._target(vertex, "source").iterchildren("input")
+            if entry.get("semantic") == "POSITION"
+        )
         points = self._numbers(positions)[:, :3] @ placed[:3, :3].T + placed[:3, 3]
         faces = rows[:, int(vertex.get("offset"))][corners]
         if np.linalg.det(placed[:3, :3]) < 0.0:
@@ -116,8 +123,7 @@ class _Document:
         if texture is not None and "TEXCOORD" in inputs:
             uv = self._numbers(inputs["TEXCOORD"])[:, :2]
             uv_faces = rows[:, int(inputs["TEXCOORD"].get("offset"))][corners]
-        return Mesh(points, faces, colour, texture if uv is not None else None, uv, uv_faces,
-                    name)
+        return Mesh(points, faces, colour, texture if uv is not None else None, uv, uv_faces, name)
 
     def _numbers(self, reference) -> np.ndarray:
         """The rows of the array that an <input> refers to."""
@@ -125,14 +131,14 @@ class _Document:
         accessor = source.find("technique_common/accessor")
         values = np.array((source.findtext("float_array") or "").split(), dtype=float)
         stride = int(accessor.get("stride", 1))
-        return values[:len(values) // stride * stride].reshape(-1, stride)
+        return values[: len(values) // stride * stride].reshape(-1, stride)
 
     def _look(self, bound) -> tuple:
         """Colour (RGBA, None where the file has none) and texture of a bound material."""
-        material = None if bound is None else self._by_id.get(
-            bound.get("target", "").removeprefix("#"))
-        effect = None if material is None else self._target(
-            material.find("instance_effect"), "url")
+        material = (
+            None if bound is None else self._by_id.get(bound.get("target", "").removeprefix("#"))
+        )
+        effect = None if material is None else self._target(material.find("instance_effect"), "url")
         shading = None if effect is None else next(effect.iter("diffuse"), None)
         if shading is None:
             return None, None
@@ -154,8 +160,11 @@ class _Document:
             return None
         last = uri.replace("\\", "/").rpartition("/")[2]
         beside = self._path.parent
-        for path in (beside / uri.removeprefix("file://"), beside / last,
-                     beside.parent / "materials" / "textures" / last):
+        for path in (
+            beside / uri.removeprefix("file://"),
+            beside / last,
+            beside.parent / "materials" / "textures" / last,
+        ):
             if path.is_file():
                 return path.resolve()
         return None
@@ -163,8 +172,10 @@ class _Document:
 
 def _indices(primitive, stride) -> tuple[np.ndarray, np.ndarray]:
     """Rows of indices (corners, stride) of all polygons, and the number of corners of each."""
-    lists = [np.array((entry.text or "").split(), dtype=np.int64).reshape(-1, stride)
-             for entry in primitive.iterchildren("p")]
+    lists = [
+        np.array((entry.text or "").split(), dtype=np.int64).reshape(-1, stride)
+        for entry in primitive.iterchildren("p")
+    ]
     rows = np.concatenate(lists) if lists else np.zeros((0, stride), dtype=np.int64)
     if primitive.tag == "polygons":
         return rows, np.array([len(entry) for entry in lists])
@@ -197,10 +208,14 @@ def _rotation(values) -> np.ndarray:
     axis, angle = values[:3] / (np.linalg.norm(values[:3]) or 1.0), np.radians(values[3])
     out = np.eye(4)
     out[:3, :3] = quaternion.to_matrix_array(
-        np.array([[*(axis * np.sin(0.5 * angle)), np.cos(0.5 * angle)]]))[0]
+        np.array([[*(axis * np.sin(0.5 * angle)), np.cos(0.5 * angle)]])
+    )[0]
     return out
 
 
 _TRANSFORMS: dict[str, Callable[[Any], np.ndarray]] = {
-    "matrix": _matrix, "translate": _translation, "rotate": _rotation,
-    "scale": lambda values: np.diag([*values, 1.0])}
+    "matrix": _matrix,
+    "translate": _translation,
+    "rotate": _rotation,
+    "scale": lambda values: np.diag([*values, 1.0]),
+}

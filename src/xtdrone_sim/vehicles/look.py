@@ -13,10 +13,18 @@ from .sdf_file import fail, resolve_uri
 from .sdf_tree import number, numbers
 
 _PLAIN = {  # Gazebo's own material scripts that are one plain colour
-    "Grey": (0.7, 0.7, 0.7), "DarkGrey": (0.175, 0.175, 0.175), "White": (1.0, 1.0, 1.0),
-    "FlatBlack": (0.1, 0.1, 0.1), "Black": (0.05, 0.05, 0.05), "Red": (1.0, 0.0, 0.0),
-    "Green": (0.0, 1.0, 0.0), "Blue": (0.0, 0.0, 1.0), "Yellow": (1.0, 1.0, 0.0),
-    "Orange": (1.0, 0.5, 0.1), "SkyBlue": (0.13, 0.44, 0.7), "Indigo": (0.33, 0.0, 0.5),
+    "Grey": (0.7, 0.7, 0.7),
+    "DarkGrey": (0.175, 0.175, 0.175),
+    "White": (1.0, 1.0, 1.0),
+    "FlatBlack": (0.1, 0.1, 0.1),
+    "Black": (0.05, 0.05, 0.05),
+    "Red": (1.0, 0.0, 0.0),
+    "Green": (0.0, 1.0, 0.0),
+    "Blue": (0.0, 0.0, 1.0),
+    "Yellow": (1.0, 1.0, 0.0),
+    "Orange": (1.0, 0.5, 0.1),
+    "SkyBlue": (0.13, 0.44, 0.7),
+    "Indigo": (0.33, 0.0, 0.5),
 }
 _PLAIN_COLOUR = (0.7, 0.7, 0.7, 1.0)
 _WHITE = (1.0, 1.0, 1.0, 1.0)
@@ -72,8 +80,14 @@ def look_of(element: Any) -> Look:
     if albedo:
         colour, texture = _WHITE, albedo
     colour = (*colour[:3], colour[3] * (1.0 - number(element, "transparency", 0.0)))
-    return Look(colour, "" if plain or texture else name, texture, repeats,
-                bool(name or albedo or emissive) or material.find("diffuse") is not None, surface)
+    return Look(
+        colour,
+        "" if plain or texture else name,
+        texture,
+        repeats,
+        bool(name or albedo or emissive) or material.find("diffuse") is not None,
+        surface,
+    )
 
 
 def _shine(material) -> tuple[Surface | None, tuple, Path | None]:
@@ -81,8 +95,12 @@ def _shine(material) -> tuple[Surface | None, tuple, Path | None]:
     metal, glow = material.find("pbr/metal"), _rgb(material, "emissive")
     emissive = glow if glow and max(glow) > 0.0 else ()
     if metal is not None:
-        surface = Surface(_DIELECTRIC, _share(metal, "roughness", 0.5),
-                          _share(metal, "metalness", 0.5), max(emissive, default=0.0))
+        surface = Surface(
+            _DIELECTRIC,
+            _share(metal, "roughness", 0.5),
+            _share(metal, "metalness", 0.5),
+            max(emissive, default=0.0),
+        )
         return surface, emissive, _albedo(metal.find("albedo_map"))
     specular, shininess = _rgb(material, "specular"), number(material, "shininess", 0.0)
     if shininess < 0.0:
@@ -90,9 +108,16 @@ def _shine(material) -> tuple[Surface | None, tuple, Path | None]:
     if not emissive and not (specular and max(specular) > 0.0 and shininess > 0.0):
         return None, (), None
     # Blinn's exponent as the roughness that gives the same width of a highlight.
-    return Surface(min(1.0, 2.0 * _DIELECTRIC * max(specular, default=0.0)),
-                   math.sqrt(2.0 / (shininess + 2.0)), 0.0, max(emissive, default=0.0)), \
-        emissive, None
+    return (
+        Surface(
+            min(1.0, 2.0 * _DIELECTRIC * max(specular, default=0.0)),
+            math.sqrt(2.0 / (shininess + 2.0)),
+            0.0,
+            max(emissive, default=0.0),
+        ),
+        emissive,
+        None,
+    )
 
 
 def _albedo(element) -> Path | None:
@@ -128,18 +153,26 @@ def _of_script(material, name) -> tuple:
             folders.append(resolve_uri(uri, (uri.text or "").strip()))
         except SdfError:
             continue  # as Gazebo's own file://media, which is not here
-    for script in [path for folder in folders for path in
-                   ([folder] if folder.is_file() else sorted(folder.glob("*.material")))]:
-        block = _block(files.read_bytes(script, "material script", error=SdfError).decode(
-            errors="replace"), name)
+    for script in [
+        path
+        for folder in folders
+        for path in ([folder] if folder.is_file() else sorted(folder.glob("*.material")))
+    ]:
+        block = _block(
+            files.read_bytes(script, "material script", error=SdfError).decode(errors="replace"),
+            name,
+        )
         if block:
             colour = re.search(r"\bdiffuse((?:\s+[\d.eE+-]+){3,4})", block)
             rgba = tuple(map(float, colour[1].split()))[:4] if colour else _WHITE
             picture = re.search(r"\btexture\s+([^\s{}]+\.\w+)", block)
             texture = _picture(picture[1], [script.parent, *folders]) if picture else None
             scale = re.search(r"\bscale\s+([\d.eE+-]+)\s+([\d.eE+-]+)", block)
-            repeats = (1.0 / float(scale[1]), 1.0 / float(scale[2])) \
-                if scale and float(scale[1]) * float(scale[2]) else (1.0, 1.0)
+            repeats = (
+                (1.0 / float(scale[1]), 1.0 / float(scale[2]))
+                if scale and float(scale[1]) * float(scale[2])
+                else (1.0, 1.0)
+            )
             return _WHITE if texture else (*rgba, 1.0)[:4], texture, repeats
     return _WHITE, None, (1.0, 1.0)
 
@@ -154,7 +187,7 @@ def _block(text, name) -> str:
     while depth and at < len(text):
         depth += {"{": 1, "}": -1}.get(text[at], 0)
         at += 1
-    return text[start.end():at]
+    return text[start.end() : at]
 
 
 def _picture(name, folders) -> Path | None:

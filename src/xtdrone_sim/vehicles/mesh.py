@@ -16,8 +16,8 @@ _THICKNESS = 0.05  # of the body behind a triangle [m]
 _NARROW = 1e-3  # height of a triangle, or thickness of a body, that is left out [m]
 _AHEAD = 1e-3  # of its size, that a convex mesh may have in front of a triangle
 _FLAT = 1e-4  # distance from a plane [m], and 1 - cosine of two normals, that count as none
-_MOST_PAIRS = 20_000_000  # of triangles and points, for which a mesh is tested
-MOST = 256 << 20  # of a file [bytes]
+_MAX_PAIRS = 20_000_000  # of triangles and points, for which a mesh is tested
+MAX = 256 << 20  # of a file [bytes]
 _FARTHEST = 1e9  # of a corner, before it is scaled
 _STL_HEADER = 84  # bytes before the triangles of a binary file
 _STL_RECORD = np.dtype([("normal", "<f4", 3), ("points", "<f4", (3, 3)), ("more", "<u2")])
@@ -114,8 +114,11 @@ def _quadrilaterals(points, faces, normals) -> np.ndarray:
     edges = np.roll(corners, -1, axis=1) - corners
     turns = np.einsum("pkc,pc->pk", np.cross(edges, np.roll(edges, -1, axis=1)), along)
     off = np.abs(np.einsum("pc,pc->p", corners[:, 1] - start, along))
-    good = (off < _FLAT) & (turns.min(axis=1) >= 0.0) & \
-        (np.einsum("pc,pc->p", along, normals[owner[b]]) > 1.0 - _FLAT)
+    good = (
+        (off < _FLAT)
+        & (turns.min(axis=1) >= 0.0)
+        & (np.einsum("pc,pc->p", along, normals[owner[b]]) > 1.0 - _FLAT)
+    )
     found, used = [], np.zeros(count, dtype=bool)
     for i, k in zip(owner[a[good]], owner[b[good]]):
         if not (used[i] or used[k]):
@@ -137,7 +140,7 @@ def _triangles(points, faces) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _is_convex(points, faces) -> bool:
     """Whether all points lie behind all triangles, with some volume between them."""
     _, corners, normals = _triangles(points, faces)
-    if len(points) < 4 or len(normals) == 0 or len(normals) * len(points) > _MOST_PAIRS:
+    if len(points) < 4 or len(normals) == 0 or len(normals) * len(points) > _MAX_PAIRS:
         return False
     centred = points - points.mean(axis=0)
     thinnest = np.linalg.svd(centred, full_matrices=False)[2][2]
@@ -153,16 +156,18 @@ def _connected(points, faces) -> list[tuple[np.ndarray, np.ndarray]]:
     from scipy.sparse.csgraph import connected_components
 
     span = np.ptp(points, axis=0).max() or 1.0
-    _, first, same = np.unique(np.round(points / span, 6), axis=0, return_index=True,
-                               return_inverse=True)
+    _, first, same = np.unique(
+        np.round(points / span, 6), axis=0, return_index=True, return_inverse=True
+    )
     merged, faces = points[first], same.reshape(-1)[faces]
     a, b = faces[:, [0, 1]].ravel(), faces[:, [1, 2]].ravel()
     links = coo_matrix((np.ones(len(a), dtype=np.int8), (a, b)), shape=(len(merged),) * 2)
     _, label = connected_components(links, directed=False)
     of_face = label[faces[:, 0]]
     pieces = []
-    for faces_in in np.split(faces[np.argsort(of_face, kind="stable")],
-                             np.flatnonzero(np.diff(np.sort(of_face))) + 1):
+    for faces_in in np.split(
+        faces[np.argsort(of_face, kind="stable")], np.flatnonzero(np.diff(np.sort(of_face))) + 1
+    ):
         used, local = np.unique(faces_in, return_inverse=True)
         pieces.append((merged[used], local.reshape(-1, 3)))
     return pieces
@@ -172,10 +177,15 @@ def _connected(points, faces) -> list[tuple[np.ndarray, np.ndarray]]:
 def _read(file: MeshFile, _mtime: int) -> tuple[Mesh, ...]:
     meshes = _READERS[file.path.suffix.lower()](file.path)
     for mesh in meshes:
-        if mesh.faces.min(initial=0) < 0 or mesh.faces.max(initial=0) >= len(mesh.points) \
-                or not (np.abs(mesh.points) <= _FARTHEST).all():
-            raise SdfError(f"{file.path}: a damaged mesh: it has corners that are not there, or "
-                           f"beyond {_FARTHEST:g}")
+        if (
+            mesh.faces.min(initial=0) < 0
+            or mesh.faces.max(initial=0) >= len(mesh.points)
+            or not (np.abs(mesh.points) <= _FARTHEST).all()
+        ):
+            raise SdfError(
+                f"{file.path}: a damaged mesh: it has corners that are not there, or "
+                f"beyond {_FARTHEST:g}"
+            )
     if file.submesh:
         meshes = [mesh for mesh in meshes if mesh.name == file.submesh]
         if not meshes:
@@ -195,10 +205,13 @@ def _read_collada(path: Path) -> list[Mesh]:
 
 
 def _read_stl(path: Path) -> list[Mesh]:
-    data = files.read_bytes(path, "mesh", MOST, SdfError)
-    count = int.from_bytes(data[_STL_HEADER - 4:_STL_HEADER], "little")
-    if len(data) >= _STL_HEADER + count * _STL_RECORD.itemsize and count > 0 \
-            and not (data[:5] == b"solid" and b"facet" in data[:500]):
+    data = files.read_bytes(path, "mesh", MAX, SdfError)
+    count = int.from_bytes(data[_STL_HEADER - 4 : _STL_HEADER], "little")
+    if (
+        len(data) >= _STL_HEADER + count * _STL_RECORD.itemsize
+        and count > 0
+        and not (data[:5] == b"solid" and b"facet" in data[:500])
+    ):
         points = np.frombuffer(data, _STL_RECORD, count, _STL_HEADER)["points"].reshape(-1, 3)
     else:
         corners = re.findall(rb"vertex\s+(\S+)\s+(\S+)\s+(\S+)", data)
@@ -215,7 +228,7 @@ def _read_stl(path: Path) -> list[Mesh]:
 def _read_obj(path: Path) -> list[Mesh]:
     points, faces = [], []
     try:
-        text = files.read_bytes(path, "mesh", MOST, SdfError).decode(errors="replace")
+        text = files.read_bytes(path, "mesh", MAX, SdfError).decode(errors="replace")
         for line in text.splitlines():
             word, *rest = line.split() or [""]
             if word == "v":
@@ -224,8 +237,9 @@ def _read_obj(path: Path) -> list[Mesh]:
             elif word == "f":
                 corners = [int(x.split("/")[0]) for x in rest]
                 corners = [k - 1 if k > 0 else len(points) + k for k in corners]
-                faces += [(corners[0], corners[k], corners[k + 1])
-                          for k in range(1, len(corners) - 1)]
+                faces += [
+                    (corners[0], corners[k], corners[k + 1]) for k in range(1, len(corners) - 1)
+                ]
     except ValueError as error:
         raise SdfError(f"{path}: a damaged OBJ file: {shown(error)}") from error
     if not faces or max(map(max, faces)) >= len(points):
@@ -247,8 +261,12 @@ def _extruded(body: Extrusion) -> tuple[Mesh, ...]:
     points = np.concatenate([np.c_[base, np.full(count, z)] for z in (0.0, body.height)])
     k = np.arange(count)
     after = (k + 1) % count
-    sides = np.concatenate([np.stack([k, after, after + count], axis=1),
-                            np.stack([k, after + count, k + count], axis=1)])
+    sides = np.concatenate(
+        [
+            np.stack([k, after, after + count], axis=1),
+            np.stack([k, after + count, k + count], axis=1),
+        ]
+    )
     return (Mesh(points, np.concatenate([caps[:, ::-1], caps + count, sides])),)
 
 
@@ -261,13 +279,26 @@ def _cut_ears(outline: np.ndarray) -> np.ndarray:
             a, b, c = outline[list(ear)]
             rest = outline[[k for k in left if k not in ear]]
             if _turn(a, b, c) > 0.0 and not np.any(
-                    (_turn(a, b, rest.T) >= 0.0) & (_turn(b, c, rest.T) >= 0.0)
-                    & (_turn(c, a, rest.T) >= 0.0)):
+                (_turn(a, b, rest.T) >= 0.0)
+                & (_turn(b, c, rest.T) >= 0.0)
+                & (_turn(c, a, rest.T) >= 0.0)
+            ):
                 break
         else:  # only corners in a line are left, or the outline crosses itself
-            i = int(np.argmin([abs(_turn(outline[left[k - 1]], outline[left[k]],
-                                         outline[left[(k + 1) % len(left)]]))
-                               for k in range(len(left))]))
+            i = int(
+                np.argmin(
+                    [
+                        abs(
+                            _turn(
+                                outline[left[k - 1]],
+                                outline[left[k]],
+                                outline[left[(k + 1) % len(left)]],
+                            )
+                        )
+                        for k in range(len(left))
+                    ]
+                )
+            )
             ear = left[i - 1], left[i], left[(i + 1) % len(left)]
         triangles.append(ear)
         left.pop(i)

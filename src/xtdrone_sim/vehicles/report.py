@@ -51,14 +51,18 @@ def vehicle_figures(model: Vehicle) -> dict:
     matrix = in_hover(fleet)[0]
     can = commanded(matrix)
     figures = {
-        "type": model.type, "mass_kg": model.mass, "cog_m": list(model.cog),
+        "type": model.type,
+        "mass_kg": model.mass,
+        "cog_m": list(model.cog),
         "inertia_kg_m2": [list(row) for row in model.inertia],
         "bodies": [_body_line(body) for body in model.bodies],
         "joints": [_joint_line(joint, model) for joint in model.joints],
         "actuators": [_actuator_line(found, model) for found in model.actuators],
         "rotors": len(model.rotors),
         "commands": ", ".join(name for name, yes in zip(ROWS, can, strict=True) if yes)
-        or "nothing", "rank": rank(matrix)}
+        or "nothing",
+        "rank": rank(matrix),
+    }
     hover = hover_thrust(fleet)[0]
     if model.rotors:
         figures |= _rotor_figures(model, largest_thrust(fleet)[0])
@@ -83,8 +87,9 @@ def _largest_forces(envelope, weight) -> list[list[float]]:
 
 def _hubs(model) -> np.ndarray:
     """Hubs of the rotors (R, 3) in the frame of the base, joints at zero [m]."""
-    return np.array([_in_base(model, rotor.body, rotor.pos, rotor.axis)[0]
-                     for rotor in model.rotors])
+    return np.array(
+        [_in_base(model, rotor.body, rotor.pos, rotor.axis)[0] for rotor in model.rotors]
+    )
 
 
 def _in_base(model, body, pos, axis) -> tuple[np.ndarray, np.ndarray]:
@@ -110,18 +115,23 @@ def _flies(fleet, hover) -> str:
 def _rotor_figures(model, largest) -> dict:
     hubs = _hubs(model)
     span = max(np.linalg.norm(a - b) for a in hubs for b in hubs)
-    return {"span_m": float(span), "max_thrust_n": float(largest.sum()),
-            "thrust_to_weight": float(largest.sum() / (model.mass * GRAVITY)),
-            "time_constant_up_s": [r.time_constant_up for r in model.rotors],
-            "time_constant_down_s": [r.time_constant_down for r in model.rotors]}
+    return {
+        "span_m": float(span),
+        "max_thrust_n": float(largest.sum()),
+        "thrust_to_weight": float(largest.sum() / (model.mass * GRAVITY)),
+        "time_constant_up_s": [r.time_constant_up for r in model.rotors],
+        "time_constant_down_s": [r.time_constant_down for r in model.rotors],
+    }
 
 
 def _hover_figures(model, fleet, matrix, hover) -> dict:
     """Of a hover with these thrusts (A,) [N], in which `matrix` (4, A) acts."""
     rotors = len(model.rotors)
     speed = np.sqrt(hover[:rotors] / [r.motor_constant for r in model.rotors])
-    command = [(s - r.zero_position_armed) / r.input_scaling
-               for s, r in zip(speed, model.rotors, strict=True)]
+    command = [
+        (s - r.zero_position_armed) / r.input_scaling
+        for s, r in zip(speed, model.rotors, strict=True)
+    ]
     low, high = -hover, largest_thrust(fleet)[0] - hover
     for k, servo in enumerate(model.actuators):
         if isinstance(servo, (Servo, Surface)):
@@ -129,11 +139,15 @@ def _hover_figures(model, fleet, matrix, hover) -> dict:
     span = np.where(np.isfinite(high - low), high - low, 1.0)
     inverse = span[:, None] * np.linalg.pinv(matrix * span)
     turning = np.linalg.inv(model.inertia) @ np.diag(
-        [_torque_reserve(inverse[:, k + 1], low, high) for k in range(3)])
-    return {"hover_thrust_n": hover[:rotors].tolist(), "hover_speed_rad_s": speed.tolist(),
-            "hover_command": [float(c) for c in command],
-            "max_angular_acceleration_rad_s2": np.diag(turning).tolist(),
-            **(_battery_figures(model, speed) if model.battery else {})}
+        [_torque_reserve(inverse[:, k + 1], low, high) for k in range(3)]
+    )
+    return {
+        "hover_thrust_n": hover[:rotors].tolist(),
+        "hover_speed_rad_s": speed.tolist(),
+        "hover_command": [float(c) for c in command],
+        "max_angular_acceleration_rad_s2": np.diag(turning).tolist(),
+        **(_battery_figures(model, speed) if model.battery else {}),
+    }
 
 
 def _body_line(body) -> str:
@@ -144,13 +158,17 @@ def _body_line(body) -> str:
 def _joint_line(joint, model) -> str:
     body = model.bodies[joint.body]
     unit = "m" if joint.prismatic else "rad"
-    return (f"{joint.name} moves {body.name} on {model.bodies[body.parent].name}, "
-            f"{joint.lower:.4g} to {joint.upper:.4g} {unit}")
+    return (
+        f"{joint.name} moves {body.name} on {model.bodies[body.parent].name}, "
+        f"{joint.lower:.4g} to {joint.upper:.4g} {unit}"
+    )
 
 
 def _actuator_line(found, model) -> str:
-    return (f"{found.kind} {found.name} on {model.bodies[found.body].name}, channel "
-            f"{found.channel}, command {found.lower:g} to {found.upper:g}")
+    return (
+        f"{found.kind} {found.name} on {model.bodies[found.body].name}, channel "
+        f"{found.channel}, command {found.lower:g} to {found.upper:g}"
+    )
 
 
 def vehicle_sensors(model: Vehicle) -> list[dict]:
@@ -176,21 +194,26 @@ def vehicle_sensors(model: Vehicle) -> list[dict]:
         else:
             cameras = {camera.name: _unplaced(camera) for camera in cameras_of(block)}
             values = cameras.get("", cameras)
-        found.append({"kind": block.kind, "name": block.name, "pos_m": list(block.pos),
-                      "parameters": values})
+        found.append(
+            {"kind": block.kind, "name": block.name, "pos_m": list(block.pos), "parameters": values}
+        )
     return found
 
 
 def _unplaced(parameters) -> dict:
-    return {name: value for name, value in asdict(parameters).items()
-            if name not in ("name", "pos", "quat")}
+    return {
+        name: value
+        for name, value in asdict(parameters).items()
+        if name not in ("name", "pos", "quat")
+    }
 
 
 def _battery_figures(model, speed) -> dict:
     """How the pack carries a hover with these rotor speeds (R,) [rad/s]."""
     pack = model.battery
-    constant = [pack.rotor_power_constant or r.moment_constant * r.motor_constant
-                for r in model.rotors]
+    constant = [
+        pack.rotor_power_constant or r.moment_constant * r.motor_constant for r in model.rotors
+    ]
     shaft = float(constant @ speed**3)
     power = shaft / pack.efficiency + pack.avionics_power
     needed = max(speed / [r.max_rot_velocity for r in model.rotors]) * pack.rated_voltage
@@ -202,8 +225,12 @@ def _battery_figures(model, speed) -> dict:
             break
         charge = battery.drained(charge, pack.capacity, current, 1.0)
         seconds += 1.0
-    return {"hover_shaft_power_w": shaft, "hover_voltage_v": first[0],
-            "hover_current_a": first[1], "hover_time_min": seconds / 60.0}
+    return {
+        "hover_shaft_power_w": shaft,
+        "hover_voltage_v": first[0],
+        "hover_current_a": first[1],
+        "hover_time_min": seconds / 60.0,
+    }
 
 
 def _torque_reserve(direction, low, high) -> float:
@@ -252,8 +279,7 @@ def _draw_rotors(model, figure, cell) -> None:
     colours = {1: plot_style.series(0), -1: plot_style.series(1)}
     drawn: list = []  # where rotors are, of which several can be above each other
     for i, rotor in enumerate(model.rotors):
-        (front, left, _), (lean_x, lean_y, _) = _in_base(model, rotor.body,
-                                                                    rotor.pos, rotor.axis)
+        (front, left, _), (lean_x, lean_y, _) = _in_base(model, rotor.body, rotor.pos, rotor.axis)
         x, y = -left, front
         colour = colours[1 if rotor.direction > 0 else -1]
         shrunk = radius * 0.8 ** drawn.count((x, y))
@@ -261,14 +287,27 @@ def _draw_rotors(model, figure, cell) -> None:
         axes.add_patch(Circle((x, y), shrunk, fill=False, color=colour))
         begin, end = (0.3, 1.2) if rotor.direction > 0 else (1.2, 0.3)
         for turn in (0.0, math.pi):
-            _arrow(axes, _around(x, y, shrunk, begin + turn), _around(x, y, shrunk, end + turn),
-                   color=colour, connectionstyle=f"arc3,rad={0.3 * rotor.direction}")
+            _arrow(
+                axes,
+                _around(x, y, shrunk, begin + turn),
+                _around(x, y, shrunk, end + turn),
+                color=colour,
+                connectionstyle=f"arc3,rad={0.3 * rotor.direction}",
+            )
         if math.hypot(lean_x, lean_y) > 1e-3:
-            _arrow(axes, (x, y), (x - 2.0 * radius * lean_y, y + 2.0 * radius * lean_x),
-                   color=colour)
-        axes.text(x + 0.6 * radius * drawn.count((x, y)), y, str(i), ha="center", va="center",
-                  color=colour, zorder=plot_style.MARKS,
-                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})
+            _arrow(
+                axes, (x, y), (x - 2.0 * radius * lean_y, y + 2.0 * radius * lean_x), color=colour
+            )
+        axes.text(
+            x + 0.6 * radius * drawn.count((x, y)),
+            y,
+            str(i),
+            ha="center",
+            va="center",
+            color=colour,
+            zorder=plot_style.MARKS,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+        )
         drawn.append((x, y))
     _draw_tilts(model, axes, radius)
     _draw_wings(model, axes)
@@ -288,29 +327,44 @@ def _draw_tilts(model, axes, radius) -> None:
     for joint in model.joints:
         if joint.body in carriers:
             (front, left, _), (x, y, _) = _in_base(model, joint.body, joint.anchor, joint.axis)
-            axes.plot([-left + side * radius * -y for side in (-1, 1)],
-                      [front + side * radius * x for side in (-1, 1)], ":", color="0.3")
+            axes.plot(
+                [-left + side * radius * -y for side in (-1, 1)],
+                [front + side * radius * x for side in (-1, 1)],
+                ":",
+                color="0.3",
+            )
 
 
 def _draw_wings(model, axes) -> None:
     for wing in model.wings:
-        (front, left, _), span = _in_base(model, wing.body, wing.pos,
-                                          tuple(np.cross(wing.forward, wing.upward)))
+        (front, left, _), span = _in_base(
+            model, wing.body, wing.pos, tuple(np.cross(wing.forward, wing.upward))
+        )
         half = 0.5 * math.sqrt(wing.area)
-        axes.plot([-left + side * half * -span[1] for side in (-1, 1)],
-                  [front + side * half * span[0] for side in (-1, 1)], color="0.5", lw=3)
+        axes.plot(
+            [-left + side * half * -span[1] for side in (-1, 1)],
+            [front + side * half * span[0] for side in (-1, 1)],
+            color="0.5",
+            lw=3,
+        )
 
 
 def _draw_envelope(model, figure, cell) -> None:
     """The sections of the force envelope along the body's planes, and the weight."""
     envelope = ForceEnvelope(FleetModel.of([model]))
-    axes = plot_style.map_axes(figure, cell, "forces without torque",
-                               ("along the axis [N]", "up [N]"))
+    axes = plot_style.map_axes(
+        figure, cell, "forces without torque", ("along the axis [N]", "up [N]")
+    )
     for k, (axis, text) in enumerate(((1, "to the front"), (0, "to the left"))):
         corners = envelope.section(axis)
         if len(corners):
-            axes.plot(corners[:, 1 - axis], corners[:, 2], color=plot_style.series(2 + k),
-                      ls=("-", "--")[k], label=text)
+            axes.plot(
+                corners[:, 1 - axis],
+                corners[:, 2],
+                color=plot_style.series(2 + k),
+                ls=("-", "--")[k],
+                label=text,
+            )
     axes.plot(0.0, model.mass * GRAVITY, "k+", label="weight")
 
 

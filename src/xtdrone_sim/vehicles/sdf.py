@@ -73,18 +73,31 @@ def _load(path, mtime) -> Vehicle:
     wings = tuple(read_wings(scope, links, actuators, controls, remarks))
     tyres = tuple(read_tyres(scope, links, actuators, controls, shapes, remarks))
     hulls = tuple(read_hulls(scope, links, remarks))
-    if any(isinstance(found, Rotor) for found in actuators) \
-            and not any(block.kind == "gps" for block in blocks):
-        remarks.append("no GPS: it is armed only with a position from outside, such as "
-                       "pose_source:=truth")
+    if any(isinstance(found, Rotor) for found in actuators) and not any(
+        block.kind == "gps" for block in blocks
+    ):
+        remarks.append(
+            "no GPS: it is armed only with a position from outside, such as pose_source:=truth"
+        )
     vehicle = Vehicle(
-        type=path.parent.name if path.name == "model.sdf" else path.stem, sdf=path,
-        mass=links.mass, inertia=links.inertia, cog=links.cog, bodies=links.bodies,
-        joints=links.joints, actuators=actuators, wings=wings,
+        type=path.parent.name if path.name == "model.sdf" else path.stem,
+        sdf=path,
+        mass=links.mass,
+        inertia=links.inertia,
+        cog=links.cog,
+        bodies=links.bodies,
+        joints=links.joints,
+        actuators=actuators,
+        wings=wings,
         half_wings=tuple(read_half_wings(scope, links, actuators, controls)),
-        tyres=tyres, hulls=hulls, sensors=blocks, shapes=_rolling(shapes, tyres),
+        tyres=tyres,
+        hulls=hulls,
+        sensors=blocks,
+        shapes=_rolling(shapes, tyres),
         effects=read_effects(scope.own("effects")),
-        battery=read_battery(scope.own("battery")), remarks=tuple(remarks))
+        battery=read_battery(scope.own("battery")),
+        remarks=tuple(remarks),
+    )
     _check_magnitudes(vehicle)
     return vehicle
 
@@ -94,11 +107,19 @@ def _check_magnitudes(vehicle: Vehicle) -> None:
     fleet = FleetModel.of([vehicle])
     with np.errstate(all="ignore"):
         thrust = largest_thrust(fleet)
-        whole = np.concatenate([effectiveness(fleet, thrust=thrust).ravel(), thrust.ravel(),
-                                np.array(vehicle.inertia).ravel(), [vehicle.mass]])
+        whole = np.concatenate(
+            [
+                effectiveness(fleet, thrust=thrust).ravel(),
+                thrust.ravel(),
+                np.array(vehicle.inertia).ravel(),
+                [vehicle.mass],
+            ]
+        )
     if not (np.abs(whole) <= _LARGEST).all():
-        raise SdfError(f"{vehicle.sdf}: mass, inertia or an actuator's full thrust is beyond "
-                       f"{_LARGEST:g}: give kg, m and s")
+        raise SdfError(
+            f"{vehicle.sdf}: mass, inertia or an actuator's full thrust is beyond "
+            f"{_LARGEST:g}: give kg, m and s"
+        )
 
 
 def _shapes(scope, links: Links, remarks):
@@ -110,8 +131,12 @@ def _shapes(scope, links: Links, remarks):
 def _rolling(shapes, tyres):
     """The shapes, those that tyres touch the ground with marked as such."""
     of_link = {tyre.link: k for k, tyre in enumerate(tyres)}
-    return tuple(replace(shape, tyre=of_link[shape.link])
-                 if shape.collides and shape.link in of_link else shape for shape in shapes)
+    return tuple(
+        replace(shape, tyre=of_link[shape.link])
+        if shape.collides and shape.link in of_link
+        else shape
+        for shape in shapes
+    )
 
 
 def _sensors(scope, links: Links, remarks) -> tuple[SensorBlock, ...]:
@@ -122,8 +147,9 @@ def _sensors(scope, links: Links, remarks) -> tuple[SensorBlock, ...]:
         if kind:
             # PX4's plugins without a link of their own sit at the model's first link.
             link, pose = _named_link(owner, plugin)
-            blocks.append(_block(kind, plugin.get("name", kind), links, link, pose,
-                                 to_dict(plugin)))
+            blocks.append(
+                _block(kind, plugin.get("name", kind), links, link, pose, to_dict(plugin))
+            )
     for name, element, pose in scope.links():
         for sensor in element.iterchildren("sensor"):
             kind, tags = _link_sensor(sensor)
@@ -133,8 +159,11 @@ def _sensors(scope, links: Links, remarks) -> tuple[SensorBlock, ...]:
                     label = f"{name.rpartition('::')[0].replace('::', '_') or name}_{label}"
                 blocks.append(_block(kind, label, links, name, pose.to(pose_of(sensor)), tags))
     kinds = [block.kind for block in blocks]
-    extra = [block for k, block in enumerate(blocks)
-             if block.kind in sensors() and block.kind in kinds[:k]]
+    extra = [
+        block
+        for k, block in enumerate(blocks)
+        if block.kind in sensors() and block.kind in kinds[:k]
+    ]
     if extra:
         named = ", ".join(f"{block.kind} '{block.name}'" for block in extra)
         remarks.append(f"left out, since a vehicle has one of a kind: {named}")
@@ -179,6 +208,9 @@ def _kind_of_plugin(plugin) -> str | None:
 
 def _block(kind, name, links: Links, link, pose, tags) -> SensorBlock:
     # A plugin may name a frame, which moves with the base.
-    body, placed = links.inside(link, pose) if link in links.of_link \
+    body, placed = (
+        links.inside(link, pose)
+        if link in links.of_link
         else (0, links.frames[0].inverse().to(pose))
+    )
     return SensorBlock(kind, name, placed.pos, placed.quat, tags, body)

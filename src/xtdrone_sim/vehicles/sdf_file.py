@@ -15,11 +15,23 @@ from xtdrone_core.errors import ScenarioError, shown, unknown_name
 from ..errors import SdfError
 
 OWN = "{urn:xtdrone}"  # namespace of the elements that only this workspace reads
-_OWN_PARENTS = {"effects": "model", "battery": "model", "propeller": "plugin",
-                "in_water": "plugin", "slipstream": "plugin", "servo": "channel",
-                "wheel": "channel", "actuator": "channel", "hull": "model", "half_wing": "model",
-                "water": "world", "figure": "actor", "colour": "actor", "swing": "joint",
-                "roll": "joint"}  # name: parent
+_OWN_PARENTS = {
+    "effects": "model",
+    "battery": "model",
+    "propeller": "plugin",
+    "in_water": "plugin",
+    "slipstream": "plugin",
+    "servo": "channel",
+    "wheel": "channel",
+    "actuator": "channel",
+    "hull": "model",
+    "half_wing": "model",
+    "water": "world",
+    "figure": "actor",
+    "colour": "actor",
+    "swing": "joint",
+    "roll": "joint",
+}  # name: parent
 _XACRO_S = 60.0  # time-out of a file's rendering [s]
 _DECLARATION = re.compile(rb"<\?xml[^>]*\?>")
 
@@ -54,8 +66,7 @@ def parse_text(words: str, name: str, *what: str) -> Any:
 def _root(data: bytes, name: str) -> Any:
     """The root element of a document."""
     # Gazebo's parser takes a declaration that stands behind a comment, as templates leave it.
-    data = _DECLARATION.sub(lambda found: b" " * len(found[0]) if found.start() else found[0],
-                            data)
+    data = _DECLARATION.sub(lambda found: b" " * len(found[0]) if found.start() else found[0], data)
     return files.parse_xml(data, name, SdfError)
 
 
@@ -95,8 +106,10 @@ def resolve_uri(element: Any, uri: str) -> Path:
     for folder in folders:
         if os.path.exists(folder / relative):
             return (folder / relative).resolve()
-    fail(element, f"'{shown(uri)}' does not exist: looked in "
-                  f"{', '.join(map(str, dict.fromkeys(folders)))}")
+    fail(
+        element,
+        f"'{shown(uri)}' does not exist: looked in {', '.join(map(str, dict.fromkeys(folders)))}",
+    )
 
 
 def resolve_model(element: Any, uri: str) -> Path:
@@ -119,24 +132,29 @@ def _content(path: Path) -> bytes:
     if path.suffix == ".xacro":
         return _expanded(path)
     if path.suffix in resources.TEMPLATES:
-        raise SdfError(f"{path}: is a template: render it first ({resources.TEMPLATES[path.suffix]}"
-                       ")")
+        raise SdfError(
+            f"{path}: is a template: render it first ({resources.TEMPLATES[path.suffix]})"
+        )
     return files.read_bytes(path, "SDF file", error=SdfError)
 
 
 def _expanded(path: Path) -> bytes:
     program = shutil.which("xacro")
     if program is None:
-        raise SdfError(f"{path}: is a xacro file, and there is no program xacro: install it, for "
-                       f"example by 'pip install xacro', or run 'xacro {path.name} > "
-                       f"{path.with_suffix('').stem}.sdf' elsewhere")
+        raise SdfError(
+            f"{path}: is a xacro file, and there is no program xacro: install it, for "
+            f"example by 'pip install xacro', or run 'xacro {path.name} > "
+            f"{path.with_suffix('').stem}.sdf' elsewhere"
+        )
     try:
-        return subprocess.run([program, str(path)], capture_output=True, check=True,
-                              cwd=path.parent, timeout=_XACRO_S).stdout
+        return subprocess.run(
+            [program, str(path)], capture_output=True, check=True, cwd=path.parent, timeout=_XACRO_S
+        ).stdout
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip().splitlines()
-        raise SdfError(f"{path}: xacro cannot expand it: {said[-1] if said else 'no reason given'}"
-                       ) from error
+        raise SdfError(
+            f"{path}: xacro cannot expand it: {said[-1] if said else 'no reason given'}"
+        ) from error
     except subprocess.TimeoutExpired as error:
         raise SdfError(f"{path}: xacro does not end within {_XACRO_S:g} s") from error
 
@@ -150,9 +168,15 @@ def _check_own(root):
             if name not in _OWN_PARENTS:
                 fail(element, unknown_name("element of xtdrone", name, _OWN_PARENTS))
             if parent.tag != _OWN_PARENTS[name]:
-                fail(element, f"<xtdrone:{name}> is in <{parent.tag}>: put it into "
-                              f"<{_OWN_PARENTS[name]}>")
-        elif element.prefix == "xtdrone" or (parent is not None
-                                             and _OWN_PARENTS.get(element.tag) == parent.tag):
-            fail(element, f"<{name}> is not in the xtdrone namespace: write <xtdrone:{name} "
-                          f'xmlns:xtdrone="{OWN[1:-1]}">')
+                fail(
+                    element,
+                    f"<xtdrone:{name}> is in <{parent.tag}>: put it into <{_OWN_PARENTS[name]}>",
+                )
+        elif element.prefix == "xtdrone" or (
+            parent is not None and _OWN_PARENTS.get(element.tag) == parent.tag
+        ):
+            fail(
+                element,
+                f"<{name}> is not in the xtdrone namespace: write <xtdrone:{name} "
+                f'xmlns:xtdrone="{OWN[1:-1]}">',
+            )

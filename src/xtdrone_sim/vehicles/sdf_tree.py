@@ -31,14 +31,24 @@ def refuse_unknown(element: Any, known: Iterable[str]) -> None:
     """
     what = element.tag.replace(OWN, "xtdrone:")
     if (element.text or "").strip():
-        fail(element, f"<{what}> holds the text '{element.text.strip()}': it holds "
-                      + (f"the elements {', '.join(known)}" if known else
-                         "nothing; leave it out to switch it off"))
+        fail(
+            element,
+            f"<{what}> holds the text '{element.text.strip()}': it holds "
+            + (
+                f"the elements {', '.join(known)}"
+                if known
+                else "nothing; leave it out to switch it off"
+            ),
+        )
     seen = set()
     for child in element:
         if child.tag not in known:
-            fail(child, unknown_name(f"element of <{what}>", str(child.tag), known)
-                 if known else f"<{what}> holds nothing: take <{child.tag}> out")
+            fail(
+                child,
+                unknown_name(f"element of <{what}>", str(child.tag), known)
+                if known
+                else f"<{what}> holds nothing: take <{child.tag}> out",
+            )
         if child.tag in seen:
             fail(child, f"<{child.tag}> appears twice in <{what}>")
         seen.add(child.tag)
@@ -64,8 +74,10 @@ def numbers(element: Any, count: int) -> tuple[float, ...]:
         values = ()
     if len(values) != count or not all(abs(x) <= _LARGEST for x in values):
         what = "a number" if count == 1 else f"{count} numbers"
-        fail(element, f"<{element.tag}> is '{shown(' '.join(tokens))}': give {what} within "
-                      f"{_LARGEST:g}")
+        fail(
+            element,
+            f"<{element.tag}> is '{shown(' '.join(tokens))}': give {what} within {_LARGEST:g}",
+        )
     return values
 
 
@@ -91,8 +103,7 @@ def pose_of(element: Any) -> Pose:
         return Pose()
     values = numbers(child, 6)
     if max(map(abs, values)) > FARTHEST:
-        fail(child, f"<pose> is '{shown(child.text)}': give metres and radians up to "
-                    f"{FARTHEST:g}")
+        fail(child, f"<pose> is '{shown(child.text)}': give metres and radians up to {FARTHEST:g}")
     return Pose.of(*values)
 
 
@@ -124,8 +135,14 @@ def to_dict(element: Any) -> dict:
 class Scope:
     """A model with its frames: names of links, joints, frames and nested models to poses."""
 
-    def __init__(self, element: Any, pose: Pose, prefix: str = "", depth: int = 0,
-                 placed: Mapping[str, Pose] | None = None):
+    def __init__(
+        self,
+        element: Any,
+        pose: Pose,
+        prefix: str = "",
+        depth: int = 0,
+        placed: Mapping[str, Pose] | None = None,
+    ):
         """Reads the names in a model.
 
         Args:
@@ -137,8 +154,9 @@ class Scope:
                 names in nested models as "model::link".
         """
         if depth > _MAX_NESTING:
-            fail(element, f"models are nested more than {_MAX_NESTING} deep: a model includes "
-                          "itself")
+            fail(
+                element, f"models are nested more than {_MAX_NESTING} deep: a model includes itself"
+            )
         self.element = element
         self.prefix = prefix
         self._pose = pose
@@ -153,8 +171,9 @@ class Scope:
         for child in element.iterchildren("link", "joint", "frame", "model"):
             child.set("name", self._own_name(name_of(child)))
             self._add(name_of(child), child)
-        self._lights += [(light, pose.to(pose_of(light))) for light in
-                         element.iterchildren("light")]
+        self._lights += [
+            (light, pose.to(pose_of(light))) for light in element.iterchildren("light")
+        ]
         self._actors += element.iterchildren("actor")
         models = {name_of(child): (child, child) for child in element.iterchildren("model")}
         within: dict[str, dict[str, Pose]] = defaultdict(dict)  # what of `placed` is in each
@@ -171,8 +190,10 @@ class Scope:
 
     def links(self) -> list:
         """(full name, element, pose in the root's frame) of all links, nested ones too."""
-        own = [(self.prefix + name_of(link), link, self.pose(name_of(link), link))
-               for link in self.element.iterchildren("link")]
+        own = [
+            (self.prefix + name_of(link), link, self.pose(name_of(link), link))
+            for link in self.element.iterchildren("link")
+        ]
         return own + [found for nested in self._nested.values() for found in nested.links()]
 
     def models(self) -> list:
@@ -193,8 +214,9 @@ class Scope:
 
     def lights(self) -> list:
         """(element, pose in the root's frame) of all lights, nested models' too."""
-        return self._lights + [found for nested in self._nested.values()
-                               for found in nested.lights()]
+        return self._lights + [
+            found for nested in self._nested.values() for found in nested.lights()
+        ]
 
     def actors(self) -> list:
         """The <actor>s of this scope."""
@@ -274,8 +296,9 @@ class Scope:
         """A name for something in this scope; Gazebo loads a world's models of one name, too."""
         if self.element.tag != "world" or name not in self._elements:
             return name
-        return next(f"{name}_{k}" for k in itertools.count(1)
-                    if f"{name}_{k}" not in self._elements)
+        return next(
+            f"{name}_{k}" for k in itertools.count(1) if f"{name}_{k}" not in self._elements
+        )
 
     def _include(self, element, included):
         path = resolve_model(element, text(element, "uri"))
@@ -297,16 +320,17 @@ class Scope:
         own = f"_merged__{name_of(model)}__model__"
         frame = etree.SubElement(self.element, "frame", name=own)
         pose = element.find("pose")
-        frame.append(copy.deepcopy(model.find("pose") if pose is None else pose)
-                     if model.find("pose") is not None or pose is not None
-                     else etree.Element("pose"))
+        frame.append(
+            copy.deepcopy(model.find("pose") if pose is None else pose)
+            if model.find("pose") is not None or pose is not None
+            else etree.Element("pose")
+        )
         for child in list(model):
             if child.tag in ("link", "frame", "model", "include", "light"):
                 place = child.find("pose")
                 if place is None:
                     place = etree.SubElement(child, "pose")
-                if not (place.get("relative_to") or place.get("frame")
-                        or child.get("attached_to")):
+                if not (place.get("relative_to") or place.get("frame") or child.get("attached_to")):
                     place.set("relative_to", own)
             if child.tag not in ("pose", "static", "self_collide"):
                 base = child.base

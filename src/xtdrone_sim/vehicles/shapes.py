@@ -45,8 +45,10 @@ def shapes_of(scope: Scope, remarks: list[str] | None = None) -> list[Shape]:
     found, notes = [], [] if remarks is None else remarks
     for name, link, pose in scope.links():
         for child in link.iterchildren("collision", "visual"):
-            found += [replace(shape, link=name) for shape in
-                      _shapes(child, f"{name}::{name_of(child)}", pose, notes)]
+            found += [
+                replace(shape, link=name)
+                for shape in _shapes(child, f"{name}::{name_of(child)}", pose, notes)
+            ]
     return found
 
 
@@ -61,27 +63,36 @@ def _shapes(element, name, link_pose, remarks) -> list[Shape]:
         fail(form, f"geometry <{form.tag}> is not supported: use {', '.join(_FORMS)}")
     collides = element.tag == "collision"
     try:
-        shapes = _FORMS[form.tag](form, Shape(name, form.tag, (), link_pose.to(pose_of(element)),
-                                              collides))
+        shapes = _FORMS[form.tag](
+            form, Shape(name, form.tag, (), link_pose.to(pose_of(element)), collides)
+        )
     except SdfError as error:
         if collides or form.tag not in _OF_FILES:
             raise
         remarks.append(f"visual '{name}' is not drawn: {error}")
         return []
     for shape in shapes:
-        if not all((abs(side) if shape.kind == "mesh" else side) > _THINNEST
-                   for side in shape.size):
+        if not all(
+            (abs(side) if shape.kind == "mesh" else side) > _THINNEST for side in shape.size
+        ):
             remarks.append(f"{element.tag} '{name}' is left out: its size is {shape.size}")
             return []
         if max(map(abs, shape.size)) > FARTHEST:
-            fail(form, f"the size of {element.tag} '{name}' is {shape.size}: give metres up to "
-                       f"{FARTHEST:g}")
+            fail(
+                form,
+                f"the size of {element.tag} '{name}' is {shape.size}: give metres up to "
+                f"{FARTHEST:g}",
+            )
     ode = element.find("surface/friction/ode")
     mu = 1.0 if ode is None else number(ode, "mu", 1.0)
     mu2 = mu if ode is None else number(ode, "mu2", mu)
     look = look_of(element)
-    return [replace(shape, friction=mu, friction2=mu2,
-                    look=look if shape.look == Look() else shape.look) for shape in shapes]
+    return [
+        replace(
+            shape, friction=mu, friction2=mu2, look=look if shape.look == Look() else shape.look
+        )
+        for shape in shapes
+    ]
 
 
 def _box(form, shape) -> list[Shape]:
@@ -104,11 +115,17 @@ def _plane(form, shape) -> list[Shape]:
 def _mesh(form, shape) -> list[Shape]:
     path = resolve_uri(form, text(form, "uri"))
     if path.suffix.lower() not in MESH_SUFFIXES:
-        fail(form, f"'{path.name}' is no mesh that can be read: convert it to "
-                   f"{' or '.join(MESH_SUFFIXES)}")
+        fail(
+            form,
+            f"'{path.name}' is no mesh that can be read: convert it to "
+            f"{' or '.join(MESH_SUFFIXES)}",
+        )
     sub = form.find("submesh")
-    mesh = MeshFile(path) if sub is None else MeshFile(
-        path, text(sub, "name"), text(sub, "center", "0") in ("1", "true"))
+    mesh = (
+        MeshFile(path)
+        if sub is None
+        else MeshFile(path, text(sub, "name"), text(sub, "center", "0") in ("1", "true"))
+    )
     return [replace(shape, size=vector(form, "scale", (1.0, 1.0, 1.0)), mesh=mesh)]
 
 
@@ -117,13 +134,15 @@ def _polyline(form, shape) -> list[Shape]:
     if points and points[0] == points[-1]:
         points.pop()
     if len(points) < 3:
-        fail(form, f"<polyline> of '{shape.name}' has {len(points)} corners: give 3 or more "
-                   "<point>")
+        fail(
+            form, f"<polyline> of '{shape.name}' has {len(points)} corners: give 3 or more <point>"
+        )
     height = number(form, "height", 1.0)
     if height <= 0.0:
         fail(form, f"<height> of '{shape.name}' is {height:g}: give metres above 0")
-    return [replace(shape, kind="mesh", size=(1.0, 1.0, 1.0),
-                    mesh=Extrusion(tuple(points), height))]
+    return [
+        replace(shape, kind="mesh", size=(1.0, 1.0, 1.0), mesh=Extrusion(tuple(points), height))
+    ]
 
 
 def _heightmap(form, shape) -> list[Shape]:
@@ -143,8 +162,15 @@ def _heightmap(form, shape) -> list[Shape]:
     return [replace(shape, size=size, heights=picture, pose=moved, look=look)]
 
 
-_FORMS = {"box": _box, "sphere": _sphere, "cylinder": _cylinder, "plane": _plane, "mesh": _mesh,
-          "polyline": _polyline, "heightmap": _heightmap}
+_FORMS = {
+    "box": _box,
+    "sphere": _sphere,
+    "cylinder": _cylinder,
+    "plane": _plane,
+    "mesh": _mesh,
+    "polyline": _polyline,
+    "heightmap": _heightmap,
+}
 _OF_FILES = ("mesh", "heightmap")  # a picture without them is better than no flight
 
 

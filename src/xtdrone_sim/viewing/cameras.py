@@ -66,8 +66,9 @@ class Camera:
         """Goes to its new place at once at the next view."""
         self._smooth = None
 
-    def view(self, scene: Any, state: Any, everything: np.ndarray, aspect: float, span: float,
-             dt: float) -> View:
+    def view(
+        self, scene: Any, state: Any, everything: np.ndarray, aspect: float, span: float, dt: float
+    ) -> View:
         """The next view.
 
         Args:
@@ -94,8 +95,11 @@ class Camera:
         elevation = min(max(elevation + self.raised, math.radians(-20.0)), _TOP)
         target = 0.5 * (points.min(axis=0) + points.max(axis=0))
         margin = max(_MARGIN, span)
-        distance = _BEHIND * margin if self.kind == "follow" else _distance(
-            points - target, azimuth, elevation, aspect, margin)
+        distance = (
+            _BEHIND * margin
+            if self.kind == "follow"
+            else _distance(points - target, azimuth, elevation, aspect, margin)
+        )
         distance *= self.zoom
         elevation = _clear(scene, target, points, azimuth, elevation, distance)
         wanted = np.array([*target, distance, elevation])
@@ -126,29 +130,35 @@ def _distance(points, azimuth, elevation, aspect, margin) -> float:
     right = np.array([-math.sin(azimuth), math.cos(azimuth), 0.0])
     up = np.cross(back, right)
     high = math.tan(0.5 * FIELD)
-    needed = np.maximum((np.abs(points @ right) + margin) / (high * aspect),
-                        (np.abs(points @ up) + margin) / high)
+    needed = np.maximum(
+        (np.abs(points @ right) + margin) / (high * aspect), (np.abs(points @ up) + margin) / high
+    )
     return float((points @ back + needed).max()) + margin
 
 
 def _clear(scene, target, points, azimuth, elevation, distance) -> float:
     """The elevation from which most points are seen, and which is not much higher than wanted."""
+
     def cost(step):
         high = min(elevation + step, _TOP)
         reach = _reach(scene, target, azimuth, high, distance)
         blocked = max(0.0, 1.0 - _ARM * reach / distance)
-        return _BLOCKED * blocked + _hidden(scene, target + distance * _direction(azimuth, high),
-                                            points) + _HIGHER * step
+        return (
+            _BLOCKED * blocked
+            + _hidden(scene, target + distance * _direction(azimuth, high), points)
+            + _HIGHER * step
+        )
 
     return min(elevation + min(_STEPS, key=cost), _TOP)
 
 
 def _hidden(scene, eye, points) -> float:
     """Part of the points (K, 3) that an eye does not see, since something is before them."""
-    away = points[::-(-len(points) // _SAMPLES)] - eye
+    away = points[:: -(-len(points) // _SAMPLES)] - eye
     length = np.linalg.norm(away, axis=1)
-    return float((scene.free(eye, away / length[:, None], length.max() + 1.0)
-                  < length - _NEAR_TO).mean())
+    return float(
+        (scene.free(eye, away / length[:, None], length.max() + 1.0) < length - _NEAR_TO).mean()
+    )
 
 
 def _reach(scene, target, azimuth, elevation, distance) -> float:
@@ -159,5 +169,8 @@ def _reach(scene, target, azimuth, elevation, distance) -> float:
     aside = _ROOM * np.array([0.0 * up, right, -right, up, -up])
     ends = distance * back + aside
     length = np.linalg.norm(ends, axis=1)
-    return float(scene.free(np.asarray(target, dtype=float), ends / length[:, None],
-                            distance / _ARM + 1.0).min())
+    return float(
+        scene.free(
+            np.asarray(target, dtype=float), ends / length[:, None], distance / _ARM + 1.0
+        ).min()
+    )

@@ -21,54 +21,107 @@ slots and who hears whom, and no world.
 """
 SIZE, WINDOW = (1280, 720), (1100, 680)  # of a film, of a window [pixels]
 _GIF_SIZE, _FPS, _GIF_FPS = (640, 360), 30.0, 12.5
-_LEAST, _MOST = 64, 4096  # side of an image [pixels]
+_MIN, _MAX = 64, 4096  # side of an image [pixels]
 
 
 def register_view(subparsers: Any) -> None:
     """`xtdrone view`: replays a run in its world."""
     from .cameras import CAMERAS
 
-    parser = subparsers.add_parser("view", help="replay a run in 3D, in a window or as a film",
-                                   epilog=EXAMPLES)
+    parser = subparsers.add_parser(
+        "view", help="replay a run in 3D, in a window or as a film", epilog=EXAMPLES
+    )
     run_folder.add_argument(parser)
     output = parser.add_mutually_exclusive_group()
-    for suffix, what in (("mp4", "write a film (H.264) and open no window"),
-                         ("gif", "the same as an animated GIF"),
-                         ("png", "the picture at --from")):
+    for suffix, what in (
+        ("mp4", "write a film (H.264) and open no window"),
+        ("gif", "the same as an animated GIF"),
+        ("png", "the picture at --from"),
+    ):
         output.add_argument(f"--{suffix}", metavar="FILE", help=what)
     second = number_type("time", 0.0, 1e9, unit="s")
-    parser.add_argument("--from", dest="begin", type=second, metavar="SECONDS",
-                        help="first simulated time (the start of the run)")
-    parser.add_argument("--to", dest="end", type=second, metavar="SECONDS",
-                        help="last simulated time (the end of the run)")
-    parser.add_argument("--speed", type=number_type("speed", 0.01, 100.0), default=1.0,
-                        metavar="FACTOR", help="simulated seconds per second (1)")
-    parser.add_argument("--camera", choices=list(CAMERAS), default="fleet", help="; ".join(
-        f"{name}: {what}" for name, what in CAMERAS.items()) + " (fleet)")
-    parser.add_argument("--vehicle", metavar="NAME",
-                        help="whom the camera follows (the first vehicle)")
-    parser.add_argument("--turn", type=number_type("turn", -360.0, 360.0, unit="deg"), default=0.0,
-                        metavar="DEG", help="angle of the camera about the fleet (0)")
-    parser.add_argument("--rise", type=number_type("rise", -90.0, 90.0, unit="deg"), default=0.0,
-                        metavar="DEG", help="how much higher the camera is (0)")
-    parser.add_argument("--zoom", type=number_type("zoom", 0.1, 10.0), default=1.0,
-                        metavar="FACTOR", help="factor of the camera's distance (1)")
-    parser.add_argument("--size", type=_size, metavar="WxH",
-                        help="of the film, {}x{}; of a GIF, {}x{}".format(*SIZE, *_GIF_SIZE))
-    parser.add_argument("--fps", type=number_type("fps", 1.0, 120.0), metavar="N",
-                        help=f"images per second of the film, {_FPS:g}; of a GIF, {_GIF_FPS:g}")
+    parser.add_argument(
+        "--from",
+        dest="begin",
+        type=second,
+        metavar="SECONDS",
+        help="first simulated time (the start of the run)",
+    )
+    parser.add_argument(
+        "--to",
+        dest="end",
+        type=second,
+        metavar="SECONDS",
+        help="last simulated time (the end of the run)",
+    )
+    parser.add_argument(
+        "--speed",
+        type=number_type("speed", 0.01, 100.0),
+        default=1.0,
+        metavar="FACTOR",
+        help="simulated seconds per second (1)",
+    )
+    parser.add_argument(
+        "--camera",
+        choices=list(CAMERAS),
+        default="fleet",
+        help="; ".join(f"{name}: {what}" for name, what in CAMERAS.items()) + " (fleet)",
+    )
+    parser.add_argument(
+        "--vehicle", metavar="NAME", help="whom the camera follows (the first vehicle)"
+    )
+    parser.add_argument(
+        "--turn",
+        type=number_type("turn", -360.0, 360.0, unit="deg"),
+        default=0.0,
+        metavar="DEG",
+        help="angle of the camera about the fleet (0)",
+    )
+    parser.add_argument(
+        "--rise",
+        type=number_type("rise", -90.0, 90.0, unit="deg"),
+        default=0.0,
+        metavar="DEG",
+        help="how much higher the camera is (0)",
+    )
+    parser.add_argument(
+        "--zoom",
+        type=number_type("zoom", 0.1, 10.0),
+        default=1.0,
+        metavar="FACTOR",
+        help="factor of the camera's distance (1)",
+    )
+    parser.add_argument(
+        "--size",
+        type=_size,
+        metavar="WxH",
+        help="of the film, {}x{}; of a GIF, {}x{}".format(*SIZE, *_GIF_SIZE),
+    )
+    parser.add_argument(
+        "--fps",
+        type=number_type("fps", 1.0, 120.0),
+        metavar="N",
+        help=f"images per second of the film, {_FPS:g}; of a GIF, {_GIF_FPS:g}",
+    )
     for name in ("names", "trails"):
-        parser.add_argument(f"--{name}", type=truth_type(name), default=True, metavar="true|false",
-                            help=f"whether {name} are drawn (true)")
+        parser.add_argument(
+            f"--{name}",
+            type=truth_type(name),
+            default=True,
+            metavar="true|false",
+            help=f"whether {name} are drawn (true)",
+        )
     parser.set_defaults(run=_view)
 
 
 def _size(text):
     found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text, re.ASCII)
     sides = [int(side) for side in found.groups()] if found else []
-    if not sides or not all(_LEAST <= side <= _MOST and side % 2 == 0 for side in sides):
-        raise argparse.ArgumentTypeError(f"size '{text}' is not allowed: give width x height in "
-                                         f"even pixels from {_LEAST} to {_MOST}, as 1280x720")
+    if not sides or not all(_MIN <= side <= _MAX and side % 2 == 0 for side in sides):
+        raise argparse.ArgumentTypeError(
+            f"size '{text}' is not allowed: give width x height in "
+            f"even pixels from {_MIN} to {_MAX}, as 1280x720"
+        )
     return tuple(sides)
 
 
@@ -95,15 +148,17 @@ def _view(args):
     if args.vehicle is not None and args.vehicle not in flight.names:
         raise ViewError(unknown_name("vehicle", args.vehicle, flight.names))
     vehicle = 0 if args.vehicle is None else flight.names.index(args.vehicle)
-    camera = Camera(args.camera, vehicle, math.radians(args.turn), math.radians(args.rise),
-                    args.zoom)
+    camera = Camera(
+        args.camera, vehicle, math.radians(args.turn), math.radians(args.rise), args.zoom
+    )
     gif = args.gif is not None
     size = args.size or (_GIF_SIZE if gif else SIZE if given else WINDOW)
     if path is None:
         from .window import watch
 
-        return watch(flight, camera, size, args.speed, begin, end, names=args.names,
-                     trails=args.trails)
+        return watch(
+            flight, camera, size, args.speed, begin, end, names=args.names, trails=args.trails
+        )
     fps = args.fps or (_GIF_FPS if gif else _FPS)
     if args.png:
         end = begin
@@ -111,8 +166,7 @@ def _view(args):
     stage = Stage(flight, camera, size)
     stage.names, stage.trails = args.names, args.trails
     try:
-        film.write(path, film.images(stage, begin, end, args.speed, fps, size), fps,
-                   stage.colours)
+        film.write(path, film.images(stage, begin, end, args.speed, fps, size), fps, stage.colours)
     finally:
         stage.close()
     print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")

@@ -25,18 +25,27 @@ def check() -> None:
         ViewError: There is none, or Qt cannot use it.
     """
     if not named():
-        raise ViewError("there is no display for a window: give --mp4, --gif or --png FILE, or set "
-                        "DISPLAY")
+        raise ViewError(
+            "there is no display for a window: give --mp4, --gif or --png FILE, or set DISPLAY"
+        )
     libraries.require_qt(ViewError)
     try:
-        probe = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, text=True,
-                               timeout=_LIMIT_S, check=False)
+        probe = subprocess.run(
+            [sys.executable, "-c", _PROBE],
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT_S,
+            check=False,
+        )
     except subprocess.TimeoutExpired as error:
-        raise ViewError(f"the display does not answer within {_LIMIT_S:g} s: give --mp4, --gif or "
-                        "--png FILE") from error
+        raise ViewError(
+            f"the display does not answer within {_LIMIT_S:g} s: give --mp4, --gif or --png FILE"
+        ) from error
     if probe.returncode:
-        raise ViewError(f"a window cannot be opened: {reason(probe.stderr)}; give --mp4, --gif or "
-                        "--png FILE, or set DISPLAY")
+        raise ViewError(
+            f"a window cannot be opened: {reason(probe.stderr)}; give --mp4, --gif or "
+            "--png FILE, or set DISPLAY"
+        )
 
 
 def reason(said: str) -> str:

@@ -14,8 +14,8 @@ from ..errors import ViewError
 from .stage import Stage
 
 SUFFIXES = (".mp4", ".gif", ".png")
-_MOST_IMAGES = 100_000  # of a film: 55 minutes at 30 per second
-_MOST_PIXELS = 1_000_000_000  # of all images of a GIF, which are in memory together: 3 GB
+_MAX_IMAGES = 100_000  # of a film: 55 minutes at 30 per second
+_MAX_PIXELS = 1_000_000_000  # of all images of a GIF, which are in memory together: 3 GB
 _QUALITY = "21"  # constant rate factor of H.264: 18 is visually lossless, 28 is small
 _CODEC = "libx264"
 _COLOURS = 112  # of a GIF, as they are in its images
@@ -36,8 +36,9 @@ def free_for(path: Path | str) -> Path:
     return outputs.free_for(path, "film", lambda ends: _MARK in ends, ViewError)
 
 
-def images(stage: Stage, begin_s: float, end_s: float, speed: float, fps: float,
-           size: tuple[int, int]) -> Iterator[np.ndarray]:
+def images(
+    stage: Stage, begin_s: float, end_s: float, speed: float, fps: float, size: tuple[int, int]
+) -> Iterator[np.ndarray]:
     """The images of a film, (h, w, 3) uint8, with a progress bar.
 
     Args:
@@ -74,17 +75,20 @@ def check_length(path: Path, count: int, size: tuple[int, int]) -> None:
     Raises:
         ViewError: They are too many.
     """
-    most = _MOST_IMAGES
+    most = _MAX_IMAGES
     if path.suffix.lower() == ".gif":
-        most = min(most, _MOST_PIXELS // (size[0] * size[1]))
+        most = min(most, _MAX_PIXELS // (size[0] * size[1]))
     if count > most:
-        raise ViewError(f"the film would have {count} images, at most {most} of {size[0]}x{size[1]}"
-                        f" are allowed in a {path.suffix.lower()}: give a shorter span with --from "
-                        "and --to, a higher --speed, a lower --fps or a smaller --size")
+        raise ViewError(
+            f"the film would have {count} images, at most {most} of {size[0]}x{size[1]}"
+            f" are allowed in a {path.suffix.lower()}: give a shorter span with --from "
+            "and --to, a higher --speed, a lower --fps or a smaller --size"
+        )
 
 
-def write(path: Path, pictures: Iterable[np.ndarray], fps: float,
-          colours: npt.ArrayLike = ()) -> None:
+def write(
+    path: Path, pictures: Iterable[np.ndarray], fps: float, colours: npt.ArrayLike = ()
+) -> None:
     """Writes images as a film, or the first one as a picture.
 
     Args:
@@ -102,8 +106,10 @@ def write(path: Path, pictures: Iterable[np.ndarray], fps: float,
         if path.suffix.lower() != ".png":
             path.unlink(missing_ok=True)  # half a film is none
         if isinstance(error, OSError):
-            raise ViewError(f"cannot write '{path}': {error.strerror or error}; give a file in a "
-                            "folder that can be written, with space") from error
+            raise ViewError(
+                f"cannot write '{path}': {error.strerror or error}; give a file in a "
+                "folder that can be written, with space"
+            ) from error
         raise
 
 
@@ -113,8 +119,10 @@ def _mp4(path, pictures, fps, _):
     try:
         import av
     except ImportError as error:
-        raise ViewError(f"MP4 needs the Python package av ({error}): run scripts/setup.sh, pip "
-                        "install av, or give a .gif") from error
+        raise ViewError(
+            f"MP4 needs the Python package av ({error}): run scripts/setup.sh, pip "
+            "install av, or give a .gif"
+        ) from error
     with av.open(str(path), "w", options={"movflags": "faststart"}) as film:
         film.metadata["comment"] = outputs.MARK
         stream: Any = None
@@ -123,8 +131,9 @@ def _mp4(path, pictures, fps, _):
                 stream = film.add_stream(_CODEC, rate=Fraction(fps).limit_denominator(1000))
                 stream.height, stream.width = picture.shape[:2]
                 stream.pix_fmt, stream.options = "yuv420p", {"crf": _QUALITY}
-            for packet in stream.encode(av.VideoFrame.from_ndarray(
-                    np.ascontiguousarray(picture), format="rgb24")):
+            for packet in stream.encode(
+                av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
+            ):
                 film.mux(packet)
         for packet in stream.encode():
             film.mux(packet)
@@ -135,17 +144,24 @@ def _gif(path, pictures, fps, colours):
 
     frames = [Image.fromarray(picture) for picture in pictures]
     # One palette for all, without dither: what does not move does not change, and takes no space.
-    some = frames[::max(1, len(frames) // _SAMPLES)]
+    some = frames[:: max(1, len(frames) // _SAMPLES)]
     sheet = Image.new("RGB", (some[0].width, some[0].height * len(some)))
     for k, frame in enumerate(some):
         sheet.paste(frame, (0, k * frame.height))
     own = np.rint(255 * np.reshape(colours, (-1, 3))[:_OWN_COLOURS]).astype(int)
     found = sheet.quantize(_COLOURS, method=Image.Quantize.MEDIANCUT)
     palette = Image.new("P", (1, 1))
-    palette.putpalette([*found.getpalette()[:3 * _COLOURS], *own.ravel().tolist()])
+    palette.putpalette([*found.getpalette()[: 3 * _COLOURS], *own.ravel().tolist()])
     first, *rest = (frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames)
-    first.save(path, save_all=True, append_images=rest, duration=round(1000 / fps), loop=0,
-               optimize=False, comment=_MARK)
+    first.save(
+        path,
+        save_all=True,
+        append_images=rest,
+        duration=round(1000 / fps),
+        loop=0,
+        optimize=False,
+        comment=_MARK,
+    )
 
 
 def _png(path, pictures, fps, _):

@@ -15,12 +15,20 @@ from ..world import world_of
 
 TRAIL_S = 8.0  # length of a trail [s]
 _TRAIL_STEP_S = 0.1
-_MOST_PIECES = 3000  # of all trails together, for large fleets
+_MAX_PIECES = 3000  # of all trails together, for large fleets
 _CAPTION_S = 3.0  # that an event's caption stays [s]
-_CAPTIONS = {"armed": "armed", "airborne": "airborne", "formation": "formation {formation}",
-             "settled": "{formation} settled", "return": "return", "land": "landing",
-             "landed": "landed", "crash": "crash of {vehicle}", "waypoint": "waypoint {index}",
-             "corner": "corner {index}"}
+_CAPTIONS = {
+    "armed": "armed",
+    "airborne": "airborne",
+    "formation": "formation {formation}",
+    "settled": "{formation} settled",
+    "return": "return",
+    "land": "landing",
+    "landed": "landed",
+    "crash": "crash of {vehicle}",
+    "waypoint": "waypoint {index}",
+    "corner": "corner {index}",
+}
 
 
 class Replay:
@@ -45,15 +53,20 @@ class Replay:
         self.name = folder.resolve().name
         path = folder / "scenario.yaml"
         if not files.is_file(path):
-            what = "a flight of the simple simulator: 'xtdrone formation view' shows it" \
-                if (folder / run_folder.TRUTH).exists() else "give the folder of a run"
-            raise ViewError(f"'{folder}' has no scenario.yaml, which names world and vehicles: "
-                            f"{what}")
+            what = (
+                "a flight of the simple simulator: 'xtdrone formation view' shows it"
+                if (folder / run_folder.TRUTH).exists()
+                else "give the folder of a run"
+            )
+            raise ViewError(
+                f"'{folder}' has no scenario.yaml, which names world and vehicles: {what}"
+            )
         scenario = Scenario.load(path)
         self.vehicles = scenario.vehicles
         if not files.is_file(folder / run_folder.TRUTH):
-            raise ViewError(f"run '{folder}' has no {run_folder.TRUTH}, the true poses: give a run "
-                            "that flew")
+            raise ViewError(
+                f"run '{folder}' has no {run_folder.TRUTH}, the true poses: give a run that flew"
+            )
         self._t_us, self._table = read_truth(folder / run_folder.TRUTH, scenario.n)
         self.world = world_of(scenario)
         self.models = [load_vehicle(spec.type) for spec in self.vehicles]
@@ -61,8 +74,9 @@ class Replay:
         self.start_s, self.end_s = (float(self._t_us[k]) * 1e-6 for k in (0, -1))
         self.everything = self._table[::50, :, :3].reshape(-1, 3)
         self._state = blank_state(self.models)
-        self._captions = [(event["t_us"] * 1e-6, _caption(event))
-                          for event in run_folder.read_events(folder)]
+        self._captions = [
+            (event["t_us"] * 1e-6, _caption(event)) for event in run_folder.read_events(folder)
+        ]
 
     def state(self, t_s: float) -> FleetState:
         """The fleet at a time [s], between two records interpolated; overwritten by the next call.
@@ -72,8 +86,9 @@ class Replay:
         t_us = min(max(t_s, self.start_s), self.end_s) * 1e6
         k, after, share, step_us = interpolation.place(self._t_us, t_us)
         here, there = self._table[k], self._table[after]
-        share = interpolation.shares(share, step_us * 1e-6, here[:, :3], there[:, :3],
-                                     here[:, 7:10])
+        share = interpolation.shares(
+            share, step_us * 1e-6, here[:, :3], there[:, :3], here[:, 7:10]
+        )
         state = self._state
         state.t_us = round(t_us)
         state.pos[:] = here[:, :3] + share * (there[:, :3] - here[:, :3])
@@ -82,7 +97,7 @@ class Replay:
 
     def trail(self, t_s: float, seconds: float = TRAIL_S) -> np.ndarray:
         """Positions (K, N, 3) in the seconds before a time, the latest last [m]."""
-        count = max(2, min(round(seconds / _TRAIL_STEP_S), _MOST_PIECES // len(self.names)) + 1)
+        count = max(2, min(round(seconds / _TRAIL_STEP_S), _MAX_PIECES // len(self.names)) + 1)
         # At multiples of the step, so that the trail stands still while its end moves on.
         last = np.floor(t_s / _TRAIL_STEP_S)
         times = np.append((last - np.arange(count - 2, -1, -1)) * _TRAIL_STEP_S, t_s)
@@ -104,8 +119,9 @@ class Replay:
 def blank_state(models: Any) -> FleetState:
     """A FleetState with room for these Vehicles."""
     fleet = FleetModel.of(tuple(models))
-    return FleetState.zeros(len(models), fleet.actuator.shape[1], fleet.joint.shape[1],
-                            fleet.body.shape[1])
+    return FleetState.zeros(
+        len(models), fleet.actuator.shape[1], fleet.joint.shape[1], fleet.body.shape[1]
+    )
 
 
 def _caption(event) -> str:

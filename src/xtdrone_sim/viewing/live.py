@@ -46,8 +46,14 @@ _AFTER = 20.0  # seconds of trail that are kept, of a fleet that flies faster th
 class LiveWindow:
     """The simulation's end: starts the window and tells it what is where."""
 
-    def __init__(self, world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-                 instance: int, inserted: tuple[WorldModel, ...]):
+    def __init__(
+        self,
+        world: World,
+        specs: Sequence[VehicleSpec],
+        models: Sequence[Vehicle],
+        instance: int,
+        inserted: tuple[WorldModel, ...],
+    ):
         """Opens the window.
 
         Args:
@@ -66,14 +72,19 @@ class LiveWindow:
         self._ring: FrameWriter | None = None
         self._due = 0.0
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, preexec_fn=tied(),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+            [sys.executable, "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=tied(),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
         try:
             self._tell(inserted)
             if self._process.stdout.readline() != _READY:
-                raise EngineError(f"the window of the flight does not open: {self._reason()}; run "
-                                  "without gui")
+                raise EngineError(
+                    f"the window of the flight does not open: {self._reason()}; run without gui"
+                )
         except BaseException:
             self.close()
             raise
@@ -94,15 +105,23 @@ class LiveWindow:
         self._due = now + PERIOD_S
         if self._process.poll() is not None:
             if self._process.returncode != 0:
-                _log.warning("the window of the flight has ended with status %d; the flight goes "
-                             "on", self._process.returncode)
+                _log.warning(
+                    "the window of the flight has ended with status %d; the flight goes on",
+                    self._process.returncode,
+                )
             self.close()
             return
         if inserted is not self._inserted:
             self._tell(inserted)
-        self._ring.write(state.t_us, {"pos": state.pos, "quat": state.quat,
-                                      "joint_pos": state.joint_pos,
-                                      "inserted": engine.inserted_states()})
+        self._ring.write(
+            state.t_us,
+            {
+                "pos": state.pos,
+                "quat": state.quat,
+                "joint_pos": state.joint_pos,
+                "inserted": engine.inserted_states(),
+            },
+        )
 
     def close(self) -> None:
         """Closes the window. May be called twice."""
@@ -125,10 +144,14 @@ class LiveWindow:
         if inserted:
             arrays.append(["inserted", "<f8", [len(inserted), 13]])
         self._ring = FrameWriter(path_of(os.getpid(), self._instance, "window"), arrays)
-        line = {"world": str(self._world.sdf), "added": self._world.added,
-                "ring": str(self._ring.path), "arrays": arrays,
-                "vehicles": [[spec.type, spec.name, spec.pos, spec.yaw] for spec in self._specs],
-                "inserted": [model.plain() for model in inserted]}
+        line = {
+            "world": str(self._world.sdf),
+            "added": self._world.added,
+            "ring": str(self._ring.path),
+            "arrays": arrays,
+            "vehicles": [[spec.type, spec.name, spec.pos, spec.yaw] for spec in self._specs],
+            "inserted": [model.plain() for model in inserted],
+        }
         try:
             self._process.stdin.write(json.dumps(line).encode() + b"\n")
             self._process.stdin.flush()
@@ -153,8 +176,9 @@ class LiveFlight:
             XtdroneError: Its world or vehicles are not here.
         """
         said = json.loads(line)
-        specs = tuple(VehicleSpec(kind, name, tuple(pos), yaw)
-                      for kind, name, pos, yaw in said["vehicles"])
+        specs = tuple(
+            VehicleSpec(kind, name, tuple(pos), yaw) for kind, name, pos, yaw in said["vehicles"]
+        )
         self.world = load_world(said["world"], tuple(said["added"]))
         self.models = [load_vehicle(spec.type) for spec in specs]
         self.vehicles = specs
@@ -197,7 +221,7 @@ class LiveFlight:
     def trail(self, t_s: float, seconds: float = TRAIL_S) -> np.ndarray:
         """Positions (K, N, 3) in the last seconds, the latest last [m]."""
         kept = [pos for t_us, pos in self._past if t_us * 1e-6 >= self.t_s - seconds]
-        return np.stack([*kept, self._state.pos, self._state.pos][-max(2, len(kept) + 1):])
+        return np.stack([*kept, self._state.pos, self._state.pos][-max(2, len(kept) + 1) :])
 
     def factor(self) -> str:
         """The speed of the simulation, in words."""

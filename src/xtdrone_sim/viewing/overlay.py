@@ -7,15 +7,20 @@ from pathlib import Path
 import numpy as np
 
 _SIZE = 1 / 40  # height of the letters, in heights of the image
-_LEAST = 10  # [pixels]
+_MIN = 10  # [pixels]
 _ABOVE = 0.9  # of its vehicle, in heights of the letters
 _WHITE, _DARK = (255, 255, 255), (20, 24, 30)
 _LUMINANCE, _BRIGHT = (0.2126, 0.7152, 0.0722), 0.55  # of RGB; above, letters are dark
-_MOST_NAMES = 60  # vehicles up to which they have names
+_MAX_NAMES = 60  # vehicles up to which they have names
 
 
-def draw(image: np.ndarray, places: np.ndarray, names: Sequence[str],
-         colours: np.ndarray, corners: Sequence[str] = ()) -> np.ndarray:
+def draw(
+    image: np.ndarray,
+    places: np.ndarray,
+    names: Sequence[str],
+    colours: np.ndarray,
+    corners: Sequence[str] = (),
+) -> np.ndarray:
     """Draws over an image.
 
     Args:
@@ -32,25 +37,40 @@ def draw(image: np.ndarray, places: np.ndarray, names: Sequence[str],
 
     picture = Image.fromarray(np.ascontiguousarray(image))
     pen = ImageDraw.Draw(picture)
-    size = max(_LEAST, round(_SIZE * picture.height))
+    size = max(_MIN, round(_SIZE * picture.height))
     font = _font(size)
     taken: list[tuple] = []
-    for place, name, colour in list(zip(places, names, colours))[:_MOST_NAMES]:
+    for place, name, colour in list(zip(places, names, colours))[:_MAX_NAMES]:
         if np.isfinite(place).all() and (place >= 0).all() and (place < picture.size).all():
             at = [place[0], place[1] - _ABOVE * size]
             while any(_overlap(pen.textbbox(at, name, font, "mb"), other) for other in taken):
                 at[1] -= 0.5 * size  # higher, until it covers no other
             taken.append(pen.textbbox(at, name, font, "mb"))
             # The colour as the outline of white letters, of dark ones where it is bright.
-            pen.text(at, name, font=font, anchor="mb",
-                     fill=_DARK if np.dot(_LUMINANCE, colour) > _BRIGHT else _WHITE,
-                     stroke_width=max(2, size // 7),
-                     stroke_fill=tuple(int(255 * x) for x in colour))
+            pen.text(
+                at,
+                name,
+                font=font,
+                anchor="mb",
+                fill=_DARK if np.dot(_LUMINANCE, colour) > _BRIGHT else _WHITE,
+                stroke_width=max(2, size // 7),
+                stroke_fill=tuple(int(255 * x) for x in colour),
+            )
     gap = 0.6 * size
-    for text, place, anchor in zip(corners, ((gap, gap), (picture.width - gap, gap),
-                                             (gap, picture.height - gap)), ("la", "ra", "ld")):
-        pen.text(place, text, font=font, anchor=anchor, fill=_WHITE, stroke_width=max(1, size // 9),
-                 stroke_fill=_DARK)
+    for text, place, anchor in zip(
+        corners,
+        ((gap, gap), (picture.width - gap, gap), (gap, picture.height - gap)),
+        ("la", "ra", "ld"),
+    ):
+        pen.text(
+            place,
+            text,
+            font=font,
+            anchor=anchor,
+            fill=_WHITE,
+            stroke_width=max(1, size // 9),
+            stroke_fill=_DARK,
+        )
     return np.asarray(picture)
 
 
@@ -64,5 +84,6 @@ def _font(size: int):
     import matplotlib
     from PIL import ImageFont
 
-    return ImageFont.truetype(str(Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf")),
-                              size)
+    return ImageFont.truetype(
+        str(Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf")), size
+    )

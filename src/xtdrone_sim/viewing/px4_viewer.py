@@ -31,8 +31,10 @@ class Px4Viewer(Observer):
         scenario, world = simulation.scenario, simulation.world
         ports = scenario.ports
         self._addresses = [("127.0.0.1", ports.viewer(i)) for i in range(scenario.n)]
-        self._encoders = [mavlink.MAVLink(None, ports.system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1)
-                          for i in range(scenario.n)]
+        self._encoders = [
+            mavlink.MAVLink(None, ports.system_id(i), mavlink.MAV_COMP_ID_AUTOPILOT1)
+            for i in range(scenario.n)
+        ]
         self._origin = world.latitude, world.longitude, world.altitude
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
@@ -52,9 +54,17 @@ class Px4Viewer(Observer):
             lat, lon = np.degrees(places[i, :2]) * 1e7
             x, y, z, w = quat[i]
             message = mavlink.MAVLink_hil_state_quaternion_message(
-                t_us, [w, x, y, z], *rates[i], round(lat), round(lon), round(places[i, 2] * 1e3),
-                *_short(vel[i] * 100.0), 0, 0,
-                *_short(acc[i]))
+                t_us,
+                [w, x, y, z],
+                *rates[i],
+                round(lat),
+                round(lon),
+                round(places[i, 2] * 1e3),
+                *_short(vel[i] * 100.0),
+                0,
+                0,
+                *_short(acc[i]),
+            )
             data = message.pack(encoder)
             encoder.seq = (encoder.seq + 1) % 256
             with contextlib.suppress(OSError):  # no viewer there, or it is slow

@@ -25,7 +25,7 @@ _GROUND, _LINE = (0.49, 0.54, 0.45), (0.59, 0.63, 0.55)  # of a ground without t
 _GRID = 2.0  # distance of the lines on such a ground [m]
 _SHADOWS, _COARSE = 2048, 1024  # side of the shadow map with and without smooth edges [pixels]
 _LIT = 1.6  # shadows reach so many times as far as the fleet's trails
-_LEAST_LIT = 12.0  # [m]
+_MIN_LIT = 12.0  # [m]
 _GROWTH, _SHIFT = 1.5, 0.25  # steps of that reach, and of its middle in reaches
 _TRAIL_PIXELS = 3.5  # width of a trail, in an image 720 pixels high
 _WORLD = np.array([0, 1, 0, 1, 0, 0], dtype=np.uint8)  # geom groups without the vehicles'
@@ -53,8 +53,14 @@ class FlightScene(RenderedScene):
         shadows: Whether they are drawn; without a graphics card they are most of the time.
     """
 
-    def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-                 size: tuple[int, int], samples: int = 4):
+    def __init__(
+        self,
+        world: Any,
+        specs: Sequence[VehicleSpec],
+        models: Sequence[Vehicle],
+        size: tuple[int, int],
+        samples: int = 4,
+    ):
         """Compiles the scene.
 
         Args:
@@ -66,11 +72,17 @@ class FlightScene(RenderedScene):
         self.shadows = True
         self._trails: Trails | None = None
         self._height = size[1]
-        self._lit = np.zeros(3), _LEAST_LIT
+        self._lit = np.zeros(3), _MIN_LIT
         super().__init__(world, specs, models, size, samples)
 
-    def show(self, state: FleetState, height: int, trails: Trails | None = None,
-             inserted: Sequence = ((), ()), lit: np.ndarray | None = None) -> None:
+    def show(
+        self,
+        state: FleetState,
+        height: int,
+        trails: Trails | None = None,
+        inserted: Sequence = ((), ()),
+        lit: np.ndarray | None = None,
+    ) -> None:
         """Puts everything where it is.
 
         Args:
@@ -85,7 +97,7 @@ class FlightScene(RenderedScene):
             lit = state.pos if trails is None else np.concatenate([state.pos, *trails.points])
         middle = 0.5 * (lit.min(axis=0) + lit.max(axis=0))
         reach = float(np.linalg.norm(lit - middle, axis=1).max())
-        self._lit = _steady(middle, max(_LEAST_LIT, _LIT * (reach + middle[2])))
+        self._lit = _steady(middle, max(_MIN_LIT, _LIT * (reach + middle[2])))
         self.place(state, *inserted)
 
     def picture(self, view: View, size: tuple[int, int]) -> np.ndarray:
@@ -95,8 +107,13 @@ class FlightScene(RenderedScene):
         forward = _unit(view.target - view.eye)
         left = _unit(np.cross((0.0, 0.0, 1.0), forward))
         axes = np.stack([forward, left, np.cross(forward, left)], axis=1)
-        image = self.draw(view.eye, from_matrix(*axes.ravel()),
-                          Pinhole(-side, side, -_HALF, _HALF, width, height), _NEAR, _FAR)
+        image = self.draw(
+            view.eye,
+            from_matrix(*axes.ravel()),
+            Pinhole(-side, side, -_HALF, _HALF, width, height),
+            _NEAR,
+            _FAR,
+        )
         return image[::-1]
 
     def smooth(self, samples: int) -> None:
@@ -109,27 +126,44 @@ class FlightScene(RenderedScene):
         """Distances (M,) from a point to the world along unit vectors (M, 3) [m]; inf for none."""
         count = len(directions)
         found, distances = np.empty(count, dtype=np.int32), np.empty(count)
-        mujoco.mj_multiRay(self.model, self._data, target, directions.ravel(), _WORLD, True, -1,
-                           found, distances, None, count, longest)
+        mujoco.mj_multiRay(
+            self.model,
+            self._data,
+            target,
+            directions.ravel(),
+            _WORLD,
+            True,
+            -1,
+            found,
+            distances,
+            None,
+            count,
+            longest,
+        )
         return np.where(found < 0, np.inf, distances)
 
     def _build(self, inserted):
-        model = mujoco_scene.build(self._world, self._specs, self._models, inserted=inserted,
-                                   dress=_dress)
+        model = mujoco_scene.build(
+            self._world, self._specs, self._models, inserted=inserted, dress=_dress
+        )
         model.vis.quality.shadowsize = _SHADOWS if self._samples else _COARSE
         # In groups of their own: a camera has to see past the world, not past the vehicles.
         vehicles = [model.body(spec.name).id for spec in self._specs]
-        model.geom_group[np.isin(model.body_rootid[model.geom_bodyid], vehicles)
-                         & (model.geom_group == COLLISION_GROUP)] += 1
-        model.geom_group[np.isin(model.body_rootid[model.geom_bodyid], vehicles)
-                         & (model.geom_group < COLLISION_GROUP)] = 2
+        model.geom_group[
+            np.isin(model.body_rootid[model.geom_bodyid], vehicles)
+            & (model.geom_group == COLLISION_GROUP)
+        ] += 1
+        model.geom_group[
+            np.isin(model.body_rootid[model.geom_bodyid], vehicles)
+            & (model.geom_group < COLLISION_GROUP)
+        ] = 2
         return model
 
     def _update(self):
         super()._update()
         self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self.shadows
         self._context.shadowClip = self._lit[1]
-        for light in self._scene.lights[:self._scene.nlight]:
+        for light in self._scene.lights[: self._scene.nlight]:
             if light.castshadow:  # the map of its shadows is around its axis
                 light.pos = self._lit[0] - _SUN * np.array(light.dir)
         if self._trails is not None:
@@ -144,8 +178,14 @@ class FlightScene(RenderedScene):
                 return
             geom = scene.geoms[scene.ngeom]
             fade = (k + 1) / len(pieces)
-            mujoco.mjv_initGeom(geom, mujoco.mjtGeom.mjGEOM_LINE, np.zeros(3), np.zeros(3),
-                                np.zeros(9), np.array([*colours[i], fade], dtype=np.float32))
+            mujoco.mjv_initGeom(
+                geom,
+                mujoco.mjtGeom.mjGEOM_LINE,
+                np.zeros(3),
+                np.zeros(3),
+                np.zeros(9),
+                np.array([*colours[i], fade], dtype=np.float32),
+            )
             mujoco.mjv_connector(geom, mujoco.mjtGeom.mjGEOM_LINE, width, *pieces[k, i])
             geom.emission = 1.0
             scene.ngeom += 1
@@ -168,19 +208,33 @@ def _dress(scene) -> None:
     sky = scene.texture(mujoco_scene.SKY)
     sky.builtin, sky.rgb1, sky.rgb2 = mujoco.mjtBuiltin.mjBUILTIN_GRADIENT, _ZENITH, _NADIR
     sky.width = sky.height = 256
-    sun = next((light for light in scene.lights
-                if light.type == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL), None)
+    sun = next(
+        (light for light in scene.lights if light.type == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL),
+        None,
+    )
     if sun is not None:
         sun.castshadow = True
-    scene.add_texture(name="ground", type=mujoco.mjtTexture.mjTEXTURE_2D, width=512, height=512,
-                      builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT, rgb1=_GROUND, rgb2=_GROUND,
-                      mark=mujoco.mjtMark.mjMARK_EDGE, markrgb=_LINE)
-    material = scene.add_material(name="ground", texuniform=True,
-                                  texrepeat=(1.0 / _GRID, 1.0 / _GRID))
+    scene.add_texture(
+        name="ground",
+        type=mujoco.mjtTexture.mjTEXTURE_2D,
+        width=512,
+        height=512,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT,
+        rgb1=_GROUND,
+        rgb2=_GROUND,
+        mark=mujoco.mjtMark.mjMARK_EDGE,
+        markrgb=_LINE,
+    )
+    material = scene.add_material(
+        name="ground", texuniform=True, texrepeat=(1.0 / _GRID, 1.0 / _GRID)
+    )
     material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "ground"
     for geom in scene.worldbody.geoms:
-        if geom.type == mujoco.mjtGeom.mjGEOM_PLANE and geom.group != COLLISION_GROUP \
-                and not geom.material:
+        if (
+            geom.type == mujoco.mjtGeom.mjGEOM_PLANE
+            and geom.group != COLLISION_GROUP
+            and not geom.material
+        ):
             geom.material, geom.rgba = "ground", (1.0, 1.0, 1.0, 1.0)
 
 

@@ -36,13 +36,18 @@ class Stage:
         """
         self.flight, self.camera = flight, camera
         self.names = self.trails = self.clock = True
-        self.scene = FlightScene(flight.world, flight.vehicles, flight.models, largest,
-                                 samples)
+        self.scene = FlightScene(flight.world, flight.vehicles, flight.models, largest, samples)
         n = len(flight.names)
         self.colours = np.array([_rgb(plot_style.vehicle_color(k, n)) for k in range(n)])
-        self._span = max(2.0 * math.hypot(*rotor.pos[:2]) for model in flight.models
-                         for rotor in model.rotors) if any(
-                             model.rotors for model in flight.models) else 1.0
+        self._span = (
+            max(
+                2.0 * math.hypot(*rotor.pos[:2])
+                for model in flight.models
+                for rotor in model.rotors
+            )
+            if any(model.rotors for model in flight.models)
+            else 1.0
+        )
 
     def image(self, t_s: float, dt: float, size: tuple[int, int], right: str = "") -> np.ndarray:
         """The image (h, w, 3) uint8 at a time, the first row the highest.
@@ -60,8 +65,9 @@ class Stage:
         trails = Trails(flight.trail(t_s, TRAIL_S), self.colours) if self.trails else None
         lit = flight.everything if self.camera.kind == "still" else None
         self.scene.show(state, size[1], trails, flight.inserted(), lit)
-        view = self.camera.view(self.scene, state, flight.everything, size[0] / size[1],
-                                self._span, dt)
+        view = self.camera.view(
+            self.scene, state, flight.everything, size[0] / size[1], self._span, dt
+        )
         image = self.scene.picture(view, size)
         corners = (f"{t_s:.1f} s", right, flight.caption(t_s)) if self.clock else ()
         names = flight.names if self.names else ()
@@ -74,4 +80,4 @@ class Stage:
 
 def _rgb(word: str) -> list[float]:
     """Of a colour such as #d55e00, 0..1."""
-    return [int(word[k:k + 2], 16) / 255.0 for k in (1, 3, 5)]
+    return [int(word[k : k + 2], 16) / 255.0 for k in (1, 3, 5)]

@@ -17,8 +17,10 @@ libraries.require_qt(ViewError)
 try:
     from PySide6 import QtCore, QtGui, QtWidgets
 except ImportError as error:
-    raise ViewError(f"the window needs the Python package PySide6-Essentials ({error}): run "
-                    "scripts/setup.sh, or give --mp4 FILE for a film") from error
+    raise ViewError(
+        f"the window needs the Python package PySide6-Essentials ({error}): run "
+        "scripts/setup.sh, or give --mp4 FILE for a film"
+    ) from error
 
 Key = QtCore.Qt.Key
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -53,8 +55,15 @@ _HELP_REPLAY = """
 class Window(QtWidgets.QWidget):
     """Shows a Replay or a LiveFlight."""
 
-    def __init__(self, flight: Any, camera: Camera, size: tuple[int, int], speed: float = 1.0,
-                 begin_s: float = 0.0, end_s: float = 0.0):
+    def __init__(
+        self,
+        flight: Any,
+        camera: Camera,
+        size: tuple[int, int],
+        speed: float = 1.0,
+        begin_s: float = 0.0,
+        end_s: float = 0.0,
+    ):
         """Compiles the scene; call show() and play().
 
         Args:
@@ -79,11 +88,16 @@ class Window(QtWidgets.QWidget):
         self.setWindowTitle(f"xtdrone: {flight.name}")
         self.resize(*size)
         self._canvas = _Canvas(self)
-        self._help = QtWidgets.QLabel(_HELP.format(
-            cameras=", ".join(self._cameras()),
-            replay="" if flight.live else _HELP_REPLAY.format(step=STEP_S)), self._canvas)
-        self._help.setStyleSheet("background: rgba(20, 24, 30, 215); color: white; padding: 8px; "
-                                 "border-radius: 6px")
+        self._help = QtWidgets.QLabel(
+            _HELP.format(
+                cameras=", ".join(self._cameras()),
+                replay="" if flight.live else _HELP_REPLAY.format(step=STEP_S),
+            ),
+            self._canvas,
+        )
+        self._help.setStyleSheet(
+            "background: rgba(20, 24, 30, 215); color: white; padding: 8px; border-radius: 6px"
+        )
         self._help.move(12, 44)
         self._help.hide()
         column = QtWidgets.QVBoxLayout(self)
@@ -180,9 +194,11 @@ class Window(QtWidgets.QWidget):
         cameras, count = self._cameras(), len(self.flight.names)
         keys = {
             Key.Key_C: lambda back: self.set_camera(
-                cameras[(cameras.index(camera.kind) + (-1 if back else 1)) % len(cameras)]),
+                cameras[(cameras.index(camera.kind) + (-1 if back else 1)) % len(cameras)]
+            ),
             Key.Key_V: lambda back: self.set_camera(
-                "follow", (camera.vehicle + (-1 if back else 1)) % count),
+                "follow", (camera.vehicle + (-1 if back else 1)) % count
+            ),
             Key.Key_R: lambda _: self.set_camera(camera.kind),
             Key.Key_N: lambda _: setattr(stage, "names", not stage.names),
             Key.Key_T: lambda _: setattr(stage, "trails", not stage.trails),
@@ -190,8 +206,10 @@ class Window(QtWidgets.QWidget):
             Key.Key_H: lambda _: self._help.setVisible(not self._help.isVisible()),
             Key.Key_P: lambda _: self._save(),
             Key.Key_F: lambda _: self.setWindowState(
-                self.windowState() ^ QtCore.Qt.WindowState.WindowFullScreen),
-            Key.Key_Q: lambda _: QtCore.QTimer.singleShot(0, self.close)}
+                self.windowState() ^ QtCore.Qt.WindowState.WindowFullScreen
+            ),
+            Key.Key_Q: lambda _: QtCore.QTimer.singleShot(0, self.close),
+        }
         if not self.flight.live:
             keys |= {
                 Key.Key_Space: lambda _: self.pause() if self.playing else self.play(),
@@ -200,7 +218,8 @@ class Window(QtWidgets.QWidget):
                 Key.Key_Up: lambda _: self.set_speed(_next(self.speed, 1)),
                 Key.Key_Down: lambda _: self.set_speed(_next(self.speed, -1)),
                 Key.Key_Home: lambda _: self.seek(self.begin_s),
-                Key.Key_End: lambda _: self.seek(self.end_s)}
+                Key.Key_End: lambda _: self.seek(self.end_s),
+            }
         return keys
 
     def _make_controls(self, column):
@@ -217,20 +236,27 @@ class Window(QtWidgets.QWidget):
             row.addWidget(self._button("+", lambda: self.step(STEP_S), "a step forward"))
             row.addWidget(self._slider, 1)
             row.addWidget(self._label)
-            self._speed = self._box([f"{speed:g} x" for speed in _with(self.speed)],
-                                    lambda text: self.set_speed(float(text[:-2])), "speed")
+            self._speed = self._box(
+                [f"{speed:g} x" for speed in _with(self.speed)],
+                lambda text: self.set_speed(float(text[:-2])),
+                "speed",
+            )
             self._speed.setCurrentText(f"{self.speed:g} x")
             row.addWidget(self._speed)
         row.addWidget(QtWidgets.QLabel("camera"))
         self._camera = self._box(self._cameras(), self.set_camera, "C")
-        self._vehicle = self._box(self.flight.names, lambda name: self.set_camera(
-            "follow", self.flight.names.index(name)), "V")
+        self._vehicle = self._box(
+            self.flight.names,
+            lambda name: self.set_camera("follow", self.flight.names.index(name)),
+            "V",
+        )
         row.addWidget(self._camera)
         row.addWidget(self._vehicle)
         if self.flight.live:
             row.addStretch(1)
-        row.addWidget(self._button("Keys", lambda: self._help.setVisible(
-            not self._help.isVisible()), "H"))
+        row.addWidget(
+            self._button("Keys", lambda: self._help.setVisible(not self._help.isVisible()), "H")
+        )
         column.addLayout(row)
         self._camera.setCurrentText(self.stage.camera.kind)
         self._vehicle.setCurrentIndex(self.stage.camera.vehicle)
@@ -289,8 +315,9 @@ class Window(QtWidgets.QWidget):
             self._times.clear()
 
     def _save(self):
-        path, _ = QtWidgets.QFileDialog.getSaveFileName(self, "Picture", f"{self.flight.name}.png",
-                                                        "PNG (*.png)")
+        path, _ = QtWidgets.QFileDialog.getSaveFileName(
+            self, "Picture", f"{self.flight.name}.png", "PNG (*.png)"
+        )
         if path:
             try:
                 self.screenshot(path)
@@ -308,8 +335,9 @@ class _Canvas(QtWidgets.QWidget):
 
     def set(self, image):
         height, width = image.shape[:2]
-        self._image = QtGui.QImage(image.tobytes(), width, height, 3 * width,
-                                   QtGui.QImage.Format.Format_RGB888)
+        self._image = QtGui.QImage(
+            image.tobytes(), width, height, 3 * width, QtGui.QImage.Format.Format_RGB888
+        )
         self.update()
 
     def paintEvent(self, event):
@@ -344,8 +372,16 @@ class _Canvas(QtWidgets.QWidget):
         self._window.refresh(0.0)
 
 
-def watch(flight: Any, camera: Camera, size: tuple[int, int], speed: float, begin_s: float,
-          end_s: float, names: bool = True, trails: bool = True) -> int:
+def watch(
+    flight: Any,
+    camera: Camera,
+    size: tuple[int, int],
+    speed: float,
+    begin_s: float,
+    end_s: float,
+    names: bool = True,
+    trails: bool = True,
+) -> int:
     """Opens the window of a replay and plays; arguments as of Window.
 
     Returns:

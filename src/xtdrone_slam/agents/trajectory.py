@@ -27,8 +27,12 @@ _HOLD_S = 1.0  # hover before and after the trajectory [s]
 _START_RADIUS = 0.5  # horizontally, between take-off and start of the trajectory [m]
 # What the calibration files state of the IMU, and the least of it: estimators divide by each, and a
 # simulated bias need not walk. Walks as in EuRoC's calibration of the ADIS16448.
-_IMU_TAGS = {"gyroscopeNoiseDensity": 1e-6, "gyroscopeRandomWalk": 1.9393e-5,
-             "accelerometerNoiseDensity": 1e-5, "accelerometerRandomWalk": 3e-3}
+_IMU_TAGS = {
+    "gyroscopeNoiseDensity": 1e-6,
+    "gyroscopeRandomWalk": 1.9393e-5,
+    "accelerometerNoiseDensity": 1e-5,
+    "accelerometerRandomWalk": 3e-3,
+}
 
 
 class TrajectoryAgent(FlightAgent):
@@ -40,11 +44,16 @@ class TrajectoryAgent(FlightAgent):
     """
 
     def __init__(
-            self, n: int = 1, trajectory: Annotated[str, TRAJECTORY] = "reference",
-            metadata: Annotated[dict | None, Option(
-                "options of the recording, written to slam.json when the flight completes")] = None,
-            bag: Annotated[bool, Option("write bags/flight.bag as well")] = False,
-            on_event: Callable[..., None] | None = None):
+        self,
+        n: int = 1,
+        trajectory: Annotated[str, TRAJECTORY] = "reference",
+        metadata: Annotated[
+            dict | None,
+            Option("options of the recording, written to slam.json when the flight completes"),
+        ] = None,
+        bag: Annotated[bool, Option("write bags/flight.bag as well")] = False,
+        on_event: Callable[..., None] | None = None,
+    ):
         """A flight of one vehicle; on_event(t_us, name, **values) is called at each event.
 
         Raises:
@@ -118,8 +127,10 @@ class TrajectoryAgent(FlightAgent):
         x, y, _ = self.trajectory.at(0.0)[0]
         distance = np.hypot(position[0] - x, position[1] - y)
         if distance > _START_RADIUS:
-            raise SlamError(f"the vehicle stands {distance:.1f} m from the start of the "
-                            f"trajectory: give --vehicles 'iris_stereo@{x:.2f},{y:.2f}'")
+            raise SlamError(
+                f"the vehicle stands {distance:.1f} m from the start of the "
+                f"trajectory: give --vehicles 'iris_stereo@{x:.2f},{y:.2f}'"
+            )
 
     def report(self, folder: Path | str) -> None:
         """Prints the tracking error of the flight; called after it.
@@ -138,13 +149,16 @@ class TrajectoryAgent(FlightAgent):
             error = np.arctan2(axis[1], axis[0]) - yaw
             errors.append(np.linalg.norm(pos - (x, y, z)))
             yaw_errors.append(np.degrees(abs((error + np.pi) % (2 * np.pi) - np.pi)))
-        metrics = {"dataset_frames": self._recorder.frames,
-                   "trajectory_length_m": round(float(np.linalg.norm(
-                       np.diff(table[:, 1:4], axis=0), axis=1).sum()), 2),
-                   "tracking_rms_m": round(float(np.sqrt(np.mean(np.square(errors)))), 3),
-                   "tracking_max_m": round(float(np.max(errors)), 3),
-                   "yaw_rms_deg": round(float(np.sqrt(np.mean(np.square(yaw_errors)))), 2),
-                   "yaw_max_deg": round(float(np.max(yaw_errors)), 2)}
+        metrics = {
+            "dataset_frames": self._recorder.frames,
+            "trajectory_length_m": round(
+                float(np.linalg.norm(np.diff(table[:, 1:4], axis=0), axis=1).sum()), 2
+            ),
+            "tracking_rms_m": round(float(np.sqrt(np.mean(np.square(errors)))), 3),
+            "tracking_max_m": round(float(np.max(errors)), 3),
+            "yaw_rms_deg": round(float(np.sqrt(np.mean(np.square(yaw_errors)))), 2),
+            "yaw_max_deg": round(float(np.max(yaw_errors)), 2),
+        }
         run_folder.update_summary(folder, **metrics)
         if self.done and self._metadata:
             FlightOptions(**self._metadata).save(folder)
@@ -158,23 +172,30 @@ class _Recorder(Observer):
     wants_readings = True
 
     def __init__(self, simulation, bag):
-        cameras = [sensor for sensor in simulation.rendered_sensors()
-                   if sensor["kind"] == "stereo"]
+        cameras = [sensor for sensor in simulation.rendered_sensors() if sensor["kind"] == "stereo"]
         if not cameras or simulation.folder is None:
-            raise SlamError("nothing to record: fly a vehicle with a stereo pair, for example "
-                            "--vehicle iris_stereo")
+            raise SlamError(
+                "nothing to record: fly a vehicle with a stereo pair, for example "
+                "--vehicle iris_stereo"
+            )
         sensor = cameras[0]
         calibration, self._imu_pos = stereo_calibration(
-            sensor, simulation.fleet.vehicles[0].sensors)
+            sensor, simulation.fleet.vehicles[0].sensors
+        )
         folder = Path(simulation.folder)
         self._writer = DatasetWriter(folder / "dataset", calibration)
         if simulation.scenario.ros2_record != "none":
             write_kalibr(folder / "bags" / "kalibr", calibration.turned(), _ros2_topics(sensor))
         self._bag = BagWriter(folder / "bags" / "flight.bag", calibration) if bag else None
         self._key = sensor["vehicle"], sensor["sensor"]
-        self._depth_key = next(((other["vehicle"], other["sensor"])
-                                for other in simulation.rendered_sensors()
-                                if other["kind"] == "depth" and _same_view(other, sensor)), None)
+        self._depth_key = next(
+            (
+                (other["vehicle"], other["sensor"])
+                for other in simulation.rendered_sensors()
+                if other["kind"] == "depth" and _same_view(other, sensor)
+            ),
+            None,
+        )
         self._depths, self._pairs = {}, {}  # waiting for the other of the same time, by time
         self._from_us = self._until_us = None
         self._simulation = simulation
@@ -204,8 +225,12 @@ class _Recorder(Observer):
         return Dataset(self._writer.folder).truth()
 
     def _recording(self, t_us):
-        return (self._from_us is not None and t_us >= self._from_us and not self._file.broken
-                and (self._until_us is None or t_us <= self._until_us))
+        return (
+            self._from_us is not None
+            and t_us >= self._from_us
+            and not self._file.broken
+            and (self._until_us is None or t_us <= self._until_us)
+        )
 
     def _files(self):
         return [file for file in (self._writer, self._bag) if file is not None]
@@ -255,8 +280,9 @@ def _ros2_topics(sensor):
     return (*images, "/drone0/sensors/imu")
 
 
-def stereo_calibration(sensor: dict,
-                       blocks: Iterable[SensorBlock]) -> tuple[Calibration, np.ndarray]:
+def stereo_calibration(
+    sensor: dict, blocks: Iterable[SensorBlock]
+) -> tuple[Calibration, np.ndarray]:
     """The calibration of a stereo pair, and the IMU (3,) relative to the centre of gravity [m].
 
     Args:
@@ -270,13 +296,18 @@ def stereo_calibration(sensor: dict,
         raise SlamError(f"the images of '{sensor['sensor']}' are not grey: give format mono8")
     block = next((block for block in blocks if block.kind == "imu"), None)
     if block is None or not all(tag in block.parameters for tag in _IMU_TAGS):
-        raise SlamError(f"the vehicle's IMU must state {', '.join(_IMU_TAGS)} in its SDF, for "
-                        "the calibration files")
+        raise SlamError(
+            f"the vehicle's IMU must state {', '.join(_IMU_TAGS)} in its SDF, for "
+            "the calibration files"
+        )
     imu_pos = np.array(block.pos)
-    cameras = [Camera.from_simulation(values, 1e6 / sensor["period_us"], imu_pos)
-               for values in sensor["parameters"]]
-    imu = Imu(250.0, *(max(float(block.parameters[tag]), least)
-                       for tag, least in _IMU_TAGS.items()))
+    cameras = [
+        Camera.from_simulation(values, 1e6 / sensor["period_us"], imu_pos)
+        for values in sensor["parameters"]
+    ]
+    imu = Imu(
+        250.0, *(max(float(block.parameters[tag]), least) for tag, least in _IMU_TAGS.items())
+    )
     return Calibration(*cameras, imu), imu_pos
 
 
@@ -285,4 +316,5 @@ def _same_view(one, pair) -> bool:
     names = ("pos", "quat", "width", "height", "fx", "fy", "cx", "cy")
     return one["period_us"] == pair["period_us"] and all(
         np.allclose(one["parameters"][0][name], pair["parameters"][0][name], atol=1e-3)
-        for name in names)
+        for name in names
+    )

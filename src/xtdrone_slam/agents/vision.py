@@ -37,13 +37,18 @@ class VisionAgent(TrajectoryAgent):
     """
 
     def __init__(
-            self, n: int = 1, trajectory: Annotated[str, TRAJECTORY] = "reference",
-            system: Annotated[str, Option("a name, or a folder with an adapter.yaml",
-                                          names=adapters.names)] = "orb",
-            latency_ms: Annotated[float, Option("from exposure to estimator", unit="ms", least=0.0,
-                                                most=200.0)] = LATENCY_MS,
-            gps_off: Annotated[bool, Option("disable GNSS in the estimator")] = True,
-            on_event: Callable[..., None] | None = None):
+        self,
+        n: int = 1,
+        trajectory: Annotated[str, TRAJECTORY] = "reference",
+        system: Annotated[
+            str, Option("a name, or a folder with an adapter.yaml", names=adapters.names)
+        ] = "orb",
+        latency_ms: Annotated[
+            float, Option("from exposure to estimator", unit="ms", least=0.0, most=200.0)
+        ] = LATENCY_MS,
+        gps_off: Annotated[bool, Option("disable GNSS in the estimator")] = True,
+        on_event: Callable[..., None] | None = None,
+    ):
         """A flight of one vehicle; on_event(t_us, name, **values) is called at each event.
 
         Raises:
@@ -67,11 +72,18 @@ class VisionAgent(TrajectoryAgent):
         super().attach(simulation)
         name = f"autopilot '{simulation.scenario.autopilot}'"
         if self._gps_off:
-            required(simulation.autopilot, SettableParameters, f"{name} has no parameters to set "
-                     "here", "disable GNSS there, and give gps_off=false").set_parameter(
-                         0, "EKF2_GPS_CTRL", 0)
-        required(simulation.autopilot, ExternalPose, f"{name} accepts no external pose",
-                 "use another autopilot")
+            required(
+                simulation.autopilot,
+                SettableParameters,
+                f"{name} has no parameters to set here",
+                "disable GNSS there, and give gps_off=false",
+            ).set_parameter(0, "EKF2_GPS_CTRL", 0)
+        required(
+            simulation.autopilot,
+            ExternalPose,
+            f"{name} accepts no external pose",
+            "use another autopilot",
+        )
         self._vision = _Vision(simulation, self._adapter, self._latency_us, self.event)
         simulation.observers.append(self._vision)
 
@@ -131,8 +143,9 @@ class _Vision(Observer):
     wants_readings = True
 
     def __init__(self, simulation, adapter, latency_us, event):
-        sensor = next(sensor for sensor in simulation.rendered_sensors()
-                      if sensor["kind"] == "stereo")
+        sensor = next(
+            sensor for sensor in simulation.rendered_sensors() if sensor["kind"] == "stereo"
+        )
         calibration, imu_pos = stereo_calibration(sensor, simulation.fleet.vehicles[0].sensors)
         folder = Path(simulation.folder) / _SYSTEM
         DatasetWriter(folder, calibration).close()
@@ -154,11 +167,15 @@ class _Vision(Observer):
         """Stops the system; returns the metrics of its poses."""
         self._end()
         errors = np.array(self._errors or [np.nan])
-        return {"vision_system": self._session.outcome.system, "vision_poses": len(self._errors),
-                "vision_lost": self._lost, "vision_reason": self._session.reason,
-                "vision_rms_m": round(float(np.sqrt(np.mean(errors ** 2))), 3),
-                "vision_max_m": round(float(errors.max()), 3),
-                "vision_cpu_percent": self._session.outcome.cpu_percent}
+        return {
+            "vision_system": self._session.outcome.system,
+            "vision_poses": len(self._errors),
+            "vision_lost": self._lost,
+            "vision_reason": self._session.reason,
+            "vision_rms_m": round(float(np.sqrt(np.mean(errors**2))), 3),
+            "vision_max_m": round(float(errors.max()), 3),
+            "vision_cpu_percent": self._session.outcome.cpu_percent,
+        }
 
     def _end(self):
         atexit.unregister(self._end)
@@ -176,8 +193,11 @@ class _Vision(Observer):
 
     def on_reading(self, reading):
         """Submits a pair to the system and waits for its answer."""
-        if ((reading.vehicle, reading.sensor) != self._key or reading.t_us < _REST_US
-                or self._session.failed()):
+        if (
+            (reading.vehicle, reading.sensor) != self._key
+            or reading.t_us < _REST_US
+            or self._session.failed()
+        ):
             return
         self._session.submit(reading.t_us, reading.data["left"], reading.data["right"])
         self._session.frames += 1

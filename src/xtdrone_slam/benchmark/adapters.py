@@ -44,8 +44,10 @@ class Adapter:
         try:
             return [word.format(**placeholders) for word in command]
         except (KeyError, IndexError, ValueError) as error:
-            raise SlamError(f"cannot expand a command of '{self.name}' ({error!r}): placeholders "
-                            f"are {', '.join(placeholders)}; double other braces") from error
+            raise SlamError(
+                f"cannot expand a command of '{self.name}' ({error!r}): placeholders "
+                f"are {', '.join(placeholders)}; double other braces"
+            ) from error
 
 
 def folders() -> dict[str, Path]:
@@ -61,8 +63,7 @@ def folders() -> dict[str, Path]:
             found[name] = Path(spec.submodule_search_locations[0])
     own = Path(str(resources.files("xtdrone_slam") / "systems"))
     found.update((path.name, path) for path in own.iterdir() if path.is_dir())
-    return {name: path for name, path in sorted(found.items())
-            if (path / "adapter.yaml").is_file()}
+    return {name: path for name, path in sorted(found.items()) if (path / "adapter.yaml").is_file()}
 
 
 def names() -> list[str]:
@@ -75,13 +76,16 @@ def descriptions() -> dict[str, Any]:
     from .environments import installed
 
     def described(adapter):
-        state = "" if installed(adapter) else (
-            f"; not installed: xtdrone slam install {adapter.name}")
+        state = (
+            "" if installed(adapter) else (f"; not installed: xtdrone slam install {adapter.name}")
+        )
         return f"{adapter.description} (input: {', '.join(adapter.inputs)}{state})"
 
     loaded = {name: load(name) for name in folders()}
-    return {name: {"description": described(adapter), "options": rows(adapter.declared)}
-            for name, adapter in loaded.items()}
+    return {
+        name: {"description": described(adapter), "options": rows(adapter.declared)}
+        for name, adapter in loaded.items()
+    }
 
 
 def resolve(name: str, base: Path = Path()) -> str:
@@ -98,8 +102,7 @@ def resolve(name: str, base: Path = Path()) -> str:
         return name
     folder = Path(os.path.realpath(Path(base) / os.path.expanduser(name)))
     if not files.is_file(folder / "adapter.yaml"):
-        raise SlamError(unknown_name("system", name, names(),
-                                     "give a folder with an adapter.yaml"))
+        raise SlamError(unknown_name("system", name, names(), "give a folder with an adapter.yaml"))
     return str(folder)
 
 
@@ -122,22 +125,33 @@ def load(name: str, /, **parameters: Any) -> Adapter:
         for key in ("command", "inputs", "requirements", "install"):
             if not isinstance(values.get(key, []), list):
                 raise TypeError(f"{key} is not a list")
-        known = {str(key): _argument(str(key), value)
-                 for key, value in dict(values.get("parameters") or {}).items()}
-        adapter = Adapter(path.parent.name, tuple(map(str, values["command"])),
-                          str(values.get("description", "")), bool(values.get("deterministic")),
-                          {key: argument.default for key, argument in known.items()},
-                          *(tuple(map(str, values.get(key, usual))) for key, usual in (
-                              ("inputs", ("stereo",)), ("requirements", ()), ("install", ()))),
-                          str(path.parent), known)
+        known = {
+            str(key): _argument(str(key), value)
+            for key, value in dict(values.get("parameters") or {}).items()
+        }
+        adapter = Adapter(
+            path.parent.name,
+            tuple(map(str, values["command"])),
+            str(values.get("description", "")),
+            bool(values.get("deterministic")),
+            {key: argument.default for key, argument in known.items()},
+            *(
+                tuple(map(str, values.get(key, usual)))
+                for key, usual in (("inputs", ("stereo",)), ("requirements", ()), ("install", ()))
+            ),
+            str(path.parent),
+            known,
+        )
     except (XtdroneError, TypeError, ValueError) as error:
-        raise SlamError(f"cannot read '{path}': {shown(error)}; it needs a command, as a list of "
-                        "strings") from error
+        raise SlamError(
+            f"cannot read '{path}': {shown(error)}; it needs a command, as a list of strings"
+        ) from error
     for parameter in parameters:
         if parameter not in known:
             raise SlamError(unknown_name(f"parameter of '{adapter.name}'", parameter, known))
-        adapter.parameters[parameter] = _checked(adapter.name, known[parameter],
-                                                 parameters[parameter])
+        adapter.parameters[parameter] = _checked(
+            adapter.name, known[parameter], parameters[parameter]
+        )
     for name in adapter.inputs:
         if name not in link.INPUTS:
             raise SlamError(unknown_name(f"input of '{adapter.name}'", name, link.INPUTS))
@@ -152,10 +166,15 @@ def _argument(name: str, value: Any) -> Argument:
     for key in given:
         if key not in _DECLARES:
             raise SlamError(unknown_name(f"key of parameter {name}", key, _DECLARES))
-    limits = {key: number(f"{key} of {name}", given[key]) for key in ("least", "most")
-              if key in given}
-    return Argument(name, type(given["default"]), given["default"], Option(
-        str(given.get("meaning", "")), unit=str(given.get("unit", "")), **limits))
+    limits = {
+        key: number(f"{key} of {name}", given[key]) for key in ("least", "most") if key in given
+    }
+    return Argument(
+        name,
+        type(given["default"]),
+        given["default"],
+        Option(str(given.get("meaning", "")), unit=str(given.get("unit", "")), **limits),
+    )
 
 
 def _checked(system: str, argument: Argument, value: Any) -> Any:
@@ -167,8 +186,12 @@ def _checked(system: str, argument: Argument, value: Any) -> Any:
     if argument.kind not in (str, int, float, bool):
         return value
     try:
-        return checked(argument.name, argument.kind, argument.option,
-                       str(value) if argument.kind is str else value)
+        return checked(
+            argument.name,
+            argument.kind,
+            argument.option,
+            str(value) if argument.kind is str else value,
+        )
     except ScenarioError as error:
         raise SlamError(f"parameter of '{system}': {error}") from error
 
@@ -180,5 +203,7 @@ def reject_depth(adapter: Adapter) -> None:
         SlamError: The system needs depth images.
     """
     if "depth" in adapter.inputs:
-        raise SlamError(f"'{adapter.name}' needs depth images, which only recordings have: run "
-                        "xtdrone slam record --vehicle iris_stereo_depth, then xtdrone slam run")
+        raise SlamError(
+            f"'{adapter.name}' needs depth images, which only recordings have: run "
+            "xtdrone slam record --vehicle iris_stereo_depth, then xtdrone slam run"
+        )

@@ -30,8 +30,13 @@ from ..flight.options import FlightOptions
 from . import adapters, runner
 from .channel import Channel
 
-_LISTS = {"worlds": "world", "trajectories": "trajectory", "seeds": "seed", "light": "light",
-          "texture": "texture"}  # key of a campaign: field of FlightOptions
+_LISTS = {
+    "worlds": "world",
+    "trajectories": "trajectory",
+    "seeds": "seed",
+    "light": "light",
+    "texture": "texture",
+}  # key of a campaign: field of FlightOptions
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,8 @@ class SystemChoice:
         return re.sub(r"[^A-Za-z0-9._+-]", "-", "_".join(parts))
 
 
-_MOST_RUNS = 1000
-_MOST_FLIGHTS = 10_000
+_MAX_RUNS = 1000
+_MAX_FLIGHTS = 10_000
 _FASTEST = 1000.0  # playback, seconds of the recording per second
 
 
@@ -88,15 +93,20 @@ class Campaign:
 
     def __post_init__(self):
         run_folder.check_name(self.name)
-        if not isinstance(self.runs, int) or not 1 <= self.runs <= _MOST_RUNS:
-            raise SlamError(f"{shown(self.runs)} runs are not allowed: give a whole number from 1 "
-                            f"to {_MOST_RUNS}")
+        if not isinstance(self.runs, int) or not 1 <= self.runs <= _MAX_RUNS:
+            raise SlamError(
+                f"{shown(self.runs)} runs are not allowed: give a whole number from 1 "
+                f"to {_MAX_RUNS}"
+            )
         if not (isinstance(self.speed, (int, float)) and 0 <= self.speed <= _FASTEST):
-            raise SlamError(f"a speed of {shown(self.speed)} is not allowed: give a positive "
-                            f"number up to {_FASTEST:g}, or 0 to wait for the system at each pair")
+            raise SlamError(
+                f"a speed of {shown(self.speed)} is not allowed: give a positive "
+                f"number up to {_FASTEST:g}, or 0 to wait for the system at each pair"
+            )
         if not (isinstance(self.max_diff, (int, float)) and 0 <= self.max_diff <= _FASTEST):
-            raise SlamError(f"a max_diff of {shown(self.max_diff)} is not allowed: give seconds "
-                            "from 0")
+            raise SlamError(
+                f"a max_diff of {shown(self.max_diff)} is not allowed: give seconds from 0"
+            )
         if self.align not in ALIGNMENTS:
             raise SlamError(unknown_name("alignment", self.align, ALIGNMENTS))
         for system in self.systems:
@@ -106,9 +116,12 @@ class Campaign:
 
     def jobs(self) -> list[Job]:
         """All runs, the first of every system first, so that partial results are useful."""
-        return [Job(conditions, system, number)
-                for number in range(1, self.runs + 1)
-                for conditions in self.conditions for system in self.systems]
+        return [
+            Job(conditions, system, number)
+            for number in range(1, self.runs + 1)
+            for conditions in self.conditions
+            for system in self.systems
+        ]
 
 
 def parse_system(name: str, assignments: Iterable[str]) -> SystemChoice:
@@ -144,32 +157,47 @@ def parse(data: dict, name: str = "campaign", base: Path = Path()) -> Campaign:
         SlamError: An unknown key or an invalid value.
     """
     plain = {"name", "runs", "speed", "align", "max_diff"}
-    allowed = plain | set(_LISTS) | {"systems", "datasets", "bandwidth", "loss", "gps", "vehicle",
-                                    "limits"}
+    allowed = (
+        plain
+        | set(_LISTS)
+        | {"systems", "datasets", "bandwidth", "loss", "gps", "vehicle", "limits"}
+    )
     if not isinstance(data, dict) or not data.get("systems"):
-        raise SlamError("a campaign needs systems: write 'systems: [klt]' and 'worlds: [indoor]' "
-                        "or 'datasets: [FOLDER]'")
+        raise SlamError(
+            "a campaign needs systems: write 'systems: [klt]' and 'worlds: [indoor]' "
+            "or 'datasets: [FOLDER]'"
+        )
     for key in data:
         if key not in allowed:
             raise SlamError(unknown_name("key of a campaign", key, allowed))
     flights = math.prod(len(_list(data.get(key, 0))) for key in (*_LISTS, "bandwidth", "loss"))
-    if flights > _MOST_FLIGHTS:
-        raise SlamError(f"the campaign has {flights} flights: give at most {_MOST_FLIGHTS}")
-    systems = tuple(choice for item in _list(data["systems"])
-                    for choice in _choices(item, base))
+    if flights > _MAX_FLIGHTS:
+        raise SlamError(f"the campaign has {flights} flights: give at most {_MAX_FLIGHTS}")
+    systems = tuple(choice for item in _list(data["systems"]) for choice in _choices(item, base))
     try:
         conditions = tuple(_conditions(data, base))
-        limits = DEFAULTS.changed(files.check_keys(data.get("limits") or {}, "limits",
-                                                   error=SlamError))
-        return Campaign(systems=systems, conditions=conditions, limits=limits,
-                        **{"name": name, **{key: data[key] for key in plain & set(data)}})
+        limits = DEFAULTS.changed(
+            files.check_keys(data.get("limits") or {}, "limits", error=SlamError)
+        )
+        return Campaign(
+            systems=systems,
+            conditions=conditions,
+            limits=limits,
+            **{"name": name, **{key: data[key] for key in plain & set(data)}},
+        )
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise SlamError(f"a value of the campaign has the wrong type: {shown(error)}") from error
 
 
-def execute(campaign: Campaign, folder: Path, serial: bool = False, address: str | None = None,
-            cores: int | None = None, retry: bool = False,
-            progress: Callable[..., None] | None = None) -> list[str]:
+def execute(
+    campaign: Campaign,
+    folder: Path,
+    serial: bool = False,
+    address: str | None = None,
+    cores: int | None = None,
+    retry: bool = False,
+    progress: Callable[..., None] | None = None,
+) -> list[str]:
     """Executes all runs that are not finished yet.
 
     Args:
@@ -196,24 +224,34 @@ def execute(campaign: Campaign, folder: Path, serial: bool = False, address: str
             ready[conditions.name] = _prepare(folder, conditions, campaign, progress)
         except SlamError as error:
             failures.append(f"{conditions.name}: {error}")
-    jobs = [(job, ready[job.conditions.name]) for job in campaign.jobs()
-            if job.conditions.name in ready and not _done(folder, job, campaign, retry)]
+    jobs = [
+        (job, ready[job.conditions.name])
+        for job in campaign.jobs()
+        if job.conditions.name in ready and not _done(folder, job, campaign, retry)
+    ]
     total = sum(len(dataset) for _, dataset in jobs)
     run_all = _run_serially if serial else _run_by_ray
-    failures += run_all(jobs, folder, campaign, lambda pairs, text: progress(pairs, total, text),
-                        **({} if serial else {"address": address, "cores": cores}))
+    failures += run_all(
+        jobs,
+        folder,
+        campaign,
+        lambda pairs, text: progress(pairs, total, text),
+        **({} if serial else {"address": address, "cores": cores}),
+    )
     return failures
 
 
-def run_job(job: Job, dataset: Path, folder: Path, speed: float,
-            progress: Callable[..., None] | None = None) -> str:
+def run_job(
+    job: Job, dataset: Path, folder: Path, speed: float, progress: Callable[..., None] | None = None
+) -> str:
     """Executes one run; returns an error message if it could not be done, else an empty string."""
     adapter = adapters.load(job.system.name, **job.system.parameters)
     path = results.run_path(folder, job.conditions.name, job.system.label, job.number)
     channel = Channel(job.conditions.bandwidth, job.conditions.loss, seed=job.number)
     try:
-        outcome = runner.run(adapter, Dataset(dataset), path, speed, progress=progress,
-                             channel=channel)
+        outcome = runner.run(
+            adapter, Dataset(dataset), path, speed, progress=progress, channel=channel
+        )
     except SlamError as error:
         return f"{job.conditions.name}, {job.system.label}, run {job.number}: {error}"
     if results.read_outcome(path) is None:
@@ -225,22 +263,33 @@ def _run_serially(jobs, folder, campaign, progress):
     failures = []
     for job, dataset in jobs:
         text = f"{job.system.label}, {job.conditions.name}, run {job.number}"
-        failures.append(run_job(job, dataset.folder, folder, campaign.speed,
-                                lambda text=text: progress(1, text)))
+        failures.append(
+            run_job(
+                job, dataset.folder, folder, campaign.speed, lambda text=text: progress(1, text)
+            )
+        )
     return [line for line in failures if line]
 
 
 def _run_by_ray(jobs, folder, campaign, progress, address, cores):
-    runner = RayRunner(_run_task, address, os.cpu_count() if cores is None else cores,
-                       error=SlamError, instead="give --serial")
+    runner = RayRunner(
+        _run_task,
+        address,
+        os.cpu_count() if cores is None else cores,
+        error=SlamError,
+        instead="give --serial",
+    )
     tasks = [(job, dataset.folder.absolute(), folder, campaign.speed) for job, dataset in jobs]
     failures = []
     with contextlib.closing(runner.run(tasks)) as results_of_runs:
         for done in results_of_runs:
             job, dataset = jobs[done.index]
             text = f"{job.system.label}, {job.conditions.name}, run {job.number}"
-            failures.append(f"{job.conditions.name}, {job.system.label}, run {job.number}: "
-                            f"{done.error}" if done.error else done.value)
+            failures.append(
+                f"{job.conditions.name}, {job.system.label}, run {job.number}: {done.error}"
+                if done.error
+                else done.value
+            )
             progress(len(dataset), text)
     return [line for line in failures if line]
 
@@ -251,12 +300,16 @@ def _run_task(task):
 
 def _done(folder, job, campaign, retry):
     """Whether a run is finished with the same parameters and speed."""
-    outcome = results.read_outcome(results.run_path(folder, job.conditions.name, job.system.label,
-                                             job.number))
+    outcome = results.read_outcome(
+        results.run_path(folder, job.conditions.name, job.system.label, job.number)
+    )
     adapter = adapters.load(job.system.name, **job.system.parameters)
-    return (outcome is not None and outcome.get("parameters") == adapter.parameters
-            and outcome.get("speed") == campaign.speed
-            and not (retry and (outcome["reason"] or shortfall(outcome, campaign.limits))))
+    return (
+        outcome is not None
+        and outcome.get("parameters") == adapter.parameters
+        and outcome.get("speed") == campaign.speed
+        and not (retry and (outcome["reason"] or shortfall(outcome, campaign.limits)))
+    )
 
 
 def _prepare(folder, conditions, campaign, progress) -> Dataset:
@@ -267,11 +320,15 @@ def _prepare(folder, conditions, campaign, progress) -> Dataset:
         progress(0, None, f"recording {options.label}")
         path = _record(folder, options)
     dataset = Dataset(path)
-    metadata = {**(options.metadata() if options else {"dataset": conditions.name}),
-                "bandwidth": conditions.bandwidth, "loss": conditions.loss,
-                "stereo_pairs": len(dataset),
-                "duration_s": round(float(dataset.times_us[-1] - dataset.times_us[0]) * 1e-6, 2),
-                "runs": campaign.runs, "speed": campaign.speed}
+    metadata = {
+        **(options.metadata() if options else {"dataset": conditions.name}),
+        "bandwidth": conditions.bandwidth,
+        "loss": conditions.loss,
+        "stereo_pairs": len(dataset),
+        "duration_s": round(float(dataset.times_us[-1] - dataset.times_us[0]) * 1e-6, 2),
+        "runs": campaign.runs,
+        "speed": campaign.speed,
+    }
     results.write_flight(folder, conditions.name, dataset.truth(), metadata)
     return dataset
 
@@ -294,17 +351,32 @@ def _record(folder, options):
     log = at / f"{options.label}.log"
     with open(log, "w") as file:
         status = subprocess.run(
-            [sys.executable, "-m", "xtdrone_core.command", "slam", "record", *options.arguments(),
-             "--name", options.label],
-            env={**os.environ, "XTDRONE_RUNS": str(at),
-                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-            preexec_fn=tied()).returncode
+            [
+                sys.executable,
+                "-m",
+                "xtdrone_core.command",
+                "slam",
+                "record",
+                *options.arguments(),
+                "--name",
+                options.label,
+            ],
+            env={
+                **os.environ,
+                "XTDRONE_RUNS": str(at),
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            },
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=tied(),
+        ).returncode
     found = _recording(folder, options)
     if status or found is None:
         lines = log.read_text(errors="replace").replace("\r", "\n").strip().splitlines()
-        raise SlamError(f"the flight was not recorded (status {status}): "
-                        f"{lines[-1] if lines else 'no output'}")
+        raise SlamError(
+            f"the flight was not recorded (status {status}): {lines[-1] if lines else 'no output'}"
+        )
     return found
 
 
@@ -313,18 +385,24 @@ def _choices(item, base):
     if isinstance(item, str):
         return [SystemChoice(adapters.resolve(item, base))]
     if not isinstance(item, dict) or set(item) - {"name", "parameters"} or "name" not in item:
-        raise SlamError(f"cannot read the system {shown(item)}: write a name, or "
-                        "{name: klt, parameters: {features: [200, 400]}}")
-    parameters = files.check_keys(item.get("parameters") or {}, "parameters of a system",
-                                  error=SlamError)
+        raise SlamError(
+            f"cannot read the system {shown(item)}: write a name, or "
+            "{name: klt, parameters: {features: [200, 400]}}"
+        )
+    parameters = files.check_keys(
+        item.get("parameters") or {}, "parameters of a system", error=SlamError
+    )
     names = list(parameters)
-    return [SystemChoice(adapters.resolve(str(item["name"]), base), dict(zip(names, values)))
-            for values in itertools.product(*(_list(parameters[name]) for name in names))]
+    return [
+        SystemChoice(adapters.resolve(str(item["name"]), base), dict(zip(names, values)))
+        for values in itertools.product(*(_list(parameters[name]) for name in names))
+    ]
 
 
 def _conditions(data, base):
-    channels = list(itertools.product(_list(data.get("bandwidth", 0.0)),
-                                      _list(data.get("loss", 0.0))))
+    channels = list(
+        itertools.product(_list(data.get("bandwidth", 0.0)), _list(data.get("loss", 0.0)))
+    )
     flights = []
     if "datasets" in data:
         for entry in _list(data["datasets"]):
@@ -335,8 +413,9 @@ def _conditions(data, base):
     if "datasets" not in data or keys:
         fixed = {key: data[key] for key in ("gps", "vehicle") if key in data}
         for values in itertools.product(*(_list(data[key]) for key in keys)):
-            options = FlightOptions(**fixed, **{_LISTS[key]: value
-                                                for key, value in zip(keys, values)})
+            options = FlightOptions(
+                **fixed, **{_LISTS[key]: value for key, value in zip(keys, values)}
+            )
             flights.append((options.label, options, None))
     for (name, options, path), (bandwidth, loss) in itertools.product(flights, channels):
         suffix = (f"_{bandwidth:g}MBps" if bandwidth else "") + (f"_loss{loss:g}" if loss else "")

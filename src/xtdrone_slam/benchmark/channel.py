@@ -27,8 +27,10 @@ class Channel:
             SlamError: A value is out of range.
         """
         if not (math.isfinite(bandwidth) and bandwidth >= 0):
-            raise SlamError(f"a bandwidth of {bandwidth} MB/s is not allowed: give a positive "
-                            "number, or 0 for no limit")
+            raise SlamError(
+                f"a bandwidth of {bandwidth} MB/s is not allowed: give a positive "
+                "number, or 0 for no limit"
+            )
         if not 0 <= loss <= 1:
             raise SlamError(f"a loss of {loss} is not allowed: give a fraction from 0 to 1")
         self._bandwidth, self._loss = 1e6 * bandwidth, loss

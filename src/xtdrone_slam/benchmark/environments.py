@@ -25,8 +25,9 @@ def root() -> Path:
 def installed(adapter: Adapter) -> bool:
     """Whether a system can start: it needs no environment, or its environment is up to date."""
     try:
-        return not adapter.requirements \
-            or (root() / adapter.name / _MARKER).read_text() == _requirements(adapter)
+        return not adapter.requirements or (
+            root() / adapter.name / _MARKER
+        ).read_text() == _requirements(adapter)
     except OSError:
         return False
 
@@ -38,8 +39,10 @@ def home(adapter: Adapter) -> Path:
         SlamError: It is not installed, incomplete, or has other packages than required.
     """
     if not installed(adapter):
-        raise SlamError(f"the system '{adapter.name}' is not installed, or its packages differ "
-                        f"from its adapter.yaml: run xtdrone slam install {adapter.name}")
+        raise SlamError(
+            f"the system '{adapter.name}' is not installed, or its packages differ "
+            f"from its adapter.yaml: run xtdrone slam install {adapter.name}"
+        )
     return root() / adapter.name
 
 
@@ -81,32 +84,53 @@ def install(adapter: Adapter, progress: Callable[..., None] | None = None) -> Pa
 
 
 def _make(adapter, folder, progress):
-    steps = {"environment": [sys.executable, "-m", "venv", str(folder)],
-             "packages": [str(folder / "bin" / "python"), "-m", "pip", "install", "--retries", "1",
-                          "--disable-pip-version-check", "--no-input", *adapter.requirements],
-             "completion": adapter.fill(adapter.install, python=sys.executable, home=folder)}
+    steps = {
+        "environment": [sys.executable, "-m", "venv", str(folder)],
+        "packages": [
+            str(folder / "bin" / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--retries",
+            "1",
+            "--disable-pip-version-check",
+            "--no-input",
+            *adapter.requirements,
+        ],
+        "completion": adapter.fill(adapter.install, python=sys.executable, home=folder),
+    }
     for step, command in steps.items():
         if not command:
             continue
         progress(step, "")
         own = {**os.environ, "PYTHONPATH": ""} if step == "packages" else variables()
         output = []
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              errors="replace", env=own, preexec_fn=tied()) as process:
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=own,
+            preexec_fn=tied(),
+        ) as process:
             for line in process.stdout:
                 output.append(line.strip())
                 progress(step, output[-1])
         if process.returncode:
-            raise SlamError(f"cannot install '{adapter.name}' into '{folder}', step {step}: "
-                            f"{_reason(output)}")
+            raise SlamError(
+                f"cannot install '{adapter.name}' into '{folder}', step {step}: {_reason(output)}"
+            )
     (folder / _MARKER).write_text(_requirements(adapter))
 
 
 def _reason(output):
     """The relevant line of a failed step's output."""
     if any(word in line for line in output for word in _UNREACHABLE):
-        return ("the package index cannot be reached: connect this machine to a network, or set "
-                "PIP_NO_INDEX=1 and PIP_FIND_LINKS=FOLDER with downloaded wheels")
+        return (
+            "the package index cannot be reached: connect this machine to a network, or set "
+            "PIP_NO_INDEX=1 and PIP_FIND_LINKS=FOLDER with downloaded wheels"
+        )
     lines = [line for line in output if line.startswith("ERROR")] or list(filter(None, output))
     return lines[-1] if lines else "no message"
 

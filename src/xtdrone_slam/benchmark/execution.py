@@ -22,8 +22,13 @@ from ..evaluation.verdict import DEFAULTS, GOOD, Limits
 from . import campaign
 
 
-def execute(plan: campaign.Campaign, folder: Path | str, report_folder: Path | str | None = None,
-            gui: bool = False, **options: Any) -> int:
+def execute(
+    plan: campaign.Campaign,
+    folder: Path | str,
+    report_folder: Path | str | None = None,
+    gui: bool = False,
+    **options: Any,
+) -> int:
     """Executes a campaign and concludes it.
 
     Args:
@@ -37,6 +42,7 @@ def execute(plan: campaign.Campaign, folder: Path | str, report_folder: Path | s
         The exit status of conclude(), or 1 if a flight or run could not be started.
     """
     with _window(folder) if gui else nullcontext(), _bar(" pairs") as bar:
+
         def progress(pairs, total, text):
             if total is not None:
                 bar.total = total
@@ -57,12 +63,17 @@ def execute(plan: campaign.Campaign, folder: Path | str, report_folder: Path | s
     return 1 if failures else status
 
 
-def evaluate(folders: Sequence[Path | str], align: str = "se3", max_diff_s: float = MAX_DIFF_S,
-             limits: Limits = DEFAULTS) -> list[list[results.Flight]]:
+def evaluate(
+    folders: Sequence[Path | str],
+    align: str = "se3",
+    max_diff_s: float = MAX_DIFF_S,
+    limits: Limits = DEFAULTS,
+) -> list[list[results.Flight]]:
     """The flights of each folder, by results.load, with a progress bar."""
     found = []
     for folder in folders:
         with _bar(" runs", f"evaluating {Path(folder).name}") as bar:
+
             def progress(count, total, bar=bar):
                 bar.total = total
                 bar.update(count)
@@ -71,8 +82,13 @@ def evaluate(folders: Sequence[Path | str], align: str = "se3", max_diff_s: floa
     return found
 
 
-def conclude(folder: Path | str, title: str, flights: list[results.Flight], command: str = "",
-             report_folder: Path | str | None = None) -> int:
+def conclude(
+    folder: Path | str,
+    title: str,
+    flights: list[results.Flight],
+    command: str = "",
+    report_folder: Path | str | None = None,
+) -> int:
     """Writes report and summary.json, and prints the closing table.
 
     Args:
@@ -97,8 +113,9 @@ def conclude(folder: Path | str, title: str, flights: list[results.Flight], comm
 
 
 def _bar(unit, text=""):
-    return tqdm(total=0, unit=unit, desc=text, file=sys.stderr, mininterval=0.5, delay=1e-3,
-                disable=None)  # in a file or pipe
+    return tqdm(
+        total=0, unit=unit, desc=text, file=sys.stderr, mininterval=0.5, delay=1e-3, disable=None
+    )  # in a file or pipe
 
 
 @contextmanager
@@ -107,10 +124,10 @@ def _window(folder) -> Iterator[None]:
     window = subprocess.Popen(
         [sys.executable, "-m", "xtdrone_core.command", "slam", "watch", str(folder)],
         preexec_fn=tied(),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
     try:
         yield
     finally:
         window.terminate()
         window.wait()
-

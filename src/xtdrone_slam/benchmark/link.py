@@ -45,8 +45,9 @@ class Answer:
     @property
     def finite(self) -> bool:
         """Whether the pose is valid: finite numbers and a unit quaternion."""
-        return self.pose is None or (all(map(math.isfinite, self.pose))
-                                     and abs(math.hypot(*self.pose[3:]) - 1.0) < 0.01)
+        return self.pose is None or (
+            all(map(math.isfinite, self.pose)) and abs(math.hypot(*self.pose[3:]) - 1.0) < 0.01
+        )
 
 
 def pack(t_us: int, left: np.ndarray, right: np.ndarray) -> bytes:
@@ -126,8 +127,11 @@ def quaternion(matrix: np.ndarray) -> np.ndarray:
     quat = np.zeros(4)
     if k == 3:
         quat[3] = 1.0 + trace
-        quat[:3] = (matrix[2, 1] - matrix[1, 2], matrix[0, 2] - matrix[2, 0],
-                    matrix[1, 0] - matrix[0, 1])
+        quat[:3] = (
+            matrix[2, 1] - matrix[1, 2],
+            matrix[0, 2] - matrix[2, 0],
+            matrix[1, 0] - matrix[0, 1],
+        )
     else:
         i, j = (k + 1) % 3, (k + 2) % 3
         quat[k] = 1.0 + matrix[k, k] - matrix[i, i] - matrix[j, j]

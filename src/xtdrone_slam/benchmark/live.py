@@ -24,8 +24,14 @@ class LiveRun:
         last_message_s: Wall time of the last image or true pose, by time.monotonic() [s].
     """
 
-    def __init__(self, writer: DatasetWriter, session: Session, channel: Channel,
-                 imu_pos: npt.ArrayLike, period_us: int):
+    def __init__(
+        self,
+        writer: DatasetWriter,
+        session: Session,
+        channel: Channel,
+        imu_pos: npt.ArrayLike,
+        period_us: int,
+    ):
         """Waits for the vehicle to take off.
 
         Args:
@@ -45,8 +51,14 @@ class LiveRun:
         self.landed = threading.Event()
         self.last_message_s = time.monotonic()
 
-    def truth(self, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike, vel: npt.ArrayLike,
-              rate: npt.ArrayLike) -> None:
+    def truth(
+        self,
+        t_us: int,
+        pos: npt.ArrayLike,
+        quat: npt.ArrayLike,
+        vel: npt.ArrayLike,
+        rate: npt.ArrayLike,
+    ) -> None:
         """The true state: centre of gravity [m], xyzw, velocity (world) and rate (body) [rad/s]."""
         with self._lock:
             self.last_message_s = time.monotonic()
@@ -58,8 +70,13 @@ class LiveRun:
             self._deliver(t_us)
             if self._flying:
                 attitude = Rotation.from_quat(quat)
-                self._write(self._writer.truth, t_us, pos + attitude.apply(self._imu_pos), quat,
-                            vel + attitude.apply(np.cross(rate, self._imu_pos)))
+                self._write(
+                    self._writer.truth,
+                    t_us,
+                    pos + attitude.apply(self._imu_pos),
+                    quat,
+                    vel + attitude.apply(np.cross(rate, self._imu_pos)),
+                )
 
     def imu(self, t_us: int, gyro: npt.ArrayLike, accel: npt.ArrayLike) -> None:
         """A reading: (3,) [rad/s] and (3,) [m/s^2], body."""

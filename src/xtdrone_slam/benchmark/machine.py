@@ -19,10 +19,13 @@ def describe() -> dict:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return {"cpu": _cpu(), "cores": os.cpu_count(),
-            "memory_gib": round(psutil.virtual_memory().total / 2 ** 30, 1),
-            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-            "versions": versions}
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "versions": versions,
+    }
 
 
 def load_average() -> float | None:

@@ -60,7 +60,6 @@ class Monitor:
         self._thread = threading.Thread(target=self._watch, name="monitor", daemon=True)
         self._thread.start()
 
-
     def now(self) -> float:
         """Time on the clock of the samples [s]."""
         return time.monotonic() - self._begin
@@ -68,8 +67,11 @@ class Monitor:
     def mean_cpu(self, since_s: float = 0.0) -> float:
         """Mean CPU load from since_s on [per cent of a core]; 0 before the first sample."""
         times = [0.0] + [sample.t_s for sample in self.samples]
-        spans = [(sample.cpu_percent, sample.t_s - before)
-                 for before, sample in zip(times, self.samples) if before >= since_s]
+        spans = [
+            (sample.cpu_percent, sample.t_s - before)
+            for before, sample in zip(times, self.samples)
+            if before >= since_s
+        ]
         whole = sum(span for _, span in spans)
         return sum(cpu * span for cpu, span in spans) / whole if whole > 0 else 0.0
 
@@ -110,14 +112,20 @@ class Monitor:
         except psutil.NoSuchProcess:
             return False
         now = time.monotonic()
-        usage = Usage(now - self._begin, 100.0 * spent / max(now - self._last, 1e-6),
-                      memory / 2 ** 20, len(self._known))
+        usage = Usage(
+            now - self._begin,
+            100.0 * spent / max(now - self._last, 1e-6),
+            memory / 2**20,
+            len(self._known),
+        )
         self._last = now
         self.samples.append(usage)
         if self._file is not None and not self.failure:
             try:
-                self._file.write(f"{usage.t_s:.3f},{usage.cpu_percent:.2f},"
-                                 f"{usage.memory_mib:.2f},{usage.processes}")
+                self._file.write(
+                    f"{usage.t_s:.3f},{usage.cpu_percent:.2f},"
+                    f"{usage.memory_mib:.2f},{usage.processes}"
+                )
             except SlamError as error:  # the samples go on in memory
                 self.failure = str(error)
         return True

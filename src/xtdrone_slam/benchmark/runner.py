@@ -68,8 +68,11 @@ def start(adapter: Adapter, dataset: Path, folder: Path, log: Any) -> subprocess
     Raises:
         SlamError: The system cannot be started, or its environment is missing.
     """
-    placeholders = {"python": sys.executable, "dataset": str(Path(dataset).absolute()),
-                    "folder": str(Path(folder).absolute())}
+    placeholders = {
+        "python": sys.executable,
+        "dataset": str(Path(dataset).absolute()),
+        "folder": str(Path(folder).absolute()),
+    }
     if adapter.requirements:
         placeholders["home"] = str(environments.home(adapter))
     command = adapter.fill(adapter.command, **placeholders)
@@ -77,16 +80,28 @@ def start(adapter: Adapter, dataset: Path, folder: Path, log: Any) -> subprocess
         command += [f"--{name}", str(value)]
     try:
         with interrupts_wait():
-            return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                    stderr=log, env=environments.variables(),
-                                    start_new_session=True, preexec_fn=tied())
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environments.variables(),
+                start_new_session=True,
+                preexec_fn=tied(),
+            )
     except OSError as error:
         raise SlamError(f"cannot start '{command[0]}': {error.strerror}") from error
 
 
-def run(adapter: Adapter, dataset: Dataset, folder: Path, speed: float = 1.0,
-        timeout_s: float = ANSWER_TIMEOUT_S, progress: Callable[..., None] | None = None,
-        channel: Channel | None = None) -> Outcome:
+def run(
+    adapter: Adapter,
+    dataset: Dataset,
+    folder: Path,
+    speed: float = 1.0,
+    timeout_s: float = ANSWER_TIMEOUT_S,
+    progress: Callable[..., None] | None = None,
+    channel: Channel | None = None,
+) -> Outcome:
     """Plays a dataset back to a system. A failure of the system is an outcome, not an error.
 
     Args:
@@ -113,8 +128,14 @@ class SystemRun:
     After the context, `session.outcome` is the Outcome.
     """
 
-    def __init__(self, adapter: Adapter, dataset: Path, folder: Path,
-                 timeout_s: float = ANSWER_TIMEOUT_S, speed: float = 1.0):
+    def __init__(
+        self,
+        adapter: Adapter,
+        dataset: Path,
+        folder: Path,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+        speed: float = 1.0,
+    ):
         """Arguments as for run(); dataset is the folder with mav0, for its calibration.
 
         Raises:
@@ -161,18 +182,29 @@ class SystemRun:
         adapter, usage = self._adapter, session.monitor
         late = np.array(session.latencies) * 1e3
         return Outcome(
-            adapter.name, session.reason, session.frames, session.answers, session.dropped,
-            session.lost, round(float(late.mean()), 2) if len(late) else None,
-            round(usage.mean_cpu(session.begin_s), 2), round(usage.peak_memory(), 1),
+            adapter.name,
+            session.reason,
+            session.frames,
+            session.answers,
+            session.dropped,
+            session.lost,
+            round(float(late.mean()), 2) if len(late) else None,
+            round(usage.mean_cpu(session.begin_s), 2),
+            round(usage.peak_memory(), 1),
             adapter.parameters,
             latency_95_ms=round(float(np.percentile(late, 95)), 2) if len(late) else None,
             cpu_max_percent=round(usage.peak_cpu(session.begin_s), 1),
             memory_mean_mib=round(usage.mean_memory(session.begin_s), 1),
-            not_arrived=session.not_arrived, missing=session.missing,
-            features=session.mean_features(), speed=self._speed, description=adapter.description,
+            not_arrived=session.not_arrived,
+            missing=session.missing,
+            features=session.mean_features(),
+            speed=self._speed,
+            description=adapter.description,
             deterministic=adapter.deterministic,
             packages=tuple(r for r in adapter.requirements if not r.startswith("-")),
-            load_before=self._load, machine=machine.describe())
+            load_before=self._load,
+            machine=machine.describe(),
+        )
 
 
 class _Playback:
@@ -228,8 +260,10 @@ class _Playback:
             if session.failed():
                 return
         if unreadable:
-            session.fail(f"{len(unreadable)} pairs of the recording are missing: "
-                         + "; ".join(unreadable[:_SHOWN]))
+            session.fail(
+                f"{len(unreadable)} pairs of the recording are missing: "
+                + "; ".join(unreadable[:_SHOWN])
+            )
         session.finish()
 
     def _decode(self, decoded, stop):

@@ -41,8 +41,9 @@ class Session:
         on_answer: Called with each link.Answer in the reader thread, unless None.
     """
 
-    def __init__(self, process: subprocess.Popen, folder: Path, log: Any,
-                 timeout_s: float = ANSWER_TIMEOUT_S):
+    def __init__(
+        self, process: subprocess.Popen, folder: Path, log: Any, timeout_s: float = ANSWER_TIMEOUT_S
+    ):
         """Takes over a process started by runner.start.
 
         Args:
@@ -58,8 +59,9 @@ class Session:
         folder = Path(folder)
         self._process, self._log, self._timeout_s = process, log, timeout_s
         self._estimate = formats.LineFile(folder / "estimate.tum")
-        self._frames = formats.LineFile(folder / "frames.csv",
-                                        "t_us,latency_s,lost,features,wall_s")
+        self._frames = formats.LineFile(
+            folder / "frames.csv", "t_us,latency_s,lost,features,wall_s"
+        )
         self.sent = self.dropped = self.answers = self.lost = 0
         self.frames = self.not_arrived = self.missing = 0
         self.latencies = []
@@ -89,9 +91,15 @@ class Session:
         if t_us > self._newest_us:
             self._readings.append((t_us, link.pack_imu(t_us, gyro, accel)))
 
-    def submit(self, t_us: int, left: np.ndarray, right: np.ndarray,
-               depth: np.ndarray | None = None, due: float | None = None,
-               wait: bool = False) -> None:
+    def submit(
+        self,
+        t_us: int,
+        left: np.ndarray,
+        right: np.ndarray,
+        depth: np.ndarray | None = None,
+        due: float | None = None,
+        wait: bool = False,
+    ) -> None:
         """Queues a pair. If the queue is full the pair is dropped; its IMU readings are kept.
 
         Args:
@@ -226,8 +234,10 @@ class Session:
         if tracked:
             self._check_step(answer.t_us, answer.pose[:3])
             self._estimate.write(formats.tum_line(answer.t_us, answer.pose[:3], answer.pose[3:]))
-        self._frames.write(f"{answer.t_us},{latency:.4f},{int(not tracked)},{answer.features},"
-                           f"{self.monitor.now():.3f}")
+        self._frames.write(
+            f"{answer.t_us},{latency:.4f},{int(not tracked)},{answer.features},"
+            f"{self.monitor.now():.3f}"
+        )
         if self.on_answer is not None:
             self.on_answer(answer)
 

@@ -37,7 +37,7 @@ class Tail:
                 data = file.read()
         except OSError:
             data = b""
-        whole = data[:data.rfind(b"\n") + 1]
+        whole = data[: data.rfind(b"\n") + 1]
         self._read += len(whole)
         for line in whole.decode(errors="replace").splitlines():
             try:
@@ -59,7 +59,7 @@ class Paths(NamedTuple):
     @property
     def rmse(self) -> float:
         """Of the errors [m]; NaN without any."""
-        return float(np.sqrt(np.mean(self.errors ** 2))) if len(self.errors) else np.nan
+        return float(np.sqrt(np.mean(self.errors**2))) if len(self.errors) else np.nan
 
     @property
     def length(self) -> float:
@@ -118,14 +118,18 @@ class RunView:
         targets = _at(truth, guess[:, 0])
         if _length(targets) < _LONG_M:
             first = truth[np.searchsorted(truth[:, 0], guess[0, 0]).clip(max=len(truth) - 1)]
-            change = (pose_matrix(targets[0], first[4:])
-                      @ np.linalg.inv(pose_matrix(guess[0, 1:4], guess[0, 4:])))
+            change = pose_matrix(targets[0], first[4:]) @ np.linalg.inv(
+                pose_matrix(guess[0, 1:4], guess[0, 4:])
+            )
             rotation, translation = change[:3, :3], change[:3, 3]
         else:
             rotation, translation = _align(guess[:, 1:4], targets)
         places = guess[:, 1:4] @ rotation.T + translation
-        return Paths(truth[:, :4], np.column_stack([guess[:, 0], places]),
-                     np.linalg.norm(places - targets, axis=1))
+        return Paths(
+            truth[:, :4],
+            np.column_stack([guess[:, 0], places]),
+            np.linalg.norm(places - targets, axis=1),
+        )
 
 
 def runs(folder: Path) -> list[Path]:
@@ -156,15 +160,18 @@ def show(folder: Path, png: Path | None = None) -> None:
     else:
         require_display("give --png FILE, which needs none")
     if png is not None and not runs(folder):
-        raise SlamError(f"'{folder}' holds no run of a SLAM system: give a run of xtdrone slam run "
-                        "or campaign")
+        raise SlamError(
+            f"'{folder}' holds no run of a SLAM system: give a run of xtdrone slam run or campaign"
+        )
     libraries.require_qt(SlamError, window=png is None)
     try:
         import pyqtgraph as pg
         from pyqtgraph.Qt import QtCore
     except ImportError as error:
-        raise SlamError(f"the window needs pyqtgraph and PySide6-Essentials ({error}): pip "
-                        "install 'xtdrone[view]'") from error
+        raise SlamError(
+            f"the window needs pyqtgraph and PySide6-Essentials ({error}): pip "
+            "install 'xtdrone[view]'"
+        ) from error
     from .window import make_window
 
     application = pg.mkQApp("xtdrone slam")

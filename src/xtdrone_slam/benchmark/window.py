@@ -12,21 +12,32 @@ from xtdrone_core import outputs, plot_style
 from ..errors import SlamError
 from .watch import RunView, runs
 
-KEYS = {"F": "follow the vehicle", "A": "show the whole path", "Space": "pause",
-        "Left, Right": "earlier, later run", "P": "picture into the run folder", "Q": "close"}
+KEYS = {
+    "F": "follow the vehicle",
+    "A": "show the whole path",
+    "Space": "pause",
+    "Left, Right": "earlier, later run",
+    "P": "picture into the run folder",
+    "Q": "close",
+}
 _SIZE = (1280, 820)
 _TRUTH, _ESTIMATE, _LOST = "#000000", plot_style.SERIES[0], plot_style.SERIES[1]
 _AROUND_M = 3.0  # half the width of the map that follows the vehicle [m]
-_PANELS = (("error", "position error", "m", plot_style.SERIES[0]),
-           ("features", "features", "number", plot_style.SERIES[3]),
-           ("latency", "latency of an answer", "ms", plot_style.SERIES[2]),
-           ("cpu", "CPU, mean of 1 s", "% of a core", plot_style.SERIES[1]),
-           ("memory", "memory, mean of 1 s", "MiB", plot_style.SERIES[4]))
-_LEGEND = ((_TRUTH, "&#9476;&#9476;&#9476;", "truth"), (_ESTIMATE, "&#9473;&#9473;&#9473;",
-                                                         "estimate, aligned to the truth"),
-           (_TRUTH, "&#9675;", "start"), (_ESTIMATE, "&#9679;", "now"),
-           (_LOST, "&#215;", "answer without a pose"),
-           ("#777777", "&#9476;&#9476;&#9476;", "period of the camera"))
+_PANELS = (
+    ("error", "position error", "m", plot_style.SERIES[0]),
+    ("features", "features", "number", plot_style.SERIES[3]),
+    ("latency", "latency of an answer", "ms", plot_style.SERIES[2]),
+    ("cpu", "CPU, mean of 1 s", "% of a core", plot_style.SERIES[1]),
+    ("memory", "memory, mean of 1 s", "MiB", plot_style.SERIES[4]),
+)
+_LEGEND = (
+    (_TRUTH, "&#9476;&#9476;&#9476;", "truth"),
+    (_ESTIMATE, "&#9473;&#9473;&#9473;", "estimate, aligned to the truth"),
+    (_TRUTH, "&#9675;", "start"),
+    (_ESTIMATE, "&#9679;", "now"),
+    (_LOST, "&#215;", "answer without a pose"),
+    ("#777777", "&#9476;&#9476;&#9476;", "period of the camera"),
+)
 
 
 def make_window(folder: Path) -> "Window":
@@ -45,21 +56,36 @@ class Window(pg.GraphicsLayoutWidget):
         self._folder, self._run, self._chosen = Path(folder), None, None
         self._follows = self._paused = False
         layout = self.ci.layout
-        self._title = self.addLabel("no run yet", row=0, col=0, colspan=2, justify="left",
-                                    size="11pt", bold=True)
+        self._title = self.addLabel(
+            "no run yet", row=0, col=0, colspan=2, justify="left", size="11pt", bold=True
+        )
         self._map = self._add_map()
         self._height = self._panel(5, 0, "height", "m")
         self._height.setLabel("bottom", "time of the flight [s]")
-        self._panels = {name: self._panel(row, 1, text, unit)
-                        for row, (name, text, unit, _) in enumerate(_PANELS, 1)}
+        self._panels = {
+            name: self._panel(row, 1, text, unit)
+            for row, (name, text, unit, _) in enumerate(_PANELS, 1)
+        }
         self._link()
         self._curves = self._add_curves()
-        self.addLabel("&nbsp;&nbsp; ".join(
-            f"<span style='color:{color}'>{sign}</span> {text}" for color, sign, text in _LEGEND),
-            row=6, col=0, colspan=2, justify="left")
-        self.addLabel("&nbsp;&nbsp; ".join(f"<b>{key}</b> {text}" for key, text in KEYS.items())
-                      + "&nbsp;&nbsp; <b>mouse</b> wheel: zoom, left: move, right: scale, menu",
-                      row=7, col=0, colspan=2, justify="left", color="#555555")
+        self.addLabel(
+            "&nbsp;&nbsp; ".join(
+                f"<span style='color:{color}'>{sign}</span> {text}" for color, sign, text in _LEGEND
+            ),
+            row=6,
+            col=0,
+            colspan=2,
+            justify="left",
+        )
+        self.addLabel(
+            "&nbsp;&nbsp; ".join(f"<b>{key}</b> {text}" for key, text in KEYS.items())
+            + "&nbsp;&nbsp; <b>mouse</b> wheel: zoom, left: move, right: scale, menu",
+            row=7,
+            col=0,
+            colspan=2,
+            justify="left",
+            color="#555555",
+        )
         for column, share in ((0, 5), (1, 4)):
             layout.setColumnStretchFactor(column, share)
         for row in range(1, 6):
@@ -95,8 +121,11 @@ class Window(pg.GraphicsLayoutWidget):
         self._panels["error"].setXRange(0.0, max(last, 1.0), padding=0.02)
         if self._follows and len(guess):
             x, y = guess[-1, 1:3]
-            self._map.setRange(xRange=(x - _AROUND_M, x + _AROUND_M),
-                               yRange=(y - _AROUND_M, y + _AROUND_M), padding=0)
+            self._map.setRange(
+                xRange=(x - _AROUND_M, x + _AROUND_M),
+                yRange=(y - _AROUND_M, y + _AROUND_M),
+                padding=0,
+            )
         self._title.setText(_headline(run, frames, paths))
 
     def save(self, path: Path) -> None:
@@ -108,8 +137,10 @@ class Window(pg.GraphicsLayoutWidget):
         image = self.grab().toImage()
         image.setText("Software", outputs.MARK)
         if not image.save(str(outputs.picture(path, SlamError))):
-            raise SlamError(f"cannot write '{path}': give a name that ends in .png, in a folder "
-                            "that can be written")
+            raise SlamError(
+                f"cannot write '{path}': give a name that ends in .png, in a folder "
+                "that can be written"
+            )
 
     def keyPressEvent(self, event: Any) -> None:
         """One of KEYS."""
@@ -167,28 +198,48 @@ class Window(pg.GraphicsLayoutWidget):
         for plot in (first, *others[:-1]):
             plot.getAxis("bottom").setStyle(showValues=False)
         others[-1].setLabel("bottom", "time of the flight [s]")
-        for name, least in (("error", 0.1), ("features", 50.0), ("latency", 50.0), ("cpu", 50.0),
-                            ("memory", 50.0)):
+        for name, least in (
+            ("error", 0.1),
+            ("features", 50.0),
+            ("latency", 50.0),
+            ("cpu", 50.0),
+            ("memory", 50.0),
+        ):
             self._panels[name].getViewBox().setLimits(yMin=0.0)
-            self._panels[name].plot([0.0, 0.0], [0.0, least], pen=None, symbol="o", symbolSize=1,
-                                    symbolPen=None, symbolBrush=None)  # keeps 0 in the range
+            self._panels[name].plot(
+                [0.0, 0.0],
+                [0.0, least],
+                pen=None,
+                symbol="o",
+                symbolSize=1,
+                symbolPen=None,
+                symbolBrush=None,
+            )  # keeps 0 in the range
 
     def _add_curves(self):
         dashed = pg.mkPen(_TRUTH, width=1.3, style=QtCore.Qt.PenStyle.DashLine)
         solid = pg.mkPen(_ESTIMATE, width=2)
-        curves = {"truth": self._map.plot(pen=dashed), "estimate": self._map.plot(pen=solid),
-                  "true height": self._height.plot(pen=dashed),
-                  "height": self._height.plot(pen=solid)}
-        for name, symbol, color, brush in (("start", "o", _TRUTH, "w"),
-                                           ("now", "o", _ESTIMATE, _ESTIMATE)):
-            curves[name] = self._map.plot(pen=None, symbol=symbol, symbolPen=color,
-                                          symbolBrush=brush, symbolSize=10)
+        curves = {
+            "truth": self._map.plot(pen=dashed),
+            "estimate": self._map.plot(pen=solid),
+            "true height": self._height.plot(pen=dashed),
+            "height": self._height.plot(pen=solid),
+        }
+        for name, symbol, color, brush in (
+            ("start", "o", _TRUTH, "w"),
+            ("now", "o", _ESTIMATE, _ESTIMATE),
+        ):
+            curves[name] = self._map.plot(
+                pen=None, symbol=symbol, symbolPen=color, symbolBrush=brush, symbolSize=10
+            )
         for name, _, _, color in _PANELS:
             curves[name] = self._panels[name].plot(pen=pg.mkPen(color, width=1.6))
-        curves["lost"] = self._panels["features"].plot(pen=None, symbol="x", symbolPen=_LOST,
-                                                       symbolBrush=_LOST, symbolSize=8)
-        self._camera_period = pg.InfiniteLine(angle=0, pen=pg.mkPen(
-            "#777777", width=1.2, style=QtCore.Qt.PenStyle.DashLine))
+        curves["lost"] = self._panels["features"].plot(
+            pen=None, symbol="x", symbolPen=_LOST, symbolBrush=_LOST, symbolSize=8
+        )
+        self._camera_period = pg.InfiniteLine(
+            angle=0, pen=pg.mkPen("#777777", width=1.2, style=QtCore.Qt.PenStyle.DashLine)
+        )
         self._panels["latency"].addItem(self._camera_period)
         return curves
 
@@ -198,8 +249,10 @@ class Window(pg.GraphicsLayoutWidget):
 
 def _headline(run, frames, paths):
     """What is shown, how far it is, and its figures so far."""
-    text = f"{run.title}: {'ended' if run.finished else 'running'}, {len(frames)} answers, " \
-           f"{int(frames[:, 2].sum())} without a pose"
+    text = (
+        f"{run.title}: {'ended' if run.finished else 'running'}, {len(frames)} answers, "
+        f"{int(frames[:, 2].sum())} without a pose"
+    )
     if len(paths.errors):
         text += f"; error {paths.rmse:.3f} m RMS, {paths.errors[-1]:.3f} m now"
         if paths.length > 0:

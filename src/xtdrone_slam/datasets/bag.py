@@ -9,8 +9,12 @@ import numpy.typing as npt
 from ..errors import SlamError
 from .calibration import Calibration, rectification
 
-_TYPES = {"image": "sensor_msgs/msg/Image", "info": "sensor_msgs/msg/CameraInfo",
-          "imu": "sensor_msgs/msg/Imu", "pose": "geometry_msgs/msg/PoseStamped"}
+_TYPES = {
+    "image": "sensor_msgs/msg/Image",
+    "info": "sensor_msgs/msg/CameraInfo",
+    "imu": "sensor_msgs/msg/Imu",
+    "pose": "geometry_msgs/msg/PoseStamped",
+}
 TRUTH, IMU = "/groundtruth/pose", "/imu0"
 _BODY = "imu0"  # frame of the body
 _CHECKPOINT_NS = 1_000_000_000  # time of the recording between two indices
@@ -34,8 +38,9 @@ class BagWriter:
             from rosbags.rosbag1 import Writer, WriterError
             from rosbags.typesys import Stores, get_typestore
         except ModuleNotFoundError as error:
-            raise SlamError("bags need the Python package 'rosbags': pip install "
-                            "'xtdrone[slam]'") from error
+            raise SlamError(
+                "bags need the Python package 'rosbags': pip install 'xtdrone[slam]'"
+            ) from error
         self._store = get_typestore(Stores.ROS1_NOETIC)
         self._path = Path(path)
         try:
@@ -63,9 +68,19 @@ class BagWriter:
         kind = self._store.types[_TYPES["image"]]
         for number, image in enumerate((left, right)):
             height, width = image.shape
-            self._write(f"/cam{number}/image_raw", t_us, kind(
-                self._header(t_us, f"cam{number}"), height, width, "mono8", 0, width,
-                np.ascontiguousarray(image).reshape(-1)))
+            self._write(
+                f"/cam{number}/image_raw",
+                t_us,
+                kind(
+                    self._header(t_us, f"cam{number}"),
+                    height,
+                    width,
+                    "mono8",
+                    0,
+                    width,
+                    np.ascontiguousarray(image).reshape(-1),
+                ),
+            )
             info = self._infos[number]
             info.header = self._header(t_us, f"cam{number}")
             self._write(f"/cam{number}/camera_info", t_us, info)
@@ -80,17 +95,27 @@ class BagWriter:
         vector = types["geometry_msgs/msg/Vector3"]
 
         def covariance(density):
-            return (np.eye(3) * density ** 2 * noise.rate).ravel()
+            return (np.eye(3) * density**2 * noise.rate).ravel()
 
         unknown = np.zeros(9)
         unknown[0] = -1.0  # sensor_msgs/Imu: no orientation
-        self._write(IMU, t_us, types[_TYPES["imu"]](
-            self._header(t_us, _BODY), self._quaternion((0.0, 0.0, 0.0, 1.0)), unknown,
-            vector(*map(float, gyro)), covariance(noise.gyroscope_noise_density),
-            vector(*map(float, accel)), covariance(noise.accelerometer_noise_density)))
+        self._write(
+            IMU,
+            t_us,
+            types[_TYPES["imu"]](
+                self._header(t_us, _BODY),
+                self._quaternion((0.0, 0.0, 0.0, 1.0)),
+                unknown,
+                vector(*map(float, gyro)),
+                covariance(noise.gyroscope_noise_density),
+                vector(*map(float, accel)),
+                covariance(noise.accelerometer_noise_density),
+            ),
+        )
 
-    def truth(self, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike,
-              vel: npt.ArrayLike | None = None) -> None:
+    def truth(
+        self, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike, vel: npt.ArrayLike | None = None
+    ) -> None:
         """Adds the true pose of the body in the world [m], quaternion xyzw; vel is not written.
 
         Raises:
@@ -98,7 +123,8 @@ class BagWriter:
         """
         types = self._store.types
         pose = types["geometry_msgs/msg/Pose"](
-            types["geometry_msgs/msg/Point"](*map(float, pos)), self._quaternion(quat))
+            types["geometry_msgs/msg/Point"](*map(float, pos)), self._quaternion(quat)
+        )
         self._write(TRUTH, t_us, types[_TYPES["pose"]](self._header(t_us, "world"), pose))
 
     def close(self) -> None:
@@ -111,21 +137,25 @@ class BagWriter:
                 raise SlamError(f"cannot write '{self._path}': {error.strerror}") from error
 
     def _add(self, topic, kind):
-        self._topics[topic] = self._writer.add_connection(topic, _TYPES[kind],
-                                                          typestore=self._store)
+        self._topics[topic] = self._writer.add_connection(
+            topic, _TYPES[kind], typestore=self._store
+        )
 
     def _write(self, topic, t_us, message):
         connection, stamp = self._topics[topic], t_us * 1000
         try:
-            self._writer.write(connection, stamp,
-                               self._store.serialize_ros1(message, connection.msgtype))
+            self._writer.write(
+                connection, stamp, self._store.serialize_ros1(message, connection.msgtype)
+            )
             if self._next_ns is None or stamp >= self._next_ns:
                 self._next_ns = stamp + _CHECKPOINT_NS
                 self._checkpoint()
         except OSError as error:
             self._writer.abort()
-            raise SlamError(f"cannot write '{self._path}': {error.strerror}; the earlier "
-                            "messages are in the bag") from error
+            raise SlamError(
+                f"cannot write '{self._path}': {error.strerror}; the earlier "
+                "messages are in the bag"
+            ) from error
 
     def _checkpoint(self):
         """Writes the index that close() would write, and continues after it."""
@@ -156,10 +186,18 @@ class BagWriter:
         rectified = rectification(calibration)
         types = self._store.types
         return types[_TYPES["info"]](
-            self._header(0, f"cam{number}"), camera.height, camera.width, "plumb_bob",
-            np.array([*camera.distortion, 0.0]), camera.matrix.ravel(), rectified[number].ravel(),
-            rectified[2 + number].ravel(), 0, 0,
-            types["sensor_msgs/msg/RegionOfInterest"](0, 0, 0, 0, False))
+            self._header(0, f"cam{number}"),
+            camera.height,
+            camera.width,
+            "plumb_bob",
+            np.array([*camera.distortion, 0.0]),
+            camera.matrix.ravel(),
+            rectified[number].ravel(),
+            rectified[2 + number].ravel(),
+            0,
+            0,
+            types["sensor_msgs/msg/RegionOfInterest"](0, 0, 0, 0, False),
+        )
 
 
 class _KeepOpen:

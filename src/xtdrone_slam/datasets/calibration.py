@@ -62,15 +62,21 @@ class Camera:
         """
         centre = tuple(values["distortion_center"])
         if values["k3"] or values["skew"] or centre != (values["cx"], values["cy"]):
-            raise SlamError("the camera has skew, k3 or a separate distortion centre, which EuRoC "
-                            "and Kalibr files cannot express: use k1, k2, p1, p2 only")
+            raise SlamError(
+                "the camera has skew, k3 or a separate distortion centre, which EuRoC "
+                "and Kalibr files cannot express: use k1, k2, p1, p2 only"
+            )
         pose = np.eye(4)
         pose[:3, :3] = Rotation.from_quat(values["quat"]).as_matrix() @ _OPTICAL
         pose[:3, 3] = np.subtract(values["pos"], imu_pos)
-        return cls(values["width"], values["height"], rate,
-                   tuple(values[name] for name in ("fx", "fy", "cx", "cy")),
-                   tuple(values[name] for name in ("k1", "k2", "p1", "p2")),
-                   tuple(map(tuple, pose.tolist())))
+        return cls(
+            values["width"],
+            values["height"],
+            rate,
+            tuple(values[name] for name in ("fx", "fy", "cx", "cy")),
+            tuple(values[name] for name in ("k1", "k2", "p1", "p2")),
+            tuple(map(tuple, pose.tolist())),
+        )
 
 
 @dataclass(frozen=True)
@@ -99,8 +105,10 @@ class Calibration:
 
     def turned(self) -> "Calibration":
         """The same with the body's axes forward, right, down, or back to forward, left, up."""
-        left, right = (replace(camera, body_from_camera=tuple(map(tuple, (
-            _FLU_FRD @ camera.pose).tolist()))) for camera in (self.left, self.right))
+        left, right = (
+            replace(camera, body_from_camera=tuple(map(tuple, (_FLU_FRD @ camera.pose).tolist())))
+            for camera in (self.left, self.right)
+        )
         return replace(self, left=left, right=right)
 
 
@@ -114,19 +122,39 @@ def pose_matrix(pos: npt.ArrayLike, quat: npt.ArrayLike) -> np.ndarray:
 def write_euroc(folder: Path, calibration: Calibration) -> None:
     """Writes sensor.yaml of cam0, cam1 and imu0, and body.yaml, into a mav0 folder."""
     for number, camera in enumerate((calibration.left, calibration.right)):
-        _write(folder / f"cam{number}" / "sensor.yaml", {
-            "sensor_type": "camera", "comment": ("left", "right")[number] + " camera of the pair",
-            "T_BS": _matrix(camera.pose), "rate_hz": camera.rate,
-            "resolution": [camera.width, camera.height], "camera_model": "pinhole",
-            "intrinsics": list(camera.intrinsics), "distortion_model": "radial-tangential",
-            "distortion_coefficients": list(camera.distortion)})
+        _write(
+            folder / f"cam{number}" / "sensor.yaml",
+            {
+                "sensor_type": "camera",
+                "comment": ("left", "right")[number] + " camera of the pair",
+                "T_BS": _matrix(camera.pose),
+                "rate_hz": camera.rate,
+                "resolution": [camera.width, camera.height],
+                "camera_model": "pinhole",
+                "intrinsics": list(camera.intrinsics),
+                "distortion_model": "radial-tangential",
+                "distortion_coefficients": list(camera.distortion),
+            },
+        )
     imu = calibration.imu
-    _write(folder / "imu0" / "sensor.yaml", {
-        "sensor_type": "imu", "comment": "IMU, whose frame is the body's",
-        "T_BS": _matrix(np.eye(4)), "rate_hz": imu.rate, **_noise(imu)})
-    _write(folder / "state_groundtruth_estimate0" / "sensor.yaml", {
-        "sensor_type": "state", "comment": "true state from the simulator's engine",
-        "T_BS": _matrix(np.eye(4))})
+    _write(
+        folder / "imu0" / "sensor.yaml",
+        {
+            "sensor_type": "imu",
+            "comment": "IMU, whose frame is the body's",
+            "T_BS": _matrix(np.eye(4)),
+            "rate_hz": imu.rate,
+            **_noise(imu),
+        },
+    )
+    _write(
+        folder / "state_groundtruth_estimate0" / "sensor.yaml",
+        {
+            "sensor_type": "state",
+            "comment": "true state from the simulator's engine",
+            "T_BS": _matrix(np.eye(4)),
+        },
+    )
     _write(folder / "body.yaml", {"comment": "XTDrone workspace, simulated multirotor"})
 
 
@@ -141,8 +169,10 @@ def read_euroc(folder: Path) -> Calibration:
         imu = _read(folder / "imu0" / "sensor.yaml")
         return Calibration(*cameras, _imu(imu, imu["rate_hz"]))
     except _WRONG as error:
-        raise SlamError(f"no EuRoC calibration in '{shown(folder)}' ({shown(error)}): give a "
-                        "folder with cam0, cam1 and imu0, each with its sensor.yaml") from error
+        raise SlamError(
+            f"no EuRoC calibration in '{shown(folder)}' ({shown(error)}): give a "
+            "folder with cam0, cam1 and imu0, each with its sensor.yaml"
+        ) from error
 
 
 def write_kalibr(folder: Path, calibration: Calibration, topics: Sequence[str] = TOPICS) -> None:
@@ -156,11 +186,16 @@ def write_kalibr(folder: Path, calibration: Calibration, topics: Sequence[str] =
     chain = {}
     for number, camera in enumerate((calibration.left, calibration.right)):
         chain[f"cam{number}"] = {
-            "T_cam_imu": np.linalg.inv(camera.pose).tolist(), "cam_overlaps": [1 - number],
-            "camera_model": "pinhole", "distortion_coeffs": list(camera.distortion),
-            "distortion_model": "radtan", "intrinsics": list(camera.intrinsics),
-            "resolution": [camera.width, camera.height], "rostopic": topics[number],
-            "timeshift_cam_imu": 0.0}
+            "T_cam_imu": np.linalg.inv(camera.pose).tolist(),
+            "cam_overlaps": [1 - number],
+            "camera_model": "pinhole",
+            "distortion_coeffs": list(camera.distortion),
+            "distortion_model": "radtan",
+            "intrinsics": list(camera.intrinsics),
+            "resolution": [camera.width, camera.height],
+            "rostopic": topics[number],
+            "timeshift_cam_imu": 0.0,
+        }
     chain["cam1"]["T_cn_cnm1"] = calibration.right_from_left.tolist()
     _write(folder / "camchain-imucam.yaml", chain)
     imu = calibration.imu
@@ -179,17 +214,29 @@ def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
     """
     try:
         pair, noise = _read(chain), _read(imu)
-        cameras = [_camera({
-            **pair[f"cam{i}"], "rate_hz": 0.0,
-            "distortion_coefficients": pair[f"cam{i}"]["distortion_coeffs"],
-            "T_BS": {"data": np.linalg.inv(np.array(pair[f"cam{i}"]["T_cam_imu"], dtype=float))}})
-            for i in range(2)]
-        return (Calibration(*cameras, _imu(noise, noise["update_rate"])),
-                [str(part["rostopic"]) for part in (pair["cam0"], pair["cam1"], noise)])
+        cameras = [
+            _camera(
+                {
+                    **pair[f"cam{i}"],
+                    "rate_hz": 0.0,
+                    "distortion_coefficients": pair[f"cam{i}"]["distortion_coeffs"],
+                    "T_BS": {
+                        "data": np.linalg.inv(np.array(pair[f"cam{i}"]["T_cam_imu"], dtype=float))
+                    },
+                }
+            )
+            for i in range(2)
+        ]
+        return (
+            Calibration(*cameras, _imu(noise, noise["update_rate"])),
+            [str(part["rostopic"]) for part in (pair["cam0"], pair["cam1"], noise)],
+        )
     except _WRONG as error:
-        raise SlamError(f"no calibration of a stereo pair and an IMU in '{shown(chain)}' and "
-                        f"'{shown(imu)}' ({_why(error)}): give Kalibr's "
-                        "camchain-imucam.yaml and imu.yaml") from error
+        raise SlamError(
+            f"no calibration of a stereo pair and an IMU in '{shown(chain)}' and "
+            f"'{shown(imu)}' ({_why(error)}): give Kalibr's "
+            "camchain-imucam.yaml and imu.yaml"
+        ) from error
 
 
 def rectification(calibration: Calibration) -> Any:
@@ -198,9 +245,16 @@ def rectification(calibration: Calibration) -> Any:
 
     left, right = calibration.left, calibration.right
     pose = calibration.right_from_left
-    return cv2.stereoRectify(left.matrix, np.array(left.distortion), right.matrix,
-                             np.array(right.distortion), (left.width, left.height),
-                             pose[:3, :3], pose[:3, 3], alpha=0)
+    return cv2.stereoRectify(
+        left.matrix,
+        np.array(left.distortion),
+        right.matrix,
+        np.array(right.distortion),
+        (left.width, left.height),
+        pose[:3, :3],
+        pose[:3, 3],
+        alpha=0,
+    )
 
 
 def write_opencv(path: Path, calibration: Calibration) -> None:
@@ -214,9 +268,15 @@ def write_opencv(path: Path, calibration: Calibration) -> None:
     storage = cv2.FileStorage(str(path), cv2.FILE_STORAGE_WRITE)
     storage.write("image_width", left.width)
     storage.write("image_height", left.height)
-    values = {"M1": left.matrix, "D1": distortions[0], "M2": right.matrix, "D2": distortions[1],
-              "R": pose[:3, :3], "T": pose[:3, 3],
-              **dict(zip(("R1", "R2", "P1", "P2", "Q"), rectified))}
+    values = {
+        "M1": left.matrix,
+        "D1": distortions[0],
+        "M2": right.matrix,
+        "D2": distortions[1],
+        "R": pose[:3, :3],
+        "T": pose[:3, 3],
+        **dict(zip(("R1", "R2", "P1", "P2", "Q"), rectified)),
+    }
     for name, value in values.items():
         storage.write(name, np.ascontiguousarray(value))
     storage.release()
@@ -247,29 +307,37 @@ def _number(value):
 
 def _camera(values):
     if values["camera_model"] != "pinhole" or values["distortion_model"] not in (
-            "radial-tangential", "radtan"):
+        "radial-tangential",
+        "radtan",
+    ):
         raise ValueError("the camera is not a pinhole with radial-tangential distortion")
     pose = np.array(values["T_BS"]["data"], dtype=float).reshape(4, 4)
     if not (np.abs(pose) <= _LARGEST).all():
         raise ValueError("the pose of a camera is not finite")
     width, height = (int(_number(side)) for side in values["resolution"])
-    if not (0 < width <= _MOST_PIXELS and 0 < height <= _MOST_PIXELS):
+    if not (0 < width <= _MAX_PIXELS and 0 < height <= _MAX_PIXELS):
         raise ValueError(f"{width} x {height} pixels are not allowed")
-    return Camera(width, height, _number(values["rate_hz"]),
-                  tuple(map(_number, values["intrinsics"])),
-                  tuple(map(_number, values["distortion_coefficients"])),
-                  tuple(map(tuple, pose.tolist())))
+    return Camera(
+        width,
+        height,
+        _number(values["rate_hz"]),
+        tuple(map(_number, values["intrinsics"])),
+        tuple(map(_number, values["distortion_coefficients"])),
+        tuple(map(tuple, pose.tolist())),
+    )
 
 
 def _noise(imu):
-    return {"gyroscope_noise_density": imu.gyroscope_noise_density,
-            "gyroscope_random_walk": imu.gyroscope_random_walk,
-            "accelerometer_noise_density": imu.accelerometer_noise_density,
-            "accelerometer_random_walk": imu.accelerometer_random_walk}
+    return {
+        "gyroscope_noise_density": imu.gyroscope_noise_density,
+        "gyroscope_random_walk": imu.gyroscope_random_walk,
+        "accelerometer_noise_density": imu.accelerometer_noise_density,
+        "accelerometer_random_walk": imu.accelerometer_random_walk,
+    }
 
 
 _LARGEST = 1e9  # of any number in a calibration
-_MOST_PIXELS = 100_000  # of a side
+_MAX_PIXELS = 100_000  # of a side
 _WRONG = (XtdroneError, KeyError, IndexError, AttributeError, TypeError, ValueError, OverflowError)
 _NO_NOISE = Imu(0.0, 0.0, 0.0, 0.0, 0.0)
 

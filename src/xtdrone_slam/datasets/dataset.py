@@ -20,12 +20,16 @@ from .calibration import Calibration
 
 _SHOWN = 5  # largest number of recordings in a message
 _IMAGE = "#timestamp [ns],filename"
-_IMU = ("#timestamp [ns],w_RS_S_x [rad s^-1],w_RS_S_y [rad s^-1],w_RS_S_z [rad s^-1],"
-        "a_RS_S_x [m s^-2],a_RS_S_y [m s^-2],a_RS_S_z [m s^-2]")
-_TRUTH = ("#timestamp, p_RS_R_x [m], p_RS_R_y [m], p_RS_R_z [m], q_RS_w [], q_RS_x [], q_RS_y [], "
-          "q_RS_z [], v_RS_R_x [m s^-1], v_RS_R_y [m s^-1], v_RS_R_z [m s^-1], "
-          "b_w_RS_S_x [rad s^-1], b_w_RS_S_y [rad s^-1], b_w_RS_S_z [rad s^-1], "
-          "b_a_RS_S_x [m s^-2], b_a_RS_S_y [m s^-2], b_a_RS_S_z [m s^-2]")
+_IMU = (
+    "#timestamp [ns],w_RS_S_x [rad s^-1],w_RS_S_y [rad s^-1],w_RS_S_z [rad s^-1],"
+    "a_RS_S_x [m s^-2],a_RS_S_y [m s^-2],a_RS_S_z [m s^-2]"
+)
+_TRUTH = (
+    "#timestamp, p_RS_R_x [m], p_RS_R_y [m], p_RS_R_z [m], q_RS_w [], q_RS_x [], q_RS_y [], "
+    "q_RS_z [], v_RS_R_x [m s^-1], v_RS_R_y [m s^-1], v_RS_R_z [m s^-1], "
+    "b_w_RS_S_x [rad s^-1], b_w_RS_S_y [rad s^-1], b_w_RS_S_z [rad s^-1], "
+    "b_a_RS_S_x [m s^-2], b_a_RS_S_y [m s^-2], b_a_RS_S_z [m s^-2]"
+)
 
 
 def find(name: Path | str) -> Path:
@@ -46,15 +50,20 @@ def find(name: Path | str) -> Path:
         run = folder
     if not files.is_folder(run / "dataset" / "mav0"):
         known = ", ".join(recorded()[:_SHOWN]) or "none yet"
-        raise SlamError(f"no dataset '{shown(name)}': give a folder with mav0, or a run of xtdrone "
-                        f"slam record (the newest: {known})")
+        raise SlamError(
+            f"no dataset '{shown(name)}': give a folder with mav0, or a run of xtdrone "
+            f"slam record (the newest: {known})"
+        )
     return run / "dataset"
 
 
 def recorded() -> list[str]:
     """The runs with a dataset, the newest first."""
-    return [name for name in run_folder.names()
-            if files.is_folder(run_folder.runs_root() / name / "dataset" / "mav0")]
+    return [
+        name
+        for name in run_folder.names()
+        if files.is_folder(run_folder.runs_root() / name / "dataset" / "mav0")
+    ]
 
 
 class DatasetWriter:
@@ -79,8 +88,9 @@ class DatasetWriter:
             calibrations.write_opencv(self.folder / "opencv_stereo.yaml", calibration)
         except OSError as error:
             raise SlamError(f"cannot write a dataset to '{folder}': {error.strerror}") from error
-        self._images = [formats.LineFile(mav / camera / "data.csv", _IMAGE)
-                        for camera in ("cam0", "cam1")]
+        self._images = [
+            formats.LineFile(mav / camera / "data.csv", _IMAGE) for camera in ("cam0", "cam1")
+        ]
         self._imu = formats.LineFile(mav / "imu0" / "data.csv", _IMU)
         truth = mav / "state_groundtruth_estimate0" / "data.csv"
         self._truth = formats.LineFile(truth, _TRUTH)
@@ -102,8 +112,10 @@ class DatasetWriter:
             try:
                 path.write_bytes(coded.tobytes())
             except OSError as error:
-                raise SlamError(f"cannot write '{path}': {error.strerror}; the "
-                                f"{self.frames} pairs before it are recorded") from error
+                raise SlamError(
+                    f"cannot write '{path}': {error.strerror}; the "
+                    f"{self.frames} pairs before it are recorded"
+                ) from error
             table.write(f"{t_us * 1000},{name}")
         self.frames += 1
 
@@ -146,12 +158,18 @@ class DatasetWriter:
 
     def close(self) -> None:
         """Closes the files; writes the truth at the image times for KITTI. May be called twice."""
-        for file in (*self._images, self._imu, self._truth, self._tum,
-                     *filter(None, [self._depth])):
+        for file in (
+            *self._images,
+            self._imu,
+            self._truth,
+            self._tum,
+            *filter(None, [self._depth]),
+        ):
             file.close()
         if self.frames:
-            formats.write_kitti(self.folder / "groundtruth.kitti",
-                                Dataset(self.folder).truth_at_images())
+            formats.write_kitti(
+                self.folder / "groundtruth.kitti", Dataset(self.folder).truth_at_images()
+            )
 
 
 class Dataset:
@@ -172,14 +190,18 @@ class Dataset:
         self.folder = Path(folder)
         mav = self.folder / "mav0"
         self.calibration = calibrations.read_euroc(mav)
-        left, right = (dict(line.split(",", 1) for line in formats.read_rows(path / "data.csv")
-                            if "," in line) for path in (mav / "cam0", mav / "cam1"))
+        left, right = (
+            dict(line.split(",", 1) for line in formats.read_rows(path / "data.csv") if "," in line)
+            for path in (mav / "cam0", mav / "cam1")
+        )
         both = sorted(set(left) & set(right), key=int)
         if not both:
             raise SlamError(f"'{folder}' contains no stereo pair")
         self.times_us = np.array([int(key) // 1000 for key in both], dtype=np.int64)
-        self._files = [(mav / "cam0" / "data" / left[key].strip(),
-                        mav / "cam1" / "data" / right[key].strip()) for key in both]
+        self._files = [
+            (mav / "cam0" / "data" / left[key].strip(), mav / "cam1" / "data" / right[key].strip())
+            for key in both
+        ]
 
     def __len__(self) -> int:
         """Number of stereo pairs."""

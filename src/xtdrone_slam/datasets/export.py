@@ -14,8 +14,9 @@ from .dataset import Dataset
 _EUROC = ("cam0", "cam1", "imu0", "state_groundtruth_estimate0", "body.yaml")
 
 
-def export(dataset: Dataset, kind: str, target: Path,
-           progress: Callable[..., None] | None = None) -> Path:
+def export(
+    dataset: Dataset, kind: str, target: Path, progress: Callable[..., None] | None = None
+) -> Path:
     """Writes a dataset in another layout.
 
     Args:
@@ -102,33 +103,55 @@ def _kitti(dataset, target, progress):
     calibration = dataset.calibration
     left, right, pose = calibration.left, calibration.right, calibration.right_from_left
     size = left.width, left.height
-    rectification = cv2.stereoRectify(left.matrix, np.array(left.distortion), right.matrix,
-                              np.array(right.distortion), size, pose[:3, :3], pose[:3, 3],
-                              flags=cv2.CALIB_ZERO_DISPARITY, alpha=0)
-    maps = [cv2.initUndistortRectifyMap(camera.matrix, np.array(camera.distortion),
-                                        rectification[i], rectification[2 + i], size,
-                                        cv2.CV_32FC1)
-            for i, camera in enumerate((left, right))]
+    rectification = cv2.stereoRectify(
+        left.matrix,
+        np.array(left.distortion),
+        right.matrix,
+        np.array(right.distortion),
+        size,
+        pose[:3, :3],
+        pose[:3, 3],
+        flags=cv2.CALIB_ZERO_DISPARITY,
+        alpha=0,
+    )
+    maps = [
+        cv2.initUndistortRectifyMap(
+            camera.matrix,
+            np.array(camera.distortion),
+            rectification[i],
+            rectification[2 + i],
+            size,
+            cv2.CV_32FC1,
+        )
+        for i, camera in enumerate((left, right))
+    ]
     sequence = target / "sequences" / "00"
     for number in range(2):
         (sequence / f"image_{number}").mkdir(parents=True)
     (target / "poses").mkdir()
     projections = [*rectification[2:4]] * 2  # colour cameras have the calibration of the grey ones
-    (sequence / "calib.txt").write_text("".join(
-        f"P{i}: " + " ".join(f"{x:.12e}" for x in matrix.ravel()) + "\n"
-        for i, matrix in enumerate(projections)))
+    (sequence / "calib.txt").write_text(
+        "".join(
+            f"P{i}: " + " ".join(f"{x:.12e}" for x in matrix.ravel()) + "\n"
+            for i, matrix in enumerate(projections)
+        )
+    )
     first = int(dataset.times_us[0])
-    (sequence / "times.txt").write_text("".join(
-        f"{(t_us - first) * 1e-6:.6e}\n" for t_us in dataset.times_us))
+    (sequence / "times.txt").write_text(
+        "".join(f"{(t_us - first) * 1e-6:.6e}\n" for t_us in dataset.times_us)
+    )
     rectified = left.pose.copy()
     rectified[:3, :3] = rectified[:3, :3] @ rectification[0].T
-    formats.write_kitti(target / "poses" / "00.txt",
-                        _relative_to_first(_with_offset(dataset.truth_at_images(), rectified)))
+    formats.write_kitti(
+        target / "poses" / "00.txt",
+        _relative_to_first(_with_offset(dataset.truth_at_images(), rectified)),
+    )
     for index in range(len(dataset)):
         for number, image in enumerate(dataset.pair(index)):
             flat = cv2.remap(image, *maps[number], cv2.INTER_LINEAR)
             (sequence / f"image_{number}" / f"{index:06d}.png").write_bytes(
-                cv2.imencode(".png", flat, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1].tobytes())
+                cv2.imencode(".png", flat, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1].tobytes()
+            )
         progress()
 
 
@@ -155,8 +178,9 @@ def _with_offset(table, offset):
 
     rotation = Rotation.from_quat(table[:, 4:])
     positions = table[:, 1:4] + rotation.apply(offset[:3, 3])
-    return np.column_stack([table[:, 0], positions,
-                            (rotation * Rotation.from_matrix(offset[:3, :3])).as_quat()])
+    return np.column_stack(
+        [table[:, 0], positions, (rotation * Rotation.from_matrix(offset[:3, :3])).as_quat()]
+    )
 
 
 def _relative_to_first(table):
@@ -165,8 +189,9 @@ def _relative_to_first(table):
 
     rotation = Rotation.from_quat(table[:, 4:])
     inverse = rotation[0].inv()
-    return np.column_stack([table[:, 0], inverse.apply(table[:, 1:4] - table[0, 1:4]),
-                            (inverse * rotation).as_quat()])
+    return np.column_stack(
+        [table[:, 0], inverse.apply(table[:, 1:4] - table[0, 1:4]), (inverse * rotation).as_quat()]
+    )
 
 
 FORMATS = {"euroc": _euroc, "tum": _tum, "kitti": _kitti, "rosbag": _rosbag}

@@ -49,9 +49,11 @@ class LineFile:
             self._file.write(line + "\n")
         except (OSError, ValueError) as error:
             self.close()
-            raise SlamError(f"cannot write '{self.path}': "
-                            f"{getattr(error, 'strerror', 'an earlier line failed')}; the "
-                            "earlier lines are in the file") from error
+            raise SlamError(
+                f"cannot write '{self.path}': "
+                f"{getattr(error, 'strerror', 'an earlier line failed')}; the "
+                "earlier lines are in the file"
+            ) from error
 
     def close(self) -> None:
         """May be called twice."""
@@ -64,7 +66,8 @@ class LineFile:
 def tum_line(t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> str:
     """One pose as a line of a TUM file: time [s], position [m], quaternion xyzw."""
     return f"{t_us // 1_000_000}.{t_us % 1_000_000:06d} " + " ".join(
-        f"{x:.9f}" for x in (*pos, *quat))
+        f"{x:.9f}" for x in (*pos, *quat)
+    )
 
 
 def write_tum(path: Path, table: np.ndarray) -> None:
@@ -87,13 +90,19 @@ def read_tum(path: Path) -> np.ndarray:
             row = [float(word) for word in line.split()]
         except ValueError:
             row = []
-        if len(row) != 8 or not all(abs(x) <= FARTHEST for x in row[1:]) \
-                or not abs(row[0]) <= _LATEST:
-            raise SlamError(f"row {number} of '{shown(path)}' is '{shown(line)}': give {_COLUMNS} "
-                            "in each row")
+        if (
+            len(row) != 8
+            or not all(abs(x) <= FARTHEST for x in row[1:])
+            or not abs(row[0]) <= _LATEST
+        ):
+            raise SlamError(
+                f"row {number} of '{shown(path)}' is '{shown(line)}': give {_COLUMNS} in each row"
+            )
         if not 0.5 < math.hypot(*row[4:]) < 2.0:
-            raise SlamError(f"row {number} of '{shown(path)}' has no unit quaternion: give "
-                            f"{_COLUMNS} in each row")
+            raise SlamError(
+                f"row {number} of '{shown(path)}' has no unit quaternion: give "
+                f"{_COLUMNS} in each row"
+            )
         rows.append(row)
     if not rows:
         raise SlamError(f"'{shown(path)}' contains no pose: give {_COLUMNS} in each row")
@@ -102,13 +111,13 @@ def read_tum(path: Path) -> np.ndarray:
 
 def write_kitti(path: Path, table: np.ndarray) -> None:
     """Writes a trajectory (T, 8) as KITTI poses: 12 numbers of [R | t] per line, no times."""
-    matrices = np.concatenate([Rotation.from_quat(table[:, 4:]).as_matrix(),
-                               table[:, 1:4, None]], axis=2).reshape(-1, 12)
+    matrices = np.concatenate(
+        [Rotation.from_quat(table[:, 4:]).as_matrix(), table[:, 1:4, None]], axis=2
+    ).reshape(-1, 12)
     file = LineFile(path)
     for row in matrices:
         file.write(" ".join(f"{x:.9e}" for x in row))
     file.close()
-
 
 
 def read_rows(path: Path) -> list[str]:
@@ -118,5 +127,5 @@ def read_rows(path: Path) -> list[str]:
         SlamError: The file cannot be read.
     """
     text = files.read_text(path, "table", error=SlamError)
-    whole = text[:text.rfind("\n") + 1]
+    whole = text[: text.rfind("\n") + 1]
     return [line for line in map(str.strip, whole.splitlines()) if line and line[0] != "#"]

@@ -13,17 +13,24 @@ from . import calibration as calibrations, formats
 from .dataset import DatasetWriter
 
 # Message type: attribute paths of position and quaternion.
-_POSES = {"geometry_msgs/msg/PoseStamped": ("pose.position", "pose.orientation"),
-          "geometry_msgs/msg/PoseWithCovarianceStamped": ("pose.pose.position",
-                                                          "pose.pose.orientation"),
-          "geometry_msgs/msg/TransformStamped": ("transform.translation", "transform.rotation"),
-          "nav_msgs/msg/Odometry": ("pose.pose.position", "pose.pose.orientation")}
+_POSES = {
+    "geometry_msgs/msg/PoseStamped": ("pose.position", "pose.orientation"),
+    "geometry_msgs/msg/PoseWithCovarianceStamped": ("pose.pose.position", "pose.pose.orientation"),
+    "geometry_msgs/msg/TransformStamped": ("transform.translation", "transform.rotation"),
+    "nav_msgs/msg/Odometry": ("pose.pose.position", "pose.pose.orientation"),
+}
 _FRD = "_frd"  # end of the name of a frame whose axes are forward, right, down
 _GREY = {"mono8": 1, "8UC1": 1, "bgr8": 3, "rgb8": 3}  # encodings and their channels
 
 
-def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path,
-               progress: Callable[..., None] | None = None) -> int:
+def import_bag(
+    bag: Path,
+    chain: Path,
+    imu: Path,
+    truth: str,
+    target: Path,
+    progress: Callable[..., None] | None = None,
+) -> int:
     """Writes a dataset from a bag of ROS 1 or ROS 2.
 
     Args:
@@ -46,8 +53,9 @@ def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path,
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
     except ModuleNotFoundError as error:
-        raise SlamError("bags need the Python package 'rosbags': pip install "
-                        "'xtdrone[slam]'") from error
+        raise SlamError(
+            "bags need the Python package 'rosbags': pip install 'xtdrone[slam]'"
+        ) from error
     from_file = Path(truth).is_file()
     poses = formats.read_tum(truth) if from_file else []
     topics = topics if from_file else [*topics, truth]
@@ -55,16 +63,23 @@ def import_bag(bag: Path, chain: Path, imu: Path, truth: str, target: Path,
         with AnyReader([Path(bag)], default_typestore=get_typestore(Stores.ROS1_NOETIC)) as reader:
             missing = [topic for topic in topics if topic not in reader.topics]
             if missing:
-                raise SlamError(f"'{bag}' has no topic {', '.join(missing)}; it has "
-                                f"{', '.join(sorted(reader.topics))}")
+                raise SlamError(
+                    f"'{bag}' has no topic {', '.join(missing)}; it has "
+                    f"{', '.join(sorted(reader.topics))}"
+                )
             kind = None if from_file else reader.topics[truth].msgtype
             if kind not in (None, *_POSES):
-                raise SlamError(f"the topic {truth} has the type {kind}: the truth must be one of "
-                                f"{', '.join(_POSES)}, or a TUM file")
+                raise SlamError(
+                    f"the topic {truth} has the type {kind}: the truth must be one of "
+                    f"{', '.join(_POSES)}, or a TUM file"
+                )
             # Kalibr's files do not state the rate of the cameras.
             rate = round(reader.topics[topics[0]].msgcount / (1e-9 * reader.duration), 2)
-            calibration = replace(calibration, left=replace(calibration.left, rate=rate),
-                                  right=replace(calibration.right, rate=rate))
+            calibration = replace(
+                calibration,
+                left=replace(calibration.left, rate=rate),
+                right=replace(calibration.right, rate=rate),
+            )
             turned = _is_frd(reader, topics[2])
             writer = DatasetWriter(target, calibration.turned() if turned else calibration)
             converter = _Converter(writer, topics, poses, turned)
@@ -107,18 +122,24 @@ class _Converter:
             for both in sorted(set(self._sides[0]) & set(self._sides[1])):
                 self._writer.images(both, *(side.pop(both) for side in self._sides))
         elif index == 2:
-            self._writer.imu(t_us, *(np.multiply(_numbers(values, "xyz"), self._axes) for values in
-                                     (message.angular_velocity, message.linear_acceleration)))
+            self._writer.imu(
+                t_us,
+                *(
+                    np.multiply(_numbers(values, "xyz"), self._axes)
+                    for values in (message.angular_velocity, message.linear_acceleration)
+                ),
+            )
         else:
             position, quat = (_attribute(message, path) for path in _POSES[connection.msgtype])
-            self._poses.append([t_us * 1e-6, *_numbers(position, "xyz"),
-                                *_numbers(quat, "xyzw")])
+            self._poses.append([t_us * 1e-6, *_numbers(position, "xyz"), *_numbers(quat, "xyzw")])
 
     def finish(self):
         """Writes the truth, with velocities by differentiation, and closes the dataset."""
         if self._writer.frames == 0 or len(self._poses) < 2:
-            raise SlamError(f"the bag has {self._writer.frames} stereo pairs with equal stamps "
-                            f"and {len(self._poses)} true poses: a dataset needs both")
+            raise SlamError(
+                f"the bag has {self._writer.frames} stereo pairs with equal stamps "
+                f"and {len(self._poses)} true poses: a dataset needs both"
+            )
         table = np.array(self._poses)
         table = table[np.unique(table[:, 0], return_index=True)[1]]
         velocities = np.gradient(table[:, 1:4], table[:, 0], axis=0)
@@ -131,17 +152,19 @@ def _grey(message, topic):
     """(H, W) uint8."""
     channels = _GREY.get(message.encoding)
     if channels is None:
-        raise SlamError(f"images on {topic} are {message.encoding}: supported are "
-                        f"{', '.join(_GREY)}")
+        raise SlamError(
+            f"images on {topic} are {message.encoding}: supported are {', '.join(_GREY)}"
+        )
     rows = np.asarray(message.data, np.uint8).reshape(message.height, message.step)
-    pixels = rows[:, :message.width * channels]
+    pixels = rows[:, : message.width * channels]
     if channels == 1:
         return pixels
     import cv2
 
     colours = {"bgr8": cv2.COLOR_BGR2GRAY, "rgb8": cv2.COLOR_RGB2GRAY}[message.encoding]
-    return cv2.cvtColor(np.ascontiguousarray(pixels).reshape(message.height, message.width, 3),
-                        colours)
+    return cv2.cvtColor(
+        np.ascontiguousarray(pixels).reshape(message.height, message.width, 3), colours
+    )
 
 
 def _numbers(value, names):

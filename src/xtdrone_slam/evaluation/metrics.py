@@ -16,8 +16,12 @@ ALIGNMENTS = ("se3", "sim3", "none", "origin")
 MAX_DIFF_S = 0.01  # largest time difference of associated poses [s], evo's default
 DELTA_M = 0.5  # path length of the RPE in the paper [m]
 METRICS = ("ape_translation", "ape_rotation", "rpe_translation", "rpe_rotation")
-UNITS = {"ape_translation": "m", "ape_rotation": "deg", "rpe_translation": "m",
-         "rpe_rotation": "deg"}
+UNITS = {
+    "ape_translation": "m",
+    "ape_rotation": "deg",
+    "rpe_translation": "m",
+    "rpe_rotation": "deg",
+}
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,13 @@ class Evaluation:
         return 100.0 * self.statistics["ape_translation"]["rmse"] / length if length else np.nan
 
 
-def evaluate(estimate: Path, reference: Path, alignment: str = "se3", delta_m: float = DELTA_M,
-             max_diff_s: float = MAX_DIFF_S) -> Evaluation:
+def evaluate(
+    estimate: Path,
+    reference: Path,
+    alignment: str = "se3",
+    delta_m: float = DELTA_M,
+    max_diff_s: float = MAX_DIFF_S,
+) -> Evaluation:
     """Compares two TUM files.
 
     Args:
@@ -66,8 +75,9 @@ def evaluate(estimate: Path, reference: Path, alignment: str = "se3", delta_m: f
     try:
         return _evaluate(Path(estimate), Path(reference), alignment, delta_m, max_diff_s)
     except ModuleNotFoundError as error:
-        raise SlamError(f"the evaluation needs the Python package '{error.name}': pip install "
-                        "'xtdrone[slam]'") from error
+        raise SlamError(
+            f"the evaluation needs the Python package '{error.name}': pip install 'xtdrone[slam]'"
+        ) from error
 
 
 def _evaluate(estimate, reference, alignment, delta_m, max_diff_s):
@@ -80,8 +90,10 @@ def _evaluate(estimate, reference, alignment, delta_m, max_diff_s):
         truth, guess = sync.associate_trajectories(truth, guess, max_diff=max_diff_s)
         guess = _aligned(guess, truth, alignment)
         statistics, errors, times = {}, {}, {}
-        relations = {"translation": PoseRelation.translation_part,
-                     "rotation": PoseRelation.rotation_angle_deg}
+        relations = {
+            "translation": PoseRelation.translation_part,
+            "rotation": PoseRelation.rotation_angle_deg,
+        }
         for name in METRICS:
             kind, _, part = name.partition("_")
             if kind == "ape":
@@ -89,15 +101,17 @@ def _evaluate(estimate, reference, alignment, delta_m, max_diff_s):
             else:
                 metric = metrics.RPE(relations[part], delta_m, Unit.meters, all_pairs=False)
             metric.process_data((truth, copy.deepcopy(guess)))
-            statistics[name] = {key: float(value)
-                                for key, value in metric.get_all_statistics().items()}
+            statistics[name] = {
+                key: float(value) for key, value in metric.get_all_statistics().items()
+            }
             errors[name] = np.array(metric.error)
             ends = metric.delta_ids if kind == "rpe" else range(truth.num_poses)
             times[name] = truth.timestamps[list(ends)]
     except (EvoException, ValueError, np.linalg.LinAlgError) as error:
         raise SlamError(f"evo cannot compare '{estimate}' with '{reference}': {error}") from error
-    return Evaluation(alignment, truth.num_poses, statistics, errors, times, _positions(truth),
-                      _positions(guess))
+    return Evaluation(
+        alignment, truth.num_poses, statistics, errors, times, _positions(truth), _positions(guess)
+    )
 
 
 def _trajectory(path):

@@ -20,9 +20,10 @@ def draw(flight: Flight, folder: Path) -> list[tuple[Path, str]]:
         return []
     drawn = []
     for name, function, caption in (
-            ("trajectories", _trajectories, "Trajectories against the truth, aligned (figure 6)"),
-            ("rpe", _rpe, f"Relative pose error per {DELTA_M:g} m over time (figure 7)"),
-            ("usage", _usage, "CPU, memory, latency and features over time")):
+        ("trajectories", _trajectories, "Trajectories against the truth, aligned (figure 6)"),
+        ("rpe", _rpe, f"Relative pose error per {DELTA_M:g} m over time (figure 7)"),
+        ("usage", _usage, "CPU, memory, latency and features over time"),
+    ):
         path = Path(folder) / f"{flight.name}_{name}"
         _save(function(flight), path)
         drawn.append((path.with_suffix(".png"), caption))
@@ -35,15 +36,22 @@ def _trajectories(flight):
     grid = figure.add_gridspec(1, 2)
     plan = plot_style.map_axes(figure, grid[0, 0], labels=("x [m]", "y [m]"))
     height, error = plot_style.time_axes(
-        figure, ("z [m]", "APE translation [m]"), ("height", "absolute pose error"),
-        "time of the flight [s]", grid[0, 1])
+        figure,
+        ("z [m]", "APE translation [m]"),
+        ("height", "absolute pose error"),
+        "time of the flight [s]",
+        grid[0, 1],
+    )
     begin = flight.truth[0, 0]
     for run, label, style in _each(flight):
         t, x, y, z = run.evaluation.estimate.T
         plan.plot(x, y, label=label, **style)
         height.plot(t - begin, z, **style)
-        error.plot(run.evaluation.times["ape_translation"] - begin,
-                   run.evaluation.errors["ape_translation"], **style)
+        error.plot(
+            run.evaluation.times["ape_translation"] - begin,
+            run.evaluation.errors["ape_translation"],
+            **style,
+        )
     truth = {**plot_style.LIMIT, "color": "black"}
     plan.plot(flight.truth[:, 1], flight.truth[:, 2], label="truth", **truth)
     height.plot(flight.truth[:, 0] - begin, flight.truth[:, 3], **truth)
@@ -57,16 +65,27 @@ def _rpe(flight):
     figure = plot_style.figure(12, 8, f"{flight.name}: relative pose error per {DELTA_M:g} m")
     metrics = ("rpe_rotation", "rpe_translation")
     axes = plot_style.time_axes(
-        figure, [f"[{UNITS[metric]}]" for metric in metrics] + ["[deg/s]"],
-        [_LABELS[metric] for metric in metrics] + ["true yaw rate"], "time of the flight [s]")
+        figure,
+        [f"[{UNITS[metric]}]" for metric in metrics] + ["[deg/s]"],
+        [_LABELS[metric] for metric in metrics] + ["true yaw rate"],
+        "time of the flight [s]",
+    )
     begin = flight.truth[0, 0]
     for run, label, style in _each(flight):
         for axis, metric in zip(axes, metrics):
-            axis.plot(run.evaluation.times[metric] - begin, run.evaluation.errors[metric],
-                      marker=".", label=label if axis is axes[0] else None, **style)
+            axis.plot(
+                run.evaluation.times[metric] - begin,
+                run.evaluation.errors[metric],
+                marker=".",
+                label=label if axis is axes[0] else None,
+                **style,
+            )
     for axis, metric in zip(axes, metrics):
-        if any(system.statistics(metric, "max").max() > 0 for system in flight.systems
-               if system.counted):
+        if any(
+            system.statistics(metric, "max").max() > 0
+            for system in flight.systems
+            if system.counted
+        ):
             plot_style.logarithmic(axis)
     times, rate = yaw_rate(flight.truth)
     axes[2].plot(times - begin, rate, "k", lw=1)
@@ -78,9 +97,11 @@ def _rpe(flight):
 def _usage(flight):
     figure = plot_style.figure(12, 10, f"{flight.name}: usage")
     axes = plot_style.time_axes(
-        figure, ("[% of a core]", "[MiB]", "[ms]", "number [-]"),
+        figure,
+        ("[% of a core]", "[MiB]", "[ms]", "number [-]"),
         ("CPU, mean of 1 s", "memory, mean of 1 s", "latency of an answer", "features"),
-        "time of the flight [s]")
+        "time of the flight [s]",
+    )
     begin = flight.truth[0, 0]
     for run, label, style in _each(flight):
         frames = _table(run.folder / "frames.csv", 5) * [1e-6, 1e3, 1, 1, 1]
@@ -99,8 +120,9 @@ def yaw_rate(truth: np.ndarray, step_s: float = 0.1) -> tuple:
     """Times (M,) [s] and true yaw rate (M,) [deg/s] of a trajectory (T, 8)."""
     from scipy.spatial.transform import Rotation
 
-    kept = truth[np.unique(np.searchsorted(
-        truth[:, 0], np.arange(truth[0, 0], truth[-1, 0], step_s)))]
+    kept = truth[
+        np.unique(np.searchsorted(truth[:, 0], np.arange(truth[0, 0], truth[-1, 0], step_s)))
+    ]
     axis = Rotation.from_quat(kept[:, 4:]).as_matrix()[:, :, 0]
     yaw = np.degrees(np.unwrap(np.arctan2(axis[:, 1], axis[:, 0])))
     return kept[:, 0], np.gradient(yaw, kept[:, 0])
@@ -110,10 +132,17 @@ def _each(flight):
     """Run, label and style: the first run of a system is drawn bold, the others faint."""
     for k, system in enumerate(flight.systems):
         for i, run in enumerate(system.counted):
-            yield run, None if i else system.title, {
-                "color": plot_style.series(k), "lw": 0.6 if i else 1.4,
-                "alpha": 0.35 if i else 1.0, "zorder": plot_style.FLOWN + (0 if i else 0.5),
-                "ms": 3}
+            yield (
+                run,
+                None if i else system.title,
+                {
+                    "color": plot_style.series(k),
+                    "lw": 0.6 if i else 1.4,
+                    "alpha": 0.35 if i else 1.0,
+                    "zorder": plot_style.FLOWN + (0 if i else 0.5),
+                    "ms": 3,
+                },
+            )
 
 
 def _table(path, width):

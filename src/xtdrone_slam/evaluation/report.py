@@ -28,7 +28,8 @@ _NOTES = (
     "queue has space). The renderer is off unless the flight is live. A pair is dropped when four "
     "are queued already. Latency counts from the time of exposure.",
     "In the plots the first run of a system is bold and the others are faint. APE, RPE and "
-    "alignment are computed by evo.")
+    "alignment are computed by evo.",
+)
 
 
 def save(folder: Path, title: str, flights: list[Flight], command: str = "") -> str:
@@ -55,9 +56,10 @@ def save(folder: Path, title: str, flights: list[Flight], command: str = "") -> 
         (folder / "report.md").write_text(markdown)
         body = "\n".join(part.html(folder) for part in parts)
         (folder / "report.html").write_text(
-            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
-            f"<body>\n{body}\n</body></html>\n")
+            f"<body>\n{body}\n</body></html>\n"
+        )
     except OSError as error:
         raise SlamError(f"cannot write the report to '{folder}': {error.strerror}") from error
     return markdown
@@ -75,8 +77,14 @@ class _Part:
             return f"{text.caption}\n\n{text.markdown()}"
         if self._kind == "image":
             return f"![{text}]({self._path.as_posix()})\n"
-        return {"h1": "# {}\n", "h2": "## {}\n", "h3": "### {}\n", "p": "{}\n", "item": "- {}",
-                "code": "    {}\n"}[self._kind].format(text)
+        return {
+            "h1": "# {}\n",
+            "h2": "## {}\n",
+            "h3": "### {}\n",
+            "p": "{}\n",
+            "item": "- {}",
+            "code": "    {}\n",
+        }[self._kind].format(text)
 
     def html(self, folder) -> str:
         if self._kind == "table":
@@ -84,30 +92,45 @@ class _Part:
         text = html.escape(self._content)
         if self._kind == "image":
             data = base64.b64encode((folder / self._path).read_bytes()).decode()
-            return (f"<figure><figcaption>{text}</figcaption>"
-                    f"<img alt=\"{text}\" src=\"data:image/png;base64,{data}\"></figure>")
+            return (
+                f"<figure><figcaption>{text}</figcaption>"
+                f'<img alt="{text}" src="data:image/png;base64,{data}"></figure>'
+            )
         return {"code": "<pre>{}</pre>", "item": "<ul><li>{}</li></ul>"}.get(
-            self._kind, f"<{self._kind}>{{}}</{self._kind}>").format(text)
+            self._kind, f"<{self._kind}>{{}}</{self._kind}>"
+        ).format(text)
 
 
 def _flight(flight, folder):
     parts = [_Part("h2", flight.name)]
     if flight.metadata:
-        parts.append(_Part("p", "; ".join(f"{key.replace('_', ' ')}: {value}" for key, value
-                                          in flight.metadata.items() if value not in ("", None))))
+        parts.append(
+            _Part(
+                "p",
+                "; ".join(
+                    f"{key.replace('_', ' ')}: {value}"
+                    for key, value in flight.metadata.items()
+                    if value not in ("", None)
+                ),
+            )
+        )
     for table in (tables.accuracy(flight), tables.cost(flight)):
         _write(table, folder)
         parts.append(_Part("table", table))
     for system in flight.systems:
         outcome = system.runs[0].outcome
         description = outcome.get("description") or "no description"
-        parts.append(_Part("item",
-                           f"{system.label}: {description}; {tables.determinism(system)}"))
-        parts += [_Part("item", f"{system.label}, run {run.number}: {run.verdict}")
-                  for run in system.runs if run.verdict.reason]
+        parts.append(_Part("item", f"{system.label}: {description}; {tables.determinism(system)}"))
+        parts += [
+            _Part("item", f"{system.label}, run {run.number}: {run.verdict}")
+            for run in system.runs
+            if run.verdict.reason
+        ]
     parts.append(_Part("p", ""))
-    parts += [_Part("image", caption, path.relative_to(folder))
-              for path, caption in plots.draw(flight, folder / "plots")]
+    parts += [
+        _Part("image", caption, path.relative_to(folder))
+        for path, caption in plots.draw(flight, folder / "plots")
+    ]
     for table in (tables.statistics(flight), tables.runs(flight)):
         _write(table, folder)
         parts.append(_Part("table", table))
@@ -116,24 +139,37 @@ def _flight(flight, folder):
 
 def _environment(flights):
     """Parameters and packages of the systems, machines and versions."""
-    outcomes = [run.outcome for flight in flights for system in flight.systems
-                for run in system.runs]
+    outcomes = [
+        run.outcome for flight in flights for system in flight.systems for run in system.runs
+    ]
     systems = {}
     for flight in flights:
         for system in flight.systems:
             outcome = system.runs[0].outcome
             systems[system.label] = (
                 ", ".join(f"{key} = {value}" for key, value in outcome["parameters"].items()),
-                ", ".join(outcome.get("packages", ())))
+                ", ".join(outcome.get("packages", ())),
+            )
     machines = {str(outcome.get("machine")): outcome.get("machine") or {} for outcome in outcomes}
-    parts = [_Part("h2", "Systems, machine and versions"),
-             _Part("table", tables.Table("systems", "Systems", ("system", "parameters", "packages"),
-                                         tuple((name, *rest) for name, rest in systems.items())))]
+    parts = [
+        _Part("h2", "Systems, machine and versions"),
+        _Part(
+            "table",
+            tables.Table(
+                "systems",
+                "Systems",
+                ("system", "parameters", "packages"),
+                tuple((name, *rest) for name, rest in systems.items()),
+            ),
+        ),
+    ]
     for machine in machines.values():
         versions = machine.get("versions", {})
-        lines = [f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores, "
-                 f"{machine.get('memory_gib', '?')} GiB, {machine.get('system', '')}",
-                 ", ".join(f"{name} {version}" for name, version in versions.items())]
+        lines = [
+            f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores, "
+            f"{machine.get('memory_gib', '?')} GiB, {machine.get('system', '')}",
+            ", ".join(f"{name} {version}" for name, version in versions.items()),
+        ]
         parts.append(_Part("p", "Machine: " + "; ".join(lines)))
     limits = flights[0].limits.text()
     return parts + [_Part("p", note.format(limits=limits)) for note in _NOTES]

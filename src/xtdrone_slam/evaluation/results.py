@@ -1,8 +1,8 @@
 """Results of benchmark runs, read from their folder and evaluated.
 
-    FOLDER/FLIGHT/flight.json            options of the flight and the image link
-    FOLDER/FLIGHT/groundtruth.tum
-    FOLDER/FLIGHT/SYSTEM/run_1/          estimate.tum, outcome.json and the other files of a run
+FOLDER/FLIGHT/flight.json            options of the flight and the image link
+FOLDER/FLIGHT/groundtruth.tum
+FOLDER/FLIGHT/SYSTEM/run_1/          estimate.tum, outcome.json and the other files of a run
 """
 
 import hashlib
@@ -60,8 +60,10 @@ class System:
     @property
     def identical(self) -> bool:
         """Whether two runs or more count, all with the same estimate byte for byte."""
-        sums = {hashlib.sha256((run.folder / "estimate.tum").read_bytes()).digest()
-                for run in self.counted}
+        sums = {
+            hashlib.sha256((run.folder / "estimate.tum").read_bytes()).digest()
+            for run in self.counted
+        }
         return len(self.counted) > 1 and len(sums) == 1
 
     def _with(self, word):
@@ -69,8 +71,13 @@ class System:
 
     def values(self, name: str) -> np.ndarray:
         """A field of the outcomes of the runs that count, NaN where it is unknown."""
-        return np.array([np.nan if run.outcome.get(name) is None else run.outcome[name]
-                         for run in self.counted], dtype=float)
+        return np.array(
+            [
+                np.nan if run.outcome.get(name) is None else run.outcome[name]
+                for run in self.counted
+            ],
+            dtype=float,
+        )
 
     def statistics(self, metric: str, key: str) -> np.ndarray:
         """A statistic of a metric of the runs that count."""
@@ -119,16 +126,22 @@ _MORE_COUNTS = ("not_arrived", "missing")
 def read_outcome(folder: Path) -> dict | None:
     """The outcome in the folder of a run; None if the run is not finished."""
     try:
-        outcome = files.check_keys(files.read_json(Path(folder) / "outcome.json"), "outcome",
-                                   ("reason", *_COUNTS))
+        outcome = files.check_keys(
+            files.read_json(Path(folder) / "outcome.json"), "outcome", ("reason", *_COUNTS)
+        )
     except XtdroneError:
         return None
     counted = all(isinstance(outcome.get(name, 0), int) for name in (*_COUNTS, *_MORE_COUNTS))
     return outcome if counted and isinstance(outcome["reason"], str) else None
 
 
-def load(folder: Path, align: str = "se3", max_diff_s: float = MAX_DIFF_S,
-         limits: Limits = DEFAULTS, progress: Callable[..., None] | None = None) -> list[Flight]:
+def load(
+    folder: Path,
+    align: str = "se3",
+    max_diff_s: float = MAX_DIFF_S,
+    limits: Limits = DEFAULTS,
+    progress: Callable[..., None] | None = None,
+) -> list[Flight]:
     """All flights of a folder with at least one finished run, evaluated.
 
     Args:
@@ -141,18 +154,33 @@ def load(folder: Path, align: str = "se3", max_diff_s: float = MAX_DIFF_S,
         SlamError: There is none.
     """
     total = len(list(Path(folder).glob(f"*/*/{_RUN}*/outcome.json")))
-    options = {"align": align, "max_diff_s": max_diff_s, "limits": limits,
-               "progress": lambda: progress and progress(1, total)}
+    options = {
+        "align": align,
+        "max_diff_s": max_diff_s,
+        "limits": limits,
+        "progress": lambda: progress and progress(1, total),
+    }
     flights = []
     for path in sorted(Path(folder).glob("*/groundtruth.tum")):
-        systems = [System(child.name, runs) for child in sorted(path.parent.iterdir())
-                   if child.is_dir() and (runs := _runs(child, path, **options))]
+        systems = [
+            System(child.name, runs)
+            for child in sorted(path.parent.iterdir())
+            if child.is_dir() and (runs := _runs(child, path, **options))
+        ]
         if systems:
-            flights.append(Flight(path.parent.name, _metadata(path.parent),
-                                  formats.read_tum(path), tuple(systems), limits))
+            flights.append(
+                Flight(
+                    path.parent.name,
+                    _metadata(path.parent),
+                    formats.read_tum(path),
+                    tuple(systems),
+                    limits,
+                )
+            )
     if not flights:
-        raise SlamError(f"'{folder}' holds no finished run: give a run folder of xtdrone slam run "
-                        "or campaign")
+        raise SlamError(
+            f"'{folder}' holds no finished run: give a run folder of xtdrone slam run or campaign"
+        )
     return flights
 
 
@@ -166,9 +194,15 @@ def merge(benchmarks: list[tuple[str, list[Flight]]]) -> list[Flight]:
     merged = []
     for name, flights in benchmarks:
         for flight in flights:
-            same = next((i for i, other in enumerate(merged)
-                         if np.array_equal(other.truth, flight.truth)
-                         and _channel(other) == _channel(flight)), None)
+            same = next(
+                (
+                    i
+                    for i, other in enumerate(merged)
+                    if np.array_equal(other.truth, flight.truth)
+                    and _channel(other) == _channel(flight)
+                ),
+                None,
+            )
             if same is None:
                 taken = {other.name for other in merged}
                 title = flight.name if flight.name not in taken else f"{flight.name} ({name})"
@@ -180,8 +214,10 @@ def merge(benchmarks: list[tuple[str, list[Flight]]]) -> list[Flight]:
 
 def _joined(first, second, name):
     taken = {system.label for system in first.systems}
-    new = [System(f"{system.label} ({name})" if system.label in taken else system.label,
-                  system.runs) for system in second.systems]
+    new = [
+        System(f"{system.label} ({name})" if system.label in taken else system.label, system.runs)
+        for system in second.systems
+    ]
     return replace(first, systems=(*first.systems, *new))
 
 
@@ -208,30 +244,40 @@ def _runs(folder, truth, align, max_diff_s, limits, progress):
             evaluation = evaluate(path / "estimate.tum", truth, align, max_diff_s=max_diff_s)
         except SlamError as error:
             outcome = {**outcome, "reason": outcome["reason"] or str(error)}
-        found.append(Run(int(number), path, outcome, judge(outcome, evaluation, limits),
-                         evaluation))
+        found.append(
+            Run(int(number), path, outcome, judge(outcome, evaluation, limits), evaluation)
+        )
         progress()
     return tuple(sorted(found, key=lambda run: run.number))
 
 
 def summary(flights: list[Flight]) -> dict:
     """The verdicts and figures as plain data, for summary.json."""
-    return {"verdict": worst(flights), "limits": asdict(flights[0].limits),
-            "runs": [_summary(flight, system, run)
-                     for flight in flights for system, run in flight.runs]}
+    return {
+        "verdict": worst(flights),
+        "limits": asdict(flights[0].limits),
+        "runs": [
+            _summary(flight, system, run) for flight in flights for system, run in flight.runs
+        ],
+    }
 
 
 def worst(flights: list[Flight]) -> str:
     """The worst verdict of all runs."""
-    return max((run.verdict.word for flight in flights for _, run in flight.runs),
-               key=_WORST.index)
+    return max((run.verdict.word for flight in flights for _, run in flight.runs), key=_WORST.index)
 
 
 def _summary(flight, system, run):
-    values = {"flight": flight.name, "system": system.label, "run": run.number,
-              "verdict": run.verdict.word, "reason": run.verdict.reason,
-              "pairs": arrived_pairs(run.outcome), "dropped": run.outcome["dropped"],
-              "poses": run.outcome["answers"] - run.outcome["lost"]}
+    values = {
+        "flight": flight.name,
+        "system": system.label,
+        "run": run.number,
+        "verdict": run.verdict.word,
+        "reason": run.verdict.reason,
+        "pairs": arrived_pairs(run.outcome),
+        "dropped": run.outcome["dropped"],
+        "poses": run.outcome["answers"] - run.outcome["lost"],
+    }
     if run.evaluation is not None:
         rmse = {name: round(run.evaluation.statistics[name]["rmse"], 6) for name in METRICS}
         values.update(path_m=round(run.evaluation.path_m, 3), rmse=rmse)

@@ -22,16 +22,21 @@ GOOD, POOR, FAILED = "good", "poor", "failed"
 class Limits:
     """What a good run keeps to; docs/slam.md gives the reasons."""
 
-    ape_percent: float = option(1.0, "highest RMSE of the APE translation, in per cent of the path",
-                                least=0.0, most=1e6)
-    ape_least_m: float = option(0.05, "RMSE of the APE translation that is good on any path",
-                                unit="m", least=0.0, most=1e6)
-    ape_deg: float = option(5.0, "highest RMSE of the APE rotation", unit="deg", least=0.0,
-                            most=180.0)
-    complete_percent: float = option(95.0, "lowest share of the pairs that arrived with a pose",
-                                     least=0.0, most=100.0)
-    dropped_percent: float = option(1.0, "highest share of the pairs that arrived that may be "
-                                    "dropped", least=0.0, most=100.0)
+    ape_percent: float = option(
+        1.0, "highest RMSE of the APE translation, in per cent of the path", least=0.0, most=1e6
+    )
+    ape_least_m: float = option(
+        0.05, "RMSE of the APE translation that is good on any path", unit="m", least=0.0, most=1e6
+    )
+    ape_deg: float = option(
+        5.0, "highest RMSE of the APE rotation", unit="deg", least=0.0, most=180.0
+    )
+    complete_percent: float = option(
+        95.0, "lowest share of the pairs that arrived with a pose", least=0.0, most=100.0
+    )
+    dropped_percent: float = option(
+        1.0, "highest share of the pairs that arrived that may be dropped", least=0.0, most=100.0
+    )
 
     def changed(self, values: dict[str, Any]) -> "Limits":
         """The limits with some values replaced.
@@ -44,8 +49,13 @@ class Limits:
             if name not in known:
                 raise SlamError(unknown_name("limit", name, known))
         try:
-            return replace(self, **{name: checked(name, float, known[name][1], value)
-                                    for name, value in values.items()})
+            return replace(
+                self,
+                **{
+                    name: checked(name, float, known[name][1], value)
+                    for name, value in values.items()
+                },
+            )
         except XtdroneError as error:
             raise SlamError(str(error)) from error
 
@@ -55,9 +65,11 @@ class Limits:
 
     def text(self) -> str:
         """The limits in one line."""
-        return (f"APE (RMSE) at most {self.ape_percent:g} % of the path ({self.ape_least_m:g} m on "
-                f"short ones) and {self.ape_deg:g} degrees, poses for {self.complete_percent:g} % "
-                f"of the pairs or more, {self.dropped_percent:g} % dropped at most")
+        return (
+            f"APE (RMSE) at most {self.ape_percent:g} % of the path ({self.ape_least_m:g} m on "
+            f"short ones) and {self.ape_deg:g} degrees, poses for {self.complete_percent:g} % "
+            f"of the pairs or more, {self.dropped_percent:g} % dropped at most"
+        )
 
 
 DEFAULTS = Limits()
@@ -119,12 +131,15 @@ def shortfall(outcome: dict[str, Any], limits: Limits) -> list[str]:
     dropped, poses = outcome["dropped"], outcome["answers"] - outcome["lost"]
     reasons = []
     if dropped > 0.01 * limits.dropped_percent * arrived:
-        reasons.append(f"{dropped} of {arrived} pairs dropped, more than "
-                       f"{limits.dropped_percent:g} % (system too slow or machine busy: try "
-                       "--speed below 1)")
+        reasons.append(
+            f"{dropped} of {arrived} pairs dropped, more than "
+            f"{limits.dropped_percent:g} % (system too slow or machine busy: try "
+            "--speed below 1)"
+        )
     if poses < 0.01 * limits.complete_percent * arrived:
-        reasons.append(f"poses for {poses} of {arrived} pairs, less than "
-                       f"{limits.complete_percent:g} %")
+        reasons.append(
+            f"poses for {poses} of {arrived} pairs, less than {limits.complete_percent:g} %"
+        )
     return reasons
 
 
@@ -134,12 +149,15 @@ def arrived_pairs(outcome: dict[str, Any]) -> int:
 
 
 def _inaccuracy(evaluation, limits):
-    metres, degrees = (evaluation.statistics[name]["rmse"]
-                       for name in ("ape_translation", "ape_rotation"))
+    metres, degrees = (
+        evaluation.statistics[name]["rmse"] for name in ("ape_translation", "ape_rotation")
+    )
     reasons = []
     if metres > limits.ape_m(evaluation.path_m):
-        reasons.append(f"APE {metres:.3g} m on a path of {evaluation.path_m:.1f} m, more than "
-                       f"{limits.ape_m(evaluation.path_m):.2g} m")
+        reasons.append(
+            f"APE {metres:.3g} m on a path of {evaluation.path_m:.1f} m, more than "
+            f"{limits.ape_m(evaluation.path_m):.2g} m"
+        )
     if degrees > limits.ape_deg:
         reasons.append(f"APE {degrees:.3g} degrees, more than {limits.ape_deg:g}")
     return reasons

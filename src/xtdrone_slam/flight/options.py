@@ -28,17 +28,22 @@ class FlightOptions:
     def __post_init__(self):
         for name in ("world", "trajectory", "vehicle", "gps"):
             if not isinstance(getattr(self, name), str):
-                raise SlamError(f"a {name} of {shown(getattr(self, name))} is not allowed: give a "
-                                "text")
+                raise SlamError(
+                    f"a {name} of {shown(getattr(self, name))} is not allowed: give a text"
+                )
         if not isinstance(self.seed, int) or self.seed < 0:
-            raise SlamError(f"a seed of {shown(self.seed)} is not allowed: give a whole number "
-                            "from 0")
+            raise SlamError(
+                f"a seed of {shown(self.seed)} is not allowed: give a whole number from 0"
+            )
         if not (isinstance(self.light, (int, float)) and 0 <= self.light <= _BRIGHTEST):
-            raise SlamError(f"a light of {shown(self.light)} is not allowed: give a factor from 0 "
-                            f"to {_BRIGHTEST:g}")
+            raise SlamError(
+                f"a light of {shown(self.light)} is not allowed: give a factor from 0 "
+                f"to {_BRIGHTEST:g}"
+            )
         if not (isinstance(self.texture, (int, float)) and 0 <= self.texture <= 1):
-            raise SlamError(f"a texture of {shown(self.texture)} is not allowed: give a fraction "
-                            "from 0 to 1")
+            raise SlamError(
+                f"a texture of {shown(self.texture)} is not allowed: give a fraction from 0 to 1"
+            )
 
     @property
     def label(self) -> str:
@@ -47,16 +52,25 @@ class FlightOptions:
         parts = [Path(self.world).stem]
         if self.trajectory != default.trajectory:
             parts.append(Path(self.trajectory).stem)
-        parts += [f"{name}{getattr(self, name):g}" for name in ("seed", "light", "texture")
-                  if getattr(self, name) != getattr(default, name)]
-        parts += [value for value in (self.vehicle, self.gps)
-                  if value not in (default.vehicle, default.gps)]
+        parts += [
+            f"{name}{getattr(self, name):g}"
+            for name in ("seed", "light", "texture")
+            if getattr(self, name) != getattr(default, name)
+        ]
+        parts += [
+            value
+            for value in (self.vehicle, self.gps)
+            if value not in (default.vehicle, default.gps)
+        ]
         return re.sub(r"[^A-Za-z0-9._+-]", "-", "_".join(parts))
 
     def metadata(self) -> dict:
         """Plain data for a report, with file names instead of paths."""
-        return {**asdict(self), "world": Path(self.world).name,
-                "trajectory": Path(self.trajectory).name}
+        return {
+            **asdict(self),
+            "world": Path(self.world).name,
+            "trajectory": Path(self.trajectory).name,
+        }
 
     def arguments(self) -> list[str]:
         """The options as arguments of `xtdrone slam record`."""

@@ -21,7 +21,7 @@ from ..errors import SlamError
 
 _COLUMNS = ("t", "x", "y", "z", "yaw")
 _KNOT_S = 0.1  # least distance of spline knots; denser samples make the acceleration noisy [s]
-_LEAST_S = 1e-6  # between two rows [s]
+_MIN_S = 1e-6  # between two rows [s]
 _MIN_HEIGHT = 0.3  # of a trajectory; take-off and landing are flown in addition [m]
 
 _CENTRE, _HEIGHT = (4.0, 3.0), 1.6  # of the built-in trajectories, in worlds/indoor.world [m]
@@ -52,13 +52,20 @@ class Trajectory:
                 increase, or a height below 0.3 m.
         """
         table = np.asarray(table, dtype=float)
-        if len(table) < 2 or not (np.abs(table[:, 1:]) <= formats.FARTHEST).all() \
-                or not (np.diff(table[:, 0]) > _LEAST_S).all():
-            raise SlamError("a trajectory needs two rows or more, numbers within "
-                            f"{formats.FARTHEST:g} and increasing times")
+        if (
+            len(table) < 2
+            or not (np.abs(table[:, 1:]) <= formats.FARTHEST).all()
+            or not (np.diff(table[:, 0]) > _MIN_S).all()
+        ):
+            raise SlamError(
+                "a trajectory needs two rows or more, numbers within "
+                f"{formats.FARTHEST:g} and increasing times"
+            )
         if table[:, 3].min() < _MIN_HEIGHT:
-            raise SlamError(f"the trajectory descends to {table[:, 3].min():g} m: stay above "
-                            f"{_MIN_HEIGHT:g} m, since take-off and landing are flown in addition")
+            raise SlamError(
+                f"the trajectory descends to {table[:, 3].min():g} m: stay above "
+                f"{_MIN_HEIGHT:g} m, since take-off and landing are flown in addition"
+            )
         times = table[:, 0] - table[0, 0]
         self.duration = float(times[-1])  # [s]
         values = np.column_stack([table[:, 1:4], np.unwrap(table[:, 4])])
@@ -97,8 +104,10 @@ def load(name: str) -> Trajectory:
         return Trajectory(np.column_stack([table[:, :4], np.arctan2(axes[:, 1], axes[:, 0])]))
     if path.suffix == ".csv":
         return Trajectory(_read_csv(path))
-    raise SlamError(f"no trajectory '{shown(name)}': give {' or '.join(BUILT_IN)}, a file that "
-                    "ends in .csv (t,x,y,z,yaw) or .tum, or the run folder of a flight")
+    raise SlamError(
+        f"no trajectory '{shown(name)}': give {' or '.join(BUILT_IN)}, a file that "
+        "ends in .csv (t,x,y,z,yaw) or .tum, or the run folder of a flight"
+    )
 
 
 def read_flown(folder: Path, vehicle: int = 0) -> np.ndarray:
@@ -122,8 +131,13 @@ def read_flown(folder: Path, vehicle: int = 0) -> np.ndarray:
     axis = Rotation.from_quat(state[span, 3:7]).as_matrix()[:, :, 0]
     position = state[span, :3].copy()
     position[:, 2] = np.maximum(position[:, 2], _MIN_HEIGHT)  # in case of a touch-down in between
-    return np.column_stack([(t_us[span] - t_us[flying[0]]) * 1e-6, position,
-                            np.unwrap(np.arctan2(axis[:, 1], axis[:, 0]))])
+    return np.column_stack(
+        [
+            (t_us[span] - t_us[flying[0]]) * 1e-6,
+            position,
+            np.unwrap(np.arctan2(axis[:, 1], axis[:, 0])),
+        ]
+    )
 
 
 def write_csv(path: Path, table: np.ndarray) -> None:
@@ -133,8 +147,12 @@ def write_csv(path: Path, table: np.ndarray) -> None:
         SlamError: The file cannot be written, or is there and no trajectory.
     """
     head = ",".join(_COLUMNS)
-    file = formats.LineFile(outputs.free_for(
-        path, "trajectory", lambda ends: ends.startswith(head.encode()), SlamError), head)
+    file = formats.LineFile(
+        outputs.free_for(
+            path, "trajectory", lambda ends: ends.startswith(head.encode()), SlamError
+        ),
+        head,
+    )
     for row in table:
         file.write(",".join(f"{x:.6f}" for x in row))
     file.close()
@@ -166,8 +184,10 @@ BUILT_IN = {"reference": reference, "rounds": rounds}
 
 def descriptions() -> dict[str, str]:
     """A line on each trajectory that has a name, for `xtdrone list`."""
-    return {name: (inspect.getdoc(make) or "").split("\n\n")[0].replace("\n", " ")
-            for name, make in BUILT_IN.items()}
+    return {
+        name: (inspect.getdoc(make) or "").split("\n\n")[0].replace("\n", " ")
+        for name, make in BUILT_IN.items()
+    }
 
 
 def _laps(duration, count, radii, height_amplitude, yaw_amplitude, step):
@@ -178,9 +198,13 @@ def _laps(duration, count, radii, height_amplitude, yaw_amplitude, step):
     x = np.linspace(0.0, 1.0, round(duration / step) + 1)
     laps = count * _eased(x)
     angle = math.pi + 2.0 * math.pi * laps
-    position = np.column_stack([_CENTRE[0] + radii[0] * np.cos(angle),
-                                _CENTRE[1] + radii[1] * np.sin(angle),
-                                _HEIGHT + height_amplitude * np.sin(2.0 * (angle - math.pi))])
+    position = np.column_stack(
+        [
+            _CENTRE[0] + radii[0] * np.cos(angle),
+            _CENTRE[1] + radii[1] * np.sin(angle),
+            _HEIGHT + height_amplitude * np.sin(2.0 * (angle - math.pi)),
+        ]
+    )
     course = np.arctan2(radii[1] * np.cos(angle), -radii[0] * np.sin(angle))
     yaw = np.unwrap(course) + yaw_amplitude * np.sin(2.0 * math.pi * 5 * laps)
     return np.column_stack([duration * x, position, yaw])
@@ -208,9 +232,14 @@ def _read_csv(path):
     if not rows or [cell.strip() for cell in rows[0].split(",")] != list(_COLUMNS):
         raise SlamError(f"'{path}' does not begin with the row {','.join(_COLUMNS)}")
     try:
-        table = np.array([[float(row[name]) for name in _COLUMNS] for row in
-                          csv.DictReader([",".join(_COLUMNS), *rows[1:]])])
+        table = np.array(
+            [
+                [float(row[name]) for name in _COLUMNS]
+                for row in csv.DictReader([",".join(_COLUMNS), *rows[1:]])
+            ]
+        )
         return table.reshape(-1, 5)
     except (TypeError, ValueError) as error:
-        raise SlamError(f"'{shown(path)}' has a row that is not five numbers: {shown(error)}"
-                        ) from error
+        raise SlamError(
+            f"'{shown(path)}' has a row that is not five numbers: {shown(error)}"
+        ) from error

@@ -55,7 +55,7 @@ def vary(world: str, light: float, texture: float, path: Path) -> Path:
 def _hash(visual) -> float:
     """A number from 0 to 1 that depends on the names of the visual and its parents only."""
     names = [element.get("name", "") for element in (visual, *visual.iterancestors())]
-    return zlib.crc32("/".join(names).encode()) / 2 ** 32
+    return zlib.crc32("/".join(names).encode()) / 2**32
 
 
 def _make_plain(visual):

@@ -12,8 +12,12 @@ from xtdrone_slam.benchmark import link
 from xtdrone_slam.datasets import calibration
 
 
-def main(description: str, make: Callable[..., Any], parameters: dict,
-         afterwards: Callable[..., Any] | None = None) -> int:
+def main(
+    description: str,
+    make: Callable[..., Any],
+    parameters: dict,
+    afterwards: Callable[..., Any] | None = None,
+) -> int:
     """Parses the command line, then runs until the input ends; returns the exit status.
 
     Args:

@@ -27,27 +27,53 @@ _GLB = f'"generator":"{outputs.MARK}"'.encode()
 
 def register(subparsers: Any) -> None:
     """`xtdrone export`."""
-    parser = subparsers.add_parser("export", help="write a run or log as animated glTF or USD",
-                                   epilog=EXAMPLES)
+    parser = subparsers.add_parser(
+        "export", help="write a run or log as animated glTF or USD", epilog=EXAMPLES
+    )
     add_source(parser)
-    out: Any = parser.add_argument("--out", metavar="FILE", default="flight.glb",
-                                   help="that is written; its name ends in "
-                                        f"{', '.join(SUFFIXES)} (flight.glb)")
+    out: Any = parser.add_argument(
+        "--out",
+        metavar="FILE",
+        default="flight.glb",
+        help=f"that is written; its name ends in {', '.join(SUFFIXES)} (flight.glb)",
+    )
     out.completer = _complete_file
     second = number_type("time", 0.0, 1e9, unit="s")
-    parser.add_argument("--from", dest="begin", type=second, metavar="SECONDS",
-                        help="first simulated time (the start)")
-    parser.add_argument("--to", dest="end", type=second, metavar="SECONDS",
-                        help="last simulated time (the end)")
-    parser.add_argument("--rate", type=number_type("rate", 1.0, _FASTEST, unit="Hz"),
-                        default=_RATE, metavar="HZ", help=f"key frames per second ({_RATE:g})")
-    vehicles: Any = parser.add_argument("--vehicles", metavar="NAMES", default="",
-                                        help="only these vehicles, separated by commas (all)")
+    parser.add_argument(
+        "--from",
+        dest="begin",
+        type=second,
+        metavar="SECONDS",
+        help="first simulated time (the start)",
+    )
+    parser.add_argument(
+        "--to", dest="end", type=second, metavar="SECONDS", help="last simulated time (the end)"
+    )
+    parser.add_argument(
+        "--rate",
+        type=number_type("rate", 1.0, _FASTEST, unit="Hz"),
+        default=_RATE,
+        metavar="HZ",
+        help=f"key frames per second ({_RATE:g})",
+    )
+    vehicles: Any = parser.add_argument(
+        "--vehicles",
+        metavar="NAMES",
+        default="",
+        help="only these vehicles, separated by commas (all)",
+    )
     vehicles.completer = _complete_vehicles
-    for name, what in (("paths", "the path of each vehicle is drawn"),
-                       ("cameras", "those of the vehicles are there, and one of the whole flight")):
-        parser.add_argument(f"--{name}", type=truth_type(name), default=True,
-                            metavar="true|false", help=f"whether {what} (true)")
+    for name, what in (
+        ("paths", "the path of each vehicle is drawn"),
+        ("cameras", "those of the vehicles are there, and one of the whole flight"),
+    ):
+        parser.add_argument(
+            f"--{name}",
+            type=truth_type(name),
+            default=True,
+            metavar="true|false",
+            help=f"whether {what} (true)",
+        )
     add_file_options(parser)
     parser.set_defaults(run=_export)
 
@@ -87,8 +113,10 @@ def _export(args: argparse.Namespace) -> int:
         stage.write(path)
     except OSError as error:
         raise outputs.cannot_write(path, error, WebError) from error
-    print(f"{path}: {path.stat().st_size / 1e6:.2f} MB, {len(chosen)} "
-          f"vehicle{'s' * (len(chosen) > 1)}, {motion.t_s[-1]:.2f} s, {len(motion.t_s)} key frames")
+    print(
+        f"{path}: {path.stat().st_size / 1e6:.2f} MB, {len(chosen)} "
+        f"vehicle{'s' * (len(chosen) > 1)}, {motion.t_s[-1]:.2f} s, {len(motion.t_s)} key frames"
+    )
     return 0
 
 
@@ -104,8 +132,9 @@ def _free_for(given) -> Path:
     path = Path(given).expanduser()
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise WebError(f"cannot write '{shown(given)}': give a name that ends in "
-                       f"{', '.join(SUFFIXES)}")
+        raise WebError(
+            f"cannot write '{shown(given)}': give a name that ends in {', '.join(SUFFIXES)}"
+        )
     if suffix == ".glb":
         return outputs.free_for(path, "glTF file", lambda ends: _GLB in ends, WebError)
     usd.modules()

@@ -54,37 +54,64 @@ class FlightGlb(Glb):
         material = self.material(1.0, 0.0, colour=colour)
         self._json["materials"][material]["extensions"] = {_UNLIT: {}}
         self._used.add(_UNLIT)
-        self._json["meshes"].append({"primitives": [{
-            "attributes": {"POSITION": self._floats(points, bounds=True)}, "material": material,
-            "mode": _LINE_STRIP}]})
+        self._json["meshes"].append(
+            {
+                "primitives": [
+                    {
+                        "attributes": {"POSITION": self._floats(points, bounds=True)},
+                        "material": material,
+                        "mode": _LINE_STRIP,
+                    }
+                ]
+            }
+        )
         self.node(name, len(self._json["meshes"]) - 1, parent=parent)
 
     def camera(self, name: str, lens: Lens, pose: Pose, parent: int = ROOT) -> None:
         """See Stage."""
         cameras = self._json.setdefault("cameras", [])
-        cameras.append({"type": "perspective", "name": name, "perspective": {
-            "yfov": lens.vertical, "aspectRatio": lens.aspect, "znear": lens.near,
-            "zfar": lens.far}})
+        cameras.append(
+            {
+                "type": "perspective",
+                "name": name,
+                "perspective": {
+                    "yfov": lens.vertical,
+                    "aspectRatio": lens.aspect,
+                    "znear": lens.near,
+                    "zfar": lens.far,
+                },
+            }
+        )
         self.node(name, None, pose.pos, pose.quat, parent, camera=len(cameras) - 1)
 
     def light(self, name: str, light: Light) -> None:
         """See Stage."""
-        told: dict[str, Any] = {"type": light.kind, "name": name, "color": list(light.diffuse),
-                                "intensity": _BRIGHT[light.kind]}
+        told: dict[str, Any] = {
+            "type": light.kind,
+            "name": name,
+            "color": list(light.diffuse),
+            "intensity": _BRIGHT[light.kind],
+        }
         if light.kind != "directional":
             told["range"] = light.range
         if light.kind == "spot":
             told["spot"] = {"outerConeAngle": min(light.cutoff or math.pi / 4.0, math.pi / 2.0)}
         self._lights.append(told)
         self._used.add(_LIGHTS)
-        self.node(name, None, light.pos, facing(light.direction),
-                  extensions={_LIGHTS: {"light": len(self._lights) - 1}})
+        self.node(
+            name,
+            None,
+            light.pos,
+            facing(light.direction),
+            extensions={_LIGHTS: {"light": len(self._lights) - 1}},
+        )
 
     def write(self, path: Path) -> None:
         """See Stage."""
         if self._channels:
-            self._json["animations"] = [{"name": "flight", "samplers": self._samplers,
-                                         "channels": self._channels}]
+            self._json["animations"] = [
+                {"name": "flight", "samplers": self._samplers, "channels": self._channels}
+            ]
         if self._lights:
             self._json["extensions"] = {_LIGHTS: {"lights": self._lights}}
         if self._used:
@@ -92,7 +119,9 @@ class FlightGlb(Glb):
         path.write_bytes(self.encoded())
 
     def _channel(self, node, target, values):
-        self._samplers.append({"input": self._times, "output": self._floats(values),
-                               "interpolation": "LINEAR"})
-        self._channels.append({"sampler": len(self._samplers) - 1,
-                               "target": {"node": node, "path": target}})
+        self._samplers.append(
+            {"input": self._times, "output": self._floats(values), "interpolation": "LINEAR"}
+        )
+        self._channels.append(
+            {"sampler": len(self._samplers) - 1, "target": {"node": node, "path": target}}
+        )

@@ -13,7 +13,7 @@ from xtdrone_dynamics.quaternion import multiply_array, rotate_array
 from ..errors import WebError
 from ..replay.recording import Recording
 
-_MOST_KEYS = 20_000_000  # of a file: half a gigabyte
+_MAX_KEYS = 20_000_000  # of a file: half a gigabyte
 
 
 class Motion(NamedTuple):
@@ -27,8 +27,9 @@ class Motion(NamedTuple):
     actuator: np.ndarray  # (K, n, A) speed of rotors [rad/s], position of others [rad], [m]
 
 
-def sampled(recording: Recording, chosen: Sequence[int], begin_s: float, end_s: float,
-            rate: float) -> Motion:
+def sampled(
+    recording: Recording, chosen: Sequence[int], begin_s: float, end_s: float, rate: float
+) -> Motion:
     """The motion of some vehicles, with a progress bar.
 
     Args:
@@ -44,13 +45,14 @@ def sampled(recording: Recording, chosen: Sequence[int], begin_s: float, end_s: 
 
     t_s = np.arange(int((end_s - begin_s) * rate + 1e-6) + 1) / rate
     keys = len(t_s) * len(chosen)
-    if keys > _MOST_KEYS:
-        raise WebError(f"the file would have {keys:,} key frames, at most {_MOST_KEYS:,} are "
-                       "allowed: give a shorter span with --from and --to, a lower --rate or some "
-                       "--vehicles")
+    if keys > _MAX_KEYS:
+        raise WebError(
+            f"the file would have {keys:,} key frames, at most {_MAX_KEYS:,} are "
+            "allowed: give a shorter span with --from and --to, a lower --rate or some "
+            "--vehicles"
+        )
     rows = []
-    for t in tqdm(t_s, desc="key frames", unit="frame", file=sys.stderr, disable=None,
-                  leave=False):
+    for t in tqdm(t_s, desc="key frames", unit="frame", file=sys.stderr, disable=None, leave=False):
         records = recording.at(begin_s + t)[chosen]
         rows.append((records["pos"], records["quat"], records["actuator"]))
     pos, quat, actuator = (np.array(part, dtype=float) for part in zip(*rows))
@@ -81,21 +83,25 @@ def joint_motion(vehicle: Vehicle, actuator: np.ndarray) -> dict[int, tuple]:
         By body: positions (K, 3) [m] and attitudes (K, 4).
     """
     found: dict[int, tuple] = {}
-    for k, servo in enumerate(vehicle.actuators[:actuator.shape[1]]):
+    for k, servo in enumerate(vehicle.actuators[: actuator.shape[1]]):
         if not isinstance(servo, Servo) or not actuator[:, k].any():
             continue
         joint, at = vehicle.joints[servo.joint], actuator[:, k]
         body: Any = vehicle.bodies[joint.body]
         if joint.prismatic:
-            offset, turn = at[:, None] * np.array(joint.axis), np.tile((0.0, 0.0, 0.0, 1.0),
-                                                                       (len(at), 1))
+            offset, turn = (
+                at[:, None] * np.array(joint.axis),
+                np.tile((0.0, 0.0, 0.0, 1.0), (len(at), 1)),
+            )
         else:
             turn = turned(joint.axis, at)
             anchor = np.tile(np.asarray(joint.anchor, dtype=float), (len(at), 1))
             offset = anchor - rotate_array(turn, anchor)
         frame = np.tile(body.quat, (len(at), 1))
-        found[joint.body] = (np.array(body.pos) + rotate_array(frame, offset),
-                             multiply_array(frame, turn))
+        found[joint.body] = (
+            np.array(body.pos) + rotate_array(frame, offset),
+            multiply_array(frame, turn),
+        )
     return found
 
 

@@ -23,8 +23,9 @@ from ..replay.recording import Recording
 from .motion import Motion, continuous, joint_motion
 
 _LOOKS = Pose(quat=from_matrix(0, 0, -1, -1, 0, 0, 0, 1, 0))  # cameras look along -z, y up
-_SUN = Light("directional", (0.0, 0.0, 10.0), (-0.5, 0.1, -0.9), (1.0, 1.0, 1.0),
-             (0.1, 0.1, 0.1), True)  # of a world without lights
+_SUN = Light(
+    "directional", (0.0, 0.0, 10.0), (-0.5, 0.1, -0.9), (1.0, 1.0, 1.0), (0.1, 0.1, 0.1), True
+)  # of a world without lights
 _WATER = Look((0.1, 0.3, 0.42, 0.75))
 _SEA = 1000.0  # side of the water's surface [m]
 _ASPECT = 16.0 / 9.0  # of the camera that sees the whole flight
@@ -45,15 +46,28 @@ class Lens(NamedTuple):
 class Stage(Protocol):
     """A file that is being put together; nodes, meshes and materials are known by numbers."""
 
-    def material(self, roughness: float, metallic: float, image: np.ndarray | None = None,
-                 alpha: float = 1.0, name: str = "", colour: np.ndarray | None = None) -> int:
+    def material(
+        self,
+        roughness: float,
+        metallic: float,
+        image: np.ndarray | None = None,
+        alpha: float = 1.0,
+        name: str = "",
+        colour: np.ndarray | None = None,
+    ) -> int:
         """A new material; see Glb."""
 
     def mesh(self, parts: Sequence[Part]) -> int:
         """A new mesh; see Glb."""
 
-    def node(self, name: str, mesh: int | None = None, pos: Sequence[float] = (0.0, 0.0, 0.0),
-             quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0), parent: int = ROOT) -> int:
+    def node(
+        self,
+        name: str,
+        mesh: int | None = None,
+        pos: Sequence[float] = (0.0, 0.0, 0.0),
+        quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
+        parent: int = ROOT,
+    ) -> int:
         """A new node; see Glb."""
 
     def move(self, node: int, pos: np.ndarray, quat: np.ndarray) -> None:
@@ -75,8 +89,14 @@ class Stage(Protocol):
         """Writes the file."""
 
 
-def fill(stage: Stage, recording: Recording, chosen: Sequence[int], motion: Motion,
-         paths: bool = True, cameras: bool = True) -> None:
+def fill(
+    stage: Stage,
+    recording: Recording,
+    chosen: Sequence[int],
+    motion: Motion,
+    paths: bool = True,
+    cameras: bool = True,
+) -> None:
     """Puts a flight on a stage.
 
     Args:
@@ -94,16 +114,19 @@ def fill(stage: Stage, recording: Recording, chosen: Sequence[int], motion: Moti
     for column, i in enumerate(chosen):
         model, name = recording.models[i], recording.names[i]
         if model.type not in drawn:
-            drawn[model.type] = {of: stage.mesh(made.parts(stage, merged=False)) for of, made in
-                                 scene.surfaces_of_vehicle(model).items()}
+            drawn[model.type] = {
+                of: stage.mesh(made.parts(stage, merged=False))
+                for of, made in scene.surfaces_of_vehicle(model).items()
+            }
         _vehicle(stage, name, model, drawn[model.type], motion, column, cameras)
     if paths:
         above = stage.node("paths")
         step = max(1, round(_PATH_S * motion.rate))
         for column, i in enumerate(chosen):
             points = np.concatenate([motion.pos[::step, column], motion.pos[-1:, column]])
-            stage.line(f"paths/{recording.names[i]}", points, _colour(i, len(recording.names)),
-                       above)
+            stage.line(
+                f"paths/{recording.names[i]}", points, _colour(i, len(recording.names)), above
+            )
     if cameras:
         stage.camera("overview", Lens(FIELD, _ASPECT, 0.5, 2000.0), _overview(recording, motion))
 
@@ -117,8 +140,10 @@ def _colour(i, n) -> np.ndarray:
 def _world(stage, world):
     made = scene.surfaces_of(world.shapes)
     if math.isfinite(world.water):
-        made.add(Shape("water", "plane", (_SEA, _SEA), Pose((0.0, 0.0, world.water)), False,
-                       _WATER), Pose((0.0, 0.0, world.water)))
+        made.add(
+            Shape("water", "plane", (_SEA, _SEA), Pose((0.0, 0.0, world.water)), False, _WATER),
+            Pose((0.0, 0.0, world.water)),
+        )
     parts = made.parts(stage, merged=False)
     if parts:
         stage.node("world", stage.mesh(parts))
@@ -132,10 +157,17 @@ def _actor(stage, actor, motion):
     tracks = zip(*(actor.limbs_at(motion.begin_s + t) for t in motion.t_s.tolist()))
     for limb, poses in zip(actor.limbs, tracks, strict=True):
         parts = scene.surfaces_of(limb.shapes).parts(stage, merged=False)
-        node = stage.node(f"{actor.name}/{limb.name}", stage.mesh(parts) if parts else None,
-                          *poses[0], parent=whole)
-        stage.move(node, np.array([pose.pos for pose in poses]),
-                   continuous(np.array([pose.quat for pose in poses])))
+        node = stage.node(
+            f"{actor.name}/{limb.name}",
+            stage.mesh(parts) if parts else None,
+            *poses[0],
+            parent=whole,
+        )
+        stage.move(
+            node,
+            np.array([pose.pos for pose in poses]),
+            continuous(np.array([pose.quat for pose in poses])),
+        )
 
 
 def _vehicle(stage, name, model, meshes, motion, column, cameras):
@@ -145,8 +177,9 @@ def _vehicle(stage, name, model, meshes, motion, column, cameras):
     bodies: list[int] = []
     for k, body in enumerate(model.bodies):
         parent = whole if body.parent < 0 else bodies[body.parent]
-        bodies.append(stage.node(f"{name}/body_{k}", meshes.get(("body", k)), body.pos, body.quat,
-                                 parent))
+        bodies.append(
+            stage.node(f"{name}/body_{k}", meshes.get(("body", k)), body.pos, body.quat, parent)
+        )
         if k in moved:
             stage.move(bodies[k], *moved[k])
     for (kind, k), mesh in meshes.items():
@@ -159,8 +192,12 @@ def _vehicle(stage, name, model, meshes, motion, column, cameras):
         if block.kind in ("camera", "depth"):
             for eye in cameras_of(block):
                 label = "_".join(filter(None, (block.name, eye.name)))
-                stage.camera(f"{name}/{label}", _lens(eye), Pose(eye.pos, eye.quat).to(_LOOKS),
-                             bodies[block.body])
+                stage.camera(
+                    f"{name}/{label}",
+                    _lens(eye),
+                    Pose(eye.pos, eye.quat).to(_LOOKS),
+                    bodies[block.body],
+                )
 
 
 def _lens(eye) -> Lens:
@@ -171,8 +208,9 @@ def _lens(eye) -> Lens:
 def _overview(recording, motion) -> Pose:
     """Where a camera that stands still sees the whole flight, and no tree is before it."""
     room = FlightScene(recording.world, recording.specs, recording.models, (16, 16))
-    view = Camera("still").view(room, None, motion.pos[::_FEWER].reshape(-1, 3), _ASPECT, _SPAN,
-                                0.0)
+    view = Camera("still").view(
+        room, None, motion.pos[::_FEWER].reshape(-1, 3), _ASPECT, _SPAN, 0.0
+    )
     room.close()
     return Pose(tuple(view.eye.tolist()), facing(view.target - view.eye))
 

@@ -34,13 +34,25 @@ def modules() -> Any:
         WebError: It is not installed.
     """
     try:
-        for name in ("Gf", "Kind", "Sdf", "Tf", "Usd", "UsdGeom", "UsdLux", "UsdShade", "UsdUtils",
-                     "Vt"):
+        for name in (
+            "Gf",
+            "Kind",
+            "Sdf",
+            "Tf",
+            "Usd",
+            "UsdGeom",
+            "UsdLux",
+            "UsdShade",
+            "UsdUtils",
+            "Vt",
+        ):
             importlib.import_module(f"pxr.{name}")
         return importlib.import_module("pxr")
     except ImportError as error:
-        raise WebError(f"USD needs the Python package usd-core ({error}): pip install "
-                       "'xtdrone[usd]', or give a .glb") from error
+        raise WebError(
+            f"USD needs the Python package usd-core ({error}): pip install "
+            "'xtdrone[usd]', or give a .glb"
+        ) from error
 
 
 def ours(path: Path) -> bool:
@@ -90,8 +102,15 @@ class FlightUsd:
         pxr.UsdGeom.Scope.Define(stage, "/Flight/Materials")
         stage.CreateClassPrim("/Flight/Prototypes")
 
-    def material(self, roughness: float, metallic: float, image: np.ndarray | None = None,
-                 alpha: float = 1.0, name: str = "", colour: np.ndarray | None = None) -> int:
+    def material(
+        self,
+        roughness: float,
+        metallic: float,
+        image: np.ndarray | None = None,
+        alpha: float = 1.0,
+        name: str = "",
+        colour: np.ndarray | None = None,
+    ) -> int:
         """See Stage."""
         pxr, stage = self._pxr, self.stage
         path = f"/Flight/Materials/material_{len(self._materials)}"
@@ -124,7 +143,8 @@ class FlightUsd:
         place = self._shader(f"{path}/st", "UsdPrimvarReader_float2")
         place.CreateInput("varname", types.String).Set("st")
         texture.CreateInput("st", types.Float2).ConnectToSource(
-            place.CreateOutput("result", types.Float2))
+            place.CreateOutput("result", types.Float2)
+        )
         return texture.CreateOutput("rgb", types.Float3)
 
     def mesh(self, parts: Sequence[Part]) -> int:
@@ -136,25 +156,35 @@ class FlightUsd:
             mesh = pxr.UsdGeom.Mesh.Define(stage, f"{path}/part_{k}")
             points = triangles.points.astype(np.float32)
             mesh.CreatePointsAttr(pxr.Vt.Vec3fArray.FromNumpy(points))
-            mesh.CreateExtentAttr(pxr.Vt.Vec3fArray.FromNumpy(
-                np.stack([points.min(axis=0), points.max(axis=0)])))
-            mesh.CreateFaceVertexCountsAttr(pxr.Vt.IntArray.FromNumpy(
-                np.full(len(points) // 3, 3, dtype=np.int32)))
-            mesh.CreateFaceVertexIndicesAttr(pxr.Vt.IntArray.FromNumpy(
-                np.arange(len(points), dtype=np.int32)))
+            mesh.CreateExtentAttr(
+                pxr.Vt.Vec3fArray.FromNumpy(np.stack([points.min(axis=0), points.max(axis=0)]))
+            )
+            mesh.CreateFaceVertexCountsAttr(
+                pxr.Vt.IntArray.FromNumpy(np.full(len(points) // 3, 3, dtype=np.int32))
+            )
+            mesh.CreateFaceVertexIndicesAttr(
+                pxr.Vt.IntArray.FromNumpy(np.arange(len(points), dtype=np.int32))
+            )
             mesh.CreateSubdivisionSchemeAttr(pxr.UsdGeom.Tokens.none)
-            mesh.CreateNormalsAttr(pxr.Vt.Vec3fArray.FromNumpy(
-                triangles.normals.astype(np.float32)))
+            mesh.CreateNormalsAttr(
+                pxr.Vt.Vec3fArray.FromNumpy(triangles.normals.astype(np.float32))
+            )
             mesh.SetNormalsInterpolation(pxr.UsdGeom.Tokens.vertex)
             uv = (triangles.uv * (1.0, -1.0) + (0.0, 1.0)).astype(np.float32)
             pxr.UsdGeom.PrimvarsAPI(mesh).CreatePrimvar(
-                "st", pxr.Sdf.ValueTypeNames.TexCoord2fArray, pxr.UsdGeom.Tokens.vertex).Set(
-                    pxr.Vt.Vec2fArray.FromNumpy(uv))
+                "st", pxr.Sdf.ValueTypeNames.TexCoord2fArray, pxr.UsdGeom.Tokens.vertex
+            ).Set(pxr.Vt.Vec2fArray.FromNumpy(uv))
             pxr.UsdShade.MaterialBindingAPI.Apply(mesh.GetPrim()).Bind(self._materials[material])
         return len(self._meshes) - 1
 
-    def node(self, name: str, mesh: int | None = None, pos: Sequence[float] = (0.0, 0.0, 0.0),
-             quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0), parent: int = ROOT) -> int:
+    def node(
+        self,
+        name: str,
+        mesh: int | None = None,
+        pos: Sequence[float] = (0.0, 0.0, 0.0),
+        quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
+        parent: int = ROOT,
+    ) -> int:
         """See Stage."""
         prim = self._pxr.UsdGeom.Xform.Define(self.stage, self._path(name, parent)).GetPrim()
         if mesh is not None:
@@ -196,8 +226,7 @@ class FlightUsd:
         form, double = usd.Xformable(self._nodes[node]), usd.XformOp.PrecisionDouble
         upright = np.allclose(axis, _Z)
         if not upright:
-            form.AddOrientOp(double, "axis").Set(self._quaternion(
-                facing([-x for x in axis])))
+            form.AddOrientOp(double, "axis").Set(self._quaternion(facing([-x for x in axis])))
         turn = form.AddRotateZOp(double, "spin")
         for k, angle in enumerate(np.degrees(angles(speed, self._rate)).tolist()):
             turn.Set(angle, k)
@@ -213,10 +242,14 @@ class FlightUsd:
         curve.CreateCurveVertexCountsAttr([len(points)])
         curve.CreateWidthsAttr([_LINE])
         curve.SetWidthsInterpolation(pxr.UsdGeom.Tokens.constant)
-        curve.CreateExtentAttr(pxr.UsdGeom.Curves.ComputeExtent(
-            curve.GetPointsAttr().Get(), curve.GetWidthsAttr().Get()))
+        curve.CreateExtentAttr(
+            pxr.UsdGeom.Curves.ComputeExtent(
+                curve.GetPointsAttr().Get(), curve.GetWidthsAttr().Get()
+            )
+        )
         pxr.UsdShade.MaterialBindingAPI.Apply(curve.GetPrim()).Bind(
-            self._materials[self.material(1.0, 0.0, colour=colour)])
+            self._materials[self.material(1.0, 0.0, colour=colour)]
+        )
 
     def camera(self, name: str, lens: Lens, pose: Pose, parent: int = ROOT) -> None:
         """See Stage."""
@@ -244,7 +277,8 @@ class FlightUsd:
             made.CreateRadiusAttr(0.1)
             if light.kind == "spot":
                 lux.ShapingAPI.Apply(made.GetPrim()).CreateShapingConeAngleAttr(
-                    math.degrees(light.cutoff or math.pi / 4.0))
+                    math.degrees(light.cutoff or math.pi / 4.0)
+                )
         made.CreateColorAttr(pxr.Gf.Vec3f(*light.diffuse))
         self._place(made.GetPrim(), light.pos, facing(light.direction))
 
@@ -255,9 +289,12 @@ class FlightUsd:
                 inner = Path(folder) / "flight.usdc"
                 self._export(inner)
                 if not self._pxr.UsdUtils.CreateNewUsdzPackage(
-                        self._pxr.Sdf.AssetPath(str(inner)), str(path)):
-                    raise WebError(f"cannot write '{path}': give a file in a folder that can be "
-                                   "written, with space")
+                    self._pxr.Sdf.AssetPath(str(inner)), str(path)
+                ):
+                    raise WebError(
+                        f"cannot write '{path}': give a file in a folder that can be "
+                        "written, with space"
+                    )
         else:
             self._export(path)
 
@@ -269,13 +306,16 @@ class FlightUsd:
             folder.mkdir(exist_ok=True)
             data = io.BytesIO()
             Image.fromarray(np.ascontiguousarray(image, dtype=np.uint8)).save(
-                data, "JPEG", quality=90, comment=outputs.MARK.encode())
-            target = outputs.free_for(folder / f"{k}.jpg", "texture",
-                                      lambda ends: outputs.MARK.encode() in ends, WebError)
+                data, "JPEG", quality=90, comment=outputs.MARK.encode()
+            )
+            target = outputs.free_for(
+                folder / f"{k}.jpg", "texture", lambda ends: outputs.MARK.encode() in ends, WebError
+            )
             target.write_bytes(data.getvalue())
             attribute.Set(self._pxr.Sdf.AssetPath(f"./{folder.name}/{k}.jpg"))
         try:
             self.stage.GetRootLayer().Export(str(path))
         except self._pxr.Tf.ErrorException as error:
-            raise WebError(f"cannot write '{path}': give a file in a folder that can be written, "
-                           "with space") from error
+            raise WebError(
+                f"cannot write '{path}': give a file in a folder that can be written, with space"
+            ) from error

@@ -13,10 +13,23 @@ from ..gltf import scene, writer
 STATE = "state"  # of each vehicle
 _NUMBER, _FLAG = {"type": "number"}, {"type": "boolean"}
 _NUMBERS = {"type": "array", "items": _NUMBER}
-STATE_SCHEMA = {"type": "object", "title": "xtdrone.VehicleState", "properties": {
-    "mode": {"type": "string"}, "armed": _FLAG, "landed": _FLAG, "ready": _FLAG,
-    "voltage": _NUMBER, "current": _NUMBER, "velocity": _NUMBERS, "rates": _NUMBERS,
-    "estimated_velocity": _NUMBERS, "actuators": _NUMBERS, "wind": _NUMBERS}}
+STATE_SCHEMA = {
+    "type": "object",
+    "title": "xtdrone.VehicleState",
+    "properties": {
+        "mode": {"type": "string"},
+        "armed": _FLAG,
+        "landed": _FLAG,
+        "ready": _FLAG,
+        "voltage": _NUMBER,
+        "current": _NUMBER,
+        "velocity": _NUMBERS,
+        "rates": _NUMBERS,
+        "estimated_velocity": _NUMBERS,
+        "actuators": _NUMBERS,
+        "wind": _NUMBERS,
+    },
+}
 _LEVELS = ("Fatal", "Fatal", "Fatal", "Error", "Warning", "Info", "Info", "Debug")  # by severity
 
 
@@ -36,11 +49,15 @@ class Channels:
         self._tf = c.FrameTransformsChannel("/tf", context=context)
         self._scene = c.SceneUpdateChannel("/scene", context=context)
         self._log = c.LogChannel("/log", context=context)
-        self._pose, self._estimate = ([c.PoseInFrameChannel(f"/{name}/{what}", context=context)
-                                       for name in names] for what in ("pose", "estimate"))
+        self._pose, self._estimate = (
+            [c.PoseInFrameChannel(f"/{name}/{what}", context=context) for name in names]
+            for what in ("pose", "estimate")
+        )
         self._fix = [c.LocationFixChannel(f"/{name}/fix", context=context) for name in names]
-        self._state = [foxglove.Channel(f"/{name}/{STATE}", schema=STATE_SCHEMA, context=context)
-                       for name in names]
+        self._state = [
+            foxglove.Channel(f"/{name}/{STATE}", schema=STATE_SCHEMA, context=context)
+            for name in names
+        ]
         self._sensors = {(each["vehicle"], each["sensor"]): each for each in sensors}
         self._images: dict[str, Any] = {}
         for each in sensors:
@@ -59,41 +76,72 @@ class Channels:
         if not self._tf.has_sinks():
             return
         m, stamp = self._m, self._stamp(t_us)
-        found = [m.FrameTransform(timestamp=stamp, parent_frame_id="world", child_frame_id=name,
-                                  translation=self._vector(pos), rotation=self._turn(quat))
-                 for name, pos, quat in zip(self._names, state.pos.tolist(), state.quat.tolist(),
-                                            strict=True)]
+        found = [
+            m.FrameTransform(
+                timestamp=stamp,
+                parent_frame_id="world",
+                child_frame_id=name,
+                translation=self._vector(pos),
+                rotation=self._turn(quat),
+            )
+            for name, pos, quat in zip(
+                self._names, state.pos.tolist(), state.quat.tolist(), strict=True
+            )
+        ]
         if t_us % 1_000_000 == 0:
-            found += [m.FrameTransform(
-                timestamp=stamp, parent_frame_id=vehicle, child_frame_id=f"{vehicle}/{sensor}",
-                translation=self._vector(each["parameters"][0]["pos"]),
-                rotation=self._turn(each["parameters"][0]["quat"]))
-                for (vehicle, sensor), each in self._sensors.items()]
+            found += [
+                m.FrameTransform(
+                    timestamp=stamp,
+                    parent_frame_id=vehicle,
+                    child_frame_id=f"{vehicle}/{sensor}",
+                    translation=self._vector(each["parameters"][0]["pos"]),
+                    rotation=self._turn(each["parameters"][0]["quat"]),
+                )
+                for (vehicle, sensor), each in self._sensors.items()
+            ]
         self._tf.log(m.FrameTransforms(transforms=found), log_time=t_us * 1000)
 
-    def states(self, t_us: int, state: FleetState, estimates: Estimates, sensors: SensorBatch,
-               wind: np.ndarray) -> None:
+    def states(
+        self,
+        t_us: int,
+        state: FleetState,
+        estimates: Estimates,
+        sensors: SensorBatch,
+        wind: np.ndarray,
+    ) -> None:
         """Poses, estimates and the rest of each vehicle."""
         for channels, source in ((self._pose, state), (self._estimate, estimates)):
             pos, quat = source.pos.tolist(), source.quat.tolist()
             for i, channel in enumerate(channels):
                 if channel.has_sinks():
-                    channel.log(self._m.PoseInFrame(
-                        timestamp=self._stamp(t_us), frame_id="world",
-                        pose=self._m.Pose(position=self._vector(pos[i]),
-                                          orientation=self._turn(quat[i]))), log_time=t_us * 1000)
+                    channel.log(
+                        self._m.PoseInFrame(
+                            timestamp=self._stamp(t_us),
+                            frame_id="world",
+                            pose=self._m.Pose(
+                                position=self._vector(pos[i]), orientation=self._turn(quat[i])
+                            ),
+                        ),
+                        log_time=t_us * 1000,
+                    )
         for i, channel in enumerate(self._state):
             if channel.has_sinks():
-                channel.log({
-                    "mode": ROS_NAME.get(int(estimates.mode[i]), ""),
-                    "armed": bool(estimates.armed[i]), "landed": bool(estimates.landed[i]),
-                    "ready": bool(estimates.ready[i]),
-                    "voltage": _json(sensors.battery_voltage[i]),
-                    "current": _json(sensors.battery_current[i]),
-                    "velocity": _list(state.vel[i]), "rates": _list(state.ang_vel[i]),
-                    "estimated_velocity": _list(estimates.vel[i]),
-                    "actuators": _list(state.actuator[i]), "wind": _list(wind[i])},
-                    log_time=t_us * 1000)
+                channel.log(
+                    {
+                        "mode": ROS_NAME.get(int(estimates.mode[i]), ""),
+                        "armed": bool(estimates.armed[i]),
+                        "landed": bool(estimates.landed[i]),
+                        "ready": bool(estimates.ready[i]),
+                        "voltage": _json(sensors.battery_voltage[i]),
+                        "current": _json(sensors.battery_current[i]),
+                        "velocity": _list(state.vel[i]),
+                        "rates": _list(state.ang_vel[i]),
+                        "estimated_velocity": _list(estimates.vel[i]),
+                        "actuators": _list(state.actuator[i]),
+                        "wind": _list(wind[i]),
+                    },
+                    log_time=t_us * 1000,
+                )
 
     def fixes(self, t_us: int, sensors: SensorBatch) -> None:
         """Readings of the GPS receivers."""
@@ -102,33 +150,60 @@ class Channels:
             # Before the first fix has arrived, a receiver's place is 0, 0.
             if channel.has_sinks() and sensors.gps_fix[i] >= 3 and any(places[i]):
                 east, up = float(sensors.gps_eph[i]) ** 2, float(sensors.gps_epv[i]) ** 2
-                channel.log(self._m.LocationFix(
-                    timestamp=self._stamp(t_us), frame_id=self._names[i], latitude=places[i][0],
-                    longitude=places[i][1], altitude=float(sensors.gps_alt[i]),
-                    position_covariance=[east, 0.0, 0.0, 0.0, east, 0.0, 0.0, 0.0, up],
-                    position_covariance_type=self._m.LocationFixPositionCovarianceType.
-                    DiagonalKnown), log_time=t_us * 1000)
+                channel.log(
+                    self._m.LocationFix(
+                        timestamp=self._stamp(t_us),
+                        frame_id=self._names[i],
+                        latitude=places[i][0],
+                        longitude=places[i][1],
+                        altitude=float(sensors.gps_alt[i]),
+                        position_covariance=[east, 0.0, 0.0, 0.0, east, 0.0, 0.0, 0.0, up],
+                        position_covariance_type=self._m.LocationFixPositionCovarianceType.DiagonalKnown,
+                    ),
+                    log_time=t_us * 1000,
+                )
 
     def text(self, t_us: int, severity: int, who: str, text: str) -> None:
         """An event or a message of a flight stack."""
         level = getattr(self._m.LogLevel, _LEVELS[min(max(severity, 0), 7)])
-        self._log.log(self._m.Log(timestamp=self._stamp(t_us), level=level, message=text,
-                                  name=who), log_time=t_us * 1000)
+        self._log.log(
+            self._m.Log(timestamp=self._stamp(t_us), level=level, message=text, name=who),
+            log_time=t_us * 1000,
+        )
 
     def models(self, t_us: int, world: Any, vehicles: Sequence[Any]) -> None:
         """The world's and the vehicles' shapes, as glTF."""
         m = self._m
         shapes = [("world", scene.world_file(world))]
-        shapes += [(name, scene.vehicle_file(model))
-                   for name, model in zip(self._names, vehicles, strict=True)]
-        self._scene.log(m.SceneUpdate(entities=[m.SceneEntity(
-            timestamp=self._stamp(t_us), frame_id=frame, id=frame, frame_locked=True,
-            models=[m.ModelPrimitive(
-                pose=m.Pose(position=self._vector((0.0, 0.0, 0.0)),
-                            orientation=self._turn((0.0, 0.0, 0.0, 1.0))),
-                scale=self._vector((1.0, 1.0, 1.0)), media_type="model/gltf-binary",
-                data=writer.without(path.read_bytes(), "far"))])
-            for frame, path in shapes]), log_time=t_us * 1000)
+        shapes += [
+            (name, scene.vehicle_file(model))
+            for name, model in zip(self._names, vehicles, strict=True)
+        ]
+        self._scene.log(
+            m.SceneUpdate(
+                entities=[
+                    m.SceneEntity(
+                        timestamp=self._stamp(t_us),
+                        frame_id=frame,
+                        id=frame,
+                        frame_locked=True,
+                        models=[
+                            m.ModelPrimitive(
+                                pose=m.Pose(
+                                    position=self._vector((0.0, 0.0, 0.0)),
+                                    orientation=self._turn((0.0, 0.0, 0.0, 1.0)),
+                                ),
+                                scale=self._vector((1.0, 1.0, 1.0)),
+                                media_type="model/gltf-binary",
+                                data=writer.without(path.read_bytes(), "far"),
+                            )
+                        ],
+                    )
+                    for frame, path in shapes
+                ]
+            ),
+            log_time=t_us * 1000,
+        )
 
     def reading(self, reading: Reading) -> None:
         """An image or a scan."""
@@ -147,17 +222,28 @@ class Channels:
         lidar = self._sensors[reading.vehicle, reading.sensor]["parameters"][0]
         row = ranges[len(ranges) // 2]  # the middle one of a scanner in space
         return self._m.LaserScan(
-            timestamp=self._stamp(reading.t_us), frame_id=frame, ranges=row.tolist(),
-            start_angle=lidar["min_angle"], end_angle=lidar["max_angle"],
-            pose=self._m.Pose(position=self._vector((0.0, 0.0, 0.0)),
-                              orientation=self._turn((0.0, 0.0, 0.0, 1.0))))
+            timestamp=self._stamp(reading.t_us),
+            frame_id=frame,
+            ranges=row.tolist(),
+            start_angle=lidar["min_angle"],
+            end_angle=lidar["max_angle"],
+            pose=self._m.Pose(
+                position=self._vector((0.0, 0.0, 0.0)), orientation=self._turn((0.0, 0.0, 0.0, 1.0))
+            ),
+        )
 
     def _image(self, reading, frame, array):
         encoding = "rgb8" if array.ndim == 3 else "32FC1" if array.dtype.kind == "f" else "mono8"
         data = np.ascontiguousarray(array, dtype="<f4" if encoding == "32FC1" else np.uint8)
         return self._m.RawImage(
-            timestamp=self._stamp(reading.t_us), frame_id=frame, width=array.shape[1],
-            height=array.shape[0], encoding=encoding, step=data.strides[0], data=data.tobytes())
+            timestamp=self._stamp(reading.t_us),
+            frame_id=frame,
+            width=array.shape[1],
+            height=array.shape[0],
+            encoding=encoding,
+            step=data.strides[0],
+            data=data.tobytes(),
+        )
 
     def _stamp(self, t_us):
         return self._m.Timestamp(t_us // 1_000_000, t_us % 1_000_000 * 1000)

@@ -56,8 +56,9 @@ class Telemetry(Observer):
             self._record(scenario, simulation)
         if scenario.foxglove:
             self._listen(Ports(scenario.instance).foxglove)
-        self._channels = Channels(foxglove, self._context, self._names,
-                                  simulation.rendered_sensors())
+        self._channels = Channels(
+            foxglove, self._context, self._names, simulation.rendered_sensors()
+        )
         self._show.set()
 
     def _record(self, scenario, simulation):
@@ -65,10 +66,12 @@ class Telemetry(Observer):
             raise WebError("mcap needs a run folder: leave out --no_run_folder, or mcap")
         mcap = self._foxglove.mcap
         self._file = McapFile(simulation.folder / FILE, simulation.log_gaps)
-        options = mcap.MCAPWriteOptions(profile="", chunk_size=_CHUNK, disable_seeking=True,
-                                        compression_threads=0)
-        self._writer = self._foxglove.open_mcap(self._file, context=self._context,
-                                                writer_options=options)
+        options = mcap.MCAPWriteOptions(
+            profile="", chunk_size=_CHUNK, disable_seeking=True, compression_threads=0
+        )
+        self._writer = self._foxglove.open_mcap(
+            self._file, context=self._context, writer_options=options
+        )
         self._writer.write_metadata(METADATA, {"scenario": json.dumps(scenario.to_dict())})
         self._save(simulation.t_us)
 
@@ -84,8 +87,13 @@ class Telemetry(Observer):
                     show.set()
 
         self._server = self._foxglove.start_server(
-            name="XTDrone", host="127.0.0.1", port=port, context=self._context,
-            capabilities=[websocket.Capability.Time], server_listener=Listener())
+            name="XTDrone",
+            host="127.0.0.1",
+            port=port,
+            context=self._context,
+            capabilities=[websocket.Capability.Time],
+            server_listener=Listener(),
+        )
         self.url = f"ws://127.0.0.1:{port}"
 
     @property
@@ -119,8 +127,9 @@ class Telemetry(Observer):
             self._channels.models(t_us, self._world, self._models)
         self._channels.transforms(t_us, state)
         if t_us % _STATE_US == 0:
-            self._channels.states(t_us, state, self._autopilot.estimates(), sensors,
-                                  self._plant.actuators.wind)
+            self._channels.states(
+                t_us, state, self._autopilot.estimates(), sensors, self._plant.actuators.wind
+            )
         if t_us % _FIX_US == 0:
             self._channels.fixes(t_us, sensors)
         if self._server is not None:

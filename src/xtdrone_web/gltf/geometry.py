@@ -36,9 +36,13 @@ def joined(parts: list[Triangles]) -> Triangles:
 def matrix(quat: tuple) -> np.ndarray:
     """(3, 3) rotation of a quaternion xyzw."""
     x, y, z, w = quat
-    return np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-                     [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-                     [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]])
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
 
 
 def of_shape(shape: Any, tiled: bool = True) -> list[tuple[Triangles, Any]]:
@@ -77,8 +81,11 @@ def _box(x, y, z, tile=0.0) -> Triangles:
                 corners[k, u], corners[k, v] = a * half[u], b * half[v]
             across, up = (v, u) if axis == 1 else (u, v)
             order = np.ravel(_FLAT_QUAD)
-            uv = (corners[:, [across, up]] / tile if tile else
-                  0.5 + 0.5 * corners[:, [across, up]] / half[[across, up]])[order]
+            uv = (
+                corners[:, [across, up]] / tile
+                if tile
+                else 0.5 + 0.5 * corners[:, [across, up]] / half[[across, up]]
+            )[order]
             parts.append(_flat(corners, _FLAT_QUAD, uv))
     return joined(parts)
 
@@ -115,9 +122,11 @@ def _cap(ring, z, tile) -> Triangles:
     up = z > 0.0
     first, second = (ring[:-1], ring[1:]) if up else (ring[1:], ring[:-1])
     points = np.stack([np.zeros_like(first), first, second], axis=1).reshape(-1, 2)
-    return Triangles(np.c_[points, np.full(len(points), z)],
-                     np.tile([0.0, 0.0, 1.0 if up else -1.0], (len(points), 1)),
-                     points / (tile or 1.0))
+    return Triangles(
+        np.c_[points, np.full(len(points), z)],
+        np.tile([0.0, 0.0, 1.0 if up else -1.0], (len(points), 1)),
+        points / (tile or 1.0),
+    )
 
 
 def _sphere(radius, tile=0.0) -> Triangles:
@@ -145,11 +154,14 @@ def _field(shape) -> Triangles:
     step = -(-max(heights.shape) // _LARGEST_FIELD)
     heights = heights[::step, ::step] * shape.size[2]
     rows, columns = heights.shape
-    x, y = np.meshgrid(np.linspace(-0.5, 0.5, columns) * shape.size[0],
-                       np.linspace(-0.5, 0.5, rows) * shape.size[1])
+    x, y = np.meshgrid(
+        np.linspace(-0.5, 0.5, columns) * shape.size[0],
+        np.linspace(-0.5, 0.5, rows) * shape.size[1],
+    )
     corners = np.stack([x, y, heights], axis=2).reshape(-1, 3)
     k = np.arange(rows * columns).reshape(rows, columns)
     a, b, c, d = k[:-1, :-1], k[:-1, 1:], k[1:, 1:], k[1:, :-1]
-    faces = np.concatenate([np.stack(each, axis=2).reshape(-1, 3) for each in
-                            ((a, b, c), (a, c, d))])
+    faces = np.concatenate(
+        [np.stack(each, axis=2).reshape(-1, 3) for each in ((a, b, c), (a, c, d))]
+    )
     return _flat(corners, faces, (corners[:, :2] / TILE)[faces.ravel()])

@@ -50,12 +50,12 @@ def vehicle_file(vehicle: Vehicle) -> Path:
 
 def actor_file(actor: Any) -> Path:
     """The file of an Actor, made if it is not there: a node `limb_K` for each limb."""
-    return kept("actor", [shape for limb in actor.limbs for shape in limb.shapes],
-                lambda: _actor(actor))
+    return kept(
+        "actor", [shape for limb in actor.limbs for shape in limb.shapes], lambda: _actor(actor)
+    )
 
 
-def kept(kind: str, shapes: Sequence[Any], make: Callable[[], bytes],
-         suffix: str = ".glb") -> Path:
+def kept(kind: str, shapes: Sequence[Any], make: Callable[[], bytes], suffix: str = ".glb") -> Path:
     """The file of a kind that is made of these shapes, from the cache or by make()."""
     told = [repr(shape) for shape in shapes]
     used = {path for shape in shapes for path in _sources(shape)}
@@ -90,7 +90,7 @@ def _vehicle(vehicle) -> bytes:
     glb, frames = Glb(), body_frames(vehicle)
     nodes = surfaces_of_vehicle(vehicle)
     for (kind, number), made in sorted(nodes.items()):
-        pose = (hub(vehicle, number, frames) if kind == "rotor" else frames[number])
+        pose = hub(vehicle, number, frames) if kind == "rotor" else frames[number]
         glb.node(f"{kind}_{number}", glb.mesh(made.parts(glb)), pose.pos, pose.quat)
     if nodes:
         glb.node("far", glb.mesh(_far(vehicle, frames).parts(glb)))
@@ -212,18 +212,36 @@ class Surfaces:
         found: list[Part] = []
         for alpha, pieces in self._plain.items():
             if merged:
-                colours = np.concatenate([np.tile(linear(colour), (len(piece.points), 1))
-                                          for piece, colour in pieces])
-                found.append((geometry.joined([piece for piece, _ in pieces]), colours,
-                              writer.material(0.5, 0.15, alpha=alpha)))
+                colours = np.concatenate(
+                    [np.tile(linear(colour), (len(piece.points), 1)) for piece, colour in pieces]
+                )
+                found.append(
+                    (
+                        geometry.joined([piece for piece, _ in pieces]),
+                        colours,
+                        writer.material(0.5, 0.15, alpha=alpha),
+                    )
+                )
                 continue
             for each in sorted({colour for _, colour in pieces}):
                 same = [piece for piece, colour in pieces if colour == each]
-                found.append((geometry.joined(same), None, writer.material(
-                    0.5, 0.15, alpha=alpha, colour=linear(each))))
+                found.append(
+                    (
+                        geometry.joined(same),
+                        None,
+                        writer.material(0.5, 0.15, alpha=alpha, colour=linear(each)),
+                    )
+                )
         for ground, pieces in self._ground.items():
-            found.append((geometry.joined(pieces), None, writer.material(
-                0.95, 0.0, alpha=ground[3], name="ground", colour=linear(ground[:3]))))
+            found.append(
+                (
+                    geometry.joined(pieces),
+                    None,
+                    writer.material(
+                        0.95, 0.0, alpha=ground[3], name="ground", colour=linear(ground[:3])
+                    ),
+                )
+            )
         for key, pieces in self._papered.items():
             script = key if isinstance(key, str) else ""
             image = materials.picture(key) if script else materials.load(key)

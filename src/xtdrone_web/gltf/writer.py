@@ -14,7 +14,7 @@ ROOT = 0  # number of the node above all others
 Part = tuple[Triangles, np.ndarray | None, int]  # see Glb.mesh()
 _FLOAT, _ARRAY = 5126, 34962
 _JPEG_QUALITY = 88
-_Z_UP = [-(0.5 ** 0.5), 0.0, 0.0, 0.5 ** 0.5]  # glTF's y is up, ours is z
+_Z_UP = [-(0.5**0.5), 0.0, 0.0, 0.5**0.5]  # glTF's y is up, ours is z
 
 
 class Glb:
@@ -24,13 +24,26 @@ class Glb:
         """With a root node that turns our z up to glTF's y up."""
         self._data = bytearray()
         self._json: dict[str, Any] = {
-            "asset": {"version": "2.0", "generator": "xtdrone"}, "scene": 0,
+            "asset": {"version": "2.0", "generator": "xtdrone"},
+            "scene": 0,
             "scenes": [{"nodes": [0]}],
             "nodes": [{"name": "z_up", "rotation": _Z_UP}],
-            "meshes": [], "materials": [], "accessors": [], "bufferViews": [], "buffers": [{}]}
+            "meshes": [],
+            "materials": [],
+            "accessors": [],
+            "bufferViews": [],
+            "buffers": [{}],
+        }
 
-    def material(self, roughness: float, metallic: float, image: np.ndarray | None = None,
-                 alpha: float = 1.0, name: str = "", colour: np.ndarray | None = None) -> int:
+    def material(
+        self,
+        roughness: float,
+        metallic: float,
+        image: np.ndarray | None = None,
+        alpha: float = 1.0,
+        name: str = "",
+        colour: np.ndarray | None = None,
+    ) -> int:
         """A new material; returns its number.
 
         Args:
@@ -63,8 +76,15 @@ class Glb:
         self._json["meshes"].append({"primitives": [self._primitive(*part) for part in parts]})
         return len(self._json["meshes"]) - 1
 
-    def node(self, name: str, mesh: int | None = None, pos: Sequence[float] = (0.0, 0.0, 0.0),
-             quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0), parent: int = ROOT, **more: Any) -> int:
+    def node(
+        self,
+        name: str,
+        mesh: int | None = None,
+        pos: Sequence[float] = (0.0, 0.0, 0.0),
+        quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
+        parent: int = ROOT,
+        **more: Any,
+    ) -> int:
         """Adds a node below another one; returns its number.
 
         Args:
@@ -75,8 +95,14 @@ class Glb:
             more: Further properties of glTF.
         """
         nodes = self._json["nodes"]
-        nodes.append({"name": name, "translation": list(map(float, pos)),
-                      "rotation": list(map(float, quat)), **more})
+        nodes.append(
+            {
+                "name": name,
+                "translation": list(map(float, pos)),
+                "rotation": list(map(float, quat)),
+                **more,
+            }
+        )
         if mesh is not None:
             nodes[-1]["mesh"] = mesh
         nodes[parent].setdefault("children", []).append(len(nodes) - 1)
@@ -96,8 +122,10 @@ class Glb:
         return struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
 
     def _primitive(self, triangles, colours, material):
-        attributes = {"POSITION": self._floats(triangles.points, _ARRAY, True),
-                      "NORMAL": self._floats(triangles.normals, _ARRAY)}
+        attributes = {
+            "POSITION": self._floats(triangles.points, _ARRAY, True),
+            "NORMAL": self._floats(triangles.normals, _ARRAY),
+        }
         surface = self._json["materials"][material]
         if "name" in surface or "baseColorTexture" in surface["pbrMetallicRoughness"]:
             attributes["TEXCOORD_0"] = self._floats(triangles.uv, _ARRAY)
@@ -109,8 +137,12 @@ class Glb:
         """An accessor of rows (K, M), or of numbers (K, 1)."""
         values = np.ascontiguousarray(values, dtype="<f4")
         wide = values.shape[1]
-        accessor = {"bufferView": self._view(values.tobytes(), target), "componentType": _FLOAT,
-                    "count": len(values), "type": "SCALAR" if wide == 1 else f"VEC{wide}"}
+        accessor = {
+            "bufferView": self._view(values.tobytes(), target),
+            "componentType": _FLOAT,
+            "count": len(values),
+            "type": "SCALAR" if wide == 1 else f"VEC{wide}",
+        }
         if bounds:
             accessor |= {"min": values.min(axis=0).tolist(), "max": values.max(axis=0).tolist()}
         self._json["accessors"].append(accessor)
@@ -129,13 +161,16 @@ class Glb:
 
         file = io.BytesIO()
         Image.fromarray(np.ascontiguousarray(image, dtype=np.uint8)).save(
-            file, "JPEG", quality=_JPEG_QUALITY)
+            file, "JPEG", quality=_JPEG_QUALITY
+        )
         for name in ("images", "textures"):
             self._json.setdefault(name, [])
-        self._json.setdefault("samplers", [{"magFilter": 9729, "minFilter": 9987,
-                                            "wrapS": 10497, "wrapT": 10497}])
-        self._json["images"].append({"bufferView": self._view(file.getvalue()),
-                                     "mimeType": "image/jpeg"})
+        self._json.setdefault(
+            "samplers", [{"magFilter": 9729, "minFilter": 9987, "wrapS": 10497, "wrapT": 10497}]
+        )
+        self._json["images"].append(
+            {"bufferView": self._view(file.getvalue()), "mimeType": "image/jpeg"}
+        )
         self._json["textures"].append({"source": len(self._json["images"]) - 1, "sampler": 0})
         return len(self._json["textures"]) - 1
 
@@ -143,13 +178,21 @@ class Glb:
 def without(glb: bytes, name: str) -> bytes:
     """A glTF file in which nothing shows the nodes of this name; their data stays in it."""
     length = int.from_bytes(glb[12:16], "little")
-    told = json.loads(glb[20:20 + length])
+    told = json.loads(glb[20 : 20 + length])
     hidden = {k for k, node in enumerate(told["nodes"]) if node["name"] == name}
     for node in told["nodes"]:
         if "children" in node:
             node["children"] = [k for k in node["children"] if k not in hidden]
     text = json.dumps(told, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 4)
-    rest = glb[20 + length:]
-    return b"".join((glb[:8], (20 + len(text) + len(rest)).to_bytes(4, "little"),
-                     len(text).to_bytes(4, "little"), glb[16:20], text, rest))
+    rest = glb[20 + length :]
+    return b"".join(
+        (
+            glb[:8],
+            (20 + len(text) + len(rest)).to_bytes(4, "little"),
+            len(text).to_bytes(4, "little"),
+            glb[16:20],
+            text,
+            rest,
+        )
+    )

@@ -23,8 +23,10 @@ from ..errors import WebError
 from .recording import NO_MODE, Recording, between, empty, grid, held, turned
 
 _POSE, _ODOMETRY = "geometry_msgs/msg/PoseStamped", "nav_msgs/msg/Odometry"
-_MAVROS = re.compile(r"/([^/]+)/mavros/(local_position/pose|local_position/velocity_local"
-                     r"|state|battery)")
+_MAVROS = re.compile(
+    r"/([^/]+)/mavros/(local_position/pose|local_position/velocity_local"
+    r"|state|battery)"
+)
 _MODES = {name: number for number, name in NAV_STATES.items()}
 _WORST = 1e7  # position that no vehicle has [m]
 
@@ -42,15 +44,21 @@ def read(path: Path, vehicle: str, world: str) -> Recording:
     found = _content(path)
     names = [name for name, topics in found.items() if topics["pose"]]
     if not names or len(names) > MAX_FLEET:
-        raise WebError(f"'{path}' has poses of {len(names)} vehicles: give a bag with PoseStamped "
-                       "or Odometry, for example one of record:=true")
+        raise WebError(
+            f"'{path}' has poses of {len(names)} vehicles: give a bag with PoseStamped "
+            "or Odometry, for example one of record:=true"
+        )
     poses = {name: np.array(found[name]["pose"]) for name in names}
     if not all(np.all(np.abs(each[:, 1:4]) < _WORST) for each in poses.values()):
         raise WebError(f"'{path}' is damaged: it has positions beyond {_WORST:g} m")
-    poses = {name: each[np.unique(each[:, 0], return_index=True)[1]]
-             for name, each in poses.items()}
-    t_s = grid(min(each[0, 0] for each in poses.values()),
-               max(each[-1, 0] for each in poses.values()), len(names))
+    poses = {
+        name: each[np.unique(each[:, 0], return_index=True)[1]] for name, each in poses.items()
+    }
+    t_s = grid(
+        min(each[0, 0] for each in poses.values()),
+        max(each[-1, 0] for each in poses.values()),
+        len(names),
+    )
     table = empty(len(t_s), len(names))
     for i, name in enumerate(names):
         each, records = poses[name], table[:, i]
@@ -62,8 +70,16 @@ def read(path: Path, vehicle: str, world: str) -> Recording:
         records["est_vel"] = records["vel"]
     specs = Scenario(vehicles=f"{vehicle}*{len(names)}", world=world).vehicles
     specs = [replace(spec, name=name) for spec, name in zip(specs, names, strict=True)]
-    return Recording(path.name, "rosbag", load_world(world), specs,
-                     [load_vehicle(vehicle)] * len(names), t_s, table, truth=False)
+    return Recording(
+        path.name,
+        "rosbag",
+        load_world(world),
+        specs,
+        [load_vehicle(vehicle)] * len(names),
+        t_s,
+        table,
+        truth=False,
+    )
 
 
 def _fill(records, t_s, topics):
@@ -74,8 +90,9 @@ def _fill(records, t_s, topics):
         records["rates"] = between(t_s, rows[:, 0], rows[:, 4:7])
     if topics["state"]:
         at_s = np.array([t for t, *_ in topics["state"]])
-        values = np.array([(armed, _MODES.get(mode, NO_MODE)) for _, armed, mode
-                           in topics["state"]])
+        values = np.array(
+            [(armed, _MODES.get(mode, NO_MODE)) for _, armed, mode in topics["state"]]
+        )
         known, values = held(t_s, at_s, values)
         records["armed"][known], records["mode"][known] = values[:, 0], values[:, 1]
     if topics["battery"]:
@@ -91,20 +108,23 @@ def _content(path) -> dict[str, dict[str, list]]:
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
-        raise WebError("bags need the Python package rosbags: pip install 'xtdrone[slam]'") \
-            from error
+        raise WebError(
+            "bags need the Python package rosbags: pip install 'xtdrone[slam]'"
+        ) from error
     found: dict[str, dict[str, list]] = defaultdict(lambda: defaultdict(list))
     try:
         with AnyReader([path], default_typestore=get_typestore(Stores.ROS1_NOETIC)) as bag:
             wanted = {each.id: _about(each) for each in bag.connections}
-            for connection, _, raw in bag.messages([each for each in bag.connections
-                                                    if wanted[each.id]]):
+            for connection, _, raw in bag.messages(
+                [each for each in bag.connections if wanted[each.id]]
+            ):
                 name, what = wanted[connection.id]
                 message: Any = bag.deserialize(raw, connection.msgtype)
                 found[name][what].append(_row(message, connection.msgtype, what))
     except Exception as error:  # damaged bytes raise any of them in rosbags
-        raise WebError(f"cannot read '{path}': {shown(error)}; repair a truncated recording by "
-                       "rosbag reindex") from error
+        raise WebError(
+            f"cannot read '{path}': {shown(error)}; repair a truncated recording by rosbag reindex"
+        ) from error
     return found
 
 

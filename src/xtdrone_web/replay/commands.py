@@ -23,22 +23,42 @@ On the page: Space plays and pauses, arrows jump, the bar is dragged, ? lists th
 
 def register(subparsers: Any) -> None:
     """`xtdrone replay`."""
-    parser = subparsers.add_parser("replay", help="replay a run or log in the browser, compare two",
-                                   epilog=EXAMPLES)
+    parser = subparsers.add_parser(
+        "replay", help="replay a run or log in the browser, compare two", epilog=EXAMPLES
+    )
     add_source(parser)
-    other: Any = parser.add_argument("other", metavar="SOURCE2", nargs="?",
-                                     help="another one, to compare with")
+    other: Any = parser.add_argument(
+        "other", metavar="SOURCE2", nargs="?", help="another one, to compare with"
+    )
     other.completer = _complete
-    parser.add_argument("--align", choices=list(ALIGNMENTS), default="start", help="; ".join(
-        f"{name}: {what}" for name, what in ALIGNMENTS.items()) + " (start)")
+    parser.add_argument(
+        "--align",
+        choices=list(ALIGNMENTS),
+        default="start",
+        help="; ".join(f"{name}: {what}" for name, what in ALIGNMENTS.items()) + " (start)",
+    )
     add_file_options(parser)
-    parser.add_argument("--from", dest="begin", type=number_type("time", 0.0, 1e9, unit="s"),
-                        metavar="SECONDS", help="first time that is shown (the start)")
-    parser.add_argument("--speed", type=number_type("speed", SLOWEST, FASTEST), default=1.0,
-                        metavar="FACTOR", help="simulated seconds per second (1)")
-    parser.add_argument("--address", metavar="ADDRESS", default="127.0.0.1",
-                        help="IPv4 address on which the page is served; 0.0.0.0 is every network "
-                             "of this machine (127.0.0.1)")
+    parser.add_argument(
+        "--from",
+        dest="begin",
+        type=number_type("time", 0.0, 1e9, unit="s"),
+        metavar="SECONDS",
+        help="first time that is shown (the start)",
+    )
+    parser.add_argument(
+        "--speed",
+        type=number_type("speed", SLOWEST, FASTEST),
+        default=1.0,
+        metavar="FACTOR",
+        help="simulated seconds per second (1)",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        default="127.0.0.1",
+        help="IPv4 address on which the page is served; 0.0.0.0 is every network "
+        "of this machine (127.0.0.1)",
+    )
     ports.add_option(parser)
     parser.set_defaults(run=_replay)
 
@@ -46,19 +66,31 @@ def register(subparsers: Any) -> None:
 def add_source(parser: argparse.ArgumentParser) -> None:
     """Adds the argument SOURCE, which sources.read() takes, with completion."""
     source: Any = parser.add_argument(
-        "source", metavar="SOURCE", nargs="?", default=run_folder.latest(0),
+        "source",
+        metavar="SOURCE",
+        nargs="?",
+        default=run_folder.latest(0),
         help=f"name of a run in runs/, path of its folder, {run_folder.latest(0)} (the default), "
-             "or a file: ULog, rosbag or MCAP")
+        "or a file: ULog, rosbag or MCAP",
+    )
     source.completer = _complete
 
 
 def add_file_options(parser: argparse.ArgumentParser) -> None:
     """Adds --vehicle and --world, of files that do not name theirs."""
-    vehicle: Any = parser.add_argument("--vehicle", metavar="TYPE", default="iris",
-                                       help="of a file that does not name its vehicle (iris)")
+    vehicle: Any = parser.add_argument(
+        "--vehicle",
+        metavar="TYPE",
+        default="iris",
+        help="of a file that does not name its vehicle (iris)",
+    )
     vehicle.completer = lambda **_: resources.vehicle_names()
-    world: Any = parser.add_argument("--world", metavar="NAME", default="empty",
-                                     help="of a file that does not name its world (empty)")
+    world: Any = parser.add_argument(
+        "--world",
+        metavar="NAME",
+        default="empty",
+        help="of a file that does not name its world (empty)",
+    )
     world.completer = lambda **_: resources.world_names()
 
 
@@ -66,8 +98,11 @@ def _complete(prefix: str = "", **_: Any) -> list[str]:
     """Names of runs, and files."""
     from argcomplete.completers import FilesCompleter
 
-    return [run_folder.latest(0), *run_folder.names(),
-            *FilesCompleter(("ulg", "bag", "mcap"))(prefix)]
+    return [
+        run_folder.latest(0),
+        *run_folder.names(),
+        *FilesCompleter(("ulg", "bag", "mcap"))(prefix),
+    ]
 
 
 def _replay(args: argparse.Namespace) -> int:
@@ -83,6 +118,8 @@ def _replay(args: argparse.Namespace) -> int:
     second = None if args.other is None else sources.read(args.other, args.vehicle, args.world)
     playback = Playback(first, second, args.align)
     if args.begin is not None and not playback.start_s <= args.begin <= playback.end_s:
-        raise XtdroneError(f"at {args.begin:g} s there is nothing: the recording has "
-                           f"{playback.start_s:g} s to {playback.end_s:g} s")
+        raise XtdroneError(
+            f"at {args.begin:g} s there is nothing: the recording has "
+            f"{playback.start_s:g} s to {playback.end_s:g} s"
+        )
     return serve(ReplayStation(playback, args.begin, args.speed), args.address, args.instance)

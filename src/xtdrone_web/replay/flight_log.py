@@ -21,11 +21,12 @@ _STATUS = ("nav_state", "arming_state", "pre_flight_checks_pass")
 _ARMED = 2  # vehicle_status.arming_state
 _ROTORS = VEHICLE["actuator"].shape[0]
 MODES = {**NAV_STATES, NO_MODE: "no flight log"}
-_MOST_TEXTS = 2000  # of a log, on the page
+_MAX_TEXTS = 2000  # of a log, on the page
 
 
-def fill(records: np.ndarray, t_s: np.ndarray, log: FlightLog, model: Any,
-         offset: np.ndarray) -> None:
+def fill(
+    records: np.ndarray, t_s: np.ndarray, log: FlightLog, model: Any, offset: np.ndarray
+) -> None:
     """Puts all but the truth into a vehicle's records.
 
     Args:
@@ -60,8 +61,10 @@ def _speeds(commands, model) -> np.ndarray:
     motors = [(k, a) for k, a in enumerate(model.actuators) if a.kind in ("rotor", "propeller")]
     for motor, (k, actuator) in enumerate(motors):
         if k < _ROTORS and motor < _ROTORS:
-            out[:, k] = (actuator.zero_position_armed * (commands[:, motor] != 0.0)
-                         + actuator.input_scaling * commands[:, motor])
+            out[:, k] = (
+                actuator.zero_position_armed * (commands[:, motor] != 0.0)
+                + actuator.input_scaling * commands[:, motor]
+            )
     return out
 
 
@@ -70,7 +73,7 @@ def _estimates(records, t_s, log, offset):
     if found is not None:
         values = between(t_s, found.t_s, found.values)
         rows, valid = held(t_s, found.t_s, np.isfinite(found.values))
-        values[:rows.start] = np.nan
+        values[: rows.start] = np.nan
         values[rows] = np.where(valid, values[rows], np.nan)
         records["est_pos"], records["est_vel"] = values[:, :3] + offset, values[:, 3:]
     if attitude is not None:
@@ -83,15 +86,18 @@ def attitudes(log: FlightLog, topic: str) -> Series | None:
     if found is None:
         return None
     known = np.isfinite(found.values).all(axis=1)
-    return Series(found.t_s[known], frames.quat_enu_ned(found.values[known])) \
-        if known.any() else None
+    return (
+        Series(found.t_s[known], frames.quat_enu_ned(found.values[known])) if known.any() else None
+    )
 
 
 def _battery(records, t_s, log):
-    for name, topic, source in (("voltage", "battery_status", "voltage_v"),
-                                ("current", "battery_status", "current_a"),
-                                ("battery", "battery_status", "remaining"),
-                                ("range", "distance_sensor", "current_distance")):
+    for name, topic, source in (
+        ("voltage", "battery_status", "voltage_v"),
+        ("current", "battery_status", "current_a"),
+        ("battery", "battery_status", "remaining"),
+        ("range", "distance_sensor", "current_distance"),
+    ):
         found = series(log, topic, source)
         if found is not None:
             rows, values = held(t_s, found.t_s, found.values)
@@ -103,7 +109,7 @@ def _status(records, t_s, log):
     found = series(log, "vehicle_status", *_STATUS)
     if found is not None:
         rows, values = held(t_s, found.t_s, found.values)
-        records["armed"][:rows.start] = 0
+        records["armed"][: rows.start] = 0
         records["mode"][rows], records["ready"][rows] = values[:, 0], values[:, 2] > 0
         records["armed"][rows] = values[:, 1] == _ARMED
     landed = series(log, "vehicle_land_detected", "landed")
@@ -114,9 +120,15 @@ def _status(records, t_s, log):
 
 def texts(log: FlightLog, who: str) -> list[dict[str, Any]]:
     """Messages to the ground station as events of the page, with the log's times."""
-    return [{"t": message.timestamp * 1e-6, "level": _level(message), "who": who,
-             "text": one_line(re.sub(r"\x1b\[[\d;]*m", "", message.message))}
-            for message in log.ulog.logged_messages[:_MOST_TEXTS]]
+    return [
+        {
+            "t": message.timestamp * 1e-6,
+            "level": _level(message),
+            "who": who,
+            "text": one_line(re.sub(r"\x1b\[[\d;]*m", "", message.message)),
+        }
+        for message in log.ulog.logged_messages[:_MAX_TEXTS]
+    ]
 
 
 def _level(message) -> int:
@@ -127,6 +139,7 @@ def _level(message) -> int:
 
 def _changes(log, who) -> list[dict[str, Any]]:
     """Modes, arming and take-offs of a log that has no run's events beside it."""
+
     def event(t, text):
         return {"t": t - log.seconds_of(0), "level": 6, "who": who, "text": text}
 
@@ -150,24 +163,27 @@ def read(path: Path, world: Any, spec: Any, model: Any) -> Recording:
     found, true = estimate(log), of_ned(log, "vehicle_local_position_groundtruth")
     main = found if true is None else true
     if main is None or not np.isfinite(main.values[:, :3]).all(axis=1).any():
-        raise WebError(f"'{path}' has no position (vehicle_local_position): give a log that has "
-                       "that topic")
+        raise WebError(
+            f"'{path}' has no position (vehicle_local_position): give a log that has that topic"
+        )
     first = main if found is None else found
-    t_s = grid(float(min(first.t_s[0], main.t_s[0])),
-               float(max(first.t_s[-1], main.t_s[-1])), 1)
+    t_s = grid(float(min(first.t_s[0], main.t_s[0])), float(max(first.t_s[-1], main.t_s[-1])), 1)
     table = empty(len(t_s), 1)
     records = table[:, 0]
     fill(records, t_s, log, model, np.zeros(3))
     values = between(t_s, main.t_s, main.values)
     records["pos"], records["vel"] = values[:, :3], values[:, 3:]
-    attitude = attitudes(log, "vehicle_attitude_groundtruth" if true is not None
-                         else "vehicle_attitude")
+    attitude = attitudes(
+        log, "vehicle_attitude_groundtruth" if true is not None else "vehicle_attitude"
+    )
     if attitude is not None:
         records["quat"] = turned(t_s, attitude.t_s, attitude.values)
     rates = series(log, "vehicle_angular_velocity", *_RATES)
     if rates is not None:
         records["rates"] = frames.flu_frd(between(t_s, rates.t_s, rates.values))
-    events = sorted([*texts(log, spec.name), *_changes(log, spec.name)],
-                    key=lambda event: event["t"])
-    return Recording(path.name, "ULog", world, [spec], [model], t_s, table, events,
-                     true is not None)
+    events = sorted(
+        [*texts(log, spec.name), *_changes(log, spec.name)], key=lambda event: event["t"]
+    )
+    return Recording(
+        path.name, "ULog", world, [spec], [model], t_s, table, events, true is not None
+    )

@@ -33,13 +33,15 @@ def read(path: Path) -> Recording:
     """
     scenario, poses, states, events = _content(path)
     if scenario is None:
-        raise WebError(f"'{path}' is no recording of this simulation: give a run.mcap that "
-                       "--mcap true wrote")
+        raise WebError(
+            f"'{path}' is no recording of this simulation: give a run.mcap that --mcap true wrote"
+        )
     specs = list(scenario.vehicles)
     rows = [poses.get(spec.name) for spec in specs]
     if not all(rows):
-        raise WebError(f"'{path}' has no poses of all its vehicles: the flight has to last a "
-                       "second")
+        raise WebError(
+            f"'{path}' has no poses of all its vehicles: the flight has to last a second"
+        )
     arrays = [np.array(each) for each in rows]
     t_s = grid(min(each[0, 0] for each in arrays), max(each[-1, 0] for each in arrays), len(specs))
     table = empty(len(t_s), len(specs))
@@ -48,8 +50,16 @@ def read(path: Path) -> Recording:
         records["pos"] = between(t_s, each[:, 0], each[:, 1:4])
         records["quat"] = turned(t_s, each[:, 0], each[:, 4:8])
         _fill(records, t_s, poses.get(f"/{spec.name}/estimate"), states[spec.name])
-    return Recording(path.name, "MCAP", load_world(scenario.world), specs,
-                     [load_vehicle(spec.type) for spec in specs], t_s, table, events)
+    return Recording(
+        path.name,
+        "MCAP",
+        load_world(scenario.world),
+        specs,
+        [load_vehicle(spec.type) for spec in specs],
+        t_s,
+        table,
+        events,
+    )
 
 
 def _fill(records, t_s, estimate, states):
@@ -67,8 +77,11 @@ def _fill(records, t_s, estimate, states):
     def column(name, width=1):
         return np.array([_numbers(state.get(name), width) for _, state in states])
 
-    for name, source in (("vel", "velocity"), ("rates", "rates"),
-                         ("est_vel", "estimated_velocity")):
+    for name, source in (
+        ("vel", "velocity"),
+        ("rates", "rates"),
+        ("est_vel", "estimated_velocity"),
+    ):
         records[name] = between(t_s, at_s, column(source, 3))
     known, values = held(t_s, at_s, column("actuators", _ROTORS))
     records["actuator"][known] = np.nan_to_num(values)
@@ -112,8 +125,10 @@ def _content(path) -> tuple[Scenario | None, dict, dict, list]:
         except EndOfFile:
             pass  # the simulation was killed: what there is counts
         except (McapError, KeyError, ValueError, OSError) as error:
-            raise WebError(f"cannot read '{path}': {shown(error) or type(error).__name__}; it is "
-                           "no MCAP, or damaged") from error
+            raise WebError(
+                f"cannot read '{path}': {shown(error) or type(error).__name__}; it is "
+                "no MCAP, or damaged"
+            ) from error
     return scenario, poses, states, events
 
 
@@ -121,7 +136,7 @@ def _take(record, channel, schemas, poses, states, events):
     """Adds a message to what is known."""
     t_s, topic = record.log_time * 1e-9, channel.topic
     if channel.message_encoding == "json" and topic.endswith(f"/{STATE}"):
-        states[topic[1:-len(STATE) - 1]].append((t_s, json.loads(record.data)))
+        states[topic[1 : -len(STATE) - 1]].append((t_s, json.loads(record.data)))
     elif topic == "/tf":
         for tf in schemas.decoded(channel.schema_id, record.data).transforms:
             if tf.parent_frame_id == "world":
@@ -131,8 +146,14 @@ def _take(record, channel, schemas, poses, states, events):
         poses[topic].append(_row(t_s, pose.position, pose.orientation))
     elif topic == "/log":
         said = schemas.decoded(channel.schema_id, record.data)
-        events.append({"t": t_s, "level": _SEVERITIES.get(said.level, 6), "who": said.name,
-                       "text": said.message})
+        events.append(
+            {
+                "t": t_s,
+                "level": _SEVERITIES.get(said.level, 6),
+                "who": said.name,
+                "text": said.message,
+            }
+        )
 
 
 def _row(t_s, p, q):

@@ -35,17 +35,28 @@ class Playback:
         self.told = described(first.world, first.specs, first.models)
         self.events = list(first.events)
         self._shift = 0.0
-        about: dict[str, Any] = {"name": first.name, "kind": first.kind, "truth": first.truth,
-                                 "other": None}
+        about: dict[str, Any] = {
+            "name": first.name,
+            "kind": first.kind,
+            "truth": first.truth,
+            "other": None,
+        }
         if second is not None:
-            begins = (first.start_s, second.start_s) if align == "start" else (
-                first.takeoff_s, second.takeoff_s)
+            begins = (
+                (first.start_s, second.start_s)
+                if align == "start"
+                else (first.takeoff_s, second.takeoff_s)
+            )
             self._shift = begins[0] - begins[1]
             span = second.start_s + self._shift, second.end_s + self._shift
             self.start_s, self.end_s = min(self.start_s, span[0]), max(self.end_s, span[1])
-            about["other"] = {"name": second.name, "kind": second.kind, "truth": second.truth,
-                              "start": max(span[0], first.start_s),
-                              "end": min(span[1], first.end_s)}
+            about["other"] = {
+                "name": second.name,
+                "kind": second.kind,
+                "truth": second.truth,
+                "start": max(span[0], first.start_s),
+                "end": min(span[1], first.end_s),
+            }
             self._add(second)
         self.told["replay"] = {**about, "start": self.start_s, "end": self.end_s}
 
@@ -57,9 +68,14 @@ class Playback:
             vehicle["name"] = f"{vehicle['name']} ({second.name})"
         self.told["types"] = {**told["types"], **self.told["types"]}
         self.told["vehicles"] += told["vehicles"]
-        self.events += [{**event, "t": event["t"] + self._shift,
-                         "who": f"{event['who']} ({second.name})".strip()}
-                        for event in second.events]
+        self.events += [
+            {
+                **event,
+                "t": event["t"] + self._shift,
+                "who": f"{event['who']} ({second.name})".strip(),
+            }
+            for event in second.events
+        ]
         self.events.sort(key=lambda event: event["t"])
 
     @property

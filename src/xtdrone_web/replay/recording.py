@@ -88,8 +88,10 @@ def grid(begin_s: float, end_s: float, n: int) -> np.ndarray:
     most = max(2, _LARGEST // (n * VEHICLE.itemsize))
     length = end_s - begin_s
     if not (np.isfinite(begin_s) and 0.0 <= length < 1e7):
-        raise WebError(f"it has times from {begin_s:g} s to {end_s:g} s, which are none of a "
-                       "flight: give another recording")
+        raise WebError(
+            f"it has times from {begin_s:g} s to {end_s:g} s, which are none of a "
+            "flight: give another recording"
+        )
     count = min(int(length / STEP_S) + 1, most)
     return begin_s + np.linspace(0.0, length, max(count, 1))
 

@@ -16,7 +16,7 @@ from ..server.world_control import page_event
 from . import flight_log
 from .recording import Recording, empty, thinned
 
-_MOST_LOGS = 30  # vehicles whose flight logs are read, as for figures
+_MAX_LOGS = 30  # vehicles whose flight logs are read, as for figures
 
 
 def read(folder: Path) -> Recording:
@@ -30,20 +30,25 @@ def read(folder: Path) -> Recording:
     run = Run(folder)
     scenario = run.scenario
     if not files.is_file(folder / run_folder.TRUTH):
-        raise WebError(f"run '{folder}' has no {run_folder.TRUTH}, the true poses: give a run that "
-                       "flew")
+        raise WebError(
+            f"run '{folder}' has no {run_folder.TRUTH}, the true poses: give a run that flew"
+        )
     t_s, truth = run.truth
     kept = thinned(t_s, scenario.n)
     t_s, truth = t_s[kept], truth[kept]
     table = empty(len(t_s), scenario.n)
-    for name, columns in (("pos", slice(0, 3)), ("quat", slice(3, 7)), ("vel", slice(7, 10)),
-                          ("rates", slice(10, 13))):
+    for name, columns in (
+        ("pos", slice(0, 3)),
+        ("quat", slice(3, 7)),
+        ("vel", slice(7, 10)),
+        ("rates", slice(10, 13)),
+    ):
         table[name] = truth[:, :, columns]
     for name in ("pos", "quat", "vel"):
         table[f"est_{name}"] = np.nan
     models = [load_vehicle(spec.type) for spec in scenario.vehicles]
     events = [page_event(event) for event in run_folder.read_events(folder)]
-    logged = range(scenario.n) if scenario.n <= _MOST_LOGS else range(0)
+    logged = range(scenario.n) if scenario.n <= _MAX_LOGS else range(0)
     for i in tqdm(logged, desc="flight logs", file=sys.stderr, disable=None, leave=False):
         log = run.log(i)
         if log is not None:
@@ -52,5 +57,13 @@ def read(folder: Path) -> Recording:
             flight_log.fill(table[:, i], t_s, log, models[i], own)
             events += flight_log.texts(log, spec.name)
     events.sort(key=lambda event: event["t"])
-    return Recording(folder.resolve().name, "run", world_of(scenario),
-                     list(scenario.vehicles), models, t_s, table, events)
+    return Recording(
+        folder.resolve().name,
+        "run",
+        world_of(scenario),
+        list(scenario.vehicles),
+        models,
+        t_s,
+        table,
+        events,
+    )

@@ -13,7 +13,7 @@ from .playback import Playback
 from .settings import FASTEST, SLOWEST
 
 _PERIOD_S = 0.02  # between two frames [s]
-_MOST_EVENTS = 2000  # that a page gets
+_MAX_EVENTS = 2000  # that a page gets
 _LATENCY = (math.nan, math.nan, math.nan, 0.0)  # nobody flies by sticks
 REFUSED = "this is a recording: it takes no orders; 'xtdrone sim --web true' has a fleet that does"
 
@@ -69,9 +69,19 @@ class ReplayStation(Base):
         player = Player(self._begin_s, speed=self._speed, wall_s=time.monotonic())
         self._players[page] = player
         events = self._playback.events
-        return {"op": "scene", **self._drawn(), "pilot": False, "replay": self.told["replay"],
-                "modes": self._playback.modes, "failures": [], "control": False, "cameras": [],
-                "status": self._status(player), "events": [], "marks": events[:_MOST_EVENTS]}
+        return {
+            "op": "scene",
+            **self._drawn(),
+            "pilot": False,
+            "replay": self.told["replay"],
+            "modes": self._playback.modes,
+            "failures": [],
+            "control": False,
+            "cameras": [],
+            "status": self._status(player),
+            "events": [],
+            "marks": events[:_MAX_EVENTS],
+        }
 
     async def image(self, number: int) -> bytes | None:
         """None: images are not recorded."""
@@ -85,8 +95,15 @@ class ReplayStation(Base):
     async def serve(self, page: Page, op: str, asked: Any) -> None:
         """Play, pause, speed and jumps of a page; all else is refused."""
         if op == "ping":
-            page.tell({"op": "pong", "t0": asked.get("t0"), "t1": time.monotonic(),
-                       "sent": page.sent, "dropped": page.dropped})
+            page.tell(
+                {
+                    "op": "pong",
+                    "t0": asked.get("t0"),
+                    "t1": time.monotonic(),
+                    "sent": page.sent,
+                    "dropped": page.dropped,
+                }
+            )
             return
         if op == "":
             page.tell({"op": "error", "error": REFUSED})
@@ -107,8 +124,11 @@ class ReplayStation(Base):
             player.playing, player.wall_s = True, now
         elif op == "speed":
             if not _number(asked.get("speed"), SLOWEST, FASTEST):
-                return f"speed {asked.get('speed')!r} is not allowed: give {SLOWEST:g} to " \
-                       f"{FASTEST:g}"[:200]
+                return (
+                    f"speed {asked.get('speed')!r} is not allowed: give {SLOWEST:g} to {FASTEST:g}"[
+                        :200
+                    ]
+                )
             player.speed = float(asked["speed"])
         elif op == "seek":
             if not _number(asked.get("t"), -1e9, 1e9):
@@ -130,8 +150,14 @@ class ReplayStation(Base):
         return frame.pack(self._playback.at(t_s), t_s, time.monotonic(), _LATENCY)
 
     def _status(self, player) -> dict[str, Any]:
-        return {"op": "status", "t": player.t_s, "paused": not player.playing,
-                "speed": player.speed, "factor": player.speed, "pages": len(self.pages)}
+        return {
+            "op": "status",
+            "t": player.t_s,
+            "paused": not player.playing,
+            "speed": player.speed,
+            "factor": player.speed,
+            "pages": len(self.pages),
+        }
 
     async def _play(self):
         """A frame to every page whose time has changed."""
@@ -149,5 +175,6 @@ class ReplayStation(Base):
 
 
 def _number(value: object, least: float, most: float) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) \
-        and least <= value <= most
+    return (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most
+    )

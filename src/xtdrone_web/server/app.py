@@ -25,22 +25,31 @@ class App:
     def application(self) -> web.Application:
         """A new aiohttp application."""
         application = web.Application(middlewares=[rules(self._guard)], client_max_size=LARGEST)
-        application.add_routes([
-            web.get("/", self._index), web.get("/gamepad", self._gamepad),
-            web.get("/socket", self._socket),
-            web.get("/world.glb", self._glb), web.get("/vehicle/{name}.glb", self._glb),
-            web.get("/actor/{name}.glb", self._glb),
-            web.get("/camera/{number:[0-9]+}.jpg", self._camera),
-            web.static("/static", STATIC)])
+        application.add_routes(
+            [
+                web.get("/", self._index),
+                web.get("/gamepad", self._gamepad),
+                web.get("/socket", self._socket),
+                web.get("/world.glb", self._glb),
+                web.get("/vehicle/{name}.glb", self._glb),
+                web.get("/actor/{name}.glb", self._glb),
+                web.get("/camera/{number:[0-9]+}.jpg", self._camera),
+                web.static("/static", STATIC),
+            ]
+        )
         return application
 
     async def _index(self, request):
-        return web.FileResponse(STATIC / "index.html", headers={
-            "Content-Security-Policy": policy(frames=self._guard.neighbours)})
+        return web.FileResponse(
+            STATIC / "index.html",
+            headers={"Content-Security-Policy": policy(frames=self._guard.neighbours)},
+        )
 
     async def _gamepad(self, request):
-        return web.FileResponse(STATIC / "gamepad.html", headers={
-            "Content-Security-Policy": policy(framed_by=self._guard.neighbours)})
+        return web.FileResponse(
+            STATIC / "gamepad.html",
+            headers={"Content-Security-Policy": policy(framed_by=self._guard.neighbours)},
+        )
 
     async def _glb(self, request):
         name = request.match_info.get("name", "")
@@ -91,5 +100,12 @@ class App:
                 working.add(task)
                 task.add_done_callback(working.discard)
             else:
-                page.tell({"op": "answer", "id": asked.get("id"), "to": op, "ok": False,
-                           "error": "too many orders at once: wait for their answers"})
+                page.tell(
+                    {
+                        "op": "answer",
+                        "id": asked.get("id"),
+                        "to": op,
+                        "ok": False,
+                        "error": "too many orders at once: wait for their answers",
+                    }
+                )

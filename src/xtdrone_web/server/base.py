@@ -35,8 +35,14 @@ class Base(Protocol):
         if kind == "world":
             return Path(self.told["world"]["glb"])
         if kind == "actor":
-            return next((Path(actor["glb"]) for actor in self.told["world"]["actors"]
-                         if actor["name"] == name), None)
+            return next(
+                (
+                    Path(actor["glb"])
+                    for actor in self.told["world"]["actors"]
+                    if actor["name"] == name
+                ),
+                None,
+            )
         found = self.told["types"].get(name)
         return Path(found["glb"]) if found else None
 
@@ -45,8 +51,11 @@ class Base(Protocol):
         told = self.told
         world = _without_file(told["world"])
         world["actors"] = [_without_file(actor) for actor in world["actors"]]
-        return {"world": world, "vehicles": told["vehicles"],
-                "types": {name: _without_file(of) for name, of in told["types"].items()}}
+        return {
+            "world": world,
+            "vehicles": told["vehicles"],
+            "types": {name: _without_file(of) for name, of in told["types"].items()},
+        }
 
 
 def _without_file(of):

@@ -28,9 +28,22 @@ _V1, _V2 = 0xFE, 0xFD
 _TARGET = struct.Struct("<I11fHB")  # POSITION_TARGET_LOCAL_NED
 _TARGET_ID = mavlink.MAVLINK_MSG_ID_POSITION_TARGET_LOCAL_NED
 _NO_POS, _NO_VEL = 0b111, 0b111000  # bits of its type mask
-_DECODED = {getattr(mavlink, f"MAVLINK_MSG_ID_{name}") for name in (
-    "HEARTBEAT", "STATUSTEXT", "COMMAND_ACK", "PARAM_VALUE", "MISSION_COUNT", "MISSION_ITEM_INT",
-    "MISSION_REQUEST", "MISSION_REQUEST_INT", "MISSION_ACK", "MISSION_CURRENT", "SYS_STATUS")}
+_DECODED = {
+    getattr(mavlink, f"MAVLINK_MSG_ID_{name}")
+    for name in (
+        "HEARTBEAT",
+        "STATUSTEXT",
+        "COMMAND_ACK",
+        "PARAM_VALUE",
+        "MISSION_COUNT",
+        "MISSION_ITEM_INT",
+        "MISSION_REQUEST",
+        "MISSION_REQUEST_INT",
+        "MISSION_ACK",
+        "MISSION_CURRENT",
+        "SYS_STATUS",
+    )
+}
 OnText = Callable[[int, int, str], None]  # vehicle, severity, text
 
 
@@ -45,8 +58,9 @@ class FleetLink:
         mission_seq: (n,) item of the mission.
     """
 
-    def __init__(self, n: int, ports: Ports, key: bytes | None, on_text: OnText,
-                 join: bool = False):
+    def __init__(
+        self, n: int, ports: Ports, key: bytes | None, on_text: OnText, join: bool = False
+    ):
         """Opens the socket.
 
         Args:
@@ -76,8 +90,12 @@ class FleetLink:
         self._inboxes: dict[tuple[int, str], list[queue.SimpleQueue]] = {}
         self._texts: dict[tuple[int, int], str] = {}
         self._on_text = on_text
-        self._receivers = {"HEARTBEAT": self._heartbeat, "STATUSTEXT": self._text,
-                           "SYS_STATUS": self._status, "MISSION_CURRENT": self._current}
+        self._receivers = {
+            "HEARTBEAT": self._heartbeat,
+            "STATUSTEXT": self._text,
+            "SYS_STATUS": self._status,
+            "MISSION_CURRENT": self._current,
+        }
         self.clients = [MavlinkClient(system_id(i), _Way(self, i)) for i in range(n)]
 
     def start(self) -> None:
@@ -146,13 +164,13 @@ class FleetLink:
                 return
             if 1 <= system <= self.n and end <= length:
                 if number == _TARGET_ID:
-                    self._target(system - 1, data[payload:payload + data[at + 1]])
+                    self._target(system - 1, data[payload : payload + data[at + 1]])
                 elif number in _DECODED:
                     self._decode(system - 1, data[at:end])
             at = end
 
     def _target(self, i, payload):
-        values = _TARGET.unpack(payload.ljust(_TARGET.size, b"\0")[:_TARGET.size])
+        values = _TARGET.unpack(payload.ljust(_TARGET.size, b"\0")[: _TARGET.size])
         x, y, z, vx, vy, vz = values[1:7]
         mask = values[12]
         self.set_pos[i] = (math.nan,) * 3 if mask & _NO_POS else (y, x, -z)
@@ -202,6 +220,7 @@ class _Way:
     @contextlib.contextmanager
     def listen(self, *kinds: str) -> Iterator[Receive]:
         with self._link.inbox(self._i, kinds) as box:
+
             def receive(seconds):
                 try:
                     return box.get(timeout=max(seconds, 0.0))

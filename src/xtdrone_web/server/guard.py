@@ -8,15 +8,21 @@ from urllib.parse import urlsplit
 
 def policy(frames: str = "'none'", framed_by: str = "'none'") -> str:
     """The content policy of a page, with the origins that it may frame and that may frame it."""
-    return ("default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
-            "img-src 'self' blob: data:; media-src blob:; connect-src 'self' blob:; "
-            "worker-src 'self'; base-uri 'none'; form-action 'none'; "
-            f"frame-src {frames}; frame-ancestors {framed_by}")
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+        "img-src 'self' blob: data:; media-src blob:; connect-src 'self' blob:; "
+        "worker-src 'self'; base-uri 'none'; form-action 'none'; "
+        f"frame-src {frames}; frame-ancestors {framed_by}"
+    )
 
 
-HEADERS = {"Content-Security-Policy": policy(), "X-Content-Type-Options": "nosniff",
-           "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
-           "Cross-Origin-Resource-Policy": "same-origin"}
+HEADERS = {
+    "Content-Security-Policy": policy(),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 MAX_CLIENTS = 40  # pages at once
 RATE, BURST = 500.0, 1000.0  # messages of one page per second, and at once
 NAMES = ("127.0.0.1", "localhost")
@@ -60,8 +66,12 @@ def _is_address(host, port) -> bool:
     """Whether a Host header is an IPv4 address, which no other site's name can be."""
     parts = urlsplit(f"//{host}") if host else None
     words: Collection[str] = (parts.hostname or "").split(".") if parts else ()
-    return bool(parts) and parts.port == port and len(words) == 4 and all(
-        word.isdecimal() for word in words)
+    return (
+        bool(parts)
+        and parts.port == port
+        and len(words) == 4
+        and all(word.isdecimal() for word in words)
+    )
 
 
 class Allowance:

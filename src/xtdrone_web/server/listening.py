@@ -14,8 +14,9 @@ _CLOSE_S = 1.0  # that open requests get at the end [s]
 
 
 @contextlib.asynccontextmanager
-async def listening(application: web.Application, guard: Guard,
-                    what: str = "page") -> AsyncIterator[None]:
+async def listening(
+    application: web.Application, guard: Guard, what: str = "page"
+) -> AsyncIterator[None]:
     """Serves an application at its Guard's address and port while the context lasts.
 
     Args:
@@ -26,15 +27,18 @@ async def listening(application: web.Application, guard: Guard,
     Raises:
         WebError: The port is taken.
     """
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=_CLOSE_S,
-                           keepalive_timeout=15.0)
+    runner = web.AppRunner(
+        application, access_log=None, shutdown_timeout=_CLOSE_S, keepalive_timeout=15.0
+    )
     await runner.setup()
     try:
         await web.TCPSite(runner, guard.address, guard.port).start()
     except OSError as error:
         await runner.cleanup()
-        raise WebError(f"port {guard.port} (TCP) of the {what} cannot be opened on "
-                       f"{guard.address}: {error.strerror or error}; {advice()}") from error
+        raise WebError(
+            f"port {guard.port} (TCP) of the {what} cannot be opened on "
+            f"{guard.address}: {error.strerror or error}; {advice()}"
+        ) from error
     try:
         yield
     finally:

@@ -96,8 +96,12 @@ class Page:
             elif message.type == WSMsgType.TEXT:
                 asked = _read(message.data)
                 if asked is None:
-                    self.tell({"op": "error", "error": 'a message is an object with an op, such '
-                                                       'as {"op": "pause"}'})
+                    self.tell(
+                        {
+                            "op": "error",
+                            "error": 'a message is an object with an op, such as {"op": "pause"}',
+                        }
+                    )
                 else:
                     yield asked["op"], asked
 

@@ -19,22 +19,30 @@ from .fleet import FleetLink
 
 HIGHEST = 500.0  # of a take-off above where it starts [m]
 _FORCE = 21196.0  # param2 of an arming command that skips the checks, or disarms in flight
-_MOST_AT_ONCE = 32  # vehicles that are asked side by side
-UNITS = {"gps": mavlink.FAILURE_UNIT_SENSOR_GPS, "barometer": mavlink.FAILURE_UNIT_SENSOR_BARO,
-         "magnetometer": mavlink.FAILURE_UNIT_SENSOR_MAG,
-         "range finder": mavlink.FAILURE_UNIT_SENSOR_DISTANCE_SENSOR,
-         "airspeed": mavlink.FAILURE_UNIT_SENSOR_AIRSPEED,
-         "battery": mavlink.FAILURE_UNIT_SYSTEM_BATTERY,
-         "motor": mavlink.FAILURE_UNIT_SYSTEM_MOTOR,
-         "sticks": mavlink.FAILURE_UNIT_SYSTEM_RC_SIGNAL}
+_MAX_AT_ONCE = 32  # vehicles that are asked side by side
+UNITS = {
+    "gps": mavlink.FAILURE_UNIT_SENSOR_GPS,
+    "barometer": mavlink.FAILURE_UNIT_SENSOR_BARO,
+    "magnetometer": mavlink.FAILURE_UNIT_SENSOR_MAG,
+    "range finder": mavlink.FAILURE_UNIT_SENSOR_DISTANCE_SENSOR,
+    "airspeed": mavlink.FAILURE_UNIT_SENSOR_AIRSPEED,
+    "battery": mavlink.FAILURE_UNIT_SYSTEM_BATTERY,
+    "motor": mavlink.FAILURE_UNIT_SYSTEM_MOTOR,
+    "sticks": mavlink.FAILURE_UNIT_SYSTEM_RC_SIGNAL,
+}
 Request = dict[str, Any]
 
 
 class Pilot:
     """Commands vehicles and waits for their answers. All calls block: not in the event loop."""
 
-    def __init__(self, link: FleetLink, names: Sequence[str], origin: Sequence[float],
-                 positions: Callable[[], np.ndarray]):
+    def __init__(
+        self,
+        link: FleetLink,
+        names: Sequence[str],
+        origin: Sequence[float],
+        positions: Callable[[], np.ndarray],
+    ):
         """A pilot of a fleet.
 
         Args:
@@ -45,13 +53,20 @@ class Pilot:
         """
         self._link, self._names = link, list(names)
         self._origin, self._positions = tuple(origin), positions
-        self._pool = ThreadPoolExecutor(_MOST_AT_ONCE)
+        self._pool = ThreadPoolExecutor(_MAX_AT_ONCE)
         self.orders: dict[str, Callable[[Request, list[int]], Any]] = {
-            "arm": self._arm, "disarm": self._disarm, "takeoff": self._takeoff,
-            "land": self._by_mode("AUTO.LAND"), "rtl": self._by_mode("AUTO.RTL"),
-            "hold": self._by_mode("AUTO.LOITER"), "mission": self._by_mode("AUTO.MISSION"),
-            "mode": self._mode, "goto": self._goto, "failure": self._failure,
-            "param_set": self._param_set}
+            "arm": self._arm,
+            "disarm": self._disarm,
+            "takeoff": self._takeoff,
+            "land": self._by_mode("AUTO.LAND"),
+            "rtl": self._by_mode("AUTO.RTL"),
+            "hold": self._by_mode("AUTO.LOITER"),
+            "mission": self._by_mode("AUTO.MISSION"),
+            "mode": self._mode,
+            "goto": self._goto,
+            "failure": self._failure,
+            "param_set": self._param_set,
+        }
 
     def do(self, op: str, request: Request) -> dict[str, Any]:
         """Carries out an order for the vehicles of a request.
@@ -80,19 +95,35 @@ class Pilot:
         client = self._link.clients[i]
         values = client.parameters()
         known = known_parameters()
-        return {"vehicle": i, "params": [
-            {"name": name, "value": value, "integer": is_integer(client.params[name][1]),
-             **known.get(name, {})} for name, value in sorted(values.items())]}
+        return {
+            "vehicle": i,
+            "params": [
+                {
+                    "name": name,
+                    "value": value,
+                    "integer": is_integer(client.params[name][1]),
+                    **known.get(name, {}),
+                }
+                for name, value in sorted(values.items())
+            ],
+        }
 
     def items(self, request: Request) -> dict[str, Any]:
         """Mission, geofence and rally points of one vehicle, in the world [m]."""
         i = self._vehicles(request)[0]
         client = self._link.clients[i]
-        kinds = {"mission": mavlink.MAV_MISSION_TYPE_MISSION,
-                 "fence": mavlink.MAV_MISSION_TYPE_FENCE, "rally": mavlink.MAV_MISSION_TYPE_RALLY}
-        return {"vehicle": i, **{name: [found for item in client.download(kind)
-                                        if (found := self._item(item))]
-                                 for name, kind in kinds.items()}}
+        kinds = {
+            "mission": mavlink.MAV_MISSION_TYPE_MISSION,
+            "fence": mavlink.MAV_MISSION_TYPE_FENCE,
+            "rally": mavlink.MAV_MISSION_TYPE_RALLY,
+        }
+        return {
+            "vehicle": i,
+            **{
+                name: [found for item in client.download(kind) if (found := self._item(item))]
+                for name, kind in kinds.items()
+            },
+        }
 
     def close(self) -> None:
         """Leaves what is under way."""
@@ -101,8 +132,12 @@ class Pilot:
     def _vehicles(self, request) -> list[int]:
         given = request.get("vehicles")
         n = len(self._names)
-        if not (isinstance(given, list) and given and len(given) <= n and all(
-                type(i) is int and 0 <= i < n for i in given)):
+        if not (
+            isinstance(given, list)
+            and given
+            and len(given) <= n
+            and all(type(i) is int and 0 <= i < n for i in given)
+        ):
             raise WebError(f"vehicles is a list of numbers from 0 to {n - 1}")
         return list(dict.fromkeys(given))
 
@@ -123,8 +158,9 @@ class Pilot:
 
         def one(i):
             above_sea = self._origin[2] + float(start[i, 2]) + height
-            ok, text = self._command(i, mavlink.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, math.nan, math.nan,
-                                     math.nan, above_sea)
+            ok, text = self._command(
+                i, mavlink.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, math.nan, math.nan, math.nan, above_sea
+            )
             return self._command(i, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1) if ok else (ok, text)
 
         return one
@@ -135,14 +171,17 @@ class Pilot:
     def _mode(self, request, vehicles):
         name = request.get("mode")
         if name not in FROM_ROS_NAME:
-            raise WebError(f"mode '{str(name)[:40]}' is not known: choose one of "
-                           f"{', '.join(ROS_NAME.values())}")
+            raise WebError(
+                f"mode '{str(name)[:40]}' is not known: choose one of "
+                f"{', '.join(ROS_NAME.values())}"
+            )
         return self._to_mode(name)
 
     def _to_mode(self, name):
         main, sub = MODES[FROM_ROS_NAME[name]].px4
-        return lambda i: self._command(i, mavlink.MAV_CMD_DO_SET_MODE,
-                                       mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED, main, sub)
+        return lambda i: self._command(
+            i, mavlink.MAV_CMD_DO_SET_MODE, mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED, main, sub
+        )
 
     def _goto(self, request, vehicles):
         """A place for the middle of the vehicles, which keep their places in the formation."""
@@ -158,8 +197,10 @@ class Pilot:
             result, said = self._link.clients[i].command_int(
                 mavlink.MAV_CMD_DO_REPOSITION,
                 (-1.0, mavlink.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE, 0.0, math.nan),
-                round(math.degrees(lat) * 1e7), round(math.degrees(lon) * 1e7),
-                self._origin[2] + z)
+                round(math.degrees(lat) * 1e7),
+                round(math.degrees(lon) * 1e7),
+                self._origin[2] + z,
+            )
             return _answer(result, said)
 
         return one
@@ -167,15 +208,14 @@ class Pilot:
     def _failure(self, request, vehicles):
         unit = request.get("unit")
         if unit not in UNITS:
-            raise WebError(f"unit '{str(unit)[:40]}' cannot fail: choose one of "
-                           f"{', '.join(UNITS)}")
-        kind = (mavlink.FAILURE_TYPE_OFF if request.get("failed") is True
-                else mavlink.FAILURE_TYPE_OK)
+            raise WebError(f"unit '{str(unit)[:40]}' cannot fail: choose one of {', '.join(UNITS)}")
+        kind = (
+            mavlink.FAILURE_TYPE_OFF if request.get("failed") is True else mavlink.FAILURE_TYPE_OK
+        )
         instance = _number(request, "instance", 0, 64) if "instance" in request else 0.0
 
         def one(i):
-            self._link.clients[i].set_parameter("SYS_FAILURE_EN", 1,
-                                                mavlink.MAV_PARAM_TYPE_INT32)
+            self._link.clients[i].set_parameter("SYS_FAILURE_EN", 1, mavlink.MAV_PARAM_TYPE_INT32)
             return self._command(i, mavlink.MAV_CMD_INJECT_FAILURE, UNITS[unit], kind, instance)
 
         return one
@@ -209,11 +249,17 @@ class Pilot:
         if not (m.x or m.y):
             return None
         x, y = to_local(math.radians(m.x * 1e-7), math.radians(m.y * 1e-7), *self._origin[:2])
-        relative = m.frame in (mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT,
-                               mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT)
+        relative = m.frame in (
+            mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT,
+            mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT,
+        )
         name = mavlink.enums["MAV_CMD"][m.command].name.removeprefix("MAV_CMD_")
-        return {"seq": m.seq, "command": name, "param1": m.param1,
-                "pos": [x, y, m.z if relative else m.z - self._origin[2]]}
+        return {
+            "seq": m.seq,
+            "command": name,
+            "param1": m.param1,
+            "pos": [x, y, m.z if relative else m.z - self._origin[2]],
+        }
 
 
 @cache
@@ -221,9 +267,13 @@ def known_parameters() -> dict[str, dict[str, str]]:
     """Type, unit, range, default and description of PX4's parameters."""
     file = importlib.resources.files("xtdrone_autopilot.parameters") / "px4.csv"
     with file.open(newline="", encoding="utf-8") as lines:
-        return {row["name"]: {key: row[key] for key in
-                              ("type", "unit", "min", "max", "default", "group", "description")}
-                for row in csv.DictReader(lines)}
+        return {
+            row["name"]: {
+                key: row[key]
+                for key in ("type", "unit", "min", "max", "default", "group", "description")
+            }
+            for row in csv.DictReader(lines)
+        }
 
 
 def _answer(result, said) -> tuple[bool, str]:
@@ -235,7 +285,6 @@ def _answer(result, said) -> tuple[bool, str]:
 
 def _number(request, name, least, most) -> float:
     value = request.get(name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) \
-            or not least <= value <= most:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
         raise WebError(f"{name} {str(value)[:40]!r} is not allowed: give {least:g} to {most:g}")
     return float(value)

@@ -21,12 +21,24 @@ class Race:
     def __init__(self, track: str, run: str):
         """track: a name or file, "" for none; run: whose ghost flies along at first, or ""."""
         self._track = read_track(track) if track else None
-        self.told = None if self._track is None else {
-            "track": self._track.name, "about": self._track.about, "laps": self._track.laps,
-            "ghost": run, "gates": [
-                {"pos": list(gate.pos), "axes": gate.axes().tolist(),
-                 "bars": [[list(pos), list(size)] for pos, size in gate.bars()]}
-                for gate in self._track.gates]}
+        self.told = (
+            None
+            if self._track is None
+            else {
+                "track": self._track.name,
+                "about": self._track.about,
+                "laps": self._track.laps,
+                "ghost": run,
+                "gates": [
+                    {
+                        "pos": list(gate.pos),
+                        "axes": gate.axes().tolist(),
+                        "bars": [[list(pos), list(size)] for pos, size in gate.bars()],
+                    }
+                    for gate in self._track.gates
+                ],
+            }
+        )
         self.state: dict[str, Any] = {}
         self._given = run
         self._counts: bytes = b""
@@ -51,8 +63,9 @@ class Race:
             XtdroneError: There is no race, no such run, or no whole lap in it.
         """
         track, run = self._there(), asked.get("run")
-        if not run or (run != self._given and run not in
-                       [found["run"] for found in self.runs({})["runs"]]):
+        if not run or (
+            run != self._given and run not in [found["run"] for found in self.runs({})["runs"]]
+        ):
             raise WebError("a ghost is the name of a run with a whole lap of this track")
         return {"ghost": ghost.read_ghost(run, track).plain()}
 

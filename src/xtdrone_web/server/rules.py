@@ -12,8 +12,9 @@ def rules(guard: Guard) -> Middleware:
     """A middleware that refuses other names and other sites' pages, and adds HEADERS."""
 
     @web.middleware
-    async def checked(request: web.Request, handler: Callable[[web.Request], Awaitable[
-            web.StreamResponse]]) -> web.StreamResponse:
+    async def checked(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
         host, origin = request.headers.get("Host"), request.headers.get("Origin")
         why = guard.host_refused(host) or guard.origin_refused(origin, host)
         if why:

@@ -74,8 +74,12 @@ class Station(Base):
     def start(self) -> None:
         """Begins to work in the running event loop."""
         self.link.start()
-        for work, period in ((self._show, _POLL_S), (self._ask_status, _STATUS_S),
-                             (self._greet, _SECOND), (self._watch_sticks, 0.05)):
+        for work, period in (
+            (self._show, _POLL_S),
+            (self._ask_status, _STATUS_S),
+            (self._greet, _SECOND),
+            (self._watch_sticks, 0.05),
+        ):
             self._tasks.append(asyncio.create_task(_repeat(work, period)))
 
     async def close(self) -> None:
@@ -90,13 +94,22 @@ class Station(Base):
     def scene(self, page: Page) -> dict[str, Any]:
         """What a page needs to know before the first frame."""
         told = self.told
-        return {"op": "scene", **self._drawn(), "pilot": page.pilot,
-                "modes": {int(mode): name for mode, name in ROS_NAME.items()},
-                "failures": list(UNITS), "control": told["control"],
-                "cameras": [{"vehicle": camera["vehicle"], "sensor": camera["sensor"],
-                             "kind": camera["kind"]} for camera in told["cameras"]],
-                "status": self._status, "events": list(self._events),
-                "race": self.race.told, "laps": self.race.state}
+        return {
+            "op": "scene",
+            **self._drawn(),
+            "pilot": page.pilot,
+            "modes": {int(mode): name for mode, name in ROS_NAME.items()},
+            "failures": list(UNITS),
+            "control": told["control"],
+            "cameras": [
+                {"vehicle": camera["vehicle"], "sensor": camera["sensor"], "kind": camera["kind"]}
+                for camera in told["cameras"]
+            ],
+            "status": self._status,
+            "events": list(self._events),
+            "race": self.race.told,
+            "laps": self.race.state,
+        }
 
     async def image(self, number: int) -> bytes | None:
         """The newest image of a camera as JPEG, or None."""
@@ -107,8 +120,15 @@ class Station(Base):
         if op == "":
             self._take_sticks(page, asked)
         elif op == "ping":
-            page.tell({"op": "pong", "t0": asked.get("t0"), "t1": time.monotonic(),
-                       "sent": page.sent, "dropped": page.dropped})
+            page.tell(
+                {
+                    "op": "pong",
+                    "t0": asked.get("t0"),
+                    "t1": time.monotonic(),
+                    "sent": page.sent,
+                    "dropped": page.dropped,
+                }
+            )
         else:
             answer = await self._answer(page, op, asked)
             page.tell({"op": "answer", "id": asked.get("id"), "to": op, **answer})
@@ -122,8 +142,12 @@ class Station(Base):
 
     def event(self, level: int, who: str, text: str, t: float | None = None) -> None:
         """Adds an event and shows it to every page; levels are MAVLink's severities."""
-        event = {"t": round(self._t if t is None else t, 3), "level": level, "who": who,
-                 "text": one_line(text)}
+        event = {
+            "t": round(self._t if t is None else t, 3),
+            "level": level,
+            "who": who,
+            "text": one_line(text),
+        }
         if any(event == recent for recent in islice(reversed(self._events), _REPEATS)):
             return  # the flight stack says it again for each try
         self._events.append(event)
@@ -133,11 +157,17 @@ class Station(Base):
     async def _answer(self, page, op, asked) -> dict[str, Any]:
         work = self._work(op)
         if work is None:
-            return {"ok": False, "error": f"'{op[:40]}' is not known: choose one of "
-                                          f"{', '.join(sorted(self._known()))}"}
+            return {
+                "ok": False,
+                "error": f"'{op[:40]}' is not known: choose one of "
+                f"{', '.join(sorted(self._known()))}",
+            }
         if not page.pilot and op not in _LOOKING:
-            return {"ok": False, "error": "this page may look and not command: open the link with "
-                                          "the token that was printed"}
+            return {
+                "ok": False,
+                "error": "this page may look and not command: open the link with "
+                "the token that was printed",
+            }
         try:
             loop = asyncio.get_running_loop()
             done = await loop.run_in_executor(self._pool, work, asked)
@@ -157,8 +187,12 @@ class Station(Base):
             return lambda asked: self.world.do(op, asked)
         if op in self.pilot.orders:
             return lambda asked: self.pilot.do(op, asked)
-        return {"params": self.pilot.parameters, "items": self.pilot.items,
-                "ghosts": self.race.runs, "ghost": self.race.ghost}.get(op)
+        return {
+            "params": self.pilot.parameters,
+            "items": self.pilot.items,
+            "ghosts": self.race.runs,
+            "ghost": self.race.ghost,
+        }.get(op)
 
     def _note_refusals(self, op, done):
         for result in done.get("results", ()):
@@ -211,12 +245,15 @@ class Station(Base):
             health = (await loop.run_in_executor(self._pool, self.world.ask, "health"))["health"]
             now = time.monotonic()
             self._status = {
-                "t": status["t_us"] * 1e-6, "paused": status["paused"], "speed": status["speed"],
+                "t": status["t_us"] * 1e-6,
+                "paused": status["paused"],
+                "speed": status["speed"],
                 "factor": status["real_time_factor_now"],
                 "pages": sum(page.looks for page in self.pages),
                 "waiting": [each.get("not_ready", "") for each in health],
                 "connected": [bool(now - heard < _STALE_S) for heard in self.link.heard],
-                "mission": self.link.mission_seq.tolist()}
+                "mission": self.link.mission_seq.tolist(),
+            }
             for page in self.pages:
                 page.tell({"op": "status", **self._status})
 
@@ -240,8 +277,12 @@ class Station(Base):
 
     def _hold(self, vehicles, why):
         """Has vehicles hold their positions, if they are flown by sticks."""
-        flown = [i for i in vehicles if self._records["armed"][i]
-                 and ROS_NAME.get(int(self._records["mode"][i])) in _BY_STICKS]
+        flown = [
+            i
+            for i in vehicles
+            if self._records["armed"][i]
+            and ROS_NAME.get(int(self._records["mode"][i])) in _BY_STICKS
+        ]
         for i in flown:
             self.event(4, self.names[i], f"{why}: it holds its position")
         if flown:

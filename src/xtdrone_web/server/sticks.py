@@ -51,13 +51,21 @@ class Sticks:
         if len(data) != PACKET.size or data[0] != KIND:
             raise WebError(f"a packet of sticks has {PACKET.size} bytes and begins with {KIND}")
         _, i, *axes, read_s = PACKET.unpack(data)
-        if not (i < self._link.n and all(math.isfinite(x) and abs(x) <= 1.001 for x in axes)
-                and math.isfinite(read_s)):
-            raise WebError("sticks are a vehicle's number, three axes from -1 to 1 and a throttle "
-                           "from 0 to 1")
+        if not (
+            i < self._link.n
+            and all(math.isfinite(x) and abs(x) <= 1.001 for x in axes)
+            and math.isfinite(read_s)
+        ):
+            raise WebError(
+                "sticks are a vehicle's number, three axes from -1 to 1 and a throttle from 0 to 1"
+            )
         roll, pitch, yaw, throttle = (round(1000 * max(-1.0, min(1.0, x))) for x in axes)
-        self._link.send(i, mavlink.MAVLink_manual_control_message(
-            system_id(i), pitch, roll, max(throttle, 0), yaw, 0))
+        self._link.send(
+            i,
+            mavlink.MAVLink_manual_control_message(
+                system_id(i), pitch, roll, max(throttle, 0), yaw, 0
+            ),
+        )
         now = time.monotonic()
         self.flown[i] = now
         self._open.append((read_s, now))
@@ -95,5 +103,9 @@ class Sticks:
         if not self._latencies:
             return math.nan, math.nan, math.nan, 0.0
         values = np.array([late for _, late in self._latencies])
-        return (float(values[-1]), float(np.median(values)), float(np.percentile(values, 99)),
-                float(len(values)))
+        return (
+            float(values[-1]),
+            float(np.median(values)),
+            float(np.percentile(values, 99)),
+            float(len(values)),
+        )

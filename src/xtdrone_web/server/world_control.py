@@ -13,12 +13,20 @@ from xtdrone_core.runs.control_link import ControlClient
 from ..errors import WebError
 
 # Requests that a page may pass on, and the values of each.
-REQUESTS = {"pause": (), "resume": (), "step": ("n",), "speed": ("speed",),
-            "reset": ("vehicles",), "disturb": ("disturbance",), "wind": ("wind",), "stop": ()}
+REQUESTS = {
+    "pause": (),
+    "resume": (),
+    "step": ("n",),
+    "speed": ("speed",),
+    "reset": ("vehicles",),
+    "disturb": ("disturbance",),
+    "wind": ("wind",),
+    "stop": (),
+}
 _ANSWER_S = 10.0  # a reset of a large fleet takes a while [s]
 _SERIOUS = {"crash": 2, "collision": 3, "disturbance": 4}  # severities as in MAVLink
 _FORMS = ("formation", "return", "land")  # events that begin or end a formation
-_MOST = 1 << 20  # of the event log that is read at once [bytes]
+_MAX = 1 << 20  # of the event log that is read at once [bytes]
 
 
 class WorldControl:
@@ -88,8 +96,8 @@ class EventLog:
             return []
         with open(self._path, "rb") as file:
             file.seek(self._at)
-            data = file.read(_MOST)
-        data = data[:data.rfind(b"\n") + 1]
+            data = file.read(_MAX)
+        data = data[: data.rfind(b"\n") + 1]
         self._at += len(data)
         events = [json.loads(line) for line in data.splitlines()]
         for event in events:

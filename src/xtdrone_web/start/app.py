@@ -28,8 +28,15 @@ _BEARER = "Bearer "
 class StartApp:
     """The web application of the start page."""
 
-    def __init__(self, guard: Guard, shelf: Shelf, jobs: Jobs, orders: Orders,
-                 catalogue: Catalogue, first: form.Plan | None = None):
+    def __init__(
+        self,
+        guard: Guard,
+        shelf: Shelf,
+        jobs: Jobs,
+        orders: Orders,
+        catalogue: Catalogue,
+        first: form.Plan | None = None,
+    ):
         """Routes and rules; application() is what aiohttp runs; the form begins with `first`."""
         self._first = first
         self._guard, self._shelf, self._jobs = guard, shelf, jobs
@@ -40,27 +47,37 @@ class StartApp:
     def application(self) -> web.Application:
         """A new aiohttp application."""
         application = web.Application(
-            middlewares=[rules(self._guard), self._answered], client_max_size=_LARGEST)
-        application.add_routes([
-            web.get("/", self._index), web.static("/static", STATIC),
-            web.get("/api/form", self._described), web.get("/api/catalogue", self._listed),
-            web.get("/api/me", self._me), web.get("/api/jobs", self._told),
-            web.get("/api/jobs/{number:[0-9]{1,9}}", self._console),
-            web.get("/api/runs", self._runs), web.get("/api/runs/{name}", self._run),
-            web.get("/api/scenarios", self._scenarios),
-            web.get("/api/scenarios/{name}", self._scenario),
-            web.get("/scenarios/{name}.{kind:yaml|launch}", self._scenario_file),
-            web.get("/runs/{name}/{path:.+}", self._file),
-            web.get("/picture/{kind:vehicle|world}/{name}.jpg", self._picture),
-            *self._orders.routes()])
+            middlewares=[rules(self._guard), self._answered], client_max_size=_LARGEST
+        )
+        application.add_routes(
+            [
+                web.get("/", self._index),
+                web.static("/static", STATIC),
+                web.get("/api/form", self._described),
+                web.get("/api/catalogue", self._listed),
+                web.get("/api/me", self._me),
+                web.get("/api/jobs", self._told),
+                web.get("/api/jobs/{number:[0-9]{1,9}}", self._console),
+                web.get("/api/runs", self._runs),
+                web.get("/api/runs/{name}", self._run),
+                web.get("/api/scenarios", self._scenarios),
+                web.get("/api/scenarios/{name}", self._scenario),
+                web.get("/scenarios/{name}.{kind:yaml|launch}", self._scenario_file),
+                web.get("/runs/{name}/{path:.+}", self._file),
+                web.get("/picture/{kind:vehicle|world}/{name}.jpg", self._picture),
+                *self._orders.routes(),
+            ]
+        )
         return application
 
     @web.middleware
     async def _answered(self, request: web.Request, handler: Any) -> web.StreamResponse:
         """Commands need the token; refusals are one line, as JSON where the page asks."""
         if request.method not in ("GET", "HEAD") and not self._is_pilot(request):
-            return _refusal(403, "this page may look and not command: open the link with the "
-                                 "token that was printed")
+            return _refusal(
+                403,
+                "this page may look and not command: open the link with the token that was printed",
+            )
         try:
             return await handler(request)
         except form.Refused as error:
@@ -76,12 +93,13 @@ class StartApp:
 
     def _is_pilot(self, request) -> bool:
         given = request.headers.get("Authorization", "")
-        return given.startswith(_BEARER) and self._guard.is_pilot(given[len(_BEARER):])
+        return given.startswith(_BEARER) and self._guard.is_pilot(given[len(_BEARER) :])
 
     async def _do(self, work: Callable, *args: Any) -> Any:
         """What reads files, beside the event loop."""
         return await asyncio.get_running_loop().run_in_executor(
-            self._pool, functools.partial(work, *args))
+            self._pool, functools.partial(work, *args)
+        )
 
     async def _index(self, request):
         return web.FileResponse(STATIC / "start.html")
@@ -119,18 +137,20 @@ class StartApp:
         return web.json_response(await self._do(runs.described, request.match_info["name"]))
 
     async def _file(self, request):
-        path = await self._do(runs.file_of, request.match_info["name"],
-                              request.match_info["path"])
+        path = await self._do(runs.file_of, request.match_info["name"], request.match_info["path"])
         kind = runs.TYPES.get(path.suffix.lower())
-        headers = {"Content-Type": kind or "application/octet-stream",
-                   "Content-Security-Policy": runs.POLICY}
+        headers = {
+            "Content-Type": kind or "application/octet-stream",
+            "Content-Security-Policy": runs.POLICY,
+        }
         if kind is None:
             headers["Content-Disposition"] = "attachment"
         return web.FileResponse(path, headers=headers)
 
     async def _scenarios(self, request):
-        return web.json_response({"folder": str(self._shelf.folder),
-                                  "scenarios": await self._do(self._shelf.names)})
+        return web.json_response(
+            {"folder": str(self._shelf.folder), "scenarios": await self._do(self._shelf.names)}
+        )
 
     async def _scenario(self, request):
         plan = await self._do(self._shelf.load, request.match_info["name"])
@@ -141,17 +161,23 @@ class StartApp:
         path = self._shelf.path(name, kind)
         if path.is_symlink() or not path.is_file():
             raise WebError(f"there is no '{path.name}' here")
-        return web.FileResponse(path, headers={
-            "Content-Type": "text/plain", "Content-Disposition":
-            f'attachment; filename="{name}{SUFFIXES[kind]}"'})
+        return web.FileResponse(
+            path,
+            headers={
+                "Content-Type": "text/plain",
+                "Content-Disposition": f'attachment; filename="{name}{SUFFIXES[kind]}"',
+            },
+        )
 
     async def _picture(self, request):
-        path = await self._do(self._catalogue.picture, request.match_info["kind"],
-                              request.match_info["name"])
+        path = await self._do(
+            self._catalogue.picture, request.match_info["kind"], request.match_info["name"]
+        )
         if path is None or not path.is_file():
             raise web.HTTPNotFound(text="there is no picture of this (yet)\n")
-        return web.FileResponse(path, headers={"Content-Type": "image/jpeg",
-                                               "Cache-Control": "max-age=3600"})
+        return web.FileResponse(
+            path, headers={"Content-Type": "image/jpeg", "Cache-Control": "max-age=3600"}
+        )
 
 
 def _refusal(status: int, text: str, field: str = "") -> web.Response:

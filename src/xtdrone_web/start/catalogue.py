@@ -53,19 +53,30 @@ class Catalogue:
 
     def told(self) -> dict[str, Any]:
         """For pages: names, lines, figures, and whether there is a picture."""
-        vehicles = [self._row("vehicle", name, name, line)
-                    for name, line in self.known("vehicle").items()]
-        vehicles += [{**self._row("vehicle", path, name, "your own model"), "own": True}
-                     for name, path in self.own().items()]
-        return {"vehicles": vehicles,
-                "worlds": [self._row("world", name, name, line)
-                           for name, line in self.known("world").items()]}
+        vehicles = [
+            self._row("vehicle", name, name, line) for name, line in self.known("vehicle").items()
+        ]
+        vehicles += [
+            {**self._row("vehicle", path, name, "your own model"), "own": True}
+            for name, path in self.own().items()
+        ]
+        return {
+            "vehicles": vehicles,
+            "worlds": [
+                self._row("world", name, name, line) for name, line in self.known("world").items()
+            ],
+        }
 
     def _row(self, kind, name, label, line):
         said = self.said.get((kind, name), {})
         row = {key: value for key, value in said.items() if key not in ("picture", "kind")}
-        return {**row, "name": name, "label": label, "line": line,
-                "picture": bool(said.get("picture"))}
+        return {
+            **row,
+            "name": name,
+            "label": label,
+            "line": line,
+            "picture": bool(said.get("picture")),
+        }
 
     def picture(self, kind: str, label: str) -> Path | None:
         """The picture of a name."""
@@ -112,14 +123,23 @@ class Catalogue:
     async def _describe(self, wanted, limited=False) -> None:
         """Starts the process, from the main thread: it ends with this one."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "xtdrone_web.start.describe",
-             *(f"{kind}:{name}" for kind, name in wanted)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            start_new_session=True, preexec_fn=tied(signal.SIGKILL, _less if limited else _nice),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+            [
+                sys.executable,
+                "-m",
+                "xtdrone_web.start.describe",
+                *(f"{kind}:{name}" for kind, name in wanted),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=tied(signal.SIGKILL, _less if limited else _nice),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
         reader = asyncio.StreamReader(limit=1 << 24)
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), process.stdout)
+            lambda: asyncio.StreamReaderProtocol(reader), process.stdout
+        )
         try:
             while line := await reader.readline():
                 if line.startswith(b'{"kind"'):

@@ -22,19 +22,43 @@ EXAMPLES = """examples:
 
 def register(subparsers: Any) -> None:
     """Adds `xtdrone web`."""
-    parser = subparsers.add_parser("web", help="serve a page that starts simulations and shows "
-                                   "runs", epilog=EXAMPLES)
-    parser.add_argument("scenario", nargs="?", metavar="SCENARIO",
-                        help="YAML or saved launch file that the form begins with (one iris)")
-    parser.add_argument("--address", default="127.0.0.1", metavar="ADDRESS",
-                        help="IPv4 address on which it is served; 0.0.0.0 is every network of "
-                        "this machine (127.0.0.1)")
-    parser.add_argument("--port", type=number_type("port", 1024, 65535, whole=True), metavar="PORT",
-                        help=f"TCP port ({ports.Ports(0).start} + {ports.SHIFT} per instance)")
-    parser.add_argument("--scenarios", metavar="FOLDER", default="",
-                        help="of saved scenarios and own models (scenarios/ beside runs/)")
-    parser.add_argument("--open", type=truth_type("open"), nargs="?", const=True, default=False,
-                        metavar="true|false", help="open it in the browser (false)")
+    parser = subparsers.add_parser(
+        "web", help="serve a page that starts simulations and shows runs", epilog=EXAMPLES
+    )
+    parser.add_argument(
+        "scenario",
+        nargs="?",
+        metavar="SCENARIO",
+        help="YAML or saved launch file that the form begins with (one iris)",
+    )
+    parser.add_argument(
+        "--address",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="IPv4 address on which it is served; 0.0.0.0 is every network of "
+        "this machine (127.0.0.1)",
+    )
+    parser.add_argument(
+        "--port",
+        type=number_type("port", 1024, 65535, whole=True),
+        metavar="PORT",
+        help=f"TCP port ({ports.Ports(0).start} + {ports.SHIFT} per instance)",
+    )
+    parser.add_argument(
+        "--scenarios",
+        metavar="FOLDER",
+        default="",
+        help="of saved scenarios and own models (scenarios/ beside runs/)",
+    )
+    parser.add_argument(
+        "--open",
+        type=truth_type("open"),
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="true|false",
+        help="open it in the browser (false)",
+    )
     ports.add_option(parser)
     parser.set_defaults(run=_web)
 
@@ -46,13 +70,23 @@ def _web(args):
     try:
         ipaddress.IPv4Address(args.address)
     except ValueError as error:
-        raise WebError(f"address '{shown(args.address)}' is not an IPv4 address: write it as "
-                       "192.168.1.20") from error
-    folder = Path(args.scenarios).expanduser().absolute() if args.scenarios else (
-        run_folder.runs_root().parent / "scenarios")
+        raise WebError(
+            f"address '{shown(args.address)}' is not an IPv4 address: write it as 192.168.1.20"
+        ) from error
+    folder = (
+        Path(args.scenarios).expanduser().absolute()
+        if args.scenarios
+        else (run_folder.runs_root().parent / "scenarios")
+    )
     first = None
     if args.scenario:
         path = Path(args.scenario).expanduser()
         first = launch_file.load(path) if path.suffix == ".launch" else shelf.load_yaml(path)
-    serve(args.address, args.port, args.instance, folder, first,
-          webbrowser.open if args.open else None)
+    serve(
+        args.address,
+        args.port,
+        args.instance,
+        folder,
+        first,
+        webbrowser.open if args.open else None,
+    )

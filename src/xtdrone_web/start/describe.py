@@ -14,8 +14,15 @@ from typing import Any
 
 from xtdrone_core import XtdroneError
 
-_FIGURES = ("mass_kg", "rotors", "span_m", "thrust_to_weight", "hover_time_min", "flies",
-            "commands")
+_FIGURES = (
+    "mass_kg",
+    "rotors",
+    "span_m",
+    "thrust_to_weight",
+    "hover_time_min",
+    "flies",
+    "commands",
+)
 _LISTED = 40  # sensors of a vehicle
 
 
@@ -27,8 +34,12 @@ def main(wanted: list[str]) -> int:
             said: dict[str, Any] = _vehicle(name) if kind == "vehicle" else _world(name)
         except XtdroneError as error:
             said = {"error": str(error)}
-        print(json.dumps({"kind": kind, "name": name, **said}).replace("Infinity", "null")
-              .replace("NaN", "null"), flush=True)
+        print(
+            json.dumps({"kind": kind, "name": name, **said})
+            .replace("Infinity", "null")
+            .replace("NaN", "null"),
+            flush=True,
+        )
     return 0
 
 
@@ -45,8 +56,9 @@ def _vehicle(name) -> dict[str, Any]:
     said["sensors"] = [sensor["kind"] for sensor in vehicle_sensors(model)][:_LISTED]
     said["remarks"] = list(model.remarks)[:_LISTED]
     with contextlib.suppress(Exception):  # whatever is wrong with graphics here: no picture
-        said["picture"] = pictures.kept("vehicle", model.shapes, lambda: pictures.vehicle_picture(
-            model, load_world("empty")))
+        said["picture"] = pictures.kept(
+            "vehicle", model.shapes, lambda: pictures.vehicle_picture(model, load_world("empty"))
+        )
     return said
 
 
@@ -60,8 +72,11 @@ def _world(name) -> dict[str, Any]:
     boat = world.water > -1e6
     said: dict[str, Any] = {"water": world.water if boat else None, "outlines": _outlines(world)}
     with contextlib.suppress(Exception):
-        said["picture"] = pictures.kept("world", world.shapes, lambda: pictures.world_picture(
-            load_vehicle("boat" if boat else "iris"), world))
+        said["picture"] = pictures.kept(
+            "world",
+            world.shapes,
+            lambda: pictures.world_picture(load_vehicle("boat" if boat else "iris"), world),
+        )
     return said
 
 
@@ -73,8 +88,9 @@ def _outlines(world) -> list[list[float]]:
         if not shape.collides or shape.kind not in ("box", "cylinder", "sphere"):
             continue
         size = tuple(shape.size)
-        length, width, height = size if shape.kind == "box" else (
-            2 * size[0], 2 * size[0], size[-1])
+        length, width, height = (
+            size if shape.kind == "box" else (2 * size[0], 2 * size[0], size[-1])
+        )
         if z - 0.5 * height > 2.5 or z + 0.5 * height < 0.15:  # above a vehicle, or a floor
             continue
         qx, qy, qz, qw = shape.pose.quat

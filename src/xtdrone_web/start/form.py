@@ -18,13 +18,15 @@ from ..errors import WebError
 
 _OF_THE_PAGE = ("web", "web_address", "gui")  # which the page itself decides
 # Where the form has an option; all others are under the last heading.
-GROUPS = {"World": ("world", "wind", "disturbances"),
-          "Engine and flight stack": ("engine", "autopilot", "px4", "px4_loss"),
-          "Sensors": ("gps", "sensors", "pose_source"),
-          "Flight": ("speed", "seed", "mission", "params", "name", "log", "instance")}
+GROUPS = {
+    "World": ("world", "wind", "disturbances"),
+    "Engine and flight stack": ("engine", "autopilot", "px4", "px4_loss"),
+    "Sensors": ("gps", "sensors", "pose_source"),
+    "Flight": ("speed", "seed", "mission", "params", "name", "log", "instance"),
+}
 _KINDS = {str: "text", int: "integer", float: "number", bool: "boolean"}
 _KEYS = {"vehicles", "options", "agent", "settings"}
-MOST = 250  # vehicles: with a page there are MAVLink links
+MAX = 250  # vehicles: with a page there are MAVLink links
 
 
 class Refused(WebError):
@@ -57,15 +59,31 @@ def description() -> dict[str, Any]:
         if name in FLEET or name in _OF_THE_PAGE:
             continue
         group = next((group for group, names in GROUPS.items() if name in names), "More")
-        options.append({
-            "name": name, "group": group, "kind": _KINDS[kind], "help": option.help,
-            "unit": option.unit, "default": "" if option.unset else default,
-            "unset": option.unset, "choices": [word for word in option.choices if word],
-            "offered": _offered(option.names), "minimum": schema[name].get("minimum"),
-            "maximum": schema[name].get("maximum")})
-    return {"options": options, "groups": [*GROUPS, "More"], "most": MOST,
-            "agents": listing.agents(), "engines": listing.engines(),
-            "autopilots": listing.autopilots(), "presets": _presets(), "ready": _ready()}
+        options.append(
+            {
+                "name": name,
+                "group": group,
+                "kind": _KINDS[kind],
+                "help": option.help,
+                "unit": option.unit,
+                "default": "" if option.unset else default,
+                "unset": option.unset,
+                "choices": [word for word in option.choices if word],
+                "offered": _offered(option.names),
+                "minimum": schema[name].get("minimum"),
+                "maximum": schema[name].get("maximum"),
+            }
+        )
+    return {
+        "options": options,
+        "groups": [*GROUPS, "More"],
+        "most": MAX,
+        "agents": listing.agents(),
+        "engines": listing.engines(),
+        "autopilots": listing.autopilots(),
+        "presets": _presets(),
+        "ready": _ready(),
+    }
 
 
 def _offered(names: Callable | None) -> list[str]:
@@ -80,8 +98,11 @@ def _presets() -> dict[str, list[str]]:
     from sensor_models.parameters import presets
     from sensor_models.sensor import sensors
 
-    return {kind: list(names) for kind, names in presets().items()
-            if kind in sensors() and kind != "gps"}
+    return {
+        kind: list(names)
+        for kind, names in presets().items()
+        if kind in sensors() and kind != "gps"
+    }
 
 
 def _ready() -> dict[str, dict[str, str]]:
@@ -90,11 +111,17 @@ def _ready() -> dict[str, dict[str, str]]:
 
     found = {finding.subject.lower(): finding for finding in machine.programs()}
     how = {"gazebo": "run scripts/setup_gazebo.sh", "px4": "set PX4_BUILD, or give px4 below"}
-    missing = {name: "not set" in finding.text or finding.level != "ok"
-               for name, finding in found.items()}
-    return {name: {"text": finding.text, "there": "" if missing[name] else "yes",
-                   "how": finding.advice or (how[name] if missing[name] else "")}
-            for name, finding in found.items()}
+    missing = {
+        name: "not set" in finding.text or finding.level != "ok" for name, finding in found.items()
+    }
+    return {
+        name: {
+            "text": finding.text,
+            "there": "" if missing[name] else "yes",
+            "how": finding.advice or (how[name] if missing[name] else ""),
+        }
+        for name, finding in found.items()
+    }
 
 
 def read(data: Any) -> Plan:
@@ -110,9 +137,9 @@ def read(data: Any) -> Plan:
     if not isinstance(given, dict) or not isinstance(settings, dict) or not isinstance(agent, str):
         raise Refused("", "options and settings are objects, agent is a name")
     options = _options(given)
-    if not isinstance(vehicles, list) or not 1 <= len(vehicles) <= MOST:
+    if not isinstance(vehicles, list) or not 1 <= len(vehicles) <= MAX:
         count = len(vehicles) if isinstance(vehicles, list) else 0
-        raise Refused("vehicles", f"{count} vehicles are not allowed: place 1 to {MOST} on the map")
+        raise Refused("vehicles", f"{count} vehicles are not allowed: place 1 to {MAX} on the map")
     scenario = _scenario(vehicles, options)
     return Plan(scenario, agent, _settings(agent, settings))
 
@@ -121,12 +148,19 @@ def written(plan: Plan) -> dict[str, Any]:
     """The form of a plan: options that are not at their defaults."""
     values = plan.scenario.to_dict()
     usual = Scenario(vehicles=fleet("iris", 1)).to_dict()
-    options = {name: value for name, value in values.items()
-               if name != "vehicles" and name not in _OF_THE_PAGE and value != usual[name]}
+    options = {
+        name: value
+        for name, value in values.items()
+        if name != "vehicles" and name not in _OF_THE_PAGE and value != usual[name]
+    }
     if plan.agent:  # which flies as fast as possible where no speed is given
         options["speed"] = plan.scenario.speed
-    return {"vehicles": values["vehicles"], "options": options, "agent": plan.agent,
-            "settings": dict(plan.settings)}
+    return {
+        "vehicles": values["vehicles"],
+        "options": options,
+        "agent": plan.agent,
+        "settings": dict(plan.settings),
+    }
 
 
 def _options(given) -> dict[str, Any]:

@@ -40,8 +40,9 @@ class Job:
         link, watch_link: Of its page, for pilots and for viewers, once it has said them.
     """
 
-    def __init__(self, number: int, kind: str, title: str, instance: int | None,
-                 process: subprocess.Popen):
+    def __init__(
+        self, number: int, kind: str, title: str, instance: int | None, process: subprocess.Popen
+    ):
         """A program that runs."""
         self.number, self.kind, self.title, self.instance = number, kind, title, instance
         self.process = process
@@ -63,8 +64,11 @@ class Job:
     def state(self) -> str:
         """In a word."""
         if self.running:
-            return "stopping" if self.stopping else (
-                "running" if self.link or self.kind == "plot" else "starting")
+            return (
+                "stopping"
+                if self.stopping
+                else ("running" if self.link or self.kind == "plot" else "starting")
+            )
         if self.stopping:
             return "stopped"
         return "failed" if self.process.returncode else "ended"
@@ -98,11 +102,21 @@ class Job:
         """What a page is told of it; links with a token are for pilots."""
         self.look()
         shown = self.watch_link or _TOKEN.sub("", self.link)
-        return {"number": self.number, "kind": self.kind, "title": self.title,
-                "instance": self.instance, "state": self.state(), "begun": self.begun,
-                "ended": self.ended, "status": self.process.poll(), "run": self.folder,
-                "link": self.link if pilot else shown, "said": self.said, "clock": self.clock,
-                "last": self.lines[-1] if self.lines else ""}
+        return {
+            "number": self.number,
+            "kind": self.kind,
+            "title": self.title,
+            "instance": self.instance,
+            "state": self.state(),
+            "begun": self.begun,
+            "ended": self.ended,
+            "status": self.process.poll(),
+            "run": self.folder,
+            "link": self.link if pilot else shown,
+            "said": self.said,
+            "clock": self.clock,
+            "last": self.lines[-1] if self.lines else "",
+        }
 
 
 class Jobs:
@@ -114,9 +128,14 @@ class Jobs:
         self._jobs: dict[int, Job] = {}
         self._count = 0
 
-    def start(self, kind: str, title: str, words: Sequence[str],
-              instance: int | None = None,
-              then: Callable[[Job], None] = lambda job: None) -> Job:
+    def start(
+        self,
+        kind: str,
+        title: str,
+        words: Sequence[str],
+        instance: int | None = None,
+        then: Callable[[Job], None] = lambda job: None,
+    ) -> Job:
         """Starts `xtdrone WORDS`, from the main thread: it ends with this one.
 
         Args:
@@ -124,12 +143,20 @@ class Jobs:
             words: Of the command line; no shell reads them.
             then: Called when it has ended.
         """
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                       "PYTHONUNBUFFERED": "1"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "PYTHONUNBUFFERED": "1",
+        }
         process = subprocess.Popen(
-            [sys.executable, "-m", "xtdrone_core.command", *words], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-            preexec_fn=tied(signal.SIGTERM), env=environment)
+            [sys.executable, "-m", "xtdrone_core.command", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=tied(signal.SIGTERM),
+            env=environment,
+        )
         self._count += 1
         job = Job(self._count, kind, title, instance, process)
         self._jobs[job.number] = job
@@ -175,8 +202,11 @@ class Jobs:
     async def stop(self, job: Job) -> None:
         """Ends a job as Ctrl-C does; if it does not, by SIGTERM, and then for good."""
         job.stopping = True
-        for number, seconds in ((signal.SIGINT, _INTERRUPT_S), (signal.SIGTERM, _TERMINATE_S),
-                                (signal.SIGKILL, _TERMINATE_S)):
+        for number, seconds in (
+            (signal.SIGINT, _INTERRUPT_S),
+            (signal.SIGTERM, _TERMINATE_S),
+            (signal.SIGKILL, _TERMINATE_S),
+        ):
             if not job.running:
                 return
             with contextlib.suppress(ProcessLookupError):
@@ -194,7 +224,8 @@ async def _read(job, then) -> None:
     reader = asyncio.StreamReader(limit=1 << 20)
     loop = asyncio.get_running_loop()
     transport, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), job.process.stdout)
+        lambda: asyncio.StreamReaderProtocol(reader), job.process.stdout
+    )
     try:
         while True:
             try:

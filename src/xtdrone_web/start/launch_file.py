@@ -23,29 +23,38 @@ def text(plan: Plan, name: str) -> str:
         WebError: It cannot be said in a launch file.
     """
     if plan.settings:
-        raise WebError("a launch file cannot set options of an agent: leave "
-                       f"{', '.join(plan.settings)} at the default, or use the YAML")
+        raise WebError(
+            "a launch file cannot set options of an agent: leave "
+            f"{', '.join(plan.settings)} at the default, or use the YAML"
+        )
     options = {"vehicles": vehicle_list(plan.scenario), **written(plan)["options"]}
     words = []
     for option, value in options.items():
         word = f"{option}={str(value).lower() if isinstance(value, bool) else value}"
         if "$(" in word or "\n" in word:
-            raise WebError(f"{option} cannot be written in a launch file: it has '$(' or a line "
-                           "break")
+            raise WebError(
+                f"{option} cannot be written in a launch file: it has '$(' or a line break"
+            )
         words.append(f"--default {shlex.quote(word)}")
     defaults = "\n                ".join(words)
-    lines = ["<launch>",
-             f"  <!-- Saved by xtdrone web:  roslaunch {escape(name)}.launch",
-             "       All arguments of simulation.launch may be given. -->",
-             f"  <arg name=\"defaults\"\n       default={_quoted(defaults)}/>"]
+    lines = [
+        "<launch>",
+        f"  <!-- Saved by xtdrone web:  roslaunch {escape(name)}.launch",
+        "       All arguments of simulation.launch may be given. -->",
+        f'  <arg name="defaults"\n       default={_quoted(defaults)}/>',
+    ]
     if plan.agent:
-        lines += [f"  <arg name=\"agent\" default={quoteattr(plan.agent)}/>",
-                  '  <arg name="instance" default="$(optenv XTDRONE_INSTANCE 0)"/>']
+        lines += [
+            f'  <arg name="agent" default={quoteattr(plan.agent)}/>',
+            '  <arg name="instance" default="$(optenv XTDRONE_INSTANCE 0)"/>',
+        ]
     lines += [f'  <include file="{_SIMULATION}" pass_all_args="true"/>']
     if plan.agent:
-        lines += ['  <node name="agent" pkg="xtdrone_formation" type="agent" output="screen" '
-                  'required="true"',
-                  "        args=\"'$(arg agent)' --instance $(arg instance)\"/>"]
+        lines += [
+            '  <node name="agent" pkg="xtdrone_formation" type="agent" output="screen" '
+            'required="true"',
+            "        args=\"'$(arg agent)' --instance $(arg instance)\"/>",
+        ]
     return "\n".join([*lines, "</launch>", ""])
 
 
@@ -64,13 +73,17 @@ def vehicle_list(scenario: Scenario) -> str:
     for i, vehicle in enumerate(scenario.vehicles):
         label, _, number = vehicle.name.rpartition("_")
         if number != str(i) or not label:
-            raise WebError(f"'{vehicle.name}' cannot be called so in a launch file, which counts "
-                           f"the vehicles: call it {label or vehicle.name}_{i}, or use the YAML")
+            raise WebError(
+                f"'{vehicle.name}' cannot be called so in a launch file, which counts "
+                f"the vehicles: call it {label or vehicle.name}_{i}, or use the YAML"
+            )
         if re.search(r"[;@*,]", vehicle.type):
-            raise WebError(f"the path of '{vehicle.name}' has one of ; @ * , in it: rename it, or "
-                           "use the YAML")
-        pose = ",".join(f"{value:.6g}" for value in
-                        (*vehicle.pos, *([vehicle.yaw] if vehicle.yaw else [])))
+            raise WebError(
+                f"the path of '{vehicle.name}' has one of ; @ * , in it: rename it, or use the YAML"
+            )
+        pose = ",".join(
+            f"{value:.6g}" for value in (*vehicle.pos, *([vehicle.yaw] if vehicle.yaw else []))
+        )
         kind = vehicle.type if label == vehicle.type else f"{label}={vehicle.type}"
         entries.append(f"{kind}@{pose}")
     found = "; ".join(entries)
@@ -80,9 +93,14 @@ def vehicle_list(scenario: Scenario) -> str:
 
 
 def _same(a, b) -> bool:
-    return all((x.name, x.type, x.autopilot) == (y.name, y.type, y.autopilot) and all(
-        math.isclose(p, q, rel_tol=1e-4, abs_tol=1e-4)
-        for p, q in zip((*x.pos, x.yaw), (*y.pos, y.yaw))) for x, y in zip(a, b, strict=True))
+    return all(
+        (x.name, x.type, x.autopilot) == (y.name, y.type, y.autopilot)
+        and all(
+            math.isclose(p, q, rel_tol=1e-4, abs_tol=1e-4)
+            for p, q in zip((*x.pos, x.yaw), (*y.pos, y.yaw))
+        )
+        for x, y in zip(a, b, strict=True)
+    )
 
 
 def load(path: Path) -> Plan:
@@ -100,12 +118,20 @@ def load(path: Path) -> Plan:
             raise ValueError
         vehicles = options.pop("vehicles")
     except (KeyError, ValueError) as error:
-        raise WebError(f"'{path.name}' is no launch file that this page has saved: give the "
-                       "YAML") from error
+        raise WebError(
+            f"'{path.name}' is no launch file that this page has saved: give the YAML"
+        ) from error
     try:
         specs = parse_vehicles(vehicles)
     except XtdroneError as error:
         raise WebError(f"'{path.name}': {error}") from error
-    return read({"vehicles": [{"type": spec.type, "name": spec.name, "pos": list(spec.pos),
-                               "yaw": spec.yaw} for spec in specs],
-                 "options": options, "agent": arguments.get("agent", "")})
+    return read(
+        {
+            "vehicles": [
+                {"type": spec.type, "name": spec.name, "pos": list(spec.pos), "yaw": spec.yaw}
+                for spec in specs
+            ],
+            "options": options,
+            "agent": arguments.get("agent", ""),
+        }
+    )

@@ -19,28 +19,30 @@ from .catalogue import Catalogue
 from .jobs import Jobs
 from .shelf import Shelf, write, yaml_text
 
-_MOST_PARTS = uploads.MOST
+_MAX_PARTS = uploads.MAX
 
 
 class Orders:
     """Handlers of requests that only pilots may make."""
 
-    def __init__(self, jobs: Jobs, shelf: Shelf, catalogue: Catalogue, folder: Path,
-                 address: str):
+    def __init__(self, jobs: Jobs, shelf: Shelf, catalogue: Catalogue, folder: Path, address: str):
         """folder: For the files of what is started; address: on which their pages are served."""
         self._jobs, self._shelf, self._catalogue = jobs, shelf, catalogue
         self._folder, self._address = folder, address
 
     def routes(self) -> list[web.RouteDef]:
         """The routes of all orders."""
-        return [web.post("/api/check", self._check), web.post("/api/start", self._start),
-                web.post("/api/jobs/{number:[0-9]{1,9}}/stop", self._stop),
-                web.post("/api/runs/{name}/{what:plot|replay}", self._show),
-                web.post("/api/scenarios/{name}", self._save),
-                web.put("/api/scenarios/{name}.{kind:yaml|launch}", self._take),
-                web.delete("/api/scenarios/{name}", self._delete),
-                web.post("/api/models/{name}", self._upload),
-                web.delete("/api/models/{name}", self._remove)]
+        return [
+            web.post("/api/check", self._check),
+            web.post("/api/start", self._start),
+            web.post("/api/jobs/{number:[0-9]{1,9}}/stop", self._stop),
+            web.post("/api/runs/{name}/{what:plot|replay}", self._show),
+            web.post("/api/scenarios/{name}", self._save),
+            web.put("/api/scenarios/{name}.{kind:yaml|launch}", self._take),
+            web.delete("/api/scenarios/{name}", self._delete),
+            web.post("/api/models/{name}", self._upload),
+            web.delete("/api/models/{name}", self._remove),
+        ]
 
     async def _check(self, request):
         await _do(form.read, await _json(request))
@@ -50,28 +52,41 @@ class Orders:
         asked = await _json(request)
         plan = await _do(form.read, asked)
         given = (asked.get("options") or {}).get("instance")
-        return web.json_response(self._begin(
-            plan, None if given in (None, "") else plan.scenario.instance).told(True))
+        return web.json_response(
+            self._begin(plan, None if given in (None, "") else plan.scenario.instance).told(True)
+        )
 
     def _begin(self, plan, wanted):
         """Starts a plan on an instance; None for the next free one."""
         scenario = plan.scenario
         if wanted is not None and wanted in self._jobs.taken("simulation"):
-            raise form.Refused("instance", f"instance {wanted} is that of a simulation that runs: "
-                               "leave it empty for the next free one")
+            raise form.Refused(
+                "instance",
+                f"instance {wanted} is that of a simulation that runs: "
+                "leave it empty for the next free one",
+            )
         instance = self._jobs.free_instance() if wanted is None else wanted
         file = self._folder / f"{scenario.name}-{instance}.yaml"
         write(file, yaml_text(plan).encode())
         words = ["fly", plan.agent] if plan.agent else ["sim"]
         for name, value in plan.settings.items():
             words += ["--set", f"{name}={value}"]
-        words += ["--scenario", str(file), "--instance", str(instance), "--web", "true",
-                  "--web_address", self._address]
+        words += [
+            "--scenario",
+            str(file),
+            "--instance",
+            str(instance),
+            "--web",
+            "true",
+            "--web_address",
+            self._address,
+        ]
         counts = f"{scenario.n} vehicle{'s' * (scenario.n > 1)} in {scenario.world}"
         flown = "" if scenario.flown_by == "embedded" else f", {scenario.flown_by}"
         by, name = plan.agent or "simulation", scenario.name
-        title = f"{by}: {counts}{flown}" if name == Scenario.name else \
-            f"{name}: {by}, {counts}{flown}"
+        title = (
+            f"{by}: {counts}{flown}" if name == Scenario.name else f"{name}: {by}, {counts}{flown}"
+        )
         return self._jobs.start("simulation", title, words, instance)
 
     async def _stop(self, request):
@@ -96,13 +111,16 @@ class Orders:
         if not isinstance(asked, dict):
             raise WebError('to save is {"kind": "yaml", "form": {...}}')
         plan = await _do(form.read, asked.get("form"))
-        path = await _do(self._shelf.save, request.match_info["name"], str(asked.get("kind")),
-                         plan)
+        path = await _do(self._shelf.save, request.match_info["name"], str(asked.get("kind")), plan)
         return web.json_response({"path": str(path)})
 
     async def _take(self, request):
-        plan = await _do(self._shelf.take, request.match_info["name"],
-                         request.match_info["kind"], await request.read())
+        plan = await _do(
+            self._shelf.take,
+            request.match_info["name"],
+            request.match_info["kind"],
+            await request.read(),
+        )
         return web.json_response({"form": form.written(plan)})
 
     async def _delete(self, request):
@@ -158,7 +176,7 @@ async def _parts(request) -> dict[str, bytes]:
             if total > uploads.LARGEST:
                 raise WebError(f"more than {uploads.LARGEST >> 20} MB are not taken")
             data += chunk
-        if name in found or len(found) >= _MOST_PARTS:
+        if name in found or len(found) >= _MAX_PARTS:
             raise WebError(f"'{shown(name)}' is one file too many, or is there twice")
         found[name] = bytes(data)
     return found

@@ -32,8 +32,13 @@ def vehicle_picture(model: Vehicle, world: Any) -> bytes:
     low, high = points.min(axis=0), points.max(axis=0)
     radius = 0.5 * float(np.linalg.norm(high - low)) + _MARGIN
     target = 0.5 * (low + high) - (0.0, 0.0, low[2])
-    away = np.array([math.cos(_RAISED) * math.cos(_AZIMUTH),
-                     math.cos(_RAISED) * math.sin(_AZIMUTH), math.sin(_RAISED)])
+    away = np.array(
+        [
+            math.cos(_RAISED) * math.cos(_AZIMUTH),
+            math.cos(_RAISED) * math.sin(_AZIMUTH),
+            math.sin(_RAISED),
+        ]
+    )
     return _drawn(model, world, target + _FILLS * radius * away, target, -low[2])
 
 
@@ -55,8 +60,12 @@ def kept(kind: str, shapes: Any, make: Any) -> str:
 def _points(model) -> np.ndarray:
     """Corners of everything that is seen of a vehicle (K, 3), joints at zero [m]."""
     frames = body_frames(model)
-    found = [part.placed(frames[shape.body].to(shape.pose)).points for shape in model.shapes
-             if not shape.collides for part, _ in geometry.of_shape(shape, True)]
+    found = [
+        part.placed(frames[shape.body].to(shape.pose)).points
+        for shape in model.shapes
+        if not shape.collides
+        for part, _ in geometry.of_shape(shape, True)
+    ]
     return np.concatenate(found) if found else np.array([(-0.1, -0.1, 0.0), (0.1, 0.1, 0.1)])
 
 

@@ -18,10 +18,18 @@ _FILES = 500  # of a run that are listed
 _OVERVIEW = "plots/flight.png"
 _DEEPEST = 4  # folders in each other
 # Types of what is shown in the browser; everything else is a download.
-TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".gif": "image/gif", ".svg": "image/svg+xml",
-         ".pdf": "application/pdf", ".html": "text/html", **dict.fromkeys(
-             (".json", ".jsonl", ".yaml", ".md", ".txt", ".log", ".csv", ".launch", ".params"),
-             "text/plain")}
+TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".gif": "image/gif",
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+    ".html": "text/html",
+    **dict.fromkeys(
+        (".json", ".jsonl", ".yaml", ".md", ".txt", ".log", ".csv", ".launch", ".params"),
+        "text/plain",
+    ),
+}
 # A file of a run is shown without scripts, and apart from the page.
 POLICY = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; sandbox"
 
@@ -42,15 +50,21 @@ def folder_of(name: str) -> Path:
 def listed() -> dict[str, Any]:
     """The newest runs, a row each, and how many there are."""
     names = run_folder.names()
-    return {"folder": str(run_folder.runs_root()), "count": len(names),
-            "runs": [_row(name) for name in names[:LISTED]]}
+    return {
+        "folder": str(run_folder.runs_root()),
+        "count": len(names),
+        "runs": [_row(name) for name in names[:LISTED]],
+    }
 
 
 def _row(name) -> dict[str, Any]:
     folder = run_folder.runs_root() / name
     try:
-        at = max((folder / part).stat().st_mtime for part in (run_folder.SUMMARY, ".")
-                 if (folder / part).exists())
+        at = max(
+            (folder / part).stat().st_mtime
+            for part in (run_folder.SUMMARY, ".")
+            if (folder / part).exists()
+        )
     except (OSError, ValueError):
         at = 0.0
     return {"name": name, "at": at, **_figures(folder, at)}
@@ -65,9 +79,13 @@ def _figures(folder: Path, at: float) -> dict[str, Any]:
         summary = {}
     if not isinstance(summary, dict):
         summary = {}
-    return {"vehicles": _vehicles(folder, summary), "world": str(summary.get("world", "")),
-            "by": {"agent": "agent", None: ""}.get(summary.get("transport"), "pilots"),
-            "seconds": summary.get("sim_time_s"), "result": _result(summary)}
+    return {
+        "vehicles": _vehicles(folder, summary),
+        "world": str(summary.get("world", "")),
+        "by": {"agent": "agent", None: ""}.get(summary.get("transport"), "pilots"),
+        "seconds": summary.get("sim_time_s"),
+        "result": _result(summary),
+    }
 
 
 def _vehicles(folder, summary) -> str:
@@ -88,8 +106,11 @@ def _result(summary) -> str:
     crashes, reached = summary.get("crashes"), summary.get("reached")
     words = [f"{len(crashes)} crashed"] if isinstance(crashes, list) and crashes else []
     if isinstance(reached, dict):
-        words += [f"{name} {done[0]} of {done[1]}" for name, done in reached.items()
-                  if isinstance(done, list) and len(done) == 2]
+        words += [
+            f"{name} {done[0]} of {done[1]}"
+            for name, done in reached.items()
+            if isinstance(done, list) and len(done) == 2
+        ]
     ended = str(summary.get("ended", ""))
     return ", ".join([*words, *([ended] if ended else [])])
 
@@ -105,20 +126,38 @@ def described(name: str) -> dict[str, Any]:
     for top, folders, names in os.walk(folder):
         depth = len(Path(top).relative_to(folder).parts)
         folders[:] = sorted(folders) if depth < _DEEPEST else []
-        found += [(Path(top) / each).relative_to(folder) for each in sorted(names)
-                  if not each.startswith(".")]
+        found += [
+            (Path(top) / each).relative_to(folder)
+            for each in sorted(names)
+            if not each.startswith(".")
+        ]
     try:
         summary = files.read_json(folder / run_folder.SUMMARY)
     except XtdroneError:
         summary = {}
-    return {**_row(name), "summary": summary, "more": max(0, len(found) - _FILES),
-            "files": [{"path": str(path), "bytes": (folder / path).stat().st_size}
-                      for path in found[:_FILES] if (folder / path).exists()],
-            "plots": sorted((str(path) for path in found if path.parts[0] == "plots"
-                             and path.suffix in (".png", ".svg", ".jpg")),
-                            key=lambda path: (path != _OVERVIEW, path)),
-            "reports": [str(path) for path in found if path.suffix in (".md", ".html", ".pdf")
-                        or path.name.startswith("report")]}
+    return {
+        **_row(name),
+        "summary": summary,
+        "more": max(0, len(found) - _FILES),
+        "files": [
+            {"path": str(path), "bytes": (folder / path).stat().st_size}
+            for path in found[:_FILES]
+            if (folder / path).exists()
+        ],
+        "plots": sorted(
+            (
+                str(path)
+                for path in found
+                if path.parts[0] == "plots" and path.suffix in (".png", ".svg", ".jpg")
+            ),
+            key=lambda path: (path != _OVERVIEW, path),
+        ),
+        "reports": [
+            str(path)
+            for path in found
+            if path.suffix in (".md", ".html", ".pdf") or path.name.startswith("report")
+        ],
+    }
 
 
 def file_of(name: str, path: str) -> Path:

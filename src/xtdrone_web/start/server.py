@@ -22,8 +22,14 @@ from .orders import Orders
 from .shelf import Shelf
 
 
-def serve(address: str, port: int | None, instance: int, scenarios: Path,
-          first: Plan | None = None, opened: Any = None) -> None:
+def serve(
+    address: str,
+    port: int | None,
+    instance: int,
+    scenarios: Path,
+    first: Plan | None = None,
+    opened: Any = None,
+) -> None:
     """Serves the start page until SIGINT, SIGTERM or SIGHUP.
 
     Args:
@@ -38,8 +44,17 @@ def serve(address: str, port: int | None, instance: int, scenarios: Path,
         WebError: The port is taken.
     """
     with tempfile.TemporaryDirectory(prefix="xtdrone-web-") as folder:
-        asyncio.run(_serve(address, port or Ports(instance).start, instance, scenarios,
-                           Path(folder), first, opened))
+        asyncio.run(
+            _serve(
+                address,
+                port or Ports(instance).start,
+                instance,
+                scenarios,
+                Path(folder),
+                first,
+                opened,
+            )
+        )
 
 
 async def _serve(address, port, instance, scenarios, folder, first, opened) -> None:
@@ -57,11 +72,15 @@ async def _serve(address, port, instance, scenarios, folder, first, opened) -> N
     try:
         async with listening(application, guard, "start page"):
             watch = link(guard)
-            print(f"page: {watch}#token={token}\npage for viewers, who cannot command: {watch}\n"
-                  f"scenarios: {scenarios}\nCtrl-C ends it and what it has started", flush=True)
+            print(
+                f"page: {watch}#token={token}\npage for viewers, who cannot command: {watch}\n"
+                f"scenarios: {scenarios}\nCtrl-C ends it and what it has started",
+                flush=True,
+            )
             if opened is not None:
-                threading.Thread(target=opened, args=(f"{watch}#token={token}",),
-                                 daemon=True).start()
+                threading.Thread(
+                    target=opened, args=(f"{watch}#token={token}",), daemon=True
+                ).start()
             await ended.wait()
     finally:
         if jobs.running():

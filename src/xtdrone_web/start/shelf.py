@@ -36,8 +36,9 @@ class Shelf:
             XtdroneError: It is no name.
         """
         if kind not in SUFFIXES:
-            raise WebError(f"'{shown(kind)}' is no kind of file: choose one of "
-                           f"{', '.join(SUFFIXES)}")
+            raise WebError(
+                f"'{shown(kind)}' is no kind of file: choose one of {', '.join(SUFFIXES)}"
+            )
         check_name(name)
         return self.folder / f"{name}{SUFFIXES[kind]}"
 
@@ -123,12 +124,18 @@ def write(path: Path, data: bytes) -> None:
 def yaml_text(plan: Plan) -> str:
     """What --scenario reads; an Agent, which is no part of a scenario, is in the first comment."""
     form = written(plan)
-    data = yaml.safe_dump({"vehicles": form["vehicles"], **form["options"]}, sort_keys=False,
-                          default_flow_style=None, width=96)
+    data = yaml.safe_dump(
+        {"vehicles": form["vehicles"], **form["options"]},
+        sort_keys=False,
+        default_flow_style=None,
+        width=96,
+    )
     if not plan.agent:
         return f"# xtdrone sim --scenario THIS_FILE\n{data}"
-    words = [plan.agent, *(f"--set {shlex.quote(f'{name}={value}')}"
-                           for name, value in plan.settings.items())]
+    words = [
+        plan.agent,
+        *(f"--set {shlex.quote(f'{name}={value}')}" for name, value in plan.settings.items()),
+    ]
     return f"# xtdrone fly {' '.join(words)} --scenario THIS_FILE\n{data}"
 
 
@@ -145,8 +152,11 @@ def load_yaml(path: Path) -> Plan:
     if match:
         try:
             agent, *words = shlex.split(match[1])
-            settings = dict(word.split("=", 1) for before, word in itertools.pairwise(words)
-                            if before == "--set")
+            settings = dict(
+                word.split("=", 1)
+                for before, word in itertools.pairwise(words)
+                if before == "--set"
+            )
         except ValueError as error:
             raise WebError(f"cannot read the command in '{path.name}': {error}") from error
     form = written(Plan(scenario, agent, settings))

@@ -16,12 +16,39 @@ from .shelf import write
 
 LARGEST = 64 * MB  # of all that is sent
 UNPACKED = 256 * MB  # of all files of a model
-MOST = 400  # files of a model
+MAX = 400  # files of a model
 _DEEPEST = 8  # folders in each other
 _LONGEST = 100  # characters of a part of a name
-SUFFIXES = (".sdf", ".config", ".dae", ".obj", ".mtl", ".stl", ".png", ".jpg", ".jpeg", ".tga",
-            ".material", ".txt", ".md", ".csv", ".yaml", ".params", ".xacro", ".gif", ".tif",
-            ".bmp", ".glsl", ".vert", ".frag", ".dds", ".gazebo", ".world", ".urdf", ".xml")
+SUFFIXES = (
+    ".sdf",
+    ".config",
+    ".dae",
+    ".obj",
+    ".mtl",
+    ".stl",
+    ".png",
+    ".jpg",
+    ".jpeg",
+    ".tga",
+    ".material",
+    ".txt",
+    ".md",
+    ".csv",
+    ".yaml",
+    ".params",
+    ".xacro",
+    ".gif",
+    ".tif",
+    ".bmp",
+    ".glsl",
+    ".vert",
+    ".frag",
+    ".dds",
+    ".gazebo",
+    ".world",
+    ".urdf",
+    ".xml",
+)
 
 
 def unpacked(sent: dict[str, bytes]) -> dict[PurePosixPath, bytes]:
@@ -38,10 +65,13 @@ def unpacked(sent: dict[str, bytes]) -> dict[PurePosixPath, bytes]:
     zips = [name for name in sent if name.lower().endswith(".zip")]
     if zips and len(sent) > 1:
         raise WebError(f"drop '{shown(zips[0])}' alone, or the files without a zip")
-    found = _of_zip(zips[0], sent[zips[0]]) if zips else {
-        _place(name): data for name, data in sent.items()}
-    if sum(map(len, found.values())) > UNPACKED or len(found) > MOST:
-        raise WebError(f"a model has at most {MOST} files and {UNPACKED // MB} MB")
+    found = (
+        _of_zip(zips[0], sent[zips[0]])
+        if zips
+        else {_place(name): data for name, data in sent.items()}
+    )
+    if sum(map(len, found.values())) > UNPACKED or len(found) > MAX:
+        raise WebError(f"a model has at most {MAX} files and {UNPACKED // MB} MB")
     return _without_common_folder(found)
 
 
@@ -51,13 +81,16 @@ def _of_zip(name, data):
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-            if len(entries) > MOST:
-                raise WebError(f"'{shown(name)}' has {len(entries)} files: a model has at most "
-                               f"{MOST}")
+            if len(entries) > MAX:
+                raise WebError(
+                    f"'{shown(name)}' has {len(entries)} files: a model has at most {MAX}"
+                )
             for entry in entries:
                 if stat.S_ISLNK(entry.external_attr >> 16):
-                    raise WebError(f"'{shown(entry.filename)}' in '{shown(name)}' is a link: pack "
-                                   "the file itself")
+                    raise WebError(
+                        f"'{shown(entry.filename)}' in '{shown(name)}' is a link: pack "
+                        "the file itself"
+                    )
                 place = _place(entry.filename)
                 with archive.open(entry) as file:
                     content = file.read(left + 1)
@@ -78,15 +111,29 @@ def _place(name: str) -> PurePosixPath:
     """
     path = PurePosixPath(name)
     parts = path.parts
-    bad = (path.is_absolute() or not parts or ".." in parts or len(parts) > _DEEPEST
-           or any(len(part) > _LONGEST or part.startswith(".") or "\\" in part or ":" in part
-                  or not part.isprintable() for part in parts))
+    bad = (
+        path.is_absolute()
+        or not parts
+        or ".." in parts
+        or len(parts) > _DEEPEST
+        or any(
+            len(part) > _LONGEST
+            or part.startswith(".")
+            or "\\" in part
+            or ":" in part
+            or not part.isprintable()
+            for part in parts
+        )
+    )
     if bad:
-        raise WebError(f"file name '{shown(name)}' is not allowed: give a name within the model's "
-                       "folder")
+        raise WebError(
+            f"file name '{shown(name)}' is not allowed: give a name within the model's folder"
+        )
     if path.suffix.lower() not in SUFFIXES:
-        raise WebError(f"'{shown(name)}' is no part of a model: leave out files other than "
-                       f"{', '.join(SUFFIXES[:9])} and the like")
+        raise WebError(
+            f"'{shown(name)}' is no part of a model: leave out files other than "
+            f"{', '.join(SUFFIXES[:9])} and the like"
+        )
     return path
 
 
@@ -94,8 +141,9 @@ def _without_common_folder(found):
     """Places without the folder that all of them are in, if there is one."""
     tops = {place.parts[0] for place in found}
     if len(tops) == 1 and all(len(place.parts) > 1 for place in found):
-        return _without_common_folder({PurePosixPath(*place.parts[1:]): data
-                                       for place, data in found.items()})
+        return _without_common_folder(
+            {PurePosixPath(*place.parts[1:]): data for place, data in found.items()}
+        )
     return found
 
 
@@ -141,5 +189,8 @@ def remove(folder: Path, name: str) -> None:
 
 def names(folder: Path) -> list[str]:
     """Names of the user's models."""
-    return sorted(path.name for path in folder.glob("*") if path.is_dir()
-                  and not path.is_symlink()) if folder.is_dir() else []
+    return (
+        sorted(path.name for path in folder.glob("*") if path.is_dir() and not path.is_symlink())
+        if folder.is_dir()
+        else []
+    )

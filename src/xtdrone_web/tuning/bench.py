@@ -17,8 +17,15 @@ from .logs import Log, Logs
 from .worker import Worker, message
 
 # Of the orders' numbers, and the option of `xtdrone tune` that each one is.
-_OPTIONS = {"method": "--method", "model": "--model", "begin": "--from", "end": "--to",
-            "held_out": "--held_out", "generations": "--generations", "seed": "--seed"}
+_OPTIONS = {
+    "method": "--method",
+    "model": "--model",
+    "begin": "--from",
+    "end": "--to",
+    "held_out": "--held_out",
+    "generations": "--generations",
+    "seed": "--seed",
+}
 _REPLAYED = ("log", "search", "progress", "done", "flight")  # to a new page, in this order
 
 
@@ -42,8 +49,14 @@ class Bench:
         self._shown: dict[str, Any] = {}  # newest message of each op; of progress, by axis
         self._flight = flight.Flight(self._tell, instance)
         self._orders: dict[str, Callable[[dict], Coroutine]] = {
-            "logs": self._list, "open": self._open, "start": self._start, "cancel": self._cancel,
-            "save": self._save, "fly": self._fly, "land": self._land}
+            "logs": self._list,
+            "open": self._open,
+            "start": self._start,
+            "cancel": self._cancel,
+            "save": self._save,
+            "fly": self._fly,
+            "land": self._land,
+        }
 
     def welcome(self, page: Page) -> None:
         """A new page gets what there is."""
@@ -51,19 +64,28 @@ class Bench:
         page.tell({"op": "welcome"})
         for op in _REPLAYED:
             newest = self._shown.get(op, {})
-            for each in (newest.values() if op == "progress" else [newest] if newest else ()):
+            for each in newest.values() if op == "progress" else [newest] if newest else ():
                 page.tell(each)
 
     async def serve(self, page: Page, op: str, asked: Any) -> None:
         """Carries out what a page asks; its answer is sent to it."""
-        page.tell({"op": "answer", "id": asked.get("id") if op else None, "to": op,
-                   **await self._answer(op, asked)})
+        page.tell(
+            {
+                "op": "answer",
+                "id": asked.get("id") if op else None,
+                "to": op,
+                **await self._answer(op, asked),
+            }
+        )
 
     async def _answer(self, op, asked):
         order = self._orders.get(op)
         if order is None:
-            return {"ok": False, "error": f"'{op[:40]}' is not known: choose one of "
-                                          f"{', '.join(sorted(self._orders))}"}
+            return {
+                "ok": False,
+                "error": f"'{op[:40]}' is not known: choose one of "
+                f"{', '.join(sorted(self._orders))}",
+            }
         try:
             return {"ok": True, **(await order(asked) or {})}
         except XtdroneError as error:
@@ -95,7 +117,8 @@ class Bench:
             self._must_be_idle()
             record: dict[str, Any] = {}
             await Worker(["tune", "--preview", "--json", str(log.path)]).run(
-                lambda line: record.update(message(line)))
+                lambda line: record.update(message(line))
+            )
             self._must_be_idle()
             self._log = log
             for op in ("search", "progress", "done"):
@@ -157,8 +180,14 @@ class Bench:
             self._tell(told)
         elif told.get("op") == "done":
             words = flight.words(log.path, Path(told["gains"]))
-            self._tell({**told, "yaml": Path(told["gains"]).read_text(),
-                        "fly": flight.command_line(words), "run": log.run is not None})
+            self._tell(
+                {
+                    **told,
+                    "yaml": Path(told["gains"]).read_text(),
+                    "fly": flight.command_line(words),
+                    "run": log.run is not None,
+                }
+            )
 
     async def _cancel(self, asked):
         if self._search is not None:
@@ -177,8 +206,9 @@ class Bench:
         if log.run is None:
             raise WebError(f"this log is of no run; its gains are in {gains}")
         text = gains.read_bytes()
-        path = outputs.free_for(log.run / "gains.yaml", "file of gains",
-                                lambda ends: ends[:20] == text[:20], WebError)
+        path = outputs.free_for(
+            log.run / "gains.yaml", "file of gains", lambda ends: ends[:20] == text[:20], WebError
+        )
         path.write_bytes(text)
         return {"path": str(path)}
 
@@ -205,4 +235,3 @@ def _options(asked):
             raise WebError(f"{name} is {str(value)[:40]!r}: give a number or a name")
         words.append(f"{option}={value}")
     return words
-

@@ -16,8 +16,20 @@ _PATIENCE_S = 30.0  # that it gets to write its summary and plots [s]
 
 def words(log: Path, gains: Path) -> list[str]:
     """The command's words, after xtdrone."""
-    return ["fly", "teleoperation", "--vehicle", "tello", "--sticks", str(log), "--gains",
-            str(gains), "--web", "true", "--speed", "1"]
+    return [
+        "fly",
+        "teleoperation",
+        "--vehicle",
+        "tello",
+        "--sticks",
+        str(log),
+        "--gains",
+        str(gains),
+        "--web",
+        "true",
+        "--speed",
+        "1",
+    ]
 
 
 def command_line(given: list[str]) -> str:

@@ -12,7 +12,7 @@ from ..errors import WebError
 
 KINDS = (".csv", ".txt", ".ulg")
 LARGEST = 256 << 20  # of an upload [bytes]
-_MOST = 200  # that are listed
+_MAX = 200  # that are listed
 _ULOG = b"ULog\x01\x12\x35"
 
 
@@ -33,8 +33,12 @@ class Log:
     def told(self) -> dict[str, object]:
         """For the page."""
         status = self.path.stat()
-        return {"name": self.name, "size": status.st_size, "run": self.run is not None,
-                "written": time.strftime("%Y-%m-%d %H:%M", time.localtime(status.st_mtime))}
+        return {
+            "name": self.name,
+            "size": status.st_size,
+            "run": self.run is not None,
+            "written": time.strftime("%Y-%m-%d %H:%M", time.localtime(status.st_mtime)),
+        }
 
 
 class Logs:
@@ -47,12 +51,18 @@ class Logs:
     def all(self) -> list[Log]:
         """The command line's, then those of runs and uploads, the newest first."""
         root = run_folder.runs_root()
-        found = [Log(str(path.relative_to(root)), path, path.parents[2])
-                 for path in root.glob("*/ulog/*/*.ulg") if not path.parents[2].is_symlink()]
-        found += [Log(str(path.relative_to(root)), path) for path in root.glob("tune_*/*")
-                  if path.suffix in KINDS]
+        found = [
+            Log(str(path.relative_to(root)), path, path.parents[2])
+            for path in root.glob("*/ulog/*/*.ulg")
+            if not path.parents[2].is_symlink()
+        ]
+        found += [
+            Log(str(path.relative_to(root)), path)
+            for path in root.glob("tune_*/*")
+            if path.suffix in KINDS
+        ]
         found.sort(key=lambda log: log.path.stat().st_mtime, reverse=True)
-        return ([self.first] if self.first else []) + found[:_MOST]
+        return ([self.first] if self.first else []) + found[:_MAX]
 
     def find(self, name: object) -> Log:
         """The log of a name.
@@ -74,8 +84,9 @@ class Logs:
         stem, dot, kind = Path(name).name.rpartition(".")
         kind = (dot + kind).lower()
         if kind not in KINDS or not stem:
-            raise WebError(f"'{shown(name)}' is no log: give a file that ends with "
-                           f"{', '.join(KINDS)}")
+            raise WebError(
+                f"'{shown(name)}' is no log: give a file that ends with {', '.join(KINDS)}"
+            )
         stem = re.sub(r"[^A-Za-z0-9._-]+", "_", stem)[:80].lstrip(".-") or "log"
         root = run_folder.runs_root()
         for number in range(1, 1000):
@@ -98,6 +109,6 @@ def check_beginning(name: str, data: bytes) -> None:
         WebError: Such a file.
     """
     if name.lower().endswith(".ulg") != data.startswith(_ULOG) or (
-            b"\0" in data[:4096] and not data.startswith(_ULOG)):
-        raise WebError(f"'{shown(name)}' is neither a ULog that ends with .ulg nor a CSV as "
-                       "text")
+        b"\0" in data[:4096] and not data.startswith(_ULOG)
+    ):
+        raise WebError(f"'{shown(name)}' is neither a ULog that ends with .ulg nor a CSV as text")

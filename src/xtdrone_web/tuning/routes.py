@@ -31,8 +31,11 @@ def tuning_routes(bench: Bench, guard: Guard, prefix: str = PREFIX) -> list[web.
         prefix: Of the paths.
     """
     pages = _Pages(bench, guard)
-    return [web.get(prefix, pages.index), web.get(f"{prefix}/socket", pages.socket),
-            web.post(f"{prefix}/upload", pages.upload)]
+    return [
+        web.get(prefix, pages.index),
+        web.get(f"{prefix}/socket", pages.socket),
+        web.post(f"{prefix}/upload", pages.upload),
+    ]
 
 
 class _Pages:
@@ -64,8 +67,15 @@ class _Pages:
         try:
             async for op, asked in page.messages():
                 if len(working) >= _ORDERS:
-                    page.tell({"op": "answer", "id": asked.get("id") if op else None, "to": op,
-                               "ok": False, "error": "too many orders at once: wait for answers"})
+                    page.tell(
+                        {
+                            "op": "answer",
+                            "id": asked.get("id") if op else None,
+                            "to": op,
+                            "ok": False,
+                            "error": "too many orders at once: wait for answers",
+                        }
+                    )
                     continue
                 task = asyncio.create_task(self._bench.serve(page, op, asked))
                 working.add(task)
@@ -78,8 +88,9 @@ class _Pages:
 
     async def upload(self, request: web.Request) -> web.StreamResponse:
         """A log as the body, ?name= its name; it is opened, and kept if it can be."""
-        if not self._guard.is_pilot(request.headers.get("Authorization", "").removeprefix(
-                "Bearer ")):
+        if not self._guard.is_pilot(
+            request.headers.get("Authorization", "").removeprefix("Bearer ")
+        ):
             return _refused(403, "an upload needs the page's token: open the link that was printed")
         if self._uploading:
             return _refused(409, "another upload is under way: wait for its end")
@@ -135,4 +146,3 @@ def _too_large():
 def _refused(status, why):
     """A refusal as JSON; 200 where only the file is at fault, which is no error of the page."""
     return web.json_response({"ok": False, "error": why}, status=status)
-

@@ -38,8 +38,9 @@ def serve(log: str | None, address: str, instance: int) -> int:
     try:
         ipaddress.IPv4Address(address)
     except ValueError as error:
-        raise WebError(f"address '{shown(address)}' is not an IPv4 address: write it as "
-                       "192.168.1.20") from error
+        raise WebError(
+            f"address '{shown(address)}' is not an IPv4 address: write it as 192.168.1.20"
+        ) from error
     asyncio.run(_serve(None if log is None else Path(log).absolute(), address, instance))
     return 0
 
@@ -51,8 +52,9 @@ def application(bench: Bench, guard: Guard) -> web.Application:
     async def to_page(request: web.Request) -> web.StreamResponse:
         raise web.HTTPFound(PREFIX)
 
-    made.add_routes([web.get("/", to_page), *tuning_routes(bench, guard),
-                     web.static("/static", STATIC)])
+    made.add_routes(
+        [web.get("/", to_page), *tuning_routes(bench, guard), web.static("/static", STATIC)]
+    )
     return made
 
 

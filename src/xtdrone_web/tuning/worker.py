@@ -44,16 +44,24 @@ class Worker:
         if self._cancelled:
             return False
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "xtdrone_core.command", *self._words,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE, limit=_LONGEST, start_new_session=True,
-            preexec_fn=tied(signal.SIGKILL))
+            sys.executable,
+            "-m",
+            "xtdrone_core.command",
+            *self._words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=_LONGEST,
+            start_new_session=True,
+            preexec_fn=tied(signal.SIGKILL),
+        )
         errors: deque[str] = deque(maxlen=5)
         try:
             if self._cancelled:  # while it began
                 return False
-            await asyncio.gather(_lines(self._process.stdout, told),
-                                 _lines(self._process.stderr, errors.append))
+            await asyncio.gather(
+                _lines(self._process.stdout, told), _lines(self._process.stderr, errors.append)
+            )
             status = await self._process.wait()
         finally:
             await self._end(self._process, signal.SIGKILL, _PATIENCE_S)
@@ -64,8 +72,9 @@ class Worker:
             raise WebError(re.sub(r"^xtdrone( \w+)?: (error: )?", "", why))
         return True
 
-    async def cancel(self, number: signal.Signals = signal.SIGTERM,
-                     patience_s: float = _PATIENCE_S) -> None:
+    async def cancel(
+        self, number: signal.Signals = signal.SIGTERM, patience_s: float = _PATIENCE_S
+    ) -> None:
         """Ends it with a signal, kills it after some seconds, returns when it has ended."""
         self._cancelled = True
         if self._process is not None:

@@ -20,14 +20,17 @@ RADIUS = 80.0  # NAV_LOITER_RAD [m]
 @pytest.fixture
 def plane(flight):
     """A plane on the runway, in calm air if nothing else is given."""
+
     def make(**scenario):
         return flight(vehicle="plane", **scenario)
+
     return make
 
 
 @pytest.fixture
 def aloft(plane):
     """A plane that loiters after AUTO.TAKEOFF."""
+
     def make(**scenario):
         f = plane(**scenario)
         f.autopilot.commander.take_off(0, NAN, f.simulation.t_us)
@@ -35,6 +38,7 @@ def aloft(plane):
         f.wait(lambda: f.mode == Mode.LOITER, 20)
         f.run(40)
         return f
+
     return make
 
 
@@ -48,8 +52,13 @@ def fly_plan(f):
     f.start()
     rows, state = [], f.autopilot.fixed_wing.records[0]
     for _ in range(250):
-        f.run(1, lambda: rows.append((*f.pos, np.linalg.norm(f.vel), state["roll"],
-                                      state["airspeed"], f.seq(), f.vel[2])), rate=5)
+        f.run(
+            1,
+            lambda: rows.append(
+                (*f.pos, np.linalg.norm(f.vel), state["roll"], state["airspeed"], f.seq(), f.vel[2])
+            ),
+            rate=5,
+        )
         if not f.armed:
             return np.array(rows)
     raise AssertionError(f.said)
@@ -145,13 +154,19 @@ def go_around(f):
 
 def blind(f):
     """Its range finder fails."""
-    f.autopilot.failures.inject(0, mavlink.FAILURE_UNIT_SENSOR_DISTANCE_SENSOR,
-                                mavlink.FAILURE_TYPE_OFF, 0)
+    f.autopilot.failures.inject(
+        0, mavlink.FAILURE_UNIT_SENSOR_DISTANCE_SENSOR, mavlink.FAILURE_TYPE_OFF, 0
+    )
 
 
-@pytest.mark.parametrize("before, below_20_m, words", [
-    (go_around, go_around, " by operator"), (blind, None, ": terrain measurement not found"),
-    (None, blind, ": terrain estimate timed out")])
+@pytest.mark.parametrize(
+    "before, below_20_m, words",
+    [
+        (go_around, go_around, " by operator"),
+        (blind, None, ": terrain measurement not found"),
+        (None, blind, ": terrain estimate timed out"),
+    ],
+)
 def test_an_aborted_landing_waits_above_it_and_begins_anew(aloft, before, below_20_m, words):
     f, items = aloft(), PLAN.items[MISSION]
     status = f.autopilot.status[0]
@@ -183,9 +198,16 @@ def test_land_mode_descends_on_a_circle(aloft):
 
 def sticks(f, forward=0.0, right=0.0, up=0.0, clockwise=0.0):
     """MANUAL_CONTROL: -1..1 each."""
-    f.send(mavlink.MAVLink_manual_control_message(
-        1, round(1000 * forward), round(1000 * right), round(500 * (up + 1.0)),
-        round(1000 * clockwise), 0))
+    f.send(
+        mavlink.MAVLink_manual_control_message(
+            1,
+            round(1000 * forward),
+            round(1000 * right),
+            round(500 * (up + 1.0)),
+            round(1000 * clockwise),
+            0,
+        )
+    )
 
 
 def by_sticks(f, seconds, **deflection):

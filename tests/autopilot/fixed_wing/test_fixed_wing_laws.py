@@ -31,8 +31,9 @@ def q(store):
     return store.values.view(np.recarray)[0]
 
 
-def guide(w, q, pos=STILL, vel=(SPEED, 0.0), wind=STILL, tangent=NORTH, closest=STILL,
-          curvature=0.0):
+def guide(
+    w, q, pos=STILL, vel=(SPEED, 0.0), wind=STILL, tangent=NORTH, closest=STILL, curvature=0.0
+):
     npfg.guide(w, q, pos, vel, wind, tangent, closest, curvature, q.NPFG_PERIOD, SPEED, 20.0)
     return w
 
@@ -54,7 +55,7 @@ def test_far_from_the_path_it_flies_straight_to_it(w, q, east):
 @pytest.mark.parametrize("side", [-1.0, 1.0])
 def test_on_a_circle_it_banks_as_the_turn_needs(w, q, side):
     guide(w, q, curvature=side / 80.0)
-    assert math.tan(w.guidance_roll) == pytest.approx(side * SPEED ** 2 / 80.0 / GRAVITY)
+    assert math.tan(w.guidance_roll) == pytest.approx(side * SPEED**2 / 80.0 / GRAVITY)
 
 
 @pytest.mark.parametrize("wind", [(0.0, 5.0), (-6.0, 3.0), (4.0, -8.0)])
@@ -92,8 +93,21 @@ def test_it_converges_to_the_path_in_cross_wind(w, q):
 
 
 def demand(q, height=50.0, airspeed=SPEED, height_rate=math.nan, guards=True):
-    return tecs.Demand(height, height_rate, airspeed, q.FW_AIRSPD_MIN, -0.3, 0.5, q.FW_THR_MIN,
-                       q.FW_THR_MAX, q.FW_T_CLMB_R_SP, q.FW_T_SINK_R_SP, q.FW_T_ALT_TC, guards, 1.0)
+    return tecs.Demand(
+        height,
+        height_rate,
+        airspeed,
+        q.FW_AIRSPD_MIN,
+        -0.3,
+        0.5,
+        q.FW_THR_MIN,
+        q.FW_THR_MAX,
+        q.FW_T_CLMB_R_SP,
+        q.FW_T_SINK_R_SP,
+        q.FW_T_ALT_TC,
+        guards,
+        1.0,
+    )
 
 
 def fly(w, q, d, seconds, height=50.0, airspeed=SPEED):
@@ -152,22 +166,24 @@ def test_underspeed_gets_all_throttle_and_the_nose_down(w, q):
     assert w.underspeed == 0.0
 
 
-@pytest.mark.parametrize("roll_sp, pitch_sp, rate", [
-    (0.2, 0.0, (0.5, 0.0, 0.0)), (0.0, 0.1, (0.0, 0.25, 0.0)), (2.0, 0.0, (None, 0.0, 0.0))])
+@pytest.mark.parametrize(
+    "roll_sp, pitch_sp, rate",
+    [(0.2, 0.0, (0.5, 0.0, 0.0)), (0.0, 0.1, (0.0, 0.25, 0.0)), (2.0, 0.0, (None, 0.0, 0.0))],
+)
 def test_attitude_errors_become_rates_within_their_limits(w, q, roll_sp, pitch_sp, rate):
     w.airspeed, w.roll, w.pitch = SPEED, roll_sp, pitch_sp
     control_attitude(w, q, 0.0, 0.0)
     limit = math.radians(q.FW_R_RMAX)
-    np.testing.assert_allclose(w.rate, (limit if rate[0] is None else rate[0], *rate[1:]),
-                               rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(
+        w.rate, (limit if rate[0] is None else rate[0], *rate[1:]), rtol=1e-5, atol=1e-9
+    )
 
 
 def test_a_bank_is_a_coordinated_turn(w, q):
     w.airspeed, w.roll = SPEED, 0.6
     control_attitude(w, q, 0.6, 0.0)
     turn = GRAVITY * math.tan(0.6) / SPEED
-    np.testing.assert_allclose(w.rate, (0.0, math.sin(0.6) * turn, math.cos(0.6) * turn),
-                               atol=1e-6)
+    np.testing.assert_allclose(w.rate, (0.0, math.sin(0.6) * turn, math.cos(0.6) * turn), atol=1e-6)
 
 
 def test_control_falls_with_the_square_of_the_airspeed(w, q):

@@ -22,8 +22,11 @@ BACK_S = 18.0  # a tail-sitter glides for 14 s until its wings carry it no more
 # Largest height error in transitions and on the wings, calm and in gusts; measured 1.5, 2.2 and
 # 0.7, 3.3 m of the standard VTOL, 0.3, 0.5 and 2.0, 4.3 m of the tail-sitter, 0.2, 1.8 and 1.7,
 # 3.2 m of the tiltrotor.
-HEIGHTS = {"standard_vtol": (3.0, 2.0, 4.0), "tailsitter": (1.0, 3.0, 6.0),
-           "tiltrotor": (3.0, 3.0, 5.0)}
+HEIGHTS = {
+    "standard_vtol": (3.0, 2.0, 4.0),
+    "tailsitter": (1.0, 3.0, 6.0),
+    "tiltrotor": (3.0, 3.0, 5.0),
+}
 
 
 @pytest.fixture(params=HEIGHTS)
@@ -39,14 +42,17 @@ ONE = pytest.mark.parametrize("kind", ["standard_vtol"], indirect=True)
 @pytest.fixture
 def vtol(flight, kind):
     """A VTOL on the ground, in calm air if nothing else is given."""
+
     def make(**scenario):
         return flight(vehicle=kind, **scenario)
+
     return make
 
 
 @pytest.fixture
 def aloft(vtol):
     """A VTOL that hovers after AUTO.TAKEOFF."""
+
     def make(**scenario):
         f = vtol(**scenario)
         f.set(MIS_TAKEOFF_ALT=HEIGHT)
@@ -55,6 +61,7 @@ def aloft(vtol):
         f.wait(lambda: f.mode == Mode.LOITER, 30)
         f.run(5)
         return f
+
     return make
 
 
@@ -65,8 +72,11 @@ def state(f):
 def transition(f, wanted, at_once=0.0):
     """DO_VTOL_TRANSITION; returns the result of the acknowledgement, None = no answer."""
     f.links.replies.clear()
-    f.send(mavlink.MAVLink_command_long_message(
-        1, 1, mavlink.MAV_CMD_DO_VTOL_TRANSITION, 0, float(wanted), at_once, 0, 0, 0, 0, 0))
+    f.send(
+        mavlink.MAVLink_command_long_message(
+            1, 1, mavlink.MAV_CMD_DO_VTOL_TRANSITION, 0, float(wanted), at_once, 0, 0, 0, 0, 0
+        )
+    )
     return f.links.replies[-1].result if f.links.replies else None
 
 
@@ -79,9 +89,10 @@ def test_displays_turn_a_tailsitter_that_is_on_its_wings(vtol, kind, at):
     chosen = np.ones(1, dtype=bool)
     out = np.zeros((1, BUFFER), dtype=np.uint8)
     length = np.zeros(1, dtype=np.int64)
-    streams.append(streams.index["ATTITUDE_QUATERNION"], 0, chosen, np.zeros(1, dtype=np.uint8),
-                   out, length)
-    (message,) = mavlink.MAVLink(None).parse_buffer(out[0, :length[0]].tobytes())
+    streams.append(
+        streams.index["ATTITUDE_QUATERNION"], 0, chosen, np.zeros(1, dtype=np.uint8), out, length
+    )
+    (message,) = mavlink.MAVLink(None).parse_buffer(out[0, : length[0]].tobytes())
     turned = kind == "tailsitter" and at == ON_WINGS
     half = math.sqrt(0.5)
     assert message.repr_offset_q == pytest.approx([half, 0, half, 0] if turned else [0] * 4)
@@ -104,11 +115,23 @@ def fly_plan(f):
     raise AssertionError(f.said)
 
 
-@pytest.mark.parametrize("kind, wind", [
-    ("standard_vtol", GUSTS), ("tailsitter", GUSTS), *(
-        pytest.param(kind, wind, marks=pytest.mark.long) for kind, wind in (
-            ("standard_vtol", ""), ("tailsitter", ""), ("tiltrotor", ""), ("tiltrotor", GUSTS)))],
-    indirect=["kind"])
+@pytest.mark.parametrize(
+    "kind, wind",
+    [
+        ("standard_vtol", GUSTS),
+        ("tailsitter", GUSTS),
+        *(
+            pytest.param(kind, wind, marks=pytest.mark.long)
+            for kind, wind in (
+                ("standard_vtol", ""),
+                ("tailsitter", ""),
+                ("tiltrotor", ""),
+                ("tiltrotor", GUSTS),
+            )
+        ),
+    ],
+    indirect=["kind"],
+)
 def test_it_hovers_up_flies_a_kilometre_on_its_wings_and_lands_in_a_hover(vtol, kind, wind):
     f = vtol(wind=wind)
     rows = fly_plan(f)
@@ -157,10 +180,23 @@ def test_vtol_takeoff_changes_over_and_loiters_at_its_place(vtol):
     f.set(VTO_LOITER_ALT=45.0)
     lat, lon, sea = f.autopilot.origin
     north, east = 250.0, 100.0
-    f.send(mavlink.MAVLink_command_int_message(
-        1, 1, 0, mavlink.MAV_CMD_NAV_VTOL_TAKEOFF, 0, 0, 0, 0, 0, NAN,
-        round(math.degrees(lat + north / 6.371e6) * 1e7),
-        round(math.degrees(lon + east / 6.371e6 / math.cos(lat)) * 1e7), sea + HEIGHT))
+    f.send(
+        mavlink.MAVLink_command_int_message(
+            1,
+            1,
+            0,
+            mavlink.MAV_CMD_NAV_VTOL_TAKEOFF,
+            0,
+            0,
+            0,
+            0,
+            0,
+            NAN,
+            round(math.degrees(lat + north / 6.371e6) * 1e7),
+            round(math.degrees(lon + east / 6.371e6 / math.cos(lat)) * 1e7),
+            sea + HEIGHT,
+        )
+    )
     assert f.links.replies[-1].result == mavlink.MAV_RESULT_ACCEPTED
     assert f.autopilot.commander.arm(0, f.simulation.t_us).accepted
     assert NAV_STATES[f.autopilot.status["nav_state"][0]].name == "VTOL Takeoff"
@@ -200,10 +236,18 @@ def test_land_mode_stops_in_a_hover_and_lands(aloft):
     assert "Disarmed by landing" in f.said
 
 
-@pytest.mark.parametrize("kind, wind", [
-    pytest.param("standard_vtol", "", marks=pytest.mark.long), ("tiltrotor", GUSTS),
-    *(pytest.param(kind, GUSTS, marks=pytest.mark.long)
-      for kind in ("standard_vtol", "tailsitter"))], indirect=["kind"])
+@pytest.mark.parametrize(
+    "kind, wind",
+    [
+        pytest.param("standard_vtol", "", marks=pytest.mark.long),
+        ("tiltrotor", GUSTS),
+        *(
+            pytest.param(kind, GUSTS, marks=pytest.mark.long)
+            for kind in ("standard_vtol", "tailsitter")
+        ),
+    ],
+    indirect=["kind"],
+)
 def test_return_comes_home_on_the_wings_and_lands_there_in_a_hover(aloft, wind):
     f = aloft(wind=wind)
     to_wings(f)
@@ -224,6 +268,7 @@ def test_offboard_set_points_in_hover_and_on_the_wings(aloft):
 
     def north_east():
         f.target(mavlink.MAV_FRAME_LOCAL_NED, POSITION, x=400.0, y=400.0, z=-HEIGHT)
+
     f.run(1, north_east, rate=10)
     assert transition(f, ON_WINGS) == mavlink.MAV_RESULT_ACCEPTED
     f.run(25, north_east, rate=10)
@@ -232,14 +277,24 @@ def test_offboard_set_points_in_hover_and_on_the_wings(aloft):
 
 
 def sticks(f, forward=0.0, right=0.0, up=0.0):
-    f.send(mavlink.MAVLink_manual_control_message(
-        1, round(1000 * forward), round(1000 * right), round(500 * (up + 1.0)), 0, 0))
+    f.send(
+        mavlink.MAVLink_manual_control_message(
+            1, round(1000 * forward), round(1000 * right), round(500 * (up + 1.0)), 0, 0
+        )
+    )
 
 
-@pytest.mark.parametrize("kind, mode", [
-    ("standard_vtol", Mode.POSCTL), ("standard_vtol", Mode.ALTCTL),
-    ("standard_vtol", Mode.STABILIZED), ("tailsitter", Mode.STABILIZED),
-    ("tiltrotor", Mode.STABILIZED)], indirect=["kind"])
+@pytest.mark.parametrize(
+    "kind, mode",
+    [
+        ("standard_vtol", Mode.POSCTL),
+        ("standard_vtol", Mode.ALTCTL),
+        ("standard_vtol", Mode.STABILIZED),
+        ("tailsitter", Mode.STABILIZED),
+        ("tiltrotor", Mode.STABILIZED),
+    ],
+    indirect=["kind"],
+)
 def test_it_changes_over_in_manual_modes(aloft, mode):
     f = aloft()
     sticks(f)
@@ -256,6 +311,7 @@ def test_it_changes_over_in_manual_modes(aloft, mode):
     def to_the_right():
         sticks(f, right=0.5)
         rolls.append(to_euler(*f.simulation.state.quat[0])[0])
+
     f.run(5, to_the_right, rate=10)
     assert max(rolls) > math.radians(10.0)
     assert transition(f, HOVERS) == mavlink.MAV_RESULT_ACCEPTED
@@ -263,14 +319,23 @@ def test_it_changes_over_in_manual_modes(aloft, mode):
     assert state(f) == HOVERS
 
 
-@pytest.mark.parametrize("kind, cause, parameters, reason", [
-    ("standard_vtol", "timeout", {"VT_TRANS_TIMEOUT": 2.0, "VT_F_TRANS_THR": 0.1},
-     "transition timeout"),
-    ("standard_vtol", "height", {"VT_FW_MIN_ALT": 60.0}, "minimum altitude"),
-    ("standard_vtol", "roll", {"VT_FW_QC_R": 15}, "maximum roll"),
-    ("standard_vtol", "command", {}, "external command"),
-    ("tailsitter", "command", {}, "external command"),
-    ("tiltrotor", "command", {}, "external command")], indirect=["kind"])
+@pytest.mark.parametrize(
+    "kind, cause, parameters, reason",
+    [
+        (
+            "standard_vtol",
+            "timeout",
+            {"VT_TRANS_TIMEOUT": 2.0, "VT_F_TRANS_THR": 0.1},
+            "transition timeout",
+        ),
+        ("standard_vtol", "height", {"VT_FW_MIN_ALT": 60.0}, "minimum altitude"),
+        ("standard_vtol", "roll", {"VT_FW_QC_R": 15}, "maximum roll"),
+        ("standard_vtol", "command", {}, "external command"),
+        ("tailsitter", "command", {}, "external command"),
+        ("tiltrotor", "command", {}, "external command"),
+    ],
+    indirect=["kind"],
+)
 def test_quadchutes_return_in_a_hover(aloft, cause, parameters, reason):
     f = aloft()
     f.set(RTL_RETURN_ALT=35.0, **parameters)
@@ -299,6 +364,7 @@ def test_reset_in_a_transition_gives_a_fresh_vehicles_flight(vtol):
         transition(f, ON_WINGS)
         f.run(2)
         return f.pos, f.vel
+
     f = vtol()
     f.simulation.reset()
     first = fly(f)

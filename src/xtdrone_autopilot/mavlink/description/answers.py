@@ -39,8 +39,11 @@ class Answers:
 
     @on_request("COMPONENT_METADATA")
     def _component_metadata(self, i: int, params: Sequence[float]) -> list:
-        return [mavlink.MAVLink_component_metadata_message(
-            self._ms, crc32(files()[GENERAL]), _URI.encode())]
+        return [
+            mavlink.MAVLink_component_metadata_message(
+                self._ms, crc32(files()[GENERAL]), _URI.encode()
+            )
+        ]
 
     @on_request("FLIGHT_INFORMATION")
     def _flight_information(self, i: int, params: Sequence[float]) -> list:
@@ -55,8 +58,11 @@ class Answers:
         if number not in (0, _DISK):  # 0 = all
             return []
         total, used, free = (size / 2**20 for size in shutil.disk_usage("."))
-        return [mavlink.MAVLink_storage_information_message(
-            self._ms, _DISK, 1, mavlink.STORAGE_STATUS_READY, total, used, free, 0.0, 0.0)]
+        return [
+            mavlink.MAVLink_storage_information_message(
+                self._ms, _DISK, 1, mavlink.STORAGE_STATUS_READY, total, used, free, 0.0, 0.0
+            )
+        ]
 
     @property
     def _ms(self) -> int:
@@ -72,6 +78,7 @@ class EventProtocol:
 
     @receives("REQUEST_EVENT")
     def _request_event(self, link: Any, message: Any) -> None:
-        for answer in self._events.again(link.vehicle, message.first_sequence,
-                                         message.last_sequence, *link.source or (0, 0)):
+        for answer in self._events.again(
+            link.vehicle, message.first_sequence, message.last_sequence, *link.source or (0, 0)
+        ):
             self._links.reply(link, answer)

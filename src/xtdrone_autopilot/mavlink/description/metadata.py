@@ -23,21 +23,41 @@ _PARAMETER_METADATA, _EVENT_METADATA = 1, 4  # of COMP_METADATA_TYPE
 @functools.cache
 def files() -> dict[str, bytes]:
     """Path -> content of each file; all vehicles have the same."""
-    found = {_PARAMETERS: _packed({"version": 1, "parameters": [
-        _described(p) for p in table().values()]}), _EVENTS: _packed(event_metadata.metadata())}
-    found[GENERAL] = _packed({"version": 1, "metadataTypes": [
-        {"type": kind, "uri": f"mftp://{path}", "fileCrc": crc32(found[path])}
-        for kind, path in ((_PARAMETER_METADATA, _PARAMETERS), (_EVENT_METADATA, _EVENTS))]})
+    found = {
+        _PARAMETERS: _packed(
+            {"version": 1, "parameters": [_described(p) for p in table().values()]}
+        ),
+        _EVENTS: _packed(event_metadata.metadata()),
+    }
+    found[GENERAL] = _packed(
+        {
+            "version": 1,
+            "metadataTypes": [
+                {"type": kind, "uri": f"mftp://{path}", "fileCrc": crc32(found[path])}
+                for kind, path in ((_PARAMETER_METADATA, _PARAMETERS), (_EVENT_METADATA, _EVENTS))
+            ],
+        }
+    )
     return found
 
 
 def _described(p):
-    row = {"name": p.name, "type": "Int32" if p.type is int else "Float", "default": p.default,
-           "min": p.min, "max": p.max, "group": p.group, "shortDesc": p.description,
-           "longDesc": "" if p.effect else "Without effect in this flight stack.",
-           "units": p.unit}
-    return {key: value for key, value in row.items()
-            if value != "" and not (isinstance(value, float) and not math.isfinite(value))}
+    row = {
+        "name": p.name,
+        "type": "Int32" if p.type is int else "Float",
+        "default": p.default,
+        "min": p.min,
+        "max": p.max,
+        "group": p.group,
+        "shortDesc": p.description,
+        "longDesc": "" if p.effect else "Without effect in this flight stack.",
+        "units": p.unit,
+    }
+    return {
+        key: value
+        for key, value in row.items()
+        if value != "" and not (isinstance(value, float) and not math.isfinite(value))
+    }
 
 
 def _packed(content):

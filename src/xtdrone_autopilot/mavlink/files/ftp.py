@@ -34,11 +34,35 @@ BURST = 20  # messages that answer one burst request; the client then requests m
 _BLOCK = 1 << 20  # read at once for a checksum [bytes]
 _SESSIONS = 8 * MAX_PEERS  # of all vehicles together
 
-(_NONE, _TERMINATE, _RESET, _LIST, _OPEN, _READ, _CREATE, _WRITE, _REMOVE, _MAKE_FOLDER,
- _REMOVE_FOLDER, _OPEN_TO_WRITE, _TRUNCATE, _RENAME, _CRC, _BURST) = range(16)
+(
+    _NONE,
+    _TERMINATE,
+    _RESET,
+    _LIST,
+    _OPEN,
+    _READ,
+    _CREATE,
+    _WRITE,
+    _REMOVE,
+    _MAKE_FOLDER,
+    _REMOVE_FOLDER,
+    _OPEN_TO_WRITE,
+    _TRUNCATE,
+    _RENAME,
+    _CRC,
+    _BURST,
+) = range(16)
 _ACK, _NAK = 128, 129
 _FAIL_ERRNO, _BAD_SIZE, _NO_SESSION, _END, _UNKNOWN, _EXISTS, _PROTECTED, _NOT_FOUND = (
-    2, 3, 4, 6, 7, 8, 9, 10)
+    2,
+    3,
+    4,
+    6,
+    7,
+    8,
+    9,
+    10,
+)
 _OF_ERRNO = {errno.EEXIST: bytes((_EXISTS,)), errno.ENOENT: bytes((_NOT_FOUND,))}
 _PROTECTED_FOLDERS = ("log", "params", "etc")
 
@@ -86,19 +110,25 @@ class FileServer:
         try:
             if size > ROOM:
                 raise _Refused(_BAD_SIZE)
-            parts = self._answer(key, opcode, payload[_HEAD.size:_HEAD.size + size], size, offset)
+            parts = self._answer(key, opcode, payload[_HEAD.size : _HEAD.size + size], size, offset)
         except _Refused as refused:
             parts = [(_NAK, offset, bytes((refused.error,)))]
         except OSError as error:
-            parts = [(_NAK, offset,
-                      _OF_ERRNO.get(error.errno, bytes((_FAIL_ERRNO, error.errno or 0))))]
+            parts = [
+                (_NAK, offset, _OF_ERRNO.get(error.errno, bytes((_FAIL_ERRNO, error.errno or 0))))
+            ]
         for k, (kind, at, data) in enumerate(parts):
             last = opcode == _BURST and k == len(parts) - 1
-            head = _HEAD.pack(sequence + 1 + k & 0xFFFF, session, kind, len(data), opcode, last,
-                              at)
-            self._links.reply(link, mavlink.MAVLink_file_transfer_protocol_message(
-                0, message.get_srcSystem(), message.get_srcComponent(),
-                (head + data).ljust(_PAYLOAD, b"\0")))
+            head = _HEAD.pack(sequence + 1 + k & 0xFFFF, session, kind, len(data), opcode, last, at)
+            self._links.reply(
+                link,
+                mavlink.MAVLink_file_transfer_protocol_message(
+                    0,
+                    message.get_srcSystem(),
+                    message.get_srcComponent(),
+                    (head + data).ljust(_PAYLOAD, b"\0"),
+                ),
+            )
 
     def _answer(self, key, opcode, data, size, offset):
         """The messages of the reply: (ACK or NAK, offset, data) of each."""
@@ -113,7 +143,7 @@ class FileServer:
         if opcode == _BURST:
             size = size or ROOM
             found = self._read(key, offset, BURST * size)
-            return [(_ACK, offset + k, found[k:k + size]) for k in range(0, len(found), size)]
+            return [(_ACK, offset + k, found[k : k + size]) for k in range(0, len(found), size)]
         if opcode == _WRITE:
             self._write(key, offset, data)
             return [(_ACK, offset, struct.pack("<I", len(data)))]
@@ -133,8 +163,11 @@ class FileServer:
         if opcode == _TRUNCATE:
             written.truncate(self._writable(data), offset)
             return
-        change = {_MAKE_FOLDER: written.make_folder, _REMOVE_FOLDER: written.remove_folder,
-                  _REMOVE: written.remove}.get(opcode)
+        change = {
+            _MAKE_FOLDER: written.make_folder,
+            _REMOVE_FOLDER: written.remove_folder,
+            _REMOVE: written.remove,
+        }.get(opcode)
         if change is None:
             raise _Refused(_UNKNOWN)
         change(self._writable(data))
@@ -152,8 +185,9 @@ class FileServer:
         saved = [] if self._parameter_files is None else [self._parameter_files[i]]
         tree = {("log",): {}, ("params",): {}}
         for folder, paths in (("log", logs), ("params", saved)):
-            tree[folder,] = {path.name: path for path in paths
-                             if path.is_file() and not path.is_symlink()}
+            tree[folder,] = {
+                path.name: path for path in paths if path.is_file() and not path.is_symlink()
+            }
         for path, data in metadata.files().items():
             *folder, name = path.split("/")
             tree.setdefault(tuple(folder), {})[name] = data
@@ -179,8 +213,10 @@ class FileServer:
         folder = self._tree(i).get(tuple(self._names(data)))
         if folder is None:
             raise _Refused(_NOT_FOUND)
-        lines = [f"D{name}" if file is None else f"F{name}\t{_size(file)}"
-                 for name, file in folder.items()]
+        lines = [
+            f"D{name}" if file is None else f"F{name}\t{_size(file)}"
+            for name, file in folder.items()
+        ]
         if offset >= len(lines):
             raise _Refused(_END)
         out = b""
@@ -246,7 +282,7 @@ def _size(file):
 
 def _read(file, offset, size):
     if not isinstance(file, Path):
-        return bytes(file[offset:offset + size])
+        return bytes(file[offset : offset + size])
     with open(file, "rb") as opened:
         opened.seek(offset)
         return opened.read(size)

@@ -105,20 +105,28 @@ class LogDownload:
             self._links.reply(link, mavlink.MAVLink_log_entry_message(0, 0, 0, 0, 0))
         for number in range(message.start, min(message.end, last) + 1):
             if number < len(files):
-                self._links.reply(link, mavlink.MAVLink_log_entry_message(
-                    number, len(files), last, 0, files[number].stat().st_size))
+                self._links.reply(
+                    link,
+                    mavlink.MAVLink_log_entry_message(
+                        number, len(files), last, 0, files[number].stat().st_size
+                    ),
+                )
 
     @receives("LOG_REQUEST_DATA")
     def _data(self, link, message):
         files = self._files(link.vehicle)
         if message.id >= len(files):
-            self._outbox.say(link.vehicle, WARNING,
-                        f"there is no log {message.id}: this vehicle has {len(files)}")
+            self._outbox.say(
+                link.vehicle,
+                WARNING,
+                f"there is no log {message.id}: this vehicle has {len(files)}",
+            )
             return
         path = files[message.id]
         end = min(message.ofs + message.count, path.stat().st_size)
         self._transfers[self._key(link)] = _Transfer(
-            link, link.sender or link.remote, message.id, path, message.ofs, end)
+            link, link.sender or link.remote, message.id, path, message.ofs, end
+        )
 
     @receives("LOG_ERASE")
     def _erase(self, link, message):
@@ -148,8 +156,16 @@ class LogDownload:
                 transfer.end = transfer.offset
         link = transfer.link
         sequence = self._links.take_sequence(link, max(1, -(-len(data) // BLOCK)))
-        length = _frame(np.frombuffer(data, dtype=np.uint8), transfer.offset, transfer.number,
-                        _LOG_DATA.id, _LOG_DATA.crc_extra, link.system, sequence, self._out)
+        length = _frame(
+            np.frombuffer(data, dtype=np.uint8),
+            transfer.offset,
+            transfer.number,
+            _LOG_DATA.id,
+            _LOG_DATA.crc_extra,
+            link.system,
+            sequence,
+            self._out,
+        )
         self._links.send_frames(link, self._out[:length], transfer.address)
         transfer.offset += len(data)
         return transfer.offset < transfer.end

@@ -10,7 +10,7 @@ import os
 Path = tuple[str, ...]  # the names from the root on
 
 QUOTA = 1 << 20  # of all files of a vehicle [bytes]
-MOST = 256  # files and folders of a vehicle
+MAX = 256  # files and folders of a vehicle
 
 
 class WrittenFiles:
@@ -51,15 +51,15 @@ class WrittenFiles:
         entry = self._entry(old)
         if new == old:
             return
-        if new[:len(old)] == old:  # into itself
+        if new[: len(old)] == old:  # into itself
             raise _error(errno.EINVAL)
         if new in self.entries:
             if entry is None:
                 raise _error(errno.EEXIST)
             self.remove(new)
         self._check_place(new)
-        for path in [path for path in self.entries if path[:len(old)] == old]:
-            self.entries[new + path[len(old):]] = self.entries.pop(path)
+        for path in [path for path in self.entries if path[: len(old)] == old]:
+            self.entries[new + path[len(old) :]] = self.entries.pop(path)
 
     def truncate(self, path: Path, length: int) -> None:
         """Cuts a file to a length, or fills it with zeros [bytes]."""
@@ -70,13 +70,13 @@ class WrittenFiles:
     def write(self, content: bytearray, offset: int, data: bytes) -> None:
         """Writes into a file that was opened."""
         self._grow(content, offset + len(data))
-        content[offset:offset + len(data)] = data
+        content[offset : offset + len(data)] = data
 
     def _add(self, path, entry):
         if path in self.entries or not path:
             raise _error(errno.EEXIST)
         self._check_place(path)
-        if len(self.entries) >= MOST:
+        if len(self.entries) >= MAX:
             raise _error(errno.ENOSPC)
         self.entries[path] = entry
         return entry

@@ -53,7 +53,7 @@ class DeviceStreams:
 
     def _rotor_commands(self, batch):
         """(N, 4) commands 0..1 of a batch of ESCs, 0 where there is none."""
-        columns = self._columns[:, BATCH * batch:BATCH * batch + BATCH]
+        columns = self._columns[:, BATCH * batch : BATCH * batch + BATCH]
         last = self._commands.shape[1] - 1
         commands = np.take_along_axis(self._commands, np.minimum(columns, last), axis=1)
         there = BATCH * batch + np.arange(BATCH) < self.rotors[:, None]
@@ -77,8 +77,9 @@ class DeviceStreams:
 
     def watch(self) -> None:
         """Follows the IMU; call it at each tick of the streams."""
-        _smooth_changes(self._now.sensors.gyro, self._now.sensors.accel, self._before,
-                        self._vibration)
+        _smooth_changes(
+            self._now.sensors.gyro, self._now.sensors.accel, self._before, self._vibration
+        )
 
     @streams("VIBRATION", ground_station=0.1, offboard=0.5, bridge=False)
     def _vibration_metrics(self, m: np.ndarray, t_us: int) -> None:

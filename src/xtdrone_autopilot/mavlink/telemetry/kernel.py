@@ -14,22 +14,31 @@ from xtdrone_dynamics.quaternion import to_euler
 from ...control.vector import thrust_normalised
 from ...ned import heading, quat_to_ned, to_frd, to_ned
 
-MOTION = np.dtype([
-    ("ned", "f8", (3,)), ("ned_vel", "f8", (3,)),  # [m, m/s]
-    ("frd_rate", "f8", (3,)),  # [rad/s]
-    ("quat", "f8", (4,)),  # wxyz, body FRD to NED
-    ("euler", "f8", (3,)),  # roll, pitch, heading [rad]
-    ("geo", "f8", (3,)),  # latitude, longitude, height [rad, rad, m]
-    ("home", "f8", (3,)),  # NED [m]
-])  # of one vehicle, as several messages report it
+MOTION = np.dtype(
+    [
+        ("ned", "f8", (3,)),
+        ("ned_vel", "f8", (3,)),  # [m, m/s]
+        ("frd_rate", "f8", (3,)),  # [rad/s]
+        ("quat", "f8", (4,)),  # wxyz, body FRD to NED
+        ("euler", "f8", (3,)),  # roll, pitch, heading [rad]
+        ("geo", "f8", (3,)),  # latitude, longitude, height [rad, rad, m]
+        ("home", "f8", (3,)),  # NED [m]
+    ]
+)  # of one vehicle, as several messages report it
 
 _DEGREES = 180.0 / math.pi
 
 
 @fleet_kernel
-def estimated_motion(pos: np.ndarray, vel: np.ndarray, quat: np.ndarray, ang_vel: np.ndarray,
-                     status: np.ndarray, origin: tuple[float, float, float],
-                     out: np.ndarray) -> None:
+def estimated_motion(
+    pos: np.ndarray,
+    vel: np.ndarray,
+    quat: np.ndarray,
+    ang_vel: np.ndarray,
+    status: np.ndarray,
+    origin: tuple[float, float, float],
+    out: np.ndarray,
+) -> None:
     """Fills the MOTION of each vehicle.
 
     Args:
@@ -89,8 +98,9 @@ def fill_attitude_target(status: np.ndarray, ms: int, out: np.ndarray) -> None:
 
 
 @njit
-def fill_position_target(status: np.ndarray, motion: np.ndarray, ms: int, frame: int,
-                         out: np.ndarray) -> None:
+def fill_position_target(
+    status: np.ndarray, motion: np.ndarray, ms: int, frame: int, out: np.ndarray
+) -> None:
     """POSITION_TARGET_LOCAL_NED of the set-points in VEHICLE_STATUS (N,).
 
     Where they leave the yaw open, PX4 holds that of the vehicle's MOTION (N,).

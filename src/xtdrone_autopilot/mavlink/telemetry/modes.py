@@ -41,10 +41,18 @@ class ModeStreams:
 def available_modes(number: int) -> list:
     """AVAILABLE_MODES of one mode, counted from 1, or of all for 0; PX4 lists what it knows."""
     wanted = range(1, len(_LISTED) + 1) if number == 0 else [number]
-    return [mavlink.MAVLink_available_modes_message(
-        len(_LISTED), k, state.standard, state.custom_mode,
-        state.advanced * _ADVANCED | (not state.selectable) * _NOT_SELECTABLE, _name(state))
-        for k, state in enumerate(_LISTED, 1) if k in wanted]
+    return [
+        mavlink.MAVLink_available_modes_message(
+            len(_LISTED),
+            k,
+            state.standard,
+            state.custom_mode,
+            state.advanced * _ADVANCED | (not state.selectable) * _NOT_SELECTABLE,
+            _name(state),
+        )
+        for k, state in enumerate(_LISTED, 1)
+        if k in wanted
+    ]
 
 
 def _name(state):

@@ -48,8 +48,9 @@ class RemoteIdStreams:
     @streams("OPEN_DRONE_ID_LOCATION", ground_station=1, offboard=1, bridge=False, where=_has_fix)
     def _location(self, m: np.ndarray, t_us: int) -> None:
         s, p = self.now.sensors, self.status
-        m["status"] = np.where(p["landed"], mavlink.MAV_ODID_STATUS_GROUND,
-                               mavlink.MAV_ODID_STATUS_AIRBORNE)
+        m["status"] = np.where(
+            p["landed"], mavlink.MAV_ODID_STATUS_GROUND, mavlink.MAV_ODID_STATUS_AIRBORNE
+        )
         m["status"][p["armed"] & self._failsafes.active()] = mavlink.MAV_ODID_STATUS_EMERGENCY
         vel = enu_ned(s.gps_vel)
         m["direction"] = 100 * (np.rint(np.degrees(np.arctan2(vel[:, 1], vel[:, 0]))) % 360)
@@ -59,8 +60,9 @@ class RemoteIdStreams:
         m["longitude"] = np.rint(np.degrees(s.gps_lon) * 1e7)
         m["altitude_barometric"] = [height_of_pressure(p) for p in s.baro_pressure]
         m["altitude_geodetic"] = np.rint(s.gps_alt)
-        m["height"] = np.where(p["home_set"], self._estimator.pos[:, 2] - p["home"][:, 2],
-                               _UNKNOWN_HEIGHT)
+        m["height"] = np.where(
+            p["home_set"], self._estimator.pos[:, 2] - p["home"][:, 2], _UNKNOWN_HEIGHT
+        )
         m["horizontal_accuracy"] = _class_of(s.gps_eph, _HORIZONTAL)
         m["vertical_accuracy"] = _class_of(s.gps_epv, _VERTICAL)
         m["barometer_accuracy"], m["speed_accuracy"] = 1, _SPEED_0_3

@@ -25,8 +25,9 @@ class Channel:
         self._socket, self._complaint = sock, complaint
         sock.settimeout(ANSWER_S)
 
-    def request(self, operation: int, body: bytes = b"", seconds: float = ANSWER_S,
-                size: int | None = None) -> bytearray:
+    def request(
+        self, operation: int, body: bytes = b"", seconds: float = ANSWER_S, size: int | None = None
+    ) -> bytearray:
         """Sends a request and returns the body of the reply.
 
         Args:
@@ -45,12 +46,15 @@ class Channel:
             length = _LENGTH.unpack(self._receive(_LENGTH.size))[0]
             if length > LARGEST or size not in (None, length):
                 wanted = f"up to {LARGEST}" if size is None else size
-                raise EngineError(f"gzserver answers request {operation} with {length} bytes "
-                                  f"instead of {wanted}: {self._complaint()}")
+                raise EngineError(
+                    f"gzserver answers request {operation} with {length} bytes "
+                    f"instead of {wanted}: {self._complaint()}"
+                )
             return self._receive(length)
         except TimeoutError as error:
-            raise EngineError(f"gzserver has not answered for {seconds:g} s: "
-                              f"{self._complaint()}") from error
+            raise EngineError(
+                f"gzserver has not answered for {seconds:g} s: {self._complaint()}"
+            ) from error
         except OSError as error:
             raise EngineError(f"gzserver has ended: {self._complaint()}") from error
         finally:
@@ -61,8 +65,9 @@ class Channel:
         """As request(), for a reply that is a text."""
         return self.request(operation, body, seconds).decode(errors="replace")
 
-    def ask(self, operation: int, text: str, seconds: float = ANSWER_S,
-            numbers: bytes = b"") -> None:
+    def ask(
+        self, operation: int, text: str, seconds: float = ANSWER_S, numbers: bytes = b""
+    ) -> None:
         """Sends a request whose reply is empty on success and an error text otherwise.
 
         Args:

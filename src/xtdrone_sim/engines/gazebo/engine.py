@@ -43,8 +43,10 @@ from .scene import GazeboScene, scanners
 from .world import joint_name, link_name, model_sdf, shape_name, world_sdf
 
 _PLUGIN = "libxtdrone_lockstep.so"
-_CHATTER = re.compile(r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"
-                      "Couldn't find a preferred IP")
+_CHATTER = re.compile(
+    r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"
+    "Couldn't find a preferred IP"
+)
 _REFUSED = "X Error of failed request"  # by the display, of the first window
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 STEP_S = 0.004  # physics step until the first step sets it [s]
@@ -56,8 +58,23 @@ _TRIES = 5  # starts of gzserver and of gzclient, which now and then fail by no 
 _OPEN_S = 15.0  # wall-clock time after which gzclient counts as started [s]
 _TELL_S = 0.5  # wall-clock time to wait for the exit status of a process [s]
 # Must match lockstep_world.cc.
-(_STEP, _RESET, _FLEET, _JOINTS, _CONTACTS, _PAYLOAD, _CAST, _SCANNERS, _PLACE, _INSERT, _REMOVE,
- _STATES, _MOVE, _PUSH, _TYRES) = range(1, 16)
+(
+    _STEP,
+    _RESET,
+    _FLEET,
+    _JOINTS,
+    _CONTACTS,
+    _PAYLOAD,
+    _CAST,
+    _SCANNERS,
+    _PLACE,
+    _INSERT,
+    _REMOVE,
+    _STATES,
+    _MOVE,
+    _PUSH,
+    _TYRES,
+) = range(1, 16)
 _TIME = struct.Struct("<d")
 _WEIGHT = struct.Struct("<11d")
 _RAYS = struct.Struct("<5d")
@@ -74,8 +91,13 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         inserted: The WorldModels that were inserted since the start.
     """
 
-    def __init__(self, world: World, specs: tuple[VehicleSpec, ...],
-                 models: tuple[Vehicle, ...], instance: int = 0):
+    def __init__(
+        self,
+        world: World,
+        specs: tuple[VehicleSpec, ...],
+        models: tuple[Vehicle, ...],
+        instance: int = 0,
+    ):
         """Starts gzserver with the world and the vehicles.
 
         Args:
@@ -93,9 +115,13 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         self._masses = Masses(self._fleet)
         self._loaded = np.zeros(self._fleet.n, dtype=bool)  # carries a payload
         n, bodies = self._fleet.body.shape
-        self.state = FleetState.zeros(n, self._fleet.actuator.shape[1],
-                                      self._fleet.joint.shape[1], bodies,
-                                      self._fleet.tyre.shape[1])
+        self.state = FleetState.zeros(
+            n,
+            self._fleet.actuator.shape[1],
+            self._fleet.joint.shape[1],
+            bodies,
+            self._fleet.tyre.shape[1],
+        )
         self.inserted: tuple[WorldModel, ...] = ()
         self._processes: list[subprocess.Popen] = []
         self._opening: threading.Thread | None = None  # of gzclient
@@ -103,8 +129,9 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         self._channel = self._looks = None
         plugin = self._setup / _PLUGIN
         if not plugin.is_file():
-            raise EngineError("Gazebo 11 is not set up: run scripts/setup_gazebo.sh, or use "
-                              "engine:=embedded")
+            raise EngineError(
+                "Gazebo 11 is not set up: run scripts/setup_gazebo.sh, or use engine:=embedded"
+            )
         _refuse_stale(self._setup)
         self._environment = self._read_environment(world, instance)
         self._folder = Path(tempfile.mkdtemp(prefix="xtdrone-gazebo-"))
@@ -124,11 +151,14 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         chosen = np.ones(len(self.specs), dtype=bool) if mask is None else np.asarray(mask)
         for i in np.flatnonzero(chosen & self._loaded).tolist():
             self.set_payload(i, 0.0, (0.0, 0.0, 0.0))
-        poses = [(there, start_pose(spec, model).to(frame))
-                 for there, spec, model in zip(chosen, self.specs, self.models, strict=True)
-                 for frame in body_frames(model)]
-        table = np.array([[*pose.pos, *pose.quat] if there else [np.nan] * 7
-                          for there, pose in poses])
+        poses = [
+            (there, start_pose(spec, model).to(frame))
+            for there, spec, model in zip(chosen, self.specs, self.models, strict=True)
+            for frame in body_frames(model)
+        ]
+        table = np.array(
+            [[*pose.pos, *pose.quat] if there else [np.nan] * 7 for there, pose in poses]
+        )
         acc = self.state.acc.copy()
         self._take(_RESET, table.tobytes(), 0.0)
         self.state.acc[~chosen] = acc[~chosen]
@@ -140,8 +170,10 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         Raises:
             EngineError: Always.
         """
-        raise EngineError("Gazebo does not tell all that its next step depends on: to save a "
-                          "flight, use engine:=embedded")
+        raise EngineError(
+            "Gazebo does not tell all that its next step depends on: to save a "
+            "flight, use engine:=embedded"
+        )
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """Not supported: the contacts and the solver state of Gazebo cannot be set from outside.
@@ -158,8 +190,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             EngineError: gzserver has ended, or the state of a vehicle is no longer finite.
         """
         dt, state, masses = dt_us * 1e-6, self.state, self._masses
-        apply_wrench(masses.records, wrench, state.body_quat, state.body_ang_vel, dt,
-                     self._applied)
+        apply_wrench(masses.records, wrench, state.body_quat, state.body_ang_vel, dt, self._applied)
         asked = _TIME.pack(dt) + self._applied.tobytes()
         if self._jointed:
             asked += joint_targets[self._moving].tobytes()
@@ -177,8 +208,10 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         try:
             normals = np.array([line[2:] for line in lines], dtype=float).reshape(len(lines), 3)
         except ValueError:
-            raise EngineError("gzserver's contacts have no normals: build the plugin again by "
-                              "scripts/setup_gazebo.sh") from None
+            raise EngineError(
+                "gzserver's contacts have no normals: build the plugin again by "
+                "scripts/setup_gazebo.sh"
+            ) from None
         names = tuple(sorted({name for line in lines for name in line[:2]}))
         pairs = [[names.index(name) for name in line[:2]] for line in lines]
         return Contacts(names, np.array(pairs, dtype=np.int64).reshape(-1, 2), normals)
@@ -205,8 +238,9 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             EngineError: Gazebo does not take it, or has ended.
         """
         self._channel.request(_INSERT, model_sdf(model).encode())
-        self._await_models(lambda: self._has(model.name),
-                           f"Gazebo does not take model '{model.name}'")
+        self._await_models(
+            lambda: self._has(model.name), f"Gazebo does not take model '{model.name}'"
+        )
         self.inserted = *self.inserted, model
 
     def remove(self, index: int) -> None:
@@ -218,7 +252,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         name = self.inserted[index].name
         self._channel.request(_REMOVE, name.encode())
         self._await_models(lambda: not self._has(name), f"Gazebo does not remove '{name}'")
-        self.inserted = *self.inserted[:index], *self.inserted[index + 1:]
+        self.inserted = *self.inserted[:index], *self.inserted[index + 1 :]
 
     def inserted_states(self) -> np.ndarray:
         """States (P, 13) of the inserted models; see WorldEditor."""
@@ -226,8 +260,9 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
 
     def place_inserted(self, index: int, state: np.ndarray) -> None:
         """Moves an inserted model; see WorldEditor."""
-        self._channel.ask(_MOVE, self.inserted[index].name,
-                          numbers=np.asarray(state, dtype=float).tobytes())
+        self._channel.ask(
+            _MOVE, self.inserted[index].name, numbers=np.asarray(state, dtype=float).tobytes()
+        )
 
     def push_inserted(self, index: int, wrench: np.ndarray) -> None:
         """Applies a wrench during the next step; see WorldEditor."""
@@ -237,8 +272,9 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
     def _states(self, names) -> np.ndarray:
         if not names:
             return np.zeros((0, _WIDTH))
-        data = self._channel.request(_STATES, "".join(f"{name}\n" for name in names).encode(),
-                                     size=8 * _WIDTH * len(names))
+        data = self._channel.request(
+            _STATES, "".join(f"{name}\n" for name in names).encode(), size=8 * _WIDTH * len(names)
+        )
         return np.frombuffer(data).reshape(-1, _WIDTH).copy()
 
     def _has(self, name) -> bool:
@@ -252,8 +288,14 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
                 raise EngineError(f"{complaint}: {self._complaint()}")
             time.sleep(_LOOP_S)
 
-    def cast(self, vehicle: int, pos: npt.ArrayLike, directions: np.ndarray, longest: float,
-             body: int = 0) -> np.ndarray:
+    def cast(
+        self,
+        vehicle: int,
+        pos: npt.ArrayLike,
+        directions: np.ndarray,
+        longest: float,
+        body: int = 0,
+    ) -> np.ndarray:
         """Casts rays; returns the distance to the first collision shape of any other model.
 
         Args:
@@ -270,8 +312,11 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             EngineError: gzserver has ended.
         """
         head = _RAYS.pack(self._masses.records[vehicle, 0]["row"], longest, *pos)
-        return np.frombuffer(self._channel.request(_CAST, head + np.asarray(directions).tobytes(),
-                                                   size=8 * (np.size(directions) // 3)))
+        return np.frombuffer(
+            self._channel.request(
+                _CAST, head + np.asarray(directions).tobytes(), size=8 * (np.size(directions) // 3)
+            )
+        )
 
     def beam(self, vehicle: int, point: npt.ArrayLike, direction: npt.ArrayLike) -> float:
         """Range from a point along a direction to the first shape of any other model [m]."""
@@ -331,11 +376,11 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         environment = dict(item.split("=", 1) for item in text.decode().split("\0") if item)
         around = world.sdf.parent.parent  # of a world, whose models are beside its folder
         for name, folders in (
-                ("GAZEBO_MODEL_PATH", (around, around / "models", resources.root() / "models")),
-                ("GAZEBO_RESOURCE_PATH", (world.sdf.parent,))):
+            ("GAZEBO_MODEL_PATH", (around, around / "models", resources.root() / "models")),
+            ("GAZEBO_RESOURCE_PATH", (world.sdf.parent,)),
+        ):
             environment[name] = ":".join([*map(str, folders), environment.get(name, "")])
-        environment["GAZEBO_MASTER_URI"] = gazebo_master(instance,
-                                                         environment["GAZEBO_MASTER_URI"])
+        environment["GAZEBO_MASTER_URI"] = gazebo_master(instance, environment["GAZEBO_MASTER_URI"])
         return environment
 
     def _start(self, world, plugin):
@@ -351,8 +396,9 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
     def _serve(self, listener):
         """Starts gzserver, again if the display refuses its first window, and gives its channel."""
         for _ in range(_TRIES):
-            self._server = self._start_process("gzserver",
-                                               ["--verbose", "-u", self._folder / "scenario.world"])
+            self._server = self._start_process(
+                "gzserver", ["--verbose", "-u", self._folder / "scenario.world"]
+            )
             try:
                 return self._accept(listener)
             except EngineError as error:
@@ -371,8 +417,12 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         end = time.monotonic() + START_S
         while not select.select([listener], [], [], 0.1)[0]:
             # Without our plugin it would go on running.
-            if (self._server.poll() is not None or time.monotonic() > end
-                    or self._says("Failed to load plugin", _PLUGIN) or self._says(_REFUSED)):
+            if (
+                self._server.poll() is not None
+                or time.monotonic() > end
+                or self._says("Failed to load plugin", _PLUGIN)
+                or self._says(_REFUSED)
+            ):
                 raise EngineError(f"gzserver does not start: {self._complaint()}")
         return Channel(listener.accept()[0], self._complaint)
 
@@ -380,24 +430,35 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         """Starts a virtual display for Gazebo's cameras; returns its name."""
         reading, writing = os.pipe()
         with open(reading) as answer:
-            self._start_process("Xvfb", ["-displayfd", writing, "-screen", "0", "64x64x24",
-                                         "-nolisten", "tcp", "-noreset"], os.environ, (writing,))
+            self._start_process(
+                "Xvfb",
+                ["-displayfd", writing, "-screen", "0", "64x64x24", "-nolisten", "tcp", "-noreset"],
+                os.environ,
+                (writing,),
+            )
             os.close(writing)
             said = select.select([answer], [], [], START_S)[0]
             number = answer.readline().strip() if said else ""
         if not number:
-            raise EngineError("Xvfb does not start, without which Gazebo draws nothing: "
-                              f"{self._complaint('Xvfb')}")
+            raise EngineError(
+                "Xvfb does not start, without which Gazebo draws nothing: "
+                f"{self._complaint('Xvfb')}"
+            )
         return f":{number}"
 
     def _start_process(self, program, words, environment=None, pass_fds=()):
         environment = self._environment if environment is None else environment
         with open(self._folder / f"{program}.log", "ab") as log:
-            process = subprocess.Popen([_which(program, environment["PATH"]), *map(str, words)],
-                                       stdin=subprocess.DEVNULL, stdout=log,
-                                       stderr=subprocess.STDOUT, env=environment,
-                                       pass_fds=pass_fds, start_new_session=True,
-                                       preexec_fn=tied())
+            process = subprocess.Popen(
+                [_which(program, environment["PATH"]), *map(str, words)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                pass_fds=pass_fds,
+                start_new_session=True,
+                preexec_fn=tied(),
+            )
         self._processes.append(process)
         return process
 
@@ -428,18 +489,34 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
     def _name_fleet(self):
         """Exchanges the order of all bodies, joints and tyres with the plugin."""
         pairs = list(zip(self.specs, self.models, strict=True))
-        self._channel.ask(_FLEET, "".join(
-            f"{spec.name}\t{link_name(k)}\n" for spec, model in pairs
-            for k in range(len(model.bodies))))
-        self._channel.ask(_JOINTS, "".join(
-            f"{spec.name}\t{joint_name(k)}\n" for spec, model in pairs
-            for k in range(len(model.joints))))
-        tyres = [(i, shape) for i, model in enumerate(self.models) for shape in model.shapes
-                 if shape.tyre >= 0]
+        self._channel.ask(
+            _FLEET,
+            "".join(
+                f"{spec.name}\t{link_name(k)}\n"
+                for spec, model in pairs
+                for k in range(len(model.bodies))
+            ),
+        )
+        self._channel.ask(
+            _JOINTS,
+            "".join(
+                f"{spec.name}\t{joint_name(k)}\n"
+                for spec, model in pairs
+                for k in range(len(model.joints))
+            ),
+        )
+        tyres = [
+            (i, shape)
+            for i, model in enumerate(self.models)
+            for shape in model.shapes
+            if shape.tyre >= 0
+        ]
         self._tyres = np.array([(i, shape.tyre) for i, shape in tyres], dtype=int).reshape(-1, 2)
         if tyres:
-            self._channel.ask(_TYRES, "".join(
-                f"{self.specs[i].name}\t{shape_name(shape.name)}\n" for i, shape in tyres))
+            self._channel.ask(
+                _TYRES,
+                "".join(f"{self.specs[i].name}\t{shape_name(shape.name)}\n" for i, shape in tyres),
+            )
         self._channel.request(_SCANNERS, scanners(self.specs, self.models).encode())
         rows = self._masses.records["row"]
         self._used, self._base = rows >= 0, rows[:, 0]
@@ -458,8 +535,10 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             table = numbers[:size].reshape(-1, _WIDTH)[self._base]
             wrong = np.flatnonzero(~np.isfinite(table).all(axis=1))
             broken = f"'{self.specs[int(wrong[0])].name}'" if len(wrong) else "a joint"
-            raise EngineError(f"the state of {broken} is not finite any more at "
-                              f"{state.t_us * 1e-6:.3f} s: look for an absurd force or parameter")
+            raise EngineError(
+                f"the state of {broken} is not finite any more at "
+                f"{state.t_us * 1e-6:.3f} s: look for an absurd force or parameter"
+            )
         bodies = numbers[:size].reshape(-1, _WIDTH)
         table = bodies[self._base] if self._jointed else bodies
         np.subtract(table[:, 7:10], state.vel, out=state.acc)
@@ -467,16 +546,18 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         state.pos[:], state.quat[:] = table[:, 0:3], table[:, 3:7]
         state.vel[:], state.ang_vel[:] = table[:, 7:10], table[:, 10:13]
         if self._jointed:
-            state.joint_pos[self._moving], state.joint_vel[self._moving] = \
-                numbers[size:self._joints_end].reshape(-1, 2).T
+            state.joint_pos[self._moving], state.joint_vel[self._moving] = (
+                numbers[size : self._joints_end].reshape(-1, 2).T
+            )
             state.body_pos[self._used] = bodies[:, 0:3]
             state.body_quat[self._used] = bodies[:, 3:7]
             state.body_vel[self._used] = bodies[:, 7:10]
             state.body_ang_vel[self._used] = bodies[:, 10:13]
         if len(self._tyres):
             state.tyre_load[:] = 0.0
-            np.add.at(state.tyre_load, tuple(self._tyres.T),
-                      numbers[self._joints_end:].reshape(-1, 3))
+            np.add.at(
+                state.tyre_load, tuple(self._tyres.T), numbers[self._joints_end :].reshape(-1, 3)
+            )
 
 
 def _listener(path):
@@ -516,8 +597,9 @@ def _refuse_stale(setup):
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in [*sources, setup / "env.sh"]))
     note = setup / "plugin"
     if not note.is_file() or note.read_text().strip() != digest.hexdigest()[:16]:
-        raise EngineError("the Gazebo plugin was built of other sources: run "
-                          "scripts/setup_gazebo.sh again")
+        raise EngineError(
+            "the Gazebo plugin was built of other sources: run scripts/setup_gazebo.sh again"
+        )
 
 
 def _refuse_taken(uri):
@@ -531,13 +613,17 @@ def _refuse_taken(uri):
     except ValueError:
         port = None
     if not port:
-        raise EngineError(f"GAZEBO_MASTER_URI is '{uri}': give an address with a port, like "
-                          "http://127.0.0.1:11345")
+        raise EngineError(
+            f"GAZEBO_MASTER_URI is '{uri}': give an address with a port, like "
+            "http://127.0.0.1:11345"
+        )
     with socket.socket() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind(("127.0.0.1", port))
         except OSError as error:
-            raise EngineError(f"port {port} (TCP) is in use: another Gazebo is running; stop it, "
-                              "give another --instance, or set GAZEBO_MASTER_URI to another "
-                              "port") from error
+            raise EngineError(
+                f"port {port} (TCP) is in use: another Gazebo is running; stop it, "
+                "give another --instance, or set GAZEBO_MASTER_URI to another "
+                "port"
+            ) from error

@@ -30,9 +30,13 @@ Key = tuple[str, str, str]  # names of vehicle, sensor and camera within it (emp
 
 def camera_keys(specs: Sequence[VehicleSpec], models: Sequence[Vehicle]) -> list[Key]:
     """Keys of all cameras of a fleet."""
-    return [(spec.name, block.name, camera.name) for spec, model in zip(specs, models)
-            for block in model.sensors if block.kind in ("camera", "depth")
-            for camera in cameras_of(block)]
+    return [
+        (spec.name, block.name, camera.name)
+        for spec, model in zip(specs, models)
+        for block in model.sensors
+        if block.kind in ("camera", "depth")
+        for camera in cameras_of(block)
+    ]
 
 
 def scanners(specs: Sequence[VehicleSpec], models: Sequence[Vehicle]) -> str:
@@ -42,16 +46,24 @@ def scanners(specs: Sequence[VehicleSpec], models: Sequence[Vehicle]) -> str:
         for block in model.sensors:
             if block.kind == "lidar":
                 lidar = lidar_of(block)
-                fan = (lidar.columns, lidar.min_angle, lidar.max_angle,
-                       lidar.rows, lidar.min_elevation, lidar.max_elevation)
+                fan = (
+                    lidar.columns,
+                    lidar.min_angle,
+                    lidar.max_angle,
+                    lidar.rows,
+                    lidar.min_elevation,
+                    lidar.max_elevation,
+                )
             elif block.kind == "range":
                 lidar, fan = RangeParameters.from_block(block), (1, 0.0, 0.0, 1, 0.0, 0.0)
             else:
                 continue
             period = period_steps(lidar.rate) * STEP_US
             numbers = period, *block.pos, *block.quat, *fan, lidar.minimum, lidar.maximum
-            lines.append(f"{spec.name}\t{link_name(block.body)}\t{block.name}\t"
-                         f"{' '.join(map(str, numbers))}\n")
+            lines.append(
+                f"{spec.name}\t{link_name(block.body)}\t{block.name}\t"
+                f"{' '.join(map(str, numbers))}\n"
+            )
     return "".join(lines)
 
 
@@ -65,8 +77,13 @@ class GazeboScene:
 
     in_step = True
 
-    def __init__(self, channel: Channel, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-                 cast: Callable[..., np.ndarray]):
+    def __init__(
+        self,
+        channel: Channel,
+        specs: Sequence[VehicleSpec],
+        models: Sequence[Vehicle],
+        cast: Callable[..., np.ndarray],
+    ):
         """Waits until Gazebo has loaded everything that is visible to the sensors.
 
         Args:
@@ -80,14 +97,21 @@ class GazeboScene:
         self._channel = channel
         self.cast = cast
         self._numbers = {key: i for i, key in enumerate(camera_keys(specs, models))}
-        bodies = [f"{spec.name}::{link_name(k)}" if k else spec.name
-                  for spec, model in zip(specs, models, strict=True)
-                  for k in range(len(model.bodies))]
-        links = {(spec.name, block.name): link_name(block.body)
-                 for spec, model in zip(specs, models, strict=True) for block in model.sensors}
+        bodies = [
+            f"{spec.name}::{link_name(k)}" if k else spec.name
+            for spec, model in zip(specs, models, strict=True)
+            for k in range(len(model.bodies))
+        ]
+        links = {
+            (spec.name, block.name): link_name(block.body)
+            for spec, model in zip(specs, models, strict=True)
+            for block in model.sensors
+        }
         lines = ["\t".join(bodies)]
-        lines += [f"{vehicle}\t{links[vehicle, sensor]}\t{sensor}\t{int(camera == 'right')}"
-                  for vehicle, sensor, camera in self._numbers]
+        lines += [
+            f"{vehicle}\t{links[vehicle, sensor]}\t{sensor}\t{int(camera == 'right')}"
+            for vehicle, sensor, camera in self._numbers
+        ]
         channel.ask(_CAMERAS, "\n".join(lines), READY_S)
         most = max(len(model.bodies) for model in models)
         self._used = np.array([[k < len(model.bodies) for k in range(most)] for model in models])
@@ -100,8 +124,12 @@ class GazeboScene:
             return "gazebo: rays"
         return f"gazebo: {self._channel.text(_NAME)}"
 
-    def place(self, state: FleetState, inserted: Sequence[WorldModel] = (),
-              states: Sequence[np.ndarray] = ()) -> None:
+    def place(
+        self,
+        state: FleetState,
+        inserted: Sequence[WorldModel] = (),
+        states: Sequence[np.ndarray] = (),
+    ) -> None:
         """As RenderedScene.place, for images only; rays use the physics poses of the bodies.
 
         Gazebo shows its inserted models itself.
@@ -109,15 +137,33 @@ class GazeboScene:
         self._poses[:, :3] = state.body_pos[self._used]
         self._poses[:, 3:] = state.body_quat[self._used]
 
-    def draw(self, pos: npt.ArrayLike, quat: npt.ArrayLike, pinhole: Any, near: float, far: float,
-             depth: bool = False, key: Key = ()) -> Any:
+    def draw(
+        self,
+        pos: npt.ArrayLike,
+        quat: npt.ArrayLike,
+        pinhole: Any,
+        near: float,
+        far: float,
+        depth: bool = False,
+        key: Key = (),
+    ) -> Any:
         """As RenderedScene.draw, with the camera of this key."""
-        head = _DRAWING.pack(self._numbers[key], pinhole.left, pinhole.right, -pinhole.bottom,
-                             -pinhole.top, near, far, *pos, *quat)
+        head = _DRAWING.pack(
+            self._numbers[key],
+            pinhole.left,
+            pinhole.right,
+            -pinhole.bottom,
+            -pinhole.top,
+            near,
+            far,
+            *pos,
+            *quat,
+        )
         shape = pinhole.height, pinhole.width
         size = 3 * shape[0] * shape[1]
-        data = self._channel.request(_DRAW, head + self._poses.tobytes(),
-                                     size=size + 4 * shape[0] * shape[1] * depth)
+        data = self._channel.request(
+            _DRAW, head + self._poses.tobytes(), size=size + 4 * shape[0] * shape[1] * depth
+        )
         colours = np.frombuffer(data, np.uint8, size).reshape(*shape, 3)
         if not depth:
             return colours

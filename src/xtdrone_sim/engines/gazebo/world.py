@@ -27,8 +27,15 @@ _DEPTH = 5e-4  # contact penetration of a standing vehicle [m]
 _FEET = 4  # contact points that carry a standing vehicle
 
 
-def world_sdf(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-              plugin: Path | str, socket: Path | str, looks: Any, step: float) -> str:
+def world_sdf(
+    world: World,
+    specs: Sequence[VehicleSpec],
+    models: Sequence[Vehicle],
+    plugin: Path | str,
+    socket: Path | str,
+    looks: Any,
+    step: float,
+) -> str:
     """Writes the whole world as SDF text.
 
     Plugins of the world file are left out: wind and sensors are simulated by this project.
@@ -49,15 +56,20 @@ def world_sdf(world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehic
     add_models(element, world.added)
     taken = {child.get("name") for child in element} & {spec.name for spec in specs}
     if taken:
-        raise EngineError(f"world '{world.name}' has something called '{min(taken)}' like a "
-                          "vehicle, which Gazebo cannot tell apart: rename one of them")
+        raise EngineError(
+            f"world '{world.name}' has something called '{min(taken)}' like a "
+            "vehicle, which Gazebo cannot tell apart: rename one of them"
+        )
     for unwanted in element.findall("plugin"):
         element.remove(unwanted)
     physics = element.find("physics")
     if physics is None:
         physics = etree.SubElement(element, "physics", type="ode")
-    for tag, value in (("max_step_size", step), ("real_time_factor", 0),
-                       ("real_time_update_rate", 0)):
+    for tag, value in (
+        ("max_step_size", step),
+        ("real_time_factor", 0),
+        ("real_time_update_rate", 0),
+    ):
         _set(physics, tag, value)
     for spec, model in zip(specs, models):
         element.append(_vehicle(spec, model))
@@ -79,8 +91,10 @@ def model_sdf(model: WorldModel) -> str:
     link = etree.Element("link", name=link_name(0)) if model.static else _link(0, body, Pose())
     inward = Pose(model.cog).inverse()
     for name, source, pose in model.scope().links():
-        link.extend(_shape(name, child, inward.to(pose), model.mass)
-                    for child in _shown(model, name, source))
+        link.extend(
+            _shape(name, child, inward.to(pose), model.mass)
+            for child in _shown(model, name, source)
+        )
     out.append(link)
     return _document(out)
 
@@ -102,15 +116,19 @@ def _vehicle(spec, vehicle):
     if vehicle.joints:  # a new joint target would not wake a sleeping model
         _set(out, "allow_auto_disable", 0)
     frames = body_frames(vehicle)
-    links = [_link(k, body, frame) for k, (body, frame) in
-             enumerate(zip(vehicle.bodies, frames, strict=True))]
+    links = [
+        _link(k, body, frame)
+        for k, (body, frame) in enumerate(zip(vehicle.bodies, frames, strict=True))
+    ]
     body_of = {name: k for k, body in enumerate(vehicle.bodies) for name in body.links}
     rolling = {shape_name(shape.name) for shape in vehicle.shapes if shape.tyre >= 0}
     for name, source, link_pose in scope_of(vehicle).links():
         body = body_of[name]
         inward = Pose(vehicle.cog).to(frames[body]).inverse()
-        links[body].extend(_shape(name, child, inward.to(link_pose), vehicle.mass, rolling)
-                           for child in _shown(vehicle, name, source))
+        links[body].extend(
+            _shape(name, child, inward.to(link_pose), vehicle.mass, rolling)
+            for child in _shown(vehicle, name, source)
+        )
     for block in vehicle.sensors:
         if block.kind in ("camera", "depth"):
             links[block.body].append(_camera(block))
@@ -137,8 +155,11 @@ def _link(k, body, frame):
 def _shown(model, link, source) -> list:
     """A link's collisions and visuals, without those that the model leaves out."""
     there = {shape.name for shape in model.shapes}
-    return [child for child in source.iterchildren("collision", "visual")
-            if f"{link}::{child.get('name')}" in there]
+    return [
+        child
+        for child in source.iterchildren("collision", "visual")
+        if f"{link}::{child.get('name')}" in there
+    ]
 
 
 def shape_name(name: str) -> str:
@@ -157,8 +178,9 @@ def _shape(link, child, link_pose, mass, rolling=()):
     for old in shape.findall("pose"):
         shape.remove(old)
     _set(shape, "pose", _six(link_pose.to(pose_of(child))))
-    for uri, there in zip(shape.iterfind(".//mesh/uri"), child.iterfind(".//mesh/uri"),
-                          strict=True):
+    for uri, there in zip(
+        shape.iterfind(".//mesh/uri"), child.iterfind(".//mesh/uri"), strict=True
+    ):
         uri.text = f"file://{resolve_uri(there, there.text.strip())}"
     if shape.tag == "collision" and mass:
         _soften(shape, mass)
@@ -172,8 +194,9 @@ def _shape(link, child, link_pose, mass, rolling=()):
 def _joint(k, vehicle):
     """A joint without limits: the plant applies those of its actuator."""
     joint = vehicle.joints[k]
-    out = etree.Element("joint", name=joint_name(k),
-                        type="prismatic" if joint.prismatic else "revolute")
+    out = etree.Element(
+        "joint", name=joint_name(k), type="prismatic" if joint.prismatic else "revolute"
+    )
     _set(out, "pose", _six(Pose(joint.anchor)))
     _set(out, "parent", link_name(vehicle.bodies[joint.body].parent))
     _set(out, "child", link_name(joint.body))
@@ -204,8 +227,12 @@ def _camera(block):
         aside = max(abs(pinhole.left), abs(pinhole.right))
         _set(element, "horizontal_fov", repr(2.0 * math.atan(aside)))
         image = etree.SubElement(element, "image")
-        for tag, value in (("width", pinhole.width), ("height", pinhole.height),
-                           ("format", "R8G8B8"), ("anti_aliasing", camera.anti_aliasing)):
+        for tag, value in (
+            ("width", pinhole.width),
+            ("height", pinhole.height),
+            ("format", "R8G8B8"),
+            ("anti_aliasing", camera.anti_aliasing),
+        ):
             _set(image, tag, value)
         clip = etree.SubElement(element, "clip")
         _set(clip, "near", camera.near)

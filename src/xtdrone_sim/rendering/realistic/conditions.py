@@ -55,8 +55,13 @@ def conditions_of(world: Any, time_of_day: str = "", weather: str = "") -> Condi
     given = parse_weather(weather) if weather else None
     sky = sky_of(towards, _OVERCAST[given.kind if given else "clear"])
     air, veil = _air(given, world.fog, sky)
-    return Conditions(sky, air, veil, given.rain if given else 0.0,
-                      any(light.cast_shadows for light in lights) or not lights)
+    return Conditions(
+        sky,
+        air,
+        veil,
+        given.rain if given else 0.0,
+        any(light.cast_shadows for light in lights) or not lights,
+    )
 
 
 def _air(given: Weather | None, of_file: Any, sky: Sky) -> tuple:

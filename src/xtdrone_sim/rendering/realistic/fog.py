@@ -41,4 +41,3 @@ def transmittance(distance: float, density: float, start: float, end: float, kin
     if kind == 1:
         return math.exp(-density * distance)
     return math.exp(-(density * distance) * (density * distance))
-

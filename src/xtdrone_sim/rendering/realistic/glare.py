@@ -14,8 +14,14 @@ _WEAK = 1e-4  # share of the scene's luminance that nothing of a lamp exceeds: i
 _PEAK = 0.04  # luminance of the brightest ghost per illuminance [1/sr]
 
 
-def sources(conditions: Conditions, rows: np.ndarray, pos: np.ndarray, axes: np.ndarray,
-            mean: float, free: Callable[[np.ndarray], np.ndarray]) -> list:
+def sources(
+    conditions: Conditions,
+    rows: np.ndarray,
+    pos: np.ndarray,
+    axes: np.ndarray,
+    mean: float,
+    free: Callable[[np.ndarray], np.ndarray],
+) -> list:
     """The sources in front of a camera, as flare.flared() takes them.
 
     Args:
@@ -58,6 +64,9 @@ def _disc(towards, size) -> np.ndarray:
     aside /= np.linalg.norm(aside)
     k = np.arange(_RAYS)
     radius, turn = size * np.sqrt((k + 0.5) / _RAYS), 2.399963 * k
-    ways = (towards + (radius * np.cos(turn))[:, None] * aside
-            + (radius * np.sin(turn))[:, None] * np.cross(towards, aside))
+    ways = (
+        towards
+        + (radius * np.cos(turn))[:, None] * aside
+        + (radius * np.sin(turn))[:, None] * np.cross(towards, aside)
+    )
     return ways / np.linalg.norm(ways, axis=1)[:, None]

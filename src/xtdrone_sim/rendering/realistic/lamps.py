@@ -19,7 +19,7 @@ _MARGIN = 4.0  # pixels beyond the edge of a face, for what smoothes shadows
 _REACH = _SIDE / (_SIDE - 2.0 * _MARGIN)  # half a face at unit distance
 _NEAR = 0.2  # what is nearer to a lamp is its own case, and casts no shadow [m]
 _BIAS = 0.01  # what is nearer to a surface casts no shadow on it [m]
-_MOST = 16  # lamps that cast shadows; others light all that is in their range
+_MAX = 16  # lamps that cast shadows; others light all that is in their range
 _DIRECTIONAL = 15  # column of a row that says so
 
 
@@ -41,13 +41,24 @@ class Lamps:
         """
         suns = [light for light in world.lights if light.kind == "directional"]
         lights = [light for light in world.lights if light not in suns[:1]]
-        self.rows = np.array([
-            [*light.pos, *light.direction, *light.diffuse, *light.attenuation,
-             math.cos(0.5 * light.cutoff) if light.cutoff else -1.0, light.range, -1.0,
-             float(light.kind == "directional")] for light in lights]).reshape(-1, 16)
+        self.rows = np.array(
+            [
+                [
+                    *light.pos,
+                    *light.direction,
+                    *light.diffuse,
+                    *light.attenuation,
+                    math.cos(0.5 * light.cutoff) if light.cutoff else -1.0,
+                    light.range,
+                    -1.0,
+                    float(light.kind == "directional"),
+                ]
+                for light in lights
+            ]
+        ).reshape(-1, 16)
         self.rows[:, 3:6] /= np.maximum(np.linalg.norm(self.rows[:, 3:6], axis=1), 1e-9)[:, None]
         casts = np.array([light.cast_shadows for light in lights], dtype=bool)
-        around = np.flatnonzero(casts & (self.rows[:, _DIRECTIONAL] == 0.0))[:_MOST]
+        around = np.flatnonzero(casts & (self.rows[:, _DIRECTIONAL] == 0.0))[:_MAX]
         beside = np.flatnonzero(casts & (self.rows[:, _DIRECTIONAL] == 1.0))
         self.rows[around, 14], self.rows[beside, 14] = range(len(around)), range(len(beside))
         self.parallel = -self.rows[beside, 3:6]
@@ -60,8 +71,9 @@ class Lamps:
         self._still: np.ndarray | None = None
         self._touched: set[int] = set()
 
-    def draw(self, render: Callable[..., np.ndarray], centres: np.ndarray,
-             radii: np.ndarray) -> None:
+    def draw(
+        self, render: Callable[..., np.ndarray], centres: np.ndarray, radii: np.ndarray
+    ) -> None:
         """Brings the shadows up to date.
 
         Args:
@@ -70,8 +82,11 @@ class Lamps:
             centres, radii: (G, 3), (G,) spheres around what moves, world [m].
         """
         if self._still is None:
-            self._still = np.stack([self._face(render, False, k) for k in range(len(self.cubes))]) \
-                if len(self.cubes) else self.cubes
+            self._still = (
+                np.stack([self._face(render, False, k) for k in range(len(self.cubes))])
+                if len(self.cubes)
+                else self.cubes
+            )
             self.cubes[:] = self._still
         touched = {int(k) for k in np.flatnonzero(self._touches(centres, radii))}
         for k in self._touched - touched:
@@ -101,8 +116,9 @@ class Lamps:
 
 
 @njit
-def illuminance(lamp: np.ndarray, px: float, py: float, pz: float, nx: float, ny: float,
-                nz: float) -> float:
+def illuminance(
+    lamp: np.ndarray, px: float, py: float, pz: float, nx: float, ny: float, nz: float
+) -> float:
     """Of a surface by a lamp of diffuse 1 [lux], attenuated as OpenGL and SDF say.
 
     Args:
@@ -122,8 +138,16 @@ def illuminance(lamp: np.ndarray, px: float, py: float, pz: float, nx: float, ny
 
 
 @njit
-def lit(cubes: np.ndarray, lamp: np.ndarray, px: float, py: float, pz: float, nx: float,
-        ny: float, nz: float) -> float:
+def lit(
+    cubes: np.ndarray,
+    lamp: np.ndarray,
+    px: float,
+    py: float,
+    pz: float,
+    nx: float,
+    ny: float,
+    nz: float,
+) -> float:
     """Share of a point or spot light that reaches a point, 0..1.
 
     Each pixel of the map is compared with the depth that the surface's plane has there, so that
@@ -164,8 +188,16 @@ def lit(cubes: np.ndarray, lamp: np.ndarray, px: float, py: float, pz: float, nx
 
 
 @njit(nogil=True)
-def bulbs(image: np.ndarray, distance: np.ndarray, rows: np.ndarray, pos: np.ndarray,
-          axes: np.ndarray, left: float, bottom: float, pixel: float) -> None:
+def bulbs(
+    image: np.ndarray,
+    distance: np.ndarray,
+    rows: np.ndarray,
+    pos: np.ndarray,
+    axes: np.ndarray,
+    left: float,
+    bottom: float,
+    pixel: float,
+) -> None:
     """Draws lamps into an image as round bulbs, as bright as they light the camera, in place.
 
     Args:

@@ -13,8 +13,9 @@ _STRENGTH = 1.5
 
 
 @njit(nogil=True)
-def occlusion(distance: np.ndarray, normals: np.ndarray, left: float, bottom: float, pixel: float,
-              step: int) -> np.ndarray:
+def occlusion(
+    distance: np.ndarray, normals: np.ndarray, left: float, bottom: float, pixel: float, step: int
+) -> np.ndarray:
     """Share of the ambient light that arrives, at every `step`-th pixel (Mittring 2007).
 
     Args:
@@ -73,8 +74,11 @@ def occlusion(distance: np.ndarray, normals: np.ndarray, left: float, bottom: fl
             for k in range(-2, 2):
                 for m in range(-2, 2):
                     rr, cc = r + k, c + m
-                    if 0 <= rr < rows and 0 <= cc < columns \
-                            and abs(distance[rr * step, cc * step] - z) < 0.06 * z:
+                    if (
+                        0 <= rr < rows
+                        and 0 <= cc < columns
+                        and abs(distance[rr * step, cc * step] - z) < 0.06 * z
+                    ):
                         total += raw[rr, cc]
                         count += 1
             out[r, c] = total / count if count else raw[r, c]

@@ -6,8 +6,15 @@ import mujoco
 import numpy as np
 
 
-def drawn(scene: mujoco.MjvScene, context: Any, width: int, height: int, near: float, far: float,
-          parallel: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def drawn(
+    scene: mujoco.MjvScene,
+    context: Any,
+    width: int,
+    height: int,
+    near: float,
+    far: float,
+    parallel: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
     """Colours (h, w, 3) uint8, and distances (h, w) float32 along the axis, inf for nothing [m].
 
     Args:
@@ -43,9 +50,18 @@ def numbers(scene: mujoco.MjvScene, context: Any, width: int, height: int) -> np
     return colours @ np.array([1, 256, 65536])
 
 
-def square(scene: mujoco.MjvScene, context: Any, eye: np.ndarray, forward: np.ndarray,
-           up: np.ndarray, half: float, near: float, far: float, side: int,
-           parallel: bool) -> np.ndarray:
+def square(
+    scene: mujoco.MjvScene,
+    context: Any,
+    eye: np.ndarray,
+    forward: np.ndarray,
+    up: np.ndarray,
+    half: float,
+    near: float,
+    far: float,
+    side: int,
+    parallel: bool,
+) -> np.ndarray:
     """Distances (side, side) of a square view; its camera is left where that was.
 
     Args:

@@ -12,7 +12,7 @@ from xtdrone_dynamics.compiled import njit
 
 _SMALLEST = 1.0  # drops that are smaller are not drawn [mm]
 _NEAREST, _FARTHEST = 0.25, 6.0  # of the drops that are drawn [m]
-_MOST = 30_000
+_MAX = 30_000
 _MARGIN = 1.15  # drops from beside the image fall into it
 
 
@@ -21,8 +21,9 @@ def slope_of(rate: float) -> float:
     return 4.1 * rate**-0.21
 
 
-def drops(rate: float, left: float, right: float, bottom: float, top: float,
-          rng: np.random.Generator) -> np.ndarray:
+def drops(
+    rate: float, left: float, right: float, bottom: float, top: float, rng: np.random.Generator
+) -> np.ndarray:
     """Drops in a camera's view, (K, 4): x and y at unit distance, z [m], diameter [m].
 
     Args:
@@ -33,13 +34,17 @@ def drops(rate: float, left: float, right: float, bottom: float, top: float,
     slope = slope_of(rate)
     per_volume = 8000.0 / slope * math.exp(-slope * _SMALLEST)
     volume = (_FARTHEST**3 - _NEAREST**3) / 3.0 * (right - left) * (top - bottom) * _MARGIN**2
-    count = min(int(rng.poisson(per_volume * volume)), _MOST)
+    count = min(int(rng.poisson(per_volume * volume)), _MAX)
     u = rng.random((count, 4))
     x, y = 0.5 * (left + right), 0.5 * (bottom + top)
-    return np.column_stack([x + _MARGIN * (right - left) * (u[:, 0] - 0.5),
-                            y + _MARGIN * (top - bottom) * (u[:, 1] - 0.5),
-                            np.cbrt(_NEAREST**3 + u[:, 2] * (_FARTHEST**3 - _NEAREST**3)),
-                            1e-3 * (_SMALLEST - np.log(1.0 - u[:, 3]) / slope)])
+    return np.column_stack(
+        [
+            x + _MARGIN * (right - left) * (u[:, 0] - 0.5),
+            y + _MARGIN * (top - bottom) * (u[:, 1] - 0.5),
+            np.cbrt(_NEAREST**3 + u[:, 2] * (_FARTHEST**3 - _NEAREST**3)),
+            1e-3 * (_SMALLEST - np.log(1.0 - u[:, 3]) / slope),
+        ]
+    )
 
 
 @njit
@@ -49,9 +54,18 @@ def fall_speed(diameter: float) -> float:
 
 
 @njit(nogil=True)
-def streaks(image: np.ndarray, distance: np.ndarray, falling: np.ndarray, down: np.ndarray,
-            vel: np.ndarray, seconds: float, bright: np.ndarray, left: float, bottom: float,
-            pixel: float) -> None:
+def streaks(
+    image: np.ndarray,
+    distance: np.ndarray,
+    falling: np.ndarray,
+    down: np.ndarray,
+    vel: np.ndarray,
+    seconds: float,
+    bright: np.ndarray,
+    left: float,
+    bottom: float,
+    pixel: float,
+) -> None:
     """Draws drops into an image, in place.
 
     Args:

@@ -22,19 +22,7 @@ from xtdrone_dynamics.quaternion import to_matrix
 
 from ...engines import mujoco_scene
 from ..scene import RenderedScene
-from . import (
-    glare,
-    ground,
-    lamps,
-    occlusion,
-    passes,
-    rain,
-    shade,
-    shadows,
-    surfaces,
-    textures,
-    wet,
-)
+from . import glare, ground, lamps, occlusion, passes, rain, shade, shadows, surfaces, textures, wet
 from .conditions import Conditions
 from .lens import blur, exposure, flare, optics
 
@@ -60,8 +48,16 @@ class _Eye:
 class RealisticScene(RenderedScene):
     """Draws a world with vehicles as a camera would see it. All calls must come from one thread."""
 
-    def __init__(self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle],
-                 conditions: Conditions, seed: int, largest: tuple[int, int], samples: int = 0):
+    def __init__(
+        self,
+        world: Any,
+        specs: Sequence[VehicleSpec],
+        models: Sequence[Vehicle],
+        conditions: Conditions,
+        seed: int,
+        largest: tuple[int, int],
+        samples: int = 0,
+    ):
         """Compiles the scene; nothing is rendered before the first sample.
 
         Args:
@@ -77,13 +73,17 @@ class RealisticScene(RenderedScene):
         self._lamps = lamps.Lamps(world)
         sky = conditions.sky
         sunny = conditions.shadows and sky.sun.any() and sky.towards[2] > 0.0
-        self._shadows = shadows.Shadows(sky.towards if sunny else None, conditions.rain > 0.0,
-                                        self._lamps.parallel)
+        self._shadows = shadows.Shadows(
+            sky.towards if sunny else None, conditions.rain > 0.0, self._lamps.parallel
+        )
         self._unlit = True  # the lamps' shadows are those of an earlier time
-        self._eyes = {(spec.name, block.name, camera.name): _Eye(i, block.body, camera)
-                      for i, (spec, model) in enumerate(zip(specs, models, strict=True))
-                      for block in model.sensors if block.kind in ("camera", "depth")
-                      for camera in cameras_of(block)}
+        self._eyes = {
+            (spec.name, block.name, camera.name): _Eye(i, block.body, camera)
+            for i, (spec, model) in enumerate(zip(specs, models, strict=True))
+            for block in model.sensors
+            if block.kind in ("camera", "depth")
+            for camera in cameras_of(block)
+        }
         self._state: FleetState | None = None
         largest = tuple(max(self._finer * side, shadows.SIDE) for side in largest)
         # What smoothes edges and round things changes depth images, so not where there are any.
@@ -95,8 +95,16 @@ class RealisticScene(RenderedScene):
         self._state, self._unlit = state, True
         super().place(state, inserted, states)
 
-    def draw(self, pos: npt.ArrayLike, quat: npt.ArrayLike, pinhole: Pinhole, near: float,
-             far: float, depth: bool = False, key: tuple = ()) -> Any:
+    def draw(
+        self,
+        pos: npt.ArrayLike,
+        quat: npt.ArrayLike,
+        pinhole: Pinhole,
+        near: float,
+        far: float,
+        depth: bool = False,
+        key: tuple = (),
+    ) -> Any:
         """As RenderedScene.draw; `key` says which camera it is."""
         distances = super().draw(pos, quat, pinhole, near, far, True)[1] if depth else None
         self._open()
@@ -104,8 +112,9 @@ class RealisticScene(RenderedScene):
         image = self._image(np.asarray(pos, dtype=float), axes, pinhole, near, key)
         return (image, distances) if depth else image
 
-    def luminance(self, pos: np.ndarray, axes: np.ndarray, pinhole: Pinhole,
-                  near: float) -> tuple[np.ndarray, np.ndarray]:
+    def luminance(
+        self, pos: np.ndarray, axes: np.ndarray, pinhole: Pinhole, near: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """What a pinhole camera sees, before its lens.
 
         Args:
@@ -120,8 +129,9 @@ class RealisticScene(RenderedScene):
         self._open()
         sky, conditions = self._conditions.sky, self._conditions
         self._aim(self._wide, pos, axes[:, 0], axes[:, 2], pinhole, near, _FAR)
-        albedo, distance = passes.drawn(self._wide, self._context, pinhole.width, pinhole.height,
-                                        near, _FAR)
+        albedo, distance = passes.drawn(
+            self._wide, self._context, pinhole.width, pinhole.height, near, _FAR
+        )
         ids = _NONE
         if len(self._surfaces) > 1:
             number = passes.numbers(self._wide, self._context, pinhole.width, pinhole.height)
@@ -129,21 +139,56 @@ class RealisticScene(RenderedScene):
         left, bottom = pinhole.left, -pinhole.bottom
         pixel = (pinhole.right - pinhole.left) / pinhole.width
         if self._ground is not None:
-            ground.extend(albedo, distance, ids, *self._ground, pos[2], axes[2], left, bottom,
-                          pixel, _FAR)
+            ground.extend(
+                albedo, distance, ids, *self._ground, pos[2], axes[2], left, bottom, pixel, _FAR
+            )
         normals = shade.normals_of(distance, left, bottom, pixel)
         dark = occlusion.occlusion(distance, normals, left, bottom, pixel, 2)
         maps, beside = self._shadows.draw(self._from_sun, pos, axes, distance)
         self._light_lamps()
         films = np.zeros(distance.shape, dtype=np.float32) if conditions.rain > 0.0 else _DRY
-        light = shade.shade(albedo, distance, normals, dark, ids, self._surfaces, self._decode,
-                           left, bottom, pixel, pos, axes, sky.map, sky.towards, sky.sun,
-                           sky.ambient, maps.depth, maps.places, self._lamps.rows,
-                           self._lamps.cubes, (beside.depth, beside.places), conditions.air,
-                           conditions.veil, self._t_s(), wet.puddles(conditions.rain), films)
+        light = shade.shade(
+            albedo,
+            distance,
+            normals,
+            dark,
+            ids,
+            self._surfaces,
+            self._decode,
+            left,
+            bottom,
+            pixel,
+            pos,
+            axes,
+            sky.map,
+            sky.towards,
+            sky.sun,
+            sky.ambient,
+            maps.depth,
+            maps.places,
+            self._lamps.rows,
+            self._lamps.cubes,
+            (beside.depth, beside.places),
+            conditions.air,
+            conditions.veil,
+            self._t_s(),
+            wet.puddles(conditions.rain),
+            films,
+        )
         if conditions.rain > 0.0:
-            light = wet.reflected(light, distance, films, left, bottom, pixel, pos, axes, sky.map,
-                                  conditions.air, conditions.veil)
+            light = wet.reflected(
+                light,
+                distance,
+                films,
+                left,
+                bottom,
+                pixel,
+                pos,
+                axes,
+                sky.map,
+                conditions.air,
+                conditions.veil,
+            )
         return light, distance
 
     def _image(self, pos, axes, pinhole, near, key):
@@ -159,15 +204,23 @@ class RealisticScene(RenderedScene):
         if seconds > 0.0 and (vel.any() or ang.any()):
             light = blur.blurred(light, distance, vel, ang, seconds, left, bottom, pixel)
         if self._conditions.rain > 0.0:
-            falling = rain.drops(self._conditions.rain, left, pinhole.right, bottom, -pinhole.top,
-                                 self._random(key))
-            rain.streaks(light, distance, falling, -axes[2], vel, seconds, self._bright, left,
-                         bottom, pixel)
+            falling = rain.drops(
+                self._conditions.rain, left, pinhole.right, bottom, -pinhole.top, self._random(key)
+            )
+            rain.streaks(
+                light, distance, falling, -axes[2], vel, seconds, self._bright, left, bottom, pixel
+            )
         if self._finer == 2:
             light, pixel = optics.halved(light), 2.0 * pixel
         if camera.flare > 0.0:
-            bright = glare.sources(self._conditions, self._lamps.rows, pos, axes,
-                                   float(light[::8, ::8].mean()), partial(self._free, pos, near))
+            bright = glare.sources(
+                self._conditions,
+                self._lamps.rows,
+                pos,
+                axes,
+                float(light[::8, ::8].mean()),
+                partial(self._free, pos, near),
+            )
             if bright:
                 light = flare.flared(light, bright, camera.flare, left, bottom, pixel)
         if camera.chromatic_aberration:
@@ -175,7 +228,7 @@ class RealisticScene(RenderedScene):
         if camera.bloom > 0.0:
             light = optics.bloomed(light, camera.bloom)
         # Bulbs come after bloom, as they have a veil of their own; nothing else is as bright.
-        coarse = np.ascontiguousarray(distance[::self._finer, ::self._finer])
+        coarse = np.ascontiguousarray(distance[:: self._finer, :: self._finer])
         lamps.bulbs(light, coarse, self._lamps.rows, pos, axes, left, bottom, pixel)
         if camera.vignetting > 0.0:
             optics.vignetted(light, camera.vignetting, left, bottom, pixel)
@@ -199,8 +252,9 @@ class RealisticScene(RenderedScene):
         return np.random.default_rng([self._seed, zlib.crc32(repr(key).encode()), t_us])
 
     def _fine(self, pinhole):
-        return dataclasses.replace(pinhole, width=self._finer * pinhole.width,
-                                   height=self._finer * pinhole.height)
+        return dataclasses.replace(
+            pinhole, width=self._finer * pinhole.width, height=self._finer * pinhole.height
+        )
 
     def _t_s(self):
         return 0.0 if self._state is None else self._state.t_us * 1e-6
@@ -208,14 +262,18 @@ class RealisticScene(RenderedScene):
     def _light_lamps(self):
         """Brings the shadows of point and spot lights up to date."""
         if len(self._lamps.cubes) and self._unlit:
-            self._lamps.draw(self._from_lamp, self._data.geom_xpos[self._movers],
-                             self.model.geom_rbound[self._movers])
+            self._lamps.draw(
+                self._from_lamp,
+                self._data.geom_xpos[self._movers],
+                self.model.geom_rbound[self._movers],
+            )
         self._unlit = False
 
     def _from_sun(self, eye, forward, up, half, far, side):
         """Distances (side, side) along a direction, of a square of half a side `half`."""
-        return passes.square(self._wide, self._context, eye, forward, up, half, _FIRST, far, side,
-                             True)
+        return passes.square(
+            self._wide, self._context, eye, forward, up, half, _FIRST, far, side, True
+        )
 
     def _from_lamp(self, moving, *view):
         """Distances (side, side) from a lamp to what moves, or to what never does."""
@@ -229,15 +287,17 @@ class RealisticScene(RenderedScene):
         shapes, distances = np.empty(len(ways), dtype=np.int32), np.empty(len(ways))
         for k, way in enumerate(ways):
             shapes[k] = -1
-            distances[k] = mujoco.mj_ray(self.model, self._data, pos + near * way, way, _SEEN,
-                                         True, -1, shapes[k:k + 1])
+            distances[k] = mujoco.mj_ray(
+                self.model, self._data, pos + near * way, way, _SEEN, True, -1, shapes[k : k + 1]
+            )
         return (shapes < 0) | (distances > length - near)
 
     def _build(self, inserted):
         self._shadows.forget()
         self._lamps.forget()
-        model = mujoco_scene.build(self._world, self._specs, self._models, inserted=inserted,
-                                   picture=textures.picture)
+        model = mujoco_scene.build(
+            self._world, self._specs, self._models, inserted=inserted, picture=textures.picture
+        )
         if not self._measured:
             model.vis.quality.numslices, model.vis.quality.numstacks = _ROUND
         return model
@@ -251,8 +311,9 @@ class RealisticScene(RenderedScene):
         if len(self._lamps.cubes):
             self._parts = [passes.bare(self.model, len(self._scene.geoms)) for _ in range(2)]
             moves = (self.model.body_weldid > 0) | (self.model.body_mocapid >= 0)
-            self._movers = np.flatnonzero(moves[self.model.geom_bodyid]
-                                          & (self.model.geom_group < 3))
+            self._movers = np.flatnonzero(
+                moves[self.model.geom_bodyid] & (self.model.geom_group < 3)
+            )
         self._surfaces, self._surface_of = surfaces.table_of(self.model, self._world.water)
         self._ground = ground.ground_of(self.model, self._surface_of)
         self._update()
@@ -262,19 +323,28 @@ class RealisticScene(RenderedScene):
         wide = self._wide
         if wide is None:
             return
-        mujoco.mjv_updateScene(self.model, self._data, self._option, None, self._camera,
-                               mujoco.mjtCatBit.mjCAT_ALL, wide)
-        for part, kind in zip(self._parts, (mujoco.mjtCatBit.mjCAT_STATIC,
-                                            mujoco.mjtCatBit.mjCAT_DYNAMIC)):
-            mujoco.mjv_updateScene(self.model, self._data, self._option, None, self._camera, kind,
-                                   part)
+        mujoco.mjv_updateScene(
+            self.model,
+            self._data,
+            self._option,
+            None,
+            self._camera,
+            mujoco.mjtCatBit.mjCAT_ALL,
+            wide,
+        )
+        for part, kind in zip(
+            self._parts, (mujoco.mjtCatBit.mjCAT_STATIC, mujoco.mjtCatBit.mjCAT_DYNAMIC)
+        ):
+            mujoco.mjv_updateScene(
+                self.model, self._data, self._option, None, self._camera, kind, part
+            )
         wide.nlight = 1  # even light from everywhere: what is drawn is the albedo
         light = wide.lights[0]
         light.headlight, light.ambient = 1, (1.0, 1.0, 1.0)
         light.diffuse = light.specular = (0.0, 0.0, 0.0)
         self._rows = np.zeros(wide.ngeom + 1, dtype=np.int32)
         several = len(self._surfaces) > 1
-        for _k, geom in enumerate(wide.geoms[:wide.ngeom]):
+        for _k, geom in enumerate(wide.geoms[: wide.ngeom]):
             geom.emission = 0.0
             if several and geom.segid >= 0 and geom.objtype == mujoco.mjtObj.mjOBJ_GEOM:
                 self._rows[geom.segid + 1] = self._surface_of[geom.objid]

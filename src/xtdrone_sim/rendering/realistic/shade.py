@@ -16,8 +16,9 @@ _GLOW = 8000.0  # luminance of emissive 1 [cd/m^2]
 def decoded() -> np.ndarray:
     """(256,) linear value of each level of sRGB, 0..1."""
     level = np.arange(256) / 255.0
-    return np.where(level <= 0.04045, level / 12.92,
-                    ((level + 0.055) / 1.055) ** 2.4).astype(np.float32)
+    return np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055) ** 2.4).astype(
+        np.float32
+    )
 
 
 @njit(inline="always")
@@ -68,12 +69,34 @@ def normals_of(distance: np.ndarray, left: float, bottom: float, pixel: float) -
 
 
 @njit(nogil=True)
-def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusion: np.ndarray,
-          ids: np.ndarray, surfaces: np.ndarray, decode: np.ndarray, left: float, bottom: float,
-          pixel: float, pos: np.ndarray, axes: np.ndarray, heavens: np.ndarray,
-          towards: np.ndarray, sunlight: np.ndarray, ambient: np.ndarray, depth: np.ndarray,
-          places: np.ndarray, rows: np.ndarray, cubes: np.ndarray, beside: tuple, air: tuple,
-          veil: np.ndarray, t_s: float, covered: float, films: np.ndarray) -> np.ndarray:
+def shade(
+    albedo: np.ndarray,
+    distance: np.ndarray,
+    normals: np.ndarray,
+    occlusion: np.ndarray,
+    ids: np.ndarray,
+    surfaces: np.ndarray,
+    decode: np.ndarray,
+    left: float,
+    bottom: float,
+    pixel: float,
+    pos: np.ndarray,
+    axes: np.ndarray,
+    heavens: np.ndarray,
+    towards: np.ndarray,
+    sunlight: np.ndarray,
+    ambient: np.ndarray,
+    depth: np.ndarray,
+    places: np.ndarray,
+    rows: np.ndarray,
+    cubes: np.ndarray,
+    beside: tuple,
+    air: tuple,
+    veil: np.ndarray,
+    t_s: float,
+    covered: float,
+    films: np.ndarray,
+) -> np.ndarray:
     """Luminance (h, w, 3) float32 of an image [cd/m^2].
 
     Args:
@@ -119,15 +142,13 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
                 # Of the sky itself fog hides what its depth of some hundred metres hides.
                 hazy = 0.0
                 if veil[0] >= 0.0:
-                    hazy = 1.0 - fog.transmittance(300.0 / max(dz, 0.02), density, start, end,
-                                                   kind)
+                    hazy = 1.0 - fog.transmittance(300.0 / max(dz, 0.02), density, start, end, kind)
                 disc = dx * towards[0] + dy * towards[1] + dz * towards[2] > _SUN_DISC
                 for c in range(3):
                     value = sky.sample(heavens, dx, dy, dz, c)
                     if disc:
                         value += sunlight[c] / 6.8e-5
-                    out[v, u, c] = value if hazy == 0.0 else \
-                        value * (1.0 - hazy) + hazy * veil[c]
+                    out[v, u, c] = value if hazy == 0.0 else value * (1.0 - hazy) + hazy * veil[c]
                 continue
             px, py, pz = pos[0] + z * rx, pos[1] + z * ry, pos[2] + z * rz
             nf, nl, nu = normals[v, u, 0], normals[v, u, 1], normals[v, u, 2]
@@ -142,8 +163,12 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
             if surface[6] > 0.0:
                 much = surface[6]
                 worn, tx, ty, tz = leaves.tuft(px, py, pz, z * stretch * pixel)
-                worn, nx, ny, nz = 1.0 + much * (worn - 1.0), nx + much * tx, ny + much * ty, \
-                    nz + much * tz
+                worn, nx, ny, nz = (
+                    1.0 + much * (worn - 1.0),
+                    nx + much * tx,
+                    ny + much * ty,
+                    nz + much * tz,
+                )
                 length = math.sqrt(nx * nx + ny * ny + nz * nz)
                 nx, ny, nz = nx / length, ny / length, nz / length
             facing = nx * towards[0] + ny * towards[1] + nz * towards[2]
@@ -155,8 +180,9 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
             if films.shape[0] > 0 and surface[7] > 0.0 and nz > 0.2:
                 soaked = shadows.lit(depth, places, px, py, pz, nx, ny, nz)
                 patch = 0.6 * _patches(px, py, 0.23) + 0.4 * _patches(px, py, 0.9)
-                films[v, u] = soaked * surface[7] * wet.film(
-                    nz, patch, covered if surface[7] == 1.0 else 0.0)
+                films[v, u] = (
+                    soaked * surface[7] * wet.film(nz, patch, covered if surface[7] == 1.0 else 0.0)
+                )
             open_sky = occlusion[v // 2, u // 2]
             gloss, rough, metal = surface[0], surface[1], surface[2]
             mirror, fresnel = 0.0, 0.0
@@ -168,8 +194,7 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
                 if sunny > 0.0:
                     mirror = _lobe(mx * towards[0] + my * towards[1] + mz * towards[2], rough)
             if surface[5] > 0.0:
-                worn += surface[5] * (_patches(px, py, 0.11) + 0.7 * _patches(px, py, 0.43)
-                                           - 0.85)
+                worn += surface[5] * (_patches(px, py, 0.11) + 0.7 * _patches(px, py, 0.43) - 0.85)
             shines, open_lamp = rows.shape[0] > 0, 0.4 + 0.6 * open_sky
             red, green, blue = 0.0, 0.0, 0.0
             for k in range(rows.shape[0]):
@@ -177,8 +202,16 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
                 slot = int(rows[k, 14])
                 if level > 0.0 and slot >= 0:
                     if rows[k, 15] > 0.0:
-                        level *= shadows.lit(beside[0][slot:slot + 1], beside[1][slot:slot + 1],
-                                             px, py, pz, nx, ny, nz)
+                        level *= shadows.lit(
+                            beside[0][slot : slot + 1],
+                            beside[1][slot : slot + 1],
+                            px,
+                            py,
+                            pz,
+                            nx,
+                            ny,
+                            nz,
+                        )
                     else:
                         level *= lamps.lit(cubes, rows[k], px, py, pz, nx, ny, nz)
                 red += level * rows[k, 6]
@@ -200,10 +233,14 @@ def shade(albedo: np.ndarray, distance: np.ndarray, normals: np.ndarray, occlusi
                 if gloss > 0.0 or metal > 0.0:
                     base = gloss * (1.0 - metal) + colour * metal
                     reflects = base + (1.0 - base) * fresnel * (1.0 - rough)
-                    around = sky.sample(heavens, mx, my, mz, c) \
-                        if mz > 0.0 or surface[4] > 0.0 else ground[c] / math.pi
+                    around = (
+                        sky.sample(heavens, mx, my, mz, c)
+                        if mz > 0.0 or surface[4] > 0.0
+                        else ground[c] / math.pi
+                    )
                     value = value * (1.0 - reflects * (1.0 - metal)) + reflects * (
-                        open_sky * around + sunny * mirror * sunlight[c])
+                        open_sky * around + sunny * mirror * sunlight[c]
+                    )
                 if through < 1.0:
                     grey = veil[c] if veil[0] >= 0.0 else sky.sample(heavens, dx, dy, 0.02, c)
                     value = value * through + grey * (1.0 - through)
@@ -239,17 +276,23 @@ def _hashed(i: float, j: float) -> float:
 
 
 @njit
-def _rippled(x: float, y: float, t: float, steep: float,
-             blur: float) -> tuple[float, float, float]:
+def _rippled(x: float, y: float, t: float, steep: float, blur: float) -> tuple[float, float, float]:
     """Normal of water with some waves of deep water of a slope, but those finer than `blur` [m]."""
     sx, sy = 0.0, 0.0
     for k in range(9):
         turn = 2.4 * k + 0.4
         number = 0.9 * 1.55**k  # [rad/m]
-        phase = number * (x * math.cos(turn) + y * math.sin(turn)) + 3.13 * math.sqrt(number) * t \
+        phase = (
+            number * (x * math.cos(turn) + y * math.sin(turn))
+            + 3.13 * math.sqrt(number) * t
             + 1.7 * k
-        slope = (steep * math.exp(-0.15 * (number * blur) ** 2) * math.cos(phase)
-                 * (0.55 + 0.45 * math.sin(0.13 * number * x + k)))
+        )
+        slope = (
+            steep
+            * math.exp(-0.15 * (number * blur) ** 2)
+            * math.cos(phase)
+            * (0.55 + 0.45 * math.sin(0.13 * number * x + k))
+        )
         sx += slope * math.cos(turn)
         sy += slope * math.sin(turn)
     length = math.sqrt(sx * sx + sy * sy + 1.0)

@@ -43,16 +43,18 @@ def axes_of(towards: np.ndarray) -> np.ndarray:
     return np.stack([right, np.cross(towards, right), towards])
 
 
-def steady(middle: np.ndarray, reach: float, axes: np.ndarray,
-           side: int) -> tuple[np.ndarray, float]:
+def steady(
+    middle: np.ndarray, reach: float, axes: np.ndarray, side: int
+) -> tuple[np.ndarray, float]:
     """A middle and a reach near these, in steps: edges stay where they are on the ground."""
     reach = _GROWTH ** math.ceil(math.log(reach, _GROWTH))
     step = 32.0 * 2.0 * reach / side
     return step * np.round(axes @ middle / step) @ axes, reach
 
 
-def draw(render: Callable[..., np.ndarray], middle: np.ndarray, reach: float, axes: np.ndarray,
-         side: int) -> ShadowMap:
+def draw(
+    render: Callable[..., np.ndarray], middle: np.ndarray, reach: float, axes: np.ndarray, side: int
+) -> ShadowMap:
     """A map, drawn from the light.
 
     Args:
@@ -108,8 +110,13 @@ class Shadows:
         """The map of the world has to be drawn anew."""
         self._middle: np.ndarray | None = None
 
-    def draw(self, render: Callable[..., np.ndarray], pos: np.ndarray, axes: np.ndarray,
-             distance: np.ndarray) -> tuple[Maps, Maps]:
+    def draw(
+        self,
+        render: Callable[..., np.ndarray],
+        pos: np.ndarray,
+        axes: np.ndarray,
+        distance: np.ndarray,
+    ) -> tuple[Maps, Maps]:
         """Maps of the sun or rain, and of the directional lamps, one of each.
 
         Args:
@@ -133,8 +140,9 @@ class Shadows:
             middle = steady(pos, _FAR_REACH, axes_of(self._towards), _STEADY)[0]
             if self._middle is None or not np.array_equal(self._middle, middle):
                 self._middle = middle
-                self._maps.put(last, _drawn(render, pos, _FAR_REACH, self._towards, self._far,
-                                            _STEADY))
+                self._maps.put(
+                    last, _drawn(render, pos, _FAR_REACH, self._towards, self._far, _STEADY)
+                )
         return self._maps, self._beside
 
 
@@ -145,8 +153,16 @@ def _drawn(render, middle, reach, towards, side, steps) -> ShadowMap:
 
 
 @njit
-def lit(depth: np.ndarray, places: np.ndarray, x: float, y: float, z: float,
-        nx: float, ny: float, nz: float) -> float:
+def lit(
+    depth: np.ndarray,
+    places: np.ndarray,
+    x: float,
+    y: float,
+    z: float,
+    nx: float,
+    ny: float,
+    nz: float,
+) -> float:
     """Share of a light that reaches a point, 0..1; all of it outside the maps.
 
     Args:

@@ -61,11 +61,16 @@ def _made(towards: tuple, overcast: float) -> Sky:
     clear = _clouded(clear, x, y, z, towards, direct + 0.25 * sun.above(height))
     level = _level(clear, elevation) + direct * max(towards[2], 0.0)
     # CIE's overcast sky: three times brighter at the zenith than at the horizon.
-    grey = (0.3 * level.mean() * _OVERCAST * 9.0 / (7.0 * math.pi)
-            * ((1.0 + 2.0 * z) / 3.0)[:, :, None])
+    grey = (
+        0.3 * level.mean() * _OVERCAST * 9.0 / (7.0 * math.pi) * ((1.0 + 2.0 * z) / 3.0)[:, :, None]
+    )
     total = (1.0 - overcast) * clear + overcast * grey + _NIGHT
-    return Sky(np.ascontiguousarray(total, dtype=np.float32), np.asarray(towards, dtype=float),
-               (1.0 - overcast) ** 3 * direct, _level(total, elevation))
+    return Sky(
+        np.ascontiguousarray(total, dtype=np.float32),
+        np.asarray(towards, dtype=float),
+        (1.0 - overcast) ** 3 * direct,
+        _level(total, elevation),
+    )
 
 
 def _scattered(x, y, z, elevation, towards, height) -> np.ndarray:
@@ -76,8 +81,11 @@ def _scattered(x, y, z, elevation, towards, height) -> np.ndarray:
     haze = (1.0 - g * g) / (4.0 * math.pi * (1.0 + g * g - 2.0 * g * cosine) ** 1.5)
     depth = sun.RAYLEIGH + sun.HAZE
     share = 1.0 - np.exp(-depth * sun.air_mass(elevation)[:, :, None])
-    phase = (rayleigh[:, :, None] * sun.RAYLEIGH + _HAZE_BRIGHT * haze[:, :, None] * sun.HAZE
-             + _AGAIN / (4.0 * math.pi) * depth) / depth
+    phase = (
+        rayleigh[:, :, None] * sun.RAYLEIGH
+        + _HAZE_BRIGHT * haze[:, :, None] * sun.HAZE
+        + _AGAIN / (4.0 * math.pi) * depth
+    ) / depth
     return sun.above(height) * phase * share
 
 
@@ -87,10 +95,11 @@ def _clouded(clear, x, y, z, towards, light) -> np.ndarray:
     grid = rng.random((128, 128))
     u, v = x / (z + 0.12), y / (z + 0.12)
     thick = _puffs(grid, u, v)
-    lit = np.clip(0.80 + 2.2 * (thick - _puffs(grid, u + 0.06 * towards[0],
-                                               v + 0.06 * towards[1])), 0.5, 1.25)
+    lit = np.clip(
+        0.80 + 2.2 * (thick - _puffs(grid, u + 0.06 * towards[0], v + 0.06 * towards[1])), 0.5, 1.25
+    )
     cover = np.clip((thick - (1.0 - _CLOUDS)) / 0.22, 0.0, 1.0)
-    cover = cover * cover * (3.0 - 2.0 * cover) * (1.0 - np.exp(-(z / 0.10) ** 2)) * 0.92
+    cover = cover * cover * (3.0 - 2.0 * cover) * (1.0 - np.exp(-((z / 0.10) ** 2))) * 0.92
     white = 0.36 * light / math.pi
     return clear * (1.0 - cover[:, :, None]) + (cover * lit)[:, :, None] * white
 
@@ -113,8 +122,9 @@ def _smooth(grid, u, v) -> np.ndarray:
     a, b = a * a * (3.0 - 2.0 * a), b * b * (3.0 - 2.0 * b)
     i, j = i % n, j % n
     k, m = (i + 1) % n, (j + 1) % n
-    return ((grid[i, j] * (1 - a) + grid[k, j] * a) * (1 - b)
-            + (grid[i, m] * (1 - a) + grid[k, m] * a) * b)
+    return (grid[i, j] * (1 - a) + grid[k, j] * a) * (1 - b) + (
+        grid[i, m] * (1 - a) + grid[k, m] * a
+    ) * b
 
 
 def _level(luminance, elevation) -> np.ndarray:
@@ -134,5 +144,6 @@ def sample(sky: np.ndarray, x: float, y: float, z: float, c: int) -> float:
     i, j = min(int(row), rows - 2), min(int(column), columns - 1)
     a, b = row - i, column - j
     k = j + 1 if j + 1 < columns else 0
-    return ((sky[i, j, c] * (1.0 - a) + sky[i + 1, j, c] * a) * (1.0 - b)
-            + (sky[i, k, c] * (1.0 - a) + sky[i + 1, k, c] * a) * b)
+    return (sky[i, j, c] * (1.0 - a) + sky[i + 1, j, c] * a) * (1.0 - b) + (
+        sky[i, k, c] * (1.0 - a) + sky[i + 1, k, c] * a
+    ) * b

@@ -26,8 +26,13 @@ def towards(hour: float, latitude: float) -> np.ndarray:
     turn = math.radians(15.0 * (hour - 12.0))
     sin_d, cos_d = math.sin(DECLINATION), math.cos(DECLINATION)
     sin_l, cos_l = math.sin(latitude), math.cos(latitude)
-    return np.array([-cos_d * math.sin(turn), sin_d * cos_l - cos_d * math.cos(turn) * sin_l,
-                     sin_d * sin_l + cos_d * math.cos(turn) * cos_l])
+    return np.array(
+        [
+            -cos_d * math.sin(turn),
+            sin_d * cos_l - cos_d * math.cos(turn) * sin_l,
+            sin_d * sin_l + cos_d * math.cos(turn) * cos_l,
+        ]
+    )
 
 
 def air_mass(elevation: np.ndarray | float) -> np.ndarray:

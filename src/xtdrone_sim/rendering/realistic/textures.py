@@ -28,8 +28,9 @@ def picture(script: str) -> np.ndarray:
     return (255.0 * np.clip(make(rng), 0.0, 1.0)).astype(np.uint8)
 
 
-def noise(rng: np.random.Generator, rows: int, columns: int, roughness: float,
-          octaves: int) -> np.ndarray:
+def noise(
+    rng: np.random.Generator, rows: int, columns: int, roughness: float, octaves: int
+) -> np.ndarray:
     """Periodic noise (n, n), of mean 0.5 and deviation 0.15, as octaves of random grids."""
     total = np.zeros((_SIZE, _SIZE))
     for k in range(octaves):
@@ -50,8 +51,9 @@ def _across(grid) -> np.ndarray:
 def _mixed(share, *colours) -> np.ndarray:
     """Colours along a scale by a share (n, n), 0..1."""
     at = np.clip(share, 0.0, 1.0) * (len(colours) - 1)
-    return np.stack([np.interp(at, range(len(colours)), channel)
-                     for channel in np.array(colours).T], axis=-1)
+    return np.stack(
+        [np.interp(at, range(len(colours)), channel) for channel in np.array(colours).T], axis=-1
+    )
 
 
 def _grass(rng) -> np.ndarray:
@@ -62,8 +64,9 @@ def _grass(rng) -> np.ndarray:
     blades = 0.5 * noise(rng, 256, 512, 0.9, 2) + 0.5 * noise(rng, 512, 192, 0.9, 2)
     tufts = noise(rng, 32, 32, 0.8, 5)
     share = 0.5 + 1.5 * (blades - 0.5) + 0.5 * (tufts - 0.5)
-    return _mixed(share, (0.17, 0.20, 0.09), (0.31, 0.37, 0.17), (0.44, 0.49, 0.26),
-                  (0.58, 0.57, 0.36))
+    return _mixed(
+        share, (0.17, 0.20, 0.09), (0.31, 0.37, 0.17), (0.44, 0.49, 0.26), (0.58, 0.57, 0.36)
+    )
 
 
 def _asphalt(rng) -> np.ndarray:
@@ -89,8 +92,9 @@ def _concrete(rng) -> np.ndarray:
 def _plaster(rng) -> np.ndarray:
     stains = noise(rng, 2, 2, 0.6, 5)
     grain = noise(rng, 256, 256, 0.9, 2)
-    return _mixed(0.5 + 0.6 * (stains - 0.5) + 0.35 * (grain - 0.5), (0.60, 0.58, 0.54),
-                  (0.86, 0.84, 0.79))
+    return _mixed(
+        0.5 + 0.6 * (stains - 0.5) + 0.35 * (grain - 0.5), (0.60, 0.58, 0.54), (0.86, 0.84, 0.79)
+    )
 
 
 def _brick(rng) -> np.ndarray:
@@ -115,14 +119,18 @@ def _floor(rng) -> np.ndarray:
 def _bark(rng) -> np.ndarray:
     """Fibres of wood."""
     grain = noise(rng, 96, 6, 0.85, 4)
-    return _mixed(0.5 + 1.2 * (grain - 0.5), (0.24, 0.17, 0.11), (0.42, 0.31, 0.21),
-                  (0.58, 0.45, 0.32))
+    return _mixed(
+        0.5 + 1.2 * (grain - 0.5), (0.24, 0.17, 0.11), (0.42, 0.31, 0.21), (0.58, 0.45, 0.32)
+    )
 
 
 def _tiles(rng) -> np.ndarray:
     shade, edge = _bond(rng, 8, 8, 0.0, 0.01, 0.01)
-    image = _mixed(0.5 + 0.3 * (shade - 0.5) + 0.3 * (noise(rng, 256, 256, 0.9, 2) - 0.5),
-                   (0.74, 0.74, 0.72), (0.92, 0.92, 0.90))
+    image = _mixed(
+        0.5 + 0.3 * (shade - 0.5) + 0.3 * (noise(rng, 256, 256, 0.9, 2) - 0.5),
+        (0.74, 0.74, 0.72),
+        (0.92, 0.92, 0.90),
+    )
     return image * (1.0 - 0.45 * edge)[:, :, None]
 
 
@@ -140,6 +148,17 @@ def _bond(rng, rows, columns, shift, across, along) -> tuple[np.ndarray, np.ndar
     return shade, np.clip(1.0 - near / 0.04, 0.0, 1.0)
 
 
-_MAKERS = {"Grass": _grass, "Road": _asphalt, "Residential": _asphalt, "Asphalt": _asphalt,
-           "Concrete": _concrete, "PaintedWall": _plaster, "Bricks": _brick, "Brick": _brick,
-           "WoodFloor": _floor, "Wood": _bark, "WoodPallet": _floor, "CeilingTiled": _tiles}
+_MAKERS = {
+    "Grass": _grass,
+    "Road": _asphalt,
+    "Residential": _asphalt,
+    "Asphalt": _asphalt,
+    "Concrete": _concrete,
+    "PaintedWall": _plaster,
+    "Bricks": _brick,
+    "Brick": _brick,
+    "WoodFloor": _floor,
+    "Wood": _bark,
+    "WoodPallet": _floor,
+    "CeilingTiled": _tiles,
+}

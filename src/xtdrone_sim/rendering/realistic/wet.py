@@ -68,9 +68,19 @@ def _level(covered: float) -> float:
 
 
 @njit(nogil=True)
-def reflected(image: np.ndarray, distance: np.ndarray, films: np.ndarray, left: float,
-              bottom: float, pixel: float, pos: np.ndarray, axes: np.ndarray, heavens: np.ndarray,
-              air: tuple, veil: np.ndarray) -> np.ndarray:
+def reflected(
+    image: np.ndarray,
+    distance: np.ndarray,
+    films: np.ndarray,
+    left: float,
+    bottom: float,
+    pixel: float,
+    pos: np.ndarray,
+    axes: np.ndarray,
+    heavens: np.ndarray,
+    air: tuple,
+    veil: np.ndarray,
+) -> np.ndarray:
     """The image with what wet surfaces reflect, whose normals are taken as upwards.
 
     Each pixel of a square of three by three follows the ray of another facet; each then gets the
@@ -152,8 +162,18 @@ def _mixed(image: np.ndarray, mirror: np.ndarray) -> np.ndarray:
 
 
 @njit
-def _hit(distance: np.ndarray, z0: float, x: float, y: float, f: float, aside: float, rise: float,
-         left: float, bottom: float, pixel: float) -> tuple[int, int]:
+def _hit(
+    distance: np.ndarray,
+    z0: float,
+    x: float,
+    y: float,
+    f: float,
+    aside: float,
+    rise: float,
+    left: float,
+    bottom: float,
+    pixel: float,
+) -> tuple[int, int]:
     """Pixel (u, v) of the first thing on a ray in the image; -1, -1 for none.
 
     Args:

@@ -25,8 +25,17 @@ from .links import NO_LIMIT, Links, axis_in_body, child_of, joint_limits, moves,
 from .tyres import rims
 from .wings import HALF_WING, centre_of_pressure, control_joint, wing_plugins
 
-_PROPELLER = ("diameter", "blades", "chord", "staticThrust", "staticMoment", "staticDrag",
-              "rootPitch", "twist", "liftSlope")  # of <xtdrone:propeller>
+_PROPELLER = (
+    "diameter",
+    "blades",
+    "chord",
+    "staticThrust",
+    "staticMoment",
+    "staticDrag",
+    "rootPitch",
+    "twist",
+    "liftSlope",
+)  # of <xtdrone:propeller>
 _SUBMARINE = "gazebo_uuv_plugin"  # whose vehicle has its propellers in the water
 _OUTPUTS = 16  # of the autopilot, as PX4 has them
 _LAG = 0.05  # default of a servo [s]
@@ -58,15 +67,20 @@ def read_channels(scope: Scope, remarks: list[str]) -> list[Channel]:
     missing: list[str] = []
     for owner, plugin in scope.elements("plugin"):
         if plugin_name(plugin) == "gazebo_mavlink_interface":
-            found += [_channel(owner, element, missing)
-                      for element in plugin.iterfind("control_channels/channel")]
+            found += [
+                _channel(owner, element, missing)
+                for element in plugin.iterfind("control_channels/channel")
+            ]
     if missing:
-        remarks.append("channels without effect, since their joints are not there: "
-                       f"{', '.join(missing)}")
+        remarks.append(
+            f"channels without effect, since their joints are not there: {', '.join(missing)}"
+        )
     for k, channel in enumerate(found):
         if channel.joint and channel.joint in [before.joint for before in found[:k]]:
-            remarks.append(f"channel '{channel.name}' has no effect: another one drives the joint "
-                           f"'{channel.joint}'")
+            remarks.append(
+                f"channel '{channel.name}' has no effect: another one drives the joint "
+                f"'{channel.joint}'"
+            )
             found[k] = replace(channel, joint="")
     return found
 
@@ -74,8 +88,9 @@ def read_channels(scope: Scope, remarks: list[str]) -> list[Channel]:
 def _channel(scope, element, missing) -> Channel:
     scaling = number(element, "input_scaling")
     # PX4's plugin computes (command + offset) scaling + zero.
-    zero = (number(element, "zero_position_armed", 0.0)
-            + number(element, "input_offset", 0.0) * scaling)
+    zero = (
+        number(element, "zero_position_armed", 0.0) + number(element, "input_offset", 0.0) * scaling
+    )
     name, control = element.get("name", ""), text(element, "joint_control_type", "velocity")
     joint = _gimbal_joint(scope, element) if control == "position_gztopic" else ""
     joint = joint or element.findtext("joint_name", "").strip()
@@ -84,16 +99,26 @@ def _channel(scope, element, missing) -> Channel:
     if joint and not scope.has("joint", joint):
         missing.append(f"'{name}' ({joint})")
         joint = ""
-    return Channel(scope, element, _output(element, "input_index"), name, scaling, zero,
-                   scope.prefix + joint if joint else "", control.startswith("position"))
+    return Channel(
+        scope,
+        element,
+        _output(element, "input_index"),
+        name,
+        scaling,
+        zero,
+        scope.prefix + joint if joint else "",
+        control.startswith("position"),
+    )
 
 
 def _output(element, tag) -> int:
     """The number of one of the autopilot's outputs."""
     index = int(number(element, tag))
     if not 0 <= index < _OUTPUTS:
-        fail(element, f"<{tag}> is {index}: the autopilot has {_OUTPUTS} outputs, give 0 to "
-                      f"{_OUTPUTS - 1}")
+        fail(
+            element,
+            f"<{tag}> is {index}: the autopilot has {_OUTPUTS} outputs, give 0 to {_OUTPUTS - 1}",
+        )
     return index
 
 
@@ -112,16 +137,21 @@ def driven_joints(scope: Scope, channels: Any) -> dict:
     """Full names of the joints that servos move, to (scope, element) of each."""
     surfaces, found = _lifts(scope), {}
     for channel in channels:
-        if channel.position and channel.joint and channel.joint not in surfaces \
-                and channel.element.find(OWN + "actuator") is None:
+        if (
+            channel.position
+            and channel.joint
+            and channel.joint not in surfaces
+            and channel.element.find(OWN + "actuator") is None
+        ):
             joint = _joint_of(channel)
             if moves(joint):
                 found[channel.joint] = channel.scope, joint
     return found
 
 
-def read_actuators(scope: Scope, links: Links, channels: Any,
-                   shapes: Iterable[Shape]) -> tuple[Actuator, ...]:
+def read_actuators(
+    scope: Scope, links: Links, channels: Any, shapes: Iterable[Shape]
+) -> tuple[Actuator, ...]:
     """Rotors by motorNumber, then all others by channel.
 
     Args:
@@ -153,8 +183,12 @@ def read_actuators(scope: Scope, links: Links, channels: Any,
     for channel in channels:
         if channel.element.find(OWN + "actuator") is not None:
             rest.append(_own(channel, links))
-        elif channel.joint and channel.joint not in turned and channel.number not in numbers \
-                and moves(_joint_of(channel)):
+        elif (
+            channel.joint
+            and channel.joint not in turned
+            and channel.number not in numbers
+            and moves(_joint_of(channel))
+        ):
             if channel.joint in lifts:
                 rest.append(_surface(channel, *lifts[channel.joint], links))
             elif channel.position:
@@ -162,16 +196,23 @@ def read_actuators(scope: Scope, links: Links, channels: Any,
             else:
                 wheels.append(channel)
     rest += [_wheel(channel, links, len(wheels), rims(shapes)) for channel in wheels]
-    return tuple(found for kind in (rotors, rest)
-                 for found in sorted(kind, key=lambda actuator: actuator.channel))
+    return tuple(
+        found
+        for kind in (rotors, rest)
+        for found in sorted(kind, key=lambda actuator: actuator.channel)
+    )
 
 
-def by_joint(actuators: Sequence[Actuator],
-             channels: Sequence[Channel]) -> dict[str, tuple[int, Any]]:
+def by_joint(
+    actuators: Sequence[Actuator], channels: Sequence[Channel]
+) -> dict[str, tuple[int, Any]]:
     """Full names of the joints that channels turn, to the actuator's index and the element."""
     turning = {channel.number: channel for channel in channels if channel.joint}
-    return {turning[found.channel].joint: (k, turning[found.channel].element)
-            for k, found in enumerate(actuators) if found.channel in turning}
+    return {
+        turning[found.channel].joint: (k, turning[found.channel].element)
+        for k, found in enumerate(actuators)
+        if found.channel in turning
+    }
 
 
 def _lifts(scope) -> dict:
@@ -197,18 +238,26 @@ def _motor(scope, plugin, index, channel, links) -> dict:
     top = number(plugin, "maxRotVelocity")
     both = text(plugin, "reversible", "0") in _TRUE
     values = {
-        "name": name_of(joint), "channel": index, "body": body, "pos": pos, "axis": axis,
+        "name": name_of(joint),
+        "channel": index,
+        "body": body,
+        "pos": pos,
+        "axis": axis,
         "lower": -1.0 if both else 0.0,
-        "direction": 1 if turning == "ccw" else -1, "max_rot_velocity": top,
+        "direction": 1 if turning == "ccw" else -1,
+        "max_rot_velocity": top,
         "input_scaling": channel.scaling if channel else top,
         "zero_position_armed": channel.zero if channel else 0.0,
         "time_constant_up": number(plugin, "timeConstantUp"),
-        "time_constant_down": number(plugin, "timeConstantDown")}
+        "time_constant_down": number(plugin, "timeConstantDown"),
+    }
     for tag, value in (("maxRotVelocity", top), ("input_scaling", values["input_scaling"])):
         if value <= 0.0:
             fail(plugin, f"<{tag}> of a rotor is {value:g}: give a number above 0")
-    for tag, key in (("timeConstantUp", "time_constant_up"),
-                     ("timeConstantDown", "time_constant_down")):
+    for tag, key in (
+        ("timeConstantUp", "time_constant_up"),
+        ("timeConstantDown", "time_constant_down"),
+    ):
         if values[key] < 0.0:
             fail(plugin, f"<{tag}> of a rotor is {values[key]:g}: give a number from 0")
     return values
@@ -218,25 +267,39 @@ def _rotor(scope, plugin, index, channel, links) -> Rotor:
     thrust, moment, drag, rolling = _coefficients(plugin)
     if thrust <= 0.0:
         fail(plugin, f"<motorConstant> of a rotor is {thrust:g}: give a number above 0")
-    for tag, value in (("momentConstant", moment), ("rotorDragCoefficient", drag),
-                       ("rollingMomentCoefficient", rolling)):
+    for tag, value in (
+        ("momentConstant", moment),
+        ("rotorDragCoefficient", drag),
+        ("rollingMomentCoefficient", rolling),
+    ):
         if value < 0.0:
             fail(plugin, f"<{tag}> of a rotor is {value:g}: give a number from 0")
     airspeed = number(plugin, "maxRelativeAirspeed", 0.0)
     if airspeed < 0.0:
-        fail(plugin, f"<maxRelativeAirspeed> of a rotor is {airspeed:g}: give m/s above 0, or 0 "
-                     "for thrust at any airspeed")
+        fail(
+            plugin,
+            f"<maxRelativeAirspeed> of a rotor is {airspeed:g}: give m/s above 0, or 0 "
+            "for thrust at any airspeed",
+        )
     values = _motor(scope, plugin, index, channel, links)
-    return Rotor(**values, motor_constant=thrust, moment_constant=moment,
-                 rotor_drag_coefficient=drag, rolling_moment_coefficient=rolling,
-                 max_relative_airspeed=airspeed, bidirectional=values["lower"] < 0.0)
+    return Rotor(
+        **values,
+        motor_constant=thrust,
+        moment_constant=moment,
+        rotor_drag_coefficient=drag,
+        rolling_moment_coefficient=rolling,
+        max_relative_airspeed=airspeed,
+        bidirectional=values["lower"] < 0.0,
+    )
 
 
 def _propeller(scope, plugin, index, channel, links) -> Propeller:
     values = _motor(scope, plugin, index, channel, links)
-    return Propeller(**{**values, "lower": -1.0},
-                     motor_constant=number(plugin, "motorConstant"),
-                     moment_constant=number(plugin, "momentConstant"))
+    return Propeller(
+        **{**values, "lower": -1.0},
+        motor_constant=number(plugin, "motorConstant"),
+        moment_constant=number(plugin, "momentConstant"),
+    )
 
 
 def _coefficients(plugin) -> tuple:
@@ -251,13 +314,20 @@ def _coefficients(plugin) -> tuple:
         if value <= 0.0 and tag not in ("rootPitch", "twist"):
             fail(blade, f"<{tag}> of a propeller is {value:g}: give a number above 0")
     diameter, blades, chord, thrust = (values[tag] for tag in _PROPELLER[:4])
-    computed = (rotor.thrust_constant(thrust, diameter, SEA_LEVEL_DENSITY),
-                rotor.moment_constant(values["staticMoment"], thrust, diameter),
-                rotor.drag_coefficient(values["staticDrag"], blades, chord, diameter,
-                                       SEA_LEVEL_DENSITY),
-                rotor.rolling_coefficient(values["rootPitch"], values["twist"], blades,
-                                          values["liftSlope"], chord, diameter,
-                                          SEA_LEVEL_DENSITY))
+    computed = (
+        rotor.thrust_constant(thrust, diameter, SEA_LEVEL_DENSITY),
+        rotor.moment_constant(values["staticMoment"], thrust, diameter),
+        rotor.drag_coefficient(values["staticDrag"], blades, chord, diameter, SEA_LEVEL_DENSITY),
+        rotor.rolling_coefficient(
+            values["rootPitch"],
+            values["twist"],
+            blades,
+            values["liftSlope"],
+            chord,
+            diameter,
+            SEA_LEVEL_DENSITY,
+        ),
+    )
     return tuple(number(plugin, tag, value) for tag, value in zip(tags, computed, strict=True))
 
 
@@ -267,8 +337,12 @@ def _joint_of(channel):
 
 
 def _common(channel) -> dict:
-    return {"name": channel.name or channel.joint, "channel": channel.number,
-            "input_scaling": channel.scaling, "zero_position_armed": channel.zero}
+    return {
+        "name": channel.name or channel.joint,
+        "channel": channel.number,
+        "input_scaling": channel.scaling,
+        "zero_position_armed": channel.zero,
+    }
 
 
 def _moving(channel) -> dict:
@@ -280,8 +354,10 @@ def _moving(channel) -> dict:
         refuse_unknown(block, ("time_constant", "rate"))
         lag, rate = number(block, "time_constant", _LAG), number(block, "rate", rate)
         if lag < 0.0 or rate <= 0.0:
-            fail(block, f"time_constant {lag:g}, rate {rate:g}: give a number from 0, and one "
-                        "above 0")
+            fail(
+                block,
+                f"time_constant {lag:g}, rate {rate:g}: give a number from 0, and one above 0",
+            )
     return {"rate": rate, "time_constant": lag, "joint_lower": lower, "joint_upper": upper}
 
 
@@ -290,8 +366,11 @@ def _servo(channel, links, rotors) -> Servo:
     body, ends = links.joints[joint].body, _moving(channel)
     endless = ends["joint_lower"] <= -NO_LIMIT or ends["joint_upper"] >= NO_LIMIT
     if endless and any(rotor.body == body for rotor in rotors):
-        fail(_joint_of(channel), f"joint '{channel.joint}' tilts a rotor and has no end: give "
-                                 "<lower> and <upper> in its <limit> [rad]")
+        fail(
+            _joint_of(channel),
+            f"joint '{channel.joint}' tilts a rotor and has no end: give "
+            "<lower> and <upper> in its <limit> [rad]",
+        )
     return Servo(**_common(channel), **ends, joint=joint, body=body)
 
 
@@ -310,11 +389,17 @@ def _own(channel, links) -> Actuator:
     except ScenarioError as error:
         fail(block, str(error))
     if kind.act is None:
-        fail(block, f"'{block.get('kind')}' is not a kind of actuator: give a class that inherits "
-                    "from xtdrone_core.vehicle.Actuator and has act()")
+        fail(
+            block,
+            f"'{block.get('kind')}' is not a kind of actuator: give a class that inherits "
+            "from xtdrone_core.vehicle.Actuator and has act()",
+        )
     common, hints = _common(channel), get_type_hints(kind)
-    given = {entry.name: hints[entry.name] for entry in fields(kind)
-             if entry.name not in (*common, "body")}
+    given = {
+        entry.name: hints[entry.name]
+        for entry in fields(kind)
+        if entry.name not in (*common, "body")
+    }
     refuse_unknown(block, ("link", *given))
     link = channel.scope.prefix + text(block, "link")
     if link not in links.of_link:
@@ -323,8 +408,11 @@ def _own(channel, links) -> Actuator:
     values = {}
     for name, hint in given.items():
         if block.find(name) is not None:
-            values[name] = vector(block, name, (0.0, 0.0, 0.0)) if hint == Vector else \
-                hint(number(block, name))
+            values[name] = (
+                vector(block, name, (0.0, 0.0, 0.0))
+                if hint == Vector
+                else hint(number(block, name))
+            )
     if "pos" in values:
         values["pos"] = frame.point(values["pos"])
     if "axis" in values:
@@ -353,5 +441,6 @@ def _wheel(channel, links, sharing, rims) -> Wheel:
         if lag < 0.0:
             fail(block, f"<time_constant> of a wheel is {lag:g}: give a number from 0")
     _, _, top = joint_limits(joint)
-    return Wheel(**_common(channel), body=body, pos=pos, axis=axis, time_constant=lag,
-                 max_rot_velocity=top)
+    return Wheel(
+        **_common(channel), body=body, pos=pos, axis=axis, time_constant=lag, max_rot_velocity=top
+    )

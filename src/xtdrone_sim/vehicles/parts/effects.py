@@ -46,8 +46,11 @@ def read_effects(block: Any) -> dict:
         refuse_unknown(effect, tags)
         effects[effect.tag] = {tag: _values(effect, tag, count) for tag, count in tags.items()}
     if "downwash" in effects and not _feels_the_wake(effects):
-        fail(block, "downwash is felt through drag along z: switch on linear_drag, "
-                    "quadratic_drag or the damping of translational_lift too")
+        fail(
+            block,
+            "downwash is felt through drag along z: switch on linear_drag, "
+            "quadratic_drag or the damping of translational_lift too",
+        )
     return effects
 
 
@@ -63,6 +66,9 @@ def _values(effect, tag, count) -> tuple:
 
 def _feels_the_wake(effects) -> bool:
     """Whether air that comes down on a vehicle with these effects does anything to it."""
-    along_z = (("linear_drag", "coefficients", 2), ("quadratic_drag", "areas", 2),
-               ("translational_lift", "damping", 0))
+    along_z = (
+        ("linear_drag", "coefficients", 2),
+        ("quadratic_drag", "areas", 2),
+        ("translational_lift", "damping", 0),
+    )
     return any(name in effects and effects[name][tag][k] > 0.0 for name, tag, k in along_z)

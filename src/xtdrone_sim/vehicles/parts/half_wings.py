@@ -1,12 +1,12 @@
 """The half wings of a model, by Φ-theory: each block <xtdrone:half_wing>, which Gazebo ignores.
 
-    <xtdrone:half_wing xmlns:xtdrone="urn:xtdrone">
-      <link_name>base_link</link_name> <cp>0 0.1375 0</cp>
-      <forward>0 0 1</forward> <left>0 1 0</left>
-      <control_joint_name>elevon_left_joint</control_joint_name>
-      <motorNumber>1</motorNumber> <radius>0.125</radius>
-      <area>0.03715</area> <chord>0.13</chord> <span>0.55</span> ...
-    </xtdrone:half_wing>
+<xtdrone:half_wing xmlns:xtdrone="urn:xtdrone">
+  <link_name>base_link</link_name> <cp>0 0.1375 0</cp>
+  <forward>0 0 1</forward> <left>0 1 0</left>
+  <control_joint_name>elevon_left_joint</control_joint_name>
+  <motorNumber>1</motorNumber> <radius>0.125</radius>
+  <area>0.03715</area> <chord>0.13</chord> <span>0.55</span> ...
+</xtdrone:half_wing>
 """
 
 import math
@@ -24,12 +24,25 @@ from .wings import HALF_WING, centre_of_pressure, control_joint, link_frame
 
 _POSITIVE = ("area", "chord", "span", "radius")
 _NUMBERS = ("cd0", "cy0", "lift_slope", "offset", "zeta_f", "zeta_m")
-_TAGS = ("link_name", "cp", "forward", "left", "control_joint_name", "motorNumber", "damping",
-         *_POSITIVE, *_NUMBERS)
+_TAGS = (
+    "link_name",
+    "cp",
+    "forward",
+    "left",
+    "control_joint_name",
+    "motorNumber",
+    "damping",
+    *_POSITIVE,
+    *_NUMBERS,
+)
 
 
-def read_half_wings(scope: Scope, links: Links, actuators: Sequence[Actuator],
-                    controls: Mapping[str, tuple[int, Any]]) -> Iterable[HalfWing]:
+def read_half_wings(
+    scope: Scope,
+    links: Links,
+    actuators: Sequence[Actuator],
+    controls: Mapping[str, tuple[int, Any]],
+) -> Iterable[HalfWing]:
     """Yields the half wings of a model.
 
     Args:
@@ -46,16 +59,25 @@ def read_half_wings(scope: Scope, links: Links, actuators: Sequence[Actuator],
         body, pos = centre_of_pressure(owner, block, links)
         joint = control_joint(owner, block)
         if joint not in controls:
-            fail(block, f"no channel turns the elevon '{joint}' of a half wing: give the name of "
-                        "a joint that one turns as <control_joint_name>")
+            fail(
+                block,
+                f"no channel turns the elevon '{joint}' of a half wing: give the name of "
+                "a joint that one turns as <control_joint_name>",
+            )
         values = {tag: number(block, tag) for tag in (*_POSITIVE, *_NUMBERS)}
         for tag in _POSITIVE:
             if values[tag] <= 0.0:
                 fail(block, f"<{tag}> of a half wing is {values[tag]:g}: give a number above 0")
-        yield HalfWing(body=body, control=controls[joint][0], rotor=_rotor(block, body, actuators),
-                       pos=pos, **_directions(block, link_frame(owner, block, links)[1]),
-                       disc_area=math.pi * values.pop("radius")**2,
-                       damping=vector(block, "damping", (0.0, 0.0, 0.0)), **values)
+        yield HalfWing(
+            body=body,
+            control=controls[joint][0],
+            rotor=_rotor(block, body, actuators),
+            pos=pos,
+            **_directions(block, link_frame(owner, block, links)[1]),
+            disc_area=math.pi * values.pop("radius") ** 2,
+            damping=vector(block, "damping", (0.0, 0.0, 0.0)),
+            **values,
+        )
 
 
 def _rotor(block: Any, body: int, actuators: Sequence[Actuator]) -> int:
@@ -72,7 +94,12 @@ def _directions(block: Any, frame: Any) -> dict:
     forward = np.array(vector(block, "forward", (1.0, 0.0, 0.0)))
     left = np.array(vector(block, "left", (0.0, 1.0, 0.0)))
     if abs(forward @ left) > 1e-6 or not forward.any() or not left.any():
-        fail(block, "<forward> and <left> of a half wing are not at a right angle: give two "
-                    "directions that are")
-    return {"forward": unit(frame.direction(tuple(forward))),
-            "left": unit(frame.direction(tuple(left)))}
+        fail(
+            block,
+            "<forward> and <left> of a half wing are not at a right angle: give two "
+            "directions that are",
+        )
+    return {
+        "forward": unit(frame.direction(tuple(forward))),
+        "left": unit(frame.direction(tuple(left))),
+    }

@@ -69,8 +69,9 @@ def read_links(scope: Scope, driven: dict, remarks: list[str]) -> Links:
         if len(order) == 1:  # the one merge of the whole, to the bit
             bodies.append(Body(links[0], -1, mass, inertia, links=tuple(links)))
             break
-        own_mass, own_cog, own_inertia = _merged(links[0], [masses[link] for link in links],
-                                                 remarks)
+        own_mass, own_cog, own_inertia = _merged(
+            links[0], [masses[link] for link in links], remarks
+        )
         if k == 0:
             centre = tuple(a - b for a, b in zip(own_cog, cog, strict=True))
             bodies.append(Body(links[0], -1, own_mass, own_inertia, centre, links=tuple(links)))
@@ -83,16 +84,25 @@ def read_links(scope: Scope, driven: dict, remarks: list[str]) -> Links:
         place = frames[parent].inverse().to(frame)
         turn = to_matrix_array([frame.quat])[0]
         turned = turn.T @ np.array(own_inertia) @ turn
-        bodies.append(Body(child, parent, own_mass, _rows(turned), (0.0, 0.0, 0.0), place.pos,
-                           place.quat, tuple(links)))
+        bodies.append(
+            Body(
+                child,
+                parent,
+                own_mass,
+                _rows(turned),
+                (0.0, 0.0, 0.0),
+                place.pos,
+                place.quat,
+                tuple(links),
+            )
+        )
         joints.append(_joint(name, owner, element, k, frame))
     return Links(tuple(bodies), tuple(joints), tuple(frames), of_link, mass, cog, inertia)
 
 
 def centres(scope: Scope) -> dict[str, tuple]:
     """Centre of gravity of each link by its full name, in the model frame [m]."""
-    return {name: pose.to(pose_of(link.find("inertial"))).pos
-            for name, link, pose in scope.links()}
+    return {name: pose.to(pose_of(link.find("inertial"))).pos for name, link, pose in scope.links()}
 
 
 def child_of(scope: Scope, joint: Any) -> str:
@@ -112,18 +122,23 @@ def moves(joint: Any) -> bool:
 
 def held_joints(scope: Scope) -> list[str]:
     """A line on each joint of a type that does not move here."""
-    return [f"joint '{owner.prefix}{name_of(joint)}' is of type {joint.get('type')}: "
-            + ("it has no effect" if joint.get("type") in _LOOSE else "it is held at zero")
-            for owner, joint in scope.elements("joint")
-            if not moves(joint) and joint.get("type") != "fixed"]
+    return [
+        f"joint '{owner.prefix}{name_of(joint)}' is of type {joint.get('type')}: "
+        + ("it has no effect" if joint.get("type") in _LOOSE else "it is held at zero")
+        for owner, joint in scope.elements("joint")
+        if not moves(joint) and joint.get("type") != "fixed"
+    ]
 
 
 def joint_axis(scope: Scope, joint: Any) -> np.ndarray:
     """The direction of a joint's axis in the model frame, not normalised."""
     xyz = joint.find("axis/xyz")
     if xyz is None:
-        fail(joint, f"joint '{name_of(joint)}' has no <axis> with <xyz>: give the direction that "
-                    "it turns about")
+        fail(
+            joint,
+            f"joint '{name_of(joint)}' has no <axis> with <xyz>: give the direction that "
+            "it turns about",
+        )
     named = xyz.get("expressed_in")
     if named is None and text(joint.find("axis"), "use_parent_model_frame", "0") in ("1", "true"):
         named = ""  # the model's own, as SDF until 1.6 has it
@@ -153,11 +168,16 @@ def joint_limits(joint: Any) -> tuple[float, float, float]:
     lower, upper = number(limit, "lower", -NO_LIMIT), number(limit, "upper", NO_LIMIT)
     speed = number(limit, "velocity", -1.0)
     if lower > upper:
-        fail(limit, f"joint '{name_of(joint)}' goes from {lower:g} to {upper:g}: give the lower "
-                    "end first")
+        fail(
+            limit,
+            f"joint '{name_of(joint)}' goes from {lower:g} to {upper:g}: give the lower end first",
+        )
     if not lower <= 0.0 <= upper:
-        fail(limit, f"joint '{name_of(joint)}' goes from {lower:g} to {upper:g}: the model is "
-                    "drawn at 0, which must lie between")
+        fail(
+            limit,
+            f"joint '{name_of(joint)}' goes from {lower:g} to {upper:g}: the model is "
+            "drawn at 0, which must lie between",
+        )
     return lower, upper, speed if speed >= 0.0 else NO_LIMIT
 
 
@@ -186,8 +206,7 @@ def _masses(scope) -> dict:
             fail(inertial, f"mass of link '{name}' is {mass:g} kg: give a mass above 0")
         pose = pose.to(pose_of(inertial))
         rotation = to_matrix_array([pose.quat])[0]
-        found[name] = (mass, np.array(pose.pos),
-                       rotation @ _inertia(inertial, name) @ rotation.T)
+        found[name] = (mass, np.array(pose.pos), rotation @ _inertia(inertial, name) @ rotation.T)
     if not found:
         fail(scope.element, "the model has no link")
     return found
@@ -203,9 +222,11 @@ def _merged(name, bodies, remarks) -> tuple:
         inertia += own + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
     moments, axes = np.linalg.eigh(inertia)
     if moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-9):
-        remarks.append(f"no rigid body has the principal moments of inertia "
-                       f"{np.array2string(moments, precision=4)} kg m^2 of '{name}': the largest "
-                       "is taken as the sum of the others")
+        remarks.append(
+            f"no rigid body has the principal moments of inertia "
+            f"{np.array2string(moments, precision=4)} kg m^2 of '{name}': the largest "
+            "is taken as the sum of the others"
+        )
         moments[2] = (moments[0] + moments[1]) * (1.0 - 1e-6)
         inertia = axes @ np.diag(moments) @ axes.T
     return total, tuple(map(float, cog)), _rows(inertia)
@@ -231,18 +252,25 @@ def _groups(scope, links, driven) -> dict:
             if link not in group:
                 fail(joint, f"joint '{name}' names the link '{link}', which the model lacks")
         if parent in group[child]:
-            fail(joint, f"joint '{name}' cannot move: other joints hold its two links together; "
-                        "take out one of this loop")
+            fail(
+                joint,
+                f"joint '{name}' cannot move: other joints hold its two links together; "
+                "take out one of this loop",
+            )
         if links[0] in group[child]:
-            fail(joint, f"joint '{name}' moves the vehicle's first link '{links[0]}', its base: "
-                        "let that be the <parent>")
+            fail(
+                joint,
+                f"joint '{name}' moves the vehicle's first link '{links[0]}', its base: "
+                "let that be the <parent>",
+            )
         if any(group[child] is known for known in moved.values()):
             fail(joint, f"'{child}' is moved by two joints: give a link one that is driven")
         moved[name] = group[child]
     everywhere = set().union(*moved.values()) if moved else set()
-    return {"": [link for link in links if link not in everywhere],
-            **{name: [link for link in links if link in found]
-               for name, found in moved.items()}}
+    return {
+        "": [link for link in links if link not in everywhere],
+        **{name: [link for link in links if link in found] for name, found in moved.items()},
+    }
 
 
 def _parents_first(groups, driven) -> list:
@@ -273,6 +301,8 @@ def _inertia(inertial, name) -> np.ndarray:
     xy, xz, yz = (number(element, tag, 0.0) for tag in ("ixy", "ixz", "iyz"))
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if np.linalg.eigvalsh(matrix)[0] <= 0.0:
-        fail(element, f"inertia of link '{name}' is not positive: every principal moment must be "
-                      "above 0")
+        fail(
+            element,
+            f"inertia of link '{name}' is not positive: every principal moment must be above 0",
+        )
     return matrix

@@ -23,15 +23,23 @@ def rims(shapes: Iterable[Shape]) -> dict[str, Shape]:
     """The largest round collision of each link, by the link's full name."""
     found: dict[str, Shape] = {}
     for shape in shapes:
-        if shape.collides and shape.kind in _ROUND and (
-                shape.link not in found or shape.size[0] > found[shape.link].size[0]):
+        if (
+            shape.collides
+            and shape.kind in _ROUND
+            and (shape.link not in found or shape.size[0] > found[shape.link].size[0])
+        ):
             found[shape.link] = shape
     return found
 
 
-def read_tyres(scope: Scope, links: Links, actuators: Sequence[Actuator],
-               controls: Mapping[str, tuple[int, Any]], shapes: Iterable[Shape],
-               remarks: list[str]) -> Iterable[Tyre]:
+def read_tyres(
+    scope: Scope,
+    links: Links,
+    actuators: Sequence[Actuator],
+    controls: Mapping[str, tuple[int, Any]],
+    shapes: Iterable[Shape],
+    remarks: list[str],
+) -> Iterable[Tyre]:
     """Yields the tyres of a model.
 
     Args:
@@ -53,12 +61,14 @@ def read_tyres(scope: Scope, links: Links, actuators: Sequence[Actuator],
         if name not in driven and (name in controls or not _endless(joint)):
             continue
         if link in round_ones:
-            yield _tyre(name, link, owner, joint, links, *controls.get(name, (-1, None)),
-                        round_ones[link])
+            yield _tyre(
+                name, link, owner, joint, links, *controls.get(name, (-1, None)), round_ones[link]
+            )
         elif name in driven:
             _refuse_flat(scope, link, name)
-            remarks.append(f"wheel '{name}' has no cylinder or sphere to roll on: it exerts no "
-                           "force")
+            remarks.append(
+                f"wheel '{name}' has no cylinder or sphere to roll on: it exerts no force"
+            )
 
 
 def _tyre(name, link, scope, joint, links, wheel, channel, rim) -> Tyre:
@@ -71,8 +81,16 @@ def _tyre(name, link, scope, joint, links, wheel, channel, rim) -> Tyre:
     for tag, value in values.items():
         if value <= 0.0:
             fail(joint, f"the {tag} of wheel '{name}' is {value:g}: give a number above 0")
-    return Tyre(name=name, link=link, body=rim.body, wheel=wheel, pos=rim.pose.pos,
-                axis=axis_in_body(scope, joint, links, rim.body), radius=rim.size[0], **values)
+    return Tyre(
+        name=name,
+        link=link,
+        body=rim.body,
+        wheel=wheel,
+        pos=rim.pose.pos,
+        axis=axis_in_body(scope, joint, links, rim.body),
+        radius=rim.size[0],
+        **values,
+    )
 
 
 def _refuse_flat(scope, link, wheel) -> None:

@@ -24,9 +24,21 @@ _TRUE = ("1", "true")
 _ANGLES = np.radians(np.arange(-5.0, 45.0, 0.1))  # of attack, among which the stall is sought
 _TRIMMED = (1.2, 1.5, 2.0)  # speeds of level flight in figures, over that of the stall
 # Of what a file leaves out, as the plugin has it.
-_DEFAULTS = {"area": 1.0, "air_density": 1.2041, "alpha_stall": 0.5 * math.pi, "cla": 1.0,
-             "cda": 0.01, "cma": 0.0, "cla_stall": 0.0, "cda_stall": 1.0, "cma_stall": 0.0,
-             "cd_alpha0": 0.0, "cm_alpha0": 0.0, "cd_delta": 0.0, "cm_delta": 0.0}
+_DEFAULTS = {
+    "area": 1.0,
+    "air_density": 1.2041,
+    "alpha_stall": 0.5 * math.pi,
+    "cla": 1.0,
+    "cda": 0.01,
+    "cma": 0.0,
+    "cla_stall": 0.0,
+    "cda_stall": 1.0,
+    "cma_stall": 0.0,
+    "cd_alpha0": 0.0,
+    "cm_alpha0": 0.0,
+    "cd_delta": 0.0,
+    "cm_delta": 0.0,
+}
 _CL_DELTA = 4.0
 # "0.0.", as in PX4's VTOLs, whose first number Gazebo takes.
 _SECOND_POINT = re.compile(r"([-+]?\d+\.\d*)\.")
@@ -34,8 +46,11 @@ _SECOND_POINT = re.compile(r"([-+]?\d+\.\d*)\.")
 
 def wing_plugins(scope: Scope) -> list[tuple[Scope, Any]]:
     """Scope and plugin of each lifting surface."""
-    return [(owner, plugin) for owner, plugin in scope.elements("plugin")
-            if plugin_name(plugin) in _PLUGINS]
+    return [
+        (owner, plugin)
+        for owner, plugin in scope.elements("plugin")
+        if plugin_name(plugin) in _PLUGINS
+    ]
 
 
 def control_joint(scope: Scope, plugin: Any) -> str:
@@ -50,8 +65,13 @@ def centre_of_pressure(scope: Scope, plugin: Any, links: Links) -> tuple[int, tu
     return body, frame.point(vector(plugin, "cp", (0.0, 0.0, 0.0)))
 
 
-def read_wings(scope: Scope, links: Links, actuators: Sequence[Actuator],
-               controls: Mapping[str, tuple[int, Any]], remarks: list[str]) -> Iterable[Wing]:
+def read_wings(
+    scope: Scope,
+    links: Links,
+    actuators: Sequence[Actuator],
+    controls: Mapping[str, tuple[int, Any]],
+    remarks: list[str],
+) -> Iterable[Wing]:
     """Yields the lifting surfaces of a model.
 
     Args:
@@ -67,9 +87,11 @@ def read_wings(scope: Scope, links: Links, actuators: Sequence[Actuator],
     """
     for _, plugin in scope.elements("plugin"):
         if plugin_name(plugin) == _UNKNOWN:
-            remarks.append(f"plugin '{plugin.get('name', _UNKNOWN)}' is left out: the air exerts "
-                           "no force on its wings; give a LiftDragPlugin for each in place of "
-                           f"{_UNKNOWN}")
+            remarks.append(
+                f"plugin '{plugin.get('name', _UNKNOWN)}' is left out: the air exerts "
+                "no force on its wings; give a LiftDragPlugin for each in place of "
+                f"{_UNKNOWN}"
+            )
     for owner, plugin in wing_plugins(scope):
         joint = control_joint(owner, plugin)
         name = plugin.get("name", "wing")
@@ -81,13 +103,19 @@ def read_wings(scope: Scope, links: Links, actuators: Sequence[Actuator],
             if values[tag] <= 0.0:
                 fail(plugin, f"<{tag}> of wing '{name}' is {values[tag]:g}: give a number above 0")
         yield Wing(
-            name=name, body=body, control=controls.get(joint, (-1, None))[0],
+            name=name,
+            body=body,
+            control=controls.get(joint, (-1, None))[0],
             pos=frame.point(vector(plugin, "cp", (0.0, 0.0, 0.0))),
-            **_directions(plugin, name, frame), **_slipstream(plugin, name, body, actuators),
+            **_directions(plugin, name, frame),
+            **_slipstream(plugin, name, body, actuators),
             radial_symmetry=text(plugin, "radial_symmetry", "0").lower() in _TRUE,
             alpha0=number(plugin, "alpha0", number(plugin, "a0", 0.0)),
-            cl_delta=number(plugin, "cl_delta",
-                            number(plugin, "control_joint_rad_to_cl", _CL_DELTA)), **values)
+            cl_delta=number(
+                plugin, "cl_delta", number(plugin, "control_joint_rad_to_cl", _CL_DELTA)
+            ),
+            **values,
+        )
 
 
 def wing_figures(model: Vehicle) -> dict:
@@ -108,8 +136,9 @@ def wing_figures(model: Vehicle) -> dict:
     lines = []
     for speed in (slowest * share for share in _TRIMMED):
         angle, drag = level_flight(model, speed)
-        lines.append(f"{speed:.1f} m/s: angle of attack {math.degrees(angle):.1f} deg, drag "
-                     f"{drag:.2f} N")
+        lines.append(
+            f"{speed:.1f} m/s: angle of attack {math.degrees(angle):.1f} deg, drag {drag:.2f} N"
+        )
     return {"stall_speed_m_s": slowest, "level_flight": lines}
 
 
@@ -128,7 +157,7 @@ def level_flight(model: Vehicle, speed: float) -> tuple[float, float]:
     if found is None or not found[0][0] <= wanted <= found[0][-1]:
         return math.nan, math.nan
     lift, drag = found
-    angle = float(np.interp(wanted, lift, _ANGLES[:len(lift)]))
+    angle = float(np.interp(wanted, lift, _ANGLES[: len(lift)]))
     return angle, speed**2 * float(np.interp(angle, _ANGLES, drag))
 
 
@@ -138,10 +167,14 @@ def _lift_by_angle(model) -> tuple[np.ndarray, np.ndarray] | None:
     if not records:
         return None
     largest = max(records, key=lambda record: record["area"])
-    lift, drag = np.transpose([_lift_and_drag(records, largest["forward"], largest["upward"],
-                                              float(angle)) for angle in _ANGLES])
+    lift, drag = np.transpose(
+        [
+            _lift_and_drag(records, largest["forward"], largest["upward"], float(angle))
+            for angle in _ANGLES
+        ]
+    )
     stall = int(lift.argmax())
-    return (lift[:stall + 1], drag) if lift[stall] > 0.0 else None
+    return (lift[: stall + 1], drag) if lift[stall] > 0.0 else None
 
 
 def _lift_and_drag(records, forward, upward, angle) -> tuple[float, float]:
@@ -171,11 +204,16 @@ def _directions(plugin, name, frame) -> dict:
     upward = np.array(vector(plugin, "upward", (0.0, 0.0, 1.0)))
     span = np.cross(forward, upward)
     if np.linalg.norm(span) < 1e-6 * max(np.linalg.norm(forward) * np.linalg.norm(upward), 1e-9):
-        fail(plugin, f"<forward> and <upward> of wing '{name}' are parallel or zero: give two "
-                     "directions at a right angle")
+        fail(
+            plugin,
+            f"<forward> and <upward> of wing '{name}' are parallel or zero: give two "
+            "directions at a right angle",
+        )
     upward = np.cross(span, forward)
-    return {tag: tuple(map(float, frame.direction(tuple(axis / np.linalg.norm(axis)))))
-            for tag, axis in (("forward", forward), ("upward", upward))}
+    return {
+        tag: tuple(map(float, frame.direction(tuple(axis / np.linalg.norm(axis)))))
+        for tag, axis in (("forward", forward), ("upward", upward))
+    }
 
 
 def _slipstream(plugin, name, body, actuators) -> dict:
@@ -187,9 +225,18 @@ def _slipstream(plugin, name, body, actuators) -> dict:
     motor, radius = number(block, "motorNumber"), number(block, "radius")
     if radius <= 0.0:
         fail(block, f"<radius> of a rotor is {radius:g}: give metres above 0")
-    index = next((k for k, found in enumerate(actuators)
-                  if isinstance(found, Rotor) and found.channel == motor), None)
+    index = next(
+        (
+            k
+            for k, found in enumerate(actuators)
+            if isinstance(found, Rotor) and found.channel == motor
+        ),
+        None,
+    )
     if index is None or actuators[index].body != body:
-        fail(block, f"wing '{name}' lies in the slipstream of motor {motor:g}: give the "
-                    "motorNumber of a rotor on the body of the wing's link")
+        fail(
+            block,
+            f"wing '{name}' lies in the slipstream of motor {motor:g}: give the "
+            "motorNumber of a rotor on the body of the wing's link",
+        )
     return {"rotor": index, "disc_area": math.pi * radius * radius}

@@ -13,8 +13,9 @@ def main() -> int:
         return 1
     source = Path(__file__).with_name("calibration_shim.cpp")
     target = Path(sys.argv[1]) / "calibration_shim.so"
-    return subprocess.call(["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-o", str(target),
-                            str(source)])
+    return subprocess.call(
+        ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-o", str(target), str(source)]
+    )
 
 
 if __name__ == "__main__":

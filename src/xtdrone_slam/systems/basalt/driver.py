@@ -36,9 +36,10 @@ def write_calibration(path: Path | str, cameras: Any) -> None:
         handler.setDistortionCoefficients(socket, [*camera["distortion"], *[0.0] * 10])
         handler.setCameraType(socket, dai.CameraModel.Perspective)
     left, right = (np.linalg.inv(camera["pose"]) for camera in cameras)  # body to camera
-    for setter, sockets, pose in ((handler.setImuExtrinsics, _SOCKETS[:1], left),
-                                  (handler.setCameraExtrinsics, _SOCKETS,
-                                   right @ np.linalg.inv(left))):
+    for setter, sockets, pose in (
+        (handler.setImuExtrinsics, _SOCKETS[:1], left),
+        (handler.setCameraExtrinsics, _SOCKETS, right @ np.linalg.inv(left)),
+    ):
         translation = (100.0 * pose[:3, 3]).tolist()  # [cm], both as measured and as specified
         setter(*sockets, pose[:3, :3].tolist(), translation, translation)
     for socket, pose in zip(_SOCKETS, (left, right)):
@@ -94,8 +95,9 @@ def begin(imu: Any, waiting: dict, readings: Any, t_us: int) -> None:
         time.sleep(0.05)
 
 
-def answer(poses: Any, waiting: dict, room: Any, camera_from_body: np.ndarray, link: Any,
-           answers: Any) -> None:
+def answer(
+    poses: Any, waiting: dict, room: Any, camera_from_body: np.ndarray, link: Any, answers: Any
+) -> None:
     """Writes the pose of each pair; Basalt returns them in the order of the pairs."""
     while True:
         pose = np.array(poses.get().transform.matrix) @ camera_from_body
@@ -131,8 +133,9 @@ def main() -> None:
     camera_from_body = np.linalg.inv(values["cameras"][0]["pose"])
     camera_from_body[:3] = _OPTICAL @ camera_from_body[:3]
     pipeline.start()
-    threading.Thread(target=answer, daemon=True,
-                     args=(poses, waiting, room, camera_from_body, link, answers)).start()
+    threading.Thread(
+        target=answer, daemon=True, args=(poses, waiting, room, camera_from_body, link, answers)
+    ).start()
     shape = values["cameras"][0]["height"], values["cameras"][0]["width"]
     begun = False
     readings = []  # time, gyroscope and accelerometer of those since the last pair

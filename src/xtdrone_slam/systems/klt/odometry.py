@@ -13,8 +13,11 @@ import numpy as np
 from xtdrone_slam.datasets import calibration
 from xtdrone_slam.systems import baseline
 
-_FLOW = {"winSize": (21, 21), "maxLevel": 4,
-         "criteria": (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 30, 0.01)}
+_FLOW = {
+    "winSize": (21, 21),
+    "maxLevel": 4,
+    "criteria": (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 30, 0.01),
+}
 _FORWARD_BACKWARD = 0.5  # largest forward-backward error of a track [pixels]
 _EPIPOLAR = 1.5  # largest distance of a match from its epipolar line [pixels]
 _MIN_DISPARITY = 1.5  # that gives a depth [pixels]
@@ -26,8 +29,13 @@ _SPACING = 18  # least distance between corners [pixels]
 class Odometry:
     """Stereo odometry by optical flow; call step() for each pair."""
 
-    def __init__(self, stereo: calibration.Calibration, features: int = 300, keep: float = 0.5,
-                 threads: int = 1):
+    def __init__(
+        self,
+        stereo: calibration.Calibration,
+        features: int = 300,
+        keep: float = 0.5,
+        threads: int = 1,
+    ):
         """Starts at the identity.
 
         Args:
@@ -83,13 +91,21 @@ class Odometry:
         camera = self._left
         flat = cv2.undistortPoints(self._pixels, camera.matrix, np.array(camera.distortion))
         ok, rotation, translation, inliers = cv2.solvePnPRansac(
-            self._points, flat, np.eye(3), None, flags=cv2.SOLVEPNP_SQPNP, iterationsCount=100,
-            reprojectionError=_REPROJECTION / camera.intrinsics[0], confidence=0.999)
+            self._points,
+            flat,
+            np.eye(3),
+            None,
+            flags=cv2.SOLVEPNP_SQPNP,
+            iterationsCount=100,
+            reprojectionError=_REPROJECTION / camera.intrinsics[0],
+            confidence=0.999,
+        )
         if not ok or inliers is None or len(inliers) < _MIN_INLIERS:
             return 0
         inliers = inliers.ravel()
         rotation, translation = cv2.solvePnPRefineLM(
-            self._points[inliers], flat[inliers], np.eye(3), None, rotation, translation)
+            self._points[inliers], flat[inliers], np.eye(3), None, rotation, translation
+        )
         pose = np.eye(4)
         pose[:3, :3] = cv2.Rodrigues(rotation)[0]
         pose[:3, 3] = translation.ravel()
@@ -112,11 +128,14 @@ class Odometry:
     def _triangulate(self, left, right):
         """Positions in the left optical frame (M, 3) [m], and which of them are valid."""
         focal = self._left.intrinsics[0]
-        flat = [cv2.undistortPoints(pixels, camera.matrix, np.array(camera.distortion))[:, 0]
-                for camera, pixels in ((self._left, left), (self._right, right))]
+        flat = [
+            cv2.undistortPoints(pixels, camera.matrix, np.array(camera.distortion))[:, 0]
+            for camera, pixels in ((self._left, left), (self._right, right))
+        ]
         pose = self._right_from_left
-        homogeneous = cv2.triangulatePoints(np.eye(3, 4), pose[:3], flat[0].T.astype(float),
-                                            flat[1].T.astype(float))
+        homogeneous = cv2.triangulatePoints(
+            np.eye(3, 4), pose[:3], flat[0].T.astype(float), flat[1].T.astype(float)
+        )
         w = np.where(np.abs(homogeneous[3]) < 1e-12, 1e-12, homogeneous[3])
         points = (homogeneous[:3] / w).T
         in_right = points @ pose[:3, :3].T + pose[:3, 3]

@@ -43,7 +43,7 @@ def adjust(world: Any, camera: Any, window: int, fixed: int = 4) -> None:
     result = gtsam.LevenbergMarquardtOptimizer(graph, values, parameters).optimize()
     free = np.ones(len(world.points), bool)
     free[chosen] = False
-    for number, frame in enumerate(frames[len(anchors):], len(anchors)):
+    for number, frame in enumerate(frames[len(anchors) :], len(anchors)):
         world_from_camera = result.atPose3(X(number)).matrix()
         change = world_from_camera @ frame.camera_from_world
         frame.camera_from_world = np.linalg.inv(world_from_camera)
@@ -58,11 +58,16 @@ def adjust(world: Any, camera: Any, window: int, fixed: int = 4) -> None:
 def _anchors(older, moving, most):
     """The older keyframes that share the most landmarks with the moving ones."""
     known = np.unique(np.concatenate([frame.landmarks for frame in moving]))
-    shared = [(int(np.isin(frame.landmarks, known, assume_unique=True).sum()), index)
-              for index, frame in enumerate(older)]
+    shared = [
+        (int(np.isin(frame.landmarks, known, assume_unique=True).sum()), index)
+        for index, frame in enumerate(older)
+    ]
     best = sorted(shared, reverse=True)[:most]
-    return [older[index] for count, index in sorted(best, key=lambda item: item[1])
-            if count > _MIN_SHARED]
+    return [
+        older[index]
+        for count, index in sorted(best, key=lambda item: item[1])
+        if count > _MIN_SHARED
+    ]
 
 
 def _landmarks(frames, moving):
@@ -70,8 +75,9 @@ def _landmarks(frames, moving):
 
     They are chosen per moving keyframe, since otherwise the newest would be held by a few only.
     """
-    numbers, counts = np.unique(np.concatenate([frame.landmarks for frame in frames]),
-                                return_counts=True)
+    numbers, counts = np.unique(
+        np.concatenate([frame.landmarks for frame in frames]), return_counts=True
+    )
     chosen = []
     for frame in moving:
         count = counts[np.searchsorted(numbers, frame.landmarks)]
@@ -82,8 +88,9 @@ def _landmarks(frames, moving):
 
 def _graph(world, camera, anchors, frames, chosen):
     graph, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
-    intrinsics = gtsam.Cal3_S2Stereo(camera.focal, camera.focal, 0.0, camera.cx, camera.cy,
-                                     camera.baseline)
+    intrinsics = gtsam.Cal3_S2Stereo(
+        camera.focal, camera.focal, 0.0, camera.cx, camera.cy, camera.baseline
+    )
     flat = gtsam.Cal3_S2(camera.focal, camera.focal, 0.0, camera.cx, camera.cy)
     for landmark in chosen:
         values.insert(L(landmark), world.points[landmark])
@@ -94,27 +101,42 @@ def _graph(world, camera, anchors, frames, chosen):
         if number < len(anchors):
             graph.add(gtsam.NonlinearEqualityPose3(X(number), pose))
         rows = np.flatnonzero(np.isin(frame.landmarks, chosen, assume_unique=True))
-        for landmark, (u, right, v), sigma in zip(frame.landmarks[rows], frame.seen[rows],
-                                                  frame.sigma[rows]):
+        for landmark, (u, right, v), sigma in zip(
+            frame.landmarks[rows], frame.seen[rows], frame.sigma[rows]
+        ):
             size = 2 if np.isnan(right) else 3
             key = size, float(sigma)
             if key not in noises:
                 noises[key] = gtsam.noiseModel.Robust.Create(
                     gtsam.noiseModel.mEstimator.Huber.Create(HUBER),
-                    gtsam.noiseModel.Isotropic.Sigma(size, float(sigma)))
+                    gtsam.noiseModel.Isotropic.Sigma(size, float(sigma)),
+                )
             if size == 3:
-                graph.add(gtsam.GenericStereoFactor3D(
-                    gtsam.StereoPoint2(u, right, v), noises[key], X(number), L(landmark),
-                    intrinsics))
+                graph.add(
+                    gtsam.GenericStereoFactor3D(
+                        gtsam.StereoPoint2(u, right, v),
+                        noises[key],
+                        X(number),
+                        L(landmark),
+                        intrinsics,
+                    )
+                )
             else:
-                graph.add(gtsam.GenericProjectionFactorCal3_S2(
-                    np.array([u, v]), noises[key], X(number), L(landmark), flat))
+                graph.add(
+                    gtsam.GenericProjectionFactorCal3_S2(
+                        np.array([u, v]), noises[key], X(number), L(landmark), flat
+                    )
+                )
     return graph, values
 
 
 def _drop_outliers(world, camera, frame):
-    error, _ = residuals(camera, frame.camera_from_world, world.points[frame.landmarks],
-                         frame.seen, frame.sigma)
+    error, _ = residuals(
+        camera, frame.camera_from_world, world.points[frame.landmarks], frame.seen, frame.sigma
+    )
     good = np.linalg.norm(error, axis=1) < OUTLIER
     frame.landmarks, frame.seen, frame.sigma = (
-        frame.landmarks[good], frame.seen[good], frame.sigma[good])
+        frame.landmarks[good],
+        frame.seen[good],
+        frame.sigma[good],
+    )

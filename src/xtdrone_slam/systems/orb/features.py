@@ -16,8 +16,11 @@ _HAMMING = 64  # largest distance between descriptors of one point [bits]
 _RATIO = 0.8  # Lowe's ratio test along a row, where repetitive texture is ambiguous
 _FLOW_RADIUS = 4.0  # largest distance between an ORB feature and its optical flow result [pixels]
 _SCALE = 1.2  # between two pyramid levels
-_FLOW = {"winSize": (15, 15), "maxLevel": 1,
-         "criteria": (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 20, 0.01)}
+_FLOW = {
+    "winSize": (15, 15),
+    "maxLevel": 1,
+    "criteria": (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 20, 0.01),
+}
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,13 @@ class Pinhole:
     def points(self, seen: np.ndarray) -> np.ndarray:
         """Points (N, 3) in the left optical frame [m] from observations (N, 3) u, u right, v."""
         depth = self.focal * self.baseline / (seen[:, 0] - seen[:, 1])
-        return np.column_stack([(seen[:, 0] - self.cx) * depth / self.focal,
-                                (seen[:, 2] - self.cy) * depth / self.focal, depth])
+        return np.column_stack(
+            [
+                (seen[:, 0] - self.cx) * depth / self.focal,
+                (seen[:, 2] - self.cy) * depth / self.focal,
+                depth,
+            ]
+        )
 
     def project(self, points: np.ndarray) -> np.ndarray:
         """Observations (N, 3) u, u right, v of points (N, 3) in front of the camera."""
@@ -68,14 +76,15 @@ class Extractor:
         distortions = np.array(left.distortion), np.array(right.distortion)
         rectified = rectification(stereo)
         new = rectified[2][:, :3]
-        self.camera = Pinhole(new[0, 0], new[0, 2], new[1, 2],
-                              float(np.linalg.norm(pose[:3, 3])))
+        self.camera = Pinhole(new[0, 0], new[0, 2], new[1, 2], float(np.linalg.norm(pose[:3, 3])))
         self.body_from_camera = left.pose.copy()
         self.body_from_camera[:3, :3] = left.pose[:3, :3] @ rectified[0].T
-        self._maps = [cv2.initUndistortRectifyMap(camera.matrix, distortion, rotation, new, size,
-                                                  cv2.CV_16SC2)
-                      for camera, distortion, rotation in zip((left, right), distortions,
-                                                              rectified)]
+        self._maps = [
+            cv2.initUndistortRectifyMap(
+                camera.matrix, distortion, rotation, new, size, cv2.CV_16SC2
+            )
+            for camera, distortion, rotation in zip((left, right), distortions, rectified)
+        ]
         self._orb = cv2.ORB_create(4 * features, _SCALE, 8, fastThreshold=7)
         self._cells = -(-left.width // _CELL), -(-left.height // _CELL)
         self._each = max(1, round(2.0 * features / (self._cells[0] * self._cells[1])))
@@ -84,13 +93,15 @@ class Extractor:
 
     def __call__(self, left: np.ndarray, right: np.ndarray) -> Features:
         """Features of a pair, (H, W) uint8 each."""
-        images = [cv2.remap(image, *maps, cv2.INTER_LINEAR)
-                  for image, maps in zip((left, right), self._maps)]
+        images = [
+            cv2.remap(image, *maps, cv2.INTER_LINEAR)
+            for image, maps in zip((left, right), self._maps)
+        ]
         (points, levels, descriptors), other = (self._find(image) for image in images)
         seen = np.column_stack([points[:, 0], np.full(len(points), np.nan), points[:, 1]])
         if len(points) and len(other[0]):
             self._match_right(images, seen, levels, descriptors, other)
-        return Features(seen, _SCALE ** levels, descriptors, tuple(images))
+        return Features(seen, _SCALE**levels, descriptors, tuple(images))
 
     def _find(self, image):
         """Pixels (N, 2), levels (N,) and descriptors (N, 32), distributed over the image."""
@@ -105,32 +116,41 @@ class Extractor:
         kept, descriptors = self._orb.compute(image, kept)
         if descriptors is None:
             return np.zeros((0, 2)), np.zeros(0), np.zeros((0, 32), np.uint8)
-        return (np.array([corner.pt for corner in kept]),
-                np.array([corner.octave for corner in kept], float), descriptors)
+        return (
+            np.array([corner.pt for corner in kept]),
+            np.array([corner.octave for corner in kept], float),
+            descriptors,
+        )
 
     def _match_right(self, images, seen, levels, descriptors, other):
         """Fills in the u right coordinates of the features that match in the right image."""
         points, right_levels, right_descriptors = other
         disparity = seen[:, None, 0] - points[None, :, 0]
         largest = self.camera.focal * self.camera.baseline / _MIN_DEPTH
-        allowed = ((np.abs(seen[:, None, 2] - points[None, :, 1])
-                    < _ROW * _SCALE ** levels[:, None])
-                   & (disparity > -1.0) & (disparity < largest)
-                   & (np.abs(levels[:, None] - right_levels[None]) <= 1.0))
+        allowed = (
+            (np.abs(seen[:, None, 2] - points[None, :, 1]) < _ROW * _SCALE ** levels[:, None])
+            & (disparity > -1.0)
+            & (disparity < largest)
+            & (np.abs(levels[:, None] - right_levels[None]) <= 1.0)
+        )
         pairs = match(self._matcher, descriptors, right_descriptors, allowed, _RATIO)
         if len(pairs) == 0:
             return
         self.match_by_flow(images, seen, pairs[:, 0], points[pairs[:, 1]])
 
-    def match_by_flow(self, images: Any, seen: np.ndarray, rows: np.ndarray,
-                      guess: np.ndarray) -> None:
+    def match_by_flow(
+        self, images: Any, seen: np.ndarray, rows: np.ndarray, guess: np.ndarray
+    ) -> None:
         """Refines the u right coordinates of some features by optical flow; NaN if rejected."""
         largest = self.camera.focal * self.camera.baseline / _MIN_DEPTH
         start = seen[rows][:, [0, 2]]
         refined, good = follow(*images, start, guess)
         disparity = start[:, 0] - refined[:, 0]
-        good &= ((np.abs(refined[:, 1] - start[:, 1]) < 1.0)
-                 & (disparity > self.camera.focal / _MAX_DEPTH) & (disparity < largest))
+        good &= (
+            (np.abs(refined[:, 1] - start[:, 1]) < 1.0)
+            & (disparity > self.camera.focal / _MAX_DEPTH)
+            & (disparity < largest)
+        )
         seen[rows, 1] = np.where(good, refined[:, 0], np.nan)
 
 
@@ -148,16 +168,21 @@ def follow(one: np.ndarray, two: np.ndarray, start: np.ndarray, guess: np.ndarra
     if len(start) == 0:
         return guess, np.zeros(0, bool)
     found, status, _ = cv2.calcOpticalFlowPyrLK(
-        one, two, np.array(start, np.float32, order="C").reshape(-1, 1, 2),
+        one,
+        two,
+        np.array(start, np.float32, order="C").reshape(-1, 1, 2),
         np.array(guess, np.float32, order="C").reshape(-1, 1, 2),
-        flags=cv2.OPTFLOW_USE_INITIAL_FLOW, **_FLOW)
+        flags=cv2.OPTFLOW_USE_INITIAL_FLOW,
+        **_FLOW,
+    )
     refined = found[:, 0].astype(float)
     near = np.linalg.norm(refined - guess, axis=1) < _FLOW_RADIUS
     return refined, (status.ravel() == 1) & near
 
 
-def match(matcher: Any, one: np.ndarray, two: np.ndarray, allowed: np.ndarray,
-          ratio: float) -> np.ndarray:
+def match(
+    matcher: Any, one: np.ndarray, two: np.ndarray, allowed: np.ndarray, ratio: float
+) -> np.ndarray:
     """Mutual best matches (M, 2) of descriptors (N, 32) and (K, 32) among allowed (N, K) pairs."""
     nearest = matcher.knnMatch(one, two, 2, mask=allowed.astype(np.uint8))
     best = {}

@@ -43,8 +43,14 @@ class Map:
         self.owners = np.concatenate([self.owners, np.full(len(points), len(self.keyframes))])
         return numbers
 
-    def near(self, camera_from_world: np.ndarray, recent: int, others: int,
-             reach: float = 1.5, angle: float = 0.6) -> np.ndarray:
+    def near(
+        self,
+        camera_from_world: np.ndarray,
+        recent: int,
+        others: int,
+        reach: float = 1.5,
+        angle: float = 0.6,
+    ) -> np.ndarray:
         """Landmarks that may be visible: those of the latest keyframes and of nearby older ones.
 
         Args:
@@ -59,9 +65,12 @@ class Map:
         """
         here = Keyframe(camera_from_world, *[np.zeros(0)] * 3)
         chosen = self.keyframes[-recent:]
-        older = [(np.linalg.norm(frame.position - here.position), index)
-                 for index, frame in enumerate(self.keyframes[:-recent])
-                 if frame.axis @ here.axis > np.cos(angle)]
-        chosen = chosen + [self.keyframes[index] for distance, index in sorted(older)[:others]
-                           if distance < reach]
+        older = [
+            (np.linalg.norm(frame.position - here.position), index)
+            for index, frame in enumerate(self.keyframes[:-recent])
+            if frame.axis @ here.axis > np.cos(angle)
+        ]
+        chosen = chosen + [
+            self.keyframes[index] for distance, index in sorted(older)[:others] if distance < reach
+        ]
         return np.unique(np.concatenate([frame.landmarks for frame in chosen]))

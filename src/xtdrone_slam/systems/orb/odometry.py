@@ -30,8 +30,13 @@ _KEYFRAME_BELOW = 80  # tracked landmarks; a keyframe is made below this number 
 class Odometry:
     """Stereo SLAM by ORB features; call step() for each pair, then map()."""
 
-    def __init__(self, stereo: calibration.Calibration, features: int = 800, window: int = 6,
-                 keep: float = 0.7):
+    def __init__(
+        self,
+        stereo: calibration.Calibration,
+        features: int = 800,
+        window: int = 6,
+        keep: float = 0.7,
+    ):
         """Starts at the identity.
 
         Args:
@@ -95,8 +100,11 @@ class Odometry:
         if len(found.seen) == 0:
             return np.zeros(0, int)
         last = self._pose
-        for guess, radius in ((self._motion @ last, _NARROW), (self._motion @ last, _WIDE),
-                              (last, np.inf)):
+        for guess, radius in (
+            (self._motion @ last, _NARROW),
+            (self._motion @ last, _WIDE),
+            (last, np.inf),
+        ):
             numbers, pose = self._match(found, guess, radius)
             if (numbers >= 0).sum() >= 2 * _MIN_LANDMARKS:
                 break
@@ -114,21 +122,24 @@ class Odometry:
         """
         left = numbers >= 0
         refined = np.zeros(len(numbers), bool)
-        for frame in self._map.keyframes[-1:-1 - _RECENT:-1]:
+        for frame in self._map.keyframes[-1 : -1 - _RECENT : -1]:
             rows = np.flatnonzero(left & np.isin(numbers, frame.landmarks, assume_unique=False))
             start = frame.seen[np.searchsorted(frame.landmarks, numbers[rows])][:, [0, 2]]
-            pixels, good = follow(frame.image, found.images[0], start,
-                                  found.seen[rows][:, [0, 2]])
+            pixels, good = follow(frame.image, found.images[0], start, found.seen[rows][:, [0, 2]])
             found.seen[rows[good, None], [0, 2]] = pixels[good]
             refined[rows[good]] = True
             left[rows] = False
         rows = np.flatnonzero(refined & found.has_depth)
-        self._extract.match_by_flow(found.images, found.seen, rows,
-                                    found.seen[rows][:, [1, 2]])
+        self._extract.match_by_flow(found.images, found.seen, rows, found.seen[rows][:, [1, 2]])
         found.sigma[refined] = _REFINED_SIGMA
         rows = np.flatnonzero(numbers >= 0)
-        self._pose, good = refine(self._camera, self._pose, self._map.points[numbers[rows]],
-                                  found.seen[rows], found.sigma[rows])
+        self._pose, good = refine(
+            self._camera,
+            self._pose,
+            self._map.points[numbers[rows]],
+            found.seen[rows],
+            found.sigma[rows],
+        )
         numbers[rows[~good]] = -1
 
     def _match(self, found, guess, radius):
@@ -142,8 +153,13 @@ class Odometry:
             return numbers, guess
         expected = self._camera.project(local)[:, [0, 2]]
         distance = np.abs(found.seen[:, None, [0, 2]] - expected[None]).max(axis=2)
-        pairs = match(self._matcher, found.descriptors, self._map.descriptors[known],
-                      distance < radius, _RATIO)
+        pairs = match(
+            self._matcher,
+            found.descriptors,
+            self._map.descriptors[known],
+            distance < radius,
+            _RATIO,
+        )
         if len(pairs) < _MIN_LANDMARKS:
             return numbers, guess
         points = self._map.points[known[pairs[:, 1]]]
@@ -154,12 +170,23 @@ class Odometry:
 
     def _solve(self, points, seen, sigma, guess):
         """PnP with RANSAC, then Gauss-Newton on both images; (4, 4) pose and the inliers."""
-        flat = np.column_stack([(seen[:, 0] - self._camera.cx) / self._camera.focal,
-                                (seen[:, 2] - self._camera.cy) / self._camera.focal])
+        flat = np.column_stack(
+            [
+                (seen[:, 0] - self._camera.cx) / self._camera.focal,
+                (seen[:, 2] - self._camera.cy) / self._camera.focal,
+            ]
+        )
         cv2.setRNGSeed(1)
         ok, rotation, translation, inliers = cv2.solvePnPRansac(
-            points, flat, np.eye(3), None, flags=cv2.SOLVEPNP_SQPNP, iterationsCount=100,
-            reprojectionError=3.0 / self._camera.focal, confidence=0.999)
+            points,
+            flat,
+            np.eye(3),
+            None,
+            flags=cv2.SOLVEPNP_SQPNP,
+            iterationsCount=100,
+            reprojectionError=3.0 / self._camera.focal,
+            confidence=0.999,
+        )
         none = np.zeros(len(points), bool)
         if not ok or inliers is None or len(inliers) < _MIN_LANDMARKS:
             return guess, none
@@ -177,8 +204,11 @@ class Odometry:
         rows = np.flatnonzero(numbers >= 0)
         order = rows[np.unique(numbers[rows], return_index=True)[1]]
         self._map.descriptors[numbers[order]] = found.descriptors[order]
-        self._map.keyframes.append(Keyframe(self._pose, numbers[order], found.seen[order],
-                                            found.sigma[order], found.images[0]))
+        self._map.keyframes.append(
+            Keyframe(
+                self._pose, numbers[order], found.seen[order], found.sigma[order], found.images[0]
+            )
+        )
         if len(self._map.keyframes) > _RECENT:
             self._map.keyframes[-1 - _RECENT].image = None
         self._since = self._best = 0
@@ -193,5 +223,8 @@ def _inverse(pose):
 
 
 if __name__ == "__main__":
-    sys.exit(baseline.main(__doc__, Odometry, {"features": 800, "window": 6, "keep": 0.7},
-                           afterwards=Odometry.map))
+    sys.exit(
+        baseline.main(
+            __doc__, Odometry, {"features": 800, "window": 6, "keep": 0.7}, afterwards=Odometry.map
+        )
+    )

@@ -9,8 +9,9 @@ HUBER = 2.45  # sqrt of the 95 % quantile of chi squared with 2 degrees of freed
 OUTLIER = 2.8  # sqrt of the 95 % quantile with 3 degrees of freedom [sigmas]
 
 
-def residuals(camera: Any, camera_from_world: np.ndarray, points: np.ndarray, seen: np.ndarray,
-              sigma: float) -> tuple:
+def residuals(
+    camera: Any, camera_from_world: np.ndarray, points: np.ndarray, seen: np.ndarray, sigma: float
+) -> tuple:
     """Reprojection errors, observed minus predicted, in sigmas.
 
     Args:
@@ -30,8 +31,14 @@ def residuals(camera: Any, camera_from_world: np.ndarray, points: np.ndarray, se
     return np.where(np.isnan(error), 0.0, error), ahead
 
 
-def refine(camera: Any, camera_from_world: np.ndarray, points: np.ndarray, seen: np.ndarray,
-           sigma: float, iterations: int = 8) -> tuple:
+def refine(
+    camera: Any,
+    camera_from_world: np.ndarray,
+    points: np.ndarray,
+    seen: np.ndarray,
+    sigma: float,
+    iterations: int = 8,
+) -> tuple:
     """The pose that fits the observations best, and their inliers.
 
     Gauss-Newton with Huber weights on the reprojection errors in both images; the pose is updated
@@ -52,8 +59,7 @@ def refine(camera: Any, camera_from_world: np.ndarray, points: np.ndarray, seen:
         jacobian = _jacobian(camera, local, seen, sigma)
         weighted = jacobian * weight[:, None, None]
         normal = np.einsum("nij,nik->jk", weighted, jacobian)
-        delta = np.linalg.solve(normal + 1e-6 * np.eye(6),
-                                np.einsum("nij,ni->j", weighted, error))
+        delta = np.linalg.solve(normal + 1e-6 * np.eye(6), np.einsum("nij,ni->j", weighted, error))
         change = np.eye(4)
         change[:3, :3] = Rotation.from_rotvec(delta[3:]).as_matrix()
         change[:3, 3] = delta[:3]
@@ -69,12 +75,22 @@ def _jacobian(camera, local, seen, sigma):
     x, y, z = local.T
     zero = np.zeros_like(x)
     scale = camera.focal / z
-    by_point = np.stack([
-        np.stack([scale, zero, -scale * x / z], axis=1),
-        np.stack([scale, zero, -scale * (x - camera.baseline) / z], axis=1),
-        np.stack([zero, scale, -scale * y / z], axis=1)], axis=1)
-    skew = np.stack([np.stack([zero, z, -y], axis=1), np.stack([-z, zero, x], axis=1),
-                     np.stack([y, -x, zero], axis=1)], axis=1)  # minus the cross-product matrix
+    by_point = np.stack(
+        [
+            np.stack([scale, zero, -scale * x / z], axis=1),
+            np.stack([scale, zero, -scale * (x - camera.baseline) / z], axis=1),
+            np.stack([zero, scale, -scale * y / z], axis=1),
+        ],
+        axis=1,
+    )
+    skew = np.stack(
+        [
+            np.stack([zero, z, -y], axis=1),
+            np.stack([-z, zero, x], axis=1),
+            np.stack([y, -x, zero], axis=1),
+        ],
+        axis=1,
+    )  # minus the cross-product matrix
     result = np.concatenate([by_point, by_point @ skew], axis=2) / sigma[:, None, None]
     result[np.isnan(seen[:, 1]), 1] = 0.0
     return result

@@ -31,8 +31,11 @@ def main() -> None:
         if camera_from_world is None:
             print(link.lost_line(t_us, features), file=answers)
             continue
-        pose = body_from_camera @ np.linalg.inv(np.asarray(camera_from_world, float)) \
+        pose = (
+            body_from_camera
+            @ np.linalg.inv(np.asarray(camera_from_world, float))
             @ np.linalg.inv(body_from_camera)
+        )
         quat = link.quaternion(pose[:3, :3])
         print(link.pose_line(t_us, pose[:3, 3], quat, features), file=answers)
     slam.shutdown()

@@ -12,28 +12,50 @@ import numpy as np
 from xtdrone_slam.benchmark import link
 from xtdrone_slam.datasets import calibration
 
-_VIEWER = {"KeyFrameSize": 0.05, "KeyFrameLineWidth": 1.0, "GraphLineWidth": 0.9, "PointSize": 2.0,
-           "CameraSize": 0.08, "CameraLineWidth": 3.0, "ViewpointX": 0.0, "ViewpointY": -0.7,
-           "ViewpointZ": -1.8, "ViewpointF": 500.0}
+_VIEWER = {
+    "KeyFrameSize": 0.05,
+    "KeyFrameLineWidth": 1.0,
+    "GraphLineWidth": 0.9,
+    "PointSize": 2.0,
+    "CameraSize": 0.08,
+    "CameraLineWidth": 3.0,
+    "ViewpointX": 0.0,
+    "ViewpointY": -0.7,
+    "ViewpointZ": -1.8,
+    "ViewpointF": 500.0,
+}
 
 
 def settings(stereo: calibration.Calibration, features: int, fast: int, loops: int) -> str:
     """ORB-SLAM3's settings file (version 1.0) for a stereo pair; other values as in its EuRoC
     example.
     """
-    lines = ['%YAML:1.0', 'File.version: "1.0"', 'Camera.type: "PinHole"']
+    lines = ["%YAML:1.0", 'File.version: "1.0"', 'Camera.type: "PinHole"']
     for number, camera in ((1, stereo.left), (2, stereo.right)):
-        values = zip(("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2"),
-                     (*camera.intrinsics, *camera.distortion))
+        values = zip(
+            ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2"),
+            (*camera.intrinsics, *camera.distortion),
+        )
         lines += [f"Camera{number}.{name}: {float(value)!r}" for name, value in values]
     data = ", ".join(repr(float(x)) for x in np.linalg.inv(stereo.right_from_left).ravel())
-    lines += [f"Camera.width: {stereo.left.width}", f"Camera.height: {stereo.left.height}",
-              f"Camera.fps: {round(stereo.left.rate)}", "Camera.RGB: 1",
-              "Stereo.ThDepth: 60.0", "Stereo.T_c1_c2: !!opencv-matrix", "   rows: 4",
-              "   cols: 4", "   dt: f", f"   data: [{data}]",
-              f"ORBextractor.nFeatures: {features}", "ORBextractor.scaleFactor: 1.2",
-              "ORBextractor.nLevels: 8", f"ORBextractor.iniThFAST: {fast}",
-              f"ORBextractor.minThFAST: {min(fast, 7)}", f"loopClosing: {loops}"]
+    lines += [
+        f"Camera.width: {stereo.left.width}",
+        f"Camera.height: {stereo.left.height}",
+        f"Camera.fps: {round(stereo.left.rate)}",
+        "Camera.RGB: 1",
+        "Stereo.ThDepth: 60.0",
+        "Stereo.T_c1_c2: !!opencv-matrix",
+        "   rows: 4",
+        "   cols: 4",
+        "   dt: f",
+        f"   data: [{data}]",
+        f"ORBextractor.nFeatures: {features}",
+        "ORBextractor.scaleFactor: 1.2",
+        "ORBextractor.nLevels: 8",
+        f"ORBextractor.iniThFAST: {fast}",
+        f"ORBextractor.minThFAST: {min(fast, 7)}",
+        f"loopClosing: {loops}",
+    ]
     lines += [f"Viewer.{name}: {value}" for name, value in _VIEWER.items()]
     return "\n".join(lines) + "\n"
 
@@ -42,9 +64,15 @@ def body_from_rectified(stereo: calibration.Calibration) -> np.ndarray:
     """(4, 4) of the rectified left camera, the frame whose pose ORB-SLAM3 returns."""
     left, right = stereo.left, stereo.right
     pose = stereo.right_from_left
-    rotation = cv2.stereoRectify(left.matrix, np.array(left.distortion), right.matrix,
-                             np.array(right.distortion), (left.width, left.height),
-                             pose[:3, :3], pose[:3, 3])[0]
+    rotation = cv2.stereoRectify(
+        left.matrix,
+        np.array(left.distortion),
+        right.matrix,
+        np.array(right.distortion),
+        (left.width, left.height),
+        pose[:3, :3],
+        pose[:3, 3],
+    )[0]
     result = left.pose.copy()
     result[:3, :3] = result[:3, :3] @ rotation.T
     return result
@@ -62,12 +90,19 @@ def main() -> None:
     args = parser.parse_args()
     stereo = calibration.read_euroc(args.dataset / "mav0")
     (args.folder / "orbslam3.yaml").write_text(
-        settings(stereo, args.features, args.fast, args.loops))
-    (args.folder / "driver.json").write_text(json.dumps({
-        "link": str(Path(link.__file__).parent), "vocabulary": str(args.home / "vocabulary.txt"),
-        "settings": str(args.folder / "orbslam3.yaml"),
-        "shape": [stereo.left.height, stereo.left.width],
-        "body_from_camera": body_from_rectified(stereo).tolist()}))
+        settings(stereo, args.features, args.fast, args.loops)
+    )
+    (args.folder / "driver.json").write_text(
+        json.dumps(
+            {
+                "link": str(Path(link.__file__).parent),
+                "vocabulary": str(args.home / "vocabulary.txt"),
+                "settings": str(args.folder / "orbslam3.yaml"),
+                "shape": [stereo.left.height, stereo.left.width],
+                "body_from_camera": body_from_rectified(stereo).tolist(),
+            }
+        )
+    )
     python = args.home / "bin" / "python"
     driver = Path(__file__).with_name("driver.py")
     os.execv(python, [str(python), "-E", str(driver), str(args.folder / "driver.json")])

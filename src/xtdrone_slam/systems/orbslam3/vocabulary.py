@@ -30,8 +30,15 @@ def draw(rng: np.random.Generator) -> np.ndarray:
         corners = rng.integers(0, _SIZE, 2) + rng.integers(-60, 60, (rng.integers(3, 7), 2))
         cv2.fillPoly(image, [corners.astype(np.int32)], float(rng.uniform(0, 255)))
         origin = tuple(int(x) for x in rng.integers(0, _SIZE, 2))
-        cv2.putText(image, chr(rng.integers(33, 127)), origin, cv2.FONT_HERSHEY_SIMPLEX,
-                    float(rng.uniform(0.5, 2.5)), float(rng.uniform(0, 255)), 2)
+        cv2.putText(
+            image,
+            chr(rng.integers(33, 127)),
+            origin,
+            cv2.FONT_HERSHEY_SIMPLEX,
+            float(rng.uniform(0.5, 2.5)),
+            float(rng.uniform(0, 255)),
+            2,
+        )
     return cv2.GaussianBlur(np.clip(image, 0, 255), (0, 0), 0.7).astype(np.uint8)
 
 
@@ -80,8 +87,10 @@ def _split(bits, members, branches):
 def write(path: Path, nodes: Any, branches: int = BRANCHES, levels: int = LEVELS) -> None:
     """Writes DBoW2's text format, without a final newline, which would be read as another node."""
     lines = [f"{branches} {levels} {_L1} {_TF_IDF}"]
-    lines += [f"{parent} {leaf} {' '.join(map(str, centre))} {weight:.6f}"
-              for parent, leaf, centre, weight in nodes]
+    lines += [
+        f"{parent} {leaf} {' '.join(map(str, centre))} {weight:.6f}"
+        for parent, leaf, centre, weight in nodes
+    ]
     Path(path).write_text("\n".join(lines))
 
 

@@ -25,10 +25,15 @@ from xtdrone_core.runs.parent import tied
 from xtdrone_slam.benchmark import link
 from xtdrone_slam.datasets import calibration
 
-POSES = {"geometry_msgs/PoseStamped": ("geometry_msgs.msg", "PoseStamped", "pose"),
-         "geometry_msgs/PoseWithCovarianceStamped":
-             ("geometry_msgs.msg", "PoseWithCovarianceStamped", "pose.pose"),
-         "nav_msgs/Odometry": ("nav_msgs.msg", "Odometry", "pose.pose")}
+POSES = {
+    "geometry_msgs/PoseStamped": ("geometry_msgs.msg", "PoseStamped", "pose"),
+    "geometry_msgs/PoseWithCovarianceStamped": (
+        "geometry_msgs.msg",
+        "PoseWithCovarianceStamped",
+        "pose.pose",
+    ),
+    "nav_msgs/Odometry": ("nav_msgs.msg", "Odometry", "pose.pose"),
+}
 _START_S = 25.0  # wall time for the master to start, and for the node to subscribe [s]
 _POSE_S = 3.0  # wait for the pose topic; some nodes advertise it with the first pose only [s]
 _STAMP_TOLERANCE_US = 1000  # between the stamps of a pair and of its pose [us]
@@ -88,12 +93,20 @@ class Topics:
 
         rospy.init_node("slam_bridge", disable_signals=True, disable_rostime=True)
         self._rospy, self._image, self._imu_class = rospy, Image, Imu
-        self.images = [rospy.Publisher(topic, Image, queue_size=20)
-                       for topic in (args.left, args.right)]
-        self._infos = [rospy.Publisher(topic.rpartition("/")[0] + "/camera_info", CameraInfo,
-                                       queue_size=20) for topic in (args.left, args.right)]
-        self._info_messages = [_info(CameraInfo, camera, baseline) for camera, baseline in (
-            (stereo.left, 0.0), (stereo.right, float(stereo.right_from_left[0, 3])))]
+        self.images = [
+            rospy.Publisher(topic, Image, queue_size=20) for topic in (args.left, args.right)
+        ]
+        self._infos = [
+            rospy.Publisher(topic.rpartition("/")[0] + "/camera_info", CameraInfo, queue_size=20)
+            for topic in (args.left, args.right)
+        ]
+        self._info_messages = [
+            _info(CameraInfo, camera, baseline)
+            for camera, baseline in (
+                (stereo.left, 0.0),
+                (stereo.right, float(stereo.right_from_left[0, 3])),
+            )
+        ]
         self._imu = rospy.Publisher(args.imu, Imu, queue_size=1000)
         module, name, path = POSES[args.pose_type]
 
@@ -101,9 +114,11 @@ class Topics:
             pose = message
             for name in path.split("."):
                 pose = getattr(pose, name)
-            answers.pose(message.header.stamp.to_nsec() // 1000,
-                         [getattr(pose.position, axis) for axis in "xyz"],
-                         [getattr(pose.orientation, axis) for axis in "xyzw"])
+            answers.pose(
+                message.header.stamp.to_nsec() // 1000,
+                [getattr(pose.position, axis) for axis in "xyz"],
+                [getattr(pose.orientation, axis) for axis in "xyzw"],
+            )
 
         kind = getattr(importlib.import_module(module), name)
         self.pose = rospy.Subscriber(args.pose, kind, on_pose, queue_size=50)
@@ -112,18 +127,26 @@ class Topics:
         """Whether the node is connected to both images and to all else it subscribes to."""
         import rosgraph
 
-        wanted = {topic: len(nodes) for topic, nodes in
-                  rosgraph.Master("slam_bridge").getSystemState()[1]}
+        wanted = {
+            topic: len(nodes) for topic, nodes in rosgraph.Master("slam_bridge").getSystemState()[1]
+        }
         return all(publisher.get_num_connections() for publisher in self.images) and all(
             publisher.get_num_connections() >= wanted.get(publisher.resolved_name, 0)
-            for publisher in (*self._infos, self._imu))
+            for publisher in (*self._infos, self._imu)
+        )
 
     def publish(self, t_us: int, pair: Any) -> None:
         """Publishes a pair (2, H, W) with its camera_info."""
         for publisher, info, values, pixels, frame in zip(
-                self.images, self._infos, self._info_messages, pair, ("cam0", "cam1")):
-            message = self._image(height=pixels.shape[0], width=pixels.shape[1],
-                                  encoding="mono8", step=pixels.shape[1], data=pixels.tobytes())
+            self.images, self._infos, self._info_messages, pair, ("cam0", "cam1")
+        ):
+            message = self._image(
+                height=pixels.shape[0],
+                width=pixels.shape[1],
+                encoding="mono8",
+                step=pixels.shape[1],
+                data=pixels.tobytes(),
+            )
             for each in (message, values):
                 each.header.stamp, each.header.frame_id = self._stamp(t_us), frame
             info.publish(values)
@@ -135,8 +158,10 @@ class Topics:
         message.header.stamp, message.header.frame_id = self._stamp(t_us), "imu0"
         message.orientation.w = 1.0
         message.orientation_covariance[0] = -1.0
-        for vector, values in ((message.angular_velocity, gyro),
-                               (message.linear_acceleration, accel)):
+        for vector, values in (
+            (message.angular_velocity, gyro),
+            (message.linear_acceleration, accel),
+        ):
             vector.x, vector.y, vector.z = values
         self._imu.publish(message)
 
@@ -147,10 +172,15 @@ class Topics:
 def _info(kind, camera, baseline):
     """A CameraInfo; baseline is minus the x position of the right camera in the left one [m]."""
     fx, fy, cx, cy = camera.intrinsics
-    return kind(height=camera.height, width=camera.width, distortion_model="plumb_bob",
-                D=[*camera.distortion, 0.0], K=camera.matrix.ravel().tolist(),
-                R=np.eye(3).ravel().tolist(),
-                P=[fx, 0.0, cx, fx * baseline, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0])
+    return kind(
+        height=camera.height,
+        width=camera.width,
+        distortion_model="plumb_bob",
+        D=[*camera.distortion, 0.0],
+        K=camera.matrix.ravel().tolist(),
+        R=np.eye(3).ravel().tolist(),
+        P=[fx, 0.0, cx, fx * baseline, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
+    )
 
 
 def _free_port():
@@ -188,8 +218,11 @@ def main() -> int:
     command = shlex.split(args.start)
     if not command or not math.isfinite(args.patience):
         parser.error("give the node's command as --set start='rosrun PACKAGE NODE'")
-    paths = {"{dataset}": args.dataset, "{folder}": args.folder,
-             "{launch}": resources.root() / "launch"}
+    paths = {
+        "{dataset}": args.dataset,
+        "{folder}": args.folder,
+        "{launch}": resources.root() / "launch",
+    }
     for name, path in paths.items():
         command = [word.replace(name, str(path.absolute())) for word in command]
     stereo = calibration.read_euroc(args.dataset / "mav0")

@@ -6,12 +6,29 @@ from pathlib import Path
 
 from xtdrone_slam.datasets import calibration
 
-_FIXED = {"imu": 1, "num_of_cam": 2, "imu_topic": '"/imu0"', "image0_topic": '"/cam0/image_raw"',
-          "image1_topic": '"/cam1/image_raw"', "estimate_extrinsic": 0, "multiple_thread": 1,
-          "max_cnt": 200, "min_dist": 20, "freq": 0, "F_threshold": 1.0, "show_track": 0,
-          "flow_back": 1, "max_solver_time": 0.04, "max_num_iterations": 8,
-          "keyframe_parallax": 10.0, "g_norm": 9.81, "estimate_td": 0, "td": 0.0,
-          "load_previous_pose_graph": 0, "save_image": 0}
+_FIXED = {
+    "imu": 1,
+    "num_of_cam": 2,
+    "imu_topic": '"/imu0"',
+    "image0_topic": '"/cam0/image_raw"',
+    "image1_topic": '"/cam1/image_raw"',
+    "estimate_extrinsic": 0,
+    "multiple_thread": 1,
+    "max_cnt": 200,
+    "min_dist": 20,
+    "freq": 0,
+    "F_threshold": 1.0,
+    "show_track": 0,
+    "flow_back": 1,
+    "max_solver_time": 0.04,
+    "max_num_iterations": 8,
+    "keyframe_parallax": 10.0,
+    "g_norm": 9.81,
+    "estimate_td": 0,
+    "td": 0.0,
+    "load_previous_pose_graph": 0,
+    "save_image": 0,
+}
 
 
 def write(folder: Path, stereo: calibration.Calibration) -> None:
@@ -20,25 +37,54 @@ def write(folder: Path, stereo: calibration.Calibration) -> None:
     for name, camera in zip(names, (stereo.left, stereo.right)):
         k1, k2, p1, p2 = camera.distortion
         fx, fy, cx, cy = camera.intrinsics
-        (folder / name).write_text("\n".join([
-            "%YAML:1.0", "---", "model_type: PINHOLE", "camera_name: camera",
-            f"image_width: {camera.width}", f"image_height: {camera.height}",
-            "distortion_parameters:", f"   k1: {k1}", f"   k2: {k2}", f"   p1: {p1}",
-            f"   p2: {p2}", "projection_parameters:", f"   fx: {fx}", f"   fy: {fy}",
-            f"   cx: {cx}", f"   cy: {cy}", ""]))
+        (folder / name).write_text(
+            "\n".join(
+                [
+                    "%YAML:1.0",
+                    "---",
+                    "model_type: PINHOLE",
+                    "camera_name: camera",
+                    f"image_width: {camera.width}",
+                    f"image_height: {camera.height}",
+                    "distortion_parameters:",
+                    f"   k1: {k1}",
+                    f"   k2: {k2}",
+                    f"   p1: {p1}",
+                    f"   p2: {p2}",
+                    "projection_parameters:",
+                    f"   fx: {fx}",
+                    f"   fy: {fy}",
+                    f"   cx: {cx}",
+                    f"   cy: {cy}",
+                    "",
+                ]
+            )
+        )
     imu = stereo.imu
-    rate = imu.rate ** 0.5  # it expects the standard deviation of one reading
-    values = {**_FIXED, "image_width": stereo.left.width, "image_height": stereo.left.height,
-              "cam0_calib": f'"{names[0]}"', "cam1_calib": f'"{names[1]}"',
-              "output_path": f'"{folder}"', "pose_graph_save_path": f'"{folder}"',
-              "acc_n": imu.accelerometer_noise_density * rate,
-              "gyr_n": imu.gyroscope_noise_density * rate,
-              "acc_w": imu.accelerometer_random_walk, "gyr_w": imu.gyroscope_random_walk}
+    rate = imu.rate**0.5  # it expects the standard deviation of one reading
+    values = {
+        **_FIXED,
+        "image_width": stereo.left.width,
+        "image_height": stereo.left.height,
+        "cam0_calib": f'"{names[0]}"',
+        "cam1_calib": f'"{names[1]}"',
+        "output_path": f'"{folder}"',
+        "pose_graph_save_path": f'"{folder}"',
+        "acc_n": imu.accelerometer_noise_density * rate,
+        "gyr_n": imu.gyroscope_noise_density * rate,
+        "acc_w": imu.accelerometer_random_walk,
+        "gyr_w": imu.gyroscope_random_walk,
+    }
     lines = ["%YAML:1.0", *(f"{name}: {value}" for name, value in values.items())]
     for number, camera in enumerate((stereo.left, stereo.right)):
         data = ", ".join(repr(float(x)) for x in camera.pose.ravel())
-        lines += [f"body_T_cam{number}: !!opencv-matrix", "   rows: 4", "   cols: 4", "   dt: d",
-                  f"   data: [{data}]"]
+        lines += [
+            f"body_T_cam{number}: !!opencv-matrix",
+            "   rows: 4",
+            "   cols: 4",
+            "   dt: d",
+            f"   data: [{data}]",
+        ]
     (folder / "vins_fusion.yaml").write_text("\n".join(lines) + "\n")
 
 
@@ -46,8 +92,10 @@ def main() -> None:
     """Replaces this process; never returns."""
     dataset, folder = map(Path, sys.argv[1:3])
     write(folder, calibration.read_euroc(dataset / "mav0"))
-    os.execv(sys.executable, [sys.executable, "-m", "xtdrone_slam.systems.ros_node.bridge",
-                              *sys.argv[1:]])
+    os.execv(
+        sys.executable,
+        [sys.executable, "-m", "xtdrone_slam.systems.ros_node.bridge", *sys.argv[1:]],
+    )
 
 
 if __name__ == "__main__":

@@ -9,14 +9,14 @@ import { Trails } from "./trails.js";
 export const OVERLAYS = { trails: ["Trails", true], names: ["Names", true], setpoints: ["Set-points", true],
   slots: ["Slots", true], estimate: ["Estimates", false], wind: ["Wind", true], rays: ["Sensor rays", true], plan: ["Mission, fence", true] };
 const TRAIL_STEP_S = 0.12, TRAIL_POINTS = 120, POINTS_OF_ALL = 9000;
-const MOST = 12000; // lines without the trails
+const MAX = 12000; // lines without the trails
 
 export class Overlays {
   constructor(scene, fleet) {
     this.fleet = fleet;
     this.on = Object.fromEntries(Object.entries(OVERLAYS).map(([name, [, on]]) => [name, on]));
     this.colours = fleet.pos.map((_, i) => new THREE.Color(colour(i)).toArray());
-    this.lines = new Lines(MOST);
+    this.lines = new Lines(MAX);
     this.trails = new Trails(this.colours, Math.max(12, Math.min(TRAIL_POINTS, Math.floor(POINTS_OF_ALL / fleet.n))));
     scene.add(this.lines.mesh, this.trails.mesh);
     this.last = -1;

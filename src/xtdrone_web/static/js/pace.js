@@ -1,6 +1,6 @@
 // Level of detail and render scale, as fast as the machine can.
 
-const AIM_FPS = 32, TOP_FPS = 55, LEAST = 0.5, WINDOW_MS = 700;
+const AIM_FPS = 32, TOP_FPS = 55, MIN = 0.5, WINDOW_MS = 700;
 // Without a graphics card pictures take the cores that the sticks need: fewer while they fly.
 const STICKS_FPS = 30, STICKS_AIM_FPS = 24;
 
@@ -53,7 +53,7 @@ export class Pace {
   slower(aim) {
     this.calm = -6;
     if (this.level > 0) this.level--;
-    else if (this.scale > LEAST) this.scale = Math.max(LEAST, this.scale * Math.max(0.7, this.fps / (aim + 4)));
+    else if (this.scale > MIN) this.scale = Math.max(MIN, this.scale * Math.max(0.7, this.fps / (aim + 4)));
     else return;
     this.app.setQuality();
   }

@@ -5,7 +5,7 @@ import { euler } from "./frame.js";
 import { colour } from "./fleet.js";
 import { slotError } from "./slots.js";
 
-const SPAN_S = 30, STEP_S = 0.05, HEIGHT = 118, MOST_LINES = 12;
+const SPAN_S = 30, STEP_S = 0.05, HEIGHT = 118, MAX_LINES = 12;
 const XYZ = ["east", "north", "up"], ANGLES = ["roll", "pitch", "yaw"], DEGREES = 180 / Math.PI;
 
 function signals(layout, told) {
@@ -85,7 +85,7 @@ export class Plots {
     if (frame.t < this.last) { this.last = -1; for (const plot of this.plots) plot.shown = ""; }
     if (frame.t - this.last < STEP_S) return;
     this.last = frame.t;
-    const chosen = (this.app.chosen.length ? this.app.chosen : [...Array(this.app.fleet.n).keys()]).slice(0, MOST_LINES), key = chosen.join();
+    const chosen = (this.app.chosen.length ? this.app.chosen : [...Array(this.app.fleet.n).keys()]).slice(0, MAX_LINES), key = chosen.join();
     for (const plot of this.plots) {
       if (plot.shown !== key) this.renew(plot, chosen, key);
       const [t, ...rows] = plot.data;

@@ -1,7 +1,7 @@
 // A recording on the page: the bar of time, speed, keys, and events as time passes.
 
 const SPEEDS = [0.1, 0.2, 0.5, 1, 2, 4, 8, 16];
-const SMALL_S = 0.1, LARGE_S = 5, MOST_MARKS = 300, MOST_EVENTS = 400;
+const SMALL_S = 0.1, LARGE_S = 5, MAX_MARKS = 300, MAX_EVENTS = 400;
 const ORDERS = new Set(["t", "l", "h", "r", "g", "."]);
 const KEYS = [["1 2 3 4 5", "orbit, chase, first person, top, split"], ["[ ]", "previous, next vehicle"], ["Shift A", "all vehicles"],
   ["Space", "play, pause"], ["← →", "0.1 s back, forward; with Shift 5 s"], ["↑ ↓", "faster, slower"], ["Home, End", "start, end"],
@@ -38,7 +38,7 @@ export class Replay {
     Object.assign(bar, { min: start, max: end, value: this.t });
     bar.oninput = () => { this.dragging = true; this.seek(Number(bar.value), false); };
     bar.onchange = () => { this.dragging = false; this.seek(Number(bar.value), true); };
-    field("marks").replaceChildren(...this.marks.filter(({ t, level }) => t >= start && t <= end && level <= 6).slice(0, MOST_MARKS).map(({ t, level }) => {
+    field("marks").replaceChildren(...this.marks.filter(({ t, level }) => t >= start && t <= end && level <= 6).slice(0, MAX_MARKS).map(({ t, level }) => {
       const mark = document.createElement("i");
       mark.className = `l${level}`;
       mark.style.left = `${(100 * (t - start)) / Math.max(end - start, 1e-9)}%`;
@@ -80,7 +80,7 @@ export class Replay {
     if (count === this.shown) return;
     const { panels } = this.app, jumped = this.shown < 0 || count < this.shown || count > this.shown + 20;
     if (jumped) {
-      panels.events = this.marks.slice(Math.max(0, count - MOST_EVENTS), count);
+      panels.events = this.marks.slice(Math.max(0, count - MAX_EVENTS), count);
       this.app.warnings.clear();
       if (panels.tab === "events") panels.showEvents();
     } else for (const event of this.marks.slice(this.shown, count)) this.app.event(event);

@@ -6,13 +6,14 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
-_MOST = 64  # samples of a pixel
+_MAX = 64  # samples of a pixel
 ATTACHED = 0.5  # what is nearer is taken as a part of the camera's own vehicle [m]
 
 
 @njit(inline="always")
-def image_velocity(x: float, y: float, z: float, vel: np.ndarray,
-                   ang: np.ndarray) -> tuple[float, float]:
+def image_velocity(
+    x: float, y: float, z: float, vel: np.ndarray, ang: np.ndarray
+) -> tuple[float, float]:
     """How fast a still point moves in the image, at unit distance [1/s].
 
     Args:
@@ -29,8 +30,16 @@ def image_velocity(x: float, y: float, z: float, vel: np.ndarray,
 
 
 @njit(nogil=True)
-def blurred(image: np.ndarray, distance: np.ndarray, vel: np.ndarray, ang: np.ndarray,
-            seconds: float, left: float, bottom: float, pixel: float) -> np.ndarray:
+def blurred(
+    image: np.ndarray,
+    distance: np.ndarray,
+    vel: np.ndarray,
+    ang: np.ndarray,
+    seconds: float,
+    left: float,
+    bottom: float,
+    pixel: float,
+) -> np.ndarray:
     """The mean of an image over an exposure, whose middle it shows.
 
     Args:
@@ -47,10 +56,11 @@ def blurred(image: np.ndarray, distance: np.ndarray, vel: np.ndarray, ang: np.nd
             z = distance[v, u]
             du, dv = 0.0, 0.0
             if z > ATTACHED:
-                du, dv = image_velocity(left + (u + 0.5) * pixel, bottom + (v + 0.5) * pixel, z,
-                                        vel, ang)
+                du, dv = image_velocity(
+                    left + (u + 0.5) * pixel, bottom + (v + 0.5) * pixel, z, vel, ang
+                )
                 du, dv = du * seconds / pixel, dv * seconds / pixel
-            count = min(2 * math.ceil(max(abs(du), abs(dv))) + 1, _MOST)
+            count = min(2 * math.ceil(max(abs(du), abs(dv))) + 1, _MAX)
             r, g, b = 0.0, 0.0, 0.0
             for k in range(count):
                 part = (k + 0.5) / count - 0.5

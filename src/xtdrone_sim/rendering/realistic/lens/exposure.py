@@ -11,7 +11,7 @@ _MIDDLE = 0.19  # of full scale, where an automatic exposure puts the mean
 _SHARES = (0.95, 1.0), (0.98, 1.2)  # shares of the pixels, and of full scale that they stay below
 # Share of the first of them, below which a pixel counts no less: a night's sky brightens nothing.
 _DARK = 0.15
-_LEAST, _MOST = -1.5, 17.0  # exposure values that it chooses from
+_MIN, _MAX = -1.5, 17.0  # exposure values that it chooses from
 KNEE = 0.8  # of full scale: up to here levels are proportional to luminance
 _STEPS = 1 << 14  # of the table of levels
 
@@ -31,9 +31,11 @@ def automatic(luminance: np.ndarray) -> float:
     some = luminance[::8, ::8, 1].ravel()
     places = [int(share * (len(some) - 1)) for share, _ in _SHARES]
     bright = [float(level) for level in np.partition(some, places)[places]]
-    white = max(_log_mean(luminance, _DARK * bright[0]) / _MIDDLE,
-                *(level / part for level, (_, part) in zip(bright, _SHARES, strict=True)))
-    return min(max(math.log2(white / _WHITE), _LEAST), _MOST)
+    white = max(
+        _log_mean(luminance, _DARK * bright[0]) / _MIDDLE,
+        *(level / part for level, (_, part) in zip(bright, _SHARES, strict=True)),
+    )
+    return min(max(math.log2(white / _WHITE), _MIN), _MAX)
 
 
 def encoded() -> np.ndarray:
@@ -50,8 +52,11 @@ def _log_mean(luminance: np.ndarray, least: float) -> float:
     total, count = 0.0, 0
     for v in range(0, luminance.shape[0], 4):
         for u in range(0, luminance.shape[1], 4):
-            y = (0.2126 * luminance[v, u, 0] + 0.7152 * luminance[v, u, 1]
-                 + 0.0722 * luminance[v, u, 2])
+            y = (
+                0.2126 * luminance[v, u, 0]
+                + 0.7152 * luminance[v, u, 1]
+                + 0.0722 * luminance[v, u, 2]
+            )
             total += math.log(max(y, least, 1e-5))
             count += 1
     return math.exp(total / count)

@@ -18,8 +18,14 @@ from xtdrone_dynamics.compiled import njit
 from . import optics
 
 # Radius of each surface, distance to the next one [mm], refractive index after it.
-_LENS = ((22.01359, 3.25896, 1.62041), (-435.76044, 6.00755, 1.0), (-22.21328, 0.99997, 1.62004),
-         (20.29192, 4.75041, 1.0), (79.68360, 2.95208, 1.62041), (-18.39533, 0.0, 1.0))
+_LENS = (
+    (22.01359, 3.25896, 1.62041),
+    (-435.76044, 6.00755, 1.0),
+    (-22.21328, 0.99997, 1.62004),
+    (20.29192, 4.75041, 1.0),
+    (79.68360, 2.95208, 1.62041),
+    (-18.39533, 0.0, 1.0),
+)
 _STOP = 4  # the stop is before this surface
 _NUMBER = 8.0  # f-number, as in sunlight
 _FRONT = 9.5  # radius of the first surface's edge [mm]
@@ -29,7 +35,7 @@ _TUNED = (430.0, 620.0, 500.0, 560.0, 460.0, 640.0)  # wave of least reflection 
 _SCATTERED = 3e-4  # luminance of the veil, per illuminance at the lens and 1 / angle^2
 _CORE = 0.01  # within this angle it grows no more [rad]
 _SOFT = 1.5  # edges of ghosts are soft over so many pixels
-_LEAST = 1.5  # radius of the smallest ghost [pixels]
+_MIN = 1.5  # radius of the smallest ghost [pixels]
 _LARGE = 0.12  # radius of ghosts that are drawn at coarser pixels, in widths of the image
 
 
@@ -57,8 +63,15 @@ def ghosts() -> np.ndarray:
     focal, _ = _focal()
     rows = []
     for near, far in itertools.combinations(range(len(_LENS)), 2):
-        ray, stops = _path([*range(far), ("back", far), *range(far - 1, near, -1),
-                            ("forth", near), *range(near + 1, len(_LENS))])
+        ray, stops = _path(
+            [
+                *range(far),
+                ("back", far),
+                *range(far - 1, near, -1),
+                ("forth", near),
+                *range(near + 1, len(_LENS)),
+            ]
+        )
         stops = (stops * 3)[:3] if len(stops) == 1 else stops
         share = [_reflects(near, wave) * _reflects(far, wave) for wave in _WAVES]
         rows.append([*np.ravel([[a, b / focal] for a, b in stops]), ray[0], ray[1] / focal, *share])
@@ -73,8 +86,9 @@ def openings() -> tuple[float, float, float]:
     return pupil, stop * pupil, _FRONT / focal
 
 
-def flared(image: np.ndarray, sources: list, amount: float, left: float, bottom: float,
-           pixel: float) -> np.ndarray:
+def flared(
+    image: np.ndarray, sources: list, amount: float, left: float, bottom: float, pixel: float
+) -> np.ndarray:
     """An image with what bright sources make in the lens.
 
     Args:
@@ -98,8 +112,9 @@ def flared(image: np.ndarray, sources: list, amount: float, left: float, bottom:
 
 
 @njit(nogil=True)
-def veil(image: np.ndarray, x: float, y: float, lux: np.ndarray, left: float, bottom: float,
-         pixel: float) -> None:
+def veil(
+    image: np.ndarray, x: float, y: float, lux: np.ndarray, left: float, bottom: float, pixel: float
+) -> None:
     """Adds the light of a source that the lens scatters, in place; see flared()."""
     for v in range(image.shape[0]):
         py = bottom + (v + 0.5) * pixel
@@ -108,15 +123,25 @@ def veil(image: np.ndarray, x: float, y: float, lux: np.ndarray, left: float, bo
             # Square of the sine of the angle between both directions, by their cross product.
             cz = px * y - py * x
             square = ((py - y) ** 2 + (px - x) ** 2 + cz * cz) / (
-                (1.0 + px * px + py * py) * (1.0 + x * x + y * y))
+                (1.0 + px * px + py * py) * (1.0 + x * x + y * y)
+            )
             share = _SCATTERED / (square + _CORE * _CORE)
             for c in range(3):
                 image[v, u, c] += share * lux[c]
 
 
 @njit(nogil=True)
-def ghostly(image: np.ndarray, ghosts: np.ndarray, opening: tuple, x: float, y: float,
-            lux: np.ndarray, left: float, bottom: float, pixel: float) -> None:
+def ghostly(
+    image: np.ndarray,
+    ghosts: np.ndarray,
+    opening: tuple,
+    x: float,
+    y: float,
+    lux: np.ndarray,
+    left: float,
+    bottom: float,
+    pixel: float,
+) -> None:
     """Adds ghosts of a source, in place; see ghosts(), openings() and flared()."""
     h, w = image.shape[:2]
     pupil, stop, front = opening
@@ -127,7 +152,7 @@ def ghostly(image: np.ndarray, ghosts: np.ndarray, opening: tuple, x: float, y: 
         # Where the rays enter that go through the stop, and where these meet the sensor, on a line
         # through the middle of the image. The image is upright, which turns all signs alike.
         wide, enters = stop / abs(g[0]), -g[1] * angle / g[0]
-        scale = math.copysign(max(abs(g[6]), _LEAST * pixel / wide), g[6])
+        scale = math.copysign(max(abs(g[6]), _MIN * pixel / wide), g[6])
         middle = g[7] * angle + g[6] * enters
         soft = _SOFT * pixel / abs(scale)
         reach = (wide + soft) * abs(scale)
@@ -143,12 +168,14 @@ def ghostly(image: np.ndarray, ghosts: np.ndarray, opening: tuple, x: float, y: 
                 px = left + (u + 0.5) * pixel
                 across = (py * ax - px * ay) / scale
                 along = (px * ax + py * ay - middle) / scale
-                share = _within(wide, along, across, soft) \
-                    * _within(front, along + enters, across, soft)
+                share = _within(wide, along, across, soft) * _within(
+                    front, along + enters, across, soft
+                )
                 if apart and share > 0.0:
                     for m in (2, 4):
-                        share *= _within(stop / abs(g[m]), along + enters + g[m + 1] * angle / g[m],
-                                         across, soft)
+                        share *= _within(
+                            stop / abs(g[m]), along + enters + g[m + 1] * angle / g[m], across, soft
+                        )
                 if share > 0.0:
                     for c in range(3):
                         image[v, u, c] += share * bright * g[8 + c] * lux[c]

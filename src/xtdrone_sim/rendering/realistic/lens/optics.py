@@ -19,15 +19,17 @@ def halved(image: np.ndarray) -> np.ndarray:
     for v in range(h):
         for u in range(w):
             for c in range(3):
-                out[v, u, c] = 0.25 * (image[2 * v, 2 * u, c] + image[2 * v, 2 * u + 1, c]
-                                       + image[2 * v + 1, 2 * u, c]
-                                       + image[2 * v + 1, 2 * u + 1, c])
+                out[v, u, c] = 0.25 * (
+                    image[2 * v, 2 * u, c]
+                    + image[2 * v, 2 * u + 1, c]
+                    + image[2 * v + 1, 2 * u, c]
+                    + image[2 * v + 1, 2 * u + 1, c]
+                )
     return out
 
 
 @njit(nogil=True)
-def vignetted(image: np.ndarray, strength: float, left: float, bottom: float,
-              pixel: float) -> None:
+def vignetted(image: np.ndarray, strength: float, left: float, bottom: float, pixel: float) -> None:
     """Darkens an image towards its edges by cos^(4 strength) of the angle from the axis, in place.
 
     The cosine law of illumination; 1 is that of a simple lens. left, bottom, pixel: see
@@ -43,8 +45,9 @@ def vignetted(image: np.ndarray, strength: float, left: float, bottom: float,
 
 
 @njit(nogil=True)
-def fringed(image: np.ndarray, amount: float, left: float, bottom: float,
-            pixel: float) -> np.ndarray:
+def fringed(
+    image: np.ndarray, amount: float, left: float, bottom: float, pixel: float
+) -> np.ndarray:
     """Lateral chromatic aberration: red is larger than green by a share, and blue smaller."""
     h, w = image.shape[:2]
     out = image.copy()
@@ -59,9 +62,9 @@ def fringed(image: np.ndarray, amount: float, left: float, bottom: float,
                 x = min(max(cx + (u - cx) * scale, 0.0), w - 1.0)
                 i = min(int(x), w - 2)
                 a = x - i
-                out[v, u, c] = ((image[j, i, c] * (1.0 - a) + image[j, i + 1, c] * a) * (1.0 - b)
-                                + (image[j + 1, i, c] * (1.0 - a)
-                                   + image[j + 1, i + 1, c] * a) * b)
+                out[v, u, c] = (image[j, i, c] * (1.0 - a) + image[j, i + 1, c] * a) * (1.0 - b) + (
+                    image[j + 1, i, c] * (1.0 - a) + image[j + 1, i + 1, c] * a
+                ) * b
     return out
 
 
@@ -127,7 +130,8 @@ def added(image: np.ndarray, glow: np.ndarray, kept: float, share: float) -> np.
             i = min(int(x), max(columns - 2, 0))
             k, a = min(i + 1, columns - 1), x - i
             for c in range(3):
-                around = ((glow[j, i, c] * (1.0 - a) + glow[j, k, c] * a) * (1.0 - b)
-                          + (glow[m, i, c] * (1.0 - a) + glow[m, k, c] * a) * b)
+                around = (glow[j, i, c] * (1.0 - a) + glow[j, k, c] * a) * (1.0 - b) + (
+                    glow[m, i, c] * (1.0 - a) + glow[m, k, c] * a
+                ) * b
                 out[v, u, c] = kept * image[v, u, c] + share * around
     return out

@@ -2,7 +2,7 @@
 
 import { ask, byId, Refusal } from "./api.js";
 
-const MOST_MB = 64;
+const MAX_MB = 64;
 
 export class Models {
   /** taken(said) is called with what the server says of a model that it has kept. */
@@ -26,7 +26,7 @@ export class Models {
     if (!files.length) return;
     const bytes = files.reduce((sum, [, file]) => sum + file.size, 0);
     try {
-      if (bytes > MOST_MB * 2 ** 20) throw new Refusal(`${Math.round(bytes / 2 ** 20)} MB are too much: at most ${MOST_MB} MB`, "");
+      if (bytes > MAX_MB * 2 ** 20) throw new Refusal(`${Math.round(bytes / 2 ** 20)} MB are too much: at most ${MAX_MB} MB`, "");
       const body = new FormData();
       for (const [path, file] of files) body.append("file", file, path);
       says.textContent = `reading ${files.length} file${files.length > 1 ? "s" : ""} …`;

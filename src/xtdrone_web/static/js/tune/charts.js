@@ -2,7 +2,7 @@
 
 import uPlot from "../../vendor/uPlot.esm.js";
 
-const HEIGHT = 150, LEAST_PIXELS = 4, LEAST_S = 1;
+const HEIGHT = 150, MIN_PIXELS = 4, MIN_S = 1;
 
 function ink(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
 
@@ -59,7 +59,7 @@ export class Charts {
       scales: { x: { time: false }, stick: { range: [-1.05, 1.05] } },
       axes: [{ ...axes, size: 24 }, { ...axes, size: 48 }, { ...axes, scale: "stick", side: 1, size: 34, grid: { show: false } }],
       series: [{}, line("--blue", 1, { scale: "stick", alpha: 0.7 }), line("--quiet", 1.6), line("--accent", 1.8), line("--good", 1.8)],
-      cursor: { drag: { x: true, y: false, setScale: false, dist: LEAST_PIXELS }, sync: { key: "tune" }, bind: { dblclick: () => () => this.choose(0, this.record.seconds) } },
+      cursor: { drag: { x: true, y: false, setScale: false, dist: MIN_PIXELS }, sync: { key: "tune" }, bind: { dblclick: () => () => this.choose(0, this.record.seconds) } },
       hooks: { drawClear: [(u) => this.shade(u)], setSelect: [(u) => this.selected(u)], setCursor: [(u) => this.read(u, told, value)] },
     }, uPlot.join(tables), element);
     return { axis, plot };
@@ -67,11 +67,11 @@ export class Charts {
 
   selected(u) {
     const { left, width } = u.select;
-    if (width < LEAST_PIXELS) return;
+    if (width < MIN_PIXELS) return;
     const at = (pixel) => Math.min(Math.max(u.posToVal(pixel, "x"), 0), this.record.seconds);
     const begin = at(left), end = at(left + width);
     u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-    if (end - begin >= LEAST_S) this.choose(begin, end);
+    if (end - begin >= MIN_S) this.choose(begin, end);
   }
 
   read(u, { unit }, value) {
