@@ -381,6 +381,13 @@ class Placing(Protocol):
         """
 
 
+@runtime_checkable
+class GroundVehicleAware(Protocol):
+    """An Agent that ends the flight of rovers and boats otherwise than that of aircraft."""
+
+    drives: np.ndarray  # (N,) bool, which vehicles are rovers or boats
+
+
 def goals_missed(reached: Mapping[str, tuple[int, int]]) -> bool:
     """Whether an Agent's counts, see Counting, have fewer reached than asked."""
     return any(count < asked for count, asked in reached.values())
