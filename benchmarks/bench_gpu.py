@@ -1,8 +1,8 @@
 """Vehicle steps a second of a batch on a graphics card, and how it agrees with the CPU.
 
 The cases are those of bench_batch.py, with actions that are on the card already. A card passes if
-it steps at least ten times as many vehicles with the flight stack's loops in single precision as two
-cores of the same machine, and if its state agrees with the CPU's after 100 steps: in double
+it steps at least ten times as many vehicles with the flight stack's loops in single precision as
+two cores of the same machine, and if its state agrees with the CPU's after 100 steps: in double
 precision to 1e-9, in single precision to four times what rounding alone makes, which is how far
 the CPU's single precision is from its double precision. Differences are relative where a
 quantity is above 1.
