@@ -379,6 +379,13 @@ class SlotProvider(Protocol):
         """
 
 
+@runtime_checkable
+class GroundVehicleAware(Protocol):
+    """An Agent that ends the flight of rovers and boats otherwise than that of aircraft."""
+
+    drives: np.ndarray  # (N,) bool, which vehicles are rovers or boats
+
+
 def goals_missed(goals: Mapping[str, tuple[int, int]]) -> bool:
     """Returns whether a GoalCounter has not reached all of its goals."""
     return any(reached < total for reached, total in goals.values())

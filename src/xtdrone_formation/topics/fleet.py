@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_control import ros_serialisation
 from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode, SetPoints
 from xtdrone_core.contracts import Agent, GoalCounter, goals_missed
 from xtdrone_core.errors import MISSED
 from xtdrone_core.modes import FROM_ROS_NAME, ROS_NAME
 from xtdrone_core.runs.control_link import ControlClient
+from xtdrone_mavros import ros_serialisation
 
 from .. import serialisation
 from ..commands import progress
