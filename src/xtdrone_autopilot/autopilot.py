@@ -1,14 +1,19 @@
 """The embedded autopilot: a PX4-compatible flight stack for a whole fleet, in process."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import FleetModel, Scenario, registry
-from xtdrone_core.contracts import Adopting, ExternalPose, Logging, SettableParameters
+from xtdrone_core import FleetModel, registry
+from xtdrone_core.contracts import (
+    AutopilotContext,
+    ExternalPose,
+    Logging,
+    Regroupable,
+    SettableParameters,
+)
 from xtdrone_core.fleet_model import PROPELLER
 from xtdrone_core.mavlink.key_file import read_key
 from xtdrone_core.runs.log_file import LogGaps
@@ -119,7 +124,7 @@ def _mav_types(fleet, status):
     )
 
 
-class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParameters):
+class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettableParameters):
     """Estimator, control loops, modes and MAVLink links of N vehicles.
 
     Implements xtdrone_core.contracts.Autopilot. It sees sensor readings only. It builds the
@@ -313,26 +318,22 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
         )
 
     @classmethod
-    def for_scenario(
-        cls,
-        scenario: Scenario,
-        fleet: FleetModel,
-        origin: Sequence[float],
-        magnetic_field: npt.ArrayLike,
-        folder: Path | None,
-        links: bool,
-        on_text: Callable[[int, int, str], None] | None,
-        sensors: SensorBatch,
-    ) -> "EmbeddedAutopilot":
-        """The flight stack of a scenario's fleet.
-
-        Arguments as of the class; folder is for logs, sensors what the fleet carries.
-        """
+    def for_scenario(cls, context: AutopilotContext) -> "EmbeddedAutopilot":
+        """The flight stack of a scenario's fleet."""
+        scenario, fleet, folder = context.scenario, context.fleet, context.folder
         classes = interfaces.classes(**{part: getattr(scenario, part) for part in registry.PARTS})
-        autopilot = cls(fleet, origin, magnetic_field, False, on_text, classes, scenario.ports)
-        autopilot.now.sensors = sensors
+        autopilot = cls(
+            fleet,
+            context.origin,
+            context.magnetic_field,
+            False,
+            context.on_text,
+            classes,
+            scenario.ports,
+        )
+        autopilot.now.sensors = context.sensors
         try:
-            preload(autopilot.parameters, autopilot.missions, scenario, origin)
+            preload(autopilot.parameters, autopilot.missions, scenario, context.origin)
             names = [vehicle.name for vehicle in scenario.vehicles]
             if folder is not None:
                 autopilot.parameter_files = [folder / "params" / f"{name}.params" for name in names]
@@ -343,7 +344,7 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
                 autopilot._open_log(fleet, names, folder / "ulog", profile)
             for part in (autopilot.parameters, autopilot.missions):
                 part.remember_start()
-            if links:
+            if context.links:
                 autopilot._open_links(
                     read_key(scenario.key) if scenario.key else None, scenario.remote or HERE
                 )
@@ -366,8 +367,8 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
         self.log = FleetLog(logged, fleet.n_rotors, names, folder, profile)
         self.outbox.log = self.log
 
-    def adopt(self, before: "EmbeddedAutopilot", rows: Rows) -> None:
-        """Takes over state and open links of the vehicles that both have; see contracts.Adopting.
+    def regroup(self, before: "EmbeddedAutopilot", rows: Rows) -> None:
+        """Takes over state and open links of the vehicles that were there before; see Regroupable.
 
         Raises:
             AutopilotError: A port of a new vehicle is in use, or a user-defined part keeps its

@@ -177,7 +177,7 @@ class PeerTelemetry:
         """Marks vehicle i, whose flight stack is lost, as disarmed; its last estimate stays."""
         self._armed[i] = self._checked[i] = False
 
-    def leave(self, i: int) -> None:
+    def remove_vehicle(self, i: int) -> None:
         """Says nothing to vehicle i any more, which is taken out of the fleet."""
         self.forget(i)
         self._left[i] = True

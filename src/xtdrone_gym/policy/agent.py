@@ -84,7 +84,7 @@ class PolicyAgent(FlightAgent):
         self._status = new_status(self.n)
         describe_bodies(self._status, fleet)
 
-    def reached(self) -> dict[str, tuple[int, int]]:
+    def goals_reached(self) -> dict[str, tuple[int, int]]:
         """The episodes that have succeeded, of all vehicles."""
         return {"episodes": (int(self._won.sum()), self._episodes * self.n)}
 
