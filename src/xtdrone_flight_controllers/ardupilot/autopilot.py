@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_autopilot.vehicle_status import describe_bodies, new_status
+from xtdrone_autopilot.state.vehicle_status import describe_bodies, new_status
 from xtdrone_core import FleetModel, FleetState
 from xtdrone_core.contracts import AutopilotContext, Observer, RemovableVehicles
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xtdrone_autopilot.vehicle_status import NO_SET_POINT, thrust_normalised
+from xtdrone_autopilot.state.vehicle_status import NO_SET_POINT, thrust_normalised
 
 from .link import CHANNELS
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_autopilot.estimation.flags import HEIGHT_BY_VISION
 from xtdrone_autopilot.parameters import file as parameter_file
+from xtdrone_autopilot.state.estimator_flags import HEIGHT_BY_VISION
 from xtdrone_core import FleetModel, FleetState, Scenario
 from xtdrone_core.contracts import AutopilotContext, ExternalPose, RemovableVehicles
 from xtdrone_core.runs import ports

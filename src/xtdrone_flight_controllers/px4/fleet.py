@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_autopilot.vehicle_status import describe_bodies, new_status
+from xtdrone_autopilot.state.vehicle_status import describe_bodies, new_status
 from xtdrone_core import FleetModel
 from xtdrone_core.contracts import Observer
 from xtdrone_core.fleet_model import NO_ACTUATOR

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_autopilot.mount import AXES, mount_servos, sense
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.vehicle import Vehicle
+from xtdrone_dynamics.abilities.camera_mount import AXES, mount_servos, sense
 from xtdrone_dynamics.constants import GRAVITY
 
 from ..common.process import PeerProcess

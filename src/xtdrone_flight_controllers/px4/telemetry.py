@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_autopilot.vehicle_status import command_of
+from xtdrone_autopilot.state.vehicle_status import command_of
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import PX4_MODE, Mode, from_custom_mode

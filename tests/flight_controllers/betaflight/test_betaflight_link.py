@@ -10,7 +10,12 @@ import pytest
 from betaflight_peer import ScriptedBetaflight
 from own_ports import PORTS
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_autopilot.vehicle_status import NO_SET_POINT, TRAJECTORY, describe_bodies, new_status
+from xtdrone_autopilot.state.vehicle_status import (
+    NO_SET_POINT,
+    TRAJECTORY,
+    describe_bodies,
+    new_status,
+)
 from xtdrone_core import ARM, FleetModel, Mode, Scenario, ScenarioError, SetPoints
 from xtdrone_core.command import main
 from xtdrone_core.scenario.scenario import fleet
