@@ -25,7 +25,7 @@ from xtdrone_core.windows import display
 
 from ..errors import EngineError
 from ..world import World
-from ..world_models import WorldModel
+from ..world.models import WorldModel
 from .flights import blank_state
 from .live_flight import SceneDescription
 

@@ -16,7 +16,7 @@ from xtdrone_core.runs.frame_ring import FrameReader
 
 from ..vehicles.sdf import load_vehicle
 from ..world import load_world
-from ..world_models import WorldModel
+from ..world.models import WorldModel
 from .flights import TRAIL_S, blank_state
 
 _FACTOR_S = 2.0  # wall time over which the real-time factor is measured
