@@ -15,6 +15,7 @@ from xtdrone_core.contracts import (
     SettableParameters,
 )
 from xtdrone_core.fleet_model import PROPELLER
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.key_file import read_key
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.ports import Ports
@@ -36,14 +37,13 @@ from .control.balance import Balance
 from .control.output import at_rest, finish, not_allocated
 from .errors import AutopilotError
 from .fixed_wing.stack import FixedWing
-from .gimbal_manager import GimbalManager
+from .gimbal.manager import GimbalManager
+from .gimbal.mount import Mount
 from .mavlink.commands import Commands
 from .mavlink.description.answers import Answers, EventProtocol
 from .mavlink.device_commands import DeviceCommands
-from .mavlink.dialect import mavlink
 from .mavlink.files.ftp import FileServer
 from .mavlink.files.log_download import LogDownload
-from .mavlink.handlers import declared
 from .mavlink.links import HERE, TICK_US, Links
 from .mavlink.messages import Messages, Presence
 from .mavlink.mission_protocol import MissionProtocol
@@ -52,16 +52,13 @@ from .mavlink.set_points import SetPointMessages
 from .mavlink.setup_signing import SetupSigning
 from .mavlink.streams import Reported, Streams
 from .mavlink.transitions import Transitions
-from .mount import Mount
 from .navigation.follow import FollowTarget
 from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
+from .navigation.preload import preload
 from .navigation.returning import Return
-from .now import LOOP_S, LOOP_US, Now
-from .outbox import WARNING, Outbox
 from .parameters.constraints import Constraints
-from .parameters.preload import preload
 from .parameters.store import ParameterStore
 from .rover.drive import Drive
 from .safety.arming_checks import ArmingChecks
@@ -70,11 +67,14 @@ from .safety.commander import Commander
 from .safety.conditions import PERIOD_US, Watched
 from .safety.failsafes import Failsafes
 from .safety.failures import VISION, Failures
-from .safety.flight_state import FlightState
 from .safety.health import Health
 from .safety.rotor_monitor import RotorMonitor
+from .state.clock import LOOP_S, LOOP_US, Now
+from .state.flight_state import FlightState
+from .state.handlers import declared
+from .state.outbox import WARNING, Outbox
+from .state.vehicle_status import describe_bodies, new_status, thrust_normalised
 from .ulog.writer import FleetLog, Logged
-from .vehicle_status import describe_bodies, new_status, thrust_normalised
 from .vtol.stack import Vtol
 
 VISION_MAX_AGE_US = 240_000  # largest age of a pose: the length of the estimator's history [us]
@@ -309,7 +309,9 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             origin,
             outbox,
         )
-        self.offboard = Offboard(status, self.commander, not_allocated(fleet), now, outbox)
+        self.offboard = Offboard(
+            status, self.commander.take_requests, not_allocated(fleet), now, outbox
+        )
         self.balance = Balance(fleet, self.offboard.own)
         self.failures = Failures(fleet.rotor_mask)
         self.actuator_test = ActuatorTest(fleet.rotor_mask.shape)
@@ -538,7 +540,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
 
     def health(self) -> list[dict]:
         """Health of each vehicle, as plain data; see safety/health.py."""
-        return self._health.report(self._links)
+        return self._health.report(None if self._links is None else self._links.health)
 
     def set_parameter(self, i: int, name: str, value: float) -> None:
         """Sets a parameter of vehicle i."""

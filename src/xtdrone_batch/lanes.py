@@ -21,7 +21,7 @@ from xtdrone_autopilot.control.velocity import (
     thrust_vector,
 )
 from xtdrone_autopilot.navigation.navigator import ACC_FILTER_S
-from xtdrone_autopilot.now import LOOP_US
+from xtdrone_autopilot.state.clock import LOOP_US
 from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import ROTOR
 from xtdrone_core.vehicle import KINDS

@@ -9,7 +9,7 @@ import psutil
 
 from sensor_models.cameras import CameraParameters, LidarParameters
 from sensor_models.suite import SensorSuite
-from xtdrone_autopilot.now import LOOP_US
+from xtdrone_autopilot.state.clock import LOOP_US
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.fleet_model import packed

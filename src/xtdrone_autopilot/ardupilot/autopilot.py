@@ -16,7 +16,7 @@ from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 
 from ..errors import AutopilotError
 from ..peers.own_state import OwnState, check_given
-from ..vehicle_status import describe_bodies, new_status
+from ..state.vehicle_status import describe_bodies, new_status
 from . import frames, process
 from .link import ANSWER_S, JsonLink
 from .telemetry import ArduPilotTelemetry

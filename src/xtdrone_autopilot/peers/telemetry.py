@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import ROS_NAME, Mode
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SetPoints
 
-from ..mavlink.dialect import mavlink
 from ..mavlink.fields import in_range
 from .frames import FrameReader
 

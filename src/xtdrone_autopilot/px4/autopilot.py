@@ -16,8 +16,8 @@ from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import SensorBatch
 
 from ..errors import AutopilotError
-from ..estimation.flags import HEIGHT_BY_VISION
 from ..parameters import file as parameter_file
+from ..state.estimator_flags import HEIGHT_BY_VISION
 from . import process as px4_process
 from .fleet import Px4Fleet
 from .link import Peer, SimulatorLink

@@ -4,9 +4,9 @@ import numpy as np
 
 from xtdrone_core.modes import MODES, Mode, may_arm
 
-from ..now import Now
-from ..outbox import INFO, Outbox
-from ..vehicle_status import NEW_MODE
+from .clock import Now
+from .outbox import INFO, Outbox
+from .vehicle_status import NEW_MODE
 
 
 class FlightState:

@@ -9,11 +9,11 @@ import numpy as np
 from xtdrone_core import ControlError
 from xtdrone_dynamics.quaternion import normalize, rotate_array
 
-from .entities import LARGEST
-from .vehicles.pose import Pose
+from ..entities import LARGEST
+from ..vehicles.pose import Pose
 
 if TYPE_CHECKING:
-    from .simulation import Simulation
+    from ..simulation import Simulation
 
 Request = dict[str, Any]
 STATE = 13  # numbers, see Entities

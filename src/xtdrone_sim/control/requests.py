@@ -11,11 +11,11 @@ from xtdrone_core.runs import parent
 from xtdrone_core.runs.control_link import ControlServer, pack
 from xtdrone_core.scenario.disturbances import parse_disturbance
 
+from ..rendering.frame_publisher import FramePublisher
 from . import world_requests
-from .rendering.frame_publisher import FramePublisher
 
 if TYPE_CHECKING:
-    from .simulation import Simulation
+    from ..simulation import Simulation
 
 STEP_MAX = 1_000_000
 SLOWEST = 0.001  # speed besides 0

@@ -8,10 +8,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from ..rendering import materials
 from ..vehicles.look import Look
 from ..vehicles.mesh import Mesh, convex_pieces
 from ..vehicles.shapes import Shape
+from . import materials
 
 _TYRE = 1000  # the highest priority of contacts
 COLLISION_GROUP = 3  # geom group that is not drawn

@@ -14,7 +14,7 @@ from xtdrone_dynamics.compiled import njit
 from .crashes import CrashMonitor
 
 if TYPE_CHECKING:
-    from .simulation import Simulation
+    from ..simulation import Simulation
 
 _SHOWN = 5  # largest number of crashes that are printed
 _SHOW_A_RUN = "plot", "view"  # subcommands

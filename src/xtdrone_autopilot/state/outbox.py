@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.snapshot import Memory
 
-from .mavlink.description.events import Events
-from .mavlink.dialect import mavlink
-from .now import Now
+from .clock import Now
+from .events import Events
 
 INFO, NOTICE, WARNING, CRITICAL = (
     mavlink.MAV_SEVERITY_INFO,

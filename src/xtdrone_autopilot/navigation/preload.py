@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from xtdrone_core import Scenario
 
 from ..errors import AutopilotError
-from ..estimation.flags import HEIGHT_BY_VISION
-from ..navigation import plan_file
-from ..navigation.mission import Missions
-from . import file as parameter_file
-from .store import ParameterStore
+from ..parameters import file as parameter_file
+from ..parameters.store import ParameterStore
+from ..state.estimator_flags import HEIGHT_BY_VISION
+from . import plan_file
+from .mission import Missions
 
 _SHOWN = 5  # names in a warning
 _log = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ from xtdrone_core import SensorBlock, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 
 from ..errors import EngineError
-from ..rendering import materials
 from ..vehicles.pose import Pose, start_pose
 from ..world import World
-from ..world_models import WorldModel
+from ..world.models import WorldModel
+from . import materials
 from .mujoco_shapes import Shapes, wxyz
 
 SKY = "sky"  # name of the sky's texture

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from .vehicles.sdf_file import fail
-from .vehicles.sdf_tree import number, numbers, text
+from ..vehicles.sdf_file import fail
+from ..vehicles.sdf_tree import number, numbers, text
 
 # SDF's names and, where they differ, Gazebo's own.
 _KINDS = {"linear": "linear", "constant": "exp", "exp": "exp", "quadratic": "exp2", "exp2": "exp2"}

@@ -13,11 +13,10 @@ from xtdrone_core.racing.track import read_track
 from xtdrone_dynamics.constants import GRAVITY, TROPOPAUSE
 from xtdrone_dynamics.earth.magnetic_field import earth_field
 
-from .race import gate_models
-from .vehicles.actors import Actor, read_actor
-from .vehicles.pose import Pose
-from .vehicles.sdf_file import fail, parse, parse_text
-from .vehicles.sdf_tree import (
+from ..vehicles.actors import Actor, read_actor
+from ..vehicles.pose import Pose
+from ..vehicles.sdf_file import fail, parse, parse_text
+from ..vehicles.sdf_tree import (
     Scope,
     name_of,
     number,
@@ -29,9 +28,10 @@ from .vehicles.sdf_tree import (
     to_dict,
     vector,
 )
-from .vehicles.shapes import Shape, shapes_of
-from .world_models import WorldModel, of_world
-from .world_scene import Fog, sky_and_fog
+from ..vehicles.shapes import Shape, shapes_of
+from .gates import gate_models
+from .models import WorldModel, of_world
+from .sky import Fog, sky_and_fog
 
 _SEA = 1025.0  # density of sea water [kg/m^3]
 

@@ -8,6 +8,7 @@ counter-clockwise from east.
 import numpy as np
 
 from xtdrone_core import FleetModel
+from xtdrone_core.modes import MODES, Mode
 from xtdrone_dynamics.abilities.effectiveness import in_hover, largest_thrust, largest_torque, rank
 from xtdrone_dynamics.abilities.force_envelope import ForceEnvelope
 from xtdrone_dynamics.abilities.vehicle_type import (
@@ -60,7 +61,7 @@ VEHICLE_STATUS = np.dtype(
         ("vehicle_type", "i1"),  # MULTICOPTER, FIXED_WING or ROVER: whose control laws fly it
         ("vtol_type", "i1"),  # PX4's VT_TYPE, or NOT_VTOL
         ("vtol_state", "i1"),  # HOVERS, ON_WINGS or a transition; NO_VTOL
-        ("quadchute", "i1"),  # why it gave fixed-wing flight up, of vtol.state; 0 = it did not
+        ("quadchute", "i1"),  # why it gave fixed-wing flight up, of state.reasons; 0 = it did not
         ("hover_weight", "f8"),  # share of the commands of the rotors that carry it in hover
         # What the vehicle is doing.
         ("mode", "i1"),  # a Mode
@@ -115,7 +116,7 @@ VEHICLE_STATUS = np.dtype(
         # Target of an AUTO mode.
         ("target", "f8", (3,)),  # [m]
         ("lands_next", "?"),  # a fixed wing's landing begins at it
-        ("landing_abort", "i1"),  # why that was aborted: fixed_wing.state.ABORTED_ or 0
+        ("landing_abort", "i1"),  # why that was aborted: state.reasons.ABORTED_ or 0
         ("previous", "f8", (3,)),  # where its leg begins [m], NaN = where the vehicle was
         ("following", "f8", (3,)),  # where the next leg ends [m], NaN = it stops at the target
         ("target_yaw", "f8"),  # [rad], NaN = towards the end of the way
@@ -213,8 +214,6 @@ VEHICLE_STATUS = np.dtype(
 
 def new_status(n: int) -> np.ndarray:
     """Records of n vehicles, disarmed on the ground in AUTO.LOITER (PX4's mode after boot)."""
-    from xtdrone_core.modes import MODES, Mode
-
     status = np.zeros(n, dtype=VEHICLE_STATUS)
     status["mode"] = status["mode_disarmed"] = Mode.LOITER
     status["nav_state"] = MODES[Mode.LOITER].nav_state

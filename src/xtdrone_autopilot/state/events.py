@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.snapshot import Memory
 
-from ...fixed_wing.state import ABORTED_LANDINGS
-from ...vtol.state import QUADCHUTES
-from ..dialect import mavlink
+from .reasons import ABORTED_LANDINGS, QUADCHUTES
 
 _COMPONENT = 1 << 24  # the autopilot's, in the id of an event
 _KEPT = 20  # events of one vehicle that can be requested again

@@ -1,21 +1,23 @@
-"""Subcommands `xtdrone mission` and `xtdrone params`."""
+"""Subcommands `xtdrone log` and `xtdrone params`; `xtdrone plot` draws flight logs."""
 
-import time
-from typing import Any
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from xtdrone_core import files
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.mavlink import key_file
 from xtdrone_core.runs import ports
-from xtdrone_core.scenario import scenario_options
 from xtdrone_core.scenario.options import number_type
 
 from .errors import AutopilotError
 
-MISSION_EXAMPLES = """examples:
-  xtdrone mission check docs/missions/survey.plan
-  xtdrone mission check docs/missions/square.plan --world outdoor --vehicle typhoon_h480
-  xtdrone mission upload docs/missions/survey.plan --vehicle 1 --start
-  xtdrone mission download saved.plan --vehicle 1
+if TYPE_CHECKING:
+    from .mavlink.client import Client
+
+LOG_EXAMPLES = """examples:
+  xtdrone log info runs/latest/ulog/iris_0/log001.ulg
+  xtdrone log csv log001.ulg --topic vehicle_attitude --topic battery_status --out tables
 """
 PARAMS_EXAMPLES = """examples:
   xtdrone params list --vehicle 1
@@ -25,33 +27,65 @@ PARAMS_EXAMPLES = """examples:
   xtdrone params load iris.params --vehicle 2
 """
 FLOAT_MAX = 3.4028234e38  # of a parameter, which has 32 bits
-START_TIME_OUT_S = 60.0
-CHECKED_S = 3.0  # until which PX4 has checked a mission that it was given
+# Of the logs in a vehicle's folder, a run's ulog folder, and a run.
+_DEPTHS = ("*.ulg", "*/*.ulg", "*/*/*.ulg")
 
 
-def register_mission(subparsers: Any) -> None:
-    """`xtdrone mission`: QGroundControl's plans."""
-    parser = subparsers.add_parser(
-        "mission", help="check, upload and download plans", epilog=MISSION_EXAMPLES
+def register_log(subparsers: Any) -> None:
+    """`xtdrone log`: read flight logs (ULog), the workspace's or PX4's."""
+    parser = subparsers.add_parser("log", help="read flight logs (ULog)", epilog=LOG_EXAMPLES)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    info = actions.add_parser("info", help="summarise a log")
+    table = actions.add_parser("csv", help="write a table for each topic")
+    table.add_argument(
+        "--topic",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this one; may be given several times",
     )
-    actions = parser.add_subparsers(metavar="ACTION", required=True)
-    check = actions.add_parser(
-        "check",
-        help="length, duration, geofence, obstacles, terrain and "
-        "battery; status 1 if it cannot be flown; takes the options of "
-        "'xtdrone fly'",
-    )
-    check.set_defaults(run=_check)
-    upload = actions.add_parser("upload", help="into a vehicle of a running simulation")
-    upload.add_argument("--start", action="store_true", help="arm and fly it")
-    upload.set_defaults(run=_upload)
-    download = actions.add_parser("download", help="from a vehicle of a running simulation")
-    download.set_defaults(run=_download)
-    for action in (check, upload, download):
-        action.add_argument("file", metavar="FILE.plan")
-    for action in (upload, download):
-        _add_vehicle(action)
-    scenario_options.add(check)
+    for action, run in ((info, _info), (table, _csv)):
+        action.add_argument("file", nargs="+", help="a .ulg file, or a folder of them")
+        action.set_defaults(run=run)
+    table.add_argument("--out", metavar="FOLDER", help="output folder (that of the log)")
+
+
+def _files(names):
+    """The given logs, and those in the given folders."""
+    for name in names:
+        path = Path(name)
+        found = (
+            sorted(log for pattern in _DEPTHS for log in path.resolve().glob(pattern))
+            if files.is_folder(path)
+            else [path]
+        )
+        if not found:
+            raise AutopilotError(f"no .ulg file in '{name}': give a log, or the folder of a run")
+        yield from found
+
+
+def _folder(path, args):
+    """Where the files of a log go; logs of several vehicles do not share names."""
+    if args.out is None:
+        return path.parent
+    several = len(list(_files(args.file))) > 1
+    return Path(args.out) / (path.parent.name if several else "")
+
+
+def _info(args):
+    from .ulog import reader as ulog_reader
+
+    for path in _files(args.file):
+        print("\n".join(ulog_reader.summary(ulog_reader.FlightLog(path))))
+
+
+def _csv(args):
+    from .ulog import reader as ulog_reader
+
+    for path in _files(args.file):
+        log = ulog_reader.FlightLog(path)
+        for table in ulog_reader.write_csv(log, _folder(path, args), args.topic):
+            print(table)
 
 
 def register_params(subparsers: Any) -> None:
@@ -64,8 +98,8 @@ def register_params(subparsers: Any) -> None:
         ("list", _list, "all that PX4 lists"),
         ("get", _get, "one value"),
         ("set", _set, "change one value"),
-        ("save", _save, "write all into QGroundControl's file format"),
-        ("load", _load, "apply a parameter file"),
+        ("save", _save_params, "write all into QGroundControl's file format"),
+        ("load", _load_params, "apply a parameter file"),
     ):
         action = actions.add_parser(name, help=text)
         if name in ("get", "set"):
@@ -81,7 +115,7 @@ def register_params(subparsers: Any) -> None:
             action.add_argument("--effect", action="store_true", help="only those marked *")
         if name in ("save", "load"):
             action.add_argument("file", metavar="FILE.params")
-        _add_vehicle(action)
+        add_vehicle_options(action)
         action.set_defaults(run=run)
 
 
@@ -91,7 +125,8 @@ def _parameter_names(**_):
     return table()
 
 
-def _add_vehicle(parser):
+def add_vehicle_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say which vehicle of which simulation is meant."""
     parser.add_argument(
         "--vehicle",
         default=1,
@@ -102,17 +137,8 @@ def _add_vehicle(parser):
     key_file.add_option(parser)
 
 
-def _check(args):
-    from xtdrone_sim.mission_check import check_plan
-
-    from .navigation.plan_file import load
-
-    report = check_plan(load(args.file), scenario_options.scenario_of(args))
-    print("\n".join(report.lines()))
-    return 1 if report.errors else 0
-
-
-def _client(args):
+def open_client(args: argparse.Namespace) -> "Client":
+    """A client of the vehicle that the options name."""
     from .mavlink.client import Client
 
     return Client(
@@ -120,60 +146,10 @@ def _client(args):
     )
 
 
-def _upload(args):
-    from .navigation.mission_items import TYPE_NAME
-    from .navigation.plan_file import load
-
-    plan = load(args.file)  # what it cannot fly, the vehicle refuses
-    client = _client(args)
-    try:
-        for kind, items in plan.items.items():
-            client.upload_items(kind, items)
-            print(f"{TYPE_NAME[kind]}: {len(items)} items")
-        if args.start:
-            _start(client)
-    finally:
-        client.close()
-
-
-def _start(client):
-    """Starts the mission; the request is repeated for vehicles that are not ready yet."""
-    from .mavlink.dialect import mavlink
-
-    begin = time.monotonic()
-    while True:
-        result, text = client.command(mavlink.MAV_CMD_MISSION_START)
-        if result == mavlink.MAV_RESULT_ACCEPTED:
-            print(f"vehicle {client.vehicle} flies its mission")
-            return
-        patience = START_TIME_OUT_S if "not ready" in text else CHECKED_S
-        if time.monotonic() - begin > patience:
-            why = text or mavlink.enums["MAV_RESULT"][result].name
-            raise AutopilotError(f"vehicle {client.vehicle} does not start: {why}")
-        time.sleep(0.5)
-
-
-def _download(args):
-    from .navigation.mission_items import CAPACITY
-    from .navigation.plan_file import Plan, save
-
-    client = _client(args)
-    try:
-        plan = Plan({kind: client.download_items(kind) for kind in CAPACITY})
-    finally:
-        client.close()
-    save(args.file, plan)
-    print(
-        f"{args.file}: "
-        + ", ".join(str(len(items)) for items in plan.items.values())
-        + " items of mission, geofence and rally points"
-    )
-
-
 def _list(args):
     from .parameters.store import table
 
-    client = _client(args)
+    client = open_client(args)
     try:
         values = client.parameters()
     finally:
@@ -188,7 +164,7 @@ def _get(args):
     from .parameters.store import parameter
 
     p = parameter(args.name)
-    client = _client(args)
+    client = open_client(args)
     try:
         value = client.parameter(args.name)
     finally:
@@ -200,7 +176,7 @@ def _set(args):
     from .parameters.store import parameter
 
     p = parameter(args.name)
-    client = _client(args)
+    client = open_client(args)
     try:
         value = client.change_parameter(args.name, args.value, p.type is int)
     finally:
@@ -208,10 +184,10 @@ def _set(args):
     print(f"{args.name} = {value:g} {p.unit}".rstrip())
 
 
-def _save(args):
+def _save_params(args):
     from .parameters import file as parameter_file
 
-    client = _client(args)
+    client = open_client(args)
     try:
         values = client.parameters()
     finally:
@@ -220,11 +196,11 @@ def _save(args):
     print(f"{args.file}: {len(values)} parameters of vehicle {args.vehicle}")
 
 
-def _load(args):
+def _load_params(args):
     from .parameters import file as parameter_file
 
     wanted = parameter_file.settable(parameter_file.read(args.file))
-    client = _client(args)
+    client = open_client(args)
     try:
         changed, refused = _change(client, wanted)
         if changed:  # again, since the old value of one may have limited another

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .vehicles.parts.links import read_links
-from .vehicles.pose import Pose
-from .vehicles.sdf_file import fail, parse_text
-from .vehicles.sdf_tree import Scope, name_of, pose_of, text
-from .vehicles.shapes import Shape, shapes_of
+from ..vehicles.parts.links import read_links
+from ..vehicles.pose import Pose
+from ..vehicles.sdf_file import fail, parse_text
+from ..vehicles.sdf_tree import Scope, name_of, pose_of, text
+from ..vehicles.shapes import Shape, shapes_of
 
 _TRUE = ("1", "true")
 

@@ -9,15 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.quaternion import from_euler, to_euler
 
-from .mavlink.commands import NO_ANSWER
-from .mavlink.dialect import mavlink
-from .mavlink.handlers import obeys, on_request, receives, streams
+from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, Answer
+from ..state.clock import Now
+from ..state.handlers import obeys, on_request, receives, streams
 from .mount import Mount
-from .now import Now
-from .safety.commander import ACCEPTED, DENIED, Answer
 
 DEVICE = 1  # number of the gimbal that is the autopilot's own
 _KEEP, _TAKE, _GIVE_UP = -1, -2, -3  # in place of a system id in DO_GIMBAL_MANAGER_CONFIGURE

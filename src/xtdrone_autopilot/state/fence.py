@@ -1,13 +1,10 @@
 """Geofences: polygons and circles that a vehicle has to stay inside of, or outside of."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xtdrone_dynamics.compiled import njit
-
-from ..navigation.mission_items import CIRCLE_EXCLUSION, CIRCLE_INCLUSION, polygons
 
 
 @njit
@@ -46,21 +43,6 @@ class Fence:
             for inclusion, c, radius in circles
         ]
         self._has_inclusions = any(shape[0] for shape in self._polygons + self._circles)
-
-    @classmethod
-    def of(cls, items: Sequence[Any], origin: Sequence[float]) -> "Fence":
-        """The fence of checked items; origin as everywhere [rad, rad, m]."""
-        home = np.zeros(3)  # only heights are relative to it
-        groups = [
-            (inclusion, np.array([v.position(origin, home)[:2] for v in group]))
-            for inclusion, group in polygons(items)
-        ]
-        circles = [
-            (item.command == CIRCLE_INCLUSION, item.position(origin, home)[:2], item.params[0])
-            for item in items
-            if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION)
-        ]
-        return cls(groups, circles)
 
     def outlines(self) -> list[np.ndarray]:
         """Closed outlines (K, 2) of its polygons and circles, to be drawn [m]."""

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import FleetModel, Servo, Vehicle
+from xtdrone_core import FleetModel
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.snapshot import Memory
+from xtdrone_dynamics.abilities.camera_mount import AXES, mount_servos, sense
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import from_euler, multiply, to_matrix
 
-from .control.vector import clamp, wrap_pi, yaw_of
-from .mavlink.dialect import mavlink
-from .mavlink.handlers import obeys, streams
-from .now import Now
-from .safety.commander import ACCEPTED, DENIED, NO_ANSWER, Answer
+from ..control.vector import clamp, wrap_pi, yaw_of
+from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, Answer
+from ..state.clock import Now
+from ..state.handlers import obeys, streams
 
-AXES = ("gimbal_roll", "gimbal_pitch", "gimbal_yaw")  # channels of sitl_gazebo's models
 ROLL, PITCH, YAW = range(3)
 NORTH = 0.5 * math.pi  # about up from east [rad]
 _AIMED = mavlink.MAV_MOUNT_MODE_MAVLINK_TARGETING
@@ -54,25 +54,6 @@ _SERVOS = np.dtype(
 
 def _has_mount(mount: "Mount") -> np.ndarray:
     return mount.fitted
-
-
-def mount_servos(vehicle: Vehicle) -> dict[int, Servo]:
-    """The servos of a vehicle's camera mount, by their number among its actuators."""
-    return {
-        k: driven
-        for k, driven in enumerate(vehicle.actuators)
-        if isinstance(driven, Servo) and driven.name in AXES
-    }
-
-
-def sense(vehicle: Vehicle, servo: Servo) -> float:
-    """1 where the servo's joint turns as the angle of its axis does, -1 the other way.
-
-    Angles are those of the axes forwards, right and down; joints have left and up.
-    """
-    axis = AXES.index(servo.name)
-    along = vehicle.joints[servo.joint].axis[axis]
-    return math.copysign(1.0, along if axis == 0 else -along)
 
 
 @njit

@@ -12,7 +12,7 @@ from xtdrone_core.scenario.scenario import VehicleSpec
 from xtdrone_core.state import Estimates, SetPoints
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, cannot_fly, vehicle_types
 
-from .sdf import load_vehicle
+from .vehicles.sdf import load_vehicle
 
 HEIGHT = 3.0  # of the hover [m]
 _SETTLING = 4.0  # after the climb, before the hover counts [s]
