@@ -10,6 +10,7 @@ import functools
 import math
 import platform
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -158,8 +159,12 @@ def flush_denormals(on: bool) -> None:
 class LaneLoop:
     """Marks a function with a loop over lanes; only kernels of kernel_in_lanes() can call it."""
 
-    def __init__(self, function: types.FunctionType):
+    def __init__(self, function: Callable[..., None]):
         self.function = function
+
+    def __call__(self, *arguments: Any) -> None:
+        """Runs the loop as Python, uncompiled."""
+        self.function(*arguments)
 
 
 def loop_in_lanes(loop: LaneLoop, real: type) -> Any:
