@@ -4,7 +4,7 @@ python scripts/make_tables.py             docs/options.md, docs/scenario.schema.
                                           arguments of launch/simulation.launch from the
                                           options in src/xtdrone_core/scenario/scenario.py;
                                           docs/ros_topics.md from topics, inputs and services
-                                          of xtdrone_control; docs/parameters.md and the
+                                          of xtdrone_mavros; docs/parameters.md and the
                                           tables of docs/mavlink.md from the flight stack
 python scripts/make_tables.py --check     lists the files that are out of date; then exits
                                           with status 1
@@ -21,11 +21,11 @@ from xml.sax.saxutils import quoteattr
 
 from xtdrone_autopilot.mavlink import tables
 from xtdrone_autopilot.parameters.store import listed, table
-from xtdrone_control.inputs import SUBSCRIPTIONS
-from xtdrone_control.services import SERVICES
-from xtdrone_control.topics import TOPICS
 from xtdrone_core import listing
 from xtdrone_core.scenario import scenario_options
+from xtdrone_mavros.inputs import SUBSCRIPTIONS
+from xtdrone_mavros.services import SERVICES
+from xtdrone_mavros.topics import TOPICS
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH = ROOT / "launch" / "simulation.launch"
@@ -61,7 +61,7 @@ OWN = """
 """
 TOPICS_INTRODUCTION = """# Topics and services of a vehicle
 
-<!-- Written by scripts/make_tables.py from the tables in src/xtdrone_control/. -->
+<!-- Written by scripts/make_tables.py from the tables in src/xtdrone_mavros/. -->
 
 Names are below `/V/mavros/`, where V is the vehicle's name, for example `iris_0`; names, types and
 meanings are MAVROS 1's. A topic is built only where there is a subscriber.

@@ -1,15 +1,21 @@
 """The embedded autopilot: a PX4-compatible flight stack for a whole fleet, in process."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import FleetModel, Scenario, registry
-from xtdrone_core.contracts import Adopting, ExternalPose, Logging, SettableParameters
+from xtdrone_core import FleetModel, registry
+from xtdrone_core.contracts import (
+    AutopilotContext,
+    ExternalPose,
+    Logging,
+    Regroupable,
+    SettableParameters,
+)
 from xtdrone_core.fleet_model import PROPELLER
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.key_file import read_key
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.ports import Ports
@@ -31,14 +37,13 @@ from .control.balance import Balance
 from .control.output import at_rest, finish, not_allocated
 from .errors import AutopilotError
 from .fixed_wing.stack import FixedWing
-from .gimbal_manager import GimbalManager
+from .gimbal.manager import GimbalManager
+from .gimbal.mount import Mount
 from .mavlink.commands import Commands
 from .mavlink.description.answers import Answers, EventProtocol
 from .mavlink.device_commands import DeviceCommands
-from .mavlink.dialect import mavlink
 from .mavlink.files.ftp import FileServer
 from .mavlink.files.log_download import LogDownload
-from .mavlink.handlers import declared
 from .mavlink.links import HERE, TICK_US, Links
 from .mavlink.messages import Messages, Presence
 from .mavlink.mission_protocol import MissionProtocol
@@ -47,16 +52,13 @@ from .mavlink.set_points import SetPointMessages
 from .mavlink.setup_signing import SetupSigning
 from .mavlink.streams import Reported, Streams
 from .mavlink.transitions import Transitions
-from .mount import Mount
 from .navigation.follow import FollowTarget
 from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
+from .navigation.preload import preload
 from .navigation.returning import Return
-from .now import LOOP_S, LOOP_US, Now
-from .outbox import WARNING, Outbox
 from .parameters.constraints import Constraints
-from .parameters.preload import preload
 from .parameters.store import ParameterStore
 from .rover.drive import Drive
 from .safety.arming_checks import ArmingChecks
@@ -65,11 +67,14 @@ from .safety.commander import Commander
 from .safety.conditions import PERIOD_US, Watched
 from .safety.failsafes import Failsafes
 from .safety.failures import VISION, Failures
-from .safety.flight_state import FlightState
 from .safety.health import Health
 from .safety.rotor_monitor import RotorMonitor
+from .state.clock import LOOP_S, LOOP_US, Now
+from .state.flight_state import FlightState
+from .state.handlers import declared
+from .state.outbox import WARNING, Outbox
+from .state.vehicle_status import describe_bodies, new_status, thrust_normalised
 from .ulog.writer import FleetLog, Logged
-from .vehicle_status import describe_bodies, new_status, thrust_normalised
 from .vtol.stack import Vtol
 
 VISION_MAX_AGE_US = 240_000  # largest age of a pose: the length of the estimator's history [us]
@@ -119,7 +124,7 @@ def _mav_types(fleet, status):
     )
 
 
-class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParameters):
+class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettableParameters):
     """Estimator, control loops, modes and MAVLink links of N vehicles.
 
     Implements xtdrone_core.contracts.Autopilot. It sees sensor readings only. It builds the
@@ -304,7 +309,9 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
             origin,
             outbox,
         )
-        self.offboard = Offboard(status, self.commander, not_allocated(fleet), now, outbox)
+        self.offboard = Offboard(
+            status, self.commander.take_requests, not_allocated(fleet), now, outbox
+        )
         self.balance = Balance(fleet, self.offboard.own)
         self.failures = Failures(fleet.rotor_mask)
         self.actuator_test = ActuatorTest(fleet.rotor_mask.shape)
@@ -313,26 +320,22 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
         )
 
     @classmethod
-    def for_scenario(
-        cls,
-        scenario: Scenario,
-        fleet: FleetModel,
-        origin: Sequence[float],
-        magnetic_field: npt.ArrayLike,
-        folder: Path | None,
-        links: bool,
-        on_text: Callable[[int, int, str], None] | None,
-        sensors: SensorBatch,
-    ) -> "EmbeddedAutopilot":
-        """The flight stack of a scenario's fleet.
-
-        Arguments as of the class; folder is for logs, sensors what the fleet carries.
-        """
+    def for_scenario(cls, context: AutopilotContext) -> "EmbeddedAutopilot":
+        """The flight stack of a scenario's fleet."""
+        scenario, fleet, folder = context.scenario, context.fleet, context.folder
         classes = interfaces.classes(**{part: getattr(scenario, part) for part in registry.PARTS})
-        autopilot = cls(fleet, origin, magnetic_field, False, on_text, classes, scenario.ports)
-        autopilot.now.sensors = sensors
+        autopilot = cls(
+            fleet,
+            context.origin,
+            context.magnetic_field,
+            False,
+            context.on_text,
+            classes,
+            scenario.ports,
+        )
+        autopilot.now.sensors = context.sensors
         try:
-            preload(autopilot.parameters, autopilot.missions, scenario, origin)
+            preload(autopilot.parameters, autopilot.missions, scenario, context.origin)
             names = [vehicle.name for vehicle in scenario.vehicles]
             if folder is not None:
                 autopilot.parameter_files = [folder / "params" / f"{name}.params" for name in names]
@@ -343,7 +346,7 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
                 autopilot._open_log(fleet, names, folder / "ulog", profile)
             for part in (autopilot.parameters, autopilot.missions):
                 part.remember_start()
-            if links:
+            if context.links:
                 autopilot._open_links(
                     read_key(scenario.key) if scenario.key else None, scenario.remote or HERE
                 )
@@ -366,8 +369,8 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
         self.log = FleetLog(logged, fleet.n_rotors, names, folder, profile)
         self.outbox.log = self.log
 
-    def adopt(self, before: "EmbeddedAutopilot", rows: Rows) -> None:
-        """Takes over state and open links of the vehicles that both have; see contracts.Adopting.
+    def regroup(self, before: "EmbeddedAutopilot", rows: Rows) -> None:
+        """Takes over state and open links of the vehicles that were there before; see Regroupable.
 
         Raises:
             AutopilotError: A port of a new vehicle is in use, or a user-defined part keeps its
@@ -537,7 +540,7 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
 
     def health(self) -> list[dict]:
         """Health of each vehicle, as plain data; see safety/health.py."""
-        return self._health.report(self._links)
+        return self._health.report(None if self._links is None else self._links.health)
 
     def set_parameter(self, i: int, name: str, value: float) -> None:
         """Sets a parameter of vehicle i."""

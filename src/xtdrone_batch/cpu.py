@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from xtdrone_autopilot.now import LOOP_US
+from xtdrone_autopilot.state.clock import LOOP_US
 
 from .arrays import STEP_US, BatchState, Variation
 from .description import BatchDescription, repeated, repeated_records

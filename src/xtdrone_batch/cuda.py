@@ -13,7 +13,7 @@ import numpy as np
 from numba import cuda
 
 from xtdrone_autopilot.control.allocation import vector_fleet
-from xtdrone_autopilot.now import LOOP_US
+from xtdrone_autopilot.state.clock import LOOP_US
 from xtdrone_dynamics.lanes import LANES, Target
 
 from .arrays import STEP_US, BatchState, Variation

@@ -141,7 +141,6 @@ class Run:
         if not self.scenario.mission:
             return None
         from xtdrone_autopilot.navigation import mission_items as items, plan_file
-        from xtdrone_autopilot.safety.fence import Fence
         from xtdrone_sim.world import world_of
 
         try:
@@ -156,7 +155,7 @@ class Run:
             for item in held[items.MISSION]
             if item.command in items.PLACED and item.has_place
         ]
-        fence = Fence.of(held[items.FENCE], origin)
+        fence = items.fence_of(held[items.FENCE], origin)
         return Plan(np.array(places).reshape(-1, 3), fence.outlines())
 
 

@@ -85,7 +85,7 @@ def test_one_that_leaves_frees_its_port_and_the_other_flies_on(pair):
     sensors = SensorBatch.empty(2)
     found.step(0, sensors)
     for _ in range(2):  # it may be said twice
-        found.leave(0)
+        found.remove_vehicle(0)
     peers[1].pulses[:4] = [1100, 1200, 2000, 900]
     for k in range(1, 5):
         commands = found.step(4000 * k, sensors)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from xtdrone_autopilot.mavlink.frames import layout
-from xtdrone_autopilot.mavlink.handlers import declared
+from xtdrone_autopilot.state.handlers import declared
 from xtdrone_core import Scenario
 from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_sim.simulation import Simulation

@@ -5,8 +5,6 @@ import math
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.mavlink.handlers import declared
 from xtdrone_autopilot.mavlink.mission_protocol import BUSY_US, MissionProtocol
 from xtdrone_autopilot.navigation.mission_items import (
     CAPACITY,
@@ -16,7 +14,9 @@ from xtdrone_autopilot.navigation.mission_items import (
     check_item,
     opaque_id,
 )
-from xtdrone_autopilot.now import Now
+from xtdrone_autopilot.state.clock import Now
+from xtdrone_autopilot.state.handlers import declared
+from xtdrone_core.mavlink.dialect import mavlink
 
 ODD = [0.0, 1.0, 3.0, -1.0, math.nan, math.inf, -math.inf, 1e30, 255.0]
 KINDS = [0, 1, 2, 255, 7]

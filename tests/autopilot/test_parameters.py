@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.parameter_protocol import ParameterProtocol
 from xtdrone_autopilot.parameters.constraints import Constraints
 from xtdrone_autopilot.parameters.store import ParameterStore, dtype, listed, table
 from xtdrone_core.mavlink.client import param_value
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, STANDARD_VTOL
 
 SRC = Path(__file__).resolve().parents[2] / "src" / "xtdrone_autopilot"

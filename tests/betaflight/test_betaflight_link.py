@@ -13,7 +13,12 @@ from xtdrone_autopilot.betaflight import autopilot as betaflight, link as packet
 from xtdrone_autopilot.betaflight.link import BetaflightLink
 from xtdrone_autopilot.betaflight.sticks import HIGH, LOW, MIDDLE, MIN_CHECK, RATES, sticks
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_autopilot.vehicle_status import NO_SET_POINT, TRAJECTORY, describe_bodies, new_status
+from xtdrone_autopilot.state.vehicle_status import (
+    NO_SET_POINT,
+    TRAJECTORY,
+    describe_bodies,
+    new_status,
+)
 from xtdrone_core import ARM, FleetModel, Mode, Scenario, ScenarioError, SetPoints
 from xtdrone_core.command import main
 from xtdrone_core.scenario.scenario import fleet

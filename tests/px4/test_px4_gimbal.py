@@ -8,7 +8,7 @@ import pytest
 
 import jointed
 from px4_references import Recording
-from xtdrone_autopilot.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 

@@ -18,9 +18,10 @@ from xtdrone_autopilot.px4 import autopilot as px4, link as px4_link, process as
 from xtdrone_autopilot.px4.link import Peer
 from xtdrone_autopilot.px4.sensors import SensorFrames
 from xtdrone_core import FleetModel, FleetState, Scenario, ScenarioError, SensorBatch
+from xtdrone_core.contracts import AutopilotContext
 from xtdrone_core.runs import ports
 from xtdrone_core.scenario.scenario import fleet
-from xtdrone_sim.fleet.part import Making, Texts
+from xtdrone_sim.fleet.part import Texts
 from xtdrone_sim.simulation import build_autopilot
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
@@ -195,7 +196,7 @@ def test_one_that_leaves_frees_its_port_and_the_others_fly_on(autopilot, in_flig
         ScriptedPx4(i, in_flight).start()
     fly(found, 200, 3)
     for _ in range(2):  # it may be said twice
-        found.leave(1)
+        found.remove_vehicle(1)
     commands = fly(found, 100, 3, 200)[-1]
     assert found.states.tolist() == [Peer.LOCKSTEP, Peer.LOST, Peer.LOCKSTEP]
     assert commands[1].tolist() == [0.0] * 4 and (commands[[0, 2]] > 0.0).all()
@@ -467,7 +468,9 @@ def test_what_real_px4_cannot_do_is_refused(autopilot, monkeypatch, tmp_path):
         scenario = Scenario(fleet("iris", 1), autopilot="px4", **{option: str(tmp_path)})
         with pytest.raises(AutopilotError, match=f"{option} cannot be given.*{words}"):
             build_autopilot(
-                Making(scenario, None, (0.0,) * 3, (0.0,) * 3, None, True, Texts(print, 1), None)
+                AutopilotContext(
+                    scenario, None, (0.0,) * 3, (0.0,) * 3, None, True, Texts(print, 1), None
+                )
             )
 
 

@@ -8,9 +8,9 @@ from xtdrone_autopilot.control.position import PositionControl
 from xtdrone_autopilot.control.rate import RateControl
 from xtdrone_autopilot.control.velocity import VelocityControl
 from xtdrone_autopilot.navigation.navigator import ACC_FILTER_S
-from xtdrone_autopilot.now import LOOP_US
 from xtdrone_autopilot.parameters.store import ParameterStore
-from xtdrone_autopilot.vehicle_status import (
+from xtdrone_autopilot.state.clock import LOOP_US
+from xtdrone_autopilot.state.vehicle_status import (
     STAGE_FLIGHT,
     TRAJECTORY,
     command_of,

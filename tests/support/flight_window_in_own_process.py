@@ -18,7 +18,7 @@ from xtdrone_sim.viewing import live
 from xtdrone_sim.viewing.cameras import Camera
 from xtdrone_sim.viewing.flights import Replay
 from xtdrone_sim.world import load_world
-from xtdrone_sim.world_models import read_model
+from xtdrone_sim.world.models import read_model
 
 QtCore = pytest.importorskip("PySide6.QtCore")
 from PySide6 import QtTest, QtWidgets  # noqa: E402

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from stack_flights import MissionFlight, each_step
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.streams import BUFFER
 from xtdrone_autopilot.navigation.mission_items import MISSION
 from xtdrone_autopilot.navigation.plan_file import load
 from xtdrone_core.frames import yaw_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import ROS_NAME, Mode, from_custom_mode
 
 MISSIONS = Path(__file__).resolve().parents[1] / "data" / "missions"

@@ -15,10 +15,10 @@ from xtdrone_core.contracts import (
     Viewer,
 )
 from xtdrone_formation.agents import FormationAgent
-from xtdrone_sim.crashes import CrashMonitor
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine
-from xtdrone_sim.recording import TruthRecorder
+from xtdrone_sim.observers.crashes import CrashMonitor
+from xtdrone_sim.observers.recording import TruthRecorder
 from xtdrone_slam.agents.trajectory import TrajectoryAgent
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import FleetModel, FleetState, Scenario
-from xtdrone_core.contracts import Leaving, Observer
+from xtdrone_core import FleetModel, FleetState
+from xtdrone_core.contracts import AutopilotContext, Observer, RemovableVehicles
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 
 from ..errors import AutopilotError
 from ..peers.own_state import OwnState, check_given
-from ..vehicle_status import describe_bodies, new_status
+from ..state.vehicle_status import describe_bodies, new_status
 from . import frames, process
 from .link import ANSWER_S, JsonLink
 from .telemetry import ArduPilotTelemetry
@@ -32,7 +32,7 @@ _WAIT_S = 0.1
 _log = logging.getLogger(__name__)
 
 
-class ArduPilotAutopilot(OwnState, Leaving, Observer):
+class ArduPilotAutopilot(OwnState, RemovableVehicles, Observer):
     """N real ArduPilots, each a process of its own.
 
     Implements xtdrone_core.contracts.Autopilot. ArduPilot runs its own estimator, flight modes and
@@ -101,27 +101,18 @@ class ArduPilotAutopilot(OwnState, Leaving, Observer):
             raise
 
     @classmethod
-    def for_scenario(
-        cls,
-        scenario: Scenario,
-        fleet: FleetModel,
-        origin: Sequence[float],
-        magnetic_field: npt.ArrayLike,
-        folder: Path | None,
-        links: bool,
-        on_text: Callable[[int, int, str], None] | None,
-        sensors: SensorBatch,
-    ) -> "ArduPilotAutopilot":
+    def for_scenario(cls, context: AutopilotContext) -> "ArduPilotAutopilot":
         """Starts the ArduPilots from the scenario's `ardupilot`, or waits for external ones."""
+        scenario = context.scenario
         check_given(scenario, "ArduPilot", ", and upload it by a ground station")
         return cls(
-            fleet,
+            context.fleet,
             [spec.name for spec in scenario.vehicles],
-            origin,
+            context.origin,
             [spec.pos for spec in scenario.vehicles],
             process.find(scenario.ardupilot),
-            folder,
-            on_text or (lambda vehicle, severity, text: None),
+            context.folder,
+            context.on_text,
             scenario.ports,
         )
 
@@ -199,12 +190,12 @@ class ArduPilotAutopilot(OwnState, Leaving, Observer):
         self.commands[chosen] = 0.0
         self._begun = False
 
-    def leave(self, i: int) -> None:
-        """Stops the ArduPilot of vehicle i for good; see contracts.Leaving."""
+    def remove_vehicle(self, i: int) -> None:
+        """Stops the ArduPilot of vehicle i for good; see contracts.RemovableVehicles."""
         if self._processes:
             self._processes[i].stop()
-        self._link.leave(i)
-        self._telemetry.leave(i)
+        self._link.remove_vehicle(i)
+        self._telemetry.remove_vehicle(i)
 
     def close(self) -> None:
         """Stops every ArduPilot that this simulation started, and closes all links."""

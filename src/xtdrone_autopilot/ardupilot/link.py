@@ -95,7 +95,7 @@ class JsonLink:
         self._due[:] = False
         return late
 
-    def leave(self, i: int) -> None:
+    def remove_vehicle(self, i: int) -> None:
         """Closes the port of a vehicle that is taken out of the fleet. May be called twice."""
         self.await_again(i)
         if self._vehicle_of.pop(self._sockets[i].fileno(), None) is not None:

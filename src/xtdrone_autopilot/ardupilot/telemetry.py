@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import SetPoints
 from xtdrone_dynamics.earth.geodesy import to_local
 
 from ..errors import AutopilotError
-from ..mavlink.dialect import mavlink
 from ..peers.telemetry import Address, PeerTelemetry
 
 # ArduCopter's numbers of the modes that there are here.

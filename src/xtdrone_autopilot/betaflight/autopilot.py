@@ -1,14 +1,12 @@
 """Real Betaflight as the inner loops of the embedded flight stack."""
 
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from xtdrone_core import FleetModel, Scenario
+from xtdrone_core.contracts import AutopilotContext
 from xtdrone_core.state import SensorBatch, SetPoints
 
 from ..autopilot import EmbeddedAutopilot
@@ -94,34 +92,19 @@ class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
     _betaflight: BetaflightLink | None = None
 
     @classmethod
-    def for_scenario(
-        cls,
-        scenario: Scenario,
-        fleet: FleetModel,
-        origin: Sequence[float],
-        magnetic_field: npt.ArrayLike,
-        folder: Path | None,
-        links: bool,
-        on_text: Callable[[int, int, str], None] | None,
-        sensors: SensorBatch,
-    ) -> "BetaflightAutopilot":
+    def for_scenario(cls, context: AutopilotContext) -> "BetaflightAutopilot":
         """Starts the scenario's `betaflight`, or waits for an externally started one."""
+        scenario, fleet = context.scenario, context.fleet
         if fleet.n != 1:
             raise AutopilotError(
                 f"{fleet.n} Betaflights are not allowed: the ports of its SITL "
                 "are fixed, so that a machine has room for one"
             )
         order, binary = process.motors(fleet.vehicles[0]), process.find(scenario.betaflight)
-        autopilot = super().for_scenario(
-            scenario, fleet, origin, magnetic_field, folder, links, on_text, sensors
-        )
+        autopilot = super().for_scenario(context)
         try:
             autopilot._attach(
-                order,
-                binary,
-                scenario.vehicles[0].name,
-                folder,
-                on_text or (lambda vehicle, severity, text: None),
+                order, binary, scenario.vehicles[0].name, context.folder, context.on_text
             )
         except BaseException:
             autopilot.close()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..vehicle_status import NO_SET_POINT, thrust_normalised
+from ..state.vehicle_status import NO_SET_POINT, thrust_normalised
 from .link import CHANNELS
 
 LOW, MIDDLE, HIGH = 1000.0, 1500.0, 2000.0  # pulse widths [us]

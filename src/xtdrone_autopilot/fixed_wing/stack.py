@@ -24,9 +24,9 @@ from xtdrone_dynamics.quaternion import from_euler
 from ..control.vector import clamp, thrust_newtons, wrap_pi, yaw_of
 from ..interfaces import Estimator
 from ..navigation.navigator import raise_timed_events
-from ..now import Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import (
+from ..state.clock import Now
+from ..state.vehicle_status import (
     ACTUATORS,
     ATTITUDE,
     NEW_MODE,

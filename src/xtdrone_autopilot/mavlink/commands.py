@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.frames import yaw_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import (
     MODES,
     NAV_STATES,
@@ -27,14 +28,14 @@ from xtdrone_dynamics.earth.geodesy import to_local_array
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
 from ..navigation.mission_items import PAYLOAD, command_name
-from ..now import Now
-from ..outbox import CRITICAL, INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
-from ..safety.commander import ACCEPTED, DENIED, NO_ANSWER, REJECTED, Answer, Commander
+from ..safety.commander import Commander
 from ..safety.failures import Failures
-from .dialect import mavlink
+from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, REJECTED, Answer
+from ..state.clock import Now
+from ..state.handlers import declared, obeys, receives, refuses
+from ..state.outbox import CRITICAL, INFO, WARNING, Outbox
 from .fields import FARTHEST
-from .handlers import declared, obeys, receives, refuses
 
 UNSUPPORTED, FAILED = mavlink.MAV_RESULT_UNSUPPORTED, mavlink.MAV_RESULT_FAILED
 CANCELLED = 6  # MAV_RESULT_CANCELLED, which pymavlink's dialect lacks

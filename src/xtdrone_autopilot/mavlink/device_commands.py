@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
+
 from ..control.actuator_test import ActuatorTest
 from ..navigation.offboard import Offboard
-from ..now import Now
 from ..parameters.store import ParameterStore
-from ..safety.commander import ACCEPTED, DENIED, Answer
-from .dialect import mavlink
-from .handlers import obeys
+from ..state.answer import ACCEPTED, DENIED, Answer
+from ..state.clock import Now
+from ..state.handlers import obeys
 
 LONGEST_TEST_S = 3.0  # of an actuator
 _FIRST_MOTOR, _FIRST_SERVO, _FUNCTIONS = 1, 33, 1000  # of ACTUATOR_TEST's param5

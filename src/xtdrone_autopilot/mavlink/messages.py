@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.errors import failure
+from xtdrone_core.mavlink.dialect import mavlink
 
-from ..now import Now
-from ..outbox import INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
 from ..safety.failures import DATA_LINK, Failures
-from ..vehicle_status import station_away
-from .dialect import mavlink
+from ..state.clock import Now
+from ..state.handlers import declared, receives
+from ..state.outbox import INFO, WARNING, Outbox
+from ..state.vehicle_status import station_away
 from .fields import fault
-from .handlers import declared, receives
 
 
 class Messages:

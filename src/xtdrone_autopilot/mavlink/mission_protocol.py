@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy.typing as npt
 
+from xtdrone_core.mavlink.dialect import mavlink
+
 from ..navigation.mission_items import (
     ALL,
     CAPACITY,
@@ -24,9 +26,8 @@ from ..navigation.mission_items import (
     of_message,
     opaque_id,
 )
-from ..now import Now
-from .dialect import mavlink
-from .handlers import receives
+from ..state.clock import Now
+from ..state.handlers import receives
 
 RETRY_US = 500_000  # until a missing item is requested again [us]
 GIVE_UP_US = 20_000_000  # of silence, after which an upload is forgotten [us]

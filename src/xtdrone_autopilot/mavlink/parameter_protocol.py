@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
+
 from ..errors import AutopilotError
-from ..now import Now
-from ..outbox import INFO, WARNING, Outbox
 from ..parameters import file as parameter_file
 from ..parameters.store import Parameter, ParameterStore, listed, table, to_bits
-from ..safety.commander import ACCEPTED, DENIED, REJECTED, Answer
-from .dialect import mavlink
-from .handlers import obeys, receives
+from ..state.answer import ACCEPTED, DENIED, REJECTED, Answer
+from ..state.clock import Now
+from ..state.handlers import obeys, receives
+from ..state.outbox import INFO, WARNING, Outbox
 
 PER_TICK = 20  # parameters of a requested list, as PX4 sends by UDP
 CHANGES_US = 1_000_000  # at most so often changes are told on every link, as PX4 does [us]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.state import SetPoints
 from xtdrone_dynamics.earth.geodesy import to_local_array
 from xtdrone_dynamics.quaternion import from_euler
@@ -20,13 +21,12 @@ from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..navigation.follow import FollowTarget
 from ..navigation.offboard import Offboard
-from ..now import Now
-from ..outbox import Outbox
 from ..safety.failures import STICKS, Failures
+from ..state.clock import Now
+from ..state.handlers import receives, refuses
+from ..state.outbox import Outbox
 from .commands import ABSOLUTE, RELATIVE
-from .dialect import mavlink
 from .fields import ATTITUDE_IGNORE, THRUST_BODY, THRUST_IGNORE, given
-from .handlers import receives, refuses
 
 _SAME_CLOCK_US = 50_000  # offset within which the other end has simulated time itself [us]
 _FORCE = 512  # bit of the type mask of position targets

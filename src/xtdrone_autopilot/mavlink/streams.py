@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, yaw_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import MODES, Mode
 from xtdrone_dynamics.abilities.vehicle_type import TAILSITTER
 from xtdrone_dynamics.earth.atmosphere import density
@@ -20,21 +21,20 @@ from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 from xtdrone_dynamics.earth.geoid import geoid_height
 from xtdrone_dynamics.quaternion import rotate_inverse_array
 
-from ..estimation.flags import BARO_USED, GPS_USED, MAG_USED, POSITION_VALID
 from ..estimation.status import fleet_solution_status
-from ..gimbal_manager import GimbalManager
+from ..gimbal.manager import GimbalManager
+from ..gimbal.mount import Mount
 from ..interfaces import Estimator
-from ..mount import Mount
 from ..navigation.mission import REPEAT_US, Missions
-from ..now import Now
 from ..parameters.store import ParameterStore
 from ..safety.battery import Battery
 from ..safety.failsafes import Failsafes
-from ..vehicle_status import ON_WINGS, TARGET_LAND, TARGET_TAKEOFF, thrust_normalised
-from .description.events import Events
-from .dialect import mavlink
+from ..state.clock import Now
+from ..state.estimator_flags import BARO_USED, GPS_USED, MAG_USED, POSITION_VALID
+from ..state.events import Events
+from ..state.handlers import Stream, declarations, declared, streams
+from ..state.vehicle_status import ON_WINGS, TARGET_LAND, TARGET_TAKEOFF, thrust_normalised
 from .frames import GAUSS, append_frames, layout
-from .handlers import Stream, declarations, declared, streams
 from .telemetry.clock import ClockStreams
 from .telemetry.devices import DeviceStreams
 from .telemetry.kernel import (

@@ -9,11 +9,11 @@ from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
 
 from ..interfaces import Estimator
-from ..now import Now
-from ..outbox import WARNING, Outbox
 from ..parameters.store import ParameterStore
-from ..safety.flight_state import FlightState
-from ..vehicle_status import TARGET_POSITION
+from ..state.clock import Now
+from ..state.flight_state import FlightState
+from ..state.outbox import WARNING, Outbox
+from ..state.vehicle_status import TARGET_POSITION
 from .navigator import Navigator
 
 LOST_US = 3_000_000  # a target silent for so long is lost [us]

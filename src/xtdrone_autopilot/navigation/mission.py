@@ -15,18 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core.frames import yaw_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT_VTOL, ROVER
 
 from ..interfaces import Estimator
-from ..mavlink.dialect import mavlink
-from ..now import Now
-from ..outbox import INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
-from ..safety.fence import Fence
-from ..safety.flight_state import FlightState
-from ..vehicle_status import (
+from ..state.clock import Now
+from ..state.flight_state import FlightState
+from ..state.outbox import INFO, WARNING, Outbox
+from ..state.vehicle_status import (
     HOVERS,
     NEVER,
     ON_WINGS,
@@ -67,6 +66,7 @@ from .mission_items import (
     VTOL_LAND,
     VTOL_TAKEOFF,
     WAYPOINT,
+    fence_of,
 )
 from .navigator import OPEN, Navigator
 
@@ -302,7 +302,7 @@ class Missions(Memory):
 
     def _make_fence(self, i):
         items = self._items[FENCE][i]
-        self.fences[i] = Fence.of(items, self._origin) if items else None
+        self.fences[i] = fence_of(items, self._origin) if items else None
 
     # What users ask for ------------------------------------------------------------------------
 

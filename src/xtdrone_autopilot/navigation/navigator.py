@@ -31,9 +31,9 @@ from ..control.vector import (
 )
 from ..estimation.lever_arm import at_centre
 from ..interfaces import Estimator
-from ..now import LOOP_S, LOOP_US, Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import (
+from ..state.clock import LOOP_S, LOOP_US, Now
+from ..state.vehicle_status import (
     ACTUATORS,
     ATTITUDE,
     EVENT_FAILSAFE_DELAY_OVER,

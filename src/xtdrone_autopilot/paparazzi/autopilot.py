@@ -4,12 +4,12 @@ import math
 import select
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import FleetModel, Scenario
+from xtdrone_core import FleetModel
+from xtdrone_core.contracts import AutopilotContext
 from xtdrone_core.frames import enu_ned, flu_frd
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
@@ -110,25 +110,16 @@ class PaparazziAutopilot(OwnState):
             raise
 
     @classmethod
-    def for_scenario(
-        cls,
-        scenario: Scenario,
-        fleet: FleetModel,
-        origin: Sequence[float],
-        magnetic_field: npt.ArrayLike,
-        folder: Path | None,
-        links: bool,
-        on_text: Callable[[int, int, str], None] | None,
-        sensors: SensorBatch,
-    ) -> "PaparazziAutopilot":
+    def for_scenario(cls, context: AutopilotContext) -> "PaparazziAutopilot":
         """Opens the devices of the scenario's `serial`."""
+        scenario = context.scenario
         check_given(scenario, "Paparazzi", "; its flight plan is built into its program")
         return cls(
-            fleet,
+            context.fleet,
             [spec.name for spec in scenario.vehicles],
-            magnetic_field,
-            parse_devices(scenario.serial, fleet.n),
-            on_text,
+            context.magnetic_field,
+            parse_devices(scenario.serial, context.fleet.n),
+            context.on_text,
             scenario.ports,
         )
 

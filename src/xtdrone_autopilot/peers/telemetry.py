@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import ROS_NAME, Mode
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import ARM, DISARM, KEEP, Estimates, SetPoints
 
-from ..mavlink.dialect import mavlink
 from ..mavlink.fields import in_range
 from .frames import FrameReader
 
@@ -177,7 +177,7 @@ class PeerTelemetry:
         """Marks vehicle i, whose flight stack is lost, as disarmed; its last estimate stays."""
         self._armed[i] = self._checked[i] = False
 
-    def leave(self, i: int) -> None:
+    def remove_vehicle(self, i: int) -> None:
         """Says nothing to vehicle i any more, which is taken out of the fleet."""
         self.forget(i)
         self._left[i] = True

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Scenario
-from xtdrone_core.contracts import ExternalPose, Leaving
+from xtdrone_core.contracts import AutopilotContext, ExternalPose, RemovableVehicles
 from xtdrone_core.runs import ports
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import SensorBatch
 
 from ..errors import AutopilotError
-from ..estimation.flags import HEIGHT_BY_VISION
 from ..parameters import file as parameter_file
+from ..state.estimator_flags import HEIGHT_BY_VISION
 from . import process as px4_process
 from .fleet import Px4Fleet
 from .link import Peer, SimulatorLink
@@ -31,7 +31,7 @@ _WARNING = 4  # MAV_SEVERITY
 _log = logging.getLogger(__name__)
 
 
-class Px4Autopilot(Px4Fleet, ExternalPose, Leaving):
+class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
     """N real PX4s, each a process of its own.
 
     Implements xtdrone_core.contracts.Autopilot. PX4 runs its own estimator, flight modes and
@@ -112,18 +112,9 @@ class Px4Autopilot(Px4Fleet, ExternalPose, Leaving):
         )
 
     @classmethod
-    def for_scenario(
-        cls,
-        scenario: Scenario,
-        fleet: FleetModel,
-        origin: Sequence[float],
-        magnetic_field: npt.ArrayLike,
-        folder: Path | None,
-        links: bool,
-        on_text: Callable[[int, int, str], None] | None,
-        sensors: SensorBatch,
-    ) -> "Px4Autopilot":
+    def for_scenario(cls, context: AutopilotContext) -> "Px4Autopilot":
         """Starts the PX4s from the scenario's `px4`, or waits for externally started ones."""
+        scenario = context.scenario
         installation = px4_process.find(scenario.px4)
         if scenario.mission:
             raise AutopilotError(
@@ -136,18 +127,18 @@ class Px4Autopilot(Px4Fleet, ExternalPose, Leaving):
                 "a build of PX4 (--px4 or PX4_BUILD), or set them yourself"
             )
         return cls(
-            fleet,
+            context.fleet,
             [spec.name for spec in scenario.vehicles],
-            origin,
+            context.origin,
             [spec.pos for spec in scenario.vehicles],
             installation,
-            folder,
+            context.folder,
             scenario.px4_loss,
             scenario.origin == "shared",
-            on_text,
+            context.on_text,
             scenario.ports,
             _parameters_of(scenario),
-            [px4_process.simulation_defaults(float(late)) for late in sensors.gps_latency],
+            [px4_process.simulation_defaults(float(late)) for late in context.sensors.gps_latency],
         )
 
     @property
@@ -226,12 +217,12 @@ class Px4Autopilot(Px4Fleet, ExternalPose, Leaving):
         self.commands[chosen] = 0.0
         self._begun = False
 
-    def leave(self, i: int) -> None:
-        """Stops the PX4 of vehicle i for good; see contracts.Leaving."""
+    def remove_vehicle(self, i: int) -> None:
+        """Stops the PX4 of vehicle i for good; see contracts.RemovableVehicles."""
         if self._processes:
             self._processes[i].stop()
-        self._link.leave(i)
-        self._telemetry.leave(i)
+        self._link.remove_vehicle(i)
+        self._telemetry.remove_vehicle(i)
         self.commands[i] = 0.0
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from xtdrone_core.state import Estimates, SetPoints
 
 from ..errors import AutopilotError
 from ..peers.own_state import OwnState
-from ..vehicle_status import describe_bodies, new_status
+from ..state.vehicle_status import describe_bodies, new_status
 from .sensors import SensorFrames
 from .telemetry import FleetTelemetry
 

@@ -3,12 +3,12 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import FleetModel, Scenario
+from xtdrone_core import FleetModel
+from xtdrone_core.contracts import AutopilotContext
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import SensorBatch
 
@@ -73,28 +73,19 @@ class Px4HitlAutopilot(Px4Fleet):
             raise
 
     @classmethod
-    def for_scenario(
-        cls,
-        scenario: Scenario,
-        fleet: FleetModel,
-        origin: Sequence[float],
-        magnetic_field: npt.ArrayLike,
-        folder: Path | None,
-        links: bool,
-        on_text: Callable[[int, int, str], None] | None,
-        sensors: SensorBatch,
-    ) -> "Px4HitlAutopilot":
+    def for_scenario(cls, context: AutopilotContext) -> "Px4HitlAutopilot":
         """Opens the devices of the scenario's `serial`."""
+        scenario = context.scenario
         check_given(scenario, "a flight controller", ", and upload it by a ground station")
         return cls(
-            fleet,
+            context.fleet,
             [spec.name for spec in scenario.vehicles],
-            origin,
+            context.origin,
             [spec.pos for spec in scenario.vehicles],
-            parse_devices(scenario.serial, fleet.n),
+            parse_devices(scenario.serial, context.fleet.n),
             scenario.px4_loss,
             scenario.origin == "shared",
-            on_text,
+            context.on_text,
             scenario.ports,
         )
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.framing import Frame
 from xtdrone_core.runs import ports
 from xtdrone_core.runs.ports import Ports
 
 from ..errors import AutopilotError
-from ..mavlink.dialect import mavlink
 from ..mavlink.frames import layout
 from ..peers.frames import FrameReader
 from ..peers.serial import SerialGone, SerialPort

@@ -174,7 +174,7 @@ class SimulatorLink:
         self._drop(i)
         self._on_loss(i, why)
 
-    def leave(self, i: int) -> None:
+    def remove_vehicle(self, i: int) -> None:
         """Closes the link of a vehicle that is taken out of the fleet. May be called twice."""
         self.state[i] = Peer.LOST
         self._drop(i)

@@ -12,10 +12,10 @@ import numpy as np
 
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.vehicle import Vehicle
+from xtdrone_dynamics.abilities.camera_mount import AXES, mount_servos, sense
 from xtdrone_dynamics.constants import GRAVITY
 
 from ..errors import AutopilotError
-from ..mount import AXES, mount_servos, sense
 from ..peers.process import PeerProcess
 
 _AIRFRAME = 22000  # SYS_AUTOSTART of the airframe generated for a vehicle that PX4 has none for

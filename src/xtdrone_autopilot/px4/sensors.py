@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import FleetState, SensorBatch
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 
-from ..mavlink.dialect import mavlink
 from ..mavlink.frames import GAUSS, append_frames, layout
 
 # Bits of HIL_SENSOR.fields_updated. PX4 takes a barometer reading only with all three of its bits.

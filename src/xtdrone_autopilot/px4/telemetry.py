@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import PX4_MODE, Mode, from_custom_mode
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.state import SetPoints
 
 from ..errors import AutopilotError
-from ..mavlink.dialect import mavlink
 from ..peers.telemetry import NEVER, Address, PeerTelemetry
-from ..vehicle_status import command_of
+from ..state.vehicle_status import command_of
 
 ORIGIN_US = 500_000  # from sending the shared origin to the first external pose [us]
 _ORIGIN_TOLERANCE = 2e-7  # of latitude and longitude of the shared origin [deg]

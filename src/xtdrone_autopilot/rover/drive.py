@@ -19,9 +19,9 @@ from xtdrone_dynamics.quaternion import rotate_inverse
 from ..control.vector import clamp, wrap_pi, yaw_of
 from ..interfaces import Estimator
 from ..navigation.trajectory import speed_to_slow
-from ..now import Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import (
+from ..state.clock import Now
+from ..state.vehicle_status import (
     ACTUATORS,
     DIFFERENTIAL,
     EVENT_DISARM_LANDED,

@@ -17,14 +17,14 @@ from xtdrone_core.modes import NAV_STATES, Mode, Requirement, may_arm
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.compiled import Record, njit
 
-from ..estimation.flags import ALIGNED, GPS_USED
 from ..interfaces import Estimator
-from ..mavlink.description.events import event_number
 from ..navigation.mission import Missions
-from ..now import Now
-from ..outbox import Outbox
 from ..parameters.store import ParameterStore
-from ..vehicle_status import NO_SET_POINT, TRAJECTORY
+from ..state.clock import Now
+from ..state.estimator_flags import ALIGNED, GPS_USED
+from ..state.events import event_number
+from ..state.outbox import Outbox
+from ..state.vehicle_status import NO_SET_POINT, TRAJECTORY
 from .battery import Battery
 from .checks import ALL, Check, Component, Level, modes_with, of_mode
 from .conditions import (

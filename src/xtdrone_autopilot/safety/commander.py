@@ -6,25 +6,26 @@ STATUSTEXT and with the acknowledgement.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core.modes import MODES, NAV_STATES, ORBIT, ROS_NAME, VTOL_TAKEOFF, Mode, Need, may_arm
+from xtdrone_core.state import ARM, DISARM, KEEP, SetPoints
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, ROVER
 
-from ..fixed_wing.state import ABORTED_BY_OPERATOR, ABORTED_LANDINGS
 from ..interfaces import Estimator
-from ..mavlink.dialect import mavlink
 from ..navigation.follow import FollowTarget
 from ..navigation.mission import Missions
 from ..navigation.navigator import Navigator
 from ..navigation.returning import Return
-from ..now import Now
-from ..outbox import CRITICAL, INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
-from ..vehicle_status import (
+from ..state.answer import ACCEPTED, REJECTED, Answer
+from ..state.clock import Now
+from ..state.flight_state import FlightState
+from ..state.outbox import CRITICAL, INFO, WARNING, Outbox
+from ..state.reasons import ABORTED_BY_OPERATOR, ABORTED_LANDINGS, QUADCHUTES
+from ..state.vehicle_status import (
     EVENT_DISARM_LANDED,
     EVENT_DISARM_PREFLIGHT,
     EVENT_FAILSAFE_DELAY_OVER,
@@ -44,31 +45,12 @@ from ..vehicle_status import (
     TARGET_POSITION,
     TARGET_TAKEOFF,
 )
-from ..vtol.state import QUADCHUTES
 from .arming_checks import ArmingChecks
 from .failsafes import Failsafes
-from .flight_state import FlightState
 
-ACCEPTED = mavlink.MAV_RESULT_ACCEPTED
-REJECTED = mavlink.MAV_RESULT_TEMPORARILY_REJECTED
-DENIED = mavlink.MAV_RESULT_DENIED
 _LANDING = (Mode.MISSION, Mode.RTL, Mode.LAND)
-NO_ANSWER = -1  # instead of a MAV_RESULT: no COMMAND_ACK, as PX4
 _THROTTLE_DOWN = -0.8  # of the throttle stick, -1..1: above it nothing is armed that flies
 _FLYING = (Mode.ALTCTL, Mode.TAKEOFF, Mode.LAND, Mode.FOLLOW_TARGET)  # modes that rovers lack
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Result of a request: a MAV_RESULT, and the reason if it was rejected."""
-
-    result: int
-    reason: str = ""
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the request was granted."""
-        return self.result == ACCEPTED
 
 
 class Commander:
@@ -194,6 +176,16 @@ class Commander:
             return self._refuse(i, "Disarming denied", "it is flying: land first, or force it")
         self._flight.disarm(i, why)
         return Answer(ACCEPTED)
+
+    def take_requests(self, set_points: SetPoints) -> None:
+        """Takes the requests of an Agent's set-points: first modes, then arming and disarming."""
+        t_us = self._now.t_us
+        for i in np.flatnonzero(set_points.mode != KEEP):
+            self.set_mode(int(i), Mode(set_points.mode[i]), t_us)
+        for i in np.flatnonzero(set_points.arm == ARM):
+            self.arm(int(i), t_us)
+        for i in np.flatnonzero(set_points.arm == DISARM):
+            self.disarm(int(i))
 
     def set_mode(
         self, i: int, mode: Mode, t_us: int, text: str = "", shown: int | None = None

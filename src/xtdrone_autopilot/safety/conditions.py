@@ -8,7 +8,7 @@ doctor` reports it, and arming_checks.py, which lists the checks in order, tells
 import math
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,20 +16,17 @@ from xtdrone_core.modes import MODES, Mode, Requirement, custom_mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import TAILSITTER
 
-from ..estimation.flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from ..fixed_wing.axes import turned_forwards
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
 from ..navigation.trajectory import stopping_distance
-from ..now import Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import ON_WINGS, TO_FIXED_WING, TO_HOVER, TRAJECTORY, station_away
-from ..vtol.state import QUADCHUTES
+from ..state.clock import Now
+from ..state.estimator_flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
+from ..state.reasons import QUADCHUTES
+from ..state.vehicle_status import ON_WINGS, TO_FIXED_WING, TO_HOVER, TRAJECTORY, station_away
 from .battery import Battery
-from .checks import ALL, Check, Component, Level, modes_with
-
-if TYPE_CHECKING:
-    from .arming_checks import ArmingChecks
+from .checks import ALL, Check, CheckTable, Component, Level, modes_with
 
 PERIOD_US = 100_000  # of checking the conditions [us]
 
@@ -75,7 +72,7 @@ class Watched:
     battery: Battery
     missions: Missions
     now: Now
-    checks: "ArmingChecks"
+    checks: CheckTable
 
 
 class Condition(Memory):

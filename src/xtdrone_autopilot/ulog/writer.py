@@ -23,9 +23,9 @@ from xtdrone_dynamics.shared_work import SharedWork, worthwhile
 from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
-from ..now import Now
 from ..parameters import store as parameters
 from ..safety.battery import Battery
+from ..state.clock import Now
 from . import format as ulog_format, kernel as ulog_kernel
 
 PROFILES = ("full", "fleet")

@@ -33,9 +33,10 @@ from ..fixed_wing.guidance import (
 )
 from ..fixed_wing.stack import GUIDANCE_S, GUIDANCE_US, FixedWing, deflect
 from ..interfaces import Estimator
-from ..now import Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import (
+from ..state.clock import Now
+from ..state.reasons import BY_COMMAND
+from ..state.vehicle_status import (
     EVENT_QUADCHUTE,
     EVENT_TRANSITION_OVER,
     HOVERS,
@@ -50,7 +51,7 @@ from ..vehicle_status import (
 )
 from . import standard, tailsitter, tiltrotor
 from .pusher import assist
-from .state import BY_COMMAND, new_state
+from .state import new_state
 from .transition import watch
 
 _MANUAL = (

@@ -13,9 +13,9 @@ from xtdrone_autopilot.control import attitude, position, rate, velocity
 from xtdrone_autopilot.control.allocation import Mixer, mix_fleet, vector_fleet
 from xtdrone_autopilot.control.vector import thrust_newtons
 from xtdrone_autopilot.navigation.navigator import ACC_FILTER_S
-from xtdrone_autopilot.now import LOOP_US
 from xtdrone_autopilot.parameters.store import ParameterStore
-from xtdrone_autopilot.vehicle_status import (
+from xtdrone_autopilot.state.clock import LOOP_US
+from xtdrone_autopilot.state.vehicle_status import (
     ATTITUDE,
     RATES,
     STAGE_FLIGHT,

@@ -28,7 +28,7 @@ from xtdrone_core.runs.parent import end, tied
 from ..errors import EngineError, ViewError
 from ..vehicles.sdf import load_vehicle
 from ..world import World, load_world
-from ..world_models import WorldModel
+from ..world.models import WorldModel
 from . import display
 from .flights import TRAIL_S, blank_state
 

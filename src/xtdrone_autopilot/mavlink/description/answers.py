@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...now import Now
-from ..checksum import crc32
-from ..dialect import mavlink
-from ..handlers import on_request, receives
+from xtdrone_core.mavlink.checksum import crc32
+from xtdrone_core.mavlink.dialect import mavlink
+
+from ...state.clock import Now
+from ...state.events import Events
+from ...state.handlers import on_request, receives
 from ..telemetry.modes import available_modes
-from .events import Events
 from .metadata import GENERAL, files
 
 _VERSION = 200, 100, 200  # of MAVLink: in use, oldest, newest

@@ -7,7 +7,7 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
-from ..handlers import streams
+from ...state.handlers import streams
 
 BATCH = 4  # ESCs in one message
 # What PX4's simulated ESCs make of a command 0..1.

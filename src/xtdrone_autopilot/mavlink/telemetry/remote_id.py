@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.frames import enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_dynamics.earth.atmosphere import height_of_pressure
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 from xtdrone_dynamics.earth.geoid import geoid_height
 
-from ..dialect import mavlink
-from ..handlers import streams
+from ...state.handlers import streams
 
 _EPOCH_S = calendar.timegm((2019, 1, 1, 0, 0, 0))  # of the system message [s of Unix time]
 # Bounds of an accuracy [m, m/s] -> its class, 0 = worse.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_autopilot.now import LOOP_US
+from xtdrone_autopilot.state.clock import LOOP_US
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 from xtdrone_dynamics.lanes import flush_denormals, kernel_in_lanes
 
