@@ -16,14 +16,14 @@ from xtdrone_sim.plant.actuators import add_downwash, add_half_wings, add_wings,
 from xtdrone_sim.plant.ground import add_tyres
 from xtdrone_sim.plant.water import add_hulls
 
-from .arrays import Records
+from ..arrays import Records
+from ..levels import AT_ACTUATOR
 from .contacts import MAX, touch_each_other, touch_objects
-from .control import AT_ACTUATOR, CONTROL, MEASURED, command, filter_acceleration, keep, recall
+from .control import CONTROL, MEASURED, command, filter_acceleration, keep, recall
 from .joints import accelerate_jointed
 
-STEP_US = 4_000  # of a sub-step, as in the lockstep fleet [us]
-CHUNK = 32  # vehicles in a chunk, or those of one environment if it has more
-FASTEST, FASTEST_TURN = 1000.0, 500.0  # as in the embedded engine [m/s], [rad/s]
+CHUNK = 32  # vehicles in a chunk; an environment that has more is a chunk of its own
+MAX_SPEED, MAX_RATE = 1000.0, 500.0  # limits of the embedded engine, too [m/s], [rad/s]
 
 
 class Chunk(NamedTuple):
@@ -415,8 +415,8 @@ def _accelerate_free(records, air, c, m, dt):
         dt,
     )
     for k in range(3):
-        c.vel[m, k] = min(max(found[k], -FASTEST), FASTEST)
-        c.ang_vel[m, k] = min(max(found[3 + k], -FASTEST_TURN), FASTEST_TURN)
+        c.vel[m, k] = min(max(found[k], -MAX_SPEED), MAX_SPEED)
+        c.ang_vel[m, k] = min(max(found[3 + k], -MAX_RATE), MAX_RATE)
 
 
 @njit
@@ -475,10 +475,3 @@ def _displace(c, dt):
         p[0], p[1], p[2], q[0], q[1], q[2], q[3] = rigid_body.displace(
             p[0], p[1], p[2], q[0], q[1], q[2], q[3], u[0], u[1], u[2], w[0], w[1], w[2], dt
         )
-
-
-def radius_of(points: np.ndarray) -> float:
-    """Radius of the sphere about the origin that holds some contact points [m]."""
-    if not len(points):
-        return 0.0
-    return float((np.linalg.norm(points["pos"], axis=1) + points["radius"]).max())

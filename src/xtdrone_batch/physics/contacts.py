@@ -16,8 +16,8 @@ from xtdrone_dynamics import quaternion, rigid_body
 from xtdrone_dynamics.compiled import njit
 from xtdrone_sim.vehicles.pose import body_frames
 
+from ..scenes import BOX, CYLINDER, MESH, NO_OBJECT, PLANE, SPHERE
 from .meshes import THICKNESS, mesh_distance
-from .scenes import BOX, CYLINDER, MESH, NO_OBJECT, PLANE, SPHERE
 
 POINT = np.dtype(
     [
@@ -51,6 +51,13 @@ def points_of(vehicle: Vehicle) -> np.ndarray:
             (frame.point(pos), radius, friction, shape.tyre) for pos, radius in _points(shape)
         ]
     return np.array(found, dtype=POINT)
+
+
+def bounding_radius(points: np.ndarray) -> float:
+    """Returns the radius of the sphere about the origin that holds some contact points [m]."""
+    if not len(points):
+        return 0.0
+    return float((np.linalg.norm(points["pos"], axis=1) + points["radius"]).max())
 
 
 def _points(shape: Any) -> list[tuple[tuple[float, float, float], float]]:
@@ -349,7 +356,7 @@ def touch_each_other(
 
 
 @njit(nogil=True)
-def far_from_all(
+def find_clear(
     records: Any,
     objects: np.ndarray,
     pos: np.ndarray,

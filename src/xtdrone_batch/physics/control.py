@@ -5,7 +5,6 @@ an action holds is told by LEVELS.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,47 +28,13 @@ from xtdrone_autopilot.state.vehicle_status import (
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.modes import Mode
-from xtdrone_dynamics.abilities.vehicle_type import (
-    MULTICOPTER,
-    cannot_fly,
-    vehicle_types,
-    vtol_types,
-)
+from xtdrone_dynamics.abilities.vehicle_type import vehicle_types, vtol_types
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 
-from .errors import BatchError
-from .geometric import K_P, attitude_control, turned, wanted_acceleration
-
-AT_ACTUATOR, AT_RATES, AT_ATTITUDE, AT_VELOCITY, AT_POSITION = range(5)
-
-
-@dataclass(frozen=True)
-class Level:
-    """What an action commands."""
-
-    number: int
-    fields: tuple[str, ...]  # of one vehicle's action; empty = one for each actuator
-    text: str
-
-
-LEVELS = {
-    "actuator": Level(AT_ACTUATOR, (), "command of each actuator, 0..1 or -1..1"),
-    "rates": Level(
-        AT_RATES,
-        ("p", "q", "r", "thrust"),
-        "body rates [rad/s] and the common command of all rotors 0..1",
-    ),
-    "attitude": Level(
-        AT_ATTITUDE,
-        ("qx", "qy", "qz", "qw", "thrust"),
-        "attitude (body to world) and the common command of all rotors 0..1",
-    ),
-    "velocity": Level(
-        AT_VELOCITY, ("vx", "vy", "vz", "yaw_rate"), "velocity, world [m/s], and yaw rate [rad/s]"
-    ),
-    "position": Level(AT_POSITION, ("x", "y", "z", "yaw"), "position, world [m], and yaw [rad]"),
-}
+from ..errors import BatchError
+from ..levels import AT_ACTUATOR, AT_ATTITUDE, AT_POSITION, AT_VELOCITY, Level
+from .geometric import K_P, attitude_control, desired_acceleration, rotate_heading
 
 _KEPT = (
     "vehicle_type",
@@ -153,32 +118,14 @@ class Loops(NamedTuple):
 class LoopState(NamedTuple):
     """What the control loops keep from step to step."""
 
-    memory: np.ndarray  # (E, V, REMEMBERED) see recall()
+    memory: np.ndarray  # (E, V, MEMORY_SIZE) see recall()
     values: np.ndarray  # (E, V, A) thrusts and joint positions of vectored vehicles
     position: np.ndarray  # (E, V, A) of their servos
 
 
 # The first IN_LANES stand in this order in the scratch of the lanes, too.
 HEADING, VEL_INTEGRAL, ACC_FILTERED, SP_QUAT, SP_YAW_RATE, RATE_INTEGRAL = 0, 2, 5, 8, 12, 13
-SP_THRUST, IN_LANES, FREE_YAW, SP_SIDE_FORCE, REMEMBERED = 16, 17, 17, 18, 20
-
-
-def level_of(name: str, model: FleetModel) -> Level:
-    """The level of that name, which all vehicles of an environment can fly.
-
-    Raises:
-        BatchError: No such level, or a vehicle has no control loops for it.
-    """
-    if name not in LEVELS:
-        raise BatchError(unknown_name("action level", name, LEVELS))
-    if name != "actuator":
-        for vehicle, kind, why in zip(model.vehicles, vehicle_types(model), cannot_fly(model)):
-            if kind != MULTICOPTER or why:
-                raise BatchError(
-                    f"'{vehicle.type}' takes no action '{name}', "
-                    f"{why or 'it does not hover'}: use action='actuator'"
-                )
-    return LEVELS[name]
+SP_THRUST, IN_LANES, FREE_YAW, SP_SIDE_FORCE, MEMORY_SIZE = 16, 17, 17, 18, 20
 
 
 def make_loops(
@@ -225,7 +172,7 @@ def make_loops(
         u.high,
     )
     loops = Loops(level.number, controller == "geometric", kept, values, allocation)
-    memory = np.zeros((environments, n, REMEMBERED), dtype=real)
+    memory = np.zeros((environments, n, MEMORY_SIZE), dtype=real)
     memory[..., FREE_YAW], memory[..., SP_QUAT + 3] = np.nan, 1.0
     start = [array[:, : model.actuator.shape[1] * bool(u.any)] for array in (u.values, u.position)]
     return loops, LoopState(
@@ -333,8 +280,8 @@ def _fly_geometric(v, action, to_place, measured, dt):
         if v.heading[0] == 0.0 and v.heading[1] == 0.0:
             v.heading[0] = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
             v.heading[1] = 2.0 * (q[3] * q[2] + q[0] * q[1])
-        v.heading[0], v.heading[1] = turned(v.heading[0], v.heading[1], yaw_rate * dt)
-    ax, ay, az = wanted_acceleration(u[0], u[1], u[2], wx, wy, wz, GRAVITY)
+        v.heading[0], v.heading[1] = rotate_heading(v.heading[0], v.heading[1], yaw_rate * dt)
+    ax, ay, az = desired_acceleration(u[0], u[1], u[2], wx, wy, wz, GRAVITY)
     v.sp_thrust, v.sp_torque[0], v.sp_torque[1], v.sp_torque[2] = attitude_control(
         ax,
         ay,
@@ -384,7 +331,7 @@ def _take(level, action, v):
 
 @njit
 def recall(v: Any, memory: np.ndarray) -> None:
-    """Copies what the loops keep into the record of a vehicle; memory (REMEMBERED,)."""
+    """Copies what the loops keep into the record of a vehicle; memory (MEMORY_SIZE,)."""
     for k in range(3):
         v.vel_integral[k] = memory[VEL_INTEGRAL + k]
         v.rate_integral[k] = memory[RATE_INTEGRAL + k]

@@ -19,7 +19,7 @@ MIN_LIFT = 0.1  # of gravity: least vertical acceleration that the rotors give
 
 
 @njit
-def wanted_acceleration(
+def desired_acceleration(
     vx: float, vy: float, vz: float, wx: float, wy: float, wz: float, gravity: float
 ) -> Vector:
     """Acceleration that the rotors shall give, (6), within the tilt limit.
@@ -99,7 +99,7 @@ def attitude_control(
 
 
 @njit
-def turned(cy: float, sy: float, angle: float) -> tuple[float, float]:
+def rotate_heading(cy: float, sy: float, angle: float) -> tuple[float, float]:
     """Cosine and sine of a yaw that has grown by a small angle [rad]."""
     x = angle * angle
     cosine = 1.0 - x * (0.5 - x * (1.0 / 24.0 - x / 720.0))

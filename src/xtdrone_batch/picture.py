@@ -10,8 +10,8 @@ from sensor_models.cameras import CameraParameters
 from xtdrone_core import outputs, plot_style
 from xtdrone_dynamics.quaternion import from_euler
 
-from ..scenes import BOX, NO_OBJECT, PLANE, Scenes
-from ..simulation import BatchSimulation
+from .scenes import BOX, NO_OBJECT, PLANE, Scenes
+from .simulation import BatchSimulation
 
 _CEILING = 0.55  # share of the height: boxes that begin above it are left out of the plan
 _FOV = 0.35  # of the plan: narrow, so that nothing leans [rad]

@@ -9,8 +9,8 @@ import numpy as np
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 
-from .rays.tree import LEAF, build, new_tree
-from .scenes import TriangleMesh
+from ..rays.tree import LEAF, build, new_tree
+from ..scenes import TriangleMesh
 
 THICKNESS = 0.05  # of the body behind a triangle, as in the embedded engine [m]
 _TIE = 1e-9  # relative difference of squared distances that counts as none
