@@ -44,7 +44,7 @@ test-long: test
 
 test-fast: setup-learn
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \
-		$(addprefix --ignore=tests/,integration ros gazebo px4) $(ARGS)
+		$(addprefix --ignore=tests/,integration ros gazebo flight_controllers/px4) $(ARGS)
 
 notebook:
 	@scripts/notebook_alone.sh
