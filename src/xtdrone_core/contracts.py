@@ -124,7 +124,7 @@ class WorldEditor(Protocol):
     in the world, and angular velocity in the body's frame [rad/s].
     """
 
-    inserted: tuple[Any, ...]  # the xtdrone_sim.world_models.WorldModels inserted so far
+    inserted: tuple[Any, ...]  # the xtdrone_sim.world.models.WorldModels inserted so far
 
     def place(self, vehicle: int, state: np.ndarray) -> None:
         """Moves the base of a vehicle to a state (13,); its joints stay as they are."""

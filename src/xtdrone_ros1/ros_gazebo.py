@@ -1,7 +1,7 @@
 """gazebo_ros's topics and services below /gazebo/, for scripts that call them, on every engine.
 
-The simulation answers them on its control socket (xtdrone_sim.world_requests). To add a service,
-write its function of the simulation and a request, and its row in SERVICES. A service that no
+The simulation answers them on its control socket (xtdrone_sim.control.world_requests). To add a
+service, write its function of the simulation and a request, and its row in SERVICES. One that no
 engine can do says so in its answer; see REFUSED.
 """
 

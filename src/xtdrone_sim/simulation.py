@@ -38,18 +38,18 @@ from xtdrone_core.runs import run_folder, snapshot
 from xtdrone_core.runs.control_link import TICK_US, ControlServer
 from xtdrone_core.runs.log_file import LogGaps
 
-from .control import ControlRequests
-from .crashes import Crash, CrashMonitor
+from .control.requests import ControlRequests
 from .entities import Entities
-from .figures import FlightFigures
 from .fleet.change import adopting, change_fleet
 from .fleet.mixed import MixedAutopilot
 from .fleet.part import Texts, autopilot_of
+from .observers.crashes import Crash, CrashMonitor
+from .observers.figures import FlightFigures
+from .observers.laps import LapTimer
+from .observers.pose_feed import TruthPose
+from .observers.recording import WARNING, Console, SummaryKeeper, TruthRecorder
 from .pacer import Pacer
 from .plant.plant import Plant
-from .pose_feed import TruthPose
-from .race import LapTimer
-from .recording import WARNING, Console, SummaryKeeper, TruthRecorder
 from .rendering.realistic.conditions import conditions_of
 from .rendering.realistic.scene import RealisticScene
 from .rendering.scene import Beams

@@ -12,7 +12,8 @@ from xtdrone_core.contracts import Agent, AutopilotContext, Observer
 from xtdrone_core.runs.control_link import ControlClient, ControlServer
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.scenario.scenario import fleet
-from xtdrone_sim import commands, simulation as building, warm_up
+from xtdrone_sim import simulation as building, warm_up
+from xtdrone_sim.commands import running
 from xtdrone_sim.fleet.part import Texts
 from xtdrone_sim.plant.plant import Plant
 from xtdrone_sim.simulation import Simulation
@@ -210,7 +211,7 @@ def test_the_control_socket_is_open_while_kernels_are_compiled(monkeypatch):
 
 def test_a_signal_after_the_flight_leaves_its_conclusion_alone(runs, monkeypatch):
     """As of roslaunch, which the bridge ends when the simulation does."""
-    monkeypatch.setattr(commands, "_plot", lambda folder: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(running, "plot_flight", lambda folder: signal.raise_signal(signal.SIGINT))
     assert command.main(["sim", "--speed", "0", "--duration", "0.2"]) == 0
 
 

@@ -27,9 +27,9 @@ from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.shared_work import LARGE_FLEET
 
 from ..errors import EngineError
+from ..scene import mujoco_scene as scene
 from ..world import World
-from ..world_models import WorldModel
-from . import mujoco_scene as scene
+from ..world.models import WorldModel
 from .body import Masses, apply_wrench, place_bodies
 from .clearance import Clearance
 
