@@ -17,7 +17,7 @@ from xtdrone_autopilot.state.vehicle_status import (
     describe_bodies,
     new_status,
 )
-from xtdrone_batch.control import MEASURED
+from xtdrone_batch.physics.control import MEASURED
 from xtdrone_batch.simulation import STEP_US, BatchSimulation
 from xtdrone_core import FleetModel, Mode
 from xtdrone_core.resources import vehicle_names
