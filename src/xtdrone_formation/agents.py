@@ -11,9 +11,8 @@ from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option, options_of
 
 from . import schemes
-from .assignment import Transition
 from .evaluation import report
-from .flight import DEFAULT_FORMATIONS, GROUND_CLEARANCE, FormationFlight
+from .flight import DEFAULT_FORMATIONS, GROUND_CLEARANCE, FormationFlight, event_values
 from .formation import Formation
 from .formations import names as all_formations
 from .leaders import Leader, PathLeader
@@ -89,13 +88,13 @@ class FormationAgent(FormationFlight):
     def command(self, t_us: int, name: str, slots: np.ndarray) -> None:
         """Plans and begins the transition."""
         transition = self.formation.command(t_us, name, slots, GROUND_CLEARANCE - self.height)
-        self.event(t_us, "formation", **description(name, transition))
+        self.event(t_us, "formation", **event_values(name, transition))
 
     def go_back(self, t_us: int) -> None:
         """Returns each follower to one of the start positions, by minimum total distance."""
         slots = (self.home[1:] - self.home[0]) * [1.0, 1.0, 0.0]
         transition = self.formation.command(t_us, "origin", slots, GROUND_CLEARANCE - self.height)
-        self.event(t_us, "return", slots=description("origin", transition)["slots"])
+        self.event(t_us, "return", slots=event_values("origin", transition)["slots"])
 
     def errors(self, t_us: int, pos: np.ndarray) -> np.ndarray:
         """Returns slot errors by the estimated positions."""
@@ -256,14 +255,3 @@ class PathFormation(FormationAgent):
 def _taken(options: dict[str, Any], kind: type) -> dict[str, Any]:
     """Removes the options of a dataclass from these, and returns them."""
     return {name: options.pop(name) for name in options_of(kind) if name in options}
-
-
-def description(name: str, transition: Transition) -> dict[str, Any]:
-    """Returns the values of the event `formation` for a Transition."""
-    return {
-        "formation": name,
-        "slots": np.round(transition.goal, 3).tolist(),
-        "method": transition.method,
-        "min_separation": round(transition.min_separation, 3),
-        "duration_s": round(sum(transition.durations), 3),
-    }

@@ -12,6 +12,7 @@ from xtdrone_core.scenario.arguments import Configured
 from xtdrone_core.scenario.options import Option
 
 from . import settling
+from .assignment import Transition
 from .errors import FormationError
 from .formations import Shape, names as all_formations
 from .settling import SETTLED_S, in_place
@@ -190,3 +191,14 @@ class FormationFlight(FlightAgent, Configured):
         if overdue and not self._settled:
             self.event(t_us, "unsettled", formation=self.names[self._index])
         return overdue or (self._settled and inside >= SETTLED_S * 1e6 + self._hold_us)
+
+
+def event_values(name: str, transition: Transition) -> dict[str, Any]:
+    """Returns the values of the event `formation` for a Transition."""
+    return {
+        "formation": name,
+        "slots": np.round(transition.goal, 3).tolist(),
+        "method": transition.method,
+        "min_separation": round(transition.min_separation, 3),
+        "duration_s": round(sum(transition.durations), 3),
+    }

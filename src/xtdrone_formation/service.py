@@ -8,10 +8,9 @@ import numpy as np
 from xtdrone_core import KEEP, Estimates, Mode, SetPoints
 
 from . import formations
-from .agents import description
 from .assignment import hold, plan
 from .errors import FormationError
-from .flight import GROUND_CLEARANCE
+from .flight import GROUND_CLEARANCE, event_values
 from .formation import Formation
 from .network import Radio, topology
 from .schemes import scheme
@@ -109,7 +108,7 @@ class PatternLeader:
             formations.require_height(command, slots, height)
             self.edges = topology("star", self._transition.goal)
             self._transition = plan(self._transition.at(t_us)[0], slots, t_us, self._speed)
-            self._on_event(t_us, "formation", **description(command, self._transition))
+            self._on_event(t_us, "formation", **event_values(command, self._transition))
         if self.pattern is not None or command not in (None, RELEASE):
             self.pattern = formations.lifted(self._transition.at(t_us)[0], height)
 
@@ -217,4 +216,4 @@ class FormationService:
         floor = min(self._ground + GROUND_CLEARANCE - float(pos[0, 2]), 0.0)
         transition = self.formation.command(t_us, name, slots, floor)
         self._active = True
-        self._on_event(t_us, "formation", **description(name, transition))
+        self._on_event(t_us, "formation", **event_values(name, transition))
