@@ -58,7 +58,7 @@ def test_esc_info_counts_and_warms(devices):
 
 
 def test_vibration_is_the_smoothed_change_of_readings(devices):
-    sensors = devices._now.sensors
+    sensors = devices._readings.sensors
     gyro, accel = sensors.gyro.copy(), sensors.accel.copy()
     for k in range(2000):
         sensors.gyro[:] = gyro + 0.01 * (k % 2)

@@ -158,9 +158,9 @@ class Vehicle:
         self.store.set(0, "EKF2_ASP_DELAY", 100.0)  # as PX4 has it
         outbox = SimpleNamespace(say=lambda i, severity, text: self.said.append(text))
         self.status = {"armed": np.zeros(2, dtype=bool)}
-        self.now = SimpleNamespace(t_us=0)
+        self.clock = SimpleNamespace(t_us=0)
         self.protocol = ParameterProtocol(
-            self.store, None, outbox, self.links, self.status, self.now
+            self.store, None, outbox, self.links, self.status, self.clock
         )
         self.link = SimpleNamespace(vehicle=0, system=1, kind=0)
 
@@ -184,7 +184,7 @@ class Vehicle:
         self.protocol._param_list(self.link, None)
 
     def tick(self, seconds=1.0):
-        self.now.t_us += round(seconds * 1e6)
+        self.clock.t_us += round(seconds * 1e6)
         self.protocol.step()
         return self.links.taken()
 

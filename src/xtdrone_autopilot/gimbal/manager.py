@@ -14,7 +14,7 @@ from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.quaternion import from_euler, to_euler
 
 from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, Answer
-from ..state.clock import Now
+from ..state.clock import StepClock
 from ..state.handlers import obeys, on_request, receives, streams
 from .mount import Mount
 
@@ -47,9 +47,9 @@ class GimbalManager(Memory):
 
     MEMORY = ("_control",)
 
-    def __init__(self, mount: Mount, now: Now):
+    def __init__(self, mount: Mount, clock: StepClock):
         """Nobody is in control."""
-        self.mount, self._now = mount, now
+        self.mount, self._clock = mount, clock
         # (N, 2, 2) system and component id of primary and secondary control, 0 = nobody
         self._control = np.zeros((len(mount.fitted), 2, 2), dtype=np.uint8)
         self.remember_start()
@@ -106,7 +106,7 @@ class GimbalManager(Memory):
         (pitch_min, pitch_max), (yaw_min, yaw_max) = self.mount.ranges(i)[1:]
         return [
             mavlink.MAVLink_gimbal_manager_information_message(
-                self._now.t_us // 1000,
+                self._clock.t_us // 1000,
                 _CAPABILITIES,
                 DEVICE,
                 0.0,

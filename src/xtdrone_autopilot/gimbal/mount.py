@@ -21,7 +21,7 @@ from xtdrone_dynamics.quaternion import from_euler, multiply, to_matrix
 
 from ..control.vector import clamp, wrap_pi, yaw_of
 from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, Answer
-from ..state.clock import Now
+from ..state.clock import StepClock
 from ..state.handlers import obeys, streams
 
 ROLL, PITCH, YAW = range(3)
@@ -123,9 +123,9 @@ class Mount(Memory):
 
     MEMORY = ("records",)
 
-    def __init__(self, fleet: FleetModel, estimator: Any, now: Now):
+    def __init__(self, fleet: FleetModel, estimator: Any, clock: StepClock):
         """estimator: gives where the vehicles are, and their attitude."""
-        self._estimator, self._now = estimator, now
+        self._estimator, self._clock = estimator, clock
         self.records = np.zeros(fleet.n, dtype=MOUNT)
         self.angles = self.records["angles"]
         self._servos = np.zeros(fleet.n, dtype=_SERVOS)

@@ -22,7 +22,7 @@ from ..interfaces import Estimator
 from ..navigation.follow import FollowTarget
 from ..navigation.offboard import Offboard
 from ..safety.failures import STICKS, Failures
-from ..state.clock import Now
+from ..state.clock import StepClock
 from ..state.handlers import receives, refuses
 from ..state.outbox import Outbox
 from .commands import ABSOLUTE, RELATIVE
@@ -49,7 +49,7 @@ class SetPointMessages:
         follow: FollowTarget,
         failures: Failures,
         take_pose: Callable,
-        now: Now,
+        clock: StepClock,
         origin: Sequence[float],
         outbox: Outbox,
     ):
@@ -62,13 +62,13 @@ class SetPointMessages:
             follow: Takes targets.
             failures: That a user injects.
             take_pose: Called as take_pose(i, t_us, pos, quat) with each pose from outside.
-            now: Time.
+            clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
             outbox: Sends STATUSTEXTs.
         """
         self._status, self._estimator, self._offboard = status, estimator, offboard
         self._follow, self._failures, self._take_pose = follow, failures, take_pose
-        self._now, self._origin, self._outbox = now, origin, outbox
+        self._clock, self._origin, self._outbox = clock, origin, outbox
         self._nothing = SetPoints.empty(1).records[0]
 
     def _obey(self, obey, link, message):
@@ -206,11 +206,11 @@ class SetPointMessages:
             return
         v = self._status[link.vehicle]
         sticks = (m.x / 1000, m.y / 1000, m.r / 1000, (m.z / 1000 - _HOVER) / _HOVER)
-        _note_rates(v, sticks, (self._now.t_us - v["stick_t"]) * 1e-6)
+        _note_rates(v, sticks, (self._clock.t_us - v["stick_t"]) * 1e-6)
         for name, value in zip(_STICKS, sticks):
             v[name] = value
         v["stick_buttons"], v["stick_link"] = m.buttons, link.kind
-        v["stick_t"] = self._now.t_us
+        v["stick_t"] = self._clock.t_us
 
     @receives("VISION_POSITION_ESTIMATE")
     def _vision(self, link, m):

@@ -11,7 +11,7 @@ from xtdrone_core.state import KEEP, SetPoints
 from xtdrone_dynamics.compiled import fleet_kernel, njit
 
 from ..errors import AutopilotError
-from ..state.clock import Now
+from ..state.clock import StepClock
 from ..state.outbox import Outbox
 from ..state.vehicle_status import ACTUATORS, ATTITUDE, NO_SET_POINT, RATES, TRAJECTORY
 
@@ -116,7 +116,7 @@ class Offboard(Memory):
         status: np.ndarray,
         on_requests: Callable[[SetPoints], None],
         own: np.ndarray,
-        now: Now,
+        clock: StepClock,
         outbox: Outbox,
     ):
         """No set-points yet.
@@ -125,10 +125,15 @@ class Offboard(Memory):
             status: (N,) of VEHICLE_STATUS.
             on_requests: Called with set-points that ask for a mode, for arming or disarming.
             own: (N, A) of control.output.not_allocated().
-            now: Time.
+            clock: Time of the flight stack.
             outbox: Sends warnings.
         """
-        self._status, self._on_requests, self._now, self._outbox = status, on_requests, now, outbox
+        self._status, self._on_requests, self._clock, self._outbox = (
+            status,
+            on_requests,
+            clock,
+            outbox,
+        )
         n = len(status)
         self.by_actuators = False
         self.own = own
@@ -145,7 +150,13 @@ class Offboard(Memory):
         """
         s, given = set_points, self._actuators_of(set_points)
         if _take_all(
-            self._status, s.records, given, self.own, self.actuators, self._now.t_us, self._answers
+            self._status,
+            s.records,
+            given,
+            self.own,
+            self.actuators,
+            self._clock.t_us,
+            self._answers,
         ):
             for i in np.flatnonzero(self._answers):
                 self._outbox.say_once(int(i), f"Set-point ignored: {_WHY[self._answers[i]]}")
@@ -169,7 +180,7 @@ class Offboard(Memory):
             given[: len(actuators)] = actuators[: len(given)]
             self.by_actuators = True
         answer = _take(
-            self._status[i], set_point, given, self.own[i], self.actuators[i], self._now.t_us
+            self._status[i], set_point, given, self.own[i], self.actuators[i], self._clock.t_us
         )
         if answer != _TAKEN:
             raise AutopilotError(_WHY[answer])

@@ -21,7 +21,7 @@ from ..navigation.navigator import Navigator
 from ..navigation.returning import Return
 from ..parameters.store import ParameterStore
 from ..state.answer import ACCEPTED, REJECTED, Answer
-from ..state.clock import Now
+from ..state.clock import StepClock
 from ..state.flight_state import FlightState
 from ..state.outbox import CRITICAL, INFO, WARNING, Outbox
 from ..state.reasons import ABORTED_BY_OPERATOR, ABORTED_LANDINGS, QUADCHUTES
@@ -68,7 +68,7 @@ class Commander:
         returns: Return,
         navigator: Navigator,
         flight: FlightState,
-        now: Now,
+        clock: StepClock,
         origin: Sequence[float],
         outbox: Outbox,
     ):
@@ -85,14 +85,14 @@ class Commander:
             returns: Of AUTO.RTL, notified likewise.
             navigator: Flies to requested targets.
             flight: Changes mode and arming.
-            now: Time.
+            clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
             outbox: Sends STATUSTEXTs.
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._checks, self._failsafes, self._missions = checks, failsafes, missions
         self._returns, self._navigator, self._flight = returns, navigator, flight
-        self._now, self._origin, self._outbox = now, origin, outbox
+        self._clock, self._origin, self._outbox = clock, origin, outbox
         self._conditions = {Mode.MISSION: missions.why_not, Mode.FOLLOW_TARGET: follow.why_not}
         flight.on_enter[Mode.TAKEOFF] = self._begin_takeoff
         flight.on_enter[Mode.LOITER] = navigator.hold
@@ -179,7 +179,7 @@ class Commander:
 
     def take_requests(self, set_points: SetPoints) -> None:
         """Takes the requests of an Agent's set-points: first modes, then arming and disarming."""
-        t_us = self._now.t_us
+        t_us = self._clock.t_us
         for i in np.flatnonzero(set_points.mode != KEEP):
             self.set_mode(int(i), Mode(set_points.mode[i]), t_us)
         for i in np.flatnonzero(set_points.arm == ARM):
@@ -415,7 +415,7 @@ class Commander:
             place[2] += self._parameters.get(i, "MIS_LND_ABRT_ALT")
         else:
             place = self._missions.abort_landing(i)
-        self.reposition(i, place, math.nan, math.nan, self._now.t_us)
+        self.reposition(i, place, math.nan, math.nan, self._clock.t_us)
 
     def _begin_takeoff(self, i):
         """AUTO.TAKEOFF, to the height asked for or MIS_TAKEOFF_ALT above the vehicle."""

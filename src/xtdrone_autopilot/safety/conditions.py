@@ -21,7 +21,7 @@ from ..interfaces import Estimator
 from ..navigation.mission import Missions
 from ..navigation.trajectory import stopping_distance
 from ..parameters.store import ParameterStore
-from ..state.clock import Now
+from ..state.clock import StepClock
 from ..state.estimator_flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from ..state.reasons import QUADCHUTES
 from ..state.vehicle_status import ON_WINGS, TO_FIXED_WING, TO_HOVER, TRAJECTORY, station_away
@@ -71,7 +71,7 @@ class Watched:
     estimator: Estimator
     battery: Battery
     missions: Missions
-    now: Now
+    clock: StepClock
     checks: CheckTable
 
 
@@ -181,7 +181,7 @@ class DataLink(Condition):
     )  # required by NAV_DLL_ACT, or not
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        silent = station_away(self._w.status, self._w.now.t_us) > q["COM_DL_LOSS_T"]
+        silent = station_away(self._w.status, self._w.clock.t_us) > q["COM_DL_LOSS_T"]
         required = q["NAV_DLL_ACT"] > 0
         self.failing[:, 0] = silent & required
         self.failing[:, 1] = silent & ~required
@@ -209,7 +209,7 @@ class Sticks(Condition):
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         p = self._w.status
-        lost = (self._w.now.t_us - p["stick_t"]) * 1e-6 > q["COM_RC_LOSS_T"]
+        lost = (self._w.clock.t_us - p["stick_t"]) * 1e-6 > q["COM_RC_LOSS_T"]
         self._used |= ~lost
         excepted = q["COM_RCL_EXCEPT"] & _RC_EXCEPTION[p["mode"]] != 0
         return flying & lost & self._used & ~excepted
@@ -462,9 +462,11 @@ class FlightTime(Condition):
         self._since = np.zeros(len(self.holds), dtype=np.int64)  # when it was last on the ground
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        self._since[~flying] = self._w.now.t_us
+        self._since[~flying] = self._w.clock.t_us
         most = q["COM_FLT_TIME_MAX"]
-        self.failing[:, 0] = flying & (most > 0) & ((self._w.now.t_us - self._since) * 1e-6 > most)
+        self.failing[:, 0] = (
+            flying & (most > 0) & ((self._w.clock.t_us - self._since) * 1e-6 > most)
+        )
         return self.failing[:, 0].copy()
 
     def why(self, i: int) -> str:
@@ -642,5 +644,5 @@ CONDITIONS = (
 
 def sticks_held(watched: Watched, i: int) -> bool:
     """Whether vehicle i receives manual control."""
-    age = (watched.now.t_us - watched.status["stick_t"][i]) * 1e-6
+    age = (watched.clock.t_us - watched.status["stick_t"][i]) * 1e-6
     return bool(age <= watched.parameters.get(i, "COM_RC_LOSS_T"))

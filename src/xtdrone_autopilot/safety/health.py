@@ -8,7 +8,7 @@ from xtdrone_core.modes import ROS_NAME, Mode
 
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
-from ..state.clock import Now
+from ..state.clock import StepClock
 from ..state.estimator_flags import (
     AIRSPEED_USED,
     ALIGNED,
@@ -47,11 +47,11 @@ class Health:
         failsafes: Failsafes,
         commander: Commander,
         missions: Missions,
-        now: Now,
+        clock: StepClock,
     ):
         """status: (N,) of VEHICLE_STATUS; the rest are its parts."""
         self._status, self._estimator, self._battery = status, estimator, battery
-        self._failsafes, self._commander, self._now = failsafes, commander, now
+        self._failsafes, self._commander, self._clock = failsafes, commander, clock
         self._missions = missions
 
     def report(self, links: Callable[[int, int], dict] | None) -> list[dict]:
@@ -69,7 +69,7 @@ class Health:
             peers, heard_s, refused}, the last being messages that were not signed as they must be).
         """
         return [
-            {**self._vehicle(i), "links": {} if links is None else links(i, self._now.t_us)}
+            {**self._vehicle(i), "links": {} if links is None else links(i, self._clock.t_us)}
             for i in range(len(self._status))
         ]
 
@@ -93,5 +93,7 @@ class Health:
             "voltage": round(float(self._battery.voltage[i]), 2),
             "waypoints": self._missions.waypoints(i),
             "set_points": count,
-            "set_point_age_s": ((self._now.t_us - int(v["offboard_t"])) * 1e-6 if count else None),
+            "set_point_age_s": (
+                (self._clock.t_us - int(v["offboard_t"])) * 1e-6 if count else None
+            ),
         }

@@ -4,7 +4,7 @@ import numpy as np
 
 from xtdrone_core.modes import MODES, Mode, may_arm
 
-from .clock import Now
+from .clock import StepClock
 from .outbox import INFO, Outbox
 from .vehicle_status import NEW_MODE
 
@@ -18,9 +18,9 @@ class FlightState:
         on_disarm: Called with each vehicle that is disarmed.
     """
 
-    def __init__(self, status: np.ndarray, now: Now, outbox: Outbox):
+    def __init__(self, status: np.ndarray, clock: StepClock, outbox: Outbox):
         """status: (N,) of VEHICLE_STATUS."""
-        self._status, self._now, self._outbox = status, now, outbox
+        self._status, self._clock, self._outbox = status, clock, outbox
         self.on_enter, self.on_leave = {}, {}
         self.on_disarm = []
 
@@ -33,7 +33,7 @@ class FlightState:
             v["mode_disarmed"] = mode
         if left in self.on_leave and left != mode:
             self.on_leave[left](i)
-        v["mode_t"] = self._now.t_us
+        v["mode_t"] = self._clock.t_us
         v["mode_stage"] = NEW_MODE
         v["descend"] = False
         self._outbox.announce(i)

@@ -8,7 +8,7 @@ import numpy as np
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.snapshot import Memory
 
-from .clock import Now
+from .clock import StepClock
 from .events import Events
 
 INFO, NOTICE, WARNING, CRITICAL = (
@@ -33,9 +33,11 @@ class Outbox(Memory):
 
     MEMORY = ("_warnings", "_said_once", "events")
 
-    def __init__(self, n: int, now: Now, on_text: Callable[[int, int, str], None] | None = None):
+    def __init__(
+        self, n: int, clock: StepClock, on_text: Callable[[int, int, str], None] | None = None
+    ):
         """An outbox of n vehicles without log or links."""
-        self._now = now
+        self._clock = clock
         self.on_text = on_text
         self.log = None
         self.links = None
@@ -61,7 +63,7 @@ class Outbox(Memory):
             event: Its name and arguments, where they do not follow from the text.
         """
         if severity == WARNING:
-            second = self._now.t_us // 1_000_000
+            second = self._clock.t_us // 1_000_000
             count = self._warnings[i, 1] + 1 if self._warnings[i, 0] == second else 1
             self._warnings[i] = second, count
             if count > WARNINGS_PER_SECOND:
@@ -69,11 +71,11 @@ class Outbox(Memory):
         if self.on_text is not None:
             self.on_text(i, severity, text.rstrip("\t"))
         if self.log is not None:
-            self.log.text(i, self._now.t_us, severity, text)
+            self.log.text(i, self._clock.t_us, severity, text)
         if self.links is None:
             return
         if text.endswith("\t"):
-            message = self.events.of_text(i, text.rstrip("\t"), event, self._now.t_us)
+            message = self.events.of_text(i, text.rstrip("\t"), event, self._clock.t_us)
             if message is not None:
                 self.links.broadcast(i, message)
         data = text.encode("ascii", "replace")
@@ -87,19 +89,19 @@ class Outbox(Memory):
                 )
                 for k, chunk in enumerate(chunks)
             ],
-            self._now.t_us,
+            self._clock.t_us,
         )
 
     def tell(self, i: int, name: str, *arguments: Any) -> None:
         """Sends an event of vehicle i that has no text: a row of EVENTS."""
         if self.links is not None:
-            self.links.broadcast(i, self.events.named(i, name, arguments, self._now.t_us))
+            self.links.broadcast(i, self.events.named(i, name, arguments, self._clock.t_us))
 
     def send_events(self, i: int, events: Iterable[tuple[int, int, bytes]]) -> None:
         """Sends events of vehicle i: number, levels, and arguments as they are sent."""
         if self.links is not None:
             for event in events:
-                self.links.broadcast(i, self.events.message(i, *event, self._now.t_us))
+                self.links.broadcast(i, self.events.message(i, *event, self._clock.t_us))
 
     def say_once(self, i: int, text: str) -> None:
         """A warning that is sent only the first time."""
@@ -119,9 +121,9 @@ class Outbox(Memory):
     def stream_now(self, i: int, name: str) -> None:
         """Sends one message of the streams at once, on every link of vehicle i that has a peer."""
         if self.links is not None:
-            self.links.broadcast_stream(i, name, self._now.t_us)
+            self.links.broadcast_stream(i, name, self._clock.t_us)
 
     def announce(self, i: int) -> None:
         """Announces a change of mode or arming of vehicle i to every client at the next tick."""
         if self.links is not None:
-            self.links.hurry(i, "HEARTBEAT", self._now.t_us)
+            self.links.hurry(i, "HEARTBEAT", self._clock.t_us)

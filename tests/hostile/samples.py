@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import _commands
+from . import commands
 
 ROOT = Path(__file__).parents[2]
 ULOG = ROOT / "tests" / "data" / "px4_hover.ulg"
@@ -166,8 +166,8 @@ def put_run(folder: Path) -> Path:
 
 def put_samples(folder: Path) -> None:
     """One file of each kind, and files that are none."""
-    _commands.precious(folder)
-    _commands.fifo(folder)
+    commands.precious(folder)
+    commands.fifo(folder)
     (folder / "link.png").symlink_to("precious.txt")
     (folder / "binary.bin").write_bytes(bytes(range(256)) * 40)
     (folder / "empty").touch()
