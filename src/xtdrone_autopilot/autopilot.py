@@ -261,7 +261,7 @@ class EmbeddedAutopilot(Memory, Adopting, ExternalPose, Logging, SettableParamet
             self.mount.look_at,
             dict(declared(self.mount, "obeys") + declared(self.gimbals, "obeys")),
         )
-        self.missions.on_transition = self.vtol.ask
+        self.missions.on_transition = self.vtol.request
         self.returns = Return(
             status,
             parameters,

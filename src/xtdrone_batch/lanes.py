@@ -10,9 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xtdrone_autopilot.control.allocation import rotor_command, thrust_range, tilt_share, yaw_share
-from xtdrone_autopilot.control.attitude import body_rates, limits_of
-from xtdrone_autopilot.control.rate import gains_of, one_rate, torque_of
+from xtdrone_autopilot.control.allocation import (
+    rotor_command,
+    thrust_range,
+    tilt_fraction,
+    yaw_fraction,
+)
+from xtdrone_autopilot.control.attitude import body_rates, rate_limits
+from xtdrone_autopilot.control.rate import one_rate, rate_gains, torque_of
 from xtdrone_autopilot.control.vector import axes_quat, limit_norm2
 from xtdrone_autopilot.control.velocity import (
     MIN_THRUST,
@@ -153,7 +158,7 @@ def lane_model(model: FleetModel, loops: Loops, gravity: float, dt: float, real:
         inverse = np.linalg.inv(np.array(body.inertia))
         c[INVERSE : INVERSE + 6] = inverse[(0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]
         c[DRAG : DRAG + 3], c[AREAS : AREAS + 3] = effects["linear_drag"], effects["drag_areas"]
-        c[GAINS : GAINS + 9] = np.concatenate(gains_of(loops.status[i], loops.parameters[i]))
+        c[GAINS : GAINS + 9] = np.concatenate(rate_gains(loops.status[i], loops.parameters[i]))
         _fill_loops(c, loops.status[i], loops.parameters[i])
         c[POLY : POLY + 3] = loops.status[i]["thrust_poly"]
         for r in range(model.vehicle["rotors"][i]):
@@ -199,7 +204,7 @@ def _fill_loops(c, v, q):
         (WEIGHT, "MC_YAW_WEIGHT"),
     ):
         c[place] = q[name]
-    c[CLIMB], c[SINK], c[LIMITS : LIMITS + 3] = v["climb_max"], v["sink_max"], limits_of(q)
+    c[CLIMB], c[SINK], c[LIMITS : LIMITS + 3] = v["climb_max"], v["sink_max"], rate_limits(q)
 
 
 def _fits(model: FleetModel, loops: Loops, i: int) -> bool:
@@ -398,7 +403,7 @@ def _tilt(y, r, k, m, thrust, roll, pitch):
     """Thrust of a rotor for roll and pitch, and the share of it that is left above zero."""
     tilt = m[1] * roll + m[2] * pitch
     y[r, THRUST + k] = tilt
-    return tilt, tilt_share(tilt, m[0] * thrust)
+    return tilt, tilt_fraction(tilt, m[0] * thrust)
 
 
 @LaneLoop
@@ -432,7 +437,7 @@ def _collective_of(y, r, k, m, span, wanted, low, high, yaw):
     """Adds the collective to a rotor's thrust; the share of yaw that its range leaves."""
     thrust = span * y[r, THRUST + k] + min(max(m[0] * wanted, low), high)
     y[r, THRUST + k] = thrust
-    return yaw_share(m[3] * yaw, thrust, m[4])
+    return yaw_fraction(m[3] * yaw, thrust, m[4])
 
 
 @LaneLoop
