@@ -72,6 +72,10 @@ def measure(
     if what == "physics":
         action = (0.63 + 0.0005 * action).astype(dtype)
     per_step = environments * vehicles * batch.sub_steps
+    if options.get("device") == "cuda":  # whoever computes actions there leaves them there
+        from numba import cuda
+
+        action = cuda.to_device(action)
     batch.step(action)
     batch.wait()
     best, spent, steps = np.inf, 0.0, 0

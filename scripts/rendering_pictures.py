@@ -15,12 +15,12 @@ from sensor_models.lens import pinhole_of
 from xtdrone_core import FleetState, SensorBlock, VehicleSpec
 from xtdrone_core.racing.track import read_track
 from xtdrone_dynamics.quaternion import from_euler
-from xtdrone_sim.race import gate_models
 from xtdrone_sim.rendering.realistic.conditions import conditions_of
 from xtdrone_sim.rendering.realistic.scene import RealisticScene
 from xtdrone_sim.rendering.scene import RenderedScene
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
+from xtdrone_sim.world.gates import gate_models
 
 SIZE, SMALL = (640, 400), (440, 275)  # of a picture on a sheet [pixels]
 SAMPLES = 4

@@ -16,7 +16,7 @@ from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.scenario.scenario import Scenario, parse_vehicles
 from xtdrone_core.state import Estimates, FleetState, SensorBatch, SetPoints
 from xtdrone_core.vehicle import Vehicle
-from xtdrone_sim.crashes import Crash
+from xtdrone_sim.observers.crashes import Crash
 from xtdrone_sim.simulation import Simulation as Lockstep
 from xtdrone_sim.vehicles.sdf import load_vehicle as _load_vehicle
 

@@ -66,7 +66,7 @@ class SquareAgent(FlightAgent):
         """Starts the clock of the first corner."""
         self._asked_at = t_us
 
-    def reached(self) -> dict[str, tuple[int, int]]:
+    def goals_reached(self) -> dict[str, tuple[int, int]]:
         """The corners that all vehicles have held."""
         return {"corners": (self._reached, len(self._corners))}
 
@@ -185,7 +185,7 @@ class MissionAgent(BaseAgent):
         self._autopilot = flight.autopilot
         self.drives = vehicle_types(flight.fleet) == ROVER
 
-    def reached(self) -> dict[str, tuple[int, int]]:
+    def goals_reached(self) -> dict[str, tuple[int, int]]:
         """The missions that were flown until the vehicle disarmed, and their waypoints."""
         counts = {"missions": (int(self._over.sum()), len(self._over))}
         waypoints = self._waypoints()

@@ -4,6 +4,6 @@ from xtdrone_control.communication import Communication
 Communication("iris", 0).start()
 """
 
-from .nodes.ros_communication import Communication, FleetCommunication
+from .ros_communication import Communication, FleetCommunication
 
 __all__ = ["Communication", "FleetCommunication"]

@@ -107,7 +107,7 @@ class DeckLandingAgent(BaseAgent):
         self._boarded_us = np.full(count, -1, dtype=np.int64)
         self.remember_start()
 
-    def reached(self) -> dict[str, tuple[int, int]]:
+    def goals_reached(self) -> dict[str, tuple[int, int]]:
         """The landings on a deck."""
         return {"deck landings": (int((self._stage == _ON_DECK).sum()), len(self._flyers))}
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from xtdrone_mavros.vehicle_kind import GROUND, Kind, on_wings
+
 from .errors import ControlNodeError
-from .vehicle_kind import GROUND, Kind, on_wings
 
 STEP = 0.1  # of a velocity or acceleration, per key [m/s, m/s^2]
 TURN_STEP = 0.1  # of the yaw rate or the steering, per key [rad/s]

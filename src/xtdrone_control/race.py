@@ -74,7 +74,7 @@ class RaceAgent(FlightAgent):
         self._laps = Laps(track, 1)
         self.height = float(max(self._course.start[2] - flight.scenario.vehicles[0].pos[2], 0.5))
 
-    def reached(self) -> dict[str, tuple[int, int]]:
+    def goals_reached(self) -> dict[str, tuple[int, int]]:
         """The laps that it has flown, by its estimates."""
         return {"laps": (len(self._laps.flown[0]) if self._laps else 0, self._asked or 0)}
 

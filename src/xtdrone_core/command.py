@@ -20,7 +20,7 @@ import errno
 import os
 import resource
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import Any, NoReturn
 
@@ -47,12 +47,14 @@ class _Parser(argparse.ArgumentParser):
     """Errors are one line each, and a help text keeps the line breaks of its examples."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.subcommands: Mapping[str, Any] = {}  # their parsers
         kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(*args, **kwargs)
 
     def add_subparsers(self, **kwargs: Any) -> Any:
         """As argparse's; an action without examples of its own shows those of its command."""
         actions = super().add_subparsers(**kwargs)
+        self.subcommands = actions.choices
         add = actions.add_parser
 
         def add_parser(name: str, **options: Any) -> argparse.ArgumentParser:
@@ -167,11 +169,13 @@ def _end_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+def build_parser(argv: Sequence[str]) -> _Parser:
     """The parser, with the subcommand that argv names, or with all where it names none.
 
+    The help of all subcommands also names those that cannot be loaded.
+
     Raises:
-        XtdroneError: There is no such subcommand, or a package that it needs is missing.
+        XtdroneError: There is no such subcommand, or it needs a package that is missing.
     """
     commands = dict(registry.entries(GROUP))
     parser = _Parser(
@@ -184,9 +188,13 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     if argv and not argv[0].startswith("-"):
         if argv[0] not in commands:
             raise XtdroneError(unknown_name("command", argv[0], commands))
-        commands = {argv[0]: commands[argv[0]]}
+        _load(commands[argv[0]])(subparsers)
+        return parser
     for name in sorted(commands):
-        _load(commands[name])(subparsers)
+        try:
+            _load(commands[name])(subparsers)
+        except XtdroneError as error:
+            subparsers.add_parser(name, help=str(error))
     return parser
 
 

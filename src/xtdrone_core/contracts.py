@@ -2,10 +2,10 @@
 
 A class that implements one of these protocols needs nothing else. Callers use the protocol only:
 no hasattr, no private attributes. Optional features are protocols of their own (Renderer,
-RangeCaster, Viewer, WorldEditor, Adopting, Leaving, ExternalPose, Logging, SettableParameters;
-Attachable, Counting, Placing and Reporting of an Agent). An implementation inherits from those that
-it supports; callers check with required() at construction, so that a missing feature is reported
-before the flight.
+RangeCaster, Viewer, WorldEditor, Regroupable, RemovableVehicles, ExternalPose, Logging,
+SettableParameters; Attachable, GoalCounter, SlotProvider and Reporting of an Agent). An
+implementation inherits from those that it supports; callers check with required() at construction,
+so that a missing feature is reported before the flight.
 
 `mask` is (N,) bool and selects vehicles; None selects all. save() returns a Snapshot: plain data
 and NumPy arrays by name, which snapshot.write() stores without pickle. load() restores it in
@@ -13,6 +13,7 @@ the same scenario, and the flight continues bit for bit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -123,7 +124,7 @@ class WorldEditor(Protocol):
     in the world, and angular velocity in the body's frame [rad/s].
     """
 
-    inserted: tuple[Any, ...]  # the xtdrone_sim.world_models.WorldModels inserted so far
+    inserted: tuple[Any, ...]  # the xtdrone_sim.world.models.WorldModels inserted so far
 
     def place(self, vehicle: int, state: np.ndarray) -> None:
         """Moves the base of a vehicle to a state (13,); its joints stay as they are."""
@@ -152,11 +153,11 @@ class WorldEditor(Protocol):
 
 
 @runtime_checkable
-class Adopting(Protocol):
-    """An engine or autopilot that goes on from another one, whose fleet was larger or smaller."""
+class Regroupable(Protocol):
+    """An engine or autopilot that continues a flight with more or fewer vehicles."""
 
-    def adopt(self, before: Any, rows: "Rows") -> None:
-        """Takes over state and links of the vehicles that both have.
+    def regroup(self, before: Any, rows: "Rows") -> None:
+        """Takes over state and links of the vehicles that were in the former fleet, too.
 
         Args:
             before: An engine or autopilot of the same class, which is closed afterwards.
@@ -165,42 +166,39 @@ class Adopting(Protocol):
 
 
 @runtime_checkable
-class Leaving(Protocol):
-    """An autopilot from which single vehicles can be taken, such as one process for each."""
+class RemovableVehicles(Protocol):
+    """An autopilot that can stop flying single vehicles, such as one with a process for each."""
 
-    def leave(self, i: int) -> None:
-        """Ends what flies vehicle i; the arrays keep its row, and nothing is said of it any more.
+    def remove_vehicle(self, i: int) -> None:
+        """Ends what flies vehicle i; the arrays keep its row, and its messages end.
 
         May be called twice.
         """
+
+
+@dataclass(frozen=True)
+class AutopilotContext:
+    """What an autopilot is built from."""
+
+    scenario: "Scenario"
+    fleet: "FleetModel"  # the vehicles that it flies
+    origin: Sequence[float]  # latitude, longitude [rad] and height [m] of the world's origin
+    magnetic_field: Sequence[float]  # (3,) world ENU [T]
+    folder: "Path | None"  # run folder for logs; None writes none
+    links: bool  # open the MAVLink ports
+    on_text: Callable[[int, int, str], None]  # takes each message: vehicle, severity, text
+    sensors: SensorBatch  # the readings of each step are written to it
 
 
 class Autopilot(Stateful, Protocol):
     """Turns sensor readings into actuator commands, and communicates by MAVLink."""
 
     @classmethod
-    def for_scenario(
-        cls,
-        scenario: "Scenario",
-        fleet: "FleetModel",
-        origin: Sequence[float],
-        magnetic_field: Sequence[float],
-        folder: "Path | None",
-        links: bool,
-        on_text: Callable[[int, int, str], None] | None,
-        sensors: SensorBatch,
-    ) -> "Autopilot":
-        """The autopilot of a scenario's fleet.
+    def for_scenario(cls, context: AutopilotContext) -> "Autopilot":
+        """Returns the autopilot of a scenario's fleet.
 
-        Args:
-            scenario: The scenario.
-            fleet: Its vehicles.
-            origin: Latitude, longitude [rad] and height [m] of the world's origin.
-            magnetic_field: (3,) world ENU [T].
-            folder: Of the run, for logs; None for none.
-            links: Whether to open the MAVLink ports.
-            on_text: Called with vehicle, severity and text of each message to the user.
-            sensors: What the readings of each step are written to.
+        Raises:
+            XtdroneError: The scenario asks for something that it cannot do.
         """
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
@@ -361,19 +359,19 @@ class Reporting(Protocol):
 
 
 @runtime_checkable
-class Counting(Protocol):
-    """An Agent that counts what it set out to reach, for the end of the flight."""
+class GoalCounter(Protocol):
+    """An Agent that counts the goals it reached, for the summary of the flight."""
 
-    def reached(self) -> dict[str, tuple[int, int]]:
-        """By the name of the goals, such as "corners": how many it reached, and of how many."""
+    def goals_reached(self) -> dict[str, tuple[int, int]]:
+        """Number of goals reached and in all, by the name of the goals, such as "corners"."""
 
 
 @runtime_checkable
-class Placing(Protocol):
-    """An Agent that keeps vehicles at places, such as the slots of a formation."""
+class SlotProvider(Protocol):
+    """An Agent that assigns a slot of a formation to each vehicle."""
 
-    def places(self, t_us: int, pos: np.ndarray) -> np.ndarray:
-        """Where each vehicle should be, (N, 3) world [m]; NaN for one without a place.
+    def slot_positions(self, t_us: int, pos: np.ndarray) -> np.ndarray:
+        """Returns the slot of each vehicle, (N, 3) world [m]; NaN for a vehicle without one.
 
         Args:
             t_us: Simulated time [us].
@@ -381,9 +379,16 @@ class Placing(Protocol):
         """
 
 
-def goals_missed(reached: Mapping[str, tuple[int, int]]) -> bool:
-    """Whether an Agent's counts, see Counting, have fewer reached than asked."""
-    return any(count < asked for count, asked in reached.values())
+@runtime_checkable
+class GroundVehicleAware(Protocol):
+    """An Agent that ends the flight of rovers and boats otherwise than that of aircraft."""
+
+    drives: np.ndarray  # (N,) bool, which vehicles are rovers or boats
+
+
+def goals_missed(goals: Mapping[str, tuple[int, int]]) -> bool:
+    """Returns whether a GoalCounter has not reached all of its goals."""
+    return any(reached < total for reached, total in goals.values())
 
 
 def required(part: object, protocol: type[Part], what: str, instead: str) -> Part:

@@ -163,7 +163,7 @@ class FormationFlight(FlightAgent, Configured):
         self.control(t_us, estimates, out)
         return False
 
-    def reached(self) -> dict[str, tuple[int, int]]:
+    def goals_reached(self) -> dict[str, tuple[int, int]]:
         """The formations that have settled."""
         return {"formations": (self._settled_count, len(self.names))}
 
@@ -277,7 +277,7 @@ class FormationAgent(FormationFlight):
             return np.full(self.n - 1, np.inf)
         return self.formation.errors(t_us, pos)
 
-    def places(self, t_us: int, pos: np.ndarray) -> np.ndarray:
+    def slot_positions(self, t_us: int, pos: np.ndarray) -> np.ndarray:
         """The followers' slots beside the leader's position, those of a transition on their way."""
         found = np.full((self.n, 3), np.nan)
         if self._phase == "fly":

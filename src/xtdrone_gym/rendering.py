@@ -24,7 +24,7 @@ from xtdrone_sim.viewing.cameras import CAMERAS, Camera
 from xtdrone_sim.viewing.flights import TRAIL_S, blank_state
 from xtdrone_sim.viewing.scene import FlightScene, Trails, pixels
 from xtdrone_sim.world import load_world
-from xtdrone_sim.world_models import WorldModel
+from xtdrone_sim.world.models import WorldModel
 
 from .task_batch import TaskBatch
 

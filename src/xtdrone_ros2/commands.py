@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from rosbags.serde import SerdeError
 
-from xtdrone_control.inputs.row import Subscription
-from xtdrone_control.mavlink_link import FleetLink
 from xtdrone_core.errors import failure
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.ports import Ports
+from xtdrone_mavros.inputs.row import Subscription
+from xtdrone_mavros.mavlink_link import FleetLink
 
 from .mavros import Mavros
 from .parameters import PARAM_VALUE, Parameters
@@ -62,7 +62,7 @@ class Commands:
             rotors: Of each vehicle, as RotorSpeeds takes them.
 
         Raises:
-            ControlNodeError: The off-board link's ports are taken.
+            MavrosError: The off-board link's ports are taken.
         """
         self._node = node
         self._link = FleetLink(len(names), "offboard" if px4 else "ros2", Ports(instance))

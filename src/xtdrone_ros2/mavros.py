@@ -13,18 +13,18 @@ from typing import Any
 import yaml
 from rosbags.serde import SerdeError
 
-from xtdrone_control import nodes
-from xtdrone_control.bridge import Bridge
-from xtdrone_control.inputs import SUBSCRIPTIONS
-from xtdrone_control.services import SERVICES, ServiceFailed
+import xtdrone_mavros
 from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_mavros.bridge import Bridge
+from xtdrone_mavros.inputs import SUBSCRIPTIONS
+from xtdrone_mavros.services import SERVICES, ServiceFailed
 
 from .wire.node import Node
 from .wire.quality import INPUT
 from .wire.ros1 import Output
 from .wire.types import ros2_name
 
-_PARAMETERS = Path(nodes.__file__).with_name("mavros_parameters.yaml")
+_PARAMETERS = Path(xtdrone_mavros.__file__).with_name("mavros_parameters.yaml")
 _TICK_US = 20_000  # at which the bridge looks after its connections [us]
 
 

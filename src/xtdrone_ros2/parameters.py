@@ -4,12 +4,12 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from xtdrone_control.mavlink_link import unpack
-from xtdrone_control.requests import LinkTransport
 from xtdrone_core import ControlError
 from xtdrone_core.mavlink.client import ClientError, MavlinkClient, is_integer, param_value
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.control_link import ControlClient
+from xtdrone_mavros.mavlink_link import unpack
+from xtdrone_mavros.requests import LinkTransport
 
 from .wire.node import Node
 from .wire.quality import PARAMETER_EVENTS

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_control import mavlink_convert as convert
-from xtdrone_control.command_translator import (
+from xtdrone_core import modes
+from xtdrone_core.errors import unknown_name
+from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_mavros import convert
+from xtdrone_mavros.command_translator import (
     ENU,
     FLU,
     HOLDS,
@@ -21,14 +24,11 @@ from xtdrone_control.command_translator import (
     CommandTranslator,
     Request,
 )
-from xtdrone_control.errors import ControlNodeError
-from xtdrone_control.inputs.row import Subscription, quat, xyz
-from xtdrone_control.mavlink_link import unpack
-from xtdrone_control.requests import Requests
-from xtdrone_control.vehicle_kind import OF_VEHICLE_TYPE, Kind
-from xtdrone_core import modes
-from xtdrone_core.errors import unknown_name
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_mavros.errors import MavrosError
+from xtdrone_mavros.inputs.row import Subscription, quat, xyz
+from xtdrone_mavros.mavlink_link import unpack
+from xtdrone_mavros.requests import Requests
+from xtdrone_mavros.vehicle_kind import OF_VEHICLE_TYPE, Kind
 
 from .wire.node import Node
 from .wire.quality import DEFAULT
@@ -106,7 +106,7 @@ class XtdroneVehicle:
         try:
             with self._lock:
                 return method(self._translator)
-        except ControlNodeError as error:
+        except MavrosError as error:
             self.report(str(error))
             return None
 

@@ -23,7 +23,7 @@ from .vehicles.pose import Pose, body_frames
 from .vehicles.sdf import scope_of
 from .vehicles.sdf_tree import name_of
 from .world import World
-from .world_models import WorldModel, read_model
+from .world.models import WorldModel, read_model
 
 WORLD_FRAMES = ("", "world", "map", "/map")  # names of the world frame, as gazebo_ros has them
 LARGEST = 1e6  # number of a state or a wrench that is asked for [m, m/s, rad/s, N, N m]

@@ -20,9 +20,10 @@ from xtdrone_core.contracts import (
     Agent,
     Attachable,
     Autopilot,
-    Counting,
+    AutopilotContext,
     Engine,
     ExternalPose,
+    GoalCounter,
     Logging,
     Observer,
     RangeCaster,
@@ -37,18 +38,18 @@ from xtdrone_core.runs import run_folder, snapshot
 from xtdrone_core.runs.control_link import TICK_US, ControlServer
 from xtdrone_core.runs.log_file import LogGaps
 
-from .control import ControlRequests
-from .crashes import Crash, CrashMonitor
+from .control.requests import ControlRequests
 from .entities import Entities
-from .figures import FlightFigures
 from .fleet.change import adopting, change_fleet
 from .fleet.mixed import MixedAutopilot
-from .fleet.part import Making, Texts
+from .fleet.part import Texts, autopilot_of
+from .observers.crashes import Crash, CrashMonitor
+from .observers.figures import FlightFigures
+from .observers.laps import LapTimer
+from .observers.pose_feed import TruthPose
+from .observers.recording import WARNING, Console, SummaryKeeper, TruthRecorder
 from .pacer import Pacer
 from .plant.plant import Plant
-from .pose_feed import TruthPose
-from .race import LapTimer
-from .recording import WARNING, Console, SummaryKeeper, TruthRecorder
 from .rendering.realistic.conditions import conditions_of
 from .rendering.realistic.scene import RealisticScene
 from .rendering.scene import Beams
@@ -161,7 +162,7 @@ class Simulation:
         self.engine: Engine = self._kept(build_engine(scenario, world, models))
         names = [spec.name for spec in scenario.vehicles]
         if before is not None:
-            adopting(self.engine, scenario.engine).adopt(before.engine, before.rows)
+            adopting(self.engine, scenario.engine).regroup(before.engine, before.rows)
         _refuse_overlaps(
             names,
             self.engine.contacts().by_name(),
@@ -174,11 +175,11 @@ class Simulation:
         self.sensor_suite = build_sensors(scenario, world, models, self.engine)
         self.rendered = self._kept(build_rendered(scenario, world, models, self.engine))
         self.texts = Texts(self._on_text, scenario.n)
-        making = self.making(links)
+        context = self.autopilot_context(links)
         self.autopilot: Autopilot = self._kept(
-            build_autopilot(making)
+            build_autopilot(context)
             if before is None or before.mixed is None
-            else MixedAutopilot(making, before.mixed, before.rows)
+            else MixedAutopilot(context, before.mixed, before.rows)
         )
         if isinstance(self.autopilot, Logging):
             self.autopilot.collect_gaps(self.log_gaps)
@@ -218,9 +219,9 @@ class Simulation:
             self.race = LapTimer(track, scenario.vehicles, ghost, self.event)
             self.observers.append(self.race)
 
-    def making(self, links: bool) -> Making:
-        """What its autopilots are made of; links: whether they open MAVLink ports."""
-        return Making(
+    def autopilot_context(self, links: bool) -> AutopilotContext:
+        """What its autopilots are built from; links: whether they open MAVLink ports."""
+        return AutopilotContext(
             self.scenario,
             self.fleet,
             _origin(self.world),
@@ -293,8 +294,8 @@ class Simulation:
 
     @property
     def reached(self) -> dict[str, tuple[int, int]]:
-        """How many of what the Agent set out to reach, see contracts.Counting."""
-        return self._agent.reached() if isinstance(self._agent, Counting) else {}
+        """How many of what the Agent set out to reach, see contracts.GoalCounter."""
+        return self._agent.goals_reached() if isinstance(self._agent, GoalCounter) else {}
 
     @property
     def last_warning(self) -> str | None:
@@ -694,9 +695,13 @@ def build_rendered(
     return RenderedSensors(world, scenario.vehicles, models, scenario.seed, make, engine)
 
 
-def build_autopilot(making: Making) -> Autopilot:
+def build_autopilot(context: AutopilotContext) -> Autopilot:
     """The autopilot of a scenario's fleet."""
-    return MixedAutopilot(making) if len(set(making.scenario.autopilots)) > 1 else making.whole()
+    return (
+        MixedAutopilot(context)
+        if len(set(context.scenario.autopilots)) > 1
+        else autopilot_of(context)
+    )
 
 
 def _origin(world):

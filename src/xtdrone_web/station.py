@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import ControlError, FleetState, SensorBatch
-from xtdrone_core.contracts import Observer, Placing
+from xtdrone_core.contracts import Observer, SlotProvider
 from xtdrone_core.runs.companion import Companion
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.frame_ring import FrameWriter, path_of
@@ -117,7 +117,9 @@ class Station(Observer):
         for name in ("mode", "armed", "landed", "ready"):
             r[name] = getattr(estimates, name)
         agent, race = self._simulation.agent, self._simulation.race
-        r["slot"] = agent.places(t_us, state.pos) if isinstance(agent, Placing) else np.nan
+        r["slot"] = (
+            agent.slot_positions(t_us, state.pos) if isinstance(agent, SlotProvider) else np.nan
+        )
         if race is not None:
             self._passages[:] = race.laps.count
         self._ring.write(

@@ -31,7 +31,7 @@ def test_it_lands_on_the_deck_and_is_carried_on(vehicles, world, wind, near):
         pos, crashes = simulation.state.pos.copy(), simulation.crashes
         collisions, armed = simulation.collisions, simulation.estimates.armed
     count = scenario.n // 2
-    assert agent.reached() == {"deck landings": (count, count)}
+    assert agent.goals_reached() == {"deck landings": (count, count)}
     assert not crashes and not collisions and not armed.any()
     when = dict(reversed([(name, t_us) for t_us, name in events]))
     assert when["stop"] - when["on_deck"] >= 4e6

@@ -14,9 +14,9 @@ from xtdrone_control.keyboard import (
     Teleop,
     VehicleState,
 )
-from xtdrone_control.vehicle_kind import Kind
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_formation import formations
+from xtdrone_mavros.vehicle_kind import Kind
 
 FLEET = [f"iris_{i}" for i in range(9)]
 

@@ -191,7 +191,7 @@ def test_an_agent_flies_episodes_and_lands(path):
     with xd.Simulation(scenario, agent=agent) as flight:
         flight.run(120.0)
         assert events.count("episode") == 2 and events[-1] == "landed" and flight.done
-    assert agent.reached()["episodes"][1] == 4
+    assert agent.goals_reached()["episodes"][1] == 4
 
 
 def test_a_written_description_is_read_again(path):

@@ -66,7 +66,7 @@ class KIND(Kind):
 
     def start(self, folder):
         """Makes the bags."""
-        from xtdrone_control import ros_serialisation as ros
+        from xtdrone_mavros import ros_serialisation as ros
 
         t = [20_000 * k for k in range(1, 30)]
         level, still = (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0)

@@ -120,8 +120,8 @@ class KIND(Kind):
 
     def prepare(self):
         """Imports the tables."""
-        from xtdrone_control.inputs import SUBSCRIPTIONS
-        from xtdrone_control.services import SERVICES
+        from xtdrone_mavros.inputs import SUBSCRIPTIONS
+        from xtdrone_mavros.services import SERVICES
 
         self.inputs = {row.name: row for row in SUBSCRIPTIONS}
         self.services = {row.name: row for row in SERVICES}
@@ -129,10 +129,10 @@ class KIND(Kind):
 
     def start(self, folder):
         """Makes the parts."""
-        from xtdrone_control.bridge import Bridge
-        from xtdrone_control.command_translator import CommandTranslator
-        from xtdrone_control.requests import Requests
         from xtdrone_formation.service import CommandQueue
+        from xtdrone_mavros.bridge import Bridge
+        from xtdrone_mavros.command_translator import CommandTranslator
+        from xtdrone_mavros.requests import Requests
 
         self.host, self.link, self.t_us = Host(), _Packing(2), NOW
         self.bridge = Bridge(["iris_0", "iris_1"], self.link, self.host)

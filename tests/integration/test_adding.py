@@ -12,18 +12,18 @@ import numpy as np
 
 import bridge_host
 from stack_flights import Flight, Link
-from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.mavlink.handlers import receives
 from xtdrone_autopilot.mavlink.messages import Messages
 from xtdrone_autopilot.safety import failsafes
 from xtdrone_autopilot.safety.conditions import CONDITIONS, Action, Condition
-from xtdrone_control import bridge, topics
-from xtdrone_control.topics.row import Topic, copied
+from xtdrone_autopilot.state.handlers import receives
 from xtdrone_core import Mode, Scenario
 from xtdrone_core.command import main
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.scenario import scenario_options
 from xtdrone_core.scenario.options import option
 from xtdrone_core.scenario.scenario import fleet, parse_vehicles
+from xtdrone_mavros import bridge, topics
+from xtdrone_mavros.topics.row import Topic, copied
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.simulation import Simulation
 

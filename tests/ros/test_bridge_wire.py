@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ros_fixtures import needs_ros
-from xtdrone_control import ros_serialisation as wire
+from xtdrone_mavros import ros_serialisation as wire
 
 T = 12_345_678  # [us]
 POS, QUAT, VEL, RATE = (1.0, -2.0, 3.0), (0.1, 0.2, 0.3, 0.9), (4.0, 5.0, -6.0), (0.7, 0.8, -0.9)

@@ -50,7 +50,7 @@ def test_a_launch_beside_a_running_simulation_starts_nothing(tmp_path):
 
 @pytest.mark.parametrize("starter, fits", [(None, True), (1, False)])
 def test_the_nodes_of_a_launch_refuse_another_simulation(monkeypatch, starter, fits):
-    from xtdrone_control.nodes import ros_tools
+    from xtdrone_ros1 import ros_tools
 
     client = SimpleNamespace(
         ask=lambda op: None,

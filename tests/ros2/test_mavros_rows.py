@@ -7,11 +7,11 @@ import pytest
 
 pytest.importorskip("rosbags")
 
-from xtdrone_control import ros_serialisation as ros
-from xtdrone_control.inputs import SUBSCRIPTIONS
-from xtdrone_control.inputs.row import duration_us, time_us
-from xtdrone_control.services import SERVICES
-from xtdrone_control.topics import TOPICS
+from xtdrone_mavros import ros_serialisation as ros
+from xtdrone_mavros.inputs import SUBSCRIPTIONS
+from xtdrone_mavros.inputs.row import duration_us, time_us
+from xtdrone_mavros.services import SERVICES
+from xtdrone_mavros.topics import TOPICS
 from xtdrone_ros2.wire.types import Types, ros2_name
 
 T = 12_345_678

@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("cyclonedds")
 
-from xtdrone_control.vehicle_kind import Kind
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode
+from xtdrone_mavros.vehicle_kind import Kind
 from xtdrone_ros2 import xtdrone
 from xtdrone_ros2.feed import VEHICLE
 

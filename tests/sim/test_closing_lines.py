@@ -2,7 +2,7 @@
 
 import pytest
 
-from xtdrone_sim import figures
+from xtdrone_sim.observers import figures
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from xtdrone_core import ARM, KEEP, Mode, Scenario, SetPoints, VehicleSpec
 from xtdrone_core.agent import BaseAgent
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.resources import world_sdf
-from xtdrone_sim.crashes import HARD
+from xtdrone_sim.observers.crashes import HARD
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
 

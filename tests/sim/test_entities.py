@@ -7,10 +7,10 @@ from boxes import BOX, FREE, STATIC, state, step
 from xtdrone_core import Scenario, XtdroneError
 from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_dynamics.quaternion import from_euler
+from xtdrone_sim.control.world_requests import handlers
 from xtdrone_sim.errors import SdfError, WorldError
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.pose import Pose
-from xtdrone_sim.world_requests import handlers
 
 HINGED = BOX.format(
     "",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from xtdrone_core import VehicleSpec
-from xtdrone_sim.engines import mujoco_shapes
 from xtdrone_sim.engines.embedded import EmbeddedEngine
+from xtdrone_sim.scene import mujoco_shapes
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 

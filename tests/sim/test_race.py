@@ -119,7 +119,7 @@ def test_a_race_is_flown_timed_and_compared_with_a_ghost(tmp_path, monkeypatch):
             simulation.run()
         finally:
             simulation.close()
-        assert not simulation.crashes and agent.reached() == {"laps": (1, 1)}
+        assert not simulation.crashes and agent.goals_reached() == {"laps": (1, 1)}
         events.append(run_folder.read_events(folder))
     race = run_folder.read_summary(folder)["race"]
     assert (race["track"], race["ghost"], race["vehicles"][0]["missed_gates"]) == (

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from xtdrone_sim.rendering import materials
 from xtdrone_sim.rendering.realistic import fog, rain, sky, sun, textures
 from xtdrone_sim.rendering.realistic.lens import blur, exposure, optics
 from xtdrone_sim.rendering.realistic.shade import decoded
+from xtdrone_sim.scene import materials
 
 LATITUDE = math.radians(47.4)
 

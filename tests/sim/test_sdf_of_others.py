@@ -14,8 +14,8 @@ from xtdrone_core.command import main
 from xtdrone_core.scenario.scenario import fleet, parse_vehicles
 from xtdrone_dynamics.abilities.vehicle_type import cannot_fly
 from xtdrone_sim.errors import SdfError
+from xtdrone_sim.model_check import check
 from xtdrone_sim.simulation import Simulation
-from xtdrone_sim.vehicles.check import check
 from xtdrone_sim.vehicles.mesh import Extrusion, MeshFile, convex_pieces
 from xtdrone_sim.vehicles.sdf import load_vehicle
 

@@ -8,12 +8,13 @@ import pytest
 
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import ControlError, FleetModel, Scenario, ScenarioError, SetPoints, command
-from xtdrone_core.contracts import Agent, Observer
+from xtdrone_core.contracts import Agent, AutopilotContext, Observer
 from xtdrone_core.runs.control_link import ControlClient, ControlServer
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.scenario.scenario import fleet
-from xtdrone_sim import commands, simulation as building, warm_up
-from xtdrone_sim.fleet.part import Making, Texts
+from xtdrone_sim import simulation as building, warm_up
+from xtdrone_sim.commands import running
+from xtdrone_sim.fleet.part import Texts
 from xtdrone_sim.plant.plant import Plant
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -27,10 +28,8 @@ class Deaf:
         self._commands = np.zeros(fleet_model.rotor_mask.shape)
 
     @classmethod
-    def for_scenario(
-        cls, scenario, fleet_model, origin, magnetic_field, folder, links, on_text, sensors
-    ):
-        return cls(fleet_model)
+    def for_scenario(cls, context):
+        return cls(context.fleet)
 
     def step(self, t_us, sensors):
         return self._commands
@@ -127,7 +126,9 @@ def test_each_part_can_be_built_alone():
     batch = sensors.step(engine.state, 0)
     origin = world.latitude, world.longitude, world.altitude
     autopilot = building.build_autopilot(
-        Making(scenario, model, origin, world.magnetic_field, None, False, Texts(print, 2), batch)
+        AutopilotContext(
+            scenario, model, origin, world.magnetic_field, None, False, Texts(print, 2), batch
+        )
     )
     assert len(building.build_rendered(scenario, world, models, engine)) == 0
     wrench = plant.step(0, autopilot.step(0, batch), engine.state, 4_000)
@@ -210,7 +211,7 @@ def test_the_control_socket_is_open_while_kernels_are_compiled(monkeypatch):
 
 def test_a_signal_after_the_flight_leaves_its_conclusion_alone(runs, monkeypatch):
     """As of roslaunch, which the bridge ends when the simulation does."""
-    monkeypatch.setattr(commands, "_plot", lambda folder: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(running, "plot_flight", lambda folder: signal.raise_signal(signal.SIGINT))
     assert command.main(["sim", "--speed", "0", "--duration", "0.2"]) == 0
 
 

@@ -24,8 +24,8 @@ class OpenLoop(Memory):
         self._commands = np.zeros(model.actuator.shape)
 
     @classmethod
-    def for_scenario(cls, scenario, model, origin, magnetic_field, folder, links, on_text, sensors):
-        return cls(model)
+    def for_scenario(cls, context):
+        return cls(context.fleet)
 
     def step(self, t_us, sensors):
         self.t_us = t_us

@@ -2,9 +2,9 @@
 
 import importlib
 
-from xtdrone_control.mavlink_link import FleetLink
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.framing import frames
+from xtdrone_mavros.mavlink_link import FleetLink
 
 NOW = 3_000_000  # [us]
 

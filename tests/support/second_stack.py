@@ -1,14 +1,14 @@
 """Autopilots of one's own, as a scenario names them: second_stack:SecondStack."""
 
 from xtdrone_autopilot.autopilot import EmbeddedAutopilot
-from xtdrone_core.contracts import Leaving
+from xtdrone_core.contracts import RemovableVehicles
 
 
 class SecondStack(EmbeddedAutopilot):
     """The embedded one under another name, so that a fleet has two."""
 
 
-class OwnClock(Leaving):
+class OwnClock(RemovableVehicles):
     """Stands for a flight stack in a process of its own: its time begins with its first step."""
 
     made: list["OwnClock"] = []  # all that there were
@@ -19,9 +19,9 @@ class OwnClock(Leaving):
         self.made.append(self)
 
     @classmethod
-    def for_scenario(cls, *arguments):
+    def for_scenario(cls, context):
         """As of Autopilot."""
-        return cls(EmbeddedAutopilot.for_scenario(*arguments))
+        return cls(EmbeddedAutopilot.for_scenario(context))
 
     def step(self, t_us, sensors):
         """On its own time."""
@@ -29,7 +29,7 @@ class OwnClock(Leaving):
             self.begin_us = t_us
         return self.stack.step(t_us - self.begin_us, sensors)
 
-    def leave(self, i):
+    def remove_vehicle(self, i):
         """Vehicle i leaves."""
         self.left.append(i)
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from xtdrone_core.contracts import Placing
+from xtdrone_core.contracts import SlotProvider
 from xtdrone_core.scenario.scenario import Scenario, fleet
 from xtdrone_formation.agents import FormationAgent
 from xtdrone_sim.simulation import Simulation
@@ -13,14 +13,14 @@ from xtdrone_web.server.world_control import EventLog
 
 def test_formation_agent_tells_where_its_slots_are():
     agent = FormationAgent(3, ("line",))
-    assert isinstance(agent, Placing)
+    assert isinstance(agent, SlotProvider)
     simulation = Simulation(
         Scenario(fleet("iris", 3), speed=0.0, gps="rtk", log="none"), agent=agent, links=False
     )
     try:
-        assert np.isnan(agent.places(0, simulation.state.pos)).all()  # on the ground
+        assert np.isnan(agent.slot_positions(0, simulation.state.pos)).all()  # on the ground
         simulation.run(until_us=26_000_000)
-        places = agent.places(simulation.t_us, simulation.state.pos)
+        places = agent.slot_positions(simulation.t_us, simulation.state.pos)
         assert np.isnan(places[0]).all()
         error = np.linalg.norm(places[1:] - simulation.state.pos[1:], axis=1)
         assert error.max() < 0.6

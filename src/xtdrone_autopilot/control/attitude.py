@@ -16,7 +16,7 @@ from xtdrone_dynamics.quaternion import multiply
 from xtdrone_dynamics.shapes import Vector
 
 from ..interfaces import Estimator
-from ..vehicle_status import ATTITUDE, TRAJECTORY
+from ..state.vehicle_status import ATTITUDE, TRAJECTORY
 from .vector import clamp
 
 

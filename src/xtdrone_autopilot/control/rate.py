@@ -13,7 +13,7 @@ from xtdrone_dynamics.rigid_body import symmetric_product
 from xtdrone_dynamics.shapes import Symmetric, Vector
 
 from ..interfaces import Estimator
-from ..vehicle_status import ACTUATORS, NO_SET_POINT
+from ..state.vehicle_status import ACTUATORS, NO_SET_POINT
 from .vector import clamp
 
 # PX4's gains give a normalised torque, which accelerates each vehicle differently. The gains here

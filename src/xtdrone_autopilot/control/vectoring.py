@@ -30,7 +30,7 @@ from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import servo
 
-from ..vehicle_status import HOVERS, ON_WINGS
+from ..state.vehicle_status import HOVERS, ON_WINGS
 from .vector import clamp
 
 # Weights of the errors of force and torque, relative to the authority of all actuators together:

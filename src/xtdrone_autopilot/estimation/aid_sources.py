@@ -13,9 +13,7 @@ from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse, to_matrix
 
-from .delayed_fusion import delayed_position
-from .filter import fuse, fuse_partially, reset_covariance
-from .flags import (
+from ..state.estimator_flags import (
     HEIGHT_BY_BARO,
     HEIGHT_BY_GPS,
     HEIGHT_BY_RANGE,
@@ -24,6 +22,8 @@ from .flags import (
     TEST_MAG,
     TEST_RANGE,
 )
+from .delayed_fusion import delayed_position
+from .filter import fuse, fuse_partially, reset_covariance
 from .state import (
     ATT,
     BARO_OFFSET,

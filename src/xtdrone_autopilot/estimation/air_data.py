@@ -11,8 +11,8 @@ from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.earth.atmosphere import density
 from xtdrone_dynamics.quaternion import rotate
 
+from ..state.estimator_flags import TEST_AIRSPEED, TEST_SIDESLIP
 from .filter import fuse, fuse_partially, reset_covariance
-from .flags import TEST_AIRSPEED, TEST_SIDESLIP
 from .state import ATT, VEL, WIND
 
 _SIDESLIP_US = 150_000  # period of sideslip fusion [us]

@@ -9,6 +9,7 @@ from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.earth.atmosphere import density
 from xtdrone_dynamics.earth.geodesy import to_local
 
+from ..state.estimator_flags import HEIGHT_BY_BARO
 from .aid_sources import (
     fuse_range,
     height_reference,
@@ -18,7 +19,6 @@ from .aid_sources import (
 )
 from .air_data import fuse_airspeed, fuse_sideslip, sideslip_due
 from .delayed_fusion import find_slots
-from .flags import HEIGHT_BY_BARO
 from .gnss import fuse_gps
 from .state import NEVER
 

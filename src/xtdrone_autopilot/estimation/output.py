@@ -11,8 +11,7 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import Record, njit
 
-from .aid_sources import is_at_rest
-from .flags import (
+from ..state.estimator_flags import (
     AIRSPEED_USED,
     ALIGNED,
     AT_REST,
@@ -24,6 +23,7 @@ from .flags import (
     SIDESLIP_USED,
     VISION_USED,
 )
+from .aid_sources import is_at_rest
 from .state import ATT, NEVER, NO_RESET, POS, POSITION_RESET, VEL
 
 

@@ -7,7 +7,7 @@ import math
 
 from xtdrone_dynamics.compiled import Record, njit
 
-from ..vehicle_status import (
+from ..state.vehicle_status import (
     EVENT_TARGET_REACHED,
     NEVER,
     TARGET_LAND,

@@ -8,7 +8,8 @@ import math
 from xtdrone_dynamics.compiled import Record, njit
 
 from ..control.vector import clamp
-from ..vehicle_status import EVENT_LANDING_ABORTED, NEVER
+from ..state.reasons import ABORTED_TERRAIN_LOST, ABORTED_WITHOUT_TERRAIN
+from ..state.vehicle_status import EVENT_LANDING_ABORTED, NEVER
 from . import npfg
 from .guidance import (
     Motion,
@@ -21,7 +22,6 @@ from .guidance import (
     set_airspeed,
     turn_min_airspeed,
 )
-from .state import ABORTED_TERRAIN_LOST, ABORTED_WITHOUT_TERRAIN
 
 TOUCHDOWN_NUDGE_RATE = 4.0  # speed at which full stick moves the touch-down point [m/s]
 TOUCHDOWN_NUDGE_DEADZONE = 0.15  # of the stick

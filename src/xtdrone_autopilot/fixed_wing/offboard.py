@@ -6,7 +6,7 @@ from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import to_euler
 
 from ..control.vector import thrust_normalised
-from ..vehicle_status import ATTITUDE, RATES, TRAJECTORY
+from ..state.vehicle_status import ATTITUDE, RATES, TRAJECTORY
 from . import npfg
 from .guidance import (
     Motion,

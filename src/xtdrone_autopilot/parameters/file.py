@@ -9,9 +9,9 @@ from pathlib import Path
 
 from xtdrone_core import Scenario, files, outputs, resources
 from xtdrone_core.errors import shown, unknown_name
+from xtdrone_core.mavlink.dialect import mavlink
 
 from ..errors import AutopilotError
-from ..mavlink.dialect import mavlink
 from .store import ParameterStore, parameter, table
 
 MODEL_FILE = "vehicle.params"  # parameter file in a model's folder

@@ -7,7 +7,7 @@ from xtdrone_core.fleet_model import PROPELLER, SERVO, WHEEL
 from xtdrone_core.vehicle import Tyre, Vehicle
 
 from ..parameters.store import ParameterStore
-from ..vehicle_status import BOAT, DIFFERENTIAL, STEERED
+from ..state.vehicle_status import BOAT, DIFFERENTIAL, STEERED
 
 # Parameters of PX4's airframes 1060 (rover), 1070 (boat) and 1061 (r1_rover), where they differ
 # from the defaults of the other vehicle types.

@@ -11,8 +11,8 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import Record, njit
 
-from ..estimation.flags import AT_REST
-from ..ned import to_frd
+from ..state.estimator_flags import AT_REST
+from ..state.ned import to_frd
 from .fill import (
     fill_air,
     fill_estimate,

@@ -23,9 +23,10 @@ from xtdrone_dynamics.shared_work import SharedWork, worthwhile
 from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
-from ..now import Now
 from ..parameters import store as parameters
 from ..safety.battery import Battery
+from ..state.clock import StepClock
+from ..state.readings import Readings
 from . import format as ulog_format
 from .fill import fill_constants
 from .kernel import VEHICLES_PER_TASK, LogArguments, SnapshotNumbers, append
@@ -55,7 +56,8 @@ class Logged:
     battery: Battery
     missions: Missions
     commands: np.ndarray  # (N, A) actuator commands
-    now: Now
+    clock: StepClock
+    readings: Readings
     origin: tuple[
         float, float, float
     ]  # latitude, longitude [rad] and height [m] of the world's origin
@@ -89,8 +91,7 @@ class FleetLog(Memory):
         self._logged = logged
         self._values = logged.parameters.values
         self._topics = [topic for topic in ulog_format.topics() if topic.periods[profile]]
-        sensors = logged.now.sensors
-        assert sensors is not None  # the flight stack has read its sensors
+        sensors = logged.readings.sensors
         extra = [extra for extra in sensors.extra.values() if extra.log is not None]
         self._extra = [
             ulog_format.ExtraTopic(each, len(self._topics) + k) for k, each in enumerate(extra)
@@ -170,7 +171,7 @@ class FleetLog(Memory):
 
     def step(self, t_us: int) -> None:
         """Logs the topics and parameters that are due, after a step of the flight stack."""
-        if self._logged.now.any_due(self._grid_us):
+        if self._logged.clock.any_due(self._grid_us):
             self._append(t_us)
         for topic in self._extra:
             if t_us % topic.period_us == 0:
@@ -188,7 +189,7 @@ class FleetLog(Memory):
     def flush(self, i: int) -> None:
         """Writes the buffer of vehicle i to its file."""
         file, data = self._files[i], self._buffers[i, : self._lengths[i]]
-        t_us = self._logged.now.t_us
+        t_us = self._logged.clock.t_us
         self._lengths[i] = 0
         if not len(data):
             return
@@ -228,7 +229,7 @@ class FleetLog(Memory):
         try:
             self._create(i)
         except OSError as error:
-            self._files[i].fail(error.strerror, self._logged.now.t_us)
+            self._files[i].fail(error.strerror, self._logged.clock.t_us)
 
     def _next_file(self, i: int) -> LogFile:
         """Returns the next file of vehicle i, which does not exist yet."""
@@ -236,7 +237,7 @@ class FleetLog(Memory):
         return LogFile(
             self.folders[i] / f"log{self._number[i]:03d}.ulg",
             self._gaps,
-            self._logged.now.t_us,
+            self._logged.clock.t_us,
             create=False,
         )
 
@@ -258,8 +259,7 @@ class FleetLog(Memory):
 
     def _append(self, t_us: int) -> None:
         """Appends the messages that are due at t_us [us] to the buffers."""
-        sensors = self._logged.now.sensors
-        assert sensors is not None
+        sensors = self._logged.readings.sensors
         if self._work is None or sensors.records is not self._readings:
             self._readings = sensors.records
             self._work = self._new_work(sensors.records)
@@ -273,7 +273,7 @@ class FleetLog(Memory):
         arrays = doubles, doubles.astype(np.float32), doubles.astype(np.int64)
         arguments = LogArguments(
             self._t_us,
-            logged.now.epoch_us,
+            logged.clock.epoch_us,
             self._grid_us,
             self._schedule,
             self._layout,

@@ -10,7 +10,7 @@ from xtdrone_dynamics.quaternion import rotate
 
 from ..control.vector import clamp, quat_from_axes
 from ..fixed_wing.guidance import Motion
-from ..vehicle_status import TARGET_LAND
+from ..state.vehicle_status import TARGET_LAND
 
 MAX_THROTTLE = 0.9  # largest throttle of the pusher
 # Values of VT_FWD_THRUST_EN: off in landings; only above MPC_LAND_ALT1; only above MPC_LAND_ALT2.

@@ -9,6 +9,7 @@ from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import ROTOR
 from xtdrone_core.modes import ROS_NAME, Mode
 from xtdrone_core.runs.snapshot import Memory
+from xtdrone_core.state import SensorBatch
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
     MULTICOPTER,
@@ -35,9 +36,10 @@ from ..fixed_wing.guidance import (
 )
 from ..fixed_wing.stack import GUIDANCE_S, GUIDANCE_US, FixedWing, deflect
 from ..interfaces import Estimator
-from ..now import Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import (
+from ..state.clock import StepClock
+from ..state.reasons import BY_COMMAND
+from ..state.vehicle_status import (
     EVENT_QUADCHUTE,
     EVENT_TRANSITION_OVER,
     HOVERS,
@@ -52,7 +54,7 @@ from ..vehicle_status import (
 )
 from . import standard, tailsitter, tiltrotor
 from .pusher import assist
-from .state import BY_COMMAND, new_state
+from .state import new_state
 from .transition import check_quadchute
 
 _MANUAL = (
@@ -358,7 +360,7 @@ class Vtol(Memory):
         parameters: ParameterStore,
         estimator: Estimator,
         fixed_wing: FixedWing,
-        now: Now,
+        clock: StepClock,
         origin: Sequence[float],
     ) -> None:
         """Starts with all VTOLs in hover.
@@ -369,11 +371,11 @@ class Vtol(Memory):
             parameters: Parameters of the fleet.
             estimator: Estimated state of the fleet.
             fixed_wing: Control of fixed-wing flight.
-            now: Time and readings.
+            clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
         """
         self._fleet, self._status, self._parameters = fleet, status, parameters
-        self._estimator, self._wings, self._now = estimator, fixed_wing, now
+        self._estimator, self._wings, self._clock = estimator, fixed_wing, clock
         self._origin_height = float(origin[2])
         self._any = bool((status["vtol_type"] != NOT_VTOL).any())
         rotors = np.maximum(fleet.rotor_mask.sum(axis=1), 1)
@@ -411,11 +413,12 @@ class Vtol(Memory):
             status["quadchute"] = BY_COMMAND
             status["events"] |= EVENT_QUADCHUTE
 
-    def step(self, now: Now, dt: float) -> int:
+    def step(self, clock: StepClock, sensors: SensorBatch, dt: float) -> int:
         """Steps the transitions.
 
         Args:
-            now: Time and readings.
+            clock: Time of the flight stack.
+            sensors: Readings of this step.
             dt: Length of the step [s].
 
         Returns:
@@ -430,10 +433,10 @@ class Vtol(Memory):
             self._parameters.values,
             self._estimator.records,
             self._wings.tailsitters,
-            now.sensors.records,
+            sensors.records,
             self._front_fractions,
-            now.t_us,
-            now.epoch_us,
+            clock.t_us,
+            clock.epoch_us,
             self._origin_height,
             dt,
         )
@@ -468,7 +471,7 @@ class Vtol(Memory):
                 self._fleet.actuator,
                 self._wings.pushes,
                 self._wings.signs,
-                self._now.t_us,
+                self._clock.t_us,
                 dt,
                 commands,
             )

@@ -10,7 +10,7 @@ from xtdrone_dynamics.compiled import Record, njit
 
 from ..control.vector import clamp
 from ..fixed_wing.guidance import Motion
-from ..vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
+from ..state.vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
 from .transition import (
     begin_transition,
     decelerating_pitch,

@@ -17,7 +17,7 @@ from xtdrone_dynamics.quaternion import from_euler
 from ..control.vector import clamp, thrust_newtons, thrust_normalised
 from ..fixed_wing.attitude import control_rates
 from ..fixed_wing.guidance import Motion
-from ..vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
+from ..state.vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
 from .transition import (
     begin_transition,
     elapsed_s,

@@ -1,1 +1,1 @@
-"""ROS executables for roslaunch, and the modules that import rospy."""
+"""ROS executables for roslaunch."""

@@ -143,7 +143,7 @@ class TeleoperationAgent(FlightAgent):
         self._fresh_pid = False
         return False
 
-    def reached(self) -> dict[str, Any]:
+    def goals_reached(self) -> dict[str, Any]:
         """Nothing to reach: a pilot's sticks have no goal."""
         return {}
 

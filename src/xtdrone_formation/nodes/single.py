@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from xtdrone_formation.nodes.ros1 import Ros1
 from xtdrone_formation.topics.single import TopicFollower, TopicLeader, require_follower
+from xtdrone_ros1.ros1 import Ros1
 
 
 class Leader(TopicLeader):
     """The leader: assigns slots and publishes pose, pattern and topology."""
 
     def __init__(self, vehicle_type: str, leader_id: int, n: int, instance: int | None = None):
-        """See TopicLeader; without a ROS master, a ControlNodeError."""
+        """See TopicLeader; without a ROS master, a Ros1Error."""
         super().__init__(Ros1("leader"), vehicle_type, leader_id, n, instance)
 
 
@@ -18,6 +18,6 @@ class Follower(TopicFollower):
     """One follower: keeps its slot of /xtdrone/formation_pattern relative to the leader."""
 
     def __init__(self, vehicle_type: str, vehicle_id: int, n: int, **options: Any):
-        """See TopicFollower; without a ROS master, a ControlNodeError."""
+        """See TopicFollower; without a ROS master, a Ros1Error."""
         require_follower(vehicle_id, n)
         super().__init__(Ros1(f"follower{vehicle_id}"), vehicle_type, vehicle_id, n, **options)

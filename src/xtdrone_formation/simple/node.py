@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_control.command_translator import LATE_US
 from xtdrone_core import ARM, DISARM, KEEP, ControlError, Mode, SetPoints
 from xtdrone_core.modes import FROM_ROS_NAME
+from xtdrone_mavros.command_translator import LATE_US
 
 MIN_SPEED = 0.02  # a smaller command means HOVER, as in XTDrone's communication [m/s]
 

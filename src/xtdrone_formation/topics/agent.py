@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from xtdrone_control.agents import MissionAgent
-from xtdrone_control.vehicle_kind import GROUND
 from xtdrone_core import registry
+from xtdrone_core.contracts import GroundVehicleAware
+from xtdrone_mavros.vehicle_kind import GROUND
 
 from .fleet import EventLog, RosFleet, run_agent
 from .ros import Ros
@@ -33,8 +33,8 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
 
 
 def _kinds_for(agent: Any, fleet: RosFleet) -> Callable[[int], None] | None:
-    """A function that tells a MissionAgent, before its first step, which vehicles drive."""
-    if not isinstance(agent, MissionAgent):
+    """Returns a function that tells an Agent, before its first step, which vehicles drive."""
+    if not isinstance(agent, GroundVehicleAware):
         return None
     unknown = set(range(fleet.n))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from xtdrone_control import ros_serialisation
 from xtdrone_core.runs.control_link import ControlClient
+from xtdrone_mavros import ros_serialisation
 
 from .. import options, serialisation
 from ..agents import Director

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_control import ros_serialisation
 from xtdrone_core import ARM, KEEP, ControlError, Estimates, Mode, SetPoints
-from xtdrone_core.contracts import Agent, Counting, goals_missed
+from xtdrone_core.contracts import Agent, GoalCounter, goals_missed
 from xtdrone_core.errors import MISSED
 from xtdrone_core.modes import FROM_ROS_NAME, ROS_NAME
 from xtdrone_core.runs.control_link import ControlClient
+from xtdrone_mavros import ros_serialisation
 
 from .. import serialisation
 from ..commands import progress
@@ -216,7 +216,7 @@ def run_agent(
         fleet.send(agent.step(t_us, estimates))
         if agent.done:
             break
-    reached = agent.reached() if agent.done and isinstance(agent, Counting) else {}
+    reached = agent.goals_reached() if agent.done and isinstance(agent, GoalCounter) else {}
     for what, (count, asked) in reached.items():
         print(f"reached {count} of {asked} {what}", flush=True)
     return MISSED if goals_missed(reached) else 0

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_control import ros_serialisation
 from xtdrone_core import Estimates
+from xtdrone_mavros import ros_serialisation
 
 from .. import serialisation
 from ..errors import FormationError

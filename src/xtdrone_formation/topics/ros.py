@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from xtdrone_control.vehicle_kind import Kind
+from xtdrone_mavros.vehicle_kind import Kind
 
 
 class Output(Protocol):

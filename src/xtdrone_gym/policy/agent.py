@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from xtdrone_autopilot.control.vector import thrust_newtons
-from xtdrone_autopilot.vehicle_status import describe_bodies, new_status
+from xtdrone_autopilot.state.vehicle_status import describe_bodies, new_status
 from xtdrone_core import Estimates, FleetModel, SetPoints
 from xtdrone_core.agent import PERIOD_US
 from xtdrone_core.contracts import Flight
@@ -84,7 +84,7 @@ class PolicyAgent(FlightAgent):
         self._status = new_status(self.n)
         describe_bodies(self._status, fleet)
 
-    def reached(self) -> dict[str, tuple[int, int]]:
+    def goals_reached(self) -> dict[str, tuple[int, int]]:
         """The episodes that have succeeded, of all vehicles."""
         return {"episodes": (int(self._won.sum()), self._episodes * self.n)}
 

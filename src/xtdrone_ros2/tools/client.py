@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xtdrone_control.vehicle_kind import OF_VEHICLE_TYPE, Kind
 from xtdrone_core.errors import failure
+from xtdrone_mavros.vehicle_kind import OF_VEHICLE_TYPE, Kind
 
 from ..errors import Ros2Error
 from ..topics.px4_out import namespace

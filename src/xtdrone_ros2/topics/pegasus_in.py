@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xtdrone_control.inputs.row import Subscription, target
 from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_mavros.inputs.row import Subscription, target
 
 _GROUP = 8  # actuators of one message
 _GROUPS = 2  # of PX4's 16 channels

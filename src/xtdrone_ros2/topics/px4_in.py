@@ -8,8 +8,8 @@ set-point on, by MAVLink. World NED, body FRD; NaN is not controlled.
 import math
 from typing import Any
 
-from xtdrone_control.inputs.row import Subscription, target
 from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_mavros.inputs.row import Subscription, target
 
 PREFIX = "/fmu/in/"
 ACK = "/fmu/out/vehicle_command_ack"

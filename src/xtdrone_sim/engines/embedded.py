@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec
-from xtdrone_core.contracts import Adopting, Viewer, WorldEditor
+from xtdrone_core.contracts import Regroupable, Viewer, WorldEditor
 from xtdrone_core.runs.snapshot import Rows, put, regrouped
 from xtdrone_core.state import ARRAYS_OF_STATE, Contacts
 from xtdrone_dynamics import quaternion
@@ -27,9 +27,9 @@ from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.shared_work import LARGE_FLEET
 
 from ..errors import EngineError
+from ..scene import mujoco_scene as scene
 from ..world import World
-from ..world_models import WorldModel
-from . import mujoco_scene as scene
+from ..world.models import WorldModel
 from .body import Masses, apply_wrench, place_bodies
 from .clearance import Clearance
 
@@ -59,7 +59,7 @@ _SLEEP = (
 _NO_CONTACTS = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3))
 
 
-class EmbeddedEngine(Adopting, Viewer, WorldEditor):
+class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
     """Simulates and renders a fleet with MuJoCo; implements xtdrone_core.contracts.Engine.
 
     Attributes:
@@ -172,8 +172,8 @@ class EmbeddedEngine(Adopting, Viewer, WorldEditor):
         self._asleep_contacts = tuple(snapshot["asleep_contacts"])
         put(self.state, ("t_us", *ARRAYS_OF_STATE), snapshot["state"])
 
-    def adopt(self, before: "EmbeddedEngine", rows: Rows) -> None:
-        """Takes over time, bodies, payloads and inserted models; see Adopting."""
+    def regroup(self, before: "EmbeddedEngine", rows: Rows) -> None:
+        """Takes over time, bodies, payloads and inserted models; see Regroupable."""
         self._payloads = {
             rows.kept[i]: load for i, load in before._payloads.items() if i in rows.kept
         }

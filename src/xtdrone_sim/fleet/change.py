@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from xtdrone_core import FleetModel, ScenarioError, VehicleSpec
-from xtdrone_core.contracts import Adopting, Agent, required
+from xtdrone_core.contracts import Agent, Regroupable, required
 from xtdrone_core.runs.snapshot import Rows, regrouped
 
 from ..vehicles.sdf import load_vehicle
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 _APART = ("engine", "autopilot", "agent")  # parts that pass their state on themselves
 
 
-def adopting(part: Any, name: str) -> Adopting:
+def adopting(part: Any, name: str) -> Regroupable:
     """An engine or autopilot that can go on from another one.
 
     Raises:
         ScenarioError: It cannot.
     """
     return required(
-        part, Adopting, f"'{name}' keeps the vehicles that it starts with", "use engine embedded"
+        part, Regroupable, f"'{name}' keeps the vehicles that it starts with", "use engine embedded"
     )
 
 
@@ -58,7 +58,7 @@ def change_fleet(
         for name, part in simulation._stateful().items():
             if name in saved:
                 part.load(_passed_on(name, saved[name], part.save(), rows))
-        adopting(simulation.autopilot, scenario.autopilot).adopt(
+        adopting(simulation.autopilot, scenario.autopilot).regroup(
             mixed or attributes["autopilot"], rows
         )
     except BaseException:
@@ -78,11 +78,13 @@ def change_fleet(
 
 
 def _mixed(simulation, scenario) -> MixedAutopilot | None:
-    """The autopilot as one of several, unless that of both fleets is the same and Adopting."""
+    """The autopilot as one of several, unless that of both fleets is the same and Regroupable."""
     kinds = {*simulation.scenario.autopilots, *scenario.autopilots}
     if len(kinds) == 1 and adopts(*kinds) and not isinstance(simulation.autopilot, MixedAutopilot):
         return None
-    return MixedAutopilot.around(simulation.autopilot, simulation.texts, simulation.making(False))
+    return MixedAutopilot.around(
+        simulation.autopilot, simulation.texts, simulation.autopilot_context(False)
+    )
 
 
 def _passed_on(name: str, saved: Any, fresh: Any, rows: Rows) -> Any:

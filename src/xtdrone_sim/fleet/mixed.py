@@ -9,12 +9,13 @@ import numpy.typing as npt
 
 from xtdrone_core import FleetState, registry
 from xtdrone_core.contracts import (
-    Adopting,
     Autopilot,
+    AutopilotContext,
     ExternalPose,
-    Leaving,
     Logging,
     Observer,
+    Regroupable,
+    RemovableVehicles,
     SettableParameters,
     required,
 )
@@ -23,23 +24,23 @@ from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.snapshot import Rows, SnapshotError
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 
-from .part import Making, Part, Texts
+from .part import Part, Texts
 
 _ESTIMATED = tuple(field.name for field in dataclasses.fields(Estimates))[1:]  # without the time
 
 
-class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observer):
+class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Observer):
     """Autopilots of a fleet in which not all vehicles have the same one.
 
     Implements xtdrone_core.contracts.Autopilot. Each part sees its vehicles only, under their
     numbers: ports, system ids and folders are those that they have in any fleet. As the fleet
-    changes, parts that are Adopting are made anew; of others, such as real PX4, those of new
-    vehicles are made, those of the vehicles that stay fly on, and the others Leave.
+    changes, parts that are Regroupable are made anew; of others, such as real PX4, those of new
+    vehicles are made, those of the vehicles that stay fly on, and the others are removed.
     """
 
     def __init__(
         self,
-        making: Making,
+        context: AutopilotContext,
         before: "MixedAutopilot | None" = None,
         rows: Rows | None = None,
         known: tuple[Autopilot, Texts] | None = None,
@@ -47,8 +48,8 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
         """The autopilots that the scenario's vehicles name.
 
         Args:
-            making: What they are made of.
-            before: The autopilots of the fleet before it changed, which adopt() takes over.
+            context: What they are built from.
+            before: The autopilots of the fleet before it changed, which regroup() takes over.
             rows: Where the vehicles were in that fleet.
             known: The one that flies all of them, with its texts, in place of a new one.
 
@@ -56,9 +57,9 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
             XtdroneError: One cannot be made.
         """
         self._parts: list[Part] = []
-        self._moving: list[tuple[Part, np.ndarray, np.ndarray]] = []  # until adopt()
-        self._making = making
-        names = np.array(making.scenario.autopilots)
+        self._moving: list[tuple[Part, np.ndarray, np.ndarray]] = []  # until regroup()
+        self._context = context
+        names = np.array(context.scenario.autopilots)
         try:
             for name in dict.fromkeys(names.tolist()):
                 mine = np.flatnonzero(names == name)
@@ -69,18 +70,20 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
         except BaseException:
             self.close()
             raise
-        self._commands = np.zeros(making.fleet.actuator.shape)
+        self._commands = np.zeros(context.fleet.actuator.shape)
         self._index()
 
     @classmethod
-    def around(cls, autopilot: Autopilot, texts: Texts, making: Making) -> "MixedAutopilot":
+    def around(
+        cls, autopilot: Autopilot, texts: Texts, context: AutopilotContext
+    ) -> "MixedAutopilot":
         """The only autopilot of a fleet as one of several; it may be one already."""
-        return autopilot if isinstance(autopilot, cls) else cls(making, known=(autopilot, texts))
+        return autopilot if isinstance(autopilot, cls) else cls(context, known=(autopilot, texts))
 
     def _make(self, name, rows, known):
-        part = Part(name, rows, self._making, known)
+        part = Part(name, rows, self._context, known)
         self._parts.append(part)
-        if self._making.scenario.pose_source == "truth":
+        if self._context.scenario.pose_source == "truth":
             required(
                 part.autopilot,
                 ExternalPose,
@@ -105,7 +108,7 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
                 if not there.all():
                     required(
                         part.autopilot,
-                        Leaving,
+                        RemovableVehicles,
                         f"autopilot '{name}' keeps the vehicles that it starts with",
                         "leave them in the fleet",
                     )
@@ -131,23 +134,23 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
             values = getattr(example, name)
             setattr(self._estimates, name, np.zeros((n, *values.shape[1:]), dtype=values.dtype))
 
-    def adopt(self, before: "MixedAutopilot", rows: Rows) -> None:
-        """Takes over the autopilots of the fleet before it changed; see Adopting.
+    def regroup(self, before: "MixedAutopilot", rows: Rows) -> None:
+        """Takes over the autopilots of the fleet before it changed; see Regroupable.
 
         Raises:
             XtdroneError: A port of a new vehicle is in use.
         """
         for part in self._parts:
             former = next((each for each in before._parts if each.name == part.name), None)
-            if former is not None and isinstance(part.autopilot, Adopting):
+            if former is not None and isinstance(part.autopilot, Regroupable):
                 part.begun = True
-                part.autopilot.adopt(
+                part.autopilot.regroup(
                     former.autopilot, Rows.of(former.rows.tolist(), rows.source[part.rows].tolist())
                 )
         for part, now, own in self._moving:
             for i in sorted({*part.own.tolist()} - {*own.tolist()}):
-                if isinstance(part.autopilot, Leaving):
-                    part.autopilot.leave(i)
+                if isinstance(part.autopilot, RemovableVehicles):
+                    part.autopilot.remove_vehicle(i)
             part.move(now, own)
             before._parts.remove(part)
             self._parts.append(part)
@@ -277,4 +280,4 @@ class MixedAutopilot(Adopting, ExternalPose, Logging, SettableParameters, Observ
 
 def adopts(name: str) -> bool:
     """Whether autopilots of a name go on from another one."""
-    return issubclass(registry.AUTOPILOTS.load(name), Adopting)
+    return issubclass(registry.AUTOPILOTS.load(name), Regroupable)

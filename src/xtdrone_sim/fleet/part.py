@@ -1,14 +1,12 @@
-"""One autopilot of several in a fleet, and what autopilots are made of."""
+"""One autopilot of several in a fleet."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 
-from xtdrone_core import FleetModel, FleetState, Scenario, registry
-from xtdrone_core.contracts import Autopilot
+from xtdrone_core import FleetModel, FleetState, registry
+from xtdrone_core.contracts import Autopilot, AutopilotContext
 from xtdrone_core.state import ARRAYS_OF_STATE, ExtraReadings, SensorBatch, SetPoints
 
 
@@ -26,46 +24,27 @@ class Texts:
             self.say(self.rows[i], severity, text)
 
 
-@dataclass(frozen=True)
-class Making:
-    """What autopilots are made of: as of Autopilot.for_scenario(), of the whole fleet."""
+def autopilot_of(context: AutopilotContext) -> Autopilot:
+    """The autopilot of a fleet that has one."""
+    made: Autopilot = registry.AUTOPILOTS.load(context.scenario.autopilot).for_scenario(context)
+    return made
 
-    scenario: Scenario
-    fleet: FleetModel
-    origin: Sequence[float]
-    magnetic_field: Sequence[float]
-    folder: Path | None
-    links: bool
-    on_text: Texts
-    sensors: SensorBatch
 
-    def whole(self) -> Autopilot:
-        """The autopilot of a fleet that has one."""
-        made: Autopilot = registry.AUTOPILOTS.load(self.scenario.autopilot).for_scenario(
-            self.scenario,
-            self.fleet,
-            self.origin,
-            self.magnetic_field,
-            self.folder,
-            self.links,
-            self.on_text,
-            self.sensors,
+def _part_of(
+    context: AutopilotContext, name: str, rows: np.ndarray, on_text: Texts, sensors: SensorBatch
+) -> Autopilot:
+    """The autopilot of some vehicles, rows (n,) of the fleet, which carry these sensors."""
+    specs = tuple(dataclasses.replace(context.scenario.vehicles[row], autopilot="") for row in rows)
+    # Disturbances name vehicles of the whole fleet, and are none of an autopilot's business.
+    scenario = dataclasses.replace(
+        context.scenario, vehicles=specs, autopilot=name, disturbances=""
+    )
+    model = FleetModel.of([context.fleet.vehicles[row] for row in rows])
+    return autopilot_of(
+        dataclasses.replace(
+            context, scenario=scenario, fleet=model, on_text=on_text, sensors=sensors
         )
-        return made
-
-    def part(self, name: str, rows: np.ndarray, on_text: Texts, sensors: SensorBatch) -> Autopilot:
-        """The autopilot of some vehicles, rows (n,) of the fleet, which carry these sensors."""
-        specs = tuple(
-            dataclasses.replace(self.scenario.vehicles[row], autopilot="") for row in rows
-        )
-        # Disturbances name vehicles of the whole fleet, and are none of an autopilot's business.
-        scenario = dataclasses.replace(
-            self.scenario, vehicles=specs, autopilot=name, disturbances=""
-        )
-        model = FleetModel.of([self.fleet.vehicles[row] for row in rows])
-        return dataclasses.replace(
-            self, scenario=scenario, fleet=model, on_text=on_text, sensors=sensors
-        ).whole()
+    )
 
 
 class Part:
@@ -84,23 +63,23 @@ class Part:
         self,
         name: str,
         rows: np.ndarray,
-        making: Making,
+        context: AutopilotContext,
         known: tuple[Autopilot, Texts] | None = None,
     ):
         """The autopilot of these vehicles: a known one and its texts, or else a new one."""
         self.name, self.begun = name, known is not None
-        self.texts = Texts(making.on_text.say, len(rows)) if known is None else known[1]
+        self.texts = Texts(context.on_text.say, len(rows)) if known is None else known[1]
         self.move(rows, np.arange(len(rows)))
         self.sensors = SensorBatch.empty(len(rows))
-        for kind, extra in making.sensors.extra.items():
+        for kind, extra in context.sensors.extra.items():
             self.sensors.extra[kind] = ExtraReadings(
                 extra.records[rows], extra.fitted[rows], extra.log, extra.mavlink
             )
-        self._take(making.sensors)
+        self._take(context.sensors)
         self.autopilot = (
-            making.part(name, rows, self.texts, self.sensors) if known is None else known[0]
+            _part_of(context, name, rows, self.texts, self.sensors) if known is None else known[0]
         )
-        width = max(len(making.fleet.vehicles[row].actuators) for row in rows)
+        width = max(len(context.fleet.vehicles[row].actuators) for row in rows)
         self._levels = SetPoints.empty(len(rows)), SetPoints.empty(len(rows), width)
 
     def move(self, rows: np.ndarray, own: np.ndarray) -> None:

@@ -17,8 +17,8 @@ from xtdrone_core import FleetState, Vehicle, VehicleSpec
 from xtdrone_core.contracts import Engine, WorldEditor
 from xtdrone_dynamics.quaternion import to_matrix
 
-from ..engines import mujoco_scene as scene
-from ..world_models import WorldModel
+from ..scene import mujoco_scene as scene
+from ..world.models import WorldModel
 from . import offscreen
 
 _MAX_SHAPES = 20_000

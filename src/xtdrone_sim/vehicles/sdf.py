@@ -14,8 +14,8 @@ from xtdrone_core.vehicle import Rotor
 from xtdrone_dynamics.abilities.effectiveness import effectiveness, largest_thrust
 
 from ..errors import SdfError
-from ..plant.battery import read_battery
 from .parts.actuators import by_joint, driven_joints, read_actuators, read_channels
+from .parts.battery import read_battery
 from .parts.effects import read_effects
 from .parts.half_wings import read_half_wings
 from .parts.hulls import read_hulls

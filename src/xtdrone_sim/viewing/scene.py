@@ -11,9 +11,9 @@ from sensor_models.lens import Pinhole
 from xtdrone_core import FleetState, Vehicle, VehicleSpec
 from xtdrone_dynamics.quaternion import from_matrix
 
-from ..engines import mujoco_scene
-from ..engines.mujoco_shapes import COLLISION_GROUP
 from ..rendering.scene import RenderedScene
+from ..scene import mujoco_scene
+from ..scene.mujoco_shapes import COLLISION_GROUP
 
 FIELD = math.radians(45.0)  # vertical field of view [rad]
 _HALF = math.tan(0.5 * FIELD)

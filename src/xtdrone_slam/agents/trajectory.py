@@ -103,7 +103,7 @@ class TrajectoryAgent(FlightAgent):
         if self._recorder is not None:
             self._recorder.start()
 
-    def reached(self) -> dict[str, tuple[int, int]]:
+    def goals_reached(self) -> dict[str, tuple[int, int]]:
         """How much of the trajectory was flown."""
         return {"per cent of the trajectory": (self._reported, 100)}
 

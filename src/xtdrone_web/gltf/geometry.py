@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xtdrone_sim.engines.mujoco_shapes import read_heights
-from xtdrone_sim.rendering.materials import TILE
+from xtdrone_sim.scene.materials import TILE
+from xtdrone_sim.scene.mujoco_shapes import read_heights
 
 _SEGMENTS = 20  # of a circle
 _FEW = 8  # of a circle of less than this radius

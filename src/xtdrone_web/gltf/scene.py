@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import Vehicle
-from xtdrone_sim.rendering import materials
+from xtdrone_sim.scene import materials
 from xtdrone_sim.vehicles.mesh import MeshFile
 from xtdrone_sim.vehicles.pose import Pose, body_frames
 

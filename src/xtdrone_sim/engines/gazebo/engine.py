@@ -36,7 +36,7 @@ from ...errors import EngineError
 from ...rendering.scene import FURTHEST
 from ...vehicles.pose import body_frames, start_pose
 from ...world import World
-from ...world_models import WorldModel
+from ...world.models import WorldModel
 from ..body import Masses, apply_wrench
 from .channel import Channel
 from .scene import GazeboScene, scanners

@@ -17,7 +17,7 @@ from sensor_models.range_finder import RangeParameters
 from sensor_models.sensor import STEP_US, period_steps
 from xtdrone_core import FleetState, Vehicle, VehicleSpec
 
-from ...world_models import WorldModel
+from ...world.models import WorldModel
 from .channel import Channel
 from .world import link_name
 

@@ -19,8 +19,8 @@ from ...vehicles.pose import Pose, body_frames, start_pose
 from ...vehicles.sdf import scope_of
 from ...vehicles.sdf_file import parse, resolve_uri
 from ...vehicles.sdf_tree import pose_of
-from ...world import World, add_models
-from ...world_models import WorldModel
+from ...world.models import WorldModel
+from ...world.sdf_world import World, add_models
 
 _VERSION = "1.7"
 _DEPTH = 5e-4  # contact penetration of a standing vehicle [m]

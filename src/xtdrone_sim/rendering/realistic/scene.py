@@ -20,7 +20,7 @@ from sensor_models.lens import Pinhole
 from xtdrone_core import FleetState, Vehicle, VehicleSpec
 from xtdrone_dynamics.quaternion import to_matrix
 
-from ...engines import mujoco_scene
+from ...scene import mujoco_scene
 from ..scene import RenderedScene
 from . import glare, ground, lamps, occlusion, passes, rain, shade, shadows, surfaces, textures, wet
 from .conditions import Conditions

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .. import materials
+from ...scene import materials
 
 _SIZE = 1024  # side of a texture [pixels]
 

@@ -1,0 +1,1 @@
+"""Subcommands of the simulation: sim, fly, control, vehicle, warmup."""

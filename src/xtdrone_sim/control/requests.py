@@ -1,0 +1,262 @@
+"""Request handlers of a simulation's control socket."""
+
+import math
+import re
+import time
+from typing import TYPE_CHECKING
+
+from xtdrone_core import ControlError, XtdroneError
+from xtdrone_core.errors import failure
+from xtdrone_core.runs import parent
+from xtdrone_core.runs.control_link import ControlServer, pack
+from xtdrone_core.scenario.disturbances import parse_disturbance
+
+from ..rendering.frame_publisher import FramePublisher
+from . import world_requests
+
+if TYPE_CHECKING:
+    from ..simulation import Simulation
+
+STEP_MAX = 1_000_000
+SLOWEST = 0.001  # speed besides 0
+AWAIT_BRIDGE_S = 30.0  # wall time that its start waits for a bridge that was announced [s]
+BARRIER_S = 1.0  # wall time that an unpaced simulation waits for the bridge [s]
+PAUSE_POLL_S = 0.05
+
+
+class ControlRequests:
+    """One control socket: its requests, the clock for its subscribers, the bridge's barrier."""
+
+    def __init__(self, simulation: "Simulation", server: ControlServer):
+        """Answers on this server from now on, and closes it at the end.
+
+        Raises:
+            ControlError: There is no room for images.
+        """
+        self._simulation = simulation
+        self._late = False  # a late bridge has been reported
+        self._handlers = {
+            "disturb": self._disturb,
+            "event": self._event,
+            "health": self._health,
+            "load": self._load,
+            "pause": self._pause,
+            "race": self._race,
+            "reset": self._reset,
+            "resume": self._resume,
+            "save": self._save,
+            "sensors": self._sensors,
+            "speed": self._speed,
+            "status": self._status,
+            "step": self._step,
+            "stop": self._stop,
+            "wind": self._wind,
+            **world_requests.handlers(simulation),
+        }
+        self.server = server
+        server.warn = simulation.say
+        self._publisher = None
+        try:
+            if len(simulation.rendered):
+                simulation.say(
+                    f"cameras and lidars are drawn by {simulation.rendered.renderer}", severity=6
+                )
+                self._publisher = FramePublisher(simulation.rendered, simulation.scenario.instance)
+                simulation.observers.append(self._publisher)
+        except BaseException:
+            self.close()
+            raise
+
+    def handle(self, op: str, request: dict) -> dict:
+        """The answer to one request.
+
+        Raises:
+            ControlError: It is invalid.
+        """
+        handler = self._handlers.get(op)
+        if handler is None:
+            raise ControlError(
+                f"unknown request '{op[:40]}': choose one of {', '.join(sorted(self._handlers))}"
+            )
+        try:
+            return handler(request)
+        except ControlError:
+            raise
+        except XtdroneError as error:
+            raise ControlError(str(error)) from error
+        except Exception as error:  # of one request: the fleet flies on
+            text = failure(f"request '{op}'", error)
+            self._simulation.say(text)
+            raise ControlError(text) from error
+
+    def tick(self) -> None:
+        """Every 20 ms: publishes the clock, answers requests, waits for the bridge if unpaced."""
+        simulation, server = self._simulation, self.server
+        server.tick(simulation.t_us, simulation.state, self._table)
+        self.answer()
+        if simulation.pacer.speed == 0.0 and server.has_barrier:
+            in_time = server.barrier(simulation.t_us, self.handle, BARRIER_S)
+            if not in_time and not self._late:
+                self._late = True
+                simulation.say(
+                    f"the bridge was {BARRIER_S:g} s late at "
+                    f"{simulation.t_us * 1e-6:.2f} s; continuing without it"
+                )
+
+    def answer(self) -> None:
+        """Answers what has come in."""
+        self.server.poll(self.handle)
+
+    def idle(self) -> None:
+        """Answers while the simulation is paused."""
+        begin = time.monotonic()
+        self.server.poll(self.handle, PAUSE_POLL_S)
+        self._simulation.pacer.held(time.monotonic() - begin, self._simulation.t_us)
+
+    def await_bridge(self) -> None:
+        """Waits for the bridge to connect, so that it does not miss the start of the flight."""
+        end = time.monotonic() + AWAIT_BRIDGE_S
+        while not self.server.has_barrier and not self._simulation.stopping:
+            self.server.poll(self.handle, PAUSE_POLL_S)
+            if time.monotonic() > end:
+                self._simulation.say(
+                    f"no bridge within {AWAIT_BRIDGE_S:g} s; continuing without it"
+                )
+                return
+
+    def close(self) -> None:
+        """Closes the socket. May be called twice."""
+        self.server.close()
+
+    def _table(self, name):
+        entities = self._simulation.entities
+        parts = {"models": entities.models, "links": entities.direct_links}[name]
+        return {"names": list(parts), "states": pack(entities.table(parts.values()))}
+
+    def _status(self, request):
+        simulation = self._simulation
+        return {
+            "t_us": simulation.t_us,
+            "paused": simulation.pacer.paused,
+            "speed": simulation.pacer.speed,
+            "real_time_factor": round(simulation.real_time_factor(), 3),
+            "real_time_factor_now": round(simulation.pacer.recent_factor(simulation.t_us), 3),
+            "n": simulation.scenario.n,
+            "launch": parent.launch(),
+            "vehicles": [spec.name for spec in simulation.scenario.vehicles],
+            "folder": str(simulation.folder) if simulation.folder else None,
+            "gravity": simulation.world.gravity,
+        }
+
+    def _health(self, request):
+        return {"t_us": self._simulation.t_us, "health": self._simulation.autopilot.health()}
+
+    def _race(self, request):
+        race = self._simulation.race
+        if race is None:
+            raise ControlError("there is no race: start the simulation with --track NAME")
+        return {"t_us": self._simulation.t_us, **race.status()}
+
+    def _sensors(self, request):
+        for_s = request.get("for_s", math.inf)
+        if not isinstance(for_s, (int, float)) or not for_s > 0:
+            raise ControlError(
+                f"for_s {for_s!r:.40} is not allowed: give simulated seconds above "
+                "0, or leave it out for as long as the simulation runs"
+            )
+        if self._publisher is None:
+            return {"sensors": []}
+        return {"sensors": self._publisher.publish(self._simulation.t_us + for_s * 1e6)}
+
+    def _pause(self, request):
+        self._simulation.pacer.pause()
+        return {"t_us": self._simulation.t_us}
+
+    def _resume(self, request):
+        self._simulation.pacer.resume()
+        return {"t_us": self._simulation.t_us}
+
+    def _step(self, request):
+        n = request.get("n", 1)
+        if not isinstance(n, int) or not 1 <= n <= STEP_MAX:
+            raise ControlError(f"{n!r:.40} steps are not allowed: give 1 to {STEP_MAX} (4 ms each)")
+        self._simulation.pacer.pause(n)
+        return {"t_us": self._simulation.t_us + n * self._simulation.step_us}
+
+    def _speed(self, request):
+        speed = request.get("speed")
+        if not isinstance(speed, (int, float)) or not (speed == 0 or SLOWEST <= speed <= 1e6):
+            raise ControlError(
+                f"speed {speed!r:.40} is not allowed: 1 is real time, 0 as fast as "
+                f"possible; give 0, or {SLOWEST:g} to 1e6"
+            )
+        self._simulation.pacer.set_speed(float(speed), self._simulation.t_us)
+        return {"speed": float(speed)}
+
+    def _event(self, request):
+        name, values = request.get("event"), request.get("values", {})
+        if not isinstance(name, str) or not isinstance(values, dict):
+            raise ControlError(
+                'an event has a name and values: {"op": "event", "event": "landed", "values": {}}'
+            )
+        values = {k: v for k, v in values.items() if k not in ("t_us", "event", "folder")}
+        self._simulation.event(self._simulation.t_us, name, **values)
+        return {"t_us": self._simulation.t_us}
+
+    def _disturb(self, request):
+        text = request.get("disturbance")
+        if not isinstance(text, str):
+            raise ControlError(
+                'a disturbance is a string: {"op": "disturb", "disturbance": "rotor iris_0 2 0"}'
+            )
+        simulation = self._simulation
+        names = [spec.name for spec in simulation.scenario.vehicles]
+        simulation.plant.disturbances.add(parse_disturbance(text, names, simulation.t_us))
+        return {"t_us": simulation.t_us}
+
+    def _wind(self, request):
+        text, simulation = request.get("wind"), self._simulation
+        if not isinstance(text, str) or "field=" in text:
+            raise ControlError(
+                'a wind is a string without a file: {"op": "wind", "wind": '
+                '"2,0,0"}; "" is still air'
+            )
+        simulation.plant.change_wind(text)
+        simulation.event(simulation.t_us, "wind", wind=text)
+        return {"t_us": simulation.t_us}
+
+    def _reset(self, request):
+        vehicles = request.get("vehicles")
+        if vehicles is not None and not (
+            isinstance(vehicles, list)
+            and all(isinstance(vehicle, (str, int)) for vehicle in vehicles)
+        ):
+            raise ControlError('a reset names vehicles: {"op": "reset", "vehicles": ["iris_0"]}')
+        return self._done(self._simulation.reset, vehicles)
+
+    def _save(self, request):
+        return self._done(self._simulation.save, self._file(request))
+
+    def _load(self, request):
+        return self._done(self._simulation.load, self._file(request))
+
+    def _done(self, act, argument):
+        act(argument)
+        return {"t_us": self._simulation.t_us}
+
+    def _file(self, request):
+        """Path of a snapshot in the run folder; clients cannot write elsewhere."""
+        folder, name = self._simulation.folder, request.get("name", "snapshot")
+        if folder is None:
+            raise ControlError(
+                "this simulation has no run folder for snapshots: start it without --no_run_folder"
+            )
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+            raise ControlError(
+                f"'{name}' is no name for a snapshot: use letters, digits, '_' and '-'"
+            )
+        return folder / f"{name}.snapshot"
+
+    def _stop(self, request):
+        self._simulation.stop()
+        return {"t_us": self._simulation.t_us}

@@ -1,0 +1,99 @@
+"""Checks of models by others: whether they load, and whether they fly."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sensor_models.errors import SensorError
+from xtdrone_core import Scenario, XtdroneError, resources
+from xtdrone_core.flight_agent import FlightAgent
+from xtdrone_core.scenario.scenario import VehicleSpec
+from xtdrone_core.state import Estimates, SetPoints
+from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, cannot_fly, vehicle_types
+
+from .vehicles.sdf import load_vehicle
+
+HEIGHT = 3.0  # of the hover [m]
+_SETTLING = 4.0  # after the climb, before the hover counts [s]
+_START = 0.3  # height at which a vehicle begins, whatever its landing gear [m]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of a model."""
+
+    path: Path
+    verdict: str  # flies, loads (no rotors), stands (not by these rotors), fails, refused
+    reason: str  # why, or how well it flies; "" where there is nothing to say
+    remarks: tuple[str, ...] = ()  # what of its file is left out or changed
+
+
+def models_in(path: Path) -> list[Path]:
+    """The models that a path means: an SDF file, a model's folder, or each in a folder of models.
+
+    Raises:
+        ScenarioError: No such path.
+    """
+    if not path.exists():
+        resources.vehicle_sdf(str(path))  # raises
+    if path.is_dir() and not any(path.glob("*.sdf")):
+        return sorted(folder for folder in path.iterdir() if any(folder.glob("*.sdf*")))
+    return [path]
+
+
+def check(path: Path, seconds: float) -> Checked:
+    """Loads a model, and flies it for some seconds of hover if it has rotors; 0: does not fly it.
+
+    It is loaded completely, with its sensors and in the embedded engine.
+    """
+    from ..simulation import Simulation
+
+    try:
+        vehicle = load_vehicle(str(path.resolve()))
+        spec = VehicleSpec(str(path.resolve()), "checked", (0.0, 0.0, _START))
+        if not any(block.kind == "imu" for block in vehicle.sensors):
+            return Checked(
+                path, "loads", "no imu: part of a vehicle or of a world", vehicle.remarks
+            )
+        agent = _Hover(seconds)
+        simulation = Simulation(Scenario((spec,), speed=0.0), agent=agent, links=False)
+    except (XtdroneError, SensorError) as error:
+        return Checked(path, "refused", str(error))
+    try:
+        why = cannot_fly(simulation.fleet)[0]
+        if not vehicle.rotors or why:
+            return Checked(
+                path,
+                "stands" if vehicle.rotors else "loads",
+                why if vehicle.rotors else "no rotors",
+                vehicle.remarks,
+            )
+        if seconds > 0.0 and vehicle_types(simulation.fleet)[0] == MULTICOPTER:
+            simulation.run()
+            drift = np.ptp(agent.places, axis=0).max()
+            return Checked(path, "flies", f"hovers within {drift:.2f} m", vehicle.remarks)
+        return Checked(path, "loads", "", vehicle.remarks)
+    except XtdroneError as error:
+        reason = simulation.autopilot.health()[0]["not_ready"]
+        return Checked(path, "fails", f"{error}{reason and f' ({reason})'}", vehicle.remarks)
+    finally:
+        simulation.close()
+
+
+class _Hover(FlightAgent):
+    """Takes off, hovers, lands."""
+
+    def __init__(self, seconds: float):
+        super().__init__(1, HEIGHT, time_out=30.0)
+        self.places: list[np.ndarray] = []  # where it hovered
+        self._steps = round(seconds / 0.02)
+        self._seen = 0
+
+    def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
+        """One set-point."""
+        out.pos[:] = self.home + (0.0, 0.0, HEIGHT)
+        self._seen += 1
+        if self._seen * 0.02 > min(_SETTLING, 0.5 * self._steps * 0.02):
+            self.places.append(estimates.pos[0].copy())
+        return self._seen >= self._steps

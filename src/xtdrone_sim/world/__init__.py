@@ -1,0 +1,5 @@
+"""Worlds from SDF files, and their models."""
+
+from .sdf_world import Light, World, load_world, world_of
+
+__all__ = ["Light", "World", "load_world", "world_of"]

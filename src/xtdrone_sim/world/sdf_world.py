@@ -1,0 +1,268 @@
+"""Worlds from SDF files, as Gazebo 11 and PX4's sitl_gazebo plugins read them."""
+
+import copy
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from xtdrone_core import Scenario, ScenarioError, resources
+from xtdrone_core.racing.track import read_track
+from xtdrone_dynamics.constants import GRAVITY, TROPOPAUSE
+from xtdrone_dynamics.earth.magnetic_field import earth_field
+
+from ..vehicles.actors import Actor, read_actor
+from ..vehicles.pose import Pose
+from ..vehicles.sdf_file import fail, parse, parse_text
+from ..vehicles.sdf_tree import (
+    Scope,
+    name_of,
+    number,
+    numbers,
+    plugin_name,
+    pose_of,
+    refuse_unknown,
+    text,
+    to_dict,
+    vector,
+)
+from ..vehicles.shapes import Shape, shapes_of
+from .gates import gate_models
+from .models import WorldModel, of_world
+from .sky import Fog, sky_and_fog
+
+_SEA = 1025.0  # density of sea water [kg/m^3]
+
+
+@dataclass(frozen=True)
+class Light:
+    """A light of a world."""
+
+    kind: str  # directional, point or spot
+    pos: tuple[float, float, float]  # world [m]
+    direction: tuple[float, float, float]  # in which it shines, world
+    diffuse: tuple[float, float, float]  # RGB, 0..1
+    specular: tuple[float, float, float]  # RGB, 0..1
+    cast_shadows: bool
+    attenuation: tuple[float, float, float] = (1.0, 0.0, 0.0)  # constant, per m, per m^2
+    range: float = 10.0  # nothing further away is lit [m]
+    cutoff: float = 0.0  # of a spot, from its axis [rad]
+    falloff: float = 0.0  # exponent of a spot, from the axis outwards
+
+
+@dataclass(frozen=True)
+class World:
+    """Description of a world from its SDF file. All its models are static."""
+
+    name: str
+    sdf: Path
+    latitude: float  # of the origin [rad]
+    longitude: float  # of the origin [rad]
+    altitude: float  # of the origin above mean sea level [m]
+    gravity: float  # downwards [m/s^2]
+    magnetic_field: tuple[float, float, float]  # world ENU [T]
+    wind: dict  # tags of the wind plugin as text, and linear_velocity; empty in still air
+    shapes: tuple[Shape, ...]  # world frame
+    lights: tuple[Light, ...]
+    ambient: tuple[float, float, float]  # RGB, 0..1
+    background: tuple[float, float, float]  # RGB, 0..1
+    models: tuple[WorldModel, ...] = ()  # without their shapes, which are above
+    actors: tuple[Actor, ...] = ()  # people that walk, cars that drive
+    remarks: tuple[str, ...] = ()  # what of the file is left out, a line each
+    water: float = -math.inf  # height of the water's surface [m]; -inf without water
+    water_density: float = 0.0  # [kg/m^3]
+    added: tuple[str, ...] = ()  # models that are not in its file, as SDF
+    sky_hour: float | None = None  # <scene><sky><time>, hours since midnight
+    fog: Fog | None = None  # <scene><fog>
+
+
+def world_of(scenario: Scenario) -> World:
+    """The world of a scenario, with the gates of its track; errors as of load_world()."""
+    return load_world(
+        scenario.world, gate_models(read_track(scenario.track)) if scenario.track else ()
+    )
+
+
+def add_models(element: Any, models: Iterable[str]) -> None:
+    """Adds models, as SDF, to the <world> of a file.
+
+    Raises:
+        ScenarioError: The world has something of that name.
+    """
+    taken = {child.get("name") for child in element}
+    for model in models:
+        added = parse_text(model, "track", "model")
+        if added.get("name") in taken:
+            raise ScenarioError(
+                f"world '{name_of(element)}' has something called "
+                f"'{added.get('name')}' like a gate: rename it, or leave out the "
+                "track"
+            )
+        element.append(added)
+
+
+def load_world(name_or_path: str | PathLike[str], added: tuple[str, ...] = ()) -> World:
+    """A world from worlds/ or from an SDF file.
+
+    Args:
+        name_or_path: A name from worlds/, or a path to an SDF file.
+        added: Further models, as SDF.
+
+    Returns:
+        The world. Its magnetic field is the file's <magnetic_field>, or else
+        that of the World Magnetic Model at its origin.
+
+    Raises:
+        ScenarioError: No such world.
+        SdfError: The file is invalid; the message names file and line.
+    """
+    path = resources.world_sdf(name_or_path)
+    element = copy.deepcopy(parse(path, "world"))
+    add_models(element, added)
+    scope = Scope(element, Pose(), placed=_state(element))
+    remarks: list[str] = []
+    coordinates = element.find("spherical_coordinates")
+    lat, lon, alt = _origin(coordinates) if coordinates is not None else (0.0, 0.0, 0.0)
+    field = element.find("magnetic_field")
+    field = earth_field(lat, lon, alt) if field is None else numbers(field, 3)
+    scene = element.find("scene")
+    ambient = background = (0.4, 0.4, 0.4)
+    if scene is not None:
+        ambient, background = (
+            _colour(scene, "ambient", ambient),
+            _colour(scene, "background", background),
+        )
+    return World(
+        name_of(element),
+        path,
+        lat,
+        lon,
+        alt,
+        _gravity(element),
+        tuple(map(float, field)),
+        _wind(scope),
+        tuple(shapes_of(scope, remarks)),
+        tuple(_light(*found) for found in scope.lights()),
+        ambient,
+        background,
+        of_world(scope),
+        tuple(read_actor(actor, remarks) for actor in scope.actors()),
+        tuple(remarks),
+        *_water(scope),
+        added,
+        *sky_and_fog(scene),
+    )
+
+
+def _state(element) -> dict[str, Pose]:
+    """Where a saved world's first <state> puts models and links, in place of their own <pose>."""
+    state = element.find("state")
+    return {} if state is None else dict(_saved_poses(state))
+
+
+def _saved_poses(element, prefix=""):
+    """Yields (name, pose in the world) of the models in a state, and of what is in them."""
+    for child in element.iterchildren("model", "link"):
+        name = prefix + name_of(child)
+        if child.find("pose") is not None:
+            yield name, pose_of(child)
+        yield from _saved_poses(child, f"{name}::")
+
+
+def _origin(coordinates) -> tuple:
+    lat, lon = number(coordinates, "latitude_deg"), number(coordinates, "longitude_deg")
+    alt = number(coordinates, "elevation", 0.0)
+    if not (-90.0 <= lat <= 90.0 and -180.0 <= lon <= 180.0):
+        fail(
+            coordinates,
+            f"latitude {lat:g}, longitude {lon:g} is not on the Earth: give -90 to "
+            "90 and -180 to 180 degrees",
+        )
+    if not -500.0 <= alt <= TROPOPAUSE:
+        fail(
+            coordinates,
+            f"elevation {alt:g} m is outside the atmosphere's model: give -500 to {TROPOPAUSE:g}",
+        )
+    if number(coordinates, "heading_deg", 0.0) % 360.0 not in (0.0, 180.0):
+        fail(coordinates, "heading_deg must be 0: the world frame is east, north, up")
+    return math.radians(lat), math.radians(lon), alt
+
+
+def _gravity(element) -> float:
+    child = element.find("gravity")
+    if child is None:
+        return GRAVITY
+    x, y, z = numbers(child, 3)
+    if x or y or z > 0.0:
+        fail(child, f"gravity is {x:g} {y:g} {z:g}: it must point down, as in 0 0 {-GRAVITY}")
+    return -z
+
+
+def _wind(scope) -> dict:
+    tags = {}
+    child = scope.element.find("wind/linear_velocity")
+    if child is not None:
+        numbers(child, 3)
+        tags["linear_velocity"] = child.text.strip()
+    for _, plugin in scope.elements("plugin"):
+        if plugin_name(plugin) == "gazebo_wind_plugin":
+            tags.update(to_dict(plugin))
+    return tags
+
+
+def _water(scope) -> tuple[float, float]:
+    """Height of the surface and density: <xtdrone:water>, or PX4's model `ocean` of salt water."""
+    block = scope.own("water")
+    if block is None:
+        seas = [
+            nested.pose("", scope.element) for name, nested in scope.models() if name == "ocean"
+        ]
+        return (seas[0].pos[2], _SEA) if seas else (-math.inf, 0.0)
+    refuse_unknown(block, ("level", "density"))
+    level, density = number(block, "level", 0.0), number(block, "density", _SEA)
+    if density <= 0.0:
+        fail(block, f"<density> of water is {density:g}: give kg/m^3 above 0")
+    return level, density
+
+
+def _light(element, pose) -> Light:
+    kind = element.get("type", "")
+    if kind not in ("directional", "point", "spot"):
+        fail(element, f"light type is '{kind}': give directional, point or spot")
+    direction = pose.direction(vector(element, "direction", (0.0, 0.0, -1.0)))
+    light = Light(
+        kind,
+        pose.pos,
+        direction,
+        _colour(element, "diffuse", (1.0, 1.0, 1.0)),
+        _colour(element, "specular", (0.1, 0.1, 0.1)),
+        text(element, "cast_shadows", "0") in ("1", "true"),
+    )
+    fading = element.find("attenuation")
+    if fading is not None:
+        light = replace(
+            light,
+            range=number(fading, "range", light.range),
+            attenuation=tuple(
+                number(fading, tag, value)
+                for tag, value in zip(
+                    ("constant", "linear", "quadratic"), light.attenuation, strict=True
+                )
+            ),
+        )
+    spot = element.find("spot")
+    if kind == "spot" and spot is not None:
+        light = replace(
+            light, cutoff=number(spot, "outer_angle", 0.0), falloff=number(spot, "falloff", 0.0)
+        )
+    return light
+
+
+def _colour(element, tag, default) -> tuple:
+    child = element.find(tag)
+    if child is None:
+        return default
+    count = len((child.text or "").split())
+    return numbers(child, count if count in (3, 4) else 4)[:3]

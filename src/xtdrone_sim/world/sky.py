@@ -1,0 +1,60 @@
+"""Sky and fog of a world's <scene>."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..vehicles.sdf_file import fail
+from ..vehicles.sdf_tree import number, numbers, text
+
+# SDF's names and, where they differ, Gazebo's own.
+_KINDS = {"linear": "linear", "constant": "exp", "exp": "exp", "quadratic": "exp2", "exp2": "exp2"}
+
+
+@dataclass(frozen=True)
+class Fog:
+    """SDF's <fog>."""
+
+    kind: str  # linear, exp: exp(-density d), or exp2: exp(-(density d)^2)
+    colour: tuple[float, float, float]  # RGB, 0..1
+    density: float  # [1/m]
+    start: float  # of linear: where it begins [m]
+    end: float  # of linear: where nothing else is seen [m]
+
+
+def sky_and_fog(scene: Any) -> tuple[float | None, Fog | None]:
+    """Hour of <sky><time>, None without; and <fog>, None without.
+
+    Args:
+        scene: The element <scene>, or None.
+
+    Raises:
+        SdfError: A value is not allowed.
+    """
+    if scene is None:
+        return None, None
+    hour = scene.find("sky/time")
+    if hour is not None and not 0.0 <= numbers(hour, 1)[0] <= 24.0:
+        fail(hour, f"<time> of the sky is {numbers(hour, 1)[0]:g}: give 0 to 24 hours")
+    return None if hour is None else numbers(hour, 1)[0], _fog(scene.find("fog"))
+
+
+def _fog(element) -> Fog | None:
+    kind = "none" if element is None else text(element, "type", "none").strip()
+    if kind == "none":
+        return None
+    if kind not in _KINDS:
+        fail(element, f"<type> of fog is '{kind}': give none, linear, constant or quadratic")
+    density, start, end = (
+        number(element, tag, value)
+        for tag, value in (("density", 1.0), ("start", 1.0), ("end", 100.0))
+    )
+    if density < 0.0 or not 0.0 <= start < end:
+        fail(
+            element,
+            f"<fog> has density {density:g}, start {start:g} and end {end:g}: give a "
+            "density from 0, and 0 <= start < end",
+        )
+    colour = element.find("color")
+    count = 3 if colour is None else len((colour.text or "").split())
+    rgb = (1.0, 1.0, 1.0) if colour is None else numbers(colour, count if count in (3, 4) else 4)
+    return Fog(_KINDS[kind], tuple(rgb[:3]), density, start, end)
