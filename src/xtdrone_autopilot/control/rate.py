@@ -19,8 +19,8 @@ from .vector import clamp
 # PX4's gains give a normalised torque, which accelerates each vehicle differently. The gains here
 # give the angular acceleration. A parameter acts relative to PX4's default for the iris, for which
 # the gains are those below [1/s], [1/s^2], and the limit of the integral is IRIS_INT_LIM [rad/s^2].
-# For a vehicle whose largest angular acceleration exceeds that of the iris, IRIS_TURN_MAX [rad/s^2],
-# the limit grows by the excess times PX4's parameter.
+# If the largest angular acceleration of a vehicle exceeds that of the iris, IRIS_TURN_MAX
+# [rad/s^2], the limit grows by the excess times PX4's parameter.
 IRIS_TILT_P, IRIS_YAW_P, IRIS_TILT_I, IRIS_YAW_I = 20.0, 8.0, 20.0, 4.0
 IRIS_INT_LIM, IRIS_TURN_MAX = 6.0, 101.0
 PX4_TILT_P, PX4_YAW_P, PX4_TILT_I, PX4_YAW_I, PX4_INT_LIM = np.array(

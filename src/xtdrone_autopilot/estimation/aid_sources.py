@@ -12,6 +12,7 @@ import numpy as np
 from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse, to_matrix
+from xtdrone_dynamics.shapes import Vector
 
 from ..state.estimator_flags import (
     HEIGHT_BY_BARO,
@@ -276,7 +277,7 @@ def _fuse_zero_velocity(
 
 
 @njit
-def is_moving(tuning: Record, ang_vel: np.ndarray, force: np.ndarray) -> bool:
+def is_moving(tuning: Record, ang_vel: np.ndarray, force: Vector) -> bool:
     """Returns whether angular velocity (3,) [rad/s] or specific force (3,) [m/s^2] show motion."""
     rate = ang_vel[0] ** 2 + ang_vel[1] ** 2 + ang_vel[2] ** 2
     norm = math.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from xtdrone_core import SensorBatch
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.compiled import Record
+from xtdrone_dynamics.lane_numbers import LANES
 from xtdrone_dynamics.shared_work import SharedWork, worthwhile
 
 from ..errors import AutopilotError
@@ -19,7 +20,7 @@ from ..interfaces import Estimator
 from ..parameters.store import ParameterStore, table
 from ..state.estimator_flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from .kernel import step_fleet
-from .lanes import LANES, STEP_TIME, blocks_of, new_scratch, step_block
+from .lanes import STEP_TIME, blocks_of, new_scratch, step_block
 from .state import FILTER, HISTORY_STEPS, PAST_STATE, SIZE, reset_filter
 from .vision import fuse_vision
 
@@ -133,7 +134,10 @@ class EkfParameters:
         return cls(**values)
 
     def record(self) -> Record:
-        """Returns the values as a record for kernels: times in microseconds, align_time in steps."""
+        """Returns the values as a record for kernels; times are in microseconds.
+
+        The additional field align_steps is align_time in steps.
+        """
         values = dataclasses.asdict(self)
         values["align_steps"] = max(1, round(self.align_time * 1e6 / _STEP_US))
         for name in ("rest_time", "aid_time", "reset_time", "mag_reset_time", "vision_offset_time"):
@@ -302,7 +306,7 @@ class Ekf(Estimator):
             self._count,
             self.t_us,
             t_us,
-            np.array([*pos, *quat], dtype=np.float64),
+            np.concatenate([np.asarray(pos, dtype=np.float64), np.asarray(quat, dtype=np.float64)]),
             float(params["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
             float(params["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma),
         )

@@ -62,7 +62,7 @@ class Constraints:
         parameters.listeners.append(lambda i, parameter: self._changed.add(i))
 
     def step(self) -> None:
-        """Corrects parameters set since the last call, by when a file has been loaded completely."""
+        """Corrects parameters set since the last call, after which a whole file may be loaded."""
         while self._changed:
             i = self._changed.pop()
             for constraint in CONSTRAINTS:

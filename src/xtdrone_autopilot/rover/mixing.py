@@ -11,7 +11,7 @@ from ..state.vehicle_status import BOAT, DIFFERENTIAL, STEERED
 
 # Parameters of PX4's airframes 1060 (rover), 1070 (boat) and 1061 (r1_rover), where they differ
 # from the defaults of the other vehicle types.
-_AIRFRAMES = {
+_AIRFRAMES: dict[int, dict[str, float]] = {
     STEERED: {
         "GND_L1_DIST": 5,
         "GND_L1_PERIOD": 10,

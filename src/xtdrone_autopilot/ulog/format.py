@@ -218,10 +218,11 @@ def topic_of(name: str, row: dict[str, Any]) -> Topic:
 
 def _columns(value: str, count: int, field: str) -> list[int]:
     """Returns the indices of the snapshot's numbers that fill a field of `count` numbers."""
-    names = SNAPSHOT.names or ()
-    if value not in names:
-        raise AutopilotError(f"topics.yaml, {field}: " + unknown_name("column", value, names))
-    dtype, offset = (SNAPSHOT.fields or {})[value][:2]
+    fields = SNAPSHOT.fields
+    assert fields is not None
+    if value not in fields:
+        raise AutopilotError(f"topics.yaml, {field}: " + unknown_name("column", value, fields))
+    dtype, offset = fields[value][:2]
     width = dtype.itemsize // 8
     if width not in (1, count):
         raise AutopilotError(

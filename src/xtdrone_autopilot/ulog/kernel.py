@@ -89,7 +89,7 @@ def _convert(
 
 
 @njit
-def _state_key(vehicle: Record, estimate: Record, mission: Record) -> int:
+def _state_key(vehicle: Record, estimate: Record, mission: Record) -> np.int64:
     """Packs the state whose changes are logged into one number."""
     return (
         np.int64(vehicle.mode)

@@ -200,7 +200,7 @@ class FleetLog(Memory):
             if not file.path.exists():
                 self._create(i)
         except OSError as error:
-            file.fail(error.strerror, t_us)
+            file.fail(str(error.strerror), t_us)
             return
         missing = max(0, t_us - FLUSH_US - file.good_us)
         if file.append(ulog_format.dropout(missing) + data.tobytes(), t_us):
@@ -229,7 +229,7 @@ class FleetLog(Memory):
         try:
             self._create(i)
         except OSError as error:
-            self._files[i].fail(error.strerror, self._logged.clock.t_us)
+            self._files[i].fail(str(error.strerror), self._logged.clock.t_us)
 
     def _next_file(self, i: int) -> LogFile:
         """Returns the next file of vehicle i, which does not exist yet."""
