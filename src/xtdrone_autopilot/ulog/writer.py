@@ -270,7 +270,8 @@ class FleetLog(Memory):
         """Returns the work of a step with these readings, (N,) of SENSORS."""
         logged, n = self._logged, len(self._lengths)
         doubles = self._snapshots.view(np.float64).reshape(n, -1)
-        arrays = doubles, doubles.astype(np.float32), doubles.astype(np.int64)
+        shape = doubles.shape
+        arrays = doubles, np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=np.int64)
         arguments = LogArguments(
             self._t_us,
             logged.clock.epoch_us,
