@@ -269,7 +269,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.mount.look_at,
             dict(declared(self.mount, "obeys") + declared(self.gimbals, "obeys")),
         )
-        self.missions.on_transition = self.vtol.ask
+        self.missions.on_transition = self.vtol.request
         self.returns = Return(
             status,
             parameters,
