@@ -18,7 +18,7 @@ except ImportError as error:
     raise needs("pettingzoo", "gym", error) from error
 
 
-class BatchParallelEnv(ParallelEnv):
+class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
     """A task in one environment, whose vehicles are "vehicle_0", "vehicle_1", ...
 
     An episode begins and ends for all of them together. Actions and observations are in the
@@ -51,18 +51,18 @@ class BatchParallelEnv(ParallelEnv):
         self.possible_agents = [f"vehicle_{i}" for i in range(count)]
         self.agents: list[str] = []
         bound = np.tile(found.per_number("bound"), self.tasks.history + 1)
-        low, high = np.float32(found.low), np.float32(found.high)
+        low, high = (np.array(limit, np.float32) for limit in (found.low, found.high))
         self.observation_spaces = {name: Box(-bound, bound) for name in self.possible_agents}
         self.action_spaces = {name: Box(low, high) for name in self.possible_agents}
         whole = np.tile(bound, count)
         self.state_space = Box(-whole, whole)
 
     def observation_space(self, agent: str) -> Box:
-        """Of an agent."""
+        """Returns the space of an agent."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Box:
-        """Of an agent."""
+        """Returns the space of an agent."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
@@ -114,10 +114,10 @@ class BatchParallelEnv(ParallelEnv):
         """Frees what render() needs."""
         self._views.close()
 
-    def _observations(self):
+    def _observations(self) -> dict[str, np.ndarray]:
         return {name: self.tasks.observation[0, i].copy() for i, name in enumerate(self.agents)}
 
-    def _all(self, value):
+    def _all(self, value: Any) -> dict[str, Any]:  # any value, the same for each agent
         return {name: value.copy() if isinstance(value, dict) else value for name in self.agents}
 
 

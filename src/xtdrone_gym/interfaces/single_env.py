@@ -1,6 +1,6 @@
 """One environment of a task, as gymnasium.make() gives it."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -14,7 +14,7 @@ from .views import RENDER_MODES
 class BatchEnv(gymnasium.Env):
     """A task in one environment; arguments are those of BatchVectorEnv."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 50}
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 50}
 
     def __init__(self, task: Task | str, render_mode: str | None = None, **options: Any):
         self._vector = BatchVectorEnv(

@@ -3,7 +3,7 @@
 PPO("MlpPolicy", BatchVecEnv("Position-v0", 1024)).learn(1_000_000)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ class BatchVecEnv(VecEnv):
 
     @property
     def tasks(self) -> TaskBatch:
-        """What is simulated."""
+        """The environments."""
         return self.rows.tasks
 
     def reset(self) -> np.ndarray:
@@ -81,6 +81,7 @@ class BatchVecEnv(VecEnv):
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict]]:
         """Observations (R, N), rewards (R,), ends (R,), infos after the last actions."""
         rows, tasks = self.rows, self.tasks
+        assert self._action is not None  # step_async() comes first
         rows.step(self._action)
         infos: list[dict] = [{} for _ in range(self.num_envs)]
         which = np.flatnonzero(rows.over)
@@ -99,7 +100,7 @@ class BatchVecEnv(VecEnv):
         self._views.close()
 
     def get_images(self) -> Sequence[np.ndarray | None]:
-        """Of the first environments, see rendering.View."""
+        """Returns images of the first environments, see rendering.View."""
         return self._views.images() or ()
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
@@ -131,6 +132,6 @@ class BatchVecEnv(VecEnv):
         """False for each row."""
         return [False for _ in self._rows_of(indices)]
 
-    def _rows_of(self, indices):
-        """Row indices; before VecEnv's constructor has run, too."""
+    def _rows_of(self, indices: VecEnvIndices) -> Iterable[int]:
+        """Returns row indices; before VecEnv's constructor has run, too."""
         return range(self.rows.count) if indices is None else self._get_indices(indices)

@@ -64,7 +64,8 @@ class BatchVectorEnv(VectorEnv):
         bounds = np.tile(found.per_number("bound"), many * (self.tasks.history + 1))
         self.single_observation_space = gymnasium.spaces.Box(-bounds, bounds)
         self.single_action_space = gymnasium.spaces.Box(
-            np.tile(np.float32(found.low), many), np.tile(np.float32(found.high), many)
+            np.tile(np.array(found.low, np.float32), many),
+            np.tile(np.array(found.high, np.float32), many),
         )
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -73,7 +74,7 @@ class BatchVectorEnv(VectorEnv):
 
     @property
     def batch(self) -> BatchSimulation:
-        """What is simulated."""
+        """The simulation."""
         return self.tasks.batch
 
     def reset(

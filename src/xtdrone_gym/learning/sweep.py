@@ -40,7 +40,7 @@ class Trial(NamedTuple):
 
 
 def trials(plan: "Plan", vary: Sequence[str], seeds: int) -> list[Trial]:
-    """Every training of a sweep.
+    """Returns every training of a sweep.
 
     Args:
         plan: What does not vary, and the first seed.
@@ -71,11 +71,11 @@ def trials(plan: "Plan", vary: Sequence[str], seeds: int) -> list[Trial]:
     return found
 
 
-def _changed(plan, name, text):
-    """A plan with another value of one quantity."""
+def _changed(plan: "Plan", name: str, text: str) -> "Plan":
+    """Returns a plan with another value of one quantity."""
     if name in NUMBERS:
-        least, most, whole, unit = NUMBERS[name]
-        value = number(name, text, least, most, whole, unit)
+        low, high, whole, unit = NUMBERS[name]
+        value = number(name, text, low, high, whole, unit)
         if name in CHANGES:
             return dataclasses.replace(plan, changes={**plan.changes, name: value})
         return dataclasses.replace(plan, **{name: value})

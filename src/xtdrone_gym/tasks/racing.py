@@ -152,5 +152,5 @@ TASK = Task(
     judge=judge,
     advance=advance,
     memory=MEMORY,
-    marks=next_gates,
+    goal_positions=next_gates,
 )

@@ -142,7 +142,7 @@ class FlightScene(RenderedScene):
         )
         return np.where(found < 0, np.inf, distances)
 
-    def _build(self, inserted):
+    def build(self, inserted):
         model = mujoco_scene.build(
             self._world, self._specs, self._models, inserted=inserted, dress=_dress
         )

@@ -118,7 +118,7 @@ class FlightGlb(Glb):
             self._json["extensionsUsed"] = sorted(self._used)
         path.write_bytes(self.encoded())
 
-    def _channel(self, node, target, values):
+    def _channel(self, node: int, target: str, values: np.ndarray) -> None:
         self._samplers.append(
             {"input": self._times, "output": self._floats(values), "interpolation": "LINEAR"}
         )

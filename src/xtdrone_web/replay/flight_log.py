@@ -8,8 +8,9 @@ import numpy as np
 
 from xtdrone_autopilot.ulog.reader import NAV_STATES, FlightLog
 from xtdrone_autopilot.ulog.series import Series, estimate, of_ned, series, set_point
-from xtdrone_core import frames
+from xtdrone_core import Vehicle, VehicleSpec, frames
 from xtdrone_core.errors import one_line
+from xtdrone_sim.world import World
 
 from ..errors import WebError
 from ..frame import VEHICLE
@@ -25,7 +26,7 @@ _MAX_TEXTS = 2000  # of a log, on the page
 
 
 def fill(
-    records: np.ndarray, t_s: np.ndarray, log: FlightLog, model: Any, offset: np.ndarray
+    records: np.ndarray, t_s: np.ndarray, log: FlightLog, model: Vehicle, offset: np.ndarray
 ) -> None:
     """Puts all but the truth into a vehicle's records.
 
@@ -55,8 +56,8 @@ def fill(
         records["set_vel"][rows] = np.where(armed, values[:, 3:], np.nan)
 
 
-def _speeds(commands, model) -> np.ndarray:
-    """Speeds [rad/s] and angles that motors' commands (K, 8) ask for: actuators in their order."""
+def _speeds(commands: np.ndarray, model: Vehicle) -> np.ndarray:
+    """Returns speeds [rad/s] and angles of the actuators that motors' commands (K, 8) ask for."""
     out = np.zeros_like(commands)
     motors = [(k, a) for k, a in enumerate(model.actuators) if a.kind in ("rotor", "propeller")]
     for motor, (k, actuator) in enumerate(motors):
@@ -68,7 +69,7 @@ def _speeds(commands, model) -> np.ndarray:
     return out
 
 
-def _estimates(records, t_s, log, offset):
+def _estimates(records: np.ndarray, t_s: np.ndarray, log: FlightLog, offset: np.ndarray) -> None:
     found, attitude = estimate(log), attitudes(log, "vehicle_attitude")
     if found is not None:
         values = between(t_s, found.t_s, found.values)
@@ -91,7 +92,7 @@ def attitudes(log: FlightLog, topic: str) -> Series | None:
     )
 
 
-def _battery(records, t_s, log):
+def _battery(records: np.ndarray, t_s: np.ndarray, log: FlightLog) -> None:
     for name, topic, source in (
         ("voltage", "battery_status", "voltage_v"),
         ("current", "battery_status", "current_a"),
@@ -105,7 +106,7 @@ def _battery(records, t_s, log):
             records[name][rows] = np.where(values[:, 0] < 0.0, np.nan, values[:, 0])
 
 
-def _status(records, t_s, log):
+def _status(records: np.ndarray, t_s: np.ndarray, log: FlightLog) -> None:
     found = series(log, "vehicle_status", *_STATUS)
     if found is not None:
         rows, values = held(t_s, found.t_s, found.values)
@@ -131,16 +132,16 @@ def texts(log: FlightLog, who: str) -> list[dict[str, Any]]:
     ]
 
 
-def _level(message) -> int:
-    """A severity of syslog, 0 to 7, which ULog writes as a digit."""
+def _level(message: Any) -> int:  # of pyulog, which has no types
+    """Returns a severity of syslog, 0 to 7, which ULog writes as a digit."""
     level = message.log_level
     return min(max(level - ord("0") if level >= ord("0") else level, 0), 7)
 
 
-def _changes(log, who) -> list[dict[str, Any]]:
-    """Modes, arming and take-offs of a log that has no run's events beside it."""
+def _changes(log: FlightLog, who: str) -> list[dict[str, Any]]:
+    """Returns modes, arming and take-offs of a log that has no run's events beside it."""
 
-    def event(t, text):
+    def event(t: float, text: str) -> dict[str, Any]:
         return {"t": t - log.seconds_of(0), "level": 6, "who": who, "text": text}
 
     found = [event(begin, f"mode {name}") for begin, _, name in log.modes()]
@@ -151,7 +152,7 @@ def _changes(log, who) -> list[dict[str, Any]]:
     return found
 
 
-def read(path: Path, world: Any, spec: Any, model: Any) -> Recording:
+def read(path: Path, world: World, spec: VehicleSpec, model: Vehicle) -> Recording:
     """A ULog, of this simulation or of real PX4, as a recording of one vehicle.
 
     Positions are PX4's ground truth where the simulator gave one, else estimates.

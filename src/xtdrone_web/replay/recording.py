@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core import Vehicle, VehicleSpec
 from xtdrone_core.runs import interpolation
+from xtdrone_sim.world import World
 
 from ..errors import WebError
 from ..frame import VEHICLE, blank
 
 STEP_S = 0.02  # between two rows of a table, unless it would grow too large [s]
-_LARGEST = 400 << 20  # of a table [bytes]
+_MAX_TABLE = 400 << 20  # of a table [bytes]
 _BETWEEN = ("pos", "vel", "rates", "est_pos", "est_vel", "actuator")  # interpolated; others held
 _TURNS = ("quat", "est_quat")
 _FLYING = 0.5  # above its start, from which a vehicle has taken off [m]
@@ -25,8 +27,8 @@ class Recording:
     """A flight of n vehicles.
 
     Attributes:
-        name: What it is called on the page.
-        kind: What was read, for the page: "run", "ULog", "rosbag", "MCAP".
+        name: Name on the page.
+        kind: Kind of source, for the page: "run", "ULog", "rosbag", "MCAP".
         world: The World.
         specs, models: VehicleSpecs and Vehicles.
         t_s: (K,) times of the rows, ascending [s].
@@ -37,9 +39,9 @@ class Recording:
 
     name: str
     kind: str
-    world: Any
-    specs: Sequence[Any]
-    models: Sequence[Any]
+    world: World
+    specs: Sequence[VehicleSpec]
+    models: Sequence[Vehicle]
     t_s: np.ndarray
     table: np.ndarray
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -69,13 +71,13 @@ class Recording:
 
     def at(self, t_s: float) -> np.ndarray:
         """Records (n,) at a time [s], between two rows interpolated; a copy."""
-        k, after, share, step_s = interpolation.place(self.t_s, t_s)
+        k, after, fraction, step_s = interpolation.place(self.t_s, t_s)
         here, there = self.table[k].copy(), self.table[after]
-        shares = interpolation.shares(share, step_s, here["pos"], there["pos"], here["vel"])
+        fractions = interpolation.shares(fraction, step_s, here["pos"], there["pos"], here["vel"])
         for name in _BETWEEN:
-            here[name] += shares * (there[name] - here[name])
+            here[name] += fractions * (there[name] - here[name])
         for name in _TURNS:
-            here[name] = interpolation.turned(here[name], there[name], shares)
+            here[name] = interpolation.turned(here[name], there[name], fractions)
         return here
 
 
@@ -85,7 +87,7 @@ def grid(begin_s: float, end_s: float, n: int) -> np.ndarray:
     Raises:
         WebError: The times are none of a flight.
     """
-    most = max(2, _LARGEST // (n * VEHICLE.itemsize))
+    most = max(2, _MAX_TABLE // (n * VEHICLE.itemsize))
     length = end_s - begin_s
     if not (np.isfinite(begin_s) and 0.0 <= length < 1e7):
         raise WebError(
@@ -98,7 +100,7 @@ def grid(begin_s: float, end_s: float, n: int) -> np.ndarray:
 
 def thinned(t_s: np.ndarray, n: int) -> slice:
     """Which rows of a log are kept, so that the table of n vehicles does not grow too large."""
-    most = max(2, _LARGEST // (n * VEHICLE.itemsize))
+    most = max(2, _MAX_TABLE // (n * VEHICLE.itemsize))
     return slice(None, None, -(-len(t_s) // most))
 
 

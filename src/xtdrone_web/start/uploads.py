@@ -14,11 +14,11 @@ from xtdrone_core.runs.run_folder import check_name
 from ..errors import WebError
 from .shelf import write
 
-LARGEST = 64 * MB  # of all that is sent
-UNPACKED = 256 * MB  # of all files of a model
+MAX_SENT = 64 * MB  # of all that is sent
+MAX_UNPACKED = 256 * MB  # of all files of a model
 MAX = 400  # files of a model
-_DEEPEST = 8  # folders in each other
-_LONGEST = 100  # characters of a part of a name
+_MAX_DEPTH = 8  # folders in each other
+_MAX_PART = 100  # characters of a part of a name
 SUFFIXES = (
     ".sdf",
     ".config",
@@ -70,14 +70,14 @@ def unpacked(sent: dict[str, bytes]) -> dict[PurePosixPath, bytes]:
         if zips
         else {_place(name): data for name, data in sent.items()}
     )
-    if sum(map(len, found.values())) > UNPACKED or len(found) > MAX:
-        raise WebError(f"a model has at most {MAX} files and {UNPACKED // MB} MB")
+    if sum(map(len, found.values())) > MAX_UNPACKED or len(found) > MAX:
+        raise WebError(f"a model has at most {MAX} files and {MAX_UNPACKED // MB} MB")
     return _without_common_folder(found)
 
 
-def _of_zip(name, data):
-    """What a zip holds; it is read only as far as it is allowed, whatever its directory says."""
-    found, left = {}, UNPACKED
+def _of_zip(name: str, data: bytes) -> dict[PurePosixPath, bytes]:
+    """Returns the files of a zip; reads only as much as is allowed, whatever its directory says."""
+    found, left = {}, MAX_UNPACKED
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
@@ -96,7 +96,7 @@ def _of_zip(name, data):
                     content = file.read(left + 1)
                 left -= len(content)
                 if left < 0:
-                    raise WebError(f"'{shown(name)}' unpacks to more than {UNPACKED // MB} MB")
+                    raise WebError(f"'{shown(name)}' unpacks to more than {MAX_UNPACKED // MB} MB")
                 found[place] = content
     except DAMAGED as error:
         raise WebError(f"cannot read the zip '{shown(name)}': {error}") from error
@@ -115,9 +115,9 @@ def _place(name: str) -> PurePosixPath:
         path.is_absolute()
         or not parts
         or ".." in parts
-        or len(parts) > _DEEPEST
+        or len(parts) > _MAX_DEPTH
         or any(
-            len(part) > _LONGEST
+            len(part) > _MAX_PART
             or part.startswith(".")
             or "\\" in part
             or ":" in part
@@ -137,8 +137,8 @@ def _place(name: str) -> PurePosixPath:
     return path
 
 
-def _without_common_folder(found):
-    """Places without the folder that all of them are in, if there is one."""
+def _without_common_folder(found: dict[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
+    """Returns the places without the folder that all of them are in, if there is one."""
     tops = {place.parts[0] for place in found}
     if len(tops) == 1 and all(len(place.parts) > 1 for place in found):
         return _without_common_folder(

@@ -11,7 +11,7 @@ from xtdrone_core.runs import run_folder
 from ..errors import WebError
 
 KINDS = (".csv", ".txt", ".ulg")
-LARGEST = 256 << 20  # of an upload [bytes]
+MAX_UPLOAD = 256 << 20  # [bytes]
 _MAX = 200  # that are listed
 _ULOG = b"ULog\x01\x12\x35"
 
@@ -30,8 +30,8 @@ class Log:
     path: Path
     run: Path | None = None
 
-    def told(self) -> dict[str, object]:
-        """For the page."""
+    def described(self) -> dict[str, object]:
+        """Returns name, size, origin and time for the page: values for JSON."""
         status = self.path.stat()
         return {
             "name": self.name,
@@ -42,14 +42,14 @@ class Log:
 
 
 class Logs:
-    """All logs that there are."""
+    """All logs that can be chosen."""
 
     def __init__(self, first: Path | None = None):
-        """first: Of the command line."""
+        """Takes the log of the command line, if there is one."""
         self.first = None if first is None else Log(first.name, first)
 
     def all(self) -> list[Log]:
-        """The command line's, then those of runs and uploads, the newest first."""
+        """Returns the command line's, then those of runs and uploads, the newest first."""
         root = run_folder.runs_root()
         found = [
             Log(str(path.relative_to(root)), path, path.parents[2])
@@ -65,7 +65,7 @@ class Logs:
         return ([self.first] if self.first else []) + found[:_MAX]
 
     def find(self, name: object) -> Log:
-        """The log of a name.
+        """Returns the log of a name.
 
         Raises:
             WebError: There is none.
@@ -76,7 +76,7 @@ class Logs:
         return found
 
     def place(self, name: str) -> Log:
-        """Where an uploaded file is kept: runs/tune_STEM/NAME, with a number if that is taken.
+        """Returns where an upload is kept: runs/tune_STEM/NAME, with a number if that is taken.
 
         Raises:
             WebError: It is not a log's name, or the folder cannot be made.

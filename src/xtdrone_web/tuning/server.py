@@ -58,7 +58,7 @@ def application(bench: Bench, guard: Guard) -> web.Application:
     return made
 
 
-async def _serve(log, address, instance):
+async def _serve(log: Path | None, address: str, instance: int) -> None:
     token = secrets.token_urlsafe(18)
     guard = Guard(token, address, Ports(instance).tuning)
     ended = asyncio.Event()
