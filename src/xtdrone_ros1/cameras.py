@@ -12,10 +12,10 @@ import numpy as np
 import rospy
 from tf2_msgs.msg import TFMessage
 
+from sensor_models.rendered import messages as camera_messages
 from xtdrone_core import ControlError
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.frame_ring import FrameReader
-from xtdrone_sim.rendering import messages as camera_messages
 
 from . import discovery, node
 from .messages import fill, ros_class
