@@ -6,7 +6,6 @@ publishes what arrived since the last.
 
 import argparse
 from collections.abc import Sequence
-from typing import Any, TypeAlias
 
 import numpy as np
 import rospy
@@ -16,18 +15,18 @@ from sensor_models.rendered import messages as camera_messages
 from xtdrone_core import ControlError
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.frame_ring import FrameReader
+from xtdrone_core.state import SensorDescription
 
 from . import discovery, node
 from .messages import fill, ros_class
 
-Description: TypeAlias = dict[str, Any]  # of a sensor, JSON; see RenderedSensors.describe()
 QUEUE = 5  # messages that wait for a slow subscriber
 
 
 class Outputs:
     """Publishers of all topics of all sensors."""
 
-    def __init__(self, sensors: list[Description]):
+    def __init__(self, sensors: list[SensorDescription]):
         self._publishers = {
             topic: rospy.Publisher(topic, ros_class(kind), queue_size=QUEUE)
             for sensor in sensors
@@ -40,7 +39,7 @@ class Outputs:
         """Returns whether a topic has subscribers."""
         return self._publishers[topic].get_num_connections() > 0
 
-    def publish(self, sensor: Description, t_us: int, data: dict[str, np.ndarray]) -> None:
+    def publish(self, sensor: SensorDescription, t_us: int, data: dict[str, np.ndarray]) -> None:
         """Publishes one reading on all topics of its sensor."""
         for topic, kind, fields in camera_messages.messages(sensor, t_us, data, self.wanted):
             self._publishers[topic].publish(fill(ros_class(kind)(), fields))
@@ -64,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def follow(
-    client: ControlClient, outputs: Outputs, rings: Sequence[tuple[Description, FrameReader]]
+    client: ControlClient, outputs: Outputs, rings: Sequence[tuple[SensorDescription, FrameReader]]
 ) -> None:
     """Publishes what the rings hold, tick by tick.
 
