@@ -20,6 +20,7 @@ from sensor_models.sensor import STEP_US
 from sensor_models.streams import new_stream
 from xtdrone_core import FleetState, Reading, Vehicle, VehicleSpec
 from xtdrone_core.contracts import Engine
+from xtdrone_core.runs.snapshot import Rows
 from xtdrone_dynamics.quaternion import multiply, rotate, rotate_array
 
 from .scene import RenderedScene, inserted_in
@@ -165,6 +166,22 @@ class RenderedSensors:
             "waiting": waiting,
         }
 
+    def regroup(self, before: "RenderedSensors", rows: Rows) -> None:
+        """Takes over schedules, noise and readings on their way of the vehicles that stay."""
+        wait([future for *_, future in before._waiting])  # they draw from the sensors' streams
+        former: dict[int, list[_Sensor]] = {}
+        for sensor in before._sensors:
+            former.setdefault(sensor.index, []).append(sensor)
+        for sensor in self._sensors:
+            row = int(rows.source[sensor.index])
+            if row >= 0:
+                sensor.take_over(former[row].pop(0))
+        self._waiting = deque(
+            (arrival_us, (rows.kept[order[0]], order[1]), future)
+            for arrival_us, order, future in before._waiting
+            if order[0] in rows.kept
+        )
+
     def load(self, snapshot: Mapping) -> None:
         """Restores a state returned by save()."""
         for sensor, saved in zip(self._sensors, snapshot["sensors"], strict=True):
@@ -213,6 +230,12 @@ class _Sensor:
         self.epoch_us = t_us
         for stream, first in zip(self.streams(), self._first, strict=True):
             stream[:] = first
+
+    def take_over(self, former: "_Sensor"):
+        """Continues the schedule and the noise of the same sensor in another fleet."""
+        self.epoch_us = former.epoch_us
+        for stream, state in zip(self.streams(), former.streams(), strict=True):
+            stream[:] = state
 
     def _remember_streams(self):
         self._first = [stream.copy() for stream in self.streams()]
