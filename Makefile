@@ -9,7 +9,7 @@ help:
 	@echo "make setup        ROS, .venv, messages, kernels (scripts/setup.sh)"
 	@echo "make setup-learn  also PyTorch, for xtdrone learn; make test does it"
 	@echo "make demo         the demonstration flight; ARGS=\"...\" passes options to it"
-	@echo "make check        ruff and mypy over the sources; seconds"
+	@echo "make check        ruff, mypy, layers of imports, private names; a minute"
 	@echo "make test         the tests, in JOBS processes; ARGS=\"tests/sim -x\" for pytest"
 	@echo "make test-long    also those that repeat others in other conditions, or need Chromium"
 	@echo "make test-fast    tests of each package that need no other program; under 2 minutes"
@@ -30,7 +30,8 @@ setup-learn:
 	@scripts/setup.sh --learn
 
 check: setup
-	@. scripts/env.sh && ruff check && ruff format --check --quiet && mypy
+	@. scripts/env.sh && ruff check && ruff format --check --quiet && mypy && lint-imports \
+		&& python -m pytest -q tests/integration/test_private_attributes.py
 	@. scripts/env.sh && ruff check --select F $$(find src/*/nodes -type f -perm -u+x)
 
 docs: setup
@@ -44,7 +45,7 @@ test-long: test
 
 test-fast: setup-learn
 	@. scripts/env.sh && python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" \
-		$(addprefix --ignore=tests/,integration ros gazebo px4) $(ARGS)
+		$(addprefix --ignore=tests/,integration ros gazebo flight_controllers/px4) $(ARGS)
 
 notebook:
 	@scripts/notebook_alone.sh

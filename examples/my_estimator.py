@@ -6,8 +6,8 @@ PYTHONPATH=examples xtdrone fly square --estimator my_estimator:Complementary
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from xtdrone_autopilot.estimation.flags import ALIGNED, GPS_USED, POSITION_VALID
 from xtdrone_autopilot.interfaces import Estimator
+from xtdrone_autopilot.state.estimator_flags import ALIGNED, GPS_USED, POSITION_VALID
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.earth.geodesy import to_local
 

@@ -7,7 +7,7 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from xtdrone_autopilot.vehicle_status import TRAJECTORY
+from xtdrone_autopilot.state.vehicle_status import TRAJECTORY
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.constants import GRAVITY
 

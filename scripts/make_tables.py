@@ -5,7 +5,9 @@ python scripts/make_tables.py             docs/options.md, docs/scenario.schema.
                                           options in src/xtdrone_core/scenario/scenario.py;
                                           docs/ros_topics.md from topics, inputs and services
                                           of xtdrone_mavros; docs/parameters.md and the
-                                          tables of docs/mavlink.md from the flight stack
+                                          tables of docs/mavlink.md from the flight stack;
+                                          the layers in docs/architecture.md from the
+                                          contracts of import-linter in pyproject.toml
 python scripts/make_tables.py --check     lists the files that are out of date; then exits
                                           with status 1
 """
@@ -15,7 +17,13 @@ import json
 import re
 import shlex
 import sys
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 from pathlib import Path
+from textwrap import fill
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
@@ -30,6 +38,8 @@ from xtdrone_mavros.topics import TOPICS
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH = ROOT / "launch" / "simulation.launch"
 MAVLINK = ROOT / "docs" / "mavlink.md"
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+PROJECT = ROOT / "pyproject.toml"
 BEGIN = "  <!-- Options of a scenario: written by scripts/make_tables.py. -->\n"
 END = "  <!-- End of the options. -->\n"
 TABLE_BEGIN = "<!-- Table of {name}: written by scripts/make_tables.py. -->\n"
@@ -149,6 +159,32 @@ def mavlink_page() -> str:
         text = between(
             text, TABLE_BEGIN.format(name=name), TABLE_END.format(name=name), f"\n{table_of()}\n\n"
         )
+    return text
+
+
+def architecture_page() -> str:
+    """docs/architecture.md with a drawing of the layers that import-linter holds."""
+    begin, end = TABLE_BEGIN.format(name="layers"), TABLE_END.format(name="layers")
+    return between(ARCHITECTURE.read_text(), begin, end, f"\n```\n{layers()}```\n\n")
+
+
+def layers() -> str:
+    """The packages from the top down, each with its own layers in the same order."""
+    with PROJECT.open("rb") as file:
+        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    inner = {
+        container: contract["layers"]
+        for contract in contracts
+        for container in contract.get("containers", [])
+    }
+    packages = next(each["layers"] for each in contracts if "containers" not in each)
+    text = ""
+    for layer in packages:
+        text += layer.replace(" | ", "   ") + "\n"
+        for package in layer.split(" | "):
+            if package in inner:
+                inside = " > ".join(each.strip("()") for each in inner[package])
+                text += fill(inside, 96, initial_indent="    ", subsequent_indent="    ") + "\n"
     return text
 
 
@@ -295,6 +331,7 @@ def main() -> int:
         ROOT / "docs" / "ros_topics.md": topics_page(),
         ROOT / "docs" / "parameters.md": parameters_page(),
         MAVLINK: mavlink_page(),
+        ARCHITECTURE: architecture_page(),
         ROOT / "docs" / "scenario.schema.json": json.dumps(listing.schema(), indent=2) + "\n",
     }
     stale = [path for path, text in files.items() if not path.is_file() or path.read_text() != text]

@@ -43,7 +43,7 @@ FIRST = (
     "gazebo/test_gazebo_flights",
     "ros/test_slam",
     "gym/test_learning",
-    "px4/test_px4_link",
+    "flight_controllers/px4/test_px4_link",
 )
 
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parents[1] / "tests" / "support"))
 import flight  # noqa: E402
 import px4_references  # noqa: E402
 from xtdrone_autopilot.navigation.mission_items import fields_of  # noqa: E402
-from xtdrone_autopilot.now import LOOP_US  # noqa: E402
+from xtdrone_autopilot.state.clock import LOOP_US  # noqa: E402
 from xtdrone_core import Mode  # noqa: E402
 from xtdrone_core.contracts import Observer  # noqa: E402
 

@@ -25,13 +25,13 @@ sys.path.insert(0, str(HERE.parents[1] / "tests" / "support"))
 from flight import response  # noqa: E402
 from px4_references import Recording  # noqa: E402
 from stack_flights import MissionFlight  # noqa: E402
-from xtdrone_autopilot.mavlink.dialect import mavlink  # noqa: E402
 from xtdrone_autopilot.navigation.mission_items import MISSION, fields_of  # noqa: E402
 from xtdrone_autopilot.navigation.plan_file import load  # noqa: E402
 from xtdrone_control.agents import MissionAgent, SquareAgent  # noqa: E402
 from xtdrone_core import Mode, SetPoints, XtdroneError, resources  # noqa: E402
 from xtdrone_core.agent import BaseAgent  # noqa: E402
 from xtdrone_core.contracts import Observer  # noqa: E402
+from xtdrone_core.mavlink.dialect import mavlink  # noqa: E402
 from xtdrone_core.state import ARM  # noqa: E402
 from xtdrone_dynamics.abilities.vehicle_type import lifting_rotors  # noqa: E402
 from xtdrone_dynamics.quaternion import multiply, to_euler  # noqa: E402

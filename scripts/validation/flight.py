@@ -22,12 +22,12 @@ from _report import Report
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
 from stack_flights import VELOCITY, MissionFlight, each_step, hover_command, item
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.navigation.navigator import TASK_US
 from xtdrone_autopilot.navigation.plan_file import load
-from xtdrone_autopilot.now import LOOP_US, STEP_US
+from xtdrone_autopilot.state.clock import LOOP_US, STEP_US
 from xtdrone_core import Mode, plot_style
 from xtdrone_core.frames import enu_ned, quat_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_dynamics.quaternion import to_euler
 
 HEAD = """Made by `scripts/validation.sh flight`. One iris, RTK GPS, every sensor with its noise; \

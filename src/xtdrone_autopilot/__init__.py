@@ -1,1 +1,1 @@
-"""The flight stacks: the embedded one, PX4-compatible, and the link to real PX4."""
+"""The embedded flight stack, which is PX4-compatible."""

@@ -15,6 +15,7 @@ from xtdrone_core.contracts import (
     SettableParameters,
 )
 from xtdrone_core.fleet_model import PROPELLER
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.key_file import read_key
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.ports import Ports
@@ -36,14 +37,13 @@ from .control.balance import Balance
 from .control.output import at_rest, finish, not_allocated
 from .errors import AutopilotError
 from .fixed_wing.stack import FixedWing
-from .gimbal_manager import GimbalManager
+from .gimbal.manager import GimbalManager
+from .gimbal.mount import Mount
 from .mavlink.commands import Commands
 from .mavlink.description.answers import Answers, EventProtocol
 from .mavlink.device_commands import DeviceCommands
-from .mavlink.dialect import mavlink
 from .mavlink.files.ftp import FileServer
 from .mavlink.files.log_download import LogDownload
-from .mavlink.handlers import declared
 from .mavlink.links import HERE, TICK_US, Links
 from .mavlink.messages import Messages, Presence
 from .mavlink.mission_protocol import MissionProtocol
@@ -52,16 +52,13 @@ from .mavlink.set_points import SetPointMessages
 from .mavlink.setup_signing import SetupSigning
 from .mavlink.streams import Reported, Streams
 from .mavlink.transitions import Transitions
-from .mount import Mount
 from .navigation.follow import FollowTarget
 from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
+from .navigation.preload import preload
 from .navigation.returning import Return
-from .now import LOOP_S, LOOP_US, Now
-from .outbox import WARNING, Outbox
 from .parameters.constraints import Constraints
-from .parameters.preload import preload
 from .parameters.store import ParameterStore
 from .rover.drive import Drive
 from .safety.arming_checks import ArmingChecks
@@ -70,11 +67,15 @@ from .safety.commander import Commander
 from .safety.conditions import PERIOD_US, Watched
 from .safety.failsafes import Failsafes
 from .safety.failures import VISION, Failures
-from .safety.flight_state import FlightState
 from .safety.health import Health
 from .safety.rotor_monitor import RotorMonitor
+from .state.clock import LOOP_S, LOOP_US, StepClock
+from .state.flight_state import FlightState
+from .state.handlers import declared
+from .state.outbox import WARNING, Outbox
+from .state.readings import Readings
+from .state.vehicle_status import describe_bodies, new_status, thrust_normalised
 from .ulog.writer import FleetLog, Logged
-from .vehicle_status import describe_bodies, new_status, thrust_normalised
 from .vtol.stack import Vtol
 
 VISION_MAX_AGE_US = 240_000  # largest age of a pose: the length of the estimator's history [us]
@@ -142,7 +143,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
 
     # In this order: time first, since the others' schedules depend on it.
     MEMORY = (
-        "now",
+        "clock",
         "parameters",
         "status",
         "battery",
@@ -198,8 +199,9 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         """
         n = fleet.n
         self.origin = tuple(origin)
-        self.now = Now(SensorBatch.empty(n), n=n)
-        self.outbox = Outbox(n, self.now, on_text)
+        self.clock = StepClock(n=n)
+        self.readings = Readings(SensorBatch.empty(n))
+        self.outbox = Outbox(n, self.clock, on_text)
         self.status = new_status(n)
         describe_bodies(self.status, fleet)
         self.parameters = ParameterStore(n, self.status["vehicle_type"], self.status["vtol_type"])
@@ -210,8 +212,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self.parameters.values["MAV_TYPE"] = _mav_types(fleet, self.status)
         self.battery = Battery(fleet, self.parameters)
         self._make_loops(fleet, magnetic_field, classes or interfaces.classes())
-        self.mount = Mount(fleet, self.estimator, self.now)
-        self.gimbals = GimbalManager(self.mount, self.now)
+        self.mount = Mount(fleet, self.estimator, self.clock)
+        self.gimbals = GimbalManager(self.mount, self.clock)
         self._make_navigation(fleet)
         self._rotor_monitor = RotorMonitor(fleet)
         self._afloat = (fleet.actuator["kind"] == PROPELLER).any(axis=1)  # never at rest: it drifts
@@ -248,19 +250,19 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
     def _make_navigation(self, fleet):
         """Modes, missions and failsafes."""
         status, parameters, estimator = self.status, self.parameters, self.estimator
-        now, origin, outbox = self.now, self.origin, self.outbox
+        clock, origin, outbox = self.clock, self.origin, self.outbox
         self.navigator = Navigator(status, parameters, estimator)
         self.fixed_wing = FixedWing(fleet, status, parameters, estimator, origin)
-        self.vtol = Vtol(fleet, status, parameters, estimator, self.fixed_wing, now, origin)
+        self.vtol = Vtol(fleet, status, parameters, estimator, self.fixed_wing, clock, origin)
         self.drive = Drive(status, parameters, estimator, fleet)
-        self.flight = FlightState(status, now, outbox)
+        self.flight = FlightState(status, clock, outbox)
         self.missions = Missions(
             status,
             parameters,
             estimator,
             self.navigator,
             self.flight,
-            now,
+            clock,
             origin,
             outbox,
             self.mount.look_at,
@@ -278,7 +280,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             outbox,
         )
         self.follow = FollowTarget(
-            status, parameters, estimator, self.navigator, self.flight, now, outbox
+            status, parameters, estimator, self.navigator, self.flight, clock, outbox
         )
         self.arming_checks = ArmingChecks(
             status,
@@ -286,12 +288,12 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             estimator,
             self.battery,
             self.missions,
-            now,
+            clock,
             outbox,
             cannot_fly(fleet),
         )
         watched = Watched(
-            status, parameters, estimator, self.battery, self.missions, now, self.arming_checks
+            status, parameters, estimator, self.battery, self.missions, clock, self.arming_checks
         )
         self.failsafes = Failsafes(watched, self.flight, outbox, self.fly_without)
         self.commander = Commander(
@@ -305,16 +307,18 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.returns,
             self.navigator,
             self.flight,
-            now,
+            clock,
             origin,
             outbox,
         )
-        self.offboard = Offboard(status, self.commander, not_allocated(fleet), now, outbox)
+        self.offboard = Offboard(
+            status, self.commander.take_requests, not_allocated(fleet), clock, outbox
+        )
         self.balance = Balance(fleet, self.offboard.own)
         self.failures = Failures(fleet.rotor_mask)
         self.actuator_test = ActuatorTest(fleet.rotor_mask.shape)
         self._health = Health(
-            status, estimator, self.battery, self.failsafes, self.commander, self.missions, now
+            status, estimator, self.battery, self.failsafes, self.commander, self.missions, clock
         )
 
     @classmethod
@@ -331,7 +335,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             classes,
             scenario.ports,
         )
-        autopilot.now.sensors = context.sensors
+        autopilot.readings.sensors = context.sensors
         try:
             preload(autopilot.parameters, autopilot.missions, scenario, context.origin)
             names = [vehicle.name for vehicle in scenario.vehicles]
@@ -361,7 +365,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.battery,
             self.missions,
             self.commands,
-            self.now,
+            self.clock,
+            self.readings,
             self.origin,
         )
         self.log = FleetLog(logged, fleet.n_rotors, names, folder, profile)
@@ -398,7 +403,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
                 self.missions,
                 self.failsafes,
                 self.commands,
-                self.now,
+                self.clock,
+                self.readings,
                 self.origin,
                 self._rotor_mask,
                 self.outbox.events,
@@ -408,17 +414,17 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
 
     def messages(self, links: Any) -> Messages:
         """The handlers of messages received on links."""
-        outbox, now = self.outbox, self.now
+        outbox, clock = self.outbox, self.clock
         parameters = ParameterProtocol(
-            self.parameters, self.parameter_files, outbox, links, self.status, now
+            self.parameters, self.parameter_files, outbox, links, self.status, clock
         )
         missions = MissionProtocol(
-            self.missions, links.reply, outbox.say, self.missions.current, now
+            self.missions, links.reply, outbox.say, self.missions.current, clock
         )
         downloads = LogDownload(self.log, outbox, links)
-        presence = Presence(self.status, self.parameters, self.failures, now, outbox, links)
+        presence = Presence(self.status, self.parameters, self.failures, clock, outbox, links)
         devices = DeviceCommands(
-            self.status, self.parameters, self.actuator_test, self.offboard, self._rotor_mask, now
+            self.status, self.parameters, self.actuator_test, self.offboard, self._rotor_mask, clock
         )
         commands = Commands(
             self.status,
@@ -427,12 +433,12 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.commander,
             self.missions,
             self.failures,
-            now,
+            clock,
             self.origin,
             outbox,
             links,
             (parameters, self.mount, self.gimbals, devices, Transitions(self.vtol)),
-            (Answers(self.status, now), self.gimbals),
+            (Answers(self.status, clock), self.gimbals),
         )
         set_points = SetPointMessages(
             self.status,
@@ -441,7 +447,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.follow,
             self.failures,
             self.take_pose,
-            now,
+            clock,
             self.origin,
             outbox,
         )
@@ -463,22 +469,23 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One lockstep step: readings at t_us in, actuator commands (N, A) out."""
-        dt = self.now.advance(t_us, sensors)
+        dt = self.clock.advance(t_us)
+        self.readings.sensors = sensors
         self.failures.drop_failed_readings(sensors)
         _tell(self.status, self._afloat, self.estimator.records)
         self.estimator.step(sensors, self.parameters.values)
         self.navigator.follow_resets()
         if self._links is not None:
             self._links.receive(t_us, self._messages.handle)
-        events = self.vtol.step(self.now, dt)
-        events |= self.navigator.step(self.now, self.offboard.actuators, dt)
-        events |= self.fixed_wing.step(self.now, dt, self.commands)
-        events |= self.drive.step(self.now, dt)
+        events = self.vtol.step(self.clock, sensors, dt)
+        events |= self.navigator.step(self.clock, sensors, self.offboard.actuators, dt)
+        events |= self.fixed_wing.step(self.clock, sensors, dt, self.commands)
+        events |= self.drive.step(self.clock, dt)
         if events:
             self.commander.handle_events()
         self._control(dt)
-        if self.now.any_due(PERIOD_US):
-            self._update_checks(self.now.due(PERIOD_US))
+        if self.clock.any_due(PERIOD_US):
+            self._update_checks(self.clock.due(PERIOD_US))
         if self.log is not None:
             self.log.step(t_us)
         if self._links is not None:
@@ -490,7 +497,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
     def _control(self, dt):
         """From the set-points of the modes to the actuator commands."""
         p, values = self.status, self.parameters.values
-        if self.now.any_due(LOOP_US):
+        if self.clock.any_due(LOOP_US):
             for loop in (self.position_control, self.velocity_control):
                 loop.step(p, values, self.estimator, LOOP_S)
         self.vtol.blend()
@@ -509,19 +516,19 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             values["FD_ACT_EN"],
             self.commands,
             self.estimator.records,
-            self.now.sensors.accel,
+            self.readings.sensors.accel,
             dt,
             self.failsafes.failed_rotor,
         )
         if self.actuator_test.running:
-            self.actuator_test.apply(p["armed"], self.now.t_us, self.commands)
+            self.actuator_test.apply(p["armed"], self.clock.t_us, self.commands)
         self.failures.stop_motors(self.commands)
 
     def estimates(self) -> Estimates:
         """The current estimates; the arrays are the autopilot's own, not copies."""
         e, p = self.estimator, self.status
         return Estimates(
-            self.now.t_us,
+            self.clock.t_us,
             e.pos,
             e.quat,
             e.vel,
@@ -538,7 +545,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
 
     def health(self) -> list[dict]:
         """Health of each vehicle, as plain data; see safety/health.py."""
-        return self._health.report(self._links)
+        return self._health.report(None if self._links is None else self._links.health)
 
     def set_parameter(self, i: int, name: str, value: float) -> None:
         """Sets a parameter of vehicle i."""
@@ -556,7 +563,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self._refuse_without_memory()
         super().reset(mask)
         for i in np.arange(len(self.status)) if mask is None else np.flatnonzero(mask):
-            self.status["mode_t"][i] = self.now.epoch_us[i]
+            self.status["mode_t"][i] = self.clock.epoch_us[i]
             self.outbox.announce(int(i))
 
     def save(self) -> dict:
@@ -578,7 +585,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         if self.log is not None and log is not None:
             self.log.load(log)
         if self._links is not None:
-            self._links.restart(self.now.t_us)
+            self._links.restart(self.clock.t_us)
 
     def _refuse_without_memory(self):
         for name in registry.PARTS:
@@ -615,8 +622,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             pos: (3,) centre of gravity, world [m].
             quat: (4,) xyzw, body to world.
         """
-        if not 0 <= self.now.t_us - t_us <= VISION_MAX_AGE_US:
-            t_us = self.now.t_us
+        if not 0 <= self.clock.t_us - t_us <= VISION_MAX_AGE_US:
+            t_us = self.clock.t_us
         if not self.failures.failed(i, VISION):
             self.estimator.fuse_vision(i, t_us, pos, quat)
 
@@ -630,10 +637,10 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         Args:
             due: (N,) bool, the vehicles meant.
         """
-        p, sensors = self.status, self.now.sensors
+        p, sensors = self.status, self.readings.sensors
         if self._links is not None:
-            if self.now.t_us % _FORGET_PEERS_US == 0:
-                self._links.forget_silent_peers(self.now.t_us)
+            if self.clock.t_us % _FORGET_PEERS_US == 0:
+                self._links.forget_silent_peers(self.clock.t_us)
             self._messages.check()
         self._constraints.step()
         whole = bool(due.all())  # a slice copies no records

@@ -16,7 +16,7 @@ from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.quaternion import rotate, to_euler
 
 from .errors import AutopilotError
-from .estimation.flags import TESTS
+from .state.estimator_flags import TESTS
 
 ESTIMATE = np.dtype(
     [
@@ -73,11 +73,11 @@ class Estimator(Memory):
         terrain: (N,) height of the ground below it, world z [m]; NaN = not known.
         wind: (N, 2) of the air, east and north [m/s]; NaN = not known.
         ready: (N,) bool, good enough to arm and fly on.
-        flags: (N,) int64, bits of estimation.flags: ALIGNED (attitude is known), POSITION_VALID
-            (position is known), GPS_USED, VISION_USED, BARO_USED, MAG_USED, RANGE_USED,
-            AIRSPEED_USED, SIDESLIP_USED (aid sources in use), AT_REST. Failsafes depend on them: no
-            GPS_USED and no VISION_USED in flight counts as position lost, no ALIGNED as a failed
-            estimator.
+        flags: (N,) int64, bits of state.estimator_flags: ALIGNED (attitude is known),
+            POSITION_VALID (position is known), GPS_USED, VISION_USED, BARO_USED, MAG_USED,
+            RANGE_USED, AIRSPEED_USED, SIDESLIP_USED (aid sources in use), AT_REST. Failsafes
+            depend on them: no GPS_USED and no VISION_USED in flight counts as position lost, no
+            ALIGNED as a failed estimator.
         test_ratios: (N, 9) innovations over their gates, squared; above 1 the reading was
             rejected. Columns as in TESTS.
         pos_std: (N, 3) standard deviation of pos [m].
@@ -185,7 +185,7 @@ class Estimator(Memory):
 
 
 class ControlLoop(Protocol):
-    """One loop of the cascade. It reads and writes sp_* of the records (see vehicle_status.py).
+    """One loop of the cascade: it reads and writes sp_* of VEHICLE_STATUS.
 
     | part             | acts where sp_kind is | reads                             | writes       |
     |------------------|-----------------------|-----------------------------------|--------------|

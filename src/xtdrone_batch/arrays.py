@@ -9,6 +9,8 @@ import numpy as np
 
 from xtdrone_core import FleetModel
 
+STEP_US = 4_000  # length of a sub-step, as in the lockstep fleet [us]
+
 
 class BatchState(NamedTuple):
     """True state of a batch; names as in xtdrone_core.FleetState. Read it without a copy."""

@@ -61,7 +61,7 @@ def _show(args):
     for k, semantic in enumerate(scenes.semantics, 1):
         print(f"{np.count_nonzero(labels == k):6d}  {semantic}")
     if args.out:
-        from .worlds.picture import draw
+        from .picture import draw
 
         draw(scenes, args.out)
         print(f"drawn to {args.out}")

@@ -1,4 +1,4 @@
-"""The batch on a graphics card: the functions of lanes.py and steps.py, compiled by numba-cuda.
+"""Steps of a batch on a graphics card: the functions of physics/, compiled by numba-cuda.
 
 A block of 128 threads is a block of lanes, and thread k has lane k of it. What is near something,
 or does not run in lanes, is stepped by steps.step(), one thread for each environment.
@@ -13,24 +13,27 @@ import numpy as np
 from numba import cuda
 
 from xtdrone_autopilot.control.allocation import vector_fleet
-from xtdrone_autopilot.now import LOOP_US
+from xtdrone_autopilot.state.clock import LOOP_US
 from xtdrone_dynamics.lanes import LANES, Target
 
-from . import lanes, steps
-from .arrays import BatchState, Variation
-from .contacts import far_from_all
-from .control import LoopState
+from .arrays import STEP_US, BatchState, Variation
+from .description import BatchDescription
 from .device_array import CPU, CUDA, DeviceArray
 from .errors import BatchError
+from .physics import steps
+from .physics.contacts import find_clear
+from .physics.control import LoopState
+from .physics.lanes.fly import fly_block
+from .physics.lanes.layout import ROTOR_ROWS, ROWS
+from .physics.steps import Chunk, new_chunk
 from .randomisation import draw
-from .steps import STEP_US, Chunk, new_chunk
 
 BLOCKS = 1056  # of lanes that have a scratch; more take turns
 THREADS, WORKERS = 64, 64 * 528  # of a block, and in all, of kernels with a thread per environment
 
 
 @cuda.jit(device=True)
-def _own(count):
+def _own(count: int):
     """Of range(count) what the lane of this thread does."""
     return range(cuda.threadIdx.x, count, LANES)
 
@@ -74,7 +77,7 @@ def fly_lanes(
     model: Any,
     i: int,
     rows: np.ndarray,
-    far: np.ndarray,
+    clear: np.ndarray,
     vehicles: int,
     scratch: np.ndarray,
     rotor_scratch: np.ndarray,
@@ -90,21 +93,20 @@ def fly_lanes(
     dt_us: int,
     sub_steps: int,
 ) -> None:
-    """Kernel: advances vehicles of one type in lanes, those of the environments in `far`.
+    """Kernel: advances vehicles of one type in lanes, those of the environments in `clear`.
 
     Args:
         scratch, rotor_scratch: (blocks, ROWS) and (blocks, A, ROTOR_ROWS).
         vehicles: Of one environment.
 
-    The others are those of lanes.fly().
+    The others are those of physics.lanes.fly.fly().
     """
-    x, y = scratch[cuda.blockIdx.x], rotor_scratch[cuda.blockIdx.x]
     begin = cuda.blockIdx.x * LANES
     while begin + cuda.threadIdx.x < rows.size:
-        if far[rows[begin + cuda.threadIdx.x] // np.uintp(vehicles)]:
-            lanes.fly_block(
-                x,
-                y,
+        if clear[rows[begin + cuda.threadIdx.x] // np.uintp(vehicles)]:
+            fly_block(
+                scratch[cuda.blockIdx.x],
+                rotor_scratch[cuda.blockIdx.x],
                 model.vehicle[i],
                 model.rotor[i],
                 model.rotors[i],
@@ -124,17 +126,17 @@ def fly_lanes(
         begin += cuda.gridDim.x * LANES
 
 
-def mark_far(
+def mark_clear(
     records: Any,
     objects: np.ndarray,
     pos: np.ndarray,
     vel: np.ndarray,
     seconds: float,
-    far: np.ndarray,
+    clear: np.ndarray,
 ) -> None:
-    """Kernel: far_from_all(), a thread for each environment."""
-    for e in range(cuda.grid(1), far.size, cuda.gridsize(1)):
-        far_from_all(records, objects, pos, vel, e, e + 1, seconds, far)
+    """Kernel: find_clear(), a thread for each environment."""
+    for e in range(cuda.grid(1), clear.size, cuda.gridsize(1)):
+        find_clear(records, objects, pos, vel, e, e + 1, seconds, clear)
 
 
 def step_others(
@@ -150,10 +152,10 @@ def step_others(
     dt_us: int,
     sub_steps: int,
     which: np.ndarray,
-    far: np.ndarray,
+    clear: np.ndarray,
     chunks: Any,
 ) -> None:
-    """Kernel: steps.step() of the environments that are not `far`; `chunks`: (workers, ...)."""
+    """Kernel: steps.step() of the environments that are not `clear`; `chunks`: (workers, ...)."""
     own = cuda.grid(1)
     if own >= chunks.pos.shape[0]:
         return
@@ -198,7 +200,7 @@ def step_others(
         chunks.rows[own],
     )
     for e in range(own, which.size, chunks.pos.shape[0]):
-        if not far[e]:
+        if not clear[e]:
             steps.step(
                 records,
                 air,
@@ -239,13 +241,13 @@ def kernels(real: type) -> types.SimpleNamespace:
         fly_lanes=cuda.jit(own.typed(fly_lanes)),
         **{
             kernel.__name__: cuda.jit(double.typed(kernel))
-            for kernel in (mark_far, step_others, copy_rows, draw_starts)
+            for kernel in (mark_clear, step_others, copy_rows, draw_starts)
         },
     )
 
 
-class Held(NamedTuple):
-    """What a batch keeps on the device; names as in BatchSimulation."""
+class DeviceCopies(NamedTuple):
+    """Copies of a batch on the device; names as in BatchDescription."""
 
     state: BatchState
     flat_state: BatchState
@@ -263,13 +265,13 @@ class Held(NamedTuple):
     scratch: Any  # (blocks, ROWS)
     rotor_scratch: Any  # (blocks, A, ROTOR_ROWS)
     which: Any  # (E,)
-    far: Any  # (E,)
+    clear: Any  # (E,)
     streams: Any  # (E, 4)
 
 
-def hold(batch: Any, place: Any) -> Held:
-    """Copies what a BatchSimulation keeps to the device, with place(array)."""
-    real, environments, v = batch.state.pos.dtype, batch.environments, batch.vehicles
+def copy_to_device(batch: BatchDescription, place: Any) -> DeviceCopies:
+    """Copies a batch to the device, with place(array)."""
+    real, environments = batch.real, batch.environments
 
     def both(arrays):
         placed = [place(array) for array in arrays]
@@ -290,13 +292,11 @@ def hold(batch: Any, place: Any) -> Held:
 
     state, flat_state = both(batch.state)
     variation, flat_variation = both(batch.variation)
-    loop_state, flat_loops = both(batch._loop_state)
-    action = place(batch._action)
-    blocks = min(BLOCKS, -(-environments * v // LANES))
-    rotor_rows = batch._lanes.rotor.shape[1], lanes.ROTOR_ROWS
-    one = new_chunk(
-        batch._records, batch._loops.status, action.shape[2], loop_state.values.shape[2]
-    )
+    loop_state, flat_loops = both(batch.loop_state)
+    action = place(batch.action)
+    blocks = min(BLOCKS, -(-environments * batch.vehicles // LANES))
+    rotor_rows = batch.lanes.rotor.shape[1], ROTOR_ROWS
+    one = new_chunk(batch.records, batch.loops.status, action.shape[2], loop_state.values.shape[2])
     workers = min(WORKERS, -(-environments // THREADS) * THREADS)
     # With threads side by side in memory, so that what they read lies together.
     chunks = Chunk(
@@ -305,7 +305,7 @@ def hold(batch: Any, place: Any) -> Held:
             for array in one
         )
     )
-    return Held(
+    return DeviceCopies(
         state,
         flat_state,
         variation,
@@ -314,121 +314,105 @@ def hold(batch: Any, place: Any) -> Held:
         flat_loops.memory,
         action,
         action.reshape(action.size),
-        all_of(batch._lanes),
-        all_of(batch._records),
-        place(batch.scenes.objects),
-        all_of(batch._loops),
+        all_of(batch.lanes),
+        all_of(batch.records),
+        place(batch.objects),
+        all_of(batch.loops),
         chunks,
-        place(np.zeros((blocks, lanes.ROWS), dtype=real)),
+        place(np.zeros((blocks, ROWS), dtype=real)),
         place(np.zeros((blocks, *rotor_rows), dtype=real)),
         place(np.arange(environments)),
         place(np.zeros(environments, dtype=np.bool_)),
-        place(batch._streams),
+        place(batch.streams),
     )
 
 
-class CudaBatch:
-    """What BatchSimulation does on the device.
+class CudaBackend:
+    """Steps copies of a batch on the device; see description.Backend."""
 
-    Attributes:
-        state: BatchState of DeviceArrays.
-        variation: Variation of DeviceArrays.
-    """
-
-    def __init__(self, batch: Any, place: Any = cuda.to_device):
+    def __init__(self, batch: BatchDescription, place: Any = cuda.to_device):
         """Copies a batch to the device.
 
         Args:
-            batch: The BatchSimulation, all but reset.
-            place: Copies an array there.
+            batch: The batch, before its first reset.
+            place: Copies an array to the device.
         """
         self._batch, self._place = batch, place
-        self._real = batch.state.pos.dtype.type
-        self.held = hold(batch, place)
+        self.held = copy_to_device(batch, place)
         first = np.arange(batch.environments, dtype=np.uint64)[:, None] * np.uint64(batch.vehicles)
-        self._rows = [(i, place((first + columns).ravel())) for i, columns in batch._columns]
-        self.randomise(batch._widths)
-
-    def randomise(self, widths: np.ndarray) -> None:
-        """Draws by other widths (10,) of Randomisation from the next reset on."""
-        self._widths = self._place(widths)
+        self._rows = [(i, place((first + columns).ravel())) for i, columns in batch.types]
+        self.set_widths(batch.widths)
 
     @property
     def state(self) -> BatchState:
-        """Views of the state."""
+        """Views of the state on the device."""
         return BatchState(*map(view, self.held.state))
 
     @property
     def variation(self) -> Variation:
-        """Views of how each vehicle differs from its model."""
+        """Views of the variation on the device."""
         return Variation(*map(view, self.held.variation))
 
-    def checked(self, action: Any) -> Any:
-        """An action on the device as numba.cuda takes it.
-
-        Raises:
-            BatchError: Its type is not that of the batch.
-        """
-        found = cuda.as_cuda_array(getattr(action, "on_device", action))
-        if found.dtype != self._real:
-            raise BatchError(
-                f"an action of type {found.dtype} on the device is not allowed: give "
-                f"{np.dtype(self._real)}"
-            )
-        return found
-
-    def step(self, action: Any, wind: np.ndarray | None = None) -> None:
-        """Steps under an action: a host array that has been checked, or one on the device.
-
-        Args:
-            action: (E, V, K).
-            wind: (E, V, 3) from now on, a host array; None leaves it.
-        """
+    def step(self, action: Any, t_us: int, wind: np.ndarray | None = None) -> None:
+        """Advances all environments; see Backend."""
         self.held.action.copy_to_device(action)
         if wind is not None:
             self.held.state.wind.copy_to_device(wind)
-        for kernel, blocks, threads, arguments in self.step_calls():
+        for kernel, blocks, threads, arguments in self.step_calls(t_us):
             _launch(kernel, blocks, threads, arguments)
 
-    def fetch(self, state: BatchState) -> None:
-        """Copies the state into host arrays."""
-        for array, here in zip(self.held.state, state, strict=True):
-            array.copy_to_host(here)
-
-    def place_objects(self) -> None:
-        """Copies what stands in the environments to the device."""
-        self.held.objects.copy_to_device(self._batch.scenes.objects)
-
     def reset(self, which: np.ndarray, seeded: bool) -> None:
-        """Puts environments back to their start, among objects that may be new.
-
-        Args:
-            which: Their indices.
-            seeded: Whether the batch has new streams of random numbers for them.
-        """
-        self.place_objects()
+        """Puts environments (indices) back to their start, among objects that may be new."""
+        self.update_objects()
         if seeded:
             streams = self.held.streams.copy_to_host()
-            streams[which] = self._batch._streams[which]
+            streams[which] = self._batch.streams[which]
             self.held.streams.copy_to_device(streams)
         for kernel, blocks, threads, arguments in self.reset_calls(self._place(which)):
             _launch(kernel, blocks, threads, arguments)
+
+    def set_widths(self, widths: np.ndarray) -> None:
+        """Randomises by these widths (10,) from the next reset on."""
+        self._widths = self._place(widths)
+
+    def update_objects(self) -> None:
+        """Copies the objects to the device."""
+        self.held.objects.copy_to_device(self._batch.objects)
+
+    def host_state(self) -> BatchState:
+        """Copies the state into the arrays of the description, and returns them."""
+        for array, here in zip(self.held.state, self._batch.state, strict=True):
+            array.copy_to_host(here)
+        return self._batch.state
+
+    def owns(self, action: object) -> bool:
+        """Whether an action lies on a device."""
+        return hasattr(action, "__cuda_array_interface__")
+
+    def checked(self, action: Any) -> Any:
+        """Returns an action on the device as numba.cuda takes it; see Backend."""
+        array = cuda.as_cuda_array(getattr(action, "on_device", action))
+        if array.dtype != self._batch.real:
+            raise BatchError(
+                f"an action of type {array.dtype} on the device is not allowed: give "
+                f"{np.dtype(self._batch.real)}"
+            )
+        return array
 
     def wait(self) -> None:
         """Waits for all kernels."""
         cuda.synchronize()
 
-    def step_calls(self) -> list[tuple[Any, int, int, tuple]]:
-        """The kernels of a step: (kernel, blocks, threads of each, arguments)."""
-        held, batch, of = self.held, self._batch, kernels(self._real)
-        environments = -(-batch.environments // THREADS)
-        clock = batch._now_us, STEP_US, batch.sub_steps
+    def step_calls(self, t_us: int) -> list[tuple[Any, int, int, tuple]]:
+        """Returns the kernels of a step: (kernel, blocks, threads of each, arguments)."""
+        held, batch, kernel = self.held, self._batch, kernels(self._batch.real)
+        clock = t_us, STEP_US, batch.sub_steps
         calls: list[tuple[Any, int, int, tuple]] = []
         if batch.in_lanes:
             calls.append(
                 (
-                    of.mark_far,
-                    environments,
+                    kernel.mark_clear,
+                    -(-batch.environments // THREADS),
                     THREADS,
                     (
                         held.records,
@@ -436,20 +420,20 @@ class CudaBatch:
                         held.state.pos,
                         held.state.vel,
                         batch.step_s,
-                        held.far,
+                        held.clear,
                     ),
                 )
             )
             calls += [
                 (
-                    of.fly_lanes,
+                    kernel.fly_lanes,
                     held.scratch.shape[0],
                     LANES,
                     (
                         held.model,
                         i,
                         rows,
-                        held.far,
+                        held.clear,
                         batch.vehicles,
                         held.scratch,
                         held.rotor_scratch,
@@ -457,10 +441,10 @@ class CudaBatch:
                         held.flat_variation,
                         held.memory,
                         held.flat_action,
-                        batch._loops.level,
-                        batch._loops.geometric,
-                        self._real(STEP_US * 1e-6),
-                        self._real(LOOP_US * 1e-6),
+                        batch.loops.level,
+                        batch.loops.geometric,
+                        batch.real(STEP_US * 1e-6),
+                        batch.real(LOOP_US * 1e-6),
                         *clock,
                     ),
                 )
@@ -468,12 +452,12 @@ class CudaBatch:
             ]
         calls.append(
             (
-                of.step_others,
+                kernel.step_others,
                 held.chunks.pos.shape[0] // THREADS,
                 THREADS,
                 (
                     held.records,
-                    batch._air,
+                    batch.air,
                     held.state,
                     held.variation,
                     held.loops,
@@ -482,7 +466,7 @@ class CudaBatch:
                     held.action,
                     *clock,
                     held.which,
-                    held.far,
+                    held.clear,
                     held.chunks,
                 ),
             )
@@ -490,25 +474,25 @@ class CudaBatch:
         return calls
 
     def reset_calls(self, which: Any) -> list[tuple[Any, int, int, tuple]]:
-        """The kernels of a reset, as in step_calls(); which: indices, on the device."""
-        held, batch, of = self.held, self._batch, kernels(self._real)
-        blocks, many = -(-len(which) // THREADS), batch.environments
+        """Returns the kernels of a reset, as step_calls(); which: indices, on the device."""
+        held, batch, kernel = self.held, self._batch, kernels(self._batch.real)
+        blocks, environments = -(-len(which) // THREADS), batch.environments
         calls = [
             (
-                of.copy_rows,
+                kernel.copy_rows,
                 blocks,
                 THREADS,
-                (which, self._place(start.reshape(-1)), array.reshape((many, start.size))),
+                (which, self._place(start.reshape(-1)), array.reshape((environments, start.size))),
             )
             for array, start in zip(
-                (*held.state, *held.loop_state), (*batch._start, *batch._fresh_loops), strict=True
+                (*held.state, *held.loop_state), (*batch.start, *batch.start_loops), strict=True
             )
             if start.size
         ]
         return [
             *calls,
             (
-                of.draw_starts,
+                kernel.draw_starts,
                 blocks,
                 THREADS,
                 (which, self._widths, held.streams, held.state, held.variation),

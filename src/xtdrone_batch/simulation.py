@@ -1,7 +1,6 @@
 """BatchSimulation: many environments of a few vehicles each, stepped together."""
 
 import functools
-import threading
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,8 @@ import psutil
 
 from sensor_models.cameras import CameraParameters, LidarParameters
 from sensor_models.suite import SensorSuite
-from xtdrone_autopilot.now import LOOP_US
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import shown, unknown_name
-from xtdrone_core.fleet_model import packed
 from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_core.state import SensorBatch
 from xtdrone_core.vehicle import Servo
@@ -22,25 +19,23 @@ from xtdrone_sim.vehicles.pose import sensors_at_zero, start_pose
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
-from . import steps
-from .arrays import BASE, Air, BatchState, Records, Variation, new_state
-from .contacts import POINT, far_from_all, points_of
-from .control import AT_ACTUATOR, LEVELS, level_of, make_loops
+from .arrays import STEP_US, Air, BatchState, Variation, new_state
+from .cpu import CpuBackend
+from .description import Backend, BatchDescription, records_of, types_of
 from .device_array import check_device
 from .errors import BatchError
-from .lanes import FLY, flat, lane_model
-from .meshes import MeshTables, mesh_tables
-from .randomisation import Randomisation, draw, seed_streams
+from .levels import AT_ACTUATOR, LEVELS, Level, level_of
+from .physics.control import LoopState, make_loops
+from .physics.lanes.layout import lane_model
+from .randomisation import Randomisation, seed_streams
 from .rays.scene import RayScene
 from .rays.sensor import Camera, Lidar
-from .scenes import PLANE, Scenes, TriangleMesh, object_dtype
-from .steps import STEP_US
+from .scenes import PLANE, Scenes, object_dtype
 from .threads import Threads
 from .worlds.generate import World, move
 
 MAX_ENVIRONMENTS = 1 << 24
 REALS = {"float64": np.float64, "float32": np.float32}
-PIECE = 5  # sub-steps after which it is judged anew whether anything is near
 _GROUND = 20_000.0  # sides of the ground [m]
 _AS_MODELLED = Randomisation()
 
@@ -124,20 +119,9 @@ class BatchSimulation:
         self.model = FleetModel.of([models[spec.type] for spec in self._specs])
         self._check_vehicles()
         self._check_device(device)
-        real = REALS[dtype]
         level = level_of(action, self.model)
         self.action_names = level.fields
-        self._width = len(level.fields) or self.model.actuator.shape[1]
-        self._air = Air(float(gravity), float(altitude), -np.inf, 0.0)
-        lead = self.environments, self.model.n
-        self._check_memory(real)
-        self.state: BatchState = new_state(self.model, self.environments, real)
-        self._loops, self._loop_state = make_loops(
-            self.model, self.environments, level, controller, real
-        )
-        self._variation = Variation(
-            *(np.ones(shape, dtype=real) for shape in (lead, (*lead, self.model.actuator.shape[1])))
-        )
+        self._check_memory(REALS[dtype])
         self._world = scenes if isinstance(scenes, World) else None
         self._world_streams = np.zeros((self.environments, 4), dtype=np.uint64)
         if isinstance(scenes, World):
@@ -148,41 +132,10 @@ class BatchSimulation:
                 f"the scenes have {len(self.scenes.objects)} environments and the "
                 f"batch {self.environments}: make as many, or one for all"
             )
-        self._records = _records(self.model, self.scenes.meshes)
-        self._start = self.state._replace(
-            **{name: array[0].copy() for name, array in self.state._asdict().items()}
-        )
-        for i, (spec, vehicle) in enumerate(zip(self._specs, self.model.vehicles)):
-            pose = start_pose(spec, vehicle)
-            self._start.pos[i], self._start.quat[i] = pose.pos, pose.quat
-        self._fresh_loops = [array[0].copy() for array in self._loop_state]
-        self._action = np.zeros((*lead, self._width), dtype=real)
-        self._real = real
-        self._lanes = lane_model(self.model, self._loops, self._air.gravity, STEP_US * 1e-6, real)
-        if not self._lanes.fits.all():  # environments are stepped as a whole
-            self._lanes.fits[:] = False
-        self._columns = _columns(self.model)
-        chunk = max(1, steps.CHUNK // self.vehicles)  # environments
-        self._chunk_records = repeated(self._records, chunk, MeshTables._fields)
-        self._chunk_loops = self._loops._replace(
-            status=np.tile(self._loops.status, chunk),
-            parameters=np.tile(self._loops.parameters, chunk),
-            allocation=repeated(self._loops.allocation, chunk),
-        )
-        self._chunks = threading.local()
-        self._fleet = BatchState(
-            *(array.reshape(lead[0] * lead[1], *array.shape[2:]) for array in self.state)
-        )  # of one row a vehicle
-        self._flat = (
-            flat(self.state),
-            flat(self._variation),
-            *flat((self._loop_state.memory, self._action)),
-        )
-        self._far = np.zeros(self.environments, dtype=np.bool_)
+        air = Air(float(gravity), float(altitude), -np.inf, 0.0)
+        self.description = self._describe(level, controller, REALS[dtype], air, randomisation)
         self.t_us = np.zeros(self.environments, dtype=np.int64)
         self._now_us = 0
-        self._widths = randomisation.widths()
-        self._streams = np.zeros((self.environments, 4), dtype=np.uint64)
         self.first = _whole("first", first, 0, MAX_ENVIRONMENTS)
         self._seed = _whole("seed", seed, 0, 2**63 - 1)
         parameters = WindParameters.parse(wind)
@@ -195,18 +148,19 @@ class BatchSimulation:
         self._wind = (
             None if parameters.still else Wind(parameters, total, self._seed, self._numbers())
         )
+        self._fleet = BatchState(
+            *(array.reshape(total, *array.shape[2:]) for array in self.description.state)
+        )  # views with one row for each vehicle
         self._suite = self._make_suite() if sensors else None
         self._views: list[Camera | Lidar] = []
-        self._host = self.state
-        self._on_device = _on_device(self) if device == "cuda" else None
-        if self._on_device is not None:
-            self.state, self._variation = self._on_device.state, self._on_device.variation
+        self._backend = _backend(device, self.description, self.threads)
+        self.state: BatchState = self._backend.state
         self.reset(seed=self._seed)
 
     @property
     def action_shape(self) -> tuple[int, int, int]:
         """(E, V, K) of an action."""
-        return self._action.shape
+        return self.description.action.shape
 
     @property
     def sensors(self) -> SensorBatch:
@@ -236,7 +190,8 @@ class BatchSimulation:
         Raises:
             BatchError: An option is not allowed, or the images do not fit into memory.
         """
-        return self._mounted(Camera(self, camera, **options))
+        self._views.append(view := Camera(self, camera, **options))
+        return view
 
     def add_lidar(self, lidar: LidarParameters, **options: Any) -> Lidar:
         """Mounts a lidar; its scan() gives the distances of all environments.
@@ -249,21 +204,18 @@ class BatchSimulation:
         Raises:
             BatchError: An option is not allowed, or the scans do not fit into memory.
         """
-        return self._mounted(Lidar(self, lidar, **options))
-
-    def _mounted(self, view):
-        self._views.append(view)
+        self._views.append(view := Lidar(self, lidar, **options))
         return view
 
     @property
     def variation(self) -> Variation:
         """How each vehicle differs from its model now."""
-        return self._variation
+        return self._backend.variation
 
     @property
     def in_lanes(self) -> bool:
         """Whether environments run in lanes while nothing can touch anything in them."""
-        return bool(self._lanes.fits.all())
+        return self.description.in_lanes
 
     @property
     def vehicles(self) -> int:
@@ -273,7 +225,7 @@ class BatchSimulation:
     @property
     def step_s(self) -> float:
         """Simulated time of one step() [s]."""
-        return self.sub_steps * STEP_US * 1e-6
+        return self.description.step_s
 
     def reset(self, mask: np.ndarray | None = None, seed: int | None = None) -> BatchState:
         """Puts environments back to their start.
@@ -302,9 +254,9 @@ class BatchSimulation:
                 raise BatchError("the mask selects no environment: leave the reset out")
         which = np.arange(self.environments)[rows]
         if seed is not None:
-            fresh = np.zeros_like(self._streams)
+            fresh = np.zeros_like(self.description.streams)
             seed_streams(_whole("seed", seed, 0, 2**63 - 1), self.first, fresh)
-            self._streams[which] = fresh[which]
+            self.description.streams[which] = fresh[which]
             if self._world is not None:
                 # Another seed than the vehicles', so that worlds and starts are independent.
                 seed_streams(~np.uint64(seed), self.first, fresh)
@@ -318,14 +270,7 @@ class BatchSimulation:
             )
             self.rays.invalidate(mask)
         self.t_us[which] = 0
-        if self._on_device is not None:
-            self._on_device.reset(which, seed is not None)
-        else:
-            for array, start in zip(self.state, self._start, strict=True):
-                array[which] = start
-            for array, start in zip(self._loop_state, self._fresh_loops, strict=True):
-                array[which] = start
-            draw(which, self._widths, self._streams, self.state, self._variation)
+        self._backend.reset(which, seed is not None)
         everyone = None if mask is None else np.repeat(rows, self.vehicles)
         for part in (self._wind, self._suite):
             if part is not None:
@@ -336,9 +281,7 @@ class BatchSimulation:
 
     def randomise(self, randomisation: Randomisation) -> None:
         """Draws by another randomisation from the next reset on."""
-        self._widths[:] = randomisation.widths()
-        if self._on_device is not None:
-            self._on_device.randomise(self._widths)
+        self._backend.set_widths(randomisation.widths())
 
     def step(self, action: np.ndarray) -> BatchState:
         """Advances all environments by sub_steps of 4 ms under one action.
@@ -353,15 +296,13 @@ class BatchSimulation:
         Raises:
             BatchError: Its shape is another, or a number is not finite.
         """
-        taken = self._taken(action)
+        checked, wind = self._checked(action), None
         if self._wind is not None:
             self.host_state()
             air = self._fleet
             self._wind.step(self._now_us, self.sub_steps * STEP_US, air.pos, air.vel, air.wind)
-        if self._on_device is None:
-            self.threads.over(self.environments, self._advance)
-        else:
-            self._on_device.step(taken, None if self._wind is None else self._host.wind)
+            wind = self.description.state.wind
+        self._backend.step(checked, self._now_us, wind)
         if self.scenes.objects["moving"].any():
             self.threads.over(
                 len(self.scenes.objects),
@@ -369,8 +310,7 @@ class BatchSimulation:
                     first, last, self.scenes.bounds, self.scenes.objects, self.step_s
                 ),
             )
-            if self._on_device is not None:
-                self._on_device.place_objects()
+            self._backend.update_objects()
         self._now_us += self.sub_steps * STEP_US
         self.t_us += self.sub_steps * STEP_US
         if self._suite is not None:
@@ -380,130 +320,42 @@ class BatchSimulation:
 
     def host_state(self) -> BatchState:
         """The state as NumPy's arrays: state, or with device='cuda' a copy that is made now."""
-        if self._on_device is not None:
-            self._on_device.fetch(self._host)
-        return self._host
+        return self._backend.host_state()
 
     def wait(self) -> None:
         """Returns when the device has done all that was asked; step() and reset() do not wait."""
-        if self._on_device is not None:
-            self._on_device.wait()
+        self._backend.wait()
 
-    def _numbers(self):
-        """Of all vehicles, which name their random streams."""
+    def _numbers(self) -> range:
+        """Returns the numbers of all vehicles, which name their random streams."""
         first = self.first * self.vehicles
         return range(first, first + self.environments * self.vehicles)
 
-    def _make_suite(self):
+    def _make_suite(self) -> SensorSuite:
+        """Returns the sensors of all vehicles."""
         world = load_world("empty")
         blocks = [sensors_at_zero(vehicle) for vehicle in self.model.vehicles]
         return SensorSuite(
             blocks * self.environments,
-            (world.latitude, world.longitude, self._air.altitude),
+            (world.latitude, world.longitude, self.description.air.altitude),
             world.magnetic_field,
             self._seed,
-            gravity=self._air.gravity,
+            gravity=self.description.air.gravity,
             numbers=self._numbers(),
         )
 
-    def _chunk_of_thread(self):
-        """This thread's scratch."""
-        if not hasattr(self._chunks, "own"):
-            self._chunks.own = steps.new_chunk(
-                self._chunk_records,
-                self._chunk_loops.status,
-                self._width,
-                self._loop_state.values.shape[2],
-            )
-        return self._chunks.own
-
-    def _advance(self, first, last):
-        """One step of environments first..last-1: in lanes where nothing can touch anything.
-
-        What is not free for the whole step is judged anew in the course of it.
-        """
-        free = self._free(first, last, self.sub_steps)
-        self._fly(first + np.flatnonzero(free), 0, self.sub_steps)
-        rest = first + np.flatnonzero(~free)
-        if not self._lanes.fits.any() or self.sub_steps <= PIECE:
-            self._step_near(rest, 0, self.sub_steps)
-        elif len(rest):
-            force = np.zeros_like(self.state.contact[rest])
-            for begin in range(0, self.sub_steps, PIECE):
-                many = min(PIECE, self.sub_steps - begin)
-                free = self._free(first, last, many)[rest - first]
-                self._fly(rest[free], begin, many)
-                self._step_near(rest[~free], begin, many)
-                force += many * self.state.contact[rest]
-            self.state.contact[rest] = force / self.sub_steps
-
-    def _free(self, first, last, many):
-        """Which of environments first..last-1 can run in lanes for so many sub-steps."""
-        far = self._far[first:last]
-        if self._lanes.fits.any():
-            far_from_all(
-                self._records,
-                self.scenes.objects,
-                self.state.pos,
-                self.state.vel,
-                first,
-                last,
-                many * STEP_US * 1e-6,
-                self._far,
-            )
-        return far.copy()
-
-    def _fly(self, which, begin, many):
-        """Some sub-steps of environments in lanes."""
-        if len(which):
-            free = which.astype(np.uint64) * np.uint64(self.vehicles)
-            for i, columns in self._columns:
-                rows = (free[:, None] + columns).ravel()
-                FLY[self._real](
-                    self._lanes,
-                    i,
-                    rows,
-                    *self._flat,
-                    self._loops.level,
-                    self._loops.geometric,
-                    self._real(STEP_US * 1e-6),
-                    self._real(LOOP_US * 1e-6),
-                    self._now_us + begin * STEP_US,
-                    STEP_US,
-                    many,
-                )
-
-    def _step_near(self, which, begin, many):
-        """Some sub-steps of environments in which something may be touched."""
-        if len(which):
-            steps.step(
-                self._chunk_records,
-                self._air,
-                self.state,
-                self._variation,
-                self._chunk_loops,
-                self._loop_state,
-                self.scenes.objects,
-                self._action,
-                self._now_us + begin * STEP_US,
-                STEP_US,
-                many,
-                which,
-                self._chunk_of_thread(),
-            )
-
-    def _taken(self, action):
-        """The action, checked: in this batch's array, or where it lies on the device."""
-        on_device = self._on_device is not None and hasattr(action, "__cuda_array_interface__")
+    def _checked(self, action: Any) -> np.ndarray:
+        """Returns the action: the array of the description, or where it lies on the device."""
+        on_device = self._backend.owns(action)
         given = action if on_device else np.asarray(action)
-        if given.shape != self._action.shape:
+        if given.shape != self.description.action.shape:
             names = ", ".join(self.action_names) or "one for each actuator"
             raise BatchError(
                 f"an action of shape {given.shape} is not allowed: give "
-                f"{self._action.shape} (environments, vehicles, {names})"
+                f"{self.description.action.shape} (environments, vehicles, {names})"
             )
         if on_device:
-            return self._on_device.checked(given)
+            return self._backend.checked(given)
         if given.dtype.kind not in "fiu":
             raise BatchError(f"an action of type {given.dtype} is not allowed: give numbers")
         if not np.isfinite(given.sum()):
@@ -515,12 +367,46 @@ class BatchSimulation:
                     f"the action of environment {self.first + e}, vehicle {i} has "
                     f"{name} = {given[e, i, k]}: give finite numbers"
                 )
-        self._action[:] = given
-        return self._action
+        self.description.action[:] = given
+        return self.description.action
 
-    def _check_memory(self, real):
+    def _describe(
+        self, level: Level, controller: str, real: type, air: Air, randomisation: Randomisation
+    ) -> BatchDescription:
+        """Returns the arrays of the batch, with vehicles at the origin."""
+        state = new_state(self.model, self.environments, real)
+        start = BatchState(*(array[0].copy() for array in state))
+        for i, (spec, vehicle) in enumerate(zip(self._specs, self.model.vehicles)):
+            pose = start_pose(spec, vehicle)
+            start.pos[i], start.quat[i] = pose.pos, pose.quat
+        loops, loop_state = make_loops(self.model, self.environments, level, controller, real)
+        lanes = lane_model(self.model, loops, air.gravity, STEP_US * 1e-6, real)
+        if not lanes.fits.all():  # environments are stepped as a whole
+            lanes.fits[:] = False
+        lead, actuators = (self.environments, self.model.n), self.model.actuator.shape[1]
+        return BatchDescription(
+            sub_steps=self.sub_steps,
+            real=real,
+            state=state,
+            variation=Variation(np.ones(lead, dtype=real), np.ones((*lead, actuators), dtype=real)),
+            loops=loops,
+            loop_state=loop_state,
+            action=np.zeros((*lead, len(level.fields) or actuators), dtype=real),
+            lanes=lanes,
+            records=records_of(self.model, self.scenes.meshes),
+            air=air,
+            objects=self.scenes.objects,
+            start=start,
+            start_loops=LoopState(*(array[0].copy() for array in loop_state)),
+            types=types_of(self.model),
+            streams=np.zeros((self.environments, 4), dtype=np.uint64),
+            widths=randomisation.widths(),
+            clear=np.zeros(self.environments, dtype=np.bool_),
+        )
+
+    def _check_memory(self, real: type) -> None:
         """Refuses what would not fit: the system would end the process later, without a word."""
-        one = _numbers(
+        one = _bytes(
             new_state(self.model, 1, real),
             make_loops(self.model, 1, LEVELS["position"], "px4", real)[1],
         )
@@ -533,13 +419,13 @@ class BatchSimulation:
                 f"most {self.environments * free // needed}, or dtype='float32'"
             )
 
-    def _check_device(self, device):
+    def _check_device(self, device: str) -> None:
         if device not in ("cpu", "cuda"):
             raise BatchError(unknown_name("device", device, ("cpu", "cuda")))
         if device == "cuda":
             check_device()
 
-    def _check_vehicles(self):
+    def _check_vehicles(self) -> None:
         for vehicle in self.model.vehicles:
             driven = {
                 actuator.joint for actuator in vehicle.actuators if isinstance(actuator, Servo)
@@ -551,19 +437,26 @@ class BatchSimulation:
                 )
 
 
-def _on_device(batch: BatchSimulation) -> Any:
-    if batch._loop_state.values.shape[2] and batch._loops.level != AT_ACTUATOR:
+def _backend(device: str, batch: BatchDescription, threads: Threads) -> Backend:
+    """Returns what steps the batch.
+
+    Raises:
+        BatchError: The device cannot step it.
+    """
+    if device == "cpu":
+        return CpuBackend(batch, threads)
+    if batch.loop_state.values.shape[2] and batch.loops.level != AT_ACTUATOR:
         raise BatchError(
             "device='cuda' does not allocate to rotors that tilt: use "
             "action='actuator', or device='cpu'"
         )
-    from .cuda import CudaBatch  # numba.cuda is slow to import
+    from .cuda import CudaBackend  # numba.cuda is slow to import
 
-    return CudaBatch(batch)
+    return CudaBackend(batch)
 
 
-def _numbers(*arrays: Any) -> int:
-    """Bytes of the arrays in some tuples."""
+def _bytes(*arrays: tuple) -> int:
+    """Returns the size of the arrays in some tuples [bytes]."""
     return sum(array.nbytes for each in arrays for array in each)
 
 
@@ -577,56 +470,6 @@ def _whole(name: str, value: Any, least: int, most: int) -> int:
             f"{name} = {shown(value)} is not allowed: give a whole number from {least} to {most}"
         )
     return int(value)
-
-
-def repeated(arrays: Any, times: int, shared: tuple[str, ...] = ()) -> Any:
-    """A tuple of arrays (V, ...), one after the other several times: (times V, ...).
-
-    Those named in `shared` stay as they are.
-    """
-    return type(arrays)(
-        *(
-            array if name in shared else np.concatenate([array] * times)
-            for name, array in zip(arrays._fields, arrays)
-        )
-    )
-
-
-def _columns(model: FleetModel) -> list[tuple[int, np.ndarray]]:
-    """The first vehicle of each type in an environment, and all of that type, as uint64."""
-    firsts: dict[int, list[int]] = {}
-    for i, vehicle in enumerate(model.vehicles):
-        firsts.setdefault(id(vehicle), []).append(i)
-    return [(found[0], np.array(found, dtype=np.uint64)) for found in firsts.values()]
-
-
-def _records(model: FleetModel, meshes: tuple[TriangleMesh, ...]) -> Records:
-    points = [points_of(vehicle) for vehicle in model.vehicles]
-    padded = np.zeros((model.n, max(1, *map(len, points), 1)), dtype=POINT)
-    base = np.zeros(model.n, dtype=BASE)
-    for i, (vehicle, found) in enumerate(zip(model.vehicles, points)):
-        padded[i, : len(found)] = found
-        inertia = np.array(vehicle.inertia)
-        base[i]["inertia"] = packed(inertia)
-        base[i]["inverse"] = packed(np.linalg.inv(inertia))
-        base[i]["radius"] = steps.radius_of(found)
-        base[i]["points"] = len(found)
-        base[i]["moves"] = bool(vehicle.joints)
-        base[i]["wakes"] = bool(model.effects["wake_radius"].any())
-    return Records(
-        model.vehicle,
-        model.body,
-        model.joint,
-        model.actuator,
-        model.wing,
-        model.half_wing,
-        model.tyre,
-        model.hull,
-        model.effects,
-        base,
-        padded,
-        *mesh_tables(meshes),
-    )
 
 
 def _ground() -> Scenes:

@@ -142,6 +142,12 @@ def vehicle(index: int, n: int = 1) -> dict[str, Any]:
     }
 
 
+def rgba(colour: str) -> tuple[float, float, float, float]:
+    """Red, green, blue and opacity, 0 to 1, of a colour #rrggbb."""
+    red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    return red, green, blue, 1.0
+
+
 def vehicle_color(index: int, n: int = 1) -> str:
     """Colour of a vehicle as #rrggbb, for figures and windows alike; arguments as of vehicle()."""
     return str(vehicle(index, n)["color"])

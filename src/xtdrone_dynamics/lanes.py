@@ -10,7 +10,8 @@ import functools
 import math
 import platform
 import types
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numba
 import numpy as np
@@ -158,8 +159,12 @@ def flush_denormals(on: bool) -> None:
 class LaneLoop:
     """Marks a function with a loop over lanes; only kernels of kernel_in_lanes() can call it."""
 
-    def __init__(self, function: types.FunctionType):
-        self.function = function
+    def __init__(self, function: Callable[..., Any]):
+        self.function = cast(types.FunctionType, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Runs the loop as Python, uncompiled."""
+        return self.function(*arguments)
 
 
 def loop_in_lanes(loop: LaneLoop, real: type) -> Any:

@@ -8,8 +8,10 @@ from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
 from xtdrone_core.scenario.scenario import MAX_FLEET
+from xtdrone_core.windows import display
 
 from . import options
+from .errors import FormationError
 from .viewing.recordings import SOURCES
 
 EXAMPLES = """examples:
@@ -296,14 +298,22 @@ def _compare(args):
 
 
 def _view(args):
-    from .viewing import scenes, viewer
+    from .viewing import scenes
 
+    scene: scenes.Scene
     if args.of_run is None:
         scene = scenes.LiveFlight(**_flight(args))
     else:
         scene = scenes.Replay(run_folder.find(args.of_run))
     while args.at is not None and scene.t_s < args.at and not scene.done:
         scene.advance(min(args.at - scene.t_s, 1.0) + 1e-6)
+    if args.png is None:
+        display.require(FormationError, "give --png FILE for a picture, or set DISPLAY")
+    else:
+        display.start_virtual(FormationError)
+    display.require_qt(FormationError, "pyqtgraph", "OpenGL")
+    from .viewing import viewer
+
     if args.png is None:
         viewer.watch(scene, args.speed, args.follow)
         return

@@ -13,7 +13,7 @@ import numpy as np
 from sensor_models.cameras import CameraParameters
 from sensor_models.streams import next_uniform
 from xtdrone_batch.arrays import BatchState
-from xtdrone_batch.control import LEVELS
+from xtdrone_batch.levels import LEVELS
 from xtdrone_batch.randomisation import Randomisation
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
@@ -78,7 +78,7 @@ class Task:
     name: str  # with its version: Position-v0
     text: str  # what is to be done, in a line
     success: str  # what counts as a success, in a line
-    action: str  # of xtdrone_batch.control.LEVELS
+    action: str  # of xtdrone_batch.levels.LEVELS
     low: tuple[float, ...]  # bounds of an action, in its units
     high: tuple[float, ...]
     sub_steps: int  # of 4 ms in a step

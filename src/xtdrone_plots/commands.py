@@ -1,12 +1,16 @@
 """Subcommand `xtdrone plot`: figures of a run or of a flight log, and signals of a simulation."""
 
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xtdrone_core import XtdroneError, files
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import ports, run_folder
 from xtdrone_core.scenario.options import number_type
+
+if TYPE_CHECKING:
+    from .run import Run
 
 EXAMPLES = """examples:
   xtdrone plot                                 every figure of the newest run, into its plots/
@@ -68,50 +72,55 @@ def register(subparsers: Any) -> None:
     parser.set_defaults(run=_plot)
 
 
-def _figures():
+def _figures() -> list[str]:
     from .figures import FIGURES
 
     return list(FIGURES)
 
 
-def _run_of(parsed):
+def _run_of(args: Namespace) -> "Run":
     from .run import Run
 
-    return Run(run_folder.find(parsed.of_run))
+    return Run(run_folder.find(args.of_run))
 
 
-def _complete_signals(parsed_args, prefix="", **_):
-    """Names of signals, also after a comma."""
+def _complete_signals(parsed_args: Namespace, prefix: str = "", **_: Any) -> list[str]:
+    """Returns names of signals, also after a comma."""
     from . import signals
 
     try:
         known = list(signals.TRUTH) if parsed_args.live else signals.names(_run_of(parsed_args))
     except (XtdroneError, OSError):
         return []
-    done = prefix.rpartition(",")[0]
-    return [f"{done},{name}" if done else name for name in known]
+    return _after_comma(known, prefix)
 
 
-def _complete_vehicles(parsed_args, prefix="", **_):
+def _complete_vehicles(parsed_args: Namespace, prefix: str = "", **_: Any) -> list[str]:
     try:
         run = _run_of(parsed_args)
     except (XtdroneError, OSError):
         return []
-    done = prefix.rpartition(",")[0]
-    names = [run.name(i) for i in run.index]
-    return [f"{done},{name}" if done else name for name in names]
+    return _after_comma([run.name(i) for i in run.index], prefix)
 
 
-def _list(text):
+def _after_comma(names: list[str], prefix: str) -> list[str]:
+    """Returns names that continue a list separated by commas."""
+    given = prefix.rpartition(",")[0]
+    return [f"{given},{name}" if given else name for name in names]
+
+
+def _list(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _panels(args):
-    """Names of the signals of each panel."""
+def _panels(args: Namespace) -> list[list[str]]:
+    """Returns the names of the signals of each panel."""
     panels = [_list(panel) for panel in args.signals]
-    most = max(len(panels), *map(len, panels)) if panels else 0
-    if most > _MAX_SIGNALS or not all(panels):
-        what = f"{most} panels or signals in a panel" if all(panels) else "a panel without signals"
+    largest = max(len(panels), *map(len, panels)) if panels else 0
+    if largest > _MAX_SIGNALS or not all(panels):
+        what = (
+            f"{largest} panels or signals in a panel" if all(panels) else "a panel without signals"
+        )
         raise XtdroneError(
             f"--signals has {what}: give 1 to {_MAX_SIGNALS} panels, each with 1 "
             f"to {_MAX_SIGNALS} signals, as 'truth.x,truth.y truth.z'"
@@ -119,7 +128,7 @@ def _panels(args):
     return panels
 
 
-def _plot(args):
+def _plot(args: Namespace) -> None:
     if args.live:
         _live(args)
     elif args.of_run.endswith(".ulg"):
@@ -128,11 +137,11 @@ def _plot(args):
         _plot_run(args)
 
 
-def _suffix(args):
+def _suffix(args: Namespace) -> str:
     return ".pdf" if args.pdf else ".svg" if args.svg else ".png"
 
 
-def _plot_log(args):
+def _plot_log(args: Namespace) -> None:
     from xtdrone_autopilot.ulog import plots, reader
 
     path = Path(args.of_run)
@@ -141,7 +150,7 @@ def _plot_log(args):
         print(picture)
 
 
-def _plot_run(args):
+def _plot_run(args: Namespace) -> None:
     from xtdrone_core import plot_style
 
     from . import figures, signals
@@ -168,7 +177,7 @@ def _plot_run(args):
         print(path, flush=True)
 
 
-def _live(args):
+def _live(args: Namespace) -> None:
     from . import live, signals
 
     panels = [[name.removeprefix("truth.") for name in panel] for panel in _panels(args)] or [

@@ -1,16 +1,22 @@
 """The figures of a run, one function each: FIGURES lists them.
 
-A figure for which a run holds nothing, such as the separation of one vehicle, is None.
+A function returns None if the run has nothing to draw, such as the separation of one vehicle.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xtdrone_autopilot.ulog.series import Series
 from xtdrone_core import XtdroneError, plot_style
 
-from .run import Run, Series
+from .run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MAX_POINTS = 4000  # of a line; more are not visible
 _WITH_SET_POINTS = 3  # vehicles up to which set-points are drawn, too
@@ -22,10 +28,10 @@ def _thin(count: int) -> slice:
 
 
 def _rows(
-    run: Run, what: str, names: Sequence[str], units: Sequence[str], t_s: np.ndarray
-) -> tuple:
-    """A figure of panels over time, with the events of the run."""
-    figure = plot_style.figure(12, 2.2 + 1.9 * len(names), f"{run.title}\n{what}")
+    run: Run, subject: str, names: Sequence[str], units: Sequence[str], t_s: np.ndarray
+) -> tuple["Figure", list["Axes"]]:
+    """Makes a figure of panels over time, with the events of the run."""
+    figure = plot_style.figure(12, 2.2 + 1.9 * len(names), f"{run.title}\n{subject}")
     rows = plot_style.time_axes(figure, [f"[{unit}]" for unit in units], names)
     rows[0].set_xlim(t_s[0], max(t_s[-1], t_s[0] + 1e-3))
     if run.events:
@@ -34,36 +40,31 @@ def _rows(
     return figure, rows
 
 
-def _line(row: Any, run: Run, i: int, t_s: np.ndarray, values: np.ndarray, **more: Any) -> None:
+def _line(row: "Axes", run: Run, i: int, t_s: np.ndarray, values: np.ndarray) -> None:
     thin = _thin(len(t_s))
-    row.plot(
-        t_s[thin],
-        values[thin],
-        label=run.name(i),
-        **{**plot_style.vehicle(i, run.scenario.n), **more},
-    )
+    row.plot(t_s[thin], values[thin], label=run.name(i), **plot_style.vehicle(i, run.scenario.n))
 
 
 def _dashed(
-    rows: Sequence[Any], run: Run, i: int, found: Series | None, columns: Sequence[int]
+    rows: Sequence["Axes"], run: Run, i: int, samples: Series | None, columns: Sequence[int]
 ) -> None:
-    """Set-points of a vehicle, behind what it flew."""
-    if found is None:
+    """Draws set-points of a vehicle, behind what it flew."""
+    if samples is None:
         return
     several = len(run.index) > 1
-    style = {
+    style: dict[str, Any] = {
         **plot_style.SET_POINT,
         **({"color": plot_style.vehicle_color(i, run.scenario.n)} if several else {}),
     }
-    thin = _thin(len(found.t_s))
+    thin = _thin(len(samples.t_s))
     for row, column in zip(rows, columns):
-        values = found.values[thin, column]
+        values = samples.values[thin, column]
         if np.isfinite(values).any():
-            row.plot(found.t_s[thin], values, **style)
+            row.plot(samples.t_s[thin], values, **style)
 
 
-def _behind(axes: Any, run: Run, in_space: bool) -> None:
-    """Planned paths, waypoints and fences of the missions, and slots of the formations."""
+def _background(axes: Any, run: Run, in_space: bool) -> None:  # Axes or Axes3D
+    """Draws planned paths, waypoints and fences of the missions, and slots of the formations."""
     for i in run.index:
         plan = run.plan(i)
         if plan is None:
@@ -85,8 +86,8 @@ def _behind(axes: Any, run: Run, in_space: bool) -> None:
             axes.scatter(*chosen[:, :2].T, label="slots", **plot_style.SLOT)
 
 
-def _formations(run: Run, t_s: np.ndarray) -> Any:
-    """Index of the last sample, and slots (N - 1, 3), of each formation."""
+def _formations(run: Run, t_s: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Yields the index of the last sample and the slots (N - 1, 3) of each formation."""
     from xtdrone_formation.analysis import events
 
     marks = [
@@ -100,12 +101,12 @@ def _formations(run: Run, t_s: np.ndarray) -> Any:
             yield max(0, int(np.searchsorted(t_s, until)) - 1), event["slots"]
 
 
-def flown_map(run: Run) -> Any:
-    """Paths from above: what was planned behind, what was flown in front."""
+def flown_map(run: Run) -> "Figure":
+    """Draws paths from above: what was planned behind, what was flown in front."""
     _, table = run.truth
     figure = plot_style.figure(11, 8, f"{run.title}\ntrue paths")
     axes = plot_style.map_axes(figure)
-    _behind(axes, run, in_space=False)
+    _background(axes, run, in_space=False)
     thin = _thin(len(table))
     for i in run.index:
         style = plot_style.vehicle(i, run.scenario.n)
@@ -118,12 +119,12 @@ def flown_map(run: Run) -> Any:
     return figure
 
 
-def map_in_space(run: Run) -> Any:
-    """Paths in three dimensions, with the same scale on all axes."""
+def map_in_space(run: Run) -> "Figure":
+    """Draws paths in three dimensions, with the same scale on all axes."""
     _, table = run.truth
     figure = plot_style.figure(11, 8, f"{run.title}\ntrue paths")
     axes = plot_style.space_axes(figure, table[:, run.index, 0:3])
-    _behind(axes, run, in_space=True)
+    _background(axes, run, in_space=True)
     thin = _thin(len(table))
     for i in run.index:
         axes.plot(
@@ -133,8 +134,8 @@ def map_in_space(run: Run) -> Any:
     return figure
 
 
-def _legend(figure: Any, run: Run) -> None:
-    """Of a figure; a crowd of followers has one entry."""
+def _legend(figure: "Figure", run: Run) -> None:
+    """Adds the legend; a crowd of followers has one entry."""
     if len(run.index) > plot_style.MAX_COLOURED:
         for axes in figure.axes:
             followers = [line for line in axes.lines if line.get_color() == plot_style.CROWD]
@@ -143,8 +144,8 @@ def _legend(figure: Any, run: Run) -> None:
     plot_style.legend(figure)
 
 
-def position(run: Run) -> Any:
-    """East, north and height of every vehicle."""
+def position(run: Run) -> "Figure":
+    """Draws east, north and height of every vehicle."""
     t_s, table = run.truth
     figure, rows = _rows(run, "true position", ("east", "north", "height"), ("m",) * 3, t_s)
     for i in run.index:
@@ -156,8 +157,8 @@ def position(run: Run) -> Any:
     return figure
 
 
-def velocity(run: Run) -> Any:
-    """Velocity of every vehicle by axis, and its speed."""
+def velocity(run: Run) -> "Figure":
+    """Draws the velocity of every vehicle by axis, and its speed."""
     t_s, table = run.truth
     figure, rows = _rows(run, "true velocity", ("east", "north", "up", "speed"), ("m/s",) * 4, t_s)
     for i in run.index:
@@ -170,8 +171,8 @@ def velocity(run: Run) -> Any:
     return figure
 
 
-def attitude(run: Run) -> Any:
-    """Roll, pitch and yaw of every vehicle; a line breaks where yaw wraps."""
+def attitude(run: Run) -> "Figure":
+    """Draws roll, pitch and yaw of every vehicle; a line breaks where yaw wraps."""
     t_s, _ = run.truth
     figure, rows = _rows(
         run, "true attitude (body FLU in ENU)", ("roll", "pitch", "yaw"), ("deg",) * 3, t_s
@@ -185,59 +186,61 @@ def attitude(run: Run) -> Any:
     return figure
 
 
-def estimate_error(run: Run) -> Any:
-    """Estimated less true position and velocity."""
+def estimate_error(run: Run) -> "Figure | None":
+    """Draws estimated less true position and velocity."""
     t_s, table = run.truth
     names = ("horizontal position", "height", "horizontal velocity", "vertical velocity")
     figure, rows = _rows(run, "error of the estimate", names, ("m", "m", "m/s", "m/s"), t_s)
     drawn = False
     for i in run.index[:_MAX_LOGS]:
-        found = run.estimate(i)
-        if found is None:
+        estimate = run.estimate(i)
+        if estimate is None:
             continue
-        inside = (found.t_s >= t_s[0]) & (found.t_s <= t_s[-1])
+        inside = (estimate.t_s >= t_s[0]) & (estimate.t_s <= t_s[-1])
         true = np.stack(
             [
-                np.interp(found.t_s[inside], t_s, column)
+                np.interp(estimate.t_s[inside], t_s, column)
                 for column in table[:, i, [0, 1, 2, 7, 8, 9]].T
             ],
             axis=1,
         )
-        error = found.values[inside] - true
+        error = estimate.values[inside] - true
         for row, values in zip(
             rows, (np.hypot(*error[:, 0:2].T), error[:, 2], np.hypot(*error[:, 3:5].T), error[:, 5])
         ):
-            _line(row, run, i, found.t_s[inside], values)
+            _line(row, run, i, estimate.t_s[inside], values)
         drawn = True
     _legend(figure, run)
     return figure if drawn else None
 
 
-def actuators(run: Run) -> Any:
-    """Motor commands: each of one vehicle, else the mean and the largest of each."""
+def actuators(run: Run) -> "Figure | None":
+    """Draws motor commands: each of one vehicle, else the mean and the largest of each."""
     t_s, _ = run.truth
     one = len(run.index) == 1
     names = ("motor commands",) if one else ("mean motor command", "largest motor command")
     figure, rows = _rows(run, "actuators", names, ("0 to 1",) * len(names), t_s)
     drawn = False
     for i in run.index[:_MAX_LOGS]:
-        found = run.topic(i, "actuator_motors", *(f"control[{k}]" for k in range(12)))
-        used = found is not None and np.isfinite(found.values).any(axis=0)
-        if not np.any(used):  # no log, or a boat or rover without motors in it
+        motors = run.topic(i, "actuator_motors", *(f"control[{k}]" for k in range(12)))
+        if motors is None:
             continue
-        values, thin = found.values[:, used], _thin(len(found.t_s))
+        used = np.isfinite(motors.values).any(axis=0)
+        if not used.any():  # a boat or rover without motors in its log
+            continue
+        values, thin = motors.values[:, used], _thin(len(motors.t_s))
         if one:
             for k, column in enumerate(values.T):
                 rows[0].plot(
-                    found.t_s[thin],
+                    motors.t_s[thin],
                     column[thin],
                     label=f"motor {k + 1}",
                     color=plot_style.vehicle_color(k),
                     lw=0.9,
                 )
         else:
-            _line(rows[0], run, i, found.t_s, values.mean(axis=1))
-            _line(rows[1], run, i, found.t_s, values.max(axis=1))
+            _line(rows[0], run, i, motors.t_s, values.mean(axis=1))
+            _line(rows[1], run, i, motors.t_s, values.max(axis=1))
         drawn = True
     for row in rows:
         row.set_ylim(-0.03, 1.03)
@@ -245,26 +248,26 @@ def actuators(run: Run) -> Any:
     return figure if drawn else None
 
 
-def battery(run: Run) -> Any:
-    """Voltage, current and level of the batteries."""
+def battery(run: Run) -> "Figure | None":
+    """Draws voltage, current and level of the batteries."""
     t_s, _ = run.truth
     figure, rows = _rows(
         run, "battery, as measured", ("voltage", "current", "level"), ("V", "A", "%"), t_s
     )
     drawn = False
     for i in run.index[:_MAX_LOGS]:
-        found = run.topic(i, "battery_status", "voltage_v", "current_a", "remaining")
-        if found is None:
+        battery_status = run.topic(i, "battery_status", "voltage_v", "current_a", "remaining")
+        if battery_status is None:
             continue
-        for row, values in zip(rows, (found.values * (1.0, 1.0, 100.0)).T):
-            _line(row, run, i, found.t_s, values)
+        for row, values in zip(rows, (battery_status.values * (1.0, 1.0, 100.0)).T):
+            _line(row, run, i, battery_status.t_s, values)
         drawn = True
     _legend(figure, run)
     return figure if drawn else None
 
 
-def separation(run: Run) -> Any:
-    """Distance of each vehicle to the nearest other one."""
+def separation(run: Run) -> "Figure | None":
+    """Draws the distance of each vehicle to the nearest other one."""
     from scipy.spatial import cKDTree
 
     t_s, table = run.truth
@@ -272,7 +275,7 @@ def separation(run: Run) -> Any:
         return None
     thin = _thin(len(t_s))
     pos = table[thin, :, 0:3]
-    nearest = np.array([cKDTree(places).query(places, k=2)[0][:, 1] for places in pos])
+    nearest = np.array([cKDTree(points).query(points, k=2)[0][:, 1] for points in pos])
     figure, rows = _rows(run, "separation", ("distance to the nearest other vehicle",), ("m",), t_s)
     for i in run.index:
         _line(rows[0], run, i, t_s[thin], nearest[:, i])
@@ -282,15 +285,15 @@ def separation(run: Run) -> Any:
         color="#cccccc",
         lw=5,
         zorder=plot_style.BEHIND,
-        label="least of all",
+        label="smallest of all",
     )
     rows[0].set_ylim(0, None)
     _legend(figure, run)
     return figure
 
 
-def formation(run: Run) -> Any:
-    """Slot errors of the formations that were flown."""
+def formation(run: Run) -> "Figure | None":
+    """Draws slot errors of the formations that were flown."""
     from xtdrone_formation import analysis
     from xtdrone_formation.errors import FormationError
     from xtdrone_formation.viewing.plots import slot_errors
@@ -302,7 +305,7 @@ def formation(run: Run) -> Any:
     return slot_errors(flight) if flight.windows else None
 
 
-FIGURES: dict[str, Callable[[Run], Any]] = {
+FIGURES: dict[str, Callable[[Run], "Figure | None"]] = {
     "map": flown_map,
     "map3d": map_in_space,
     "position": position,
@@ -316,8 +319,8 @@ FIGURES: dict[str, Callable[[Run], Any]] = {
 }
 
 
-def overview(run: Run) -> Any:
-    """What each flight ends with: the map beside height, speed and tilt."""
+def overview(run: Run) -> "Figure":
+    """Draws the figure that each flight ends with: the map beside height, speed and tilt."""
     t_s, table = run.truth
     figure = plot_style.figure(13, 7, run.title)
     grid = figure.add_gridspec(1, 2)
@@ -341,7 +344,9 @@ def overview(run: Run) -> Any:
     return figure
 
 
-def draw(run: Run, names: Sequence[str] = (), out: Any = None, suffix: str = ".png") -> Any:
+def draw(
+    run: Run, names: Sequence[str] = (), out: Path | None = None, suffix: str = ".png"
+) -> Iterator[Path]:
     """Draws figures into files, one after the other.
 
     Args:

@@ -4,25 +4,21 @@ A thread reads the ticks of the control socket as they come and takes no part in
 that neither a slow display nor a window that is dragged holds the simulation up.
 """
 
-import os
-import signal
 import threading
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from xtdrone_core import XtdroneError, outputs, plot_style
+from xtdrone_core import XtdroneError, outputs
 from xtdrone_core.errors import ControlError, unknown_name
 from xtdrone_core.runs.control_link import TICK_US, ControlClient
-
-from . import signals
+from xtdrone_core.windows import display
 
 PERIOD_MS = 100  # between two drawings of the window [ms]
 _MAX_POINTS = 3000  # of a curve
-_SIZE = (1100, 760)
+_FULL = 0.97  # fraction of the time of a picture that must be there
 
 
 class Feed:
@@ -100,125 +96,35 @@ def show(
     """
     if png is not None:
         outputs.picture(png)
-        os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    elif not any(
-        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
-    ):
-        raise XtdroneError("there is no display: give --png FILE, which needs none")
+        display.draw_offscreen()
+    else:
+        display.require(XtdroneError, "give --png FILE, which needs none, or set DISPLAY")
     feed = Feed(window_s, instance)
     for name in vehicles:
         if name not in feed.names:
             raise XtdroneError(unknown_name("vehicle", name, feed.names))
-    try:
-        import pyqtgraph as pg
-        from pyqtgraph.Qt import QtCore
-    except ImportError as error:
-        raise XtdroneError(
-            f"the window needs pyqtgraph and PySide6-Essentials ({error}): pip "
-            "install 'xtdrone[view]'"
-        ) from error
-    application = pg.mkQApp("xtdrone plot")
-    window = _Window(
-        pg,
-        feed,
-        panels,
-        [i for i, name in enumerate(feed.names) if not vehicles or name in vehicles],
-        window_s,
-    )
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    display.require_qt(XtdroneError, "pyqtgraph", window=png is None)
+    from xtdrone_core.windows import application, pictures
+
+    from .live_window import Window
+
+    app = application.application()
+    shown = [i for i, name in enumerate(feed.names) if not vehicles or name in vehicles]
+    window = Window(feed, panels, shown, window_s)
 
     def update() -> None:
-        t_s = window.update()
-        if png is not None and len(t_s) and (t_s[-1] - t_s[0] >= 0.97 * window_s or feed.ended):
-            image = window.widget.grab().toImage()
-            image.setText("Software", outputs.MARK)
-            image.save(str(png))
-            application.quit()
-        elif feed.ended and png is not None:
-            application.quit()
+        t_s = window.update_plots()
+        if png is None:
+            return
+        if len(t_s) and (t_s[-1] - t_s[0] >= _FULL * window_s or feed.ended):
+            pictures.save(window, png, XtdroneError)
+            app.quit()
+        elif feed.ended:
+            app.quit()
 
-    timer = QtCore.QTimer(interval=PERIOD_MS)
-    timer.timeout.connect(update)
-    timer.start()
-    if png is None:
-        window.widget.show()
-    application.exec()
+    timer = application.repeat(update, PERIOD_MS)
+    application.run(window if png is None else None)
+    timer.stop()
     feed.close()
     if png is not None and not Path(png).exists():
         raise XtdroneError(f"there was nothing to draw: {feed.ended}")
-
-
-class _Window:
-    """Panels below each other with one time axis, and the vehicles' names at the right."""
-
-    def __init__(
-        self,
-        pg: Any,
-        feed: Feed,
-        panels: Sequence[Sequence[str]],
-        index: Sequence[int],
-        window_s: float,
-    ):
-        """Of a feed; index has the vehicles that are shown."""
-        self._feed, self._panels, self._index, self._window = feed, panels, index, window_s
-        pg.setConfigOptions(background="w", foreground="k", antialias=len(index) <= 12)
-        self.widget = pg.GraphicsLayoutWidget(title="xtdrone plot --live")
-        self.widget.resize(*_SIZE)
-        self._label = self.widget.addLabel("", row=0, col=0, justify="left")
-        self._plots, self._curves = [], {}
-        styles = (
-            pg.QtCore.Qt.PenStyle.SolidLine,
-            pg.QtCore.Qt.PenStyle.DashLine,
-            pg.QtCore.Qt.PenStyle.DotLine,
-        )
-        for row, panel in enumerate(panels):
-            plot = self.widget.addPlot(row=row + 1, col=0)
-            plot.setLabel("left", f"{', '.join(panel)} [{signals.TRUTH[panel[0]]}]")
-            plot.getAxis("left").setWidth(70)
-            plot.getAxis("left").enableAutoSIPrefix(False)
-            plot.getViewBox().setLimits(minYRange=0.2)  # noise at rest is not worth a look
-            plot.showGrid(x=True, y=True, alpha=0.15)
-            plot.setMouseEnabled(x=False, y=True)
-            plot.hideButtons()
-            if self._plots:
-                plot.setXLink(self._plots[0])
-            for k, name in enumerate(panel):
-                for i in index:
-                    style = plot_style.vehicle(i, len(feed.names))
-                    pen = pg.mkPen(
-                        style["color"], width=2.2 if i == 0 else 1.4, style=styles[k % len(styles)]
-                    )
-                    self._curves[row, name, i] = plot.plot(pen=pen)
-            self._plots.append(plot)
-        self._plots[-1].setLabel("bottom", "simulated time [s]")
-        self._add_names(pg)
-
-    def _add_names(self, pg: Any) -> None:
-        """The vehicles in their colours, beside the panels."""
-        shown = self._index[:30]
-        lines = [
-            f"<span style='color:{plot_style.vehicle_color(i, len(self._feed.names))}'>"
-            f"&#9644; {self._feed.names[i]}</span>"
-            for i in shown
-        ]
-        if len(self._index) > len(shown):
-            lines.append(f"and {len(self._index) - len(shown)} more")
-        names = pg.LabelItem("<br>".join(lines), justify="left")
-        self.widget.addItem(names, row=1, col=1, rowspan=len(self._plots))
-
-    def update(self) -> np.ndarray:
-        """Draws what has come; returns the times that are shown [s]."""
-        t_s, table = self._feed.states()
-        if len(t_s):
-            found = signals.of_state(table)
-            for (_, name, i), curve in self._curves.items():
-                curve.setData(t_s, found[name][:, i])
-            self._plots[0].setXRange(
-                max(t_s[0], t_s[-1] - self._window), max(t_s[-1], t_s[0] + 1.0), padding=0
-            )
-        text = f"{t_s[-1]:.1f} s" if len(t_s) else "waiting for the simulation"
-        self._label.setText(
-            f"{text}{'; ended: ' if self._feed.ended else ''}{self._feed.ended}"
-            "&nbsp;&nbsp; wheel: scale, right button: menu, A: all"
-        )
-        return t_s

@@ -1,9 +1,9 @@
-"""What a run folder holds, read when it is asked for: truth, flight logs, events, mission."""
+"""A run folder, read when it is asked for: truth, flight logs, events, mission."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,13 +14,16 @@ from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
 from xtdrone_dynamics.quaternion import to_euler_array
 
+if TYPE_CHECKING:
+    from xtdrone_autopilot.ulog.reader import FlightLog
+
 _MAX_MARKS = 300  # events that are marked in all
 _REPEATED = 12  # events of one name that are marked; more would hide what is drawn
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a vehicle was to fly, in the world's axes."""
+    """The mission and the fence of a vehicle, in the world's axes."""
 
     waypoints: np.ndarray  # (W, 3) east, north, up [m]
     fence: list[np.ndarray]  # its closed outlines, (V, 2) east, north [m]
@@ -29,12 +32,12 @@ class Plan:
 class Run:
     """A run folder. Positions are east, north and up, as the truth is."""
 
-    def __init__(self, folder: Path | str, vehicles: list[str] | None = None):
+    def __init__(self, folder: Path | str, vehicles: list[str] | None = None) -> None:
         """Reads the scenario.
 
         Args:
             folder: The run folder.
-            vehicles: Names of those that are wanted; None: all.
+            vehicles: Names of the vehicles that are drawn; None: all.
 
         Raises:
             XtdroneError: There is no scenario in it, or no such vehicle.
@@ -51,7 +54,7 @@ class Run:
             if name not in names:
                 raise XtdroneError(unknown_name("vehicle", name, names))
         self.index = [i for i, name in enumerate(names) if not vehicles or name in vehicles]
-        self._logs: dict[int, Any] = {}
+        self._logs: dict[int, FlightLog | None] = {}
 
     @property
     def title(self) -> str:
@@ -83,38 +86,38 @@ class Run:
         quat = self.truth[1][..., 3:7]
         return np.degrees(to_euler_array(quat.reshape(-1, 4))).reshape(*quat.shape[:2], 3)
 
-    def log(self, i: int) -> Any:
-        """The flight log of a vehicle, or None; the longest of several."""
+    def log(self, i: int) -> "FlightLog | None":
+        """Returns the flight log of a vehicle, the longest of several, or None."""
         if i not in self._logs:
             from xtdrone_autopilot.ulog.reader import FlightLog
 
-            found = sorted(
+            paths = sorted(
                 (self.folder / "ulog" / self.name(i)).glob("*.ulg"),
                 key=lambda path: path.stat().st_size,
             )
-            self._logs[i] = FlightLog(found[-1]) if found else None
+            self._logs[i] = FlightLog(paths[-1]) if paths else None
         return self._logs[i]
 
     def topic(self, i: int, name: str, *fields: str) -> Series | None:
-        """Fields (K, M) of a topic of a vehicle's log, at simulated times; None if not logged."""
+        """Returns fields (K, M) of a topic of a vehicle's log, at simulated times; None without."""
         log = self.log(i)
         return None if log is None else series(log, name, *fields)
 
     def estimate(self, i: int) -> Series | None:
-        """Position and velocity (K, 6), east, north, up [m], [m/s]; NaN while they are invalid."""
+        """Returns the estimated position and velocity (K, 6), ENU [m], [m/s]; NaN while invalid."""
         log = self.log(i)
         return None if log is None else self._from_start(i, estimate(log))
 
     def set_point(self, i: int) -> Series | None:
-        """Set-points of position and velocity (K, 6), east, north, up; NaN where there is none."""
+        """Returns set-points of position and velocity (K, 6), ENU [m], [m/s]; NaN without."""
         log = self.log(i)
         return None if log is None else self._from_start(i, set_point(log))
 
-    def _from_start(self, i: int, found: Series | None) -> Series | None:
-        if found is None or self.scenario.origin == "shared":
-            return found
+    def _from_start(self, i: int, local: Series | None) -> Series | None:
+        if local is None or self.scenario.origin == "shared":
+            return local
         # A local origin is at the vehicle's start.
-        return Series(found.t_s, found.values + np.pad(self.scenario.vehicles[i].pos[:2], (0, 4)))
+        return Series(local.t_s, local.values + np.pad(self.scenario.vehicles[i].pos[:2], (0, 4)))
 
     @cached_property
     def events(self) -> list[tuple[float, str]]:
@@ -137,26 +140,25 @@ class Run:
         return [mark for mark in named if counts[_kind(mark)] <= _REPEATED][:_MAX_MARKS]
 
     def plan(self, i: int) -> Plan | None:
-        """The mission and the fence that a vehicle held; None without, or if the file is gone."""
+        """Returns the mission and fence of a vehicle; None without, or if the file is gone."""
         if not self.scenario.mission:
             return None
         from xtdrone_autopilot.navigation import mission_items as items, plan_file
-        from xtdrone_autopilot.safety.fence import Fence
         from xtdrone_sim.world import world_of
 
         try:
             world = world_of(self.scenario)
             origin = world.latitude, world.longitude, world.altitude
-            starts = [np.array(spec.pos) for spec in self.scenario.vehicles]
+            starts = [spec.pos for spec in self.scenario.vehicles]
             held = plan_file.of_fleet(self.scenario.mission, starts, origin)[i].items
         except XtdroneError:
             return None
         places = [
-            item.position(origin, starts[i])
+            item.position(origin, np.array(starts[i]))
             for item in held[items.MISSION]
             if item.command in items.PLACED and item.has_place
         ]
-        fence = Fence.of(held[items.FENCE], origin)
+        fence = items.fence_of(held[items.FENCE], origin)
         return Plan(np.array(places).reshape(-1, 3), fence.outlines())
 
 

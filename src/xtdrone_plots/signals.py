@@ -4,14 +4,18 @@
 `battery_status.voltage_v`, is as it stands in the log.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from xtdrone_autopilot.ulog.series import Series
 from xtdrone_core import XtdroneError, plot_style
 from xtdrone_core.errors import unknown_name
 
-from .run import Run, Series
+from .run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _MOTION = {"x": "m", "y": "m", "z": "m", "vx": "m/s", "vy": "m/s", "vz": "m/s"}
 TRUTH = {
@@ -28,23 +32,23 @@ TRUTH = {
 
 
 def names(run: Run) -> list[str]:
-    """All signals of a run, by its first vehicle."""
+    """Returns the names of all signals of a run, by the log of its first vehicle."""
     i = run.index[0]
-    found = [f"truth.{name}" for name in TRUTH]
+    known = [f"truth.{name}" for name in TRUTH]
     log = run.log(i)
     if log is not None:
-        found += [f"{source}.{name}" for source in ("estimate", "set_point") for name in _MOTION]
-        found += [
+        known += [f"{source}.{name}" for source in ("estimate", "set_point") for name in _MOTION]
+        known += [
             f"{topic}.{field}"
             for topic in sorted(log.topics())
-            for field in sorted(log.topic(topic))
+            for field in sorted(log.topic(topic) or ())
             if field not in ("t", "timestamp")
         ]
-    return found
+    return known
 
 
 def of_state(table: np.ndarray) -> dict[str, np.ndarray]:
-    """The signals TRUTH of states (..., 13), in the order of a truth log; each (...)."""
+    """Returns the signals TRUTH of states (..., 13), whose order is that of a truth log."""
     from xtdrone_dynamics.quaternion import to_euler_array
 
     pos, quat, vel, rate = table[..., 0:3], table[..., 3:7], table[..., 7:10], table[..., 10:13]
@@ -62,29 +66,28 @@ def of_state(table: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def values(run: Run, i: int, name: str) -> Series | None:
-    """A signal of a vehicle; None if its log has none."""
+    """Returns a signal of a vehicle; None if its log has none."""
     source, _, part = name.partition(".")
     if source == "truth":
         t_s, table = run.truth
         return Series(t_s, of_state(table[:, i])[part])
     if source in ("estimate", "set_point"):
-        found = run.estimate(i) if source == "estimate" else run.set_point(i)
-        return (
-            None if found is None else Series(found.t_s, found.values[:, list(_MOTION).index(part)])
-        )
-    found = run.topic(i, source, part)
-    return None if found is None else Series(found.t_s, found.values[:, 0])
+        logged = run.estimate(i) if source == "estimate" else run.set_point(i)
+        column = list(_MOTION).index(part)
+    else:
+        logged, column = run.topic(i, source, part), 0
+    return None if logged is None else Series(logged.t_s, logged.values[:, column])
 
 
 def unit(name: str) -> str:
-    """Unit of a signal, in brackets; empty where the log does not tell it."""
+    """Returns the unit of a signal, in brackets; empty where the log does not give it."""
     source, _, part = name.partition(".")
     known = {"truth": TRUTH, "estimate": _MOTION, "set_point": _MOTION}.get(source, {})
     return f"[{known[part]}]" if part in known else ""
 
 
-def draw(run: Run, panels: list[list[str]]) -> Any:
-    """A figure of signals: a panel for each list, with one line for each vehicle and signal.
+def draw(run: Run, panels: list[list[str]]) -> "Figure":
+    """Draws signals: a panel for each list, with one line for each vehicle and signal.
 
     Raises:
         XtdroneError: The run has no such signal.
@@ -100,8 +103,8 @@ def draw(run: Run, panels: list[list[str]]) -> Any:
     for row, panel in zip(rows, panels):
         for k, name in enumerate(panel):
             for i in run.index:
-                found = values(run, i, name)
-                if found is None:
+                signal = values(run, i, name)
+                if signal is None:
                     continue
                 style = plot_style.vehicle(i, run.scenario.n)
                 label = run.name(i)
@@ -112,7 +115,7 @@ def draw(run: Run, panels: list[list[str]]) -> Any:
                         else {"color": plot_style.series(k)}
                     )
                     label = f"{label} {name}" if len(run.index) > 1 else name
-                row.plot(found.t_s, found.values, label=label, **style)
+                row.plot(signal.t_s, signal.values, label=label, **style)
     t_s, _ = run.truth
     rows[0].set_xlim(t_s[0], t_s[-1])
     if run.events:

@@ -6,7 +6,7 @@ import rospy
 from mavros_msgs.msg import AttitudeTarget, PositionTarget
 from mavros_msgs.srv import CommandBool, SetMode
 from xtdrone_autopilot.control.vector import thrust_normalised
-from xtdrone_autopilot.vehicle_status import describe_bodies, new_status
+from xtdrone_autopilot.state.vehicle_status import describe_bodies, new_status
 from xtdrone_core import ARM, KEEP, FleetModel
 from xtdrone_core.modes import ROS_NAME, Mode
 from xtdrone_formation.topics.fleet import RosFleet

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xtdrone_autopilot.mount import mount_servos
 from xtdrone_autopilot.navigation.mission_items import (
     CIRCLE_EXCLUSION,
     CIRCLE_INCLUSION,
@@ -19,14 +18,16 @@ from xtdrone_autopilot.navigation.mission_items import (
     RALLY,
     RTL,
     VTOL_LAND,
+    fence_of,
     polygons,
 )
 from xtdrone_autopilot.navigation.plan_file import Plan
 from xtdrone_autopilot.navigation.route import Leg, route
 from xtdrone_autopilot.parameters import file as parameter_file
 from xtdrone_autopilot.parameters.store import ParameterStore
-from xtdrone_autopilot.safety.fence import Fence
+from xtdrone_autopilot.state.fence import Fence
 from xtdrone_core import FleetModel, Scenario
+from xtdrone_dynamics.abilities.camera_mount import mount_servos
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, NOT_VTOL, vehicle_types, vtol_types
 from xtdrone_dynamics.earth.geodesy import to_local_array
 
@@ -98,7 +99,7 @@ def check_plan(plan: Plan, scenario: Scenario) -> Report:
     _distance(mission, origin, home, store, report)
     _planned_home(plan, origin, scenario.world, report)
     if plan.items[FENCE]:
-        _fence(Fence.of(plan.items[FENCE], origin), legs, mission, report)
+        _fence(fence_of(plan.items[FENCE], origin), legs, mission, report)
     report.warnings.extend(
         f"the leg to item {leg.seq} is {length / 1000.0:.1f} km long"
         for leg in legs

@@ -5,6 +5,7 @@ from typing import Any
 from xtdrone_core import resources
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
+from xtdrone_core.windows import display
 
 EXAMPLES = """examples:
   xtdrone slam record --name indoor
@@ -409,7 +410,7 @@ def _install(args):
 
 
 def _watch(args):
-    from .benchmark import watch
+    from .viewing import watch
 
     watch.show(run_folder.find(args.of_run), args.png)
 
@@ -443,12 +444,13 @@ def _evaluate(args):
 
 
 def _run(args):
-    from .benchmark import campaign, execution, watch
+    from .benchmark import campaign, execution
     from .datasets import dataset
+    from .errors import SlamError
     from .evaluation import verdict
 
     if args.gui:
-        watch.require_display("leave --gui away, and draw the run by slam watch --png")
+        display.require_named(SlamError, "leave --gui away, and draw the run by slam watch --png")
     choice = campaign.parse_system(args.system, args.set)
     limits = verdict.parse_limits(args.limit)
     folder = dataset.find(args.dataset)

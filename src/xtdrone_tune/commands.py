@@ -2,14 +2,21 @@
 
 import math
 import time
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from xtdrone_core import registry
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import ports, run_folder
 from xtdrone_core.scenario.options import number_type
 
 from .errors import TuneError
+
+if TYPE_CHECKING:
+    from xtdrone_control.teleoperation.record import Record
+
+    from .tuning import Tuned
 
 MODELS = ("extended", "published")
 METHODS = ("scipy", "de", "cma")
@@ -84,22 +91,22 @@ def register(subparsers: Any) -> None:
         "--held_out",
         type=number_type("held_out", 0.0, 0.9),
         default=0.3,
-        metavar="SHARE",
-        help="of the stretch, at its end, only to grade on (0.3)",
+        metavar="FRACTION",
+        help="fraction of the stretch, at its end, that is only evaluated (0.3)",
     )
     parser.add_argument(
         "--generations",
         type=number_type("generations", 10, 100_000, whole=True),
         default=1000,
         metavar="N",
-        help="of the search (1000)",
+        help="number of generations of the search (1000)",
     )
     parser.add_argument(
         "--seed",
         type=number_type("seed", 0, 2**31, whole=True),
         default=1,
         metavar="N",
-        help="the same gives the same (1)",
+        help="the same seed gives the same result (1)",
     )
     parser.add_argument(
         "--out",
@@ -122,17 +129,25 @@ def register(subparsers: Any) -> None:
     parser.set_defaults(run=_run)
 
 
-def _run(args):
+def _run(args: Namespace) -> int | None:
     if args.web:
-        from xtdrone_web.tuning.server import serve
-
-        return serve(args.log, args.web_address, args.instance)
+        return _serve(args)
     if args.log is None:
         raise TuneError("no log is given: give a CSV or ULog, or --web for the page")
-    return _preview(args) if args.preview else _tune(args)
+    (_preview if args.preview else _tune)(args)
+    return None
 
 
-def _axes(text):
+def _serve(args: Namespace) -> int:
+    """Serves the page, which another package registers."""
+    page = registry.entries("xtdrone.pages").get("tuning")
+    if page is None:
+        raise TuneError("the page of --web is not installed: it is in the package xtdrone_web")
+    status: int = page.load()(args.log, args.web_address, args.instance)
+    return status
+
+
+def _axes(text: str) -> list[int]:
     from xtdrone_control.teleoperation.control import AXES
 
     names = [name.strip() for name in text.split(",") if name.strip()] or list(AXES)
@@ -142,26 +157,26 @@ def _axes(text):
     return sorted({AXES.index(name) for name in names})
 
 
-def _read(args):
-    """The stretch of the log, and where it begins in the log [s]."""
+def _read(args: Namespace) -> tuple["Record", float]:
+    """Reads the stretch of the log; returns also where it begins in the log [s]."""
     from xtdrone_control.teleoperation import record
 
     whole = record.read(args.log)
     return whole.between(args.begin, args.end), float(whole.t_s[whole.t_s >= args.begin][0])
 
 
-def _preview(args):
+def _preview(args: Namespace) -> None:
     from . import json_lines, report, tuning
 
     flight, _ = _read(args)
-    seen = tuning.preview(flight)
+    previews = tuning.preview(flight)
     if args.json:
-        json_lines.record(flight, seen)
+        json_lines.record(flight, previews)
     else:
-        print("\n".join(report.preview_lines(flight.t_s[-1], seen)))
+        print("\n".join(report.preview_lines(flight.t_s[-1], previews)))
 
 
-def _tune(args):
+def _tune(args: Namespace) -> None:
     from xtdrone_control.teleoperation import gains
     from xtdrone_core import plot_style
 
@@ -173,33 +188,33 @@ def _tune(args):
     if args.json:
         json_lines.begin(folder)
     begun = time.perf_counter()
-    found = _search(args, flight, axes)
+    tuned = _search(args, flight, axes)
     seconds = time.perf_counter() - begun
     first, _ = tuning.split(flight, args.held_out)
-    together = tuning.together(first, found)
-    moved = {one.name: one.gains for one in found if one.moves}
+    together = tuning.together(first, tuned)
+    moved = {one.name: one.gains for one in tuned if one.moves}
     title = f"{Path(args.log).name}\n{args.method}, {args.model} model"
     result = {
         "method": args.method,
         "model": args.model,
         "seed": args.seed,
         "seconds": seconds,
-        "axes": report.data(found, together),
+        "axes": report.data(tuned, together),
     }
     paths = [
-        gains.write(folder / "gains.yaml", moved, tuning.delay_of(found)),
-        plot_style.save(report.draw(found, title), folder / "fit.png"),
+        gains.write(folder / "gains.yaml", moved, tuning.delay_of(tuned)),
+        plot_style.save(report.draw(tuned, title), folder / "fit.png"),
         report.write_json(folder / "result.json", result),
     ]
     if args.json:
-        json_lines.done(found, start, folder, paths[0], result)
+        json_lines.done(tuned, start, folder, paths[0], result)
         return
-    print("\n".join(report.lines(found, together)))
+    print("\n".join(report.lines(tuned, together)))
     print(f"{args.method}, {args.model}: {seconds:.1f} s", *paths, sep="\n")
 
 
-def _folder(args):
-    """Made before the search, so that nothing is searched for in vain."""
+def _folder(args: Namespace) -> Path:
+    """Makes the folder of results before the search, so that none is lost."""
     folder = Path(args.out).expanduser() if args.out else run_folder.runs_root() / _name(args.log)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -210,20 +225,20 @@ def _folder(args):
     return folder
 
 
-def _name(log):
-    """Of the folder of results; flight logs of runs are all called log001.ulg or so."""
+def _name(log: str) -> str:
+    """Names the folder of results; flight logs of runs are all called log001.ulg or so."""
     *_, run, ulog, vehicle, name = ("", "", "", *Path(log).absolute().parts)
     stem = Path(name).stem
     return f"tune_{run}_{vehicle}_{stem}" if ulog == "ulog" else f"tune_{stem}"
 
 
-def _search(args, flight, axes):
-    """With a bar, or with lines for programs."""
+def _search(args: Namespace, flight: "Record", axes: list[int]) -> "list[Tuned]":
+    """Searches with a progress bar, or with lines for programs."""
     from tqdm import tqdm
 
     from . import json_lines, tuning
 
-    told = json_lines.Progress(args.generations)
+    progress = json_lines.Progress(args.generations)
     with tqdm(
         total=args.generations * len(axes),
         desc=Path(args.log).name,
@@ -238,5 +253,5 @@ def _search(args, flight, axes):
             held_out=args.held_out,
             generations=args.generations,
             seed=args.seed,
-            watch=told if args.json else lambda axis, more, best: bar.update(more),
+            watch=progress if args.json else lambda axis, more, best: bar.update(more),
         )

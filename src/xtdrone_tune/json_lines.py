@@ -1,4 +1,4 @@
-"""What programs are told by `xtdrone tune --json`: one JSON object a line, on standard output."""
+"""The output of `xtdrone tune --json` for programs: one JSON object a line."""
 
 import json
 import math
@@ -17,8 +17,8 @@ from xtdrone_control.teleoperation.record import Record
 from . import report
 from .tuning import Preview, Tuned
 
-_PERIOD_S = 0.1  # wall time between two lines of an axis, at least [s]
-_POINTS = 1500  # of a curve of the log
+_MIN_PERIOD_S = 0.1  # wall time between two lines of an axis [s]
+_MAX_POINTS = 1500  # of a curve of the log
 
 
 def say(op: str, **values: Any) -> None:
@@ -26,7 +26,7 @@ def say(op: str, **values: Any) -> None:
     print(json.dumps({"op": op, **_finite(values)}, separators=(",", ":")), flush=True)
 
 
-def _finite(value):
+def _finite(value: Any) -> Any:  # what JSON can hold
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -35,21 +35,25 @@ def _finite(value):
 
 
 class Progress:
-    """A watch of tuning.tune that says how far each axis is."""
+    """Prints the progress of each axis; the `watch` of tuning.tune."""
 
-    def __init__(self, generations: int):
-        """generations: Of each axis."""
+    def __init__(self, generations: int) -> None:
+        """Starts with no progress.
+
+        Args:
+            generations: Number of generations of each axis.
+        """
         self._generations = generations
         self._lock = threading.Lock()  # axes are searched in threads
-        self._axes: dict[str, list[float]] = {}  # generation, begin, when it was last said [s]
+        self._axes: dict[str, list[float]] = {}  # generation, start, last line [s]
 
     def __call__(self, axis: str, more: int, best: float) -> None:
-        """An axis has done more generations; best is its least J so far."""
+        """Prints that an axis has done more generations; best is its smallest J so far."""
         with self._lock:
             now = time.perf_counter()
             state = self._axes.setdefault(axis, [0, now, -math.inf])
             state[0] += more
-            if state[0] < self._generations and now - state[2] < _PERIOD_S:
+            if state[0] < self._generations and now - state[2] < _MIN_PERIOD_S:
                 return
             state[2] = now
             say(
@@ -63,14 +67,14 @@ class Progress:
 
 
 def begin(folder: Path) -> None:
-    """Says where the results will be."""
+    """Prints where the results will be."""
     say("begin", folder=str(folder.absolute()))
 
 
-def record(flight: Record, seen: Sequence[Preview]) -> None:
-    """Says what a log holds: its length, and each axis's stick and motion."""
+def record(flight: Record, previews: Sequence[Preview]) -> None:
+    """Prints what a log holds: its length, and each axis's stick and motion."""
     assert flight.motion is not None
-    thin = slice(None, None, max(1, len(flight.t_s) // _POINTS))
+    thin = slice(None, None, max(1, len(flight.t_s) // _MAX_POINTS))
     say(
         "record",
         seconds=float(flight.t_s[-1]),
@@ -83,20 +87,20 @@ def record(flight: Record, seen: Sequence[Preview]) -> None:
                 "stick": _list(flight.sticks[thin, k]),
                 "measured": _list(report.scale_of(one.name) * flight.motion[thin, k]),
             }
-            for k, one in enumerate(seen)
+            for k, one in enumerate(previews)
         },
     )
 
 
 def done(
-    found: Sequence[Tuned], begin: float, folder: Path, gains: Path, result: dict[str, Any]
+    tuned: Sequence[Tuned], begin: float, folder: Path, gains: Path, result: dict[str, Any]
 ) -> None:
-    """Says what was found: files, result.json's content, Table 2, and curves by axis.
+    """Prints the result: files, result.json's content, Table 2, and curves by axis.
 
     Args:
-        found: The axes.
-        begin: Of the stretch in the log [s].
-        folder: Of the results.
+        tuned: The axes.
+        begin: Time in the log at which the stretch begins [s].
+        folder: Folder of the results.
         gains: File of the gains.
         result: As in result.json.
     """
@@ -110,7 +114,7 @@ def done(
             }
             for label, t_s, measured, flown in report.curves(one)
         ]
-        for one in found
+        for one in tuned
         if one.fitted is not None
     }
     table = {axis: dict(zip(GAINS, row.tolist())) for axis, row in zip(AXES, TABLE_2)}

@@ -1,9 +1,9 @@
-"""How far one axis of the simulator is from a flight: the integral of the squared error, (33)-(36).
+"""Distance of one axis of the simulator from a flight: integral of the squared error, (33)-(36).
 
 Mora-Soto and others (2021), Appl. Sci. 11, 12018, whose equations print the error without its
 square; the index that they name, ISE, is of squares. Each axis is simulated by itself: its motion
-is that of xtdrone_dynamics.euler_zxy with the other axes as they were measured, and what the axes
-give each other by Coriolis torques is left out.
+is that of xtdrone_dynamics.euler_zxy with the other axes as they were measured, without the
+Coriolis torques between the axes.
 """
 
 import math
@@ -21,9 +21,11 @@ from xtdrone_dynamics.euler_zxy import Body
 # Rows of a candidate: gains, delay of the link [steps], reference held against the wind from x, y.
 NAMES = ("k", "p", "i", "d", "delay", "lean_x", "lean_y")
 MAX_LEAN = 0.5  # [rad]
-_LOST = 1e3  # a place beyond this has diverged [m] or [rad]
-_BLOCK = 100  # steps between two looks at what has diverged
-_WORST = 1e12  # J of a candidate that diverges at once
+_DIVERGED = 1e3  # position beyond which a candidate has diverged [m] or [rad]
+_BLOCK = 100  # steps between two checks of what has diverged
+_MAX_COST = 1e12  # J of a candidate that diverges at once
+# Inertia [kg] or [kg m^2], friction, weight [N], whether references add up, their bounds.
+Plant = tuple[float, float, float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,9 @@ class Axis:
         index: HEIGHT, YAW, PITCH or ROLL.
         stick: (pad + K,) -1..1, its first value repeated before the start.
         measured: (K,) [m] or [rad].
-        lift: (K,) share of the thrust that is vertical; 1 where there is no thrust.
-        wind: (2, K) what lean_x and lean_y count; 0 for height and yaw.
-        plant: Inertia [kg] or [kg m^2], friction, weight [N], whether references add up, their
-            least and most.
+        lift: (K,) fraction of the thrust that is vertical; 1 where there is no thrust.
+        wind: (2, K) factors of lean_x and lean_y; 0 for height and yaw.
+        plant: Constants of its motion.
     """
 
     index: int
@@ -45,7 +46,7 @@ class Axis:
     measured: np.ndarray
     lift: np.ndarray
     wind: np.ndarray
-    plant: tuple[float, float, float, float, float, float]
+    plant: Plant
 
     @property
     def name(self) -> str:
@@ -54,24 +55,24 @@ class Axis:
 
     @property
     def leans(self) -> bool:
-        """Whether it holds against a wind by leaning."""
+        """Whether the vehicle holds this axis against a wind by leaning."""
         return self.index >= PITCH
 
     def costs(self, candidates: np.ndarray) -> np.ndarray:
-        """J (n,) of candidates (7, n), rows NAMES, delay in [s]."""
-        made = np.ascontiguousarray(candidates, dtype=float)
-        delay = np.clip(np.rint(made[4] / STEP_S), 0, PAD).astype(np.int64)
-        out = np.empty(made.shape[1])
-        _costs(made, delay, self.stick, self.measured, self.lift, self.wind, self.plant, out)
+        """Returns J (n,) of candidates (7, n), rows NAMES, delay in [s]."""
+        rows = np.ascontiguousarray(candidates, dtype=float)
+        delay = np.clip(np.rint(rows[4] / STEP_S), 0, PAD).astype(np.int64)
+        out = np.empty(rows.shape[1])
+        _costs(rows, delay, self.stick, self.measured, self.lift, self.wind, self.plant, out)
         return out
 
     def flown(self, candidate: np.ndarray) -> np.ndarray:
-        """(K,) where one candidate (7,) is at each step."""
-        made = np.array(candidate, dtype=float)[:, None]
+        """Returns the position (K,) of one candidate (7,) at each step."""
+        rows = np.array(candidate, dtype=float)[:, None]
         track = np.empty(len(self.measured))
         _track(
-            made,
-            int(np.clip(round(made[4, 0] / STEP_S), 0, PAD)),
+            rows,
+            int(np.clip(round(rows[4, 0] / STEP_S), 0, PAD)),
             self.stick,
             self.measured,
             self.lift,
@@ -82,12 +83,12 @@ class Axis:
         return track
 
     def nothing(self) -> float:
-        """J of a vehicle that does nothing: level, at the height and heading of its start."""
+        """Returns J of a vehicle that does nothing: level, at its first height and heading."""
         rest = 0.0 if self.leans else self.measured[0]
         return float(((self.measured - rest) ** 2).sum() * STEP_S)
 
     def spread(self) -> float:
-        """J of the best constant, which leaves a steady lean out."""
+        """Returns J of the best constant, which cannot follow any motion."""
         return float(((self.measured - self.measured.mean()) ** 2).sum() * STEP_S)
 
 
@@ -95,7 +96,7 @@ PAD = round(MAX_DELAY_S / STEP_S)
 
 
 def axis_of(record: Record, index: int, body: Body = TABLE_1) -> Axis:
-    """One axis of a record at STEP_S with motion."""
+    """Returns one axis of a record with motion at STEP_S."""
     assert record.motion is not None
     count = len(record.t_s)
     stick = np.append(np.full(PAD, record.sticks[0, index]), record.sticks[:, index])
@@ -135,28 +136,38 @@ def axis_of(record: Record, index: int, body: Body = TABLE_1) -> Axis:
     )
 
 
-# Candidates beside each other in one array, by constant offsets: the compiler then knows that its
-# parts do not overlap, and takes several lanes in one instruction.
+# Candidates stand side by side in one array, at constant offsets: the compiler then knows that its
+# parts do not overlap, and puts several lanes into one instruction.
 LANES = 20
-_REFERENCE, _PLACE, _RATE, _ERROR, _INTEGRAL, _SUM, _STICK = (LANES * k for k in range(7))
+_REFERENCE, _POSITION, _RATE, _ERROR, _INTEGRAL, _SUM, _STICK = (LANES * k for k in range(7))
 _K, _P, _I, _D, _LEAN_X, _LEAN_Y = (LANES * k for k in range(7, 13))
 _SIZE = 13 * LANES
 
 
 @njit(nogil=True)
-def _costs(candidates, delay, stick, measured, lift, wind, plant, out):
+def _costs(
+    candidates: np.ndarray,
+    delay: np.ndarray,
+    stick: np.ndarray,
+    measured: np.ndarray,
+    lift: np.ndarray,
+    wind: np.ndarray,
+    plant: Plant,
+    out: np.ndarray,
+) -> None:
+    """Writes J of all candidates, LANES at a time."""
     count = measured.shape[0]
-    x, late, lost = np.zeros(_SIZE), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
+    x, lane_delay, diverged = np.zeros(_SIZE), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
     for first in range(0, candidates.shape[1], LANES):
         width = min(LANES, candidates.shape[1] - first)
-        _load(candidates, delay, first, width, measured[0], plant[3], x, late)
-        lost[:] = 0
+        _load(candidates, delay, first, width, measured[0], plant[3], x, lane_delay)
+        diverged[:] = 0
         for begin in range(0, count, _BLOCK):
             end = min(begin + _BLOCK, count)
             for step in range(begin, end):
                 _advance(
                     step,
-                    late,
+                    lane_delay,
                     stick,
                     measured[step],
                     lift[step],
@@ -165,82 +176,122 @@ def _costs(candidates, delay, stick, measured, lift, wind, plant, out):
                     plant,
                     x,
                 )
-            if _lose(x, lost, end, width) == width:
+            if _mark_diverged(x, diverged, end, width) == width:
                 break
         for j in range(width):
             out[first + j] = (
-                x[_SUM + j] * STEP_S if lost[j] == 0 else _WORST * (2.0 - lost[j] / count)
+                x[_SUM + j] * STEP_S
+                if diverged[j] == 0
+                else _MAX_COST * (2.0 - diverged[j] / count)
             )
 
 
 @njit
-def _load(candidates, delay, first, width, start, adds, x, late):
-    """Candidates of one turn at the start of the flight; unused lanes stay at rest."""
+def _load(
+    candidates: np.ndarray,
+    delay: np.ndarray,
+    first: int,
+    width: int,
+    start: float,
+    adds: float,
+    x: np.ndarray,
+    lane_delay: np.ndarray,
+) -> None:
+    """Puts candidates at the start of the flight; unused lanes stay at rest."""
     x[:] = 0.0
-    late[:] = 0
+    lane_delay[:] = 0
     for j in range(width):
         c = candidates[:, first + j]
-        late[j] = delay[first + j]
+        lane_delay[j] = delay[first + j]
         x[_K + j], x[_P + j], x[_I + j], x[_D + j] = c[0], c[1], c[2], c[3]
         x[_LEAN_X + j], x[_LEAN_Y + j] = c[5], c[6]
-        x[_PLACE + j], x[_REFERENCE + j] = start, start * adds
+        x[_POSITION + j], x[_REFERENCE + j] = start, start * adds
 
 
 @njit
-def _lose(x, lost, end, width):
-    """Notes lanes that have diverged until the step `end`; returns how many there are."""
-    many = 0
+def _mark_diverged(x: np.ndarray, diverged: np.ndarray, end: int, width: int) -> int:
+    """Notes lanes that have diverged until the step `end`; returns their number."""
+    number = 0
     for j in range(width):
-        if lost[j] == 0 and not abs(x[_PLACE + j]) < _LOST:
-            lost[j] = end
-        if lost[j] > 0:  # it goes on from anywhere that is finite
-            many += 1
-            x[_PLACE + j] = x[_RATE + j] = x[_ERROR + j] = x[_INTEGRAL + j] = 0.0
+        if diverged[j] == 0 and not abs(x[_POSITION + j]) < _DIVERGED:
+            diverged[j] = end
+        if diverged[j] > 0:  # any finite state will do
+            number += 1
+            x[_POSITION + j] = x[_RATE + j] = x[_ERROR + j] = x[_INTEGRAL + j] = 0.0
             x[_REFERENCE + j] = 0.0
-    return many
+    return number
 
 
 @njit
-def _advance(step, late, stick, measured, lift, wind_x, wind_y, plant, x):
-    inertia, friction, weight, adds, least, most = plant
-    quick, slope = STEP_S / inertia, 0.0 if step == 0 else 1.0 / STEP_S
+def _advance(
+    step: int,
+    lane_delay: np.ndarray,
+    stick: np.ndarray,
+    measured: float,
+    lift: float,
+    wind_x: float,
+    wind_y: float,
+    plant: Plant,
+    x: np.ndarray,
+) -> None:
+    """Goes on by one step and adds the squared error."""
+    inertia, friction, weight, adds, low, high = plant
+    step_by_inertia, slope = STEP_S / inertia, 0.0 if step == 0 else 1.0 / STEP_S
     for k in range(LANES):
-        x[_STICK + k] = stick[PAD + step - late[k]]
+        x[_STICK + k] = stick[PAD + step - lane_delay[k]]
     for k in range(LANES):
-        off = measured - x[_PLACE + k]
-        x[_SUM + k] += off * off
-        held = min(most, max(least, adds * x[_REFERENCE + k] + x[_K + k] * x[_STICK + k]))
-        x[_REFERENCE + k] = held
-        error = held + x[_LEAN_X + k] * wind_x + x[_LEAN_Y + k] * wind_y - x[_PLACE + k]
+        miss = measured - x[_POSITION + k]
+        x[_SUM + k] += miss * miss
+        reference = min(high, max(low, adds * x[_REFERENCE + k] + x[_K + k] * x[_STICK + k]))
+        x[_REFERENCE + k] = reference
+        error = reference + x[_LEAN_X + k] * wind_x + x[_LEAN_Y + k] * wind_y - x[_POSITION + k]
         integral = x[_INTEGRAL + k] + error * STEP_S
         pid = (
             x[_P + k] * error + x[_I + k] * integral + x[_D + k] * (slope * (error - x[_ERROR + k]))
         )
         x[_ERROR + k], x[_INTEGRAL + k] = error, integral
         rate = x[_RATE + k]
-        x[_RATE + k] = rate + quick * ((pid + weight) * lift - weight - friction * rate)
-        x[_PLACE + k] += STEP_S * rate
+        x[_RATE + k] = rate + step_by_inertia * ((pid + weight) * lift - weight - friction * rate)
+        x[_POSITION + k] += STEP_S * rate
 
 
 @njit
-def _track(candidate, late, stick, measured, lift, wind, plant, out):
-    x, lates = np.zeros(_SIZE), np.zeros(LANES, np.int64)
-    _load(candidate, np.full(1, late), 0, 1, measured[0], plant[3], x, lates)
+def _track(
+    candidate: np.ndarray,
+    delay: int,
+    stick: np.ndarray,
+    measured: np.ndarray,
+    lift: np.ndarray,
+    wind: np.ndarray,
+    plant: Plant,
+    out: np.ndarray,
+) -> None:
+    """Writes the position of one candidate at each step."""
+    x, lane_delay = np.zeros(_SIZE), np.zeros(LANES, np.int64)
+    _load(candidate, np.full(1, delay), 0, 1, measured[0], plant[3], x, lane_delay)
     for step in range(measured.shape[0]):
-        out[step] = x[_PLACE]
+        out[step] = x[_POSITION]
         _advance(
-            step, lates, stick, measured[step], lift[step], wind[0, step], wind[1, step], plant, x
+            step,
+            lane_delay,
+            stick,
+            measured[step],
+            lift[step],
+            wind[0, step],
+            wind[1, step],
+            plant,
+            x,
         )
 
 
 def bounds(axis: Axis, extended: bool) -> np.ndarray:
-    """(7, 2) least and most of each row; those that are fixed have the same twice.
+    """Returns the bounds (7, 2) of each row, lower and upper; a fixed row has the same twice.
 
     Args:
         axis: The axis.
-        extended: Whether the link may be late and the vehicle lean against a wind.
+        extended: Whether the link may be lane_delay and the vehicle lean against a wind.
     """
     lean = MAX_LEAN if extended and axis.leans else 0.0
-    most = [MAX_GAIN] * 4 + [MAX_DELAY_S if extended else 0.0, lean, lean]
-    least = [0.0] * 5 + [-lean, -lean]
-    return np.stack([least, most], axis=1)
+    high = [MAX_GAIN] * 4 + [MAX_DELAY_S if extended else 0.0, lean, lean]
+    low = [0.0] * 5 + [-lean, -lean]
+    return np.stack([low, high], axis=1)

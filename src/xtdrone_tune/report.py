@@ -1,10 +1,10 @@
-"""What a tuning found: table, JSON and a figure of fitted over measured curves."""
+"""The result of a tuning as a table, as JSON, and as a figure of fitted over measured curves."""
 
 import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,15 +16,19 @@ from .errors import TuneError
 from .objective import NAMES
 from .tuning import Preview, Tuned
 
-_POINTS = 3000  # of a curve; more are not visible
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MAX_POINTS = 3000  # of a curve; more are not visible
 UNITS = {"height": "m", "yaw": "deg", "pitch": "deg", "roll": "deg"}
 
 
-def lines(found: Sequence[Tuned], together: np.ndarray) -> list[str]:
-    """The table, as lines of text.
+def lines(tuned: Sequence[Tuned], together: np.ndarray) -> list[str]:
+    """Returns the table as lines of text.
 
     Args:
-        found: The axes.
+        tuned: The axes.
         together: (4,) J of the whole simulator on the tuned part.
     """
     head = (
@@ -35,31 +39,31 @@ def lines(found: Sequence[Tuned], together: np.ndarray) -> list[str]:
     )
     out = [*head]
     names = list(UNITS)
-    for one in found:
+    for one in tuned:
         if one.fitted is None:
             out.append(f"{one.name:8}{'does not move with its stick':>40}")
             continue
         rest = one.held_out
-        held = f"{rest.cost:10.3g}{rest.share:10.1%}" if rest else f"{'-':>10}{'-':>10}"
+        held = f"{rest.cost:10.3g}{rest.relative_cost:10.1%}" if rest else f"{'-':>10}{'-':>10}"
         out.append(
-            f"{one.name:8}{one.fitted.cost:10.3g}{one.fitted.share:10.1%}"
+            f"{one.name:8}{one.fitted.cost:10.3g}{one.fitted.relative_cost:10.1%}"
             f"{one.fitted.unexplained:10.1%}{held}{together[names.index(one.name)]:10.3g}"
             f"  {_candidate(one)}"
         )
     return out
 
 
-def preview_lines(seconds: float, seen: Sequence[Preview]) -> list[str]:
-    """What a log of some seconds has to tune on, as lines of text."""
+def preview_lines(seconds: float, previews: Sequence[Preview]) -> list[str]:
+    """Returns how much each axis of a log moves, as lines of text."""
     out = [f"{seconds:.1f} s", f"{'axis':8}{'stick, std':>12}{'motion':>12}"]
     return out + [
         f"{one.name:8}{one.stick:12.3f}{scale_of(one.name) * one.motion:8.2f} "
         f"{UNITS[one.name]:3}{'' if one.moves else '  does not move with its stick'}"
-        for one in seen
+        for one in previews
     ]
 
 
-def _candidate(one):
+def _candidate(one: Tuned) -> str:
     words = ", ".join(f"{value:.4g}" for value in one.gains)
     delay, *lean = one.candidate[4:]
     if delay:
@@ -69,10 +73,10 @@ def _candidate(one):
     return words
 
 
-def data(found: Sequence[Tuned], together: np.ndarray) -> dict[str, Any]:
-    """The same for programs."""
+def data(tuned: Sequence[Tuned], together: np.ndarray) -> dict[str, Any]:
+    """Returns the result for programs, as result.json has it."""
     names, out = list(UNITS), {}
-    for one in found:
+    for one in tuned:
         row: dict[str, Any] = {"moves": one.moves}
         if one.fitted is not None:
             row |= {name: float(value) for name, value in zip(NAMES, one.candidate)}
@@ -97,9 +101,9 @@ def write_json(path: Path, values: dict[str, Any]) -> Path:
     return path
 
 
-def draw(found: Sequence[Tuned], title: str) -> Any:
-    """A figure: measured and fitted curves of each axis that moves, the held-out part behind it."""
-    shown = [one for one in found if one.fitted is not None]
+def draw(tuned: Sequence[Tuned], title: str) -> "Figure":
+    """Draws measured and fitted curves of each axis that moves, the held-out part behind it."""
+    shown = [one for one in tuned if one.fitted is not None]
     figure = plot_style.figure(12, 1.8 + 2.2 * len(shown), title)
     rows = plot_style.time_axes(
         figure,
@@ -115,7 +119,7 @@ def draw(found: Sequence[Tuned], title: str) -> Any:
 
 
 def scale_of(axis: str) -> float:
-    """What turns metres or radians into the unit in which an axis is shown."""
+    """Returns the factor from metres or radians to the unit in which an axis is shown."""
     return math.degrees(1.0) if UNITS[axis] == "deg" else 1.0
 
 
@@ -127,13 +131,14 @@ def curves(one: Tuned) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray
             continue
         t_s = begin + np.arange(len(part.measured)) * STEP_S
         begin = t_s[-1] + STEP_S
-        thin = slice(None, None, max(1, len(t_s) // _POINTS))
+        thin = slice(None, None, max(1, len(t_s) // _MAX_POINTS))
         yield label, t_s[thin], scale * part.measured[thin], scale * part.flown[thin]
 
 
-def _curves(row, one):
+def _curves(row: "Axes", one: Tuned) -> None:
+    event: dict[str, Any] = plot_style.EVENT
     for k, (label, t_s, measured, flown) in enumerate(curves(one)):
         row.plot(t_s, measured, color="#888888", lw=1.0, label="measured")
         row.plot(t_s, flown, color=plot_style.series(k), lw=1.5, label=f"simulated, {label}")
         if k == 1:
-            row.axvline(t_s[0], **plot_style.EVENT)
+            row.axvline(float(t_s[0]), **event)

@@ -9,13 +9,14 @@ import numpy as np
 from .errors import TuneError
 
 Costs = Callable[[np.ndarray], np.ndarray]  # (D, n) candidates to (n,) costs
-Watch = Callable[[int, float], Any]  # told the generations since the last call, and the best cost
+# Called with the generations since the last call and the best cost so far.
+Watch = Callable[[int, float], Any]
 
 GENERATIONS, POPULATION = 1000, 20  # section 3 of the paper
 CROSSOVER, FACTOR = 0.5, 0.5
-_POWER = 5  # of a coordinate 0..1 that gives a gain: small ones get as much room as large ones
-_SPREAD = 0.25  # of CMA-ES at its start, in widths of the box
-_STARTS = 3  # of CMA-ES, which sometimes ends in a valley
+_POWER = 5  # of a coordinate 0..1 that gives a gain: resolves small gains as finely as large ones
+_INITIAL_SIGMA = 0.25  # of CMA-ES, in widths of the box
+_STARTS = 3  # of CMA-ES, which sometimes ends in a local minimum
 
 
 def differential_evolution(
@@ -23,22 +24,22 @@ def differential_evolution(
 ) -> np.ndarray:
     """rand/1/bin as Mora-Soto and others (2021) set it: NP = 20, CR = 0.5, F = 0.5.
 
-    A component that leaves its bounds is reflected by them. How bounds were kept is not published;
-    drawing anew hardly ever hits the small gains near 0.
+    A component that leaves its bounds is reflected at them. The paper does not say how it keeps
+    bounds; drawing anew would hardly ever hit the small gains near 0.
 
     Args:
         costs: The objective.
-        bounds: (D, 2) least and most.
+        bounds: (D, 2) lower and upper.
         rng: Source of every random number.
-        generations: Number of them.
-        watch: Progress.
+        generations: Number of generations.
+        watch: Called with the progress.
 
     Returns:
-        (D,) the best candidate.
+        The best candidate (D,).
     """
-    least, most = bounds[:, :1], bounds[:, 1:]
+    low, high = bounds[:, :1], bounds[:, 1:]
     size = (len(bounds), POPULATION)
-    population = least + (most - least) * rng.random(size)
+    population = low + (high - low) * rng.random(size)
     cost = costs(population)
     own = np.arange(POPULATION)
     for _ in range(generations):
@@ -47,33 +48,33 @@ def differential_evolution(
         order[own, own] = 2.0
         one, two, three = np.argsort(order, axis=1)[:, :3].T
         mutant = population[:, one] + FACTOR * (population[:, two] - population[:, three])
-        mutant = np.where(mutant < least, 2.0 * least - mutant, mutant)
-        mutant = np.clip(np.where(mutant > most, 2.0 * most - mutant, mutant), least, most)
+        mutant = np.where(mutant < low, 2.0 * low - mutant, mutant)
+        mutant = np.clip(np.where(mutant > high, 2.0 * high - mutant, mutant), low, high)
         crosses = rng.random(size) < CROSSOVER
         crosses[rng.integers(len(bounds), size=POPULATION), own] = True
         trial = np.where(crosses, mutant, population)
-        found = costs(trial)
-        better = found <= cost
-        population[:, better], cost[better] = trial[:, better], found[better]
+        trial_cost = costs(trial)
+        better = trial_cost <= cost
+        population[:, better], cost[better] = trial[:, better], trial_cost[better]
         watch(1, float(cost.min()))
     return population[:, np.argmin(cost)]
 
 
 class _Box:
-    """Free rows of candidates as points of the unit cube: gains by a power, the rest linear."""
+    """Maps the unit cube to the free rows of candidates: gains by a power, the rest linear."""
 
-    def __init__(self, bounds):
+    def __init__(self, bounds: np.ndarray) -> None:
         self._bounds = bounds
         self.free = np.flatnonzero(bounds[:, 1] > bounds[:, 0])
         self._power = np.where(self.free < 4, _POWER, 1)[:, None]
 
-    def candidates(self, points):
-        """(D, n) of points (d, n)."""
-        made = np.repeat(self._bounds[:, :1], points.shape[1], axis=1)
+    def candidates(self, points: np.ndarray) -> np.ndarray:
+        """Returns candidates (D, n) of points (d, n)."""
+        out = np.repeat(self._bounds[:, :1], points.shape[1], axis=1)
         points = np.clip(points, 0.0, 1.0)
         low, high = self._bounds[self.free].T[:, :, None]
-        made[self.free] = low + (high - low) * points**self._power
-        return made
+        out[self.free] = low + (high - low) * points**self._power
+        return out
 
 
 def scipy_evolution(
@@ -83,14 +84,14 @@ def scipy_evolution(
     from scipy import optimize
 
     box = _Box(bounds)
-    lost = np.log1p(1e12)
+    max_cost = np.log1p(1e12)
 
-    def objective(points):
+    def objective(points: np.ndarray) -> np.ndarray | float:
         points = points.reshape(len(box.free), -1)
-        found = np.log(np.maximum(costs(box.candidates(points)), 1e-30))
-        return found if found.size > 1 else min(float(found[0]), lost)
+        values = np.log(np.maximum(costs(box.candidates(points)), 1e-30))
+        return values if values.size > 1 else min(float(values[0]), max_cost)
 
-    def told(intermediate_result):  # SciPy knows it by this name
+    def on_generation(intermediate_result: Any) -> None:  # SciPy calls it by this name
         watch(2, float(np.exp(intermediate_result.fun)))
 
     result = optimize.differential_evolution(
@@ -103,7 +104,7 @@ def scipy_evolution(
         maxiter=2 * generations // 5,
         tol=1e-6,
         polish=False,
-        callback=told,
+        callback=on_generation,
     )
     polished = optimize.minimize(
         objective,
@@ -125,7 +126,7 @@ def covariance_adaptation(
     except ModuleNotFoundError as error:
         raise TuneError("--method cma needs the Python package cma: pip install cma") from error
     box = _Box(bounds)
-    best, least, lowest = np.full(len(box.free), 0.5), np.inf, np.inf
+    best, best_cost, lowest = np.full(len(box.free), 0.5), np.inf, np.inf
     for _ in range(_STARTS):
         options = {
             "bounds": [0.0, 1.0],
@@ -139,16 +140,16 @@ def covariance_adaptation(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             search = cma.CMAEvolutionStrategy(
-                rng.uniform(0.2, 0.8, len(box.free)), _SPREAD, options
+                rng.uniform(0.2, 0.8, len(box.free)), _INITIAL_SIGMA, options
             )
             while not search.stop():
                 points = search.ask()
-                found = costs(box.candidates(np.array(points).T))
-                search.tell(points, np.log(np.maximum(found, 1e-30)).tolist())
-                lowest = min(lowest, float(found.min()))
+                values = costs(box.candidates(np.array(points).T))
+                search.tell(points, np.log(np.maximum(values, 1e-30)).tolist())
+                lowest = min(lowest, float(values.min()))
                 watch(2, lowest)
-        if search.result.fbest < least:
-            best, least = search.result.xbest, search.result.fbest
+        if search.result.fbest < best_cost:
+            best, best_cost = search.result.xbest, search.result.fbest
     return box.candidates(np.asarray(best)[:, None])[:, 0]
 
 

@@ -1,4 +1,4 @@
-"""Tunes the axes of a flight record, and grades what was found on the part that was held out."""
+"""Tunes the axes of a flight record, and evaluates the result on the part that was held out."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,13 +17,13 @@ from .errors import TuneError
 from .objective import PAD, Axis, axis_of, bounds
 from .search import GENERATIONS, METHODS
 
-_STICK_MOVES = 0.02  # standard deviation of a stick that counts as moved
-_MOVES = (0.05, 0.035, 0.01, 0.01)  # of height [m], yaw, pitch, roll [rad]
+_MIN_STICK_STD = 0.02  # of a stick that counts as moved
+_MIN_STD = (0.05, 0.035, 0.01, 0.01)  # of a motion that counts: height [m], yaw, pitch, roll [rad]
 
 
 @dataclass(frozen=True)
 class Part:
-    """How one axis does on one part of the record.
+    """Result of one axis on one part of the record.
 
     Attributes:
         cost: J [m^2 s] or [rad^2 s].
@@ -40,19 +40,19 @@ class Part:
     flown: np.ndarray
 
     @property
-    def share(self) -> float:
-        """J over that of doing nothing."""
+    def relative_cost(self) -> float:
+        """J divided by that of doing nothing."""
         return self.cost / max(self.nothing, 1e-30)
 
     @property
     def unexplained(self) -> float:
-        """J over that of the best constant."""
+        """J divided by that of the best constant."""
         return self.cost / max(self.spread, 1e-30)
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was found for one axis.
+    """Gains of one axis.
 
     Attributes:
         name: height, yaw, pitch or roll.
@@ -76,18 +76,18 @@ class Tuned:
 
 def moves(axis: Axis) -> bool:
     """Whether both the stick and the vehicle move."""
-    return bool(axis.stick.std() > _STICK_MOVES and axis.measured.std() > _MOVES[axis.index])
+    return bool(axis.stick.std() > _MIN_STICK_STD and axis.measured.std() > _MIN_STD[axis.index])
 
 
 @dataclass(frozen=True)
 class Preview:
-    """How much one axis of a record moves.
+    """Motion of one axis of a record.
 
     Attributes:
         name: height, yaw, pitch or roll.
         moves: Whether stick and vehicle move enough to tune on.
         stick: Standard deviation of the stick, -1..1.
-        motion: Largest less smallest place [m] or [rad].
+        motion: Range of the position [m] or angle [rad].
     """
 
     name: str
@@ -97,7 +97,7 @@ class Preview:
 
 
 def preview(record: Record) -> list[Preview]:
-    """What there is to tune on in a record with motion, axis by axis."""
+    """Returns how much each axis of a record with motion moves."""
     axes = [axis_of(record.each_step(), k) for k in range(len(AXES))]
     return [
         Preview(axis.name, moves(axis), float(axis.stick.std()), float(np.ptp(axis.measured)))
@@ -106,7 +106,7 @@ def preview(record: Record) -> list[Preview]:
 
 
 def split(record: Record, held_out: float) -> tuple[Record, Record | None]:
-    """The part to tune on, and the last share of the record, which is not used for that."""
+    """Splits off the last fraction of a record, which is not tuned on."""
     if held_out == 0.0:
         return record.each_step(), None
     end = record.t_s[-1] * (1.0 - held_out)
@@ -132,10 +132,10 @@ def tune(
         method: A name of search.METHODS.
         extended: Whether the link may be late and the vehicle lean against a wind; else the
             published four numbers an axis.
-        held_out: Share of the record, at its end, to grade on.
-        generations: Of the search.
-        seed: The same gives the same.
-        watch: Told an axis, its generations since the last call, and its least J so far.
+        held_out: Fraction of the record, at its end, to evaluate on.
+        generations: Number of generations of the search.
+        seed: The same seed gives the same result.
+        watch: Called with an axis, its generations since the last call, and its smallest J.
 
     Raises:
         TuneError: An unknown method, or no axis moves.
@@ -151,14 +151,14 @@ def tune(
             "another log or stretch, --from and --to"
         )
 
-    def one(pair):
+    def one(pair: tuple[Axis, Axis | None]) -> Tuned:
         axis, rest = pair
         if not moves(axis):
             watch(axis.name, generations, np.nan)
             return Tuned(axis.name, False, np.full(7, np.nan))
         done = [0]
 
-        def count(more, best):
+        def count(more: int, best: float) -> None:
             more = min(more, generations - done[0])
             done[0] += more
             watch(axis.name, more, best)
@@ -179,7 +179,7 @@ def tune(
 
 
 def part(axis: Axis, candidate: np.ndarray) -> Part:
-    """How a candidate (7,) does on an axis."""
+    """Evaluates a candidate (7,) on an axis."""
     return Part(
         float(axis.costs(candidate[:, None])[0]),
         axis.nothing(),
@@ -189,32 +189,32 @@ def part(axis: Axis, candidate: np.ndarray) -> Part:
     )
 
 
-def together(record: Record, found: Sequence[Tuned]) -> np.ndarray:
-    """(4,) J of the whole simulator, whose axes act on each other; NaN where none was tuned.
+def together(record: Record, tuned: Sequence[Tuned]) -> np.ndarray:
+    """Returns J (4,) of the whole simulator, whose axes act on each other.
 
-    Axes that were not tuned have the gains of Table 2.
+    It is NaN for an axis that was not tuned, whose gains are those of Table 2.
     """
     steps = record.each_step()
     assert steps.motion is not None
     gains, lean = TABLE_2.copy(), np.zeros((len(steps.t_s), 2))
     sticks, cost = steps.sticks.copy(), np.full(4, np.nan)
-    tuned = {AXES.index(one.name): one for one in found if one.moves}
-    for index, one in tuned.items():
+    moving = {AXES.index(one.name): one for one in tuned if one.moves}
+    for index, one in moving.items():
         axis = axis_of(steps, index)
         gains[index] = one.gains
-        late = round(one.candidate[4] / STEP_S)
-        sticks[:, index] = axis.stick[PAD - late : len(axis.stick) - late]
+        delay = round(one.candidate[4] / STEP_S)
+        sticks[:, index] = axis.stick[PAD - delay : len(axis.stick) - delay]
         if axis.leans:
             lean[:, index - PITCH] = one.candidate[5:] @ axis.wind
     start = np.zeros(12)
     start[[*PLACES]] = steps.motion[0]
     flown = simulate(sticks, gains, start=tuple(start), lean=lean).axes
-    for index in tuned:
+    for index in moving:
         cost[index] = ((flown[:, index] - steps.motion[:, index]) ** 2).sum() * STEP_S
     return cost
 
 
-def delay_of(found: Sequence[Tuned]) -> float:
-    """One delay for the whole link: the mean of the axes that move [s]."""
-    delays = [tuned.candidate[4] for tuned in found if tuned.moves]
+def delay_of(tuned: Sequence[Tuned]) -> float:
+    """Returns one delay for the whole link: the mean of the axes that move [s]."""
+    delays = [one.candidate[4] for one in tuned if one.moves]
     return float(np.mean(delays)) if delays else 0.0

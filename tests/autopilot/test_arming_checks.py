@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from stack_flights import Flight, Sent, item
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.fields import fault
 from xtdrone_autopilot.navigation.mission_items import MISSION, WAYPOINT
 from xtdrone_autopilot.safety.arming_checks import CHECKS, report
 from xtdrone_autopilot.safety.checks import ALL, modes_with
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode, Requirement
 
 SUMMARY, HEALTH = 11047904, 1914663

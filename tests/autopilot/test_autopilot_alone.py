@@ -5,10 +5,8 @@ import pytest
 
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.mavlink.commands import Commands
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.files.ftp import FileServer
 from xtdrone_autopilot.mavlink.files.log_download import LogDownload
-from xtdrone_autopilot.mavlink.handlers import declarations
 from xtdrone_autopilot.mavlink.messages import Messages, Presence
 from xtdrone_autopilot.mavlink.mission_protocol import MissionProtocol
 from xtdrone_autopilot.mavlink.parameter_protocol import ParameterProtocol
@@ -18,17 +16,19 @@ from xtdrone_autopilot.navigation.follow import FollowTarget
 from xtdrone_autopilot.navigation.mission import Missions
 from xtdrone_autopilot.navigation.navigator import Navigator
 from xtdrone_autopilot.navigation.returning import Return
-from xtdrone_autopilot.now import Now
-from xtdrone_autopilot.outbox import WARNING, WARNINGS_PER_SECOND, Outbox
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.safety.arming_checks import ArmingChecks
 from xtdrone_autopilot.safety.battery import Battery
 from xtdrone_autopilot.safety.commander import Commander
 from xtdrone_autopilot.safety.conditions import CONDITIONS, Action, Watched
 from xtdrone_autopilot.safety.failsafes import Failsafes
-from xtdrone_autopilot.safety.flight_state import FlightState
-from xtdrone_autopilot.vehicle_status import new_status
-from xtdrone_core import FleetModel, SensorBatch
+from xtdrone_autopilot.state.clock import StepClock
+from xtdrone_autopilot.state.flight_state import FlightState
+from xtdrone_autopilot.state.handlers import declarations
+from xtdrone_autopilot.state.outbox import WARNING, WARNINGS_PER_SECOND, Outbox
+from xtdrone_autopilot.state.vehicle_status import new_status
+from xtdrone_core import FleetModel
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import MODES, Mode, Need
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
@@ -41,22 +41,22 @@ class Stack:
 
     def __init__(self):
         self.said = []
-        self.now = Now(SensorBatch.empty(N), n=N)
-        self.outbox = Outbox(N, self.now, lambda i, severity, text: self.said.append((i, text)))
+        self.clock = StepClock(n=N)
+        self.outbox = Outbox(N, self.clock, lambda i, severity, text: self.said.append((i, text)))
         self.parameters = ParameterStore(N)
         self.estimator = Estimator(N, ORIGIN, (0.0, 2e-5, -4e-5))
         self.status = new_status(N)
         fleet = FleetModel.of((load_vehicle("iris"),) * N)
         self.battery = Battery(fleet, self.parameters)
         self.navigator = Navigator(self.status, self.parameters, self.estimator)
-        self.flight = FlightState(self.status, self.now, self.outbox)
+        self.flight = FlightState(self.status, self.clock, self.outbox)
         self.missions = Missions(
             self.status,
             self.parameters,
             self.estimator,
             self.navigator,
             self.flight,
-            self.now,
+            self.clock,
             ORIGIN,
             self.outbox,
             lambda i, position: None,
@@ -68,7 +68,7 @@ class Stack:
             self.estimator,
             self.navigator,
             self.flight,
-            self.now,
+            self.clock,
             self.outbox,
         )
         self.checks = ArmingChecks(
@@ -77,7 +77,7 @@ class Stack:
             self.estimator,
             self.battery,
             self.missions,
-            self.now,
+            self.clock,
             self.outbox,
         )
         self.watched = Watched(
@@ -86,7 +86,7 @@ class Stack:
             self.estimator,
             self.battery,
             self.missions,
-            self.now,
+            self.clock,
             self.checks,
         )
         self.without = []
@@ -114,7 +114,7 @@ class Stack:
             self.returns,
             self.navigator,
             self.flight,
-            self.now,
+            self.clock,
             ORIGIN,
             self.outbox,
         )

@@ -13,7 +13,7 @@ from xtdrone_autopilot.control.rate import TILT_P, YAW_P, RateControl
 from xtdrone_autopilot.control.vector import quat_from_axes, thrust_newtons, thrust_normalised
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.parameters.store import ParameterStore
-from xtdrone_autopilot.vehicle_status import (
+from xtdrone_autopilot.state.vehicle_status import (
     ATTITUDE,
     RATES,
     STAGE_FLIGHT,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stack_flights import ACCELERATION, HEIGHT, POSITION, VELOCITY, Flight, each_step, hover_command
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_core import Mode
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 
 TWO_TASKS_US = 40_000  # the trajectory of AUTO modes goes on by 16 and by 24 ms in turn

@@ -13,13 +13,13 @@ from xtdrone_autopilot import interfaces as parts
 from xtdrone_autopilot.control.allocation import Mixer
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.estimation.ekf import Ekf
-from xtdrone_autopilot.estimation.flags import AIRSPEED_USED, GPS_USED, RANGE_USED, VISION_USED
 from xtdrone_autopilot.estimation.status import fleet_solution_status
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.safety.failures import GPS, OFF, OK, VISION
+from xtdrone_autopilot.state.estimator_flags import AIRSPEED_USED, GPS_USED, RANGE_USED, VISION_USED
 from xtdrone_control.agents import HoverAgent, SquareAgent
 from xtdrone_core import Mode, Scenario, ScenarioError, registry
 from xtdrone_core.command import main
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation

@@ -10,7 +10,9 @@ import flights
 from flights import FIELD, ORIGIN, REST, N, block, fly, rms, sensors
 from xtdrone_autopilot.estimation.aid_sources import fuse_sideslip
 from xtdrone_autopilot.estimation.ekf import Ekf
-from xtdrone_autopilot.estimation.flags import (
+from xtdrone_autopilot.estimation.state import ATT, SIZE, VEL, WIND as WIND_STATE
+from xtdrone_autopilot.parameters.store import ParameterStore
+from xtdrone_autopilot.state.estimator_flags import (
     AIRSPEED_USED,
     GPS_USED,
     HEIGHT_BY_BARO,
@@ -20,8 +22,6 @@ from xtdrone_autopilot.estimation.flags import (
     SIDESLIP_USED,
     VISION_USED,
 )
-from xtdrone_autopilot.estimation.state import ATT, SIZE, VEL, WIND as WIND_STATE
-from xtdrone_autopilot.parameters.store import ParameterStore
 
 DOWN = (0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))  # turns the block's x axis to the ground
 WIND = np.tile([4.0, -3.0, 0.0], (N, 1))

@@ -11,8 +11,8 @@ from flights import FIELD, ORIGIN, Log, N, block, degrees, fly, rms, sensors
 from sensor_models import SensorSuite
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.estimation.ekf import Ekf, EkfParameters
-from xtdrone_autopilot.estimation.flags import ALIGNED, AT_REST, GPS_USED, POSITION_VALID
 from xtdrone_autopilot.parameters.store import ParameterStore
+from xtdrone_autopilot.state.estimator_flags import ALIGNED, AT_REST, GPS_USED, POSITION_VALID
 from xtdrone_core import FleetState
 from xtdrone_dynamics.constants import GRAVITY
 

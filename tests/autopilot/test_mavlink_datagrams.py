@@ -9,10 +9,10 @@ import pytest
 
 from own_ports import PORTS
 from xtdrone_autopilot.mavlink.datagrams import LARGEST, Sender
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.frames import frame_crc
 from xtdrone_autopilot.parameters.store import listed
 from xtdrone_core import Scenario
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.framing import FrameStream, frames
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation

@@ -9,8 +9,8 @@ import pytest
 from mission_records import Listener
 from stack_flights import Flight, Link
 from xtdrone_autopilot.mavlink.description import metadata
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.parameters.store import table
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode, custom_mode, ros_name
 
 ACCEPTED, DENIED, UNSUPPORTED = (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from xtdrone_autopilot.mavlink.frames import layout
-from xtdrone_autopilot.mavlink.handlers import declared
+from xtdrone_autopilot.state.handlers import declared
 from xtdrone_core import Scenario
 from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_sim.simulation import Simulation
@@ -58,7 +58,7 @@ def test_esc_info_counts_and_warms(devices):
 
 
 def test_vibration_is_the_smoothed_change_of_readings(devices):
-    sensors = devices._now.sensors
+    sensors = devices._readings.sensors
     gyro, accel = sensors.gyro.copy(), sensors.accel.copy()
     for k in range(2000):
         sensors.gyro[:] = gyro + 0.01 * (k % 2)

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from stack_flights import Flight, Sent
-from xtdrone_autopilot.fixed_wing.state import ABORTED_LANDINGS
 from xtdrone_autopilot.mavlink.description import metadata
-from xtdrone_autopilot.mavlink.description.events import EVENTS, Events, event_number
-from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.now import Now
-from xtdrone_autopilot.outbox import CRITICAL, INFO, Outbox
 from xtdrone_autopilot.safety.arming_checks import CHECKS
-from xtdrone_autopilot.vtol.state import QUADCHUTES
+from xtdrone_autopilot.state.clock import StepClock
+from xtdrone_autopilot.state.events import EVENTS, Events, event_number
+from xtdrone_autopilot.state.outbox import CRITICAL, INFO, Outbox
+from xtdrone_autopilot.state.reasons import ABORTED_LANDINGS, QUADCHUTES
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode
 
 AUTOPILOT = 1 << 24
@@ -23,7 +22,7 @@ AUTOPILOT = 1 << 24
 
 @pytest.fixture
 def outbox():
-    box = Outbox(2, Now(None, 5_000_000, 2))
+    box = Outbox(2, StepClock(5_000_000, 2))
     box.links = Sent()
     return box
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from xtdrone_autopilot.mavlink.description import metadata
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.files.ftp import BURST, ROOM, FileServer
 from xtdrone_autopilot.mavlink.files.written import MAX, QUOTA, WrittenFiles
+from xtdrone_core.mavlink.dialect import mavlink
 
 LIST, OPEN, READ, CRC, BURST_READ, TERMINATE = 3, 4, 5, 14, 15, 1
 CREATE, WRITE, REMOVE, MKDIR, RMDIR, OPEN_TO_WRITE, TRUNCATE, RENAME = range(6, 14)

@@ -8,9 +8,9 @@ import pytest
 
 from own_ports import PORTS
 from stack_flights import Flight, Link
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.links import Links
 from xtdrone_core import Scenario
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.framing import frames
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation

@@ -5,8 +5,6 @@ import math
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.mavlink.handlers import declared
 from xtdrone_autopilot.mavlink.mission_protocol import BUSY_US, MissionProtocol
 from xtdrone_autopilot.navigation.mission_items import (
     CAPACITY,
@@ -16,7 +14,9 @@ from xtdrone_autopilot.navigation.mission_items import (
     check_item,
     opaque_id,
 )
-from xtdrone_autopilot.now import Now
+from xtdrone_autopilot.state.clock import StepClock
+from xtdrone_autopilot.state.handlers import declared
+from xtdrone_core.mavlink.dialect import mavlink
 
 ODD = [0.0, 1.0, 3.0, -1.0, math.nan, math.inf, -math.inf, 1e30, 255.0]
 KINDS = [0, 1, 2, 255, 7]
@@ -122,16 +122,16 @@ messages = st.one_of(
 
 
 def protocol():
-    store, replies, now = Store(), [], Now(None)
+    store, replies, clock = Store(), [], StepClock()
 
     def reply(link, message):
         message.pack(mavlink.MAVLink(None, 1, 1))  # it can be sent
         replies.append(message)
 
-    protocol = MissionProtocol(store, reply, lambda i, severity, text: None, lambda i: 0, now)
+    protocol = MissionProtocol(store, reply, lambda i, severity, text: None, lambda i: 0, clock)
     handlers = dict(declared(protocol, "receives"))
     protocol.handle = lambda link, message: handlers[message.get_type()](link, message)
-    return protocol, store, replies, now
+    return protocol, store, replies, clock
 
 
 @settings(max_examples=150)
@@ -141,13 +141,13 @@ def protocol():
     )
 )
 def test_any_order_of_messages_leaves_only_whole_missions(sequence):
-    server, store, _, now = protocol()
+    server, store, _, clock = protocol()
     t_us, counted = 0, set()
     for message, system, pause in sequence:
         t_us += pause
         if message.get_type() == "MISSION_COUNT":
             counted.add((message.mission_type, message.count))
-        now.t_us = t_us
+        clock.t_us = t_us
         server.handle(Link, sent_by(message, system))
         server.step()
         for kind, items in store.stored.items():
@@ -164,7 +164,7 @@ def test_any_order_of_messages_leaves_only_whole_missions(sequence):
 )
 def test_an_upload_through_a_bad_link_arrives_unchanged(fates, count):
     """Messages are lost, doubled or come early; the sender answers each request."""
-    server, store, replies, now = protocol()
+    server, store, replies, clock = protocol()
     fates = iter([*fates, *["good"] * 100])
     items = [
         mavlink.MAVLink_mission_item_int_message(
@@ -184,7 +184,7 @@ def test_an_upload_through_a_bad_link_arrives_unchanged(fates, count):
                 if replies[-1].get_type() == "MISSION_ACK":
                     break
         while len(replies) == asked:
-            now.t_us += 500_000
+            clock.t_us += 500_000
             server.step()
     assert replies[-1].type == mavlink.MAV_MISSION_ACCEPTED
     assert [item.x for item in store.stored[0]] == [item.x for item in items]
@@ -193,7 +193,7 @@ def test_an_upload_through_a_bad_link_arrives_unchanged(fates, count):
 @pytest.mark.parametrize("system, port", [(254, 1), (254, 2), (255, 2)])
 def test_another_sender_is_told_that_an_upload_is_in_progress(system, port):
     """As PX4 does; also one with the same ids, which another address tells apart."""
-    server, store, replies, now = protocol()
+    server, store, replies, clock = protocol()
 
     def say(message, system, port):
         link = type("From", (Link,), {"sender": ("127.0.0.1", port)})
@@ -212,7 +212,7 @@ def test_another_sender_is_told_that_an_upload_is_in_progress(system, port):
     assert say(item(0), 255, 1).seq == 1
     assert say(item(1), 255, 1).type == mavlink.MAV_MISSION_ACCEPTED
     say(count, 255, 1)
-    now.t_us += BUSY_US + 1  # the first one is gone
+    clock.t_us += BUSY_US + 1  # the first one is gone
     assert say(count, system, port).get_type() == "MISSION_REQUEST_INT"
     assert say(item(0), 255, 1).type == mavlink.MAV_MISSION_ERROR
 

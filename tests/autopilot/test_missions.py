@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from stack_flights import NAN
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.navigation.mission_items import FENCE, MISSION, RALLY
 from xtdrone_core import Mode
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs import run_folder
 
 

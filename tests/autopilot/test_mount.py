@@ -9,13 +9,13 @@ from scipy.spatial.transform import Rotation
 
 import jointed
 from stack_flights import Link, MissionFlight
+from xtdrone_autopilot.gimbal.mount import Mount
 from xtdrone_autopilot.interfaces import ESTIMATE
-from xtdrone_autopilot.mavlink.commands import NO_ANSWER
-from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.mavlink.handlers import declared
 from xtdrone_autopilot.mavlink.streams import layout
-from xtdrone_autopilot.mount import Mount
+from xtdrone_autopilot.state.answer import NO_ANSWER
+from xtdrone_autopilot.state.handlers import declared
 from xtdrone_core import FleetModel, Scenario
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.parameter_protocol import ParameterProtocol
 from xtdrone_autopilot.parameters.constraints import Constraints
 from xtdrone_autopilot.parameters.store import ParameterStore, dtype, listed, table
 from xtdrone_core.mavlink.client import param_value
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, STANDARD_VTOL
 
 SRC = Path(__file__).resolve().parents[2] / "src" / "xtdrone_autopilot"
@@ -158,9 +158,9 @@ class Vehicle:
         self.store.set(0, "EKF2_ASP_DELAY", 100.0)  # as PX4 has it
         outbox = SimpleNamespace(say=lambda i, severity, text: self.said.append(text))
         self.status = {"armed": np.zeros(2, dtype=bool)}
-        self.now = SimpleNamespace(t_us=0)
+        self.clock = SimpleNamespace(t_us=0)
         self.protocol = ParameterProtocol(
-            self.store, None, outbox, self.links, self.status, self.now
+            self.store, None, outbox, self.links, self.status, self.clock
         )
         self.link = SimpleNamespace(vehicle=0, system=1, kind=0)
 
@@ -184,7 +184,7 @@ class Vehicle:
         self.protocol._param_list(self.link, None)
 
     def tick(self, seconds=1.0):
-        self.now.t_us += round(seconds * 1e6)
+        self.clock.t_us += round(seconds * 1e6)
         self.protocol.step()
         return self.links.taken()
 

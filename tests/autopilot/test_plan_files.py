@@ -10,8 +10,8 @@ from own_ports import LATEST
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.navigation import plan_file
 from xtdrone_autopilot.navigation.mission_items import DO_JUMP, FENCE, MISSION, RALLY
+from xtdrone_autopilot.navigation.preload import preload
 from xtdrone_autopilot.parameters import file as parameter_file
-from xtdrone_autopilot.parameters.preload import preload
 from xtdrone_autopilot.parameters.store import ParameterStore, listed
 from xtdrone_core import Scenario
 from xtdrone_core.command import main
@@ -234,7 +234,7 @@ def test_parameters_of_a_scenario_that_px4_does_not_have(tmp_path, caplog):
 
 def test_vehicles_save_and_load_their_own_parameters(tmp_path):
     from stack_flights import Flight
-    from xtdrone_autopilot.mavlink.dialect import mavlink
+    from xtdrone_core.mavlink.dialect import mavlink
 
     path = tmp_path / "first.params"
     parameter_file.write(path, 1, {"MPC_XY_CRUISE": 6.0})

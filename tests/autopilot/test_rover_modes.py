@@ -8,8 +8,8 @@ import pytest
 
 from rover_modes import RECORD, VEHICLES, Embedded, script
 from stack_flights import MissionFlight
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_core import Mode
+from xtdrone_core.mavlink.dialect import mavlink
 
 WAYPOINT, TAKEOFF, LAND = (
     mavlink.MAV_CMD_NAV_WAYPOINT,

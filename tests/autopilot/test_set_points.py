@@ -7,12 +7,18 @@ import pytest
 
 from stack_flights import Flight
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.navigation.offboard import Offboard
-from xtdrone_autopilot.now import Now
-from xtdrone_autopilot.outbox import Outbox
-from xtdrone_autopilot.vehicle_status import ACTUATORS, ATTITUDE, RATES, TRAJECTORY, new_status
+from xtdrone_autopilot.state.clock import StepClock
+from xtdrone_autopilot.state.outbox import Outbox
+from xtdrone_autopilot.state.vehicle_status import (
+    ACTUATORS,
+    ATTITUDE,
+    RATES,
+    TRAJECTORY,
+    new_status,
+)
 from xtdrone_core import Mode, SetPoints
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
 
@@ -166,8 +172,10 @@ def test_what_cannot_be_flown_is_said_once(flight):
 
 def test_the_dispatch_stands_alone():
     """Offboard without a flight stack around it."""
-    status, now = new_status(2), Now(None, 40_000)
-    offboard = Offboard(status, None, np.zeros((2, 4), dtype=bool), now, Outbox(2, now))
+    status, clock = new_status(2), StepClock(40_000)
+    offboard = Offboard(
+        status, lambda requests: None, np.zeros((2, 4), dtype=bool), clock, Outbox(2, clock)
+    )
     points = SetPoints.empty(2)
     points.vel[1] = 1.0, 0.0, 0.0
     offboard.apply(points)

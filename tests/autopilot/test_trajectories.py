@@ -9,7 +9,7 @@ from xtdrone_autopilot.navigation.heading import turn_to
 from xtdrone_autopilot.navigation.line import fly_line
 from xtdrone_autopilot.navigation.trajectory import advance, speed_to_slow
 from xtdrone_autopilot.parameters.store import ParameterStore
-from xtdrone_autopilot.vehicle_status import TARGET_POSITION, new_status
+from xtdrone_autopilot.state.vehicle_status import TARGET_POSITION, new_status
 
 DT = 0.004
 ACC, JERK = 3.0, 4.0

@@ -8,10 +8,10 @@ import pytest
 from stack_flights import Flight
 from xtdrone_autopilot.control.allocation import Mixer
 from xtdrone_autopilot.control.vectoring import lead
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.parameters.store import ParameterStore
-from xtdrone_autopilot.vehicle_status import ATTITUDE, describe_bodies, new_status
+from xtdrone_autopilot.state.vehicle_status import ATTITUDE, describe_bodies, new_status
 from xtdrone_core import FleetModel, Scenario, SetPoints
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode
 from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_core.state import ARM, KEEP

@@ -105,10 +105,10 @@ def test_every_kernel_compiles_for_two_generations():
     from numba import cuda
     from numba.cuda import dispatcher
 
-    from xtdrone_batch.cuda import CudaBatch
+    from xtdrone_batch.cuda import CudaBackend
 
     batch = BatchSimulation("iris@0,0,9", 3, dtype="float32")
-    there = CudaBatch(batch, place=lambda array: np.array(array, order="K"))
+    there = CudaBackend(batch.description, place=lambda array: np.array(array, order="K"))
 
     def type_of(value):
         """As numba-cuda takes it: an empty array has no layout there."""
@@ -121,7 +121,7 @@ def test_every_kernel_compiles_for_two_generations():
 
     calls = {
         kernel.py_func.__name__: (kernel.py_func, arguments)
-        for kernel, _, _, arguments in [*there.step_calls(), *there.reset_calls(np.arange(3))]
+        for kernel, _, _, arguments in [*there.step_calls(0), *there.reset_calls(np.arange(3))]
     }
     # Without a GPU functions of the device ask in vain for what they are compiled for.
     device = SimpleNamespace(compute_capability=(8, 0))

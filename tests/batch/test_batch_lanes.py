@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from batches import HEIGHT
-from xtdrone_batch import lanes
+from xtdrone_batch.physics.lanes import control, dynamics, layout
 from xtdrone_batch.simulation import BatchSimulation
 from xtdrone_dynamics.lanes import loop_in_lanes
 
-E = 2 * lanes.L + 5  # two blocks and a part of one
+E = 2 * layout.L + 5  # two blocks and a part of one
 PLAIN = ["iris", "crazyflie", "heavy_lifter", "octorotor", "solo"]
 ACTIONS = {
     "actuator": (0.55, 0.02),
@@ -58,7 +58,7 @@ def flown(
     )
     assert batch.in_lanes
     if not in_lanes:
-        batch._lanes.fits[:] = False
+        batch.description.lanes.fits[:] = False
     rng = np.random.default_rng(1)
     batch.state.wind[:] = rng.normal(0.0, 3.0, batch.state.wind.shape)
     batch.state.vel[:] = rng.normal(0.0, 1.0, batch.state.vel.shape)
@@ -107,18 +107,18 @@ def test_a_vehicle_changes_between_lanes_and_the_ground():
     def land(in_lanes):
         batch = BatchSimulation("iris@0,0,6", 3, action="velocity")
         if not in_lanes:
-            batch._lanes.fits[:] = False
+            batch.description.lanes.fits[:] = False
         down, up = np.zeros(batch.action_shape), np.zeros(batch.action_shape)
         down[..., 2], up[..., 2] = -1.0, 1.0
         down[..., 3] = up[..., 3] = 0.4
-        far = []
+        clear = []
         for k in range(800):
             batch.step(down if k < 400 else up)
-            far.append(bool(batch._far[0]))
-        return batch.state, far
+            clear.append(bool(batch.description.clear[0]))
+        return batch.state, clear
 
-    (one, _), (many, far) = land(False), land(True)
-    assert far[0] and not far[400] and far[-1]
+    (one, _), (many, clear) = land(False), land(True)
+    assert clear[0] and not clear[400] and clear[-1]
     assert many.pos == pytest.approx(one.pos, abs=1e-6)
     assert many.quat == pytest.approx(one.quat, abs=1e-6)
 
@@ -142,7 +142,7 @@ def test_the_neighbours_of_a_vehicle_on_the_ground_stay_in_lanes():
     wanted = np.zeros(batch.action_shape)
     for _ in range(20):
         batch.step(wanted)
-    assert np.flatnonzero(~batch._far).tolist() == list(range(10))
+    assert np.flatnonzero(~batch.description.clear).tolist() == list(range(10))
     assert (batch.state.pos[10:, 0, 2] > 45.0).all()
     assert np.ptp(batch.state.pos[:10, 0, 2]) == 0.0
 
@@ -150,38 +150,38 @@ def test_the_neighbours_of_a_vehicle_on_the_ground_stay_in_lanes():
 # What each loop takes beside the scratch: a rotor's rows (y), those of a group of them and their
 # constants (g), constants (c), numbers (n).
 LOOPS = {
-    "_control_velocity": "cnn",
-    "_control_rates": "cn",
-    "_add_rotor": "yc",
-    "_control_place": "cnn",
-    "_control_attitude": "c",
-    "_filter_acceleration": "n",
-    "_accelerate": "cn",
-    "_displace": "n",
-    "_mix_tilt": "g",
-    "_mix_range": "n",
-    "_mix_collective": "g",
-    "_mix_yaw": "g",
-    "_begin_forces": "nnnnnnn",
+    control.control_geometric: "cnn",
+    control.control_rates: "cn",
+    control.control_position: "cnn",
+    control.control_attitude: "c",
+    control.filter_acceleration: "n",
+    control.mix_tilt: "g",
+    control.mix_range: "n",
+    control.mix_collective: "g",
+    control.mix_yaw: "g",
+    dynamics.begin_forces: "nnnnnnn",
+    dynamics.add_rotor: "yc",
+    dynamics.advance_velocities: "cn",
+    dynamics.advance_poses: "n",
 }
 
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])
-@pytest.mark.parametrize("name", LOOPS)
-def test_loops_are_vector_instructions(name, real):
-    loop = loop_in_lanes(getattr(lanes, name), real)
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.function.__name__)
+def test_loops_are_vector_instructions(loop, real):
+    compiled = loop_in_lanes(loop, real)
     given = {
-        "y": np.ones(lanes.ROTOR_ROWS, real),
+        "y": np.ones(layout.ROTOR_ROWS, real),
         "n": real(1.0),
-        "c": np.ones(lanes.CONSTANTS, real),
+        "c": np.ones(layout.CONSTANTS, real),
     }
     group = (
-        np.ones((lanes.GROUP, lanes.ROTOR_ROWS), real),
-        np.ones((lanes.GROUP, lanes.ROTOR_CONSTANTS), real),
+        np.ones((layout.GROUP, layout.ROTOR_ROWS), real),
+        np.ones((layout.GROUP, layout.ROTOR_CONSTANTS), real),
     )
-    taken = group if LOOPS[name] == "g" else [given[kind] for kind in LOOPS[name]]
-    loop(np.ones(lanes.ROWS, real), *taken)
-    (assembly,) = loop.inspect_asm().values()
+    taken = group if LOOPS[loop] == "g" else [given[kind] for kind in LOOPS[loop]]
+    compiled(np.ones(layout.ROWS, real), *taken)
+    (assembly,) = compiled.inspect_asm().values()
     packed, scalar, other = (
         len(re.findall(rf"\bv?(?:mul|fn?m\w+?){kind}\b", assembly))
         for kind in (("ps", "ss", "pd") if real is np.float32 else ("pd", "sd", "ps"))

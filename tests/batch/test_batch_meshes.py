@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from test_batch_simulation import GROUND, objects_of
 
-from xtdrone_batch.contacts import distance
 from xtdrone_batch.errors import BatchError
-from xtdrone_batch.meshes import THICKNESS, mesh_distance, mesh_tables
+from xtdrone_batch.physics.contacts import distance
+from xtdrone_batch.physics.meshes import THICKNESS, mesh_distance, mesh_tables
 from xtdrone_batch.scenes import BOX, MESH, Scenes, TriangleMesh, object_dtype
 from xtdrone_batch.simulation import BatchSimulation
 from xtdrone_batch.worlds.generate import World

@@ -132,7 +132,7 @@ def test_vehicles_meet():
         batch.step(towards)
         least = min(least, np.linalg.norm(np.diff(batch.state.pos[0], axis=0)))
         touched = touched or bool(batch.state.contact[0].any())
-    radius = batch._records.base["radius"][0]
+    radius = batch.description.records.base["radius"][0]
     assert touched and least == pytest.approx(2.0 * radius, abs=0.05)
 
 
@@ -171,7 +171,8 @@ def test_both_controllers_reach_a_position(name, controller):
 
 def test_memory_of_a_vehicle():
     batch = BatchSimulation("iris", 1000, controller="geometric", dtype="float32")
-    arrays = [*batch.state, *batch._loop_state, *batch.variation, batch._action, batch._streams]
+    d = batch.description
+    arrays = [*d.state, *d.loop_state, *d.variation, d.action, d.streams]
     assert sum(array.nbytes for array in arrays) / 1000 <= 400  # measured 252 bytes
 
 
@@ -257,4 +258,4 @@ def test_vehicles_take_off_from_the_ground_into_lanes(vehicle, action):
         )
         batch.step(climb)
     assert batch.state.pos[..., 2] == pytest.approx(3.0, abs=0.1)
-    assert np.isfinite(batch._loop_state.memory[..., :9]).all()
+    assert np.isfinite(batch.description.loop_state.memory[..., :9]).all()

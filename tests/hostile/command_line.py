@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from . import _commands, _samples
+from . import commands, samples
 from .common import EXTREMES, Kind, number, text
 
 # Not run, whatever their options: they open windows, install packages, or speak to a network.
@@ -139,15 +139,15 @@ class Command(Kind):
 
     def prepare(self):
         self.leaves = {
-            words: parser for words, parser in _commands.load().items() if words not in LEFT_OUT
+            words: parser for words, parser in commands.load().items() if words not in LEFT_OUT
         }
 
     def start(self, folder):
         os.environ.update(XTDRONE_RUNS=str(folder / "runs"), XTDRONE_SYSTEMS=str(folder / "s"))
         for name in DISPLAYS:
             os.environ.pop(name, None)
-        _samples.put_samples(folder)
-        _commands.cut_flights()
+        samples.put_samples(folder)
+        commands.cut_flights()
 
     def make(self, rng, index):
         leaf = sorted(self.leaves)[index % len(self.leaves)]
@@ -165,7 +165,7 @@ class Command(Kind):
         return words
 
     def try_one(self, value):
-        _commands.run(value)
+        commands.run(value)
 
     def _words(self, rng, leaf, action, mutated):
         flag = rng.choice(action.option_strings) if action.option_strings else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 # Modules of this folder that are no kind.
-_NO_KINDS = re.compile(r"_.*|common|runner|test_.*")
+_NO_KINDS = re.compile(r"_.*|commands|common|runner|samples|test_.*")
 
 EXTREMES = (
     0,

@@ -1,6 +1,6 @@
 """Parameter files of QGroundControl."""
 
-from . import _commands, _samples
+from . import commands, samples
 from .common import Kind, Nonsense, mutated_bytes, mutated_text
 
 
@@ -8,13 +8,13 @@ class Params(Kind):
     """The text of a parameter file."""
 
     def prepare(self):
-        _commands.load()
+        commands.load()
 
     def make(self, rng, index):
         return (
-            mutated_text(rng, _samples.PARAMS)
+            mutated_text(rng, samples.PARAMS)
             if index % 3
-            else mutated_bytes(rng, _samples.PARAMS.encode())
+            else mutated_bytes(rng, samples.PARAMS.encode())
         )
 
     def try_one(self, value):
@@ -23,7 +23,7 @@ class Params(Kind):
         from xtdrone_autopilot.parameters import file
         from xtdrone_autopilot.parameters.store import ParameterStore, table
 
-        _samples.write("given.params", value)
+        samples.write("given.params", value)
         values = file.read("given.params")
         store = ParameterStore(1)
         file.load_into(store, 0, values)

@@ -2,7 +2,7 @@
 
 import json
 
-from . import _commands, _samples
+from . import commands, samples
 from .common import Kind, mutated_bytes, mutated_text, mutated_tree, nested
 
 _FILES = ("square.plan", "survey.plan")
@@ -12,8 +12,8 @@ class Plan(Kind):
     """The text of a plan."""
 
     def prepare(self):
-        _commands.load()
-        texts = [(_samples.ROOT / "docs" / "missions" / name).read_text() for name in _FILES]
+        commands.load()
+        texts = [(samples.ROOT / "docs" / "missions" / name).read_text() for name in _FILES]
         self._texts, self._trees = texts, [json.loads(each) for each in texts]
 
     def make(self, rng, index):
@@ -33,8 +33,8 @@ class Plan(Kind):
             return "[" * 5000
 
     def try_one(self, value):
-        _samples.write("given.plan", value)
-        _commands.run(["mission", "check", "given.plan"])
+        samples.write("given.plan", value)
+        commands.run(["mission", "check", "given.plan"])
 
 
 KIND = Plan

@@ -10,10 +10,10 @@ import warnings
 import numpy as np
 
 from own_ports import PORTS
-from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.px4 import link as px4_link
-from xtdrone_autopilot.px4.link import Peer, SimulatorLink
-from xtdrone_autopilot.px4.telemetry import FleetTelemetry
+from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_flight_controllers.px4 import link as px4_link
+from xtdrone_flight_controllers.px4.link import Peer, SimulatorLink
+from xtdrone_flight_controllers.px4.telemetry import FleetTelemetry
 
 from .common import Crash, Kind, Nonsense, Obeyed, mutated_bytes
 from .mavlink import message

@@ -4,7 +4,7 @@ import os
 
 import yaml
 
-from . import _commands, _samples
+from . import commands, samples
 from .common import Kind, Nonsense, mutated_bytes, mutated_text, mutated_tree, text
 
 _BOMB = "\n".join(
@@ -43,22 +43,22 @@ class ScenarioFile(Kind):
     per_fork = 1000
 
     def prepare(self):
-        _commands.load()
-        self._tree = yaml.safe_load(_samples.SCENARIO)
+        commands.load()
+        self._tree = yaml.safe_load(samples.SCENARIO)
 
     def start(self, folder):
         os.environ["XTDRONE_RUNS"] = str(folder / "runs")
-        _samples.put_samples(folder)
-        _commands.cut_flights()
+        samples.put_samples(folder)
+        commands.cut_flights()
 
     def make(self, rng, index):
         if index < len(_FIXED):
             return _FIXED[index]
         action = rng.randrange(4)
         if action == 0:
-            return mutated_text(rng, _samples.SCENARIO)
+            return mutated_text(rng, samples.SCENARIO)
         if action == 1:
-            return mutated_bytes(rng, _samples.SCENARIO.encode())
+            return mutated_bytes(rng, samples.SCENARIO.encode())
         try:
             tree = mutated_tree(rng, self._tree)
             return yaml.safe_dump(
@@ -68,8 +68,8 @@ class ScenarioFile(Kind):
             return text(rng)
 
     def try_one(self, value):
-        _samples.write("given.yaml", value)
-        status = _commands.run(
+        samples.write("given.yaml", value)
+        status = commands.run(
             ["sim", "--scenario", "given.yaml", "--duration", "0.02", "--no_run_folder"]
         )
         if status == 0:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from . import _commands, _samples
+from . import commands, samples
 from .common import EXTREMES, Kind, mutated_bytes, mutated_text, number, text
 
 _CHAIN = (
@@ -98,8 +98,8 @@ class Sdf(Kind):
     option: tuple[str, str] = ("", "")
 
     def prepare(self):
-        _commands.load()
-        self._texts = [(_samples.ROOT / source).read_text() for source in self.sources]
+        commands.load()
+        self._texts = [(samples.ROOT / source).read_text() for source in self.sources]
         self._odd = self.odd()
 
     def odd(self) -> list[str]:
@@ -108,8 +108,8 @@ class Sdf(Kind):
 
     def start(self, folder: Path):
         os.environ["XTDRONE_RUNS"] = str(folder / "runs")
-        _samples.put_samples(folder)
-        _commands.cut_flights()
+        samples.put_samples(folder)
+        commands.cut_flights()
 
     def make(self, rng, index):
         if index < len(self._odd):
@@ -117,8 +117,8 @@ class Sdf(Kind):
         return mutated(rng, rng.choice(self._texts))
 
     def try_one(self, value):
-        _samples.write(self.given, value)
-        _commands.run(["sim", *self.option, "--no_run_folder", "--duration", "0.1"])
+        samples.write(self.given, value)
+        commands.run(["sim", *self.option, "--no_run_folder", "--duration", "0.1"])
 
 
 class Vehicle(Sdf):

@@ -6,9 +6,9 @@ import socket
 import numpy as np
 
 from own_ports import PORTS
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.navigation.mission_items import CAPACITY
 from xtdrone_core import Scenario
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.signing import now
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation

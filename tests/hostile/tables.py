@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import _commands, _samples
+from . import commands, samples
 from .common import Kind, Nonsense, mutated_bytes, mutated_text, mutated_tree
 
 
@@ -14,23 +14,23 @@ class Tables(Kind):
     """(name of a file, its content)."""
 
     def prepare(self):
-        _commands.load()
+        commands.load()
         import xtdrone_formation.viewing.plots  # noqa: F401
         import xtdrone_plots.figures  # noqa: F401
         import xtdrone_sim.viewing.flights  # noqa: F401
 
     def start(self, folder):
         os.environ["XTDRONE_RUNS"] = str(folder / "runs")
-        _samples.put_samples(folder)
+        samples.put_samples(folder)
 
     def make(self, rng, index):
         name = ("events.jsonl", "summary.json", "truth.bin", "table.csv")[index % 4]
         if name == "truth.bin":
-            return name, mutated_bytes(rng, _samples.truth())
+            return name, mutated_bytes(rng, samples.truth())
         source = {
-            "events.jsonl": _samples.events,
-            "summary.json": _samples.summary,
-            "table.csv": _samples.formation,
+            "events.jsonl": samples.events,
+            "summary.json": samples.summary,
+            "table.csv": samples.formation,
         }[name]()
         if name == "table.csv" or rng.random() < 0.3:
             return name, mutated_text(rng, source)
@@ -54,15 +54,15 @@ class Tables(Kind):
 
         name, content = value
         if name == "table.csv":
-            _samples.write("given.csv", content)
-            _commands.run(["formation", "show", "given.csv", "--n", "9", "--out", "f.png"])
+            samples.write("given.csv", content)
+            commands.run(["formation", "show", "given.csv", "--n", "9", "--out", "f.png"])
             return
-        run = _samples.put_run(Path.cwd())
-        _samples.write(str(run / name), content)
-        _commands.run(["formation", "table", "run"])
+        run = samples.put_run(Path.cwd())
+        samples.write(str(run / name), content)
+        commands.run(["formation", "table", "run"])
         if content and content[-1] in ("}", 0) and len(content) % 20 == 0:  # drawing takes long
-            _commands.run(["formation", "report", "run"])
-            _commands.run(["plot", "run", "--figures", "position"])
+            commands.run(["formation", "report", "run"])
+            commands.run(["plot", "run", "--figures", "position"])
         else:
             summary = analysis.load("run").summary()
             json.dumps(summary, allow_nan=False)

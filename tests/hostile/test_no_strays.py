@@ -5,7 +5,7 @@ import os
 
 from forked import in_a_process
 
-from . import _commands, _samples
+from . import commands
 from .command_line import DISPLAYS, LEFT_OUT, usual
 
 
@@ -18,15 +18,15 @@ def _strays(folder):
     for name in DISPLAYS:
         os.environ.pop(name, None)
     os.chdir(samples)
-    _samples.put_samples(samples)
+    samples.put_samples(samples)
     (samples / "run" / "scenario.yaml").write_text("vehicles: iris*3\n")
-    leaves = _commands.load()  # which compiles the kernels, by a flight that is not cut
-    _commands.cut_flights()
+    leaves = commands.load()  # which compiles the kernels, by a flight that is not cut
+    commands.cut_flights()
     os.chdir(empty)
     left, failed = {}, {}
     for words in sorted(set(leaves) - LEFT_OUT):
         line = words.split() + _required(leaves[words], words, samples, folder)
-        status = _commands.run(line)
+        status = commands.run(line)
         if os.listdir(empty):
             left[words] = os.listdir(empty)
             break

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from . import _commands, _samples
+from . import commands, samples
 from .common import Kind, mutated_bytes, mutated_text
 
 _ADAPTER = """description: a system
@@ -27,7 +27,7 @@ class Trajectories(Kind):
         return ""
 
     def prepare(self):
-        _commands.load()
+        commands.load()
         import evo.core.metrics  # noqa: F401
 
         import xtdrone_slam.benchmark.campaign
@@ -36,16 +36,16 @@ class Trajectories(Kind):
 
     def start(self, folder):
         os.environ.update(XTDRONE_RUNS=str(folder / "runs"), XTDRONE_SYSTEMS=str(folder / "s"))
-        _samples.put_samples(folder)
+        samples.put_samples(folder)
         Path("system").mkdir()
 
     def make(self, rng, index):
         sources = {
-            "given.tum": _samples.trajectory(),
-            "given.csv": _samples.flown(),
-            "chain.yaml": _samples.CALIBRATION,
-            "imu.yaml": _samples.IMU,
-            "campaign.yaml": _samples.CAMPAIGN,
+            "given.tum": samples.trajectory(),
+            "given.csv": samples.flown(),
+            "chain.yaml": samples.CALIBRATION,
+            "imu.yaml": samples.IMU,
+            "campaign.yaml": samples.CAMPAIGN,
             "system/adapter.yaml": _ADAPTER,
         }
         name = list(sources)[index % len(sources)]
@@ -60,9 +60,9 @@ class Trajectories(Kind):
         from xtdrone_slam.flight import trajectories
 
         name, content = value
-        _samples.write(name, content)
+        samples.write(name, content)
         if name == "given.tum":
-            _commands.run(["slam", "evaluate", name, "--reference", "est.tum"])
+            commands.run(["slam", "evaluate", name, "--reference", "est.tum"])
             trajectories.load(name).at(1.0)
         elif name == "given.csv":
             trajectories.load(name).at(1.0)

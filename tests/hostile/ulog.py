@@ -2,7 +2,7 @@
 
 import os
 
-from . import _commands, _samples
+from . import commands, samples
 from .common import Kind, mutated_bytes
 
 
@@ -13,12 +13,12 @@ class Ulog(Kind):
     per_fork = 500
 
     def prepare(self):
-        _commands.load()
+        commands.load()
         import pyulog  # noqa: F401
 
         import xtdrone_autopilot.ulog.plots  # noqa: F401
 
-        self._log = _samples.ulog()
+        self._log = samples.ulog()
 
     def start(self, folder):
         os.environ["XTDRONE_RUNS"] = str(folder / "runs")
@@ -28,10 +28,10 @@ class Ulog(Kind):
         return mutated_bytes(rng, mutated_bytes(rng, data))
 
     def try_one(self, value):
-        _samples.write("given.ulg", value)
-        _commands.run(["log", "info", "given.ulg"])
+        samples.write("given.ulg", value)
+        commands.run(["log", "info", "given.ulg"])
         if value[-1] % 8 == 0:  # drawing takes half a second
-            _commands.run(["plot", "given.ulg", "--out", "plots"])
+            commands.run(["plot", "given.ulg", "--out", "plots"])
 
 
 KIND = Ulog

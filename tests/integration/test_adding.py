@@ -12,13 +12,13 @@ import numpy as np
 
 import bridge_host
 from stack_flights import Flight, Link
-from xtdrone_autopilot.mavlink.dialect import mavlink
-from xtdrone_autopilot.mavlink.handlers import receives
 from xtdrone_autopilot.mavlink.messages import Messages
 from xtdrone_autopilot.safety import failsafes
 from xtdrone_autopilot.safety.conditions import CONDITIONS, Action, Condition
+from xtdrone_autopilot.state.handlers import receives
 from xtdrone_core import Mode, Scenario
 from xtdrone_core.command import main
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.scenario import scenario_options
 from xtdrone_core.scenario.options import option
 from xtdrone_core.scenario.scenario import fleet, parse_vehicles

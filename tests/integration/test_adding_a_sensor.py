@@ -6,8 +6,8 @@ from pyulog import ULog
 
 import thermometer
 from sensor_models import sensors
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_core import Scenario, resources
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.scenario import parse_vehicles
 from xtdrone_sim.simulation import Simulation

@@ -43,7 +43,7 @@ def ended(feed):
     until = time.monotonic() + LIMIT_S
     while not feed.ended:
         assert time.monotonic() < until
-        feed._thread.join(0.1)
+        time.sleep(0.1)
 
 
 def test_the_last_states_are_kept_and_the_simulation_waits_for_nobody():
@@ -74,4 +74,4 @@ def test_without_a_display_it_says_so(monkeypatch, capsys):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     assert command.main(["plot", "--live"]) == 1
-    assert "there is no display: give --png FILE" in capsys.readouterr().err
+    assert "there is no display for a window: give --png FILE" in capsys.readouterr().err

@@ -11,9 +11,9 @@ pytest.importorskip("evo")
 
 from xtdrone_core import XtdroneError, command, libraries, plot_style
 from xtdrone_slam import SlamError
-from xtdrone_slam.benchmark import watch
-from xtdrone_slam.benchmark.watch import RunView, Tail
 from xtdrone_slam.evaluation.usage import usage_in_flight
+from xtdrone_slam.viewing import progress, watch
+from xtdrone_slam.viewing.progress import RunView, Tail
 
 TURN = Rotation.from_rotvec([0.1, -0.2, 1.2])
 SHIFT = np.array([1.0, 2.0, 3.0])
@@ -50,11 +50,11 @@ def write_run(folder, count=40, step_m=0.2, name="run_1"):
 def test_growing_files_are_followed(tmp_path):
     place = tmp_path / "flight" / "klt" / "run_1"
     place.mkdir(parents=True)
-    assert watch.runs(tmp_path) == []
+    assert progress.runs(tmp_path) == []
     (place / "frames.csv").write_text(
         "t_us,latency_s,lost,features,wall_s\n1000000,0.02,0,7,3.5\n2000000,0"
     )
-    assert watch.runs(tmp_path) == [place]
+    assert progress.runs(tmp_path) == [place]
     view = RunView(place)
     assert view.frames().tolist() == [[1.0, 20.0, 0.0, 7.0, 3.5]]
     with open(place / "frames.csv", "a") as file:
@@ -86,13 +86,13 @@ def window(tmp_path, monkeypatch):
     pg = pytest.importorskip("pyqtgraph")
     if libraries.missing_for_qt(window=False):
         pytest.skip("Qt cannot draw here")
-    from xtdrone_slam.benchmark.window import make_window
+    from xtdrone_slam.viewing.window import Window
 
     for name in ("run_1", "run_2"):
         write_run(tmp_path / name, name=name)
     os.utime(tmp_path / "run_1" / "hall" / "klt" / "run_1" / "frames.csv", (1, 1))
     application = pg.mkQApp()
-    yield make_window(tmp_path)
+    yield Window(tmp_path)
     del application
 
 
@@ -100,12 +100,13 @@ def test_window_says_what_it_shows(window):
     from pyqtgraph.Qt import QtCore, QtTest
 
     window.show()  # lays it out
+    QtTest.QTest.qWaitForWindowActive(window)  # keys go to the active window
     window.update_plots()
-    assert "klt on hall, run 2: running, 40 answers, 1 without a pose" in window._title.text
-    assert "0.00 % of" in window._title.text
+    assert "klt on hall, run 2: running, 40 answers, 1 without a pose" in window.headline
+    assert "0.00 % of" in window.headline
     labels = {
         panel.getAxis(side).labelText
-        for panel in (window._map, window._height, *window._panels.values())
+        for panel in (window.map, window.height, *window.panels.values())
         for side in ("left", "bottom")
     }
     assert {
@@ -123,19 +124,19 @@ def test_window_says_what_it_shows(window):
         QtTest.QTest.keyClick(window, getattr(QtCore.Qt.Key, f"Key_{key}"))
 
     press("Left")
-    assert "run 1" in window._title.text
+    assert "run 1" in window.headline
     press("Right")
-    assert "run 2" in window._title.text
+    assert "run 2" in window.headline
     press("F")
-    assert np.ptp(window._map.viewRange()[0]) < 12.0
+    assert np.ptp(window.map.viewRange()[0]) < 12.0
     press("P")
-    assert (window._run.folder / "watch.png").read_bytes()[:4] == b"\x89PNG"
+    assert (window.run.folder / "watch.png").read_bytes()[:4] == b"\x89PNG"
     press("Space")
-    (window._run.folder / "outcome.json").write_text("{}")
+    (window.run.folder / "outcome.json").write_text("{}")
     window.update_plots()
-    assert "running" in window._title.text
+    assert "running" in window.headline
     press("Space")
-    assert "ended" in window._title.text
+    assert "ended" in window.headline
 
 
 def test_picture_needs_no_display(tmp_path, monkeypatch):
@@ -161,5 +162,5 @@ def test_what_cannot_be_shown_is_said(tmp_path, monkeypatch):
         watch.show(tmp_path, tmp_path / "a.txt")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(SlamError, match="no display: give --png"):
+    with pytest.raises(SlamError, match="no display for a window: give --png"):
         watch.show(tmp_path)

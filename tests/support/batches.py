@@ -8,16 +8,16 @@ from xtdrone_autopilot.control.position import PositionControl
 from xtdrone_autopilot.control.rate import RateControl
 from xtdrone_autopilot.control.velocity import VelocityControl
 from xtdrone_autopilot.navigation.navigator import ACC_FILTER_S
-from xtdrone_autopilot.now import LOOP_US
 from xtdrone_autopilot.parameters.store import ParameterStore
-from xtdrone_autopilot.vehicle_status import (
+from xtdrone_autopilot.state.clock import LOOP_US
+from xtdrone_autopilot.state.vehicle_status import (
     STAGE_FLIGHT,
     TRAJECTORY,
     command_of,
     describe_bodies,
     new_status,
 )
-from xtdrone_batch.control import MEASURED
+from xtdrone_batch.physics.control import MEASURED
 from xtdrone_batch.simulation import STEP_US, BatchSimulation
 from xtdrone_core import FleetModel, Mode
 from xtdrone_core.resources import vehicle_names

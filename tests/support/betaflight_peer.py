@@ -4,7 +4,7 @@ import ctypes
 import socket
 import threading
 
-from xtdrone_autopilot.betaflight import link
+from xtdrone_flight_controllers.betaflight import link
 
 
 class Readings(ctypes.Structure):

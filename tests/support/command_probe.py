@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 from own_ports import PORTS
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_core import Scenario
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode, custom_mode
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation

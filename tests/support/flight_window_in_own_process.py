@@ -1,7 +1,7 @@
 """The window of flights on Qt's platform 'offscreen': keys, replay, a running simulation."""
 
 import logging
-import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.viewing import live
 from xtdrone_sim.viewing.cameras import Camera
 from xtdrone_sim.viewing.flights import Replay
+from xtdrone_sim.viewing.live_flight import LiveFlight, SceneDescription
 from xtdrone_sim.world import load_world
 from xtdrone_sim.world.models import read_model
 
@@ -52,9 +53,9 @@ def window(application, tmp_path):
     flight = Replay(tmp_path)
     found = module.Window(flight, Camera(), (500, 320), 1.0, flight.start_s, flight.end_s)
     found.shadows = False
-    found._timer.stop()  # time goes on only where a test says so
+    found.hold()  # time goes on only where a test says so
     found.show()
-    application.processEvents()
+    QtTest.QTest.qWaitForWindowActive(found)  # keys go to the active window
     yield found
     found.close()
 
@@ -72,33 +73,34 @@ def press(window, *keys, modifier=QtCore.Qt.KeyboardModifier.NoModifier):
 
 
 def shown(window):
-    image = window._canvas._image
+    image = window.canvas.image
     rows = np.frombuffer(image.constBits(), dtype=np.uint8).reshape(image.height(), -1)
     return rows[:, : 3 * image.width()].astype(int)
 
 
 def test_play_pause_step_seek_and_speed(window):
     press(window, Key.Key_Space)
-    assert window.playing and window._play.text() == "Pause"
+    assert window.bar.playing and window.bar.button.text() == "Pause"
     press(window, Key.Key_Up)
-    assert window.speed == 2.0
-    window._clock = time.monotonic() - 0.1
-    window._on_timer()
-    assert 0.2 <= window.t_s < 1.0
+    assert window.bar.speed == 2.0
+    window.advance(0.1)
+    assert window.t_s == pytest.approx(0.2)
     press(window, Key.Key_Space, Key.Key_Down)
-    assert not window.playing and window.speed == 1.0
+    assert not window.bar.playing and window.bar.speed == 1.0
     press(window, Key.Key_Home)
     assert window.t_s == window.begin_s == 0.0
     press(window, Key.Key_Right, Key.Key_Right, Key.Key_Left)
     assert window.t_s == pytest.approx(0.1)
     press(window, Key.Key_Right, modifier=SHIFT)
     assert window.t_s == pytest.approx(5.1)
-    window._slider.setValue(300)
+    window.bar.slider.setValue(300)
     assert window.t_s == pytest.approx(3.0)
     press(window, Key.Key_End)
-    assert window.t_s == window.end_s and window._label.text() == "10.0 of 10.0 s"
+    assert window.t_s == window.end_s
+    labels = [label.text() for label in window.findChildren(QtWidgets.QLabel)]
+    assert "10.0 of 10.0 s" in labels
     press(window, Key.Key_Space)  # starts again
-    assert window.playing and window.t_s == window.begin_s
+    assert window.bar.playing and window.t_s == window.begin_s
 
 
 def test_cameras_names_trails_shadows_and_help(window):
@@ -109,16 +111,16 @@ def test_cameras_names_trails_shadows_and_help(window):
         assert (shown(window) != before).any()
         before = shown(window)
     press(window, Key.Key_C)
-    assert window.stage.camera.kind == window._camera.currentText() == "orbit"
+    assert window.stage.camera.kind == window.camera_box.currentText() == "orbit"
     press(window, Key.Key_V)
-    assert (window.stage.camera.kind, window._vehicle.currentText()) == ("follow", "iris_1")
+    assert (window.stage.camera.kind, window.vehicle_box.currentText()) == ("follow", "iris_1")
     press(window, Key.Key_H)
-    assert window._help.isVisible() and "space" in window._help.text()
+    assert window.help.isVisible() and "space" in window.help.text()
 
 
 def test_the_mouse_turns_the_camera_and_r_turns_it_back(window):
     before = shown(window)
-    canvas = window._canvas
+    canvas = window.canvas
     QtTest.QTest.mousePress(canvas, QtCore.Qt.MouseButton.LeftButton, pos=QtCore.QPoint(50, 50))
     QtTest.QTest.mouseMove(canvas, QtCore.QPoint(150, 90))
     QtTest.QTest.mouseRelease(canvas, QtCore.Qt.MouseButton.LeftButton)
@@ -134,52 +136,48 @@ def test_a_picture_is_saved(window, tmp_path):
 
 
 def test_slow_images_are_drawn_less_finely_and_quick_ones_finely_again(window):
-    for _ in range(module._JUDGED):
-        window._adapt(1.0)
-    assert window._quality == 1
-    for _ in range(module._JUDGED):
-        window._adapt(0.001)
-    assert window._quality == 0
+    for _ in range(module.JUDGED):
+        window.adapt(1.0)
+    assert window.quality == 1
+    for _ in range(module.JUDGED):
+        window.adapt(0.001)
+    assert window.quality == 0
 
 
 def test_a_running_simulation_is_shown_as_it_flies(application, tmp_path):
     """What comes through the ring: poses, trails, speed, inserted models, an earlier time."""
-    import json
-
     arrays = [["pos", "<f8", [2, 3]], ["quat", "<f8", [2, 4]]]
     with_ball = [*arrays, ["inserted", "<f8", [1, 13]]]
     ring, other = (
         FrameWriter(tmp_path / name, what) for name, what in (("a", arrays), ("b", with_ball))
     )
-    line = {
-        "world": str(load_world("empty").sdf),
-        "ring": str(ring.path),
-        "arrays": arrays,
-        "vehicles": [[s.type, s.name, s.pos, s.yaw] for s in fleet("iris", 2)],
-        "inserted": [],
-        "added": [],
-    }
-    flight = live.LiveFlight(json.dumps(line))
+    scene = SceneDescription(
+        world=str(load_world("empty").sdf),
+        added=[],
+        ring=str(ring.path),
+        arrays=arrays,
+        vehicles=[(s.type, s.name, s.pos, s.yaw) for s in fleet("iris", 2)],
+        inserted=[],
+    )
+    flight = LiveFlight(SceneDescription.from_json(scene.to_json()))
     window = module.Window(flight, Camera(), (500, 320))
-    window._timer.stop()
+    window.hold()
     window.show()
     application.processEvents()
-    assert flight.factor() == "paused" and "still" not in window._cameras()
+    assert flight.factor() == "paused" and "still" not in window.cameras
     for t_s in (1.0, 1.5, 2.0):
         state = moved(t_s)
         ring.write(state.t_us, {"pos": state.pos, "quat": state.quat})
-        window._on_timer()
+        window.advance(0.0)
     assert window.t_s == 2.0 and flight.factor().endswith(" x")
     np.testing.assert_array_equal(flight.state(0.0).pos, moved(2.0).pos)
     assert len(flight.trail(2.0)) == 4
     before = shown(window)
     ball = read_model(BALL, "ball", Pose((0.0, 5.0, 2.0)))
-    flight.lines.put(
-        json.dumps(
-            {**line, "ring": str(other.path), "arrays": with_ball, "inserted": [ball.plain()]}
-        )
+    flight.scenes.put(
+        replace(scene, ring=str(other.path), arrays=with_ball, inserted=[ball.plain()])
     )
-    window._on_timer()
+    window.advance(0.0)
     other.write(
         2_000_000,
         {
@@ -188,10 +186,10 @@ def test_a_running_simulation_is_shown_as_it_flies(application, tmp_path):
             "inserted": np.array([[0, 5, 2, 0, 0, 0, 1, *[0] * 6]]),
         },
     )
-    window._on_timer()
+    window.advance(0.0)
     assert (np.abs(shown(window) - before).max(axis=1) > 50).any()
     other.write(1_000_000, {"pos": state.pos, "quat": state.quat, "inserted": np.eye(1, 13, 6)})
-    window._on_timer()
+    window.advance(0.0)
     assert window.t_s == 1.0 and len(flight.trail(1.0)) == 2
     window.close()
 
@@ -211,7 +209,7 @@ def fly(engine, steps=50):
 def test_the_end_of_the_window_is_not_that_of_the_flight(engine, caplog, monkeypatch):
     monkeypatch.setattr(live, "PERIOD_S", 0.0)
     engine.open_viewer()
-    process, ring = engine._window._process, engine._window._ring.path
+    process, ring = engine._window.process, engine._window.ring.path
     fly(engine)
     assert process.poll() is None and ring.exists()
     engine.insert(read_model(BALL, "ball", Pose((0.0, 5.0, 2.0))))
@@ -227,7 +225,7 @@ def test_the_end_of_the_window_is_not_that_of_the_flight(engine, caplog, monkeyp
 
 def test_a_window_closes_with_its_flight(engine):
     engine.open_viewer()
-    process = engine._window._process
+    process = engine._window.process
     engine.close()
     assert process.returncode == 0
     engine.close()

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from stack_flights import MissionFlight, each_step
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.streams import BUFFER
 from xtdrone_autopilot.navigation.mission_items import MISSION
 from xtdrone_autopilot.navigation.plan_file import load
 from xtdrone_core.frames import yaw_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import ROS_NAME, Mode, from_custom_mode
 
 MISSIONS = Path(__file__).resolve().parents[1] / "data" / "missions"
@@ -38,13 +38,13 @@ class Listener:
     """Stands where Links stands: reads streams and texts of one vehicle at once."""
 
     def __init__(self, autopilot):
-        self._streams, self._now = autopilot.streams(), autopilot.now
+        self._streams, self._clock = autopilot.streams(), autopilot.clock
         self._out = np.zeros((1, BUFFER), dtype=np.uint8)
         self._decoder = mavlink.MAVLink(None)
         self.seen = []  # (t_us, message)
 
     def broadcast(self, i, message):
-        self.seen.append((self._now.t_us, message))
+        self.seen.append((self._clock.t_us, message))
 
     def broadcast_text(self, i, messages, t_us):
         self.seen += [(t_us, message) for message in messages]

@@ -8,7 +8,7 @@ pwm_out_sim in HIL mode, no simulator module, MAVLink at the device.
 import shutil
 from pathlib import Path
 
-from xtdrone_autopilot.px4.process import Px4Installation, Px4Process, simulation_defaults
+from xtdrone_flight_controllers.px4.process import Px4Installation, Px4Process, simulation_defaults
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
 PARAMETERS = {"SYS_HITL": 1, "SIM_BAT_ENABLE": 0, "NAV_DLL_ACT": 0}

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from px4_references import Recording
 from stack_flights import MissionFlight
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_core import Mode
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import custom_mode, from_custom_mode
 
 RECORD = Path(__file__).resolve().parents[1] / "data" / "px4_rover_modes.json"

@@ -1,7 +1,6 @@
 """Every implementation of a contract, for mypy: each is used as what it claims to be."""
 
 from xtdrone_autopilot.autopilot import EmbeddedAutopilot
-from xtdrone_autopilot.px4.autopilot import Px4Autopilot
 from xtdrone_control.agents import HoverAgent, MissionAgent, SquareAgent
 from xtdrone_core.contracts import (
     Agent,
@@ -14,6 +13,7 @@ from xtdrone_core.contracts import (
     Stateful,
     Viewer,
 )
+from xtdrone_flight_controllers.px4.autopilot import Px4Autopilot
 from xtdrone_formation.agents import FormationAgent
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine

@@ -9,7 +9,7 @@ import tty
 import numpy as np
 from pymavlink.dialects.v20 import common as mavlink
 
-from xtdrone_autopilot.peers.serial import SerialGone, SerialPort
+from xtdrone_flight_controllers.common.serial import SerialGone, SerialPort
 
 
 class Cable:

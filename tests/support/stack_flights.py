@@ -3,11 +3,11 @@
 import contextlib
 import math
 
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.navigation.mission_items import MISSION, Item, fields_of
 from xtdrone_core import Mode, Scenario
 from xtdrone_core.contracts import Observer
 from xtdrone_core.mavlink.client import MavlinkClient, Refused
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_sim.simulation import Simulation

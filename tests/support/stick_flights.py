@@ -3,8 +3,8 @@
 import numpy as np
 
 from stack_flights import Flight
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_core import Mode
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs import run_folder
 
 SECONDS = 24.0  # of the script

@@ -11,6 +11,7 @@ import pytest
 
 from waiting import LIMIT_S
 from xtdrone_core import plot_style
+from xtdrone_core.windows import display
 from xtdrone_formation import FormationError
 from xtdrone_formation.simple import run as simple_run
 from xtdrone_formation.viewing.scenes import LiveFlight, Replay
@@ -27,11 +28,12 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def viewer():
     """The viewer's module, with a display and a Qt application for all tests of this file."""
+    from xtdrone_core.windows import application
     from xtdrone_formation.viewing import viewer as module
 
     before = os.environ.get("DISPLAY")
-    module.ensure_display()
-    module.application()
+    display.start_virtual(FormationError)
+    application.application("#e9ebee")
     yield module
     if before is None:
         del os.environ["DISPLAY"]  # other tests see the machine as it is
@@ -58,9 +60,7 @@ def pixels(viewer, window):
 
 def like(image, colour):
     """Number of pixels near a colour #rrggbb."""
-    from xtdrone_formation.viewing.canvas import rgba
-
-    return int((np.abs(image - 255 * np.array(rgba(colour)[:3])).max(axis=2) < 40).sum())
+    return int((np.abs(image - 255 * np.array(plot_style.rgba(colour)[:3])).max(axis=2) < 40).sum())
 
 
 def test_vehicles_slots_links_heights_and_trails_are_drawn(viewer, run_folder):
@@ -69,7 +69,7 @@ def test_vehicles_slots_links_heights_and_trails_are_drawn(viewer, run_folder):
     scene.seek(12.0)
     window = viewer.Viewer(scene)
     window.show()
-    assert [window.view.drawn(layer) for layer in ("slots", "links", "height lines")] == [
+    assert [window.view.line_count(layer) for layer in ("slots", "links", "height lines")] == [
         5 * 12,
         len(scene.edges),
         6,
@@ -104,7 +104,7 @@ def test_the_window_tells_time_formation_error_scale_and_keys(viewer, run_folder
     words = " ".join(label.text() for label in window.findChildren(viewer.QtWidgets.QLabel))
     for text in (facts["time"], "play, pause", "zoom", "follow the leader", "leader"):
         assert text in words, text
-    labels = [text for _, text, _ in window.view.labels]
+    labels = [label.text for label in window.view.labels]
     assert {"x east [m]", "y north [m]", "z up [m]", "vehicle 5"} <= set(labels)
     assert "xtdrone formation" in window.windowTitle() and window.width() >= 800
 
@@ -112,20 +112,20 @@ def test_the_window_tells_time_formation_error_scale_and_keys(viewer, run_folder
 def test_keys(viewer, run_folder):
     window = viewer.Viewer(Replay(run_folder))
     window.seek(10.0)
-    actions = {key: action for _, _, each in window._keys() for key, action in each.items()}
+    actions = {key: action for row in window.keys for key, action in row.actions.items()}
     bound = {shortcut.key().toString() for shortcut in window.findChildren(viewer.QtGui.QShortcut)}
     assert bound == set(actions)
     actions["Right"]()
     actions["Shift+Left"]()
     assert window.scene.t_s == 1.0
     actions["+"]()
-    assert window.speed == 2.0
+    assert window.bar.speed == 2.0
     actions["L"]()
     assert window.view.follow == "leader"
     actions["C"]()
-    assert window.view.drawn("links") == 0 and not window._boxes["links"].isChecked()
+    assert window.view.line_count("links") == 0 and not window.boxes["links"].isChecked()
     actions["Space"]()
-    assert window.playing
+    assert window.bar.playing
     actions["Q"]()
 
 
@@ -146,7 +146,7 @@ def test_the_camera_frames_the_fleet(viewer, n, spread, height):
     assert (labels > 0).all() and (labels < size).all()  # of the axes, too
     window.view.opts["distance"] *= 0.5  # as the mouse wheel does
     window.refresh()
-    assert window.view.opts["distance"] == pytest.approx(0.5 * window.view._framed)
+    assert window.view.zoom == pytest.approx(0.5)
     window.look_at_all()
     np.testing.assert_allclose(window.view.on_screen(scene.pos), places, atol=1.0)
     window.close()
@@ -155,16 +155,16 @@ def test_the_camera_frames_the_fleet(viewer, n, spread, height):
 def test_play_pause_speed_and_the_end(viewer, run_folder):
     scene = Replay(run_folder)
     window = viewer.Viewer(scene)
-    window._play.click()
-    assert window.playing and window._play.text() == "Pause"
-    window._play.click()
-    assert not window.playing
-    window._speed.activated.emit(viewer.SPEEDS.index(4.0))
-    assert window.speed == 4.0
+    window.bar.button.click()
+    assert window.bar.playing and window.bar.button.text() == "Pause"
+    window.bar.button.click()
+    assert not window.bar.playing
+    window.bar.box.activated.emit(viewer.SPEEDS.index(4.0))
+    assert window.bar.speed == 4.0
     window.seek(scene.end_s - 1.0)
     window.play()
     window.advance(2.0)
-    assert not window.playing and scene.t_s == scene.end_s
+    assert not window.bar.playing and scene.t_s == scene.end_s
     window.play()
     assert scene.t_s == scene.start_s
     window.pause()
@@ -177,7 +177,7 @@ def test_the_camera_follows(viewer, run_folder):
     window.set_follow("leader")
     np.testing.assert_allclose(list(window.view.opts["center"]), scene.pos[0], atol=1e-4)
     window.view.panned.emit()
-    assert window.view.follow == "nobody" == window._follow.currentText()
+    assert window.view.follow == "nobody" == window.follow.currentText()
     window.seek(2.0)
     centre = list(window.view.opts["center"])
     assert np.abs(np.array(centre) - scene.pos[0]).max() > 0.1
@@ -192,8 +192,8 @@ def test_a_live_flight_goes_on_while_it_is_watched(viewer, tmp_path):
     while scene.t_s < 12.0:
         window.advance(0.5)
     assert scene.formation == "T"
-    assert window._facts["formation"].text() == "T"
-    assert len(scene.edges) == 5 == window.view.drawn("links")
+    assert window.facts()["formation"] == "T"
+    assert len(scene.edges) == 5 == window.view.line_count("links")
     window.pause()
     window.screenshot(tmp_path / "live.png")
     assert (tmp_path / "live.png").stat().st_size > 5_000

@@ -104,7 +104,7 @@ def test_delay_and_lean_are_found():
 def test_the_held_out_part_is_graded_and_not_tuned_on(flown):
     (found,) = tuning.tune(flown, [YAW], "scipy", generations=150, held_out=0.25)
     assert len(found.held_out.measured) == pytest.approx(1250, abs=2)
-    assert found.held_out.share < 0.01 and found.fitted.share < 1e-4
+    assert found.held_out.relative_cost < 0.01 and found.fitted.relative_cost < 1e-4
     first, last = tuning.split(flown, 0.25)
     assert first.t_s[-1] == pytest.approx(3.75, abs=0.01) and last.t_s[0] == 0.0
 

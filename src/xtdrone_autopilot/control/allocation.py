@@ -16,7 +16,7 @@ from xtdrone_dynamics.abilities.effectiveness import effectiveness, largest_thru
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, lifting_rotors
 from xtdrone_dynamics.compiled import fleet_kernel, njit
 
-from ..vehicle_status import NO_SET_POINT, ON_WINGS
+from ..state.vehicle_status import NO_SET_POINT, ON_WINGS
 from .vector import clamp
 from .vectoring import Vectoring, allocate, command_servos, tilt_forwards
 

@@ -12,7 +12,7 @@ from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.quaternion import multiply
 from xtdrone_dynamics.shapes import Vector
 
-from ..vehicle_status import ATTITUDE, TRAJECTORY
+from ..state.vehicle_status import ATTITUDE, TRAJECTORY
 from .vector import clamp
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 
-from ..now import LOOP_S
-from ..vehicle_status import STAGE_FLIGHT
+from ..state.clock import LOOP_S
+from ..state.vehicle_status import STAGE_FLIGHT
 from .vector import clamp
 
 MIN_HEIGHT = 1.0  # above where it took off [m]

@@ -6,12 +6,12 @@ import numpy as np
 
 from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import NO_ACTUATOR, SERVO, SURFACE
+from xtdrone_dynamics.abilities.camera_mount import mount_servos
 from xtdrone_dynamics.abilities.effectiveness import in_hover
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, vehicle_types
 from xtdrone_dynamics.compiled import fleet_kernel
 
-from ..mount import mount_servos
-from ..vehicle_status import ACTUATORS, TO_FIXED_WING, TO_HOVER
+from ..state.vehicle_status import ACTUATORS, TO_FIXED_WING, TO_HOVER
 
 
 def at_rest(fleet: FleetModel) -> np.ndarray:

@@ -10,7 +10,7 @@ from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
 from xtdrone_dynamics.compiled import fleet_kernel, njit
 
-from ..vehicle_status import TRAJECTORY
+from ..state.vehicle_status import TRAJECTORY
 from .vector import limit_norm2
 
 

@@ -15,7 +15,7 @@ from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.rigid_body import symmetric_product
 from xtdrone_dynamics.shapes import Symmetric, Vector
 
-from ..vehicle_status import ACTUATORS, NO_SET_POINT
+from ..state.vehicle_status import ACTUATORS, NO_SET_POINT
 from .vector import clamp
 
 # PX4's gains give normalised torques, which mean another angular acceleration for each vehicle;

@@ -29,7 +29,7 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import servo
 
-from ..vehicle_status import HOVERS, ON_WINGS
+from ..state.vehicle_status import HOVERS, ON_WINGS
 from .vector import clamp
 
 # Weights of the errors of force and torque, in units of what all actuators together can command,

@@ -19,7 +19,7 @@ from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate_inverse
 from xtdrone_dynamics.shapes import Vector
 
-from ..vehicle_status import STAGE_FLIGHT, TRAJECTORY
+from ..state.vehicle_status import STAGE_FLIGHT, TRAJECTORY
 from .vector import clamp, limit_norm2, quat_from_axes, thrust_newtons, wrap_pi, yaw_of
 
 OFFBOARD = int(Mode.OFFBOARD)

@@ -10,9 +10,7 @@ from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.earth.atmosphere import density
 from xtdrone_dynamics.quaternion import rotate, rotate_inverse, to_matrix
 
-from .delayed_fusion import delayed_position
-from .filter import fuse, fuse_some, reset_covariance
-from .flags import (
+from ..state.estimator_flags import (
     HEIGHT_BY_BARO,
     HEIGHT_BY_GPS,
     HEIGHT_BY_RANGE,
@@ -23,6 +21,8 @@ from .flags import (
     TEST_RANGE,
     TEST_SIDESLIP,
 )
+from .delayed_fusion import delayed_position
+from .filter import fuse, fuse_some, reset_covariance
 from .state import (
     ATT,
     BARO_OFFSET,

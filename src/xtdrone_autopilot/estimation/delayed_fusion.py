@@ -8,8 +8,8 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate, to_matrix
 
+from ..state.estimator_flags import TEST_VEL
 from .filter import fuse, reset_covariance
-from .flags import TEST_VEL
 from .state import ACCEL_BIAS, ATT, BARO_OFFSET, FIRST_FIX, HISTORY, NEVER, POS, POSITION_RESET, VEL
 
 

@@ -16,7 +16,7 @@ from xtdrone_dynamics.shared_work import SharedWork, worthwhile
 from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..parameters.store import ParameterStore, table
-from .flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
+from ..state.estimator_flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from .kernel import step_fleet
 from .lanes import LANES, NOW, blocks_of, new_scratch, step_block
 from .state import FILTER, HISTORY, PAST, SIZE, reset_filter

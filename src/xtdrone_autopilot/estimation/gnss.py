@@ -6,9 +6,9 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
+from ..state.estimator_flags import HEIGHT_BY_GPS, TEST_HGT, TEST_POS
 from .aid_sources import height_reference
 from .delayed_fusion import delayed_position, fuse_position, fuse_velocity, reset_to_fix
-from .flags import HEIGHT_BY_GPS, TEST_HGT, TEST_POS
 from .state import NEVER, POS
 
 GPS_POSITION, GPS_HEIGHT, GPS_VELOCITY = 1, 2, 4  # bits of EKF2_GPS_CTRL

@@ -33,6 +33,19 @@ from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.earth.atmosphere import density, height_of_pressure
 from xtdrone_dynamics.earth.geodesy import to_local
 
+from ..state.estimator_flags import (
+    AIRSPEED_USED,
+    ALIGNED,
+    AT_REST,
+    BARO_USED,
+    GPS_USED,
+    HEIGHT_BY_BARO,
+    MAG_USED,
+    POSITION_VALID,
+    RANGE_USED,
+    SIDESLIP_USED,
+    VISION_USED,
+)
 from .aid_sources import (
     baro_continues,
     fuse_airspeed,
@@ -59,19 +72,6 @@ from .filter import (
     inject,
     make_symmetric,
     predict_state,
-)
-from .flags import (
-    AIRSPEED_USED,
-    ALIGNED,
-    AT_REST,
-    BARO_USED,
-    GPS_USED,
-    HEIGHT_BY_BARO,
-    MAG_USED,
-    POSITION_VALID,
-    RANGE_USED,
-    SIDESLIP_USED,
-    VISION_USED,
 )
 from .gnss import fuse_gps, slew_to_gps
 from .lever_arm import at_centre

@@ -7,7 +7,7 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
-from .flags import (
+from ..state.estimator_flags import (
     AIRSPEED_USED,
     ALIGNED,
     GPS_USED,

@@ -7,10 +7,10 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import multiply
 
+from ..state.estimator_flags import HEIGHT_BY_VISION, TEST_VISION
 from .aid_sources import height_reference
 from .delayed_fusion import delayed_position, find, fuse_position, reset_to_fix
 from .filter import fuse, inject
-from .flags import HEIGHT_BY_VISION, TEST_VISION
 from .gnss import GPS_LOST_US
 from .state import ATT, EV_HEIGHT, EV_POSITION, EV_YAW, NEVER
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
-from ..vehicle_status import (
+from ..state.vehicle_status import (
     EVENT_TARGET_REACHED,
     NEVER,
     TARGET_LAND,

@@ -14,8 +14,8 @@ from xtdrone_dynamics.earth import atmosphere
 from xtdrone_dynamics.quaternion import rotate_inverse, to_euler
 
 from ..control.vector import clamp
-from ..estimation.flags import RANGE_USED
-from ..ned import heading
+from ..state.estimator_flags import RANGE_USED
+from ..state.ned import heading
 from . import npfg, tecs
 from .npfg import Pair
 

@@ -7,7 +7,7 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 
 from ..navigation.ground import detected, disarm_when_idle
-from ..vehicle_status import NEVER
+from ..state.vehicle_status import NEVER
 from .guidance import Motion
 from .state import LAUNCHED, WAITING_FOR_LAUNCH
 

@@ -10,7 +10,8 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 
 from ..control.vector import clamp
-from ..vehicle_status import EVENT_LANDING_ABORTED, NEVER
+from ..state.reasons import ABORTED_TERRAIN_LOST, ABORTED_WITHOUT_TERRAIN
+from ..state.vehicle_status import EVENT_LANDING_ABORTED, NEVER
 from . import npfg
 from .guidance import (
     Motion,
@@ -23,7 +24,6 @@ from .guidance import (
     loiter_radius,
     set_airspeed,
 )
-from .state import ABORTED_TERRAIN_LOST, ABORTED_WITHOUT_TERRAIN
 
 NUDGE_RATE = 4.0  # at which the pilot moves the touch-down at full stick [m/s]
 NUDGE_DEADZONE = 0.15

@@ -8,7 +8,7 @@ from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.quaternion import to_euler
 
 from ..control.vector import thrust_normalised
-from ..vehicle_status import ATTITUDE, RATES, TRAJECTORY
+from ..state.vehicle_status import ATTITUDE, RATES, TRAJECTORY
 from . import npfg
 from .guidance import Motion, control_energy, cruise, fly_to, follow, least_airspeed, set_airspeed
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import ROTOR, SURFACE
 from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
+from xtdrone_core.state import SensorBatch
 from xtdrone_dynamics.abilities.control_surfaces import surface_signs
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
@@ -24,9 +24,9 @@ from xtdrone_dynamics.quaternion import from_euler
 from ..control.vector import clamp, thrust_newtons, wrap_pi, yaw_of
 from ..interfaces import Estimator
 from ..navigation.navigator import raise_timed_events
-from ..now import Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import (
+from ..state.clock import StepClock
+from ..state.vehicle_status import (
     ACTUATORS,
     ATTITUDE,
     NEW_MODE,
@@ -252,11 +252,12 @@ class FixedWing(Memory):
         self.records = new_state(fleet.n)
         self.remember_start()
 
-    def step(self, now: Now, dt: float, commands: Any) -> int:
+    def step(self, clock: StepClock, sensors: SensorBatch, dt: float, commands: np.ndarray) -> int:
         """Writes the commands (N, A) of the fixed wings; returns the EVENT_ bits raised.
 
         Args:
-            now: Time and readings.
+            clock: Time of the flight stack.
+            sensors: Readings of this step.
             dt: Length of the step [s].
             commands: (N, A); rows of other vehicles are left as they are.
         """
@@ -268,13 +269,13 @@ class FixedWing(Memory):
             self._parameters.values,
             self._estimator.records,
             self.tailsitters,
-            now.sensors.records,
+            sensors.records,
             self._fleet.vehicle,
             self._fleet.actuator,
             self.pushes,
             self.signs,
-            now.t_us,
-            now.epoch_us,
+            clock.t_us,
+            clock.epoch_us,
             self._sea,
             dt,
             commands,

@@ -12,15 +12,6 @@ TAKEOFF_NOT_BEGUN, THROTTLE_RAMP, CLAMPED_TO_RUNWAY, WAITING_FOR_LAUNCH, LAUNCHE
     range(7)
 )
 
-# Why a landing was aborted: abort_status of PX4's position_controller_landing_status.
-ABORTED_BY_OPERATOR, ABORTED_WITHOUT_TERRAIN, ABORTED_TERRAIN_LOST = 1, 2, 3
-# Their words, and the end of PX4's name of their event.
-ABORTED_LANDINGS = {
-    ABORTED_BY_OPERATOR: (" by operator", "operator_abort"),
-    ABORTED_WITHOUT_TERRAIN: (": terrain measurement not found", "terrain_not_found"),
-    ABORTED_TERRAIN_LOST: (": terrain estimate timed out", "terrain_timeout"),
-}
-
 FIXED_WING_STATE = np.dtype(
     [
         # Air data.

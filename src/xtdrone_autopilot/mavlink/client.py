@@ -9,12 +9,12 @@ from pymavlink import mavutil
 
 from xtdrone_core import ControlError
 from xtdrone_core.mavlink.client import MavlinkClient, Receive, ground_station_heartbeat
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.ports import Ports
 
 from ..errors import AutopilotError
 from ..navigation.mission_items import Item, fields_of, of_message
-from .dialect import mavlink
 
 SOURCE = 254  # system id of this client; ground stations usually have 255
 

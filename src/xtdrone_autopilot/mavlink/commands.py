@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.frames import yaw_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import (
     MODES,
     NAV_STATES,
@@ -27,14 +28,14 @@ from xtdrone_dynamics.earth.geodesy import to_local_array
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
 from ..navigation.mission_items import PAYLOAD, command_name
-from ..now import Now
-from ..outbox import CRITICAL, INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
-from ..safety.commander import ACCEPTED, DENIED, NO_ANSWER, REJECTED, Answer, Commander
+from ..safety.commander import Commander
 from ..safety.failures import Failures
-from .dialect import mavlink
+from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, REJECTED, Answer
+from ..state.clock import StepClock
+from ..state.handlers import declared, obeys, receives, refuses
+from ..state.outbox import CRITICAL, INFO, WARNING, Outbox
 from .fields import FARTHEST
-from .handlers import declared, obeys, receives, refuses
 
 UNSUPPORTED, FAILED = mavlink.MAV_RESULT_UNSUPPORTED, mavlink.MAV_RESULT_FAILED
 CANCELLED = 6  # MAV_RESULT_CANCELLED, which pymavlink's dialect lacks
@@ -108,7 +109,7 @@ class Commands:
         commander: Commander,
         missions: Missions,
         failures: Failures,
-        now: Now,
+        clock: StepClock,
         origin: Sequence[float],
         outbox: Outbox,
         links: Any,
@@ -124,7 +125,7 @@ class Commands:
             commander: Arms, and changes modes.
             missions: Of the fleet.
             failures: That a user injects.
-            now: Time.
+            clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
             outbox: Sends STATUSTEXTs.
             links: Replies go out on them; they know the streams.
@@ -133,7 +134,7 @@ class Commands:
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._commander, self._missions, self._failures = commander, missions, failures
-        self._now, self._origin, self._outbox, self._links = now, origin, outbox, links
+        self._clock, self._origin, self._outbox, self._links = clock, origin, outbox, links
         self._obey = {
             number: method for part in (self, *others) for number, method in declared(part, "obeys")
         }
@@ -214,7 +215,7 @@ class Commands:
             return Answer(NO_ANSWER, f"Unsupported ARM_DISARM param: {p[0]:.3f}: 1 arms, 0 disarms")
         force = p[1] == FORCE
         if action:
-            return self._commander.arm(link.vehicle, self._now.t_us, force)
+            return self._commander.arm(link.vehicle, self._clock.t_us, force)
         return self._commander.disarm(link.vehicle, force)
 
     @obeys(mavlink.MAV_CMD_DO_SET_MODE)
@@ -266,13 +267,13 @@ class Commands:
         return Answer(FAILED) if mode is None else self._mode(link, mode)
 
     def _mode(self, link, mode, text="", shown=None):
-        return self._commander.set_mode(link.vehicle, mode, self._now.t_us, text, shown)
+        return self._commander.set_mode(link.vehicle, mode, self._clock.t_us, text, shown)
 
     @obeys(mavlink.MAV_CMD_NAV_TAKEOFF)
     def _nav_takeoff(self, link, p):
         if abs(p[6]) > FARTHEST:
             return Answer(DENIED, f"height {p[6]:g} m is not allowed: give one above sea level")
-        return self._commander.take_off(link.vehicle, p[6], self._now.t_us)
+        return self._commander.take_off(link.vehicle, p[6], self._clock.t_us)
 
     @obeys(mavlink.MAV_CMD_NAV_VTOL_TAKEOFF)
     def _nav_vtol_takeoff(self, link, p):
@@ -283,7 +284,7 @@ class Commands:
         place = self._position(p)
         if place is None:
             return _no_place(p)
-        return self._commander.vtol_take_off(link.vehicle, place, self._now.t_us)
+        return self._commander.vtol_take_off(link.vehicle, place, self._clock.t_us)
 
     @obeys(mavlink.MAV_CMD_DO_REPOSITION)
     def _do_reposition(self, link, p):
@@ -304,7 +305,7 @@ class Commands:
         if target is None:
             return _no_place(p)
         yaw = yaw_enu_ned(p[3]) if math.isfinite(p[3]) else math.nan
-        return self._commander.reposition(link.vehicle, target, yaw, p[0], self._now.t_us)
+        return self._commander.reposition(link.vehicle, target, yaw, p[0], self._clock.t_us)
 
     @obeys(mavlink.MAV_CMD_DO_CHANGE_ALTITUDE)
     def _do_change_altitude(self, link, p):
@@ -403,7 +404,7 @@ class Commands:
         return Answer(ACCEPTED) if messages else Answer(DENIED, "there is nothing to tell")
 
     def _request(self, link, name):
-        self._links.request(link, name, self._now.t_us)
+        self._links.request(link, name, self._clock.t_us)
         return Answer(ACCEPTED)
 
     @obeys(mavlink.MAV_CMD_NAV_LAND)
@@ -515,7 +516,7 @@ class Commands:
             self._set_mission_item(link, int(p[0]))
         answer = self._mode(link, Mode.MISSION)
         if answer.accepted:
-            answer = self._commander.arm(i, self._now.t_us)
+            answer = self._commander.arm(i, self._clock.t_us)
         return answer
 
     @obeys(mavlink.MAV_CMD_DO_ORBIT)
@@ -526,7 +527,7 @@ class Commands:
         radius = p[0]
         if math.isfinite(radius):
             radius = math.copysign(min(max(abs(radius), MIN_ORBIT), MAX_ORBIT), radius)
-        return self._commander.orbit(link.vehicle, position, radius, p[1], self._now.t_us)
+        return self._commander.orbit(link.vehicle, position, radius, p[1], self._clock.t_us)
 
     @obeys(mavlink.MAV_CMD_INJECT_FAILURE)
     def _inject_failure(self, link, p):

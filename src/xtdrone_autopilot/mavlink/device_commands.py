@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
+
 from ..control.actuator_test import ActuatorTest
 from ..navigation.offboard import Offboard
-from ..now import Now
 from ..parameters.store import ParameterStore
-from ..safety.commander import ACCEPTED, DENIED, Answer
-from .dialect import mavlink
-from .handlers import obeys
+from ..state.answer import ACCEPTED, DENIED, Answer
+from ..state.clock import StepClock
+from ..state.handlers import obeys
 
 LONGEST_TEST_S = 3.0  # of an actuator
 _FIRST_MOTOR, _FIRST_SERVO, _FUNCTIONS = 1, 33, 1000  # of ACTUATOR_TEST's param5
@@ -27,7 +28,7 @@ class DeviceCommands:
         tests: ActuatorTest,
         offboard: Offboard,
         rotor_mask: np.ndarray,
-        now: Now,
+        clock: StepClock,
     ):
         """The devices of a fleet.
 
@@ -37,10 +38,10 @@ class DeviceCommands:
             tests: Of actuators.
             offboard: Holds the commands of servos that steer nothing.
             rotor_mask: (N, A) bool, the actuators that are rotors.
-            now: Time.
+            clock: Time of the flight stack.
         """
         self._status, self._parameters, self._tests = status, parameters, tests
-        self._offboard, self._rotor_mask, self._now = offboard, rotor_mask, now
+        self._offboard, self._rotor_mask, self._clock = offboard, rotor_mask, clock
 
     @obeys(mavlink.MAV_CMD_DO_SET_ACTUATOR)
     def _set_actuator(self, link, p):
@@ -66,7 +67,10 @@ class DeviceCommands:
             value, seconds = 0.0, 0.0
         for actuator in actuators:
             self._tests.start(
-                i, actuator, float(np.clip(value, -1.0, 1.0)), self._now.t_us + round(seconds * 1e6)
+                i,
+                actuator,
+                float(np.clip(value, -1.0, 1.0)),
+                self._clock.t_us + round(seconds * 1e6),
             )
         return Answer(ACCEPTED)
 

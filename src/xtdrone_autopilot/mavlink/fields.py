@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .dialect import mavlink
+from xtdrone_core.mavlink.dialect import mavlink
+
+from ..navigation.mission_items import PARAM_MAX
 
 FARTHEST = 1e6  # no position or set-point is larger than this [m, m/s, m/s^2]
-LARGEST = 2e9  # parameter of a command, so that it fits every type that it may end in
 # Largest value by unit; no yaw or body rate is larger than 100 rad or rad/s.
 _BY_UNIT = {"m": FARTHEST, "m/s": FARTHEST, "m/s/s": FARTHEST, "rad": 100.0, "rad/s": 100.0}
 _DEGREES = {"lat": 90e7, "lon": 180e7}  # of fields in degE7, by how their names begin
@@ -98,8 +99,8 @@ _PARAMS = tuple(f"param{k}" for k in range(1, 8))
 _RATES = ("body_roll_rate", "body_pitch_rate", "body_yaw_rate")
 THRUST_BODY, THRUST_IGNORE, ATTITUDE_IGNORE = 32, 64, 128  # type mask of attitude targets
 LIMITED: dict[str, tuple[Limit, ...]] = {
-    "COMMAND_LONG": (*_limits("COMMAND_LONG", *_PARAMS, most=LARGEST, may_be_unset=True),),
-    "COMMAND_INT": (*_limits("COMMAND_INT", *_PARAMS[:4], "z", most=LARGEST, may_be_unset=True),),
+    "COMMAND_LONG": (*_limits("COMMAND_LONG", *_PARAMS, most=PARAM_MAX, may_be_unset=True),),
+    "COMMAND_INT": (*_limits("COMMAND_INT", *_PARAMS[:4], "z", most=PARAM_MAX, may_be_unset=True),),
     "SET_POSITION_TARGET_LOCAL_NED": _of_position_target(
         "SET_POSITION_TARGET_LOCAL_NED", "x", "y", "z"
     ),

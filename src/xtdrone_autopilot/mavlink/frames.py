@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_dynamics.compiled import fleet_kernel, njit
-
-from .dialect import mavlink
 
 GAUSS = 1e4  # per tesla
 _NUMPY_TYPE = {

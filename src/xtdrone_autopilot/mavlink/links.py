@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.framing import frames
 from xtdrone_core.mavlink.signing import UNSIGNED, Signer
 from xtdrone_core.runs.ports import Ports, advice, check_links
@@ -29,10 +30,9 @@ from xtdrone_dynamics.compiled import fleet_kernel
 from xtdrone_dynamics.shared_work import worthwhile
 
 from ..errors import AutopilotError
-from ..now import STEP_US
-from ..vehicle_status import NEVER, STATION_US
+from ..state.clock import STEP_US
+from ..state.vehicle_status import NEVER, STATION_US
 from .datagrams import LARGEST, Sender
-from .dialect import mavlink
 from .streams import BUFFER, Streams
 
 TICK_US = 20_000  # streams go out at this period, so that datagrams are few, if not faster [us]
@@ -246,6 +246,20 @@ class Links:
         for link in self._links.values():
             link.peers.update(dict.fromkeys(link.peers, t_us))
             link.remote_t, link.station_t = min(link.remote_t, t_us), min(link.station_t, t_us)
+
+    def health(self, i: int, t_us: int) -> dict[str, dict]:
+        """Health of the links of vehicle i at a time [us]; see safety.health.Health.report()."""
+        table = {}
+        for kind, of_kind in zip(KINDS, self.by_kind):
+            link = of_kind[i]
+            heard = max([link.remote_t, *link.peers.values()])
+            table[kind.name] = {
+                "streams": bool(link.active),
+                "peers": len(link.peers),
+                "heard_s": None if heard < 0 else (t_us - heard) * 1e-6,
+                "refused": link.refused,
+            }
+        return table
 
     def close(self) -> None:
         """Closes every socket."""

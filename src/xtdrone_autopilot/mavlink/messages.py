@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.errors import failure
+from xtdrone_core.mavlink.dialect import mavlink
 
-from ..now import Now
-from ..outbox import INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
 from ..safety.failures import DATA_LINK, Failures
-from ..vehicle_status import station_away
-from .dialect import mavlink
+from ..state.clock import StepClock
+from ..state.handlers import declared, receives
+from ..state.outbox import INFO, WARNING, Outbox
+from ..state.vehicle_status import station_away
 from .fields import fault
-from .handlers import declared, receives
 
 
 class Messages:
@@ -105,19 +105,19 @@ class Presence:
         status: np.ndarray,
         parameters: ParameterStore,
         failures: Failures,
-        now: Now,
+        clock: StepClock,
         outbox: Outbox,
         links: Any,
     ):
         """status: (N,) of VEHICLE_STATUS."""
         self._status, self._parameters, self._failures = status, parameters, failures
-        self._now, self._outbox, self._links = now, outbox, links
+        self._clock, self._outbox, self._links = clock, outbox, links
         self._with_station = np.zeros(len(status), dtype=bool)
         self._met_station = np.zeros(len(status), dtype=bool)  # so far
 
     def step(self) -> None:
         """Says where a ground station was lost or is back; call it at 10 Hz."""
-        away = station_away(self._status, self._now.t_us)
+        away = station_away(self._status, self._clock.t_us)
         there = away <= self._parameters.values["COM_DL_LOSS_T"]
         self._met_station &= self._status["gcs_t"] >= 0  # none yet of a vehicle that was reset
         for i in np.flatnonzero(there != self._with_station):
@@ -136,12 +136,12 @@ class Presence:
     def _heartbeat(self, link, message):
         silenced = self._failures.failed(link.vehicle, DATA_LINK)
         if message.type == mavlink.MAV_TYPE_GCS and not silenced:
-            self._status[link.vehicle]["gcs_t"] = self._now.t_us
-            self._links.hear_station(link, self._now.t_us)
+            self._status[link.vehicle]["gcs_t"] = self._clock.t_us
+            self._links.hear_station(link, self._clock.t_us)
 
     @receives("TIMESYNC")
     def _timesync(self, link, message):
-        now_ns = self._now.t_us * 1000
+        now_ns = self._clock.t_us * 1000
         if message.tc1 == 0:
             self._links.reply(link, mavlink.MAVLink_timesync_message(now_ns, message.ts1))
         elif 0 <= now_ns - message.ts1 <= _LONGEST_TRIP_NS:
@@ -154,6 +154,9 @@ class Presence:
             self._links.reply(
                 link,
                 mavlink.MAVLink_ping_message(
-                    self._now.t_us, message.seq, message.get_srcSystem(), message.get_srcComponent()
+                    self._clock.t_us,
+                    message.seq,
+                    message.get_srcSystem(),
+                    message.get_srcComponent(),
                 ),
             )

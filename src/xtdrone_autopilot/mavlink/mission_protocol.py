@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy.typing as npt
 
+from xtdrone_core.mavlink.dialect import mavlink
+
 from ..navigation.mission_items import (
     ALL,
     CAPACITY,
@@ -24,9 +26,8 @@ from ..navigation.mission_items import (
     of_message,
     opaque_id,
 )
-from ..now import Now
-from .dialect import mavlink
-from .handlers import receives
+from ..state.clock import StepClock
+from ..state.handlers import receives
 
 RETRY_US = 500_000  # until a missing item is requested again [us]
 GIVE_UP_US = 20_000_000  # of silence, after which an upload is forgotten [us]
@@ -57,7 +58,7 @@ class MissionProtocol:
         reply: Callable[..., None],
         say: Callable[..., None],
         current: npt.ArrayLike,
-        now: Now,
+        clock: StepClock,
     ):
         """A protocol without a transfer in progress.
 
@@ -66,15 +67,15 @@ class MissionProtocol:
             reply: reply(link, message) sends to the sender of the message being handled.
             say: say(i, severity, text) sends a STATUSTEXT.
             current: current(i) -> number of the item being flown.
-            now: Time.
+            clock: Time of the flight stack.
         """
         self._store, self._reply, self._say, self._current = store, reply, say, current
-        self._now = now
+        self._clock = clock
         self._uploads = {}  # vehicle -> _Upload
 
     def step(self) -> None:
         """Asks again for items that did not come; call it now and then."""
-        t_us = self._now.t_us
+        t_us = self._clock.t_us
         for i, upload in list(self._uploads.items()):
             if t_us - upload.heard_t > GIVE_UP_US:
                 del self._uploads[i]
@@ -107,7 +108,7 @@ class MissionProtocol:
         self._answer(link, message, error.result, kind)
 
     def _ask(self, upload):
-        upload.requested_t = self._now.t_us
+        upload.requested_t = self._clock.t_us
         upload.link.sender = upload.address
         self._reply(
             upload.link,
@@ -125,7 +126,7 @@ class MissionProtocol:
         elif (
             running is not None
             and not self._is_of(running, link, message)
-            and self._now.t_us - running.heard_t <= BUSY_US
+            and self._clock.t_us - running.heard_t <= BUSY_US
         ):
             self._refuse(
                 link,
@@ -155,8 +156,8 @@ class MissionProtocol:
                 kind,
                 message.count,
                 [],
-                self._now.t_us,
-                self._now.t_us,
+                self._clock.t_us,
+                self._clock.t_us,
             )
             self._uploads[i] = upload
             self._ask(upload)
@@ -168,7 +169,7 @@ class MissionProtocol:
         if upload is None or not self._is_of(upload, link, message):
             self._answer(link, message, mavlink.MAV_MISSION_ERROR, message.mission_type)
             return
-        upload.heard_t = self._now.t_us
+        upload.heard_t = self._clock.t_us
         if message.mission_type != upload.kind:
             self._answer(link, message, mavlink.MAV_MISSION_ERROR, message.mission_type)
             return

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
+
 from ..errors import AutopilotError
-from ..now import Now
-from ..outbox import INFO, WARNING, Outbox
 from ..parameters import file as parameter_file
 from ..parameters.store import Parameter, ParameterStore, listed, table, to_bits
-from ..safety.commander import ACCEPTED, DENIED, REJECTED, Answer
-from .dialect import mavlink
-from .handlers import obeys, receives
+from ..state.answer import ACCEPTED, DENIED, REJECTED, Answer
+from ..state.clock import StepClock
+from ..state.handlers import obeys, receives
+from ..state.outbox import INFO, WARNING, Outbox
 
 PER_TICK = 20  # parameters of a requested list, as PX4 sends by UDP
 CHANGES_US = 1_000_000  # at most so often changes are told on every link, as PX4 does [us]
@@ -46,7 +47,7 @@ class ParameterProtocol:
         outbox: Outbox,
         links: Any,
         status: np.ndarray,
-        now: Now,
+        clock: StepClock,
     ):
         """The protocol of a fleet.
 
@@ -56,9 +57,9 @@ class ParameterProtocol:
             outbox: For what is said.
             links: Its Links.
             status: (N,) of VEHICLE_STATUS.
-            now: Time.
+            clock: Time of the flight stack.
         """
-        self._parameters, self._files, self._now = parameters, files, now
+        self._parameters, self._files, self._clock = parameters, files, clock
         self._outbox, self._links, self._status = outbox, links, status
         self._lists = {}  # (kind of link, vehicle) -> (link, next index; -1 is the hash)
         self._changed = {}  # vehicle -> {name: Parameter}, still to be told on every link
@@ -79,9 +80,9 @@ class ParameterProtocol:
             if end >= len(names):
                 del self._lists[key]
         for i in list(self._changed):
-            if 0 <= self._now.t_us - self._told_us.get(i, _UNTOLD) < CHANGES_US:
+            if 0 <= self._clock.t_us - self._told_us.get(i, _UNTOLD) < CHANGES_US:
                 continue
-            self._told_us[i] = self._now.t_us
+            self._told_us[i] = self._clock.t_us
             for p in self._changed.pop(i).values():
                 self._links.broadcast(i, self._message(i, p))
 

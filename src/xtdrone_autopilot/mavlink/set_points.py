@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.state import SetPoints
 from xtdrone_dynamics.earth.geodesy import to_local_array
 from xtdrone_dynamics.quaternion import from_euler
@@ -20,13 +21,12 @@ from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..navigation.follow import FollowTarget
 from ..navigation.offboard import Offboard
-from ..now import Now
-from ..outbox import Outbox
 from ..safety.failures import STICKS, Failures
+from ..state.clock import StepClock
+from ..state.handlers import receives, refuses
+from ..state.outbox import Outbox
 from .commands import ABSOLUTE, RELATIVE
-from .dialect import mavlink
 from .fields import ATTITUDE_IGNORE, THRUST_BODY, THRUST_IGNORE, given
-from .handlers import receives, refuses
 
 _SAME_CLOCK_US = 50_000  # offset within which the other end has simulated time itself [us]
 _FORCE = 512  # bit of the type mask of position targets
@@ -49,7 +49,7 @@ class SetPointMessages:
         follow: FollowTarget,
         failures: Failures,
         take_pose: Callable,
-        now: Now,
+        clock: StepClock,
         origin: Sequence[float],
         outbox: Outbox,
     ):
@@ -62,13 +62,13 @@ class SetPointMessages:
             follow: Takes targets.
             failures: That a user injects.
             take_pose: Called as take_pose(i, t_us, pos, quat) with each pose from outside.
-            now: Time.
+            clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
             outbox: Sends STATUSTEXTs.
         """
         self._status, self._estimator, self._offboard = status, estimator, offboard
         self._follow, self._failures, self._take_pose = follow, failures, take_pose
-        self._now, self._origin, self._outbox = now, origin, outbox
+        self._clock, self._origin, self._outbox = clock, origin, outbox
         self._nothing = SetPoints.empty(1).records[0]
 
     def _obey(self, obey, link, message):
@@ -206,11 +206,11 @@ class SetPointMessages:
             return
         v = self._status[link.vehicle]
         sticks = (m.x / 1000, m.y / 1000, m.r / 1000, (m.z / 1000 - _HOVER) / _HOVER)
-        _note_rates(v, sticks, (self._now.t_us - v["stick_t"]) * 1e-6)
+        _note_rates(v, sticks, (self._clock.t_us - v["stick_t"]) * 1e-6)
         for name, value in zip(_STICKS, sticks):
             v[name] = value
         v["stick_buttons"], v["stick_link"] = m.buttons, link.kind
-        v["stick_t"] = self._now.t_us
+        v["stick_t"] = self._clock.t_us
 
     @receives("VISION_POSITION_ESTIMATE")
     def _vision(self, link, m):

@@ -6,8 +6,8 @@ import numpy as np
 
 from xtdrone_core.mavlink.signing import AHEAD, now
 
-from ..outbox import NOTICE, WARNING, Outbox
-from .handlers import receives
+from ..state.handlers import receives
+from ..state.outbox import NOTICE, WARNING, Outbox
 
 
 class SetupSigning:

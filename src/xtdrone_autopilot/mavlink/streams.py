@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, yaw_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import MODES, Mode
 from xtdrone_dynamics.abilities.vehicle_type import TAILSITTER
 from xtdrone_dynamics.earth.atmosphere import density
@@ -20,21 +21,21 @@ from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 from xtdrone_dynamics.earth.geoid import geoid_height
 from xtdrone_dynamics.quaternion import rotate_inverse_array
 
-from ..estimation.flags import BARO_USED, GPS_USED, MAG_USED, POSITION_VALID
 from ..estimation.status import fleet_solution_status
-from ..gimbal_manager import GimbalManager
+from ..gimbal.manager import GimbalManager
+from ..gimbal.mount import Mount
 from ..interfaces import Estimator
-from ..mount import Mount
 from ..navigation.mission import REPEAT_US, Missions
-from ..now import Now
 from ..parameters.store import ParameterStore
 from ..safety.battery import Battery
 from ..safety.failsafes import Failsafes
-from ..vehicle_status import ON_WINGS, TARGET_LAND, TARGET_TAKEOFF, thrust_normalised
-from .description.events import Events
-from .dialect import mavlink
+from ..state.clock import StepClock
+from ..state.estimator_flags import BARO_USED, GPS_USED, MAG_USED, POSITION_VALID
+from ..state.events import Events
+from ..state.handlers import Stream, declarations, declared, streams
+from ..state.readings import Readings
+from ..state.vehicle_status import ON_WINGS, TARGET_LAND, TARGET_TAKEOFF, thrust_normalised
 from .frames import GAUSS, append_frames, layout
-from .handlers import Stream, declarations, declared, streams
 from .telemetry.clock import ClockStreams
 from .telemetry.devices import DeviceStreams
 from .telemetry.kernel import (
@@ -66,7 +67,8 @@ class Reported:
     missions: Missions
     failsafes: Failsafes
     commands: np.ndarray  # (N, A) of the actuators
-    now: Now
+    clock: StepClock
+    readings: Readings
     origin: tuple  # latitude, longitude [rad] and height [m] of the world's origin
     rotor_mask: np.ndarray  # (N, A) bool, the actuators that are rotors
     events: Events
@@ -103,7 +105,7 @@ def _has_home(s):
 
 def _has_reached(s):
     missions = s._missions
-    return (missions.last_reached >= 0) & (s._now.t_us - missions.reached_t < REPEAT_US)
+    return (missions.last_reached >= 0) & (s._clock.t_us - missions.reached_t < REPEAT_US)
 
 
 def _has_wind(s):
@@ -111,7 +113,7 @@ def _has_wind(s):
 
 
 def _has_range(s):
-    distance = s._now.sensors.range_distance  # 0 where there is no such sensor
+    distance = s._readings.sensors.range_distance  # 0 where there is no such sensor
     return np.isfinite(distance) & (distance > 0.0)
 
 
@@ -128,7 +130,8 @@ class Streams:
         r = reported
         self._status, self._parameters, self._estimator = r.status, r.parameters, r.estimator
         self._battery, self._missions, self._failsafes = r.battery, r.missions, r.failsafes
-        self._commands, self._now, self._origin = r.commands, r.now, r.origin
+        self._commands, self._clock, self._origin = r.commands, r.clock, r.origin
+        self._readings = r.readings
         # One for the world: it changes by centimetres per kilometre.
         self._geoid = geoid_height(self._origin[0], self._origin[1])
         self._devices = DeviceStreams(r)
@@ -136,7 +139,7 @@ class Streams:
         parts = self, self._devices, *(kind(r) for kind in PARTS), *r.others
         found = [
             *((part, *row) for part in parts for row in declared(part, "streams")),
-            *((self, *row) for row in _extra_streams(self._now.sensors)),
+            *((self, *row) for row in _extra_streams(self._readings.sensors)),
         ]
         self._owners = [owner for owner, _, _ in found]
         self.streams = [stream for _, stream, _ in found]
@@ -292,7 +295,7 @@ class Streams:
 
     @streams("GPS_RAW_INT", ground_station=5, offboard=10)
     def _gps_raw_int(self, m, t_us):
-        s = self._now.sensors
+        s = self._readings.sensors
         came = s.gps_t_us != self._gps_t_us
         self._gps_t_us[came] = s.gps_t_us[came]
         self._gps_came_t_us[came] = t_us
@@ -316,7 +319,7 @@ class Streams:
 
     @streams("HIGHRES_IMU", offboard=50)
     def _highres_imu(self, m, t_us):
-        s = self._now.sensors
+        s = self._readings.sensors
         m["time_usec"] = t_us
         m["xacc"], m["yacc"], m["zacc"] = flu_frd(s.accel).T
         m["xgyro"], m["ygyro"], m["zgyro"] = flu_frd(s.gyro).T
@@ -335,7 +338,7 @@ class Streams:
 
     @streams("SCALED_PRESSURE", ground_station=1, offboard=1, bridge=False)
     def _scaled_pressure(self, m, t_us):
-        s = self._now.sensors
+        s = self._readings.sensors
         m["time_boot_ms"] = self._ms
         m["press_abs"] = s.baro_pressure * 1e-2
         m["temperature"] = (s.baro_temperature - 273.15) * 100
@@ -345,7 +348,7 @@ class Streams:
         p = self._status
         m["groundspeed"] = np.hypot(self._ned_vel[:, 0], self._ned_vel[:, 1])
         # Calibrated, as PX4's; without a pitot tube PX4 says 0.
-        pressure = np.maximum(self._now.sensors.airspeed_pressure, 0.0)
+        pressure = np.maximum(self._readings.sensors.airspeed_pressure, 0.0)
         m["airspeed"] = np.sqrt(2.0 * pressure / density(0.0))
         m["heading"] = np.degrees(self._euler[:, 2]) % 360.0
         m["throttle"] = np.where(p["armed"], 100 * thrust_normalised(self._status), 0)
@@ -394,7 +397,7 @@ class Streams:
 
     @streams("SYS_STATUS", ground_station=1, offboard=5)
     def _sys_status(self, m, t_us):
-        sticks = self._now.t_us - self._status["stick_t"] <= (
+        sticks = self._clock.t_us - self._status["stick_t"] <= (
             1e6 * self._parameters.values["COM_RC_LOSS_T"]
         )
         healthy = _SENSORS | _ABSENT | np.where(self._status["ready"], _PREARM, 0)
@@ -463,7 +466,7 @@ class Streams:
     @streams("DISTANCE_SENSOR", offboard=10, bridge=False, where=_has_range)
     def _distance_sensor(self, m, t_us):
         m["time_boot_ms"] = self._ms
-        distance = self._now.sensors.range_distance
+        distance = self._readings.sensors.range_distance
         m["current_distance"] = 100 * np.clip(np.nan_to_num(distance), 0, 655)
         m["max_distance"] = 0xFFFF
         m["type"] = mavlink.MAV_DISTANCE_SENSOR_LASER

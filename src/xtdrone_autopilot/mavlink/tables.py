@@ -5,20 +5,20 @@ scripts/make_tables.py writes them.
 
 import textwrap
 
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import MODES, ROS_NAME, Need
 
-from ..gimbal_manager import GimbalManager
-from ..mount import Mount
+from ..gimbal.manager import GimbalManager
+from ..gimbal.mount import Mount
 from ..safety.arming_checks import CHECKS
 from ..safety.checks import ALL, Level
 from ..safety.conditions import CONDITIONS
+from ..state.handlers import declarations
 from .commands import Commands
 from .description.answers import EventProtocol
 from .device_commands import DeviceCommands
-from .dialect import mavlink
 from .files.ftp import FileServer
 from .files.log_download import LogDownload
-from .handlers import declarations
 from .messages import Presence
 from .mission_protocol import MissionProtocol
 from .parameter_protocol import ParameterProtocol

@@ -2,10 +2,11 @@
 
 import math
 
-from ..safety.commander import ACCEPTED, NO_ANSWER, REJECTED, Answer
+from xtdrone_core.mavlink.dialect import mavlink
+
+from ..state.answer import ACCEPTED, NO_ANSWER, REJECTED, Answer
+from ..state.handlers import obeys
 from ..vtol.stack import Vtol
-from .dialect import mavlink
-from .handlers import obeys
 
 
 class Transitions:

@@ -9,11 +9,11 @@ from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
 
 from ..interfaces import Estimator
-from ..now import Now
-from ..outbox import WARNING, Outbox
 from ..parameters.store import ParameterStore
-from ..safety.flight_state import FlightState
-from ..vehicle_status import TARGET_POSITION
+from ..state.clock import StepClock
+from ..state.flight_state import FlightState
+from ..state.outbox import WARNING, Outbox
+from ..state.vehicle_status import TARGET_POSITION
 from .navigator import Navigator
 
 LOST_US = 3_000_000  # a target silent for so long is lost [us]
@@ -46,12 +46,12 @@ class FollowTarget(Memory):
         estimator: Estimator,
         navigator: Navigator,
         flight: FlightState,
-        now: Now,
+        clock: StepClock,
         outbox: Outbox,
     ):
         """No vehicle has a target; arguments as of Missions."""
         self._status, self._parameters, self._estimator = status, parameters, estimator
-        self._navigator, self._now, self._outbox = navigator, now, outbox
+        self._navigator, self._clock, self._outbox = navigator, clock, outbox
         flight.on_enter[Mode.FOLLOW_TARGET] = self.begin
         self._targets = np.zeros(len(status), dtype=TARGET)
         self._targets["t"], self._targets["course"] = _NEVER, math.nan
@@ -64,11 +64,11 @@ class FollowTarget(Memory):
         return ""
 
     def _lost(self, i):
-        return self._now.t_us - self._targets["t"][i] > LOST_US
+        return self._clock.t_us - self._targets["t"][i] > LOST_US
 
     def heard(self, i: int, pos: npt.ArrayLike, vel: npt.ArrayLike) -> None:
         """The target of vehicle i is at pos (3,) [m] with vel (3,) [m/s], None = not known."""
-        target, now = self._targets[i], self._now.t_us
+        target, now = self._targets[i], self._clock.t_us
         age = (now - target["t"]) * 1e-6
         fresh = now - target["t"] <= LOST_US
         if vel is None:

@@ -13,7 +13,7 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import GRAVITY
 
-from ..vehicle_status import (
+from ..state.vehicle_status import (
     EVENT_DISARM_LANDED,
     EVENT_DISARM_PREFLIGHT,
     EVENT_LANDED,

@@ -12,7 +12,7 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 
 from ..control.vector import clamp
-from ..vehicle_status import TARGET_LAND, TARGET_LOITER, TARGET_TAKEOFF
+from ..state.vehicle_status import TARGET_LAND, TARGET_LOITER, TARGET_TAKEOFF
 from .trajectory import advance, speed_to_slow
 
 SAME_PLACE = 1e-3  # a target moved by less is the same [m]

@@ -15,18 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core.frames import yaw_enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT_VTOL, ROVER
 
 from ..interfaces import Estimator
-from ..mavlink.dialect import mavlink
-from ..now import Now
-from ..outbox import INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
-from ..safety.fence import Fence
-from ..safety.flight_state import FlightState
-from ..vehicle_status import (
+from ..state.clock import StepClock
+from ..state.flight_state import FlightState
+from ..state.outbox import INFO, WARNING, Outbox
+from ..state.vehicle_status import (
     HOVERS,
     NEVER,
     ON_WINGS,
@@ -67,6 +66,7 @@ from .mission_items import (
     VTOL_LAND,
     VTOL_TAKEOFF,
     WAYPOINT,
+    fence_of,
 )
 from .navigator import OPEN, Navigator
 
@@ -151,7 +151,7 @@ class Missions(Memory):
         estimator: Estimator,
         navigator: Navigator,
         flight: FlightState,
-        now: Now,
+        clock: StepClock,
         origin: Sequence[float],
         outbox: Outbox,
         look_at: Callable[[int, npt.ArrayLike | None], None],
@@ -165,7 +165,7 @@ class Missions(Memory):
             estimator: Its state.
             navigator: Flies the legs.
             flight: Changes modes.
-            now: Time.
+            clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
             outbox: Sends STATUSTEXTs and progress messages.
             look_at: Turns the camera of a vehicle to a region of interest, (3,) world [m], None =
@@ -175,7 +175,7 @@ class Missions(Memory):
         self._look_at, self._payload = look_at, payload
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._navigator, self._flight = navigator, flight
-        self._now, self._origin, self._outbox = now, origin, outbox
+        self._clock, self._origin, self._outbox = clock, origin, outbox
         flight.on_enter[Mode.MISSION] = self.begin
         flight.on_leave[Mode.MISSION] = self._leave
         flight.on_disarm.append(self._disarmed)
@@ -302,7 +302,7 @@ class Missions(Memory):
 
     def _make_fence(self, i):
         items = self._items[FENCE][i]
-        self.fences[i] = Fence.of(items, self._origin) if items else None
+        self.fences[i] = fence_of(items, self._origin) if items else None
 
     # What users ask for ------------------------------------------------------------------------
 
@@ -493,7 +493,7 @@ class Missions(Memory):
 
     def _leave(self, i):
         self._status["in_mission"][i], self._status["roi"][i] = False, np.nan
-        if self.reached_t[i] == self._now.t_us:  # the item before the mode changed by the mission
+        if self.reached_t[i] == self._clock.t_us:  # the item before the mode changed by the mission
             self._outbox.stream_now(i, "MISSION_ITEM_REACHED")
         self.reached_t[i] = -NEVER  # it is not repeated
 
@@ -586,7 +586,7 @@ class Missions(Memory):
     def _has_reached(self, i):
         index = self._flown[i].index
         if index != self.last_reached[i]:
-            self.last_reached[i], self.reached_t[i] = index, self._now.t_us
+            self.last_reached[i], self.reached_t[i] = index, self._clock.t_us
 
     def _finish_round(self, i):
         self._finish(i)

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xtdrone_core.mavlink.checksum import crc32
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_dynamics.earth.geodesy import to_local_array
 
 from ..errors import AutopilotError
-from ..mavlink.checksum import crc32
-from ..mavlink.dialect import mavlink
-from ..mavlink.fields import LARGEST
+from ..state.fence import Fence
 
 MISSION, FENCE, RALLY, ALL = (
     mavlink.MAV_MISSION_TYPE_MISSION,
@@ -26,6 +26,7 @@ MISSION, FENCE, RALLY, ALL = (
     mavlink.MAV_MISSION_TYPE_RALLY,
     mavlink.MAV_MISSION_TYPE_ALL,
 )
+PARAM_MAX = 2e9  # parameter of a command, so that it fits every type that it may end in
 CAPACITY = {MISSION: 2000, FENCE: 500, RALLY: 100}  # items of each kind
 TYPE_NAME = {MISSION: "mission", FENCE: "geofence", RALLY: "rally points"}
 
@@ -238,17 +239,17 @@ def check_item(kind: int, seq: int, item: Item, vtol: bool = True) -> None:
             "sea), 3 or 6 (height above home)",
         )
     for k, value in enumerate(item.params):
-        if abs(value) > LARGEST:
+        if abs(value) > PARAM_MAX:
             raise ItemError(
                 mavlink.MAV_MISSION_INVALID_PARAM1 + k,
-                f"{where}: param{k + 1} has to be a number up to {LARGEST:g}",
+                f"{where}: param{k + 1} has to be a number up to {PARAM_MAX:g}",
             )
     if placed:
         _check_place(kind, item, where)
-    elif abs(item.z) > LARGEST:
+    elif abs(item.z) > PARAM_MAX:
         raise ItemError(
             mavlink.MAV_MISSION_INVALID_PARAM7,
-            f"{where}: param7 has to be a number up to {LARGEST:g}",
+            f"{where}: param7 has to be a number up to {PARAM_MAX:g}",
         )
     _check_parameters(item, where)
 
@@ -371,3 +372,23 @@ def polygons(items: Sequence[Any]) -> Iterator[Any]:
             )
         yield item.command == POLYGON_INCLUSION, group
         k += len(group)
+
+
+def fence_of(items: Sequence[Any], origin: Sequence[float]) -> Fence:
+    """The geofence of checked items.
+
+    Args:
+        items: Of the fence.
+        origin: Latitude, longitude [rad] and height [m] of the world's origin.
+    """
+    home = np.zeros(3)  # only heights are relative to it
+    groups = [
+        (inclusion, np.array([v.position(origin, home)[:2] for v in group]))
+        for inclusion, group in polygons(items)
+    ]
+    circles = [
+        (item.command == CIRCLE_INCLUSION, item.position(origin, home)[:2], item.params[0])
+        for item in items
+        if item.command in (CIRCLE_INCLUSION, CIRCLE_EXCLUSION)
+    ]
+    return Fence(groups, circles)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from xtdrone_core.modes import POSITION_SLOW, Mode
 from xtdrone_core.runs.snapshot import Memory
+from xtdrone_core.state import SensorBatch
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT_VTOL
 from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.constants import GRAVITY
@@ -31,9 +32,9 @@ from ..control.vector import (
 )
 from ..estimation.lever_arm import at_centre
 from ..interfaces import Estimator
-from ..now import LOOP_S, LOOP_US, Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import (
+from ..state.clock import LOOP_S, LOOP_US, StepClock
+from ..state.vehicle_status import (
     ACTUATORS,
     ATTITUDE,
     EVENT_FAILSAFE_DELAY_OVER,
@@ -557,21 +558,22 @@ class Navigator(Memory):
         self._resets = estimator.reset_count.copy()
         self.remember_start()
 
-    def step(self, now: Now, actuators: np.ndarray, dt: float) -> int:
+    def step(self, clock: StepClock, sensors: SensorBatch, actuators: np.ndarray, dt: float) -> int:
         """Writes the set-points of every vehicle; returns the union of the EVENT_ bits raised.
 
         Args:
-            now: Time and readings.
+            clock: Time of the flight stack.
+            sensors: Readings of this step.
             actuators: (N, A) commands of offboard set-points of that level.
             dt: Length of the step [s].
         """
         return _navigate(
             self._status,
             self._parameters.values,
-            now.t_us,
-            now.epoch_us,
+            clock.t_us,
+            clock.epoch_us,
             self._estimator.records,
-            now.sensors.records,
+            sensors.records,
             actuators,
             dt,
         )

@@ -1,21 +1,19 @@
 """Set-points of OFFBOARD, from Agents and from MAVLink clients."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
-from xtdrone_core.state import ARM, DISARM, KEEP, SetPoints
+from xtdrone_core.state import KEEP, SetPoints
 from xtdrone_dynamics.compiled import fleet_kernel, njit
 
 from ..errors import AutopilotError
-from ..now import Now
-from ..outbox import Outbox
-from ..safety.commander import Commander
-from ..vehicle_status import ACTUATORS, ATTITUDE, NO_SET_POINT, RATES, TRAJECTORY
+from ..state.clock import StepClock
+from ..state.outbox import Outbox
+from ..state.vehicle_status import ACTUATORS, ATTITUDE, NO_SET_POINT, RATES, TRAJECTORY
 
 _TAKEN, _NO_THRUST, _SIDE_FORCE = range(3)  # answers of _take
 
@@ -114,10 +112,28 @@ class Offboard(Memory):
     MEMORY = ("actuators", "by_actuators")
 
     def __init__(
-        self, status: np.ndarray, commander: Commander, own: np.ndarray, now: Now, outbox: Outbox
+        self,
+        status: np.ndarray,
+        on_requests: Callable[[SetPoints], None],
+        own: np.ndarray,
+        clock: StepClock,
+        outbox: Outbox,
     ):
-        """status: (N,) of VEHICLE_STATUS; own: (N, A) of control.output.not_allocated()."""
-        self._status, self._commander, self._now, self._outbox = status, commander, now, outbox
+        """No set-points yet.
+
+        Args:
+            status: (N,) of VEHICLE_STATUS.
+            on_requests: Called with set-points that ask for a mode, for arming or disarming.
+            own: (N, A) of control.output.not_allocated().
+            clock: Time of the flight stack.
+            outbox: Sends warnings.
+        """
+        self._status, self._on_requests, self._clock, self._outbox = (
+            status,
+            on_requests,
+            clock,
+            outbox,
+        )
         n = len(status)
         self.by_actuators = False
         self.own = own
@@ -134,16 +150,18 @@ class Offboard(Memory):
         """
         s, given = set_points, self._actuators_of(set_points)
         if _take_all(
-            self._status, s.records, given, self.own, self.actuators, self._now.t_us, self._answers
+            self._status,
+            s.records,
+            given,
+            self.own,
+            self.actuators,
+            self._clock.t_us,
+            self._answers,
         ):
             for i in np.flatnonzero(self._answers):
                 self._outbox.say_once(int(i), f"Set-point ignored: {_WHY[self._answers[i]]}")
-        for i in np.flatnonzero(s.mode != KEEP):
-            self._commander.set_mode(int(i), Mode(s.mode[i]), self._now.t_us)
-        for i in np.flatnonzero(s.arm == ARM):
-            self._commander.arm(int(i), self._now.t_us)
-        for i in np.flatnonzero(s.arm == DISARM):
-            self._commander.disarm(int(i))
+        if (s.mode != KEEP).any() or (s.arm != KEEP).any():
+            self._on_requests(s)
 
     def take(self, i: int, set_point: np.void, actuators: Any = None) -> None:
         """Takes a set-point of vehicle i alone.
@@ -162,7 +180,7 @@ class Offboard(Memory):
             given[: len(actuators)] = actuators[: len(given)]
             self.by_actuators = True
         answer = _take(
-            self._status[i], set_point, given, self.own[i], self.actuators[i], self._now.t_us
+            self._status[i], set_point, given, self.own[i], self.actuators[i], self._clock.t_us
         )
         if answer != _TAKEN:
             raise AutopilotError(_WHY[answer])

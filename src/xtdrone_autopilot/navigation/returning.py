@@ -10,10 +10,10 @@ from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, NOT_VTOL, ROVER
 
 from ..interfaces import Estimator
-from ..outbox import INFO, Outbox
 from ..parameters.store import ParameterStore
-from ..safety.flight_state import FlightState
-from ..vehicle_status import (
+from ..state.flight_state import FlightState
+from ..state.outbox import INFO, Outbox
+from ..state.vehicle_status import (
     HOVERS,
     ON_WINGS,
     TARGET_LAND,

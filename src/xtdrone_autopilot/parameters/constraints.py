@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..outbox import CRITICAL, Outbox
+from ..state.outbox import CRITICAL, Outbox
 from .store import ParameterStore
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from xtdrone_core import Scenario, files, outputs, resources
 from xtdrone_core.errors import shown, unknown_name
+from xtdrone_core.mavlink.dialect import mavlink
 
 from ..errors import AutopilotError
-from ..mavlink.dialect import mavlink
 from .store import parameter, table
 
 OWN = "vehicle.params"  # file in a model's folder

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from xtdrone_core.errors import unknown_name
+from xtdrone_core.mavlink.checksum import crc32
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
@@ -30,7 +31,6 @@ from xtdrone_dynamics.abilities.vehicle_type import (
 )
 
 from ..errors import AutopilotError
-from ..mavlink.checksum import crc32
 
 
 @dataclass(frozen=True)

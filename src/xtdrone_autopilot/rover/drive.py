@@ -19,9 +19,9 @@ from xtdrone_dynamics.quaternion import rotate_inverse
 from ..control.vector import clamp, wrap_pi, yaw_of
 from ..interfaces import Estimator
 from ..navigation.trajectory import speed_to_slow
-from ..now import Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import (
+from ..state.clock import StepClock
+from ..state.vehicle_status import (
     ACTUATORS,
     DIFFERENTIAL,
     EVENT_DISARM_LANDED,
@@ -322,11 +322,13 @@ class Drive(Memory):
         self._any = bool((status["vehicle_type"] == ROVER).any())
         self.remember_start()
 
-    def step(self, now: Now, dt: float) -> int:
+    def step(self, clock: StepClock, dt: float) -> int:
         """Sets throttle and steering of each mode; returns the union of the EVENT_ bits raised."""
         if not self._any:
             return 0
-        return _drive(self._status, self._parameters.values, self._estimator.records, now.t_us, dt)
+        return _drive(
+            self._status, self._parameters.values, self._estimator.records, clock.t_us, dt
+        )
 
     def mix(self, commands: np.ndarray) -> None:
         """Writes the commands (N, A) of rovers and boats."""

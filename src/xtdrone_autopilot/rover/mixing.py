@@ -6,7 +6,7 @@ from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import PROPELLER, SERVO, WHEEL
 
 from ..parameters.store import ParameterStore
-from ..vehicle_status import BOAT, DIFFERENTIAL, STEERED
+from ..state.vehicle_status import BOAT, DIFFERENTIAL, STEERED
 
 # What PX4's airframes 1060 (rover), 1070 (boat), both driven by rover_pos_control, and 1061
 # (r1_rover) set, or leave at the default of no other vehicle type.

@@ -17,14 +17,14 @@ from xtdrone_core.modes import NAV_STATES, Mode, Requirement, may_arm
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.compiled import Record, njit
 
-from ..estimation.flags import ALIGNED, GPS_USED
 from ..interfaces import Estimator
-from ..mavlink.description.events import event_number
 from ..navigation.mission import Missions
-from ..now import Now
-from ..outbox import Outbox
 from ..parameters.store import ParameterStore
-from ..vehicle_status import NO_SET_POINT, TRAJECTORY
+from ..state.clock import StepClock
+from ..state.estimator_flags import ALIGNED, GPS_USED
+from ..state.events import event_number
+from ..state.outbox import Outbox
+from ..state.vehicle_status import NO_SET_POINT, TRAJECTORY
 from .battery import Battery
 from .checks import ALL, Check, Component, Level, modes_with, of_mode
 from .conditions import (
@@ -189,7 +189,7 @@ class ArmingChecks(Memory):
         estimator: Estimator,
         battery: Battery,
         missions: Missions,
-        now: Now,
+        clock: StepClock,
         outbox: Outbox,
         cannot_fly: Sequence[str] = (),
     ):
@@ -201,12 +201,12 @@ class ArmingChecks(Memory):
             estimator: Its state.
             battery: Its batteries.
             missions: Of the fleet.
-            now: Time.
+            clock: Time of the flight stack.
             outbox: Sends the reports.
             cannot_fly: Why each vehicle cannot be flown at all, or an empty string.
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
-        self._battery, self._missions, self._now, self._outbox = battery, missions, now, outbox
+        self._battery, self._missions, self._clock, self._outbox = battery, missions, clock, outbox
         n = len(status)
         self._cannot_fly = list(cannot_fly) or [""] * n
         self.failing = np.zeros((n, len(CHECKS)), dtype=np.bool_)
@@ -247,7 +247,7 @@ class ArmingChecks(Memory):
         """As of Memory; the next report comes two seconds after the new start."""
         super().reset(mask)
         chosen = slice(None) if mask is None else mask
-        self._reported_t[chosen] = self._now.epoch_us[chosen]
+        self._reported_t[chosen] = self._clock.epoch_us[chosen]
 
     def why_not(self, i: int) -> str:
         """The first reason why vehicle i may not be armed in any mode, or an empty string."""
@@ -263,7 +263,7 @@ class ArmingChecks(Memory):
         Args:
             due: (N,) bool, the vehicles meant.
         """
-        t_us = self._now.t_us
+        t_us = self._clock.t_us
         found = self._find()
         self._pending |= due & (found != self._found)
         self._found[due] = found[due]
@@ -284,7 +284,7 @@ class ArmingChecks(Memory):
             self._status,
             self._estimator.records,
             self._parameters.values,
-            self._now.t_us,
+            self._clock.t_us,
             self._battery.level,
             self._missions.valid,
             self._no_sticks,
@@ -294,20 +294,20 @@ class ArmingChecks(Memory):
     def _watch_sticks(self, due):
         """Manual control counts from the next checks on, as in PX4; its loss is an event."""
         stick_t = self._status["stick_t"]
-        lost = self._now.t_us - stick_t > self._parameters.values["COM_RC_LOSS_T"] * 1e6
+        lost = self._clock.t_us - stick_t > self._parameters.values["COM_RC_LOSS_T"] * 1e6
         for i in (due & (lost != self._no_sticks) & (self._sticks_t > 0)).nonzero()[0]:
             if lost[i]:
                 self._outbox.tell(i, "commander_rc_lost")
             else:
                 self._outbox.tell(
-                    i, "commander_rc_regained", (self._now.t_us - self._sticks_t[i]) * 1e-6
+                    i, "commander_rc_regained", (self._clock.t_us - self._sticks_t[i]) * 1e-6
                 )
         self._no_sticks[due] = lost[due]
         heard = due & ~lost
         self._sticks_t[heard] = stick_t[heard]
 
     def _report(self, i):
-        self._reported_t[i], self._pending[i] = self._now.t_us, False
+        self._reported_t[i], self._pending[i] = self._clock.t_us, False
         failing = [check for check, fails in zip(CHECKS, self.failing[i].tolist()) if fails]
         self._outbox.send_events(
             i,

@@ -3,13 +3,17 @@
 A check is declared where its condition is: by a class of conditions.py, or in arming_checks.py.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
+
+import numpy as np
 
 from xtdrone_core.modes import NAV_STATES, Requirement
 
-from ..mavlink.description.events import event_number
-from ..outbox import CRITICAL
+from ..state.events import event_number
+from ..state.outbox import CRITICAL
 
 ALL = 0xFFFFFFFF  # modes
 
@@ -90,3 +94,18 @@ def of_mode(requirement: Requirement, name: str, message: str, level: Level) -> 
     """The check that a requirement of modes is met."""
     modes = modes_with(requirement)
     return Check(name, message, Component.SYSTEM, level, modes, stops=modes)
+
+
+class CheckTable(Protocol):
+    """The checks of a fleet, as conditions write and explain theirs."""
+
+    def columns(self, checks: Sequence[Check]) -> np.ndarray:
+        """(N, len(checks)) bool, which fail; to write to."""
+
+    def explain(
+        self,
+        checks: Sequence[Check],
+        why: Callable[[int], str],
+        argument: Callable[[int], float] | None = None,
+    ) -> None:
+        """Sets who tells why vehicle i may not be armed, and the argument of the events."""

@@ -6,25 +6,26 @@ STATUSTEXT and with the acknowledgement.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core.modes import MODES, NAV_STATES, ORBIT, ROS_NAME, VTOL_TAKEOFF, Mode, Need, may_arm
+from xtdrone_core.state import ARM, DISARM, KEEP, SetPoints
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, ROVER
 
-from ..fixed_wing.state import ABORTED_BY_OPERATOR, ABORTED_LANDINGS
 from ..interfaces import Estimator
-from ..mavlink.dialect import mavlink
 from ..navigation.follow import FollowTarget
 from ..navigation.mission import Missions
 from ..navigation.navigator import Navigator
 from ..navigation.returning import Return
-from ..now import Now
-from ..outbox import CRITICAL, INFO, WARNING, Outbox
 from ..parameters.store import ParameterStore
-from ..vehicle_status import (
+from ..state.answer import ACCEPTED, REJECTED, Answer
+from ..state.clock import StepClock
+from ..state.flight_state import FlightState
+from ..state.outbox import CRITICAL, INFO, WARNING, Outbox
+from ..state.reasons import ABORTED_BY_OPERATOR, ABORTED_LANDINGS, QUADCHUTES
+from ..state.vehicle_status import (
     EVENT_DISARM_LANDED,
     EVENT_DISARM_PREFLIGHT,
     EVENT_FAILSAFE_DELAY_OVER,
@@ -44,31 +45,12 @@ from ..vehicle_status import (
     TARGET_POSITION,
     TARGET_TAKEOFF,
 )
-from ..vtol.state import QUADCHUTES
 from .arming_checks import ArmingChecks
 from .failsafes import Failsafes
-from .flight_state import FlightState
 
-ACCEPTED = mavlink.MAV_RESULT_ACCEPTED
-REJECTED = mavlink.MAV_RESULT_TEMPORARILY_REJECTED
-DENIED = mavlink.MAV_RESULT_DENIED
 _LANDING = (Mode.MISSION, Mode.RTL, Mode.LAND)
-NO_ANSWER = -1  # instead of a MAV_RESULT: no COMMAND_ACK, as PX4
 _THROTTLE_DOWN = -0.8  # of the throttle stick, -1..1: above it nothing is armed that flies
 _FLYING = (Mode.ALTCTL, Mode.TAKEOFF, Mode.LAND, Mode.FOLLOW_TARGET)  # modes that rovers lack
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Result of a request: a MAV_RESULT, and the reason if it was rejected."""
-
-    result: int
-    reason: str = ""
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the request was granted."""
-        return self.result == ACCEPTED
 
 
 class Commander:
@@ -86,7 +68,7 @@ class Commander:
         returns: Return,
         navigator: Navigator,
         flight: FlightState,
-        now: Now,
+        clock: StepClock,
         origin: Sequence[float],
         outbox: Outbox,
     ):
@@ -103,14 +85,14 @@ class Commander:
             returns: Of AUTO.RTL, notified likewise.
             navigator: Flies to requested targets.
             flight: Changes mode and arming.
-            now: Time.
+            clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
             outbox: Sends STATUSTEXTs.
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._checks, self._failsafes, self._missions = checks, failsafes, missions
         self._returns, self._navigator, self._flight = returns, navigator, flight
-        self._now, self._origin, self._outbox = now, origin, outbox
+        self._clock, self._origin, self._outbox = clock, origin, outbox
         self._conditions = {Mode.MISSION: missions.why_not, Mode.FOLLOW_TARGET: follow.why_not}
         flight.on_enter[Mode.TAKEOFF] = self._begin_takeoff
         flight.on_enter[Mode.LOITER] = navigator.hold
@@ -194,6 +176,16 @@ class Commander:
             return self._refuse(i, "Disarming denied", "it is flying: land first, or force it")
         self._flight.disarm(i, why)
         return Answer(ACCEPTED)
+
+    def take_requests(self, set_points: SetPoints) -> None:
+        """Takes the requests of an Agent's set-points: first modes, then arming and disarming."""
+        t_us = self._clock.t_us
+        for i in np.flatnonzero(set_points.mode != KEEP):
+            self.set_mode(int(i), Mode(set_points.mode[i]), t_us)
+        for i in np.flatnonzero(set_points.arm == ARM):
+            self.arm(int(i), t_us)
+        for i in np.flatnonzero(set_points.arm == DISARM):
+            self.disarm(int(i))
 
     def set_mode(
         self, i: int, mode: Mode, t_us: int, text: str = "", shown: int | None = None
@@ -423,7 +415,7 @@ class Commander:
             place[2] += self._parameters.get(i, "MIS_LND_ABRT_ALT")
         else:
             place = self._missions.abort_landing(i)
-        self.reposition(i, place, math.nan, math.nan, self._now.t_us)
+        self.reposition(i, place, math.nan, math.nan, self._clock.t_us)
 
     def _begin_takeoff(self, i):
         """AUTO.TAKEOFF, to the height asked for or MIS_TAKEOFF_ALT above the vehicle."""

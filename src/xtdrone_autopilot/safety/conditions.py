@@ -8,7 +8,7 @@ doctor` reports it, and arming_checks.py, which lists the checks in order, tells
 import math
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,20 +16,17 @@ from xtdrone_core.modes import MODES, Mode, Requirement, custom_mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import TAILSITTER
 
-from ..estimation.flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from ..fixed_wing.axes import turned_forwards
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
 from ..navigation.trajectory import stopping_distance
-from ..now import Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import ON_WINGS, TO_FIXED_WING, TO_HOVER, TRAJECTORY, station_away
-from ..vtol.state import QUADCHUTES
+from ..state.clock import StepClock
+from ..state.estimator_flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
+from ..state.reasons import QUADCHUTES
+from ..state.vehicle_status import ON_WINGS, TO_FIXED_WING, TO_HOVER, TRAJECTORY, station_away
 from .battery import Battery
-from .checks import ALL, Check, Component, Level, modes_with
-
-if TYPE_CHECKING:
-    from .arming_checks import ArmingChecks
+from .checks import ALL, Check, CheckTable, Component, Level, modes_with
 
 PERIOD_US = 100_000  # of checking the conditions [us]
 
@@ -74,8 +71,8 @@ class Watched:
     estimator: Estimator
     battery: Battery
     missions: Missions
-    now: Now
-    checks: "ArmingChecks"
+    clock: StepClock
+    checks: CheckTable
 
 
 class Condition(Memory):
@@ -184,7 +181,7 @@ class DataLink(Condition):
     )  # required by NAV_DLL_ACT, or not
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        silent = station_away(self._w.status, self._w.now.t_us) > q["COM_DL_LOSS_T"]
+        silent = station_away(self._w.status, self._w.clock.t_us) > q["COM_DL_LOSS_T"]
         required = q["NAV_DLL_ACT"] > 0
         self.failing[:, 0] = silent & required
         self.failing[:, 1] = silent & ~required
@@ -212,7 +209,7 @@ class Sticks(Condition):
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         p = self._w.status
-        lost = (self._w.now.t_us - p["stick_t"]) * 1e-6 > q["COM_RC_LOSS_T"]
+        lost = (self._w.clock.t_us - p["stick_t"]) * 1e-6 > q["COM_RC_LOSS_T"]
         self._used |= ~lost
         excepted = q["COM_RCL_EXCEPT"] & _RC_EXCEPTION[p["mode"]] != 0
         return flying & lost & self._used & ~excepted
@@ -465,9 +462,11 @@ class FlightTime(Condition):
         self._since = np.zeros(len(self.holds), dtype=np.int64)  # when it was last on the ground
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        self._since[~flying] = self._w.now.t_us
+        self._since[~flying] = self._w.clock.t_us
         most = q["COM_FLT_TIME_MAX"]
-        self.failing[:, 0] = flying & (most > 0) & ((self._w.now.t_us - self._since) * 1e-6 > most)
+        self.failing[:, 0] = (
+            flying & (most > 0) & ((self._w.clock.t_us - self._since) * 1e-6 > most)
+        )
         return self.failing[:, 0].copy()
 
     def why(self, i: int) -> str:
@@ -645,5 +644,5 @@ CONDITIONS = (
 
 def sticks_held(watched: Watched, i: int) -> bool:
     """Whether vehicle i receives manual control."""
-    age = (watched.now.t_us - watched.status["stick_t"][i]) * 1e-6
+    age = (watched.clock.t_us - watched.status["stick_t"][i]) * 1e-6
     return bool(age <= watched.parameters.get(i, "COM_RC_LOSS_T"))

@@ -13,10 +13,10 @@ import numpy as np
 from xtdrone_core.modes import ROS_NAME, Mode, custom_mode
 from xtdrone_core.runs.snapshot import Memory
 
-from ..estimation.flags import GPS_USED, VISION_USED
-from ..outbox import CRITICAL, INFO, WARNING, Outbox
+from ..state.estimator_flags import GPS_USED, VISION_USED
+from ..state.flight_state import FlightState
+from ..state.outbox import CRITICAL, INFO, WARNING, Outbox
 from .conditions import CONDITIONS, Action, Condition, Geofence, RotorFailure, Watched, sticks_held
-from .flight_state import FlightState
 
 _WORDS = {
     Action.NONE: "nothing",

@@ -5,9 +5,8 @@ import math
 import numpy as np
 
 from xtdrone_core import SensorBatch
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.snapshot import Memory
-
-from ..mavlink.dialect import mavlink
 
 OFF, OK = mavlink.FAILURE_TYPE_OFF, mavlink.FAILURE_TYPE_OK
 GPS, BARO, MAG = (

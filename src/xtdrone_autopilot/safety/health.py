@@ -1,10 +1,15 @@
 """Health of each vehicle of a running fleet, for `xtdrone doctor`."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from xtdrone_core.modes import ROS_NAME, Mode
 
-from ..estimation.flags import (
+from ..interfaces import Estimator
+from ..navigation.mission import Missions
+from ..state.clock import StepClock
+from ..state.estimator_flags import (
     AIRSPEED_USED,
     ALIGNED,
     BARO_USED,
@@ -16,10 +21,6 @@ from ..estimation.flags import (
     TESTS,
     VISION_USED,
 )
-from ..interfaces import Estimator
-from ..mavlink.links import KINDS, Links
-from ..navigation.mission import Missions
-from ..now import Now
 from .battery import Battery
 from .commander import Commander
 from .failsafes import Failsafes
@@ -46,18 +47,18 @@ class Health:
         failsafes: Failsafes,
         commander: Commander,
         missions: Missions,
-        now: Now,
+        clock: StepClock,
     ):
         """status: (N,) of VEHICLE_STATUS; the rest are its parts."""
         self._status, self._estimator, self._battery = status, estimator, battery
-        self._failsafes, self._commander, self._now = failsafes, commander, now
+        self._failsafes, self._commander, self._clock = failsafes, commander, clock
         self._missions = missions
 
-    def report(self, links: Links | None) -> list[dict]:
+    def report(self, links: Callable[[int, int], dict] | None) -> list[dict]:
         """Plain data about each vehicle.
 
         Args:
-            links: The fleet's, None where it has none.
+            links: Gives the health of the links of a vehicle at a time [us]; None = it has none.
 
         Returns:
             For each: mode, armed, landed, failsafe, failing (condition: text, advice), answers
@@ -68,7 +69,7 @@ class Health:
             peers, heard_s, refused}, the last being messages that were not signed as they must be).
         """
         return [
-            {**self._vehicle(i), "links": {} if links is None else _links(self._now.t_us, links, i)}
+            {**self._vehicle(i), "links": {} if links is None else links(i, self._clock.t_us)}
             for i in range(len(self._status))
         ]
 
@@ -92,19 +93,7 @@ class Health:
             "voltage": round(float(self._battery.voltage[i]), 2),
             "waypoints": self._missions.waypoints(i),
             "set_points": count,
-            "set_point_age_s": ((self._now.t_us - int(v["offboard_t"])) * 1e-6 if count else None),
+            "set_point_age_s": (
+                (self._clock.t_us - int(v["offboard_t"])) * 1e-6 if count else None
+            ),
         }
-
-
-def _links(t_us, links, i):
-    table = {}
-    for kind, of_kind in zip(KINDS, links.by_kind):
-        link = of_kind[i]
-        heard = max([link.remote_t, *link.peers.values()])
-        table[kind.name] = {
-            "streams": bool(link.active),
-            "peers": len(link.peers),
-            "heard_s": None if heard < 0 else (t_us - heard) * 1e-6,
-            "refused": link.refused,
-        }
-    return table

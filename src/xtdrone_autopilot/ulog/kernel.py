@@ -18,7 +18,8 @@ from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_dynamics.quaternion import to_euler
 
 from ..control.vector import thrust_normalised
-from ..estimation.flags import (
+from ..estimation.status import solution_status
+from ..state.estimator_flags import (
     AIRSPEED_USED,
     ALIGNED,
     AT_REST,
@@ -41,9 +42,8 @@ from ..estimation.flags import (
     TEST_VISION,
     VISION_USED,
 )
-from ..estimation.status import solution_status
-from ..ned import heading, quat_to_ned, to_frd, to_ned
-from ..vehicle_status import TO_FIXED_WING, TO_HOVER
+from ..state.ned import heading, quat_to_ned, to_frd, to_ned
+from ..state.vehicle_status import TO_FIXED_WING, TO_HOVER
 
 SHARE = 8  # vehicles
 MAX_MOTORS = 12  # length of actuator_motors.control

@@ -23,9 +23,10 @@ from xtdrone_dynamics.shared_work import SharedWork, worthwhile
 from ..errors import AutopilotError
 from ..interfaces import Estimator
 from ..navigation.mission import Missions
-from ..now import Now
 from ..parameters import store as parameters
 from ..safety.battery import Battery
+from ..state.clock import StepClock
+from ..state.readings import Readings
 from . import format as ulog_format, kernel as ulog_kernel
 
 PROFILES = ("full", "fleet")
@@ -52,7 +53,8 @@ class Logged:
     battery: Battery
     missions: Missions
     commands: np.ndarray  # (N, A) of the actuators
-    now: Now
+    clock: StepClock
+    readings: Readings
     origin: tuple  # latitude, longitude [rad] and height [m] of the world's origin
 
 
@@ -84,7 +86,7 @@ class FleetLog(Memory):
         self._logged = logged
         self._values = logged.parameters.values
         self._topics = [t for t in ulog_format.topics() if t.periods[profile]]
-        extra = [extra for extra in logged.now.sensors.extra.values() if extra.log is not None]
+        extra = [extra for extra in logged.readings.sensors.extra.values() if extra.log is not None]
         self._extra = [
             ulog_format.ExtraTopic(each, len(self._topics) + k) for k, each in enumerate(extra)
         ]
@@ -166,7 +168,7 @@ class FleetLog(Memory):
 
     def step(self, t_us: int) -> None:
         """Logs the topics and parameters that are due, after a step of the flight stack."""
-        if self._logged.now.any_due(self._grid):
+        if self._logged.clock.any_due(self._grid):
             self._append(t_us)
         for topic in self._extra:
             if t_us % topic.period_us == 0:
@@ -183,7 +185,7 @@ class FleetLog(Memory):
 
     def flush(self, i: int) -> None:
         """Writes the buffer of vehicle i to its file."""
-        file, data, t_us = self._files[i], self._out[i, : self._length[i]], self._logged.now.t_us
+        file, data, t_us = self._files[i], self._out[i, : self._length[i]], self._logged.clock.t_us
         self._length[i] = 0
         if not len(data):
             return
@@ -223,14 +225,14 @@ class FleetLog(Memory):
         try:
             self._create(i)
         except OSError as error:
-            self._files[i].fail(error.strerror, self._logged.now.t_us)
+            self._files[i].fail(error.strerror, self._logged.clock.t_us)
 
     def _next(self, i):
         self._number[i] += 1
         return LogFile(
             self.folders[i] / f"log{self._number[i]:03d}.ulg",
             self._gaps,
-            self._logged.now.t_us,
+            self._logged.clock.t_us,
             create=False,
         )
 
@@ -252,14 +254,14 @@ class FleetLog(Memory):
 
     def _append(self, t_us):
         r = self._logged
-        if r.now.sensors.records is not self._readings:
-            self._readings, n = r.now.sensors.records, len(self._length)
+        if r.readings.sensors.records is not self._readings:
+            self._readings, n = r.readings.sensors.records, len(self._length)
             self._work = SharedWork(
                 ulog_kernel.append,
                 -(-n // ulog_kernel.SHARE),
                 (
                     self._t_us,
-                    r.now.epoch_us,
+                    r.clock.epoch_us,
                     self._grid,
                     self._due,
                     self._tables,

@@ -12,7 +12,7 @@ from xtdrone_dynamics.quaternion import rotate
 
 from ..control.vector import clamp, quat_from_axes
 from ..fixed_wing.guidance import Motion
-from ..vehicle_status import TARGET_LAND
+from ..state.vehicle_status import TARGET_LAND
 
 MAX = 0.9  # of the throttle
 NOT_IN_LANDINGS = (1, 4, 5)  # of VT_FWD_THRUST_EN

@@ -9,6 +9,7 @@ from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import ROTOR
 from xtdrone_core.modes import ROS_NAME, Mode
 from xtdrone_core.runs.snapshot import Memory
+from xtdrone_core.state import SensorBatch
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
     MULTICOPTER,
@@ -33,9 +34,10 @@ from ..fixed_wing.guidance import (
 )
 from ..fixed_wing.stack import GUIDANCE_S, GUIDANCE_US, FixedWing, deflect
 from ..interfaces import Estimator
-from ..now import Now
 from ..parameters.store import ParameterStore
-from ..vehicle_status import (
+from ..state.clock import StepClock
+from ..state.reasons import BY_COMMAND
+from ..state.vehicle_status import (
     EVENT_QUADCHUTE,
     EVENT_TRANSITION_OVER,
     HOVERS,
@@ -50,7 +52,7 @@ from ..vehicle_status import (
 )
 from . import standard, tailsitter, tiltrotor
 from .pusher import assist
-from .state import BY_COMMAND, new_state
+from .state import new_state
 from .transition import watch
 
 _MANUAL = (
@@ -297,7 +299,7 @@ class Vtol(Memory):
         parameters: ParameterStore,
         estimator: Estimator,
         fixed_wing: FixedWing,
-        now: Now,
+        clock: StepClock,
         origin: Sequence[float],
     ):
         """The VTOLs of a fleet, in hover.
@@ -308,11 +310,11 @@ class Vtol(Memory):
             parameters: Of the fleet.
             estimator: Its state.
             fixed_wing: Flies them on their wings.
-            now: Time and readings.
+            clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
         """
         self._fleet, self._status, self._parameters = fleet, status, parameters
-        self._estimator, self._wings, self._now = estimator, fixed_wing, now
+        self._estimator, self._wings, self._clock = estimator, fixed_wing, clock
         self._sea = float(origin[2])
         self._any = bool((status["vtol_type"] != NOT_VTOL).any())
         rotors = np.maximum(fleet.rotor_mask.sum(axis=1), 1)
@@ -343,11 +345,12 @@ class Vtol(Memory):
             v["quadchute"] = BY_COMMAND
             v["events"] |= EVENT_QUADCHUTE
 
-    def step(self, now: Now, dt: float) -> int:
+    def step(self, clock: StepClock, sensors: SensorBatch, dt: float) -> int:
         """Moves the transitions on; returns the EVENT_ bits raised.
 
         Args:
-            now: Time and readings.
+            clock: Time of the flight stack.
+            sensors: Readings of this step.
             dt: Length of the step [s].
         """
         if not self._any:
@@ -359,10 +362,10 @@ class Vtol(Memory):
             self._parameters.values,
             self._estimator.records,
             self._wings.tailsitters,
-            now.sensors.records,
+            sensors.records,
             self._fronts,
-            now.t_us,
-            now.epoch_us,
+            clock.t_us,
+            clock.epoch_us,
             self._sea,
             dt,
         )
@@ -397,7 +400,7 @@ class Vtol(Memory):
                 self._fleet.actuator,
                 self._wings.pushes,
                 self._wings.signs,
-                self._now.t_us,
+                self._clock.t_us,
                 dt,
                 commands,
             )

@@ -12,7 +12,7 @@ from xtdrone_dynamics.compiled import njit
 
 from ..control.vector import clamp
 from ..fixed_wing.guidance import Motion
-from ..vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
+from ..state.vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
 from .transition import (
     begin,
     decelerating_pitch,

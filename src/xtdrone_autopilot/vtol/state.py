@@ -2,19 +2,7 @@
 
 import numpy as np
 
-from ..vehicle_status import HOVERS, NEVER
-
-# Why fixed-wing flight was given up (quadchute): in words, and in the name of PX4's event.
-NO_QUADCHUTE, BY_COMMAND, TOO_LOW, DESCENT, LOSS_IN_TRANSITION, PITCHED, ROLLED, TIMEOUT = range(8)
-QUADCHUTES = {
-    BY_COMMAND: ("external command", "ext_cmd"),
-    TOO_LOW: ("minimum altitude breach", "min_alt"),
-    DESCENT: ("uncommanded descent detection", "alt_loss"),
-    LOSS_IN_TRANSITION: ("loss of altitude during transition", "trans_alt_err"),
-    PITCHED: ("maximum pitch angle exceeded", "max_pitch"),
-    ROLLED: ("maximum roll angle exceeded", "max_roll"),
-    TIMEOUT: ("transition timeout", "tout"),
-}
+from ..state.vehicle_status import HOVERS, NEVER
 
 TRANSITION_STATE = np.dtype(
     [

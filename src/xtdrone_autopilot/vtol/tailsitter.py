@@ -17,7 +17,7 @@ from xtdrone_dynamics.quaternion import from_euler
 from ..control.vector import clamp, thrust_newtons, thrust_normalised
 from ..fixed_wing.attitude import control_rates
 from ..fixed_wing.guidance import Motion
-from ..vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
+from ..state.vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
 from .transition import begin, holds_height, is_airborne, least_front_s, since, vertical_force
 
 SOFT = 0.1  # of the weight: what lacks of the lift, from which on it tilts back at its full rate

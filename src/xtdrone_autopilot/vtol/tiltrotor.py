@@ -15,7 +15,7 @@ from xtdrone_dynamics.constants import GRAVITY
 
 from ..control.vector import clamp, thrust_newtons, thrust_normalised
 from ..fixed_wing.guidance import Motion
-from ..vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
+from ..state.vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
 from .transition import (
     begin,
     decelerating_pitch,

@@ -13,8 +13,16 @@ from xtdrone_dynamics.compiled import njit
 from ..control.vector import clamp
 from ..fixed_wing.guidance import Motion
 from ..navigation.navigator import ACC_FILTER_S
-from ..vehicle_status import EVENT_QUADCHUTE, HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
-from .state import DESCENT, LOSS_IN_TRANSITION, NO_QUADCHUTE, PITCHED, ROLLED, TIMEOUT, TOO_LOW
+from ..state.reasons import (
+    DESCENT,
+    LOSS_IN_TRANSITION,
+    NO_QUADCHUTE,
+    PITCHED,
+    ROLLED,
+    TIMEOUT,
+    TOO_LOW,
+)
+from ..state.vehicle_status import EVENT_QUADCHUTE, HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
 
 MANUAL, STABILIZED, ACRO = int(Mode.MANUAL), int(Mode.STABILIZED), int(Mode.ACRO)
 STEEPEST = 0.3  # pitch set-point of a transition to hover [rad]

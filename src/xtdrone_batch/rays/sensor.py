@@ -7,7 +7,7 @@ sensor_models.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import psutil
@@ -21,17 +21,18 @@ from sensor_models.lens import (
     ranges_with_noise,
 )
 from sensor_models.streams import next_uniform
+from xtdrone_core import FleetModel
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 
+from ..arrays import BatchState
 from ..errors import BatchError
 from ..randomisation import seed_streams
-from .frames import Frames, Poses, new_scratch, take
+from ..threads import Threads
+from .frames import Frames, Poses, Scratch, new_scratch, take
 from .pattern import camera_rays, pattern_of
-
-if TYPE_CHECKING:
-    from ..simulation import BatchSimulation
+from .scene import RayScene
 
 CHANNELS = ("depth", "image", "segmentation", "normals", "flow")  # of a camera
 LIDAR_CHANNELS = ("ranges", "segmentation", "normals")
@@ -87,6 +88,26 @@ class Scans(NamedTuple):
     normals: np.ndarray | None = None  # (E, C, rows, columns, 3) f4
 
 
+class Batch(Protocol):
+    """The batch that carries the sensors: a BatchSimulation."""
+
+    environments: int
+    first: int  # number of the first environment, where these are a part of a larger batch
+    model: FleetModel  # of the vehicles of one environment
+    threads: Threads
+
+    @property
+    def vehicles(self) -> int:
+        """Number of vehicles in one environment."""
+
+    @property
+    def rays(self) -> RayScene:
+        """What the sensors see."""
+
+    def host_state(self) -> BatchState:
+        """Returns the state as NumPy arrays."""
+
+
 class _RaySensor:
     """Rays on one vehicle, or on each, of every environment.
 
@@ -97,10 +118,10 @@ class _RaySensor:
 
     def __init__(
         self,
-        batch: "BatchSimulation",
-        place: Any,
+        batch: Batch,
+        place: CameraParameters | LidarParameters,
         rays: np.ndarray,
-        limits: tuple,
+        limits: tuple[float, float, float, float],
         vehicle: int | None,
         mounting: Mounting,
         widths: dict[str, int],
@@ -170,7 +191,7 @@ class _RaySensor:
             self.mount_quat,
         )
 
-    def _look(self, which=None):
+    def _look(self, which: np.ndarray | None = None) -> None:
         """Casts the rays of some environments (indices), or of all, as the batch stands now."""
         batch = self._batch
         s = batch.host_state()
@@ -196,7 +217,17 @@ class _RaySensor:
             for e in which:
                 self._take(each * e, each * (e + 1), near, far, fx, fy, scratch[0])
 
-    def _take(self, first, last, near, far, fx, fy, scratch):
+    def _take(
+        self,
+        first: int,
+        last: int,
+        near: np.float32,
+        far: np.float32,
+        fx: np.float32,
+        fy: np.float32,
+        scratch: Scratch,
+    ) -> None:
+        """Takes frames first..last-1 and adds their noise."""
         take(
             first,
             last,
@@ -213,10 +244,11 @@ class _RaySensor:
         )
         self._disturb(first, last)
 
-    def _disturb(self, first, last):
+    def _disturb(self, first: int, last: int) -> None:
         """Adds noise to some frames."""
 
-    def _shaped(self, array, last=1):
+    def _shaped(self, array: np.ndarray, last: int = 1) -> np.ndarray | None:
+        """Returns frames as (E, C, ...); None where they have no pixels."""
         if array.shape[1] == 0:
             return None
         shape = self._batch.environments, len(self._carriers), *self._shape
@@ -235,7 +267,7 @@ class Camera(_RaySensor):
 
     def __init__(
         self,
-        batch: "BatchSimulation",
+        batch: Batch,
         camera: CameraParameters,
         *,
         vehicle: int | None = None,
@@ -283,7 +315,7 @@ class Camera(_RaySensor):
         self._look(which)
         return self.images
 
-    def _disturb(self, first, last):
+    def _disturb(self, first: int, last: int) -> None:
         camera = self.parameters
         if camera.noise_stddev == 0.0 and camera.noise_mean == 0.0:
             return
@@ -308,7 +340,7 @@ class Lidar(_RaySensor):
 
     def __init__(
         self,
-        batch: "BatchSimulation",
+        batch: Batch,
         lidar: LidarParameters,
         *,
         beams: np.ndarray | None = None,
@@ -346,7 +378,7 @@ class Lidar(_RaySensor):
         self._look()
         return self.scans
 
-    def _disturb(self, first, last):
+    def _disturb(self, first: int, last: int) -> None:
         lidar = self.parameters
         if self._frames.distance.shape[1]:
             _disturb_ranges(
@@ -364,7 +396,7 @@ class Lidar(_RaySensor):
 
 
 def mounted(
-    batch: "BatchSimulation", sensor: str, vehicle: int = 0
+    batch: Batch, sensor: str, vehicle: int = 0
 ) -> tuple[CameraParameters | LidarParameters, ...]:
     """The cameras of a sensor of a vehicle's SDF (two of a stereo pair), or its lidar.
 

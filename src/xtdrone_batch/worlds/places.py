@@ -9,9 +9,9 @@ import numpy.typing as npt
 from sensor_models.streams import next_uniform
 from xtdrone_dynamics.compiled import njit
 
-from ..contacts import distance, near
 from ..errors import BatchError
-from ..meshes import mesh_distance, mesh_tables
+from ..physics.contacts import distance, near
+from ..physics.meshes import mesh_distance, mesh_tables
 from ..randomisation import seed_streams
 from ..scenes import MESH, Scenes
 

@@ -1,81 +1,54 @@
 """The three-dimensional part of the viewer's window: it draws a scene and moves the camera."""
 
-import math
 from typing import Any
 
 import numpy as np
+import pyqtgraph.opengl as gl
 
-from xtdrone_core import libraries, plot_style
+from xtdrone_core import plot_style
+from xtdrone_core.plot_style import rgba
+from xtdrone_core.windows import canvas, space
+from xtdrone_core.windows.canvas import GRID, INK, Label
 
-from ..errors import FormationError
 from . import geometry
+from .scenes import Scene
 
-libraries.require_qt(FormationError)
-try:
-    import pyqtgraph as pg
-    import pyqtgraph.opengl as gl
-    from OpenGL import GL
-    from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
-except ImportError as error:
-    raise FormationError(
-        f"the viewer needs pyqtgraph, PySide6-Essentials and PyOpenGL ({error}): "
-        "pip install 'xtdrone[view]'"
-    ) from error
-
-BACKGROUND = "#f6f7f9"
-INK = "#1d2530"  # of text and axes
 NOSE = "#1d2530"
-SLOT, LINK, DROP, GRID = "#0a7d4f", "#c2307a", "#8f8577", "#c9ced6"
+SLOT, LINK, DROP = "#0a7d4f", "#c2307a", "#8f8577"
 LAYERS = ("slots", "links", "height lines", "trails", "names")  # that can be switched off
 FOLLOW = ("fleet", "leader", "nobody")
-AZIMUTH, ELEVATION = -65.0, 24.0  # of the camera at the start [deg]
 _MANY = 200  # vehicles, from which they are drawn as arrowheads with thin lines
-_NAMED = 40  # vehicles, up to which their names are written
+_MAX_NAMED = 40  # vehicles, up to which their names are written
 _TRAIL, _TRAIL_OF_MANY = 80, 25  # points of a trail
-_CLEAR, _FEW = 0.85, 20  # opacity of links, and up to how many of them it is not less
-_FADE = 0.9  # opacity of a trail's newest piece
-_DEPTH = 0.02, 50.0  # nearest and farthest that is drawn, by the distance of the camera
-_TEXT = 12  # height of labels [pixels]
-_SAMPLES = 4  # of a pixel, for smooth edges
-_GLIDE = 0.2  # of its way, that the camera goes in a frame while the scene is played
-_ORDER = {"grid": 0, "axes": 1}  # of drawing; vehicles are 2, then come the other lines
-# Colours mix, and the picture stays opaque.
-_BLENDED = {
-    GL.GL_DEPTH_TEST: True,
-    GL.GL_BLEND: True,
-    "glBlendFuncSeparate": (
-        GL.GL_SRC_ALPHA,
-        GL.GL_ONE_MINUS_SRC_ALPHA,
-        GL.GL_ONE,
-        GL.GL_ONE_MINUS_SRC_ALPHA,
-    ),
-}
+_LINK_OPACITY, _MAX_OPAQUE_LINKS = 0.85, 20  # more links than these are drawn fainter
+_TRAIL_OPACITY = 0.9  # of the newest piece of a trail
+_VEHICLES_ORDER = 2  # of drawing: after the grid and the axes, before the other lines
 
 
-class Canvas(gl.GLViewWidget):
-    """Draws a Replay or LiveFlight."""
+class Canvas(canvas.Canvas):
+    """Draws a scene of the fleet.
 
-    panned = QtCore.Signal()  # the user moved the camera sideways
+    Attributes:
+        scene: What is drawn.
+        shown: Whether each of LAYERS is drawn.
+        follow: Target of the camera, one of FOLLOW.
+        glides: Whether the camera moves smoothly to its place.
+        scale: The grid and its axes, as they are drawn.
+    """
 
-    def __init__(self, scene: Any):
-        """With the camera on the whole fleet."""
+    def __init__(self, scene: Scene) -> None:
+        """Makes the canvas, with the camera on the whole fleet."""
         super().__init__()
         self.scene = scene
         self.shown = dict.fromkeys(LAYERS, True)
         self.follow = "fleet"
-        self.labels: list[tuple[np.ndarray, str, bool]] = []  # place, text, whether a vehicle's
-        self._labels = _Labels(self)
-        surface = self.format()
-        surface.setSamples(_SAMPLES)
-        self.setFormat(surface)
+        self.glides = False
+        self.scale: space.Scale
         many = scene.n > _MANY
         self._body = geometry.DART if many else geometry.MULTIROTOR
         # Size of a slot's mark, by the width of a vehicle.
-        self._slot = 0.25 if many else 0.6 if scene.n <= _NAMED else 0.4
-        self._points = _TRAIL_OF_MANY if many else _TRAIL
-        self._framed = 1.0  # distance of the camera that frames the fleet [m]
-        self._middle = np.zeros(3)  # of what it frames
-        self.setBackgroundColor(BACKGROUND)
+        self._slot = 0.25 if many else 0.6 if scene.n <= _MAX_NAMED else 0.4
+        self._trail_points = _TRAIL_OF_MANY if many else _TRAIL
         self._colours = np.array(
             [rgba(plot_style.vehicle_color(i, scene.n)) for i in range(scene.n)]
         )
@@ -85,96 +58,55 @@ class Canvas(gl.GLViewWidget):
     def look(self) -> None:
         """Turns the camera back to where it was at the start, on the whole fleet."""
         self.follow = "fleet"
-        self._framed = 1.0
-        self.setCameraPosition(distance=1.0, azimuth=AZIMUTH, elevation=ELEVATION)
+        self.reset_camera()
 
     @property
     def span(self) -> float:
         """Width of a drawn vehicle [m]."""
         return geometry.width(self.opts["distance"], self.scene.n)
 
-    def draw(self, glide: bool = False) -> None:
-        """Draws the scene as it is now.
-
-        Args:
-            glide: Whether the camera moves smoothly to its place.
-        """
+    def draw(self) -> None:
+        """Draws the scene as it is now."""
         scene = self.scene
         pos, slots, edges = scene.pos, scene.slots, scene.edges
         around = pos if slots is None else np.concatenate([pos, slots])
-        self.scale = geometry.scale(around, scene.ground)
-        self._move_camera(pos, glide)
+        self.scale = space.scale(around, scene.ground)
+        self._move_camera(pos)
         span, floor = self.span, self.scale.low[2]
         self._vehicles.setMeshData(
             vertexes=geometry.placed(self._body, pos, scene.yaw, span),
             faceColors=self._face_colours,
         )
-        self._set("slots", slots is not None, lambda: geometry.diamonds(slots, self._slot * span))
-        self._set("links", len(edges) > 0, lambda: pos[edges])
-        faint = _CLEAR * min(1.0, _FEW / max(len(edges), 1)) ** 0.35  # many would hide the rest
-        self._items["links"].setData(color=(*rgba(LINK)[:3], faint))
-        self._set("height lines", True, lambda: geometry.drops(pos, floor))
-        self._set("trails", True, self._trail)
-        self._items["grid"].setData(pos=self.scale.lines().reshape(-1, 3))
+        self._set_layer(
+            "slots", None if slots is None else geometry.diamonds(slots, self._slot * span)
+        )
+        self._set_layer("links", pos[edges] if len(edges) else None)
+        # Many links would hide the rest.
+        opacity = _LINK_OPACITY * min(1.0, _MAX_OPAQUE_LINKS / max(len(edges), 1)) ** 0.35
+        self.set_colours("links", (*rgba(LINK)[:3], opacity))
+        self._set_layer("height lines", geometry.drops(pos, floor))
+        self._set_layer("trails", self._trails())
+        self.set_lines("grid", self.scale.lines())
         lines, ticks = self.scale.axes(self.opts["azimuth"])
-        self._items["axes"].setData(pos=lines.reshape(-1, 3))
-        named = self.shown["names"] and scene.n <= _NAMED
+        self.set_lines("axes", lines)
         above = np.array([0.0, 0.0, 0.45 * span])
-        self.labels = [(place, text, False) for place, text in ticks] + [
-            (at + above, name, True) for at, name in zip(pos, scene.names) if named
-        ]
-        self.update()
-        self._labels.update()
+        self.labels = [Label(point, text) for point, text in ticks]
+        if self.shown["names"] and scene.n <= _MAX_NAMED:
+            self.labels += [Label(at + above, name, True) for at, name in zip(pos, scene.names)]
+        super().draw()
 
-    def drawn(self, layer: str) -> int:
-        """Number of lines that are drawn of a layer."""
-        item = self._items[layer]
-        return len(item.pos) // 2 if item.visible() else 0
-
-    def label_positions(self) -> np.ndarray:
-        """(K, 2) pixels of the middles of the labels."""
-        return self.on_screen(np.array([place for place, _, _ in self.labels]).reshape(-1, 3))
-
-    def on_screen(self, places: np.ndarray) -> np.ndarray:
-        """(K, 2) pixels from the upper left corner of places (K, 3); NaN behind the camera."""
-        region = (0, 0, self.width(), self.height())
-        matrix = self.projectionMatrix(region, region) * self.viewMatrix()
-        matrix = np.array(matrix.data()).reshape(4, 4).T
-        x, y, _, w = matrix @ np.column_stack([places, np.ones(len(places))]).T
-        w = np.where(w > 0.0, w, np.nan)
-        return 0.5 * np.column_stack([(1.0 + x / w) * self.width(), (1.0 - y / w) * self.height()])
-
-    def projectionMatrix(self, region: Any, viewport: Any) -> Any:
-        """As pyqtgraph's, with a range of depths in which near surfaces do not mix."""
-        _, _, wide, high = viewport
-        near, far = (share * self.opts["distance"] for share in _DEPTH)
-        matrix = QtGui.QMatrix4x4()
-        right = near * math.tan(math.radians(0.5 * self.opts["fov"]))
-        matrix.frustum(-right, right, -right * high / wide, right * high / wide, near, far)
-        return matrix
-
-    def mouseMoveEvent(self, event: Any) -> None:
-        """Turns or moves the camera; it then follows nobody any more if it was moved."""
-        super().mouseMoveEvent(event)
-        if (
-            event.buttons() == QtCore.Qt.MouseButton.MiddleButton
-            or event.modifiers() & QtCore.Qt.KeyboardModifier.ControlModifier
-        ):
-            self.panned.emit()
-        self.draw()
-
-    def wheelEvent(self, event: Any) -> None:
-        """Zooms."""
-        super().wheelEvent(event)
-        self.draw()
-
-    def resizeEvent(self, event: Any) -> None:
-        """Frames the fleet in the new size."""
-        super().resizeEvent(event)
-        self._labels.resize(self.size())
-        self.draw()
-
-    def _make_items(self, many):
+    def _make_items(self, many: bool) -> None:
+        thin = 1.0 if many else 1.6
+        self.add_lines("grid", GRID, order=0)
+        self.add_lines("axes", INK, 1.4, order=1, on_top=True)
+        self.add_lines("height lines", DROP, opacity=0.25 if many else 0.8)
+        self.add_lines("trails", INK, thin)
+        self.add_lines("links", LINK, thin)
+        self.add_lines("slots", SLOT, thin)
+        pieces = self._trail_points - 1
+        faded = np.broadcast_to(self._colours[:, None, None], (self.scene.n, pieces, 2, 4)).copy()
+        faded[..., 3] = np.linspace(0.0, _TRAIL_OPACITY, pieces)[None, :, None]
+        self.set_colours("trails", faded.reshape(-1, 4))
         self._face_colours = self._shaded()
         self._vehicles = gl.GLMeshItem(
             vertexes=np.zeros((1, 3, 3)),
@@ -183,37 +115,10 @@ class Canvas(gl.GLViewWidget):
             computeNormals=False,
             glOptions="opaque",
         )
-        thin = 1.0 if many else 1.6
-        looks = {
-            "grid": (GRID, 1.0, 1.0),
-            "axes": (INK, 1.4, 1.0),
-            "height lines": (DROP, 1.0, 0.25 if many else 0.8),
-            "trails": (INK, thin, 1.0),
-            "links": (LINK, thin, 1.0),
-            "slots": (SLOT, thin, 1.0),
-        }
-        self._items = {}
-        for name, (colour, width, alpha) in looks.items():
-            self._items[name] = gl.GLLinePlotItem(
-                pos=np.zeros((2, 3)),
-                mode="lines",
-                color=(*rgba(colour)[:3], alpha),
-                width=width,
-                antialias=True,
-            )
-        pieces = self._points - 1
-        base = np.broadcast_to(self._colours[:, None, None], (self.scene.n, pieces, 2, 4)).copy()
-        base[..., 3] = np.linspace(0.0, _FADE, pieces)[None, :, None]
-        self._items["trails"].setData(color=base.reshape(-1, 4))
-        for name, item in self._items.items():
-            item.setGLOptions(_BLENDED)
-            item.setDepthValue(_ORDER.get(name, 3))
-            self.addItem(item)
-        self._items["axes"].setGLOptions({**_BLENDED, GL.GL_DEPTH_TEST: False})  # over the grid
-        self._vehicles.setDepthValue(2)
+        self._vehicles.setDepthValue(_VEHICLES_ORDER)
         self.addItem(self._vehicles)
 
-    def _shaded(self):
+    def _shaded(self) -> np.ndarray:
         """(N * F, 3, 4) colours of the corners of the vehicles' triangles, lit from one side."""
         body = self._body
         colours = np.repeat(self._colours[:, None], len(body.shade), axis=1)
@@ -221,64 +126,24 @@ class Canvas(gl.GLViewWidget):
         colours[..., :3] *= body.shade[:, None]
         return colours.reshape(-1, 1, 4).repeat(3, axis=1).astype(np.float32)
 
-    def _set(self, layer, there, lines):
-        """Shows the lines of a layer, if there are any and the user wants them."""
-        item = self._items[layer]
-        item.setVisible(bool(there and self.shown[layer]))
-        if item.visible():
-            item.setData(pos=lines().reshape(-1, 3))
+    def _set_layer(self, layer: str, lines: np.ndarray | None) -> None:
+        """Draws the lines of a layer, if the user wants them."""
+        self.set_lines(layer, lines if self.shown[layer] else None)
 
-    def _trail(self):
-        trail = self.scene.trail(self._points)
-        return np.stack([trail[:-1], trail[1:]], axis=2).swapaxes(0, 1)  # (N, K - 1, 2, 3)
+    def _trails(self) -> np.ndarray:
+        """(N, K - 1, 2, 3) pieces of the vehicles' last paths."""
+        trail = self.scene.trail(self._trail_points)
+        return np.stack([trail[:-1], trail[1:]], axis=2).swapaxes(0, 1)
 
-    def _move_camera(self, pos, glide):
+    def _move_camera(self, pos: np.ndarray) -> None:
         if self.follow == "nobody":
             return
-        opts = self.opts
-        middle, distance = geometry.frame(
+        opts: dict[str, Any] = self.opts
+        middle, distance = space.frame(
             self.scale.corners,
             opts["azimuth"],
             opts["elevation"],
             opts["fov"],
             max(self.width(), 1) / max(self.height(), 1),
         )
-        middle = pos[0] if self.follow == "leader" else middle
-        if glide:
-            distance = self._framed + _GLIDE * (distance - self._framed)
-            middle = self._middle + _GLIDE * (middle - self._middle)
-        opts["distance"] *= distance / self._framed  # the mouse wheel may have changed it
-        self._framed, self._middle = distance, middle
-        opts["center"] = pg.Vector(*middle)
-
-
-class _Labels(QtWidgets.QWidget):
-    """The text on top of a Canvas; OpenGL itself has none."""
-
-    def __init__(self, canvas: Canvas):
-        super().__init__(canvas)
-        self.setAttribute(QtCore.Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-
-    def paintEvent(self, _event: Any) -> None:
-        """Writes the labels of the canvas around their places."""
-        canvas = self.parent()
-        painter = QtGui.QPainter(self)
-        font = painter.font()
-        font.setPixelSize(_TEXT)
-        painter.setFont(font)
-        painter.setPen(QtGui.QColor(INK))
-        for (x, y), (_, text, of_vehicle) in zip(canvas.label_positions(), canvas.labels):
-            if np.isfinite(x):
-                down = -2 * _TEXT if of_vehicle else -_TEXT
-                painter.drawText(
-                    QtCore.QRectF(x - 100, y + down, 200, 2 * _TEXT),
-                    QtCore.Qt.AlignmentFlag.AlignCenter,
-                    text,
-                )
-        painter.end()
-
-
-def rgba(colour: str) -> tuple[float, float, float, float]:
-    """Red, green, blue and opacity, 0 to 1, of a colour #rrggbb."""
-    red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
-    return red, green, blue, 1.0
+        self.aim(pos[0] if self.follow == "leader" else middle, distance, self.glides)

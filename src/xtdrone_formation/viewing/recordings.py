@@ -121,10 +121,10 @@ def _truth(folder, paths):
         else Scenario.load(folder / "scenario.yaml").n
     )
     t_us, table = read_truth(paths[0], n)
-    return t_us, table[:, :, 0:3], table[:, :, 7:10], _heading(table[:, :, 3:7])
+    return t_us, table[:, :, 0:3], table[:, :, 7:10], headings(table[:, :, 3:7])
 
 
-def _heading(quat):
+def headings(quat):
     """Continuous headings [rad] of attitudes (T, ..., 4) xyzw."""
     x, y, z, w = np.moveaxis(quat, -1, 0)
     return np.unwrap(np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)), axis=0)
@@ -162,15 +162,15 @@ def _rosbag(folder, paths):
         )
     return _interpolate(
         [
-            (_with_heading(np.array(rows[name]["pose"])), np.array(rows[name]["velocity_local"]))
+            (_with_headings(np.array(rows[name]["pose"])), np.array(rows[name]["velocity_local"]))
             for name in _names(folder, rows)
         ]
     )
 
 
-def _with_heading(rows):
+def _with_headings(rows):
     """Rows (t, x, y, z, heading) of rows (t, x, y, z, quaternion)."""
-    return np.column_stack([rows[:, :4], _heading(rows[:, 4:])])
+    return np.column_stack([rows[:, :4], headings(rows[:, 4:])])
 
 
 def _ulog(folder, paths):

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from xtdrone_core.scenario.scenario import grid
 
 from .. import analysis, schemes
 from ..agents import DEFAULT_FORMATIONS, FormationAgent
+from ..assignment import Transition
 from ..errors import FormationError
 from ..formations import Shape
 from ..network import Radio, topology as edges_of
@@ -26,8 +26,6 @@ _MAX_STEPS = 50  # of the live simulator per frame, so that the window stays res
 
 class Replay:
     """A recorded run of either simulator."""
-
-    live = False
 
     def __init__(self, folder: Path | str):
         """Reads the truth log and the events.
@@ -43,7 +41,7 @@ class Replay:
         self.names = recordings.vehicle_names(self._flight.folder, self.n)
         self.ground = float(self._flight.pos[0, :, 2].min())  # where the lowest one stands [m]
         self._scheme = run_folder.read_summary(self._flight.folder).get("scheme")
-        self._edges = {}  # formation's number -> edges
+        self._edges: dict[int, np.ndarray] = {}  # by index of the formation
 
     @property
     def done(self) -> bool:
@@ -67,7 +65,7 @@ class Replay:
         return "" if window is None else self._flight.windows[window].name
 
     @property
-    def slots(self) -> Any:
+    def slots(self) -> np.ndarray | None:
         """(N - 1, 3) places of the slots now, world [m]; None where no formation is commanded."""
         window = self._window()
         return None if window is None else self.pos[0] + self._flight.windows[window].slots
@@ -99,10 +97,10 @@ class Replay:
         """Goes to a time of the run [s], limited to its start and end."""
         self.t_s = min(max(t_s, self.start_s), self.end_s)
 
-    def _index(self, t_s):
+    def _index(self, t_s: float | np.ndarray) -> np.ndarray:
         return np.clip(np.searchsorted(self._flight.t_s, t_s), 0, len(self._flight.t_s) - 1)
 
-    def _window(self):
+    def _window(self) -> int | None:
         for k, window in enumerate(self._flight.windows):
             if window.t_s[0] <= self.t_s <= window.t_s[-1]:
                 return k
@@ -111,8 +109,6 @@ class Replay:
 
 class LiveFlight:
     """A formation flight in the simple simulator that advances while it is shown."""
-
-    live = True
 
     def __init__(
         self,
@@ -166,7 +162,7 @@ class LiveFlight:
         return "" if self._transition is None else self._agent.formation.name
 
     @property
-    def slots(self) -> Any:
+    def slots(self) -> np.ndarray | None:
         """(N - 1, 3) places of the slots now, world [m]; None where no formation is commanded."""
         return None if self._transition is None else self.pos[0] + self._transition.goal
 
@@ -177,7 +173,7 @@ class LiveFlight:
         return np.zeros((0, 2), dtype=int) if network is None else network.edges
 
     @property
-    def _transition(self):
+    def _transition(self) -> Transition | None:
         return None if self.done else self._agent.formation.transition
 
     def trail(self, points: int) -> np.ndarray:
@@ -198,3 +194,6 @@ class LiveFlight:
             sim.step()
             if sim.t_us % round(TRAIL_STEP_S * 1e6) == 0:
                 self._past = self._past[-999:] + [sim.pos.copy()]
+
+
+Scene = Replay | LiveFlight

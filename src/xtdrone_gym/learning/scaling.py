@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xtdrone_autopilot.vehicle_status import command_of, describe_bodies, new_status
+from xtdrone_autopilot.state.vehicle_status import command_of, describe_bodies, new_status
 from xtdrone_core import FleetModel
 from xtdrone_dynamics.constants import GRAVITY
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from xtdrone_autopilot.control.vector import thrust_newtons
-from xtdrone_autopilot.vehicle_status import describe_bodies, new_status
+from xtdrone_autopilot.state.vehicle_status import describe_bodies, new_status
 from xtdrone_core import Estimates, FleetModel, SetPoints
 from xtdrone_core.agent import PERIOD_US
 from xtdrone_core.contracts import Flight

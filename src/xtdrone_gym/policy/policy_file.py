@@ -47,7 +47,7 @@ class Description:
 
     task: str  # its name
     vehicle: str  # that it was trained with, or ANY
-    action: str  # level, of xtdrone_batch.control.LEVELS
+    action: str  # level, of xtdrone_batch.levels.LEVELS
     actions: tuple[str, ...]  # names of an action's numbers
     centre: tuple[float, ...]  # action of an output of 0, for the vehicle that it was trained with
     half: tuple[float, ...]  # change of the action for an output of 1

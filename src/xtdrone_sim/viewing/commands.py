@@ -8,6 +8,7 @@ from typing import Any
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import interpolation, run_folder
 from xtdrone_core.scenario.options import number_type, truth_type
+from xtdrone_core.windows import display
 
 EXAMPLES = """examples:
   xtdrone view                                  the newest run in a window
@@ -140,9 +141,7 @@ def _view(args):
         if path.suffix.lower() != suffix:
             raise ViewError(f"'{given}' is not the name of such a file: let it end in {suffix}")
     else:
-        from . import display
-
-        display.check()
+        display.require(ViewError, "give --mp4, --gif or --png FILE, or set DISPLAY")
     flight = Replay(run_folder.find(args.of_run))
     begin, end = interpolation.span(args.begin, args.end, flight.start_s, flight.end_s, ViewError)
     if args.vehicle is not None and args.vehicle not in flight.names:

@@ -41,8 +41,6 @@ class Replay:
         everything: (K, 3) positions during the flight, for a camera that stands still [m].
     """
 
-    live = False
-
     def __init__(self, folder: Path | str):
         """Reads the run.
 

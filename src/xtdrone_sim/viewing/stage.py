@@ -38,7 +38,9 @@ class Stage:
         self.names = self.trails = self.clock = True
         self.scene = FlightScene(flight.world, flight.vehicles, flight.models, largest, samples)
         n = len(flight.names)
-        self.colours = np.array([_rgb(plot_style.vehicle_color(k, n)) for k in range(n)])
+        self.colours = np.array(
+            [plot_style.rgba(plot_style.vehicle_color(k, n))[:3] for k in range(n)]
+        )
         self._span = (
             max(
                 2.0 * math.hypot(*rotor.pos[:2])
@@ -76,8 +78,3 @@ class Stage:
     def close(self) -> None:
         """Frees the scene. May be called twice."""
         self.scene.close()
-
-
-def _rgb(word: str) -> list[float]:
-    """Of a colour such as #d55e00, 0..1."""
-    return [int(word[k : k + 2], 16) / 255.0 for k in (1, 3, 5)]

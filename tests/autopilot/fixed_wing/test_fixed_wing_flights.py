@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from stack_flights import NAN
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.navigation import plan_file
 from xtdrone_autopilot.navigation.mission_items import MISSION
-from xtdrone_autopilot.vehicle_status import TARGET_LAND
+from xtdrone_autopilot.state.vehicle_status import TARGET_LAND
 from xtdrone_core import Mode, resources
+from xtdrone_core.mavlink.dialect import mavlink
 
 PLAN = plan_file.load(resources.root() / "docs/missions/plane.plan")
 RADIUS = 80.0  # NAV_LOITER_RAD [m]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from stack_flights import NAN, POSITION, VELOCITY
-from xtdrone_autopilot.mavlink.dialect import mavlink
 from xtdrone_autopilot.mavlink.streams import BUFFER
 from xtdrone_autopilot.navigation import plan_file
-from xtdrone_autopilot.vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
+from xtdrone_autopilot.state.vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
 from xtdrone_core import Mode, resources
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import NAV_STATES
 from xtdrone_dynamics.quaternion import to_euler
 

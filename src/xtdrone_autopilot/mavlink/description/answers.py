@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...now import Now
-from ..checksum import crc32
-from ..dialect import mavlink
-from ..handlers import on_request, receives
+from xtdrone_core.mavlink.checksum import crc32
+from xtdrone_core.mavlink.dialect import mavlink
+
+from ...state.clock import StepClock
+from ...state.events import Events
+from ...state.handlers import on_request, receives
 from ..telemetry.modes import available_modes
-from .events import Events
 from .metadata import GENERAL, files
 
 _VERSION = 200, 100, 200  # of MAVLink: in use, oldest, newest
@@ -25,9 +26,9 @@ _URI = f"mftp://{GENERAL}"
 class Answers:
     """Describes the vehicles of a fleet."""
 
-    def __init__(self, status: np.ndarray, now: Now):
-        """status: (N,) of VEHICLE_STATUS. now: Time."""
-        self._status, self._now = status, now
+    def __init__(self, status: np.ndarray, clock: StepClock):
+        """status: (N,) of VEHICLE_STATUS. clock: Time of the flight stack."""
+        self._status, self._clock = status, clock
 
     @on_request("PROTOCOL_VERSION")
     def _protocol_version(self, i: int, params: Sequence[float]) -> list:
@@ -66,7 +67,7 @@ class Answers:
 
     @property
     def _ms(self) -> int:
-        return self._now.t_us // 1000 & 0xFFFFFFFF
+        return self._clock.t_us // 1000 & 0xFFFFFFFF
 
 
 class EventProtocol:

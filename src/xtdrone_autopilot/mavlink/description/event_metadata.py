@@ -6,7 +6,7 @@ from xtdrone_core.modes import NAV_STATES
 
 from ...safety.arming_checks import ARMING_SUMMARY, CHECKS, HEALTH_SUMMARY
 from ...safety.checks import Component
-from .events import ENUMS, EVENTS, event_number
+from ...state.events import ENUMS, EVENTS, event_number
 
 _MODES, _COMPONENTS = "navigation_mode_group_t", "health_component_t"  # bit fields
 _SUMMARY = {  # name: message, and the arguments behind the first

@@ -9,8 +9,9 @@ import json
 import lzma
 import math
 
+from xtdrone_core.mavlink.checksum import crc32
+
 from ...parameters.store import table
-from ..checksum import crc32
 from . import event_metadata
 
 _FOLDER = "etc/extras"

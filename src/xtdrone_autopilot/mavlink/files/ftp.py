@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..checksum import crc32
+from xtdrone_core.mavlink.checksum import crc32
+from xtdrone_core.mavlink.dialect import mavlink
+
+from ...state.handlers import receives
 from ..description import metadata
-from ..dialect import mavlink
-from ..handlers import receives
 from ..links import MAX_PEERS
 from .written import WrittenFiles
 

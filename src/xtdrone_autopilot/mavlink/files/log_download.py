@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_dynamics.compiled import njit
 
-from ...outbox import WARNING, Outbox
-from ..dialect import mavlink
+from ...state.handlers import receives
+from ...state.outbox import WARNING, Outbox
 from ..frames import frame_crc, layout
-from ..handlers import receives
 from ..links import Link
 
 BLOCK = 90  # bytes of a log in one LOG_DATA

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..handlers import streams
+from ...state.handlers import streams
 
 
 class ClockStreams:

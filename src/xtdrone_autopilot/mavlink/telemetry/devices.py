@@ -7,7 +7,7 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
-from ..handlers import streams
+from ...state.handlers import streams
 
 BATCH = 4  # ESCs in one message
 # What PX4's simulated ESCs make of a command 0..1.
@@ -43,7 +43,8 @@ class DeviceStreams:
 
     def __init__(self, reported: Any):
         """reported: a Reported of streams.py."""
-        self._status, self._battery, self._now = reported.status, reported.battery, reported.now
+        self._status, self._battery = reported.status, reported.battery
+        self._readings = reported.readings
         self._commands = reported.commands
         mask = np.pad(reported.rotor_mask, ((0, 0), (0, -reported.rotor_mask.shape[1] % BATCH)))
         self.rotors = mask.sum(axis=1)
@@ -78,7 +79,7 @@ class DeviceStreams:
     def watch(self) -> None:
         """Follows the IMU; call it at each tick of the streams."""
         _smooth_changes(
-            self._now.sensors.gyro, self._now.sensors.accel, self._before, self._vibration
+            self._readings.sensors.gyro, self._readings.sensors.accel, self._before, self._vibration
         )
 
     @streams("VIBRATION", ground_station=0.1, offboard=0.5, bridge=False)

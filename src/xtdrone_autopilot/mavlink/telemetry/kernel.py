@@ -12,7 +12,7 @@ from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_dynamics.quaternion import to_euler
 
 from ...control.vector import thrust_normalised
-from ...ned import heading, quat_to_ned, to_frd, to_ned
+from ...state.ned import heading, quat_to_ned, to_frd, to_ned
 
 MOTION = np.dtype(
     [

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import NAV_STATES
 
-from ..dialect import mavlink
-from ..handlers import streams
+from ...state.handlers import streams
 
 # By nav_state.
 STANDARD, BASE = np.zeros((2, max(NAV_STATES) + 1), dtype=np.uint8)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.frames import enu_ned
+from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_dynamics.earth.atmosphere import height_of_pressure
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 from xtdrone_dynamics.earth.geoid import geoid_height
 
-from ..dialect import mavlink
-from ..handlers import streams
+from ...state.handlers import streams
 
 _EPOCH_S = calendar.timegm((2019, 1, 1, 0, 0, 0))  # of the system message [s of Unix time]
 # Bounds of an accuracy [m, m/s] -> its class, 0 = worse.
@@ -23,7 +23,7 @@ _UNKNOWN_HEIGHT, _UNKNOWN_COURSE = -1000.0, 36100
 
 
 def _has_fix(part: "RemoteIdStreams") -> np.ndarray:
-    return part.now.sensors.gps_fix >= 3
+    return part.readings.sensors.gps_fix >= 3
 
 
 def _has_home(part: "RemoteIdStreams") -> np.ndarray:
@@ -35,19 +35,19 @@ class RemoteIdStreams:
 
     Attributes:
         status: (N,) of VEHICLE_STATUS.
-        now: Time and readings.
+        readings: Those of the current step.
     """
 
     def __init__(self, reported: Any):
         """reported: a Reported of streams.py."""
-        self.status, self.now = reported.status, reported.now
+        self.status, self.readings = reported.status, reported.readings
         self._failsafes, self._estimator = reported.failsafes, reported.estimator
         self._origin = reported.origin
         self._geoid = geoid_height(*self._origin[:2])
 
     @streams("OPEN_DRONE_ID_LOCATION", ground_station=1, offboard=1, bridge=False, where=_has_fix)
     def _location(self, m: np.ndarray, t_us: int) -> None:
-        s, p = self.now.sensors, self.status
+        s, p = self.readings.sensors, self.status
         m["status"] = np.where(
             p["landed"], mavlink.MAV_ODID_STATUS_GROUND, mavlink.MAV_ODID_STATUS_AIRBORNE
         )

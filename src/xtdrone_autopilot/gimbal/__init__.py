@@ -1,0 +1,1 @@
+"""Camera mounts and their gimbal managers."""

@@ -1,1 +1,0 @@
-"""What real flight stacks have in common: processes, telemetry, set-points."""

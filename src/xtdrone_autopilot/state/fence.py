@@ -1,0 +1,68 @@
+"""Geofences: polygons and circles that a vehicle has to stay inside of, or outside of."""
+
+from typing import Any
+
+import numpy as np
+
+from xtdrone_dynamics.compiled import njit
+
+
+@njit
+def inside_polygon(vertices: np.ndarray, x: float, y: float) -> bool:
+    """Whether (x, y) lies inside a polygon (K, 2), by counting the edges to its right."""
+    inside = False
+    last = vertices.shape[0] - 1
+    for k in range(vertices.shape[0]):
+        x1, y1, x2, y2 = vertices[last, 0], vertices[last, 1], vertices[k, 0], vertices[k, 1]
+        if (y1 > y) != (y2 > y) and x < x1 + (y - y1) * (x2 - x1) / (y2 - y1):
+            inside = not inside
+        last = k
+    return inside
+
+
+class Fence:
+    """Polygons and circles of one geofence, in the horizontal plane.
+
+    A position is allowed if it is inside an inclusion (if there are any) and
+    outside all exclusions, as in PX4.
+    """
+
+    def __init__(self, polygons: Any = (), circles: Any = ()):
+        """A fence.
+
+        Args:
+            polygons: Pairs (inclusion, (K, 2) vertices [m]).
+            circles: Triples (inclusion, (2,) centre [m], radius [m]).
+        """
+        self._polygons = [
+            (inclusion, np.ascontiguousarray(vertices, dtype=float))
+            for inclusion, vertices in polygons
+        ]
+        self._circles = [
+            (inclusion, float(c[0]), float(c[1]), float(radius) ** 2)
+            for inclusion, c, radius in circles
+        ]
+        self._has_inclusions = any(shape[0] for shape in self._polygons + self._circles)
+
+    def outlines(self) -> list[np.ndarray]:
+        """Closed outlines (K, 2) of its polygons and circles, to be drawn [m]."""
+        turn = np.linspace(0.0, 2.0 * np.pi, 73)
+        return [np.vstack([vertices, vertices[:1]]) for _, vertices in self._polygons] + [
+            np.stack([x + np.sqrt(r2) * np.cos(turn), y + np.sqrt(r2) * np.sin(turn)], axis=1)
+            for _, x, y, r2 in self._circles
+        ]
+
+    def contains(self, x: float, y: float) -> bool:
+        """Whether the position (x, y) [m] is allowed."""
+        included = not self._has_inclusions
+        for inclusion, vertices in self._polygons:
+            if inside_polygon(vertices, x, y):
+                if not inclusion:
+                    return False
+                included = True
+        for inclusion, cx, cy, radius2 in self._circles:
+            if (x - cx) ** 2 + (y - cy) ** 2 <= radius2:
+                if not inclusion:
+                    return False
+                included = True
+        return included

@@ -1,0 +1,1 @@
+"""Processes, serial devices, telemetry and set-points of real flight stacks."""

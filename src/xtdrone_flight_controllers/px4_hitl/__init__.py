@@ -1,0 +1,1 @@
+"""PX4 on a flight controller, at a serial device (HITL)."""

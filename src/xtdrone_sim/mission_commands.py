@@ -1,0 +1,102 @@
+"""Subcommand `xtdrone mission`: checks, uploads and downloads QGroundControl's plans."""
+
+import time
+from typing import Any
+
+from xtdrone_autopilot.commands import add_vehicle_options, open_client
+from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_core.scenario import scenario_options
+
+EXAMPLES = """examples:
+  xtdrone mission check docs/missions/survey.plan
+  xtdrone mission check docs/missions/square.plan --world outdoor --vehicle typhoon_h480
+  xtdrone mission upload docs/missions/survey.plan --vehicle 1 --start
+  xtdrone mission download saved.plan --vehicle 1
+"""
+START_TIME_OUT_S = 60.0
+CHECKED_S = 3.0  # until which PX4 has checked a mission that it was given
+
+
+def register(subparsers: Any) -> None:
+    """`xtdrone mission`: QGroundControl's plans."""
+    parser = subparsers.add_parser(
+        "mission", help="check, upload and download plans", epilog=EXAMPLES
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    check = actions.add_parser(
+        "check",
+        help="length, duration, geofence, obstacles, terrain and "
+        "battery; status 1 if it cannot be flown; takes the options of "
+        "'xtdrone fly'",
+    )
+    check.set_defaults(run=_check)
+    upload = actions.add_parser("upload", help="into a vehicle of a running simulation")
+    upload.add_argument("--start", action="store_true", help="arm and fly it")
+    upload.set_defaults(run=_upload)
+    download = actions.add_parser("download", help="from a vehicle of a running simulation")
+    download.set_defaults(run=_download)
+    for action in (check, upload, download):
+        action.add_argument("file", metavar="FILE.plan")
+    for action in (upload, download):
+        add_vehicle_options(action)
+    scenario_options.add(check)
+
+
+def _check(args):
+    from xtdrone_autopilot.navigation.plan_file import load
+
+    from .mission_check import check_plan
+
+    report = check_plan(load(args.file), scenario_options.scenario_of(args))
+    print("\n".join(report.lines()))
+    return 1 if report.errors else 0
+
+
+def _upload(args):
+    from xtdrone_autopilot.navigation.mission_items import TYPE_NAME
+    from xtdrone_autopilot.navigation.plan_file import load
+
+    plan = load(args.file)  # what it cannot fly, the vehicle refuses
+    client = open_client(args)
+    try:
+        for kind, items in plan.items.items():
+            client.upload_items(kind, items)
+            print(f"{TYPE_NAME[kind]}: {len(items)} items")
+        if args.start:
+            _start(client)
+    finally:
+        client.close()
+
+
+def _start(client):
+    """Starts the mission; the request is repeated for vehicles that are not ready yet."""
+    from xtdrone_core.mavlink.dialect import mavlink
+
+    begin = time.monotonic()
+    while True:
+        result, text = client.command(mavlink.MAV_CMD_MISSION_START)
+        if result == mavlink.MAV_RESULT_ACCEPTED:
+            print(f"vehicle {client.vehicle} flies its mission")
+            return
+        patience = START_TIME_OUT_S if "not ready" in text else CHECKED_S
+        if time.monotonic() - begin > patience:
+            why = text or mavlink.enums["MAV_RESULT"][result].name
+            raise AutopilotError(f"vehicle {client.vehicle} does not start: {why}")
+        time.sleep(0.5)
+
+
+def _download(args):
+    from xtdrone_autopilot.navigation.mission_items import CAPACITY
+    from xtdrone_autopilot.navigation.plan_file import Plan, save
+
+    client = open_client(args)
+    try:
+        plan = Plan({kind: client.download_items(kind) for kind in CAPACITY})
+    finally:
+        client.close()
+    save(args.file, plan)
+    print(
+        f"{args.file}: "
+        + ", ".join(str(len(items)) for items in plan.items.values())
+        + " items of mission, geofence and rally points"
+    )

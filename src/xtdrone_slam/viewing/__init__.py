@@ -1,0 +1,1 @@
+"""The window of a run of a SLAM system, live or afterwards."""
