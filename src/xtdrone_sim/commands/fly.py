@@ -121,7 +121,7 @@ def _fly(args: argparse.Namespace) -> int:
         simulation = _flight(args, scenario, (agent_class, settings), folder, signals)
     agent = simulation.agent
     if folder is not None:
-        running.plot_flight(folder)
+        running.draw_reports(folder)
         if isinstance(agent, Reporting):
             agent.report(folder)
     status = running.print_closing_lines(simulation)

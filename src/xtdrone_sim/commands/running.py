@@ -2,13 +2,12 @@
 
 import contextlib
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
-from xtdrone_core import Scenario, XtdroneError
+from xtdrone_core import Scenario, registry
 from xtdrone_core.contracts import goals_missed
 from xtdrone_core.errors import CRASHED, MISSED
 from xtdrone_core.runs import run_folder
@@ -118,15 +117,10 @@ def print_closing_lines(simulation: "Simulation") -> int:
     return MISSED if goals_missed(simulation.reached) else 0
 
 
-def plot_flight(folder: Path) -> None:
-    """Draws the overview of a flight, or prints why there is none."""
-    from xtdrone_core import plot_style
-    from xtdrone_plots import figures, run as recorded
-
-    try:
-        plot_style.save(figures.overview(recorded.Run(folder)), folder / "plots" / "flight.png")
-    except (OSError, XtdroneError) as error:
-        print(f"warning: no plot of the flight: {error}", file=sys.stderr)
+def draw_reports(folder: Path) -> None:
+    """Draws what is registered of a recorded flight, such as its overview."""
+    for entry in registry.entries("xtdrone.flight_reports").values():
+        entry.load()(folder)
 
 
 @contextlib.contextmanager

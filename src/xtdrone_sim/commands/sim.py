@@ -86,5 +86,5 @@ def _sim(args: argparse.Namespace) -> int:
         stopped = signals.came
         signals.conclude()
         if folder is not None and not stopped:
-            running.plot_flight(folder)
+            running.draw_reports(folder)
         return running.print_closing_lines(simulation)
