@@ -22,7 +22,6 @@ from xtdrone_core.contracts import (
     Regroupable,
     Renderer,
     Stateful,
-    Viewer,
     required,
 )
 from xtdrone_core.racing.ghost import read_ghost
@@ -213,8 +212,6 @@ def build_parts(setup: Setup, before: Parts | None = None, rows: Rows | None = N
         monitor = CrashMonitor(names, fleet, engine, on_collision, on_crash)
         figures = FlightFigures(names, monitor, autopilot)
         entities = Entities(world, scenario.vehicles, models, engine, plant.pushes)
-        if scenario.gui:
-            required(engine, Viewer, f"engine '{scenario.engine}' has no window", "leave out gui")
         race = _lap_timer(scenario, setup.on_event)
         parts = Parts(
             fleet,

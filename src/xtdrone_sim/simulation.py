@@ -30,6 +30,7 @@ from xtdrone_core.runs.control_link import TICK_US, ControlServer
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.snapshot import Rows
 from xtdrone_core.state import SensorDescription
+from xtdrone_core.stations import wanted_stations
 
 from .control.requests import ControlRequests
 from .observers.crashes import Crash
@@ -42,27 +43,6 @@ from .world import world_of
 _log = logging.getLogger(__name__)
 
 STEP_US = 4000  # PX4's lockstep period [us]
-# May differ between a snapshot and its scenario.
-_FREE = {
-    "speed",
-    "gui",
-    "web",
-    "web_address",
-    "foxglove",
-    "mcap",
-    "viewer",
-    "ghost",
-    "ros2",
-    "ros2_domain",
-    "ros2_address",
-    "ros2_rate",
-    "ros2_mavros",
-    "ros2_record",
-    "ros2_topics",
-    "ros2_distribution",
-    "name",
-    "instance",
-}
 
 
 class Simulation:
@@ -282,9 +262,10 @@ class Simulation:
 
     def _run(self, until_us: int | None) -> None:
         pacer, requests = self.pacer, self.requests
-        # Sticks of the page count at the next step, and sensors go to ROS 2 at each: pacing by
-        # ticks would let them wait for five.
-        paced_us = STEP_US if self.scenario.web or self.scenario.ros2 else TICK_US
+        # What commands by a station counts at the next step: pacing by ticks would let it wait for
+        # five.
+        commanded = any(station.COMMANDS for station in wanted_stations(self.scenario))
+        paced_us = STEP_US if commanded else TICK_US
         if self.t_us == 0:
             pacer.restart(0)
         pacer.set_speed(pacer.speed, self.t_us)
@@ -581,7 +562,8 @@ class Simulation:
 
 def _refuse_other(own: Mapping[str, Any], other: Mapping[str, Any], path: Path | str) -> None:
     """Rejects a snapshot of another scenario; speed, window and name may differ."""
-    for key in sorted({*own, *other} - _FREE):
+    free = {name for name, (_, option) in Scenario.options().items() if not option.affects_flight}
+    for key in sorted({*own, *other} - free):
         if own.get(key) != other.get(key):
             raise snapshot.SnapshotError(
                 f"'{path}' was saved with {key} {other.get(key)!r}, this scenario has "

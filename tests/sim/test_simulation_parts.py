@@ -208,7 +208,7 @@ def test_the_control_socket_is_open_while_kernels_are_compiled(monkeypatch):
 
 def test_a_signal_after_the_flight_leaves_its_conclusion_alone(runs, monkeypatch):
     """As of roslaunch, which the bridge ends when the simulation does."""
-    monkeypatch.setattr(running, "draw_reports", lambda folder: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(running, "plot_flight", lambda folder: signal.raise_signal(signal.SIGINT))
     assert command.main(["sim", "--speed", "0", "--duration", "0.2"]) == 0
 
 
