@@ -18,7 +18,7 @@ from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 from xtdrone_dynamics.quaternion import rotate_inverse_array
 
-_MIN_PERIOD_S = 0.015  # wall time between two states: a viewer draws no more [s]
+MIN_PERIOD_S = 0.015  # wall time between two states: a viewer draws no more [s]
 
 
 class Px4Viewer(Observer):
@@ -45,7 +45,7 @@ class Px4Viewer(Observer):
         now = time.monotonic()
         if now < self._due:
             return
-        self._due = now + _MIN_PERIOD_S
+        self._due = now + MIN_PERIOD_S
         places = to_geodetic_array(state.pos, *self._origin)
         quat, vel = frames.quat_enu_ned(state.quat), frames.enu_ned(state.vel)
         rates = frames.flu_frd(state.ang_vel)
