@@ -14,6 +14,7 @@ from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import LogFile
 from xtdrone_core.scenario.options import Option
+from xtdrone_core.state import SensorDescription
 
 from ..datasets.bag import BagWriter
 from ..datasets.calibration import Calibration, Camera, Imu, write_kalibr
@@ -278,14 +279,14 @@ class _Recorder(Observer):
             self._write(file.imu, t_us, sensors.gyro[0], sensors.accel[0])
 
 
-def _ros2_topics(sensor: dict[str, Any]) -> tuple[str, ...]:
+def _ros2_topics(sensor: SensorDescription) -> tuple[str, ...]:
     """Returns the topics of both images and of the IMU, whose axes are forward, right, down."""
     images = [topic for topic, kind in messages.topics(sensor) if kind == "sensor_msgs/Image"]
     return (*images, "/drone0/sensors/imu")
 
 
 def stereo_calibration(
-    sensor: dict[str, Any], blocks: Iterable[SensorBlock]
+    sensor: SensorDescription, blocks: Iterable[SensorBlock]
 ) -> tuple[Calibration, np.ndarray]:
     """Returns the calibration of a stereo pair, and the IMU (3,) in the body [m].
 
@@ -313,7 +314,7 @@ def stereo_calibration(
     return Calibration(left, right, imu), imu_pos
 
 
-def _same_view(one: dict[str, Any], pair: dict[str, Any]) -> bool:
+def _same_view(one: SensorDescription, pair: SensorDescription) -> bool:
     """Returns whether a camera has pose, intrinsics and frame times of the pair's left camera."""
     names = ("pos", "quat", "width", "height", "fx", "fy", "cx", "cy")
     return one["period_us"] == pair["period_us"] and all(
