@@ -9,7 +9,6 @@ these ports counts, and only of their vehicle.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +71,8 @@ class FleetTelemetry(PeerTelemetry):
         self._shared = shared_origin
         if not shared_origin:
             self._offsets = np.array(offsets, dtype=float)
-        self._links = (self._ports.camera_local,)  # PX4's ports of the links in use
+        # PX4's ports of the links in use, by its number
+        self._links: tuple[Callable[[int], int], ...] = (self._ports.camera_local,)
         self._vehicle_at = {
             ("127.0.0.1", local(i)): i
             for i in range(n)
@@ -220,6 +220,7 @@ class FleetTelemetry(PeerTelemetry):
         mask = _NO_ATTITUDE * (not by_attitude)
         mask |= sum(1 << k for k in range(3) if not math.isfinite(rates[k]))
         quat = quat_enu_ned(s.quat[i])[[3, 0, 1, 2]] if by_attitude else (1.0, 0.0, 0.0, 0.0)
+        assert self._thrust_poly is not None  # else there is a reason why not
         thrust = command_of(self._thrust_poly[i : i + 1], np.maximum(s.force[i : i + 1, 2], 0.0))[0]
         self.send(
             i,
@@ -234,7 +235,7 @@ class FleetTelemetry(PeerTelemetry):
             ),
         )
 
-    def _origin_is(self, i: int, m: Any) -> None:
+    def _origin_is(self, i: int, m: np.void) -> None:
         lat, lon = m["latitude"] * 1e-7, m["longitude"] * 1e-7
         wanted = map(math.degrees, self._origin[:2])
         if self._shared and all(

@@ -34,6 +34,8 @@ class Px4HitlAutopilot(Px4Fleet):
     whatever speed the scenario has.
     """
 
+    _link: HitlLink
+
     def __init__(
         self,
         fleet: FleetModel,
@@ -119,7 +121,7 @@ class Px4HitlAutopilot(Px4Fleet):
             "simulation; or fly autopilot:=px4"
         )
 
-    def _await_fleet(self):
+    def _await_fleet(self) -> None:
         """Blocks until every flight controller has spoken, the limit is over, or interrupt()."""
         link, begin, announced = self._link, time.monotonic(), False
         while (missing := np.flatnonzero(link.state == Peer.AWAITED)).size:
