@@ -92,17 +92,18 @@ class BetaflightLink:
         )
         sticks = STICKS.pack(t, *(round(float(pulse)) for pulse in channels))
         time.sleep(max(0.0, min(self._next_s - time.monotonic(), STEP_S)))
-        self._receive()
+        self.receive()
         for data, port in ((sticks, STICKS_PORT), (readings, READINGS_PORT)):
             try:
                 self._socket.sendto(data, (_HERE, port))
             except OSError:  # it is not there: heard_s tells
                 pass
         select.select([self._socket], [], [], ANSWER_S)
-        self._receive()
+        self.receive()
         self._next_s = time.monotonic() + STEP_S
 
-    def _receive(self) -> None:
+    def receive(self) -> None:
+        """Takes the motor outputs that have come; never waits."""
         while True:
             try:
                 data, address = self._socket.recvfrom(256)

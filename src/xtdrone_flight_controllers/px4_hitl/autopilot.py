@@ -92,6 +92,11 @@ class Px4HitlAutopilot(Px4Fleet):
             scenario.ports,
         )
 
+    @property
+    def garbage(self) -> np.ndarray:
+        """(N,) int64, bytes of each flight controller so far that are not MAVLink."""
+        return self._link.garbage
+
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One step in real time: sends the readings of t_us, returns actuator commands (N, A) 0..1.
 
