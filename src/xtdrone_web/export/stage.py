@@ -16,6 +16,7 @@ from xtdrone_sim.vehicles.look import Look
 from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.vehicles.shapes import Shape
 from xtdrone_sim.viewing.cameras import Camera
+from xtdrone_sim.viewing.flights import blank_state
 from xtdrone_sim.viewing.scene import FIELD, FlightScene
 from xtdrone_sim.world import Light, World
 
@@ -220,7 +221,12 @@ def _overview(recording: Recording, motion: Motion) -> Pose:
     """Returns where a camera that stands still sees the whole flight, and no tree is before it."""
     room = FlightScene(recording.world, recording.specs, recording.models, (16, 16))
     view = Camera("still").view(
-        room, None, motion.pos[::_FEWER].reshape(-1, 3), _ASPECT, _SPAN, 0.0
+        room,
+        blank_state(recording.models),
+        motion.pos[::_FEWER].reshape(-1, 3),
+        _ASPECT,
+        _SPAN,
+        0.0,
     )
     room.close()
     return Pose(tuple(view.eye.tolist()), facing(view.target - view.eye))
