@@ -278,8 +278,8 @@ def _shape(each: Any, scenes: Scenes, pose: Pose = Pose()) -> Shape:
     kind = _KIND_NAMES[int(each["kind"])]
     mesh: Any = None
     if each["kind"] == MESH:
-        found = scenes.meshes[int(each["mesh"])]
-        mesh = _SharedMesh(Mesh(found.points, found.faces))
+        triangles = scenes.meshes[int(each["mesh"])]
+        mesh = _SharedMesh(Mesh(triangles.points, triangles.faces))
     colour = tuple(map(float, each["colour"]))
     return Shape(
         kind,

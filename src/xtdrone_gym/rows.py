@@ -35,18 +35,18 @@ class Rows:
         """
         self.tasks = tasks
         self.scaling = Scaling.of(tasks)
-        found, history = self.tasks.task, self.tasks.history
-        self.count = tasks.environments * found.vehicles
+        spec, history = self.tasks.task, self.tasks.history
+        self.count = tasks.environments * spec.vehicles
         self._discount, self._shaping = discount, shaping
         self._potential = np.zeros_like(self.tasks.potential)  # before the next step
         self.reward = np.zeros(self.count, dtype=np.float32)
         self.over, self.truncated = np.zeros((2, self.count), dtype=np.bool_)
-        bound = np.tile(found.per_number("bound"), history + 1) / self.scaling.scale
-        width = len(found.low)
+        bound = np.tile(spec.per_number("bound"), history + 1) / self.scaling.scale
+        width = len(spec.low)
         self.observation_space = Box(-bound, bound)
         self.action_space = Box(-1.0, 1.0, (width,))
         self._state = np.zeros(
-            (tasks.environments, found.vehicles, found.size + PRIVILEGED), dtype=np.float32
+            (tasks.environments, spec.vehicles, spec.size + PRIVILEGED), dtype=np.float32
         )
         self.state_space = Box(-np.inf, np.inf, (self._state.shape[2],))
 

@@ -229,7 +229,7 @@ class TaskBatch:
         return self.observation
 
     def step(self, action: np.ndarray) -> None:
-        """One step of all environments; those that are over go on until begin().
+        """Makes one step of all environments; those that are over go on until begin().
 
         Args:
             action: (E, V, K) in the task's units; it is cut to the task's bounds.
@@ -267,7 +267,7 @@ class TaskBatch:
     def follow(
         self, t_us: int, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray
     ) -> None:
-        """As a step, but the vehicles move elsewhere: this is where they are.
+        """Takes the poses of vehicles that move elsewhere, in place of a step.
 
         Args:
             t_us: Since the episodes began [us].
@@ -294,7 +294,7 @@ class TaskBatch:
         self._over(self._all, shift_history, self.seen.observation, self.observation)
 
     def step_and_restart(self, action: np.ndarray) -> None:
-        """As step(); then episodes that are over begin anew, with what they last saw in `final`.
+        """Makes a step; then begins episodes that are over anew, their last observation in `final`.
 
         All but observation, goal and memory are those of the step.
         """

@@ -45,10 +45,10 @@ class EventLog:
 def _slots(given: object) -> np.ndarray | None:
     """Returns the slots of an event, which any client may have written; None where it has none."""
     try:
-        found: np.ndarray = np.array(given, dtype=float)
+        slots: np.ndarray = np.array(given, dtype=float)
     except (TypeError, ValueError):
         return None
-    return found if found.ndim == 2 and found.shape[1] == 3 else None
+    return slots if slots.ndim == 2 and slots.shape[1] == 3 else None
 
 
 def page_event(line: dict[str, Any]) -> dict[str, Any]:

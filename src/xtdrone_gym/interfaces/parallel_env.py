@@ -40,18 +40,18 @@ class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
             XtdroneError: There is no such task, or an option is not allowed.
         """
         self.tasks = TaskBatch(task, 1, **{"threads": 1, **options})
-        found, count = self.tasks.task, self.tasks.task.vehicles
+        spec, count = self.tasks.task, self.tasks.task.vehicles
         self.render_mode, self._views = render_mode, Views(self.tasks, render_mode)
         self.metadata = {
-            "name": found.name,
+            "name": spec.name,
             "render_modes": list(RENDER_MODES),
-            "render_fps": round(1.0 / found.step_s),
+            "render_fps": round(1.0 / spec.step_s),
             "is_parallelizable": True,
         }
         self.possible_agents = [f"vehicle_{i}" for i in range(count)]
         self.agents: list[str] = []
-        bound = np.tile(found.per_number("bound"), self.tasks.history + 1)
-        low, high = (np.array(limit, np.float32) for limit in (found.low, found.high))
+        bound = np.tile(spec.per_number("bound"), self.tasks.history + 1)
+        low, high = (np.array(limit, np.float32) for limit in (spec.low, spec.high))
         self.observation_spaces = {name: Box(-bound, bound) for name in self.possible_agents}
         self.action_spaces = {name: Box(low, high) for name in self.possible_agents}
         whole = np.tile(bound, count)
@@ -66,13 +66,13 @@ class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
-        """Observations and infos of a new episode."""
+        """Begins an episode; returns observations and infos."""
         self.tasks.begin(seed=seed)
         self.agents = list(self.possible_agents)
         return self._observations(), self._all({})
 
     def step(self, actions: dict) -> tuple[dict, dict, dict, dict, dict]:
-        """Observations, rewards, terminations, truncations, infos after an action of each agent.
+        """Acts; returns observations, rewards, terminations, truncations and infos.
 
         Raises:
             BatchError: The episode is over, or an agent has no action.
@@ -102,11 +102,11 @@ class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
         return results
 
     def state(self) -> np.ndarray:
-        """The observations of all vehicles, one after the other."""
+        """Returns the observations of all vehicles, one after the other."""
         return self.tasks.observation[0].reshape(-1).copy()
 
     def render(self) -> np.ndarray | None:
-        """An image (h, w, 3), see rendering.View; None without render_mode."""
+        """Returns an image (h, w, 3), see rendering.View; None without render_mode."""
         images = self._views.images()
         return None if images is None else images[0]
 

@@ -50,11 +50,11 @@ class RslRlEnv(VecEnv):  # type: ignore[misc]  # optional
             XtdroneError: There is no such task, or an option is not allowed.
         """
         self.rows = Rows(TaskBatch(task, environments, **options), discount)
-        found = self.rows.tasks.task
-        self.num_envs, self.num_actions = self.rows.count, len(found.low)
-        self.max_episode_length = round(found.seconds / found.step_s)
+        spec = self.rows.tasks.task
+        self.num_envs, self.num_actions = self.rows.count, len(spec.low)
+        self.max_episode_length = round(spec.seconds / spec.step_s)
         self.cfg = {
-            "task": found.name,
+            "task": spec.name,
             "environments": environments,
             **{name: repr(value) for name, value in options.items()},
         }
@@ -91,7 +91,7 @@ class RslRlEnv(VecEnv):  # type: ignore[misc]  # optional
         )
 
     def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict]:
-        """Observations, rewards (R,), ends (R,) and extras after actions (R, K).
+        """Makes a step by actions (R, K); returns observations, rewards, ends and extras.
 
         Ended episodes have begun anew; extras has time_outs (R,) and the success rate.
         """

@@ -31,13 +31,13 @@ class BatchEnv(gymnasium.Env):
         self.action_space = self._vector.single_action_space
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple:
-        """Observation and info of a new episode."""
+        """Begins an episode; returns observation and info."""
         super().reset(seed=seed)
         observation, info = self._vector.reset(seed=seed)
         return observation[0].copy(), info
 
     def step(self, action: np.ndarray) -> tuple:
-        """Observation, reward, terminated, truncated, info after one action."""
+        """Acts; returns observation, reward, terminated, truncated and info."""
         observation, reward, terminated, truncated, info = self._vector.step(
             np.asarray(action, dtype=np.float32)[None]
         )
@@ -50,7 +50,7 @@ class BatchEnv(gymnasium.Env):
         )
 
     def render(self) -> np.ndarray | None:
-        """An image (h, w, 3), see rendering.View; None without render_mode."""
+        """Returns an image (h, w, 3), see rendering.View; None without render_mode."""
         images = self._vector.render()
         return None if images is None else images[0]
 

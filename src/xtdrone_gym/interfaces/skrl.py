@@ -60,13 +60,13 @@ class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional
         return self.rows.tasks
 
     def reset(self) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Observations (R, N) of new episodes, and an empty info."""
+        """Begins episodes; returns observations (R, N), and an empty info."""
         return torch.from_numpy(self.rows.begin()), {}
 
     def step(
         self, actions: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, Any]:
-        """Observations (R, N), then (R, 1) of rewards, terminated and truncated, and an info.
+        """Acts; returns observations (R, N), rewards, terminated, truncated (R, 1), and an info.
 
         Args:
             actions: (R, K).
@@ -89,7 +89,7 @@ class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional
         return torch.from_numpy(self.rows.state())
 
     def render(self, *args: Any, **kwargs: Any) -> tuple[np.ndarray, ...] | None:
-        """Images of the first environments, see rendering.View; None without render_mode."""
+        """Returns images of the first environments; None without render_mode."""
         return self._views.images()
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ class BatchVecEnv(VecEnv):
         return self.rows.tasks
 
     def reset(self) -> np.ndarray:
-        """Observations (R, N) of new episodes; seed() before it seeds all of them."""
+        """Begins episodes; returns observations (R, N). seed() before it seeds all of them."""
         seed = self._seeds[0]
         self._reset_seeds()
         self._reset_options()
@@ -79,7 +79,7 @@ class BatchVecEnv(VecEnv):
         self._action = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict]]:
-        """Observations (R, N), rewards (R,), ends (R,), infos after the last actions."""
+        """Acts; returns observations (R, N), rewards (R,), ends (R,) and infos."""
         rows, tasks = self.rows, self.tasks
         assert self._action is not None  # step_async() comes first
         rows.step(self._action)
@@ -104,7 +104,7 @@ class BatchVecEnv(VecEnv):
         return self._views.images() or ()
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute of this object, which all rows share."""
+        """Returns an attribute of this object, which all rows share."""
         return [getattr(self, attr_name) for _ in self._rows_of(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
@@ -118,7 +118,7 @@ class BatchVecEnv(VecEnv):
         indices: VecEnvIndices = None,
         **method_kwargs: Any,
     ) -> list[Any]:
-        """Not available: a row has no object of its own.
+        """Refuses: a row has no object of its own.
 
         Raises:
             BatchError: Always.
@@ -129,7 +129,7 @@ class BatchVecEnv(VecEnv):
         )
 
     def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:
-        """False for each row."""
+        """Returns false for each row."""
         return [False for _ in self._rows_of(indices)]
 
     def _rows_of(self, indices: VecEnvIndices) -> Iterable[int]:

@@ -60,7 +60,7 @@ class Actor(nn.Module):
         self.log_deviation = nn.Parameter(torch.full((outputs,), math.log(settings.deviation)))
 
     def forward(self, x: torch.Tensor, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean (M, K) and the next memory (M, H)."""
+        """Returns mean (M, K) and the next memory (M, H)."""
         if self.recurrent:
             memory = self.cell(x, memory)
             x = memory
@@ -143,7 +143,7 @@ class Learner:
         self.restart()
 
     def save(self) -> dict[str, Any]:
-        """All that learning goes on from, as plain data and arrays, see restart()."""
+        """Returns all that learning goes on from, as plain data and arrays, see restart()."""
         optimisers = [
             {
                 name: value.numpy()

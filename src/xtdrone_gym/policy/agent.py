@@ -40,7 +40,7 @@ class PolicyAgent(FlightAgent):
         seed: Annotated[int, Option("of the goals", least=0, most=2**31)] = 0,
         on_event: Callable[..., None] | None = None,
     ):
-        """A flight of n vehicles.
+        """Prepares a flight of n vehicles.
 
         Raises:
             XtdroneError: There is no such policy, or a file of it is damaged.
@@ -95,7 +95,7 @@ class PolicyAgent(FlightAgent):
         return goals
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
-        """The episodes that have succeeded, of all vehicles."""
+        """Returns the episodes that have succeeded, of all vehicles."""
         return {"episodes": (int(self._won.sum()), self._episodes * self.n)}
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
@@ -105,7 +105,7 @@ class PolicyAgent(FlightAgent):
         self._wait_here(t_us, self.home + [0.0, 0.0, self.height])
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
-        """One period of waiting or of an episode."""
+        """Flies one period of waiting or of an episode."""
         if self._waits:
             out.pos[:] = self._hover
             if t_us - self._began_us < self._pause_us:

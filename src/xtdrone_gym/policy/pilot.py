@@ -100,15 +100,15 @@ class Pilot:
     def _check_task(self, task: Task) -> None:
         d = self._d
         parts = tuple((part.name, part.width) for part in task.parts)
-        for what, wanted, found in (
+        for what, wanted, described in (
             ("observation", parts, d.observation),
             ("action", task.action, d.action),
             ("actions", task.action_names, d.actions),
             ("period_us", round(task.step_s * 1e6), d.period_us),
         ):
-            if wanted != found:
+            if wanted != described:
                 raise LearningError(
                     f"policy '{shown(self.policy.path)}' does not fit "
-                    f"{task.name}: its {what} is {shown(found)} and the task's "
+                    f"{task.name}: its {what} is {shown(described)} and the task's "
                     f"{wanted}"
                 )

@@ -86,7 +86,7 @@ def _complete_file(prefix: str = "", **_: Any) -> list[str]:
 
 
 def _complete_vehicles(parsed_args: Any, prefix: str = "", **_: Any) -> list[str]:
-    """Names of a run's vehicles, behind those that are given already."""
+    """Returns names of a run's vehicles, behind those that are given already."""
     from xtdrone_core import Scenario
 
     scenario = Scenario.load(run_folder.find(parsed_args.source) / "scenario.yaml")

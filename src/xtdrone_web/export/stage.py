@@ -58,10 +58,10 @@ class Stage(Protocol):
         name: str = "",
         colour: np.ndarray | None = None,
     ) -> int:
-        """A new material; see Glb."""
+        """Adds a material; see Glb."""
 
     def mesh(self, parts: Sequence[Part]) -> int:
-        """A new mesh; see Glb."""
+        """Adds a mesh; see Glb."""
 
     def node(
         self,
@@ -71,22 +71,22 @@ class Stage(Protocol):
         quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
         parent: int = ROOT,
     ) -> int:
-        """A new node; see Glb."""
+        """Adds a node; see Glb."""
 
     def move(self, node: int, pos: np.ndarray, quat: np.ndarray) -> None:
-        """Key frames of a node: positions (K, 3) [m] and attitudes (K, 4)."""
+        """Adds key frames of a node: positions (K, 3) [m] and attitudes (K, 4)."""
 
     def spin(self, node: int, axis: Sequence[float], speed: np.ndarray) -> None:
         """Turns a node about an axis through its origin, at speeds (K,) [rad/s]."""
 
     def line(self, name: str, points: np.ndarray, colour: np.ndarray, parent: int) -> None:
-        """A line through points (M, 3) in a colour (3,), linear."""
+        """Adds a line through points (M, 3) in a colour (3,), linear."""
 
     def camera(self, name: str, lens: Lens, pose: Pose, parent: int = ROOT) -> None:
-        """A camera that looks along -z of its pose."""
+        """Adds a camera that looks along -z of its pose."""
 
     def light(self, name: str, light: Light) -> None:
-        """A light of the world."""
+        """Adds a light of the world."""
 
     def write(self, path: Path) -> None:
         """Writes the file."""

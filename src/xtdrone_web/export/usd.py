@@ -28,7 +28,7 @@ _Z = (0.0, 0.0, 1.0)
 
 
 def modules() -> Any:
-    """The package pxr.
+    """Returns the package pxr.
 
     Raises:
         WebError: It is not installed.
@@ -56,7 +56,7 @@ def modules() -> Any:
 
 
 def ours(path: Path) -> bool:
-    """Whether a USD file was written by this program."""
+    """Tells whether a USD file was written by this program."""
     pxr = modules()
     with contextlib.suppress(pxr.Tf.ErrorException):
         layer = pxr.Sdf.Layer.OpenAsAnonymous(str(path), metadataOnly=True)
@@ -75,7 +75,7 @@ class FlightUsd:
     """
 
     def __init__(self, name: str, motion: Motion) -> None:
-        """For a flight of this name.
+        """Begins the file of a flight of this name.
 
         Raises:
             WebError: There is no usd-core.

@@ -77,15 +77,15 @@ class Channels:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody wants images or scans."""
+        """True while anybody wants images or scans."""
         return any(channel.has_sinks() for channel in self._images.values())
 
     def transforms(self, t_us: int, state: FleetState) -> None:
-        """True poses of all vehicles, and once a second those of their sensors."""
+        """Sends true poses of all vehicles, and once a second those of their sensors."""
         if not self._tf.has_sinks():
             return
         m, stamp = self._m, self._stamp(t_us)
-        found = [
+        transforms = [
             m.FrameTransform(
                 timestamp=stamp,
                 parent_frame_id="world",
@@ -98,7 +98,7 @@ class Channels:
             )
         ]
         if t_us % 1_000_000 == 0:
-            found += [
+            transforms += [
                 m.FrameTransform(
                     timestamp=stamp,
                     parent_frame_id=vehicle,
@@ -108,7 +108,7 @@ class Channels:
                 )
                 for (vehicle, sensor), each in self._sensors.items()
             ]
-        self._tf.log(m.FrameTransforms(transforms=found), log_time=t_us * 1000)
+        self._tf.log(m.FrameTransforms(transforms=transforms), log_time=t_us * 1000)
 
     def states(
         self,

@@ -79,10 +79,10 @@ def kept(
 
 def _sources(shape: Shape) -> list[Path]:
     """Returns the files that a shape's look depends on."""
-    found = [shape.look.texture, shape.heights]
+    paths = [shape.look.texture, shape.heights]
     if isinstance(shape.mesh, MeshFile):
-        found.append(shape.mesh.path)
-    return [path for path in found if path is not None]
+        paths.append(shape.mesh.path)
+    return [path for path in paths if path is not None]
 
 
 def _world(world: World) -> bytes:
@@ -225,13 +225,13 @@ class Surfaces:
             writer: A Glb, or what has a method material() like it.
             merged: Whether all plain colours are one primitive, instead of one for each.
         """
-        found: list[Part] = []
+        parts: list[Part] = []
         for alpha, pieces in self._plain.items():
             if merged:
                 colours = np.concatenate(
                     [np.tile(linear(colour), (len(piece.points), 1)) for piece, colour in pieces]
                 )
-                found.append(
+                parts.append(
                     (
                         geometry.joined([piece for piece, _ in pieces]),
                         colours,
@@ -241,7 +241,7 @@ class Surfaces:
                 continue
             for each in sorted({colour for _, colour in pieces}):
                 same = [piece for piece, colour in pieces if colour == each]
-                found.append(
+                parts.append(
                     (
                         geometry.joined(same),
                         None,
@@ -249,7 +249,7 @@ class Surfaces:
                     )
                 )
         for ground, pieces in self._ground.items():
-            found.append(
+            parts.append(
                 (
                     geometry.joined(pieces),
                     None,
@@ -262,8 +262,8 @@ class Surfaces:
             script = key if isinstance(key, str) else ""
             image = materials.picture(key) if script else materials.load(key)
             rough = _ROUGH.get(script.rpartition("/")[2], 0.85)
-            found.append((geometry.joined(pieces), None, writer.material(rough, 0.0, image)))
-        return found
+            parts.append((geometry.joined(pieces), None, writer.material(rough, 0.0, image)))
+        return parts
 
 
 def linear(colour: Sequence[float]) -> np.ndarray:

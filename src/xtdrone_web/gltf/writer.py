@@ -59,12 +59,12 @@ class Glb:
         if alpha < 1.0 or colour is not None:
             linear = [1.0, 1.0, 1.0] if colour is None else colour.tolist()
             surface["baseColorFactor"] = [*linear, alpha]
-        found: dict[str, Any] = {"pbrMetallicRoughness": surface}
+        material: dict[str, Any] = {"pbrMetallicRoughness": surface}
         if name:
-            found["name"] = name
+            material["name"] = name
         if alpha < 1.0:
-            found["alphaMode"] = "BLEND"
-        self._json["materials"].append(found)
+            material["alphaMode"] = "BLEND"
+        self._json["materials"].append(material)
         return len(self._json["materials"]) - 1
 
     def mesh(self, parts: Sequence[Part]) -> int:

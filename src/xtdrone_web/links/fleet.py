@@ -125,7 +125,7 @@ class FleetLink:
 
     @contextlib.contextmanager
     def inbox(self, i: int, kinds: tuple[str, ...]) -> Iterator[queue.SimpleQueue[Message]]:
-        """A queue of vehicle i's messages of some kinds, while the context lasts."""
+        """Returns a queue of vehicle i's messages of some kinds, while the context lasts."""
         box: queue.SimpleQueue[Message] = queue.SimpleQueue()
         with self._lock:
             for kind in kinds:

@@ -72,7 +72,7 @@ class Sticks:
         return i
 
     def lost(self) -> list[int]:
-        """Vehicles whose sticks have stopped since the last call."""
+        """Returns vehicles whose sticks have stopped since the last call."""
         now = time.monotonic()
         gone = [i for i, t in self.flown.items() if now - t > LOST_S]
         for i in gone:

@@ -21,7 +21,7 @@ class Params(Panel):
     """The parameter editor."""
 
     def orders(self) -> Mapping[str, Order]:
-        """All parameters of a vehicle, and one parameter of several."""
+        """Returns all parameters of a vehicle, and one parameter of several."""
         return {"params": Order(self._all), "param_set": self.services.pilot.order(self._set)}
 
     def _all(self, request: Request) -> Answer:

@@ -33,7 +33,7 @@ Topics = dict[str, list[tuple[Any, ...]]]  # rows of time and values, by topic
 
 
 def read(path: Path, vehicle: str, world: str) -> Recording:
-    """A bag, with all that has poses in it.
+    """Returns a bag, with all that has poses in it.
 
     Args:
         path: The .bag.
@@ -42,14 +42,14 @@ def read(path: Path, vehicle: str, world: str) -> Recording:
     Raises:
         WebError: It is damaged or has no poses, or rosbags is missing.
     """
-    found = _content(path)
-    names = [name for name, topics in found.items() if topics["pose"]]
+    content = _content(path)
+    names = [name for name, topics in content.items() if topics["pose"]]
     if not names or len(names) > MAX_FLEET:
         raise WebError(
             f"'{path}' has poses of {len(names)} vehicles: give a bag with PoseStamped "
             "or Odometry, for example one of record:=true"
         )
-    poses: dict[str, np.ndarray] = {name: np.array(found[name]["pose"]) for name in names}
+    poses: dict[str, np.ndarray] = {name: np.array(content[name]["pose"]) for name in names}
     if not all(np.all(np.abs(each[:, 1:4]) < _MAX_POSITION) for each in poses.values()):
         raise WebError(f"'{path}' is damaged: it has positions beyond {_MAX_POSITION:g} m")
     poses = {
@@ -67,7 +67,7 @@ def read(path: Path, vehicle: str, world: str) -> Recording:
         records["quat"] = turned(t_s, each[:, 0], each[:, 4:8])
         records["vel"] = np.gradient(records["pos"], t_s, axis=0) if len(t_s) > 1 else 0.0
         records["est_pos"], records["est_quat"] = records["pos"], records["quat"]
-        _fill(records, t_s, found[name])
+        _fill(records, t_s, content[name])
         records["est_vel"] = records["vel"]
     unnamed = Scenario(vehicles=parse_vehicles(f"{vehicle}*{len(names)}"), world=world).vehicles
     specs = [replace(spec, name=name) for spec, name in zip(unnamed, names, strict=True)]
@@ -112,7 +112,7 @@ def _content(path: Path) -> dict[str, Topics]:
         raise WebError(
             "bags need the Python package rosbags: pip install 'xtdrone[slam]'"
         ) from error
-    found: dict[str, Topics] = defaultdict(lambda: defaultdict(list))
+    content: dict[str, Topics] = defaultdict(lambda: defaultdict(list))
     try:
         with AnyReader([path], default_typestore=get_typestore(Stores.ROS1_NOETIC)) as bag:
             wanted = {each.id: _about(each) for each in bag.connections}
@@ -123,12 +123,12 @@ def _content(path: Path) -> dict[str, Topics]:
                 assert topic is not None  # others were not asked for
                 name, what = topic
                 message: Any = bag.deserialize(raw, connection.msgtype)
-                found[name][what].append(_row(message, connection.msgtype, what))
+                content[name][what].append(_row(message, connection.msgtype, what))
     except Exception as error:  # damaged bytes raise any of them in rosbags
         raise WebError(
             f"cannot read '{path}': {shown(error)}; repair a truncated recording by rosbag reindex"
         ) from error
-    return found
+    return content
 
 
 def _about(connection: Any) -> tuple[str, str] | None:  # of rosbags, which is optional

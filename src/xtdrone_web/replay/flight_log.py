@@ -70,10 +70,10 @@ def _speeds(commands: np.ndarray, model: Vehicle) -> np.ndarray:
 
 
 def _estimates(records: np.ndarray, t_s: np.ndarray, log: FlightLog, offset: np.ndarray) -> None:
-    found, attitude = estimate(log), attitudes(log, "vehicle_attitude")
-    if found is not None:
-        values = between(t_s, found.t_s, found.values)
-        rows, valid = held(t_s, found.t_s, np.isfinite(found.values))
+    position, attitude = estimate(log), attitudes(log, "vehicle_attitude")
+    if position is not None:
+        values = between(t_s, position.t_s, position.values)
+        rows, valid = held(t_s, position.t_s, np.isfinite(position.values))
         values[: rows.start] = np.nan
         values[rows] = np.where(valid, values[rows], np.nan)
         records["est_pos"], records["est_vel"] = values[:, :3] + offset, values[:, 3:]
@@ -82,13 +82,15 @@ def _estimates(records: np.ndarray, t_s: np.ndarray, log: FlightLog, offset: np.
 
 
 def attitudes(log: FlightLog, topic: str) -> Series | None:
-    """Attitudes (K, 4) of a topic, xyzw, body FLU to ENU; None if it is not logged."""
-    found = series(log, topic, *_WXYZ)
-    if found is None:
+    """Returns attitudes (K, 4) of a topic, xyzw, body FLU to ENU; None if it is not logged."""
+    attitude = series(log, topic, *_WXYZ)
+    if attitude is None:
         return None
-    known = np.isfinite(found.values).all(axis=1)
+    known = np.isfinite(attitude.values).all(axis=1)
     return (
-        Series(found.t_s[known], frames.quat_enu_ned(found.values[known])) if known.any() else None
+        Series(attitude.t_s[known], frames.quat_enu_ned(attitude.values[known]))
+        if known.any()
+        else None
     )
 
 
@@ -99,17 +101,17 @@ def _battery(records: np.ndarray, t_s: np.ndarray, log: FlightLog) -> None:
         ("battery", "battery_status", "remaining"),
         ("range", "distance_sensor", "current_distance"),
     ):
-        found = series(log, topic, source)
-        if found is not None:
-            rows, values = held(t_s, found.t_s, found.values)
+        readings = series(log, topic, source)
+        if readings is not None:
+            rows, values = held(t_s, readings.t_s, readings.values)
             # PX4 writes -1 for what it does not know.
             records[name][rows] = np.where(values[:, 0] < 0.0, np.nan, values[:, 0])
 
 
 def _status(records: np.ndarray, t_s: np.ndarray, log: FlightLog) -> None:
-    found = series(log, "vehicle_status", *_STATUS)
-    if found is not None:
-        rows, values = held(t_s, found.t_s, found.values)
+    status = series(log, "vehicle_status", *_STATUS)
+    if status is not None:
+        rows, values = held(t_s, status.t_s, status.values)
         records["armed"][: rows.start] = 0
         records["mode"][rows], records["ready"][rows] = values[:, 0], values[:, 2] > 0
         records["armed"][rows] = values[:, 1] == _ARMED
@@ -144,16 +146,16 @@ def _changes(log: FlightLog, who: str) -> list[dict[str, Any]]:
     def event(t: float, text: str) -> dict[str, Any]:
         return {"t": t - log.seconds_of(0), "level": 6, "who": who, "text": text}
 
-    found = [event(begin, f"mode {name}") for begin, _, name in log.modes()]
+    events = [event(begin, f"mode {name}") for begin, _, name in log.modes()]
     for begin, end in log.armed():
-        found.append(event(begin, "armed"))
+        events.append(event(begin, "armed"))
         if end < log.seconds:
-            found.append(event(end, "disarmed"))
-    return found
+            events.append(event(end, "disarmed"))
+    return events
 
 
 def read(path: Path, world: World, spec: VehicleSpec, model: Vehicle) -> Recording:
-    """A ULog, of this simulation or of real PX4, as a recording of one vehicle.
+    """Returns a ULog, of this simulation or of real PX4, as a recording of one vehicle.
 
     Positions are PX4's ground truth where the simulator gave one, else estimates.
 
@@ -161,13 +163,13 @@ def read(path: Path, world: World, spec: VehicleSpec, model: Vehicle) -> Recordi
         XtdroneError: It is no ULog, or has no position.
     """
     log = FlightLog(path)
-    found, true = estimate(log), of_ned(log, "vehicle_local_position_groundtruth")
-    main = found if true is None else true
+    estimated, true = estimate(log), of_ned(log, "vehicle_local_position_groundtruth")
+    main = estimated if true is None else true
     if main is None or not np.isfinite(main.values[:, :3]).all(axis=1).any():
         raise WebError(
             f"'{path}' has no position (vehicle_local_position): give a log that has that topic"
         )
-    first = main if found is None else found
+    first = main if estimated is None else estimated
     t_s = grid(float(min(first.t_s[0], main.t_s[0])), float(max(first.t_s[-1], main.t_s[-1])), 1)
     table = empty(len(t_s), 1)
     records = table[:, 0]

@@ -28,7 +28,7 @@ _MODES = {name: number for number, name in NAV_STATES.items()}
 
 
 def read(path: Path) -> Recording:
-    """A recording, up to its last whole chunk.
+    """Returns a recording, up to its last whole chunk.
 
     Raises:
         WebError: It is damaged, is not of this simulation, or mcap or protobuf are missing.

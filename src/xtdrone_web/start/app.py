@@ -47,7 +47,7 @@ class StartApp:
         self._form: asyncio.Future[dict[str, Any]] | None = None
 
     def application(self) -> web.Application:
-        """A new aiohttp application."""
+        """Returns a new aiohttp application."""
         application = web.Application(
             middlewares=[rules(self._guard), self._answered], client_max_size=_MAX_REQUEST
         )

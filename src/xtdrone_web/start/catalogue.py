@@ -43,13 +43,13 @@ class Catalogue:
 
     def own(self) -> dict[str, str]:
         """Returns the SDF file of each model of the user."""
-        found = {}
+        paths = {}
         for name in uploads.names(self.folder):
             try:
-                found[name] = str(resources.model_sdf(self.folder / name))
+                paths[name] = str(resources.model_sdf(self.folder / name))
             except XtdroneError:
                 continue
-        return found
+        return paths
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
         """Returns names, lines, figures, and whether there is a picture: values for JSON."""
@@ -81,8 +81,8 @@ class Catalogue:
     def picture(self, kind: str, label: str) -> Path | None:
         """Returns the picture of a name, or None."""
         name = self.own().get(label, label) if kind == "vehicle" else label
-        found = self.reports.get((kind, name), {}).get("picture")
-        return Path(found) if found else None
+        path = self.reports.get((kind, name), {}).get("picture")
+        return Path(path) if path else None
 
     def begin(self) -> None:
         """Begins to have everything described, once; called in the event loop."""
@@ -164,9 +164,9 @@ def _less() -> None:
 
 
 def _vehicles() -> dict[str, str]:
-    """A line on each vehicle of models/: those that `xtdrone list` has, and those that drive."""
-    found = listing.vehicles()
+    """Returns a line on each vehicle of models/, also on those that drive."""
+    lines = listing.vehicles()
     for folder in sorted((resources.root() / "models").iterdir()):
-        if folder.is_dir() and folder.name not in (*found, *_NO_VEHICLES):
-            found[folder.name] = listing.description(folder)
-    return dict(sorted(found.items()))
+        if folder.is_dir() and folder.name not in (*lines, *_NO_VEHICLES):
+            lines[folder.name] = listing.description(folder)
+    return dict(sorted(lines.items()))

@@ -85,7 +85,7 @@ def _world(name: str) -> dict[str, Any]:
 
 def _outlines(world: "World") -> list[list[float]]:
     """Returns boxes and cylinders on the ground, for the map: x, y, yaw, length, width [m]."""
-    found = []
+    outlines = []
     for shape in world.shapes:
         x, y, z = shape.pose.pos
         if not shape.collides or shape.kind not in ("box", "cylinder", "sphere"):
@@ -98,8 +98,8 @@ def _outlines(world: "World") -> list[list[float]]:
             continue
         qx, qy, qz, qw = shape.pose.quat
         yaw = math.atan2(2 * (qw * qz + qx * qy), 1 - 2 * (qy * qy + qz * qz))
-        found.append([round(v, 2) for v in (x, y, yaw, length, width)])
-    return found[:2000]
+        outlines.append([round(v, 2) for v in (x, y, yaw, length, width)])
+    return outlines[:2000]
 
 
 if __name__ == "__main__":

@@ -109,10 +109,11 @@ def _ready() -> dict[str, dict[str, str]]:
     """Returns what `xtdrone doctor` finds of Gazebo and PX4: text, state and advice."""
     from xtdrone_control.doctor import machine
 
-    found = {finding.subject.lower(): finding for finding in machine.programs()}
+    findings = {finding.subject.lower(): finding for finding in machine.programs()}
     how = {"gazebo": "run scripts/setup_gazebo.sh", "px4": "set PX4_BUILD, or give px4 below"}
     missing = {
-        name: "not set" in finding.text or finding.level != "ok" for name, finding in found.items()
+        name: "not set" in finding.text or finding.level != "ok"
+        for name, finding in findings.items()
     }
     return {
         name: {
@@ -120,7 +121,7 @@ def _ready() -> dict[str, dict[str, str]]:
             "there": "" if missing[name] else "yes",
             "how": finding.advice or (how[name] if missing[name] else ""),
         }
-        for name, finding in found.items()
+        for name, finding in findings.items()
     }
 
 
@@ -164,7 +165,7 @@ def written(plan: Plan) -> dict[str, Any]:
 
 
 def _options(given: dict[Any, Any]) -> dict[str, Any]:
-    """The values of the options that are given, each in its own type."""
+    """Returns the values of the options that are given, each in its own type."""
     known, values = scenario_options.declared(), {}
     for name, value in given.items():
         if name not in known or name in FLEET or name in _OF_THE_PAGE:
@@ -197,7 +198,7 @@ def _read_further(name: str, value: Any) -> None:
 
 
 def _scenario(vehicles: list[Any], options: dict[str, Any]) -> Scenario:
-    """The scenario; an error is that of the first value without which there is none."""
+    """Returns the scenario; an error names the first value without which there is none."""
     try:
         return Scenario.from_dict({"vehicles": vehicles, **options})
     except XtdroneError as error:
@@ -212,7 +213,7 @@ def _scenario(vehicles: list[Any], options: dict[str, Any]) -> Scenario:
 
 
 def _settings(agent: str, settings: dict[Any, Any]) -> dict[str, str]:
-    """The options of the Agent as texts, those left out that are empty."""
+    """Returns the options of the Agent as texts, those left out that are empty."""
     if not agent:
         return {}
     try:

@@ -37,7 +37,7 @@ class Job:
         instance: Of the simulation or replay, or None.
         lines: Of its console, without tokens.
         clock: Of a simulation: simulated time t [s], and factor of real time.
-        link, watch_link: Of its page, for pilots and for viewers, once it has said them.
+        link, watch_link: Links of its page, for pilots and for viewers, once it has printed them.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Job:
         self.line_count += 1
 
     def look(self) -> None:
-        """Has the clock of a simulation asked for, in a thread; it is there at the next call."""
+        """Asks for the clock of a simulation in a thread; `clock` has it at the next call."""
         if self.kind == "simulation" and self.link and self.running and not self._looking:
             self._looking = True
             asyncio.get_running_loop().run_in_executor(None, self._ask_clock)

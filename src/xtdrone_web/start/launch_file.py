@@ -59,7 +59,7 @@ def text(plan: Plan, name: str) -> str:
 
 
 def _quoted(words: str) -> str:
-    """An attribute that keeps its line breaks for the reader; XML makes blanks of them."""
+    """Returns an attribute that keeps its line breaks for the reader; XML makes blanks of them."""
     return '"' + escape(words, {'"': "&quot;"}) + '"'
 
 
@@ -86,10 +86,10 @@ def vehicle_list(scenario: Scenario) -> str:
         )
         kind = vehicle.type if label == vehicle.type else f"{label}={vehicle.type}"
         entries.append(f"{kind}@{pose}")
-    found = "; ".join(entries)
-    if not _same(parse_vehicles(found), scenario.vehicles):
+    text = "; ".join(entries)
+    if not _same(parse_vehicles(text), scenario.vehicles):
         raise WebError("these vehicles cannot be written in a launch file: use the YAML")
-    return found
+    return text
 
 
 def _same(a: Sequence[VehicleSpec], b: Sequence[VehicleSpec]) -> bool:

@@ -32,7 +32,7 @@ class Orders:
         self._folder, self._address = folder, address
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of all orders."""
+        """Returns the routes of all orders."""
         return [
             web.post("/api/check", self._check),
             web.post("/api/start", self._start),
@@ -50,9 +50,9 @@ class Orders:
         return web.json_response({"ok": True})
 
     async def _start(self, request: web.Request) -> web.Response:
-        asked = await _json(request)
-        plan = await _do(form.read, asked)
-        given = (asked.get("options") or {}).get("instance")
+        data = await _json(request)
+        plan = await _do(form.read, data)
+        given = (data.get("options") or {}).get("instance")
         return web.json_response(
             self._begin(plan, None if given in (None, "") else plan.scenario.instance).status(True)
         )
@@ -108,11 +108,11 @@ class Orders:
         return web.json_response(self._jobs.start(what, name, words, instance).status(True))
 
     async def _save(self, request: web.Request) -> web.Response:
-        asked = await _json(request)
-        if not isinstance(asked, dict):
+        data = await _json(request)
+        if not isinstance(data, dict):
             raise WebError('to save is {"kind": "yaml", "form": {...}}')
-        plan = await _do(form.read, asked.get("form"))
-        path = await _do(self._shelf.save, request.match_info["name"], str(asked.get("kind")), plan)
+        plan = await _do(form.read, data.get("form"))
+        path = await _do(self._shelf.save, request.match_info["name"], str(data.get("kind")), plan)
         return web.json_response({"path": str(path)})
 
     async def _take(self, request: web.Request) -> web.Response:
@@ -131,8 +131,8 @@ class Orders:
     async def _upload(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
         sent = await _parts(request)
-        found = await _do(uploads.unpacked, sent)
-        sdf = await _do(uploads.keep, self._catalogue.folder, name, found)
+        contents = await _do(uploads.unpacked, sent)
+        sdf = await _do(uploads.keep, self._catalogue.folder, name, contents)
         try:
             report = await self._catalogue.check(sdf)
         except BaseException:
@@ -158,14 +158,14 @@ async def _json(request: web.Request) -> Any:  # JSON
 
 
 async def _parts(request: web.Request) -> dict[str, bytes]:
-    """The files of an upload by name, as long as they are not too much.
+    """Returns the files of an upload by name, as long as they are not too much.
 
     Raises:
         WebError: They are, or it is no upload.
     """
     if not request.content_type.startswith("multipart/"):
         raise WebError("files are sent as multipart/form-data")
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     total = 0
     async for part in await request.multipart():
         name = part.filename if isinstance(part, BodyPartReader) else None
@@ -177,7 +177,7 @@ async def _parts(request: web.Request) -> dict[str, bytes]:
             if total > uploads.MAX_SENT:
                 raise WebError(f"more than {uploads.MAX_SENT >> 20} MB are not taken")
             data += chunk
-        if name in found or len(found) >= _MAX_PARTS:
+        if name in contents or len(contents) >= _MAX_PARTS:
             raise WebError(f"'{shown(name)}' is one file too many, or is there twice")
-        found[name] = bytes(data)
-    return found
+        contents[name] = bytes(data)
+    return contents

@@ -62,13 +62,13 @@ def kept(kind: str, shapes: Sequence[Shape], make: Callable[[], bytes]) -> str:
 def _points(model: Vehicle) -> np.ndarray:
     """Returns the corners of everything that is seen of a vehicle (K, 3), joints at zero [m]."""
     frames = body_frames(model)
-    found = [
+    corners = [
         part.placed(frames[shape.body].to(shape.pose)).points
         for shape in model.shapes
         if not shape.collides
         for part, _ in geometry.of_shape(shape, True)
     ]
-    return np.concatenate(found) if found else np.array([(-0.1, -0.1, 0.0), (0.1, 0.1, 0.1)])
+    return np.concatenate(corners) if corners else np.array([(-0.1, -0.1, 0.0), (0.1, 0.1, 0.1)])
 
 
 def _drawn(

@@ -122,11 +122,11 @@ def described(name: str) -> dict[str, Any]:
         XtdroneError: There is none.
     """
     folder = folder_of(name)
-    found = []
+    paths = []
     for top, folders, names in os.walk(folder):
         depth = len(Path(top).relative_to(folder).parts)
         folders[:] = sorted(folders) if depth < _MAX_DEPTH else []
-        found += [
+        paths += [
             (Path(top) / each).relative_to(folder)
             for each in sorted(names)
             if not each.startswith(".")
@@ -138,23 +138,23 @@ def described(name: str) -> dict[str, Any]:
     return {
         **_row(name),
         "summary": summary,
-        "more": max(0, len(found) - _FILES),
+        "more": max(0, len(paths) - _FILES),
         "files": [
             {"path": str(path), "bytes": (folder / path).stat().st_size}
-            for path in found[:_FILES]
+            for path in paths[:_FILES]
             if (folder / path).exists()
         ],
         "plots": sorted(
             (
                 str(path)
-                for path in found
+                for path in paths
                 if path.parts[0] == "plots" and path.suffix in (".png", ".svg", ".jpg")
             ),
             key=lambda path: (path != _OVERVIEW, path),
         ),
         "reports": [
             str(path)
-            for path in found
+            for path in paths
             if path.suffix in (".md", ".html", ".pdf") or path.name.startswith("report")
         ],
     }
@@ -168,10 +168,10 @@ def file_of(name: str, path: str) -> Path:
     """
     folder = folder_of(name).resolve()
     try:
-        found = (folder / path).resolve()
-        inside = found.is_relative_to(folder) and found.is_file()
+        file = (folder / path).resolve()
+        inside = file.is_relative_to(folder) and file.is_file()
     except (OSError, ValueError):
         inside = False
     if not inside:
         raise WebError(f"run '{name}' has no file '{shown(path)}'")
-    return found
+    return file

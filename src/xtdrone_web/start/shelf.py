@@ -44,14 +44,16 @@ class Shelf:
 
     def names(self) -> list[dict[str, Any]]:
         """Returns name, kinds and time of each saved scenario, the newest first."""
-        found: dict[str, dict[str, Any]] = {}
+        entries: dict[str, dict[str, Any]] = {}
         for kind, suffix in SUFFIXES.items():
             for path in self.folder.glob(f"*{suffix}"):
                 if path.is_file() and not path.is_symlink():
-                    entry = found.setdefault(path.stem, {"name": path.stem, "kinds": [], "at": 0.0})
+                    entry = entries.setdefault(
+                        path.stem, {"name": path.stem, "kinds": [], "at": 0.0}
+                    )
                     entry["kinds"].append(kind)
                     entry["at"] = max(entry["at"], path.stat().st_mtime)
-        return sorted(found.values(), key=lambda entry: -entry["at"])
+        return sorted(entries.values(), key=lambda entry: -entry["at"])
 
     def save(self, name: str, kind: str, plan: Plan) -> Path:
         """Writes a plan; one of the same name is replaced.

@@ -69,8 +69,8 @@ class Flight:
             self._worker = None
 
     def _line(self, line: str) -> None:
-        if found := re.match(r"page: (\S+)$", line):
-            self._tell({"op": "flight", "running": True, "url": found[1]})
+        if match := re.match(r"page: (\S+)$", line):
+            self._tell({"op": "flight", "running": True, "url": match[1]})
 
     async def end(self) -> None:
         """Ends it as Ctrl-C does, so that its run folder is whole."""

@@ -51,18 +51,18 @@ class Logs:
     def all(self) -> list[Log]:
         """Returns the command line's, then those of runs and uploads, the newest first."""
         root = run_folder.runs_root()
-        found = [
+        logs = [
             Log(str(path.relative_to(root)), path, path.parents[2])
             for path in root.glob("*/ulog/*/*.ulg")
             if not path.parents[2].is_symlink()
         ]
-        found += [
+        logs += [
             Log(str(path.relative_to(root)), path)
             for path in root.glob("tune_*/*")
             if path.suffix in KINDS
         ]
-        found.sort(key=lambda log: log.path.stat().st_mtime, reverse=True)
-        return ([self.first] if self.first else []) + found[:_MAX]
+        logs.sort(key=lambda log: log.path.stat().st_mtime, reverse=True)
+        return ([self.first] if self.first else []) + logs[:_MAX]
 
     def find(self, name: object) -> Log:
         """Returns the log of a name.
@@ -70,10 +70,10 @@ class Logs:
         Raises:
             WebError: There is none.
         """
-        found = next((log for log in self.all() if log.name == name), None)
-        if found is None:
+        chosen = next((log for log in self.all() if log.name == name), None)
+        if chosen is None:
             raise WebError(f"there is no log '{shown(name)}': choose one of the list")
-        return found
+        return chosen
 
     def place(self, name: str) -> Log:
         """Returns where an upload is kept: runs/tune_STEM/NAME, with a number if that is taken.

@@ -91,7 +91,7 @@ class _Pages:
                 await sending
 
     async def upload(self, request: web.Request) -> web.StreamResponse:
-        """A log as the body, ?name= its name; it is opened, and kept if it can be."""
+        """Takes a log as the body, ?name= its name; opens it, and keeps it if it can be read."""
         if not self._guard.is_pilot(
             request.headers.get("Authorization", "").removeprefix("Bearer ")
         ):
@@ -148,5 +148,5 @@ def _too_large() -> str:
 
 
 def _refused(status: int, why: str) -> web.Response:
-    """A refusal as JSON; 200 where only the file is at fault, which is no error of the page."""
+    """Returns a refusal as JSON; its status is 200 where only the file is at fault."""
     return web.json_response({"ok": False, "error": why}, status=status)

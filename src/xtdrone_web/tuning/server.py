@@ -46,7 +46,7 @@ def serve(log: str | None, address: str, instance: int) -> int:
 
 
 def application(bench: Bench, guard: Guard) -> web.Application:
-    """The tuning page by itself, with the files that it needs."""
+    """Returns the tuning page by itself, with the files that it needs."""
     made = web.Application(middlewares=[rules(guard)])
 
     async def to_page(request: web.Request) -> web.StreamResponse:

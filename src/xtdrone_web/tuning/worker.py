@@ -105,7 +105,7 @@ async def _lines(stream: asyncio.StreamReader | None, take: Callable[[str], obje
 def message(line: str) -> dict[str, Any]:
     """Returns a line of JSON with an op; {} for another line."""
     try:
-        found = json.loads(line)
+        data = json.loads(line)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) and isinstance(found.get("op"), str) else {}
+    return data if isinstance(data, dict) and isinstance(data.get("op"), str) else {}
