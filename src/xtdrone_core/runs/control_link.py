@@ -233,6 +233,11 @@ class ControlServer:
                 f"within {timeout:g} s each: the simulation does not wait for it any more"
             )
 
+    @property
+    def connections(self) -> int:
+        """Number of open connections."""
+        return len(self._clients)
+
     def _accept(self) -> None:
         try:
             sock, _ = self._listener.accept()
