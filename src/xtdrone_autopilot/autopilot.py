@@ -17,6 +17,7 @@ from xtdrone_core.contracts import (
 from xtdrone_core.fleet_model import PROPELLER
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.key_file import read_key
+from xtdrone_core.modes import Mode
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.runs.snapshot import Memory, Rows, put, regrouped
@@ -52,12 +53,12 @@ from .mavlink.set_points import SetPointMessages
 from .mavlink.setup_signing import SetupSigning
 from .mavlink.streams import Reported, Streams
 from .mavlink.transitions import Transitions
-from .navigation.follow import FollowTarget
+from .modes.flight_mode import ModeParts, flight_modes, laws
+from .modes.follow_target import FollowTarget
 from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
 from .navigation.preload import preload
-from .navigation.returning import Return
 from .parameters.constraints import Constraints
 from .parameters.store import ParameterStore
 from .rover.drive import Drive
@@ -133,8 +134,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
 
     Attributes:
         status: (N,) of VEHICLE_STATUS.
-        parameters, battery, estimator, navigator, fixed_wing, vtol, flight, missions, returns,
-            follow, arming_checks, failsafes, commander, offboard, failures, balance, mixer, mount,
+        parameters, battery, estimator, navigator, fixed_wing, vtol, flight, missions,
+            arming_checks, failsafes, commander, offboard, failures, balance, mixer, mount,
             outbox: Parts.
         position_control, velocity_control, attitude_control, rate_control: The control loops.
         commands: (N, A) of the actuators, as of the last step.
@@ -155,9 +156,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         "balance",
         "mixer",
         "navigator",
-        "missions",
-        "returns",
-        "follow",
+        "flight",
         "arming_checks",
         "failsafes",
         "offboard",
@@ -251,7 +250,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         """Modes, missions and failsafes."""
         status, parameters, estimator = self.status, self.parameters, self.estimator
         clock, origin, outbox = self.clock, self.origin, self.outbox
-        self.navigator = Navigator(status, parameters, estimator)
+        modes = flight_modes()
+        self.navigator = Navigator(status, parameters, estimator, laws(modes, "multicopter"))
         self.fixed_wing = FixedWing(fleet, status, parameters, estimator, origin)
         self.vtol = Vtol(fleet, status, parameters, estimator, self.fixed_wing, clock, origin)
         self.drive = Drive(status, parameters, estimator, fleet)
@@ -269,19 +269,21 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             dict(declared(self.mount, "obeys") + declared(self.gimbals, "obeys")),
         )
         self.missions.on_transition = self.vtol.ask
-        self.returns = Return(
+        parts = ModeParts(
             status,
             parameters,
             estimator,
             self.navigator,
             self.missions,
             self.flight,
+            clock,
             origin,
             outbox,
+            self.vtol.ask,
         )
-        self.follow = FollowTarget(
-            status, parameters, estimator, self.navigator, self.flight, clock, outbox
-        )
+        for mode in modes:
+            if mode.task is not None:
+                self.flight.tasks[mode.mode] = mode.task(parts)
         self.arming_checks = ArmingChecks(
             status,
             parameters,
@@ -303,8 +305,6 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.arming_checks,
             self.failsafes,
             self.missions,
-            self.follow,
-            self.returns,
             self.navigator,
             self.flight,
             clock,
@@ -371,6 +371,13 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         )
         self.log = FleetLog(logged, fleet.n_rotors, names, folder, profile)
         self.outbox.log = self.log
+
+    @property
+    def follow_target(self) -> FollowTarget:
+        """The task of AUTO.FOLLOW_TARGET, which MAVLink messages feed."""
+        task = self.flight.tasks[Mode.FOLLOW_TARGET]
+        assert isinstance(task, FollowTarget)
+        return task
 
     def regroup(self, before: "EmbeddedAutopilot", rows: Rows) -> None:
         """Takes over state and open links of the vehicles that were there before; see Regroupable.
@@ -444,7 +451,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.status,
             self.estimator,
             self.offboard,
-            self.follow,
+            self.follow_target,
             self.failures,
             self.take_pose,
             clock,
@@ -657,6 +664,6 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         changes = self.failsafes.check(None if whole else due)
         self.arming_checks.step(due)
         self.failsafes.act(changes)
-        self.follow.step(due)
+        self.follow_target.step(due)
         p["ready"] = np.where(due, self.arming_checks.ready & self.estimator.ready, p["ready"])
         self.commander.move_home(due)

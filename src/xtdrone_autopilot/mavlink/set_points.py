@@ -19,7 +19,7 @@ from xtdrone_dynamics.quaternion import from_euler
 from ..control.vector import thrust_newtons
 from ..errors import AutopilotError
 from ..interfaces import Estimator
-from ..navigation.follow import FollowTarget
+from ..modes.follow_target import FollowTarget
 from ..navigation.offboard import Offboard
 from ..safety.failures import STICKS, Failures
 from ..state.clock import StepClock

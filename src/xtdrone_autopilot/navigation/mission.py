@@ -23,7 +23,7 @@ from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT
 from ..interfaces import Estimator
 from ..parameters.store import ParameterStore
 from ..state.clock import StepClock
-from ..state.flight_state import FlightState
+from ..state.flight_state import FlightState, ModeTask
 from ..state.outbox import INFO, WARNING, Outbox
 from ..state.vehicle_status import (
     HOVERS,
@@ -132,7 +132,7 @@ def _no_transition(i, state):
     """Without VTOLs there is none to make."""
 
 
-class Missions(Memory):
+class Missions(Memory, ModeTask):
     """Items of each vehicle, and the flight along them.
 
     Attributes:
@@ -176,8 +176,7 @@ class Missions(Memory):
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._navigator, self._flight = navigator, flight
         self._clock, self._origin, self._outbox = clock, origin, outbox
-        flight.on_enter[Mode.MISSION] = self.begin
-        flight.on_leave[Mode.MISSION] = self._leave
+        flight.tasks[Mode.MISSION] = self
         flight.on_disarm.append(self._disarmed)
         n = len(status)
         self._items = {
@@ -491,7 +490,8 @@ class Missions(Memory):
             v["mode"] == Mode.MISSION and v["armed"] and self.total[i] and not self.finished[i]
         )
 
-    def _leave(self, i):
+    def leave(self, i: int) -> None:
+        """Vehicle i leaves AUTO.MISSION."""
         self._status["in_mission"][i], self._status["roi"][i] = False, np.nan
         if self.reached_t[i] == self._clock.t_us:  # the item before the mode changed by the mission
             self._outbox.stream_now(i, "MISSION_ITEM_REACHED")
@@ -499,7 +499,7 @@ class Missions(Memory):
 
     def _disarmed(self, i):
         self._flown[i].disarmed = True
-        self._leave(i)
+        self.leave(i)
 
     # Item by item ------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from xtdrone_dynamics.quaternion import rotate
 from xtdrone_dynamics.stick_curves import super_exponential
 
 from ..control.hover_thrust import estimate_hover_thrust
+from ..control.laws import Laws, added_law, with_laws
 from ..control.vector import (
     clamp,
     limit_norm2,
@@ -353,8 +354,8 @@ def _thrust_of(v, actuators):
 
 
 @njit
-def _offboard_wants_up(v, pos):
-    """Whether an offboard set-point demands a take-off."""
+def _set_point_wants_up(v, pos):
+    """Whether the set-points demand a take-off."""
     if math.isfinite(v.sp_pos[2]) and v.sp_pos[2] > pos[2]:
         return True
     if math.isfinite(v.sp_vel[2]) and v.sp_vel[2] > 0.0:
@@ -398,9 +399,9 @@ def _change_over(v, q, yaw, dt):
 
 
 @njit
-def _navigate_one(v, q, t_us, age_us, pos, vel, quat, actuators, dt):
-    """Set-points of the mode; returns whether it wants to climb off the ground."""
-    yaw = yaw_of(quat)
+def _navigate_one(v, q, e, t_us, age_us, actuators, dt):
+    """Set-points of the mode; returns whether it asks for a take-off."""
+    pos, vel, yaw = e.pos, e.vel, yaw_of(e.quat)
     if v.mode_stage == NEW_MODE:
         _begin_mode(v, pos, vel, yaw)
     begins = not v.on_trajectory
@@ -414,7 +415,7 @@ def _navigate_one(v, q, t_us, age_us, pos, vel, quat, actuators, dt):
         _change_over(v, q, yaw, dt)
     elif mode == OFFBOARD:
         _offboard(v, actuators)
-        wants_up = _offboard_wants_up(v, pos)
+        wants_up = _set_point_wants_up(v, pos)
     elif mode == POSCTL:
         if v.stage < STAGE_RAMP:
             _rest(v, pos, 0.0)
@@ -442,6 +443,8 @@ def _navigate_one(v, q, t_us, age_us, pos, vel, quat, actuators, dt):
         v.sp_kind = RATES
         _rates_by_sticks(v, q)
         v.sp_thrust = _thrust_by_stick(v)
+    elif added_law(mode, v, q, e, t_us, dt):
+        wants_up = _set_point_wants_up(v, pos)
     else:
         v.sink_max = max(v.sink_max, AUTO_MARGIN * q.MPC_Z_V_AUTO_DN)
         if v.descend:
@@ -504,7 +507,7 @@ def _navigate(status, parameters, t_us, epoch_us, estimates, sensors, actuators,
         step = LOOP_S if by_trajectory else dt
         wants_up = False
         if v.armed or v.mode_stage == NEW_MODE:
-            wants_up = _navigate_one(v, q, t_us, age_us, e.pos, e.vel, e.quat, actuators[i], step)
+            wants_up = _navigate_one(v, q, e, t_us, age_us, actuators[i], step)
         else:
             v.sp_kind = NO_SET_POINT
         sinks = v.sp_vel[2] <= -SINKS * q.LNDMC_Z_VEL_MAX  # NaN: it does not
@@ -552,9 +555,23 @@ class Navigator(Memory):
 
     MEMORY = ("_resets",)
 
-    def __init__(self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator):
-        """status: (N,) of VEHICLE_STATUS, whose set-points it writes."""
+    def __init__(
+        self,
+        status: np.ndarray,
+        parameters: ParameterStore,
+        estimator: Estimator,
+        laws: Laws = (),
+    ):
+        """The multicopters of a fleet.
+
+        Args:
+            status: (N,) of VEHICLE_STATUS, whose set-points it writes.
+            parameters: Of the fleet.
+            estimator: Its state.
+            laws: Control laws of further modes; see modes.flight_mode.FlightMode.
+        """
         self._status, self._parameters, self._estimator = status, parameters, estimator
+        self._navigate = with_laws(_navigate, _navigate_one, laws)
         self._resets = estimator.reset_count.copy()
         self.remember_start()
 
@@ -567,7 +584,7 @@ class Navigator(Memory):
             actuators: (N, A) commands of offboard set-points of that level.
             dt: Length of the step [s].
         """
-        return _navigate(
+        return self._navigate(
             self._status,
             self._parameters.values,
             clock.t_us,

@@ -8,13 +8,10 @@ import numpy.typing as npt
 from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
 
-from ..interfaces import Estimator
-from ..parameters.store import ParameterStore
-from ..state.clock import StepClock
-from ..state.flight_state import FlightState
-from ..state.outbox import WARNING, Outbox
+from ..state.flight_state import ModeTask
+from ..state.outbox import WARNING
 from ..state.vehicle_status import TARGET_POSITION
-from .navigator import Navigator
+from .flight_mode import FlightMode, ModeParts
 
 LOST_US = 3_000_000  # a target silent for so long is lost [us]
 _SLOW = 0.5  # below this speed the course of the target stays what it was [m/s]
@@ -34,26 +31,17 @@ TARGET = np.dtype(
 )
 
 
-class FollowTarget(Memory):
+class FollowTarget(Memory, ModeTask):
     """Targets of a fleet, one for each vehicle."""
 
     MEMORY = ("_targets",)
 
-    def __init__(
-        self,
-        status: np.ndarray,
-        parameters: ParameterStore,
-        estimator: Estimator,
-        navigator: Navigator,
-        flight: FlightState,
-        clock: StepClock,
-        outbox: Outbox,
-    ):
-        """No vehicle has a target; arguments as of Missions."""
-        self._status, self._parameters, self._estimator = status, parameters, estimator
-        self._navigator, self._clock, self._outbox = navigator, clock, outbox
-        flight.on_enter[Mode.FOLLOW_TARGET] = self.begin
-        self._targets = np.zeros(len(status), dtype=TARGET)
+    def __init__(self, parts: ModeParts):
+        """No vehicle has a target."""
+        self._status, self._parameters = parts.status, parts.parameters
+        self._estimator, self._navigator = parts.estimator, parts.navigator
+        self._clock, self._outbox = parts.clock, parts.outbox
+        self._targets = np.zeros(len(parts.status), dtype=TARGET)
         self._targets["t"], self._targets["course"] = _NEVER, math.nan
         self.remember_start()
 
@@ -138,3 +126,6 @@ class FollowTarget(Memory):
         if get(i, "FLW_TGT_ALT_M") != 2:
             v["target_vel"][2] = 0.0
         v["target_speed"] = get(i, "FLW_TGT_MAX_VEL")
+
+
+MODE = FlightMode(Mode.FOLLOW_TARGET, FollowTarget)
