@@ -266,7 +266,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             origin,
             outbox,
             self.mount.look_at,
-            dict(declared(self.mount, "obeys") + declared(self.gimbals, "obeys")),
+            dict(declared(self.mount, "handles") + declared(self.gimbals, "handles")),
         )
         self.missions.on_transition = self.vtol.ask
         parts = ModeParts(

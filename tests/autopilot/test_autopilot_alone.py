@@ -192,7 +192,7 @@ def test_every_message_has_one_handler():
     assert len(names) == len(set(names)) and Messages(None).names == []
     for name in names:
         assert hasattr(mavlink, f"MAVLINK_MSG_ID_{name}")
-    numbers = [number for kind in kinds for number in declarations(kind, "obeys")]
+    numbers = [number for kind in kinds for number in declarations(kind, "handles")]
     assert len(numbers) == len(set(numbers))
     streams = [stream.name for stream in stream_declarations()]
     assert len(streams) == len(set(streams))

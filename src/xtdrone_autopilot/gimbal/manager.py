@@ -15,7 +15,7 @@ from xtdrone_dynamics.quaternion import from_euler, to_euler
 
 from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, Answer
 from ..state.clock import StepClock
-from ..state.handlers import obeys, on_request, receives, streams
+from ..state.handlers import handles, on_request, receives, streams
 from .mount import Mount
 
 DEVICE = 1  # number of the gimbal that is the autopilot's own
@@ -54,7 +54,7 @@ class GimbalManager(Memory):
         self._control = np.zeros((len(mount.fitted), 2, 2), dtype=np.uint8)
         self.remember_start()
 
-    @obeys(mavlink.MAV_CMD_DO_GIMBAL_MANAGER_CONFIGURE)
+    @handles(mavlink.MAV_CMD_DO_GIMBAL_MANAGER_CONFIGURE)
     def _configure(self, link, p):
         if not self.mount.fitted[link.vehicle]:
             return _no_gimbal()
@@ -68,7 +68,7 @@ class GimbalManager(Memory):
                 control[:] = system, component
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_DO_GIMBAL_MANAGER_PITCHYAW)
+    @handles(mavlink.MAV_CMD_DO_GIMBAL_MANAGER_PITCHYAW)
     def _pitch_yaw(self, link, p):
         pitch, yaw, pitch_rate, yaw_rate = np.radians(p[:4])
         flags = int(p[4]) if math.isfinite(p[4]) else 0

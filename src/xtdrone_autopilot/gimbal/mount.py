@@ -22,7 +22,7 @@ from xtdrone_dynamics.quaternion import from_euler, multiply, to_matrix
 from ..control.vector import clamp, wrap_pi, yaw_of
 from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, Answer
 from ..state.clock import StepClock
-from ..state.handlers import obeys, streams
+from ..state.handlers import handles, streams
 
 ROLL, PITCH, YAW = range(3)
 NORTH = 0.5 * math.pi  # about up from east [rad]
@@ -202,11 +202,11 @@ class Mount(Memory):
             here = self._estimator.pos[i]
             self.records["roi"][i] = np.where(np.isfinite(position), position, here)
 
-    @obeys(mavlink.MAV_CMD_DO_MOUNT_CONFIGURE)
+    @handles(mavlink.MAV_CMD_DO_MOUNT_CONFIGURE)
     def _configure(self, link, p):
         return self._answer(link, p[0], None)
 
-    @obeys(mavlink.MAV_CMD_DO_MOUNT_CONTROL)
+    @handles(mavlink.MAV_CMD_DO_MOUNT_CONTROL)
     def _control(self, link, p):
         return self._answer(link, p[6], (p[1], p[0], p[2]))
 

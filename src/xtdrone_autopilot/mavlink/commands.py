@@ -33,7 +33,7 @@ from ..safety.commander import Commander
 from ..safety.failures import Failures
 from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, REJECTED, Answer
 from ..state.clock import StepClock
-from ..state.handlers import declared, obeys, receives, refuses
+from ..state.handlers import declared, handles, receives, refuses
 from ..state.outbox import CRITICAL, INFO, WARNING, Outbox
 from .fields import FARTHEST
 
@@ -136,7 +136,7 @@ class Commands:
         self._commander, self._missions, self._failures = commander, missions, failures
         self._clock, self._origin, self._outbox, self._links = clock, origin, outbox, links
         self._obey = {
-            number: method for part in (self, *others) for number, method in declared(part, "obeys")
+            number: method for part in (self, *others) for number, method in declared(part, "handles")
         }
         self._on_request = {
             getattr(mavlink, f"MAVLINK_MSG_ID_{name}"): method
@@ -208,7 +208,7 @@ class Commands:
             ),
         )
 
-    @obeys(mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
+    @handles(mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
     def _arm_disarm(self, link, p):
         action = round(p[0]) if math.isfinite(p[0]) else 0
         if action not in (0, 1):
@@ -218,7 +218,7 @@ class Commands:
             return self._commander.arm(link.vehicle, self._clock.t_us, force)
         return self._commander.disarm(link.vehicle, force)
 
-    @obeys(mavlink.MAV_CMD_DO_SET_MODE)
+    @handles(mavlink.MAV_CMD_DO_SET_MODE)
     def _do_set_mode(self, link, p):
         base, main, sub = (int(x) & 0xFF if math.isfinite(x) else 0 for x in p[:3])
         if base & mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED:
@@ -261,7 +261,7 @@ class Commands:
         number = message.custom_mode
         self._do_set_mode(link, (message.base_mode, number >> 16 & 0xFF, number >> 24 & 0xFF))
 
-    @obeys(mavlink.MAV_CMD_DO_SET_STANDARD_MODE)
+    @handles(mavlink.MAV_CMD_DO_SET_STANDARD_MODE)
     def _do_set_standard_mode(self, link, p):
         mode = _STANDARD_MODES.get(p[0])
         return Answer(FAILED) if mode is None else self._mode(link, mode)
@@ -269,13 +269,13 @@ class Commands:
     def _mode(self, link, mode, text="", shown=None):
         return self._commander.set_mode(link.vehicle, mode, self._clock.t_us, text, shown)
 
-    @obeys(mavlink.MAV_CMD_NAV_TAKEOFF)
+    @handles(mavlink.MAV_CMD_NAV_TAKEOFF)
     def _nav_takeoff(self, link, p):
         if abs(p[6]) > FARTHEST:
             return Answer(DENIED, f"height {p[6]:g} m is not allowed: give one above sea level")
         return self._commander.take_off(link.vehicle, p[6], self._clock.t_us)
 
-    @obeys(mavlink.MAV_CMD_NAV_VTOL_TAKEOFF)
+    @handles(mavlink.MAV_CMD_NAV_VTOL_TAKEOFF)
     def _nav_vtol_takeoff(self, link, p):
         if self._status["vtol_type"][link.vehicle] == NOT_VTOL:
             return Answer(
@@ -286,7 +286,7 @@ class Commands:
             return _no_place(p)
         return self._commander.vtol_take_off(link.vehicle, place, self._clock.t_us)
 
-    @obeys(mavlink.MAV_CMD_DO_REPOSITION)
+    @handles(mavlink.MAV_CMD_DO_REPOSITION)
     def _do_reposition(self, link, p):
         flags = int(p[1]) if math.isfinite(p[1]) else 0
         if flags == mavlink.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE:
@@ -307,7 +307,7 @@ class Commands:
         yaw = yaw_enu_ned(p[3]) if math.isfinite(p[3]) else math.nan
         return self._commander.reposition(link.vehicle, target, yaw, p[0], self._clock.t_us)
 
-    @obeys(mavlink.MAV_CMD_DO_CHANGE_ALTITUDE)
+    @handles(mavlink.MAV_CMD_DO_CHANGE_ALTITUDE)
     def _do_change_altitude(self, link, p):
         height = p[0]
         if p[1] in RELATIVE:
@@ -320,7 +320,7 @@ class Commands:
             )
         return self._reposition(link, [-1.0, 0.0, 0.0, *[math.nan] * 3, height])
 
-    @obeys(mavlink.MAV_CMD_RUN_PREARM_CHECKS)
+    @handles(mavlink.MAV_CMD_RUN_PREARM_CHECKS)
     def _run_checks(self, link, p):
         self._commander.report_checks(link.vehicle)
         reason = self._commander.checks(link.vehicle)
@@ -343,12 +343,12 @@ class Commands:
             position[2] = p[6] - self._origin[2]
         return position
 
-    @obeys(mavlink.MAV_CMD_DO_CHANGE_SPEED)
+    @handles(mavlink.MAV_CMD_DO_CHANGE_SPEED)
     def _do_change_speed(self, link, p):
         self._missions.change_speed(link.vehicle, p[1])
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_DO_SET_HOME)
+    @handles(mavlink.MAV_CMD_DO_SET_HOME)
     def _do_set_home(self, link, p):
         v = self._status[link.vehicle]
         if p[0] == 1.0:
@@ -369,7 +369,7 @@ class Commands:
         """Name of the message of a number, or None; as PX4, NaN is 0, HEARTBEAT."""
         return self._links.message_name(number if math.isfinite(number) else 0.0)
 
-    @obeys(mavlink.MAV_CMD_SET_MESSAGE_INTERVAL)
+    @handles(mavlink.MAV_CMD_SET_MESSAGE_INTERVAL)
     def _set_message_interval(self, link, p):
         name = self._stream_of(p[0])
         if not math.isfinite(p[0]):
@@ -380,7 +380,7 @@ class Commands:
         self._links.set_interval(link, name, max(interval, -1))
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_GET_MESSAGE_INTERVAL)
+    @handles(mavlink.MAV_CMD_GET_MESSAGE_INTERVAL)
     def _get_message_interval(self, link, p):
         name = self._stream_of(p[0])
         interval = (self._links.get_interval(link, name) or 0) if name else 0
@@ -388,7 +388,7 @@ class Commands:
         self._links.reply(link, mavlink.MAVLink_message_interval_message(number & 0xFFFF, interval))
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_REQUEST_MESSAGE)
+    @handles(mavlink.MAV_CMD_REQUEST_MESSAGE)
     def _request_message(self, link, p):
         answer = self._on_request.get(p[0])
         if answer is None:
@@ -407,23 +407,23 @@ class Commands:
         self._links.request(link, name, self._clock.t_us)
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_NAV_LAND)
+    @handles(mavlink.MAV_CMD_NAV_LAND)
     def _nav_land(self, link, p):
         return self._mode(link, Mode.LAND, "Landing at current position\t")
 
-    @obeys(mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH)
+    @handles(mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH)
     def _nav_return(self, link, p):
         return self._mode(link, Mode.RTL, "Returning to launch\t")
 
-    @obeys(mavlink.MAV_CMD_DO_SET_ROI_LOCATION)
+    @handles(mavlink.MAV_CMD_DO_SET_ROI_LOCATION)
     def _set_roi_location(self, link, p):
         return self._set_roi(link, self._position(p))
 
-    @obeys(mavlink.MAV_CMD_DO_SET_ROI, mavlink.MAV_CMD_NAV_ROI)
+    @handles(mavlink.MAV_CMD_DO_SET_ROI, mavlink.MAV_CMD_NAV_ROI)
     def _set_roi_by_mode(self, link, p):
         return self._set_roi(link, self._position(p) if p[0] == mavlink.MAV_ROI_LOCATION else None)
 
-    @obeys(mavlink.MAV_CMD_DO_SET_ROI_NONE, mavlink.MAV_CMD_DO_SET_ROI_WPNEXT_OFFSET)
+    @handles(mavlink.MAV_CMD_DO_SET_ROI_NONE, mavlink.MAV_CMD_DO_SET_ROI_WPNEXT_OFFSET)
     def _clear_roi(self, link, p):
         return self._set_roi(link, None)
 
@@ -431,21 +431,21 @@ class Commands:
         self._missions.set_roi(link.vehicle, position)
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_NAV_LAND_LOCAL)  # NAV_PRECLAND of PX4
+    @handles(mavlink.MAV_CMD_NAV_LAND_LOCAL)  # NAV_PRECLAND of PX4
     def _precision_land(self, link, p):
         return self._mode(link, Mode.LAND, shown=PRECISION_LANDING)
 
-    @obeys(mavlink.MAV_CMD_DO_GO_AROUND)
+    @handles(mavlink.MAV_CMD_DO_GO_AROUND)
     def _go_around(self, link, p):
         """Accepted by every vehicle, as by PX4."""
         self._commander.go_around(link.vehicle)
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_DO_LAND_START)
+    @handles(mavlink.MAV_CMD_DO_LAND_START)
     def _do_land_start(self, link, p):
         return Answer(CANCELLED)
 
-    @obeys(mavlink.MAV_CMD_PREFLIGHT_CALIBRATION)
+    @handles(mavlink.MAV_CMD_PREFLIGHT_CALIBRATION)
     def _calibrate(self, link, p):
         if self._status["armed"][link.vehicle]:
             return Answer(REJECTED)
@@ -459,37 +459,37 @@ class Commands:
             )
         )
 
-    @obeys(mavlink.MAV_CMD_FIXED_MAG_CAL_YAW)
+    @handles(mavlink.MAV_CMD_FIXED_MAG_CAL_YAW)
     def _calibrate_magnetometer(self, link, p):
         return Answer(REJECTED if self._status["armed"][link.vehicle] else ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_LOGGING_START)
+    @handles(mavlink.MAV_CMD_LOGGING_START)
     def _logging_start(self, link, p):
         return Answer(
             DENIED, "logs are not streamed: they are in the run folder, and can be downloaded"
         )
 
-    @obeys(mavlink.MAV_CMD_LOGGING_STOP)
+    @handles(mavlink.MAV_CMD_LOGGING_STOP)
     def _logging_stop(self, link, p):
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES)
+    @handles(mavlink.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES)
     def _capabilities(self, link, p):
         return self._request(link, "AUTOPILOT_VERSION")
 
-    @obeys(mavlink.MAV_CMD_REQUEST_PROTOCOL_VERSION)
+    @handles(mavlink.MAV_CMD_REQUEST_PROTOCOL_VERSION)
     def _protocol_version(self, link, p):
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_PROTOCOL_VERSION, *p[1:]])
 
-    @obeys(mavlink.MAV_CMD_REQUEST_FLIGHT_INFORMATION)
+    @handles(mavlink.MAV_CMD_REQUEST_FLIGHT_INFORMATION)
     def _flight_information(self, link, p):
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_FLIGHT_INFORMATION, *p[1:]])
 
-    @obeys(mavlink.MAV_CMD_REQUEST_STORAGE_INFORMATION)
+    @handles(mavlink.MAV_CMD_REQUEST_STORAGE_INFORMATION)
     def _storage_information(self, link, p):
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_STORAGE_INFORMATION, 0.0])
 
-    @obeys(mavlink.MAV_CMD_GET_HOME_POSITION)
+    @handles(mavlink.MAV_CMD_GET_HOME_POSITION)
     def _get_home(self, link, p):
         return self._request(link, "HOME_POSITION")
 
@@ -504,7 +504,7 @@ class Commands:
         else:
             self._outbox.stream_now(link.vehicle, "MISSION_CURRENT")
 
-    @obeys(mavlink.MAV_CMD_MISSION_START)
+    @handles(mavlink.MAV_CMD_MISSION_START)
     def _mission_start(self, link, p):
         i = link.vehicle
         reason = self._missions.why_not(i)
@@ -519,7 +519,7 @@ class Commands:
             answer = self._commander.arm(i, self._clock.t_us)
         return answer
 
-    @obeys(mavlink.MAV_CMD_DO_ORBIT)
+    @handles(mavlink.MAV_CMD_DO_ORBIT)
     def _do_orbit(self, link, p):
         position = self._position(p)
         if position is None:
@@ -529,7 +529,7 @@ class Commands:
             radius = math.copysign(min(max(abs(radius), MIN_ORBIT), MAX_ORBIT), radius)
         return self._commander.orbit(link.vehicle, position, radius, p[1], self._clock.t_us)
 
-    @obeys(mavlink.MAV_CMD_INJECT_FAILURE)
+    @handles(mavlink.MAV_CMD_INJECT_FAILURE)
     def _inject_failure(self, link, p):
         i = link.vehicle
         if self._parameters.get(i, "SYS_FAILURE_EN") == 0:
@@ -537,7 +537,7 @@ class Commands:
         reason = self._failures.inject(i, *p[:3])
         return Answer(UNSUPPORTED, reason) if reason else Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_DO_FLIGHTTERMINATION)
+    @handles(mavlink.MAV_CMD_DO_FLIGHTTERMINATION)
     def _do_terminate(self, link, p):
         if p[0] < 0.5:
             return Answer(ACCEPTED)

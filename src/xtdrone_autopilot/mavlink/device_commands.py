@@ -11,7 +11,7 @@ from ..navigation.offboard import Offboard
 from ..parameters.store import ParameterStore
 from ..state.answer import ACCEPTED, DENIED, Answer
 from ..state.clock import StepClock
-from ..state.handlers import obeys
+from ..state.handlers import handles
 
 LONGEST_TEST_S = 3.0  # of an actuator
 _FIRST_MOTOR, _FIRST_SERVO, _FUNCTIONS = 1, 33, 1000  # of ACTUATOR_TEST's param5
@@ -19,7 +19,7 @@ _OUTPUT_MOTOR, _OUTPUT_SERVO = 101, 201  # PX4's output functions, which it take
 
 
 class DeviceCommands:
-    """Obeys commands to the devices of a fleet."""
+    """Handles commands to the devices of a fleet."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class DeviceCommands:
         self._status, self._parameters, self._tests = status, parameters, tests
         self._offboard, self._rotor_mask, self._clock = offboard, rotor_mask, clock
 
-    @obeys(mavlink.MAV_CMD_DO_SET_ACTUATOR)
+    @handles(mavlink.MAV_CMD_DO_SET_ACTUATOR)
     def _set_actuator(self, link, p):
         """As PX4's outputs "Offboard Actuator Set 1" and on: the first six, or the next."""
         sets = int(p[6]) if math.isfinite(p[6]) else 0
         self._offboard.set_own(link.vehicle, 6 * max(sets, 0), np.clip(p[:6], -1.0, 1.0))
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_ACTUATOR_TEST)
+    @handles(mavlink.MAV_CMD_ACTUATOR_TEST)
     def _actuator_test(self, link, p):
         i = link.vehicle
         if self._status["armed"][i]:

@@ -54,7 +54,7 @@ class Messages:
         return sorted(self._handlers)
 
     def handle(self, link: Any, message: Any) -> None:
-        """Obeys one message that came in on a link, if it is meant for its vehicle."""
+        """Handles one message that came in on a link, if it is meant for its vehicle."""
         if getattr(message, "target_system", 0) not in (0, link.system):
             return
         if getattr(message, "target_component", 0) not in (0, 1):

@@ -15,7 +15,7 @@ from ..parameters import file as parameter_file
 from ..parameters.store import Parameter, ParameterStore, listed, table, to_bits
 from ..state.answer import ACCEPTED, DENIED, REJECTED, Answer
 from ..state.clock import StepClock
-from ..state.handlers import obeys, receives
+from ..state.handlers import handles, receives
 from ..state.outbox import INFO, WARNING, Outbox
 
 PER_TICK = 20  # parameters of a requested list, as PX4 sends by UDP
@@ -136,7 +136,7 @@ class ParameterProtocol:
             self._without_effect.add(i)
             self._outbox.say(i, INFO, f"{p.name} is kept, but does nothing in this flight stack")
 
-    @obeys(mavlink.MAV_CMD_PREFLIGHT_STORAGE)
+    @handles(mavlink.MAV_CMD_PREFLIGHT_STORAGE)
     def _storage(self, link, p):
         i, store, files = link.vehicle, self._parameters, self._files
         if self._status["armed"][i]:

@@ -5,18 +5,18 @@ import math
 from xtdrone_core.mavlink.dialect import mavlink
 
 from ..state.answer import ACCEPTED, NO_ANSWER, REJECTED, Answer
-from ..state.handlers import obeys
+from ..state.handlers import handles
 from ..vtol.stack import Vtol
 
 
 class Transitions:
-    """Obeys the command of VTOLs; other vehicles do not answer it, as under PX4."""
+    """Handles the command of VTOLs; other vehicles do not answer it, as in PX4."""
 
     def __init__(self, vtol: Vtol):
         """vtol: Makes the transitions."""
         self._vtol = vtol
 
-    @obeys(mavlink.MAV_CMD_DO_VTOL_TRANSITION)
+    @handles(mavlink.MAV_CMD_DO_VTOL_TRANSITION)
     def _do_vtol_transition(self, link, p):
         if not self._vtol.is_vtol(link.vehicle):
             return Answer(

@@ -170,7 +170,7 @@ class Missions(Memory, ModeTask):
             outbox: Sends STATUSTEXTs and progress messages.
             look_at: Turns the camera of a vehicle to a region of interest, (3,) world [m], None =
                 straight ahead.
-            payload: What obeys the items with these commands.
+            payload: Handlers of the items with these commands.
         """
         self._look_at, self._payload = look_at, payload
         self._status, self._parameters, self._estimator = status, parameters, estimator

@@ -17,9 +17,9 @@ def refuses(*names: str) -> Callable:
     return _mark("refuses", names)
 
 
-def obeys(*numbers: int) -> Callable:
+def handles(*numbers: int) -> Callable:
     """Marks a method as the handler of commands: method(link, params) -> Answer."""
-    return _mark("obeys", numbers)
+    return _mark("handles", numbers)
 
 
 def on_request(name: str) -> Callable:
