@@ -2,10 +2,11 @@
 
 docs/images/manifest.json has a line on each picture: a hash of the sources that draw it and of its
 command, and one of the picture. A picture whose sources have changed since is outdated. Hashes,
-not times, since a checkout sets all times anew.
+not times, since a checkout sets all times anew. Layout, comments and docstrings do not count.
 """
 
 import argparse
+import ast
 import contextlib
 import hashlib
 import json
@@ -68,7 +69,10 @@ def read(root: Path = ROOT) -> Table:
 
 
 def source_hash(entry: Entry, root: Path = ROOT) -> str:
-    """Hash of the command and of the sources, without blank lines and lines of comment.
+    """Hash of the command and of the sources.
+
+    Of a Python source it is that of its syntax tree without docstrings; of any other that of its
+    lines without blank ones and those of a comment.
 
     Raises:
         ValueError: A pattern finds no file.
@@ -85,10 +89,34 @@ def source_hash(entry: Entry, root: Path = ROOT) -> str:
             raise ValueError(f"{TABLE}: {pattern}, which draws {entry.pictures}, is not there")
         for path in found:
             total.update(str(path.relative_to(root)).encode())
-            for line in path.read_bytes().splitlines():
-                if line.strip() and not line.strip().startswith(b"#"):
-                    total.update(line.rstrip() + b"\n")
+            total.update(_meaning(path))
     return total.hexdigest()[:16]
+
+
+def _meaning(path: Path) -> bytes:
+    """What counts of a source."""
+    content = path.read_bytes()
+    if path.suffix == ".py":
+        with contextlib.suppress(SyntaxError):
+            return repr(_canonical(ast.parse(content))).encode()
+    lines = (line.rstrip() for line in content.splitlines())
+    return b"".join(line + b"\n" for line in lines if line and not line.strip().startswith(b"#"))
+
+
+def _canonical(value: object) -> object:
+    """A syntax tree as tuples, without docstrings and empty fields: alike in all versions."""
+    if isinstance(value, list):
+        return tuple(map(_canonical, value))
+    if not isinstance(value, ast.AST):
+        return value
+    fields = dict(ast.iter_fields(value))
+    documented = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
+    if isinstance(value, documented) and ast.get_docstring(value, clean=False) is not None:
+        fields["body"] = value.body[1:]
+    return (
+        type(value).__name__,
+        *((name, _canonical(field)) for name, field in fields.items() if field not in (None, [])),
+    )
 
 
 def pictures_of(entry: Entry, root: Path = ROOT) -> list[Path]:
@@ -272,6 +300,12 @@ def main() -> int:
         action="store_true",
         help="make none: note that the named ones were made elsewhere",
     )
+    parser.add_argument(
+        "--accept",
+        action="store_true",
+        help="make none: note that the named ones are still what their sources draw; right only "
+        "after a change of names, types or places of code, which cannot change a pixel",
+    )
     args = parser.parse_args()
     table = read()
     if args.check:
@@ -279,8 +313,9 @@ def main() -> int:
         for picture, reason in why.items():
             print(f"{picture} {reason}")
         return int(bool(why))
-    if args.record and not args.word:
-        parser.error("--record needs the names of the pictures")
+    for option in ("record", "accept"):
+        if getattr(args, option) and not args.word:
+            parser.error(f"--{option} needs the names of the pictures, or words of them")
     old = outdated(table) if args.outdated else None
     wanted = [
         entry
@@ -294,7 +329,9 @@ def main() -> int:
     ]
     if args.word and not wanted:
         parser.error(f"no picture of {TABLE} has a name with {' or '.join(args.word)}")
-    return record(wanted) if args.record else make(table, wanted)
+    if args.record:
+        return record(wanted)
+    return accept(wanted) if args.accept else make(table, wanted)
 
 
 def record(wanted: list[Entry]) -> int:
@@ -303,6 +340,22 @@ def record(wanted: list[Entry]) -> int:
         note(entry)
         print(f"noted {entry.pictures}")
     return 0
+
+
+def accept(wanted: list[Entry], root: Path = ROOT) -> int:
+    """Notes the sources of pictures as they are; returns 1 if one is not as it was made."""
+    noted, failed = manifest(root), 0
+    for entry in wanted:
+        found = pictures_of(entry, root)
+        hashes = {str(path): noted.get(str(path), ["", ""])[1] for path in found}
+        changed = [path for path in found if hashes[str(path)] != picture_hash(root / path)]
+        if changed or not found:
+            failed = 1
+            print(f"left {entry.pictures}: not as it was made, make it again")
+            continue
+        note(entry, root)
+        print(f"accepted {entry.pictures}")
+    return failed
 
 
 def make(table: Table, wanted: list[Entry]) -> int:

@@ -6,6 +6,7 @@
 #   scripts/pictures.sh --outdated       those that are older than the code that draws them
 #   scripts/pictures.sh --check          only names these; status 1 if there are any
 #   scripts/pictures.sh --record rviz    notes pictures that were made on another machine
+#   scripts/pictures.sh --accept viewer  notes pictures as current after a change of names alone
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/env.sh

@@ -1,4 +1,4 @@
-"""Parameters of cameras and lidars, read from a vehicle's SDF or from presets.yaml.
+"""Parameters of cameras, read from a vehicle's SDF or from presets.yaml.
 
 Table II of XTDrone under exactly its names in snake case. A pixel's centre has
 whole coordinates, as in OpenCV and ROS, so the middle of an image of width w is
@@ -8,27 +8,29 @@ towards -y and its lower edge towards -z, as in Gazebo.
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from xtdrone_core import SensorBlock
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.quaternion import from_euler, multiply, rotate
 
+from .blocks import (
+    MAX_LATENCY,
+    PLUGIN_TAGS,
+    UNSET_RATE,
+    field_names,
+    number,
+    numbers,
+    preset_values,
+    refuse_misspelt,
+    sample_rate,
+    scalar_tags,
+    scalars,
+    values_at,
+    whole_number,
+)
 from .errors import SensorError
-from .parameters import preset, refuse_near_miss
-from .sensor import whole_rate
 
-TYPES = {
-    "camera": "camera",
-    "wideanglecamera": "camera",
-    "multicamera": "camera",
-    "depth": "depth",
-    "ray": "lidar",
-    "gpu_ray": "lidar",
-}  # of SDF's <sensor>: kind
-RENDERED = ("camera", "depth", "lidar")  # kinds of SensorBlock that this module reads
 FORMATS = {"mono8": 1, "rgb8": 3}  # bytes per pixel
 _SDF_FORMATS = {
     "L8": "mono8",
@@ -39,15 +41,10 @@ _SDF_FORMATS = {
 }
 _MAX_SIDE = 4096  # [pixels]
 _MAX_PIXELS = 100_000  # of a focal length or a principal point
-_MAX_RAYS = 1 << 20
-_MAX_LATENCY = 10.0  # [s]
 _MAX_EXPOSURE = 0.1  # [s]
 _MAX_EV = 20.0
 _MAX_FRINGE = 0.02
 _MAX_FLARE = 50.0
-UNSET_RATE = 25.0  # of a camera or lidar without <update_rate>, which Gazebo runs at each step [Hz]
-_LIKENESS = 0.8  # from here on a tag counts as misspelt
-_GAZEBOS = ("pose", "updateRate", "min_range", "max_range")  # tags that are like one of ours
 _PAIR = ("left", "right")
 
 _CAMERA_PATHS = {  # where SDF and Gazebo's ROS plugins keep what Table II names
@@ -71,32 +68,6 @@ _CAMERA_PATHS = {  # where SDF and Gazebo's ROS plugins keep what Table II names
     "near": ("clip", "near"),
     "far": ("clip", "far"),
     "horizontal_fov": ("horizontal_fov",),
-}
-_PLUGIN_TAGS = {
-    "hackBaseline": "hack_baseline",
-    "distortionK1": "k1",
-    "distortionK2": "k2",
-    "distortionK3": "k3",
-    "distortionT1": "p1",
-    "distortionT2": "p2",
-    "distortion_k1": "k1",
-    "distortion_k2": "k2",
-    "distortion_k3": "k3",
-    "distortion_t1": "p1",
-    "distortion_t2": "p2",
-}
-_LIDAR_PATHS = {
-    "columns": ("scan", "horizontal", "samples"),
-    "min_angle": ("scan", "horizontal", "min_angle"),
-    "max_angle": ("scan", "horizontal", "max_angle"),
-    "rows": ("scan", "vertical", "samples"),
-    "min_elevation": ("scan", "vertical", "min_angle"),
-    "max_elevation": ("scan", "vertical", "max_angle"),
-    "minimum": ("range", "min"),
-    "maximum": ("range", "max"),
-    "resolution": ("range", "resolution"),
-    "noise_mean": ("noise", "mean"),
-    "noise_stddev": ("noise", "stddev"),
 }
 
 
@@ -171,9 +142,9 @@ class CameraParameters:
         )
         check(self.noise_stddev >= 0, f"noise stddev {self.noise_stddev:g}", "give a number from 0")
         check(
-            0 <= self.latency <= _MAX_LATENCY,
+            0 <= self.latency <= MAX_LATENCY,
             f"latency {self.latency:g}",
-            f"give seconds from 0 to {_MAX_LATENCY:g}",
+            f"give seconds from 0 to {MAX_LATENCY:g}",
         )
         check(
             self.anti_aliasing in (0, 2, 4, 8),
@@ -269,72 +240,6 @@ class CameraParameters:
         return self.k1, self.k2, self.p1, self.p2, self.k3
 
 
-@dataclass(frozen=True)
-class LidarParameters:
-    """A scanner; all rays of a scan show one instant.
-
-    Examples:
-        >>> import xtdrone as xd
-        >>> from sensor_models.cameras import lidar_of
-        >>> vehicle = xd.load_vehicle("iris_2d_lidar")
-        >>> lidar_of(next(block for block in vehicle.sensors if block.kind == "lidar")).columns
-        1081
-    """
-
-    pos: tuple[float, float, float]  # from the centre of gravity, body FLU [m]
-    quat: tuple[float, float, float, float]  # xyzw, lidar frame to body
-    rate: float  # [Hz]
-    latency: float  # [s]
-    columns: int  # rays side by side
-    min_angle: float  # of the first, counter-clockwise from the x axis [rad]
-    max_angle: float  # of the last [rad]
-    rows: int  # rays above each other; 1 makes a plane scanner
-    min_elevation: float  # of the lowest row [rad]
-    max_elevation: float  # of the highest row [rad]
-    minimum: float  # shortest distance [m]
-    maximum: float  # longest distance [m]
-    resolution: float  # one bit [m], or 0
-    noise_mean: float  # [m]
-    noise_stddev: float  # [m]
-
-    def __post_init__(self) -> None:
-        def check(fine: bool, what: str, allowed: str) -> None:
-            if not fine:
-                raise SensorError(f"{what} of a lidar is not allowed: {allowed}")
-
-        check(
-            self.columns >= 1 and self.rows >= 1 and self.columns * self.rows <= _MAX_RAYS,
-            f"{self.rows} x {self.columns} rays",
-            f"give 1 to {_MAX_RAYS}",
-        )
-        check(
-            self.min_angle <= self.max_angle and self.min_elevation <= self.max_elevation,
-            "min_angle above max_angle",
-            "give them in order",
-        )
-        check(
-            self.max_angle - self.min_angle <= 2.0 * math.pi + 1e-6
-            and max(-self.min_elevation, self.max_elevation) <= 0.5 * math.pi + 1e-6,
-            "a scan",
-            "give at most a whole turn, and elevations of -pi/2 to pi/2",
-        )
-        check(
-            0 <= self.minimum < self.maximum,
-            f"range {self.minimum:g} to {self.maximum:g} m",
-            "give 0 <= min < max",
-        )
-        check(
-            self.noise_stddev >= 0 and self.resolution >= 0,
-            "a negative noise or resolution",
-            "give numbers from 0",
-        )
-        check(
-            0 <= self.latency <= _MAX_LATENCY,
-            f"latency {self.latency:g}",
-            f"give seconds from 0 to {_MAX_LATENCY:g}",
-        )
-
-
 def cameras_of(block: SensorBlock) -> tuple[CameraParameters, ...]:
     """The cameras of a block of kind camera or depth: one, or a stereo pair.
 
@@ -349,7 +254,7 @@ def cameras_of(block: SensorBlock) -> tuple[CameraParameters, ...]:
     cameras = cameras if isinstance(cameras, list) else [cameras]
     if len(cameras) > 2:
         raise SensorError(f"'{block.name}' has {len(cameras)} cameras: give one, or a stereo pair")
-    rate = _rate(block)
+    rate = sample_rate(block)
     names = _PAIR if len(cameras) == 2 else ("",)
     found = [_camera(block, rate, name, camera) for name, camera in zip(names, cameras)]
     if len(found) == 2 and found[1].hack_baseline == 0.0:
@@ -358,40 +263,6 @@ def cameras_of(block: SensorBlock) -> tuple[CameraParameters, ...]:
     if len(found) == 2:
         found[0] = dataclasses.replace(found[0], hack_baseline=0.0)
     return tuple(found)
-
-
-def lidar_of(block: SensorBlock) -> LidarParameters:
-    """The scanner of a block of kind lidar: SDF's <ray> or <lidar>, or a preset.
-
-    Raises:
-        SensorError: An invalid value.
-    """
-    ray = block.parameters.get("ray", block.parameters.get("lidar", {}))
-    fields = _fields_of(LidarParameters)
-    _refuse_misspelt(block, ray, _LIDAR_PATHS.values())
-    _refuse_misspelt(block, _plain(block), [], (*fields, "update_rate", "preset"))
-    values = {**_preset(block, "velodyne_vlp16"), **_found(ray, _LIDAR_PATHS)}
-    if ray and "scan" in ray and "vertical" not in ray["scan"]:
-        values.update(rows=1, min_elevation=0.0, max_elevation=0.0)
-    values.update({name: value for name, value in _plain(block).items() if name in fields})
-    numbers: dict[str, Any] = {
-        name: _number(block, name, value)
-        for name, value in values.items()
-        if name in fields and name not in ("pos", "quat", "rate")
-    }
-    for name in ("columns", "rows"):
-        numbers[name] = _whole(block, name, numbers[name])
-    return LidarParameters(pos=block.pos, quat=block.quat, rate=_rate(block), **numbers)
-
-
-def plugin_tags(block: SensorBlock) -> dict:
-    """Tags of the block's Gazebo plugins as text: names of topics and frames."""
-    plugins = block.parameters.get("plugin", [])
-    found = {}
-    for plugin in plugins if isinstance(plugins, list) else [plugins]:
-        if isinstance(plugin, dict):
-            found.update(_plain_of(plugin))
-    return found
 
 
 def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraParameters:
@@ -412,14 +283,14 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
         "height": 240,
         "format": "rgb8",
         "horizontal_fov": 1.047,
-        **_preset(block, ""),
+        **preset_values(block, ""),
     }
-    plain = {**_plain(block), **_plain_of(camera)}
-    fields = _fields_of(CameraParameters)
-    own = (*fields, *_PLUGIN_TAGS, "update_rate", "preset", "horizontal_fov")
-    _refuse_misspelt(block, camera, _CAMERA_PATHS.values(), own)
-    _refuse_misspelt(block, plain, [], own)
-    values.update(_found(camera, _CAMERA_PATHS))
+    plain = {**scalar_tags(block), **scalars(camera)}
+    fields = field_names(CameraParameters)
+    own = (*fields, *PLUGIN_TAGS, "update_rate", "preset", "horizontal_fov")
+    refuse_misspelt(block, camera, _CAMERA_PATHS.values(), own)
+    refuse_misspelt(block, plain, [], own)
+    values.update(values_at(camera, _CAMERA_PATHS))
     if "horizontal_fov" in plain and "lens" not in camera:  # SDF's fov replaces a preset's lens
         for key in ("fx", "fy", "cx", "cy"):
             values.pop(key, None)
@@ -435,9 +306,9 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
     if picture not in _SDF_FORMATS:
         raise SensorError(unknown_name(f"format of camera '{block.name}'", picture, _SDF_FORMATS))
     centre = values.pop("distortion_center", None)
-    v = {key: _number(block, key, value) for key, value in values.items()}
+    v = {key: number(block, key, value) for key, value in values.items()}
     width, height, anti_aliasing = (
-        _whole(block, name, v.pop(name, 0)) for name in ("width", "height", "anti_aliasing")
+        whole_number(block, name, v.pop(name, 0)) for name in ("width", "height", "anti_aliasing")
     )
     fov = v.pop("horizontal_fov")
     if not 0 < fov < math.pi:
@@ -449,7 +320,7 @@ def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraP
     if centre is None:
         centre = v["cx"], v["cy"]
     else:
-        x, y = _numbers(block, "distortion_center", centre, 2)
+        x, y = numbers(block, "distortion_center", centre, 2)
         centre = x * width - 0.5, y * height - 0.5
     v.pop("rate", None)
     return CameraParameters(
@@ -470,111 +341,9 @@ def _placed(block: SensorBlock, camera: dict) -> tuple:
     """Position and attitude of a <camera> with a <pose> of its own in its sensor."""
     if not camera.get("pose"):
         return block.pos, block.quat
-    x, y, z, roll, pitch, yaw = _numbers(block, "pose", camera["pose"], 6)
+    x, y, z, roll, pitch, yaw = numbers(block, "pose", camera["pose"], 6)
     offset = rotate(*block.quat, x, y, z)
     return (
         tuple(a + b for a, b in zip(block.pos, offset)),
         tuple(multiply(*block.quat, *from_euler(roll, pitch, yaw))),
     )
-
-
-def given_rate(block: SensorBlock) -> float:
-    """The rate that a block of these kinds gives [Hz]; 0 where it gives none.
-
-    Raises:
-        SensorError: Not a number from 0.
-    """
-    values = {**_preset(block, ""), **_plain(block)}
-    rate = _number(
-        block, "update_rate", block.parameters.get("update_rate", values.get("rate", 0.0))
-    )
-    if rate < 0.0:
-        raise SensorError(
-            f"<update_rate> of {block.kind} '{block.name}' is {rate:g}: give a number from 0"
-        )
-    return rate
-
-
-def _rate(block: SensorBlock) -> float:
-    """The rate in whole steps."""
-    return whole_rate(given_rate(block) or UNSET_RATE)
-
-
-def _preset(block: SensorBlock, default: str) -> dict:
-    name = str(_plain(block).get("preset", default)).strip()
-    return preset(block.kind, name) if name else {}
-
-
-def _plain(block: SensorBlock) -> dict:
-    """Tags directly in <sensor> and its <plugin>s, Gazebo's plugin names as ours."""
-    return {
-        **_plain_of(block.parameters),
-        **{_PLUGIN_TAGS.get(tag, tag): value for tag, value in plugin_tags(block).items()},
-    }
-
-
-def _plain_of(tags: dict) -> dict:
-    return {
-        tag: value
-        for tag, value in tags.items()
-        if not isinstance(value, (dict, list)) and tag != "pose"
-    }
-
-
-def _found(tags: dict, paths: dict[str, tuple[str, ...]]) -> dict:
-    found: dict[str, Any] = {}
-    for name, path in paths.items():
-        value: Any = tags
-        for tag in path:
-            value = value.get(tag) if isinstance(value, dict) else None
-        if value is not None and not isinstance(value, (dict, list)):
-            found[name] = value
-    return found
-
-
-def _fields_of(cls: type) -> set:
-    return {field.name for field in dataclasses.fields(cls)}
-
-
-def _refuse_misspelt(
-    block: SensorBlock, tags: dict, paths: Collection[tuple[str, ...]], more: Iterable[str] = ()
-) -> None:
-    """Rejects tags that resemble a known one of the same element.
-
-    Args:
-        block: The block of the tags.
-        tags: Nested dict of them.
-        paths: Known ones, from here on.
-        more: Further ones that are known here.
-    """
-    known = {path[0] for path in paths} | set(more)
-    for tag, value in tags.items():
-        if tag not in known and tag not in _GAZEBOS:
-            refuse_near_miss(block, tag, known, _LIKENESS)
-        if isinstance(value, dict) and tag in known:
-            _refuse_misspelt(
-                block, value, [path[1:] for path in paths if path[0] == tag and len(path) > 1]
-            )
-
-
-def _whole(block: SensorBlock, tag: str, value: Any) -> int:
-    if value != int(value):
-        raise SensorError(
-            f"<{tag}> of {block.kind} '{block.name}' is '{value:g}': give a whole number"
-        )
-    return int(value)
-
-
-def _number(block: SensorBlock, tag: str, value: Any) -> float:
-    return _numbers(block, tag, value, 1)[0]
-
-
-def _numbers(block: SensorBlock, tag: str, value: Any, count: int) -> tuple[float, ...]:
-    try:
-        numbers = tuple(map(float, str(value).split()))
-    except ValueError:
-        numbers = ()
-    if len(numbers) != count or not all(map(math.isfinite, numbers)):
-        what = "a number" if count == 1 else f"{count} numbers"
-        raise SensorError(f"<{tag}> of {block.kind} '{block.name}' is '{value}': give {what}")
-    return numbers

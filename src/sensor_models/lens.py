@@ -21,7 +21,7 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
-from .cameras import CameraParameters, LidarParameters
+from .cameras import CameraParameters
 from .errors import SensorError
 from .streams import new_stream
 
@@ -49,6 +49,7 @@ class Lens:
 
     Attributes:
         pinhole: The image to render.
+        x, y: (H, W) coordinates of each pixel in it, as OpenGL counts rows [pixels].
     """
 
     def __init__(self, camera: CameraParameters, seed: int, vehicle: int, sensor: int) -> None:
@@ -67,9 +68,9 @@ class Lens:
         x, y = normalised_coordinates(camera)
         self.pinhole = _pinhole(camera, x, y)
         scale = self.pinhole.width / (self.pinhole.right - self.pinhole.left)
-        self._x = ((x - self.pinhole.left) * scale - 0.5).astype(np.float32)
+        self.x = ((x - self.pinhole.left) * scale - 0.5).astype(np.float32)
         # OpenGL's images begin at the bottom.
-        self._y = ((self.pinhole.bottom - y) * scale - 0.5).astype(np.float32)
+        self.y = ((self.pinhole.bottom - y) * scale - 0.5).astype(np.float32)
         self.stream = new_stream(seed, vehicle, sensor)
 
     def image(self, raw: np.ndarray) -> np.ndarray:
@@ -87,8 +88,8 @@ class Lens:
         )
         _develop(
             raw,
-            self._x,
-            self._y,
+            self.x,
+            self.y,
             np.float32(255.0 * camera.noise_mean),
             np.float32(255.0 * camera.noise_stddev),
             normal_table(),
@@ -111,8 +112,8 @@ class Lens:
         out = np.empty((camera.height, camera.width), dtype=np.float32)
         _measure(
             raw,
-            self._x,
-            self._y,
+            self.x,
+            self.y,
             camera.noise_mean,
             camera.noise_stddev,
             camera.near,
@@ -150,37 +151,6 @@ def project(camera: CameraParameters, points: np.ndarray) -> np.ndarray:
             camera.fy * bent[:, 1] + camera.cy,
         ]
     )
-
-
-def lidar_rays(lidar: LidarParameters) -> np.ndarray:
-    """(rows, columns, 3) unit vectors of a lidar's beams in its frame, the lowest row first."""
-    azimuth = np.linspace(lidar.min_angle, lidar.max_angle, lidar.columns)
-    elevation = np.linspace(lidar.min_elevation, lidar.max_elevation, lidar.rows)[:, None]
-    return np.stack(
-        np.broadcast_arrays(
-            np.cos(elevation) * np.cos(azimuth),
-            np.cos(elevation) * np.sin(azimuth),
-            np.sin(elevation),
-        ),
-        axis=-1,
-    )
-
-
-def noisy_ranges(true: np.ndarray, lidar: LidarParameters, stream: np.ndarray) -> np.ndarray:
-    """What a lidar says of true distances; inf beyond its range, -inf too near [m]."""
-    out = np.empty(true.shape, dtype=np.float32)
-    ranges_with_noise(
-        true.reshape(-1),
-        lidar.noise_mean,
-        lidar.noise_stddev,
-        lidar.resolution,
-        lidar.minimum,
-        lidar.maximum,
-        normal_table(),
-        stream,
-        out.reshape(-1),
-    )
-    return out
 
 
 def _centre(camera: CameraParameters) -> tuple[float, float]:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from xtdrone_core import SensorBlock
 
-from .cameras import RENDERED, UNSET_RATE, given_rate
+from .blocks import UNSET_RATE, given_rate
 from .parameters import number_of
+from .rendered.declaration import rendered_sensors
 from .sensor import STEP_US, sensors, whole_rate
 
 _TOLERANCE = 0.01  # share of a rate that counts as the same
@@ -23,7 +24,9 @@ def rounded_rates(blocks: Sequence[SensorBlock]) -> list[str]:
         if asked > 0.0 and abs(whole_rate(asked) - asked) > _TOLERANCE * asked:
             rounded.append(f"{block.kind} '{block.name}' {asked:g} to {whole_rate(asked):.4g} Hz")
     unset = [
-        f"'{block.name}'" for block in blocks if block.kind in RENDERED and _asked(block) == 0.0
+        f"'{block.name}'"
+        for block in blocks
+        if block.kind in rendered_sensors() and _asked(block) == 0.0
     ]
     return (
         [f"rates become whole steps of {STEP_US // 1000} ms: {', '.join(rounded)}"]
@@ -34,7 +37,7 @@ def rounded_rates(blocks: Sequence[SensorBlock]) -> list[str]:
 
 def _asked(block: SensorBlock) -> float:
     """The rate that a block itself gives [Hz]; 0 without one."""
-    if block.kind in RENDERED:
+    if block.kind in rendered_sensors():
         return given_rate(block)
     if block.kind not in sensors():
         return 0.0

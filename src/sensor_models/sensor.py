@@ -92,32 +92,44 @@ class Sensor:
 
 
 @functools.cache
-def sensors() -> dict[str, Sensor]:
-    """Every kind of sensor by name: this package's, then those of other packages.
+def declarations() -> dict[str, Any]:
+    """Returns what declares each kind of sensor: a Sensor, or a RenderedSensor of rendered/.
 
     Raises:
         SensorError: A module that cannot be loaded, or two of one kind.
     """
     package = importlib.import_module(__package__)
-    found: dict[str, Sensor] = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        declared = getattr(importlib.import_module(f"{__package__}.{module.name}"), "SENSOR", None)
-        if isinstance(declared, Sensor):
-            _add(found, declared)
+    modules = [
+        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(package.__path__, f"{__package__}.")
+    ]
+    declared = [module.SENSOR for module in modules if hasattr(module, "SENSOR")]
     for entry in metadata.entry_points(group=GROUP):
         try:
-            _add(found, entry.load())
+            declared.append(entry.load())
         except (ImportError, AttributeError) as error:
             raise SensorError(
                 f"cannot load sensor '{entry.name}' ({entry.value}): {error}"
             ) from error
-    return dict(sorted(found.items(), key=lambda item: item[1].stream_number()))
+    by_kind: dict[str, Any] = {}
+    for sensor in declared:
+        if sensor.kind in by_kind:
+            raise SensorError(
+                f"there are two sensors of kind '{sensor.kind}': give one another name"
+            )
+        by_kind[sensor.kind] = sensor
+    return by_kind
 
 
-def _add(found: dict[str, Sensor], sensor: Sensor) -> None:
-    if sensor.kind in found:
-        raise SensorError(f"there are two sensors of kind '{sensor.kind}': give one another name")
-    found[sensor.kind] = sensor
+@functools.cache
+def sensors() -> dict[str, Sensor]:
+    """Returns every kind of Sensor by name, in the order of their random streams.
+
+    Raises:
+        SensorError: As declarations().
+    """
+    found = [sensor for sensor in declarations().values() if isinstance(sensor, Sensor)]
+    return {sensor.kind: sensor for sensor in sorted(found, key=Sensor.stream_number)}
 
 
 def period_steps(rate: float) -> int:

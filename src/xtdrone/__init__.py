@@ -16,10 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # loaded where they are first used, so that the command starts at once
-    from sensor_models.cameras import (
-        CameraParameters as CameraParameters,
-        LidarParameters as LidarParameters,
-    )
+    from sensor_models.cameras import CameraParameters as CameraParameters
+    from sensor_models.rendered.lidar import LidarParameters as LidarParameters
     from xtdrone_batch.randomisation import Randomisation as Randomisation
     from xtdrone_batch.rays.sensor import Mounting as Mounting
     from xtdrone_batch.simulation import BatchSimulation as BatchSimulation
@@ -118,7 +116,7 @@ _EXPORTS = {
     "GroundEffect": "xtdrone.compose.effects:GroundEffect",
     "Imu": "xtdrone.compose.sensors:Imu",
     "Lidar": "xtdrone.compose.cameras:Lidar",
-    "LidarParameters": "sensor_models.cameras:LidarParameters",
+    "LidarParameters": "sensor_models.rendered.lidar:LidarParameters",
     "LinearDrag": "xtdrone.compose.effects:LinearDrag",
     "Magnetometer": "xtdrone.compose.sensors:Magnetometer",
     "Mellinger": "xtdrone.backends.mellinger:Mellinger",

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sensor_models.cameras import RENDERED
+from sensor_models.rendered.declaration import rendered_sensors
 from sensor_models.sensor import sensors as kinds_of_sensors
 from xtdrone_core import FleetModel
 from xtdrone_core.contracts import Observer
@@ -16,7 +16,6 @@ from xtdrone_sim.simulation import STEP_US, Simulation as Lockstep
 OnStep = Callable[[float, FleetState, SensorBatch], Any]
 OnSensor = Callable[[float, str, Any], Any]
 OnContact = Callable[[float, str, str], Any]
-_CAMERAS = (*RENDERED, "stereo")
 
 
 class Callback(Observer):
@@ -164,10 +163,11 @@ class Callbacks:
         Raises:
             XtdroneError: No such kind.
         """
-        known = [*_CAMERAS, *kinds_of_sensors()]
+        images = [kind for each in rendered_sensors().values() for kind in each.reading_kinds]
+        known = [*images, *kinds_of_sensors()]
         if kind not in known:
             raise XtdroneError(unknown_name("kind of sensor", kind, known))
-        made = ImageCallback if kind in _CAMERAS else ReadingCallback
+        made = ImageCallback if kind in images else ReadingCallback
         if function is None:
             return lambda given: made(self._flight, given, kind)
         return made(self._flight, function, kind)

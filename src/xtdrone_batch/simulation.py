@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import psutil
 
-from sensor_models.cameras import CameraParameters, LidarParameters
+from sensor_models.cameras import CameraParameters
+from sensor_models.rendered.lidar import LidarParameters
 from sensor_models.suite import SensorSuite
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import shown, unknown_name

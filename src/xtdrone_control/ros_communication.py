@@ -21,7 +21,7 @@ from xtdrone_mavros.command_translator import (
     TRANSITIONS,
     CommandTranslator,
 )
-from xtdrone_mavros.convert import euler
+from xtdrone_mavros.convert.geometry import euler
 from xtdrone_mavros.errors import MavrosError
 from xtdrone_mavros.vehicle_kind import Kind
 from xtdrone_ros1 import ros_tools

@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from .errors import ScenarioError
-from .state import Contacts, Estimates, FleetState, Reading, SensorBatch, SetPoints
+from .state import (
+    Contacts,
+    Estimates,
+    FleetState,
+    Reading,
+    SensorBatch,
+    SensorDescription,
+    SetPoints,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -334,7 +342,7 @@ class Flight(Protocol):
     def sensors(self) -> SensorBatch:
         """The last readings."""
 
-    def rendered_sensors(self) -> list[dict]:
+    def rendered_sensors(self) -> list[SensorDescription]:
         """The cameras and lidars, as RenderedSensors.describe() gives them."""
 
 

@@ -6,7 +6,7 @@ world). The vehicle is the leading axis everywhere, also for one vehicle.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -201,13 +201,29 @@ class SensorBatch(Memory):
 
 @dataclass(frozen=True)
 class Reading:
-    """One image or scan of a camera or lidar."""
+    """One reading of a sensor that sees the scene: images or a scan."""
 
-    kind: str  # camera, stereo, depth or lidar
+    kind: str  # camera, stereo, depth, lidar, or that of another RenderedSensor
     vehicle: str  # name
     sensor: str  # name
     t_us: int  # simulated time of the measurement [us]
     data: dict  # array by name: image | left, right | image, depth [m] | ranges [m]
+
+
+ReadingArray = tuple[str, str, list[int]]  # name, dtype such as <f4, and shape of an array
+
+
+class SensorDescription(TypedDict):
+    """A sensor that sees the scene, in plain data: what other processes know of it."""
+
+    kind: str  # of its readings
+    vehicle: str  # name
+    sensor: str  # name
+    period_us: int  # between two readings [us]
+    latency_us: int  # from the measurement to the reading's arrival [us]
+    arrays: list[ReadingArray]  # of a reading
+    tags: dict[str, str]  # of its Gazebo plugins: names of topics and frames
+    parameters: list[dict[str, Any]]  # of each camera or scanner in it
 
 
 @dataclass(slots=True)

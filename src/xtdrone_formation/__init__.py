@@ -2,9 +2,11 @@
 
 from .assignment import Transition, assign, plan
 from .errors import FormationError
+from .formation import Formation
 from .formations import names, separation, slots
+from .leaders import Leader
 from .network import NeighbourState, Network, Radio
-from .schemes import Follower, FollowerParameters, Formation, Leader, SelfState, saturate, scheme
+from .schemes import Follower, FollowerParameters, SelfState, saturate, scheme
 
 __all__ = [
     "Follower",

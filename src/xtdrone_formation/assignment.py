@@ -1,10 +1,10 @@
 """Slot assignment and collision-free transitions between formations.
 
 Slots are assigned by minimum total distance (linear_sum_assignment), and all followers move along
-straight lines with minimum-jerk motions of the same duration. The least separation during the
+straight lines with minimum-jerk motions of the same duration. The smallest separation during the
 transition is computed in advance. If it is too small, the following are tried in order:
 
-1. the assignment of least squared distance, which keeps all followers at least 1/sqrt(2) of the
+1. the assignment of minimum squared distance, which keeps all followers at least 1/sqrt(2) of the
    slot spacing apart (Turpin, Michael and Kumar, CAPT), excluding lines close to the leader and
    lines that still conflict;
 2. lifting the whole fleet above the leader;
@@ -14,6 +14,7 @@ transition is computed in advance. If it is too small, the following are tried i
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -28,7 +29,7 @@ from .errors import FormationError
 from .formations import separation
 from .network import separation_pairs
 
-CLEARANCE = 1.4  # planned least separation between any two vehicles [m]
+CLEARANCE = 1.4  # planned minimum separation between any two vehicles [m]
 MAX_CLIMB, MAX_SINK = 2.5, 1.3  # vertical speed of a transition, below PX4's 3 and 1.5 [m/s]
 _REPAIRS = 6  # times that conflicting lines are reassigned
 _SPREADS = ((1.5, 1.5, 1.0), (1.5, 1.5, 1.5), (2.5, 2.5, 1.0), (2.5, 2.5, 2.5))
@@ -48,7 +49,7 @@ _SIDES = np.array(
 
 
 def assign(current: npt.ArrayLike, slots: npt.ArrayLike, metric: str = "distance") -> np.ndarray:
-    """The assignment of followers to slots with the least total cost.
+    """Returns the assignment of followers to slots with the minimum total cost.
 
     Args:
         current: (M, 3) followers relative to the leader [m].
@@ -56,10 +57,15 @@ def assign(current: npt.ArrayLike, slots: npt.ArrayLike, metric: str = "distance
         metric: "distance", or "squared" for squared distances.
 
     Returns:
-        (M,) index into slots of each follower, a permutation.
+        Index into slots of each follower (M,), a permutation.
     """
     cost = cdist(current, slots, "sqeuclidean" if metric == "squared" else "euclidean")
     return linear_sum_assignment(cost)[1]
+
+
+Motion = tuple[np.ndarray, np.ndarray, np.ndarray]  # offsets, velocity, acceleration, each (M, 3)
+# Method, order, waypoints and detours of a transition.
+_Candidate = tuple[str, np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ class Transition:
     durations: tuple[float, ...]  # of the W - 1 legs [s]
     detours: np.ndarray  # (W - 1, M, 3) largest deviation from the straight leg [m]
     order: np.ndarray  # (M,) slot of each follower
-    min_separation: float  # least separation during the transition, the leader included [m]
+    min_separation: float  # smallest separation during the transition, the leader included [m]
     method: str = field(default="straight")
 
     @property
@@ -84,8 +90,8 @@ class Transition:
         """Simulated time at which the last offset is reached [us]."""
         return self.start_us + math.ceil(sum(self.durations) * 1e6)
 
-    def at(self, t_us: int) -> Any:
-        """Offsets (M, 3) [m], their velocity [m/s] and acceleration [m/s^2] at a time."""
+    def at(self, t_us: int) -> Motion:
+        """Returns offsets (M, 3) [m], their velocity [m/s] and acceleration [m/s^2] at a time."""
         t = (t_us - self.start_us) * 1e-6
         for leg, duration in enumerate(self.durations):
             if t < duration:
@@ -94,7 +100,7 @@ class Transition:
         still = np.zeros_like(self.goal)
         return self.goal, still, still
 
-    def _leg(self, leg, t, duration):
+    def _leg(self, leg: int, t: float, duration: float) -> Motion:
         s, ds, dds = minimum_jerk(t / duration)
         a, b, side = self.waypoints[leg], self.waypoints[leg + 1], self.detours[leg]
         line = b - a
@@ -106,21 +112,21 @@ class Transition:
         acc = (dds * direction + ds * ds * curve * side) / duration**2
         return pos, ds / duration * direction, acc
 
-    def save(self) -> dict:
-        """Its fields, for a snapshot."""
+    def save(self) -> dict[str, Any]:
+        """Returns its fields, for a snapshot."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
 
 def hold(offsets: npt.ArrayLike, t_us: int = 0) -> Transition:
-    """A transition that holds the offsets (M, 3) [m]."""
-    offsets = np.array(offsets, dtype=float).reshape(-1, 3)
+    """Returns a transition that holds offsets (M, 3) [m]."""
+    held = np.array(offsets, dtype=float).reshape(-1, 3)
     return Transition(
         int(t_us),
-        offsets[None],
+        held[None],
         (),
-        np.zeros((0,) + offsets.shape),
-        np.arange(len(offsets)),
-        separation(offsets),
+        np.zeros((0, *held.shape)),
+        np.arange(len(held)),
+        separation(held),
         "hold",
     )
 
@@ -136,8 +142,8 @@ def plan(
 ) -> Transition:
     """Plans a transition in which no two vehicles come closer than the clearance.
 
-    If the start or the goal is itself closer than the clearance, the least separation is (almost)
-    that of the closer of the two.
+    If the start or the goal is itself closer than the clearance, the smallest separation is
+    (almost) that of the closer of the two.
 
     Args:
         current: (M, 3) followers relative to the leader [m].
@@ -146,7 +152,7 @@ def plan(
         speed: Largest speed relative to the leader [m/s]. Since vehicles must be able to keep up,
             the vertical speed also stays within PX4's limits.
         acceleration: Largest acceleration [m/s^2].
-        clearance: Least separation, the leader included [m].
+        clearance: Minimum separation, the leader included [m].
         floor: Lowest offset clear of the ground, relative to the leader [m].
 
     Returns:
@@ -169,27 +175,29 @@ def plan(
     need = min(clearance, 0.98 * separation(current), 0.98 * separation(slots))
     best = 0.0
     for method, order, waypoints, detours in _candidates(current, slots, need, floor):
-        least = _least_separation(waypoints, detours)
-        if least >= need - 1e-9:
+        smallest = _min_separation(waypoints, detours)
+        if smallest >= need - 1e-9:
             return Transition(
                 int(t_us),
                 waypoints,
                 tuple(_durations(waypoints, detours, speed, acceleration)),
                 detours,
                 order,
-                least,
+                smallest,
                 method,
             )
-        best = max(best, least)
+        best = max(best, smallest)
     raise FormationError(
         f"no transition keeps {need:.2f} m between vehicles (best {best:.2f} m): "
         "fly another formation in between, or give a larger spacing"
     )
 
 
-def _candidates(current, slots, need, floor):
-    """Motions in the order of preference: (method, order, waypoints, detours)."""
-    none = np.zeros((1,) + current.shape)
+def _candidates(
+    current: np.ndarray, slots: np.ndarray, need: float, floor: float
+) -> Iterator[_Candidate]:
+    """Yields motions in the order of preference."""
+    none = np.zeros((1, *current.shape))
     straight_order = assign(current, slots)
     yield "straight", straight_order, np.stack([current, slots[straight_order]]), none
     cost = _cost_around_leader(current, slots, need)
@@ -207,7 +215,7 @@ def _candidates(current, slots, need, floor):
     yield from _move_aside(current, slots, need, floor)
 
 
-def _lifted(current, slots, need):
+def _lifted(current: np.ndarray, slots: np.ndarray, need: float) -> _Candidate:
     """All followers climb above the leader, exchange positions there, and descend."""
     order = assign(current, slots, "squared")
     goal = slots[order]
@@ -216,14 +224,16 @@ def _lifted(current, slots, need):
         "lift",
         order,
         np.stack([current, current + up, goal + up, goal]),
-        np.zeros((3,) + current.shape),
+        np.zeros((3, *current.shape)),
     )
 
 
-def _move_aside(current, slots, need, floor):
+def _move_aside(
+    current: np.ndarray, slots: np.ndarray, need: float, floor: float
+) -> Iterator[_Candidate]:
     """All followers expand, move away from the leader, exchange positions there, and return.
 
-    Away from the leader an assignment by least squared distance is safe once the formation is
+    Away from the leader an assignment by minimum squared distance is safe once the formation is
     expanded by sqrt(2). The path away from the leader must be free of vehicles.
     """
     lowest = min(current[:, 2].min(), slots[:, 2].min(), floor)
@@ -237,11 +247,11 @@ def _move_aside(current, slots, need, floor):
             out = np.broadcast_to(away, a.shape)
             if min(_gaps(a, out).min(), _gaps(b, out).min()) >= need:
                 legs = np.stack([current, a, a + away, b[order] + away, b[order], slots[order]])
-                yield "aside", order, legs, np.zeros((5,) + current.shape)
+                yield "aside", order, legs, np.zeros((5, *current.shape))
 
 
-def _cost_around_leader(current, slots, need):
-    """Squared distances (M, M), with a large penalty for lines that pass near the leader."""
+def _cost_around_leader(current: np.ndarray, slots: np.ndarray, need: float) -> np.ndarray:
+    """Returns squared distances (M, M); lines that pass near the leader have a large penalty."""
     cost = cdist(current, slots, "sqeuclidean") + 1e-3
     line = slots[None] - current[:, None]
     length2 = np.maximum(np.einsum("ijk,ijk->ij", line, line), 1e-12)
@@ -251,39 +261,39 @@ def _cost_around_leader(current, slots, need):
     return cost
 
 
-def _conflicts(current, goal, need):
-    """Followers (indices) that come too close to an earlier follower on straight lines."""
-    found = []
+def _conflicts(current: np.ndarray, goal: np.ndarray, need: float) -> np.ndarray:
+    """Returns followers (indices) that come too close to an earlier one on straight lines."""
+    conflicts: list[np.intp] = []
     for i in range(len(current) - 1):
         start = current[i + 1 :] - current[i]
         close = _gaps(start, goal[i + 1 :] - goal[i] - start) < need
-        found.extend(np.flatnonzero(close) + i + 1)
-    return np.unique(np.array(found, dtype=int))
+        conflicts.extend(np.flatnonzero(close) + i + 1)
+    return np.unique(np.array(conflicts, dtype=np.int64))
 
 
-def _gaps(start, line):
-    """Least norm (...) of vectors (..., 3) that move uniformly from start along a line."""
+def _gaps(start: np.ndarray, line: np.ndarray) -> np.ndarray:
+    """Returns the smallest norm (...) of vectors (..., 3) that move from start along a line."""
     length2 = np.maximum(np.einsum("...k,...k", line, line), 1e-12)
     along = np.clip(-np.einsum("...k,...k", start, line) / length2, 0.0, 1.0)
     return np.linalg.norm(start + along[..., None] * line, axis=-1)
 
 
-def _detours(a, b, need, floor):
-    """Detours (M, 3) that keep the motion from a to b clear of the leader and of each other.
+def _detours(start: np.ndarray, goal: np.ndarray, need: float, floor: float) -> np.ndarray:
+    """Returns detours (M, 3) that keep the motion clear of the leader and of each other.
 
     Where two vehicles come too close, both deviate along the line that joins them at that time; the
     leader does not. This is iterated, since a detour may cause other conflicts.
     """
-    a, b = (np.vstack([np.zeros((1, 3)), x]) for x in (a, b))
+    a, b = (np.vstack([np.zeros((1, 3)), x]) for x in (start, goal))
     detours = np.zeros_like(a)
     samples = np.linspace(0.0, 1.0, _SAMPLES)
     for _ in range(_DETOUR_ITERATIONS):
-        nearest = {}
+        nearest: dict[tuple[int, int], tuple[float, float, np.ndarray]] = {}
         for s in samples:
             pos = a + s * (b - a) + math.sin(math.pi * s) ** 2 * detours
             for i, j in separation_pairs(pos, 1.02 * need):
                 gap = float(np.linalg.norm(pos[i] - pos[j]))
-                if gap < nearest.get((i, j), (math.inf,))[0]:
+                if (i, j) not in nearest or gap < nearest[i, j][0]:
                     nearest[i, j] = gap, s, pos[i] - pos[j]
         if not nearest or len(nearest) > 2 * len(a):  # no conflict, or too many
             break
@@ -297,31 +307,31 @@ def _detours(a, b, need, floor):
     return detours[1:]
 
 
-def _level_normal(line):
-    """A horizontal unit vector normal to a line, so that no vehicle is sent below another."""
+def _level_normal(line: np.ndarray) -> np.ndarray:
+    """Returns a horizontal unit normal of a line, so that no vehicle is sent below another."""
     level = np.array([-line[1], line[0], 0.0])
     size = np.linalg.norm(level)
     return level / size if size > 1e-6 else np.array([1.0, 0.0, 0.0])
 
 
-def _least_separation(waypoints, detours):
-    """Least distance between any two vehicles over all legs, the leader (at zero) included [m]."""
+def _min_separation(waypoints: np.ndarray, detours: np.ndarray) -> float:
+    """Returns the smallest distance between any two vehicles, the leader at zero included [m]."""
     return min(
         _leg_separation(a, b, side) for a, b, side in zip(waypoints[:-1], waypoints[1:], detours)
     )
 
 
-def _leg_separation(a, b, side):
-    """The same for one leg; exact for straight lines, by a polyline for detours."""
-    a, b, side = (np.vstack([np.zeros((1, 3)), x]) for x in (a, b, side))
+def _leg_separation(start: np.ndarray, goal: np.ndarray, detour: np.ndarray) -> float:
+    """Returns the same for one leg; exact for straight lines, by a polyline for detours."""
+    a, b, side = (np.vstack([np.zeros((1, 3)), x]) for x in (start, goal, detour))
     bends = np.any(side, axis=1)
-    least = math.inf
+    smallest = math.inf
     for i in range(len(a) - 1):
-        start = a[i + 1 :] - a[i]
-        gap = _gaps(start, b[i + 1 :] - b[i] - start)
+        offset = a[i + 1 :] - a[i]
+        gap = _gaps(offset, b[i + 1 :] - b[i] - offset)
         if bends.any():
             gap[bends[i + 1 :] | bends[i]] = math.inf
-        least = min(least, float(gap.min()))
+        smallest = min(smallest, float(gap.min()))
     if bends.any():
         s = np.linspace(0.0, 1.0, _SAMPLES)[:, None, None]
         path = a + s * (b - a) + np.sin(math.pi * s) ** 2 * side
@@ -329,12 +339,14 @@ def _leg_separation(a, b, side):
             apart = path - path[:, i : i + 1]
             gap = _gaps(apart[:-1], np.diff(apart, axis=0))
             gap[:, i] = math.inf
-            least = min(least, float(gap.min()))
-    return least
+            smallest = min(smallest, float(gap.min()))
+    return smallest
 
 
-def _durations(waypoints, detours, speed, acceleration):
-    """Durations of the legs such that no vehicle exceeds a limit [s]."""
+def _durations(
+    waypoints: np.ndarray, detours: np.ndarray, speed: float, acceleration: float
+) -> Iterator[float]:
+    """Yields the durations of the legs such that no vehicle exceeds a limit [s]."""
     for a, b, side in zip(waypoints[:-1], waypoints[1:], detours):
         bend = np.linalg.norm(side, axis=1)
         reach = np.linalg.norm(b - a, axis=1)

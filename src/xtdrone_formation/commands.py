@@ -1,6 +1,7 @@
-"""The command `xtdrone formation`: show, simulate, report, compare, view."""
+"""The command `xtdrone formation`: show, simulate, report, table, compare, view."""
 
 import argparse
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from xtdrone_core.windows import display
 
 from . import options
 from .errors import FormationError
-from .viewing.recordings import SOURCES
+from .evaluation.recordings import SOURCES
 
 EXAMPLES = """examples:
   xtdrone formation show pyramid --n 9 --out pyramid.png
@@ -50,7 +51,7 @@ def register(subparsers: Any) -> None:
     _add_view(actions)
 
 
-def _add_show(actions):
+def _add_show(actions: Any) -> None:
     show = actions.add_parser("show", help="list the slots of a formation, or draw them")
     name = show.add_argument(
         "name", help="a formation, or a CSV file with a row x,y,z for each follower"
@@ -64,7 +65,7 @@ def _add_show(actions):
     show.set_defaults(run=_show)
 
 
-def _add_simulate(actions):
+def _add_simulate(actions: Any) -> None:
     simulate = actions.add_parser(
         "simulate",
         help="fly formations in the simple 3D simulator; in the full one: xtdrone fly formation",
@@ -74,8 +75,8 @@ def _add_simulate(actions):
     simulate.set_defaults(run=_simulate, adapt=_adapt)
 
 
-def _adapt(args, words):
-    """`--set NAME=VALUE`, as of `xtdrone fly formation`, as the options here."""
+def _adapt(args: Namespace, words: list[str]) -> list[str]:
+    """Translates `--set NAME=VALUE`, as of `xtdrone fly formation`, to the options here."""
     out, rest = [], iter(words)
     for word in rest:
         given = next(rest, "") if word == "--set" else word.removeprefix("--set=")
@@ -85,14 +86,14 @@ def _adapt(args, words):
     return out
 
 
-def _formation_names(**_):
+def _formation_names(**_: Any) -> list[str]:
     from .formations import names
 
     return names()
 
 
-def _add_flight(parser):
-    """Options of a flight in the simple simulator."""
+def _add_flight(parser: argparse.ArgumentParser) -> None:
+    """Adds options of a flight in the simple simulator."""
     add = parser.add_argument
     add("--n", type=_VEHICLES, default=9, help="number of vehicles, the leader included")
     options.add_formations(parser)
@@ -107,7 +108,7 @@ def _add_flight(parser):
     add("--seed", type=number_type("seed", 0, whole=True), default=1)
 
 
-def _add_report(actions):
+def _add_report(actions: Any) -> None:
     report = actions.add_parser("report", help="metrics and plots of a run folder")
     run_folder.add_argument(report)
     report.add_argument(
@@ -119,13 +120,13 @@ def _add_report(actions):
     report.set_defaults(run=_report)
 
 
-def _add_table(actions):
+def _add_table(actions: Any) -> None:
     table = actions.add_parser("table", help="figures of a run that has ended, as a table")
     run_folder.add_argument(table)
     table.set_defaults(run=_table)
 
 
-def _add_compare(actions):
+def _add_compare(actions: Any) -> None:
     compare = actions.add_parser("compare", help="compare two or more runs")
     compare.add_argument(
         "runs", nargs="+", metavar="RUN", help="names of runs in runs/, or paths of their folders"
@@ -147,7 +148,7 @@ def _add_compare(actions):
     compare.set_defaults(run=_compare)
 
 
-def _add_view(actions):
+def _add_view(actions: Any) -> None:
     view = actions.add_parser("view", help="watch a run, or a flight in the simple simulator")
     run_folder.add_argument(view, without="a flight in the simple simulator")
     _add_flight(view)
@@ -170,7 +171,7 @@ def _add_view(actions):
     view.set_defaults(run=_view)
 
 
-def _sources(text):
+def _sources(text: str) -> list[str]:
     """Parses the argument --from of compare."""
     names = text.split(",")
     wrong = [name for name in names if name not in SOURCES]
@@ -179,13 +180,13 @@ def _sources(text):
     return names
 
 
-def _show(args):
+def _show(args: Namespace) -> None:
     from . import formations
 
     offsets = options.shape_of(args).slots(args.name, args.n)
     name = Path(args.name).stem
     if args.out:
-        from .viewing import plots
+        from .evaluation import plots
 
         plots.formation(name, offsets, args.out)
     print(
@@ -197,7 +198,7 @@ def _show(args):
         print(f"{slot:4} {east:7.2f} {north:7.2f} {up:7.2f}")
 
 
-def _simulate(args):
+def _simulate(args: Namespace) -> None:
     import time
 
     from .simple import run as simple_run
@@ -210,8 +211,8 @@ def _simulate(args):
     print(folder)
 
 
-def _flight(args):
-    """Arguments of simple_run.run() and scenes.LiveFlight() from the options of _add_flight()."""
+def _flight(args: Namespace) -> dict[str, Any]:
+    """Returns the arguments of simple_run.run() and scenes.LiveFlight()."""
     return {
         "n": args.n,
         "names": args.formations,
@@ -225,32 +226,32 @@ def _flight(args):
     }
 
 
-def progress(t_us: int, event: str, values: Any) -> None:
+def progress(t_us: int, event: str, values: dict[str, Any]) -> None:
     """Prints one line for an event of a flight."""
     what = f" {values['formation']}" if "formation" in values else ""
     print(f"{t_us * 1e-6:8.2f} s  {event}{what}", flush=True)
 
 
-def _report(args):
-    from . import analysis
+def _report(args: Namespace) -> int:
+    from .evaluation import report
 
-    fields = analysis.report(run_folder.find(args.of_run), args.source)
+    fields = report.report(run_folder.find(args.of_run), args.source)
     print_report(fields)
     return 0 if _flown(fields) else 1
 
 
-def _table(args):
-    from . import figures
+def _table(args: Namespace) -> None:
+    from .evaluation import table
 
-    print(figures.table(run_folder.find(args.of_run)))
+    print(table.table(run_folder.find(args.of_run)))
 
 
-def _flown(fields: dict) -> bool:
-    """Whether a report is of a run with a formation."""
+def _flown(fields: dict[str, Any]) -> bool:
+    """Returns whether a report is of a run with a formation."""
     return bool(fields["formations"] or fields.get("recorded_late") or "mission" in fields)
 
 
-def print_report(fields: dict) -> None:
+def print_report(fields: dict[str, Any]) -> None:
     """Prints the fields of a formation report, a line each."""
     if not _flown(fields):
         print("no formation was flown in this run: its events name none")
@@ -280,9 +281,8 @@ def print_report(fields: dict) -> None:
         print(f"{fields['messages_sent']} messages sent, {fields['messages_lost']} lost")
 
 
-def _compare(args):
-    from . import analysis
-    from .viewing import plots
+def _compare(args: Namespace) -> None:
+    from .evaluation import analysis, plots
 
     flights = [
         analysis.load(run_folder.find(run), source) for run in args.runs for source in args.sources
@@ -297,7 +297,7 @@ def _compare(args):
     print(out)
 
 
-def _view(args):
+def _view(args: Namespace) -> None:
     from .viewing import scenes
 
     scene: scenes.Scene

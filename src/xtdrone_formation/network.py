@@ -6,7 +6,7 @@ edges; each edge keeps the last packet received.
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,12 +33,12 @@ TOPOLOGIES = {
 
 
 def descriptions() -> dict[str, str]:
-    """A line on each topology, for `xtdrone list`."""
+    """Returns a line on each topology, for `xtdrone list`."""
     return TOPOLOGIES
 
 
-def topology(kind: Any, offsets: npt.ArrayLike, neighbours: int = 3) -> np.ndarray:
-    """The communication graph: edges (E, 2) (receiver, sender), sorted; vehicle 0 is the leader.
+def topology(kind: str | npt.ArrayLike, offsets: npt.ArrayLike, neighbours: int = 3) -> np.ndarray:
+    """Returns the communication graph: edges (E, 2) (receiver, sender), sorted; 0 is the leader.
 
     Args:
         kind: "star" (all hear the leader), "complete", "chain" (each hears its predecessor), "ring"
@@ -52,7 +52,9 @@ def topology(kind: Any, offsets: npt.ArrayLike, neighbours: int = 3) -> np.ndarr
         FormationError: Unknown topology, a matrix of a wrong size, or a follower that is not
             connected to the leader.
     """
-    n = len(offsets) + 1
+    slots = np.asarray(offsets, dtype=float).reshape(-1, 3)
+    n = len(slots) + 1
+    edges: Iterable[tuple[int, int]]
     if not isinstance(kind, str):
         edges = _of_matrix(kind, n)
     elif kind == "star":
@@ -64,16 +66,16 @@ def topology(kind: Any, offsets: npt.ArrayLike, neighbours: int = 3) -> np.ndarr
     elif kind == "ring":
         edges = [(i, j) for i in range(1, n) for j in {i - 1, (i + 1) % n} if j != i]
     elif kind == "nearest":
-        edges = _nearest(offsets, neighbours)
+        edges = _nearest(slots, neighbours)
     else:
         raise FormationError(unknown_name("topology", kind, TOPOLOGIES))
-    edges = np.array(sorted(edges), dtype=int).reshape(-1, 2)
-    _check_reached(edges, n)
-    return edges
+    graph = np.array(sorted(edges), dtype=int).reshape(-1, 2)
+    _check_reached(graph, n)
+    return graph
 
 
-def _of_matrix(matrix, n):
-    matrix = np.asarray(matrix)
+def _of_matrix(adjacency: npt.ArrayLike, n: int) -> list[tuple[int, int]]:
+    matrix = np.asarray(adjacency)
     if matrix.shape != (n, n):
         raise FormationError(
             f"a topology matrix of shape {matrix.shape} does not fit {n} "
@@ -82,7 +84,7 @@ def _of_matrix(matrix, n):
     return [(i, j) for i, j in np.argwhere(matrix != 0) if i != j and i != 0]
 
 
-def _nearest(offsets, neighbours):
+def _nearest(offsets: np.ndarray, neighbours: int) -> list[tuple[int, int]]:
     points = np.vstack([np.zeros((1, 3)), offsets])
     order = np.argsort(np.linalg.norm(points, axis=1), kind="stable")
     edges = []
@@ -94,8 +96,9 @@ def _nearest(offsets, neighbours):
     return edges
 
 
-def _check_reached(edges, n):
-    reached, hears = {0}, {}
+def _check_reached(edges: np.ndarray, n: int) -> None:
+    reached = {0}
+    hears: dict[int, list[int]] = {}
     for receiver, sender in edges:
         hears.setdefault(int(sender), []).append(int(receiver))
     front = [0]
@@ -115,7 +118,7 @@ class Radio:
     """Properties of the links between vehicles."""
 
     delay: float = option(0.0, "of packets between vehicles", unit="s", least=0.0, most=60.0)
-    loss: float = option(0.0, "share of the packets that is lost", least=0.0, most=1.0)
+    loss: float = option(0.0, "fraction of the packets that is lost", least=0.0, most=1.0)
     range: float = option(math.inf, "of the radio; inf = no limit", unit="m", least=0.0)
     leader_lost: tuple[float, ...] = option(
         (),
@@ -126,7 +129,7 @@ class Radio:
     )
     seed: int = 1  # of the losses
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (math.isfinite(self.delay) and self.delay >= 0):
             raise FormationError(f"delay {self.delay} is not allowed: give 0 or more seconds")
         if not 0 <= self.loss <= 1:
@@ -174,8 +177,12 @@ class NeighbourState:
         return self.packets[:, 9:12]
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """(M, K) mean of (E, K) values over the neighbours of each receiver."""
+        """Returns the means (M, K) of values (E, K) over the neighbours of each receiver."""
         return self.average @ values
+
+
+# Edges of some receivers, the receivers' rows, the senders, and the mean over a receiver's edges.
+_View = tuple[np.ndarray, np.ndarray, np.ndarray, csr_matrix]
 
 
 class Network(Memory):
@@ -183,8 +190,8 @@ class Network(Memory):
 
     MEMORY = ("sent", "lost", "silent", "_rng")
 
-    def __init__(self, edges: npt.ArrayLike, n: int, radio: Radio = Radio()):
-        """A network without packets.
+    def __init__(self, edges: npt.ArrayLike, n: int, radio: Radio = Radio()) -> None:
+        """Makes a network without packets.
 
         Args:
             edges: (E, 2) receiver and sender, sorted by receiver.
@@ -196,17 +203,18 @@ class Network(Memory):
         self.lost = 0  # of these, lost or out of range
         self.silent = np.zeros(n, dtype=np.bool_)  # vehicles that do not send
         self._rng = np.random.default_rng(radio.seed)
-        self._in_transit = deque()
+        self._in_transit: deque[tuple[int, np.ndarray, np.ndarray]] = deque()
         self._perfect = radio.loss == 0 and math.isinf(radio.range)
         self._n = n
-        self._views = {}  # receivers -> indices, constant until the next change of topology
+        # Indices by receivers, constant until the next change of topology.
+        self._views: dict[bytes, _View] = {}
         self.edges = np.zeros((0, 2), dtype=int)
         self._packets = np.zeros((0, PACKET))
         self._sent_us = np.zeros(0, dtype=np.int64)
         self.rewire(edges)
 
-    def save(self) -> dict:
-        """As of Memory, with the topology, the last packets and those in transit."""
+    def save(self) -> dict[str, Any]:
+        """Saves also the topology, the last packets and those in transit."""
         return {
             **super().save(),
             "edges": self.edges.copy(),
@@ -216,7 +224,7 @@ class Network(Memory):
         }
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
-        """As of Memory."""
+        """Restores what save() returned."""
         super().load(snapshot)
         self.edges, self._packets = snapshot["edges"].copy(), snapshot["packets"].copy()
         self._sent_us = snapshot["sent_us"].copy()
@@ -254,7 +262,7 @@ class Network(Memory):
         while self._in_transit and self._in_transit[0][0] <= arrived:
             self._deliver(*self._in_transit.popleft())
 
-    def _deliver(self, sent_us, packets, silent):
+    def _deliver(self, sent_us: int, packets: np.ndarray, silent: np.ndarray) -> None:
         sender = self.edges[:, 1]
         if self._perfect and not silent.any():
             self._packets = packets[sender]
@@ -271,8 +279,8 @@ class Network(Memory):
         self.sent += int(sends.sum())
         self.lost += int(sends.sum() - received.sum())
 
-    def neighbours(self, t_us: int, receivers: Any) -> NeighbourState:
-        """The last packets received by the vehicles `receivers` (a sorted array of indices)."""
+    def neighbours(self, t_us: int, receivers: np.ndarray) -> NeighbourState:
+        """Returns the last packets that vehicles received, given by their sorted indices."""
         key = receivers.tobytes()
         if key not in self._views:
             self._views[key] = self._view(receivers)
@@ -281,7 +289,7 @@ class Network(Memory):
         age = np.where(sent_us < 0, np.inf, (t_us - sent_us) * 1e-6)
         return NeighbourState(to, sender, self._packets[mine], age, average)
 
-    def _view(self, receivers):
+    def _view(self, receivers: np.ndarray) -> _View:
         row = np.full(self._n, -1)
         row[receivers] = np.arange(len(receivers))
         to = row[self.edges[:, 0]]
@@ -295,7 +303,7 @@ class Network(Memory):
 
 
 def separation_pairs(pos: np.ndarray, radius: float) -> np.ndarray:
-    """Pairs (K, 2) of vehicles closer than a radius, sorted so that sums are reproducible."""
+    """Returns pairs (K, 2) of vehicles closer than a radius, sorted for reproducible sums."""
     if len(pos) <= 150:
         square = np.einsum("ik,ik->i", pos, pos)
         gap2 = square[:, None] + square - 2.0 * (pos @ pos.T)

@@ -14,39 +14,39 @@ _OF_SCHEMES = "scheme", "topology", "transition_speed"
 
 
 def add_formations(parser: argparse.ArgumentParser) -> None:
-    """The formations to fly."""
+    """Adds the formations to fly."""
     add(parser, [arguments_of(FormationAgent)["formations"]])
 
 
 def add_shape(parser: argparse.ArgumentParser) -> None:
-    """Options of formations.Shape."""
+    """Adds the options of formations.Shape."""
     add(parser, fields_of(Shape).values())
 
 
 def shape_of(args: argparse.Namespace) -> Shape:
-    """The Shape from the options of add_shape()."""
+    """Returns the Shape from the options of add_shape()."""
     return Shape(**{name: getattr(args, name) for name in options_of(Shape)})
 
 
 def add_scheme(parser: argparse.ArgumentParser) -> None:
-    """Options of schemes.scheme() and network.Radio."""
+    """Adds the options of schemes.scheme() and network.Radio."""
     known = arguments_of(FormationAgent)
     add(parser, [known[name] for name in (*_OF_SCHEMES, *options_of(Radio))])
 
 
 def radio_of(args: argparse.Namespace) -> Radio:
-    """The Radio from the options of add_scheme()."""
+    """Returns the Radio from the options of add_scheme()."""
     return Radio(**{name: getattr(args, name) for name in options_of(Radio)})
 
 
 def add_formation(parser: argparse.ArgumentParser) -> None:
-    """Options of topics.formation."""
+    """Adds the options of topics.formation."""
     add_shape(parser)
     add_scheme(parser)
 
 
 def add_director(parser: argparse.ArgumentParser) -> None:
-    """Options of topics.director; those of the shape must equal the formation's."""
+    """Adds the options of topics.director; those of the shape must equal the formation's."""
     add_formations(parser)
     parser.add_argument(
         "--hold", type=float, default=8.0, help="time to hold each after it has settled [s] (8)"
@@ -56,7 +56,7 @@ def add_director(parser: argparse.ArgumentParser) -> None:
 
 
 def add_agent(parser: argparse.ArgumentParser) -> None:
-    """Options of topics.agent."""
+    """Adds the options of topics.agent."""
     name = parser.add_argument(
         "agent", help=f"{', '.join(registry.AGENTS.names())}, or module:Class"
     )
@@ -64,7 +64,7 @@ def add_agent(parser: argparse.ArgumentParser) -> None:
     _add_no_stop(parser)
 
 
-def _add_no_stop(parser):
+def _add_no_stop(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no_stop", action="store_true", help="leave the simulation running after the landing"
     )

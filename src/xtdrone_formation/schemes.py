@@ -5,25 +5,22 @@ A scheme of your own inherits from `Leader` and `Follower` and overrides some of
 module depends neither on ROS nor on a simulator.
 """
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from xtdrone_core import SetPoints, registry
+from xtdrone_core import registry
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.listing import described
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.scenario.arguments import fields_of
 from xtdrone_core.scenario.options import option
 
-from . import formations
-from .assignment import Transition, hold, plan
 from .errors import FormationError
-from .network import TOPOLOGIES, NeighbourState, Network, Radio, separation_pairs, topology
+from .leaders import ConsensusLeader, Leader
+from .network import TOPOLOGIES, NeighbourState, Radio, separation_pairs
 
 PERIOD_US = 20_000  # of packets and set-points [us]
 _SHARPNESS = 8  # exponent of the smooth limit: 1 % below identity at 0.7 of the limit
@@ -63,128 +60,13 @@ def saturate(vectors: np.ndarray, limit: float) -> np.ndarray:
 
 @dataclass(slots=True)
 class SelfState:
-    """The state of the M followers themselves."""
+    """State of the M followers themselves."""
 
     pos: np.ndarray  # (M, 3) estimated, world [m]
     vel: np.ndarray  # (M, 3) estimated, world [m/s]
     slot: np.ndarray  # (M, 3) current slot, relative to the leader [m]
     slot_vel: np.ndarray  # (M, 3) its velocity [m/s]
     slot_acc: np.ndarray  # (M, 3) its acceleration [m/s^2]
-
-
-class Leader(Memory):
-    """The leader and the fleet's communication. It holds its position unless control() differs."""
-
-    MEMORY = ("_position",)
-
-    topology = "star"  # communication graph, see network.topology
-    neighbours = 3  # of the topology "nearest"
-
-    def __init__(self, radio: Radio = Radio()):
-        """A leader whose fleet communicates over links with this delay, loss and range."""
-        self.radio = radio
-        self._position = None
-
-    def edges(self, offsets: np.ndarray) -> np.ndarray:
-        """Communication: (E, 2) edges (receiver, sender) for a formation's slots (N - 1, 3)."""
-        return topology(self.topology, offsets, self.neighbours)
-
-    def packet(self, t_us: int, pos: np.ndarray, vel: np.ndarray) -> np.ndarray:
-        """Communication: the leader's packet; its slot is zero by definition."""
-        return np.concatenate([pos, vel, np.zeros(6)])
-
-    def control(self, t_us: int, pos: np.ndarray, vel: np.ndarray) -> tuple:
-        """Control: set-points of the leader.
-
-        Args:
-            t_us: Simulated time [us].
-            pos: (3,) estimated position, world [m].
-            vel: (3,) estimated velocity, world [m/s].
-
-        Returns:
-            Position, velocity and acceleration, each (3,), NaN where not controlled.
-        """
-        if self._position is None:
-            self._position = pos.copy()
-        return self._position, np.zeros(3), np.zeros(3)
-
-    def go_to(self, position: npt.ArrayLike) -> None:
-        """Sets the position (3,) to hold, world [m]."""
-        self._position = np.array(position, dtype=float)
-
-
-class PathLeader(Leader):
-    """Flies along waypoints, each leg a smooth motion from rest to rest; see start()."""
-
-    def __init__(
-        self, waypoints: Any, speed: float = 3.0, acceleration: float = 1.0, radio: Radio = Radio()
-    ):
-        """It holds its position until start() is called.
-
-        Args:
-            waypoints: (K, 3) world [m].
-            speed: Largest speed [m/s].
-            acceleration: Largest acceleration [m/s^2].
-            radio: Properties of the links.
-
-        Raises:
-            FormationError: Invalid waypoints, speed or acceleration.
-        """
-        super().__init__(radio)
-        try:
-            self._waypoints = np.array(waypoints, dtype=float).reshape(-1, 3)
-        except (TypeError, ValueError):
-            self._waypoints = np.zeros((0, 3))
-        if not len(self._waypoints) or not np.isfinite(self._waypoints).all():
-            raise FormationError(
-                f"waypoints {waypoints} of a leader's path are not allowed: give "
-                "one or more of [x, y, z] in metres"
-            )
-        for what, value in (("speed", speed), ("acceleration", acceleration)):
-            if not (math.isfinite(value) and value > 0):
-                raise FormationError(
-                    f"{what} {value} of a leader's path is not allowed: give a positive number"
-                )
-        self._speed, self._acceleration = speed, acceleration
-        self._started = False
-        self._leg = None
-
-    def save(self) -> dict:
-        """As of Memory, with what is left of the path."""
-        return {
-            **super().save(),
-            "waypoints": self._waypoints.copy(),
-            "started": self._started,
-            "leg": None if self._leg is None else self._leg.save(),
-        }
-
-    def load(self, snapshot: Mapping[str, Any]) -> None:
-        """As of Memory."""
-        super().load(snapshot)
-        self._waypoints, self._started = snapshot["waypoints"].copy(), snapshot["started"]
-        self._leg = None if snapshot["leg"] is None else Transition(**snapshot["leg"])
-
-    def start(self) -> None:
-        """Begins the first leg at the next call of control()."""
-        self._started = True
-
-    def arrived(self, t_us: int) -> bool:
-        """Whether the last waypoint is reached."""
-        return self._leg is not None and len(self._waypoints) == 1 and t_us >= self._leg.end_us
-
-    def control(self, t_us: int, pos: npt.ArrayLike, vel: npt.ArrayLike) -> Any:
-        """Position, velocity and acceleration of the motion along the path."""
-        if not self._started:
-            return super().control(t_us, pos, vel)
-        if self._leg is None:
-            self._leg = self._plan(pos[None], t_us)
-        while t_us >= self._leg.end_us and len(self._waypoints) > 1:
-            self._waypoints = self._waypoints[1:]
-            self._leg = self._plan(self._leg.goal, self._leg.end_us)
-        return tuple(value[0] for value in self._leg.at(t_us))
-
-    def _plan(self, start, t_us):
-        return plan(start, self._waypoints[:1], t_us, self._speed, self._acceleration)
 
 
 @dataclass(frozen=True)
@@ -217,7 +99,7 @@ class FollowerParameters:
         0.5, "after which a sender is assumed to slow down and stop", unit="s", least=0.0, most=60.0
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("gain", "damping", "speed_limit", "acceleration_limit", "packet_timeout"):
             if not getattr(self, name) > 0:
                 raise FormationError(
@@ -235,25 +117,26 @@ class FollowerParameters:
 class Follower(Memory):
     """Any number of followers under one control law. Inherit and override control()."""
 
-    MEMORY = ()  # a law with a memory of its own names it here
+    MEMORY: ClassVar[tuple[str, ...]] = ()  # a law with a memory of its own names it here
 
     commands = "velocity"  # type of the output of control(): "velocity" or "acceleration"
-    leader = Leader  # class of the leader that belongs to it
-    Parameters = FollowerParameters  # class of its parameters; a law of your own may add some
+    leader: type[Leader] = Leader  # class of the leader that belongs to it
+    # Class of its parameters; a law of your own may add some.
+    Parameters: type[FollowerParameters] = FollowerParameters
 
-    def __init__(self, parameters: FollowerParameters = FollowerParameters()):
-        """Followers with these gains and limits."""
+    def __init__(self, parameters: FollowerParameters = FollowerParameters()) -> None:
+        """Makes followers with these gains and limits."""
         self.parameters = parameters
 
     def packet(self, t_us: int, own: SelfState) -> np.ndarray:
-        """Communication: the packets of the followers, (M, 12)."""
+        """Returns the packets of the followers, (M, 12)."""
         return np.hstack([own.pos, own.vel, own.slot, own.slot_vel])
 
     def control(self, t_us: int, own: SelfState, neighbours: NeighbourState) -> np.ndarray:
-        """Control: the velocity [m/s] or acceleration [m/s^2] of each follower, world, (M, 3)."""
+        """Returns velocity [m/s] or acceleration [m/s^2] of each follower, world, (M, 3)."""
         raise NotImplementedError
 
-    def predict(self, neighbours: NeighbourState) -> tuple:
+    def predict(self, neighbours: NeighbourState) -> tuple[np.ndarray, np.ndarray]:
         """Extrapolates the senders to the current time: position (E, 3) [m], velocity [m/s].
 
         A sender whose packets fail to arrive for packet_timeout is assumed to slow down to rest
@@ -265,7 +148,7 @@ class Follower(Memory):
         fading = 1.0 - late / limit
         return neighbours.pos + travel[:, None] * neighbours.vel, fading[:, None] * neighbours.vel
 
-    def avoid(self, desired: np.ndarray, pos: np.ndarray, vel: np.ndarray) -> Any:
+    def avoid(self, desired: np.ndarray, pos: np.ndarray, vel: np.ndarray) -> np.ndarray:
         """Modifies the desired velocities to avoid collisions.
 
         Continuous in all arguments. Two vehicles that come close lose the velocity towards each
@@ -286,9 +169,9 @@ class Follower(Memory):
         if len(i) == 0:
             return desired
         gap, predicted_gap = pos[i] - pos[j], predicted[i] - predicted[j]
-        now = np.einsum("ik,ik->i", gap, gap)
-        distance = np.sqrt(np.minimum(now, np.einsum("ik,ik->i", predicted_gap, predicted_gap)))
-        away = gap / np.sqrt(np.maximum(now, 1e-12))[:, None]
+        gap2 = np.einsum("ik,ik->i", gap, gap)
+        distance = np.sqrt(np.minimum(gap2, np.einsum("ik,ik->i", predicted_gap, predicted_gap)))
+        away = gap / np.sqrt(np.maximum(gap2, 1e-12))[:, None]
         urgency = (p.avoid_radius - distance) / (p.avoid_radius - p.avoid_distance)
         push = p.avoid_gain * urgency[:, None] * (away + 0.5 * np.cross(_PASSING_AXIS, away))
         change = np.zeros_like(desired)
@@ -300,8 +183,8 @@ class Follower(Memory):
         return desired + change
 
 
-def _pairs_near(radius, *positions):
-    """Pairs i < j of vehicles closer than a radius in any of the positions (N, 3), sorted."""
+def _pairs_near(radius: float, *positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns pairs i < j of vehicles closer than a radius in any positions (N, 3), sorted."""
     n = len(positions[0])
     number = [
         pairs[:, 0] * n + pairs[:, 1]
@@ -317,8 +200,8 @@ class CentralisedFollower(Follower):
     other topologies, the mean of the neighbours' positions minus their slots replaces the leader.
     """
 
-    def control(self, t_us: int, own: SelfState, neighbours: NeighbourState) -> Any:
-        """Feed-forward of the neighbours' velocity, plus feedback of the slot error."""
+    def control(self, t_us: int, own: SelfState, neighbours: NeighbourState) -> np.ndarray:
+        """Returns the feed-forward of the neighbours' velocity, plus feedback of the slot error."""
         pos, vel = self.predict(neighbours)
         target = neighbours.mean(pos - neighbours.slot) + own.slot
         return (
@@ -326,12 +209,6 @@ class CentralisedFollower(Follower):
             + own.slot_vel
             + self.parameters.gain * (target - own.pos)
         )
-
-
-class ConsensusLeader(Leader):
-    """A leader heard only by its nearest followers."""
-
-    topology = "nearest"
 
 
 class ConsensusFollower(CentralisedFollower):
@@ -350,7 +227,7 @@ class AccelerationConsensusFollower(ConsensusFollower):
 
     commands = "acceleration"
 
-    def control(self, t_us: int, own: SelfState, neighbours: NeighbourState) -> Any:
+    def control(self, t_us: int, own: SelfState, neighbours: NeighbourState) -> np.ndarray:
         """Tracks the velocity of the first-order law, with damping."""
         desired = super().control(t_us, own, neighbours)
         return own.slot_acc + self.parameters.damping * (desired - own.vel)
@@ -360,8 +237,12 @@ SCHEMES = registry.Group("scheme", "xtdrone.schemes", "xtdrone_formation.schemes
 
 
 def descriptions() -> dict[str, Any]:
-    """What `xtdrone list` says on each scheme, with the parameters of its followers."""
-    return described(SCHEMES, lambda follower: fields_of(follower.Parameters))
+    """Returns what `xtdrone list` says on each scheme, with the parameters of its followers."""
+    return described(SCHEMES, _parameters)
+
+
+def _parameters(follower: Any) -> Any:  # as described() calls it, with a class of a user
+    return fields_of(follower.Parameters)
 
 
 def scheme(
@@ -369,188 +250,23 @@ def scheme(
     radio: Radio = Radio(),
     parameters: FollowerParameters | None = None,
     topology: str = "",
-) -> tuple:
-    """Leader and Follower objects of a scheme.
+) -> tuple[Leader, Follower]:
+    """Makes the leader and the followers of a scheme.
 
     Args:
         name: One of SCHEMES, or module:Class of a Follower of your own.
         radio: Properties of the links between vehicles.
-        parameters: Of the followers' control law, of the scheme's class Parameters; None: its
-            defaults.
+        parameters: Parameters of the followers' control law; None: their defaults.
         topology: Communication graph, see network.topology(); empty: the scheme's own.
 
     Raises:
         ScenarioError: No such scheme.
         FormationError: No such topology.
     """
-    follower = SCHEMES.load(name)
+    follower: type[Follower] = SCHEMES.load(name)
     leader = follower.leader(radio)
     if topology:
         if topology not in TOPOLOGIES:
             raise FormationError(unknown_name("topology", topology, TOPOLOGIES))
         leader.topology = topology
     return leader, follower(follower.Parameters() if parameters is None else parameters)
-
-
-class Formation(Memory):
-    """Leader, followers and network of a fleet; step() computes the set-points of a period."""
-
-    MEMORY = ("name", "leader", "follower", "ground", "_leader_z")
-
-    def __init__(
-        self,
-        n: int,
-        leader: Leader,
-        follower: Follower,
-        speed: float = 3.0,
-        acceleration: float = 2.0,
-        ground: float = -math.inf,
-    ):
-        """A fleet without a formation; call start() or command() first.
-
-        Args:
-            n: Number of vehicles, 2 or more.
-            leader: Controls vehicle 0 and defines the communication.
-            follower: Controls vehicles 1 to n - 1.
-            speed: Largest speed of a transition, relative to the leader [m/s].
-            acceleration: Largest acceleration of a transition [m/s^2].
-            ground: Height of the ground [m].
-
-        Raises:
-            FormationError: Too few vehicles, or limits that do not fit.
-        """
-        if n < 2:
-            raise FormationError(
-                f"n = {n} is not allowed: a formation has a leader and followers, "
-                "give 2 or more vehicles"
-            )
-        if speed > 0.9 * follower.parameters.speed_limit:
-            raise FormationError(
-                f"transition speed {speed} m/s leaves no margin to the followers' "
-                f"speed limit of {follower.parameters.speed_limit} m/s: give at "
-                "most 0.9 of it"
-            )
-        self.n = n
-        self.leader, self.follower = leader, follower
-        self.transition: Transition = None
-        self.name = "waiting"
-        self.ground = ground
-        self._leader_z = math.inf  # at the last step [m]
-        self._speed, self._acceleration = speed, acceleration
-        self._rows = np.arange(1, n)
-        self._set_points = SetPoints.empty(n)
-        self.network: Network = None
-
-    def save(self) -> dict:
-        """As of Memory, with the transition and the network."""
-        return {
-            **super().save(),
-            "transition": None if self.transition is None else self.transition.save(),
-            "network": None if self.network is None else self.network.save(),
-        }
-
-    def load(self, snapshot: Mapping[str, Any]) -> None:
-        """As of Memory."""
-        super().load(snapshot)
-        self.transition = self.network = None
-        if snapshot["transition"] is not None:
-            self.transition = Transition(**snapshot["transition"])
-        if snapshot["network"] is not None:
-            self.network = Network(snapshot["network"]["edges"], self.n, self.leader.radio)
-            self.network.load(snapshot["network"])
-
-    def start(self, t_us: int, pos: np.ndarray) -> None:
-        """Takes the current positions (N, 3) [m] as the first formation."""
-        self.transition = hold(pos[1:] - pos[0], t_us)
-        self._leader_z = float(pos[0, 2])
-        self.network = Network(self.leader.edges(self.transition.goal), self.n, self.leader.radio)
-
-    def command(
-        self, t_us: int, name: str, offsets: npt.ArrayLike | None = None, floor: float = -math.inf
-    ) -> Transition:
-        """Begins the transition to a formation.
-
-        Args:
-            t_us: Simulated time [us].
-            name: The formation's name.
-            offsets: (N - 1, 3) its slots [m]; None: formations.slots(name, n).
-            floor: Lowest offset clear of the ground, relative to the leader [m].
-
-        Returns:
-            The transition; its `goal` holds the slots in the followers' order.
-
-        Raises:
-            FormationError: The formation does not fit above the ground, or no safe transition to
-                it was found.
-        """
-        if offsets is None:
-            offsets = formations.slots(name, self.n)
-        formations.require_height(name, offsets, self._leader_z - self.ground)
-        now = self.transition.at(t_us)[0]
-        self.transition = plan(now, offsets, t_us, self._speed, self._acceleration, floor=floor)
-        self.network.rewire(self.leader.edges(self.transition.goal))
-        self.name = name
-        return self.transition
-
-    def step(self, t_us: int, pos: np.ndarray, vel: np.ndarray) -> SetPoints:
-        """Exchanges packets and computes set-points.
-
-        Args:
-            t_us: Simulated time [us], one period after the last call.
-            pos: (N, 3) estimated positions, world [m].
-            vel: (N, 3) estimated velocities, world [m/s].
-
-        Returns:
-            Set-points of all vehicles; overwritten by the next call.
-        """
-        self._leader_z = float(pos[0, 2])
-        slots, slot_vel, slot_acc = self.transition.at(t_us)
-        lifted = formations.lifted(slots, self._leader_z - self.ground)
-        if lifted is not slots:  # they stay up while the leader moves
-            slot_vel = slot_vel - [0.0, 0.0, vel[0, 2]]
-        own = SelfState(pos[1:], vel[1:], lifted, slot_vel, slot_acc)
-        leader_pos, leader_vel, leader_acc = self.leader.control(t_us, pos[0], vel[0])
-        packets = np.vstack(
-            [self.leader.packet(t_us, pos[0], vel[0]), self.follower.packet(t_us, own)]
-        )
-        self.network.exchange(t_us, packets)
-        neighbours = self.network.neighbours(t_us, self._rows)
-        desired = self._control(t_us, own, neighbours, leader_vel)
-        out = self._set_points
-        out.pos[0], out.vel[0], out.acc[0] = leader_pos, leader_vel, leader_acc
-        if self.follower.commands == "acceleration":
-            out.acc[1:] = self._accelerate(desired, pos, vel)
-        else:
-            limit = self.follower.parameters.speed_limit
-            out.vel[1:] = saturate(self.follower.avoid(desired, pos, vel)[1:], limit)
-            out.acc[1:] = own.slot_acc
-        return out
-
-    def pattern(self, t_us: int) -> np.ndarray:
-        """The slots (N - 1, 3) at a time, clear of the ground below the leader [m]."""
-        return formations.lifted(self.transition.at(t_us)[0], self._leader_z - self.ground)
-
-    def _control(self, t_us, own, neighbours, leader_vel):
-        """Output of the control law (N, 3); zero for a follower that has received nothing yet."""
-        desired = np.zeros((self.n, 3))
-        desired[0] = np.nan_to_num(leader_vel)
-        desired[1:] = self.follower.control(t_us, own, neighbours)
-        nothing = ~np.isfinite(neighbours.age)
-        if nothing.any():
-            desired[1 + neighbours.to[nothing]] = 0.0
-        return desired
-
-    def _accelerate(self, desired, pos, vel):
-        """Accelerations (M, 3) of an acceleration law, with avoidance and both limits."""
-        p = self.follower.parameters
-        # Avoidance modifies velocities: the one that the law would reach in its time constant.
-        target = vel + desired / p.damping
-        target[1:] = saturate(self.follower.avoid(target, pos, vel)[1:], p.speed_limit)
-        return saturate(p.damping * (target - vel)[1:], p.acceleration_limit)
-
-    def errors(self, t_us: int, pos: np.ndarray) -> np.ndarray:
-        """Distance of each follower from its final slot, (N - 1,) [m]."""
-        error = (
-            pos[1:] - pos[0] - formations.lifted(self.transition.goal, self._leader_z - self.ground)
-        )
-        return np.sqrt(np.einsum("ik,ik->i", error, error))

@@ -5,10 +5,10 @@ in the node.
 """
 
 import struct
-from typing import Any
 
 import numpy as np
 
+Numbers = tuple[float, ...]
 _ODOMETRY = struct.Struct("<7d288x6d")  # pose, its covariance left out, twist
 _POSE = struct.Struct("<7d")
 _TWIST = struct.Struct("<6d")
@@ -17,49 +17,49 @@ _FIX_COVARIANCE = struct.Struct("<9dB")
 _BEFORE_COVARIANCE = 27  # bytes of a NavSatFix: status, service, latitude, longitude, altitude
 
 
-def _after_header(data):
-    """Offset of the data after a std_msgs/Header."""
+def _after_header(data: bytes) -> int:
+    """Returns the offset of the data after a std_msgs/Header."""
     return 16 + struct.unpack_from("<I", data, 12)[0]
 
 
 def stamp(data: bytes) -> int:
-    """Time stamp of any message with a header [us]."""
+    """Reads the time stamp of any message with a header [us]."""
     seconds, nanoseconds = struct.unpack_from("<II", data, 4)
     return seconds * 1_000_000 + nanoseconds // 1000
 
 
-def odometry(data: bytes) -> tuple:
-    """pos (3), quat (4) xyzw, vel (3) and ang_vel (3), both in the body frame, of an Odometry."""
+def odometry(data: bytes) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Reads pos (3), quat (4) xyzw, vel (3), ang_vel (3) of an Odometry; velocities: body."""
     at = _after_header(data)
     at += 4 + struct.unpack_from("<I", data, at)[0]
     values = _ODOMETRY.unpack_from(data, at)
     return values[0:3], values[3:7], values[7:10], values[10:13]
 
 
-def pose(data: bytes, at: int = 0) -> tuple:
-    """pos (3) and quat (4) xyzw of a Pose that begins at an offset."""
+def pose(data: bytes, at: int = 0) -> tuple[Numbers, Numbers]:
+    """Reads pos (3) and quat (4) xyzw of a Pose that begins at an offset."""
     values = _POSE.unpack_from(data, at)
     return values[:3], values[3:]
 
 
-def pose_stamped(data: bytes) -> Any:
-    """pos (3) and quat (4) xyzw of a PoseStamped."""
+def pose_stamped(data: bytes) -> tuple[Numbers, Numbers]:
+    """Reads pos (3) and quat (4) xyzw of a PoseStamped."""
     return pose(data, _after_header(data))
 
 
-def twist(data: bytes, at: int = 0) -> tuple:
-    """Linear (3) and angular (3) velocity of a Twist that begins at an offset."""
+def twist(data: bytes, at: int = 0) -> tuple[Numbers, Numbers]:
+    """Reads linear (3) and angular (3) velocity of a Twist that begins at an offset."""
     values = _TWIST.unpack_from(data, at)
     return values[:3], values[3:]
 
 
-def twist_stamped(data: bytes) -> Any:
-    """Linear (3) and angular (3) velocity of a TwistStamped."""
+def twist_stamped(data: bytes) -> tuple[Numbers, Numbers]:
+    """Reads linear (3) and angular (3) velocity of a TwistStamped."""
     return twist(data, _after_header(data))
 
 
-def state(data: bytes) -> tuple:
-    """connected, armed, mode (MAVROS's name) and system_status of a mavros_msgs/State."""
+def state(data: bytes) -> tuple[bool, bool, str, int]:
+    """Reads connected, armed, mode (MAVROS's name) and system_status of a mavros_msgs/State."""
     at = _after_header(data)
     connected, armed, _, _, size = struct.unpack_from("<4BI", data, at)
     mode = data[at + 8 : at + 8 + size].decode()
@@ -67,28 +67,28 @@ def state(data: bytes) -> tuple:
 
 
 def landed_state(data: bytes) -> int:
-    """MAV_LANDED_STATE of a mavros_msgs/ExtendedState: 1 on the ground, 2 in the air."""
+    """Reads MAV_LANDED_STATE of a mavros_msgs/ExtendedState: 1 on the ground, 2 in the air."""
     return data[_after_header(data) + 1]
 
 
 def fix_covariance(data: bytes) -> tuple[np.ndarray, int]:
-    """position_covariance (3, 3) [m^2] and its type of a sensor_msgs/NavSatFix."""
+    """Reads position_covariance (3, 3) [m^2] and its type of a sensor_msgs/NavSatFix."""
     *values, kind = _FIX_COVARIANCE.unpack_from(data, _after_header(data) + _BEFORE_COVARIANCE)
     return np.array(values).reshape(3, 3), kind
 
 
 def text(data: bytes) -> str:
-    """A std_msgs/String."""
+    """Reads a std_msgs/String."""
     return data[4:].decode(errors="replace")
 
 
-def vector(data: bytes) -> tuple:
-    """A geometry_msgs/Vector3."""
+def vector(data: bytes) -> Numbers:
+    """Reads a geometry_msgs/Vector3."""
     return _VECTOR.unpack_from(data)
 
 
 def multi_array(data: bytes, kind: str) -> np.ndarray:
-    """Values (N,) of a std_msgs/Float32MultiArray ("f4") or its like, as float64."""
+    """Reads the values (N,) of a std_msgs/Float32MultiArray ("f4") or its like, as float64."""
     (count,) = struct.unpack_from("<I", data)
     at = 4
     for _ in range(count):  # dimensions: label, size, stride

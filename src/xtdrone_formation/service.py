@@ -2,18 +2,18 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from xtdrone_core import KEEP, Mode, SetPoints
+from xtdrone_core import KEEP, Estimates, Mode, SetPoints
 
 from . import formations
-from .agents import GROUND_CLEARANCE, description
 from .assignment import hold, plan
 from .errors import FormationError
+from .flight import GROUND_CLEARANCE, event_values
+from .formation import Formation
 from .network import Radio, topology
-from .schemes import Formation, scheme
+from .schemes import scheme
 
 PERIOD_US = 40_000  # of set-points over topics [us]; XTDrone's communication sends at 30 Hz
 RELEASE = "stop controlling"  # XTDrone's command to release the vehicles
@@ -23,11 +23,11 @@ _RETRY_US = 1_000_000  # after which OFFBOARD is requested again [us]
 class CommandQueue:
     """Checks commands for a leader and keeps the latest until it is executed."""
 
-    def __init__(self, n: int, shape: formations.Shape = formations.Shape()):
-        """An empty queue for a formation of n vehicles."""
+    def __init__(self, n: int, shape: formations.Shape = formations.Shape()) -> None:
+        """Makes an empty queue for a formation of n vehicles."""
         self.n = n
         self._shape = shape
-        self._pending = None
+        self._pending: str | None = None
 
     def push(self, command: str) -> bool:
         """Takes a command; returns False if it is not a formation command.
@@ -42,13 +42,13 @@ class CommandQueue:
         self._pending = command
         return True
 
-    def pop(self) -> Any:
-        """The latest command that was not returned yet, or None."""
+    def pop(self) -> str | None:
+        """Returns the latest command that was not returned yet, or None."""
         command, self._pending = self._pending, None
         return command
 
     def slots(self, name: str) -> np.ndarray:
-        """(N - 1, 3) slots of a formation [m]."""
+        """Returns slots (N - 1, 3) of a formation [m]."""
         return self._shape.slots(name, self.n)
 
 
@@ -61,7 +61,7 @@ class PatternLeader:
         shape: formations.Shape = formations.Shape(),
         speed: float = 3.0,
         on_event: Callable[..., None] | None = None,
-    ):
+    ) -> None:
         """Starts with XTDrone's 3 m grid as the pattern.
 
         Args:
@@ -80,10 +80,13 @@ class PatternLeader:
                 f"n = {n} is not allowed: a leader has followers, give 2 or more vehicles"
             )
         self._speed = speed
-        self._ground: float | None = None  # its height [m]
+        self._ground: float | None = None  # height of the ground [m]
         self._on_event = on_event or (lambda t_us, name, **values: None)
-        self.pattern = self._transition.goal  # (N - 1, 3) [m]; None after release
-        self.edges = None  # (E, 2) communication graph, from the first formation on
+        # (N - 1, 3) [m]; None after release.
+        self.pattern: np.ndarray | None = self._transition.goal
+        self.edges: np.ndarray | None = (
+            None  # (E, 2) communication graph, from the first formation on
+        )
 
     def step(self, t_us: int, z: float = math.inf) -> None:
         """Updates the pattern.
@@ -105,7 +108,7 @@ class PatternLeader:
             formations.require_height(command, slots, height)
             self.edges = topology("star", self._transition.goal)
             self._transition = plan(self._transition.at(t_us)[0], slots, t_us, self._speed)
-            self._on_event(t_us, "formation", **description(command, self._transition))
+            self._on_event(t_us, "formation", **event_values(command, self._transition))
         if self.pattern is not None or command not in (None, RELEASE):
             self.pattern = formations.lifted(self._transition.at(t_us)[0], height)
 
@@ -129,8 +132,8 @@ class FormationService:
         topology: str = "",
         on_event: Callable[..., None] | None = None,
         require_followers: Callable[[], None] = lambda: None,
-    ):
-        """A service for n vehicles.
+    ) -> None:
+        """Makes a service for n vehicles.
 
         Args:
             n: Number of vehicles, the leader included.
@@ -154,27 +157,28 @@ class FormationService:
         self.formation = Formation(n, leader, follower, speed=speed)
         self._on_event = on_event or (lambda t_us, name, **values: None)
         self._require_followers = require_followers
-        self.pattern = None  # (N - 1, 3) slots at the last step [m]; None while inactive
+        # (N - 1, 3) slots at the last step [m]; None while inactive.
+        self.pattern: np.ndarray | None = None
         self._active = False
-        self._taken = np.zeros(n, bool)  # in OFFBOARD since the last command
-        self._start = None  # (N - 1, 3) offsets at the first command [m]
-        self._ground = None  # height of the lowest vehicle when first seen [m]
+        self._accepted = np.zeros(n, bool)  # vehicles in OFFBOARD since the last command
+        self._start: np.ndarray | None = None  # (N - 1, 3) offsets at the first command [m]
+        self._ground = math.nan  # height of the lowest vehicle when first seen [m]
         self._requested_us = -_RETRY_US
 
     @property
-    def edges(self) -> np.ndarray:
-        """(E, 2) communication graph; None before the first formation."""
-        return self.formation.network.edges if self.formation.network else None
+    def edges(self) -> np.ndarray | None:
+        """Communication graph (E, 2); None before the first formation."""
+        return self.formation.network.edges if self.formation.started else None
 
-    def step(self, t_us: int, estimates: Any) -> SetPoints:
-        """Set-points of the followers at t_us, or None while inactive."""
-        if self._ground is None:
+    def step(self, t_us: int, estimates: Estimates) -> SetPoints | None:
+        """Returns set-points of the followers at t_us, or None while inactive."""
+        if math.isnan(self._ground):
             self._ground = self.formation.ground = float(estimates.pos[:, 2].min())
         command = self.commands.pop()
         if command == RELEASE:
             self._release(t_us)
         elif command is not None:
-            self._taken[:] = False
+            self._accepted[:] = False
             if not self._active or command != self.formation.name:
                 self._begin(t_us, estimates.pos, command)
         if not self._active:
@@ -186,29 +190,30 @@ class FormationService:
             values[0] = np.nan  # the leader is controlled by others
         out.mode.fill(KEEP)
         offboard = estimates.armed & (estimates.mode == Mode.OFFBOARD)
-        self._taken |= offboard
-        # Whoever has left OFFBOARD since is flown by a pilot, or by a failsafe.
-        waits = estimates.armed & ~offboard & ~self._taken
+        self._accepted |= offboard
+        # A vehicle that has left OFFBOARD since is flown by a pilot, or by a failsafe.
+        waits = estimates.armed & ~offboard & ~self._accepted
         waits[0] = False
         if waits.any() and t_us - self._requested_us >= _RETRY_US:
             out.mode[waits] = Mode.OFFBOARD
             self._requested_us = t_us
         return out
 
-    def _release(self, t_us):
+    def _release(self, t_us: int) -> None:
         if self._active:
             network = self.formation.network
             self._on_event(t_us, "released", messages_sent=network.sent, messages_lost=network.lost)
         self._active = False
 
-    def _begin(self, t_us, pos, name):
+    def _begin(self, t_us: int, pos: np.ndarray, name: str) -> None:
         if not self._active:
             self._require_followers()
             self.formation.start(t_us, pos)
             if self._start is None:
                 self._start = self.formation.transition.goal
+        assert self._start is not None  # set by the first command
         slots = self._start if name == "waiting" else self.commands.slots(name)
         floor = min(self._ground + GROUND_CLEARANCE - float(pos[0, 2]), 0.0)
         transition = self.formation.command(t_us, name, slots, floor)
         self._active = True
-        self._on_event(t_us, "formation", **description(name, transition))
+        self._on_event(t_us, "formation", **event_values(name, transition))

@@ -3,16 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-import numpy.typing as npt
 
 from xtdrone_core.mavlink.dialect import mavlink
 
+from .convert.geometry import Numbers, Vector
 from .errors import MavrosError
 from .vehicle_kind import GROUND, Kind, on_wings
 
-STREAM_HZ = 30.0  # of set-points, simulated time
+STREAM_HZ = 30.0  # rate of set-points, in simulated time
 # Time without a set-point after which a stream is late [us]; PX4 requires 2 Hz, times out at 1 s.
 LATE_US = 600_000
 STALL_S = 0.8  # wall time that a simulation waits for a late stream [s]
@@ -24,7 +22,7 @@ _POS, _VEL, _ACC, _YAW, _YAW_RATE = 0b111, 0b111000, 0b111000000, 1 << 10, 1 << 
 ONLY_POSITION = _VEL | _ACC | _YAW_RATE  # type masks: what the set-point does not control
 ONLY_VELOCITY = _POS | _ACC | _YAW
 ONLY_ACCELERATION = _POS | _VEL | _YAW
-_ZERO = (0.0, 0.0, 0.0)
+_ZERO: Vector = (0.0, 0.0, 0.0)
 HOLDS = ("HOVER", "loiter")  # hold the current position: a plane stays around it
 TRANSITIONS = {"multirotor": mavlink.MAV_VTOL_STATE_MC, "plane": mavlink.MAV_VTOL_STATE_FW}
 _MODES = {"takeoff": "AUTO.TAKEOFF", "land": "AUTO.LAND"}  # by the commands of XTDrone's plane
@@ -36,9 +34,9 @@ class SetPoint:
 
     frame: int
     type_mask: int
-    pos: tuple = _ZERO  # [m]
-    vel: tuple = _ZERO  # [m/s]
-    acc: tuple = _ZERO  # [m/s^2]
+    pos: Vector = _ZERO  # [m]
+    vel: Vector = _ZERO  # [m/s]
+    acc: Vector = _ZERO  # [m/s^2]
     yaw: float = 0.0  # [rad]
     yaw_rate: float = 0.0  # [rad/s]
 
@@ -61,11 +59,12 @@ class CommandTranslator:
 
     def __init__(self, report: Callable[[str], None] = lambda text: None):
         self._report = report
-        self._pos, self._yaw = None, 0.0
+        self._pos: Vector | None = None
+        self._yaw = 0.0
         self._mode = ""
         self._kind = Kind.MULTIROTOR
         self._on_wings = False
-        self._set_point = None  # None: hold the current position
+        self._set_point: SetPoint | None = None  # None: hold the current position
         self._hovering = False
         self._commanded = False  # whether any command has been received
         self._last = ("", -REPEAT_US)  # last command, and its time
@@ -73,16 +72,16 @@ class CommandTranslator:
 
     # State of the vehicle -------------------------------------------------------------------
 
-    def set_pose(self, pos: npt.ArrayLike, yaw: float) -> None:
+    def set_pose(self, pos: Numbers, yaw: float) -> None:
         """Sets the estimated position, ENU [m], and yaw [rad]."""
-        self._pos, self._yaw = tuple(pos), yaw
+        self._pos, self._yaw = _vector(pos), yaw
 
     def set_mode(self, mode: str) -> None:
-        """Its flight mode, by MAVROS's name."""
+        """Sets the flight mode, by MAVROS's name."""
         self._mode = mode
 
     def set_kind(self, kind: Kind, vtol_state: int = mavlink.MAV_VTOL_STATE_UNDEFINED) -> None:
-        """Its kind, and MAV_VTOL_STATE; one that begins fixed-wing flight holds its position.
+        """Sets kind and MAV_VTOL_STATE; a vehicle that begins fixed-wing flight holds its position.
 
         A velocity from before the transition is no set-point of a fixed wing.
         """
@@ -98,8 +97,8 @@ class CommandTranslator:
 
     # Commands -------------------------------------------------------------------------------
 
-    def command(self, command: str, t_us: int) -> Any:
-        """A command of /xtdrone/V/cmd; repetitions of the last one are ignored.
+    def command(self, command: str, t_us: int) -> Request | None:
+        """Executes a command of /xtdrone/V/cmd; repetitions of the last one are ignored.
 
         A script that publishes the same command at some rate must neither flood the vehicle nor arm
         it again after a failsafe. A command that is repeated after a second counts as a new one.
@@ -132,15 +131,15 @@ class CommandTranslator:
             self._hover()  # so that OFFBOARD after the next take-off does not continue this motion
         return Request(mode=mode)
 
-    def pose_flu(self, pos: npt.ArrayLike, yaw: float) -> None:
-        """A position and yaw relative to the body [m, rad].
+    def pose_flu(self, pos: Numbers, yaw: float) -> None:
+        """Commands a position and yaw relative to the body [m, rad].
 
         Multirotors get it in XTDrone's frame, which PX4 has not had since v1.12; the others
         relative to where they are now.
         """
         _check(*pos, yaw)
         if self._kind is Kind.MULTIROTOR:
-            self._move(SetPoint(FLU_OFFSET, ONLY_POSITION, pos=tuple(pos), yaw=yaw))
+            self._move(SetPoint(FLU_OFFSET, ONLY_POSITION, pos=_vector(pos), yaw=yaw))
         elif self._pos is not None:
             (x, y, z), (forward, left, up) = self._pos, pos
             c, s = math.cos(self._yaw), math.sin(self._yaw)
@@ -148,13 +147,13 @@ class CommandTranslator:
                 (x + c * forward - s * left, y + s * forward + c * left, z + up), self._yaw + yaw
             )
 
-    def pose_enu(self, pos: npt.ArrayLike, yaw: float) -> None:
-        """A position and yaw in the world [m, rad]."""
+    def pose_enu(self, pos: Numbers, yaw: float) -> None:
+        """Commands a position and yaw in the world [m, rad]."""
         _check(*pos, yaw)
-        self._move(SetPoint(ENU, ONLY_POSITION, pos=tuple(pos), yaw=yaw))
+        self._move(SetPoint(ENU, ONLY_POSITION, pos=_vector(pos), yaw=yaw))
 
-    def velocity(self, frame: int, vel: npt.ArrayLike, yaw_rate: float) -> None:
-        """A velocity [m/s] in frame ENU or FLU, and yaw rate [rad/s]; HOVER if both are 0.
+    def velocity(self, frame: int, vel: Numbers, yaw_rate: float) -> None:
+        """Commands a velocity [m/s] in ENU or FLU, and yaw rate [rad/s]; HOVER if both are 0.
 
         PX4's rovers and boats have no set-point of the yaw rate: they steer towards the velocity.
         As XTDrone's rover, they take the angular velocity as that to the left.
@@ -162,19 +161,19 @@ class CommandTranslator:
         if self._is_hover(vel, yaw_rate):
             return
         self._require_rotors("velocities")
-        vel = tuple(vel)
+        target = _vector(vel)
         if self._kind in GROUND and frame == FLU:
-            vel = vel[0], yaw_rate, 0.0
-        self._move(SetPoint(frame, ONLY_VELOCITY, vel=vel, yaw_rate=yaw_rate))
+            target = target[0], yaw_rate, 0.0
+        self._move(SetPoint(frame, ONLY_VELOCITY, vel=target, yaw_rate=yaw_rate))
 
-    def acceleration(self, frame: int, acc: npt.ArrayLike, yaw_rate: float) -> None:
-        """An acceleration [m/s^2] in ENU or FLU, and yaw rate [rad/s]; HOVER if both are 0."""
+    def acceleration(self, frame: int, acc: Numbers, yaw_rate: float) -> None:
+        """Commands an acceleration [m/s^2] in ENU or FLU, and yaw rate; HOVER if both are 0."""
         if not self._is_hover(acc, yaw_rate):
             self._require_rotors("accelerations")
-            self._move(SetPoint(frame, ONLY_ACCELERATION, acc=tuple(acc), yaw_rate=yaw_rate))
+            self._move(SetPoint(frame, ONLY_ACCELERATION, acc=_vector(acc), yaw_rate=yaw_rate))
 
-    def set_point(self) -> Any:
-        """The SetPoint to send now, or None.
+    def set_point(self) -> SetPoint | None:
+        """Returns the set-point to send now, or None.
 
         Without a motion command it holds the position. Outside OFFBOARD it follows the vehicle, so
         that a change to OFFBOARD never starts with a jump. If the vehicle is in OFFBOARD without a
@@ -191,7 +190,7 @@ class CommandTranslator:
             return hold
         return self._set_point
 
-    def _is_hover(self, v, yaw_rate):
+    def _is_hover(self, v: Numbers, yaw_rate: float) -> bool:
         _check(*v, yaw_rate)
         if max(map(abs, v)) > MIN_SPEED or abs(yaw_rate) > MIN_YAW_RATE:
             return False
@@ -199,7 +198,7 @@ class CommandTranslator:
             self._hover()
         return True
 
-    def _require_rotors(self, what):
+    def _require_rotors(self, what: str) -> None:
         """Refuses set-points that only a hovering vehicle, a rover or a boat can follow."""
         if self._on_wings:
             raise MavrosError(
@@ -207,7 +206,7 @@ class CommandTranslator:
                 "cmd_pose_enu or cmd_pose_flu"
             )
 
-    def _transition(self, command):
+    def _transition(self, command: str) -> Request | None:
         if self._kind is Kind.VTOL:
             return Request(transition=TRANSITIONS[command])
         self._report(
@@ -216,16 +215,21 @@ class CommandTranslator:
         )
         return None
 
-    def _hover(self):
+    def _hover(self) -> None:
         self._commanded = self._hovering = True
         self._set_point = None
 
-    def _move(self, set_point):
+    def _move(self, set_point: SetPoint) -> None:
         self._commanded, self._hovering = True, False
         self._set_point = set_point
 
 
-def _check(*numbers):
+def _vector(numbers: Numbers) -> Vector:
+    x, y, z = numbers
+    return x, y, z
+
+
+def _check(*numbers: float) -> None:
     """Refuses values that are not finite: NaN would mean 'not controlled' to the autopilot."""
     if not all(map(math.isfinite, numbers)):
         raise MavrosError(f"set-point {numbers} is not finite: nothing is sent")

@@ -1,15 +1,21 @@
-"""What MAVROS says of a vehicle on /diagnostics, once a second."""
+"""MAVROS's report on a vehicle for /diagnostics, once a second."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from xtdrone_core import modes
 from xtdrone_core.mavlink.dialect import mavlink
 
-from . import convert, ros_serialisation as ros
+from . import ros_serialisation as ros
+from .convert import decode
 from .mavlink_link import unpack
+from .vehicle import Vehicle
+
+# Level, message, and the values by their keys.
+Status: TypeAlias = tuple[int, str, Sequence[tuple[str, object]]]
 
 OK, WARN, ERROR = range(3)  # levels of diagnostic_msgs/DiagnosticStatus
-_SENSORS = (  # names of the bits of SYS_STATUS
+_SENSORS = (  # bits of SYS_STATUS
     "3D gyro",
     "3D accelerometer",
     "3D magnetometer",
@@ -42,55 +48,63 @@ _SENSORS = (  # names of the bits of SYS_STATUS
     "Avoidance/collision prevention",
     "propulsion (actuator, esc, motor or propellor)",
 )
-_MIN_VOLTS = 10.0  # of a battery, MAVROS's sys/min_voltage
-_NO_MOUNT = 255  # no mode of a mount is known
+_MIN_VOLTS = 10.0  # minimum voltage of a battery, MAVROS's sys/min_voltage [V]
+_NO_MOUNT = 255  # unknown mode of a mount
 
 
-def report(v: Any) -> bytes:
-    """diagnostic_msgs/DiagnosticArray of a vehicle."""
-    items = [part(v) for part in (_link, _receiver, _mount, _heartbeat, _system, _battery, _time)]
-    return ros.header(v.now_us, "") + ros.array(
+def report(vehicle: Vehicle) -> bytes:
+    """Serialises a diagnostic_msgs/DiagnosticArray about a vehicle."""
+    items = {
+        "FCU connection": _link(vehicle),
+        "GPS": _receiver(vehicle),
+        "Mount": (WARN, "Can not diagnose in this targeting mode", [("Mode", _NO_MOUNT)]),
+        "Heartbeat": _heartbeat(vehicle),
+        "System": _system(vehicle),
+        "Battery": _battery(vehicle),
+        "Time Sync": _time(vehicle),
+    }
+    return ros.header(vehicle.now_us, "") + ros.array(
         [
             b"".join(
                 (
                     bytes((level,)),
-                    ros.text(f"{v.name}/mavros: {name}"),
+                    ros.text(f"{vehicle.name}/mavros: {name}"),
                     ros.text(words),
-                    ros.text(v.link.url(v.index)),
+                    ros.text(vehicle.link.url(vehicle.index)),
                     ros.array([ros.text(key) + ros.text(str(value)) for key, value in values]),
                 )
             )
-            for name, (level, words, values) in items
+            for name, (level, words, values) in items.items()
         ]
     )
 
 
-def _link(v):
-    level, words = (OK, "connected") if v.connected else (WARN, "not connected")
-    seconds = max(v.now_us * 1e-6, 1.0)
-    return "FCU connection", (
+def _link(vehicle: Vehicle) -> Status:
+    level, words = (OK, "connected") if vehicle.connected else (WARN, "not connected")
+    seconds = max(vehicle.now_us * 1e-6, 1.0)
+    return (
         level,
         words,
         [
-            ("Received packets:", v.received),
+            ("Received packets:", vehicle.received),
             ("Dropped packets:", 0),
             ("Buffer overruns:", 0),
             ("Parse errors:", 0),
-            ("Rx sequence number:", v.sequence),
+            ("Rx sequence number:", vehicle.sequence),
             ("Tx sequence number:", 0),
-            ("Rx total bytes:", v.received_bytes),
-            ("Tx total bytes:", v.link.sent_bytes[v.index]),
-            ("Rx speed:", f"{v.received_bytes / seconds:f}"),
-            ("Tx speed:", f"{v.link.sent_bytes[v.index] / seconds:f}"),
+            ("Rx total bytes:", vehicle.received_bytes),
+            ("Tx total bytes:", vehicle.link.sent_bytes[vehicle.index]),
+            ("Rx speed:", f"{vehicle.received_bytes / seconds:f}"),
+            ("Tx speed:", f"{vehicle.link.sent_bytes[vehicle.index] / seconds:f}"),
         ],
     )
 
 
-def _receiver(v):
-    payload = v.latest.get(mavlink.MAVLINK_MSG_ID_GPS_RAW_INT)
-    fix, satellites, dilution = 0, 0, None
-    if payload is not None:
-        _, fix, *_, dilution, _, satellites = convert.gps_raw(payload)
+def _receiver(vehicle: Vehicle) -> Status:
+    payload = vehicle.latest.get(mavlink.MAVLINK_MSG_ID_GPS_RAW_INT)
+    gps = decode.gps_raw(payload or b"")
+    fix, satellites = gps.fix_type, gps.satellites
+    dilution = gps.dilution if payload is not None else None
     level, words = (
         (ERROR, "No satellites")
         if not satellites
@@ -101,27 +115,23 @@ def _receiver(v):
         else (OK, "3D fix")
     )
     h, z = (f"{d:.2f}" for d in dilution) if dilution else ("Unknown", "Unknown")
-    return "GPS", (
+    return (
         level,
         words,
         [("Satellites visible", satellites), ("Fix type", fix), ("EPH (m)", h), ("EPV (m)", z)],
     )
 
 
-def _mount(v):
-    return "Mount", (WARN, "Can not diagnose in this targeting mode", [("Mode", _NO_MOUNT)])
-
-
-def _heartbeat(v):
-    payload = v.latest.get(mavlink.MAVLINK_MSG_ID_HEARTBEAT)
+def _heartbeat(vehicle: Vehicle) -> Status:
+    payload = vehicle.latest.get(mavlink.MAVLINK_MSG_ID_HEARTBEAT)
     custom, kind, autopilot, _, status, _ = unpack(0, payload or b"")
-    level, words = (OK, "Normal") if v.connected else (ERROR, "No events recorded.")
-    return "Heartbeat", (
+    level, words = (OK, "Normal") if vehicle.connected else (ERROR, "No events recorded.")
+    return (
         level,
         words,
         [
-            ("Heartbeats since startup", v.heartbeats),
-            ("Frequency (Hz)", f"{float(v.connected):f}"),
+            ("Heartbeats since startup", vehicle.heartbeats),
+            ("Frequency (Hz)", f"{float(vehicle.connected):f}"),
             ("Vehicle type", _enum("MAV_TYPE", kind)),
             (
                 "Autopilot type",
@@ -135,7 +145,7 @@ def _heartbeat(v):
     )
 
 
-def _enum(name, value):
+def _enum(name: str, value: int) -> str:
     entry = mavlink.enums[name].get(value)
     return (
         str(value)
@@ -144,9 +154,9 @@ def _enum(name, value):
     )
 
 
-def _system(v):
-    present, enabled, health, load, _, _, drops, errors, *counts, _ = _sys_status(v)
-    values = [
+def _system(vehicle: Vehicle) -> Status:
+    present, enabled, health, load, _, _, drops, errors, *counts, _ = _sys_status(vehicle)
+    values: list[tuple[str, object]] = [
         ("Sensor present", f"0x{present:08X}"),
         ("Sensor enabled", f"0x{enabled:08X}"),
         ("Sensor health", f"0x{health:08X}"),
@@ -163,16 +173,16 @@ def _system(v):
     ]
     values += [(f"Errors count #{k + 1}", count) for k, count in enumerate(counts)]
     healthy = health & enabled == enabled
-    return "System", (OK, "Normal", values) if healthy else (ERROR, "Sensor health", values)
+    return (OK, "Normal", values) if healthy else (ERROR, "Sensor health", values)
 
 
-def _sys_status(v):
-    """The numbers of the last SYS_STATUS, zeros before the first."""
-    return unpack(1, v.latest.get(mavlink.MAVLINK_MSG_ID_SYS_STATUS, b""))[:13]
+def _sys_status(vehicle: Vehicle) -> tuple[int, ...]:
+    """Returns the numbers of the last SYS_STATUS, zeros before the first."""
+    return unpack(1, vehicle.latest.get(mavlink.MAVLINK_MSG_ID_SYS_STATUS, b""))[:13]
 
 
-def _battery(v):
-    *_, left = numbers = _sys_status(v)
+def _battery(vehicle: Vehicle) -> Status:
+    *_, left = numbers = _sys_status(vehicle)
     millivolts, centiamperes = numbers[4:6]
     volts = millivolts * 1e-3
     level, words = (
@@ -180,7 +190,7 @@ def _battery(v):
         if volts >= _MIN_VOLTS
         else ((ERROR, "No data") if volts <= 0.0 else (WARN, "Low voltage"))
     )
-    return "Battery", (
+    return (
         level,
         words,
         [
@@ -191,11 +201,11 @@ def _battery(v):
     )
 
 
-def _time(v):
-    t = v.timesync
+def _time(vehicle: Vehicle) -> Status:
+    t = vehicle.timesync
     level, words = (OK, "Normal") if t.answers else (ERROR, "No events recorded.")
     mean = t.round_trips_ns / t.answers if t.answers else 0
-    return "Time Sync", (
+    return (
         level,
         words,
         [

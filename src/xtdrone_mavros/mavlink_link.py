@@ -1,15 +1,15 @@
-"""The bridge's MAVLink 2 link to a whole fleet: UDP sockets, frames, and answers waited for.
+"""MAVLink 2 link to a whole fleet: UDP sockets, frames, and inboxes for awaited answers.
 
 Vehicle i has system id i + 1. One thread calls receive(); any thread may send,
-and wait in an inbox for what a vehicle answers.
+and wait in an inbox for a vehicle's answer.
 """
 
 import contextlib
 import queue
 import socket
 import threading
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.framing import frames
@@ -17,23 +17,36 @@ from xtdrone_core.runs.ports import Ports, advice
 
 from .errors import MavrosError
 
-SYSTEM_ID = 240  # of this end
+SYSTEM_ID = 240  # this end's
 COMPONENT_ID = mavlink.MAV_COMP_ID_ONBOARD_COMPUTER
-_BUFFER = 8 << 20  # asked of the kernel for what comes in within one tick [bytes]
+_BUFFER = 8 << 20  # receive buffer, for all that comes within one tick [bytes]
 
 
-def _layout(message_id):
+Inbox: TypeAlias = "queue.SimpleQueue[mavlink.MAVLink_message]"
+_Unpack: TypeAlias = Callable[[bytes], tuple[Any, ...]]
+
+
+class Received(NamedTuple):
+    """A message of a vehicle."""
+
+    vehicle: int
+    message_id: int
+    payload: bytes
+    frame: bytes
+
+
+def _layout(message_id: int) -> tuple[_Unpack, int]:
     message = mavlink.mavlink_map[message_id]
     return message.unpacker.unpack, message.unpacker.size
 
 
-def unpack(message_id: int, payload: bytes) -> tuple:
-    """Numbers of a payload in the order of the wire, arrays flattened."""
+def unpack(message_id: int, payload: bytes) -> tuple[Any, ...]:
+    """Returns the numbers and texts of a payload in the order of the wire, arrays flattened."""
     reader, size = _LAYOUTS.get(message_id) or _LAYOUTS.setdefault(message_id, _layout(message_id))
     return reader(payload[:size].ljust(size, b"\0"))
 
 
-_LAYOUTS = {}
+_LAYOUTS: dict[int, tuple[_Unpack, int]] = {}
 
 
 class FleetLink:
@@ -41,7 +54,7 @@ class FleetLink:
 
     Attributes:
         n: Number of vehicles.
-        sent_bytes: To each of them so far.
+        sent_bytes: Bytes sent to each vehicle so far.
     """
 
     def __init__(self, n: int, kind: str = "bridge", ports: Ports | None = None):
@@ -49,10 +62,10 @@ class FleetLink:
 
         Args:
             n: Number of vehicles.
-            kind: "bridge" for the embedded flight stack's own link; "ros2" for the same from any
-                port, beside a bridge; "offboard" for PX4's offboard API (14540 and up), where
+            kind: "bridge" for the embedded flight stack's own link; "ros2" for the same link from
+                any port, beside a bridge; "offboard" for PX4's offboard API (14540 and up), if
                 there is no other.
-            ports: Of the simulation; None = those of the environment's instance.
+            ports: The simulation's; None = those of the environment's instance.
 
         Raises:
             MavrosError: A port is in use.
@@ -66,16 +79,16 @@ class FleetLink:
         self._addresses = [("127.0.0.1", remote(i)) for i in range(n)]
         self._local = local
         self.sent_bytes = [0] * n
-        self._sockets = []
+        self._sockets: list[socket.socket] = []
         by_port = {port: self._open(port, kind) for port in sorted(set(local))}
-        self._of = [by_port[port] for port in local]
+        self._socket_of = [by_port[port] for port in local]
         self.n = n
         self._lock = threading.Lock()
         self._encoder = mavlink.MAVLink(None, SYSTEM_ID, COMPONENT_ID)
-        self._inboxes = {}  # (vehicle, message id) -> queues
+        self._inboxes: dict[tuple[int, int], tuple[Inbox, ...]] = {}  # by vehicle, message id
         self._decoder = mavlink.MAVLink(None)
 
-    def _open(self, port, kind):
+    def _open(self, port: int, kind: str) -> socket.socket:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             sock.bind(("127.0.0.1", port))
@@ -95,32 +108,28 @@ class FleetLink:
         return sock
 
     def filenos(self) -> list[int]:
-        """Of its sockets, for select()."""
+        """Returns the descriptors of its sockets, for select()."""
         return [sock.fileno() for sock in self._sockets]
 
     def datagrams(self) -> list[bytes]:
-        """Everything that has come in."""
-        found = []
+        """Returns everything that has come in."""
+        datagrams = []
         for sock in self._sockets:
             while True:
                 try:
-                    found.append(sock.recv(65536))
+                    datagrams.append(sock.recv(65536))
                 except BlockingIOError:
                     break
                 except OSError:  # an earlier datagram found nobody there
                     continue
-        return found
+        return datagrams
 
-    def receive(self, datagrams: Iterable[bytes]) -> Iterator[Any]:
-        """The messages in datagrams; awaited answers go to their inboxes.
-
-        Yields:
-            (vehicle, message id, payload, frame).
-        """
+    def receive(self, datagrams: Iterable[bytes]) -> Iterator[Received]:
+        """Yields the messages in datagrams; awaited answers also go to their inboxes."""
         for data in datagrams:
-            for found in frames(data):
-                system, message_id, payload = found.system, found.message_id, found.payload
-                frame = data[found.start : found.end]
+            for part in frames(data):
+                system, message_id = part.system, part.message_id
+                frame = data[part.start : part.end]
                 if not 1 <= system <= self.n:
                     continue
                 boxes = self._inboxes.get((system - 1, message_id))
@@ -128,18 +137,18 @@ class FleetLink:
                     message = self.decode(frame)
                     for box in boxes:
                         box.put(message)
-                yield system - 1, message_id, payload, frame
+                yield Received(system - 1, message_id, part.payload, frame)
 
     def url(self, i: int) -> str:
-        """The link to vehicle i in MAVROS's notation of an fcu_url."""
+        """Returns the link to vehicle i as an fcu_url of MAVROS."""
         host, port = self._addresses[i]
         return f"udp://:{self._local[i]}@{host}:{port}"
 
-    def decode(self, frame: bytes) -> Any:
-        """A frame as a pymavlink message."""
+    def decode(self, frame: bytes) -> mavlink.MAVLink_message:
+        """Returns a frame as a pymavlink message."""
         return self._decoder.decode(bytearray(frame))
 
-    def send(self, i: int, message: Any, component: int = COMPONENT_ID) -> None:
+    def send(self, i: int, message: mavlink.MAVLink_message, component: int = COMPONENT_ID) -> None:
         """Sends a pymavlink message to vehicle i, as from a component of this end."""
         with self._lock:
             self._encoder.srcComponent = component
@@ -147,12 +156,12 @@ class FleetLink:
             self._encoder.seq = (self._encoder.seq + 1) % 256
             self.sent_bytes[i] += len(data)
         with contextlib.suppress(OSError):  # the vehicle is not there (yet)
-            self._of[i].sendto(data, self._addresses[i])
+            self._socket_of[i].sendto(data, self._addresses[i])
 
     @contextlib.contextmanager
-    def inbox(self, i: int, *message_ids: int) -> Iterator[Any]:
-        """A queue of vehicle i's messages of some kinds, while the context lasts."""
-        box = queue.SimpleQueue()
+    def inbox(self, i: int, *message_ids: int) -> Iterator[Inbox]:
+        """Collects vehicle i's messages of some kinds in a queue while the context lasts."""
+        box: Inbox = queue.SimpleQueue()
         keys = [(i, message_id) for message_id in message_ids]
         with self._lock:
             for key in keys:

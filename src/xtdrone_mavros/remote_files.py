@@ -1,4 +1,4 @@
-"""A vehicle's files over MAVLink FTP, with the errors of MAVROS's services.
+"""Files of a vehicle over MAVLink FTP, with the errors of MAVROS's services.
 
 https://mavlink.io/en/services/ftp.html
 """
@@ -10,12 +10,13 @@ from typing import Any
 
 from xtdrone_core.mavlink.dialect import mavlink
 
+from .mavlink_link import FleetLink
 from .requests import LinkTransport
 
-WAIT_S = 1.0  # for an answer
+WAIT_S = 1.0  # time-out of an answer [s]
 _HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, request, burst end, offset
 _PAYLOAD = 251
-_ROOM = _PAYLOAD - _HEAD.size  # bytes of data in one message
+_ROOM = _PAYLOAD - _HEAD.size  # data in one message [bytes]
 (
     _TERMINATE,
     _RESET,
@@ -33,30 +34,30 @@ _ROOM = _PAYLOAD - _HEAD.size  # bytes of data in one message
     _CRC32,
 ) = range(1, 15)
 _ACK, _NAK, _END_OF_FILE, _FAIL_ERRNO = 128, 129, 6, 2
-# What MAVROS makes of the other errors; where it makes nothing, the one before stays.
+# MAVROS's errno for the other errors; for those that are not here the last one stays.
 _ERRNO = {1: errno.EFAULT, 3: errno.EMSGSIZE, 4: errno.EBADFD, 5: errno.EMFILE, 7: errno.ENOSYS}
 
 
 class RemoteFiles:
-    """Files of one vehicle. What fails gives None or False; one call at a time.
+    """Files of one vehicle. A failure gives None or False; one call at a time.
 
     Attributes:
-        error: errno as MAVROS's services tell it: 0 after a success.
-        sessions: Path -> session of the files that are open.
-        lock: For the callers.
+        error: errno as MAVROS's services return it: 0 after a success.
+        sessions: Path -> session of the open files.
+        lock: Held by a caller for the time of its call.
     """
 
-    def __init__(self, link: Any, i: int):
-        """link: a FleetLink. i: the vehicle's index."""
+    def __init__(self, link: FleetLink, i: int):
+        """link: to the fleet. i: index of the vehicle."""
         self.error = 0
         self.sessions: dict[str, int] = {}
         self.lock = threading.Lock()
         self._transport, self._vehicle = LinkTransport(link, i), i + 1
         self._sequence = 0
 
-    def list(self, path: str) -> list[dict] | None:
-        """Entries of a folder, as the fields of mavros_msgs/FileEntry."""
-        found: list[dict] = []
+    def list(self, path: str) -> list[dict[str, Any]] | None:
+        """Returns the entries of a folder, as the fields of mavros_msgs/FileEntry."""
+        files: list[dict[str, Any]] = []
         offset = 0
         while True:
             data = self._ask(_LIST, offset=offset, data=path.encode())
@@ -64,18 +65,19 @@ class RemoteFiles:
                 return None
             entries = data.split(b"\0")[:-1]
             if not entries:
-                return found
+                return files
             offset += len(entries)
             for entry in entries:
                 name, _, size = entry[1:].decode(errors="replace").partition("\t")
                 if entry[:1] in (b"F", b"D"):
-                    found.append(dict(name=name, type=int(entry[:1] == b"D"), size=int(size or 0)))
+                    files.append(dict(name=name, type=int(entry[:1] == b"D"), size=int(size or 0)))
 
     def open(self, path: str, mode: int) -> int | None:
-        """Opens a file by FileOpen's mode; gives its size [bytes]."""
+        """Opens a file by FileOpen's mode; returns its size [bytes]."""
         code = {0: _OPEN, 1: _OPEN_TO_WRITE, 2: _CREATE}.get(mode)
         if code is None:
-            return self._failed(errno.EINVAL)
+            self.error = errno.EINVAL
+            return None
         data = self._ask(code, data=path.encode())
         if data is None:
             return None
@@ -86,14 +88,16 @@ class RemoteFiles:
         """Closes an open file."""
         session = self.sessions.pop(path, None)
         if session is None:
-            return bool(self._failed(errno.EBADF))
+            self.error = errno.EBADF
+            return False
         return self._ask(_TERMINATE, session) is not None
 
     def read(self, path: str, offset: int, size: int) -> bytes | None:
-        """Up to size bytes of an open file."""
+        """Reads up to size bytes of an open file."""
         session = self.sessions.get(path)
         if session is None:
-            return self._failed(errno.EBADF)
+            self.error = errno.EBADF
+            return None
         out = b""
         while True:
             data = self._ask(_READ, session, offset + len(out))
@@ -107,14 +111,15 @@ class RemoteFiles:
         """Writes into an open file."""
         session = self.sessions.get(path)
         if session is None:
-            return bool(self._failed(errno.EBADF))
+            self.error = errno.EBADF
+            return False
         return all(
             self._ask(_WRITE, session, offset + k, data[k : k + _ROOM]) is not None
             for k in range(0, len(data), _ROOM)
         )
 
     def checksum(self, path: str) -> int | None:
-        """CRC-32 of a file."""
+        """Returns the CRC-32 of a file."""
         data = self._ask(_CRC32, data=path.encode())
         return None if data is None else int.from_bytes(data[:4], "little")
 
@@ -126,11 +131,12 @@ class RemoteFiles:
         """Renames a file or folder."""
         data = old.encode() + b"\0" + new.encode()
         if len(data) >= _ROOM:
-            return bool(self._failed(errno.ENAMETOOLONG))
+            self.error = errno.ENAMETOOLONG
+            return False
         return self._ask(_RENAME, data=data) is not None
 
     def truncate(self, path: str, length: int) -> bool:
-        """Cuts a file to a length [bytes]."""
+        """Truncates a file to a length [bytes]."""
         return self._ask(_TRUNCATE, offset=length, data=path.encode()) is not None
 
     def make_folder(self, path: str) -> bool:
@@ -146,13 +152,10 @@ class RemoteFiles:
         self.sessions.clear()
         self._ask(_RESET)
 
-    def _failed(self, number: int) -> None:
-        self.error = number
-
     def _ask(
         self, opcode: int, session: int = 0, offset: int = 0, data: bytes = b""
     ) -> bytes | None:
-        """Data of the answer to a request; b'' also at the end of a file or list."""
+        """Returns the data of the answer to a request; b'' also at the end of a file or list."""
         self._sequence = self._sequence + 1 & 0xFFFF
         head = _HEAD.pack(self._sequence, session, opcode, len(data), 0, 0, offset)
         request = mavlink.MAVLink_file_transfer_protocol_message(
@@ -163,7 +166,8 @@ class RemoteFiles:
             while True:
                 message = receive(WAIT_S)
                 if message is None:
-                    return self._failed(errno.ETIMEDOUT)
+                    self.error = errno.ETIMEDOUT
+                    return None
                 payload = bytes(message.payload)
                 sequence, self._session, code, size, *_ = _HEAD.unpack_from(payload)
                 if sequence == self._sequence + 1 & 0xFFFF:

@@ -1,32 +1,30 @@
-"""What MAVROS's services ask of a vehicle: the MAVLink client on the bridge's link.
+"""Requests of MAVROS's services to a vehicle: the MAVLink client on the bridge's link.
 
-A service has no room for a reason, so that what fails gives a value that says so.
+The services' responses have no field for a reason, so a failure is a return value here.
 """
 
 import contextlib
 import queue
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from xtdrone_core.mavlink.client import ClientError, MavlinkClient, NoAnswer, Receive, is_integer
 from xtdrone_core.mavlink.dialect import mavlink
 
-from .mavlink_link import SYSTEM_ID
+from .mavlink_link import SYSTEM_ID, FleetLink, Inbox
 
 ACK_WAIT_S, PART_WAIT_S = 5.0, 1.0
 FAILED = mavlink.MAV_RESULT_FAILED
 
 
 class LinkTransport:
-    """The way to one vehicle of a fleet."""
+    """MAVLink transport to one vehicle of a fleet."""
 
     system = SYSTEM_ID
 
-    def __init__(self, link: Any, i: int):
-        """link: a FleetLink. i: the vehicle's index."""
+    def __init__(self, link: FleetLink, i: int):
         self._link, self._i = link, i
 
-    def send(self, message: Any) -> None:
+    def send(self, message: mavlink.MAVLink_message) -> None:
         """See Transport."""
         self._link.send(self._i, message)
 
@@ -46,13 +44,17 @@ class Requests:
     """
 
     def __init__(
-        self, link: Any, i: int, ack_wait_s: float = ACK_WAIT_S, part_wait_s: float = PART_WAIT_S
+        self,
+        link: FleetLink,
+        i: int,
+        ack_wait_s: float = ACK_WAIT_S,
+        part_wait_s: float = PART_WAIT_S,
     ):
-        """Requests to vehicle i of a FleetLink.
+        """Sends to vehicle i.
 
         Args:
-            link: The FleetLink.
-            i: The vehicle's index.
+            link: MAVLink link to the fleet.
+            i: Index of the vehicle.
             ack_wait_s: Time-out of the acknowledgement of a command [s].
             part_wait_s: Time-out of the next part of a longer exchange [s].
         """
@@ -62,8 +64,8 @@ class Requests:
         self.params_known = False
 
     @property
-    def params(self) -> dict[str, tuple[Any, int]]:
-        """name -> (value, MAV_PARAM_TYPE), those read so far."""
+    def params(self) -> dict[str, tuple[int | float, int]]:
+        """Parameters read so far: name -> (value, MAV_PARAM_TYPE)."""
         return self._client.params
 
     def command_long(self, command: int, params: Sequence[float], confirmation: int = 0) -> int:
@@ -114,14 +116,14 @@ class Requests:
             )
         )
 
-    def param_get(self, name: str) -> Any:
-        """Value of a parameter (int or float), or None where the vehicle does not have it."""
+    def param_get(self, name: str) -> int | float | None:
+        """Reads a parameter; None if the vehicle does not have it."""
         try:
             return self._client.parameter(name)
         except NoAnswer:
             return None
 
-    def param_set(self, name: str, integer: int, real: float) -> tuple[bool, Any]:
+    def param_set(self, name: str, integer: int, real: float) -> tuple[bool, int | float | None]:
         """Writes a parameter from a mavros_msgs/ParamValue.
 
         As MAVROS does, an integer that is not 0 goes as an integer and a number that is not 0 as
@@ -151,7 +153,7 @@ class Requests:
             self.params_known = True
         return len(self.params)
 
-    def mission_push(self, items: Sequence[Any], kind: int) -> tuple[bool, int]:
+    def mission_push(self, items: Sequence[Mapping[str, float]], kind: int) -> tuple[bool, int]:
         """Uploads items of a MAV_MISSION_TYPE, dicts of the fields of MISSION_ITEM_INT.
 
         Returns:
@@ -165,8 +167,8 @@ class Requests:
             return False, max(asked) + 1
         return True, len(items)
 
-    def mission_pull(self, kind: int) -> Any:
-        """The vehicle's items as MISSION_ITEM_INT messages, or None where it does not answer."""
+    def mission_pull(self, kind: int) -> list[mavlink.MAVLink_mission_item_int_message] | None:
+        """Downloads the vehicle's items as MISSION_ITEM_INT; None if it does not answer."""
         try:
             return self._client.download(kind)
         except NoAnswer:
@@ -189,8 +191,8 @@ class Requests:
         return True
 
 
-def heartbeat() -> Any:
-    """The heartbeat of the bridge, sent once a second; it starts the streams of a link."""
+def heartbeat() -> mavlink.MAVLink_heartbeat_message:
+    """Returns the bridge's heartbeat, sent once a second; it starts the streams of a link."""
     return mavlink.MAVLink_heartbeat_message(
         mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
         mavlink.MAV_AUTOPILOT_INVALID,
@@ -201,8 +203,8 @@ def heartbeat() -> Any:
     )
 
 
-def _next(box, seconds):
-    """The next message of an inbox, or None after the time-out [s]."""
+def _next(box: Inbox, seconds: float) -> mavlink.MAVLink_message | None:
+    """Returns the next message of an inbox, or None after the time-out [s]."""
     try:
         return box.get(timeout=max(seconds, 0.0))
     except queue.Empty:

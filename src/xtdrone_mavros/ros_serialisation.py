@@ -5,17 +5,20 @@ numbers, and the bridge sends thousands per second. All functions take world ENU
 and quaternions xyzw; times are in microseconds.
 """
 
-import socket
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+
+Numbers: TypeAlias = Sequence[float] | np.ndarray
+Covariance3: TypeAlias = tuple[float, float, float, float, float, float, float, float, float]
 
 _ZERO6 = (0.0,) * 36
-_UNKNOWN3 = (-1.0,) + (0.0,) * 8  # covariance in sensor_msgs/Imu of a quantity not measured
+_UNKNOWN3 = (-1.0,) + (
+    0.0,
+) * 8  # covariance of a quantity that is not measured, in sensor_msgs/Imu
 _STAMP = struct.Struct("<III")
 _POSE = struct.Struct("<7d")
 _TWIST = struct.Struct("<6d")
@@ -31,28 +34,33 @@ _UINT32 = struct.Struct("<I")
 
 @lru_cache(maxsize=1024)
 def text(value: str) -> bytes:
-    """A string: its length, then UTF-8."""
+    """Serialises a string: its length, then UTF-8."""
     data = value.encode()
     return _UINT32.pack(len(data)) + data
 
 
 def header(t_us: int, frame: str) -> bytes:
-    """std_msgs/Header; whoever publishes it writes its number into seq, the first four bytes."""
+    """std_msgs/Header; the publisher writes its number into seq, the first four bytes."""
     return _STAMP.pack(0, t_us // 1_000_000, t_us % 1_000_000 * 1000) + text(frame)
 
 
 def stamp(t_us: int) -> bytes:
-    """A time, as rosgraph_msgs/Clock carries it."""
+    """A time, which is also all of rosgraph_msgs/Clock."""
     return struct.pack("<II", t_us // 1_000_000, t_us % 1_000_000 * 1000)
 
 
-def fields(t_us: int, frame: str, layout: str, *values: Any) -> bytes:
-    """A header, followed by numbers in the notation of struct."""
-    return header(t_us, frame) + struct.pack("<" + layout, *values)
+def numbers(layout: str, *values: float | bytes) -> bytes:
+    """Serialises values in the notation of struct."""
+    return struct.pack("<" + layout, *values)
+
+
+def fields(t_us: int, frame: str, layout: str, *values: float | bytes) -> bytes:
+    """Serialises a header, followed by values in the notation of struct."""
+    return header(t_us, frame) + numbers(layout, *values)
 
 
 def array(items: Sequence[bytes]) -> bytes:
-    """A sequence of messages: their number, then each of them."""
+    """Serialises a sequence of messages: their number, then each of them."""
     return _UINT32.pack(len(items)) + b"".join(items)
 
 
@@ -62,32 +70,32 @@ def multi_array(values: np.ndarray, kind: str) -> bytes:
     return bytes(8) + _UINT32.pack(data.size) + data.tobytes()
 
 
-def vector(values: npt.ArrayLike) -> bytes:
+def vector(values: Numbers) -> bytes:
     """geometry_msgs/Vector3."""
     return _VECTOR.pack(*values)
 
 
-def pose(pos: npt.ArrayLike, quat: npt.ArrayLike) -> bytes:
+def pose(pos: Numbers, quat: Numbers) -> bytes:
     """geometry_msgs/Pose."""
     return _POSE.pack(*pos, *quat)
 
 
-def twist(linear: npt.ArrayLike, angular: npt.ArrayLike = (0.0, 0.0, 0.0)) -> bytes:
+def twist(linear: Numbers, angular: Numbers = (0.0, 0.0, 0.0)) -> bytes:
     """geometry_msgs/Twist."""
     return _TWIST.pack(*linear, *angular)
 
 
-def pose_stamped(t_us: int, frame: str, pos: npt.ArrayLike, quat: npt.ArrayLike) -> bytes:
+def pose_stamped(t_us: int, frame: str, pos: Numbers, quat: Numbers) -> bytes:
     """geometry_msgs/PoseStamped."""
     return header(t_us, frame) + pose(pos, quat)
 
 
-def path(t_us: int, frame: str, poses: Sequence[Any]) -> bytes:
+def path(t_us: int, frame: str, poses: Sequence[tuple[Numbers, Numbers]]) -> bytes:
     """nav_msgs/Path from (pos, quat); its poses have no time of their own."""
     return header(t_us, frame) + array([pose_stamped(0, "", pos, quat) for pos, quat in poses])
 
 
-def twist_stamped(t_us: int, frame: str, linear: npt.ArrayLike, angular: npt.ArrayLike) -> bytes:
+def twist_stamped(t_us: int, frame: str, linear: Numbers, angular: Numbers) -> bytes:
     """geometry_msgs/TwistStamped."""
     return header(t_us, frame) + twist(linear, angular)
 
@@ -96,10 +104,10 @@ def odometry(
     t_us: int,
     frame: str,
     child: str,
-    pos: npt.ArrayLike,
-    quat: npt.ArrayLike,
-    linear: npt.ArrayLike,
-    angular: npt.ArrayLike,
+    pos: Numbers,
+    quat: Numbers,
+    linear: Numbers,
+    angular: Numbers,
 ) -> bytes:
     """nav_msgs/Odometry with the twist in the child's axes and no covariance."""
     return b"".join(
@@ -112,28 +120,28 @@ def odometry(
     )
 
 
-def diagonal(a: float, b: float, c: float) -> tuple:
-    """A 3 by 3 covariance, row-major, from its diagonal."""
+def diagonal(a: float, b: float, c: float) -> Covariance3:
+    """Returns a 3 by 3 covariance, row-major, from its diagonal."""
     return a, 0.0, 0.0, 0.0, b, 0.0, 0.0, 0.0, c
 
 
 def imu(
     t_us: int,
     frame: str,
-    quat: npt.ArrayLike,
-    quat_cov: npt.ArrayLike,
-    rate: npt.ArrayLike,
-    rate_cov: npt.ArrayLike,
-    accel: npt.ArrayLike,
-    accel_cov: npt.ArrayLike,
+    quat: Numbers | None,
+    quat_cov: Numbers | None,
+    rate: Numbers,
+    rate_cov: Numbers,
+    accel: Numbers,
+    accel_cov: Numbers,
 ) -> bytes:
-    """sensor_msgs/Imu; quat is None for a device without an attitude."""
-    if quat is None:
+    """sensor_msgs/Imu; quat is None for a device without attitude."""
+    if quat is None or quat_cov is None:
         quat, quat_cov = (0.0, 0.0, 0.0, 0.0), _UNKNOWN3
     return header(t_us, frame) + _IMU.pack(*quat, *quat_cov, *rate, *rate_cov, *accel, *accel_cov)
 
 
-def magnetic_field(t_us: int, frame: str, field: npt.ArrayLike, covariance: npt.ArrayLike) -> bytes:
+def magnetic_field(t_us: int, frame: str, field: Numbers, covariance: Numbers) -> bytes:
     """sensor_msgs/MagneticField [T]."""
     return header(t_us, frame) + _VECTOR3_COVARIANCE.pack(*field, *covariance)
 
@@ -141,11 +149,11 @@ def magnetic_field(t_us: int, frame: str, field: npt.ArrayLike, covariance: npt.
 def nav_sat_fix(
     t_us: int,
     frame: str,
-    status: np.ndarray,
+    status: int,
     lat: float,
     lon: float,
     alt: float,
-    covariance: npt.ArrayLike,
+    covariance: Numbers,
     covariance_type: int,
 ) -> bytes:
     """sensor_msgs/NavSatFix of GPS; lat, lon in degrees, alt above the ellipsoid [m]."""
@@ -158,9 +166,9 @@ def battery_state(
     t_us: int,
     frame: str,
     voltage: float,
-    current: npt.ArrayLike,
+    current: float,
     percentage: float,
-    cells: Any,
+    cells: Sequence[float],
     location: str,
 ) -> bytes:
     """sensor_msgs/BatteryState of a lithium-polymer pack; current < 0: discharging."""
@@ -198,7 +206,7 @@ def state(
     )
 
 
-def status_text(t_us: int, severity: int, message: Any) -> bytes:
+def status_text(t_us: int, severity: int, message: str) -> bytes:
     """mavros_msgs/StatusText."""
     return header(t_us, "") + struct.pack("<B", severity) + text(message)
 
@@ -218,9 +226,9 @@ def position_target(
     frame: str,
     coordinate_frame: int,
     type_mask: int,
-    pos: npt.ArrayLike,
-    vel: npt.ArrayLike,
-    acc: npt.ArrayLike,
+    pos: Numbers,
+    vel: Numbers,
+    acc: Numbers,
     yaw: float,
     yaw_rate: float,
 ) -> bytes:
@@ -230,28 +238,36 @@ def position_target(
     )
 
 
-def parse_position_target(data: bytes) -> tuple:
-    """The numbers of a mavros_msgs/PositionTarget.
+class PositionTarget(NamedTuple):
+    """Numbers of a mavros_msgs/PositionTarget."""
 
-    Returns:
-        (t_us, coordinate_frame, type_mask, 9 numbers of position, velocity and acceleration,
-        yaw, yaw_rate), flat.
-    """
+    t_us: int
+    coordinate_frame: int
+    type_mask: int
+    pos: tuple[float, float, float]
+    vel: tuple[float, float, float]
+    acc: tuple[float, float, float]
+    yaw: float
+    yaw_rate: float
+
+
+def parse_position_target(data: bytes) -> PositionTarget:
+    """Parses a mavros_msgs/PositionTarget."""
     _, seconds, nanoseconds, size = struct.unpack_from("<4I", data)
-    return (
-        seconds * 1_000_000 + nanoseconds // 1000,
-        *_POSITION_TARGET.unpack_from(data, 16 + size),
-    )
+    frame, mask, *numbers = _POSITION_TARGET.unpack_from(data, 16 + size)
+    x, y, z, vx, vy, vz, ax, ay, az, yaw, yaw_rate = numbers
+    t_us = seconds * 1_000_000 + nanoseconds // 1000
+    return PositionTarget(t_us, frame, mask, (x, y, z), (vx, vy, vz), (ax, ay, az), yaw, yaw_rate)
 
 
-def waypoint_list(current: npt.ArrayLike, waypoints: Any) -> bytes:
+def waypoint_list(current: int, waypoints: Sequence[tuple[float, ...]]) -> bytes:
     """mavros_msgs/WaypointList from tuples of a Waypoint's fields."""
     return struct.pack("<H", current) + array(
         [struct.pack("<BH2B4f3d", *waypoint) for waypoint in waypoints]
     )
 
 
-def transforms(t_us: int, items: Sequence[Any]) -> bytes:
+def transforms(t_us: int, items: Sequence[tuple[str, str, Numbers, Numbers]]) -> bytes:
     """tf2_msgs/TFMessage from (parent, child, pos, quat)."""
     return array(
         [header(t_us, parent) + text(child) + pose(pos, quat) for parent, child, pos, quat in items]
@@ -262,7 +278,7 @@ def states(names: Sequence[str], table: np.ndarray) -> bytes:
     """gazebo_msgs/ModelStates or LinkStates.
 
     Args:
-        names: Of the models or links.
+        names: Names of the models or links.
         table: (P, 13) position, quaternion xyzw, velocity and angular velocity, world.
     """
     count = _UINT32.pack(len(names))
@@ -272,33 +288,5 @@ def states(names: Sequence[str], table: np.ndarray) -> bytes:
 
 
 def prefixed(data: bytes) -> bytes:
-    """A message as it is on the wire, behind its length."""
+    """Returns a message as it is on the wire, behind its length."""
     return _UINT32.pack(len(data)) + data
-
-
-class Connection:
-    """A rospy publisher's connection that drops messages instead of waiting for a slow subscriber.
-
-    rospy's own queue needs a thread for each connection, and without a queue one blocked subscriber
-    would block the whole fleet.
-    """
-
-    def __init__(self, connection: Any):
-        self._connection = connection
-        self._rest = b""  # of a partly sent message
-
-    def __getattr__(self, name):
-        return getattr(self._connection, name)
-
-    def write_data(self, data: bytes) -> None:
-        """Sends one message, or drops it if the subscriber has not kept up."""
-        sock = self._connection.socket
-        if sock is None or self._connection.done:
-            return self._connection.write_data(data)  # which raises what rospy expects
-        try:
-            if self._rest:
-                self._rest = self._rest[sock.send(self._rest, socket.MSG_DONTWAIT) :]
-            if not self._rest:
-                self._rest = data[sock.send(data, socket.MSG_DONTWAIT) :]
-        except BlockingIOError:
-            pass

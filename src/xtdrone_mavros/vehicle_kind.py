@@ -24,20 +24,21 @@ _OF_MAV_TYPE = {
         range(mavlink.MAV_TYPE_VTOL_DUOROTOR, mavlink.MAV_TYPE_VTOL_RESERVED5 + 1), Kind.VTOL
     ),
 }
-OF_VEHICLE_TYPE = {1: Kind.MULTIROTOR, 2: Kind.PLANE, 3: Kind.ROVER}  # PX4's; a VTOL changes it
+# By PX4's vehicle_type, which changes in flight for a VTOL.
+OF_VEHICLE_TYPE = {1: Kind.MULTIROTOR, 2: Kind.PLANE, 3: Kind.ROVER}
 _ON_WINGS = (mavlink.MAV_VTOL_STATE_TRANSITION_TO_FW, mavlink.MAV_VTOL_STATE_FW)
 
 
 def kind_of(mav_type: int) -> Kind:
-    """The kind of a vehicle by the type of its HEARTBEAT; unknown types are multirotors."""
+    """Returns the kind for the MAV_TYPE of a HEARTBEAT; unknown types are multirotors."""
     return _OF_MAV_TYPE.get(mav_type, Kind.MULTIROTOR)
 
 
 def on_wings(kind: Kind, vtol_state: int) -> bool:
-    """Whether a vehicle is in fixed-wing flight, or in the transition to it.
+    """Returns whether a vehicle is in fixed-wing flight, or in the transition to it.
 
     Args:
-        kind: Of the vehicle.
-        vtol_state: MAV_VTOL_STATE of its EXTENDED_SYS_STATE; without effect unless it is a VTOL.
+        kind: Kind of vehicle.
+        vtol_state: MAV_VTOL_STATE of its EXTENDED_SYS_STATE, which counts for a VTOL only.
     """
     return kind is Kind.PLANE or (kind is Kind.VTOL and vtol_state in _ON_WINGS)

@@ -88,7 +88,7 @@ def _background(axes: Any, run: Run, in_space: bool) -> None:  # Axes or Axes3D
 
 def _formations(run: Run, t_s: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Yields the index of the last sample and the slots (N - 1, 3) of each formation."""
-    from xtdrone_formation.analysis import events
+    from xtdrone_formation.evaluation.analysis import events
 
     marks = [
         event
@@ -294,9 +294,9 @@ def separation(run: Run) -> "Figure | None":
 
 def formation(run: Run) -> "Figure | None":
     """Draws slot errors of the formations that were flown."""
-    from xtdrone_formation import analysis
     from xtdrone_formation.errors import FormationError
-    from xtdrone_formation.viewing.plots import slot_errors
+    from xtdrone_formation.evaluation import analysis
+    from xtdrone_formation.evaluation.plots import slot_errors
 
     try:
         flight = analysis.load(run.folder, "truth")

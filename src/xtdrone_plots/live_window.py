@@ -10,7 +10,7 @@ from xtdrone_core import plot_style
 from xtdrone_core.windows import plots
 
 from . import signals
-from .live import Feed
+from .feed import Feed
 
 _SIZE = (1100, 760)  # [pixels]
 _AXIS_WIDTH = 70  # of the numbers at the left [pixels]

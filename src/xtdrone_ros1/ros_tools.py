@@ -31,6 +31,7 @@ from xtdrone_core.runs import parent, ports
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_mavros import ros_serialisation as serialisation
 from xtdrone_mavros.vehicle_kind import Kind, kind_of
+from xtdrone_ros1.connection import Connection
 from xtdrone_ros1.errors import Ros1Error
 
 _TOGETHER = 1000  # registrations in one request to the master
@@ -94,7 +95,7 @@ class Output:
         self._number = itertools.count() if ros_class(kind)._has_header else None
         self._latched = latched
         self._lock = threading.Lock()
-        with warnings.catch_warnings():  # rospy wants a queue; ours is in serialisation.Connection
+        with warnings.catch_warnings():  # rospy wants a queue; ours is in Connection
             warnings.simplefilter("ignore")
             self._publisher = rospy.Publisher(topic, self._class, latch=latched)
         self._impl = self._publisher.impl
@@ -102,7 +103,7 @@ class Output:
 
         def adopt(connection):
             connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return add(serialisation.Connection(connection))
+            return add(Connection(connection))
 
         self._impl.add_connection = adopt
         self._record = None if self.recorder is None else self.recorder.tap(topic, kind)

@@ -5,9 +5,9 @@ Nothing is drawn before somebody subscribes.
 
 from typing import Any
 
+from sensor_models.rendered import messages
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.frame_ring import FrameReader
-from xtdrone_sim.rendering import messages
 
 from .publishing import Frames
 from .topics import pegasus

@@ -14,8 +14,8 @@ from rosbags.serde import SerdeError
 from xtdrone_core.errors import failure
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.ports import Ports
-from xtdrone_mavros.inputs.row import Subscription
 from xtdrone_mavros.mavlink_link import FleetLink
+from xtdrone_mavros.rows import Subscription
 
 from .mavros import Mavros
 from .parameters import PARAM_VALUE, Parameters

@@ -14,7 +14,6 @@ import numpy as np
 from xtdrone_core import modes
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_mavros import convert
 from xtdrone_mavros.command_translator import (
     ENU,
     FLU,
@@ -24,10 +23,12 @@ from xtdrone_mavros.command_translator import (
     CommandTranslator,
     Request,
 )
+from xtdrone_mavros.convert import encode, geometry
 from xtdrone_mavros.errors import MavrosError
-from xtdrone_mavros.inputs.row import Subscription, quat, xyz
+from xtdrone_mavros.inputs.fields import quat, xyz
 from xtdrone_mavros.mavlink_link import unpack
 from xtdrone_mavros.requests import Requests
+from xtdrone_mavros.rows import Subscription
 from xtdrone_mavros.vehicle_kind import OF_VEHICLE_TYPE, Kind
 
 from .wire.node import Node
@@ -80,13 +81,13 @@ class XtdroneVehicle:
         with self._lock:
             self._translator.set_mode(self._mode)
             self._translator.set_pose(
-                vehicle["est_pos"].tolist(), convert.euler(vehicle["est_quat"].tolist())[2]
+                vehicle["est_pos"].tolist(), geometry.euler(vehicle["est_quat"].tolist())[2]
             )
             target = self._translator.set_point()
         if target is not None:
             self._link.send(
                 self.index,
-                convert.set_position_target(
+                encode.set_position_target(
                     self.index,
                     t_us,
                     target.frame,
@@ -173,7 +174,7 @@ def _await(condition: Callable[[], bool], seconds: float) -> None:
 
 def _pose(method: str, v: XtdroneVehicle, m: Any) -> None:
     turn = quat(m.orientation)
-    yaw = convert.euler(turn if any(turn) else (0.0, 0.0, 0.0, 1.0))[2]
+    yaw = geometry.euler(turn if any(turn) else (0.0, 0.0, 0.0, 1.0))[2]
     v.execute(lambda do: getattr(do, method)(xyz(m.position), yaw))
 
 

@@ -47,7 +47,7 @@ def check(path: Path, seconds: float) -> Checked:
 
     It is loaded completely, with its sensors and in the embedded engine.
     """
-    from ..simulation import Simulation
+    from .simulation import Simulation
 
     try:
         vehicle = load_vehicle(str(path.resolve()))

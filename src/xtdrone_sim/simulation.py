@@ -37,6 +37,7 @@ from xtdrone_core.racing.track import read_track
 from xtdrone_core.runs import run_folder, snapshot
 from xtdrone_core.runs.control_link import TICK_US, ControlServer
 from xtdrone_core.runs.log_file import LogGaps
+from xtdrone_core.state import SensorDescription
 
 from .control.requests import ControlRequests
 from .entities import Entities
@@ -307,7 +308,7 @@ class Simulation:
         """Whether stop() was called."""
         return self._stopping
 
-    def rendered_sensors(self) -> list[dict]:
+    def rendered_sensors(self) -> list[SensorDescription]:
         """The cameras and lidars, as RenderedSensors.describe() gives them."""
         return self.rendered.describe()
 

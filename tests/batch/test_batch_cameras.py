@@ -9,8 +9,9 @@ import pytest
 from embreex import rtcore_scene
 from embreex.mesh_construction import TriangleMesh as EmbreeMesh
 
-from sensor_models.cameras import CameraParameters, LidarParameters
-from sensor_models.lens import lidar_rays, pinhole_of, project
+from sensor_models.cameras import CameraParameters
+from sensor_models.lens import pinhole_of, project
+from sensor_models.rendered.lidar import LidarParameters, lidar_rays
 from xtdrone_batch.errors import BatchError
 from xtdrone_batch.rays import light, surfaces
 from xtdrone_batch.rays.sensor import CHANNELS, Mounting, mounted, rosette

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
-from sensor_models.cameras import LidarParameters
+from sensor_models.rendered.lidar import LidarParameters
 from xtdrone_batch.errors import BatchError
 from xtdrone_batch.scenes import BOX, CYLINDER, KINDS, MESH, NO_OBJECT, PLANE, SPHERE
 from xtdrone_batch.simulation import BatchSimulation

@@ -13,8 +13,9 @@ from steered_leader import SteeredLeader
 from xtdrone_core import Scenario
 from xtdrone_core.command import main
 from xtdrone_core.scenario.scenario import fleet
-from xtdrone_formation import Radio, analysis, scheme
+from xtdrone_formation import Radio, scheme
 from xtdrone_formation.agents import FormationAgent
+from xtdrone_formation.evaluation import analysis
 from xtdrone_sim.simulation import Simulation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +46,7 @@ def track(agent, limit_s=200.0):
 
 def separation(pos):
     """Least distance between two vehicles while all are at least 1 m up."""
-    return analysis.least_separation(pos[(pos[:, :, 2] > 1.0).all(axis=1)])
+    return analysis.min_separation(pos[(pos[:, :, 2] > 1.0).all(axis=1)])
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 
 from xtdrone_core.command import main
 from xtdrone_formation import FormationError
-from xtdrone_formation.viewing import plots
+from xtdrone_formation.evaluation import plots
 
 SUMMARY = {
     "formations": [

@@ -13,8 +13,10 @@ from xtdrone_core import ARM, FleetModel, FleetState, Mode, Scenario, SetPoints,
 from xtdrone_core.command import main
 from xtdrone_core.runs.truth_log import TruthWriter, read_truth
 from xtdrone_core.scenario.scenario import fleet, grid
-from xtdrone_formation import FormationError, Radio, analysis, slots
-from xtdrone_formation.agents import Director, FormationAgent, PathFormation
+from xtdrone_formation import FormationError, Radio, slots
+from xtdrone_formation.agents import FormationAgent, PathFormation
+from xtdrone_formation.director import Director
+from xtdrone_formation.evaluation import analysis, recordings
 from xtdrone_formation.formations import Shape
 from xtdrone_formation.schemes import require_hovering
 from xtdrone_formation.service import FormationService, PatternLeader
@@ -22,7 +24,6 @@ from xtdrone_formation.settling import in_place
 from xtdrone_formation.simple import run as simple_run
 from xtdrone_formation.simple.node import CommandTable
 from xtdrone_formation.simple.simulator import SimpleSimulator, fly
-from xtdrone_formation.viewing import recordings
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from xtdrone_core.runs import run_folder
 from xtdrone_formation import commands
-from xtdrone_formation.viewing import geometry, recordings
+from xtdrone_formation.evaluation import recordings
+from xtdrone_formation.viewing import geometry
 
 
 def test_a_drawn_vehicle_points_where_it_heads():

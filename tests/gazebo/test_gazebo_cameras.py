@@ -10,8 +10,9 @@ from scipy.spatial.transform import Rotation
 
 from drawing import LASER_VEHICLE
 from physics import push
-from sensor_models.cameras import cameras_of, lidar_of
+from sensor_models.cameras import cameras_of
 from sensor_models.lens import pinhole_of
+from sensor_models.rendered.lidar import lidar_of
 from waiting import until
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetState, Scenario, VehicleSpec, resources

@@ -61,7 +61,7 @@ class KIND(Kind):
 
     def prepare(self):
         """Imports the readers."""
-        import xtdrone_formation.viewing.recordings  # noqa: F401
+        import xtdrone_formation.evaluation.recordings  # noqa: F401
         import xtdrone_slam.datasets.importing  # noqa: F401
 
     def start(self, folder):
@@ -116,7 +116,7 @@ class KIND(Kind):
     def try_one(self, value):
         """Reads it."""
         from xtdrone_core.errors import XtdroneError
-        from xtdrone_formation.viewing import recordings
+        from xtdrone_formation.evaluation import recordings
         from xtdrone_slam.datasets.importing import import_bag
 
         name, data = value

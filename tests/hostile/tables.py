@@ -15,7 +15,7 @@ class Tables(Kind):
 
     def prepare(self):
         commands.load()
-        import xtdrone_formation.viewing.plots  # noqa: F401
+        import xtdrone_formation.evaluation.plots  # noqa: F401
         import xtdrone_plots.figures  # noqa: F401
         import xtdrone_sim.viewing.flights  # noqa: F401
 
@@ -48,7 +48,7 @@ class Tables(Kind):
             return name, "[" * 5000
 
     def try_one(self, value):
-        from xtdrone_formation import analysis
+        from xtdrone_formation.evaluation import analysis
         from xtdrone_sim.viewing.flights import Replay
         from xtdrone_slam.flight import trajectories
 

@@ -23,7 +23,8 @@ from xtdrone_core.scenario import scenario_options
 from xtdrone_core.scenario.options import option
 from xtdrone_core.scenario.scenario import fleet, parse_vehicles
 from xtdrone_mavros import bridge, topics
-from xtdrone_mavros.topics.row import Topic, copied
+from xtdrone_mavros.rows import Topic
+from xtdrone_mavros.topics.builders import copied
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.simulation import Simulation
 

@@ -57,14 +57,65 @@ def test_a_picture_is_made_once_for_all_and_noted(checkout):
     ]
 
 
+OLDER = "is older than src/draw.py"
+
+
 @pytest.mark.parametrize(
-    "source, reason", [("print(2)\n", "is older than src/draw.py"), ("# why\n\nprint(1)\n", None)]
+    "source, reason",
+    [
+        ("print(2)\n", OLDER),
+        ("# why\n\nprint(1)\n", None),
+        ('"""What it draws."""\n\nprint(\n    1,  # here\n)\n', None),
+        ("print('1')\n", OLDER),
+        ("print(1\n", OLDER),  # no Python
+    ],
 )
 def test_a_changed_source_makes_a_picture_outdated_and_a_comment_does_not(checkout, source, reason):
     made(checkout)
     (checkout / "src" / "draw.py").write_text(source)
     why = pictures.outdated(pictures.read(checkout), checkout)
     assert why.get("docs/images/a.png") == reason
+
+
+@pytest.mark.parametrize(
+    "before, after, same",
+    [
+        ("def f():\n    'a'\n    return 'b'\n", "def f():\n    return 'b'\n", True),
+        ("class A:\n    'a'\n    x = 1\n", "class A:\n    'other'\n    x = 1\n", True),
+        ("x = f'{a!r:>3}'\n", 'x = f"{a!r:>3}"\n', True),
+        ("x = 'a'\n", "y = 'a'\n", False),
+        ("f()\n'a'\n", "f()\n'b'\n", False),  # no docstring
+    ],
+)
+def test_of_python_the_syntax_tree_counts_without_docstrings(checkout, before, after, same):
+    entry = pictures.read(checkout).entries[0]
+    hashes = []
+    for source in (before, after):
+        (checkout / "src" / "draw.py").write_text(source)
+        hashes.append(pictures.source_hash(entry, checkout))
+    assert (hashes[0] == hashes[1]) == same
+
+
+def test_of_other_files_the_lines_count_without_comments(checkout):
+    (checkout / pictures.TABLE).write_text("docs/images/a.png | src/draw.css | true\n")
+    entry = pictures.read(checkout).entries[0]
+    hashes = []
+    for source in ("a\n", "# why\n\na  \n", "b\n"):
+        (checkout / "src" / "draw.css").write_text(source)
+        hashes.append(pictures.source_hash(entry, checkout))
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_pictures_are_accepted_after_a_change_of_names_unless_they_were_changed(checkout, capsys):
+    made(checkout)
+    (checkout / "src" / "draw.py").write_text("show(1)\n")
+    (checkout / "docs/images/b1.png").write_text("by hand")
+    table = pictures.read(checkout)
+    assert pictures.accept(table.entries, checkout) == 1
+    assert capsys.readouterr().out == (
+        "accepted docs/images/a.png\nleft docs/images/b*.png: not as it was made, make it again\n"
+    )
+    assert set(pictures.outdated(table, checkout)) == {"docs/images/b1.png"}
 
 
 def test_a_picture_made_by_hand_and_one_without_a_line_are_told(checkout):

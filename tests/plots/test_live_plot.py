@@ -10,7 +10,7 @@ from own_ports import PORTS
 from waiting import LIMIT_S
 from xtdrone_core import ControlError, FleetState, command
 from xtdrone_core.runs.control_link import TICK_US, ControlServer
-from xtdrone_plots.live import Feed
+from xtdrone_plots.feed import Feed
 
 
 class Simulation:

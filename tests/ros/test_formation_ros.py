@@ -11,7 +11,7 @@ from own_ports import LATEST, PORTS
 from ros_fixtures import ROOT, Processes, environment, free_port, needs_ros, ros  # noqa: F401
 from waiting import LIMIT_S
 from xtdrone_core import ControlError
-from xtdrone_formation import analysis
+from xtdrone_formation.evaluation import report
 
 pytestmark = needs_ros
 NODES = ROOT / "src" / "xtdrone_formation" / "nodes"
@@ -94,7 +94,7 @@ def test_the_launch_file_flies_formations_and_reports(tmp_path):
     assert summary["messages_sent"] > 100 and summary["messages_lost"] == 0
     for name in ("trajectories.png", "formation_error.png"):
         assert (tmp_path / "runs" / LATEST / name).exists()
-    from_bag = analysis.report(tmp_path / "runs" / LATEST, "rosbag")
+    from_bag = report.report(tmp_path / "runs" / LATEST, "rosbag")
     assert from_bag["min_separation_m"] == pytest.approx(summary["min_separation_m"], abs=0.02)
     for true, row in zip(summary["formations"], from_bag["formations"], strict=True):
         assert row["settle_time_s"] == pytest.approx(true["settle_time_s"], abs=0.06)

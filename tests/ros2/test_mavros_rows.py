@@ -9,7 +9,7 @@ pytest.importorskip("rosbags")
 
 from xtdrone_mavros import ros_serialisation as ros
 from xtdrone_mavros.inputs import SUBSCRIPTIONS
-from xtdrone_mavros.inputs.row import duration_us, time_us
+from xtdrone_mavros.inputs.fields import duration_us, time_us
 from xtdrone_mavros.services import SERVICES
 from xtdrone_mavros.topics import TOPICS
 from xtdrone_ros2.wire.types import Types, ros2_name
@@ -78,7 +78,7 @@ def test_raw_inputs_go_back_to_ros_1(types):
     )
     numbers = ros.parse_position_target(types.to_ros1(data, kind))
     assert numbers[:2] == (12_000_000, 1)
-    assert numbers[3] == 2.5 and numbers[-2:] == (0.5, 0.0)
+    assert numbers.pos == (2.5, 0.0, 0.0) and (numbers.yaw, numbers.yaw_rate) == (0.5, 0.0)
 
 
 def test_times_of_both(types):

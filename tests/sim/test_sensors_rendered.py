@@ -10,9 +10,10 @@ import pytest
 
 from drawing import LASER_VEHICLE, draws
 from sensor_models import SensorError
-from sensor_models.cameras import cameras_of, lidar_of
+from sensor_models.cameras import cameras_of
 from sensor_models.lens import Lens, pinhole_of, project
 from sensor_models.parameters import presets
+from sensor_models.rendered.lidar import lidar_of
 from xtdrone_control.agents import SquareAgent
 from xtdrone_core import FleetState, Reading, Scenario, SensorBlock, VehicleSpec
 from xtdrone_core.contracts import Observer
@@ -207,10 +208,10 @@ def test_lens_bends_as_the_projection_says(preset):
     )
     lens = Lens(camera, 1, 0, 200)
     pixels = np.array([(5, 7), (700, 30), (375, 240), (100, 450), (740, 470)])
-    x = (lens._x[pixels[:, 1], pixels[:, 0]] + 0.5) / lens.pinhole.width * (
+    x = (lens.x[pixels[:, 1], pixels[:, 0]] + 0.5) / lens.pinhole.width * (
         lens.pinhole.right - lens.pinhole.left
     ) + lens.pinhole.left
-    y = lens.pinhole.bottom - (lens._y[pixels[:, 1], pixels[:, 0]] + 0.5) / lens.pinhole.height * (
+    y = lens.pinhole.bottom - (lens.y[pixels[:, 1], pixels[:, 0]] + 0.5) / lens.pinhole.height * (
         lens.pinhole.bottom - lens.pinhole.top
     )
     np.testing.assert_allclose(

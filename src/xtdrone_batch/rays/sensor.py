@@ -12,14 +12,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import psutil
 
-from sensor_models.cameras import CameraParameters, LidarParameters, cameras_of, lidar_of
-from sensor_models.lens import (
-    lidar_rays,
-    noisy_depths,
-    noisy_levels,
-    normal_table,
-    ranges_with_noise,
-)
+from sensor_models.cameras import CameraParameters
+from sensor_models.lens import noisy_depths, noisy_levels, normal_table, ranges_with_noise
+from sensor_models.rendered.declaration import rendered_sensors
+from sensor_models.rendered.lidar import LidarParameters, lidar_rays
 from sensor_models.streams import next_uniform
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import unknown_name
@@ -406,7 +402,7 @@ def mounted(
     blocks = {
         block.name: block
         for block in batch.model.vehicles[vehicle].sensors
-        if block.kind in ("camera", "depth", "lidar")
+        if block.kind in rendered_sensors()
     }
     if sensor not in blocks:
         raise BatchError(
@@ -415,7 +411,7 @@ def mounted(
             )
         )
     block = blocks[sensor]
-    return (lidar_of(block),) if block.kind == "lidar" else cameras_of(block)
+    return tuple(rendered_sensors()[block.kind].parts(block))
 
 
 def rosette(beams: int, half_angle: float, petals: float = 7.3) -> np.ndarray:

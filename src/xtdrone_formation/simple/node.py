@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from xtdrone_core import ARM, DISARM, KEEP, ControlError, Mode, SetPoints
 from xtdrone_core.modes import FROM_ROS_NAME
 from xtdrone_mavros.command_translator import LATE_US
+
+from .simulator import SimpleSimulator
 
 MIN_SPEED = 0.02  # a smaller command means HOVER, as in XTDrone's communication [m/s]
 
@@ -21,15 +22,15 @@ MIN_SPEED = 0.02  # a smaller command means HOVER, as in XTDrone's communication
 class CommandTable:
     """The current commands of all vehicles. Its methods are thread-safe."""
 
-    def __init__(self, simulator: Any):
-        """No commands for the vehicles of a SimpleSimulator."""
+    def __init__(self, simulator: SimpleSimulator) -> None:
+        """Holds no commands yet."""
         self._simulator = simulator
         self._set_points = SetPoints.empty(simulator.n)
         self._received_us = np.full(simulator.n, -1)  # last set-point of a stream; -1: no stream
         self._lock = threading.Lock()
 
     def command(self, i: int, command: str) -> str:
-        """A command of /xtdrone/V/cmd to vehicle i; returns an error message, or an empty one."""
+        """Takes a command of /xtdrone/V/cmd; returns an error message, or an empty one."""
         with self._lock:
             if command in ("ARM", "DISARM"):
                 self._set_points.arm[i] = ARM if command == "ARM" else DISARM
@@ -44,8 +45,8 @@ class CommandTable:
                 )
         return ""
 
-    def pose(self, i: int, pos: npt.ArrayLike, yaw: float, body: bool) -> None:
-        """A position [m] and yaw [rad], in the world or relative to the body."""
+    def pose(self, i: int, pos: np.ndarray, yaw: float, body: bool) -> None:
+        """Takes a position [m] and yaw [rad], in the world or relative to the body."""
         with self._lock:
             self._clear(i)
             if body:
@@ -53,10 +54,10 @@ class CommandTable:
                 yaw += self._simulator.yaw[i]
             self._set_points.pos[i], self._set_points.yaw[i] = pos, yaw
 
-    def velocity(self, i: int, vel: npt.ArrayLike, yaw_rate: float, body: bool) -> None:
-        """A velocity [m/s] and yaw rate [rad/s]; HOVER if both are about zero."""
+    def velocity(self, i: int, vel: np.ndarray, yaw_rate: float, body: bool) -> None:
+        """Takes a velocity [m/s] and yaw rate [rad/s]; HOVER if both are about zero."""
         with self._lock:
-            if max(map(abs, vel)) <= MIN_SPEED and abs(yaw_rate) <= 0.005:
+            if np.abs(vel).max() <= MIN_SPEED and abs(yaw_rate) <= 0.005:
                 self._hover(i)
                 return
             self._clear(i)
@@ -64,8 +65,8 @@ class CommandTable:
             self._set_points.vel[i] = self._to_world(i, vel) if body else vel
             self._set_points.yaw_rate[i] = yaw_rate
 
-    def acceleration(self, i: int, acc: npt.ArrayLike, body: bool) -> None:
-        """An acceleration [m/s^2]."""
+    def acceleration(self, i: int, acc: np.ndarray, body: bool) -> None:
+        """Takes an acceleration [m/s^2]."""
         with self._lock:
             self._clear(i)
             self._received_us[i] = self._simulator.t_us
@@ -91,18 +92,18 @@ class CommandTable:
         """Treats overdue streams as ended."""
         self._received_us[self.late] = -1
 
-    def _hover(self, i):
+    def _hover(self, i: int) -> None:
         if np.isnan(self._set_points.pos[i]).any():
             self._clear(i)
             self._set_points.pos[i] = self._simulator.pos[i]
 
-    def _clear(self, i):
+    def _clear(self, i: int) -> None:
         out = self._set_points
         for values in (out.pos, out.vel, out.acc, out.yaw, out.yaw_rate):
             values[i] = np.nan
         self._received_us[i] = -1
 
-    def _to_world(self, i, v):
+    def _to_world(self, i: int, v: np.ndarray) -> np.ndarray:
         c, s = np.cos(self._simulator.yaw[i]), np.sin(self._simulator.yaw[i])
         return np.array([c * v[0] - s * v[1], s * v[0] + c * v[1], v[2]])
 
@@ -112,17 +113,24 @@ class Requests:
 
     def __init__(
         self,
-        simulator: Any,
+        simulator: SimpleSimulator,
         names: Sequence[str],
         folder: Path | str,
-        add_event: Callable[..., None],
-    ):
-        """add_event(t_us, name, values) writes an event."""
+        add_event: Callable[[int, str, dict[str, Any]], None],
+    ) -> None:
+        """Neither paused nor stopped.
+
+        Args:
+            simulator: The simulator.
+            names: Names of its vehicles.
+            folder: The run folder.
+            add_event: Writes an event: simulated time [us], name, values.
+        """
         self._simulator, self._names, self._folder = simulator, names, folder
         self._add_event = add_event
         self.paused = self.stopped = False
 
-    def handle(self, op: str, request: dict) -> dict:
+    def handle(self, op: str, request: dict[str, Any]) -> dict[str, Any]:
         """Answers one request.
 
         Raises:
@@ -151,8 +159,8 @@ class Requests:
         return {"t_us": t_us}
 
 
-def extended_state(simulator: Any, i: int) -> int:
-    """MAV_LANDED_STATE of a vehicle: 1 on the ground, 2 in the air, 4 landing."""
+def extended_state(simulator: SimpleSimulator, i: int) -> int:
+    """Returns MAV_LANDED_STATE of a vehicle: 1 on the ground, 2 in the air, 4 landing."""
     if simulator.landed[i]:
         return 1
     return 4 if simulator.mode[i] == Mode.LAND else 2

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.truth_log import TruthWriter
 from xtdrone_core.scenario.scenario import grid
 
-from .. import analysis
-from ..agents import DEFAULT_FORMATIONS, FormationAgent
+from ..agents import FormationAgent
+from ..evaluation import report
+from ..flight import DEFAULT_FORMATIONS
 from ..formations import Shape
 from ..network import Radio
 from ..schemes import scheme
@@ -31,8 +33,8 @@ def run(
     speed: float = 3.0,
     topology: str = "",
     clock: Callable[[], float] | None = None,
-    progress: Callable[..., None] | None = None,
-) -> tuple[Path, dict]:
+    progress: Callable[[int, str, dict[str, Any]], None] | None = None,
+) -> tuple[Path, dict[str, Any]]:
     """Flies a list of formations from take-off to landing, then writes report and plots.
 
     Args:
@@ -40,9 +42,9 @@ def run(
         names: Formations in order.
         scheme_name: See schemes.scheme().
         radio: Properties of the links between vehicles.
-        seed: Of the position errors.
+        seed: Seed of the position errors.
         noise: Standard deviation of each vehicle's position error, per axis [m].
-        name: Run folder.
+        name: Name of the run folder.
         shape: Size and rotation of the formations.
         speed: Largest speed of a transition [m/s].
         topology: Communication graph, see schemes.scheme().
@@ -56,10 +58,10 @@ def run(
     Raises:
         FormationError: An invalid formation, scheme or value.
     """
-    events = None
+    log: list[run_folder.EventLog] = []  # from its folder on
 
-    def on_event(t_us, event, **values):
-        events.add(t_us, event, **values)
+    def on_event(t_us: int, event: str, **values: Any) -> None:
+        log[0].add(t_us, event, **values)
         if progress:
             progress(t_us, event, values)
 
@@ -74,11 +76,11 @@ def run(
     simulator = SimpleSimulator(grid(n), PointMass(), noise, seed)
     folder = run_folder.create(name)
     gaps = LogGaps(folder)
-    events = run_folder.EventLog(folder, gaps)
+    log.append(run_folder.EventLog(folder, gaps))
     writer = TruthWriter(folder / run_folder.TRUTH, n, gaps)
     every = PERIOD_US * (1 if n <= _RECORDS else 10)
 
-    def record(sim):
+    def record(sim: SimpleSimulator) -> None:
         if sim.t_us % every == 0:
             writer.write(sim.state())
 
@@ -89,7 +91,7 @@ def run(
     if simulator.t_us % every:
         writer.write(simulator.state())  # the final state
     writer.close()
-    summary = {
+    summary: dict[str, Any] = {
         "n": n,
         "engine": "simple",
         "autopilot": "simple",
@@ -111,4 +113,4 @@ def run(
     if clock:
         summary["real_time_factor"] = round(simulator.t_us * 1e-6 / wall, 2)
     run_folder.update_summary(folder, **summary)
-    return folder, {**summary, **analysis.report(folder)}
+    return folder, {**summary, **report.report(folder)}

@@ -8,12 +8,12 @@ limits of acceleration and speed; position set-points become velocities by a pro
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import ARM, DISARM, KEEP, Estimates, FleetState, Mode, SetPoints
+from xtdrone_core.flight_agent import FlightAgent
 
 from .. import formations
 from ..errors import FormationError
@@ -33,7 +33,7 @@ class PointMass:
     takeoff_height: float = 2.5  # of the mode TAKEOFF [m]
     land_speed: float = 0.7  # of the mode LAND [m/s]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
@@ -51,43 +51,43 @@ class SimpleSimulator:
         parameters: PointMass = PointMass(),
         noise: float = 0.0,
         seed: int = 1,
-    ):
-        """The fleet stands at its start positions.
+    ) -> None:
+        """Puts the fleet on its start positions.
 
         Args:
             start: (N, 3) start positions, world [m].
             parameters: The vehicle model.
             noise: Standard deviation of each vehicle's constant position error,
                 per axis [m].
-            seed: Of these errors.
+            seed: Seed of these errors.
 
         Raises:
             FormationError: The start positions are not a finite (N, 3) array.
         """
-        start = np.array(start, dtype=float)
-        if start.ndim != 2 or start.shape[1] != 3 or not np.isfinite(start).all():
+        home = np.array(start, dtype=float)
+        if home.ndim != 2 or home.shape[1] != 3 or not np.isfinite(home).all():
             raise FormationError(
-                f"start positions of shape {start.shape} are not allowed: give a "
+                f"start positions of shape {home.shape} are not allowed: give a "
                 "row x, y, z [m] for each vehicle"
             )
-        n = len(start)
+        n = len(home)
         self.n, self.t_us, self.parameters = n, 0, parameters
-        self.pos, self.vel, self.acc = start.copy(), np.zeros((n, 3)), np.zeros((n, 3))
+        self.pos, self.vel, self.acc = home.copy(), np.zeros((n, 3)), np.zeros((n, 3))
         self.armed = np.zeros(n, dtype=np.bool_)
         self.landed = np.ones(n, dtype=np.bool_)
         self.mode = np.full(n, Mode.LOITER, dtype=np.int8)
         self.yaw = np.zeros(n)
-        self._start = start.copy()
+        self._start = home.copy()
         self._ground = self._start[:, 2]
         self._error = noise * np.random.default_rng(seed).standard_normal((n, 3))
         self._set_points = SetPoints.empty(n)
-        self._hold = start.copy()  # position of the modes that hold one
+        self._hold = home.copy()  # position of the modes that hold one
         self._ready = np.ones(n, dtype=np.bool_)
         self._quat = np.zeros((n, 4))
         self._still = np.zeros((n, 3))
 
     def estimates(self) -> Estimates:
-        """The estimates of the vehicles."""
+        """Returns the estimates of the vehicles."""
         self._quat[:, 2], self._quat[:, 3] = np.sin(self.yaw / 2), np.cos(self.yaw / 2)
         return Estimates(
             self.t_us,
@@ -102,7 +102,7 @@ class SimpleSimulator:
         )
 
     def state(self) -> FleetState:
-        """The true state, for recorders."""
+        """Returns the true state, for recorders."""
         self._quat[:, 2], self._quat[:, 3] = np.sin(self.yaw / 2), np.cos(self.yaw / 2)
         state = FleetState.zeros(self.n, 0)
         state.t_us = self.t_us
@@ -154,8 +154,8 @@ class SimpleSimulator:
         self.vel, self.pos = vel, pos
         self.t_us += PERIOD_US
 
-    def _acceleration(self):
-        """Acceleration set-points of the vehicles' controllers, (N, 3) [m/s^2]."""
+    def _acceleration(self) -> np.ndarray:
+        """Returns acceleration set-points of the vehicles' controllers, (N, 3) [m/s^2]."""
         p, set_points = self.parameters, self._set_points
         offboard = (self.mode == Mode.OFFBOARD)[:, None]
         position = np.where(offboard, set_points.pos, self._hold)
@@ -172,15 +172,15 @@ class SimpleSimulator:
         return acc + np.where(open_loop, 0.0, (target - self.vel) / p.time_constant)
 
     def separation(self) -> float:
-        """Current least distance between two vehicles [m]."""
+        """Returns the smallest distance between two vehicles now [m]."""
         return formations.separation(self.pos[1:] - self.pos[0])
 
 
 def fly(
     simulator: SimpleSimulator,
-    agent: Any,
+    agent: FlightAgent,
     until_s: float = 600.0,
-    on_step: Callable[[Any], None] | None = None,
+    on_step: Callable[[SimpleSimulator], None] | None = None,
 ) -> bool:
     """Runs an Agent until it is done.
 

@@ -38,7 +38,7 @@ def _kinds_for(agent: Any, fleet: RosFleet) -> Callable[[int], None] | None:
         return None
     unknown = set(range(fleet.n))
 
-    def ask(t_us):
+    def ask(t_us: int) -> None:
         for i in sorted(unknown):
             kind = fleet.ros.kind(fleet.names[i])
             if kind is not None:

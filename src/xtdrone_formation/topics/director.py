@@ -12,8 +12,8 @@ from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_mavros import ros_serialisation
 
 from .. import options, serialisation
-from ..agents import Director
 from ..commands import print_report, progress
+from ..director import Director
 from ..settling import accuracy_warning
 from .fleet import EventLog, RosFleet, end_simulation, run_agent
 from .ros import Ros
@@ -41,11 +41,11 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
     patterns: list[np.ndarray] = []
     now = 0
 
-    def send_command(command):
+    def send_command(command: str) -> None:
         progress(now, "command", {"formation": command})
         leader.publish(ros_serialisation.text(command))
 
-    def take_pattern(t_us):
+    def take_pattern(t_us: int) -> None:
         nonlocal now
         now = t_us
         if patterns:
@@ -72,13 +72,14 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
 
 def _check_accuracy(ros: Ros, name: str, slots: Sequence[np.ndarray]) -> None:
     """Warns once the leader's GNSS receiver reports its accuracy, if that is insufficient."""
-    told = []
+    warned = False
 
-    def on_fix(data):
+    def on_fix(data: bytes) -> None:
+        nonlocal warned
         covariance, kind = serialisation.fix_covariance(data)
-        if told or kind != _DIAGONAL_KNOWN:
+        if warned or kind != _DIAGONAL_KNOWN:
             return
-        told.append(True)
+        warned = True
         horizontal, _, vertical = np.sqrt(np.diag(covariance))
         warning = accuracy_warning(slots, horizontal, vertical)
         if warning:
@@ -92,7 +93,7 @@ def finish(client: ControlClient) -> None:
     folder = end_simulation(client)
     if folder is None:
         return
-    from .. import analysis
+    from ..evaluation import report
 
-    print_report(analysis.report(Path(folder)))
+    print_report(report.report(Path(folder)))
     print(f"run folder: {folder}", flush=True)

@@ -51,14 +51,22 @@ class Listener:
         topic: str,
         kind: str,
         on_message: Callable[[int, bytes], None] | None = None,
-    ):
-        """topic is below V/mavros/; on_message(index, bytes) is called for each message."""
+    ) -> None:
+        """Subscribes.
+
+        Args:
+            ros: The node.
+            names: The vehicles' namespaces.
+            topic: Name below V/mavros/.
+            kind: Type of the messages.
+            on_message: Called with the index of the vehicle and each message.
+        """
         self.last: list[Any] = [None] * len(names)
         self._on_message = on_message
         for i, name in enumerate(names):
             ros.listen(f"/{name}/mavros/{topic}", kind, functools.partial(self._keep, i))
 
-    def _keep(self, i, data):
+    def _keep(self, i: int, data: bytes) -> None:
         self.last[i] = data
         if self._on_message is not None:
             self._on_message(i, data)
@@ -75,10 +83,10 @@ class RosFleet:
     Attributes:
         ros: The node.
         names: The vehicles' namespaces.
-        n: Their number.
+        n: Number of vehicles.
     """
 
-    def __init__(self, ros: Ros, names: Sequence[str], info: bool = True):
+    def __init__(self, ros: Ros, names: Sequence[str], info: bool = True) -> None:
         """Subscribes and advertises.
 
         Args:
@@ -108,7 +116,7 @@ class RosFleet:
             )
         }
 
-    def _on_odometry(self, i, data):
+    def _on_odometry(self, i: int, data: bytes) -> None:
         # A period ends with the message of the last vehicle, or, if that is late, with any other.
         t_us = serialisation.stamp(data)
         if t_us >= self._due_us and (i == self.n - 1 or t_us - self._due_us > PERIOD_US):
@@ -117,7 +125,7 @@ class RosFleet:
                 self._tick.notify()
 
     def wait(self, timeout: float = 0.5) -> int | None:
-        """The simulated time [us] of the next period, or None after a time-out [s, wall]."""
+        """Returns the simulated time [us] of the next period; None after a time-out [s, wall]."""
         with self._tick:
             if self._t_us < self._due_us or self._t_us == 0:
                 self._tick.wait(timeout)
@@ -127,7 +135,7 @@ class RosFleet:
             return self._t_us
 
     def estimates(self, t_us: int) -> Estimates | None:
-        """Estimates of the fleet, or None before messages of all vehicles have been received."""
+        """Returns estimates of the fleet; None before messages of all vehicles were received."""
         if not (self._odometry.complete and self._state.complete):
             return None
         table = np.array([sum(serialisation.odometry(data), ()) for data in self._odometry.last])
@@ -147,7 +155,7 @@ class RosFleet:
         return Estimates(t_us, pos, quat, rotate(quat, vel), rate, armed, landed, mode, ready)
 
     def periods(self) -> Iterator[tuple[int, Estimates]]:
-        """Simulated time [us] and estimates of each period, until the node ends."""
+        """Yields simulated time [us] and estimates of each period, until the node ends."""
         while not self.ros.ended():
             t_us = self.wait()
             estimates = None if t_us is None else self.estimates(t_us)
@@ -225,17 +233,17 @@ def run_agent(
 class EventLog:
     """Writes events to the log of the running simulation, if it has one."""
 
-    def __init__(self, instance: int | None, echo: bool = False):
-        """A log, connected at the first event.
+    def __init__(self, instance: int | None, echo: bool = False) -> None:
+        """Makes a log that connects at the first event.
 
         Args:
-            instance: Of the simulation; None: no log.
+            instance: Instance of the simulation; None: no log.
             echo: Whether to print the events as well.
         """
-        self.client = None
+        self.client: ControlClient | None = None
         self._instance, self._echo = instance, echo
 
-    def __call__(self, t_us, name, **values):
+    def __call__(self, t_us: int, name: str, **values: Any) -> None:
         if self._echo:
             progress(t_us, name, values)
         if self._instance is None:

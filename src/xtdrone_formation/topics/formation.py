@@ -1,6 +1,7 @@
 """Leader and followers of a fleet in one process; executes the commands of /xtdrone/leader/cmd."""
 
 import argparse
+from typing import Any
 
 from .. import options
 from ..errors import FormationError
@@ -24,10 +25,10 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
     names = ros.fleet(args.wait)
     fleet = RosFleet(ros, names, info=False)
 
-    def on_event(t_us, name, **values):
+    def on_event(t_us: int, name: str, **values: Any) -> None:
         if name == "formation":
-            topics.tell(
-                f"formation {values['formation']}: {values['method']}, least separation "
+            topics.inform(
+                f"formation {values['formation']}: {values['method']}, smallest separation "
                 f"{values['min_separation']:.2f} m, {values['duration_s']:.1f} s"
             )
         log(t_us, name, **values)

@@ -1,7 +1,5 @@
 """The leader's topics: commands and velocities in; pose, pattern, topology and results out."""
 
-from typing import Any
-
 import numpy as np
 
 from xtdrone_core import Estimates
@@ -9,13 +7,14 @@ from xtdrone_mavros import ros_serialisation
 
 from .. import serialisation
 from ..errors import FormationError
+from ..service import FormationService, PatternLeader
 from .fleet import RosFleet
 
 
 class LeaderTopics:
     """/xtdrone/leader/..., /xtdrone/formation_pattern and /xtdrone/communication_topology."""
 
-    def __init__(self, fleet: RosFleet, leader: Any):
+    def __init__(self, fleet: RosFleet, leader: FormationService | PatternLeader) -> None:
         """Subscribes and advertises.
 
         Args:
@@ -23,7 +22,7 @@ class LeaderTopics:
             leader: A FormationService or PatternLeader.
         """
         self._fleet, self._leader, self._ros = fleet, leader, fleet.ros
-        self._edges: Any = None
+        self._edges: np.ndarray | None = None
         self._pattern = self._ros.output("/xtdrone/formation_pattern", "std_msgs/Float32MultiArray")
         self._topology = self._ros.output(
             "/xtdrone/communication_topology", "std_msgs/Int32MultiArray", latched=True
@@ -36,7 +35,7 @@ class LeaderTopics:
             out = self._ros.output(f"/xtdrone/{fleet.names[0]}/cmd_{what}", kind)
             self._ros.listen(f"/xtdrone/leader/cmd_{what}", kind, out.publish)
 
-    def _on_command(self, data):
+    def _on_command(self, data: bytes) -> None:
         command = serialisation.text(data).strip()
         try:
             if command and not self._leader.commands.push(command):
@@ -44,7 +43,7 @@ class LeaderTopics:
         except FormationError as error:
             self.refuse(error)
 
-    def tell(self, text: str) -> None:
+    def inform(self, text: str) -> None:
         """Logs a line and publishes it on /xtdrone/leader/info."""
         self._ros.info(text)
         self._info.publish(ros_serialisation.text(text))

@@ -1,4 +1,4 @@
-"""What a node needs of ROS, 1 or 2: topics of messages that are serialised for ROS 1."""
+"""Interface of a node of ROS 1 or 2: topics of messages that are serialised for ROS 1."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ class Ros(Protocol):
     """A node of ROS."""
 
     def fleet(self, wait: float) -> list[str]:
-        """Names of the vehicles, once they are there.
+        """Returns the names of the vehicles, once they are there.
 
         Args:
             wait: Time-out [s, wall].
@@ -27,9 +27,9 @@ class Ros(Protocol):
         """
 
     def kind(self, name: str) -> Kind | None:
-        """Of a vehicle; None as long as that is not known."""
+        """Returns the kind of a vehicle; None as long as that is not known."""
 
-    def listen(self, topic: str, kind: str, handle: Callable[[bytes], Any]) -> None:
+    def listen(self, topic: str, kind: str, handle: Callable[[bytes], Any]) -> object:
         """Subscribes.
 
         Args:
@@ -39,18 +39,18 @@ class Ros(Protocol):
         """
 
     def output(self, topic: str, kind: str, latched: bool = False) -> Output:
-        """A publisher; arguments as those of listen().
+        """Advertises a topic; arguments as those of listen().
 
         Args:
-            topic, kind: As there.
-            latched: Whether those who come late get the last message.
+            topic, kind: As those of listen().
+            latched: Whether late subscribers get the last message.
         """
 
     def ended(self) -> bool:
-        """Whether the node is to end."""
+        """Returns whether the node is to end."""
 
     def info(self, text: str) -> None:
         """Logs a line."""
 
     def error(self, text: str) -> None:
-        """Logs a line on what went wrong."""
+        """Logs an error."""

@@ -11,6 +11,8 @@ Those of ROS 1 are in nodes/single.py. Subclass them:
     Mine("iris", 3, 9).loop()
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse import csr_matrix
 
@@ -25,8 +27,8 @@ from .fleet import EventLog, Listener, RosFleet, rotate
 from .leader import LeaderTopics
 from .ros import Ros
 
-_STILL_US = 150_000  # without a change after which the pattern is at rest [us]
-_SILENT_US = 1_000_000  # without a pattern after which the leader has released its followers [us]
+_STILL_US = 150_000  # time without a change after which the pattern is at rest [us]
+_SILENT_US = 1_000_000  # time without a pattern after which the followers are released [us]
 
 
 class TopicLeader:
@@ -34,7 +36,7 @@ class TopicLeader:
 
     def __init__(
         self, ros: Ros, vehicle_type: str, leader_id: int, n: int, instance: int | None = None
-    ):
+    ) -> None:
         """Vehicle `type_id` leads n vehicles, itself included.
 
         Args:
@@ -52,8 +54,8 @@ class TopicLeader:
         self.leader = PatternLeader(n, on_event=self._on_event)
         self._topics = LeaderTopics(self.fleet, self.leader)
 
-    def _on_event(self, t_us, name, **values):
-        self._topics.tell(
+    def _on_event(self, t_us: int, name: str, **values: Any) -> None:
+        self._topics.inform(
             f"formation {values['formation']}: {values['method']}, {values['duration_s']:.1f} s"
         )
         self._log(t_us, name, **values)
@@ -80,7 +82,7 @@ class TopicFollower:
         n: int,
         parameters: FollowerParameters = FollowerParameters(),
         leader: str = "",
-    ):
+    ) -> None:
         """Vehicle `type_id`, id 1 to n - 1, follows the leader.
 
         Args:
@@ -102,18 +104,20 @@ class TopicFollower:
         self._leader = Listener(
             ros, [leader or f"{vehicle_type}_0"], "local_position/odom", "nav_msgs/Odometry"
         )
-        self._pattern, self._pattern_us = None, 0
+        self._pattern: np.ndarray | None = None
+        self._pattern_us = 0
         self._now_us = 0
         self._active = False  # whether a formation was commanded: the topology was published
-        self._slot, self._slot_vel, self._slot_us = None, np.zeros(3), 0
+        self._slot: np.ndarray | None = None
+        self._slot_vel, self._slot_us = np.zeros(3), 0
         self._avoid = np.zeros(3)
-        self._said = False  # that the pattern is for another number of vehicles
+        self._warned = False  # that the pattern is for another number of vehicles
         ros.listen("/xtdrone/formation_pattern", "std_msgs/Float32MultiArray", self._on_pattern)
         ros.listen("/xtdrone/communication_topology", "std_msgs/Int32MultiArray", self._on_topology)
         ros.listen(f"/xtdrone/{name}/avoid_vel", "geometry_msgs/Vector3", self._on_avoid)
 
     def velocity(self, t_us: int, own: SelfState, neighbours: NeighbourState) -> np.ndarray:
-        """Control: the desired velocity (3,) before avoidance and limit [m/s]."""
+        """Returns the desired velocity (3,) before avoidance and limit [m/s]."""
         return self._law.control(t_us, own, neighbours)[0]
 
     def loop(self) -> None:
@@ -121,19 +125,17 @@ class TopicFollower:
         out = SetPoints.empty(1)
         while not self.fleet.ros.ended():
             t_us = self.fleet.wait()
-            estimates = None if t_us is None else self.fleet.estimates(t_us)
-            self._now_us = t_us or self._now_us
+            if t_us is None:
+                continue
+            self._now_us = t_us
+            estimates = self.fleet.estimates(t_us)
             if estimates is None or not self._active or not self._leader.complete:
                 continue
             if self._pattern is None or self._now_us - self._pattern_us > _SILENT_US:
                 continue
-            self._follow_pattern(t_us)
+            slot = self._follow_pattern(self._pattern, t_us)
             own = SelfState(
-                estimates.pos,
-                estimates.vel,
-                self._slot[None],
-                self._slot_vel[None],
-                np.zeros((1, 3)),
+                estimates.pos, estimates.vel, slot[None], self._slot_vel[None], np.zeros((1, 3))
             )
             desired = (
                 self.velocity(t_us, own, self._neighbours(t_us))
@@ -142,38 +144,39 @@ class TopicFollower:
             out.vel[:] = saturate(desired[None], self.parameters.speed_limit)
             self.fleet.send(out)
 
-    def _on_pattern(self, data):
+    def _on_pattern(self, data: bytes) -> None:
         pattern = serialisation.multi_array(data, "f4")
         if pattern.size == 3 * (self.n - 1):
             self._pattern, self._pattern_us = pattern.reshape(3, -1).T, self._now_us
-        elif not self._said:
-            self._said = True
+        elif not self._warned:
+            self._warned = True
             self.fleet.ros.error(
                 f"the pattern is for {pattern.size // 3 + 1} vehicles, not {self.n}"
             )
 
-    def _on_topology(self, data):
+    def _on_topology(self, data: bytes) -> None:
         self._active = True
 
-    def _on_avoid(self, data):
+    def _on_avoid(self, data: bytes) -> None:
         self._avoid = np.array(serialisation.vector(data))
 
-    def _follow_pattern(self, t_us):
-        """Updates the slot and its velocity by differentiation; a jump counts as zero velocity."""
-        slot = self._pattern[self.id - 1]
+    def _follow_pattern(self, pattern: np.ndarray, t_us: int) -> np.ndarray:
+        """Returns the slot and updates its velocity by differentiation; a jump counts as zero."""
+        slot: np.ndarray = pattern[self.id - 1]
         if self._slot is None or np.array_equal(slot, self._slot):
             if t_us - self._slot_us > _STILL_US:
                 self._slot_vel = np.zeros(3)
             self._slot = slot
-            return
+            return slot
         velocity = (slot - self._slot) / max((t_us - self._slot_us) * 1e-6, 0.02)
         fast = np.linalg.norm(velocity) > self.parameters.speed_limit
         still = t_us - self._slot_us > _STILL_US
         self._slot_vel = np.zeros(3) if fast or still else velocity
         self._slot, self._slot_us = slot, t_us
+        return slot
 
-    def _neighbours(self, t_us):
-        """The leader's odometry as the only packet."""
+    def _neighbours(self, t_us: int) -> NeighbourState:
+        """Returns the leader's odometry as the only packet."""
         pos, quat, vel, _ = serialisation.odometry(self._leader.last[0])
         packet = np.zeros((1, PACKET))
         packet[0, 0:3] = pos

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
+from xtdrone_core import XtdroneError
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.scenario import grid
 
-from .. import analysis, schemes
-from ..agents import DEFAULT_FORMATIONS, FormationAgent
+from .. import schemes
+from ..agents import FormationAgent
 from ..assignment import Transition
-from ..errors import FormationError
+from ..evaluation import analysis, recordings
+from ..flight import DEFAULT_FORMATIONS
 from ..formations import Shape
 from ..network import Radio, topology as edges_of
 from ..schemes import scheme
 from ..simple.simulator import PERIOD_US, PointMass, SimpleSimulator
-from . import recordings
 
 TRAIL_STEP_S = 0.1  # between two points of a trail [s]
 _MAX_STEPS = 50  # of the live simulator per frame, so that the window stays responsive
@@ -50,7 +51,7 @@ class Replay:
 
     @property
     def pos(self) -> np.ndarray:
-        """(N, 3) true places now, world [m]."""
+        """(N, 3) true positions now, world [m]."""
         return self._flight.pos[self._index(self.t_s)]
 
     @property
@@ -66,7 +67,7 @@ class Replay:
 
     @property
     def slots(self) -> np.ndarray | None:
-        """(N - 1, 3) places of the slots now, world [m]; None where no formation is commanded."""
+        """(N - 1, 3) slots now, world [m]; None where no formation is commanded."""
         window = self._window()
         return None if window is None else self.pos[0] + self._flight.windows[window].slots
 
@@ -79,13 +80,13 @@ class Replay:
         if window not in self._edges:
             slots = self._flight.windows[window].slots
             try:
-                self._edges[window] = scheme(self._scheme)[0].edges(slots)
-            except (FormationError, TypeError):  # a run of ROS nodes, or a scheme not found here
+                self._edges[window] = scheme(str(self._scheme))[0].edges(slots)
+            except XtdroneError:  # a run of ROS nodes, or a scheme not found here
                 self._edges[window] = edges_of("star", slots)
         return self._edges[window]
 
     def trail(self, points: int) -> np.ndarray:
-        """(points, N, 3) places before now, the latest last [m]."""
+        """Returns positions (points, N, 3) before now, the latest last [m]."""
         times = self.t_s - TRAIL_STEP_S * np.arange(points - 1, -1, -1)
         return self._flight.pos[self._index(times)]
 
@@ -148,7 +149,7 @@ class LiveFlight:
 
     @property
     def pos(self) -> np.ndarray:
-        """(N, 3) true places now, world [m]."""
+        """(N, 3) true positions now, world [m]."""
         return self._simulator.pos
 
     @property
@@ -163,21 +164,22 @@ class LiveFlight:
 
     @property
     def slots(self) -> np.ndarray | None:
-        """(N - 1, 3) places of the slots now, world [m]; None where no formation is commanded."""
+        """(N - 1, 3) slots now, world [m]; None where no formation is commanded."""
         return None if self._transition is None else self.pos[0] + self._transition.goal
 
     @property
     def edges(self) -> np.ndarray:
         """(E, 2) who hears whom, as (receiver, sender); none before the first formation."""
-        network = self._agent.formation.network
-        return np.zeros((0, 2), dtype=int) if network is None else network.edges
+        formation = self._agent.formation
+        return formation.network.edges if formation.started else np.zeros((0, 2), dtype=int)
 
     @property
     def _transition(self) -> Transition | None:
-        return None if self.done else self._agent.formation.transition
+        formation = self._agent.formation
+        return None if self.done or not formation.started else formation.transition
 
     def trail(self, points: int) -> np.ndarray:
-        """(points, N, 3) places before now, the latest last [m]."""
+        """Returns positions (points, N, 3) before now, the latest last [m]."""
         past = self._past[-(points - 1) :] + [self.pos]
         return np.array([past[0]] * (points - len(past)) + past)
 

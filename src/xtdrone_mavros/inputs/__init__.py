@@ -1,11 +1,17 @@
-"""Subscriptions of the bridge: MAVROS's set-points and other inputs, one row each.
+"""ROS topics that the bridge subscribes to: MAVROS's set-points and other inputs, one row each.
 
-To add one, write a function of a vehicle and a message, and its row, in the file of its subject.
+To add a topic, write a function of a vehicle and a message, and its row, in the file of its
+subject.
 """
 
+from ..rows import Subscription
+from ..vehicle import Vehicle
 from . import companion, sensors, set_points
-from .row import Subscription
 
 __all__ = ["SUBSCRIPTIONS", "Subscription"]
 
-SUBSCRIPTIONS = (*set_points.SUBSCRIPTIONS, *sensors.SUBSCRIPTIONS, *companion.SUBSCRIPTIONS)
+SUBSCRIPTIONS: tuple[Subscription[Vehicle], ...] = (
+    *set_points.SUBSCRIPTIONS,
+    *sensors.SUBSCRIPTIONS,
+    *companion.SUBSCRIPTIONS,
+)

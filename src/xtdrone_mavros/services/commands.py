@@ -1,112 +1,141 @@
 """Services that command the vehicle: arming, modes, home, streams, frames of set-points, mount."""
 
-from typing import Any
+from collections.abc import Callable
 
 from xtdrone_core import modes
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.mavlink.dialect import mavlink
 
-from .. import convert
-from ..mavlink_link import COMPONENT_ID, SYSTEM_ID
-from .row import Service, ServiceFailed, command
+from ..convert import encode
+from ..rows import Response, RosMessage, Service, ServiceFailed
+from ..vehicle import Vehicle
 
-_HEARTBEAT = 1  # VehicleInfo.HAVE_INFO_HEARTBEAT
+# Modes of MAVROS that the workspace has not: PX4's main and sub mode.
 _OTHER_MODES = {
     "RATTITUDE": (8, 0),
     "AUTO.READY": (4, 1),
     "AUTO.RTGS": (4, 7),
     "AUTO.PRECLAND": (4, 9),
-}  # of MAVROS: PX4's main and sub mode
+}
 
 
-def arming(v: Any, q: Any) -> tuple:
-    return command(v, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, q.value, 0, 0, 0, 0, 0, 0)
+def command(vehicle: Vehicle, number: int, *params: float, confirmation: int = 1) -> Response:
+    """Sends a command; returns success and result of MAVROS's responses."""
+    result = vehicle.requests.command_long(number, params, confirmation)
+    return result == mavlink.MAV_RESULT_ACCEPTED, result
 
 
-def command_long(v: Any, q: Any) -> tuple:
-    params = (q.param1, q.param2, q.param3, q.param4, q.param5, q.param6, q.param7)
-    if q.broadcast:  # MAVROS does not wait for an answer
-        v.link.send(v.index, mavlink.MAVLink_command_long_message(0, 0, q.command, 0, *params))
+def arming(vehicle: Vehicle, request: RosMessage) -> Response:
+    return command(vehicle, mavlink.MAV_CMD_COMPONENT_ARM_DISARM, request.value, 0, 0, 0, 0, 0, 0)
+
+
+def command_long(vehicle: Vehicle, request: RosMessage) -> Response:
+    params = (
+        request.param1,
+        request.param2,
+        request.param3,
+        request.param4,
+        request.param5,
+        request.param6,
+        request.param7,
+    )
+    if request.broadcast:  # MAVROS does not wait for an answer
+        vehicle.send(mavlink.MAVLink_command_long_message(0, 0, request.command, 0, *params))
         return True, mavlink.MAV_RESULT_ACCEPTED
-    return command(v, q.command, *params, confirmation=q.confirmation)
+    return command(vehicle, request.command, *params, confirmation=request.confirmation)
 
 
-def command_int(v: Any, q: Any) -> tuple:
+def command_int(vehicle: Vehicle, request: RosMessage) -> Response:
     """As MAVROS: sent without waiting for an answer, so that it always succeeds."""
-    whom = (0, 0) if q.broadcast else (v.index + 1, 1)
-    v.link.send(
-        v.index,
+    whom = (0, 0) if request.broadcast else (vehicle.index + 1, 1)
+    vehicle.send(
         mavlink.MAVLink_command_int_message(
             *whom,
-            q.frame,
-            q.command,
-            q.current,
-            q.autocontinue,
-            q.param1,
-            q.param2,
-            q.param3,
-            q.param4,
-            q.x,
-            q.y,
-            q.z,
-        ),
+            request.frame,
+            request.command,
+            request.current,
+            request.autocontinue,
+            request.param1,
+            request.param2,
+            request.param3,
+            request.param4,
+            request.x,
+            request.y,
+            request.z,
+        )
     )
     return (True,)
 
 
-def command_ack(v: Any, q: Any) -> tuple:
-    v.link.send(
-        v.index,
+def command_ack(vehicle: Vehicle, request: RosMessage) -> Response:
+    vehicle.send(
         mavlink.MAVLink_command_ack_message(
-            q.command, q.result, q.progress, q.result_param2, v.index + 1, 1
-        ),
+            request.command,
+            request.result,
+            request.progress,
+            request.result_param2,
+            vehicle.index + 1,
+            1,
+        )
     )
     return True, mavlink.MAV_RESULT_ACCEPTED
 
 
-def takeoff(v: Any, q: Any) -> tuple:
+def takeoff(vehicle: Vehicle, request: RosMessage) -> Response:
     return command(
-        v,
+        vehicle,
         mavlink.MAV_CMD_NAV_TAKEOFF,
-        q.min_pitch,
+        request.min_pitch,
         0,
         0,
-        q.yaw,
-        q.latitude,
-        q.longitude,
-        q.altitude,
+        request.yaw,
+        request.latitude,
+        request.longitude,
+        request.altitude,
     )
 
 
-def land(v: Any, q: Any) -> tuple:
-    return command(v, mavlink.MAV_CMD_NAV_LAND, 0, 0, 0, q.yaw, q.latitude, q.longitude, q.altitude)
-
-
-def set_home(v: Any, q: Any) -> tuple:
+def land(vehicle: Vehicle, request: RosMessage) -> Response:
     return command(
-        v,
+        vehicle,
+        mavlink.MAV_CMD_NAV_LAND,
+        0,
+        0,
+        0,
+        request.yaw,
+        request.latitude,
+        request.longitude,
+        request.altitude,
+    )
+
+
+def set_home(vehicle: Vehicle, request: RosMessage) -> Response:
+    return command(
+        vehicle,
         mavlink.MAV_CMD_DO_SET_HOME,
-        q.current_gps,
+        request.current_gps,
         0,
         0,
-        q.yaw,
-        q.latitude,
-        q.longitude,
-        q.altitude,
+        request.yaw,
+        request.latitude,
+        request.longitude,
+        request.altitude,
     )
 
 
-def vtol_transition(v: Any, q: Any) -> tuple:
-    return command(v, mavlink.MAV_CMD_DO_VTOL_TRANSITION, q.state, 0, 0, 0, 0, 0, 0, confirmation=0)
-
-
-def trigger_control(v: Any, q: Any) -> tuple:
+def vtol_transition(vehicle: Vehicle, request: RosMessage) -> Response:
     return command(
-        v,
+        vehicle, mavlink.MAV_CMD_DO_VTOL_TRANSITION, request.state, 0, 0, 0, 0, 0, 0, confirmation=0
+    )
+
+
+def trigger_control(vehicle: Vehicle, request: RosMessage) -> Response:
+    return command(
+        vehicle,
         mavlink.MAV_CMD_DO_TRIGGER_CONTROL,
-        q.trigger_enable,
-        q.sequence_reset,
-        q.trigger_pause,
+        request.trigger_enable,
+        request.sequence_reset,
+        request.trigger_pause,
         0,
         0,
         0,
@@ -114,12 +143,12 @@ def trigger_control(v: Any, q: Any) -> tuple:
     )
 
 
-def trigger_interval(v: Any, q: Any) -> tuple:
+def trigger_interval(vehicle: Vehicle, request: RosMessage) -> Response:
     return command(
-        v,
+        vehicle,
         mavlink.MAV_CMD_DO_SET_CAM_TRIGG_INTERVAL,
-        q.cycle_time,
-        q.integration_time,
+        request.cycle_time,
+        request.integration_time,
         0,
         0,
         0,
@@ -128,17 +157,17 @@ def trigger_interval(v: Any, q: Any) -> tuple:
     )
 
 
-def mount_configure(v: Any, q: Any) -> tuple:
+def mount_configure(vehicle: Vehicle, request: RosMessage) -> Response:
     done, result = command(
-        v,
+        vehicle,
         mavlink.MAV_CMD_DO_MOUNT_CONFIGURE,
-        q.mode,
-        q.stabilize_roll,
-        q.stabilize_pitch,
-        q.stabilize_yaw,
-        q.roll_input,
-        q.pitch_input,
-        q.yaw_input,
+        request.mode,
+        request.stabilize_roll,
+        request.stabilize_pitch,
+        request.stabilize_yaw,
+        request.roll_input,
+        request.pitch_input,
+        request.yaw_input,
         confirmation=0,
     )
     if not done:
@@ -146,26 +175,25 @@ def mount_configure(v: Any, q: Any) -> tuple:
     return done, result
 
 
-def set_mode(v: Any, q: Any) -> tuple:
-    """As MAVROS: True says that the request went out, State whether it was obeyed."""
-    base, numbers = q.base_mode, (0, 0)
-    if q.custom_mode:
-        known = _px4_mode(q.custom_mode)
+def set_mode(vehicle: Vehicle, request: RosMessage) -> Response:
+    """As MAVROS: True says that the request went out, State whether the mode was entered."""
+    base, numbers = request.base_mode, (0, 0)
+    if request.custom_mode:
+        known = _px4_mode(request.custom_mode)
         if known is None:
-            v.host.log(
-                v.name,
+            vehicle.log(
                 mavlink.MAV_SEVERITY_WARNING,
-                unknown_name("mode", q.custom_mode, modes.FROM_ROS_NAME),
+                unknown_name("mode", request.custom_mode, modes.FROM_ROS_NAME),
             )
             return (False,)
         numbers = known
-        base |= mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED | v.base_mode & 0xA0
-    v.requests.send_mode(base, *numbers)
+        base |= mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED | vehicle.base_mode & 0xA0
+    vehicle.requests.send_mode(base, *numbers)
     return (True,)
 
 
-def _px4_mode(text):
-    """PX4's main and sub mode, by the name in any case or as one number; None = unknown."""
+def _px4_mode(text: str) -> tuple[int, int] | None:
+    """Returns PX4's main and sub mode for a name in any case or a number; None = unknown."""
     mode = modes.FROM_ROS_NAME.get(text.upper())
     if mode is not None:
         return modes.PX4_MODE[mode]
@@ -178,70 +206,56 @@ def _px4_mode(text):
     return number >> 16 & 0xFF, number >> 24 & 0xFF
 
 
-def set_stream_rate(v: Any, q: Any) -> tuple:
-    v.link.send(
-        v.index,
+def set_stream_rate(vehicle: Vehicle, request: RosMessage) -> Response:
+    vehicle.send(
         mavlink.MAVLink_request_data_stream_message(
-            v.index + 1, 1, q.stream_id, q.message_rate, q.on_off
-        ),
+            vehicle.index + 1, 1, request.stream_id, request.message_rate, request.on_off
+        )
     )
     return ()
 
 
-def set_message_interval(v: Any, q: Any) -> tuple:
+def set_message_interval(vehicle: Vehicle, request: RosMessage) -> Response:
     """As MAVROS: whether the vehicle's answer came, not what it was."""
-    interval = -1 if q.message_rate < 0 else 0 if q.message_rate == 0 else 1e6 / q.message_rate
-    command(v, mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, q.message_id, interval, 0, 0, 0, 0, 0)
+    interval = (
+        -1
+        if request.message_rate < 0
+        else 0
+        if request.message_rate == 0
+        else 1e6 / request.message_rate
+    )
+    command(
+        vehicle, mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, request.message_id, interval, 0, 0, 0, 0, 0
+    )
     return (True,)
 
 
-def request_home(v: Any, q: Any) -> tuple:
-    done, result = command(v, mavlink.MAV_CMD_GET_HOME_POSITION, 0, 0, 0, 0, 0, 0, 0)
+def request_home(vehicle: Vehicle, request: RosMessage) -> Response:
+    done, result = command(vehicle, mavlink.MAV_CMD_GET_HOME_POSITION, 0, 0, 0, 0, 0, 0, 0)
     return done, "" if done else f"MAV_RESULT {result}"
 
 
-def _mav_frame(topics):
-    """The service that sets the MAV_FRAME of a set-point's topics."""
+def _mav_frame(topics: str) -> Callable[[Vehicle, RosMessage], Response]:
+    """Returns the service that sets the MAV_FRAME of a set-point's topics."""
 
-    def answer(v, q):
-        v.mav_frames[topics] = q.mav_frame
-        v.host.set_parameter(v.name, f"{topics}/mav_frame", convert.mav_frame_name(q.mav_frame))
+    def answer(vehicle: Vehicle, request: RosMessage) -> Response:
+        vehicle.mav_frames[topics] = request.mav_frame
+        vehicle.host.set_parameter(
+            vehicle.name, f"{topics}/mav_frame", encode.mav_frame_name(request.mav_frame)
+        )
         return (True,)
 
     return answer
 
 
-def reset_trajectory(v: Any, q: Any) -> tuple:
-    if v.trajectory is None:
+def reset_trajectory(vehicle: Vehicle, request: RosMessage) -> Response:
+    if vehicle.trajectory is None:
         return False, "Trajectory reset denied: Empty trajectory"
-    v.trajectory = None
+    vehicle.trajectory = None
     return True, ""
 
 
-def vehicle_info(v: Any, q: Any) -> tuple:
-    if q.get_all:
-        return True, [_own_info(), *filter(None, [v.info()])]
-    system, component = (q.sysid, q.compid) if q.sysid or q.compid else (v.index + 1, 1)
-    known = {(SYSTEM_ID, COMPONENT_ID): _own_info(), (v.index + 1, 1): v.info()}
-    info = known.get((system, component))
-    if info is None:
-        raise ServiceFailed(f"system {system}, component {component} is not known")
-    return True, [info]
-
-
-def _own_info():
-    """What MAVROS's own heartbeat says."""
-    return dict(
-        available_info=_HEARTBEAT,
-        sysid=SYSTEM_ID,
-        compid=COMPONENT_ID,
-        autopilot=mavlink.MAV_AUTOPILOT_INVALID,
-        type=mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
-        system_status=mavlink.MAV_STATE_ACTIVE,
-    )
-
-
-SERVICES = (
+SERVICES: tuple[Service[Vehicle], ...] = (
     Service("cmd/arming", "mavros_msgs/CommandBool", arming),
     Service("cmd/command", "mavros_msgs/CommandLong", command_long),
     Service("cmd/command_int", "mavros_msgs/CommandInt", command_int),
@@ -269,5 +283,4 @@ SERVICES = (
         _mav_frame("setpoint_trajectory"),
     ),
     Service("setpoint_trajectory/reset", "std_srvs/Trigger", reset_trajectory),
-    Service("vehicle_info_get", "mavros_msgs/VehicleInfoGet", vehicle_info),
 )

@@ -2,86 +2,103 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
-from .row import Service, ServiceFailed
+from ..remote_files import RemoteFiles
+from ..rows import Response, RosMessage, Service, ServiceFailed
+from ..vehicle import Vehicle
 
 
 @contextlib.contextmanager
-def _alone(v: Any) -> Iterator[Any]:
-    """The vehicle's RemoteFiles, for one call at a time."""
-    if not v.files.lock.acquire(blocking=False):
+def _exclusive(vehicle: Vehicle) -> Iterator[RemoteFiles]:
+    """Gives the vehicle's files to one call at a time."""
+    if not vehicle.files.lock.acquire(blocking=False):
         raise ServiceFailed("another call of the file services is in progress")
     try:
-        yield v.files
+        yield vehicle.files
     finally:
-        v.files.lock.release()
+        vehicle.files.lock.release()
 
 
-def list_folder(v: Any, q: Any) -> tuple:
-    with _alone(v) as files:
-        entries = files.list(q.dir_path)
+def list_folder(vehicle: Vehicle, request: RosMessage) -> Response:
+    with _exclusive(vehicle) as files:
+        entries = files.list(request.dir_path)
         return entries or [], entries is not None, files.error
 
 
-def open_file(v: Any, q: Any) -> tuple:
-    with _alone(v) as files:
-        if q.file_path in files.sessions:
-            raise ServiceFailed(f"{q.file_path} is open")
-        size = files.open(q.file_path, q.mode)
+def open_file(vehicle: Vehicle, request: RosMessage) -> Response:
+    with _exclusive(vehicle) as files:
+        if request.file_path in files.sessions:
+            raise ServiceFailed(f"{request.file_path} is open")
+        size = files.open(request.file_path, request.mode)
         return size or 0, size is not None, files.error
 
 
-def read_file(v: Any, q: Any) -> tuple:
-    with _alone(v) as files:
-        data = files.read(q.file_path, q.offset, q.size)
+def read_file(vehicle: Vehicle, request: RosMessage) -> Response:
+    with _exclusive(vehicle) as files:
+        data = files.read(request.file_path, request.offset, request.size)
         return data or b"", data is not None, files.error
 
 
-def checksum(v: Any, q: Any) -> tuple:
-    with _alone(v) as files:
-        value = files.checksum(q.file_path)
+def checksum(vehicle: Vehicle, request: RosMessage) -> Response:
+    with _exclusive(vehicle) as files:
+        value = files.checksum(request.file_path)
         return value or 0, value is not None, files.error
 
 
-def _done(call: Callable) -> Callable:
-    """A service that only says whether it was done: call(files, request)."""
+def _done(
+    call: Callable[[RemoteFiles, RosMessage], bool],
+) -> Callable[[Vehicle, RosMessage], Response]:
+    """Returns a service that reports only whether call(files, request) succeeded."""
 
-    def answer(v, q):
-        with _alone(v) as files:
-            return call(files, q), files.error
+    def answer(vehicle: Vehicle, request: RosMessage) -> Response:
+        with _exclusive(vehicle) as files:
+            return call(files, request), files.error
 
     return answer
 
 
-def reset(v: Any, q: Any) -> tuple:
-    v.files.reset()
+def reset(vehicle: Vehicle, request: RosMessage) -> Response:
+    vehicle.files.reset()
     return ()
 
 
-SERVICES = (
+SERVICES: tuple[Service[Vehicle], ...] = (
     Service("ftp/list", "mavros_msgs/FileList", list_folder),
     Service("ftp/open", "mavros_msgs/FileOpen", open_file),
-    Service("ftp/close", "mavros_msgs/FileClose", _done(lambda f, q: f.close(q.file_path))),
+    Service(
+        "ftp/close", "mavros_msgs/FileClose", _done(lambda f, request: f.close(request.file_path))
+    ),
     Service("ftp/read", "mavros_msgs/FileRead", read_file),
     Service(
         "ftp/write",
         "mavros_msgs/FileWrite",
-        _done(lambda f, q: f.write(q.file_path, q.offset, bytes(q.data))),
+        _done(lambda f, request: f.write(request.file_path, request.offset, bytes(request.data))),
     ),
     Service("ftp/checksum", "mavros_msgs/FileChecksum", checksum),
-    Service("ftp/remove", "mavros_msgs/FileRemove", _done(lambda f, q: f.remove(q.file_path))),
     Service(
-        "ftp/rename", "mavros_msgs/FileRename", _done(lambda f, q: f.rename(q.old_path, q.new_path))
+        "ftp/remove",
+        "mavros_msgs/FileRemove",
+        _done(lambda f, request: f.remove(request.file_path)),
+    ),
+    Service(
+        "ftp/rename",
+        "mavros_msgs/FileRename",
+        _done(lambda f, request: f.rename(request.old_path, request.new_path)),
     ),
     Service(
         "ftp/truncate",
         "mavros_msgs/FileTruncate",
-        _done(lambda f, q: f.truncate(q.file_path, q.length)),
+        _done(lambda f, request: f.truncate(request.file_path, request.length)),
     ),
-    Service("ftp/mkdir", "mavros_msgs/FileMakeDir", _done(lambda f, q: f.make_folder(q.dir_path))),
     Service(
-        "ftp/rmdir", "mavros_msgs/FileRemoveDir", _done(lambda f, q: f.remove_folder(q.dir_path))
+        "ftp/mkdir",
+        "mavros_msgs/FileMakeDir",
+        _done(lambda f, request: f.make_folder(request.dir_path)),
+    ),
+    Service(
+        "ftp/rmdir",
+        "mavros_msgs/FileRemoveDir",
+        _done(lambda f, request: f.remove_folder(request.dir_path)),
     ),
     Service("ftp/reset", "std_srvs/Empty", reset),
 )

@@ -1,69 +1,71 @@
-"""Topics of what a vehicle carries or meets: camera mount, landing target, other aircraft."""
+"""Topics of payload and surroundings: camera mount, landing target, other aircraft."""
 
 import math
 
-from .. import convert, ros_serialisation as ros
+from .. import ros_serialisation as ros
+from ..convert import geometry
 from ..mavlink_link import unpack
-from .row import Topic
+from ..rows import Topic
+from ..vehicle import Vehicle
 
-_TARGET_SIZE = 0.3, 0.3, 0.0  # of landing_target/lt_marker [m]
+_TARGET_SIZE = 0.3, 0.3, 0.0  # size in landing_target/lt_marker [m]
 
 
-def _mount_angles(payload):
-    """Roll, pitch and yaw of MOUNT_ORIENTATION [rad]."""
+def _mount_angles(payload: bytes) -> geometry.Vector:
+    """Returns roll, pitch and yaw of MOUNT_ORIENTATION [rad]."""
     _, roll, pitch, yaw, _ = unpack(265, payload)
-    return [math.radians(angle) for angle in (roll, pitch, yaw)]
+    return math.radians(roll), math.radians(pitch), math.radians(yaw)
 
 
-def _mount_orientation(v, payload):
-    return ros.struct.pack("<4d", *convert.quaternion(*_mount_angles(payload)))
+def _mount_orientation(vehicle: Vehicle, payload: bytes) -> bytes:
+    return ros.numbers("4d", *geometry.quaternion_from_euler(*_mount_angles(payload)))
 
 
-def _mount_status(v, payload):
-    return ros.fields(v.now_us, "1", "3d", *_mount_angles(payload))
+def _mount_status(vehicle: Vehicle, payload: bytes) -> bytes:
+    return ros.fields(vehicle.now_us, "1", "3d", *_mount_angles(payload))
 
 
-def _landing_target(v, payload):
-    m = v.decoded()
-    w, x, y, z = m.q
+def _landing_target(vehicle: Vehicle, payload: bytes) -> bytes:
+    message = vehicle.decoded()
+    w, x, y, z = message.q
     return ros.pose_stamped(
-        v.stamp(m.time_usec),
+        vehicle.stamp(message.time_usec),
         "landing_target_1",
-        (m.y, m.x, -m.z),
-        convert.quat_enu_ned((x, y, z, w)),
+        (message.y, message.x, -message.z),
+        geometry.quat_enu_ned((x, y, z, w)),
     )
 
 
-def _landing_marker(v, payload):
+def _landing_marker(vehicle: Vehicle, payload: bytes) -> bytes:
     return ros.fields(0, "", "3d", *_TARGET_SIZE)
 
 
-def _aircraft(v, payload):
-    m = v.decoded()
+def _aircraft(vehicle: Vehicle, payload: bytes) -> bytes:
+    message = vehicle.decoded()
     return b"".join(
         (
-            ros.fields(v.now_us, "", "I", m.ICAO_address),
-            ros.text(m.callsign),
-            ros.struct.pack(
-                "<2d4f2B2i2H",
-                m.lat * 1e-7,
-                m.lon * 1e-7,
-                m.altitude * 1e-3,
-                m.heading * 1e-2,
-                m.hor_velocity * 1e-2,
-                m.ver_velocity * 1e-2,
-                m.altitude_type,
-                m.emitter_type,
-                m.tslc,
+            ros.fields(vehicle.now_us, "", "I", message.ICAO_address),
+            ros.text(message.callsign),
+            ros.numbers(
+                "2d4f2B2i2H",
+                message.lat * 1e-7,
+                message.lon * 1e-7,
+                message.altitude * 1e-3,
+                message.heading * 1e-2,
+                message.hor_velocity * 1e-2,
+                message.ver_velocity * 1e-2,
+                message.altitude_type,
+                message.emitter_type,
+                message.tslc,
                 0,
-                m.flags,
-                m.squawk,
+                message.flags,
+                message.squawk,
             ),
         )
     )
 
 
-TOPICS = (
+TOPICS: tuple[Topic[Vehicle], ...] = (
     Topic(
         "mount_control/orientation",
         "geometry_msgs/Quaternion",

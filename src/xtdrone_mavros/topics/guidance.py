@@ -1,26 +1,29 @@
-"""Topics about what the vehicle is to do: set-points, missions, trajectories, sticks, actuators."""
+"""Topics about guidance: set-points, missions, trajectories, sticks, actuators."""
 
-from .. import convert, ros_serialisation as ros
+from .. import ros_serialisation as ros
+from ..convert import decode, geometry
 from ..mavlink_link import unpack
-from .row import Topic, copied
+from ..rows import Topic
+from ..vehicle import Vehicle
+from .builders import copied
 
 _MAX_CHANNELS = 18
-_POINTS = 5  # of a trajectory
+_POINTS = 5  # points of a trajectory
 
 
-def _position_target(v, payload):
-    return ros.position_target(v.now_us, "", *convert.position_target(payload)[1:])
+def _position_target(vehicle: Vehicle, payload: bytes) -> bytes:
+    return ros.position_target(vehicle.now_us, "", *decode.position_target(payload)[1:])
 
 
-def _attitude_target(v, payload):
-    t, mask, quat, rate, thrust = convert.attitude_target(payload)
-    return ros.fields(v.stamp(t), "", "B7df", mask, *quat, *rate, thrust)
+def _attitude_target(vehicle: Vehicle, payload: bytes) -> bytes:
+    t, mask, quat, rate, thrust = decode.attitude_target(payload)
+    return ros.fields(vehicle.stamp(t), "", "B7df", mask, *quat, *rate, thrust)
 
 
-def _global_target(v, payload):
+def _global_target(vehicle: Vehicle, payload: bytes) -> bytes:
     t, lat, lon, alt, vx, vy, vz, ax, ay, az, yaw, rate, mask, frame = unpack(87, payload)
     return ros.fields(
-        v.stamp(t * 1000),
+        vehicle.stamp(t * 1000),
         "",
         "BH2df6d2f",
         frame,
@@ -34,18 +37,18 @@ def _global_target(v, payload):
         ay,
         ax,
         -az,
-        convert.yaw_enu_ned(yaw),
+        geometry.yaw_enu_ned(yaw),
         -rate,
     )
 
 
-def _mission(v, payload):
-    return v.mission
+def _mission(vehicle: Vehicle, payload: bytes) -> bytes | None:
+    return vehicle.mission
 
 
-def _trajectory(v, payload):
-    m = v.decoded()
-    if m.valid_points > _POINTS:
+def _trajectory(vehicle: Vehicle, payload: bytes) -> bytes | None:
+    message = vehicle.decoded()
+    if message.valid_points > _POINTS:
         return None
     points = [
         ros.position_target(
@@ -53,54 +56,56 @@ def _trajectory(v, payload):
             "",
             0,
             0,
-            (m.pos_y[k], m.pos_x[k], -m.pos_z[k]),
-            (m.vel_y[k], m.vel_x[k], -m.vel_z[k]),
-            (m.acc_y[k], m.acc_x[k], -m.acc_z[k]),
-            convert.yaw_enu_ned(m.pos_yaw[k]),
-            m.vel_yaw[k],
+            (message.pos_y[k], message.pos_x[k], -message.pos_z[k]),
+            (message.vel_y[k], message.vel_x[k], -message.vel_z[k]),
+            (message.acc_y[k], message.acc_x[k], -message.acc_z[k]),
+            geometry.yaw_enu_ned(message.pos_yaw[k]),
+            message.vel_yaw[k],
         )
         for k in range(_POINTS)
     ]
-    valid = [k < m.valid_points for k in range(_POINTS)]
+    valid = [k < message.valid_points for k in range(_POINTS)]
     return b"".join(
         (
-            ros.fields(v.stamp(m.time_usec), "local_origin", "B", 0),
+            ros.fields(vehicle.stamp(message.time_usec), "local_origin", "B", 0),
             *points,
-            ros.struct.pack("<5B5H5f", *valid, *m.command, *[0.0] * _POINTS),
+            ros.numbers("5B5H5f", *valid, *message.command, *[0.0] * _POINTS),
         )
     )
 
 
-def _channels(v, payload):
-    m = v.decoded()
-    count = min(m.chancount, _MAX_CHANNELS)
-    values = [getattr(m, f"chan{k + 1}_raw") for k in range(count)]
-    return ros.fields(v.stamp(m.time_boot_ms * 1000), "", f"BI{count}H", m.rssi, count, *values)
-
-
-def _servos(v, payload):
-    values = unpack(36, payload)
-    return ros.fields(v.stamp(values[0]), "", "I16H", 16, *values[1:9], *values[10:18])
-
-
-def _sticks(v, payload):
-    m = v.decoded()
+def _channels(vehicle: Vehicle, payload: bytes) -> bytes:
+    message = vehicle.decoded()
+    count = min(message.chancount, _MAX_CHANNELS)
+    values = [getattr(message, f"chan{k + 1}_raw") for k in range(count)]
     return ros.fields(
-        v.now_us,
+        vehicle.stamp(message.time_boot_ms * 1000), "", f"BI{count}H", message.rssi, count, *values
+    )
+
+
+def _servos(vehicle: Vehicle, payload: bytes) -> bytes:
+    values = unpack(36, payload)
+    return ros.fields(vehicle.stamp(values[0]), "", "I16H", 16, *values[1:9], *values[10:18])
+
+
+def _sticks(vehicle: Vehicle, payload: bytes) -> bytes:
+    message = vehicle.decoded()
+    return ros.fields(
+        vehicle.now_us,
         "",
         "4f2HB8f",
-        m.x / 1000,
-        m.y / 1000,
-        m.z / 1000,
-        m.r / 1000,
-        m.buttons,
+        message.x / 1000,
+        message.y / 1000,
+        message.z / 1000,
+        message.r / 1000,
+        message.buttons,
         0,
         0,
         *[0.0] * 8,
     )
 
 
-TOPICS = (
+TOPICS: tuple[Topic[Vehicle], ...] = (
     Topic(
         "setpoint_raw/target_local",
         "mavros_msgs/PositionTarget",

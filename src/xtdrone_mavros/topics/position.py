@@ -1,78 +1,98 @@
-"""Topics about where the vehicle is: local and global position, receivers, home, heights."""
+"""Topics about position: local and global position, GNSS receivers, home, heights, wind."""
 
-from .. import convert, ros_serialisation as ros
+import struct
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from .. import ros_serialisation as ros
+from ..convert import decode, geometry
+from ..convert.geometry import Quaternion, Vector
 from ..mavlink_link import unpack
-from .row import BODY, MAP, Topic, copied
+from ..rows import Topic
+from ..vehicle import Vehicle
+from .builders import BODY, MAP, copied
 
 _ROTATION_COV = 99999.0  # MAVROS's, where nothing is known of an attitude [rad^2]
-_NO_COV = (0.0,) * 9
 _UNKNOWN_COV = (-1.0,) + (0.0,) * 35
-_POSE = ros.struct.Struct("<7d36d").pack
-_TWIST = ros.struct.Struct("<6d36d").pack
-_FLOAT64 = ros.struct.Struct("<d").pack
-_UINT32 = ros.struct.Struct("<I").pack
+_POSE = struct.Struct("<7d36d").pack
+_TWIST = struct.Struct("<6d36d").pack
+_FLOAT64 = struct.Struct("<d").pack
+_UINT32 = struct.Struct("<I").pack
 _GPS, _GPS2 = 24, 124  # GPS_RAW_INT, GPS2_RAW
 
 
-def _pose(v, payload):
-    t, pos, _ = v.read(convert.local_position, payload)
-    return ros.pose_stamped(v.stamp(t), MAP, pos, v.attitude()[1])
+def _pose(vehicle: Vehicle, payload: bytes) -> bytes:
+    t, pos, _ = vehicle.read(decode.local_position, payload)
+    return ros.pose_stamped(vehicle.stamp(t), MAP, pos, vehicle.attitude()[1])
 
 
-def _velocity_local(v, payload):
-    t, _, vel = v.read(convert.local_position, payload)
-    _, quat, rate = v.attitude()
-    return ros.twist_stamped(v.stamp(t), BODY, vel, convert.rotate(quat, rate))
+def _velocity_local(vehicle: Vehicle, payload: bytes) -> bytes:
+    t, _, vel = vehicle.read(decode.local_position, payload)
+    _, quat, rate = vehicle.attitude()
+    return ros.twist_stamped(vehicle.stamp(t), BODY, vel, geometry.rotate(quat, rate))
 
 
-def _velocity_body(v, payload):
-    t, _, vel = v.read(convert.local_position, payload)
-    _, quat, rate = v.attitude()
-    return ros.twist_stamped(v.stamp(t), BODY, convert.rotate_back(quat, vel), rate)
+def _velocity_body(vehicle: Vehicle, payload: bytes) -> bytes:
+    t, _, vel = vehicle.read(decode.local_position, payload)
+    _, quat, rate = vehicle.attitude()
+    return ros.twist_stamped(vehicle.stamp(t), BODY, geometry.rotate_inverse(quat, vel), rate)
 
 
-def _odometry(v, payload):
-    t, pos, vel = v.read(convert.local_position, payload)
-    _, quat, rate = v.attitude()
-    return ros.odometry(v.stamp(t), MAP, BODY, pos, quat, convert.rotate_back(quat, vel), rate)
+def _odometry(vehicle: Vehicle, payload: bytes) -> bytes:
+    t, pos, vel = vehicle.read(decode.local_position, payload)
+    _, quat, rate = vehicle.attitude()
+    return ros.odometry(
+        vehicle.stamp(t), MAP, BODY, pos, quat, geometry.rotate_inverse(quat, vel), rate
+    )
 
 
-def _covariant(v, payload):
-    """LOCAL_POSITION_NED_COV as (t_us, pos, quat, body velocity, body rates, deviations)."""
+class _Covariant(NamedTuple):
+    """LOCAL_POSITION_NED_COV and the attitude."""
+
+    t_us: int
+    pos: Vector
+    quat: Quaternion
+    vel: Vector  # body
+    rate: Vector  # body
+    acc: Vector
+    covariance: Sequence[float]
+
+
+def _covariant(vehicle: Vehicle, payload: bytes) -> _Covariant:
     t, x, y, z, vx, vy, vz, ax, ay, az, *cov, _ = unpack(64, payload)
-    _, quat, rate = v.attitude()
-    vel = convert.rotate_back(quat, (vy, vx, -vz))
-    return v.stamp(t), (y, x, -z), quat, vel, rate, (ay, ax, -az), cov
+    _, quat, rate = vehicle.attitude()
+    vel = geometry.rotate_inverse(quat, (vy, vx, -vz))
+    return _Covariant(vehicle.stamp(t), (y, x, -z), quat, vel, rate, (ay, ax, -az), cov)
 
 
-def _diagonal(cov, first, second, third):
-    """A 6 by 6 covariance of which MAVROS fills three elements of the diagonal."""
+def _diagonal(cov: Sequence[float], first: int, second: int, third: int) -> list[float]:
+    """Returns a 6 by 6 covariance of which MAVROS fills three elements of the diagonal."""
     out = [0.0] * 36
     out[0], out[7], out[14] = cov[first], cov[second], cov[third]
     return out
 
 
-def _pose_covariance(v, payload):
-    t_us, pos, quat, *_, cov = _covariant(v, payload)
+def _pose_covariance(vehicle: Vehicle, payload: bytes) -> bytes:
+    t_us, pos, quat, *_, cov = _covariant(vehicle, payload)
     return ros.header(t_us, MAP) + _POSE(*pos, *quat, *_diagonal(cov, 0, 9, 17))
 
 
-def _velocity_covariance(v, payload):
-    t_us, _, _, vel, rate, _, cov = _covariant(v, payload)
+def _velocity_covariance(vehicle: Vehicle, payload: bytes) -> bytes:
+    t_us, _, _, vel, rate, _, cov = _covariant(vehicle, payload)
     return ros.header(t_us, BODY) + _TWIST(*vel, *rate, *_diagonal(cov, 24, 30, 35))
 
 
-def _acceleration(v, payload):
-    t_us, *_, acc, cov = _covariant(v, payload)
+def _acceleration(vehicle: Vehicle, payload: bytes) -> bytes:
+    t_us, *_, acc, cov = _covariant(vehicle, payload)
     return ros.header(t_us, MAP) + _TWIST(*acc, 0.0, 0.0, 0.0, *_diagonal(cov, 39, 42, 44))
 
 
-def _odometry_in(v, payload):
-    t, pos, quat, vel, rate, pose_cov, twist_cov = convert.odometry(payload)
+def _odometry_in(vehicle: Vehicle, payload: bytes) -> bytes:
+    t, pos, quat, vel, rate, pose_cov, twist_cov = decode.odometry(payload)
     # NaN of one element goes to all, as it does in MAVROS.
     return b"".join(
         (
-            ros.header(v.stamp(t), MAP),
+            ros.header(vehicle.stamp(t), MAP),
             ros.text(BODY),
             _POSE(*pos, *quat, *pose_cov),
             _TWIST(*vel, *rate, *twist_cov),
@@ -80,34 +100,41 @@ def _odometry_in(v, payload):
     )
 
 
-def _global(v, payload):
-    t, lat, lon, alt, *_ = v.read(convert.global_position, payload)
-    status, covariance, kind = v.fix
+def _global(vehicle: Vehicle, payload: bytes) -> bytes:
+    t, lat, lon, alt, *_ = vehicle.read(decode.global_position, payload)
+    status, covariance, kind = vehicle.fix
     return ros.nav_sat_fix(
-        v.stamp(t), BODY, status, lat, lon, convert.above_ellipsoid(lat, lon, alt), covariance, kind
+        vehicle.stamp(t),
+        BODY,
+        status,
+        lat,
+        lon,
+        geometry.above_ellipsoid(lat, lon, alt),
+        covariance,
+        kind,
     )
 
 
-def _global_local(v, payload):
-    t, lat, lon, alt, relative, (east, north, up), _ = v.read(convert.global_position, payload)
-    here = lat, lon, convert.above_ellipsoid(lat, lon, alt)
-    if v.map_origin is None:
-        v.map_origin = here
-    x, y, _ = convert.enu_from(v.map_origin, here)
-    h, _, _, _, _, _, _, _, vertical = v.fix[1]
+def _global_local(vehicle: Vehicle, payload: bytes) -> bytes:
+    t, lat, lon, alt, relative, (east, north, up), _ = vehicle.read(decode.global_position, payload)
+    here = lat, lon, geometry.above_ellipsoid(lat, lon, alt)
+    if vehicle.map_origin is None:
+        vehicle.map_origin = here
+    x, y, _ = geometry.geodetic_to_enu(vehicle.map_origin, here)
+    h, _, _, _, _, _, _, _, vertical = vehicle.fix[1]
     cov = _diagonal_pose(h, vertical)
     # MAVROS leaves the vertical velocity as MAVLink has it: downwards.
     return b"".join(
         (
-            ros.header(v.stamp(t), MAP),
+            ros.header(vehicle.stamp(t), MAP),
             ros.text(BODY),
-            _POSE(x, y, relative, *v.attitude()[1], *cov),
+            _POSE(x, y, relative, *vehicle.attitude()[1], *cov),
             _TWIST(east, north, -up, 0.0, 0.0, 0.0, *_UNKNOWN_COV),
         )
     )
 
 
-def _diagonal_pose(horizontal, vertical):
+def _diagonal_pose(horizontal: float, vertical: float) -> list[float]:
     out = [0.0] * 36
     out[0] = out[7] = horizontal
     out[14] = vertical
@@ -115,137 +142,138 @@ def _diagonal_pose(horizontal, vertical):
     return out
 
 
-def _relative_altitude(v, payload):
-    return _FLOAT64(v.read(convert.global_position, payload)[4])
+def _relative_altitude(vehicle: Vehicle, payload: bytes) -> bytes:
+    return _FLOAT64(vehicle.read(decode.global_position, payload)[4])
 
 
-def _compass(v, payload):
-    return _FLOAT64(v.read(convert.global_position, payload)[6])
+def _compass(vehicle: Vehicle, payload: bytes) -> bytes:
+    return _FLOAT64(vehicle.read(decode.global_position, payload)[6])
 
 
-def fix_of(payload: bytes) -> tuple:
-    """Status, covariance and its type of a NavSatFix, from GPS_RAW_INT."""
-    _, fix, _, _, _, accuracy, dilution, _, _ = convert.gps_raw(payload)
-    covariance, kind = _NO_COV, 0
-    if accuracy or dilution:
-        h, v = accuracy or dilution
-        covariance, kind = ros.diagonal(h * h, h * h, v * v), 2 if accuracy else 1
-    return 0 if fix > 2 else -1, covariance, kind
-
-
-NO_FIX = (-1, _NO_COV, 0)  # before the receiver has said anything
-
-
-def _raw_fix(v, payload):
-    t, _, lat, lon, alt, *_ = v.read(convert.gps_raw, payload)
-    status, covariance, kind = v.fix
+def _raw_fix(vehicle: Vehicle, payload: bytes) -> bytes:
+    t, _, lat, lon, alt, *_ = vehicle.read(decode.gps_raw, payload)
+    status, covariance, kind = vehicle.fix
     return ros.nav_sat_fix(
-        v.stamp(t), BODY, status, lat, lon, convert.above_ellipsoid(lat, lon, alt), covariance, kind
+        vehicle.stamp(t),
+        BODY,
+        status,
+        lat,
+        lon,
+        geometry.above_ellipsoid(lat, lon, alt),
+        covariance,
+        kind,
     )
 
 
-def _raw_velocity(v, payload):
-    t, *_, velocity, _ = v.read(convert.gps_raw, payload)
+def _raw_velocity(vehicle: Vehicle, payload: bytes) -> bytes | None:
+    t, *_, velocity, _ = vehicle.read(decode.gps_raw, payload)
     if not velocity:
         return None
-    return ros.twist_stamped(v.stamp(t), MAP, (*velocity, 0.0), (0.0, 0.0, 0.0))
+    return ros.twist_stamped(vehicle.stamp(t), MAP, (*velocity, 0.0), (0.0, 0.0, 0.0))
 
 
-def _satellites(v, payload):
-    return _UINT32(v.read(convert.gps_raw, payload)[-1])
+def _satellites(vehicle: Vehicle, payload: bytes) -> bytes:
+    return _UINT32(vehicle.read(decode.gps_raw, payload)[-1])
 
 
-def _origin(v, payload):
+def _origin(vehicle: Vehicle, payload: bytes) -> bytes:
     lat, lon, alt, _ = unpack(49, payload)
     lat, lon = lat * 1e-7, lon * 1e-7
     return ros.fields(
-        v.now_us, "earth", "3d", lat, lon, convert.above_ellipsoid(lat, lon, alt * 1e-3)
+        vehicle.now_us, "earth", "3d", lat, lon, geometry.above_ellipsoid(lat, lon, alt * 1e-3)
     )
 
 
-def _offset(v, payload):
+def _offset(vehicle: Vehicle, payload: bytes) -> bytes:
     t, x, y, z, *angles = unpack(89, payload)
     return ros.pose_stamped(
-        v.stamp(t * 1000), "earth", (y, x, -z), convert.quat_enu_ned(convert.quaternion(*angles))
+        vehicle.stamp(t * 1000),
+        "earth",
+        (y, x, -z),
+        geometry.quat_enu_ned(geometry.quaternion_from_euler(*angles)),
     )
 
 
-def _gps_raw(number):
-    """A builder of GPSRAW from GPS_RAW_INT or GPS2_RAW."""
+def _gps_raw(number: int) -> Callable[[Vehicle, bytes], bytes]:
+    """Returns a builder of GPSRAW from GPS_RAW_INT or GPS2_RAW."""
 
-    def build(v, payload):
-        m = v.decoded()
-        differential = (m.dgps_numch, m.dgps_age) if number == _GPS2 else (255, 2**32 - 1)
+    def build(vehicle: Vehicle, payload: bytes) -> bytes:
+        message = vehicle.decoded()
+        differential = (
+            (message.dgps_numch, message.dgps_age) if number == _GPS2 else (255, 2**32 - 1)
+        )
         return ros.fields(
-            v.stamp(m.time_usec),
+            vehicle.stamp(message.time_usec),
             "/wgs84",
             "B3i4HBi3IiHBI",
-            m.fix_type,
-            m.lat,
-            m.lon,
-            m.alt,
-            m.eph,
-            m.epv,
-            m.vel,
-            m.cog,
-            m.satellites_visible,
-            m.alt_ellipsoid,
-            m.h_acc,
-            m.v_acc,
-            m.vel_acc,
-            m.hdg_acc,
-            m.yaw,
+            message.fix_type,
+            message.lat,
+            message.lon,
+            message.alt,
+            message.eph,
+            message.epv,
+            message.vel,
+            message.cog,
+            message.satellites_visible,
+            message.alt_ellipsoid,
+            message.h_acc,
+            message.v_acc,
+            message.vel_acc,
+            message.hdg_acc,
+            message.yaw,
             *differential,
         )
 
     return build
 
 
-def _rtk(v, payload):
-    m = v.decoded()
-    frame = MAP if m.baseline_coords_type else "earth"
+def _rtk(vehicle: Vehicle, payload: bytes) -> bytes:
+    message = vehicle.decoded()
+    frame = MAP if message.baseline_coords_type else "earth"
     return ros.fields(
-        v.stamp(m.time_last_baseline_ms * 1000),
+        vehicle.stamp(message.time_last_baseline_ms * 1000),
         frame,
         "BHI3B3iIi",
-        m.rtk_receiver_id,
-        m.wn,
-        m.tow,
-        m.rtk_health,
-        m.rtk_rate,
-        m.nsats,
-        m.baseline_a_mm,
-        m.baseline_b_mm,
-        m.baseline_c_mm,
-        m.accuracy,
-        m.iar_num_hypotheses,
+        message.rtk_receiver_id,
+        message.wn,
+        message.tow,
+        message.rtk_health,
+        message.rtk_rate,
+        message.nsats,
+        message.baseline_a_mm,
+        message.baseline_b_mm,
+        message.baseline_c_mm,
+        message.accuracy,
+        message.iar_num_hypotheses,
     )
 
 
-def _home(v, payload):
-    lat, lon, alt, pos, quat, approach = convert.home(payload)
+def _home(vehicle: Vehicle, payload: bytes) -> bytes:
+    lat, lon, alt, pos, quat, approach = decode.home(payload)
     return ros.fields(
-        v.now_us,
+        vehicle.now_us,
         "",
         "13d",
         lat,
         lon,
-        convert.above_ellipsoid(lat, lon, alt),
+        geometry.above_ellipsoid(lat, lon, alt),
         *pos,
         *quat,
         *approach,
     )
 
 
-def _vfr_hud(v, payload):
+def _vfr_hud(vehicle: Vehicle, payload: bytes) -> bytes:
     air, ground, alt, climb, heading, throttle = unpack(74, payload)
-    return ros.fields(v.now_us, "", "2fh3f", air, ground, heading, throttle / 100.0, alt, climb)
+    return ros.fields(
+        vehicle.now_us, "", "2fh3f", air, ground, heading, throttle / 100.0, alt, climb
+    )
 
 
-def _terrain(v, payload):
+def _terrain(vehicle: Vehicle, payload: bytes) -> bytes:
     lat, lon, terrain, current, spacing, pending, loaded = unpack(136, payload)
     return ros.fields(
-        v.now_us,
+        vehicle.now_us,
         "terrain",
         "2dH2f2H",
         lat * 1e-7,
@@ -258,14 +286,14 @@ def _terrain(v, payload):
     )
 
 
-def _wind(v, payload):
+def _wind(vehicle: Vehicle, payload: bytes) -> bytes:
     t, x, y, z, horizontal, vertical, *_ = unpack(231, payload)
     cov = [0.0] * 36
     cov[0], cov[14] = horizontal, vertical
-    return ros.header(v.stamp(t), "") + _TWIST(y, x, -z, 0.0, 0.0, 0.0, *cov)
+    return ros.header(vehicle.stamp(t), "") + _TWIST(y, x, -z, 0.0, 0.0, 0.0, *cov)
 
 
-TOPICS = (
+TOPICS: tuple[Topic[Vehicle], ...] = (
     Topic("local_position/pose", "geometry_msgs/PoseStamped", "LOCAL_POSITION_NED", _pose, 30),
     Topic(
         "local_position/velocity_local",

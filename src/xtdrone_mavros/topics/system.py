@@ -1,46 +1,51 @@
 """Topics about the vehicle itself: state, battery, motors, time, parameters, logs."""
 
+from collections.abc import Callable, Sequence
+
 from xtdrone_core.mavlink.client import param_value
 
-from .. import convert, ros_serialisation as ros
+from .. import ros_serialisation as ros
+from ..convert import decode
 from ..mavlink_link import unpack
-from .row import Topic, copied
+from ..rows import Topic
+from ..vehicle import Vehicle
+from .builders import copied
 
 _MIN_UNIX_US = 1_234_567_890_000_000  # an earlier time is not known yet, for MAVROS [us]
 _DEBUG, _VECTOR, _ARRAY, _FLOAT, _INT = range(5)  # DebugValue.TYPE_...
 
 
-def _state(v, payload):
-    return v.state
+def _state(vehicle: Vehicle, payload: bytes) -> bytes | None:
+    return vehicle.state
 
 
-def _status_text(v, payload):
-    return None if v.text is None else ros.status_text(v.now_us, *v.text)
+def _status_text(vehicle: Vehicle, payload: bytes) -> bytes | None:
+    return None if vehicle.text is None else ros.status_text(vehicle.now_us, *vehicle.text)
 
 
-def _battery(v, payload):
-    number, volts, amperes, left, cells = convert.battery(payload)
-    return ros.battery_state(v.now_us, "", volts, amperes, left, cells, f"id{number}")
+def _battery(vehicle: Vehicle, payload: bytes) -> bytes:
+    number, volts, amperes, left, cells = decode.battery(payload)
+    return ros.battery_state(vehicle.now_us, "", volts, amperes, left, cells, f"id{number}")
 
 
-def _estimator_status(v, payload):
+def _estimator_status(vehicle: Vehicle, payload: bytes) -> bytes:
     *_, flags = unpack(230, payload)
-    return ros.fields(v.now_us, "", "12B", *(flags >> bit & 1 for bit in range(12)))
+    return ros.fields(vehicle.now_us, "", "12B", *(flags >> bit & 1 for bit in range(12)))
 
 
-def _time_reference(v, payload):
+def _time_reference(vehicle: Vehicle, payload: bytes) -> bytes | None:
     unix, _ = unpack(2, payload)
     if unix <= _MIN_UNIX_US:
         return None
-    return ros.time_reference(v.now_us, unix, "fcu")
+    return ros.time_reference(vehicle.now_us, unix, "fcu")
 
 
-def _timesync(v, payload):
-    t = v.timesync
+def _timesync(vehicle: Vehicle, payload: bytes) -> bytes | None:
+    t = vehicle.timesync
     if not t.fresh:  # this one asked for our time
         return None
     return ros.fields(
-        v.now_us,
+        vehicle.now_us,
         "",
         "Qqqf",
         t.remote_ns,
@@ -50,11 +55,11 @@ def _timesync(v, payload):
     )
 
 
-def _esc_info(v, payload):
-    parts, count = v.motors(290)
+def _esc_info(vehicle: Vehicle, payload: bytes) -> bytes | None:
+    parts, count = vehicle.motors(290)
     if not parts:
         return None
-    t_us, (*_, connection, info) = v.stamp(parts[-1][0]), parts[-1]
+    t_us, (*_, connection, info) = vehicle.stamp(parts[-1][0]), parts[-1]
     items = [
         ros.fields(t_us, "", "HIi", part[6 + k], part[1 + k], 100 * part[10 + k])
         for part in parts
@@ -63,11 +68,11 @@ def _esc_info(v, payload):
     return ros.fields(t_us, "", "H3B", parts[-1][5], count, connection, info) + ros.array(items)
 
 
-def _esc_status(v, payload):
-    parts, count = v.motors(291)
+def _esc_status(vehicle: Vehicle, payload: bytes) -> bytes | None:
+    parts, count = vehicle.motors(291)
     if not parts:
         return None
-    t_us = v.stamp(parts[-1][0])
+    t_us = vehicle.stamp(parts[-1][0])
     items = [
         ros.fields(t_us, "", "i2f", part[1 + k], part[5 + k], part[9 + k])
         for part in parts
@@ -76,55 +81,57 @@ def _esc_status(v, payload):
     return ros.header(t_us, "") + ros.array(items)
 
 
-def _parameter(v, payload):
-    message = v.decoded()
+def _parameter(vehicle: Vehicle, payload: bytes) -> bytes:
+    message = vehicle.decoded()
     value = param_value(message)
     integer, real = (0, value) if isinstance(value, float) else (value, 0.0)
-    index, count = v.parameter_place(message)
-    return ros.param(v.now_us, message.param_id, integer, real, index, count)
+    index, count = vehicle.parameter_place(message)
+    return ros.param(vehicle.now_us, message.param_id, integer, real, index, count)
 
 
-def _debug_value(kind, time, value=None, names=()):
-    """A builder of DebugValue, of which PX4 sends five kinds of messages."""
+def _debug_value(
+    kind: int, time: str, value: str = "", names: Sequence[str] = ()
+) -> Callable[[Vehicle, bytes], bytes]:
+    """Returns a builder of DebugValue, of which PX4 sends five kinds of messages."""
 
-    def build(v, payload):
-        m = v.decoded()
-        t_us = getattr(m, time) * (1000 if time.endswith("_ms") else 1)
-        data = m.data if kind == _ARRAY else [getattr(m, name) for name in names]
+    def build(vehicle: Vehicle, payload: bytes) -> bytes:
+        message = vehicle.decoded()
+        t_us = getattr(message, time) * (1000 if time.endswith("_ms") else 1)
+        data = message.data if kind == _ARRAY else [getattr(message, name) for name in names]
         return b"".join(
             (
                 ros.fields(
-                    v.stamp(t_us),
+                    vehicle.stamp(t_us),
                     "",
                     "ii",
-                    m.ind if kind == _DEBUG else -1,
-                    m.array_id if kind == _ARRAY else -1,
+                    message.ind if kind == _DEBUG else -1,
+                    message.array_id if kind == _ARRAY else -1,
                 ),
-                ros.text("" if kind == _DEBUG else m.name),
-                ros.struct.pack("<f", m.value if value == "real" else 0.0),
-                ros.struct.pack("<i", m.value if value == "integer" else 0),
-                ros.struct.pack(f"<I{len(data)}f", len(data), *data),
-                ros.struct.pack("<B", kind),
+                ros.text("" if kind == _DEBUG else message.name),
+                ros.numbers("f", message.value if value == "real" else 0.0),
+                ros.numbers("i", message.value if value == "integer" else 0),
+                ros.numbers(f"I{len(data)}f", len(data), *data),
+                ros.numbers("B", kind),
             )
         )
 
     return build
 
 
-def _log_entry(v, payload):
+def _log_entry(vehicle: Vehicle, payload: bytes) -> bytes:
     seconds, size, number, count, last = unpack(118, payload)
-    return ros.fields(v.now_us, "", "3H2II", number, count, last, seconds, 0, size)
+    return ros.fields(vehicle.now_us, "", "3H2II", number, count, last, seconds, 0, size)
 
 
-def _log_data(v, payload):
+def _log_data(vehicle: Vehicle, payload: bytes) -> bytes:
     offset, number, count, *data = unpack(120, payload)
-    return ros.fields(v.now_us, "", "HII", number, offset, count) + bytes(data[:count])
+    return ros.fields(vehicle.now_us, "", "HII", number, offset, count) + bytes(data[:count])
 
 
-def _radio(v, payload):
+def _radio(vehicle: Vehicle, payload: bytes) -> bytes:
     errors, fixed, rssi, remote, buffer, noise, remote_noise = unpack(109, payload)
     return ros.fields(
-        v.now_us,
+        vehicle.now_us,
         "",
         "5B2H2f",
         rssi,
@@ -139,14 +146,14 @@ def _radio(v, payload):
     )
 
 
-def _tunnel(v, payload):
+def _tunnel(vehicle: Vehicle, payload: bytes) -> bytes | None:
     kind, system, component, length, *data = unpack(385, payload)
     if length > len(data):
         return None
-    return ros.struct.pack("<BBHB128s", system, component, kind, length, bytes(data[:length]))
+    return ros.numbers("BBHB128s", system, component, kind, length, bytes(data[:length]))
 
 
-TOPICS = (
+TOPICS: tuple[Topic[Vehicle], ...] = (
     Topic("state", "mavros_msgs/State", "HEARTBEAT", _state, 1, latched=True),
     Topic(
         "extended_state",

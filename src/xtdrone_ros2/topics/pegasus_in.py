@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_mavros.inputs.row import Subscription, target
+from xtdrone_mavros.inputs.fields import target
+from xtdrone_mavros.rows import Subscription
 
 _GROUP = 8  # actuators of one message
 _GROUPS = 2  # of PX4's 16 channels

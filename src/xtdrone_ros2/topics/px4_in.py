@@ -9,7 +9,8 @@ import math
 from typing import Any
 
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_mavros.inputs.row import Subscription, target
+from xtdrone_mavros.inputs.fields import target
+from xtdrone_mavros.rows import Subscription
 
 PREFIX = "/fmu/in/"
 ACK = "/fmu/out/vehicle_command_ack"

@@ -1,4 +1,4 @@
-"""Rendered cameras and lidars of a fleet.
+"""Rendered sensors of a fleet: cameras, lidars and others that see the scene.
 
 A sample is taken at a whole step and delivered `latency` later, so that it can be rendered
 in a separate thread while the flight continues: what is delivered, and when, does not
@@ -10,34 +10,59 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, fields
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sensor_models.cameras import FORMATS, RENDERED, cameras_of, lidar_of, plugin_tags
-from sensor_models.lens import Lens, lidar_rays, noisy_ranges
+from sensor_models.blocks import plugin_tags
+from sensor_models.cameras import CameraParameters
+from sensor_models.rendered.declaration import RenderedSensor, Scene, View, rendered_sensors
 from sensor_models.sensor import STEP_US
-from sensor_models.streams import new_stream
-from xtdrone_core import FleetState, Reading, Vehicle, VehicleSpec
+from xtdrone_core import FleetState, Reading, SensorBlock, Vehicle, VehicleSpec
 from xtdrone_core.contracts import Engine
-from xtdrone_dynamics.quaternion import multiply, rotate, rotate_array
+from xtdrone_core.state import SensorDescription
 
+from ..world import World
 from .scene import RenderedScene, inserted_in
 
-_COLOUR_FAR = 100.0  # up to here a depth camera's colour image is complete [m]
 _FIRST_STREAM = 200  # numbers below belong to the sensors of sensor_models.suite
+_NO_CAMERA = (16, 16)  # size of an image that is never drawn [pixels]
+
+
+class FleetScene(Scene, Protocol):
+    """A scene into which the fleet is put; all calls come from one thread."""
+
+    in_step: bool  # whether the next step of the engine has to wait for sensors that cast rays
+
+    @property
+    def renderer(self) -> str:
+        """What draws, for example "egl: llvmpipe"."""
+
+    def place(self, state: FleetState, *inserted: Any) -> None:
+        """Puts everything where it is; `inserted` are the models of inserted_in()."""
+
+    def close(self) -> None:
+        """Frees its context."""
+
+
+class _Waiting(NamedTuple):
+    """A reading that is not delivered yet."""
+
+    arrival_us: int
+    order: tuple[int, int]  # vehicle, and its first random stream
+    reading: "Future[Reading]"
 
 
 class RenderedSensors:
-    """All cameras, depth cameras and lidars of a fleet."""
+    """All rendered sensors of a fleet."""
 
     def __init__(
         self,
-        world: Any,
+        world: World,
         specs: Sequence[VehicleSpec],
         models: Sequence[Vehicle],
         seed: int,
-        make_scene: Callable[..., Any] | None = None,
+        make_scene: Callable[..., FleetScene] | None = None,
         engine: Engine | None = None,
     ):
         """Reads the vehicles' SensorBlocks of these kinds; compiles a scene if there are any.
@@ -54,23 +79,20 @@ class RenderedSensors:
             SensorError: Invalid parameters.
             EngineError: The scene cannot be made.
         """
-        self._sensors = []
+        self._sensors: list[_Mounted] = []
         for i, (spec, model) in enumerate(zip(specs, models)):
-            blocks = [block for block in model.sensors if block.kind in RENDERED]
+            blocks = [block for block in model.sensors if block.kind in rendered_sensors()]
             number = i if spec.number < 0 else spec.number  # of a scenario each has its own
-            for j, block in enumerate(blocks):
-                make = _Lidar if block.kind == "lidar" else _Camera
-                self._sensors.append(
-                    make((i, number), spec.name, block, seed, _FIRST_STREAM + 2 * j)
-                )
-        self._waiting = deque()  # (arrival [us], order, future), sorted by arrival
-        self._thread = self._scene = None
+            self._sensors += [
+                _Mounted(i, spec.name, block, seed, number, _FIRST_STREAM + 2 * j)
+                for j, block in enumerate(blocks)
+            ]
+        self._waiting: deque[_Waiting] = deque()  # sorted by arrival and order
+        self._thread: ThreadPoolExecutor | None = None
         self._engine = engine
         if self._sensors:
             make_scene = make_scene or partial(RenderedScene, world, specs, models)
-            self._scene = make_scene(
-                self._largest(), max(sensor.samples for sensor in self._sensors)
-            )
+            self._scene = make_scene(self._largest(), self._samples())
             self._thread = ThreadPoolExecutor(1, "cameras")
 
     def __len__(self) -> int:
@@ -84,18 +106,16 @@ class RenderedSensors:
         Raises:
             EngineError: Nothing here can render.
         """
-        return self._thread.submit(lambda: self._scene.renderer).result()
+        return self._submit(lambda: self._scene.renderer).result()
 
-    def describe(self) -> list[dict]:
-        """Each sensor in plain data: kind, vehicle, sensor, period_us, latency_us, arrays (name,
-        dtype, shape), tags of its plugins, and parameters of each camera or lidar in it.
-        """
+    def describe(self) -> list[SensorDescription]:
+        """Returns each sensor in plain data."""
         return [sensor.description() for sensor in self._sensors]
 
     def due(self, t_us: int) -> bool:
         """Whether a sensor samples at this time, or a reading is delivered."""
         return any(sensor.due(t_us) for sensor in self._sensors) or bool(
-            self._waiting and self._waiting[0][0] <= t_us
+            self._waiting and self._waiting[0].arrival_us <= t_us
         )
 
     def step(self, state: FleetState, t_us: int) -> list[Reading]:
@@ -114,32 +134,32 @@ class RenderedSensors:
         due = [sensor for sensor in self._sensors if sensor.due(t_us)]
         if due:
             seen = state.copy()
-            self._thread.submit(self._scene.place, seen, *inserted_in(self._engine))
+            self._submit(self._scene.place, seen, *inserted_in(self._engine))
             for sensor in due:
-                future = self._thread.submit(sensor.sample, self._scene, seen, t_us)
-                if self._scene.in_step and sensor.kind == "lidar":
+                future = self._submit(sensor.sample, self._scene, seen, t_us)
+                if self._scene.in_step and sensor.declared.casts:
                     wait([future])
-                self._waiting.append((t_us + sensor.latency_us, sensor.order, future))
+                self._waiting.append(_Waiting(t_us + sensor.latency_us, sensor.order, future))
             self._waiting = deque(sorted(self._waiting, key=lambda item: item[:2]))
         arrived = []
-        while self._waiting and self._waiting[0][0] <= t_us:
-            arrived.append(self._waiting.popleft()[2].result())
+        while self._waiting and self._waiting[0].arrival_us <= t_us:
+            arrived.append(self._waiting.popleft().reading.result())
         return arrived
 
     def reset(self, mask: np.ndarray, t_us: int) -> None:
         """The sensors of these vehicles (mask (N,) bool) restart at t_us."""
-        kept = deque()
+        kept: deque[_Waiting] = deque()
         for item in self._waiting:
-            if mask[item[1][0]]:
-                wait([item[2]])  # else it would go on to draw from the sensor's new stream
+            if mask[item.order[0]]:
+                wait([item.reading])  # else it would go on to draw from the sensor's new stream
             else:
                 kept.append(item)
         self._waiting = kept
         for sensor in self._sensors:
-            if mask[sensor.index]:
+            if mask[sensor.vehicle]:
                 sensor.restart(t_us)
 
-    def save(self) -> dict:
+    def save(self) -> dict[str, Any]:
         """Returns random streams, schedules, and readings not delivered yet."""
         waiting = []
         for arrival_us, order, future in self._waiting:
@@ -156,26 +176,27 @@ class RenderedSensors:
         return {
             "sensors": [
                 {
-                    "vehicle": sensor.index,
+                    "vehicle": sensor.vehicle,
                     "epoch_us": sensor.epoch_us,
-                    "streams": [stream.copy() for stream in sensor.streams()],
+                    "streams": [stream.copy() for stream in sensor.streams],
                 }
                 for sensor in self._sensors
             ],
             "waiting": waiting,
         }
 
-    def load(self, snapshot: Mapping) -> None:
+    def load(self, snapshot: Mapping[str, Any]) -> None:
         """Restores a state returned by save()."""
         for sensor, saved in zip(self._sensors, snapshot["sensors"], strict=True):
             sensor.epoch_us = saved["epoch_us"]
-            for stream, state in zip(sensor.streams(), saved["streams"], strict=True):
+            for stream, state in zip(sensor.streams, saved["streams"], strict=True):
                 stream[:] = state
         self._waiting = deque()
         for item in snapshot["waiting"]:
-            future = Future()
+            future: Future[Reading] = Future()
             future.set_result(Reading(**item["reading"]))
-            self._waiting.append((item["arrival_us"], tuple(item["order"]), future))
+            vehicle, stream = item["order"]
+            self._waiting.append(_Waiting(item["arrival_us"], (vehicle, stream), future))
 
     def close(self) -> None:
         """Ends the thread and frees the context. May be called twice."""
@@ -185,131 +206,84 @@ class RenderedSensors:
             self._thread = None
             self._waiting.clear()
 
-    def _largest(self):
-        sizes = [
-            (lens.pinhole.width, lens.pinhole.height)
-            for sensor in self._sensors
-            for lens in sensor.lenses
-        ] or [(16, 16)]
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        """Calls a function in the thread that renders."""
+        assert self._thread is not None, "closed, or a fleet without rendered sensors"
+        return self._thread.submit(function, *arguments)
+
+    def _largest(self) -> tuple[int, int]:
+        """Returns width and height of the largest image to render [pixels]."""
+        pinholes = [lens.pinhole for sensor in self._sensors for lens in sensor.instrument.lenses]
+        sizes = [(pinhole.width, pinhole.height) for pinhole in pinholes] or [_NO_CAMERA]
         return max(width for width, _ in sizes), max(height for _, height in sizes)
 
+    def _samples(self) -> int:
+        """Returns the samples per pixel that some camera needs."""
+        return max(
+            (
+                part.anti_aliasing
+                for sensor in self._sensors
+                for part in sensor.instrument.parts
+                if isinstance(part, CameraParameters)
+            ),
+            default=0,
+        )
 
-class _Sensor:
-    """Base class of rendered sensors."""
 
-    def __init__(self, index, vehicle, block, rate, latency, order):
-        self.index, self.vehicle, self.block = index, vehicle, block
-        self.period_us = round(1e6 / rate)
-        self.latency_us = round(latency * 1e6 / STEP_US) * STEP_US
-        self.order = index, order
+class _Mounted:
+    """A sensor on its vehicle, with its schedule."""
+
+    def __init__(
+        self, vehicle: int, name: str, block: SensorBlock, seed: int, number: int, stream: int
+    ):
+        """Builds the instrument.
+
+        Args:
+            vehicle, name: Index in the fleet, and name, of the vehicle.
+            block: The sensor's.
+            seed, number, stream: Of its random streams; `number` is the vehicle's.
+        """
+        self.declared: RenderedSensor = rendered_sensors()[block.kind]
+        self.instrument = self.declared.instrument(block, seed, number, stream)
+        self.vehicle, self._name, self._block = vehicle, name, block
+        first = self.instrument.parts[0]
+        self._period_us = round(1e6 / first.rate)
+        self.latency_us = round(first.latency * 1e6 / STEP_US) * STEP_US
+        self.order = vehicle, stream
         self.epoch_us = 0  # when its schedule began
+        self._first = [stream.copy() for stream in self.streams]
 
-    def due(self, t_us) -> bool:
+    @property
+    def streams(self) -> Sequence[np.ndarray]:
+        """Its random streams."""
+        return self.instrument.streams
+
+    def due(self, t_us: int) -> bool:
         """Whether it samples now."""
-        return (t_us - self.epoch_us) % self.period_us == 0
+        return (t_us - self.epoch_us) % self._period_us == 0
 
-    def restart(self, t_us):
+    def restart(self, t_us: int) -> None:
         """Restarts its schedule and its noise."""
         self.epoch_us = t_us
-        for stream, first in zip(self.streams(), self._first, strict=True):
+        for stream, first in zip(self.streams, self._first, strict=True):
             stream[:] = first
 
-    def _remember_streams(self):
-        self._first = [stream.copy() for stream in self.streams()]
+    def sample(self, scene: Scene, state: FleetState, t_us: int) -> Reading:
+        """Takes a reading of the fleet at t_us."""
+        at = self.vehicle, self._block.body
+        names = self._name, self._block.name
+        view = View(scene, *at, names, state.body_pos[at], state.body_quat[at], t_us)
+        return Reading(self.instrument.kind, *names, t_us, self.instrument.sample(view))
 
-    def placed(self, state, part):
-        """World pose of a part of the body that the sensor sits on."""
-        at = self.index, self.block.body
-        q = tuple(state.body_quat[at])
-        return state.body_pos[at] + rotate(*q, *part.pos), multiply(*q, *part.quat)
-
-    def reading(self, t_us, data) -> Reading:
-        return Reading(self.kind, self.vehicle, self.block.name, t_us, data)
-
-    def described(self, arrays, parts) -> dict:
+    def description(self) -> SensorDescription:
+        """Returns it in plain data."""
         return {
-            "kind": self.kind,
-            "vehicle": self.vehicle,
-            "sensor": self.block.name,
-            "period_us": self.period_us,
+            "kind": self.instrument.kind,
+            "vehicle": self._name,
+            "sensor": self._block.name,
+            "period_us": self._period_us,
             "latency_us": self.latency_us,
-            "arrays": arrays,
-            "tags": plugin_tags(self.block),
-            "parameters": [asdict(part) for part in parts],
+            "arrays": list(self.instrument.arrays),
+            "tags": plugin_tags(self._block),
+            "parameters": [asdict(part) for part in self.instrument.parts],
         }
-
-
-class _Camera(_Sensor):
-    """One camera, a stereo pair or a depth camera."""
-
-    def __init__(self, which, vehicle, block, seed, stream):
-        index, number = which  # in the fleet, and that of the vehicle
-        self.cameras = cameras_of(block)
-        first = self.cameras[0]
-        super().__init__(index, vehicle, block, first.rate, first.latency, stream)
-        self.kind = (
-            "depth" if block.kind == "depth" else "stereo" if len(self.cameras) == 2 else "camera"
-        )
-        self.lenses = [
-            Lens(camera, seed, number, stream + k) for k, camera in enumerate(self.cameras)
-        ]
-        self.cameras = tuple(lens.camera for lens in self.lenses)
-        self.samples = max(camera.anti_aliasing for camera in self.cameras)
-        self._remember_streams()
-
-    def streams(self):
-        return [lens.stream for lens in self.lenses]
-
-    def sample(self, scene, state, t_us) -> Reading:
-        data = {}
-        for camera, lens in zip(self.cameras, self.lenses):
-            place = self.placed(state, camera)
-            key = self.vehicle, self.block.name, camera.name
-            if self.kind == "depth":
-                far = max(camera.far, _COLOUR_FAR)
-                colours, distances = scene.draw(*place, lens.pinhole, camera.near, far, True, key)
-                data["depth"] = lens.depth(distances)
-            else:
-                colours = scene.draw(*place, lens.pinhole, camera.near, camera.far, key=key)
-            data[camera.name or "image"] = lens.image(colours)
-        return self.reading(t_us, data)
-
-    def description(self) -> dict:
-        arrays = []
-        for camera in self.cameras:
-            shape = [camera.height, camera.width]
-            if self.kind == "depth":
-                arrays.append(["depth", "<f4", shape])
-            colours = [] if FORMATS[camera.format] == 1 else [FORMATS[camera.format]]
-            arrays.append([camera.name or "image", "|u1", shape + colours])
-        return self.described(arrays, self.cameras)
-
-
-class _Lidar(_Sensor):
-    """A scanner in a plane or in space."""
-
-    kind = "lidar"
-    lenses = ()
-    samples = 0
-
-    def __init__(self, which, vehicle, block, seed, stream):
-        index, number = which
-        self.lidar = lidar_of(block)
-        super().__init__(index, vehicle, block, self.lidar.rate, self.lidar.latency, stream)
-        self._rays = lidar_rays(self.lidar).reshape(-1, 3)
-        self._stream = new_stream(seed, number, stream)
-        self._remember_streams()
-
-    def streams(self):
-        return [self._stream]
-
-    def sample(self, scene, state, t_us) -> Reading:
-        place, turn = self.placed(state, self.lidar)
-        rays = rotate_array(np.broadcast_to(turn, (len(self._rays), 4)), self._rays)
-        true = scene.cast(self.index, place, rays, self.lidar.maximum, self.block.body)
-        ranges = noisy_ranges(true, self.lidar, self._stream)
-        return self.reading(t_us, {"ranges": ranges.reshape(self.lidar.rows, self.lidar.columns)})
-
-    def description(self) -> dict:
-        shape = [self.lidar.rows, self.lidar.columns]
-        return self.described([["ranges", "<f4", shape]], [self.lidar])

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 
+from sensor_models.rendered.declaration import has_cameras
 from xtdrone_core import SensorBlock, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 
@@ -337,7 +338,7 @@ def _options(scene, world):
 
 def _add_cameras(bodies, name, model):
     for block in model.sensors:
-        if block.kind in ("camera", "depth"):
+        if has_cameras(block):
             pose = Pose(block.pos, block.quat).to(Pose(quat=_CAMERA_AXES))
             bodies[block.body].add_camera(
                 name=f"{name}/{block.name}", pos=pose.pos, quat=wxyz(pose.quat), fovy=_fovy(block)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sensor_models.cameras import cameras_of, lidar_of
+from sensor_models.rendered.declaration import parts_of
 from sensor_models.sensor import sensors
 from xtdrone_core import FleetModel, Vehicle, outputs, plot_style
 from xtdrone_core.vehicle import Servo, Surface
@@ -189,11 +189,9 @@ def vehicle_sensors(model: Vehicle) -> list[dict]:
     for block in model.sensors:
         if block.kind in sensors():
             values = asdict(sensors()[block.kind].parameters.from_block(block))
-        elif block.kind == "lidar":
-            values = _unplaced(lidar_of(block))
         else:
-            cameras = {camera.name: _unplaced(camera) for camera in cameras_of(block)}
-            values = cameras.get("", cameras)
+            parts = {getattr(part, "name", ""): _unplaced(part) for part in parts_of(block)}
+            values = parts.get("", parts)
         found.append(
             {"kind": block.kind, "name": block.name, "pos_m": list(block.pos), "parameters": values}
         )

@@ -6,8 +6,8 @@ from os import PathLike
 
 import numpy as np
 
-from sensor_models.cameras import TYPES
 from sensor_models.rates import rounded_rates
+from sensor_models.rendered.declaration import rendered_sensors
 from sensor_models.sensor import sensors
 from xtdrone_core import FleetModel, SensorBlock, Vehicle, resources
 from xtdrone_core.vehicle import Rotor
@@ -196,8 +196,8 @@ def _link_sensor(sensor) -> tuple:
         if kind:
             return kind, to_dict(plugin)
     kind = sensor.get("type")
-    known = {name: found.kind for found in sensors().values() for name in found.types}
-    return {**TYPES, **known}.get(kind), to_dict(sensor)
+    declared = [*rendered_sensors().values(), *sensors().values()]
+    return {name: each.kind for each in declared for name in each.types}.get(kind), to_dict(sensor)
 
 
 def _kind_of_plugin(plugin) -> str | None:

@@ -7,13 +7,13 @@ from typing import Annotated, Any, NoReturn
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from sensor_models.rendered import messages
 from xtdrone_core import Estimates, SensorBlock, SetPoints
 from xtdrone_core.contracts import Observer
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import LogFile
 from xtdrone_core.scenario.options import Option
-from xtdrone_sim.rendering import messages
 
 from ..datasets.bag import BagWriter
 from ..datasets.calibration import Calibration, Camera, Imu, write_kalibr

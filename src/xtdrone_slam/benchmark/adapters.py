@@ -1,4 +1,4 @@
-"""Adapters of systems under test, read from adapter.yaml."""
+"""Adapters of SLAM systems, read from adapter.yaml."""
 
 import importlib.util
 import os
@@ -10,7 +10,7 @@ from typing import Any
 
 from xtdrone_core import files, registry
 from xtdrone_core.errors import ScenarioError, XtdroneError, shown, unknown_name
-from xtdrone_core.scenario.arguments import Argument, rows
+from xtdrone_core.scenario.arguments import Argument
 from xtdrone_core.scenario.options import Option, checked, number
 
 from ..errors import SlamError
@@ -27,7 +27,7 @@ class Adapter:
     command: tuple[str, ...]
     description: str
     deterministic: bool
-    parameters: dict  # name: value, passed as --name value
+    parameters: dict[str, Any]  # value by name, passed as --name value
     inputs: tuple[str, ...] = ("stereo",)  # names of link.INPUTS
     requirements: tuple[str, ...] = ()  # pip requirements of its own environment
     install: tuple[str, ...] = ()  # command to run after pip
@@ -51,45 +51,30 @@ class Adapter:
 
 
 def folders() -> dict[str, Path]:
-    """Folder of each system by its name: those in systems/, and those of other packages.
+    """Returns the folder of each system by its name: in systems/, and in other packages.
 
     Another package adds one by an entry point of the group xtdrone.slam_systems: a name, and the
     package in whose folder the adapter.yaml lies.
     """
-    found = {}
+    systems = {}
     for name, entry in registry.entries("xtdrone.slam_systems").items():
         spec = importlib.util.find_spec(entry.value)
         if spec is not None and spec.submodule_search_locations:
-            found[name] = Path(spec.submodule_search_locations[0])
+            systems[name] = Path(spec.submodule_search_locations[0])
     own = Path(str(resources.files("xtdrone_slam") / "systems"))
-    found.update((path.name, path) for path in own.iterdir() if path.is_dir())
-    return {name: path for name, path in sorted(found.items()) if (path / "adapter.yaml").is_file()}
-
-
-def names() -> list[str]:
-    """Systems that can be given by their name alone."""
-    return list(folders())
-
-
-def descriptions() -> dict[str, Any]:
-    """What `xtdrone list` says on each system: its inputs, parameters, and whether it can start."""
-    from .environments import installed
-
-    def described(adapter):
-        state = (
-            "" if installed(adapter) else (f"; not installed: xtdrone slam install {adapter.name}")
-        )
-        return f"{adapter.description} (input: {', '.join(adapter.inputs)}{state})"
-
-    loaded = {name: load(name) for name in folders()}
+    systems.update((path.name, path) for path in own.iterdir() if path.is_dir())
     return {
-        name: {"description": described(adapter), "options": rows(adapter.declared)}
-        for name, adapter in loaded.items()
+        name: path for name, path in sorted(systems.items()) if (path / "adapter.yaml").is_file()
     }
 
 
+def names() -> list[str]:
+    """Returns the systems that can be given by their name alone."""
+    return list(folders())
+
+
 def resolve(name: str, base: Path = Path()) -> str:
-    """The name of a system in the workspace, or the absolute path of an adapter's folder.
+    """Returns the name of a system, or the absolute path of an adapter's folder.
 
     Args:
         name: A system's name, or a folder with an adapter.yaml.
@@ -159,7 +144,7 @@ def load(name: str, /, **parameters: Any) -> Adapter:
 
 
 def _argument(name: str, value: Any) -> Argument:
-    """A parameter as an adapter.yaml declares it: a default, or a mapping with its meaning."""
+    """Reads a parameter of an adapter.yaml: a default, or a mapping with its meaning."""
     if not isinstance(value, dict):
         return Argument(name, Any, value, Option(""))
     given = files.check_keys(value, f"parameter {name}", ["default"])
@@ -178,7 +163,7 @@ def _argument(name: str, value: Any) -> Argument:
 
 
 def _checked(system: str, argument: Argument, value: Any) -> Any:
-    """A value of a declared parameter in its type.
+    """Converts a value to the type of its declared parameter.
 
     Raises:
         SlamError: It is not allowed.
@@ -197,7 +182,7 @@ def _checked(system: str, argument: Argument, value: Any) -> Any:
 
 
 def reject_depth(adapter: Adapter) -> None:
-    """For callers that provide no depth images.
+    """Refuses a system that needs depth images, for callers that have none.
 
     Raises:
         SlamError: The system needs depth images.

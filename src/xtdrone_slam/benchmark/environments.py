@@ -6,10 +6,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from xtdrone_core.runs.parent import tied
+from xtdrone_core.scenario.arguments import rows
 
 from ..errors import SlamError
+from . import adapters
 from .adapters import Adapter
 
 _MARKER = "installed"  # file in a complete environment, with its pip requirements
@@ -17,13 +20,13 @@ _UNREACHABLE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutErro
 
 
 def root() -> Path:
-    """Folder with one environment per system; set by XTDRONE_SYSTEMS."""
+    """Returns the folder with one environment per system; set by XTDRONE_SYSTEMS."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("XTDRONE_SYSTEMS") or Path(cache) / "xtdrone" / "systems")
 
 
 def installed(adapter: Adapter) -> bool:
-    """Whether a system can start: it needs no environment, or its environment is up to date."""
+    """Returns whether a system can start: it needs no environment, or has an up-to-date one."""
     try:
         return not adapter.requirements or (
             root() / adapter.name / _MARKER
@@ -32,8 +35,23 @@ def installed(adapter: Adapter) -> bool:
         return False
 
 
+def descriptions() -> dict[str, Any]:
+    """Returns what `xtdrone list` says on each system: inputs, parameters, whether it can start."""
+
+    def described(adapter: Adapter) -> str:
+        missing = f"; not installed: xtdrone slam install {adapter.name}"
+        state = "" if installed(adapter) else missing
+        return f"{adapter.description} (input: {', '.join(adapter.inputs)}{state})"
+
+    loaded = {name: adapters.load(name) for name in adapters.folders()}
+    return {
+        name: {"description": described(adapter), "options": rows(adapter.declared)}
+        for name, adapter in loaded.items()
+    }
+
+
 def home(adapter: Adapter) -> Path:
-    """Folder of a system's environment.
+    """Returns the folder of a system's environment.
 
     Raises:
         SlamError: It is not installed, incomplete, or has other packages than required.
@@ -46,14 +64,14 @@ def home(adapter: Adapter) -> Path:
     return root() / adapter.name
 
 
-def variables() -> dict:
-    """Environment variables with which `{python} -m xtdrone_slam...` finds this package."""
+def variables() -> dict[str, str]:
+    """Returns environment variables with which `{python} -m xtdrone_slam...` finds this package."""
     source = str(Path(__file__).parents[2])
     paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def install(adapter: Adapter, progress: Callable[..., None] | None = None) -> Path:
+def install(adapter: Adapter, progress: Callable[[str, str], object] | None = None) -> Path:
     """Creates a system's environment, replacing an existing one.
 
     Args:
@@ -83,7 +101,7 @@ def install(adapter: Adapter, progress: Callable[..., None] | None = None) -> Pa
     return folder
 
 
-def _make(adapter, folder, progress):
+def _make(adapter: Adapter, folder: Path, progress: Callable[[str, str], object]) -> None:
     steps = {
         "environment": [sys.executable, "-m", "venv", str(folder)],
         "packages": [
@@ -104,7 +122,7 @@ def _make(adapter, folder, progress):
             continue
         progress(step, "")
         own = {**os.environ, "PYTHONPATH": ""} if step == "packages" else variables()
-        output = []
+        output: list[str] = []
         with subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -114,6 +132,7 @@ def _make(adapter, folder, progress):
             env=own,
             preexec_fn=tied(),
         ) as process:
+            assert process.stdout is not None
             for line in process.stdout:
                 output.append(line.strip())
                 progress(step, output[-1])
@@ -124,8 +143,8 @@ def _make(adapter, folder, progress):
     (folder / _MARKER).write_text(_requirements(adapter))
 
 
-def _reason(output):
-    """The relevant line of a failed step's output."""
+def _reason(output: list[str]) -> str:
+    """Returns the relevant line of a failed step's output."""
     if any(word in line for line in output for word in _UNREACHABLE):
         return (
             "the package index cannot be reached: connect this machine to a network, or set "
@@ -135,5 +154,5 @@ def _reason(output):
     return lines[-1] if lines else "no message"
 
 
-def _requirements(adapter):
+def _requirements(adapter: Adapter) -> str:
     return "\n".join(adapter.requirements) + "\n"

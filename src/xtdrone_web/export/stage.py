@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from sensor_models.cameras import cameras_of
+from sensor_models.rendered.declaration import cameras_in
 from xtdrone_core import plot_style
 from xtdrone_dynamics.quaternion import from_matrix
 from xtdrone_sim.vehicles.look import Look
@@ -189,15 +189,14 @@ def _vehicle(stage, name, model, meshes, motion, column, cameras):
             if k < motion.actuator.shape[2] and motion.actuator[:, column, k].any():
                 stage.spin(node, rotor.axis, rotor.direction * motion.actuator[:, column, k])
     for block in model.sensors if cameras else ():
-        if block.kind in ("camera", "depth"):
-            for eye in cameras_of(block):
-                label = "_".join(filter(None, (block.name, eye.name)))
-                stage.camera(
-                    f"{name}/{label}",
-                    _lens(eye),
-                    Pose(eye.pos, eye.quat).to(_LOOKS),
-                    bodies[block.body],
-                )
+        for eye in cameras_in(block):
+            label = "_".join(filter(None, (block.name, eye.name)))
+            stage.camera(
+                f"{name}/{label}",
+                _lens(eye),
+                Pose(eye.pos, eye.quat).to(_LOOKS),
+                bodies[block.body],
+            )
 
 
 def _lens(eye) -> Lens:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensor_models.cameras import cameras_of, lidar_of
 from sensor_models.range_finder import RangeParameters
+from sensor_models.rendered.declaration import cameras_in
+from sensor_models.rendered.lidar import lidar_of
 from sensor_models.sensor import STEP_US, period_steps
 from xtdrone_core import FleetState, Vehicle, VehicleSpec
 
@@ -34,8 +35,7 @@ def camera_keys(specs: Sequence[VehicleSpec], models: Sequence[Vehicle]) -> list
         (spec.name, block.name, camera.name)
         for spec, model in zip(specs, models)
         for block in model.sensors
-        if block.kind in ("camera", "depth")
-        for camera in cameras_of(block)
+        for camera in cameras_in(block)
     ]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from lxml import etree
 
-from sensor_models.cameras import cameras_of
 from sensor_models.lens import pinhole_of
+from sensor_models.rendered.declaration import cameras_in, has_cameras
 from xtdrone_core import Body, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.constants import GRAVITY
@@ -130,7 +130,7 @@ def _vehicle(spec, vehicle):
             for child in _shown(vehicle, name, source)
         )
     for block in vehicle.sensors:
-        if block.kind in ("camera", "depth"):
+        if has_cameras(block):
             links[block.body].append(_camera(block))
     out.extend(links)
     out.extend(_joint(k, vehicle) for k in range(len(vehicle.joints)))
@@ -215,7 +215,7 @@ def _camera(block):
     They stay inactive; the plugin triggers each frame. Their update rate only matters to
     subscribers of Gazebo's own topics.
     """
-    cameras = cameras_of(block)
+    cameras = cameras_in(block)
     kind = "depth" if block.kind == "depth" else "camera" if len(cameras) == 1 else "multicamera"
     sensor = etree.Element("sensor", name=block.name, type=kind)
     for tag, value in (("always_on", 0), ("update_rate", cameras[0].rate), ("visualize", 0)):

@@ -15,8 +15,9 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 
-from sensor_models.cameras import CameraParameters, cameras_of
+from sensor_models.cameras import CameraParameters
 from sensor_models.lens import Pinhole
+from sensor_models.rendered.declaration import cameras_in
 from xtdrone_core import FleetState, Vehicle, VehicleSpec
 from xtdrone_dynamics.quaternion import to_matrix
 
@@ -81,8 +82,7 @@ class RealisticScene(RenderedScene):
             (spec.name, block.name, camera.name): _Eye(i, block.body, camera)
             for i, (spec, model) in enumerate(zip(specs, models, strict=True))
             for block in model.sensors
-            if block.kind in ("camera", "depth")
-            for camera in cameras_of(block)
+            for camera in cameras_in(block)
         }
         self._state: FleetState | None = None
         largest = tuple(max(self._finer * side, shadows.SIDE) for side in largest)

@@ -1,4 +1,4 @@
-"""Evaluation of a formation flight: metrics and plots of a run folder.
+"""Evaluation of a formation flight: metrics of a run folder.
 
 The slot error of a follower is the distance from its position to the leader's position plus its
 slot. A formation is evaluated from its command to the next. It is settled from the first time at
@@ -8,24 +8,23 @@ limited by the settling criterion. The velocity error is that of the followers r
 leader, over the same time.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial import cKDTree
 
 from xtdrone_core.runs import run_folder
-from xtdrone_core.runs.run_folder import update_summary
 from xtdrone_core.scenario.scenario import FARTHEST
 
-from .errors import FormationError
-from .settling import SETTLED_S, in_place
-from .viewing import recordings
+from ..errors import FormationError
+from ..settling import SETTLED_S, in_place
+from . import recordings
 
 _NEXT = ("mission", "return", "land", "landed")  # events that end a formation, as the next one does
-_LATE_S = 0.1  # by which a recording may begin after a command [s]
+_LATE_S = 0.1  # delay after a command with which a recording may begin [s]
 _ON_GROUND = 0.3  # height above the start and speed below which a vehicle has landed [m, m/s]
 
 
@@ -42,12 +41,12 @@ class Window:
     settled: int  # index into t_s from which it is settled, or -1
 
     @property
-    def settle_time(self) -> Any:
+    def settle_time(self) -> float | None:
         """Time from the command until settled [s], or None."""
         return None if self.settled < 0 else float(self.t_s[self.settled] - self.command_s)
 
-    def summary(self) -> dict:
-        """The fields of summary.json; None if the formation never settled."""
+    def summary(self) -> dict[str, Any]:
+        """Returns the fields of summary.json; None if the formation never settled."""
         if self.settled < 0:
             return {
                 "name": self.name,
@@ -60,20 +59,20 @@ class Window:
         error = self.error[steady]
         return {
             "name": self.name,
-            "settle_time_s": round(self.settle_time, 3),
+            "settle_time_s": round(float(self.t_s[self.settled] - self.command_s), 3),
             "rms_slot_error_m": _rms(error),
             "max_slot_error_m": round(float(error.max()), 4),
             "rms_velocity_error_m_s": _rms(self.vel_error[steady]),
         }
 
 
-def _rms(values):
+def _rms(values: np.ndarray) -> float:
     return round(float(np.sqrt(np.mean(values**2))), 4)
 
 
 @dataclass(frozen=True)
 class Flight:
-    """The motion of a fleet in a run, and its formations."""
+    """Motion of a fleet in a run, and its formations."""
 
     folder: Path
     source: str  # of the motion, a key of recordings.SOURCES
@@ -84,8 +83,8 @@ class Flight:
     yaw: np.ndarray  # (T, N) heading, see recordings.Motion
     windows: tuple[Window, ...]
     late: tuple[str, ...]  # formations excluded: already in place when the recording begins
-    mission: dict  # of the leader: path_m, rms_slot_error_m, max_slot_error_m; or empty
-    messages: dict  # messages_sent and messages_lost between the vehicles, if known
+    mission: dict[str, Any]  # of the leader: path_m, rms_slot_error_m, max_slot_error_m; or empty
+    messages: dict[str, Any]  # messages_sent and messages_lost between the vehicles, if known
 
     @property
     def title(self) -> str:
@@ -93,15 +92,15 @@ class Flight:
         name = self.folder.resolve().name
         return name if self.source == "truth" else f"{name} ({self.source})"
 
-    def summary(self) -> dict:
-        """formations, min_separation_m (None for one vehicle), landed, and optional fields."""
+    def summary(self) -> dict[str, Any]:
+        """Returns formations, min_separation_m (None for one vehicle), landed, and more."""
         late = {"recorded_late": list(self.late)} if self.late else {}
         mission = {"mission": self.mission} if self.mission else {}
         return {
             "formations": [window.summary() for window in self.windows],
             **late,
             **mission,
-            "min_separation_m": least_separation(self.pos),
+            "min_separation_m": min_separation(self.pos),
             "landed": has_landed(self.pos, self.vel),
             **self.messages,
         }
@@ -120,8 +119,8 @@ def load(folder: Path | str, source: str | None = None) -> Flight:
     """
     folder = Path(folder)
     motion = recordings.read(folder, source)
-    found = events(folder)
-    marks = [event for event in found if event["event"] in ("formation", *_NEXT)]
+    flown = events(folder)
+    marks = [event for event in flown if event["event"] in ("formation", *_NEXT)]
     windows = tuple(_windows(motion, marks))
     # If a recording begins after the command, the settling time is still known.
     late = [w.settled == 0 and w.t_s[0] > w.command_s + _LATE_S for w in windows]
@@ -135,37 +134,37 @@ def load(folder: Path | str, source: str | None = None) -> Flight:
         motion.yaw,
         tuple(w for w, is_late in zip(windows, late) if not is_late),
         tuple(w.name for w, is_late in zip(windows, late) if is_late),
-        _mission(motion, found),
-        _messages(folder, found),
+        _mission(motion, flown),
+        _messages(folder, flown),
     )
 
 
-def _messages(folder, found):
-    """Message counts from the summary (flight in process) or the formation node's last event."""
+def _messages(folder: Path, flown: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns message counts of the summary, or of the formation node's last event."""
     summary = run_folder.read_summary(folder)
-    for values in (summary, *(event for event in reversed(found) if event["event"] == "released")):
+    for values in (summary, *(event for event in reversed(flown) if event["event"] == "released")):
         counts = {key: values.get(key) for key in ("messages_sent", "messages_lost")}
         if all(isinstance(count, int) for count in counts.values()):
             return counts
     return {}
 
 
-def events(folder: Path | str) -> list[dict]:
-    """The events of a run in the order of time, those of a formation with its slots as an array.
+def events(folder: Path | str) -> list[dict[str, Any]]:
+    """Returns the events of a run in the order of time; slots of formations are arrays.
 
     Raises:
         FormationError: A formation has no name, or no slots.
         XtdroneError: The file cannot be read.
     """
-    found = run_folder.read_events(folder)
-    for event in found:
+    flown = run_folder.read_events(Path(folder))
+    for event in flown:
         if event["event"] == "formation":
             event["slots"] = _slots(event, folder)
-    return found
+    return flown
 
 
-def _slots(event, folder):
-    """(N - 1, 3) of a formation's event [m]."""
+def _slots(event: dict[str, Any], folder: Path | str) -> np.ndarray:
+    """Returns the slots (N - 1, 3) of a formation's event [m]."""
     try:
         slots = np.array(event["slots"], dtype=float).reshape(-1, 3)
     except (KeyError, TypeError, ValueError, OverflowError):
@@ -179,7 +178,7 @@ def _slots(event, folder):
     return slots
 
 
-def _windows(motion, marks):
+def _windows(motion: recordings.Motion, marks: list[dict[str, Any]]) -> Iterator[Window]:
     t_us, pos, vel = motion.t_us, motion.pos, motion.vel
     for k, event in enumerate(marks):
         if event["event"] != "formation" or event["formation"] in ("origin", "waiting"):
@@ -204,7 +203,7 @@ def _windows(motion, marks):
         )
 
 
-def _check_fits(slots, pos, what):
+def _check_fits(slots: np.ndarray, pos: np.ndarray, what: str) -> None:
     if len(slots) != pos.shape[1] - 1:
         raise FormationError(
             f"{what} of the event log has {len(slots)} slots, the recording "
@@ -212,16 +211,16 @@ def _check_fits(slots, pos, what):
         )
 
 
-def _slot_errors(pos, slots):
+def _slot_errors(pos: np.ndarray, slots: np.ndarray) -> np.ndarray:
     return np.linalg.norm(pos[:, 1:] - pos[:, :1] - slots, axis=2)
 
 
-def _mission(motion, found):
-    """Length of the leader's mission, and the slot errors from its start to its end."""
-    times = {event["event"]: event["t_us"] for event in found}
+def _mission(motion: recordings.Motion, flown: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the length of the leader's mission, and the slot errors from its start to its end."""
+    times = {event["event"]: event["t_us"] for event in flown}
     if not {"formation", "mission", "mission_end"} <= times.keys():
         return {}
-    slots = next(event["slots"] for event in reversed(found) if event["event"] == "formation")
+    slots = next(event["slots"] for event in reversed(flown) if event["event"] == "formation")
     pos = motion.pos[(motion.t_us >= times["mission"]) & (motion.t_us < times["mission_end"])]
     if not len(pos):
         return {}
@@ -235,8 +234,8 @@ def _mission(motion, found):
     }
 
 
-def _settled(t_s, inside):
-    """First index from which the formation stays in place for SETTLED_S, or -1."""
+def _settled(t_s: np.ndarray, inside: np.ndarray) -> int:
+    """Returns the first index from which the formation stays in place for SETTLED_S, or -1."""
     outside = np.flatnonzero(~inside)
     starts = np.concatenate([[0], outside + 1])
     ends = np.concatenate([outside, [len(t_s)]])
@@ -246,40 +245,16 @@ def _settled(t_s, inside):
     return -1
 
 
-def least_separation(pos: npt.ArrayLike) -> Any:
-    """Least distance between any two vehicles in a log (T, N, 3) [m], or None for one vehicle."""
+def min_separation(pos: np.ndarray) -> float | None:
+    """Returns the smallest distance of vehicles in a log (T, N, 3) [m]; None for one vehicle."""
     if pos.shape[1] < 2:
         return None
-    least = min(cKDTree(places).query(places, k=2)[0][:, 1].min() for places in pos)
-    return round(float(least), 4)
+    smallest = min(cKDTree(points).query(points, k=2)[0][:, 1].min() for points in pos)
+    return round(float(smallest), 4)
 
 
-def has_landed(pos: npt.ArrayLike, vel: npt.ArrayLike) -> bool:
-    """Whether every vehicle is at rest at its start height at the end of the log."""
+def has_landed(pos: np.ndarray, vel: np.ndarray) -> bool:
+    """Returns whether every vehicle is at rest at its start height at the end of the log."""
     low = pos[-1, :, 2] - pos[0, :, 2] < _ON_GROUND
     still = np.linalg.norm(vel[-1], axis=1) < _ON_GROUND
     return bool((low & still).all())
-
-
-def report(folder: Path | str, source: str | None = None) -> dict:
-    """Evaluates a run, writes the metrics to summary.json, and draws the plots.
-
-    Metrics from another source than the truth log are written to one field, for example
-    report_rosbag, and the plots get its name as suffix, so that those of the truth are kept.
-
-    Returns:
-        The metrics.
-    """
-    from .viewing import plots  # here, since matplotlib takes half a second
-
-    flight = load(folder, source)
-    fields = flight.summary()
-    end = ".png" if flight.source == "truth" else f"_{flight.source}.png"
-    update_summary(
-        flight.folder,
-        **(fields if flight.source == "truth" else {f"report_{flight.source}": fields}),
-    )
-    plots.trajectories(flight, flight.folder / f"trajectories{end}")
-    if flight.windows:
-        plots.formation_error(flight, flight.folder / f"formation_error{end}")
-    return fields

@@ -1,11 +1,12 @@
-"""The figures of a run as a table, from its summary.json."""
+"""The metrics of a run as a table, from its summary.json."""
 
 from pathlib import Path
+from typing import Any
 
 from xtdrone_core import files
 from xtdrone_core.errors import XtdroneError, shown
 
-from .errors import FormationError
+from ..errors import FormationError
 
 _COLUMNS = (
     ("settled", "settle_time_s", "s"),
@@ -59,7 +60,7 @@ def table(folder: Path | str) -> str:
     return "\n".join([*lines, f"{'run folder':17} {Path(folder).resolve()}"])
 
 
-def _word(value, unit) -> str:
+def _word(value: Any, unit: str) -> str:  # of a JSON file
     if value is None:
         return "-"
     if isinstance(value, bool):

@@ -1,7 +1,8 @@
 """Plots of formations and formation flights; they need no display."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -9,16 +10,20 @@ import numpy.typing as npt
 from xtdrone_core import outputs, plot_style
 
 from ..errors import FormationError
-from ..settling import FARTHEST, TOLERANCE
+from ..settling import MAX_ERROR, TOLERANCE
+from .analysis import Flight, Window
 from .recordings import SOURCE_NAMES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _MAX_POINTS = 1500  # of a line; more are not visible
 _LINES = ("-", (0, (5, 3)), (0, (1, 2)))  # of runs, which show where two coincide
 _MARKERS = ("o", "s", "^", "D", "v", "P")  # of the slots, formation by formation
 
 
-def trajectories(flight: Any, path: Path | str) -> None:
-    """Paths of all vehicles in 3-D and from above, with the slots of each settled formation."""
+def trajectories(flight: Flight, path: Path | str) -> None:
+    """Draws all paths in 3-D and from above, with the slots of each settled formation."""
     step = max(1, len(flight.pos) // _MAX_POINTS)
     pos, n = flight.pos[::step], flight.pos.shape[1]
     figure = plot_style.figure(13, 6.2, f"{_run_name(flight)}: paths of {n} vehicles")
@@ -48,13 +53,13 @@ def trajectories(flight: Any, path: Path | str) -> None:
     plot_style.save(figure, path, error=FormationError)
 
 
-def formation_error(flight: Any, path: Path | str) -> None:
+def formation_error(flight: Flight, path: Path | str) -> None:
     """Draws slot_errors() into a file."""
     plot_style.save(slot_errors(flight), path, error=FormationError)
 
 
-def slot_errors(flight: Any) -> Any:
-    """Slot error of each follower over time, the tolerance, commands and settling."""
+def slot_errors(flight: Flight) -> "Figure":
+    """Draws the slot error of each follower over time, the tolerance, commands and settling."""
     figure = plot_style.figure(12, 6, f"{_run_name(flight)}: slot errors")
     (axes,) = plot_style.time_axes(figure, ("slot error [m]",))
     n = flight.pos.shape[1]
@@ -114,7 +119,7 @@ def slot_errors(flight: Any) -> Any:
     return figure
 
 
-def _caption(window):
+def _caption(window: Window) -> str:
     fields = window.summary()
     if fields["settle_time_s"] is None:
         return f"{window.name}: not settled"
@@ -125,7 +130,7 @@ def _caption(window):
 
 
 def formation(name: str, offsets: npt.ArrayLike, path: Path | str) -> None:
-    """A formation in 3-D, from above and from the south; the leader is the filled mark."""
+    """Draws a formation in 3-D, from above and from the south; the leader is the filled mark."""
     path = outputs.picture(path, FormationError)
     points = np.vstack([np.zeros((1, 3)), offsets])
     n = len(points)
@@ -152,8 +157,8 @@ def formation(name: str, offsets: npt.ArrayLike, path: Path | str) -> None:
     plot_style.save(figure, path, error=FormationError)
 
 
-def comparison(flights: Any, path: Path | str) -> None:
-    """Largest and RMS slot error of several flights, formation by formation, from the command.
+def comparison(flights: Sequence[Flight], path: Path | str) -> None:
+    """Draws the largest and RMS slot errors of several flights, formation by formation.
 
     Raises:
         FormationError: No formation was flown, or a file that cannot be written.
@@ -175,7 +180,7 @@ def comparison(flights: Any, path: Path | str) -> None:
             "time since the command [s]",
             grid[0, column],
         )
-        for row, reduce, bound in zip(rows, (_largest, _rms), (FARTHEST, TOLERANCE)):
+        for row, reduce, bound in zip(rows, (_largest, _rms), (MAX_ERROR, TOLERANCE)):
             row.axhline(bound, **plot_style.LIMIT, label="bound of a settled formation")
             for k, flight in enumerate(flights):
                 for window in flight.windows:
@@ -198,14 +203,14 @@ def comparison(flights: Any, path: Path | str) -> None:
     plot_style.save(figure, path, error=FormationError)
 
 
-def _run_name(flight):
-    """A run, and where its motion comes from, in words."""
+def _run_name(flight: Flight) -> str:
+    """Returns a run, and where its motion comes from, in words."""
     return f"{flight.folder.resolve().name}, {SOURCE_NAMES[flight.source]}"
 
 
-def _largest(error):
+def _largest(error: np.ndarray) -> np.ndarray:
     return error.max(axis=1)
 
 
-def _rms(error):
+def _rms(error: np.ndarray) -> np.ndarray:
     return np.sqrt(np.mean(error**2, axis=1))

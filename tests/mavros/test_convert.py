@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from pymavlink.dialects.v20 import common as mavlink
 
 from xtdrone_core import frames
-from xtdrone_mavros import convert
+from xtdrone_mavros.convert import decode, encode, geometry
 
 numbers = st.floats(-100.0, 100.0)
 vectors = st.tuples(numbers, numbers, numbers)
@@ -24,32 +24,32 @@ def attitudes(draw):
 
 @given(vectors)
 def test_vectors_as_in_the_core(v):
-    assert convert.enu_ned(v) == pytest.approx(frames.enu_ned(v))
-    assert convert.flu_frd(v) == pytest.approx(frames.flu_frd(v))
+    assert geometry.enu_ned(v) == pytest.approx(frames.enu_ned(v))
+    assert geometry.flu_frd(v) == pytest.approx(frames.flu_frd(v))
 
 
 @given(attitudes())
 def test_attitudes_as_in_the_core(q):
-    ours, core = np.array(convert.quat_enu_ned(q)), frames.quat_enu_ned(q)
+    ours, core = np.array(geometry.quat_enu_ned(q)), frames.quat_enu_ned(q)
     assert ours * np.sign(ours @ core) == pytest.approx(core, abs=1e-12)
 
 
 @given(angles)
 def test_yaw_as_in_the_core_and_back(yaw):
-    assert convert.yaw_enu_ned(yaw) == pytest.approx(float(frames.yaw_enu_ned(yaw)))
-    back = convert.yaw_enu_ned(convert.yaw_enu_ned(yaw))
+    assert geometry.yaw_enu_ned(yaw) == pytest.approx(float(frames.yaw_enu_ned(yaw)))
+    back = geometry.yaw_enu_ned(geometry.yaw_enu_ned(yaw))
     assert math.cos(back - yaw) == pytest.approx(1.0)
 
 
 @given(attitudes(), vectors)
 def test_rotation_and_back(q, v):
-    assert convert.rotate_back(q, convert.rotate(q, v)) == pytest.approx(v, abs=1e-9)
+    assert geometry.rotate_inverse(q, geometry.rotate(q, v)) == pytest.approx(v, abs=1e-9)
 
 
 def test_rotation_of_a_known_attitude():
     left = (0.0, 0.0, math.sin(math.pi / 4), math.cos(math.pi / 4))  # a quarter turn left
-    assert convert.rotate(left, (1.0, 0.0, 0.0)) == pytest.approx((0.0, 1.0, 0.0))
-    assert convert.euler(left) == pytest.approx((0.0, 0.0, math.pi / 2))
+    assert geometry.rotate(left, (1.0, 0.0, 0.0)) == pytest.approx((0.0, 1.0, 0.0))
+    assert geometry.euler(left) == pytest.approx((0.0, 0.0, math.pi / 2))
 
 
 def payload(message):
@@ -59,23 +59,23 @@ def payload(message):
 
 
 def test_local_position():
-    t, pos, vel = convert.local_position(
+    t, pos, vel = decode.local_position(
         payload(mavlink.MAVLink_local_position_ned_message(1500, 1.0, 2.0, -3.0, 4.0, 5.0, -6.0))
     )
     assert (t, pos, vel) == (1_500_000, (2.0, 1.0, 3.0), (5.0, 4.0, 6.0))
 
 
 def test_attitude_level_and_facing_north_is_a_quarter_turn_left_of_east():
-    t, quat, rate = convert.attitude(
+    t, quat, rate = decode.attitude(
         payload(mavlink.MAVLink_attitude_quaternion_message(20, 1.0, 0.0, 0.0, 0.0, 0.1, 0.2, 0.3))
     )
     assert t == 20_000
-    assert convert.euler(quat) == pytest.approx((0.0, 0.0, math.pi / 2))
+    assert geometry.euler(quat) == pytest.approx((0.0, 0.0, math.pi / 2))
     assert rate == pytest.approx((0.1, -0.2, -0.3))
 
 
 def test_units_of_the_imu():
-    t, accel, gyro, mag, static, differential, celsius, new = convert.highres_imu(
+    t, accel, gyro, mag, static, differential, celsius, new = decode.highres_imu(
         payload(
             mavlink.MAVLink_highres_imu_message(
                 77, 0, 0, -9.8, 0.1, 0.2, 0.3, 0.2, 0.0, 0.4, 101325.0, 50.0, 0, 21.0, 0x1FFF
@@ -91,7 +91,7 @@ def test_units_of_the_imu():
 
 
 def test_global_position_and_receiver():
-    _, lat, lon, alt, relative, vel, heading = convert.global_position(
+    _, lat, lon, alt, relative, vel, heading = decode.global_position(
         payload(
             mavlink.MAVLink_global_position_int_message(
                 1, 475000000, 85000000, 488000, 2500, 100, 200, -300, 27000
@@ -100,7 +100,7 @@ def test_global_position_and_receiver():
     )
     assert (lat, lon, alt, relative, heading) == pytest.approx((47.5, 8.5, 488.0, 2.5, 270.0))
     assert vel == pytest.approx((2.0, 1.0, 3.0))
-    raw = convert.gps_raw(
+    raw = decode.gps_raw(
         payload(
             mavlink.MAVLink_gps_raw_int_message(
                 5, 3, 475000000, 85000000, 488000, 100, 200, 500, 9000, 12, 536000, 800, 1200, 0, 0
@@ -114,7 +114,7 @@ def test_global_position_and_receiver():
 
 
 def test_battery_without_a_current_sensor():
-    number, volts, amperes, left, cells = convert.battery(
+    number, volts, amperes, left, cells = decode.battery(
         payload(
             mavlink.MAVLink_battery_status_message(
                 2, 0, 0, 2000, [4000, 4100] + [65535] * 8, -1, 0, 0, 75
@@ -138,7 +138,7 @@ def test_battery_without_a_current_sensor():
     ],
 )
 def test_set_points_by_frame(frame, pos, vel, yaw):
-    m = convert.set_position_target(
+    m = encode.set_position_target(
         3, 5_000_000, frame, 0b101, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), (0.1, 0.2, 0.3), 0.3, 0.7
     )
     assert (m.x, m.y, m.z) == pytest.approx(pos)
@@ -150,17 +150,17 @@ def test_set_points_by_frame(frame, pos, vel, yaw):
 
 def test_attitude_set_point_and_back():
     quat = (0.1, -0.2, 0.3, math.sqrt(1 - 0.14))
-    m = convert.set_attitude_target(0, 0, 0, quat, (0.1, 0.2, 0.3), 1.7)
+    m = encode.set_attitude_target(0, 0, 0, quat, (0.1, 0.2, 0.3), 1.7)
     assert m.thrust == 1.0
     assert (m.body_roll_rate, m.body_pitch_rate, m.body_yaw_rate) == pytest.approx(
         (0.1, -0.2, -0.3)
     )
     w, x, y, z = m.q
-    assert np.abs(np.dot(convert.quat_enu_ned((x, y, z, w)), quat)) == pytest.approx(1.0)
+    assert np.abs(np.dot(geometry.quat_enu_ned((x, y, z, w)), quat)) == pytest.approx(1.0)
 
 
 def test_vision_pose_facing_east():
-    m = convert.vision_position(9, (1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 1.0))
+    m = encode.vision_position(9, (1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 1.0))
     assert (m.x, m.y, m.z) == (2.0, 1.0, -3.0)
     assert (m.roll, m.pitch, m.yaw) == pytest.approx((0.0, 0.0, math.pi / 2))
     assert m.covariance == [0.0] * 21  # as MAVROS; PX4 takes its own deviations then

@@ -5,6 +5,7 @@ bridge, and vehicle_local_position of the ULogs. They are interpolated at the le
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,18 +28,22 @@ SOURCE_NAMES = {
     "rosbag": "estimates (ROS topics in the rosbag)",
 }
 _POSE = re.compile(r"/([^/]+)/mavros/local_position/(pose|velocity_local)")
-_LARGEST = 1e7  # position and speed of a vehicle [m, m/s]
+_MAX_VALUE = 1e7  # of a position or speed [m, m/s]
 _ESTIMATE = "timestamp x y z heading vx vy vz xy_valid z_valid".split()  # fields that are read
-_HOW = {
+_HOW_TO_RECORD = {
     "truth": "every run does",
     "rosbag": "launch files do with record:=true",
     "ulog": "the full simulator does, unless with --log none",
 }
 
 
+# Times (T,) [us], positions and velocities (T, N, 3), headings (T, N).
+_Motions = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
 @dataclass(frozen=True)
 class Motion:
-    """Positions and velocities of a fleet over time, leader first."""
+    """Positions and velocities of a fleet over time, the leader first."""
 
     source: str  # a key of SOURCES
     t_us: np.ndarray  # (T,) simulated time [us]
@@ -48,7 +53,7 @@ class Motion:
 
 
 def read(folder: Path | str, source: str | None = None) -> Motion:
-    """The motion of a run.
+    """Reads the motion of a run.
 
     Args:
         folder: The run folder.
@@ -73,19 +78,19 @@ def read(folder: Path | str, source: str | None = None) -> Motion:
     elif not available[source]:
         raise FormationError(
             f"'{folder}' has no {source} ({SOURCES[source]}): give a run that "
-            f"recorded it; {_HOW[source]}"
+            f"recorded it; {_HOW_TO_RECORD[source]}"
         )
     t_us, pos, vel, yaw = _READERS[source](folder, available[source])
-    if not (np.abs(pos) < _LARGEST).all() or not (np.abs(vel) < _LARGEST).all():
+    if not (np.abs(pos) < _MAX_VALUE).all() or not (np.abs(vel) < _MAX_VALUE).all():
         raise FormationError(
             f"the {source} of '{folder}' is damaged: it has positions or "
-            f"velocities beyond {_LARGEST:g}"
+            f"velocities beyond {_MAX_VALUE:g}"
         )
     return Motion(source, t_us, pos, vel, np.nan_to_num(yaw))
 
 
 def vehicle_names(folder: Path | str, n: int) -> list[str]:
-    """Names of a run's vehicles, the leader first; the simple simulator's have numbers."""
+    """Returns the names of a run's vehicles, the leader first; numbers for the simple simulator."""
     path = Path(folder) / "scenario.yaml"
     if not path.exists():
         return numbered(n)
@@ -93,17 +98,18 @@ def vehicle_names(folder: Path | str, n: int) -> list[str]:
 
 
 def numbered(n: int) -> list[str]:
-    """Names of vehicles that have none."""
+    """Returns names of vehicles that have none."""
     return [f"vehicle {i}" for i in range(n)]
 
 
-def _names(folder, found):
-    """The vehicles in the order of the scenario, else by the number at the end of their names."""
+def _names(folder: Path, recorded: Iterable[str]) -> list[str]:
+    """Returns the vehicles in the scenario's order, else by the number that ends their names."""
     path = folder / "scenario.yaml"
     if not path.exists():
-        return sorted(found, key=lambda name: (int(re.search(r"\d*$", name)[0] or -1), name))
+        numbers = {name: name[len(name.rstrip("0123456789")) :] for name in recorded}
+        return sorted(recorded, key=lambda name: (int(numbers[name] or -1), name))
     names = [vehicle.name for vehicle in Scenario.load(path).vehicles]
-    missing = [name for name in names if name not in found]
+    missing = [name for name in names if name not in recorded]
     if missing:
         raise FormationError(
             f"the recording of '{folder}' lacks {', '.join(missing[:5])} of its "
@@ -112,7 +118,7 @@ def _names(folder, found):
     return names
 
 
-def _truth(folder, paths):
+def _truth(folder: Path, paths: list[Path]) -> _Motions:
     summary = run_folder.read_summary(folder)
     # The simple simulator has no scenario.
     n = (
@@ -124,26 +130,29 @@ def _truth(folder, paths):
     return t_us, table[:, :, 0:3], table[:, :, 7:10], headings(table[:, :, 3:7])
 
 
-def headings(quat):
-    """Continuous headings [rad] of attitudes (T, ..., 4) xyzw."""
+def headings(quat: np.ndarray) -> np.ndarray:
+    """Returns continuous headings [rad] of attitudes (T, ..., 4) xyzw."""
     x, y, z, w = np.moveaxis(quat, -1, 0)
     return np.unwrap(np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)), axis=0)
 
 
-def _rosbag(folder, paths):
+def _rosbag(folder: Path, paths: list[Path]) -> _Motions:
     from rosbags.rosbag1 import Reader
 
-    rows = {}  # vehicle -> {"pose" or "velocity_local": rows of time and position or velocity}
+    # By vehicle and by "pose" or "velocity_local": rows of time and position or velocity.
+    rows: dict[str, dict[str, list[tuple[float, ...]]]] = {}
     for path in paths:
         files.check(path, "bag", FormationError)
         try:
             with Reader(path) as bag:
                 wanted = [c for c in bag.connections if _POSE.fullmatch(c.topic)]
                 for connection, _, data in bag.messages(wanted):
-                    name, what = _POSE.fullmatch(connection.topic).groups()
+                    match = _POSE.fullmatch(connection.topic)
+                    assert match is not None
+                    name, what = match.groups()
                     if what == "pose":
-                        place, quat = serialisation.pose_stamped(data)
-                        values = *place, *quat
+                        pos, quat = serialisation.pose_stamped(data)
+                        values = *pos, *quat
                     else:
                         values = serialisation.twist_stamped(data)[0]
                     rows.setdefault(name, {"pose": [], "velocity_local": []})[what].append(
@@ -168,15 +177,15 @@ def _rosbag(folder, paths):
     )
 
 
-def _with_headings(rows):
-    """Rows (t, x, y, z, heading) of rows (t, x, y, z, quaternion)."""
+def _with_headings(rows: np.ndarray) -> np.ndarray:
+    """Returns rows (t, x, y, z, heading) of rows (t, x, y, z, quaternion)."""
     return np.column_stack([rows[:, :4], headings(rows[:, 4:])])
 
 
-def _ulog(folder, paths):
+def _ulog(folder: Path, paths: list[Path]) -> _Motions:
     from xtdrone_autopilot.ulog.reader import FlightLog  # here, since it needs pyulog
 
-    logs = {}
+    logs: dict[str, list[np.ndarray]] = {}
     for path in paths:
         topic = FlightLog(path).topic("vehicle_local_position")
         if topic is not None:
@@ -211,12 +220,14 @@ def _ulog(folder, paths):
     )
 
 
-def _interpolate(fleet):
-    """Motion at the leader's times, from rows (t_us, x, y, z, heading) and (t_us, velocity)."""
-    fleet = [[rows[np.unique(rows[:, 0], return_index=True)[1]] for rows in both] for both in fleet]
-    begin = max(rows[0, 0] for both in fleet for rows in both)
-    end = min(rows[-1, 0] for both in fleet for rows in both)
-    t_us = fleet[0][0][:, 0]
+def _interpolate(fleet: list[tuple[np.ndarray, np.ndarray]]) -> _Motions:
+    """Interpolates rows (t_us, x, y, z, heading) and (t_us, velocity) at the leader's times."""
+    unique = [
+        [rows[np.unique(rows[:, 0], return_index=True)[1]] for rows in both] for both in fleet
+    ]
+    begin = max(rows[0, 0] for both in unique for rows in both)
+    end = min(rows[-1, 0] for both in unique for rows in both)
+    t_us = unique[0][0][:, 0]
     t_us = t_us[(t_us >= begin) & (t_us <= end)]
     if not len(t_us):
         raise FormationError(
@@ -228,7 +239,7 @@ def _interpolate(fleet):
                 np.stack(
                     [np.interp(t_us, both[k][:, 0], column) for column in both[k].T[1:]], axis=1
                 )
-                for both in fleet
+                for both in unique
             ],
             axis=1,
         )

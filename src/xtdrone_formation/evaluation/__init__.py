@@ -1,0 +1,1 @@
+"""Evaluation of formation flights: recordings, metrics, plots, tables."""
