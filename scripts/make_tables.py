@@ -296,7 +296,7 @@ def parameters_page() -> str:
 
 def limits(p) -> str:
     """The limits of a value in force."""
-    low, high = (f"{x:g}" if abs(x) < float("inf") else "" for x in (p.least, p.most))
+    low, high = (f"{x:g}" if abs(x) < float("inf") else "" for x in (p.active_min, p.active_max))
     return f"{low} to {high}" if low and high else f"from {low}" if low else ""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import FleetModel, registry
+from xtdrone_core import FleetModel
 from xtdrone_core.contracts import (
     AutopilotContext,
     ExternalPose,
@@ -59,6 +59,7 @@ from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
 from .navigation.preload import preload
+from .options import PARTS, EmbeddedOptions
 from .parameters.constraints import Constraints
 from .parameters.store import ParameterStore
 from .rover.drive import Drive
@@ -268,7 +269,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.mount.look_at,
             dict(declared(self.mount, "handles") + declared(self.gimbals, "handles")),
         )
-        self.missions.on_transition = self.vtol.ask
+        self.missions.on_transition = self.vtol.request
         parts = ModeParts(
             status,
             parameters,
@@ -279,7 +280,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             clock,
             origin,
             outbox,
-            self.vtol.ask,
+            self.vtol.request,
         )
         for mode in modes:
             if mode.task is not None:
@@ -325,7 +326,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
     def for_scenario(cls, context: AutopilotContext) -> "EmbeddedAutopilot":
         """The flight stack of a scenario's fleet."""
         scenario, fleet, folder = context.scenario, context.fleet, context.folder
-        classes = interfaces.classes(**{part: getattr(scenario, part) for part in registry.PARTS})
+        classes = interfaces.classes(**scenario.settings(EmbeddedOptions).parts())
         autopilot = cls(
             fleet,
             context.origin,
@@ -595,7 +596,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self._links.restart(self.clock.t_us)
 
     def _refuse_without_memory(self):
-        for name in registry.PARTS:
+        for name in PARTS:
             part = getattr(self, name)
             if not isinstance(part, Memory) or part.MEMORY is None:
                 raise AutopilotError(

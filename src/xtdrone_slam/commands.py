@@ -54,12 +54,11 @@ def _completed(argument: Any, names: Any) -> None:
 def _add_flight(parser, *wanted):
     """Options of a flight, by their names in FlightOptions, with its defaults."""
     from xtdrone_core import Scenario
-    from xtdrone_core.scenario.options import options_of
 
     from .flight import trajectories
     from .flight.options import FlightOptions
 
-    defaults, scenario = FlightOptions(), options_of(Scenario)
+    defaults, scenario = FlightOptions(), Scenario.options()
     known = {
         "world": ("a name from worlds/, or an SDF file", resources.world_names),
         "trajectory": (

@@ -135,8 +135,10 @@ class Commands:
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._commander, self._missions, self._failures = commander, missions, failures
         self._clock, self._origin, self._outbox, self._links = clock, origin, outbox, links
-        self._obey = {
-            number: method for part in (self, *others) for number, method in declared(part, "handles")
+        self._handlers = {
+            number: method
+            for part in (self, *others)
+            for number, method in declared(part, "handles")
         }
         self._on_request = {
             getattr(mavlink, f"MAVLINK_MSG_ID_{name}"): method
@@ -171,7 +173,7 @@ class Commands:
         self._run_command(link, message, p)
 
     def _run_command(self, link, message, p):
-        handler = self._obey.get(message.command)
+        handler = self._handlers.get(message.command)
         if handler is None:
             name = command_name(message.command)
             why = _INSTEAD.get(message.command, "")

@@ -556,11 +556,7 @@ class Navigator(Memory):
     MEMORY = ("_resets",)
 
     def __init__(
-        self,
-        status: np.ndarray,
-        parameters: ParameterStore,
-        estimator: Estimator,
-        laws: Laws = (),
+        self, status: np.ndarray, parameters: ParameterStore, estimator: Estimator, laws: Laws = ()
     ):
         """The multicopters of a fleet.
 
