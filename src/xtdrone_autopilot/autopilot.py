@@ -253,9 +253,11 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         clock, origin, outbox = self.clock, self.origin, self.outbox
         modes = flight_modes()
         self.navigator = Navigator(status, parameters, estimator, laws(modes, "multicopter"))
-        self.fixed_wing = FixedWing(fleet, status, parameters, estimator, origin)
+        self.fixed_wing = FixedWing(
+            fleet, status, parameters, estimator, origin, laws(modes, "fixed_wing")
+        )
         self.vtol = Vtol(fleet, status, parameters, estimator, self.fixed_wing, clock, origin)
-        self.drive = Drive(status, parameters, estimator, fleet)
+        self.drive = Drive(status, parameters, estimator, fleet, laws(modes, "rover"))
         self.flight = FlightState(status, clock, outbox)
         self.missions = Missions(
             status,

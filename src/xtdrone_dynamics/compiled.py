@@ -116,7 +116,7 @@ def rebuilt(kernel: Any, calls: tuple[Any, ...], **functions: Any) -> Any:
     plain.__module__ = original.__module__
     plain.__name__ = "_".join([original.__name__, *(each.__name__ for each in calls)])
     plain.__qualname__ = plain.__name__
-    return njit(plain, calls, nogil=True)
+    return njit(None, calls, nogil=True)(plain)
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]  # Numba has no types

@@ -20,21 +20,23 @@ def added_law(mode: int, *arguments: Any) -> bool:
     return False
 
 
-def with_laws(loop: Any, one: Any, laws: Laws) -> Any:
+def with_laws(laws: Laws, *path: Any) -> Any:
     """A loop over the fleet, with further laws.
 
     Args:
-        loop: The compiled loop, which calls `one` for each vehicle.
-        one: The compiled function that calls added_law().
         laws: The laws; without any the loop is returned as it is.
+        path: Compiled functions, each of which calls the next: from the loop to the one that calls
+            added_law().
     """
     if not laws:
-        return loop
+        return path[0]
     kernels = tuple(law for _, law in laws)
-    dispatch = added_law
+    name, function = "added_law", added_law
     for mode, law in laws:
-        dispatch = _either(mode, law, dispatch)
-    return rebuilt(loop, kernels, **{one.__name__: rebuilt(one, kernels, added_law=dispatch)})
+        function = _either(mode, law, function)
+    for kernel in reversed(path):
+        name, function = kernel.__name__, rebuilt(kernel, kernels, **{name: function})
+    return function
 
 
 def _either(number: int, law: Any, otherwise: Any) -> Any:

@@ -51,17 +51,17 @@ class FlightMode:
     Attributes:
         mode: Its number.
         task: Its class, made with ModeParts; None = it does nothing beside its laws.
-        multicopter: law(v, q, e, t_us, dt), called every 8 ms. It writes sp_pos, sp_vel, sp_acc
-            [m, m/s, m/s^2], sp_yaw and sp_yaw_rate, NaN = not controlled; or it sets sp_kind to
-            ATTITUDE or RATES and writes sp_quat or sp_rates and sp_thrust [N].
-        fixed_wing: law(v, w, q, m, t_us, dt), called every 20 ms. It writes w.roll, w.pitch [rad]
-            and w.throttle.
-        rover: law(v, q, e, t_us, dt), called every 4 ms. It writes v.throttle and v.steering,
-            -1..1.
+        multicopter: law(vehicle, params, estimate, t_us, dt), called every 8 ms. It writes sp_pos,
+            sp_vel, sp_acc [m, m/s, m/s^2], sp_yaw and sp_yaw_rate, NaN = not controlled; or it sets
+            sp_kind to ATTITUDE or RATES and writes sp_quat or sp_rates, and sp_thrust [N].
+        fixed_wing: law(vehicle, wing, params, motion, t_us, dt), called every 20 ms. It writes
+            roll, pitch [rad] and throttle of wing.
+        rover: law(vehicle, params, estimate, t_us, dt), called every 4 ms. It writes throttle and
+            steering of vehicle, -1..1.
 
-    The arguments of laws are v, the record of VEHICLE_STATUS; w, that of FIXED_WING_STATE; q, the
-    parameters; e, the record of ESTIMATE; m, the Motion of fixed_wing.guidance; t_us, the time
-    [us]; dt, the length of the step [s].
+    The arguments of laws are the records of VEHICLE_STATUS (vehicle), FIXED_WING_STATE (wing),
+    parameters (params) and ESTIMATE (estimate), the Motion of fixed_wing.guidance, the time [us]
+    and the length of the step [s].
     """
 
     mode: Mode

@@ -567,7 +567,7 @@ class Navigator(Memory):
             laws: Control laws of further modes; see modes.flight_mode.FlightMode.
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
-        self._navigate = with_laws(_navigate, _navigate_one, laws)
+        self._navigate = with_laws(laws, _navigate, _navigate_one)
         self._resets = estimator.reset_count.copy()
         self.remember_start()
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import ROTOR
-from xtdrone_core.modes import ROS_NAME, Mode
+from xtdrone_core.modes import MODES, ROS_NAME, Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.state import SensorBatch
 from xtdrone_dynamics.abilities.vehicle_type import (
@@ -57,17 +57,9 @@ from .pusher import assist
 from .state import new_state
 from .transition import check_quadchute
 
-_MANUAL = (
-    int(Mode.MANUAL),
-    int(Mode.STABILIZED),
-    int(Mode.ACRO),
-    int(Mode.ALTCTL),
-    int(Mode.POSCTL),
-)
+_MANUAL = tuple(int(mode) for mode, spec in MODES.items() if spec.by_sticks)
 LAND, RTL = int(Mode.LAND), int(Mode.RTL)
 BLEND_S = 1.0  # time in which the throttle goes from the transition's to that of TECS [s]
-# Modes in which no transition to fixed-wing flight may begin, as in PX4.
-_HOVERING_MODES = (Mode.TAKEOFF, Mode.LAND, Mode.RTL)
 
 
 @njit
@@ -393,7 +385,7 @@ class Vtol(Memory):
         if state not in (HOVERS, ON_WINGS):
             return f"state {state} is not allowed: 3 is hover, 4 fixed-wing flight"
         mode = Mode(self._status["mode"][i])
-        if state == ON_WINGS and mode in _HOVERING_MODES:
+        if state == ON_WINGS and MODES[mode].hovers:
             return f"mode {ROS_NAME[mode]} hovers: change to AUTO.LOITER first"
         return ""
 
