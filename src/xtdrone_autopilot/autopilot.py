@@ -1,6 +1,7 @@
 """The embedded autopilot: a PX4-compatible flight stack for a whole fleet, in process."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,14 +93,14 @@ MAV_TYPE_OF_ROTORS = {
 
 
 @fleet_kernel
-def _tell(status, afloat, estimates):
+def _tell(status: np.ndarray, afloat: np.ndarray, estimates: np.ndarray) -> None:
     """Tells the estimator how its vehicles are."""
     for i in range(status.shape[0]):
         estimates[i].landed = status[i].landed and not afloat[i]
         estimates[i].on_wings = status[i].vehicle_type == FIXED_WING
 
 
-def _mav_types(fleet, status):
+def _mav_types(fleet: FleetModel, status: np.ndarray) -> np.ndarray:
     """(N,) MAV_TYPE of each vehicle."""
     vehicle_type, vtol_type = status["vehicle_type"], status["vtol_type"]
     rotors = [
@@ -182,7 +183,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         on_text: Callable[[int, int, str], None] | None = None,
         classes: dict | None = None,
         ports: Ports | None = None,
-    ):
+    ) -> None:
         """Starts the flight stack of a fleet.
 
         Args:
@@ -198,7 +199,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             AutopilotError: A port is in use, or a part cannot be made.
         """
         n = fleet.n
-        self.origin = tuple(origin)
+        self.origin = (origin[0], origin[1], origin[2])
         self.clock = StepClock(n=n)
         self.readings = Readings(SensorBatch.empty(n))
         self.outbox = Outbox(n, self.clock, on_text)
@@ -206,7 +207,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         describe_bodies(self.status, fleet)
         self.parameters = ParameterStore(n, self.status["vehicle_type"], self.status["vtol_type"])
         self._constraints = Constraints(self.parameters, self.outbox)
-        self.parameter_files = None  # one for each vehicle, where it saves its parameters
+        # One for each vehicle, where it saves its parameters.
+        self.parameter_files: list[Path] | None = None
         ports = ports or Ports()
         self.parameters.values["MAV_SYS_ID"] = [ports.system_id(i) for i in range(n)]
         self.parameters.values["MAV_TYPE"] = _mav_types(fleet, self.status)
@@ -222,14 +224,17 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self._rest = at_rest(fleet)
         self.commands = self._rest.copy()
         self._flying = np.zeros(fleet.n, dtype=np.bool_)  # multicopters in the air, rotors on
-        self.log = None
+        self.log: FleetLog | None = None
         self.remember_start()
         self._ports = ports
-        self._links = self._messages = None
+        self._links: Links | None = None
+        self._messages: Messages | None = None
         if links:
             self._open_links()
 
-    def _make_loops(self, fleet, magnetic_field, classes):
+    def _make_loops(
+        self, fleet: FleetModel, magnetic_field: npt.ArrayLike, classes: Mapping[str, type]
+    ) -> None:
         """The parts that a scenario may replace."""
         made = {
             part: interfaces.build(
@@ -247,7 +252,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self.rate_control = made["rate_control"]
         self.mixer = made["mixer"]
 
-    def _make_navigation(self, fleet):
+    def _make_navigation(self, fleet: FleetModel) -> None:
         """Modes, missions and failsafes."""
         status, parameters, estimator = self.status, self.parameters, self.estimator
         clock, origin, outbox = self.clock, self.origin, self.outbox
@@ -319,7 +324,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         )
         self.balance = Balance(fleet, self.offboard.own)
         self.failures = Failures(fleet.rotor_mask)
-        self.actuator_test = ActuatorTest(fleet.rotor_mask.shape)
+        self.actuator_test = ActuatorTest((fleet.n, fleet.rotor_mask.shape[1]))
         self._health = Health(
             status, estimator, self.battery, self.failsafes, self.commander, self.missions, clock
         )
@@ -360,7 +365,9 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             raise
         return autopilot
 
-    def _open_log(self, fleet, names, folder, profile):
+    def _open_log(
+        self, fleet: FleetModel, names: Sequence[str], folder: Path, profile: str
+    ) -> None:
         logged = Logged(
             self.status,
             self.parameters,
@@ -392,15 +399,18 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self.load(regrouped(before.save(), self.save(), rows))
         if before._links is not None:
             self._open_links(before=before._links, rows=rows)
-            before._links = before._messages = None
+            before._links, before._messages = None, None
 
-    def _open_links(self, key=None, remote=HERE, before=None, rows=None):
-        self._links = Links(
-            len(self.status), self.streams(), self._ports, key, remote, before, rows
-        )
-        self._links.on_refused = lambda i, text: self.outbox.say(i, WARNING, text)
-        self._messages = self.messages(self._links)
-        self.outbox.links = self._links
+    def _open_links(
+        self,
+        key: bytes | None = None,
+        remote: str = HERE,
+        before: Links | None = None,
+        rows: Rows | None = None,
+    ) -> None:
+        links = Links(len(self.status), self.streams(), self._ports, key, remote, before, rows)
+        links.on_refused = lambda i, text: self.outbox.say(i, WARNING, text)
+        self._links, self._messages, self.outbox.links = links, self.messages(links), links
 
     def streams(self) -> Streams:
         """The telemetry of this flight stack."""
@@ -485,7 +495,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         _tell(self.status, self._afloat, self.estimator.records)
         self.estimator.step(sensors, self.parameters.values)
         self.navigator.follow_resets()
-        if self._links is not None:
+        if self._links is not None and self._messages is not None:
             self._links.receive(t_us, self._messages.handle)
         events = self.vtol.step(self.clock, sensors, dt)
         events |= self.navigator.step(self.clock, sensors, self.offboard.actuators, dt)
@@ -498,13 +508,13 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self._update_checks(self.clock.due(PERIOD_US))
         if self.log is not None:
             self.log.step(t_us)
-        if self._links is not None:
+        if self._links is not None and self._messages is not None:
             self._links.stream(t_us)
             if t_us % TICK_US == 0:
                 self._messages.tick()
         return self.commands
 
-    def _control(self, dt):
+    def _control(self, dt: float) -> None:
         """From the set-points of the modes to the actuator commands."""
         p, values = self.status, self.parameters.values
         if self.clock.any_due(LOOP_US):
@@ -597,7 +607,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         if self._links is not None:
             self._links.restart(self.clock.t_us)
 
-    def _refuse_without_memory(self):
+    def _refuse_without_memory(self) -> None:
         for name in PARTS:
             part = getattr(self, name)
             if not isinstance(part, Memory) or part.MEMORY is None:
@@ -641,14 +651,14 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         """Takes a rotor (from 0) of vehicle i out of the mixer until the vehicle is disarmed."""
         self.mixer.use_rotors(i, self._rotor_mask[i] & (self._rotor_numbers != rotor))
 
-    def _update_checks(self, due):
+    def _update_checks(self, due: np.ndarray) -> None:
         """Updates at 10 Hz: parameters, battery, failsafes, targets, arming checks.
 
         Args:
             due: (N,) bool, the vehicles meant.
         """
         p, sensors = self.status, self.readings.sensors
-        if self._links is not None:
+        if self._links is not None and self._messages is not None:
             if self.clock.t_us % _FORGET_PEERS_US == 0:
                 self._links.forget_silent_peers(self.clock.t_us)
             self._messages.check()

@@ -28,7 +28,7 @@ class UdpTransport:
 
     system = SOURCE
 
-    def __init__(self, vehicle: int, ports: Ports, key: bytes | None = None):
+    def __init__(self, vehicle: int, ports: Ports, key: bytes | None = None) -> None:
         """Opens a socket.
 
         Args:
@@ -71,7 +71,7 @@ class UdpTransport:
 class Client(MavlinkClient):
     """MAVLink client of one vehicle of a running simulation, for the command line."""
 
-    def __init__(self, vehicle: int, ports: Ports | None = None, key: bytes | None = None):
+    def __init__(self, vehicle: int, ports: Ports | None = None, key: bytes | None = None) -> None:
         """Connects to a vehicle.
 
         Args:

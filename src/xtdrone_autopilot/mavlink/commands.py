@@ -36,6 +36,7 @@ from ..state.clock import StepClock
 from ..state.handlers import declared, handles, receives, refuses
 from ..state.outbox import CRITICAL, INFO, WARNING, Outbox
 from .fields import FARTHEST
+from .links import Link
 
 UNSUPPORTED, FAILED = mavlink.MAV_RESULT_UNSUPPORTED, mavlink.MAV_RESULT_FAILED
 CANCELLED = 6  # MAV_RESULT_CANCELLED, which pymavlink's dialect lacks
@@ -115,7 +116,7 @@ class Commands:
         links: Any,
         others: Any = (),
         answers: Any = (),
-    ):
+    ) -> None:
         """The commands of a fleet.
 
         Args:
@@ -147,12 +148,12 @@ class Commands:
         }
 
     @receives("COMMAND_LONG")
-    def _command_long(self, link, message):
+    def _command_long(self, link: Link, message: Any) -> None:
         p = [getattr(message, f"param{k}") for k in range(1, 8)]
         self._run_command(link, message, p)
 
     @receives("COMMAND_INT")
-    def _command_int(self, link, message):
+    def _command_int(self, link: Link, message: Any) -> None:
         p = [
             message.param1,
             message.param2,
@@ -172,7 +173,7 @@ class Commands:
                 p[6] += self._origin[2] + self._status["home"][link.vehicle, 2]
         self._run_command(link, message, p)
 
-    def _run_command(self, link, message, p):
+    def _run_command(self, link: Link, message: Any, p) -> None:
         handler = self._handlers.get(message.command)
         if handler is None:
             name = command_name(message.command)
@@ -188,12 +189,12 @@ class Commands:
         self._answer(link, message, answer)
 
     @refuses("COMMAND_LONG", "COMMAND_INT")
-    def _refuse(self, link, message, why):
+    def _refuse(self, link: Link, message: Any, why: str) -> None:
         self._answer(
             link, message, Answer(DENIED, f"command {command_name(message.command)} denied: {why}")
         )
 
-    def _answer(self, link, message, answer):
+    def _answer(self, link: Link, message: Any, answer) -> None:
         if answer.reason and answer.result in (UNSUPPORTED, DENIED, FAILED, NO_ANSWER):
             self._outbox.say(link.vehicle, WARNING, answer.reason)
         if answer.result == NO_ANSWER:
@@ -211,7 +212,7 @@ class Commands:
         )
 
     @handles(mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
-    def _arm_disarm(self, link, p):
+    def _arm_disarm(self, link: Link, p) -> Answer:
         action = round(p[0]) if math.isfinite(p[0]) else 0
         if action not in (0, 1):
             return Answer(NO_ANSWER, f"Unsupported ARM_DISARM param: {p[0]:.3f}: 1 arms, 0 disarms")
@@ -221,7 +222,7 @@ class Commands:
         return self._commander.disarm(link.vehicle, force)
 
     @handles(mavlink.MAV_CMD_DO_SET_MODE)
-    def _do_set_mode(self, link, p):
+    def _do_set_mode(self, link: Link, p) -> Answer:
         base, main, sub = (int(x) & 0xFF if math.isfinite(x) else 0 for x in p[:3])
         if base & mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED:
             return self._set_custom_mode(link, main, sub)
@@ -236,7 +237,7 @@ class Commands:
         )
         return Answer(ACCEPTED)
 
-    def _set_custom_mode(self, link, main, sub):
+    def _set_custom_mode(self, link: Link, main, sub):
         """A mode by PX4's numbers; of AUTO, sub mode 0 is MISSION."""
         if main == _AUTO:
             state = nav_state(main, sub) if sub else MODES[Mode.MISSION].nav_state
@@ -250,7 +251,7 @@ class Commands:
         self._outbox.say(link.vehicle, WARNING, f"there is no mode {main}, {sub}")
         return Answer(ACCEPTED)
 
-    def _refuse_auto_mode(self, i, state):
+    def _refuse_auto_mode(self, i: int, state) -> Answer:
         """Answers as PX4 in the air; on the ground that lets users choose an external mode."""
         if state is not None and NAV_STATES[state].external:
             self._commander.say_unavailable(i, state)
@@ -259,26 +260,26 @@ class Commands:
         return Answer(REJECTED)
 
     @receives("SET_MODE")
-    def _set_mode(self, link, message):
+    def _set_mode(self, link: Link, message: Any) -> None:
         number = message.custom_mode
         self._do_set_mode(link, (message.base_mode, number >> 16 & 0xFF, number >> 24 & 0xFF))
 
     @handles(mavlink.MAV_CMD_DO_SET_STANDARD_MODE)
-    def _do_set_standard_mode(self, link, p):
+    def _do_set_standard_mode(self, link: Link, p) -> Answer:
         mode = _STANDARD_MODES.get(p[0])
         return Answer(FAILED) if mode is None else self._mode(link, mode)
 
-    def _mode(self, link, mode, text="", shown=None):
+    def _mode(self, link: Link, mode: Mode, text: str = "", shown=None):
         return self._commander.set_mode(link.vehicle, mode, self._clock.t_us, text, shown)
 
     @handles(mavlink.MAV_CMD_NAV_TAKEOFF)
-    def _nav_takeoff(self, link, p):
+    def _nav_takeoff(self, link: Link, p) -> Answer:
         if abs(p[6]) > FARTHEST:
             return Answer(DENIED, f"height {p[6]:g} m is not allowed: give one above sea level")
         return self._commander.take_off(link.vehicle, p[6], self._clock.t_us)
 
     @handles(mavlink.MAV_CMD_NAV_VTOL_TAKEOFF)
-    def _nav_vtol_takeoff(self, link, p):
+    def _nav_vtol_takeoff(self, link: Link, p) -> Answer:
         if self._status["vtol_type"][link.vehicle] == NOT_VTOL:
             return Answer(
                 UNSUPPORTED, "NAV_VTOL_TAKEOFF is for VTOLs, and it is none: use NAV_TAKEOFF"
@@ -289,7 +290,7 @@ class Commands:
         return self._commander.vtol_take_off(link.vehicle, place, self._clock.t_us)
 
     @handles(mavlink.MAV_CMD_DO_REPOSITION)
-    def _do_reposition(self, link, p):
+    def _do_reposition(self, link: Link, p) -> Answer:
         flags = int(p[1]) if math.isfinite(p[1]) else 0
         if flags == mavlink.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE:
             return self._reposition(link, p)
@@ -302,7 +303,7 @@ class Commands:
             "(param2 = 1) does not change the mode",
         )
 
-    def _reposition(self, link, p):
+    def _reposition(self, link: Link, p):
         target = self._position(p)
         if target is None:
             return _no_place(p)
@@ -310,7 +311,7 @@ class Commands:
         return self._commander.reposition(link.vehicle, target, yaw, p[0], self._clock.t_us)
 
     @handles(mavlink.MAV_CMD_DO_CHANGE_ALTITUDE)
-    def _do_change_altitude(self, link, p):
+    def _do_change_altitude(self, link: Link, p) -> Answer:
         height = p[0]
         if p[1] in RELATIVE:
             height += self._origin[2] + self._status["home"][link.vehicle, 2]
@@ -323,7 +324,7 @@ class Commands:
         return self._reposition(link, [-1.0, 0.0, 0.0, *[math.nan] * 3, height])
 
     @handles(mavlink.MAV_CMD_RUN_PREARM_CHECKS)
-    def _run_checks(self, link, p):
+    def _run_checks(self, link: Link, p) -> Answer:
         self._commander.report_checks(link.vehicle)
         reason = self._commander.checks(link.vehicle)
         self._outbox.say(
@@ -346,12 +347,12 @@ class Commands:
         return position
 
     @handles(mavlink.MAV_CMD_DO_CHANGE_SPEED)
-    def _do_change_speed(self, link, p):
+    def _do_change_speed(self, link: Link, p) -> Answer:
         self._missions.change_speed(link.vehicle, p[1])
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_DO_SET_HOME)
-    def _do_set_home(self, link, p):
+    def _do_set_home(self, link: Link, p) -> Answer:
         v = self._status[link.vehicle]
         if p[0] == 1.0:
             v["home"] = self._estimator.pos[link.vehicle]
@@ -372,7 +373,7 @@ class Commands:
         return self._links.message_name(number if math.isfinite(number) else 0.0)
 
     @handles(mavlink.MAV_CMD_SET_MESSAGE_INTERVAL)
-    def _set_message_interval(self, link, p):
+    def _set_message_interval(self, link: Link, p) -> Answer:
         name = self._stream_of(p[0])
         if not math.isfinite(p[0]):
             return Answer(ACCEPTED)  # as PX4, without effect
@@ -383,7 +384,7 @@ class Commands:
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_GET_MESSAGE_INTERVAL)
-    def _get_message_interval(self, link, p):
+    def _get_message_interval(self, link: Link, p) -> Answer:
         name = self._stream_of(p[0])
         interval = (self._links.get_interval(link, name) or 0) if name else 0
         number = int(p[0]) if math.isfinite(p[0]) else 0
@@ -391,7 +392,7 @@ class Commands:
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_REQUEST_MESSAGE)
-    def _request_message(self, link, p):
+    def _request_message(self, link: Link, p) -> Answer:
         answer = self._on_request.get(p[0])
         if answer is None:
             name = self._stream_of(p[0])
@@ -405,50 +406,50 @@ class Commands:
             self._links.reply(link, message)
         return Answer(ACCEPTED) if messages else Answer(DENIED, "there is nothing to tell")
 
-    def _request(self, link, name):
+    def _request(self, link: Link, name: str) -> Answer:
         self._links.request(link, name, self._clock.t_us)
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_NAV_LAND)
-    def _nav_land(self, link, p):
+    def _nav_land(self, link: Link, p) -> Answer:
         return self._mode(link, Mode.LAND, "Landing at current position\t")
 
     @handles(mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH)
-    def _nav_return(self, link, p):
+    def _nav_return(self, link: Link, p) -> Answer:
         return self._mode(link, Mode.RTL, "Returning to launch\t")
 
     @handles(mavlink.MAV_CMD_DO_SET_ROI_LOCATION)
-    def _set_roi_location(self, link, p):
+    def _set_roi_location(self, link: Link, p) -> Answer:
         return self._set_roi(link, self._position(p))
 
     @handles(mavlink.MAV_CMD_DO_SET_ROI, mavlink.MAV_CMD_NAV_ROI)
-    def _set_roi_by_mode(self, link, p):
+    def _set_roi_by_mode(self, link: Link, p) -> Answer:
         return self._set_roi(link, self._position(p) if p[0] == mavlink.MAV_ROI_LOCATION else None)
 
     @handles(mavlink.MAV_CMD_DO_SET_ROI_NONE, mavlink.MAV_CMD_DO_SET_ROI_WPNEXT_OFFSET)
-    def _clear_roi(self, link, p):
+    def _clear_roi(self, link: Link, p) -> Answer:
         return self._set_roi(link, None)
 
-    def _set_roi(self, link, position):
+    def _set_roi(self, link: Link, position) -> Answer:
         self._missions.set_roi(link.vehicle, position)
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_NAV_LAND_LOCAL)  # NAV_PRECLAND of PX4
-    def _precision_land(self, link, p):
+    def _precision_land(self, link: Link, p) -> Answer:
         return self._mode(link, Mode.LAND, shown=PRECISION_LANDING)
 
     @handles(mavlink.MAV_CMD_DO_GO_AROUND)
-    def _go_around(self, link, p):
+    def _go_around(self, link: Link, p) -> Answer:
         """Accepted by every vehicle, as by PX4."""
         self._commander.go_around(link.vehicle)
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_DO_LAND_START)
-    def _do_land_start(self, link, p):
+    def _do_land_start(self, link: Link, p) -> Answer:
         return Answer(CANCELLED)
 
     @handles(mavlink.MAV_CMD_PREFLIGHT_CALIBRATION)
-    def _calibrate(self, link, p):
+    def _calibrate(self, link: Link, p) -> Answer:
         if self._status["armed"][link.vehicle]:
             return Answer(REJECTED)
         if not all(map(math.isfinite, p)):
@@ -462,44 +463,44 @@ class Commands:
         )
 
     @handles(mavlink.MAV_CMD_FIXED_MAG_CAL_YAW)
-    def _calibrate_magnetometer(self, link, p):
+    def _calibrate_magnetometer(self, link: Link, p) -> Answer:
         return Answer(REJECTED if self._status["armed"][link.vehicle] else ACCEPTED)
 
     @handles(mavlink.MAV_CMD_LOGGING_START)
-    def _logging_start(self, link, p):
+    def _logging_start(self, link: Link, p) -> Answer:
         return Answer(
             DENIED, "logs are not streamed: they are in the run folder, and can be downloaded"
         )
 
     @handles(mavlink.MAV_CMD_LOGGING_STOP)
-    def _logging_stop(self, link, p):
+    def _logging_stop(self, link: Link, p) -> Answer:
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES)
-    def _capabilities(self, link, p):
+    def _capabilities(self, link: Link, p) -> Answer:
         return self._request(link, "AUTOPILOT_VERSION")
 
     @handles(mavlink.MAV_CMD_REQUEST_PROTOCOL_VERSION)
-    def _protocol_version(self, link, p):
+    def _protocol_version(self, link: Link, p) -> Answer:
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_PROTOCOL_VERSION, *p[1:]])
 
     @handles(mavlink.MAV_CMD_REQUEST_FLIGHT_INFORMATION)
-    def _flight_information(self, link, p):
+    def _flight_information(self, link: Link, p) -> Answer:
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_FLIGHT_INFORMATION, *p[1:]])
 
     @handles(mavlink.MAV_CMD_REQUEST_STORAGE_INFORMATION)
-    def _storage_information(self, link, p):
+    def _storage_information(self, link: Link, p) -> Answer:
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_STORAGE_INFORMATION, 0.0])
 
     @handles(mavlink.MAV_CMD_GET_HOME_POSITION)
-    def _get_home(self, link, p):
+    def _get_home(self, link: Link, p) -> Answer:
         return self._request(link, "HOME_POSITION")
 
     @receives("MISSION_SET_CURRENT")
-    def _mission_set_current(self, link, message):
+    def _mission_set_current(self, link: Link, message: Any) -> None:
         self._set_mission_item(link, message.seq)
 
-    def _set_mission_item(self, link, seq):
+    def _set_mission_item(self, link: Link, seq: int) -> None:
         reason = self._missions.set_current(link.vehicle, seq)
         if reason:
             self._outbox.say(link.vehicle, WARNING, reason)
@@ -507,7 +508,7 @@ class Commands:
             self._outbox.stream_now(link.vehicle, "MISSION_CURRENT")
 
     @handles(mavlink.MAV_CMD_MISSION_START)
-    def _mission_start(self, link, p):
+    def _mission_start(self, link: Link, p) -> Answer:
         i = link.vehicle
         reason = self._missions.why_not(i)
         if reason:
@@ -522,7 +523,7 @@ class Commands:
         return answer
 
     @handles(mavlink.MAV_CMD_DO_ORBIT)
-    def _do_orbit(self, link, p):
+    def _do_orbit(self, link: Link, p) -> Answer:
         position = self._position(p)
         if position is None:
             return _no_place(p)
@@ -532,7 +533,7 @@ class Commands:
         return self._commander.orbit(link.vehicle, position, radius, p[1], self._clock.t_us)
 
     @handles(mavlink.MAV_CMD_INJECT_FAILURE)
-    def _inject_failure(self, link, p):
+    def _inject_failure(self, link: Link, p) -> Answer:
         i = link.vehicle
         if self._parameters.get(i, "SYS_FAILURE_EN") == 0:
             return Answer(DENIED, "failures are not allowed: set SYS_FAILURE_EN to 1")
@@ -540,7 +541,7 @@ class Commands:
         return Answer(UNSUPPORTED, reason) if reason else Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_DO_FLIGHTTERMINATION)
-    def _do_terminate(self, link, p):
+    def _do_terminate(self, link: Link, p) -> Answer:
         if p[0] < 0.5:
             return Answer(ACCEPTED)
         return self._commander.disarm(link.vehicle, True, "failsafe")
@@ -557,5 +558,5 @@ def _base_mode(base):
     return Mode.STABILIZED if base & mavlink.MAV_MODE_FLAG_STABILIZE_ENABLED else Mode.MANUAL
 
 
-def _no_place(p):
+def _no_place(p) -> Answer:
     return Answer(DENIED, f"no position at latitude {p[4]:g}, longitude {p[5]:g}, height {p[6]:g}")

@@ -12,6 +12,7 @@ from ..parameters.store import ParameterStore
 from ..state.answer import ACCEPTED, DENIED, Answer
 from ..state.clock import StepClock
 from ..state.handlers import handles
+from .links import Link
 
 LONGEST_TEST_S = 3.0  # of an actuator
 _FIRST_MOTOR, _FIRST_SERVO, _FUNCTIONS = 1, 33, 1000  # of ACTUATOR_TEST's param5
@@ -29,7 +30,7 @@ class DeviceCommands:
         offboard: Offboard,
         rotor_mask: np.ndarray,
         clock: StepClock,
-    ):
+    ) -> None:
         """The devices of a fleet.
 
         Args:
@@ -44,14 +45,14 @@ class DeviceCommands:
         self._offboard, self._rotor_mask, self._clock = offboard, rotor_mask, clock
 
     @handles(mavlink.MAV_CMD_DO_SET_ACTUATOR)
-    def _set_actuator(self, link, p):
+    def _set_actuator(self, link: Link, p) -> Answer:
         """As PX4's outputs "Offboard Actuator Set 1" and on: the first six, or the next."""
         sets = int(p[6]) if math.isfinite(p[6]) else 0
         self._offboard.set_own(link.vehicle, 6 * max(sets, 0), np.clip(p[:6], -1.0, 1.0))
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_ACTUATOR_TEST)
-    def _actuator_test(self, link, p):
+    def _actuator_test(self, link: Link, p) -> Answer:
         i = link.vehicle
         if self._status["armed"][i]:
             return Answer(DENIED, "actuators are tested while the vehicle is disarmed")
@@ -74,7 +75,7 @@ class DeviceCommands:
             )
         return Answer(ACCEPTED)
 
-    def _actuators(self, i, function):
+    def _actuators(self, i: int, function):
         """The columns that a function means, maybe none of them there; None = no such function."""
         number = int(function) if math.isfinite(function) else 0
         motors = np.flatnonzero(self._rotor_mask[i])

@@ -123,7 +123,7 @@ class Links:
         remote: str = HERE,
         before: "Links | None" = None,
         rows: Rows | None = None,
-    ):
+    ) -> None:
         """Opens the sockets of vehicles 0 to n - 1.
 
         Args:
@@ -186,7 +186,7 @@ class Links:
         if before is not None:
             self._take_over(before, rows)
 
-    def _take_over(self, before, rows):
+    def _take_over(self, before, rows) -> None:
         """Goes on with the open links of the vehicles that were there, and closes the others."""
         there, source = ~rows.new, rows.source[~rows.new]
         for k in range(len(KINDS)):
@@ -204,7 +204,7 @@ class Links:
             self._find_fast(k)
         before.close()
 
-    def _open(self, i, k):
+    def _open(self, i: int, k: int) -> None:
         kind = KINDS[k]
         port = kind.local(self._ports, i)
         remote = self._remote if kind.guarded else HERE
@@ -227,14 +227,14 @@ class Links:
         self._interval[k, i] = self._streams.rates(kind.name)
         self._active[k, i] = kind.always
 
-    def _register(self, link):
+    def _register(self, link: Link) -> None:
         sock = link.socket
         self._links[sock.fileno()] = self.by_kind[link.kind][link.vehicle] = link
         self._poll.register(sock, select.EPOLLIN)
         self._senders[link.kind].sockets[link.vehicle] = sock.fileno()
         self._set_addresses(link)
 
-    def _set_addresses(self, link):
+    def _set_addresses(self, link: Link) -> None:
         self._finish(link.kind)
         self._senders[link.kind].set_addresses(link.vehicle, link.addresses())
 
@@ -284,7 +284,7 @@ class Links:
                     continue
                 self._parse(link, data, address, t_us, handle)
 
-    def _parse(self, link, data, address, t_us, handle):
+    def _parse(self, link: Link, data, address, t_us: int, handle) -> None:
         for frame in frames(data):
             if link.signer is not None and self._refuses(link, data, frame, address):
                 continue
@@ -298,7 +298,7 @@ class Links:
             link.source = message.get_srcSystem(), message.get_srcComponent()
             handle(link, message)
 
-    def _refuses(self, link, data, frame, address):
+    def _refuses(self, link: Link, data, frame, address) -> bool:
         """Whether a frame is not signed as it must be; counts it, and says so once."""
         why = link.signer.refusal(data, frame)
         if not why:
@@ -310,7 +310,7 @@ class Links:
             self.on_refused(link.vehicle, f"Refused {name} from {address[0]}:{address[1]}: {why}")
         return True
 
-    def _heard(self, link, address, t_us):
+    def _heard(self, link: Link, address, t_us: int) -> None:
         if address == link.remote:
             link.remote_t = t_us
         elif address in link.peers or self._make_room(link, t_us):
@@ -325,7 +325,7 @@ class Links:
             self._find_fast(link.kind)
 
     @staticmethod
-    def _make_room(link, t_us):
+    def _make_room(link: Link, t_us: int) -> bool:
         """Whether another peer finds room; the one that was silent the longest may leave for it."""
         if len(link.peers) == MAX_PEERS:
             silent = min(link.peers, key=link.peers.get)
@@ -370,7 +370,7 @@ class Links:
             if t_us - said_t < KEPT_TEXT_US:
                 self._send_text(link, messages)
 
-    def _send_text(self, link, messages):
+    def _send_text(self, link: Link, messages) -> None:
         if link.active:
             for message in messages:
                 self._send(link, self._pack(link, message), link.addresses())
@@ -386,7 +386,7 @@ class Links:
             if links[i].active:
                 self._send_now(links[i], name, t_us, links[i].addresses())
 
-    def _send_now(self, link, name, t_us, addresses):
+    def _send_now(self, link: Link, name: str, t_us: int, addresses) -> None:
         i, k = link.vehicle, link.kind
         self._finish(k)
         self._length[k] = 0
@@ -410,7 +410,7 @@ class Links:
         self._interval[link.kind, link.vehicle, k] = max(interval, 0)
         self._find_fast(link.kind)
 
-    def _find_fast(self, kind):
+    def _find_fast(self, kind) -> None:
         intervals = self._interval[kind][self._active[kind]]
         self._fast[kind] = ((intervals > 0) & (intervals < TICK_US)).any()
 
@@ -463,7 +463,7 @@ class Links:
             else:
                 self._senders[k].send(out, length)
 
-    def _finish(self, k):
+    def _finish(self, k: int) -> None:
         """Waits until the streams of a kind of link have gone out."""
         if self._sending:
             self._sending[k].complete()
@@ -482,12 +482,12 @@ class Links:
             self._finish(link.kind)
             self._senders[link.kind].send_to(link.vehicle, frames, address)
 
-    def _pack(self, link, message):
+    def _pack(self, link: Link, message: Any):
         sender = mavlink.MAVLink(None, link.system, 1)
         sender.seq = self.take_sequence(link, 1)
         return message.pack(sender)
 
-    def _send(self, link, data, addresses):
+    def _send(self, link: Link, data, addresses) -> None:
         self._finish(link.kind)
         datagrams = [data] if link.signer is None else link.signer.datagrams(bytes(data), LARGEST)
         for address in addresses:

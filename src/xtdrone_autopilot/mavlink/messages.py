@@ -21,6 +21,7 @@ from ..state.handlers import declared, receives
 from ..state.outbox import INFO, WARNING, Outbox
 from ..state.vehicle_status import station_away
 from .fields import fault
+from .links import Link
 
 
 class Messages:
@@ -30,9 +31,9 @@ class Messages:
         self,
         outbox: Outbox,
         *parts: Any,
-        each_tick: Iterable[Callable[[int], None]] = (),
-        each_check: Iterable[Callable[..., None]] = (),
-    ):
+        each_tick: Iterable[Callable[[], None]] = (),
+        each_check: Iterable[Callable[[], None]] = (),
+    ) -> None:
         """The messages of a fleet.
 
         Args:
@@ -71,7 +72,7 @@ class Messages:
         except Exception as error:  # of one message of one vehicle: the fleet flies on
             self._outbox.say(link.vehicle, WARNING, failure(message.get_type(), error))
 
-    def _refuse(self, link, message, why):
+    def _refuse(self, link: Link, message: Any, why: str) -> None:
         self._outbox.say_once(link.vehicle, f"{message.get_type()} ignored: {why}")
 
     def tick(self) -> None:
@@ -108,7 +109,7 @@ class Presence:
         clock: StepClock,
         outbox: Outbox,
         links: Any,
-    ):
+    ) -> None:
         """status: (N,) of VEHICLE_STATUS."""
         self._status, self._parameters, self._failures = status, parameters, failures
         self._clock, self._outbox, self._links = clock, outbox, links
@@ -133,14 +134,14 @@ class Presence:
         self._with_station = there
 
     @receives("HEARTBEAT")
-    def _heartbeat(self, link, message):
+    def _heartbeat(self, link: Link, message: Any) -> None:
         silenced = self._failures.failed(link.vehicle, DATA_LINK)
         if message.type == mavlink.MAV_TYPE_GCS and not silenced:
             self._status[link.vehicle]["gcs_t"] = self._clock.t_us
             self._links.hear_station(link, self._clock.t_us)
 
     @receives("TIMESYNC")
-    def _timesync(self, link, message):
+    def _timesync(self, link: Link, message: Any) -> None:
         now_ns = self._clock.t_us * 1000
         if message.tc1 == 0:
             self._links.reply(link, mavlink.MAVLink_timesync_message(now_ns, message.ts1))
@@ -149,7 +150,7 @@ class Presence:
             link.clock_us = _smoothed(link.clock_us, offset)
 
     @receives("PING")
-    def _ping(self, link, message):
+    def _ping(self, link: Link, message: Any) -> None:
         if message.target_system == 0:
             self._links.reply(
                 link,

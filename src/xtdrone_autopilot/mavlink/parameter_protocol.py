@@ -17,6 +17,7 @@ from ..state.answer import ACCEPTED, DENIED, REJECTED, Answer
 from ..state.clock import StepClock
 from ..state.handlers import handles, receives
 from ..state.outbox import INFO, WARNING, Outbox
+from .links import Link
 
 PER_TICK = 20  # parameters of a requested list, as PX4 sends by UDP
 CHANGES_US = 1_000_000  # at most so often changes are told on every link, as PX4 does [us]
@@ -48,7 +49,7 @@ class ParameterProtocol:
         links: Any,
         status: np.ndarray,
         clock: StepClock,
-    ):
+    ) -> None:
         """The protocol of a fleet.
 
         Args:
@@ -86,21 +87,21 @@ class ParameterProtocol:
             for p in self._changed.pop(i).values():
                 self._links.broadcast(i, self._message(i, p))
 
-    def _on_change(self, i, p):
+    def _on_change(self, i: int, p) -> None:
         self._changed.setdefault(i, {})[p.name] = p
 
-    def _index(self, i):
+    def _index(self, i: int):
         """Index of each name that vehicle i lists."""
         return _indices(bool(self._parameters.mission_checked[i]))
 
     @receives("PARAM_REQUEST_LIST")
-    def _param_list(self, link, message):
+    def _param_list(self, link: Link, message: Any) -> None:
         key = link.kind, link.vehicle
         # A station that asks again while the list is on its way does not want the hash.
         self._lists[key] = link, 0 if key in self._lists else -1
 
     @receives("PARAM_REQUEST_READ")
-    def _param_read(self, link, message):
+    def _param_read(self, link: Link, message: Any) -> None:
         index, name = message.param_index, message.param_id
         names = list(self._index(link.vehicle))
         if 0 <= index < len(names):
@@ -113,7 +114,7 @@ class ParameterProtocol:
             self._send(link, table()[name])
 
     @receives("PARAM_SET")
-    def _param_set(self, link, message):
+    def _param_set(self, link: Link, message: Any) -> None:
         if message.param_id == HASH:
             self._lists.pop((link.kind, link.vehicle), None)
             return
@@ -131,13 +132,13 @@ class ParameterProtocol:
         if not p.effect:
             self._say_without_effect(link.vehicle, p)
 
-    def _say_without_effect(self, i, p):
+    def _say_without_effect(self, i: int, p) -> None:
         if i not in self._without_effect:
             self._without_effect.add(i)
             self._outbox.say(i, INFO, f"{p.name} is kept, but does nothing in this flight stack")
 
     @handles(mavlink.MAV_CMD_PREFLIGHT_STORAGE)
-    def _storage(self, link, p):
+    def _storage(self, link: Link, p) -> Answer:
         i, store, files = link.vehicle, self._parameters, self._files
         if self._status["armed"][i]:
             return Answer(REJECTED, "parameters are loaded and saved on the ground only")
@@ -165,15 +166,15 @@ class ParameterProtocol:
             return Answer(DENIED, str(error))
         return Answer(ACCEPTED)
 
-    def _send(self, link, p):
+    def _send(self, link: Link, p) -> None:
         self._links.reply(link, self._message(link.vehicle, p))
 
-    def _message(self, i, p: Parameter):
+    def _message(self, i: int, p: Parameter):
         """PARAM_VALUE of one parameter, integers bytewise as PX4 does."""
         bits = to_bits(p, self._parameters.reported(i, p.name))
         return self._value(i, p.name, bits, _TYPE[p.type])
 
-    def _send_hash(self, link):
+    def _send_hash(self, link: Link) -> None:
         self._links.reply(
             link,
             self._value(
@@ -184,7 +185,7 @@ class ParameterProtocol:
             ),
         )
 
-    def _value(self, i, name, bits, kind):
+    def _value(self, i: int, name: str, bits, kind):
         index = self._index(i)
         return _Value(name.encode(), bits, kind, len(index), index.get(name, _UNLISTED))
 
@@ -192,7 +193,7 @@ class ParameterProtocol:
 class _Value(mavlink.MAVLink_param_value_message):
     """PARAM_VALUE with the four bytes of its value, which need not be those of a number."""
 
-    def __init__(self, name: bytes, bits: int, *rest: int):
+    def __init__(self, name: bytes, bits: int, *rest: int) -> None:
         super().__init__(name, np.uint32(bits).view(np.float32).item(), *rest)
         self._bits = bits
 

@@ -7,17 +7,18 @@ from xtdrone_core.mavlink.dialect import mavlink
 from ..state.answer import ACCEPTED, NO_ANSWER, REJECTED, Answer
 from ..state.handlers import handles
 from ..vtol.stack import Vtol
+from .links import Link
 
 
 class Transitions:
     """Handles the command of VTOLs; other vehicles do not answer it, as in PX4."""
 
-    def __init__(self, vtol: Vtol):
+    def __init__(self, vtol: Vtol) -> None:
         """vtol: Makes the transitions."""
         self._vtol = vtol
 
     @handles(mavlink.MAV_CMD_DO_VTOL_TRANSITION)
-    def _do_vtol_transition(self, link, p):
+    def _do_vtol_transition(self, link: Link, p) -> Answer:
         if not self._vtol.is_vtol(link.vehicle):
             return Answer(
                 NO_ANSWER, "command MAV_CMD_DO_VTOL_TRANSITION is not supported: it is no VTOL"

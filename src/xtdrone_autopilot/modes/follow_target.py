@@ -36,7 +36,7 @@ class FollowTarget(Memory, ModeTask):
 
     MEMORY = ("_targets",)
 
-    def __init__(self, parts: ModeParts):
+    def __init__(self, parts: ModeParts) -> None:
         """No vehicle has a target."""
         self._status, self._parameters = parts.status, parts.parameters
         self._estimator, self._navigator = parts.estimator, parts.navigator
@@ -51,7 +51,7 @@ class FollowTarget(Memory, ModeTask):
             return "there is no target: send FOLLOW_TARGET once a second or more"
         return ""
 
-    def _lost(self, i):
+    def _lost(self, i: int) -> bool:
         return self._clock.t_us - self._targets["t"][i] > LOST_US
 
     def heard(self, i: int, pos: npt.ArrayLike, vel: npt.ArrayLike) -> None:
@@ -92,7 +92,7 @@ class FollowTarget(Memory, ModeTask):
             if self._follows(i) and self._lost(i) and not self._targets["waits"][i]:
                 self._wait(i, f"Target not heard for {LOST_US * 1e-6:g} s: waiting for it")
 
-    def _wait(self, i, text):
+    def _wait(self, i: int, text: str) -> None:
         v = self._status[i]
         v["target"] = self._estimator.pos[i] + _STOP_S * v["smooth_vel"]
         v["centre"] = v["target"] + 1e3 * np.array(
@@ -102,11 +102,11 @@ class FollowTarget(Memory, ModeTask):
         self._targets["waits"][i] = True
         self._outbox.say(i, WARNING, text)
 
-    def _follows(self, i):
+    def _follows(self, i: int) -> bool:
         v = self._status[i]
         return v["mode"] == Mode.FOLLOW_TARGET and v["armed"] and v["mode_stage"] == 0
 
-    def _aim(self, i):
+    def _aim(self, i: int) -> None:
         v, target, get = self._status[i], self._targets[i], self._parameters.get
         target["waits"] = False
         course = target["course"]

@@ -10,7 +10,7 @@ from .flight_mode import FlightMode, ModeParts
 class Loiter(ModeTask):
     """Loiters of a fleet."""
 
-    def __init__(self, parts: ModeParts):
+    def __init__(self, parts: ModeParts) -> None:
         """No vehicle loiters."""
         self._status, self._navigator = parts.status, parts.navigator
 

@@ -33,7 +33,7 @@ class Return(Memory, ModeTask):
 
     MEMORY = ("_stage", "_height", "_destination", "_entrance")
 
-    def __init__(self, parts: ModeParts):
+    def __init__(self, parts: ModeParts) -> None:
         """No vehicle returns."""
         self._status, self._parameters = parts.status, parts.parameters
         self._estimator, self._navigator = parts.estimator, parts.navigator
@@ -97,7 +97,7 @@ class Return(Memory, ModeTask):
             self._stage[i] = CENTRE
             self._next(i)
 
-    def _return_height(self, i, distance):
+    def _return_height(self, i: int, distance: float) -> float:
         """Height of the way back above the destination, by the cone over it [m]."""
         height, angle = self._get(i, "RTL_RETURN_ALT"), self._get(i, "RTL_CONE_ANG")
         radius = self._get(i, "NAV_ACC_RAD")
@@ -109,7 +109,7 @@ class Return(Memory, ModeTask):
             height = min(height, distance / math.tan(math.radians(min(angle, 89.0))))
         return max(height, 2.0 * radius)
 
-    def _next(self, i):
+    def _next(self, i: int) -> None:
         stage, pos, navigator = int(self._stage[i]), self._estimator.pos[i], self._navigator
         place, entrance = self._destination[i].copy(), self._entrance[i]
         if np.isfinite(entrance[0]):
@@ -153,7 +153,7 @@ class Return(Memory, ModeTask):
             self._outbox.say(i, INFO, "RTL: land at destination\t")
         self._stage[i] = min(stage + 1, DONE)
 
-    def _land_as_mission(self, i, stage, entrance):
+    def _land_as_mission(self, i: int, stage: int, entrance: np.ndarray) -> None:
         """Climbs where it is, loiters down to where the landing begins, and lands."""
         navigator, following = self._navigator, DESCEND
         if stage == CLIMB:
@@ -169,7 +169,7 @@ class Return(Memory, ModeTask):
             navigator.watch(i)
         self._stage[i] = following
 
-    def _get(self, i, name):
+    def _get(self, i: int, name: str) -> float:
         return self._parameters.get(i, name)
 
 

@@ -13,7 +13,7 @@ from .flight_mode import FlightMode, ModeParts
 class Takeoff(ModeTask):
     """Take-offs of a fleet."""
 
-    def __init__(self, parts: ModeParts):
+    def __init__(self, parts: ModeParts) -> None:
         """No vehicle takes off."""
         self._status, self._estimator, self._parameters = (
             parts.status,

@@ -60,7 +60,7 @@ class Commander:
         clock: StepClock,
         origin: Sequence[float],
         outbox: Outbox,
-    ):
+    ) -> None:
         """The commander of a fleet.
 
         Args:
@@ -134,7 +134,7 @@ class Commander:
             if new[i]:
                 self._outbox.announce(int(i))
 
-    def _why_not_in(self, i, mode, t_us):
+    def _why_not_in(self, i: int, mode: Mode, t_us: int) -> str:
         """Why vehicle i may not arm in a mode, or an empty string."""
         needs = MODES[mode].needs
         rover = self._status["vehicle_type"][i] == ROVER
@@ -211,7 +211,7 @@ class Commander:
             ("commander_modeswitch_not_avail", state.custom_mode, state.name),
         )
 
-    def _why_not(self, i, mode, t_us):
+    def _why_not(self, i: int, mode: Mode, t_us: int) -> str:
         """Why vehicle i may not change to a mode, or an empty string."""
         needs = MODES[mode].needs
         if self._status["vehicle_type"][i] == ROVER and not MODES[mode].rovers:
@@ -305,11 +305,11 @@ class Commander:
                 if events & bit:
                     deal(self, i)
 
-    def _taken_off(self, i):
+    def _taken_off(self, i: int) -> None:
         self._outbox.say(i, INFO, "Takeoff detected\t")
         self.set_home(i)
 
-    def _landed(self, i):
+    def _landed(self, i: int) -> None:
         self._outbox.say(i, INFO, "Landing detected\t")
         self._missions.landed(i)
 
@@ -319,7 +319,7 @@ class Commander:
     def _transition_over(self, i: int) -> None:
         self._flight.task(i).transition_over(i)
 
-    def _quadchute(self, i):
+    def _quadchute(self, i: int) -> None:
         words, name = QUADCHUTES[int(self._status["quadchute"][i])]
         self._outbox.say(
             i, CRITICAL, "Quad-chute triggered\t", (f"vtol_att_ctrl_quadchute_{name}",)
@@ -339,7 +339,7 @@ class Commander:
             v["landing_abort"] = ABORTED_BY_OPERATOR
             self._landing_aborted(i)
 
-    def _landing_aborted(self, i):
+    def _landing_aborted(self, i: int) -> None:
         """It waits above the touch-down of a plan, or above where it is."""
         v = self._status[i]
         words, name = ABORTED_LANDINGS[int(v["landing_abort"])]
@@ -356,28 +356,28 @@ class Commander:
             place = self._missions.abort_landing(i)
         self.reposition(i, place, math.nan, math.nan, self._clock.t_us)
 
-    def _has_offboard(self, i, t_us):
+    def _has_offboard(self, i: int, t_us: int) -> bool:
         v = self._status[i]
         age = (t_us - v["offboard_t"]) * 1e-6
         return v["offboard_kind"] != 0 and age <= self._parameters.get(i, "COM_OF_LOSS_T")
 
-    def _has_sticks(self, i, t_us):
+    def _has_sticks(self, i: int, t_us: int) -> bool:
         age = (t_us - self._status[i]["stick_t"]) * 1e-6
         return age <= self._parameters.get(i, "COM_RC_LOSS_T")
 
-    def _estimator_reason(self, i):
+    def _estimator_reason(self, i: int) -> str:
         return "the estimator is not ready: " + self._estimator.why_not_ready(i)
 
-    def _offboard_reason(self, i):
+    def _offboard_reason(self, i: int) -> str:
         seconds = self._parameters.get(i, "COM_OF_LOSS_T")
         return f"no offboard set-point in the last {seconds:g} s: stream them at 2 Hz or more first"
 
-    def _refuse(self, i, what, reason):
+    def _refuse(self, i: int, what: str, reason: str) -> Answer:
         self._outbox.say(i, CRITICAL, f"{what}: {reason}")
         return Answer(REJECTED, reason)
 
 
-def _no_height(mode):
+def _no_height(mode: Mode) -> str:
     return f"rovers and boats stay at their height: {ROS_NAME[mode]} is for what flies"
 
 

@@ -61,7 +61,7 @@ class Failsafes(Memory):
         flight: FlightState,
         outbox: Outbox,
         fly_without: Callable[[int, int], None],
-    ):
+    ) -> None:
         """Nothing has failed yet.
 
         Args:
@@ -75,11 +75,15 @@ class Failsafes(Memory):
         self._fly_without = fly_without
         self._status, self._parameters = watched.status, watched.parameters
         n = len(watched.status)
-        self._conditions = {kind.name: kind(watched) for kind in CONDITIONS}
-        self._fence: Geofence = self._conditions[Geofence.name]
-        self._rotor: RotorFailure = self._conditions[RotorFailure.name]
+        self._fence, self._rotor = Geofence(watched), RotorFailure(watched)
+        made = {Geofence: self._fence, RotorFailure: self._rotor}
+        self._conditions: dict[str, Condition] = {
+            kind.name: made.get(kind) or kind(watched) for kind in CONDITIONS
+        }
         self._level = np.zeros(n, dtype=np.int8)  # Action in force
-        self._pending = {}  # vehicle -> (condition, Action, mode before)
+        self._pending: dict[
+            int, tuple[str, Action, Mode | None]
+        ] = {}  # vehicle -> (condition, Action, mode before)
         flight.on_disarm.append(self.taken_over)
         for part in (self, *self._conditions.values()):
             part.remember_start()
@@ -196,7 +200,7 @@ class Failsafes(Memory):
         elif action != Action.NONE:
             self._perform(i, action)
 
-    def _get(self, i, name):
+    def _get(self, i: int, name: str) -> float:
         return self._parameters.get(i, name)
 
     def _begun(self, i: int, condition: Condition) -> None:
@@ -210,7 +214,7 @@ class Failsafes(Memory):
             self._fly_without(i, self._rotor.failed[i])
         self._act(i, condition, condition.action(i), why)
 
-    def _act(self, i, condition, action, why):
+    def _act(self, i: int, condition: Condition, action: Action, why: str) -> None:
         v = self._status[i]
         if action == Action.NONE:
             return
@@ -240,7 +244,7 @@ class Failsafes(Memory):
         self._outbox.say(i, CRITICAL, f"Failsafe: {why}: {_WORDS[action]}")
         self._perform(i, action)
 
-    def _tell_warning(self, i, condition):
+    def _tell_warning(self, i: int, condition: Condition) -> None:
         """PX4's event, and its text where it sees a failsafe in it."""
         event = condition.warning_event(i)
         if event[0].startswith("commander_failsafe"):
@@ -248,7 +252,7 @@ class Failsafes(Memory):
         else:
             self._outbox.tell(i, *event)
 
-    def _tell(self, i, condition, action, delay=0.0):
+    def _tell(self, i: int, condition: Condition, action: Action, delay: float = 0.0) -> None:
         """PX4's text and event: a hold for a delay [s], or the action at once."""
         held = delay > 0.0
         known = (condition.px4,) if condition.px4 else ()
@@ -268,7 +272,7 @@ class Failsafes(Memory):
             ),
         )
 
-    def _perform(self, i, action):
+    def _perform(self, i: int, action: Action) -> None:
         if action in (Action.DISARM, Action.TERMINATE):
             self._flight.disarm(i, "failsafe")
             return
@@ -280,8 +284,8 @@ class Failsafes(Memory):
         self._flight.enter(i, _MODE[action], failsafe=True)
         self._outbox.say(i, CRITICAL, f"Failsafe: mode {ROS_NAME[_MODE[action]]}")
 
-    def _after_offboard(self, i):
-        choice = self._get(i, "COM_OBL_RC_ACT")
+    def _after_offboard(self, i: int) -> None:
+        choice = int(self._get(i, "COM_OBL_RC_ACT"))
         action = _OFFBOARD_ACTION.get(choice)
         if action is None and sticks_held(self._watched, i):
             mode = _OFFBOARD_MODE[choice]
@@ -297,7 +301,7 @@ class Failsafes(Memory):
         pending = self._pending.get(i)
         if pending is None or pending[0] != condition.name or not condition.comes_back:
             return
-        mode = pending[2]
+        mode = pending[2] or Mode.LOITER
         if mode in (Mode.OFFBOARD, Mode.TAKEOFF):  # its set-points may have stopped as well
             mode = Mode.LOITER
         self.taken_over(i)

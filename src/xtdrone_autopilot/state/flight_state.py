@@ -44,7 +44,7 @@ class FlightState(Memory):
         on_disarm: Called with each vehicle that is disarmed.
     """
 
-    def __init__(self, status: np.ndarray, clock: StepClock, outbox: Outbox):
+    def __init__(self, status: np.ndarray, clock: StepClock, outbox: Outbox) -> None:
         """status: (N,) of VEHICLE_STATUS."""
         self._status, self._clock, self._outbox = status, clock, outbox
         self.tasks: dict[Mode, ModeTask] = {}

@@ -86,7 +86,7 @@ def _check(check):
     }
 
 
-def _summary(name):
+def _summary(name: str):
     message, arguments = _SUMMARY[name]
     return {
         "name": name,
@@ -126,5 +126,5 @@ def _enums():
     }
 
 
-def _entry(text):
+def _entry(text: str):
     return {"name": re.sub(r"\W+", "_", text).lower(), "description": text.replace("_", " ")}

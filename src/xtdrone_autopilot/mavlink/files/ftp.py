@@ -71,7 +71,7 @@ _PROTECTED_FOLDERS = ("log", "params", "etc")
 class _Refused(Exception):
     """An error, reported to the client by its number."""
 
-    def __init__(self, error: int):
+    def __init__(self, error: int) -> None:
         super().__init__(error)
         self.error = error
 
@@ -88,7 +88,7 @@ class _Session:
 class FileServer:
     """Answers FILE_TRANSFER_PROTOCOL on the links of a fleet."""
 
-    def __init__(self, log: Any, parameter_files: Sequence[Path] | None, links: Any):
+    def __init__(self, log: Any, parameter_files: Sequence[Path] | None, links: Any) -> None:
         """A server of a fleet's files.
 
         Args:
@@ -154,7 +154,7 @@ class FileServer:
             self._change(key[1], opcode, data, offset)
         return [(_ACK, 0, b"")]
 
-    def _change(self, i, opcode, data, offset):
+    def _change(self, i: int, opcode, data, offset) -> None:
         """Makes, removes, renames or cuts what clients of vehicle i have written."""
         written = self._written[i]
         if opcode == _RENAME:
@@ -180,7 +180,7 @@ class FileServer:
             raise _Refused(_PROTECTED)
         return names
 
-    def _tree(self, i):
+    def _tree(self, i: int):
         """Path of a folder, as its names -> (name -> file or None, a folder) of vehicle i."""
         logs = [] if self._log is None else self._log.files(i)
         saved = [] if self._parameter_files is None else [self._parameter_files[i]]
@@ -209,7 +209,7 @@ class FileServer:
         text = data.split(b"\0")[0].decode("utf-8", "replace")
         return [name for name in text.split("/") if name not in ("", ".")]
 
-    def _entries(self, i, data, offset):
+    def _entries(self, i: int, data, offset):
         """As many entries of a folder as fit, from number `offset` on."""
         folder = self._tree(i).get(tuple(self._names(data)))
         if folder is None:
@@ -228,7 +228,7 @@ class FileServer:
             out += entry
         return out
 
-    def _file(self, i, data):
+    def _file(self, i: int, data):
         """The file of vehicle i that a path names; what was logged so far is in it."""
         names = self._names(data)
         if len(names) == 2 and names[0] == "log" and self._log is not None:
@@ -253,7 +253,7 @@ class FileServer:
         self._sessions[key] = _Session(file, _size(file), to_write)
         return self._sessions[key].size
 
-    def _write(self, key, offset, data):
+    def _write(self, key, offset, data) -> None:
         session = self._sessions.get(key)
         if session is None:
             raise _Refused(_NO_SESSION)
@@ -269,7 +269,7 @@ class FileServer:
             raise _Refused(_END)
         return _read(session.file, offset, min(size, session.size - offset))
 
-    def _crc(self, i, data):
+    def _crc(self, i: int, data):
         file, crc, at = self._file(i, data), 0, 0
         while block := _read(file, at, _BLOCK):
             crc = crc32(block, crc)

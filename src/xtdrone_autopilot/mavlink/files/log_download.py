@@ -76,7 +76,7 @@ def _frame(data, offset, number, message_id, crc_extra, system, sequence, out):
 class LogDownload:
     """Serves the logs of a fleet to clients on its links."""
 
-    def __init__(self, log: Any, outbox: Outbox, links: Any):
+    def __init__(self, log: Any, outbox: Outbox, links: Any) -> None:
         """log: the fleet's FleetLog, or None; links: its Links."""
         self._log, self._outbox, self._links = log, outbox, links
         self._transfers = {}  # (link kind, vehicle, address) -> _Transfer
@@ -92,11 +92,11 @@ class LogDownload:
             if self._send(transfer):
                 self._transfers[key] = transfer  # behind the others
 
-    def _files(self, i):
+    def _files(self, i: int):
         return [] if self._log is None else self._log.files(i)
 
     @receives("LOG_REQUEST_LIST")
-    def _list(self, link, message):
+    def _list(self, link: Link, message: Any) -> None:
         if self._log is not None:
             self._log.flush(link.vehicle)
         files = self._files(link.vehicle)
@@ -113,7 +113,7 @@ class LogDownload:
                 )
 
     @receives("LOG_REQUEST_DATA")
-    def _data(self, link, message):
+    def _data(self, link: Link, message: Any) -> None:
         files = self._files(link.vehicle)
         if message.id >= len(files):
             self._outbox.say(
@@ -129,18 +129,18 @@ class LogDownload:
         )
 
     @receives("LOG_ERASE")
-    def _erase(self, link, message):
+    def _erase(self, link: Link, message: Any) -> None:
         if self._log is not None:
             for key in [k for k in self._transfers if k[1] == link.vehicle]:
                 del self._transfers[key]
             self._log.erase(link.vehicle)
 
     @receives("LOG_REQUEST_END")
-    def _end(self, link, message):
+    def _end(self, link: Link, message: Any) -> None:
         self._transfers.pop(self._key(link), None)
 
     @staticmethod
-    def _key(link):
+    def _key(link: Link):
         return link.kind, link.vehicle, link.sender
 
     def _send(self, transfer) -> bool:

@@ -81,14 +81,14 @@ class WrittenFiles:
         self.entries[path] = entry
         return entry
 
-    def _check_place(self, path):
+    def _check_place(self, path) -> None:
         """A new entry has a name that can be listed, in a folder that exists."""
         if path[-1] == ".." or not path[-1].isprintable():
             raise _error(errno.EINVAL)
         if len(path) > 1 and self._entry(path[:-1]) is not None:
             raise _error(errno.ENOTDIR)
 
-    def _grow(self, content, length):
+    def _grow(self, content, length) -> None:
         more = length - len(content)
         if more > QUOTA - sum(len(file) for file in self.entries.values() if file):
             raise _error(errno.ENOSPC)

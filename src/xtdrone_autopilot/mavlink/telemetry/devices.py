@@ -17,7 +17,7 @@ _SMOOTHING = 0.01  # weight of the newest difference in a vibration metric, as P
 
 
 @njit
-def _smooth_changes(gyro, accel, before, smooth):
+def _smooth_changes(gyro, accel, before, smooth) -> None:
     """Low-passes the size of the change of readings (N, 3) since the last call."""
     for i in range(len(smooth)):
         for kind in range(2):
@@ -41,7 +41,7 @@ class DeviceStreams:
         rotors: (N,) their number.
     """
 
-    def __init__(self, reported: Any):
+    def __init__(self, reported: Any) -> None:
         """reported: a Reported of streams.py."""
         self._status, self._battery = reported.status, reported.battery
         self._readings = reported.readings

@@ -38,7 +38,7 @@ class RemoteIdStreams:
         readings: Those of the current step.
     """
 
-    def __init__(self, reported: Any):
+    def __init__(self, reported: Any) -> None:
         """reported: a Reported of streams.py."""
         self.status, self.readings = reported.status, reported.readings
         self._failsafes, self._estimator = reported.failsafes, reported.estimator
