@@ -1,52 +1,44 @@
 // Live plots of any signal of the frames, of the selected vehicles.
 
-import uPlot from "../vendor/uPlot.esm.js";
-import { euler } from "./frame.js";
-import { colour } from "./fleet.js";
-import { slotError } from "./slots.js";
+import uPlot from "../../vendor/uPlot.esm.js";
+import { euler } from "../frame.js";
+import { colour } from "../fleet.js";
+import { APART, apart } from "../twins.js";
+import { slotError } from "../slots.js";
 
 const SPAN_S = 30, STEP_S = 0.05, HEIGHT = 118, MAX_LINES = 12;
 const XYZ = ["east", "north", "up"], ANGLES = ["roll", "pitch", "yaw"], DEGREES = 180 / Math.PI;
 
-function signals(layout, told) {
-  const found = {};
-  const three = (label, unit, name, axes) => axes.forEach((axis, k) => { found[`${label} ${axis} [${unit}]`] = (f, i) => f.get(i, name, k); });
+/** Functions (frame, i) of the signals, by their names with units. */
+function signals(layout, scene) {
+  const read = {};
+  const three = (label, unit, name, axes) => axes.forEach((axis, k) => { read[`${label} ${axis} [${unit}]`] = (f, i) => f.get(i, name, k); });
   three("position", "m", "pos", XYZ);
   three("velocity", "m/s", "vel", XYZ);
-  found["speed [m/s]"] = (f, i) => Math.hypot(f.get(i, "vel", 0), f.get(i, "vel", 1), f.get(i, "vel", 2));
-  ANGLES.forEach((axis, k) => { found[`${axis} [deg]`] = (f, i) => DEGREES * euler(f.read(i, "quat", [0, 0, 0, 1]))[k]; });
+  read["speed [m/s]"] = (f, i) => Math.hypot(f.get(i, "vel", 0), f.get(i, "vel", 1), f.get(i, "vel", 2));
+  ANGLES.forEach((axis, k) => { read[`${axis} [deg]`] = (f, i) => DEGREES * euler(f.read(i, "quat", [0, 0, 0, 1]))[k]; });
   three("body rate", "rad/s", "rates", ["x", "y", "z"]);
   three("estimated position", "m", "est_pos", XYZ);
   three("estimated velocity", "m/s", "est_vel", XYZ);
-  ANGLES.forEach((axis, k) => { found[`estimated ${axis} [deg]`] = (f, i) => DEGREES * euler(f.read(i, "est_quat", [0, 0, 0, 1]))[k]; });
-  found["estimate error [m]"] = (f, i) => Math.hypot(...[0, 1, 2].map((k) => f.get(i, "est_pos", k) - f.get(i, "pos", k)));
+  ANGLES.forEach((axis, k) => { read[`estimated ${axis} [deg]`] = (f, i) => DEGREES * euler(f.read(i, "est_quat", [0, 0, 0, 1]))[k]; });
+  read["estimate error [m]"] = (f, i) => Math.hypot(...[0, 1, 2].map((k) => f.get(i, "est_pos", k) - f.get(i, "pos", k)));
   three("set-point of position", "m", "set_pos", XYZ);
   three("set-point of velocity", "m/s", "set_vel", XYZ);
-  found["slot error [m]"] = slotError;
+  read["slot error [m]"] = slotError;
   three("wind", "m/s", "wind", XYZ);
-  for (let k = 0; k < layout.vehicle.actuator.count; k++) found[`actuator ${k} [rad/s]`] = (f, i) => f.get(i, "actuator", k);
-  found["voltage [V]"] = (f, i) => f.get(i, "voltage");
-  found["current [A]"] = (f, i) => f.get(i, "current");
-  found["charge [%]"] = (f, i) => 100 * f.get(i, "battery");
-  found["range finder [m]"] = (f, i) => f.get(i, "range");
-  if (told.replay?.other) found[APART] = (f, i) => (told.vehicles[i].twin === undefined ? apart(f, i, told) : NaN);
-  return found;
+  for (let k = 0; k < layout.vehicle.actuator.count; k++) read[`actuator ${k} [rad/s]`] = (f, i) => f.get(i, "actuator", k);
+  read["voltage [V]"] = (f, i) => f.get(i, "voltage");
+  read["current [A]"] = (f, i) => f.get(i, "current");
+  read["charge [%]"] = (f, i) => 100 * f.get(i, "battery");
+  read["range finder [m]"] = (f, i) => f.get(i, "range");
+  if (scene.replay?.other) read[APART] = (f, i) => (scene.vehicles[i].twin === undefined ? apart(f, i, scene) : NaN);
+  return read;
 }
 
-export const APART = "distance to the other recording [m]";
-
-/** Distance [m] of vehicle i and the one that it is compared with; NaN while not both were recorded. */
-export function apart(frame, i, told) {
-  const vehicle = told.vehicles[i], other = told.replay?.other;
-  const twin = vehicle.twin ?? told.vehicles.findIndex((each) => each.twin === i);
-  if (!other || !(twin >= 0) || frame.t < other.start || frame.t > other.end) return NaN;
-  return Math.hypot(...[0, 1, 2].map((k) => frame.get(i, "pos", k) - frame.get(twin, "pos", k)));
-}
-
-export class Plots {
+class Plots {
   constructor(app) {
     this.app = app;
-    this.signals = signals(app.layout, app.told);
+    this.signals = signals(app.layout, app.scene);
     this.box = document.getElementById("plots");
     this.plots = [];
     this.last = -1;
@@ -56,7 +48,7 @@ export class Plots {
     document.getElementById("addplot").onclick = () => this.add(select.value);
     document.getElementById("clearplots").onclick = () => { while (this.plots.length) this.remove(this.plots[0]); };
     this.add("position up [m]");
-    this.add(app.told.replay?.other ? APART : "speed [m/s]");
+    this.add(app.scene.replay?.other ? APART : "speed [m/s]");
   }
 
   add(name) {
@@ -120,3 +112,22 @@ export class Plots {
 
   theme() { for (const plot of this.plots) plot.shown = ""; }
 }
+
+export const panel = {
+  title: "Plots",
+  place: 10,
+  markup: `
+    <div class="row wrap"><select id="signal" aria-label="signal"></select><button id="addplot">Add plot</button><button id="clearplots">Clear</button></div>
+    <div id="plots"></div>`,
+  style: `
+    .plot { position: relative; margin-top: 8px; }
+    .plot h4 { margin: 0; font-size: 12px; font-weight: 600; display: flex; justify-content: space-between; align-items: center; }
+    .plot h4 button { border: 0; background: none; min-height: 22px; padding: 0 6px; color: var(--quiet); }`,
+  open: (app) => new Plots(app),
+  on: {
+    frame: (plots, frame) => plots.take(frame),
+    past: (plots, frames) => plots.recall(frames),
+    draw: (plots) => plots.draw(),
+    theme: (plots) => plots.theme(),
+  },
+};

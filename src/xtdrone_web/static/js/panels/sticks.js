@@ -1,8 +1,8 @@
 // Sticks of a gamepad, the keyboard or the touch screen, read every 4 ms and sent at once.
-// A gamepad is read in a frame of another process where there is one, see pad.js.
+// A gamepad is read in a frame of another process where there is one, see ../pad.js.
 
-import { CENTRED, clip, Gamepad } from "./gamepad.js";
-import { token } from "./socket.js";
+import { CENTRED, clip, Gamepad } from "../gamepad.js";
+import { token } from "../socket.js";
 
 const READ_MS = 4, KEYS_PER_S = 3.2, STORE = "xtdrone-sticks";
 const FUNCTIONS = { roll: "Roll", pitch: "Pitch", yaw: "Yaw", throttle: "Throttle" };
@@ -17,7 +17,7 @@ const NOTES = {
 
 const field = (id) => document.getElementById(id);
 
-export class Sticks {
+class Sticks {
   constructor(app) {
     this.app = app;
     this.on = false;
@@ -88,7 +88,7 @@ export class Sticks {
   }
 
   toggle() {
-    this.on = !this.on;
+    this.on = this.app.steering = !this.on;
     field("fly").setAttribute("aria-pressed", String(this.on));
     if (this.on) {
       this.vehicle = this.app.chosen[0] ?? 0;
@@ -159,7 +159,8 @@ export class Sticks {
 
   press(order) {
     if (order === "POSCTL") this.app.order("mode", { mode: order });
-    else this.app.order(order, order === "takeoff" ? { height: Number(field("height").value) } : {});
+    else if (order === "takeoff") this.app.takeOff();
+    else this.app.order(order);
   }
 
   keyboard() {
@@ -233,3 +234,36 @@ export class Sticks {
     field("roundtrip").textContent = Number.isFinite(this.app.connection.roundTrip) ? `${this.app.connection.roundTrip.toFixed(1)} ms there and back` : "–";
   }
 }
+
+export const panel = {
+  title: "Sticks",
+  place: 60,
+  orders: ["hold", "mode"],
+  pilot: true,
+  available: (scene) => !scene.replay,
+  markup: `
+    <div class="row wrap"><label>Input <select id="input"><option value="gamepad">Gamepad</option><option value="keyboard">Keyboard</option><option value="touch">Touch sticks</option></select></label><button id="fly" aria-pressed="false">Fly by sticks</button></div>
+    <p id="sticknote" class="quiet"></p>
+    <div class="row" role="group" aria-label="mode of the sticks" id="stickmodes"><button data-mode="POSCTL">POSCTL</button><button data-mode="ALTCTL">ALTCTL</button><button data-mode="STABILIZED">STABILIZED</button><button data-mode="ACRO">ACRO</button></div>
+    <canvas id="sticksview" width="300" height="130" aria-hidden="true"></canvas>
+    <dl class="figures"><dt>stick to actuator</dt><dd id="latency">–</dd><dt>page to server</dt><dd id="roundtrip">–</dd></dl>
+    <h3>Mapping</h3><div id="mapping"></div>
+    <div class="row wrap"><button id="calibrate">Calibrate</button><button id="defaults">Defaults</button><label><input id="deadman" type="checkbox"> dead-man button</label></div>
+    <p id="calnote" class="quiet"></p>`,
+  overlay: `
+    <div id="touch" hidden>
+      <div class="pad" data-stick="left" aria-label="left stick: throttle and yaw"><i></i></div>
+      <div class="pad" data-stick="right" aria-label="right stick: pitch and roll"><i></i></div>
+    </div>`,
+  style: `
+    #mapping { display: grid; grid-template-columns: auto 1fr auto; gap: 5px 10px; align-items: center; }
+    #p-sticks label { display: flex; gap: 7px; align-items: center; }
+    #sticksview { width: 100%; margin-top: 8px; }
+    #padframe { position: fixed; left: 0; bottom: 0; width: 2px; height: 2px; border: 0; pointer-events: none; }
+    #touch { position: fixed; inset: auto 0 84px 0; display: flex; justify-content: space-between; padding: 0 388px 0 254px; pointer-events: none; }
+    .pad { pointer-events: auto; width: 142px; height: 142px; border-radius: 50%; background: rgba(255,255,255,.1); border: 1.5px solid rgba(255,255,255,.35); position: relative; touch-action: none; }
+    .pad i { position: absolute; left: 50%; top: 50%; width: 54px; height: 54px; margin: -27px; border-radius: 50%; background: var(--accent); box-shadow: 0 3px 12px rgba(0,0,0,.4); }
+    @media (max-width: 820px) { #touch { bottom: 112px; padding: 0 20px; } }`,
+  open: (app) => new Sticks(app),
+  on: { draw: (sticks, frame) => sticks.draw(frame) },
+};

@@ -1,36 +1,23 @@
-"""Records topics into a bag (format 2.0), in the process that publishes most of them.
+"""Writes a bag (format 2.0).
 
-What this node publishes is written as it is published, without a socket; everything else that
-matches is subscribed to. The file is written in small chunks: after a crash `rosbag reindex`
+The file is written in small chunks: after a crash `rosbag reindex`
 restores all but the last one. As with rosbag, its name ends in .active until it is complete.
 Chunks that a full disk does not take are left out.
 """
 
 import contextlib
-import re
 import struct
-import threading
 from pathlib import Path
 
-import rosgraph
-import rospy
-
-from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import LogFile, LogGaps
-from xtdrone_ros1.errors import Ros1Error
-from xtdrone_ros1.ros_tools import MASTER_S, Input, Output, ros_class
 
-TOPICS = (
-    r"/clock|/tf|/xtdrone/.*|/[^/]+/mavros/(state|extended_state|statustext/recv|"
-    r"local_position/(pose|velocity_local)|setpoint_raw/local|home_position/home)"
-)
-CHUNK = 64 << 10  # [bytes]
-_HEADER_SIZE = 4096  # of the bag's header with its padding; rosbag reindex relies on it [bytes]
+CHUNK = 64 << 10  # size of a chunk [bytes]
+_HEADER_SIZE = 4096  # bag's header with its padding; rosbag reindex relies on it [bytes]
 _MESSAGE, _BAG, _INDEX, _CHUNK, _INFO, _CONNECTION = 2, 3, 4, 5, 6, 7  # operations
 
 
 def _fields(operation: int, **values: bytes) -> bytes:
-    """A record's header behind its length."""
+    """Returns a record's header behind its length."""
     text = b"".join(
         struct.pack("<I", len(name) + 1 + len(value)) + name.encode() + b"=" + value
         for name, value in {"op": bytes([operation]), **values}.items()
@@ -61,8 +48,8 @@ class Bag:
         """Begins a file.
 
         Args:
-            path: Of the bag.
-            gaps: Collects what the disk does not take; None: its own.
+            path: File of the complete bag.
+            gaps: Collects what the disk does not take; None: a new collection.
 
         Raises:
             OSError: It cannot be written.
@@ -72,14 +59,15 @@ class Bag:
         self._log = LogFile(path, gaps or LogGaps())
         self._file = open(self._active, "wb", buffering=0)
         self._connections: list[bytes] = []
-        self._heads: list[bytes] = []  # of a message of each connection, up to its time
-        self._infos: list[bytes] = []  # of the chunks
+        self._heads: list[bytes] = []  # by connection: a message's header up to its time
+        self._infos: list[bytes] = []  # records about the chunks
+        self._first = self._last = 0
         self._begin_chunk()
         self._file.write(b"#ROSBAG V2.0\n")
         self._write_header(0)
 
     def connection(self, topic: str, kind: str, md5: str, definition: str) -> int:
-        """The number of a new connection, for write()."""
+        """Adds a connection; returns its number, for write()."""
         number = len(self._connections)
         inner = b"".join(
             struct.pack("<I", len(name) + 1 + len(value)) + name + b"=" + value
@@ -118,8 +106,8 @@ class Bag:
                 self._write_header(position)
                 self._active.rename(self._path)
 
-    def _append(self, data, t_us):
-        """Appends bytes that belong together; False if the disk does not take them."""
+    def _append(self, data: bytes, t_us: int) -> bool:
+        """Appends bytes that belong together; returns False if the disk does not take them."""
         position, rest = self._file.tell(), memoryview(data)
         try:
             while rest:
@@ -133,17 +121,17 @@ class Bag:
         self._log.succeed(t_us)
         return True
 
-    def _add(self, record):
+    def _add(self, record: bytes) -> None:
         self._parts.append(record)
         self._size += len(record)
 
-    def _begin_chunk(self):
+    def _begin_chunk(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0  # [bytes]
         self._index: dict[int, list[bytes]] = {}  # by connection: times and offsets
-        self._first, self._last = 1 << 62, 0  # times of its messages [us]
+        self._first, self._last = 1 << 62, 0  # first and last time of its messages [us]
 
-    def _end_chunk(self):
+    def _end_chunk(self) -> None:
         if not self._index:
             return
         position, data = self._file.tell(), b"".join(self._parts)
@@ -173,7 +161,7 @@ class Bag:
             )
         self._begin_chunk()
 
-    def _write_header(self, position):
+    def _write_header(self, position: int) -> None:
         head = _fields(
             _BAG,
             index_pos=_u64(position),
@@ -181,98 +169,3 @@ class Bag:
             chunk_count=_u32(len(self._infos)),
         )
         self._file.write(_record(head, b" " * (_HEADER_SIZE - (len(head) - 4))))
-
-
-class Recorder:
-    """Records all topics of a pattern: a bridge's Outputs, and those of other nodes.
-
-    Attributes:
-        now_us: Simulated time of what comes now [us].
-    """
-
-    def __init__(self, path: Path, pattern: str = TOPICS, gaps: LogGaps | None = None):
-        """Begins a bag; has to be there before the Outputs that it records.
-
-        Args:
-            path: Of the bag.
-            pattern: Regular expression of the topics' names.
-            gaps: As of Bag.
-
-        Raises:
-            OSError: It cannot be written.
-        """
-        self.now_us = 0
-        self._bag, self._lock = Bag(path, gaps), threading.Lock()
-        self._closed = False
-        self._pattern = re.compile(pattern)
-        self._known: set[str] = set()
-        Output.recorder = self
-        self._looking = threading.Thread(target=self._look, daemon=True, name="recorder")
-        self._looking.start()
-
-    def tap(self, topic, kind):
-        """A function that records a message of this topic, or None."""
-        if not self._pattern.fullmatch(topic):
-            return None
-        self._known.add(topic)
-        return self._writer(topic, kind)
-
-    def close(self) -> None:
-        """Completes the bag. May be called twice."""
-        with self._lock:
-            self._closed = True
-            self._bag.close()
-
-    def _writer(self, topic, kind):
-        cls = ros_class(kind)
-        with self._lock:
-            number = self._bag.connection(topic, kind, cls._md5sum, cls._full_text)
-
-        def write(data):
-            with self._lock:
-                if not self._closed:
-                    self._bag.write(number, self.now_us, data)
-
-        return write
-
-    def _look(self):
-        """Subscribes to what other nodes publish."""
-        master = rosgraph.Master(rospy.get_name())
-        ending = threading.Event()
-        rospy.on_shutdown(ending.set)
-        while not ending.wait(0.5 * MASTER_S):
-            with contextlib.suppress(OSError, rosgraph.MasterException):
-                for topic, kind in master.getPublishedTopics(""):
-                    if topic not in self._known and self._pattern.fullmatch(topic):
-                        self._subscribe(topic, kind)
-
-    def _subscribe(self, topic, kind):
-        self._known.add(topic)
-        try:
-            Input(topic, kind, self._writer(topic, kind))
-        except (ImportError, AttributeError):
-            rospy.logwarn("%s is not recorded: its type %s is not known here", topic, kind)
-
-
-def begin(folder: str | None, pattern: str) -> Recorder:
-    """A Recorder of bags/ros.bag in a run folder.
-
-    Raises:
-        Ros1Error: There is no folder, or it cannot be written.
-    """
-    if folder is None:
-        raise Ros1Error(
-            "the simulation has no run folder to record into: start it without --no_run_folder"
-        )
-
-    def warn(text):
-        rospy.logwarn("%s", text)
-        with contextlib.suppress(OSError):  # the simulation keeps what it finds in its summary
-            size = (Path(folder) / run_folder.SUMMARY).stat().st_size
-            run_folder.update_summary(Path(folder), reserve=size, bag_gaps=gaps.table())
-
-    gaps = LogGaps(Path(folder), warn)
-    try:
-        return Recorder(Path(folder) / "bags" / "ros.bag", pattern, gaps)
-    except (OSError, re.error) as error:
-        raise Ros1Error(f"cannot record '{pattern}' into {folder}/bags: {error}") from error

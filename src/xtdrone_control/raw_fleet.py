@@ -1,5 +1,7 @@
 """A fleet that is commanded by MAVROS's setpoint_raw topics and services alone."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import rospy
 
@@ -7,10 +9,13 @@ from mavros_msgs.msg import AttitudeTarget, PositionTarget
 from mavros_msgs.srv import CommandBool, SetMode
 from xtdrone_autopilot.control.vector import thrust_normalised
 from xtdrone_autopilot.state.vehicle_status import describe_bodies, new_status
-from xtdrone_core import ARM, KEEP, FleetModel
+from xtdrone_core import ARM, KEEP, FleetModel, SetPoints
 from xtdrone_core.modes import ROS_NAME, Mode
 from xtdrone_formation.topics.fleet import RosFleet
+from xtdrone_ros1.messages import Message
 from xtdrone_ros1.ros1 import Ros1
+
+from .errors import ControlNodeError
 
 _LOCAL = 1  # MAV_FRAME_LOCAL_NED, which MAVROS takes in ENU
 # Bits of PositionTarget.type_mask: fields to ignore.
@@ -20,19 +25,19 @@ _PARTS = (
     ("acc", 0b111 << 6, "acceleration_or_force"),
 )
 _NO_YAW, _NO_YAW_RATE = 1 << 10, 1 << 11
-_NO_RATES, _NO_ATTITUDE = 0b111, 1 << 7  # of AttitudeTarget.type_mask
+_NO_RATES, _NO_ATTITUDE = 0b111, 1 << 7  # bits of AttitudeTarget.type_mask
 
 
 class RawFleet(RosFleet):
     """Vehicles controlled by position to acceleration, or by attitude or body rates and force."""
 
-    def __init__(self, ros: Ros1, names, model: FleetModel | None = None):
+    def __init__(self, ros: Ros1, names: Sequence[str], model: FleetModel | None = None):
         """Subscribes and advertises.
 
         Args:
             ros: The node.
-            names: The vehicles' namespaces.
-            model: Of the vehicles, where forces are to be commanded.
+            names: Namespaces of the vehicles.
+            model: Model of the vehicles, if forces are to be commanded.
         """
         super().__init__(ros, names)
         tops = [f"/{name}/mavros" for name in names]
@@ -42,12 +47,12 @@ class RawFleet(RosFleet):
         )
         self._mode = [rospy.ServiceProxy(f"{top}/set_mode", SetMode) for top in tops]
         self._arm = [rospy.ServiceProxy(f"{top}/cmd/arming", CommandBool) for top in tops]
-        self._status = None
+        self._status: np.ndarray | None = None
         if model is not None:
             self._status = new_status(model.n)
             describe_bodies(self._status, model)
 
-    def send(self, set_points) -> None:
+    def send(self, set_points: SetPoints) -> None:
         """Sends set-points and requests of the whole fleet; NaN values are masked out."""
         for i in range(self.n):
             force = set_points.force[i, 2]
@@ -63,11 +68,13 @@ class RawFleet(RosFleet):
             except rospy.ServiceException as error:  # the Agent repeats the request
                 rospy.logwarn("%s", error)
 
-    def _send(self, publisher, message):
+    def _send(self, publisher: rospy.Publisher, message: Message) -> None:
         message.header.stamp = rospy.Time.from_sec(self._t_us * 1e-6)
         publisher.publish(message)
 
-    def _attitude_of(self, set_points, i, force):
+    def _attitude_of(self, set_points: SetPoints, i: int, force: float) -> AttitudeTarget:
+        if self._status is None:
+            raise ControlNodeError("set-points of force need a model of the vehicles: give model")
         message = AttitudeTarget(thrust=thrust_normalised(self._status[i], force))
         rates, quat = set_points.rates[i], set_points.quat[i]
         if np.isfinite(rates).all():
@@ -81,7 +88,7 @@ class RawFleet(RosFleet):
         return message
 
 
-def _local_of(set_points, i):
+def _local_of(set_points: SetPoints, i: int) -> PositionTarget:
     message = PositionTarget(coordinate_frame=_LOCAL)
     for name, bits, field in _PARTS:
         values = getattr(set_points, name)[i]
@@ -98,5 +105,5 @@ def _local_of(set_points, i):
     return message
 
 
-def _fill(part, values):
+def _fill(part: Message, values: Sequence[float]) -> None:
     part.x, part.y, part.z = map(float, values)

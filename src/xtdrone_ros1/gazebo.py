@@ -6,8 +6,8 @@ engine can do says so in its answer; see REFUSED.
 """
 
 import contextlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import rosgraph
 import rospy
@@ -15,23 +15,24 @@ import rospy
 from xtdrone_core import ControlError
 from xtdrone_core.runs.control_link import TABLES, ControlClient
 from xtdrone_mavros import ros_serialisation as serialisation
-from xtdrone_ros1.ros_tools import Output, ros_class
+
+from .messages import Message, response as empty_response, ros_class
+from .topics import Output
 
 TOP = "/gazebo/"
-STEP_S = 0.004  # of the physics [s]
+STEP_S = 0.004  # step of the physics [s]
 _EMPTY = "std_srvs/Empty"
 
 
 class World:
-    """What the services ask: the simulation's control socket, a connection for each request."""
+    """The simulation's control socket, with a connection for each request."""
 
     def __init__(self, instance: int):
-        """instance: Of the simulation."""
         self._instance = instance
-        self._calls: dict[str, int] = {}  # of get_model_state by model, for header.seq
+        self._calls: dict[str, int] = {}  # calls of get_model_state by model, for header.seq
 
-    def ask(self, op: str, **values: Any) -> dict:
-        """The answer to a request.
+    def ask(self, op: str, **values: Any) -> dict[str, Any]:  # JSON
+        """Returns the answer to a request.
 
         Raises:
             ControlError: It is refused.
@@ -43,28 +44,31 @@ class World:
             client.close()
 
     def count(self, model: str) -> int:
-        """How often get_model_state was called for a model."""
+        """Counts a call of get_model_state for a model; returns how many there were."""
         self._calls[model] = self._calls.get(model, 0) + 1
         return self._calls[model]
 
 
-def _done(response, text):
+Answer: TypeAlias = Callable[[World, Message, Message], None]
+
+
+def _done(response: Message, text: str) -> None:
     response.success, response.status_message = True, text
 
 
-def _numbers(message) -> list[float]:
-    """A message's numbers, nested ones too, in their order."""
-    found = []
+def _numbers(message: Message) -> list[float]:
+    """Returns a message's numbers, nested ones too, in their order."""
+    numbers: list[float] = []
     for value in (getattr(message, name) for name in message.__slots__):
-        found += [value] if isinstance(value, float) else _numbers(value)
-    return found
+        numbers += [value] if isinstance(value, float) else _numbers(value)
+    return numbers
 
 
-def _fill(message, numbers) -> None:
-    """The reverse of _numbers()."""
+def _fill(message: Message, numbers: Sequence[float]) -> None:
+    """Sets a message's numbers in the order of _numbers()."""
     left = iter(numbers)
 
-    def fill(part):
+    def fill(part: Message) -> None:
         for name in part.__slots__:
             value = getattr(part, name)
             if isinstance(value, float):
@@ -75,128 +79,142 @@ def _fill(message, numbers) -> None:
     fill(message)
 
 
-def _fill_state(target, state) -> None:
+def _fill_state(target: Message, state: Sequence[float]) -> None:
     _fill(target.pose, state[:7])
     _fill(target.twist, state[7:])
 
 
-def _state_of(message) -> list[float]:
+def _state_of(message: Message) -> list[float]:
     return [*map(float, _numbers(message.pose)), *map(float, _numbers(message.twist))]
 
 
-def _time_us(stamp) -> int:
+def _time_us(stamp: rospy.Time) -> int:
     return stamp.secs * 1_000_000 + stamp.nsecs // 1000
 
 
-def get_world_properties(world: World, q: Any, r: Any) -> None:
-    found = world.ask("models")
-    r.sim_time, r.model_names, r.rendering_enabled = found["t_us"] * 1e-6, found["models"], True
-    _done(r, "GetWorldProperties: got properties")
+def get_world_properties(world: World, request: Message, response: Message) -> None:
+    models = world.ask("models")
+    response.sim_time, response.model_names, response.rendering_enabled = (
+        models["t_us"] * 1e-6,
+        models["models"],
+        True,
+    )
+    _done(response, "GetWorldProperties: got properties")
 
 
-def get_physics_properties(world: World, q: Any, r: Any) -> None:
+def get_physics_properties(world: World, request: Message, response: Message) -> None:
     """Step, gravity and rate; ODE's own parameters stay 0."""
-    found = world.ask("status")
-    r.time_step, r.pause = STEP_S, found["paused"]
-    r.max_update_rate, r.gravity.z = found["speed"] / STEP_S, -found["gravity"]
-    _done(r, "GetPhysicsProperties: got properties")
+    status = world.ask("status")
+    response.time_step, response.pause = STEP_S, status["paused"]
+    response.max_update_rate, response.gravity.z = status["speed"] / STEP_S, -status["gravity"]
+    _done(response, "GetPhysicsProperties: got properties")
 
 
-def get_model_properties(world: World, q: Any, r: Any) -> None:
-    found = world.ask("model", model=q.model_name)
-    r.body_names, r.geom_names = found["links"], found["collisions"]
-    r.joint_names, r.child_model_names = found["joints"], found["children"]
-    r.is_static = found["static"]
-    _done(r, "GetModelProperties: got properties")
+def get_model_properties(world: World, request: Message, response: Message) -> None:
+    model = world.ask("model", model=request.model_name)
+    response.body_names, response.geom_names = model["links"], model["collisions"]
+    response.joint_names, response.child_model_names = model["joints"], model["children"]
+    response.is_static = model["static"]
+    _done(response, "GetModelProperties: got properties")
 
 
-def get_model_state(world: World, q: Any, r: Any) -> None:
-    found = world.ask("where", model=q.model_name, frame=q.relative_entity_name)
-    r.header.seq, r.header.frame_id = world.count(q.model_name), q.relative_entity_name
-    seconds, rest = divmod(found["t_us"], 1_000_000)
-    r.header.stamp = rospy.Time(seconds, rest * 1000)
-    _fill_state(r, found["state"])
-    _done(r, "GetModelState: got properties")
+def get_model_state(world: World, request: Message, response: Message) -> None:
+    answer = world.ask("where", model=request.model_name, frame=request.relative_entity_name)
+    response.header.seq, response.header.frame_id = (
+        world.count(request.model_name),
+        request.relative_entity_name,
+    )
+    seconds, rest = divmod(answer["t_us"], 1_000_000)
+    response.header.stamp = rospy.Time(seconds, rest * 1000)
+    _fill_state(response, answer["state"])
+    _done(response, "GetModelState: got properties")
 
 
-def get_link_state(world: World, q: Any, r: Any) -> None:
-    found = world.ask("where", link=q.link_name, frame=q.reference_frame)
-    _fill_state(r.link_state, found["state"])
-    r.link_state.link_name, r.link_state.reference_frame = q.link_name, q.reference_frame
-    _done(r, "GetLinkState: got state")
+def get_link_state(world: World, request: Message, response: Message) -> None:
+    answer = world.ask("where", link=request.link_name, frame=request.reference_frame)
+    _fill_state(response.link_state, answer["state"])
+    response.link_state.link_name, response.link_state.reference_frame = (
+        request.link_name,
+        request.reference_frame,
+    )
+    _done(response, "GetLinkState: got state")
 
 
-def get_joint_properties(world: World, q: Any, r: Any) -> None:
-    found = world.ask("joint", joint=q.joint_name)
-    r.type, r.position, r.rate = r.REVOLUTE, [found["pos"]], [found["vel"]]
-    _done(r, "GetJointProperties: got properties")
+def get_joint_properties(world: World, request: Message, response: Message) -> None:
+    joint = world.ask("joint", joint=request.joint_name)
+    response.type, response.position, response.rate = (
+        response.REVOLUTE,
+        [joint["pos"]],
+        [joint["vel"]],
+    )
+    _done(response, "GetJointProperties: got properties")
 
 
-def set_model_state(world: World, q: Any, r: Any) -> None:
-    state = q.model_state
+def set_model_state(world: World, request: Message, response: Message) -> None:
+    state = request.model_state
     world.ask("place", model=state.model_name, state=_state_of(state), frame=state.reference_frame)
-    _done(r, "SetModelState: set model state done")
+    _done(response, "SetModelState: set model state done")
 
 
-def set_link_state(world: World, q: Any, r: Any) -> None:
-    state = q.link_state
+def set_link_state(world: World, request: Message, response: Message) -> None:
+    state = request.link_state
     world.ask("place", link=state.link_name, state=_state_of(state), frame=state.reference_frame)
-    _done(r, "SetLinkState: success")
+    _done(response, "SetLinkState: success")
 
 
-def spawn_sdf_model(world: World, q: Any, r: Any) -> None:
+def spawn_sdf_model(world: World, request: Message, response: Message) -> None:
     world.ask(
         "insert",
-        model=q.model_name,
-        sdf=q.model_xml,
-        frame=q.reference_frame,
-        pose=list(map(float, _numbers(q.initial_pose))),
+        model=request.model_name,
+        sdf=request.model_xml,
+        frame=request.reference_frame,
+        pose=list(map(float, _numbers(request.initial_pose))),
     )
-    _done(r, "SpawnModel: Successfully spawned entity")
+    _done(response, "SpawnModel: Successfully spawned entity")
 
 
-def delete_model(world: World, q: Any, r: Any) -> None:
-    world.ask("remove", model=q.model_name)
-    _done(r, "DeleteModel: successfully deleted model")
+def delete_model(world: World, request: Message, response: Message) -> None:
+    world.ask("remove", model=request.model_name)
+    _done(response, "DeleteModel: successfully deleted model")
 
 
-def apply_body_wrench(world: World, q: Any, r: Any) -> None:
-    duration = q.duration.secs * 1_000_000 + q.duration.nsecs // 1000
+def apply_body_wrench(world: World, request: Message, response: Message) -> None:
+    duration = request.duration.secs * 1_000_000 + request.duration.nsecs // 1000
     world.ask(
         "push",
-        link=q.body_name,
-        frame=q.reference_frame,
-        point=list(map(float, _numbers(q.reference_point))),
-        wrench=list(map(float, _numbers(q.wrench))),
-        begin_us=_time_us(q.start_time),
+        link=request.body_name,
+        frame=request.reference_frame,
+        point=list(map(float, _numbers(request.reference_point))),
+        wrench=list(map(float, _numbers(request.wrench))),
+        begin_us=_time_us(request.start_time),
         duration_us=duration,
     )
-    _done(r, "")
+    _done(response, "")
 
 
-def clear_body_wrenches(world: World, q: Any, r: Any) -> None:
-    world.ask("release", link=q.body_name)
+def clear_body_wrenches(world: World, request: Message, response: Message) -> None:
+    world.ask("release", link=request.body_name)
 
 
-def clear_joint_forces(world: World, q: Any, r: Any) -> None:
+def clear_joint_forces(world: World, request: Message, response: Message) -> None:
     """There are never any."""
 
 
-def reset(world: World, q: Any, r: Any) -> None:
+def reset(world: World, request: Message, response: Message) -> None:
     """Everything is where it was at the start, and the flight stacks too; time goes on."""
     world.ask("reset")
 
 
-def pause_physics(world: World, q: Any, r: Any) -> None:
+def pause_physics(world: World, request: Message, response: Message) -> None:
     world.ask("pause")
 
 
-def unpause_physics(world: World, q: Any, r: Any) -> None:
+def unpause_physics(world: World, request: Message, response: Message) -> None:
     world.ask("resume")
 
 
 # Name: type, and the function that fills the response.
-SERVICES: dict[str, tuple[str, Callable]] = {
+SERVICES: dict[str, tuple[str, Answer]] = {
     "get_world_properties": ("gazebo_msgs/GetWorldProperties", get_world_properties),
     "get_physics_properties": ("gazebo_msgs/GetPhysicsProperties", get_physics_properties),
     "get_model_properties": ("gazebo_msgs/GetModelProperties", get_model_properties),
@@ -268,11 +286,11 @@ class Gazebo:
             self._asked = wanted
             client.request("subscribe", barrier=True, tables=wanted)
 
-    def _offer(self, name, kind, method):
+    def _offer(self, name: str, kind: str, method: Answer) -> None:
         cls = ros_class(kind, "srv")
 
-        def handle(request):
-            response = cls._response_class()
+        def handle(request: Message) -> Message:
+            response = empty_response(cls)
             try:
                 method(self._world, request, response)
             except ControlError as error:
@@ -283,8 +301,8 @@ class Gazebo:
 
         rospy.Service(TOP + name, cls, handle)
 
-    def _listen(self, part):
-        def handle(message):
+    def _listen(self, part: str) -> None:
+        def handle(message: Message) -> None:
             try:
                 self._world.ask(
                     "place",
@@ -303,8 +321,8 @@ class Gazebo:
         )
 
 
-def _refusal(reason):
-    def refuse(world, request, response):
+def _refusal(reason: str) -> Answer:
+    def refuse(world: World, request: Message, response: Message) -> None:
         raise ControlError(reason)
 
     return refuse

@@ -1,14 +1,16 @@
 // The map: vehicles, their trails and goals, mission and geofence, north up.
 
-import { euler } from "./frame.js";
-import { colour } from "./fleet.js";
+import { euler } from "../frame.js";
+import { colour } from "../fleet.js";
+import { planOf } from "../overlays.js";
 
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
+const field = (id) => document.getElementById(id);
 
-export class FlightMap {
+class FlightMap {
   constructor(app) {
     this.app = app;
-    this.canvas = document.getElementById("map");
+    this.canvas = field("map");
     this.zoom = 1;
     this.shift = [0, 0];
     this.canvas.addEventListener("wheel", (event) => { event.preventDefault(); this.zoom *= Math.exp(-event.deltaY / 500); }, { passive: false });
@@ -24,6 +26,21 @@ export class FlightMap {
     this.canvas.addEventListener("keydown", (event) => {
       if (event.key === "+" || event.key === "-") this.zoom *= event.key === "+" ? 1.25 : 0.8;
     });
+    field("loadplan").onclick = () => this.loadPlan();
+    field("gotoform").onsubmit = (event) => {
+      event.preventDefault();
+      const values = new FormData(event.target);
+      app.goTo(Number(values.get("x")), Number(values.get("y")), Number(values.get("z")));
+    };
+  }
+
+  async loadPlan() {
+    const { app } = this;
+    try {
+      const answer = await app.connection.ask("items", { vehicles: [app.chosen[0] ?? 0] });
+      app.overlays.plan = planOf(answer);
+      field("plan").textContent = `${answer.mission.length} items, ${answer.fence.length} of the fence`;
+    } catch (error) { app.say(error.message, true); }
   }
 
   click(event) {
@@ -121,3 +138,18 @@ export class FlightMap {
     c.restore();
   }
 }
+
+export const panel = {
+  title: "Map",
+  place: 20,
+  orders: ["goto", "items"],
+  markup: `
+    <canvas id="map" tabindex="0" aria-label="map; click sends the selected vehicles there while Go to is on"></canvas>
+    <div class="row wrap"><button id="loadplan">Load mission and fence</button><span id="plan" class="quiet"></span></div>
+    <form id="gotoform" class="row wrap pilot" aria-label="go to a place"><label>E <input name="x" type="number" step="any" value="0"></label><label>N <input name="y" type="number" step="any" value="0"></label><label>Up <input name="z" type="number" step="any" value="5"></label><button>Go</button></form>`,
+  style: `
+    #map { width: 100%; height: 300px; border-radius: 10px; background: var(--field); display: block; margin-bottom: 8px; touch-action: none; }
+    .replay #loadplan { display: none; }`,
+  open: (app) => new FlightMap(app),
+  on: { draw: (map, frame) => map.draw(frame) },
+};

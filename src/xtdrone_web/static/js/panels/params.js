@@ -3,7 +3,7 @@
 const SHOWN = 60;
 const field = (id) => document.getElementById(id);
 
-export class Params {
+class Params {
   constructor(app) {
     this.app = app;
     this.params = [];
@@ -29,7 +29,7 @@ export class Params {
       const text = `${name} ${description || ""} ${group || ""}`.toLowerCase();
       return words.every((word) => text.includes(word));
     });
-    field("paramcount").textContent = this.params.length ? `${found.length} of ${this.params.length}, of ${this.app.told.vehicles[this.of].name}` : "";
+    field("paramcount").textContent = this.params.length ? `${found.length} of ${this.params.length}, of ${this.app.scene.vehicles[this.of].name}` : "";
     field("params").replaceChildren(...found.slice(0, SHOWN).map((param) => this.row(param)));
   }
 
@@ -56,3 +56,19 @@ export class Params {
     input.parentElement.classList.toggle("changed", Boolean(param.default) && Number(param.default) !== param.value);
   }
 }
+
+export const panel = {
+  title: "Params",
+  place: 30,
+  orders: ["params", "param_set"],
+  available: (scene) => !scene.replay,
+  markup: `
+    <div class="row wrap"><button id="loadparams" class="pilot">Load</button><input id="filter" type="search" placeholder="name or words" aria-label="filter parameters"><span id="paramcount" class="quiet"></span></div>
+    <div id="params"></div>`,
+  style: `
+    #params { max-height: 46vh; overflow: auto; margin-top: 6px; scrollbar-width: thin; }
+    .param { border-top: 1px solid var(--line); padding: 6px 2px; display: grid; grid-template-columns: 1fr 7em; gap: 2px 8px; align-items: center; }
+    .param b { font-weight: 600; font-size: 12px; } .param small { grid-column: 1 / 3; color: var(--quiet); }
+    .param input { width: 100%; } .param.changed input { border-color: var(--accent); }`,
+  open: (app) => new Params(app),
+};
