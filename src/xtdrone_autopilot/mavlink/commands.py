@@ -92,7 +92,7 @@ _BY_NAV_STATE = {
     **{state: mode for state, mode in VARIANTS.items() if state not in (ORBIT, VTOL_TAKEOFF)},
 }
 # Modes by MAV_STANDARD_MODE; the others PX4 does not take.
-_STANDARD_MODES = {
+_STANDARD_MODES: dict[float, Mode] = {
     NAV_STATES[spec.nav_state].standard: mode
     for mode, spec in MODES.items()
     if NAV_STATES[spec.nav_state].standard
@@ -173,7 +173,7 @@ class Commands:
                 p[6] += self._origin[2] + self._status["home"][link.vehicle, 2]
         self._run_command(link, message, p)
 
-    def _run_command(self, link: Link, message: Any, p) -> None:
+    def _run_command(self, link: Link, message: Any, p: Sequence[float]) -> None:
         handler = self._handlers.get(message.command)
         if handler is None:
             name = command_name(message.command)
@@ -194,7 +194,7 @@ class Commands:
             link, message, Answer(DENIED, f"command {command_name(message.command)} denied: {why}")
         )
 
-    def _answer(self, link: Link, message: Any, answer) -> None:
+    def _answer(self, link: Link, message: Any, answer: Answer) -> None:
         if answer.reason and answer.result in (UNSUPPORTED, DENIED, FAILED, NO_ANSWER):
             self._outbox.say(link.vehicle, WARNING, answer.reason)
         if answer.result == NO_ANSWER:
@@ -212,7 +212,7 @@ class Commands:
         )
 
     @handles(mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
-    def _arm_disarm(self, link: Link, p) -> Answer:
+    def _arm_disarm(self, link: Link, p: Sequence[float]) -> Answer:
         action = round(p[0]) if math.isfinite(p[0]) else 0
         if action not in (0, 1):
             return Answer(NO_ANSWER, f"Unsupported ARM_DISARM param: {p[0]:.3f}: 1 arms, 0 disarms")
@@ -222,7 +222,7 @@ class Commands:
         return self._commander.disarm(link.vehicle, force)
 
     @handles(mavlink.MAV_CMD_DO_SET_MODE)
-    def _do_set_mode(self, link: Link, p) -> Answer:
+    def _do_set_mode(self, link: Link, p: Sequence[float]) -> Answer:
         base, main, sub = (int(x) & 0xFF if math.isfinite(x) else 0 for x in p[:3])
         if base & mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED:
             return self._set_custom_mode(link, main, sub)
@@ -237,13 +237,13 @@ class Commands:
         )
         return Answer(ACCEPTED)
 
-    def _set_custom_mode(self, link: Link, main, sub):
+    def _set_custom_mode(self, link: Link, main: int, sub: int) -> Answer:
         """A mode by PX4's numbers; of AUTO, sub mode 0 is MISSION."""
         if main == _AUTO:
             state = nav_state(main, sub) if sub else MODES[Mode.MISSION].nav_state
         else:
             state = nav_state(main, sub if NAV_STATES[POSITION_SLOW].px4 == (main, sub) else 0)
-        mode = _BY_NAV_STATE.get(state)
+        mode = None if state is None else _BY_NAV_STATE.get(state)
         if mode is not None:
             return self._mode(link, mode, shown=state)
         if main == _AUTO:
@@ -251,7 +251,7 @@ class Commands:
         self._outbox.say(link.vehicle, WARNING, f"there is no mode {main}, {sub}")
         return Answer(ACCEPTED)
 
-    def _refuse_auto_mode(self, i: int, state) -> Answer:
+    def _refuse_auto_mode(self, i: int, state: int | None) -> Answer:
         """Answers as PX4 in the air; on the ground that lets users choose an external mode."""
         if state is not None and NAV_STATES[state].external:
             self._commander.say_unavailable(i, state)
@@ -265,21 +265,21 @@ class Commands:
         self._do_set_mode(link, (message.base_mode, number >> 16 & 0xFF, number >> 24 & 0xFF))
 
     @handles(mavlink.MAV_CMD_DO_SET_STANDARD_MODE)
-    def _do_set_standard_mode(self, link: Link, p) -> Answer:
+    def _do_set_standard_mode(self, link: Link, p: Sequence[float]) -> Answer:
         mode = _STANDARD_MODES.get(p[0])
         return Answer(FAILED) if mode is None else self._mode(link, mode)
 
-    def _mode(self, link: Link, mode: Mode, text: str = "", shown=None):
+    def _mode(self, link: Link, mode: Mode, text: str = "", shown: int | None = None) -> Answer:
         return self._commander.set_mode(link.vehicle, mode, self._clock.t_us, text, shown)
 
     @handles(mavlink.MAV_CMD_NAV_TAKEOFF)
-    def _nav_takeoff(self, link: Link, p) -> Answer:
+    def _nav_takeoff(self, link: Link, p: Sequence[float]) -> Answer:
         if abs(p[6]) > FARTHEST:
             return Answer(DENIED, f"height {p[6]:g} m is not allowed: give one above sea level")
         return self._commander.take_off(link.vehicle, p[6], self._clock.t_us)
 
     @handles(mavlink.MAV_CMD_NAV_VTOL_TAKEOFF)
-    def _nav_vtol_takeoff(self, link: Link, p) -> Answer:
+    def _nav_vtol_takeoff(self, link: Link, p: Sequence[float]) -> Answer:
         if self._status["vtol_type"][link.vehicle] == NOT_VTOL:
             return Answer(
                 UNSUPPORTED, "NAV_VTOL_TAKEOFF is for VTOLs, and it is none: use NAV_TAKEOFF"
@@ -290,7 +290,7 @@ class Commands:
         return self._commander.vtol_take_off(link.vehicle, place, self._clock.t_us)
 
     @handles(mavlink.MAV_CMD_DO_REPOSITION)
-    def _do_reposition(self, link: Link, p) -> Answer:
+    def _do_reposition(self, link: Link, p: Sequence[float]) -> Answer:
         flags = int(p[1]) if math.isfinite(p[1]) else 0
         if flags == mavlink.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE:
             return self._reposition(link, p)
@@ -303,7 +303,7 @@ class Commands:
             "(param2 = 1) does not change the mode",
         )
 
-    def _reposition(self, link: Link, p):
+    def _reposition(self, link: Link, p: Sequence[float]) -> Answer:
         target = self._position(p)
         if target is None:
             return _no_place(p)
@@ -311,7 +311,7 @@ class Commands:
         return self._commander.reposition(link.vehicle, target, yaw, p[0], self._clock.t_us)
 
     @handles(mavlink.MAV_CMD_DO_CHANGE_ALTITUDE)
-    def _do_change_altitude(self, link: Link, p) -> Answer:
+    def _do_change_altitude(self, link: Link, p: Sequence[float]) -> Answer:
         height = p[0]
         if p[1] in RELATIVE:
             height += self._origin[2] + self._status["home"][link.vehicle, 2]
@@ -324,7 +324,7 @@ class Commands:
         return self._reposition(link, [-1.0, 0.0, 0.0, *[math.nan] * 3, height])
 
     @handles(mavlink.MAV_CMD_RUN_PREARM_CHECKS)
-    def _run_checks(self, link: Link, p) -> Answer:
+    def _run_checks(self, link: Link, p: Sequence[float]) -> Answer:
         self._commander.report_checks(link.vehicle)
         reason = self._commander.checks(link.vehicle)
         self._outbox.say(
@@ -332,7 +332,7 @@ class Commands:
         )
         return Answer(ACCEPTED)
 
-    def _position(self, p):
+    def _position(self, p: Sequence[float]) -> np.ndarray | None:
         """(3,) world [m] of param5 to param7, NaN where they leave it open; None off the Earth."""
         position = np.full(3, math.nan)
         if abs(p[6]) > FARTHEST:
@@ -347,12 +347,12 @@ class Commands:
         return position
 
     @handles(mavlink.MAV_CMD_DO_CHANGE_SPEED)
-    def _do_change_speed(self, link: Link, p) -> Answer:
+    def _do_change_speed(self, link: Link, p: Sequence[float]) -> Answer:
         self._missions.change_speed(link.vehicle, p[1])
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_DO_SET_HOME)
-    def _do_set_home(self, link: Link, p) -> Answer:
+    def _do_set_home(self, link: Link, p: Sequence[float]) -> Answer:
         v = self._status[link.vehicle]
         if p[0] == 1.0:
             v["home"] = self._estimator.pos[link.vehicle]
@@ -368,12 +368,12 @@ class Commands:
         v["home_set"] = True
         return Answer(ACCEPTED)
 
-    def _stream_of(self, number):
+    def _stream_of(self, number: float) -> str | None:
         """Name of the message of a number, or None; as PX4, NaN is 0, HEARTBEAT."""
         return self._links.message_name(number if math.isfinite(number) else 0.0)
 
     @handles(mavlink.MAV_CMD_SET_MESSAGE_INTERVAL)
-    def _set_message_interval(self, link: Link, p) -> Answer:
+    def _set_message_interval(self, link: Link, p: Sequence[float]) -> Answer:
         name = self._stream_of(p[0])
         if not math.isfinite(p[0]):
             return Answer(ACCEPTED)  # as PX4, without effect
@@ -384,7 +384,7 @@ class Commands:
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_GET_MESSAGE_INTERVAL)
-    def _get_message_interval(self, link: Link, p) -> Answer:
+    def _get_message_interval(self, link: Link, p: Sequence[float]) -> Answer:
         name = self._stream_of(p[0])
         interval = (self._links.get_interval(link, name) or 0) if name else 0
         number = int(p[0]) if math.isfinite(p[0]) else 0
@@ -392,7 +392,7 @@ class Commands:
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_REQUEST_MESSAGE)
-    def _request_message(self, link: Link, p) -> Answer:
+    def _request_message(self, link: Link, p: Sequence[float]) -> Answer:
         answer = self._on_request.get(p[0])
         if answer is None:
             name = self._stream_of(p[0])
@@ -411,45 +411,45 @@ class Commands:
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_NAV_LAND)
-    def _nav_land(self, link: Link, p) -> Answer:
+    def _nav_land(self, link: Link, p: Sequence[float]) -> Answer:
         return self._mode(link, Mode.LAND, "Landing at current position\t")
 
     @handles(mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH)
-    def _nav_return(self, link: Link, p) -> Answer:
+    def _nav_return(self, link: Link, p: Sequence[float]) -> Answer:
         return self._mode(link, Mode.RTL, "Returning to launch\t")
 
     @handles(mavlink.MAV_CMD_DO_SET_ROI_LOCATION)
-    def _set_roi_location(self, link: Link, p) -> Answer:
+    def _set_roi_location(self, link: Link, p: Sequence[float]) -> Answer:
         return self._set_roi(link, self._position(p))
 
     @handles(mavlink.MAV_CMD_DO_SET_ROI, mavlink.MAV_CMD_NAV_ROI)
-    def _set_roi_by_mode(self, link: Link, p) -> Answer:
+    def _set_roi_by_mode(self, link: Link, p: Sequence[float]) -> Answer:
         return self._set_roi(link, self._position(p) if p[0] == mavlink.MAV_ROI_LOCATION else None)
 
     @handles(mavlink.MAV_CMD_DO_SET_ROI_NONE, mavlink.MAV_CMD_DO_SET_ROI_WPNEXT_OFFSET)
-    def _clear_roi(self, link: Link, p) -> Answer:
+    def _clear_roi(self, link: Link, p: Sequence[float]) -> Answer:
         return self._set_roi(link, None)
 
-    def _set_roi(self, link: Link, position) -> Answer:
+    def _set_roi(self, link: Link, position: np.ndarray | None) -> Answer:
         self._missions.set_roi(link.vehicle, position)
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_NAV_LAND_LOCAL)  # NAV_PRECLAND of PX4
-    def _precision_land(self, link: Link, p) -> Answer:
+    def _precision_land(self, link: Link, p: Sequence[float]) -> Answer:
         return self._mode(link, Mode.LAND, shown=PRECISION_LANDING)
 
     @handles(mavlink.MAV_CMD_DO_GO_AROUND)
-    def _go_around(self, link: Link, p) -> Answer:
+    def _go_around(self, link: Link, p: Sequence[float]) -> Answer:
         """Accepted by every vehicle, as by PX4."""
         self._commander.go_around(link.vehicle)
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_DO_LAND_START)
-    def _do_land_start(self, link: Link, p) -> Answer:
+    def _do_land_start(self, link: Link, p: Sequence[float]) -> Answer:
         return Answer(CANCELLED)
 
     @handles(mavlink.MAV_CMD_PREFLIGHT_CALIBRATION)
-    def _calibrate(self, link: Link, p) -> Answer:
+    def _calibrate(self, link: Link, p: Sequence[float]) -> Answer:
         if self._status["armed"][link.vehicle]:
             return Answer(REJECTED)
         if not all(map(math.isfinite, p)):
@@ -463,37 +463,37 @@ class Commands:
         )
 
     @handles(mavlink.MAV_CMD_FIXED_MAG_CAL_YAW)
-    def _calibrate_magnetometer(self, link: Link, p) -> Answer:
+    def _calibrate_magnetometer(self, link: Link, p: Sequence[float]) -> Answer:
         return Answer(REJECTED if self._status["armed"][link.vehicle] else ACCEPTED)
 
     @handles(mavlink.MAV_CMD_LOGGING_START)
-    def _logging_start(self, link: Link, p) -> Answer:
+    def _logging_start(self, link: Link, p: Sequence[float]) -> Answer:
         return Answer(
             DENIED, "logs are not streamed: they are in the run folder, and can be downloaded"
         )
 
     @handles(mavlink.MAV_CMD_LOGGING_STOP)
-    def _logging_stop(self, link: Link, p) -> Answer:
+    def _logging_stop(self, link: Link, p: Sequence[float]) -> Answer:
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES)
-    def _capabilities(self, link: Link, p) -> Answer:
+    def _capabilities(self, link: Link, p: Sequence[float]) -> Answer:
         return self._request(link, "AUTOPILOT_VERSION")
 
     @handles(mavlink.MAV_CMD_REQUEST_PROTOCOL_VERSION)
-    def _protocol_version(self, link: Link, p) -> Answer:
+    def _protocol_version(self, link: Link, p: Sequence[float]) -> Answer:
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_PROTOCOL_VERSION, *p[1:]])
 
     @handles(mavlink.MAV_CMD_REQUEST_FLIGHT_INFORMATION)
-    def _flight_information(self, link: Link, p) -> Answer:
+    def _flight_information(self, link: Link, p: Sequence[float]) -> Answer:
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_FLIGHT_INFORMATION, *p[1:]])
 
     @handles(mavlink.MAV_CMD_REQUEST_STORAGE_INFORMATION)
-    def _storage_information(self, link: Link, p) -> Answer:
+    def _storage_information(self, link: Link, p: Sequence[float]) -> Answer:
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_STORAGE_INFORMATION, 0.0])
 
     @handles(mavlink.MAV_CMD_GET_HOME_POSITION)
-    def _get_home(self, link: Link, p) -> Answer:
+    def _get_home(self, link: Link, p: Sequence[float]) -> Answer:
         return self._request(link, "HOME_POSITION")
 
     @receives("MISSION_SET_CURRENT")
@@ -508,7 +508,7 @@ class Commands:
             self._outbox.stream_now(link.vehicle, "MISSION_CURRENT")
 
     @handles(mavlink.MAV_CMD_MISSION_START)
-    def _mission_start(self, link: Link, p) -> Answer:
+    def _mission_start(self, link: Link, p: Sequence[float]) -> Answer:
         i = link.vehicle
         reason = self._missions.why_not(i)
         if reason:
@@ -523,7 +523,7 @@ class Commands:
         return answer
 
     @handles(mavlink.MAV_CMD_DO_ORBIT)
-    def _do_orbit(self, link: Link, p) -> Answer:
+    def _do_orbit(self, link: Link, p: Sequence[float]) -> Answer:
         position = self._position(p)
         if position is None:
             return _no_place(p)
@@ -533,7 +533,7 @@ class Commands:
         return self._commander.orbit(link.vehicle, position, radius, p[1], self._clock.t_us)
 
     @handles(mavlink.MAV_CMD_INJECT_FAILURE)
-    def _inject_failure(self, link: Link, p) -> Answer:
+    def _inject_failure(self, link: Link, p: Sequence[float]) -> Answer:
         i = link.vehicle
         if self._parameters.get(i, "SYS_FAILURE_EN") == 0:
             return Answer(DENIED, "failures are not allowed: set SYS_FAILURE_EN to 1")
@@ -541,13 +541,13 @@ class Commands:
         return Answer(UNSUPPORTED, reason) if reason else Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_DO_FLIGHTTERMINATION)
-    def _do_terminate(self, link: Link, p) -> Answer:
+    def _do_terminate(self, link: Link, p: Sequence[float]) -> Answer:
         if p[0] < 0.5:
             return Answer(ACCEPTED)
         return self._commander.disarm(link.vehicle, True, "failsafe")
 
 
-def _base_mode(base):
+def _base_mode(base: int) -> Mode | None:
     """The Mode of MAVLink's base_mode flags, or None where they name none."""
     if base & mavlink.MAV_MODE_FLAG_AUTO_ENABLED:
         return Mode.MISSION
@@ -558,5 +558,5 @@ def _base_mode(base):
     return Mode.STABILIZED if base & mavlink.MAV_MODE_FLAG_STABILIZE_ENABLED else Mode.MANUAL
 
 
-def _no_place(p) -> Answer:
+def _no_place(p: Sequence[float]) -> Answer:
     return Answer(DENIED, f"no position at latitude {p[4]:g}, longitude {p[5]:g}, height {p[6]:g}")

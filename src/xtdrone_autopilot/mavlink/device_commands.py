@@ -1,6 +1,7 @@
 """Commands to devices: ACTUATOR_TEST, DO_SET_ACTUATOR."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -45,14 +46,14 @@ class DeviceCommands:
         self._offboard, self._rotor_mask, self._clock = offboard, rotor_mask, clock
 
     @handles(mavlink.MAV_CMD_DO_SET_ACTUATOR)
-    def _set_actuator(self, link: Link, p) -> Answer:
+    def _set_actuator(self, link: Link, p: Sequence[float]) -> Answer:
         """As PX4's outputs "Offboard Actuator Set 1" and on: the first six, or the next."""
         sets = int(p[6]) if math.isfinite(p[6]) else 0
-        self._offboard.set_own(link.vehicle, 6 * max(sets, 0), np.clip(p[:6], -1.0, 1.0))
+        self._offboard.set_own(link.vehicle, 6 * max(sets, 0), np.clip(p[:6], -1.0, 1.0).tolist())
         return Answer(ACCEPTED)
 
     @handles(mavlink.MAV_CMD_ACTUATOR_TEST)
-    def _actuator_test(self, link: Link, p) -> Answer:
+    def _actuator_test(self, link: Link, p: Sequence[float]) -> Answer:
         i = link.vehicle
         if self._status["armed"][i]:
             return Answer(DENIED, "actuators are tested while the vehicle is disarmed")
@@ -75,7 +76,7 @@ class DeviceCommands:
             )
         return Answer(ACCEPTED)
 
-    def _actuators(self, i: int, function):
+    def _actuators(self, i: int, function: float) -> Sequence[int] | np.ndarray | None:
         """The columns that a function means, maybe none of them there; None = no such function."""
         number = int(function) if math.isfinite(function) else 0
         motors = np.flatnonzero(self._rotor_mask[i])

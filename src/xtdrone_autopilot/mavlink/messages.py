@@ -91,7 +91,7 @@ _JUMP_US = 100_000  # an offset that differs by more is a clock that was set
 _WEIGHT = 0.05  # of the newest offset
 
 
-def _smoothed(before, offset):
+def _smoothed(before: float | None, offset: float) -> float:
     """The offset between two clocks, low-passed [us]; before is None for the first."""
     if before is None or abs(offset - before) > _JUMP_US:
         return offset

@@ -27,7 +27,7 @@ from ..navigation.mission_items import (
 )
 from ..state.clock import StepClock
 from ..state.handlers import receives
-from .links import Link
+from .links import Address, Link
 
 RETRY_US = 500_000  # until a missing item is requested again [us]
 GIVE_UP_US = 20_000_000  # of silence, after which an upload is forgotten [us]
@@ -39,12 +39,12 @@ ACCEPTED = mavlink.MAV_MISSION_ACCEPTED
 class _Upload:
     """One upload in progress."""
 
-    link: object
-    address: object  # of the sender, for repeated requests
-    partner: tuple  # system and component id of the sender
+    link: Link
+    address: Address | None  # of the sender, for repeated requests
+    partner: tuple[int, int]  # system and component id of the sender
     kind: int
     count: int
-    items: list
+    items: list[Item]
     heard_t: int  # when the sender last spoke [us]
     requested_t: int  # time of the last item request [us]
 
@@ -71,7 +71,7 @@ class MissionProtocol:
         """
         self._store, self._reply, self._say, self._current = store, reply, say, current
         self._clock = clock
-        self._uploads = {}  # vehicle -> _Upload
+        self._uploads: dict[int, _Upload] = {}  # vehicle -> _Upload
 
     def step(self) -> None:
         """Asks again for items that did not come; call it now and then."""
@@ -88,14 +88,16 @@ class MissionProtocol:
             elif t_us - upload.requested_t >= RETRY_US:
                 self._ask(upload)
 
-    def _partner(self, message: Any):
+    def _partner(self, message: Any) -> tuple[int, int]:
         return message.get_srcSystem(), message.get_srcComponent()
 
-    def _is_of(self, upload, link: Link, message: Any) -> bool:
+    def _is_of(self, upload: _Upload, link: Link, message: Any) -> bool:
         """Whether a message comes from the sender of an upload; ids alone do not tell clients."""
         return upload.partner == self._partner(message) and upload.address == link.sender
 
-    def _answer(self, link: Link, message: Any, result, kind, items: Sequence[Item] = ()) -> None:
+    def _answer(
+        self, link: Link, message: Any, result: int, kind: int, items: Sequence[Item] = ()
+    ) -> None:
         self._reply(
             link,
             mavlink.MAVLink_mission_ack_message(
@@ -103,11 +105,11 @@ class MissionProtocol:
             ),
         )
 
-    def _refuse(self, link: Link, message: Any, kind, error) -> None:
+    def _refuse(self, link: Link, message: Any, kind: int, error: ItemError) -> None:
         self._say(link.vehicle, mavlink.MAV_SEVERITY_WARNING, f"Upload refused: {error}")
         self._answer(link, message, error.result, kind)
 
-    def _ask(self, upload) -> None:
+    def _ask(self, upload: _Upload) -> None:
         upload.requested_t = self._clock.t_us
         upload.link.sender = upload.address
         self._reply(

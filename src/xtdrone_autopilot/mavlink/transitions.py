@@ -1,6 +1,7 @@
 """DO_VTOL_TRANSITION: hover, or fixed-wing flight."""
 
 import math
+from collections.abc import Sequence
 
 from xtdrone_core.mavlink.dialect import mavlink
 
@@ -18,7 +19,7 @@ class Transitions:
         self._vtol = vtol
 
     @handles(mavlink.MAV_CMD_DO_VTOL_TRANSITION)
-    def _do_vtol_transition(self, link: Link, p) -> Answer:
+    def _do_vtol_transition(self, link: Link, p: Sequence[float]) -> Answer:
         if not self._vtol.is_vtol(link.vehicle):
             return Answer(
                 NO_ANSWER, "command MAV_CMD_DO_VTOL_TRANSITION is not supported: it is no VTOL"

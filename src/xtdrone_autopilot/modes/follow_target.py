@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
@@ -54,7 +53,7 @@ class FollowTarget(Memory, ModeTask):
     def _lost(self, i: int) -> bool:
         return self._clock.t_us - self._targets["t"][i] > LOST_US
 
-    def heard(self, i: int, pos: npt.ArrayLike, vel: npt.ArrayLike) -> None:
+    def heard(self, i: int, pos: np.ndarray, vel: np.ndarray | None) -> None:
         """The target of vehicle i is at pos (3,) [m] with vel (3,) [m/s], None = not known."""
         target, now = self._targets[i], self._clock.t_us
         age = (now - target["t"]) * 1e-6

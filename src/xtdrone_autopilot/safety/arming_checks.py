@@ -217,11 +217,11 @@ class ArmingChecks(Memory):
         self._pending = np.zeros(n, dtype=np.bool_)  # it has changed since
         self._no_sticks = np.ones(n, dtype=np.bool_)
         self._sticks_t = np.zeros(n, dtype=np.int64)  # when manual control came last, or 0 [us]
-        self._reasons = {
+        self._reasons: dict[str, Callable[[int], str]] = {
             _CANNOT_FLY.name: self._why_not_flown,
             _NO_POSITION.name: self._why_no_position,
             _BATTERY_PREFLIGHT.name: self._why_battery,
-            _FENCE_NO_HOME.name: lambda i: "home is not known, and GF_ACTION is 3",
+            _FENCE_NO_HOME.name: _why_no_home,
         }
         self._arguments: dict[str, Callable[[int], float]] = {}
         self.remember_start()
@@ -330,6 +330,10 @@ class ArmingChecks(Memory):
     def _why_battery(self, i: int) -> str:
         least, level = self._parameters.get(i, "COM_ARM_BAT_MIN"), self._battery.level[i]
         return f"battery at {level:.0%}, COM_ARM_BAT_MIN asks for {least:.0%}: charge it"
+
+
+def _why_no_home(i: int) -> str:
+    return "home is not known, and GF_ACTION is 3"
 
 
 def report(failing: Sequence[Check], found: int, arguments: dict) -> list:

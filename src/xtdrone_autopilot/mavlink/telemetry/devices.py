@@ -17,7 +17,9 @@ _SMOOTHING = 0.01  # weight of the newest difference in a vibration metric, as P
 
 
 @njit
-def _smooth_changes(gyro, accel, before, smooth) -> None:
+def _smooth_changes(
+    gyro: np.ndarray, accel: np.ndarray, before: np.ndarray, smooth: np.ndarray
+) -> None:
     """Low-passes the size of the change of readings (N, 3) since the last call."""
     for i in range(len(smooth)):
         for kind in range(2):
@@ -52,7 +54,7 @@ class DeviceStreams:
         self._before = np.full((len(mask), 2, 3), np.nan)  # the IMU's reading at the last tick
         self._vibration = np.zeros((len(mask), 2))  # of the gyroscope, of the accelerometer
 
-    def _rotor_commands(self, batch):
+    def _rotor_commands(self, batch: int) -> np.ndarray:
         """(N, 4) commands 0..1 of a batch of ESCs, 0 where there is none."""
         columns = self._columns[:, BATCH * batch : BATCH * batch + BATCH]
         last = self._commands.shape[1] - 1

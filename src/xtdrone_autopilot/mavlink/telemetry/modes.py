@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_core.modes import NAV_STATES
+from xtdrone_core.modes import NAV_STATES, NavState
 
 from ...state.handlers import streams
 
@@ -55,7 +55,7 @@ def available_modes(number: int) -> list:
     ]
 
 
-def _name(state):
+def _name(state: NavState) -> bytes:
     if state.standard:
         return b""
     return b"(Mode not available)" if state.external else state.name.encode()

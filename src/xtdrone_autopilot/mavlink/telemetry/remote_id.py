@@ -2,6 +2,7 @@
 
 import calendar
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,6 @@ class RemoteIdStreams:
         m["timestamp"] = int(time.time()) - _EPOCH_S
 
 
-def _class_of(accuracy, bounds):
+def _class_of(accuracy: np.ndarray, bounds: Sequence[tuple[float, int]]) -> np.ndarray:
     """(N,) the class of the first bound that an accuracy (N,) is below, 0 = none."""
     return np.select([accuracy < bound for bound, _ in bounds], [kind for _, kind in bounds], 0)
