@@ -142,6 +142,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         position_control, velocity_control, attitude_control, rate_control: The control loops.
         commands: (N, A) of the actuators, as of the last step.
         log: The FleetLog, or None.
+        links: The MAVLink links, or None.
+        handlers: The handlers of messages that come in on them, or None.
     """
 
     # In this order: time first, since the others' schedules depend on it.
@@ -227,8 +229,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self.log: FleetLog | None = None
         self.remember_start()
         self._ports = ports
-        self._links: Links | None = None
-        self._messages: Messages | None = None
+        self.links: Links | None = None
+        self.handlers: Messages | None = None
         if links:
             self._open_links()
 
@@ -397,9 +399,9 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
                 state to itself.
         """
         self.load(regrouped(before.save(), self.save(), rows))
-        if before._links is not None:
-            self._open_links(before=before._links, rows=rows)
-            before._links, before._messages = None, None
+        if before.links is not None:
+            self._open_links(before=before.links, rows=rows)
+            before.links, before.handlers = None, None
 
     def _open_links(
         self,
@@ -410,7 +412,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
     ) -> None:
         links = Links(len(self.status), self.streams(), self._ports, key, remote, before, rows)
         links.on_refused = lambda i, text: self.outbox.say(i, WARNING, text)
-        self._links, self._messages, self.outbox.links = links, self.messages(links), links
+        self.links, self.handlers, self.outbox.links = links, self.messages(links), links
 
     def streams(self) -> Streams:
         """The telemetry of this flight stack."""
@@ -495,8 +497,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         _tell(self.status, self._afloat, self.estimator.records)
         self.estimator.step(sensors, self.parameters.values)
         self.navigator.follow_resets()
-        if self._links is not None and self._messages is not None:
-            self._links.receive(t_us, self._messages.handle)
+        if self.links is not None and self.handlers is not None:
+            self.links.receive(t_us, self.handlers.handle)
         events = self.vtol.step(self.clock, sensors, dt)
         events |= self.navigator.step(self.clock, sensors, self.offboard.actuators, dt)
         events |= self.fixed_wing.step(self.clock, sensors, dt, self.commands)
@@ -508,10 +510,10 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self._update_checks(self.clock.due(PERIOD_US))
         if self.log is not None:
             self.log.step(t_us)
-        if self._links is not None and self._messages is not None:
-            self._links.stream(t_us)
+        if self.links is not None and self.handlers is not None:
+            self.links.stream(t_us)
             if t_us % TICK_US == 0:
-                self._messages.tick()
+                self.handlers.tick()
         return self.commands
 
     def _control(self, dt: float) -> None:
@@ -565,7 +567,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
 
     def health(self) -> list[dict]:
         """Health of each vehicle, as plain data; see safety/health.py."""
-        return self._health.report(None if self._links is None else self._links.health)
+        return self._health.report(None if self.links is None else self.links.health)
 
     def set_parameter(self, i: int, name: str, value: float) -> None:
         """Sets a parameter of vehicle i."""
@@ -604,8 +606,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         put(self, names, snapshot)
         if self.log is not None and log is not None:
             self.log.load(log)
-        if self._links is not None:
-            self._links.restart(self.clock.t_us)
+        if self.links is not None:
+            self.links.restart(self.clock.t_us)
 
     def _refuse_without_memory(self) -> None:
         for name in PARTS:
@@ -629,8 +631,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         """Closes the MAVLink links and the flight logs."""
         if self.log is not None:
             self.log.close()
-        if self._links is not None:
-            self._links.close()
+        if self.links is not None:
+            self.links.close()
 
     def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """Takes an externally measured pose, with the simulated time of the measurement.
@@ -658,10 +660,10 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             due: (N,) bool, the vehicles meant.
         """
         p, sensors = self.status, self.readings.sensors
-        if self._links is not None and self._messages is not None:
+        if self.links is not None and self.handlers is not None:
             if self.clock.t_us % _FORGET_PEERS_US == 0:
-                self._links.forget_silent_peers(self.clock.t_us)
-            self._messages.check()
+                self.links.forget_silent_peers(self.clock.t_us)
+            self.handlers.check()
         self._constraints.step()
         whole = bool(due.all())  # a slice copies no records
         self.battery.step(

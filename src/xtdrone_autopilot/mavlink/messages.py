@@ -25,7 +25,11 @@ from .links import Link
 
 
 class Messages:
-    """Hands the messages of a fleet to their handlers."""
+    """Hands the messages of a fleet to their handlers.
+
+    Attributes:
+        handlers: Name of a message -> the method that handles it.
+    """
 
     def __init__(
         self,
@@ -44,7 +48,7 @@ class Messages:
         """
         self._outbox = outbox
         self._each_tick, self._each_check = each_tick, each_check
-        self._handlers, self._refusals = (
+        self.handlers, self._refusals = (
             {name: method for part in parts for name, method in declared(part, mark)}
             for mark in ("receives", "refuses")
         )
@@ -52,7 +56,7 @@ class Messages:
     @property
     def names(self) -> list[str]:
         """Of the messages that have a handler."""
-        return sorted(self._handlers)
+        return sorted(self.handlers)
 
     def handle(self, link: Any, message: Any) -> None:
         """Handles one message that came in on a link, if it is meant for its vehicle."""
@@ -60,7 +64,7 @@ class Messages:
             return
         if getattr(message, "target_component", 0) not in (0, 1):
             return
-        handler = self._handlers.get(message.get_type())
+        handler = self.handlers.get(message.get_type())
         if handler is None:
             return
         try:

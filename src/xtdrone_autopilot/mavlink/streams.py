@@ -137,9 +137,9 @@ class Streams:
         self._readings = r.readings
         # One for the world: it changes by centimetres per kilometre.
         self._geoid = geoid_height(self._origin[0], self._origin[1])
-        self._devices = DeviceStreams(r)
+        self.devices = DeviceStreams(r)
         self._tailsitters = np.flatnonzero(r.status["vtol_type"] == TAILSITTER)
-        parts = self, self._devices, *(kind(r) for kind in PARTS), *r.others
+        parts = self, self.devices, *(kind(r) for kind in PARTS), *r.others
         found = [
             *((part, *row) for part in parts for row in declared(part, "streams")),
             *((self, *row) for row in _extra_streams(self._readings.sensors)),
@@ -223,7 +223,7 @@ class Streams:
         if self._shared_t == t_us:
             return
         self._shared_t = t_us
-        self._devices.watch()
+        self.devices.watch()
         e = self._estimator
         self._ms = t_us // 1000
         estimated_motion(e.pos, e.vel, e.quat, e.ang_vel, self._status, self._origin, self._motion)

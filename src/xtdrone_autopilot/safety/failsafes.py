@@ -77,7 +77,7 @@ class Failsafes(Memory):
         n = len(watched.status)
         self._fence, self._rotor = Geofence(watched), RotorFailure(watched)
         made = {Geofence: self._fence, RotorFailure: self._rotor}
-        self._conditions: dict[str, Condition] = {
+        self.conditions: dict[str, Condition] = {
             kind.name: made.get(kind) or kind(watched) for kind in CONDITIONS
         }
         self._level = np.zeros(n, dtype=np.int8)  # Action in force
@@ -85,7 +85,7 @@ class Failsafes(Memory):
             int, tuple[str, Action, Mode | None]
         ] = {}  # vehicle -> (condition, Action, mode before)
         flight.on_disarm.append(self.taken_over)
-        for part in (self, *self._conditions.values()):
+        for part in (self, *self.conditions.values()):
             part.remember_start()
 
     @property
@@ -111,7 +111,7 @@ class Failsafes(Memory):
         """Conditions of vehicle i that hold now: name -> text and advice for its user."""
         return {
             name: [condition.text, condition.advice]
-            for name, condition in self._conditions.items()
+            for name, condition in self.conditions.items()
             if condition.holds[i]
         }
 
@@ -119,7 +119,7 @@ class Failsafes(Memory):
         """Configured actions of vehicle i: condition -> action."""
         return {
             name: _WORDS[condition.action(i)]
-            for name, condition in self._conditions.items()
+            for name, condition in self.conditions.items()
             if condition.parameter
         }
 
@@ -127,13 +127,13 @@ class Failsafes(Memory):
         """As of Memory, with the conditions."""
         return {
             **super().save(),
-            "conditions": {name: condition.save() for name, condition in self._conditions.items()},
+            "conditions": {name: condition.save() for name, condition in self.conditions.items()},
         }
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """As of Memory, with the conditions."""
         super().load(snapshot)
-        for name, condition in self._conditions.items():
+        for name, condition in self.conditions.items():
             condition.load(snapshot["conditions"][name])
 
     def reset(self, mask: np.ndarray | None = None) -> None:
@@ -141,7 +141,7 @@ class Failsafes(Memory):
         super().reset(mask)
         for i in np.arange(len(self._level)) if mask is None else np.flatnonzero(mask):
             self._pending.pop(int(i), None)
-        for condition in self._conditions.values():
+        for condition in self.conditions.values():
             condition.reset(mask)
 
     def step(self, due: np.ndarray | None = None) -> None:
@@ -156,11 +156,11 @@ class Failsafes(Memory):
         """Checks every condition; returns what has changed, for act()."""
         q, flying = self._parameters.values, self._status["armed"] & ~self._status["landed"]
         begun, ended = [], []
-        for condition in self._conditions.values():
+        for condition in self.conditions.values():
             now = condition.check_due(due, flying, q)
             changed = now != condition.holds
             if changed.any():
-                begun += [(self._begun, int(i), condition) for i in np.flatnonzero(changed & now)]
+                begun += [(self.begin, int(i), condition) for i in np.flatnonzero(changed & now)]
                 ended += [(self._ended, int(i), condition) for i in np.flatnonzero(changed & ~now)]
                 condition.holds[:] = now
         return ended + begun
@@ -172,7 +172,7 @@ class Failsafes(Memory):
 
     def armed(self, i: int) -> None:
         """Vehicle i has just been armed."""
-        for condition in self._conditions.values():
+        for condition in self.conditions.values():
             condition.armed(i)
         self._fly_without(i, _NO_ROTOR)
         self.taken_over(i)
@@ -203,8 +203,8 @@ class Failsafes(Memory):
     def _get(self, i: int, name: str) -> float:
         return self._parameters.get(i, name)
 
-    def _begun(self, i: int, condition: Condition) -> None:
-        """A condition begins to hold for vehicle i."""
+    def begin(self, i: int, condition: Condition) -> None:
+        """Acts on a condition that begins to hold for vehicle i."""
         why, mode = condition.why(i), condition.mode_instead(i)
         if mode is not None:
             self._outbox.say(i, CRITICAL, f"Failsafe: {why}: mode {ROS_NAME[mode]}")

@@ -104,6 +104,11 @@ class FileServer:
         self._sessions: dict[_Key, _Session] = {}
         self._written: defaultdict[int, WrittenFiles] = defaultdict(WrittenFiles)  # by vehicle
 
+    @property
+    def n_open(self) -> int:
+        """Number of files that clients have open."""
+        return len(self._sessions)
+
     @receives("FILE_TRANSFER_PROTOCOL")
     def handle(self, link: Any, message: Any) -> None:
         """Answers one request that names this vehicle."""

@@ -38,7 +38,7 @@ class _Transfer:
 
 
 @njit
-def _frame(
+def frames_of_data(
     data: np.ndarray,
     offset: int,
     number: int,
@@ -169,7 +169,7 @@ class LogDownload:
                 transfer.end = transfer.offset
         link = transfer.link
         sequence = self._links.take_sequence(link, max(1, -(-len(data) // BLOCK)))
-        length = _frame(
+        length = frames_of_data(
             np.frombuffer(data, dtype=np.uint8),
             transfer.offset,
             transfer.number,

@@ -46,7 +46,7 @@ class DeviceStreams:
     def __init__(self, reported: Any) -> None:
         """reported: a Reported of streams.py."""
         self._status, self._battery = reported.status, reported.battery
-        self._readings = reported.readings
+        self.readings = reported.readings
         self._commands = reported.commands
         mask = np.pad(reported.rotor_mask, ((0, 0), (0, -reported.rotor_mask.shape[1] % BATCH)))
         self.rotors = mask.sum(axis=1)
@@ -81,7 +81,7 @@ class DeviceStreams:
     def watch(self) -> None:
         """Follows the IMU; call it at each tick of the streams."""
         _smooth_changes(
-            self._readings.sensors.gyro, self._readings.sensors.accel, self._before, self._vibration
+            self.readings.sensors.gyro, self.readings.sensors.accel, self._before, self._vibration
         )
 
     @streams("VIBRATION", ground_station=0.1, offboard=0.5, bridge=False)
