@@ -96,6 +96,7 @@ class Estimator(Memory):
         imu_pos: (N, 3) INPUT: IMU from the centre of gravity, body [m]; 0 where it is near.
     """
 
+    # Views of the records' fields, which the constructor makes.
     records: np.ndarray
     pos: np.ndarray
     vel: np.ndarray

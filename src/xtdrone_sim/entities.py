@@ -26,12 +26,12 @@ from .world import World
 from .world.models import WorldModel, read_model
 
 WORLD_FRAMES = ("", "world", "map", "/map")  # names of the world frame, as gazebo_ros has them
-LARGEST = 1e6  # number of a state or a wrench that is asked for [m, m/s, rad/s, N, N m]
+MAX_NUMBER = 1e6  # number of a state or a wrench that is asked for [m, m/s, rad/s, N, N m]
 _STILL = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Part:
+class Frame:
     """A model or link: a frame that is fixed to a body."""
 
     name: str
@@ -45,7 +45,7 @@ class Entities:
     """States of all models and links, and what gazebo_ros can do to them.
 
     Attributes:
-        models: Part of each model by its name, in the order of their creation.
+        models: Frame of each model by its name, in the order of their creation.
         links: Likewise of each link.
         direct_links: Those of the models themselves, without models nested in them.
         static: Names of the models that do not move by themselves.
@@ -74,7 +74,7 @@ class Entities:
         """States (P, 13) of their bodies, see WorldEditor."""
         return self._editor().inserted_states() if self.inserted else np.zeros((0, 13))
 
-    def table(self, parts: Iterable[Part]) -> np.ndarray:
+    def table(self, parts: Iterable[Frame]) -> np.ndarray:
         """States (P, 13) of models or links, relative to the world."""
         parts = list(parts)
         inserted = self.inserted_states()
@@ -88,7 +88,7 @@ class Entities:
         out[:, 10:] = rotate_array(quat, rate)
         return out
 
-    def relative(self, part: Part, frame: str) -> np.ndarray:
+    def relative(self, part: Frame, frame: str) -> np.ndarray:
         """State (13,) of a model or link relative to another one, which is named.
 
         Raises:
@@ -106,7 +106,7 @@ class Entities:
             back.direction(state[10:] - at[10:]),
         )
 
-    def model(self, name: str) -> Part:
+    def model(self, name: str) -> Frame:
         """The model of a name.
 
         Raises:
@@ -114,7 +114,7 @@ class Entities:
         """
         return _named("model", name, self.models)
 
-    def link(self, name: str) -> Part:
+    def link(self, name: str) -> Frame:
         """The link of a full name `model::link`.
 
         Raises:
@@ -122,7 +122,7 @@ class Entities:
         """
         return _named("link", name, self.links)
 
-    def frame(self, name: str) -> Part | None:
+    def frame(self, name: str) -> Frame | None:
         """The model or link that a reference frame names, or None for the world.
 
         Raises:
@@ -178,7 +178,7 @@ class Entities:
         state = self._engine.state
         return float(state.joint_pos[known[name]]), float(state.joint_vel[known[name]])
 
-    def place(self, part: Part, state: np.ndarray, frame: str) -> None:
+    def place(self, part: Frame, state: np.ndarray, frame: str) -> None:
         """Moves a model, or the body of a link, so that the part has a state (13,).
 
         Args:
@@ -193,9 +193,9 @@ class Entities:
         editor, other = self._editor(), self.frame(frame)
         state = np.array(state, dtype=float)
         state[3:7] = normalize(*state[3:7].tolist()) if state[3:7].any() else (0.0, 0.0, 0.0, 1.0)
-        if not (np.abs(state) <= LARGEST).all():
+        if not (np.abs(state) <= MAX_NUMBER).all():
             raise WorldError(
-                f"'{part.name}' cannot be moved to a state with numbers beyond {LARGEST:g}"
+                f"'{part.name}' cannot be moved to a state with numbers beyond {MAX_NUMBER:g}"
             )
         if other is not None:
             at = _pose(self.table([other])[0])
@@ -233,9 +233,9 @@ class Entities:
             raise WorldError(f"there is a model '{name}' already")
         if not name or "::" in name or "/" in name:
             raise WorldError(f"'{name}' is no name for a model: leave out '::' and '/'")
-        if not (np.abs(pose.pos) <= LARGEST).all():
+        if not (np.abs(pose.pos) <= MAX_NUMBER).all():
             raise WorldError(
-                f"model '{name}' cannot be put {pose.pos} m away: give numbers up to {LARGEST:g}"
+                f"model '{name}' cannot be put {pose.pos} m away: give numbers up to {MAX_NUMBER:g}"
             )
         other = self.frame(frame)
         if other is not None:
@@ -261,7 +261,7 @@ class Entities:
 
     def push(
         self,
-        link: Part,
+        link: Frame,
         force: Sequence[float],
         torque: Sequence[float],
         begin_us: int,
@@ -281,8 +281,8 @@ class Entities:
         """
         if link.owner < 0 or link.name.partition("::")[0] in self.static:
             raise WorldError(f"'{link.name}' is static: no force moves it")
-        if not (np.abs([*force, *torque]) <= LARGEST).all():
-            raise WorldError(f"the wrench on '{link.name}' has numbers beyond {LARGEST:g}")
+        if not (np.abs([*force, *torque]) <= MAX_NUMBER).all():
+            raise WorldError(f"the wrench on '{link.name}' has numbers beyond {MAX_NUMBER:g}")
         self._pushes.add(
             Push(
                 link.name,
@@ -338,8 +338,8 @@ class Entities:
         return [shape.name.rpartition("::")[2] for shape in shapes if shape.collides]
 
     def _list(self) -> None:
-        self.models: dict[str, Part] = {}
-        self.links: dict[str, Part] = {}
+        self.models: dict[str, Frame] = {}
+        self.links: dict[str, Frame] = {}
         for model in self._fixed:
             self._add(model, -1, model.pose)
         for i, (spec, vehicle) in enumerate(self._vehicles):
@@ -352,20 +352,20 @@ class Entities:
         self.static = {model.name for model in (*self._fixed, *self.inserted) if model.static}
 
     def _add(self, model, owner, origin):
-        self.models[model.name] = Part(model.name, owner, 0, origin)
+        self.models[model.name] = Frame(model.name, owner, 0, origin)
         for name, pose in model.links:
-            self.links[name] = Part(name, owner, 0, origin.to(pose))
+            self.links[name] = Frame(name, owner, 0, origin.to(pose))
 
     def _add_vehicle(self, i, name, vehicle):
         frames = [Pose(vehicle.cog).to(frame) for frame in body_frames(vehicle)]
-        self.models[name] = Part(name, i, 0, frames[0].inverse())
+        self.models[name] = Frame(name, i, 0, frames[0].inverse())
         body_of = {link: k for k, body in enumerate(vehicle.bodies) for link in body.links}
         scope = scope_of(vehicle)
         middle = centres(scope)
         for link, _, pose in scope.links():
             inward = frames[body_of[link]].inverse()
             full = f"{name}::{link}"
-            self.links[full] = Part(
+            self.links[full] = Frame(
                 full, i, body_of[link], inward.to(pose), inward.point(middle[link])
             )
 
@@ -381,7 +381,7 @@ def _state(pose, vel, rate) -> np.ndarray:
     return np.array([*pose.pos, *pose.quat, *vel, *rate])
 
 
-def _named(kind, name, known) -> Part:
+def _named(kind, name, known) -> Frame:
     if name not in known:
         raise WorldError(unknown_name(kind, name, known))
     return known[name]

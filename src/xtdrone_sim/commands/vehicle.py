@@ -96,7 +96,7 @@ def _check_vehicles(args: argparse.Namespace) -> int:
     """A line on each model; status 1 if one is refused or fails."""
     from ..model_check import check, models_in
 
-    said, bad = logging.getLogger("xtdrone_sim.simulation"), False
+    said, bad = logging.getLogger("xtdrone_sim.parts"), False
     said.disabled = True  # the remarks are in the lines
     try:
         for path in (model for given in args.path for model in models_in(Path(given).expanduser())):

@@ -20,7 +20,7 @@ import numpy as np
 from xtdrone_core import FleetModel, FleetState, SensorBatch
 from xtdrone_core.contracts import Engine, Observer
 from xtdrone_core.runs.control_link import TICK_US
-from xtdrone_core.runs.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory, Rows, take_over
 from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
 from xtdrone_dynamics.compiled import fleet_kernel, njit
 
@@ -177,6 +177,10 @@ class CrashMonitor(Memory, Observer):
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """See on_reset()."""
+
+    def regroup(self, before: "CrashMonitor", rows: Rows) -> None:
+        """Takes over the lists, and the state of the vehicles that were in the former fleet."""
+        take_over(self, before, rows)
 
     def _evaluate(self, t_us, state):
         contacts = self._engine.contacts()

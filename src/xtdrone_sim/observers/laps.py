@@ -10,6 +10,7 @@ from xtdrone_core.contracts import Observer
 from xtdrone_core.racing.ghost import Ghost
 from xtdrone_core.racing.laps import Laps, Passage
 from xtdrone_core.racing.track import Track
+from xtdrone_core.runs.snapshot import Rows, regrouped, take_over
 
 
 class LapTimer(Observer):
@@ -43,6 +44,11 @@ class LapTimer(Observer):
         """Looks for passages in the last step."""
         for passage in self.laps.step(t_us, state.pos):
             self._tell(t_us, passage)
+
+    def regroup(self, before: "LapTimer", rows: Rows) -> None:
+        """Takes over the laps of the vehicles that were in the former fleet, too."""
+        take_over(self.laps, before.laps, rows)
+        self._bests = regrouped(before._bests, self._bests, rows)
 
     def on_reset(self, t_us: int, mask: np.ndarray) -> None:
         """Puts these vehicles before the start."""

@@ -66,6 +66,10 @@ class Console:
             else LogFile(Path(folder) / "console" / "autopilot.log", gaps or LogGaps())
         )
 
+    def regroup(self, before: "Console") -> None:
+        """Continues to count the warnings of a flight whose fleet has changed."""
+        self.warnings, self.last_warning = before.warnings, before.last_warning
+
     def say(self, t_us: int, vehicle: int | None, severity: int, text: str) -> None:
         """A line of one vehicle, None for the simulation; severity as in MAVLink."""
         who = "simulation" if vehicle is None else self._names[vehicle]

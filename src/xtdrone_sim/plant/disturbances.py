@@ -8,6 +8,7 @@ import numpy as np
 
 from xtdrone_core import FleetModel, Scenario, ScenarioError
 from xtdrone_core.contracts import Engine
+from xtdrone_core.runs.snapshot import Rows
 from xtdrone_core.scenario.disturbances import Disturbance, parse_disturbances
 
 DRAIN_PERIOD_US = 20_000  # update period of the mass of a draining tank [us]
@@ -92,7 +93,26 @@ class Disturbances:
             ]
         self._waiting.sort(key=lambda disturbance: disturbance.t_us)
 
-    def save(self) -> dict:
+    def regroup(self, before: "Disturbances", rows: Rows) -> None:
+        """Takes over those of the vehicles that were in the former fleet, too.
+
+        The engine has their payloads already; they are attached again, because the check of a
+        payload that is yet to come attaches one without mass.
+        """
+        kept = rows.kept
+        self._waiting = [
+            dataclasses.replace(each, vehicle=kept[each.vehicle])
+            for each in before._waiting
+            if each.vehicle in kept
+        ]
+        self._drains = {kept[i]: rate for i, rate in before._drains.items() if i in kept}
+        for i, payload in before._payloads.items():
+            if i in kept:
+                self._load(kept[i], *payload)
+        for old, row in kept.items():
+            self._epoch_us[row] = before._epoch_us[old]
+
+    def save(self) -> dict[str, Any]:
         """Returns the pending and the running disturbances."""
         return {
             "waiting": [dataclasses.asdict(disturbance) for disturbance in self._waiting],

@@ -1,11 +1,13 @@
 """From actuator commands to wrenches on bodies: actuators, aerodynamics, batteries."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from xtdrone_core import FleetModel, FleetState, Scenario
 from xtdrone_core.contracts import Engine
+from xtdrone_core.runs.snapshot import Rows, take_over
 
 from ..world import World
 from .actuators import ActuatorStage
@@ -67,7 +69,7 @@ class Plant:
     def _winds(self) -> list[Wind]:
         return [] if self.wind is None else [self.wind]
 
-    def disturb(self, t_us: int) -> list[dict]:
+    def disturb(self, t_us: int) -> list[dict[str, Any]]:
         """Applies the disturbances that are due; returns the values for their events."""
         if not self.disturbances.due(t_us):
             return []
@@ -100,7 +102,7 @@ class Plant:
         self.disturbances.reset(mask, t_us)
         self.pushes.reset(mask)
 
-    def save(self) -> dict:
+    def save(self) -> dict[str, Any]:
         """Returns copies of the complete internal state."""
         return {
             "actuators": self.actuators.save(),
@@ -111,7 +113,18 @@ class Plant:
             "winds": [wind.save() for wind in self._winds],
         }
 
-    def load(self, snapshot: Mapping) -> None:
+    def regroup(self, before: "Plant", rows: Rows) -> None:
+        """Takes over the state of the vehicles that were in the former fleet, too."""
+        if before._changed is not None:
+            self.change_wind(before._changed)
+        take_over(self.actuators, before.actuators, rows)
+        take_over(self.battery, before.battery, rows)
+        self.disturbances.regroup(before.disturbances, rows)
+        self.pushes.regroup(before.pushes, rows)
+        for wind, former in zip(self._winds, before._winds, strict=True):
+            take_over(wind, former, rows)
+
+    def load(self, snapshot: Mapping[str, Any]) -> None:
         """Restores a state returned by save()."""
         self.actuators.load(snapshot["actuators"])
         self.battery.load(snapshot["battery"])
@@ -128,12 +141,12 @@ class Plant:
             wind.load(saved)
 
 
-def _fleet_of(scenario) -> tuple[int, int, list[int]]:
+def _fleet_of(scenario: Scenario) -> tuple[int, int, list[int]]:
     """How many vehicles, the seed, and the numbers of the vehicles."""
     return scenario.n, scenario.seed, [spec.number for spec in scenario.vehicles]
 
 
-def _wind_of(scenario, world) -> Wind | None:
+def _wind_of(scenario: Scenario, world: World) -> Wind | None:
     """The scenario's wind if it has one, else the world's; None in still air."""
     if scenario.wind:
         parameters = WindParameters.parse(scenario.wind)

@@ -8,6 +8,7 @@ import numpy as np
 
 from xtdrone_core import FleetState
 from xtdrone_core.contracts import Engine, WorldEditor
+from xtdrone_core.runs.snapshot import Rows
 from xtdrone_dynamics.quaternion import rotate
 
 
@@ -71,6 +72,19 @@ class Pushes:
     def reset(self, mask: np.ndarray) -> None:
         """Ends those on these vehicles (mask (N,) bool)."""
         self._all = [push for push in self._all if push.owner >= self._n or not mask[push.owner]]
+
+    def regroup(self, before: "Pushes", rows: Rows) -> None:
+        """Takes over those on vehicles that were in the former fleet, too, and on other models."""
+        more = rows.after - rows.before  # owners are vehicles, and behind them inserted models
+        owners = {
+            **rows.kept,
+            **{push.owner: push.owner + more for push in before._all if push.owner >= rows.before},
+        }
+        self._all = [
+            dataclasses.replace(push, owner=owners[push.owner])
+            for push in before._all
+            if push.owner in owners
+        ]
 
     def save(self) -> list[dict[str, Any]]:
         """Returns all of them in plain data."""
