@@ -28,7 +28,7 @@ from xtdrone_control.agents import HoverAgent, MissionAgent
 from xtdrone_core import Scenario, resources
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.ports import MAX_VEHICLES as MAX_LINKED
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 MIXED_MAX_US = 300_000_000  # the mixed fleet is on the ground after 144 s of simulated time

@@ -15,7 +15,7 @@ from own_ports import PORTS
 from xtdrone_autopilot.parameters import store as parameters
 from xtdrone_core import Scenario
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 BAD = (math.nan, math.inf, -math.inf)

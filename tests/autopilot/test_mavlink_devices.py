@@ -6,7 +6,7 @@ import pytest
 from xtdrone_autopilot.mavlink.frames import layout
 from xtdrone_autopilot.state.handlers import declared
 from xtdrone_core import Scenario
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.simulation import Simulation
 
 BATTERY = 15.5

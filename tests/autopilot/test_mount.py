@@ -16,7 +16,7 @@ from xtdrone_autopilot.state.answer import NO_ANSWER
 from xtdrone_autopilot.state.handlers import declared
 from xtdrone_core import FleetModel, Scenario
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
 

@@ -15,7 +15,7 @@ from xtdrone_core import Scenario, ScenarioError
 from xtdrone_core.command import main
 from xtdrone_core.mavlink.signing import now
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 KEY = hashlib.sha256(b"secret").digest()

@@ -10,7 +10,7 @@ from xtdrone_autopilot.navigation.mission_items import CAPACITY
 from xtdrone_core import Scenario
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.signing import now
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.warm_up import ensure_warm
 

@@ -25,7 +25,7 @@ from xtdrone_core.command import main
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.scenario import scenario_options
 from xtdrone_core.scenario.options import option
-from xtdrone_core.scenario.scenario import fleet, parse_vehicles
+from xtdrone_core.scenario.vehicles import fleet, parse_vehicles
 from xtdrone_mavros import bridge, topics
 from xtdrone_mavros.rows import Topic
 from xtdrone_mavros.topics.builders import copied

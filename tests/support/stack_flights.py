@@ -8,7 +8,7 @@ from xtdrone_core import Mode, Scenario
 from xtdrone_core.contracts import Observer
 from xtdrone_core.mavlink.client import MavlinkClient, Refused
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_sim.simulation import Simulation
 

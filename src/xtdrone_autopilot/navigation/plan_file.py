@@ -12,7 +12,7 @@ from xtdrone_core import files, outputs, resources
 from xtdrone_core.errors import shown
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.scenario.options import number
-from xtdrone_core.scenario.scenario import MAX_FLEET
+from xtdrone_core.scenario.vehicles import MAX_FLEET
 from xtdrone_dynamics.earth.geodesy import to_geodetic, to_local
 
 from ..errors import AutopilotError
