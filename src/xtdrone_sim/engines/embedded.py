@@ -92,7 +92,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self.specs, self.models = tuple(specs), tuple(models)
         self._fleet = FleetModel.of(self.models)
         self._masses = Masses(self._fleet)
-        self._window = None
+        self.window = None  # the LiveWindow while one is open
         self._instance = instance
         self._payloads = {}  # by vehicle: (mass [kg], position in the frame of its base [m])
         self.inserted: tuple[WorldModel, ...] = ()
@@ -277,8 +277,8 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
                 state.tyre_load,
             )
         self._extract(1e6 / dt_us)
-        if self._window is not None and self.state.t_us % _FRAME_US == 0:
-            self._window.show(self.state, self.inserted, self)
+        if self.window is not None and self.state.t_us % _FRAME_US == 0:
+            self.window.show(self.state, self.inserted, self)
         return self.state
 
     def _look_for_contacts(self, wanted):
@@ -417,15 +417,15 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         """
         from ..viewing.live import LiveWindow
 
-        self._window = LiveWindow(
+        self.window = LiveWindow(
             self._world, self.specs, self.models, self._instance, self.inserted
         )
 
     def close(self) -> None:
         """Closes the window. May be called twice."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
+        if self.window is not None:
+            self.window.close()
+            self.window = None
 
     def _compile(self):
         self.model = scene.build(
