@@ -294,7 +294,10 @@ def regroupable(part: object, name: str) -> Regroupable:
         ScenarioError: It cannot.
     """
     return required(
-        part, Regroupable, f"'{name}' keeps the vehicles that it starts with", "use engine embedded"
+        part,
+        Regroupable,  # type: ignore[type-abstract]  # a protocol
+        f"'{name}' keeps the vehicles that it starts with",
+        "use engine embedded",
     )
 
 
@@ -322,7 +325,7 @@ def _observers(
         yield TruthPose(
             required(
                 autopilot,
-                ExternalPose,
+                ExternalPose,  # type: ignore[type-abstract]  # a protocol
                 f"autopilot '{scenario.autopilot}' takes no pose from outside",
                 "leave out pose_source:=truth",
             )

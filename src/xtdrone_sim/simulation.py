@@ -90,7 +90,9 @@ class Simulation:
         """
         self.scenario, self.folder = scenario, None if folder is None else Path(folder)
         self.log_gaps = LogGaps(self.folder, self._warn)
-        self._events = None if folder is None else run_folder.EventLog(self.folder, self.log_gaps)
+        self._events = (
+            None if self.folder is None else run_folder.EventLog(self.folder, self.log_gaps)
+        )
         self._summaries: SummaryKeeper | None = None
         self._ended = "finished"  # unless run() ends otherwise
         self.t_us = 0
@@ -463,7 +465,10 @@ class Simulation:
             XtdroneError: It has none, or there is no display.
         """
         required(
-            self.engine, Viewer, f"engine '{self.scenario.engine}' has no window", "leave out gui"
+            self.engine,
+            Viewer,  # type: ignore[type-abstract]  # a protocol
+            f"engine '{self.scenario.engine}' has no window",
+            "leave out gui",
         ).open_viewer()
 
     def event(self, t_us: int, name: str, **values: Any) -> None:

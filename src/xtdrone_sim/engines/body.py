@@ -210,6 +210,6 @@ def place_fleet(
                 body_quat[i, b, k] = found[3 + k]
 
 
-def _point_inertia(pos) -> np.ndarray:
+def _point_inertia(pos: np.ndarray) -> np.ndarray:
     """Inertia (3, 3) about the origin of a unit mass at pos [m^2]."""
     return pos @ pos * np.eye(3) - np.outer(pos, pos)

@@ -62,7 +62,9 @@ def _reach(model: mujoco.MjModel, geom: int) -> float:
     return float(far)
 
 
-def _statics(model: mujoco.MjModel, geoms: np.ndarray) -> tuple[np.ndarray, ...]:
+def _statics(
+    model: mujoco.MjModel, geoms: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Boxes about what stands still.
 
     Returns:
@@ -84,7 +86,17 @@ def _statics(model: mujoco.MjModel, geoms: np.ndarray) -> tuple[np.ndarray, ...]
 
 
 @fleet_kernel
-def _holds(qpos, at, radius, origins, axes, low, high, then, state):
+def _holds(
+    qpos: np.ndarray,
+    at: np.ndarray,
+    radius: np.ndarray,
+    origins: np.ndarray,
+    axes: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    then: np.ndarray,
+    state: np.ndarray,
+) -> bool:
     state[1] = max(0.0, state[1] - 1.0)
     far = state[0] * state[0]
     moved = False
@@ -112,7 +124,15 @@ def _holds(qpos, at, radius, origins, axes, low, high, then, state):
 
 
 @njit
-def _gap(qpos, at, radius, origins, axes, low, high):
+def _gap(
+    qpos: np.ndarray,
+    at: np.ndarray,
+    radius: np.ndarray,
+    origins: np.ndarray,
+    axes: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> float:
     """The least distance of a vehicle from anything; the first that is not positive, if any is."""
     least = math.inf
     for i in range(at.shape[0]):

@@ -21,6 +21,7 @@ from xtdrone_core import FleetModel, FleetState, SensorBatch
 from xtdrone_core.contracts import Engine, Observer
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.snapshot import Memory, Rows, take_over
+from xtdrone_core.state import Contacts
 from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
 from xtdrone_dynamics.compiled import fleet_kernel, njit
 
@@ -182,7 +183,7 @@ class CrashMonitor(Memory, Observer):
         """Takes over the lists, and the state of the vehicles that were in the former fleet."""
         take_over(self, before, rows)
 
-    def _evaluate(self, t_us, state):
+    def _evaluate(self, t_us: int, state: FleetState) -> None:
         contacts = self._engine.contacts()
         if not len(contacts.pairs):
             self._touching = set()
@@ -215,7 +216,7 @@ class CrashMonitor(Memory, Observer):
             for i in np.flatnonzero((self._kind > 0) & ~self.crashed):
                 self._crash(t_us, int(i), contacts, state)
 
-    def _crash(self, t_us, i, contacts, state):
+    def _crash(self, t_us: int, i: int, contacts: Contacts, state: FleetState) -> None:
         """Notes the crash of vehicle i at a contact."""
         pair = contacts.pairs[self._row[i]]
         other = contacts.names[pair[0] if self._vehicle_of[pair[1]] == i else pair[1]]
@@ -236,7 +237,7 @@ class CrashMonitor(Memory, Observer):
         self._crashes.append(tuple(crash))
         self._on_crash(crash)
 
-    def _collide(self, t_us, contacts):
+    def _collide(self, t_us: int, contacts: Contacts) -> None:
         """Notes new contacts with other vehicles and with what is not a ground."""
         touching = set()
         for (one, other), normal in zip(contacts.pairs.tolist(), contacts.normals.tolist()):
@@ -258,21 +259,21 @@ class CrashMonitor(Memory, Observer):
 
 @njit
 def _judge(
-    t_us,
-    pairs,
-    normals,
-    vehicle_of,
-    quat,
-    before,
-    actuator,
-    rotors,
-    carries,
-    on_ground,
-    leant_us,
-    leaning_us,
-    kind,
-    row,
-):
+    t_us: int,
+    pairs: np.ndarray,
+    normals: np.ndarray,
+    vehicle_of: np.ndarray,
+    quat: np.ndarray,
+    before: np.ndarray,
+    actuator: np.ndarray,
+    rotors: np.ndarray,
+    carries: np.ndarray,
+    on_ground: np.ndarray,
+    leant_us: np.ndarray,
+    leaning_us: np.ndarray,
+    kind: np.ndarray,
+    row: np.ndarray,
+) -> bool:
     """Finds vehicles on the ground and crashes in contacts.
 
     Args:
@@ -335,7 +336,7 @@ def _judge(
 
 
 @njit
-def _on_deck(carries, one, other, normal_z):
+def _on_deck(carries: np.ndarray, one: int, other: int, normal_z: float) -> bool:
     """Whether of two vehicles the upper one stands on a rover or boat.
 
     Args:
@@ -343,11 +344,11 @@ def _on_deck(carries, one, other, normal_z):
         one, other: Indices of the vehicles.
         normal_z: Vertical part of the normal of their contact, from one to the other.
     """
-    return abs(normal_z) > _LEVEL and carries[one if normal_z > 0.0 else other]
+    return bool(abs(normal_z) > _LEVEL and carries[one if normal_z > 0.0 else other])
 
 
 @njit
-def _turns(actuator, rotors, i):
+def _turns(actuator: np.ndarray, rotors: np.ndarray, i: int) -> bool:
     """Whether a rotor of vehicle i turns."""
     turns = False
     for k in range(actuator.shape[1]):
@@ -356,7 +357,7 @@ def _turns(actuator, rotors, i):
 
 
 @fleet_kernel
-def _jolted(acc):
+def _jolted(acc: np.ndarray) -> bool:
     """Whether an acceleration (N, 3) may be that of an impact."""
     for i in range(acc.shape[0]):
         if acc[i, 0] ** 2 + acc[i, 1] ** 2 + acc[i, 2] ** 2 > _JOLT * _JOLT:

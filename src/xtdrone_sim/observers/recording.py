@@ -131,6 +131,6 @@ class SummaryKeeper(Observer):
                 log_gaps=self._gaps.table(),
             )
         except OSError as error:
-            self._file.fail(error.strerror, t_us)
+            self._file.fail(str(error.strerror), t_us)
         else:
             self._file.succeed(t_us)

@@ -6,6 +6,7 @@ xtdrone_dynamics. A user-defined kind brings its own function, `act`.
 
 import math
 import types
+from collections.abc import Callable, Sequence
 
 import numba
 import numpy as np
@@ -13,9 +14,9 @@ import numpy as np
 from xtdrone_core import FleetModel, FleetState
 from xtdrone_core.fleet_model import PROPELLER, ROTOR, SERVO, SURFACE, WHEEL
 from xtdrone_core.runs.snapshot import Memory
-from xtdrone_core.vehicle import KINDS
+from xtdrone_core.vehicle import KINDS, Actuator
 from xtdrone_dynamics import quaternion
-from xtdrone_dynamics.compiled import fleet_kernel, njit
+from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 from xtdrone_dynamics.earth import atmosphere
 from xtdrone_dynamics.forces import aerodynamics, half_wing, propeller, rotor, servo, wing
@@ -211,7 +212,21 @@ def add_downwash(
 
 
 @njit(forceinline=True)
-def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down, dt):
+def _act(
+    a: Record,
+    e: Record,
+    command: float,
+    value: float,
+    speed_share: float,
+    ratio: float,
+    height: float,
+    vx: float,
+    vy: float,
+    vz: float,
+    up: tuple[float, float, float],
+    down: tuple[float, float, float],
+    dt: float,
+) -> tuple[float, ...]:
     """Dispatches one step of an actuator to the function of its kind.
 
     Args:
@@ -335,11 +350,20 @@ def step_actuators(
 
 
 @njit
-def _in_slipstream(w, a, speed, share, density, vx, vy, vz):
+def _in_slipstream(
+    w: Record,
+    a: Record,
+    speed: float,
+    effectiveness: float,
+    density: float,
+    vx: float,
+    vy: float,
+    vz: float,
+) -> tuple[float, float, float]:
     """Velocity of a wing relative to the air behind a rotor, in the frame of their body [m/s]."""
     ax, ay, az = a.axis[0], a.axis[1], a.axis[2]
     along = vx * ax + vy * ay + vz * az
-    thrust = a.motor_constant * share * speed * abs(speed)
+    thrust = a.motor_constant * effectiveness * speed * abs(speed)
     if a.max_relative_airspeed > 0.0:
         thrust *= 1.0 - rotor.thrust_lost(a.max_relative_airspeed, along)
     more = wing.slipstream(thrust, w.disc_area, density, along) - along
@@ -442,23 +466,29 @@ def add_half_wings(
             out[3], out[4], out[5] = out[3] + mx, out[4] + my, out[5] + mz
 
 
-def _step_with(kinds):
+def _step_with(kinds: Sequence[type[Actuator]]) -> Callable[..., None]:
     """Compiles step_actuators with a dispatch table that includes these kinds."""
     act = _act
     for number, kind in enumerate(kinds, len(KINDS) + 1):
         act = _extended(act, number, kind.act)
-    plain = step_actuators.py_func
+    plain = step_actuators.py_func  # type: ignore[attr-defined]  # of a Numba dispatcher
     extended = types.FunctionType(plain.__code__, {**plain.__globals__, "_act": act})
-    return numba.njit(error_model="numpy")(extended)
+    step: Callable[..., None] = numba.njit(error_model="numpy")(extended)
+    return step
 
 
-def _extended(act, number, own):
-    """A dispatch function with one more kind."""
+def _extended(
+    act: Callable[..., tuple[float, ...]], number: int, own: Callable[..., tuple[float, ...]]
+) -> Callable[..., tuple[float, ...]]:
+    """Returns a dispatch function with one more kind."""
 
-    @numba.njit(error_model="numpy")
-    def either(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down, dt):
+    @numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
+    def either(  # type: ignore[no-untyped-def]  # compiled for records and numbers
+        a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down, dt
+    ):
         if a.kind == number:
             return own(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt)
         return act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down, dt)
 
-    return either
+    dispatch: Callable[..., tuple[float, ...]] = either
+    return dispatch

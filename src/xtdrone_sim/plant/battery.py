@@ -52,7 +52,15 @@ class BatteryStage(Memory):
 
 
 @fleet_kernel
-def _step(records, shaft_power, dt, charge, voltage, current, speed_share):
+def _step(
+    records: np.ndarray,
+    shaft_power: np.ndarray,
+    dt: float,
+    charge: np.ndarray,
+    voltage: np.ndarray,
+    current: np.ndarray,
+    speed_share: np.ndarray,
+) -> None:
     for i in range(records.shape[0]):
         pack = records[i]
         if pack.cells == 0:

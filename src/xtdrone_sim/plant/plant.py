@@ -134,9 +134,9 @@ class Plant:
         if changed is None and self._changed is not None:
             self.wind, self._changed = self._at_start(), None
         elif changed is not None:
-            wind = self.actuators.wind.copy()
+            velocities = self.actuators.wind.copy()
             self.change_wind(changed)
-            self.actuators.wind[:] = wind
+            self.actuators.wind[:] = velocities
         for wind, saved in zip(self._winds, snapshot["winds"], strict=True):
             wind.load(saved)
 

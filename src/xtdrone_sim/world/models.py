@@ -114,5 +114,5 @@ def of_world(scope: Scope) -> tuple[WorldModel, ...]:
     return tuple(found)
 
 
-def _moved(shape, inward) -> Shape:
+def _moved(shape: Shape, inward: Pose) -> Shape:
     return replace(shape, pose=inward.to(shape.pose))

@@ -87,7 +87,7 @@ class Channel:
         """Closes the socket. May be called twice."""
         self._socket.close()
 
-    def _receive(self, size) -> bytearray:
+    def _receive(self, size: int) -> bytearray:
         """Receives exactly this many bytes."""
         data = bytearray(size)
         rest = memoryview(data)
