@@ -52,7 +52,7 @@ def register(subparsers: Any) -> None:
         "sensor, a parameter of PX4, gust or dryden [m/s]; wind may be one number, "
         "to the east; may be repeated",
     )
-    varied.completer = _names
+    varied.completer = complete_names
     add(
         "--seeds",
         default="1",
@@ -109,7 +109,7 @@ def register(subparsers: Any) -> None:
     parser.set_defaults(run=_run)
 
 
-def _names(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+def complete_names(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     """Completion of --vary: names, then the words that a value may be."""
     from . import plan
 
@@ -174,12 +174,12 @@ def _fly(
 
     from xtdrone_sim.warm_up import ensure_warm
 
-    from .batch import LARGEST, fly_batch
+    from .batch import MAX_BATCH, fly_batch
     from .flight import FAILED, GOOD, Result, fly_each
     from .runners import ONE_THREAD, ProcessRunner
 
     ensure_warm()
-    function, largest = (fly_batch, LARGEST) if args.batch else (fly_each, 1)
+    function, largest = (fly_batch, MAX_BATCH) if args.batch else (fly_each, 1)
     runner: Any
     if args.ray:
         from .cluster import LOCAL, RayRunner

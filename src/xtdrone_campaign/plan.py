@@ -41,8 +41,8 @@ NOT_VARIED = {
     "key": "flights have no links",
     "remote": "flights have no links",
 }
-_OF_FILES = "mission", "params", "world"  # options that may name a file, whose contents count
-_HERE = "name", "speed", "gui", "instance"  # of a scenario: they change no flight
+_FILE_OPTIONS = "mission", "params", "world"  # may name a file, whose contents count
+_LOCAL_OPTIONS = "name", "speed", "gui", "instance"  # of a scenario: they change no flight
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Plan:
         return len(self.combinations) * len(self.seeds)
 
     def values(self, index: int) -> tuple[Mapping[str, str], int]:
-        """The varied values and the seed of a flight."""
+        """Returns the varied values and the seed of a flight."""
         return self.combinations[index // len(self.seeds)], self.seeds[index % len(self.seeds)]
 
     def flight(self, index: int, folder: Path | None = None) -> Flight:
-        """One flight; it leaves its run folder below `folder`, if one is given."""
+        """Returns a flight; it leaves its run folder below `folder`, if one is given."""
         combination, seed = divmod(index, len(self.seeds))
         flight = self.flights[combination]
         return dataclasses.replace(
@@ -84,10 +84,10 @@ class Plan:
         )
 
     def groups(self, indices: Sequence[int], largest: int) -> list[list[int]]:
-        """Flights that differ in their seeds only, which follow each other; at most `largest`."""
-        found: list[list[int]] = []
+        """Groups flights that differ in their seeds only, which follow each other."""
+        groups: list[list[int]] = []
         for k in indices:
-            one = found[-1] if found else []
+            one = groups[-1] if groups else []
             if (
                 one
                 and len(one) < largest
@@ -97,14 +97,14 @@ class Plan:
             ):
                 one.append(k)
             else:
-                found.append([k])
-        return found
+                groups.append([k])
+        return groups
 
     def keep(self, folder: Path, command: str) -> None:
         """Writes the plan to the folder of the campaign, or checks that it is there.
 
         Args:
-            folder: Of the campaign.
+            folder: Folder of the campaign.
             command: Command line that continues it.
 
         Raises:
@@ -342,10 +342,12 @@ def _parameters() -> Mapping[str, Any]:
 
 
 def _plain(scenario: Scenario) -> dict[str, Any]:
-    """A scenario as plain data, without what differs here; files by their whole paths."""
-    plain = {name: value for name, value in scenario.to_dict().items() if name not in _HERE}
+    """Returns a scenario as plain data, without local options; files by their whole paths."""
+    plain = {
+        name: value for name, value in scenario.to_dict().items() if name not in _LOCAL_OPTIONS
+    }
     for holder, key in (
-        *((plain, name) for name in _OF_FILES),
+        *((plain, name) for name in _FILE_OPTIONS),
         *((vehicle, "type") for vehicle in plain["vehicles"]),
     ):
         if files.is_file(holder[key]):  # a worker may be in another folder
@@ -359,7 +361,7 @@ def _digests(scenarios: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         path
         for scenario in scenarios
         for path in (
-            *(scenario[option] for option in _OF_FILES),
+            *(scenario[option] for option in _FILE_OPTIONS),
             *(vehicle["type"] for vehicle in scenario["vehicles"]),
         )
         if files.is_file(path)

@@ -255,7 +255,8 @@ def test_a_gif_has_the_colours_of_thin_trails(tmp_path):
 
 def test_shadows_stand_still_while_a_fleet_moves_a_little():
     (first, reach), (second, other) = (
-        scene_module._steady(np.array([x, 0.0, 5.0]), r) for x, r in ((10.0, 14.0), (10.4, 14.3))
+        scene_module.steady_shadows(np.array([x, 0.0, 5.0]), r)
+        for x, r in ((10.0, 14.0), (10.4, 14.3))
     )
     np.testing.assert_array_equal(first, second)
     assert reach == other and reach > 14.3 + np.linalg.norm(first - (10.4, 0.0, 5.0))

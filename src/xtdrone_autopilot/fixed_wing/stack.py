@@ -149,10 +149,10 @@ def deflect(
     """
     for k in range(count):
         if actuators[k].kind == SURFACE:
-            wanted = 0.0
+            deflection = 0.0
             for axis in range(3):
-                wanted += signs[k, axis] * torque[axis]
-            commands[k] = clamp(fraction * wanted, -1.0, 1.0)
+                deflection += signs[k, axis] * torque[axis]
+            commands[k] = clamp(fraction * deflection, -1.0, 1.0)
 
 
 @njit

@@ -169,7 +169,7 @@ def _rosbag(folder: Path, paths: list[Path]) -> _Motions:
             f"'{paths[0]}' has no poses: record mavros/local_position/pose and "
             "velocity_local of each vehicle"
         )
-    return _interpolate(
+    return interpolate(
         [
             (_with_headings(np.array(rows[name]["pose"])), np.array(rows[name]["velocity_local"]))
             for name in _names(folder, rows)
@@ -215,12 +215,12 @@ def _ulog(folder: Path, paths: list[Path]) -> _Motions:
             f"the flight logs of '{folder}' have no vehicle_local_position: log that topic"
         )
     tables = {name: np.concatenate(parts) for name, parts in logs.items()}
-    return _interpolate(
+    return interpolate(
         [(tables[name][:, :5], tables[name][:, [0, 5, 6, 7]]) for name in _names(folder, tables)]
     )
 
 
-def _interpolate(fleet: list[tuple[np.ndarray, np.ndarray]]) -> _Motions:
+def interpolate(fleet: list[tuple[np.ndarray, np.ndarray]]) -> _Motions:
     """Interpolates rows (t_us, x, y, z, heading) and (t_us, velocity) at the leader's times."""
     unique = [
         [rows[np.unique(rows[:, 0], return_index=True)[1]] for rows in both] for both in fleet

@@ -82,7 +82,7 @@ class SimpleSimulator:
         self._error = noise * np.random.default_rng(seed).standard_normal((n, 3))
         self._set_points = SetPoints.empty(n)
         self._hold = home.copy()  # position of the modes that hold one
-        self._ready = np.ones(n, dtype=np.bool_)
+        self.ready = np.ones(n, dtype=np.bool_)
         self._quat = np.zeros((n, 4))
         self._still = np.zeros((n, 3))
 
@@ -98,7 +98,7 @@ class SimpleSimulator:
             self.armed,
             self.landed,
             self.mode,
-            self._ready,
+            self.ready,
         )
 
     def state(self) -> FleetState:

@@ -97,7 +97,8 @@ class FlightScene(RenderedScene):
             around = state.pos if trails is None else np.concatenate([state.pos, *trails.points])
         middle = 0.5 * (around.min(axis=0) + around.max(axis=0))
         reach = float(np.linalg.norm(around - middle, axis=1).max())
-        self._shadows = _steady(middle, max(_MIN_SHADOW_REACH, _SHADOW_REACH * (reach + middle[2])))
+        wanted = max(_MIN_SHADOW_REACH, _SHADOW_REACH * (reach + middle[2]))
+        self._shadows = steady_shadows(middle, wanted)
         self.place(state, *inserted)
 
     def picture(self, view: View, size: tuple[int, int]) -> np.ndarray:
@@ -247,7 +248,7 @@ def _dress(scene: Any) -> None:  # a MjSpec, which has no annotations
             geom.material, geom.rgba = "ground", (1.0, 1.0, 1.0, 1.0)
 
 
-def _steady(middle: np.ndarray, reach: float) -> tuple[np.ndarray, float]:
+def steady_shadows(middle: np.ndarray, reach: float) -> tuple[np.ndarray, float]:
     """Rounds middle and reach of the shadows, so that their edges do not flicker."""
     reach = _GROWTH ** math.ceil(math.log(reach, _GROWTH))
     step = _SHIFT * reach

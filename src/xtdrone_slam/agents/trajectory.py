@@ -42,6 +42,10 @@ class TrajectoryAgent(FlightAgent):
     If the vehicle has a stereo camera, images, IMU and the true state are recorded to the folder
     `dataset` of the run, from the end of the climb to the start of the descent. In addition to the
     events of FlightAgent: `trajectory` (index: per cent flown).
+
+    Attributes:
+        begin_us: Simulated time at which the trajectory begins; None before the climb has ended.
+        recorder: What records the flight; None before attach().
     """
 
     def __init__(
@@ -65,9 +69,9 @@ class TrajectoryAgent(FlightAgent):
         self.trajectory = trajectories.load(trajectory)
         first = self.trajectory.at(0.0)[0]
         super().__init__(1, float(first[2]), climb_speed=1.0, land_from=0.5, on_event=on_event)
-        self._begin_us: int | None = None
+        self.begin_us: int | None = None
         self._reported = 0  # per cent in the last event
-        self._recorder: _Recorder | None = None
+        self.recorder: _Recorder | None = None
         self._metadata, self._bag = metadata, bag
 
     def attach(self, simulation: Any) -> None:
@@ -78,8 +82,8 @@ class TrajectoryAgent(FlightAgent):
                 not stand below the start of the trajectory.
         """
         self._check_start(simulation.state.pos[0])
-        self._recorder = _Recorder(simulation, self._bag)
-        simulation.observers.append(self._recorder)
+        self.recorder = _Recorder(simulation, self._bag)
+        simulation.observers.append(self.recorder)
 
     def save(self) -> NoReturn:
         """Not supported: the files of a recording cannot be resumed.
@@ -100,9 +104,9 @@ class TrajectoryAgent(FlightAgent):
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Begins the trajectory in 1 s; its start must be above the take-off position."""
         self._check_start(self.home[0])
-        self._begin_us = t_us + round(_HOLD_S * 1e6)
-        if self._recorder is not None:
-            self._recorder.start()
+        self.begin_us = t_us + round(_HOLD_S * 1e6)
+        if self.recorder is not None:
+            self.recorder.start()
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
         """Returns how much of the trajectory was flown."""
@@ -110,8 +114,8 @@ class TrajectoryAgent(FlightAgent):
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
         """Writes position and yaw set-points with their derivatives as feed-forward."""
-        assert self._begin_us is not None  # begin() was called
-        t = (t_us - self._begin_us) * 1e-6
+        assert self.begin_us is not None  # begin() was called
+        t = (t_us - self.begin_us) * 1e-6
         out.pos[0], out.vel[0], yaw, out.yaw_rate[0], out.acc[0] = self.trajectory.at(t)
         out.yaw[0] = yaw
         percent = int(100.0 * min(max(t / self.trajectory.duration, 0.0), 1.0))
@@ -121,8 +125,8 @@ class TrajectoryAgent(FlightAgent):
         over = t > self.trajectory.duration + _HOLD_S
         if over:
             self._yaw = np.array([yaw])
-            if self._recorder is not None:
-                self._recorder.stop()
+            if self.recorder is not None:
+                self.recorder.stop()
         return over
 
     def _check_start(self, position: np.ndarray) -> None:
@@ -140,19 +144,19 @@ class TrajectoryAgent(FlightAgent):
         Args:
             folder: Run folder; the metrics are added to its summary.json.
         """
-        if self._recorder is None or self._recorder.frames == 0 or self._begin_us is None:
+        if self.recorder is None or self.recorder.frames == 0 or self.begin_us is None:
             return
-        table = self._recorder.truth()
-        flown = table[:, 0] * 1e6 >= self._begin_us
+        table = self.recorder.truth()
+        flown = table[:, 0] * 1e6 >= self.begin_us
         errors, yaw_errors = [], []
         for t, x, y, z, *quat in table[flown][::10]:
-            pos, _, yaw, *_ = self.trajectory.at(t - self._begin_us * 1e-6)
+            pos, _, yaw, *_ = self.trajectory.at(t - self.begin_us * 1e-6)
             axis = Rotation.from_quat(quat).as_matrix()[:, 0]
             error = np.arctan2(axis[1], axis[0]) - yaw
             errors.append(np.linalg.norm(pos - (x, y, z)))
             yaw_errors.append(np.degrees(abs((error + np.pi) % (2 * np.pi) - np.pi)))
         metrics: dict[str, Any] = {
-            "dataset_frames": self._recorder.frames,
+            "dataset_frames": self.recorder.frames,
             "trajectory_length_m": round(
                 float(np.linalg.norm(np.diff(table[:, 1:4], axis=0), axis=1).sum()), 2
             ),

@@ -113,7 +113,7 @@ def test_readings_never_come_in_a_heap(peer):
     for data in (b"", b"x" * 15, b"x" * 17):
         peer.say(data)
     peer.say(np.array([math.nan, math.inf, -1.0, 0.5], dtype=np.float32).tobytes())
-    link._receive()
+    link.receive()
     link.close()
     assert link.motors.tolist() == [0.0, 1.0, 0.0, 0.5]
 

@@ -59,6 +59,11 @@ class Odometry:
         # Features and landmark numbers of a keyframe to be made.
         self._pending: tuple[Features, np.ndarray] | None = None
 
+    @property
+    def keyframes(self) -> list[Keyframe]:
+        """The keyframes of the map, in the order of time."""
+        return self._map.keyframes
+
     def step(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray | None, int]:
         """Processes a pair.
 
