@@ -210,7 +210,7 @@ class Entities:
         if part.body:
             raise WorldError(f"'{part.name}' hangs on a joint: move its vehicle")
         pose = _pose(state).to(part.pose.inverse())
-        moved = _state(pose, state[7:10], pose.inverse().direction(state[10:]))
+        moved = _state(pose, state[7:10].tolist(), pose.inverse().direction(state[10:]))
         n = len(self._vehicles)
         if part.owner < n:
             editor.place(part.owner, moved)

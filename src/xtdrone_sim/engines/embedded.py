@@ -74,6 +74,16 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         inserted: The WorldModels that were inserted since the start.
     """
 
+    # Of the scene that was compiled last, see _compile().
+    _dt_us: int
+    _at: scene.Addresses
+    _actors: scene.Actors
+    _applied: np.ndarray
+    _qpos: np.ndarray
+    _jointed: bool
+    _looking: bool
+    _clearance: Clearance | None
+
     def __init__(
         self,
         world: World,

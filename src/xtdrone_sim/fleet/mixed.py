@@ -75,6 +75,11 @@ class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Obs
         self._commands = np.zeros(context.fleet.actuator.shape)
         self._index()
 
+    @classmethod
+    def for_scenario(cls, context: AutopilotContext) -> "MixedAutopilot":
+        """Returns the autopilots of a scenario's fleet; see Autopilot."""
+        return cls(context)
+
     def _add(self, sub_fleet: SubFleet) -> None:
         self._sub_fleets.append(sub_fleet)
         if self._context.scenario.pose_source == "truth":

@@ -88,7 +88,7 @@ class LapTimer(Observer):
             "lap",
             vehicle=name,
             lap=passage.lap - 1,
-            lap_s=round(passage.split_s, 4),
+            lap_s=_number(passage.split_s),
             best=passage.best,
         )
         if passage.lap > self.laps.track.laps:
@@ -157,5 +157,5 @@ class LapTimer(Observer):
         return found
 
 
-def _number(value: float) -> float | None:
-    return round(float(value), 4) if np.isfinite(value) else None
+def _number(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else round(float(value), 4)

@@ -470,6 +470,7 @@ def _step_with(kinds: Sequence[type[Actuator]]) -> Callable[..., None]:
     """Compiles step_actuators with a dispatch table that includes these kinds."""
     act = _act
     for number, kind in enumerate(kinds, len(KINDS) + 1):
+        assert kind.act is not None, f"{kind.__name__} has no act()"
         act = _extended(act, number, kind.act)
     plain = step_actuators.py_func  # type: ignore[attr-defined]  # of a Numba dispatcher
     extended = types.FunctionType(plain.__code__, {**plain.__globals__, "_act": act})
@@ -482,7 +483,7 @@ def _extended(
 ) -> Callable[..., tuple[float, ...]]:
     """Returns a dispatch function with one more kind."""
 
-    @numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
+    @numba.njit(error_model="numpy")
     def either(  # type: ignore[no-untyped-def]  # compiled for records and numbers
         a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down, dt
     ):

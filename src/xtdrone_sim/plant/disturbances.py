@@ -141,10 +141,11 @@ class Disturbances:
 
     def values(self, disturbance: Disturbance) -> dict[str, Any]:
         """Returns the values of a disturbance for its event."""
-        extra: dict[str, Any] = {
-            "rotor": {"rotor": disturbance.rotor},
-            "payload": {"pos": list(disturbance.pos)},
-        }.get(disturbance.kind, {})
+        extra: dict[str, Any] = {}
+        if disturbance.kind == "rotor":
+            extra["rotor"] = disturbance.rotor
+        elif disturbance.kind == "payload":
+            extra["pos"] = list(disturbance.pos)
         return {
             "kind": disturbance.kind,
             "vehicle": self._names[disturbance.vehicle],

@@ -313,7 +313,7 @@ def _place(axis: np.ndarray, value: float) -> tuple[int, float]:
         return 0, 0.0
     if value >= axis[last]:
         return last - 1, 1.0
-    cell = np.searchsorted(axis, value, side="right") - 1
+    cell: int = np.searchsorted(axis, value, side="right") - 1  # type: ignore[assignment]
     return cell, (value - axis[cell]) / (axis[cell + 1] - axis[cell])
 
 

@@ -242,7 +242,9 @@ class Shapes:
         name = self._new(object())
         if len(points) < 4:  # MuJoCo wants four
             points = np.concatenate([points, points[:1].repeat(4 - len(points), axis=0) + _THIN])
-        more = {} if faces is None else {"userface": np.asarray(faces, dtype=np.int32).ravel()}
+        more: dict[str, np.ndarray] = {}
+        if faces is not None:
+            more["userface"] = np.asarray(faces, dtype=np.int32).ravel()
         if uv is not None:  # MuJoCo counts from the picture's upper edge
             more |= {
                 "usertexcoord": (uv * (1.0, -1.0) + (0.0, 1.0)).ravel(),

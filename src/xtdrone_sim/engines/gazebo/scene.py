@@ -157,8 +157,8 @@ class GazeboScene:
             -pinhole.top,
             near,
             far,
-            *pos,
-            *quat,
+            *np.asarray(pos),
+            *np.asarray(quat),
         )
         shape = pinhole.height, pinhole.width
         size = 3 * shape[0] * shape[1]

@@ -152,7 +152,7 @@ def _link(k: int, body: Body, frame: Pose) -> Element:
     return link
 
 
-def _shown(model: Vehicle, link: str, source: Element) -> list[Element]:
+def _shown(model: Vehicle | WorldModel, link: str, source: Element) -> list[Element]:
     """A link's collisions and visuals, without those that the model leaves out."""
     there = {shape.name for shape in model.shapes}
     return [
