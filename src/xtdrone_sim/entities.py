@@ -27,7 +27,7 @@ from .world import World
 from .world.models import WorldModel, read_model
 
 WORLD_FRAMES = ("", "world", "map", "/map")  # names of the world frame, as gazebo_ros has them
-MAX_NUMBER = 1e6  # number of a state or a wrench that is asked for [m, m/s, rad/s, N, N m]
+MAX_NUMBER = 1e6  # of a state or a wrench in a request [m, m/s, rad/s, N, N m]
 _STILL = (0.0, 0.0, 0.0)
 
 
@@ -37,19 +37,19 @@ class Frame:
 
     name: str
     owner: int  # index of the vehicle; from N on of the inserted models; -1 for the world's file
-    body: int  # of the vehicle
-    pose: Pose  # in the body's frame; in the world for the world's file
+    body: int  # index in the vehicle
+    pose: Pose  # relative to the body; to the world for models of the world's file
     # Centre of gravity of a link, in the body's frame [m].
     centre: tuple[float, ...] = (0.0, 0.0, 0.0)
 
 
 class Entities:
-    """States of all models and links, and what gazebo_ros can do to them.
+    """States of all models and links, and the changes that gazebo_ros can make.
 
     Attributes:
         models: Frame of each model by its name, in the order of their creation.
-        links: Likewise of each link.
-        direct_links: Those of the models themselves, without models nested in them.
+        links: Frame of each link by its full name.
+        direct_links: The links of the models themselves, without models nested in them.
         static: Names of the models that do not move by themselves.
     """
 
@@ -61,7 +61,7 @@ class Entities:
         engine: Engine,
         pushes: Pushes,
     ):
-        """For a world with vehicles in an engine."""
+        """Lists the models and links of a world with vehicles in an engine."""
         self._engine, self._pushes = engine, pushes
         self._vehicles = list(zip(specs, vehicles, strict=True))
         self._world, self._fixed = world, world.models
@@ -130,12 +130,12 @@ class Entities:
         Raises:
             WorldError: There is neither.
         """
-        found = self.models.get(name) or self.links.get(name)
-        if found is None and name not in WORLD_FRAMES:
+        frame = self.models.get(name) or self.links.get(name)
+        if frame is None and name not in WORLD_FRAMES:
             raise WorldError(
                 f"{unknown_name('frame', name, [*self.models, *self.links])}; empty for the world"
             )
-        return found
+        return frame
 
     def describe(self, name: str) -> dict[str, Any]:
         """Names of a model's links, collisions, joints and nested models; whether it is static.

@@ -38,11 +38,11 @@ from .vehicles.report import vehicle_figures
 from .vehicles.sdf import load_vehicle
 from .world import world_of
 
-_STEP = 1.0  # between the positions of a leg that are held against the geofence [m]
-_MAX_STEPS = 10_000  # of a leg
-_OFF_GROUND = 0.5  # below this above home, a landing or take-off may touch things [m]
-_FAR = 10e3  # of a leg, which is more often a slip than meant [m]
-_ELSEWHERE = 1000.0  # of the planned home from the world's origin, which is worth a warning [m]
+_STEP = 1.0  # distance between points of a leg that are compared with the geofence [m]
+_MAX_STEPS = 10_000  # number of such points on a leg
+_OFF_GROUND = 0.5  # height above home below which landing and take-off may touch things [m]
+_LONG_LEG = 10e3  # length of a leg that is more often a slip than meant [m]
+_FAR_HOME = 1000.0  # distance of the planned home from the origin that gives a warning [m]
 
 Items = Sequence[Item]
 
@@ -107,7 +107,7 @@ def check_plan(plan: Plan, scenario: Scenario) -> Report:
     report.warnings.extend(
         f"the leg to item {leg.seq} is {length / 1000.0:.1f} km long"
         for leg in legs
-        if (length := _length(leg)) > _FAR
+        if (length := _length(leg)) > _LONG_LEG
     )
     if legs:
         _battery(vehicle, legs, report)
@@ -178,7 +178,7 @@ def _planned_home(plan: Plan, origin: Sequence[float], world: str, report: Repor
         return
     geodetic = [[math.radians(plan.home[0]), math.radians(plan.home[1]), origin[2]]]
     far = float(np.hypot(*to_local_array(geodetic, *origin)[0, :2]))
-    if far > _ELSEWHERE:
+    if far > _FAR_HOME:
         report.warnings.append(
             f"its planned home is {far / 1000.0:.1f} km from the origin of "
             f"world '{world}', where vehicles start"

@@ -59,7 +59,7 @@ class Simulation:
         observers: Called at each step; append more, see contracts.Observer.
         entities: Models and links by Gazebo's names: their states, moved, inserted, pushed.
         pacer: Keeps simulated time at a multiple of wall time.
-        log_gaps: What the disk did not take of the logs.
+        log_gaps: Gaps in the logs, such as those of a full disk.
         requests: The control socket, or None.
         race: The LapTimer of the scenario's track, or None.
     """
@@ -192,7 +192,7 @@ class Simulation:
 
     @property
     def crashes(self) -> list[Crash]:
-        """What has crashed so far."""
+        """The crashes so far."""
         return self.monitor.crashes
 
     @property
@@ -206,7 +206,7 @@ class Simulation:
 
     @property
     def reached(self) -> dict[str, tuple[int, int]]:
-        """By the name of the Agent's goals: how many it reached, and of how many."""
+        """Number of goals reached and number of goals, by the name of the Agent's goals."""
         return self._agent.goals_reached() if isinstance(self._agent, GoalCounter) else {}
 
     @property
@@ -407,7 +407,9 @@ class Simulation:
             XtdroneError: It is not a snapshot, or belongs to another scenario.
         """
         saved, scenario = snapshot.read(path)
-        own = json.loads(json.dumps(self.scenario.to_dict()))  # as the file has it
+        own = json.loads(
+            json.dumps(self.scenario.to_dict())
+        )  # the types of JSON, which the file has
         _refuse_other(own, scenario, path)
         for name, part in self._stateful().items():
             if name not in saved:
@@ -520,7 +522,7 @@ class Simulation:
         if self._closed:
             return
         values = None if self._summaries is None else self.summary()
-        self._close_all()  # which may find that the disk is full
+        self._close_all()  # logs may find that the disk is full
         if self._summaries is not None:
             self._summaries.write(self.t_us, self._ended, values)
 

@@ -20,7 +20,7 @@ from .errors import EngineError
 from .simulation import STEP_US, Simulation
 
 FLIGHT_US = 4_000_000  # simulated: until the vehicle is in the air [us]
-OTHERS = "standard_vtol@0,0; rover@10,0"  # with the kernels of wings, transitions and wheels
+OTHERS = "standard_vtol@0,0; rover@10,0"  # they use the kernels of wings, transitions and wheels
 
 
 def is_warm() -> bool:
@@ -104,7 +104,7 @@ def _fly() -> None:
         length.fill(0)
         buffers, sender = np.zeros((1, BUFFER), dtype=np.uint8), Sender(1, 1)
         sender.send(buffers, length)
-        shared = sender.shared(buffers, length)  # as large fleets do
+        shared = sender.shared(buffers, length)  # large fleets share one
         shared.offer()
         shared.close()
         Ekf(LANES, (0.0, 0.0, 0.0), np.zeros(3)).step(SensorBatch.empty(LANES))

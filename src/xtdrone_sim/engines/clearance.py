@@ -1,4 +1,4 @@
-"""Whether vehicles of a fleet are so far from each other and from the world that nothing touches.
+"""Clearance of a fleet: vehicles so far from each other and from the world that nothing touches.
 
 Then MuJoCo need not look for contacts. As in the neighbour lists of molecular dynamics (Verlet,
 Phys. Rev. 159, 1967), distances are computed once, and hold until somebody has moved by half of the
@@ -31,7 +31,9 @@ class Clearance:
         root = model.body_rootid[body]
         still = (model.body_weldid[body] == 0) & (model.body_mocapid[root] < 0)
         vehicle = {int(base): i for i, base in enumerate(roots)}
-        self._radius = np.zeros(len(roots))  # of a sphere about the base with all of a vehicle [m]
+        self._radius = np.zeros(
+            len(roots)
+        )  # radius of a sphere about the base that contains the vehicle [m]
         for geom, base in zip(touch[~still], root[~still].tolist(), strict=True):
             if base not in vehicle:  # a model that moves can come near at any time
                 self._radius[:] = math.inf
@@ -74,7 +76,9 @@ def _statics(
     mujoco.mj_kinematics(model, data)
     centre, half = model.geom_aabb[geoms, :3], model.geom_aabb[geoms, 3:]
     low, high = centre - half, centre + half
-    planes = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_PLANE  # what is below touches it, too
+    planes = (
+        model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_PLANE
+    )  # whatever is below touches it, too
     low[planes], high[planes] = -math.inf, (math.inf, math.inf, 0.0)
     margin = model.geom_margin[geoms, None]
     return (

@@ -217,25 +217,26 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
 
     def _joints(self, i: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Indices into qpos and qvel of each joint of a vehicle, in the order of its model."""
-        model, found = self.model, []
+        model = self.model
+        indices: list[tuple[np.ndarray, np.ndarray]] = []
         tree = model.body_treeid[self._at.body[i, 0]]
         for joint in np.unique(model.dof_jntid[model.dof_treeid == tree]):
             wide = 7 if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE else 1
-            found.append(
+            indices.append(
                 (
                     model.jnt_qposadr[joint] + np.arange(wide),
                     np.flatnonzero(model.dof_jntid == joint),
                 )
             )
-        return found
+        return indices
 
     def _wake(self, tree: int) -> list[int]:
         """Wakes a kinematic tree and those that fell asleep with it; returns their indices."""
-        asleep, found = self.data.tree_asleep, [tree]
-        while asleep[found[-1]] >= 0 and asleep[found[-1]] not in found:
-            found.append(int(asleep[found[-1]]))
-        asleep[found] = self._fresh_sleep[found]
-        return found
+        asleep, woken = self.data.tree_asleep, [tree]
+        while asleep[woken[-1]] >= 0 and asleep[woken[-1]] not in woken:
+            woken.append(int(asleep[woken[-1]]))
+        asleep[woken] = self._fresh_sleep[woken]
+        return woken
 
     def _list_awake(self, awake: np.ndarray) -> None:
         """Rebuilds MuJoCo's lists of awake trees and bodies from awake (T,) bool by tree."""
@@ -316,9 +317,9 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             asleep = self.data.body_awake[self._owner_roots] == 0
             if not np.array_equal(asleep, self._asleep):
                 self._asleep = asleep
-                found = self._touching(self._awake_copy())
-                rows = asleep[found[0]].any(axis=1)
-                self._asleep_contacts = found[0][rows], found[1][rows]
+                all_pairs, all_normals = self._touching(self._awake_copy())
+                rows = asleep[all_pairs].any(axis=1)
+                self._asleep_contacts = all_pairs[rows], all_normals[rows]
             pairs = np.concatenate([pairs, self._asleep_contacts[0]])
             normals = np.concatenate([normals, self._asleep_contacts[1]])
         return Contacts(self._owners, pairs, normals)
@@ -394,10 +395,10 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
 
     def inserted_states(self) -> np.ndarray:
         """States (P, 13) of the inserted models; see WorldEditor."""
-        found = np.zeros((len(self.inserted), 13))
-        for row, at in zip(found, self._placed, strict=True):
+        states = np.zeros((len(self.inserted), 13))
+        for row, at in zip(states, self._placed, strict=True):
             row[:3], row[3:7], row[7 : 7 + len(at.vel)] = at.pos, np.roll(at.quat, -1), at.vel
-        return found
+        return states
 
     def place_inserted(self, index: int, state: np.ndarray) -> None:
         """Moves an inserted model; see WorldEditor."""
@@ -406,7 +407,9 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             self._place_free(at, state)
             return
         at.pos[:], at.quat[:] = state[:3], np.roll(state[3:7], 1)
-        self._wake_trees(range(self.model.ntree))  # what sleeps may stand on it, or in its way
+        self._wake_trees(
+            range(self.model.ntree)
+        )  # a sleeping body may stand on it, or where it goes
 
     def push_inserted(self, index: int, wrench: np.ndarray) -> None:
         """Applies a wrench during the next step; see WorldEditor."""
@@ -469,7 +472,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             if len(self.specs) >= LARGE_FLEET
             else None
         )
-        self._looking = True  # for contacts
+        self._looking = True  # MuJoCo looks for contacts
         self._qpos, self._qvel = self.data.qpos, self.data.qvel
         self._applied = self.data.xfrc_applied
         self._jointed = len(self._at.locks) > 0

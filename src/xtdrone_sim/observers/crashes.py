@@ -47,9 +47,9 @@ class Crash(NamedTuple):
     t_us: int  # simulated time [us]
     vehicle: str
     kind: str  # vehicle, obstacle, ground or tipped
-    other: str  # what it touched: a vehicle, or a model of the world
+    other: str  # the vehicle or model of the world that it touched
     speed: float  # relative to it, just before [m/s]
-    tilt: float  # of the vehicle's up axis from the vertical [deg]
+    tilt: float  # angle between the vehicle's up axis and the vertical [deg]
 
     def __str__(self) -> str:
         """One line, without the time."""
@@ -68,7 +68,7 @@ class CrashMonitor(Memory, Observer):
 
     Attributes:
         collisions: (t_us, name, name), each once per touch.
-        crashes: Of the whole flight.
+        crashes: The crashes of the whole flight.
         crashed: (N,) bool, since the start or the last reset of each vehicle.
         on_ground: (N,) bool, which vehicles touch a ground.
     """
@@ -94,10 +94,10 @@ class CrashMonitor(Memory, Observer):
         on_collision: Callable[[int, list[str]], None],
         on_crash: Callable[[Crash], None],
     ):
-        """Of vehicles with these names.
+        """Watches vehicles with these names.
 
         Args:
-            names: Of the vehicles.
+            names: Names of the vehicles.
             fleet: The vehicles.
             engine: Moves them.
             on_collision: Called as on_collision(t_us, [name, name]) at each new contact.
@@ -106,7 +106,7 @@ class CrashMonitor(Memory, Observer):
         n = len(names)
         self._names, self._engine = list(names), engine
         self._rotors = fleet.rotor_mask
-        self._carries = vehicle_types(fleet) == ROVER  # on whose decks others may land
+        self._carries = vehicle_types(fleet) == ROVER  # others may land on their decks
         self._on_collision, self._on_crash = on_collision, on_crash
         self._known: tuple[str, ...] = ()  # names of contacts, to whose
         self._vehicle_of = np.zeros(0, dtype=np.int64)  # vehicle these belong; -1: none
@@ -125,7 +125,7 @@ class CrashMonitor(Memory, Observer):
 
     @property
     def crashes(self) -> list[Crash]:
-        """Of the whole flight."""
+        """The crashes of the whole flight."""
         return [Crash(*each) for each in self._crashes]
 
     def table(self) -> list[dict[str, Any]]:
@@ -337,7 +337,7 @@ def _judge(
 
 @njit
 def _on_deck(carries: np.ndarray, one: int, other: int, normal_z: float) -> bool:
-    """Whether of two vehicles the upper one stands on a rover or boat.
+    """Whether the upper one of two vehicles stands on a rover or boat.
 
     Args:
         carries: (N,) bool, on which vehicles others may stand.

@@ -15,7 +15,7 @@ from .actuators import ActuatorStage
 from .battery import BatteryStage
 
 DRAIN_PERIOD_US = 20_000  # update period of the mass of a draining tank [us]
-Position = tuple[float, float, float]  # of a payload, body FLU [m]
+Position = tuple[float, float, float]  # place of a payload, body FLU [m]
 
 
 class Disturbances:

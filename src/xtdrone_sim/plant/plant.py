@@ -25,7 +25,7 @@ class Plant:
         battery: The fleet's BatteryStage.
         wind: The fleet's Wind, or None in still air.
         disturbances: The scenario's Disturbances.
-        pushes: Wrenches from outside.
+        pushes: External wrenches.
     """
 
     def __init__(self, scenario: Scenario, fleet: FleetModel, world: World, engine: Engine):
@@ -91,7 +91,7 @@ class Plant:
         if self.wind is not None:
             self.wind.step(t_us, dt_us, state.pos, state.vel, self.actuators.wind)
         wrench = self.actuators.step(commands, state, dt_us)
-        self.battery.step(self.actuators.power, dt_us, self.actuators.speed_share)
+        self.battery.step(self.actuators.power, dt_us, self.actuators.speed_limit)
         self.pushes.apply(t_us, state, wrench)
         return wrench
 
@@ -142,7 +142,7 @@ class Plant:
 
 
 def _fleet_of(scenario: Scenario) -> tuple[int, int, list[int]]:
-    """How many vehicles, the seed, and the numbers of the vehicles."""
+    """Number of vehicles, seed, and the numbers of the vehicles."""
     return scenario.n, scenario.seed, [spec.number for spec in scenario.vehicles]
 
 

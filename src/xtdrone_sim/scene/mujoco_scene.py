@@ -237,21 +237,21 @@ def placed(
     model: mujoco.MjModel, data: mujoco.MjData, inserted: Sequence[WorldModel]
 ) -> list[Placed]:
     """The inserted models in a scene compiled by build()."""
-    found = []
+    views = []
     for each in inserted:
         body = model.body(each.name)
         if each.static:
             k = body.mocapid[0]
-            found.append(Placed(body.id, data.mocap_pos[k], data.mocap_quat[k], data.qvel[:0]))
+            views.append(Placed(body.id, data.mocap_pos[k], data.mocap_quat[k], data.qvel[:0]))
         else:
             joint = model.joint(each.name)
             p, v = joint.qposadr[0], joint.dofadr[0]
-            found.append(
+            views.append(
                 Placed(
                     body.id, data.qpos[p : p + 3], data.qpos[p + 3 : p + 7], data.qvel[v : v + 6]
                 )
             )
-    return found
+    return views
 
 
 def _body_name(spec: VehicleSpec, k: int, body: Body) -> str:

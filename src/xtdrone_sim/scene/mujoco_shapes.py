@@ -30,8 +30,8 @@ _KINDS = {
 _CONVEX = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
 _SHELL = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # also fits what has no volume
 _BATCH = 12_000  # geoms that are added to a scene at once
-_PREFIX = "asset/"  # of the names of assets, and what a batch puts before the names in it
-_FACES = (0, 1, 2, 0, 2, 3)  # of a side's four corners
+_PREFIX = "asset/"  # prefix of the names of assets, which a batch puts before the names in it
+_FACES = (0, 1, 2, 0, 2, 3)  # two triangles of the four corners of a side
 
 
 class _Batch:
@@ -43,7 +43,7 @@ class _Batch:
 
     def __init__(self, scene: mujoco.MjSpec) -> None:
         self._scene = scene
-        self._geoms: list[tuple[mujoco.MjsGeom, str]] = []  # with their names
+        self._geoms: list[tuple[mujoco.MjsGeom, str]] = []  # and their names
         self._body: mujoco.MjsBody | None = None
 
     def add(self, name: str, make: Callable[[mujoco.MjsBody], mujoco.MjsGeom]) -> mujoco.MjsGeom:

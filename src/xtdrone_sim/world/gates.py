@@ -4,7 +4,7 @@ from lxml import etree
 
 from xtdrone_core.racing.track import Gate, Track
 
-_COLOURS = ("0.95 0.42 0.1 1", "0.93 0.93 0.95 1")  # of start and finish, and of the others
+_COLOURS = ("0.95 0.42 0.1 1", "0.93 0.93 0.95 1")  # start and finish; the others
 
 
 def gate_models(track: Track) -> tuple[str, ...]:

@@ -42,13 +42,13 @@ class Light:
 
     kind: str  # directional, point or spot
     pos: tuple[float, float, float]  # world [m]
-    direction: tuple[float, float, float]  # in which it shines, world
+    direction: tuple[float, float, float]  # direction of its light, world
     diffuse: tuple[float, float, float]  # RGB, 0..1
     specular: tuple[float, float, float]  # RGB, 0..1
     cast_shadows: bool
     attenuation: tuple[float, float, float] = (1.0, 0.0, 0.0)  # constant, per m, per m^2
     range: float = 10.0  # nothing further away is lit [m]
-    cutoff: float = 0.0  # of a spot, from its axis [rad]
+    cutoff: float = 0.0  # outer angle of a spot [rad]
     falloff: float = 0.0  # exponent of a spot, from the axis outwards
 
 
@@ -58,9 +58,9 @@ class World:
 
     name: str
     sdf: Path
-    latitude: float  # of the origin [rad]
-    longitude: float  # of the origin [rad]
-    altitude: float  # of the origin above mean sea level [m]
+    latitude: float  # geodetic latitude of the origin [rad]
+    longitude: float  # longitude of the origin [rad]
+    altitude: float  # height of the origin above mean sea level [m]
     gravity: float  # downwards [m/s^2]
     magnetic_field: tuple[float, float, float]  # world ENU [T]
     wind: dict[str, str]  # tags of the wind plugin as text, and linear_velocity; empty in still air
@@ -70,7 +70,7 @@ class World:
     background: tuple[float, float, float]  # RGB, 0..1
     models: tuple[WorldModel, ...] = ()  # without their shapes, which are above
     actors: tuple[Actor, ...] = ()  # people that walk, cars that drive
-    remarks: tuple[str, ...] = ()  # what of the file is left out, a line each
+    remarks: tuple[str, ...] = ()  # a line for each thing in the file that is left out
     water: float = -math.inf  # height of the water's surface [m]; -inf without water
     water_density: float = 0.0  # [kg/m^3]
     added: tuple[str, ...] = ()  # models that are not in its file, as SDF
@@ -144,7 +144,7 @@ def load_world(name_or_path: str | PathLike[str], added: tuple[str, ...] = ()) -
         (float(field[0]), float(field[1]), float(field[2])),
         _wind(scope),
         tuple(shapes_of(scope, remarks)),
-        tuple(_light(*found) for found in scope.lights()),
+        tuple(_light(*placed) for placed in scope.lights()),
         ambient,
         background,
         of_world(scope),
@@ -157,7 +157,7 @@ def load_world(name_or_path: str | PathLike[str], added: tuple[str, ...] = ()) -
 
 
 def _state(element: Element) -> dict[str, Pose]:
-    """Where a saved world's first <state> puts models and links, in place of their own <pose>."""
+    """Poses of models and links in a saved world's first <state>, in place of their own <pose>."""
     state = element.find("state")
     return {} if state is None else dict(_saved_poses(state))
 

@@ -16,8 +16,8 @@ class Fog:
     kind: str  # linear, exp: exp(-density d), or exp2: exp(-(density d)^2)
     colour: tuple[float, float, float]  # RGB, 0..1
     density: float  # [1/m]
-    start: float  # of linear: where it begins [m]
-    end: float  # of linear: where nothing else is seen [m]
+    start: float  # distance at which linear fog begins [m]
+    end: float  # distance beyond which linear fog hides everything [m]
 
 
 def sky_and_fog(scene: Element | None) -> tuple[float | None, Fog | None]:

@@ -47,7 +47,7 @@ _CHATTER = re.compile(
     r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"
     "Couldn't find a preferred IP"
 )
-_REFUSED = "X Error of failed request"  # by the display, of the first window
+_REFUSED = "X Error of failed request"  # the display refuses the first window
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 STEP_S = 0.004  # physics step until the first step sets it [s]
 START_S = 60.0  # wall-clock time-out of gzserver's start [s]
@@ -126,7 +126,9 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         self._processes: list[subprocess.Popen[bytes]] = []
         self._opening: threading.Thread | None = None  # keeps gzclient open
         self._closing = False
-        self._channels: tuple[Channel, Channel] | None = None  # for steps, and for images
+        self._channels: tuple[Channel, Channel] | None = (
+            None  # the channel for steps, and that for images
+        )
         plugin = self._setup / _PLUGIN
         if not plugin.is_file():
             raise EngineError(
@@ -359,8 +361,8 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         """
         for _ in range(_TRIES - 1):
             begin = time.monotonic()
-            closed = client.wait() == 0  # by the user
-            if closed or self._closing or time.monotonic() - begin > _OPEN_S:
+            closed_by_user = client.wait() == 0
+            if closed_by_user or self._closing or time.monotonic() - begin > _OPEN_S:
                 return
             client = self._start_process("gzclient", [])
         client.wait()
@@ -588,10 +590,10 @@ def _listener(path: Path) -> socket.socket:
 
 
 def _which(program: str, path: str) -> str:
-    found = shutil.which(program, path=path)
-    if found is None:
+    program_path = shutil.which(program, path=path)
+    if program_path is None:
         raise EngineError(f"there is no {program}: run scripts/setup_gazebo.sh")
-    return found
+    return program_path
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:

@@ -114,8 +114,8 @@ class GazeboScene:
             for vehicle, sensor, camera in self._numbers
         ]
         channel.ask(_CAMERAS, "\n".join(lines), READY_S)
-        most = max(len(model.bodies) for model in models)
-        self._used = np.array([[k < len(model.bodies) for k in range(most)] for model in models])
+        width = max(len(model.bodies) for model in models)
+        self._used = np.array([[k < len(model.bodies) for k in range(width)] for model in models])
         self._poses = np.zeros((len(bodies), 7))
 
     @property
@@ -131,7 +131,7 @@ class GazeboScene:
         inserted: Sequence[WorldModel] = (),
         states: Sequence[np.ndarray] = (),
     ) -> None:
-        """As RenderedScene.place, for images only; rays use the physics poses of the bodies.
+        """Places the bodies for images; rays use their physics poses. See RenderedScene.place().
 
         Gazebo shows its inserted models itself.
         """
@@ -148,7 +148,7 @@ class GazeboScene:
         depth: bool = False,
         key: Key = ("", "", ""),
     ) -> Any:
-        """As RenderedScene.draw, with the camera of this key."""
+        """Draws with the camera of this key; see RenderedScene.draw()."""
         head = _DRAWING.pack(
             self._numbers[key],
             pinhole.left,
