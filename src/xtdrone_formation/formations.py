@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 from xtdrone_core import files
 from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.scenario.options import option
-from xtdrone_core.scenario.scenario import FARTHEST, MAX_FLEET, grid as start_grid
+from xtdrone_core.scenario.vehicles import FARTHEST, MAX_FLEET, grid as start_grid
 
 from .errors import FormationError
 from .shapes import GENERATORS, XTDRONE

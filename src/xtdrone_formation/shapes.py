@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from xtdrone_core.scenario.scenario import GRID_SPACING
+from xtdrone_core.scenario.vehicles import GRID_SPACING
 
 Rows = Sequence[Sequence[float]] | np.ndarray  # (M, 3)
 

@@ -8,7 +8,7 @@ import numpy as np
 from sensor_models.errors import SensorError
 from xtdrone_core import Scenario, XtdroneError, resources
 from xtdrone_core.flight_agent import FlightAgent
-from xtdrone_core.scenario.scenario import VehicleSpec
+from xtdrone_core.scenario.vehicles import VehicleSpec
 from xtdrone_core.state import Estimates, SetPoints
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, cannot_fly, vehicle_types
 

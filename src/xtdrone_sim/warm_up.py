@@ -12,7 +12,7 @@ from pathlib import Path
 from xtdrone_core import FleetState, Scenario, SensorBatch, SensorBlock, VehicleSpec, registry
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.parent import tied
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_dynamics.compiled import cache_root, stamp_of_sources, state_of_sources
 from xtdrone_dynamics.lane_numbers import LANES
 

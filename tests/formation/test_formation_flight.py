@@ -12,7 +12,7 @@ from xtdrone_control.agents import SquareAgent
 from xtdrone_core import ARM, FleetModel, FleetState, Mode, Scenario, SetPoints, XtdroneError
 from xtdrone_core.command import main
 from xtdrone_core.runs.truth_log import TruthWriter, read_truth
-from xtdrone_core.scenario.scenario import fleet, grid
+from xtdrone_core.scenario.vehicles import fleet, grid
 from xtdrone_formation import FormationError, Radio, slots
 from xtdrone_formation.agents import FormationAgent, PathFormation
 from xtdrone_formation.director import Director

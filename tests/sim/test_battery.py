@@ -11,7 +11,7 @@ from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.safety.battery import Battery
 from xtdrone_core import FleetModel, FleetState, Pack, Scenario
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_dynamics import battery
 from xtdrone_sim.errors import SdfError
 from xtdrone_sim.plant.actuators import ActuatorStage

@@ -9,7 +9,7 @@ from physics import HEIGHT, hover
 from xtdrone_core import ControlError, Scenario, ScenarioError
 from xtdrone_core.runs.control_link import ControlServer
 from xtdrone_core.runs.ports import Ports
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.errors import EngineError

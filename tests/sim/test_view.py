@@ -12,7 +12,7 @@ import yaml
 
 from xtdrone_core import FleetState, Scenario, XtdroneError, command
 from xtdrone_core.runs.truth_log import TruthWriter
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.errors import ViewError
 from xtdrone_sim.viewing import film, overlay, scene as scene_module
 from xtdrone_sim.viewing.cameras import CAMERAS, Camera

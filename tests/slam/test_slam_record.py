@@ -15,7 +15,7 @@ from xtdrone_core.contracts import Observer
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.truth_log import read_truth
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.simulation import Simulation
 from xtdrone_slam import SlamError
 from xtdrone_slam.agents.trajectory import TrajectoryAgent

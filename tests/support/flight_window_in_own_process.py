@@ -9,7 +9,8 @@ import pytest
 from xtdrone_core import FleetState
 from xtdrone_core.runs.frame_ring import FrameWriter
 from xtdrone_core.runs.truth_log import TruthWriter
-from xtdrone_core.scenario.scenario import Scenario, fleet
+from xtdrone_core.scenario.scenario import Scenario
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.errors import EngineError
 from xtdrone_sim.vehicles.pose import Pose

@@ -8,7 +8,7 @@ import numpy as np
 from xtdrone_core import FleetModel, FleetState, Scenario, VehicleSpec
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.resources import vehicle_names
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_dynamics.abilities.effectiveness import effectiveness, rank
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, cannot_fly, vehicle_types
 from xtdrone_sim.engines.embedded import EmbeddedEngine

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import FARTHEST
+from xtdrone_core.scenario.vehicles import FARTHEST
 
 from ..errors import FormationError
 from ..settling import SETTLED_S, in_place

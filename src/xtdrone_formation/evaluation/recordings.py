@@ -16,7 +16,7 @@ from xtdrone_core.errors import shown
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
 from xtdrone_core.scenario.options import number
-from xtdrone_core.scenario.scenario import MAX_FLEET
+from xtdrone_core.scenario.vehicles import MAX_FLEET
 
 from .. import serialisation
 from ..errors import FormationError

@@ -9,7 +9,7 @@ import numpy as np
 
 from xtdrone_core import XtdroneError
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import grid
+from xtdrone_core.scenario.vehicles import grid
 
 from .. import schemes
 from ..agents import FormationAgent
