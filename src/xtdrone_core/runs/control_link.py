@@ -190,6 +190,11 @@ class ControlServer:
                 self._send(client, {**line, **tables})
 
     @property
+    def has_subscriber(self) -> bool:
+        """Whether somebody gets the ticks."""
+        return any(client.subscribed for client in list(self._clients.values()))
+
+    @property
     def has_barrier(self) -> bool:
         """Whether some subscriber takes part in the barrier."""
         return any(client.awaited for client in self._clients.values())

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from xtdrone_core import Scenario, XtdroneError, files
-from xtdrone_core.scenario.scenario import VehicleSpec, parse_vehicles
+from xtdrone_core.scenario.vehicles import VehicleSpec, parse_vehicles
 
 from ..errors import WebError
 from .form import Plan, read, written

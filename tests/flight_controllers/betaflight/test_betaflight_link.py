@@ -18,7 +18,7 @@ from xtdrone_autopilot.state.vehicle_status import (
 )
 from xtdrone_core import ARM, FleetModel, Mode, Scenario, ScenarioError, SetPoints
 from xtdrone_core.command import main
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_flight_controllers.betaflight import autopilot as betaflight, link as packets, process
 from xtdrone_flight_controllers.betaflight.link import BetaflightLink
 from xtdrone_flight_controllers.betaflight.sticks import HIGH, LOW, MIDDLE, MIN_CHECK, RATES, sticks
