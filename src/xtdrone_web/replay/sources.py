@@ -5,7 +5,7 @@ from pathlib import Path
 from xtdrone_core import Scenario, files
 from xtdrone_core.errors import shown
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 
 from ..errors import WebError
 from .recording import Recording
