@@ -69,13 +69,15 @@ class Recording:
 
     def at(self, t_s: float) -> np.ndarray:
         """Records (n,) at a time [s], between two rows interpolated; a copy."""
-        k, after, share, step_s = interpolation.place(self.t_s, t_s)
+        k, after, fraction, step_s = interpolation.place(self.t_s, t_s)
         here, there = self.table[k].copy(), self.table[after]
-        shares = interpolation.shares(share, step_s, here["pos"], there["pos"], here["vel"])
+        fractions = interpolation.fractions(
+            fraction, step_s, here["pos"], there["pos"], here["vel"]
+        )
         for name in _BETWEEN:
-            here[name] += shares * (there[name] - here[name])
+            here[name] += fractions * (there[name] - here[name])
         for name in _TURNS:
-            here[name] = interpolation.turned(here[name], there[name], shares)
+            here[name] = interpolation.turned(here[name], there[name], fractions)
         return here
 
 
