@@ -45,8 +45,8 @@ PARTS = {
     "rate control": ("autopilot.rate_control", "step"),
     "mixer": ("autopilot.mixer", "step"),
     "flight log": ("autopilot.log", "step"),
-    "telemetry": ("autopilot._links", "stream"),
-    "MAVLink in": ("autopilot._links", "receive"),
+    "telemetry": ("autopilot.links", "stream"),
+    "MAVLink in": ("autopilot.links", "receive"),
 }
 
 

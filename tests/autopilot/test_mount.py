@@ -33,7 +33,7 @@ CONFIGURE, CONTROL = mavlink.MAV_CMD_DO_MOUNT_CONFIGURE, mavlink.MAV_CMD_DO_MOUN
 def obey(simulation, command, *params):
     """The Answer to a command with up to seven parameters."""
     parts = simulation.autopilot.mount, simulation.autopilot.gimbals
-    handler = dict(row for part in parts for row in declared(part, "obeys"))[command]
+    handler = dict(row for part in parts for row in declared(part, "handles"))[command]
     return handler(Link, (list(params) + [0.0] * 7)[:7])
 
 

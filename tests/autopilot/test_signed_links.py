@@ -183,7 +183,7 @@ def test_other_machines_reach_the_guarded_links_alone(tmp_path):
     (tmp_path / "run").mkdir()
     world = World(tmp_path / "run", key=key_file(tmp_path), remote="192.0.2.7")
     try:
-        kinds = world.simulation.autopilot._links.by_kind
+        kinds = world.simulation.autopilot.links.by_kind
         bound = [links[0].socket.getsockname()[0] for links in kinds]
         assert bound == ["0.0.0.0", "0.0.0.0", "127.0.0.1"]
         assert [links[0].remote[0] for links in kinds] == ["192.0.2.7", "192.0.2.7", "127.0.0.1"]

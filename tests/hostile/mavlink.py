@@ -181,7 +181,7 @@ class KIND(Kind):
         warnings.simplefilter("error", RuntimeWarning)
         self.autopilot._open_links()
         self.said, self.obeyed = [], []
-        handlers = self.autopilot._messages._handlers
+        handlers = self.autopilot.handlers.handlers
         for name, handler in handlers.items():
             handlers[name] = self._watched(name, handler)
         self.autopilot.outbox.on_text = lambda i, severity, text: self.said.append(text)

@@ -34,6 +34,14 @@ class Link:
     vehicle, system, kind, sender, source, clock_us, signer = 0, 1, 0, None, (255, 190), None, None
 
 
+def from_client(message, system=255, component=190):
+    """A message as it comes in, with the ids of its sender."""
+    (received,) = mavlink.MAVLink(None).parse_buffer(
+        message.pack(mavlink.MAVLink(None, system, component))
+    )
+    return received
+
+
 class NoLinks:
     """Stands where Links stands, keeps what was answered."""
 
