@@ -145,7 +145,7 @@ def hover(vehicle, until_s, end_s=math.inf, folder=None, parameters=None, **opti
                     math.hypot(*away[:2]),
                     math.acos(1.0 - 2.0 * (quat[0] ** 2 + quat[1] ** 2)),
                     np.linalg.norm(state.vel[0]),
-                    simulation.plant.actuators.speed_share[0],
+                    simulation.plant.actuators.speed_limit[0],
                     simulation.autopilot.commands[0, :rotors].mean(),
                 )
             )
