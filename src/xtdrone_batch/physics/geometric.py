@@ -34,8 +34,8 @@ def desired_acceleration(
     """
     ax, ay = K_V * (wx - vx), K_V * (wy - vy)
     az = max(K_V * (wz - vz) + gravity, MIN_LIFT * gravity)
-    share = min(1.0, az * TAN_TILT / math.sqrt(max(ax * ax + ay * ay, 1e-12)))
-    return share * ax, share * ay, az
+    scale = min(1.0, az * TAN_TILT / math.sqrt(max(ax * ax + ay * ay, 1e-12)))
+    return scale * ax, scale * ay, az
 
 
 @njit

@@ -215,7 +215,7 @@ def _of_trimesh(path: Path) -> TriangleMesh:
     except ImportError:
         raise BatchError(f"'{path.name}': {_URDF}") from None
     try:
-        mesh = trimesh.load(path, force="mesh")
+        mesh: Any = trimesh.load(path, force="mesh")  # its type depends on the file
         points, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
     except Exception as error:  # of many readers
         raise BatchError(f"'{path.name}' is not a mesh: {error}") from None
