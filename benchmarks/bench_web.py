@@ -198,7 +198,7 @@ def _moves(page, mode, seconds):
     frame.evaluate("gamepad.buttons[4].pressed = true")
     page.wait_for_timeout(500)
     page.evaluate(f"station.order('mode', {{ mode: '{mode}' }})")
-    browser.until(page, f"station.told.modes[station.frame.get(0, 'mode')] === '{mode}'")
+    browser.until(page, f"station.scene.modes[station.frame.get(0, 'mode')] === '{mode}'")
     moves = frame.evaluate(STICKS, round(30 * seconds))
     return {"moves": moves, "page": page.evaluate("station.frame.latency")}
 

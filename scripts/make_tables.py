@@ -2,7 +2,8 @@
 
 python scripts/make_tables.py             docs/options.md, docs/scenario.schema.json and the
                                           arguments of launch/simulation.launch from the
-                                          options in src/xtdrone_core/scenario/scenario.py;
+                                          options of a scenario and of its autopilots and
+                                          stations;
                                           docs/ros_topics.md from topics, inputs and services
                                           of xtdrone_mavros; docs/parameters.md and the
                                           tables of docs/mavlink.md from the flight stack;
@@ -47,7 +48,8 @@ TABLE_END = "<!-- End of the table of {name}. -->\n"
 FROM = ("scenario", "", "YAML file to begin with; the other arguments change it")
 INTRODUCTION = """# Options
 
-<!-- Written by scripts/make_tables.py; declared in src/xtdrone_core/scenario/scenario.py. -->
+<!-- Written by scripts/make_tables.py; declared in src/xtdrone_core/scenario/scenario.py and
+in the options.py of autopilots and stations. -->
 
 An option of a scenario has one name everywhere: `--NAME VALUE` for `xtdrone sim`, `fly` and
 `mission check`, `NAME:=VALUE` for launch files, `NAME: VALUE` in a scenario's YAML
@@ -296,7 +298,7 @@ def parameters_page() -> str:
 
 def limits(p) -> str:
     """The limits of a value in force."""
-    low, high = (f"{x:g}" if abs(x) < float("inf") else "" for x in (p.least, p.most))
+    low, high = (f"{x:g}" if abs(x) < float("inf") else "" for x in (p.active_min, p.active_max))
     return f"{low} to {high}" if low and high else f"from {low}" if low else ""
 
 

@@ -183,7 +183,7 @@ def fly(args: argparse.Namespace, folder: Path) -> int:
         simulation.observers.append(station)
         here = psutil.Process()
         server = next(
-            child for child in here.children() if "xtdrone_web.server.main" in child.cmdline()
+            child for child in here.children() if "xtdrone_web.live.main" in child.cmdline()
         )
         viewers = Viewers(station.watch_url, args.chromium)
         for minute in range(1, args.minutes + 1):

@@ -64,7 +64,7 @@ def main():
         page = browser.opened(context, flight.url)[0]
         page.evaluate("station.pace.choose('2'); station.choose(4);")
         browser.until(page, "Number.isFinite(station.frame.get(4, 'slot', 0))", 120.0)
-        page.evaluate("station.plots.add('slot error [m]');" + view("orbit"))
+        page.evaluate("station.panel.plots.add('slot error [m]');" + view("orbit"))
         page.wait_for_timeout(9000)
         page.evaluate("station.views.frame()")
         page.wait_for_timeout(1000)
@@ -97,8 +97,8 @@ def race(scratch, folder):
         page.evaluate("station.pace.choose('2');" + view("chase") + tab("race"))
         browser.until(
             page,
-            "station.race.state && station.race.state.vehicles[0].lap === 2 "
-            "&& station.race.state.vehicles[0].next === 2",
+            "station.panel.race.state && station.panel.race.state.vehicles[0].lap === 2 "
+            "&& station.panel.race.state.vehicles[0].next === 2",
             300.0,
         )
         page.wait_for_timeout(500)
@@ -113,7 +113,7 @@ def take(page, folder):
     for name, before in PICTURES.items():
         page.evaluate(before)
         if name == "params":
-            browser.until(page, "station.params.params.length > 0")
+            browser.until(page, "station.panel.params.params.length > 0")
             page.fill("#filter", "MPC_XY")
         page.wait_for_timeout(3000)
         page.screenshot(path=folder / f"{name}.png")

@@ -74,6 +74,11 @@ def descriptions() -> dict[str, str]:
     }
 
 
+def receivers() -> list[str]:
+    """The presets of GNSS receivers, for tab completion of option gps."""
+    return list(presets()["gps"])
+
+
 def preset_text(name: str) -> str:
     """A preset's text in presets.yaml: each value with its unit and source.
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import FleetModel, registry
+from xtdrone_core import FleetModel
 from xtdrone_core.contracts import (
     AutopilotContext,
     ExternalPose,
@@ -58,6 +58,7 @@ from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
 from .navigation.preload import preload
 from .navigation.returning import Return
+from .options import PARTS, EmbeddedOptions
 from .parameters.constraints import Constraints
 from .parameters.store import ParameterStore
 from .rover.drive import Drive
@@ -268,7 +269,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.mount.look_at,
             dict(declared(self.mount, "obeys") + declared(self.gimbals, "obeys")),
         )
-        self.missions.on_transition = self.vtol.ask
+        self.missions.on_transition = self.vtol.request
         self.returns = Return(
             status,
             parameters,
@@ -325,7 +326,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
     def for_scenario(cls, context: AutopilotContext) -> "EmbeddedAutopilot":
         """The flight stack of a scenario's fleet."""
         scenario, fleet, folder = context.scenario, context.fleet, context.folder
-        classes = interfaces.classes(**{part: getattr(scenario, part) for part in registry.PARTS})
+        classes = interfaces.classes(**scenario.settings(EmbeddedOptions).parts())
         autopilot = cls(
             fleet,
             context.origin,
@@ -588,7 +589,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self._links.restart(self.clock.t_us)
 
     def _refuse_without_memory(self):
-        for name in registry.PARTS:
+        for name in PARTS:
             part = getattr(self, name)
             if not isinstance(part, Memory) or part.MEMORY is None:
                 raise AutopilotError(

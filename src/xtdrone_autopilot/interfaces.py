@@ -11,11 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import FleetModel, SensorBatch, registry
+from xtdrone_core import FleetModel, SensorBatch
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.quaternion import rotate, to_euler
 
 from .errors import AutopilotError
+from .options import PARTS
 from .state.estimator_flags import TESTS
 
 ESTIMATE = np.dtype(
@@ -254,14 +255,14 @@ def classes(**names: str) -> dict:
     """The class of each part of the flight stack.
 
     Args:
-        **names: For parts of registry.PARTS, a registered name or `module:Class`;
+        **names: For parts of options.PARTS, a registered name or `module:Class`;
             parts left out are embedded.
 
     Raises:
         XtdroneError: No such class, or one that cannot be that part.
     """
     found = {}
-    for part, group in registry.PARTS.items():
+    for part, group in PARTS.items():
         found[part] = group.load(names.get(part, "embedded"))
     if found["estimator"].step is Estimator.step:
         raise AutopilotError(

@@ -4,7 +4,7 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ class RayRunner:
         self._function, self._address, self._cores = function, address, cores
         self._environment, self._error, self._instead = environment or {}, error, instead
 
-    def run(self, tasks: Sequence[Any]) -> Iterator[Done]:
+    def run(self, tasks: Sequence[Any]) -> Generator[Done, None, None]:
         """See runners.Runner.run().
 
         Raises:

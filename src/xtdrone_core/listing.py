@@ -112,15 +112,6 @@ def described(
     return found
 
 
-def parts() -> dict[str, str]:
-    """A line on each class that a part of the embedded flight stack may be."""
-    return {
-        f"{part} {name}": text
-        for part, group in registry.PARTS.items()
-        for name, text in group.descriptions().items()
-    }
-
-
 def runs() -> dict[str, str]:
     """The runs in runs/, the newest first, with their vehicles and length."""
     found = {}

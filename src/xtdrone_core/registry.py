@@ -12,7 +12,7 @@ import functools
 import importlib
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -114,18 +114,24 @@ ENGINES = Group("engine", "xtdrone.engines", "xtdrone_core.contracts:Engine")
 AUTOPILOTS = Group("autopilot", "xtdrone.autopilots", "xtdrone_core.contracts:Autopilot")
 AGENTS = Group("agent", "xtdrone.agents", "xtdrone_core.contracts:Agent")
 ACTUATORS = Group("actuator", "xtdrone.actuators", "xtdrone_core.vehicle:Actuator")
-# Parts of the embedded flight stack that a scenario may replace, by the name of their option.
-PARTS = {
-    part: Group(part, f"xtdrone.{part}", f"xtdrone_autopilot.interfaces:{contract}")
-    for part, contract in (
-        ("estimator", "Estimator"),
-        ("position_control", "ControlLoop"),
-        ("velocity_control", "ControlLoop"),
-        ("attitude_control", "ControlLoop"),
-        ("rate_control", "ControlLoop"),
-        ("mixer", "Mixer"),
-    )
-}
+# Declarations that a scenario's options are made of; see scenario/declared.py.
+AUTOPILOT_OPTIONS = Group(
+    "options of autopilot",
+    "xtdrone.autopilot_options",
+    "xtdrone_core.scenario.declared:AutopilotOptions",
+)
+STATIONS = Group("station", "xtdrone.stations", "xtdrone_core.stations:Station")
+_COMPLETIONS = "xtdrone.completions"  # functions that return names
+
+
+def completion(name: str) -> Callable[[], Iterable[str]]:
+    """A function that returns the names of an entry point of the group `xtdrone.completions`."""
+
+    def names() -> Iterable[str]:
+        entry = entries(_COMPLETIONS).get(name)
+        return entry.load()() if entry is not None else ()
+
+    return names
 
 
 @functools.cache

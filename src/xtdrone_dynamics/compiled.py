@@ -2,9 +2,11 @@
 
 Numba's cache only depends on the file of the compiled function, not on its imports:
 functions that it calls, constants that it freezes. So the cache folder of a file is
-named by a hash of the file and of all files in src/ that it imports, directly or not.
-A change recompiles what it can affect and nothing else. A damaged file of the cache
-is thrown away, and a disk that takes no more leaves kernels that are compiled again.
+named by a hash of the file and of all files of the workspace that it imports, directly
+or not, and by the versions of the compiler. A change recompiles what it can affect and nothing
+else. The place of the files does not count, so that checkouts and environments share what they
+compile. A damaged file of the cache is thrown away, and a disk that takes no more leaves
+kernels that are compiled again.
 """
 
 import functools
@@ -17,8 +19,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+import llvmlite
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 Record = Any  # a NumPy record in a kernel; Numba knows its fields
 
@@ -36,7 +39,7 @@ _DAMAGED = (
     MemoryError,
 )  # what damaged pickles raise
 _log = logging.getLogger(__name__)
-_SRC = Path(__file__).resolve().parents[1]
+SRC = Path(__file__).resolve().parents[1]  # the folder of all packages of the workspace
 _IMPORT = re.compile(rb"^\s*from\s+([.\w]+)\s+import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
@@ -47,15 +50,16 @@ def cache_root() -> Path:
 
 
 def state_of_sources() -> str:
-    """A hash of every file that compiles something, and of what those import.
+    """Returns a hash of every file that compiles something, and of what those import."""
+    kernels = [path for path in _sources() if b"compiled import" in path.read_bytes()]
+    return _digest(frozenset().union(*map(_closure, kernels)))
 
-    Numba's index knows a file by its path and time, so those of the kernels count, too.
-    """
-    kernels = [
-        path for path in sorted(_SRC.rglob("*.py")) if b"compiled import" in path.read_bytes()
-    ]
-    known = "".join(f"{path} {path.stat().st_mtime_ns}" for path in kernels)
-    return _digest(frozenset().union(*map(_closure, kernels)), known)
+
+def stamp_of_sources() -> str:
+    """Returns a hash of the place, size and time of every file; none is read, so it is quick."""
+    stats = ((path, path.stat()) for path in _sources())
+    text = "".join(f"{path} {stat.st_size} {stat.st_mtime_ns}\n" for path, stat in stats)
+    return _digest((), text)
 
 
 @overload
@@ -80,10 +84,9 @@ def njit(function: Callable[..., Any] | None = None, calls: Any = None, **option
             Path(each.__code__.co_filename).resolve()
             for each in (function, *([calls.py_func] if calls else []))
         ]
-        if "NUMBA_CACHE_DIR" not in os.environ:
-            numba.config.CACHE_DIR = str(cache_root() / _folder(*files))
         kernel = numba.njit(error_model="numpy", **options)(function)
-        kernel._cache = _Cache(function)  # as numba.njit(cache=True) does
+        # As numba.njit(cache=True) does.
+        kernel._cache = _Cache(function, cache_root() / _folder(*files))
         return kernel
 
     return decorate if function is None else decorate(function)
@@ -98,13 +101,51 @@ def fleet_kernel(function: _Kernel, calls: Any = None) -> _Kernel:
     return njit(calls=calls, nogil=True, _nrt=False)(function)
 
 
+class _Locator(_CacheLocator):  # type: ignore[misc]  # Numba has no types
+    """Keeps a kernel in a given folder, whose name says of which sources it is."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._line = 0
+
+    def from_function(self, function: Callable[..., Any], file: str) -> "_Locator":
+        """Returns this locator, for a function of a file."""
+        self._line = function.__code__.co_firstlineno
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            pass  # what cannot be written is reported when a kernel is to be kept
+        return self
+
+    def get_cache_path(self) -> str:
+        """Returns the folder."""
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        """Returns nothing more, since a change of the sources changes the folder."""
+        return ""
+
+    def get_disambiguator(self) -> str:
+        """Returns the line, which tells functions of one name apart."""
+        return str(self._line)
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
     """The cache of one kernel, which survives damaged files and a full disk."""
+
+    def __init__(self, function: Callable[..., Any], folder: Path):
+        class Implementation(CompileResultCacheImpl):  # type: ignore[misc]  # as above
+            _locator_classes = (_Locator(folder),)
+
+        self._impl_class = Implementation
+        super().__init__(function)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel, or None if it is not in the cache."""
         try:
             return super().load_overload(sig, target_context)
+        except OSError:  # it is no folder, or not ours to read
+            return None
         except _DAMAGED:
             _warn(
                 f"the cache of compiled kernels in {cache_root()} is damaged: what cannot be "
@@ -139,8 +180,19 @@ def _folder(*paths: Path) -> str:
     return f"{paths[0].stem}-{_digest(frozenset().union(*map(_closure, paths)))}"
 
 
+def _sources() -> list[Path]:
+    """Every Python file of the workspace, which may be beside other packages."""
+    packages = sorted(folder for folder in SRC.iterdir() if _is_ours(folder.name))
+    return [path for folder in packages for path in sorted(folder.rglob("*.py"))]
+
+
+def _is_ours(module: str) -> bool:
+    """Whether a module is of the workspace, by the name of its package."""
+    return module.startswith("xtdrone") or module.split(".")[0] == "sensor_models"
+
+
 def _digest(paths: Iterable[Path], also: str = "") -> str:
-    digest = hashlib.sha1((numba.__version__ + also).encode())
+    digest = hashlib.sha1(f"{numba.__version__} {llvmlite.__version__} {also}".encode())
     for path in sorted(paths):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -164,7 +216,9 @@ def _imports(path: Path) -> tuple[Path, ...]:
     for name, names in _IMPORT.findall(path.read_bytes()):
         module = name.decode()
         dots = len(module) - len(module.lstrip("."))
-        base = path.parents[dots - 1] if dots else _SRC
+        if not dots and not _is_ours(module):
+            continue
+        base = path.parents[dots - 1] if dots else SRC
         target = base.joinpath(*filter(None, module.lstrip(".").split(".")))
         candidates = [target.with_suffix(".py")] if target != base else []
         candidates += [target / f"{name}.py" for name in re.findall(r"\w+", names.decode())]

@@ -12,7 +12,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import types as numba_types
@@ -31,6 +31,7 @@ _sem_post, _sem_wait, _sem_trywait = (
     numba_types.ExternalFunction(name, signature(numba_types.int32, numba_types.uintp))
     for name in ("sem_post", "sem_wait", "sem_trywait")
 )
+_Arguments = TypeVar("_Arguments", bound=tuple)
 _SEMAPHORE = 32  # bytes of one
 _SPINS = 5_000  # tries before the caller sleeps: some 20 us, less than to be woken takes
 
@@ -45,9 +46,9 @@ class SharedWork:
 
     def __init__(
         self,
-        kernel: Callable[[int, tuple, tuple], None],
+        kernel: Callable[[int, _Arguments, tuple], None],
         parts: int,
-        arguments: tuple,
+        arguments: _Arguments,
         scratch: Callable[[], tuple] = tuple,
         threaded: bool = True,
     ):

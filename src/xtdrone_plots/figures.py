@@ -319,6 +319,16 @@ FIGURES: dict[str, Callable[[Run], "Figure | None"]] = {
 }
 
 
+def save_overview(folder: Path) -> None:
+    """Draws the overview of a run into its folder, as each flight of a command ends with it.
+
+    Raises:
+        XtdroneError: It is no complete run.
+        OSError: The figure cannot be written.
+    """
+    plot_style.save(overview(Run(folder)), folder / "plots" / "flight.png")
+
+
 def overview(run: Run) -> "Figure":
     """Draws the figure that each flight ends with: the map beside height, speed and tilt."""
     t_s, table = run.truth

@@ -1,17 +1,19 @@
-"""A node of ROS 1, as the formation's nodes need it."""
+"""A node of ROS 1 for code that runs on ROS 1 and ROS 2."""
+
+from collections.abc import Callable
 
 import rospy
 
-from xtdrone_ros1 import ros_tools
+from . import discovery, node
+from .topics import Input, Output
 
 
 class Ros1:
-    """See topics.ros.Ros."""
+    """See xtdrone_formation.topics.ros.Ros."""
 
-    listen = staticmethod(ros_tools.Input)
-    output = staticmethod(ros_tools.Output)
-    fleet = staticmethod(ros_tools.fleet)
-    kind = staticmethod(ros_tools.vehicle_kind)
+    output = staticmethod(Output)
+    fleet = staticmethod(discovery.fleet)
+    kind = staticmethod(discovery.vehicle_kind)
 
     def __init__(self, name: str):
         """Starts the node.
@@ -19,20 +21,25 @@ class Ros1:
         Raises:
             Ros1Error: There is no ROS master, or a node of this name is running.
         """
-        ros_tools.require_master()
-        ros_tools.start(name, disable_rostime=True)
+        node.require_master()
+        node.start(name, disable_rostime=True)
+
+    @staticmethod
+    def listen(topic: str, kind: str, handle: Callable[[bytes], object]) -> None:
+        """Subscribes to serialised messages."""
+        Input(topic, kind, handle)
 
     @staticmethod
     def ended() -> bool:
-        """Whether ROS shuts down."""
+        """Returns whether ROS is shutting down."""
         return rospy.is_shutdown()
 
     @staticmethod
     def info(text: str) -> None:
-        """To rosout."""
+        """Logs to rosout."""
         rospy.loginfo("%s", text)
 
     @staticmethod
     def error(text: str) -> None:
-        """To rosout."""
+        """Logs to rosout."""
         rospy.logerr("%s", text)

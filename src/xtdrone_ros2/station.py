@@ -15,7 +15,6 @@ from xtdrone_core import ControlError, FleetState, Scenario, SensorBatch, Vehicl
 from xtdrone_core.contracts import Observer
 from xtdrone_core.runs.companion import Companion
 from xtdrone_core.runs.frame_ring import path_of
-from xtdrone_core.scenario.options import options_of
 from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL, vehicle_types, vtol_types
 
 from .errors import Ros2Error
@@ -118,9 +117,9 @@ def _rotors(vehicle: Vehicle, autopilot: str) -> list[tuple[float, ...]]:
 
 def _options(scenario: Scenario) -> dict[str, Any]:
     """Value and help of each option that is one number, word or truth value."""
-    values = {name: getattr(scenario, name) for name in options_of(Scenario)}
+    values = {name: getattr(scenario, name) for name in Scenario.options()}
     return {
         name: (values[name], declared.help)
-        for name, (_, declared) in options_of(Scenario).items()
+        for name, (_, declared) in Scenario.options().items()
         if type(values[name]) in (bool, int, float, str)
     }

@@ -38,6 +38,7 @@ from xtdrone_core.runs import run_folder, snapshot
 from xtdrone_core.runs.control_link import TICK_US, ControlServer
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.state import SensorDescription
+from xtdrone_core.stations import wanted_stations
 
 from .control.requests import ControlRequests
 from .entities import Entities
@@ -62,27 +63,6 @@ from .world import World, world_of
 _log = logging.getLogger(__name__)
 
 STEP_US = 4000  # PX4's lockstep period [us]
-# May differ between a snapshot and its scenario.
-_FREE = {
-    "speed",
-    "gui",
-    "web",
-    "web_address",
-    "foxglove",
-    "mcap",
-    "viewer",
-    "ghost",
-    "ros2",
-    "ros2_domain",
-    "ros2_address",
-    "ros2_rate",
-    "ros2_mavros",
-    "ros2_record",
-    "ros2_topics",
-    "ros2_distribution",
-    "name",
-    "instance",
-}
 
 
 class Simulation:
@@ -210,10 +190,6 @@ class Simulation:
         if isinstance(self.autopilot, Observer):
             self.observers.append(self.autopilot)
         self._own_observers = self.observers[first:]
-        if scenario.gui:
-            required(
-                self.engine, Viewer, f"engine '{scenario.engine}' has no window", "leave out gui"
-            )
         if scenario.track:
             track = read_track(scenario.track)
             ghost = read_ghost(scenario.ghost, track) if scenario.ghost else None
@@ -353,9 +329,10 @@ class Simulation:
 
     def _run(self, until_us):
         pacer, requests = self.pacer, self.requests
-        # Sticks of the page count at the next step, and sensors go to ROS 2 at each: pacing by
-        # ticks would let them wait for five.
-        paced_us = STEP_US if self.scenario.web or self.scenario.ros2 else TICK_US
+        # What commands by a station counts at the next step: pacing by ticks would let it wait for
+        # five.
+        commanded = any(station.COMMANDS for station in wanted_stations(self.scenario))
+        paced_us = STEP_US if commanded else TICK_US
         if self.t_us == 0:
             pacer.restart(0)
         pacer.set_speed(pacer.speed, self.t_us)
@@ -645,7 +622,8 @@ def _refuse_overlaps(names: list[str], touching: list[tuple[str, str]], new: lis
 
 def _refuse_other(own: dict, other: dict, path) -> None:
     """Rejects a snapshot of another scenario; speed, window and name may differ."""
-    for key in sorted({*own, *other} - _FREE):
+    free = {name for name, (_, option) in Scenario.options().items() if not option.affects_flight}
+    for key in sorted({*own, *other} - free):
         if own.get(key) != other.get(key):
             raise snapshot.SnapshotError(
                 f"'{path}' was saved with {key} {other.get(key)!r}, this scenario has "

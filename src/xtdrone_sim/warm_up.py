@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from xtdrone_core import FleetState, Scenario, SensorBatch, SensorBlock, Vehicle
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.parent import tied
 from xtdrone_core.scenario.scenario import parse_vehicles
-from xtdrone_dynamics.compiled import cache_root, state_of_sources
+from xtdrone_dynamics.compiled import cache_root, stamp_of_sources, state_of_sources
 from xtdrone_dynamics.lane_numbers import LANES
 
 from .errors import EngineError
@@ -24,7 +25,14 @@ OTHERS = "standard_vtol@0,0; rover@10,0"  # with the kernels of wings, transitio
 
 def is_warm() -> bool:
     """Whether the kernels of the current sources are in the cache."""
-    return _marker().exists()
+    seen = cache_root() / f"seen-{stamp_of_sources()}"  # so that most starts read no source
+    if seen.exists():
+        return True
+    if not _marker().exists():
+        return False
+    with suppress(OSError):  # a cache that cannot be written is read all the same
+        seen.touch()
+    return True
 
 
 def ensure_warm() -> None:

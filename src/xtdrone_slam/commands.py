@@ -1,5 +1,7 @@
 """The command `xtdrone slam`: record datasets, run systems on them, evaluate, compare, export."""
 
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from xtdrone_core import resources
@@ -46,20 +48,19 @@ def register(subparsers: Any) -> None:
         add(actions)
 
 
-def _completed(argument: Any, names: Any) -> None:
-    """Completes an argument in the shell by a function that returns names."""
+def _completed(argument: Any, names: Callable[[], Iterable[str]]) -> None:
+    """Lets the shell complete an argument by a function that returns names."""
     argument.completer = lambda **_: list(names())
 
 
-def _add_flight(parser, *wanted):
-    """Options of a flight, by their names in FlightOptions, with its defaults."""
+def _add_flight(parser: ArgumentParser, *wanted: str) -> None:
+    """Adds options of a flight, by their names in FlightOptions, with its defaults."""
     from xtdrone_core import Scenario
-    from xtdrone_core.scenario.options import options_of
 
     from .flight import trajectories
     from .flight.options import FlightOptions
 
-    defaults, scenario = FlightOptions(), options_of(Scenario)
+    defaults, scenario = FlightOptions(), Scenario.options()
     known = {
         "world": ("a name from worlds/, or an SDF file", resources.world_names),
         "trajectory": (
@@ -76,7 +77,7 @@ def _add_flight(parser, *wanted):
     for name in wanted:
         text, names = known[name]
         default = getattr(defaults, name)
-        kind = (
+        kind: Any = (
             str
             if isinstance(default, str)
             else number_type(name, 0.0, whole=isinstance(default, int))
@@ -89,7 +90,7 @@ def _add_flight(parser, *wanted):
             _completed(argument, names)
 
 
-def _add_record(actions):
+def _add_record(actions: Any) -> None:
     record = actions.add_parser("record", help="fly a trajectory and record a stereo dataset")
     _add_flight(record, "world", "trajectory", "seed", "light", "texture", "vehicle", "gps")
     record.add_argument("--bag", action="store_true", help="write bags/flight.bag as well")
@@ -104,7 +105,7 @@ def _add_record(actions):
     record.set_defaults(run=_record)
 
 
-def _add_system(parser, **options):
+def _add_system(parser: ArgumentParser, **options: Any) -> None:
     from .benchmark import adapters
 
     _completed(
@@ -117,7 +118,7 @@ def _add_system(parser, **options):
     )
 
 
-def _add_metrics(parser):
+def _add_metrics(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--align",
         default="se3",
@@ -132,7 +133,7 @@ def _add_metrics(parser):
     )
 
 
-def _add_limits(parser):
+def _add_limits(parser: ArgumentParser) -> None:
     from xtdrone_core.scenario.options import options_of
 
     from .evaluation.verdict import Limits
@@ -144,7 +145,7 @@ def _add_limits(parser):
             action="append",
             default=[],
             metavar="NAME=VALUE",
-            help="what a good run keeps to; may be repeated. "
+            help="limit of a good run; may be repeated. "
             + "; ".join(
                 f"{name}: {option.help} ({field.default:g}{' ' * bool(option.unit)}{option.unit})"
                 for name, (field, option) in limits.items()
@@ -154,7 +155,7 @@ def _add_limits(parser):
     )
 
 
-def _add_run(actions):
+def _add_run(actions: Any) -> None:
     run = actions.add_parser(
         "run",
         help="run a system on a dataset and evaluate it",
@@ -213,14 +214,14 @@ def _add_run(actions):
     run.set_defaults(run=_run)
 
 
-def _add_dataset(argument):
+def _add_dataset(argument: Any) -> None:
     from .datasets import dataset
 
     _completed(argument, dataset.recorded)
 
 
-def _parameters(parsed_args, **_):
-    """Parameters of the system on the command line so far, for completion."""
+def _parameters(parsed_args: Namespace, **_: Any) -> list[str]:
+    """Returns the parameters of the system on the command line so far, for completion."""
     from .benchmark import adapters
     from .errors import SlamError
 
@@ -230,7 +231,7 @@ def _parameters(parsed_args, **_):
         return []
 
 
-def _add_campaign(actions):
+def _add_campaign(actions: Any) -> None:
     campaign = actions.add_parser(
         "campaign",
         help="systems x worlds x seeds x parameters, from a YAML file",
@@ -251,7 +252,7 @@ def _add_campaign(actions):
     campaign.set_defaults(run=_campaign)
 
 
-def _add_compare(actions):
+def _add_compare(actions: Any) -> None:
     compare = actions.add_parser(
         "compare",
         help="combine several benchmarks in one report",
@@ -272,7 +273,7 @@ def _add_compare(actions):
     compare.set_defaults(run=_compare)
 
 
-def _add_evaluate(actions):
+def _add_evaluate(actions: Any) -> None:
     from .evaluation.metrics import DELTA_M
 
     evaluate = actions.add_parser("evaluate", help="APE and RPE of a trajectory, by evo")
@@ -290,7 +291,7 @@ def _add_evaluate(actions):
     evaluate.set_defaults(run=_evaluate)
 
 
-def _add_export(actions):
+def _add_export(actions: Any) -> None:
     export = actions.add_parser(
         "export",
         help="convert a dataset, or export a flown trajectory",
@@ -309,7 +310,7 @@ def _add_export(actions):
     export.set_defaults(run=_export)
 
 
-def _add_import(actions):
+def _add_import(actions: Any) -> None:
     bag = actions.add_parser(
         "import",
         help="convert a bag recorded elsewhere to a dataset",
@@ -339,14 +340,14 @@ def _add_import(actions):
     bag.set_defaults(run=_import)
 
 
-def _add_watch(actions):
+def _add_watch(actions: Any) -> None:
     watch = actions.add_parser("watch", help="show a run in progress in a window or as a PNG")
     run_folder.add_argument(watch)
     watch.add_argument("--png", metavar="FILE", help="draw once to a file; needs no display")
     watch.set_defaults(run=_watch)
 
 
-def _add_install(actions):
+def _add_install(actions: Any) -> None:
     from .benchmark import adapters
 
     install = actions.add_parser(
@@ -363,7 +364,7 @@ def _add_install(actions):
     install.set_defaults(run=_install)
 
 
-def _add_live(actions):
+def _add_live(actions: Any) -> None:
     live = actions.add_parser(
         "live",
         help="fly on the poses of a system, without GNSS",
@@ -383,7 +384,7 @@ def _add_live(actions):
     live.set_defaults(run=_live)
 
 
-def _install(args):
+def _install(args: Namespace) -> None:
     import sys
 
     from tqdm import tqdm
@@ -401,7 +402,7 @@ def _install(args):
         total=2 + bool(adapter.install), bar_format="{desc} |{bar:20}| {elapsed}", file=sys.stderr
     ) as bar:
 
-        def progress(step, line):
+        def progress(step: str, line: str) -> None:
             bar.set_description_str(f"{adapter.name}: {step} {line[:60]}")
             bar.update(not line)
 
@@ -409,13 +410,13 @@ def _install(args):
     print(f"installed: {folder}")
 
 
-def _watch(args):
+def _watch(args: Namespace) -> None:
     from .viewing import watch
 
     watch.show(run_folder.find(args.of_run), args.png)
 
 
-def _evaluate(args):
+def _evaluate(args: Namespace) -> None:
     import json
 
     from .evaluation.metrics import METRICS, UNITS, evaluate
@@ -443,7 +444,7 @@ def _evaluate(args):
         )
 
 
-def _run(args):
+def _run(args: Namespace) -> int:
     from .benchmark import campaign, execution
     from .datasets import dataset
     from .errors import SlamError
@@ -478,7 +479,7 @@ def _run(args):
     )
 
 
-def _campaign(args):
+def _campaign(args: Namespace) -> int:
     from .benchmark import campaign, execution
 
     plan = campaign.load(args.file)
@@ -495,22 +496,22 @@ def _campaign(args):
     )
 
 
-def _compare(args):
+def _compare(args: Namespace) -> int:
     from .benchmark import execution
     from .evaluation import results, verdict
 
     limits = verdict.parse_limits(args.limit)
     folders = [run_folder.find(name).resolve() for name in args.folders]
-    found = execution.evaluate(folders, args.align, args.max_diff, limits)
+    benchmarks = execution.evaluate(folders, args.align, args.max_diff, limits)
     names = [folder.name for folder in folders]
     return execution.conclude(
         run_folder.create(args.name),
         "Comparison of " + ", ".join(names),
-        results.merge(list(zip(names, found))),
+        results.merge(list(zip(names, benchmarks))),
     )
 
 
-def _export(args):
+def _export(args: Namespace) -> None:
     import sys
     from pathlib import Path
 
@@ -533,11 +534,11 @@ def _export(args):
             delay=1e-3,
             disable=None,
         ) as bar:
-            export(source, args.format, args.out, bar.update)
+            export(source, args.format, Path(args.out), lambda: bar.update())
     print(args.out)
 
 
-def _import(args):
+def _import(args: Namespace) -> None:
     import sys
 
     from tqdm import tqdm
@@ -548,7 +549,7 @@ def _import(args):
         total=0, unit=" messages", desc="import", file=sys.stderr, delay=1e-3, disable=None
     ) as bar:
 
-        def progress(count, total):
+        def progress(count: int, total: int) -> None:
             bar.total = total
             bar.update(count - bar.n)
 
@@ -556,7 +557,7 @@ def _import(args):
     print(f"{args.out}: {pairs} stereo pairs")
 
 
-def _record(args):
+def _record(args: Namespace) -> int:
     import json
     from dataclasses import asdict, fields
 
@@ -616,7 +617,7 @@ def _record(args):
     )
 
 
-def _live(args):
+def _live(args: Namespace) -> int:
     from xtdrone_core import command
 
     from .flight import trajectories

@@ -8,7 +8,6 @@ import logging
 import os
 import secrets
 import time
-from typing import Any
 
 import numpy as np
 
@@ -18,21 +17,23 @@ from xtdrone_core.runs.companion import Companion
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.frame_ring import FrameWriter, path_of
 from xtdrone_core.runs.ports import Ports
+from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.world import load_world
 
+from .description import CameraDescription, StationDescription, describe, to_plain
 from .errors import WebError
 from .frame import VEHICLE, blank
-from .told import described
 
 _log = logging.getLogger(__name__)
 PERIOD_S = 0.015  # wall time between two states in the ring, at least [s]
 STEPS = 32  # of which the ring has the times
 _ROTORS = VEHICLE["actuator"].shape[0]
 LOCAL = "127.0.0.1"
+RingArrays = tuple[tuple[str, str, tuple[int, ...]], ...]  # name, type and shape of each
 
 
 class Station(Observer):
-    """Starts the web server of a simulation, and tells it what is where.
+    """Starts the page's server of a simulation, and writes the state for it.
 
     Attributes:
         url: Of the page, with the token for pilots.
@@ -41,7 +42,7 @@ class Station(Observer):
 
     period_us = 0  # the end of each step is noted, for the latency of the sticks
 
-    def __init__(self, simulation: Any, address: str = LOCAL):
+    def __init__(self, simulation: Simulation, address: str = LOCAL):
         """Starts the server and waits until it listens.
 
         Args:
@@ -58,23 +59,17 @@ class Station(Observer):
         self._count, self._due, self._cpu = 0, 0.0, 0.0
         self._simulation = simulation  # whose Agent comes later
         self._passages = np.zeros(n, dtype="<i8")
-        arrays = [
-            ["vehicles", "|u1", [n * VEHICLE.itemsize]],
-            ["steps", "<f8", [STEPS, 2]],
-            ["passages", "<i8", [n]],
-        ]
+        arrays = (
+            ("vehicles", "|u1", (n * VEHICLE.itemsize,)),
+            ("steps", "<f8", (STEPS, 2)),
+            ("passages", "<i8", (n,)),
+        )
         self._ring = FrameWriter(path_of(os.getpid(), simulation.scenario.instance, "web"), arrays)
         token = secrets.token_urlsafe(18)
         try:
             self._server = Companion(
-                "xtdrone_web.server.main",
-                {
-                    **_told(simulation),
-                    "ring": str(self._ring.path),
-                    "arrays": arrays,
-                    "token": token,
-                    "address": address,
-                },
+                "xtdrone_web.live.main",
+                to_plain(_described(simulation, str(self._ring.path), arrays, token, address)),
                 lambda line: _log.warning("web: %s", line),
             )
         except ControlError as error:
@@ -105,7 +100,7 @@ class Station(Observer):
         self._server.close()
         self._ring.close()
 
-    def _write(self, t_us, state, sensors):
+    def _write(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         r, estimates = self._records, self._autopilot.estimates()
         r["pos"], r["quat"], r["vel"], r["rates"] = state.pos, state.quat, state.vel, state.ang_vel
         r["est_pos"], r["est_quat"], r["est_vel"] = estimates.pos, estimates.quat, estimates.vel
@@ -132,19 +127,27 @@ class Station(Observer):
         )
 
 
-def _told(simulation) -> dict[str, Any]:
-    """What the server has to know of a simulation, as plain data."""
+def _described(
+    simulation: Simulation, ring: str, arrays: RingArrays, token: str, address: str
+) -> StationDescription:
     scenario = simulation.scenario
-    return {
-        "instance": scenario.instance,
-        "folder": str(simulation.folder or ""),
-        "key": scenario.key,
-        "px4": "px4" in scenario.autopilots,
-        "control": simulation.requests is not None,
-        "shared_origin": scenario.origin == "shared",
+    return StationDescription(
+        instance=scenario.instance,
+        folder=str(simulation.folder or ""),
+        key=scenario.key,
+        px4="px4" in scenario.autopilots,
+        control=simulation.requests is not None,
+        shared_origin=scenario.origin == "shared",
         # The world's own file, without the gates of a track, which the page draws.
-        **described(load_world(scenario.world), scenario.vehicles, simulation.fleet.vehicles),
-        "cameras": simulation.rendered_sensors(),
-        "track": scenario.track,
-        "ghost": scenario.ghost,
-    }
+        scene=describe(load_world(scenario.world), scenario.vehicles, simulation.fleet.vehicles),
+        cameras=tuple(
+            CameraDescription(camera["vehicle"], camera["sensor"], camera["kind"])
+            for camera in simulation.rendered_sensors()
+        ),
+        track=scenario.track,
+        ghost=scenario.ghost,
+        ring=ring,
+        arrays=arrays,
+        token=token,
+        address=address,
+    )

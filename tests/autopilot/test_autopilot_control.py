@@ -9,7 +9,7 @@ from physics import CONVENTIONAL
 from xtdrone_autopilot.control.allocation import Mixer
 from xtdrone_autopilot.control.attitude import AttitudeControl
 from xtdrone_autopilot.control.hover_thrust import estimate_hover_thrust
-from xtdrone_autopilot.control.rate import TILT_P, YAW_P, RateControl
+from xtdrone_autopilot.control.rate import IRIS_TILT_P, IRIS_YAW_P, RateControl
 from xtdrone_autopilot.control.vector import quat_from_axes, thrust_newtons, thrust_normalised
 from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_autopilot.parameters.store import ParameterStore
@@ -77,7 +77,7 @@ def test_without_a_rotor_weight_and_tilt_come_before_yaw(name, rotor):
         for _ in range(50):
             loop.step(status, parameters, at_rest(), 0.004, commands)
             status["rate_integral"] = 0.0
-        wanted = fleet.vehicle["inertia"][0] @ (TILT_P * roll, TILT_P * pitch, 0.0)
+        wanted = fleet.vehicle["inertia"][0] @ (IRIS_TILT_P * roll, IRIS_TILT_P * pitch, 0.0)
         live = np.where(used, commands, 0.0)
         speed = fleet.actuator["zero_position_armed"] + fleet.actuator["input_scaling"] * live
         constant = np.where(fleet.rotor_mask & used, fleet.actuator["motor_constant"], 0.0)
@@ -93,7 +93,7 @@ def test_mixer_gives_the_wrench_that_was_asked_for(name):
     weight = fleet.vehicle["mass"][0] * GRAVITY
     status["sp_thrust"] = weight
     parameters["MC_YAWRATE_P"], parameters["MC_ROLLRATE_K"] = 0.3, 0.5
-    gains = np.array([0.5 * TILT_P, TILT_P, 1.5 * YAW_P])
+    gains = np.array([0.5 * IRIS_TILT_P, IRIS_TILT_P, 1.5 * IRIS_YAW_P])
     rates = np.array([0.05, -0.03, 0.02])
     status["sp_rates"] = rates
     commands = np.zeros(fleet.rotor_mask.shape)
@@ -112,7 +112,7 @@ def test_mixer_gives_up_yaw_before_tilt_where_rotors_saturate(name):
     loop.step(status, parameters, at_rest(), 0.004, commands)
     assert commands.min() >= 0.0 and commands.max() <= 1.0
     _force, roll, _pitch, yaw = wrench_of(fleet, commands)
-    turning = TILT_P * np.array([1.0, 0.0, 0.0])
+    turning = IRIS_TILT_P * np.array([1.0, 0.0, 0.0])
     wanted = fleet.vehicle["inertia"][0] @ turning
     assert roll == pytest.approx(wanted[0], rel=0.1)  # less where the rotors carry unequally
     assert abs(yaw) < status["sp_torque"][0, 2]
@@ -129,7 +129,7 @@ def test_roll_and_pitch_raise_the_collective_in_air_mode_only(name, airmode):
     commands = np.zeros(fleet.rotor_mask.shape)
     loop.step(status, parameters, at_rest(), 0.004, commands)
     lift, roll, pitch, _yaw = wrench_of(fleet, commands)
-    wanted = fleet.vehicle["inertia"][0] @ (TILT_P * np.array([2.0, -1.0, 0.0]))
+    wanted = fleet.vehicle["inertia"][0] @ (IRIS_TILT_P * np.array([2.0, -1.0, 0.0]))
     shares = roll / wanted[0], pitch / wanted[1]  # less than 1 by the thrust of idle rotors
     if airmode:
         assert min(shares) > 0.85 and lift > 0.115 * weight

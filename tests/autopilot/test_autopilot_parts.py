@@ -14,10 +14,11 @@ from xtdrone_autopilot.control.allocation import Mixer
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.estimation.ekf import Ekf
 from xtdrone_autopilot.estimation.status import fleet_solution_status
+from xtdrone_autopilot.options import PARTS
 from xtdrone_autopilot.safety.failures import GPS, OFF, OK, VISION
 from xtdrone_autopilot.state.estimator_flags import AIRSPEED_USED, GPS_USED, RANGE_USED, VISION_USED
 from xtdrone_control.agents import HoverAgent, SquareAgent
-from xtdrone_core import Mode, Scenario, ScenarioError, registry
+from xtdrone_core import Mode, Scenario, ScenarioError
 from xtdrone_core.command import main
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs import run_folder
@@ -25,7 +26,7 @@ from xtdrone_core.scenario.scenario import fleet
 from xtdrone_sim.simulation import Simulation
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-EMBEDDED = {part: group.table()["embedded"].value for part, group in registry.PARTS.items()}
+EMBEDDED = {part: group.table()["embedded"].value for part, group in PARTS.items()}
 
 
 @pytest.fixture
@@ -159,7 +160,7 @@ def test_parts_are_not_for_px4():
 def test_the_embedded_parts_are_what_the_registry_says():
     classes = parts.classes()
     assert classes["estimator"] is Ekf and classes["mixer"] is Mixer
-    assert set(classes) == set(registry.PARTS)
+    assert set(classes) == set(PARTS)
 
 
 # Vision in the place of GPS, and estimators that fail, in flight ----------------------------

@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 
 import flights
 from flights import FIELD, ORIGIN, REST, N, block, fly, rms, sensors
-from xtdrone_autopilot.estimation.aid_sources import fuse_sideslip
-from xtdrone_autopilot.estimation.ekf import Ekf
+from xtdrone_autopilot.estimation.air_data import fuse_sideslip
+from xtdrone_autopilot.estimation.ekf import Ekf, EkfParameters
 from xtdrone_autopilot.estimation.state import ATT, SIZE, VEL, WIND as WIND_STATE
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.state.estimator_flags import (
@@ -31,14 +31,14 @@ GPS_LOST = 7500  # step [4 ms]
 def low(t):
     """Climbs to 2 m and stays."""
     pos = np.zeros((len(t), 3))
-    pos[:, 2] = 2.0 * flights._ramp(t, REST, 4)
+    pos[:, 2] = 2.0 * flights.ramp(t, REST, 4)
     return pos, np.zeros(len(t))
 
 
 def bobbing(t):
     """Up and down by 1 m at up to 2 m/s, 2 m over the ground."""
     pos, yaw = low(t)
-    pos[:, 2] += np.sin(2.0 * (t - REST - 4)) * flights._ramp(t, REST + 4, 2)
+    pos[:, 2] += np.sin(2.0 * (t - REST - 4)) * flights.ramp(t, REST + 4, 2)
     return pos, yaw
 
 
@@ -164,10 +164,10 @@ def winged(turn):
     """Flight at 15 m/s through the air, nose into it, that turns by `turn` [rad/s]."""
 
     def flight(t):
-        ramp = flights._ramp(t, REST, 5)
-        yaw = turn * flights._integrated(flights._ramp(t, REST + 5, 2))
+        ramp = flights.ramp(t, REST, 5)
+        yaw = turn * flights.integrated(flights.ramp(t, REST + 5, 2))
         air = 15.0 * np.stack([np.cos(yaw), np.sin(yaw), np.zeros(len(t))], axis=1)
-        return flights._integrated(ramp[:, None] * (air + WIND[0])), yaw
+        return flights.integrated(ramp[:, None] * (air + WIND[0])), yaw
 
     return flight
 
@@ -209,13 +209,15 @@ def test_sideslip_tells_the_wind_across_a_straight_flight():
 
 def test_sideslip_has_the_derivatives_of_finite_differences():
     ekf = glide(0.3, 12, EKF2_FUSE_BETA=1)
-    f, e, work = ekf.filters[0], ekf.records[0], np.zeros((6, SIZE))
-    fuse_sideslip(ekf._tuning[0], ekf._parameters[0], f, e, ekf._cov[0].copy(), work, ekf._t_us)
+    state, estimate, work = ekf.filters[0], ekf.records[0], np.zeros((6, SIZE))
+    params = ParameterStore(1).values[0]
+    cov = ekf.covariances[0].copy()
+    fuse_sideslip(EkfParameters.load().record(), params, state, estimate, cov, work, ekf.t_us)
 
     def slip(changed):
-        turn = Rotation.from_rotvec(changed[ATT : ATT + 3]) * Rotation.from_quat(e["quat"])
-        through = f["vel"] + changed[VEL : VEL + 3]
-        through[:2] -= e["wind"] + changed[WIND_STATE : WIND_STATE + 2]
+        turn = Rotation.from_rotvec(changed[ATT : ATT + 3]) * Rotation.from_quat(estimate["quat"])
+        through = state["vel"] + changed[VEL : VEL + 3]
+        through[:2] -= estimate["wind"] + changed[WIND_STATE : WIND_STATE + 2]
         ahead, span, _ = turn.inv().apply(through)
         return span / ahead
 
@@ -225,7 +227,7 @@ def test_sideslip_has_the_derivatives_of_finite_differences():
 
 
 def test_airspeed_carries_on_where_gps_is_lost():
-    found = [
+    ends = [
         fly(
             flights.circles,
             50,
@@ -237,9 +239,9 @@ def test_airspeed_carries_on_where_gps_is_lost():
         )[1]
         for threshold in (3.0, 0.0)
     ]
-    assert np.linalg.norm(found[0]["pos"][-1][:, :2], axis=1).max() < 3.0
-    assert rms(found[0]["vel"])[:2].max() < 0.15
-    assert np.linalg.norm(found[1]["pos"][-1][:, :2], axis=1).min() > 20.0
+    assert np.linalg.norm(ends[0]["pos"][-1][:, :2], axis=1).max() < 3.0
+    assert rms(ends[0]["vel"])[:2].max() < 0.15
+    assert np.linalg.norm(ends[1]["pos"][-1][:, :2], axis=1).min() > 20.0
 
 
 def test_late_airspeeds_count_at_their_own_time():

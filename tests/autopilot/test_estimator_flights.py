@@ -236,7 +236,7 @@ def test_same_readings_same_bits():
 
 def test_covariance_stays_symmetric_and_positive():
     ekf, _ = fly(flights.steps, 40, 2)
-    for cov in ekf._cov:
+    for cov in ekf.covariances:
         scale = np.sqrt(np.outer(np.diag(cov), np.diag(cov)))
         assert np.abs(cov - cov.T).max() < 1e-9 * scale.max()
         assert np.linalg.eigvalsh(cov / scale).min() > 0

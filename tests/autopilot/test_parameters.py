@@ -31,8 +31,8 @@ def test_table():
     assert all(name.startswith(("GND_", "RDD_")) for name in unlisted)
     assert set(listed(True)) - set(listed()) == {"FW_LND_ANG", "MIS_TKO_LAND_REQ"}
     for p in table().values():
-        assert len(p.name) <= 16 and p.least <= p.most
-        assert not p.effect or p.in_force(p.default) == p.default, p.name
+        assert len(p.name) <= 16 and p.active_min <= p.active_max
+        assert not p.effect or p.active(p.default) == p.default, p.name
 
 
 def test_what_has_an_effect_is_read_somewhere():

@@ -83,7 +83,7 @@ def test_a_yaw_that_wraps_breaks_the_line():
             )
         },
     }
-    yaw = ulog_plots._angles(data, "q")["yaw"]
+    yaw = ulog_plots.euler_angles(data, "q")["yaw"]
     assert yaw[:2] == pytest.approx([170, 179]) and np.isnan(yaw[2])
 
 

@@ -77,7 +77,7 @@ def test_format_of_the_sticks_is_that_of_px4_s_definition():
 )
 def test_a_wrong_row_of_the_table_is_refused(row, reason):
     with pytest.raises(AutopilotError, match=reason):
-        ulog_format._topic(
+        ulog_format.topic_of(
             "topic", {"fields": "uint64_t timestamp;float[3] xyz", "full": 4, "fleet": 0, **row}
         )
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from xtdrone_autopilot.options import PARTS
 from xtdrone_core import Scenario, ScenarioError, command, registry
 from xtdrone_core.scenario.scenario import fleet
 
@@ -30,6 +31,7 @@ def pets():
 '''
 USE = """
 import json
+from xtdrone_autopilot.options import PARTS
 from xtdrone_core import Scenario, registry
 from xtdrone_core.scenario.scenario import fleet
 from xtdrone_slam.benchmark import adapters
@@ -68,7 +70,7 @@ def test_another_package_adds_an_engine_a_system_and_a_list(package, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "group", [registry.ENGINES, registry.AUTOPILOTS, registry.AGENTS, *registry.PARTS.values()]
+    "group", [registry.ENGINES, registry.AUTOPILOTS, registry.AGENTS, *PARTS.values()]
 )
 def test_every_name_loads_and_has_a_line(group):
     for name, text in group.descriptions().items():
@@ -89,13 +91,7 @@ def test_an_unknown_name_is_refused(name, said):
 
 @pytest.mark.parametrize(
     "group",
-    [
-        registry.ENGINES,
-        registry.AUTOPILOTS,
-        registry.AGENTS,
-        registry.ACTUATORS,
-        *registry.PARTS.values(),
-    ],
+    [registry.ENGINES, registry.AUTOPILOTS, registry.AGENTS, registry.ACTUATORS, *PARTS.values()],
 )
 @pytest.mark.parametrize(
     "name, said",

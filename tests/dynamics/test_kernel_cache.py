@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from waiting import LIMIT_S
+from xtdrone_dynamics import compiled
 
 PROGRAM = """from xtdrone_dynamics.compiled import njit
 
@@ -57,6 +58,38 @@ def test_a_full_disk_keeps_no_kernels_but_runs_them(call):
     assert first.stderr.count("\n") == 1 and "cannot be kept in" in first.stderr
 
 
+def test_a_copy_of_the_sources_elsewhere_compiles_nothing(call, tmp_path):
+    assert call().stdout == "42\n"
+    (kernel,) = (tmp_path / "cache").rglob("*.nbc")
+    written = kernel.stat().st_mtime_ns
+    copy = tmp_path / "copy" / "kernel.py"
+    copy.parent.mkdir()
+    (tmp_path / "kernel.py").rename(copy)
+    (tmp_path / "kernel.py").symlink_to(copy)  # a link is resolved: the copy's own place counts
+    assert call().stdout == "42\n"
+    assert [path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*.nbc")] == [written]
+
+
+def test_a_cache_that_cannot_be_made_is_reported_once(call, tmp_path):
+    (tmp_path / "cache").write_text("in the way")
+    done = call()
+    assert done.stdout == "42\n"
+    assert done.stderr.count("\n") == 1 and "cannot be kept in" in done.stderr
+
+
+def test_packages_beside_ours_do_not_count(tmp_path, monkeypatch):
+    source = tmp_path / "xtdrone_own" / "kernel.py"
+    source.parent.mkdir()
+    source.write_text("from xtdrone_dynamics.compiled import njit\nfrom other import number\n")
+    (tmp_path / "other.py").write_text("number = 1\n")
+    monkeypatch.setattr(compiled, "SRC", tmp_path)
+    before = compiled.state_of_sources(), compiled.stamp_of_sources()
+    (tmp_path / "other.py").write_text("number = 22\n")
+    assert (compiled.state_of_sources(), compiled.stamp_of_sources()) == before
+    source.write_text("from xtdrone_dynamics.compiled import njit\n")
+    assert compiled.state_of_sources() != before[0] and compiled.stamp_of_sources() != before[1]
+
+
 def test_shared_work_is_compiled_again_when_its_kernel_changes(tmp_path):
     program = tmp_path / "share.py"
     printed = []
@@ -77,7 +110,8 @@ if __name__ == "__main__":
 """)
         printed.append(
             subprocess.run(
-                [sys.executable, program],
+                # Without bytecode, which Python takes for a new source of equal size and second.
+                [sys.executable, "-B", program],
                 capture_output=True,
                 text=True,
                 timeout=LIMIT_S,

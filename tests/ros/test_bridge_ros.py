@@ -152,8 +152,8 @@ def test_an_interrupt_ends_the_launch_without_tracebacks(launch):
 
 INTERRUPTS_ITSELF = """
 import os, signal, threading, rospy
-from xtdrone_ros1 import ros_tools
-ros_tools.start("busy")
+from xtdrone_ros1 import node
+node.start("busy")
 threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
 while not rospy.is_shutdown():
     rospy.get_param("/use_sim_time", False)
@@ -168,8 +168,8 @@ def test_an_interrupt_within_a_call_to_the_master_ends_a_node(ros):  # noqa: F81
 ACCEPTS_NOTHING = """
 import os, signal
 from rospy.impl.tcpros_base import get_tcpros_server_address
-from xtdrone_ros1 import ros_tools
-ros_tools.start("busy", disable_rostime=True)
+from xtdrone_ros1 import node
+node.start("busy", disable_rostime=True)
 print(get_tcpros_server_address()[1], flush=True)
 os.kill(os.getpid(), signal.SIGSTOP)
 """

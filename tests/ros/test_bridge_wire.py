@@ -177,13 +177,14 @@ def test_ros_reads_what_we_write(case):
 
 def test_position_target_comes_back():
     data = wire.position_target(T, "map", 1, 3000, POS, VEL, RATE, 1.5, 0.25)
-    t, frame, mask, *numbers = wire.parse_position_target(data)
-    assert (t, frame, mask) == (T, 1, 3000)
-    assert np.allclose(numbers, [*POS, *VEL, *RATE, 1.5, 0.25])
+    target = wire.parse_position_target(data)
+    assert (target.t_us, target.coordinate_frame, target.type_mask) == (T, 1, 3000)
+    assert np.allclose([target.pos, target.vel, target.acc], [POS, VEL, RATE])
+    assert (target.yaw, target.yaw_rate) == (1.5, 0.25)
 
 
 class Peer:
-    """What wire.Connection wraps: rospy's connection, as far as it matters."""
+    """What Connection wraps: rospy's connection, as far as it matters."""
 
     done = False
 
@@ -192,9 +193,12 @@ class Peer:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
 
 
+@needs_ros
 def test_stalled_reader_loses_whole_messages_only():
     peer = Peer()
-    connection = wire.Connection(peer)
+    from xtdrone_ros1.connection import Connection
+
+    connection = Connection(peer)
     messages = [bytes([k % 256]) * 3000 for k in range(60)]
     for message in messages:
         connection.write_data(message)  # would block for ever if it waited

@@ -50,7 +50,7 @@ def test_a_launch_beside_a_running_simulation_starts_nothing(tmp_path):
 
 @pytest.mark.parametrize("starter, fits", [(None, True), (1, False)])
 def test_the_nodes_of_a_launch_refuse_another_simulation(monkeypatch, starter, fits):
-    from xtdrone_ros1 import ros_tools
+    from xtdrone_ros1 import discovery
 
     client = SimpleNamespace(
         ask=lambda op: None,
@@ -58,13 +58,13 @@ def test_the_nodes_of_a_launch_refuse_another_simulation(monkeypatch, starter, f
         close=lambda: None,
         answer=lambda: {"launch": starter},
     )
-    monkeypatch.setattr(ros_tools, "ControlClient", lambda instance, wait: client)
-    monkeypatch.setenv(ros_tools.OWN_SIMULATION, "1")
+    monkeypatch.setattr(discovery, "ControlClient", lambda instance, wait: client)
+    monkeypatch.setenv(discovery.OWN_SIMULATION, "1")
     if fits:  # no launch has started this process either
-        assert ros_tools.connect(0, 1.0) is client
+        assert discovery.connect(0, 1.0) is client
     else:
         with pytest.raises(ControlError, match="was not started by this launch.*--instance"):
-            ros_tools.connect(0, 1.0)
+            discovery.connect(0, 1.0)
 
 
 def test_the_launch_file_flies_formations_and_reports(tmp_path):

@@ -19,7 +19,7 @@ def text(words):
 
 def filled(path, count, gaps=None):
     """A bag of two topics with a message on each every 10 ms; more than one chunk."""
-    from xtdrone_ros1.ros_bag import Bag
+    from xtdrone_ros1.bag import Bag
 
     bag = Bag(path, gaps)
     numbers = [bag.connection(topic, *KIND) for topic in ("/a", "/b")]
@@ -101,7 +101,7 @@ def test_a_bag_on_a_full_disk_lacks_chunks_and_is_complete_once_there_is_space(t
 LISTENER = """
 import json, sys, threading, time, rospy
 from std_msgs.msg import String
-from xtdrone_ros1.ros_tools import Input, Output
+from xtdrone_ros1.topics import Input, Output
 rospy.init_node("listener", disable_rostime=True)
 first, second, own = [], [], []
 Input("/words", "std_msgs/String", lambda data: first.append(len(data)))

@@ -47,7 +47,7 @@ def test_ports_are_px4s():
 
 
 def test_viewer_gets_the_true_state(viewers, monkeypatch):
-    monkeypatch.setattr(px4_viewer, "_WALL_S", 0.0)
+    monkeypatch.setattr(px4_viewer, "MIN_PERIOD_S", 0.0)
     scenario = Scenario(vehicles="iris@0,0; iris@3,1,0,1", speed=0.0, wind="4,1,0")
     simulation = Simulation(scenario, None, SquareAgent(N), links=False)
     simulation.observers.append(Px4Viewer(simulation))

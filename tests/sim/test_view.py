@@ -189,7 +189,7 @@ def test_no_camera_is_in_a_house_or_in_the_ground(tmp_path, run, kind):
             scene.show(state, SIZE[1])
             eye, target = camera.view(scene, state, flight.everything, 1.8, 0.5, 0.5)
             away = eye - target
-            reach = scene.free(target, (away / np.linalg.norm(away))[None], 100.0)[0]
+            reach = scene.ray_distances(target, (away / np.linalg.norm(away))[None], 100.0)[0]
             assert np.linalg.norm(away) < reach
             assert eye[2] > 0.0
 
@@ -214,7 +214,7 @@ def test_a_camera_rises_to_see_a_vehicle_behind_a_pillar(tmp_path, run):
         eye, _ = Camera("fleet").view(scene, state, flight.everything, 1.8, 0.5, 0.0)
         away = state.pos - eye
         length = np.linalg.norm(away, axis=1)
-        assert (scene.free(eye, away / length[:, None], 100.0) > length - 0.3).all()
+        assert (scene.ray_distances(eye, away / length[:, None], 100.0) > length - 0.3).all()
 
 
 @pytest.mark.parametrize("suffix", [".mp4", ".gif"])

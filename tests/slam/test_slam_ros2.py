@@ -50,7 +50,7 @@ def test_an_imu_whose_axes_are_forward_right_down_is_turned(tmp_path):
     other = replace(camera, body_from_camera=tuple(map(tuple, beside)))
     calibration = Calibration(camera, other, Imu(250.0, 1e-4, 1e-5, 1e-3, 1e-4))
     topics = "/left", "/right", "/drone0/sensors/imu"
-    write_kalibr(tmp_path / "kalibr", calibration.turned(), topics)
+    write_kalibr(tmp_path / "kalibr", calibration.flipped(), topics)
     types = Types()
     with Writer(tmp_path / "bag", version=8, storage_plugin=StoragePlugin.MCAP) as bag:
 

@@ -88,11 +88,12 @@ def test_no_pair_is_dropped_at_speed_zero(dataset, tmp_path):
     adapter = adapters.Adapter(
         "slow", (sys.executable, "-c", slow.replace("{", "{{").replace("}", "}}")), "", True, {}
     )
-    with runner.SystemRun(adapter, dataset.folder, tmp_path) as session:
+    system = runner.SystemRun(adapter, dataset.folder, tmp_path)
+    with system as session:
         for index in range(15):
             session.submit(80_000 * (index + 1), *dataset.pair(index % 4), wait=True)
         session.finish()
-    assert session.outcome.answers == 15 and session.outcome.dropped == 0
+    assert system.outcome.answers == 15 and system.outcome.dropped == 0
 
 
 def test_unknown_messages_are_passed_over():

@@ -23,42 +23,42 @@ DT = 0.004
 REST = 3.0  # every flight begins at rest [s]
 
 
-def _ramp(t, start, length):
+def ramp(t, start, length):
     """From 0 to 1 with continuous acceleration."""
     x = np.clip((t - start) / length, 0, 1)
     return x**3 * (10 - 15 * x + 6 * x * x)
 
 
-def _integrated(vel):
+def integrated(vel):
     return np.cumsum(vel, axis=0) * DT
 
 
 def hover(t):
     """Climbs to 5 m and stays, facing north."""
     pos = np.zeros((len(t), 3))
-    pos[:, 2] = 5 * _ramp(t, REST, 4)
+    pos[:, 2] = 5 * ramp(t, REST, 4)
     return pos, np.full(len(t), np.pi / 2)
 
 
 def circles(t):
     """8 m/s on a circle of 12 m, nose along the path."""
-    phase = _integrated(8 / 12 * _ramp(t, REST + 4, 4))
-    pos = np.stack([12 * np.sin(phase), 12 * (1 - np.cos(phase)), 5 * _ramp(t, REST, 4)], axis=1)
+    phase = integrated(8 / 12 * ramp(t, REST + 4, 4))
+    pos = np.stack([12 * np.sin(phase), 12 * (1 - np.cos(phase)), 5 * ramp(t, REST, 4)], axis=1)
     return pos, phase
 
 
 def steps(t):
     """Velocity steps of 10 m/s to and fro on each axis, and turns of 90 degrees between them."""
     vel = np.zeros((len(t), 3))
-    vel[:, 2] = 2 * (_ramp(t, REST, 1.5) - _ramp(t, REST + 4, 1.5))
+    vel[:, 2] = 2 * (ramp(t, REST, 1.5) - ramp(t, REST + 4, 1.5))
     yaw = np.zeros(len(t))
     for k, start in enumerate(np.arange(REST + 7, t[-1] - 12, 12)):
         axis = k % 2
         vel[:, axis] += 10 * (
-            _ramp(t, start, 1.5) - 2 * _ramp(t, start + 3, 3) + _ramp(t, start + 7.5, 1.5)
+            ramp(t, start, 1.5) - 2 * ramp(t, start + 3, 3) + ramp(t, start + 7.5, 1.5)
         )
-        yaw += np.pi / 2 * _ramp(t, start + 9.5, 1.5)
-    return _integrated(vel), yaw
+        yaw += np.pi / 2 * ramp(t, start + 9.5, 1.5)
+    return integrated(vel), yaw
 
 
 FLIGHTS = {flight.__name__: flight for flight in (hover, circles, steps)}

@@ -269,8 +269,8 @@ def test_two_are_aligned_at_their_starts_or_take_offs(recording):
     off = recording.takeoff_s
     assert at_takeoff.at(off)["pos"][2, 2] == pytest.approx(0.52, abs=0.03)
     assert at_takeoff.start_s == pytest.approx(min(recording.start_s, off - 3.52), abs=0.03)
-    vehicle = at_takeoff.told["vehicles"][2]
-    assert vehicle["twin"] == 0 and vehicle["name"] == "iris_0 (made)"
+    vehicle = at_takeoff.scene.vehicles[2]
+    assert vehicle.twin == 0 and vehicle.name == "iris_0 (made)"
 
 
 @pytest.fixture(scope="module")

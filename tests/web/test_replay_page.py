@@ -61,8 +61,8 @@ def test_bar_is_dragged_and_trail_and_plots_are_there(still):
     drag(still, 0.8)
     browser.until(still, f"Math.abs({T} - 12.8) < 0.4")
     browser.until(still, "station.overlays.past[0].length > 50")
-    assert still.evaluate("station.plots.plots[0].data[0].length") > 100
-    times = "station.plots.plots[0].data[0]"
+    assert still.evaluate("station.panel.plots.plots[0].data[0].length") > 100
+    times = "station.panel.plots.plots[0].data[0]"
     span = still.evaluate(f"[{times}[0], {times}.at(-1)]")
     assert span[0] < 1.0 and abs(span[1] - 12.8) < 0.5
     assert still.evaluate("station.status.paused")
@@ -126,8 +126,8 @@ def test_second_recording_is_translucent_and_its_distance_plotted(still):
     assert still.evaluate("station.frame.n") == 2
     ghosts = "station.fleet.parts.filter((p) => p.ghost)"
     assert still.evaluate(f"{ghosts}.length > 0 && {ghosts}.every((p) => p.best.opacity < 0.6)")
-    assert still.evaluate("station.told.vehicles.map((v) => v.twin ?? -1)") == [-1, 0]
-    plot = "station.plots.plots.find((p) => p.name.startsWith('distance'))"
+    assert still.evaluate("station.scene.vehicles.map((v) => v.twin ?? -1)") == [-1, 0]
+    plot = "station.panel.plots.plots.find((p) => p.name.startsWith('distance'))"
     distance = still.evaluate(f"{plot}.data[1].at(-1)")
     expected = still.evaluate(
         "Math.hypot(...[0, 1, 2].map((k) => station.frame.get(0, 'pos', k)"

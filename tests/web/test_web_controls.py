@@ -25,7 +25,10 @@ def test_the_test_of_a_control_is_there_and_names_it(control):
 
 
 def test_every_id_of_a_control_is_in_the_list():
-    page = (STATIC / "index.html").read_text()
+    page = "".join(
+        path.read_text()
+        for path in (STATIC / "index.html", *sorted((STATIC / "js" / "panels").glob("*.js")))
+    )
     ids = {
         f"#{found}"
         for found in re.findall(
@@ -37,7 +40,7 @@ def test_every_id_of_a_control_is_in_the_list():
 
 @pytest.mark.long
 def test_the_page_has_the_controls_of_the_list_and_no_other(page):
-    page.evaluate("station.params.params.length || station.params.load()")
+    page.evaluate("station.panel.params.params.length || station.panel.params.load()")
     found = set(page.evaluate(FOUND))
     assert found - CONTROLS.keys() == set()
     assert CONTROLS.keys() - found <= {"#params input", "#plots button"}  # shown on demand

@@ -189,12 +189,14 @@ def test_plots(fly):
     fly.select_option("#signal", "body rate x [rad/s]")
     fly.click("#addplot")
     assert fly.locator(".plot").count() == 3
-    browser.until(fly, "station.plots.plots[2].data && station.plots.plots[2].data[0].length > 5")
+    browser.until(
+        fly, "station.panel.plots.plots[2].data && station.panel.plots.plots[2].data[0].length > 5"
+    )
     fly.click("[data-signal='speed [m/s]'] button")
     assert fly.locator(".plot").count() == 2
     fly.click("#clearplots")
     assert fly.locator(".plot").count() == 0
-    every = fly.evaluate("""Object.values(station.plots.signals).map(
+    every = fly.evaluate("""Object.values(station.panel.plots.signals).map(
         (read) => typeof read(station.frame, 0))""")
     assert set(every) == {"number"} and len(every) > 30
 
@@ -202,7 +204,7 @@ def test_plots(fly):
 def test_parameters(fly, station):
     tab(fly, "params")
     fly.click("#loadparams")
-    browser.until(fly, "station.params.params.length > 800")
+    browser.until(fly, "station.panel.params.params.length > 800")
     fly.fill("#filter", "MPC_LAND_SPEED")
     field = fly.locator("#params input[aria-label=MPC_LAND_SPEED]")
     field.fill("0.65")

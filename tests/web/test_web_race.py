@@ -1,6 +1,7 @@
-"""What the server tells pages of a race."""
+"""The server's side of the race panel."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,25 @@ import pytest
 from race_run import write_run
 from xtdrone_core import XtdroneError
 from xtdrone_web.errors import WebError
-from xtdrone_web.server.race import Race
+from xtdrone_web.panels.panel import Services
+from xtdrone_web.panels.race import Race
+
+
+def race_of(track, ghost=""):
+    """The panel of a simulation that answers with `asked`, the number of its requests."""
+
+    class World:
+        asked = 0
+
+        def ask(self, op):
+            self.asked += 1
+            return {"vehicles": [], "asked": self.asked}
+
+    return Race(Services(SimpleNamespace(track=track, ghost=ghost), None, World()))
+
+
+def frame(*passages):
+    return {"passages": np.array(passages, dtype=np.int64)}
 
 
 @pytest.fixture
@@ -16,31 +35,32 @@ def race(tmp_path, monkeypatch):
     monkeypatch.setenv("XTDRONE_RUNS", str(tmp_path / "runs"))
     write_run(tmp_path / "runs" / "old", "eight", ((1.0, 3.0),))
     write_run(tmp_path / "elsewhere", "eight", ((1.0, 2.5),))
-    return Race("eight", str(tmp_path / "elsewhere"))
+    return race_of("eight", str(tmp_path / "elsewhere"))
 
 
 def test_a_simulation_without_a_race():
-    race = Race("", "")
-    assert race.told is None and not race.changed(np.zeros(2, dtype=np.int64))
+    race = race_of("")
+    assert race.scene()["race"] is None and race.on_frame(frame(0, 0)) is None
     for ask in (race.runs, race.ghost):
         with pytest.raises(WebError, match="--track NAME"):
             ask({"run": "old"})
 
 
 def test_scene_and_changes(race):
-    assert (race.told["track"], race.told["laps"], len(race.told["gates"])) == ("eight", 3, 6)
-    assert len(race.told["gates"][0]["bars"]) == 4
-    json.dumps(race.told)
-    counts = np.zeros(2, dtype=np.int64)
-    assert race.changed(counts) and not race.changed(counts)
-    counts[1] += 1
-    assert race.changed(counts)
+    described = race.scene()["race"]
+    assert (described["track"], described["laps"], len(described["gates"])) == ("eight", 3, 6)
+    assert len(described["gates"][0]["bars"]) == 4
+    json.dumps(described)
+    assert race.on_frame(frame(0, 0))() == {"op": "laps", "vehicles": [], "asked": 1}
+    assert race.on_frame(frame(0, 0)) is None
+    assert race.on_frame(frame(0, 1))()["asked"] == 2
+    assert race.scene()["laps"]["asked"] == 2
 
 
 def test_ghosts_by_name_and_the_one_that_was_given(race):
     assert race.runs({}) == {"runs": [{"run": "old", "best_s": 3.0}]}
     assert race.ghost({"run": "old"})["ghost"]["splits"][-1] == 3.0
-    assert race.ghost({"run": race.told["ghost"]})["ghost"]["splits"][-1] == 2.5
+    assert race.ghost({"run": race.scene()["race"]["ghost"]})["ghost"]["splits"][-1] == 2.5
 
 
 @pytest.mark.parametrize("run", [None, "", "new", "../elsewhere", "/etc", ["old"], {"a": 1}, 3])

@@ -150,20 +150,25 @@ def test_a_lap_beside_a_ghost(fly, station):
     fly.click("#ghosts")
     browser.until(fly, "document.getElementById('ghost').options.length === 2")
     fly.select_option("#ghost", "old")
-    browser.until(fly, "station.race.ghost && station.race.gates.ghost.group.children.length > 0")
+    browser.until(
+        fly, "station.panel.race.ghost && station.panel.race.gates.ghost.group.children.length > 0"
+    )
     aloft(fly, 0, 3.5)
-    assert fly.evaluate("station.race.gates.shown") == 0
+    assert fly.evaluate("station.panel.race.gates.shown") == 0
     assert fly.inner_text("#lapnumber") == "to the start"
     for lap in (1, 2, 3):
         fly.evaluate("station.goTo(12, -4, 3.5)")
         browser.until(
             fly,
-            f"station.race.state.vehicles[0].lap === {lap} && station.frame.get(0, 'pos', 0) > 11",
+            f"station.panel.race.state.vehicles[0].lap === {lap}"
+            " && station.frame.get(0, 'pos', 0) > 11",
         )
         if lap == 3:
             break
         assert fly.inner_text("#lapnumber") == f"lap {lap} of 2"
-        assert fly.evaluate("station.race.gates.shown") == 0  # both passed: the finish is next
+        assert (
+            fly.evaluate("station.panel.race.gates.shown") == 0
+        )  # both passed: the finish is next
         fly.evaluate("station.goTo(12, 1, 3.5)")  # round the gates, not back through them
         browser.until(fly, "station.frame.get(0, 'pos', 1) > 0")
         fly.evaluate("station.goTo(0, 1, 3.5)")
@@ -174,6 +179,6 @@ def test_a_lap_beside_a_ghost(fly, station):
     assert fly.locator("#laps tr").count() == 2
     assert "ghost +" in fly.inner_text("#lapghost")  # that took 4 s
     fly.select_option("#ghost", "")
-    browser.until(fly, "!station.race.ghost && !station.race.gates.ghost")
+    browser.until(fly, "!station.panel.race.ghost && !station.panel.race.gates.ghost")
     race = station.control.request("race")["vehicles"][0]
     assert len(race["laps"]) == 2 and race["missed"] == 0

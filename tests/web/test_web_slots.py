@@ -8,7 +8,7 @@ from xtdrone_core.contracts import SlotProvider
 from xtdrone_core.scenario.scenario import Scenario, fleet
 from xtdrone_formation.agents import FormationAgent
 from xtdrone_sim.simulation import Simulation
-from xtdrone_web.server.world_control import EventLog
+from xtdrone_web.events import EventLog
 
 
 def test_formation_agent_tells_where_its_slots_are():

@@ -32,7 +32,7 @@ def sticks(fly, station):  # noqa: F811
     tab(fly, "sticks")
     fly.evaluate(PAD)
     yield fly
-    if fly.evaluate("station.sticks.on"):
+    if fly.evaluate("station.panel.sticks.on"):
         fly.click("#fly")
 
 
@@ -73,14 +73,14 @@ def test_gamepad_in_a_process_of_its_own(sticks, station):
     sticks.select_option("#input", "gamepad")
     frame = browser.gamepad_frame(sticks)
     frame.evaluate(PAD)
-    browser.until(sticks, "station.sticks.framed")
+    browser.until(sticks, "station.panel.sticks.framed")
     sticks.click("#fly")
     frame.evaluate("gamepad.buttons[4].pressed = true")
     to_mode(sticks, station, "POSCTL")
     begin = positions(station)[0]
     frame.evaluate("gamepad.axes[3] = -1")
     until_status(sticks, station, lambda: moved(station, begin, 2.0))
-    assert sticks.evaluate("station.sticks.values.pitch") == 1.0  # as the page shows it
+    assert sticks.evaluate("station.panel.sticks.values.pitch") == 1.0  # as the page shows it
     frame.evaluate("gamepad.buttons[2].pressed = true")
     until_status(sticks, station, lambda: modes(station)[0] == "AUTO.RTL")
     frame.evaluate("gamepad.axes[3] = 0")
@@ -88,7 +88,7 @@ def test_gamepad_in_a_process_of_its_own(sticks, station):
     frame.evaluate("gamepad.buttons[4].pressed = false")
     until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
     frame.evaluate("navigator.getGamepads = () => []")  # unplugged
-    browser.until(sticks, "!station.sticks.framed")
+    browser.until(sticks, "!station.panel.sticks.framed")
 
 
 def test_modes_of_the_sticks(sticks, station):
@@ -199,7 +199,7 @@ def test_touch_sticks_on_a_phone(sticks, station):
         until_status(sticks, station, lambda: positions(station)[0][2] > before + 1.0)
         sticks.mouse.up()
         until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
-        sticks.evaluate("station.sticks.toggle()")
+        sticks.evaluate("station.panel.sticks.toggle()")
     finally:
         sticks.set_viewport_size({"width": 1000, "height": 640})
 
@@ -215,7 +215,8 @@ def test_a_page_that_closes_lets_its_vehicle_hold(sticks, station, context):
     other.close()
     until_status(sticks, station, lambda: modes(station)[0] == "AUTO.LOITER")
     browser.until(
-        sticks, "station.panels.events.some((event) => event.text.includes('holds its position'))"
+        sticks,
+        "station.panel.events.events.some((event) => event.text.includes('holds its position'))",
     )
     assert errors == []
 
@@ -225,22 +226,24 @@ def test_calibration_and_mapping(sticks):
     sticks.click("#calibrate")
     for x in (-0.5, 0.7, 0.1):
         sticks.evaluate(f"gamepad.axes[2] = {x}")
-        browser.until(sticks, f"station.sticks.ranges[2] && station.sticks.ranges[2][2] === {x}")
+        browser.until(
+            sticks, f"station.panel.sticks.ranges[2] && station.panel.sticks.ranges[2][2] === {x}"
+        )
     sticks.click("#calibrate")
-    assert sticks.evaluate("station.sticks.store.ranges[2]") == [-0.5, 0.7, 0.1]
+    assert sticks.evaluate("station.panel.sticks.store.ranges[2]") == [-0.5, 0.7, 0.1]
     sticks.evaluate("gamepad.axes[2] = 0.7")
-    browser.until(sticks, "station.sticks.values.roll === 1")
-    before = sticks.evaluate("station.sticks.store.mapping")
+    browser.until(sticks, "station.panel.sticks.values.roll === 1")
+    before = sticks.evaluate("station.panel.sticks.store.mapping")
     for k, name in enumerate(before):
         sticks.select_option(f"#mapping select[aria-label='axis of {name}']", "5")
-        assert sticks.evaluate(f"station.sticks.store.mapping.{name}.axis") == 5
+        assert sticks.evaluate(f"station.panel.sticks.store.mapping.{name}.axis") == 5
         sticks.locator("#mapping input").nth(k).click()
         assert (
-            sticks.evaluate(f"station.sticks.store.mapping.{name}.invert")
+            sticks.evaluate(f"station.panel.sticks.store.mapping.{name}.invert")
             is not before[name]["invert"]
         )
     sticks.click("#deadman")
-    assert sticks.evaluate("station.sticks.store.deadman") is False
+    assert sticks.evaluate("station.panel.sticks.store.deadman") is False
     sticks.click("#deadman")
     sticks.click("#defaults")
-    assert sticks.evaluate("station.sticks.store.mapping") == before
+    assert sticks.evaluate("station.panel.sticks.store.mapping") == before

@@ -1,4 +1,4 @@
-"""Actuators that turn for a test while the vehicle is disarmed: MAV_CMD_ACTUATOR_TEST."""
+"""Tests of single actuators while the vehicle is disarmed: MAV_CMD_ACTUATOR_TEST."""
 
 import numpy as np
 
@@ -6,28 +6,28 @@ from xtdrone_core.runs.snapshot import Memory
 
 
 class ActuatorTest(Memory):
-    """The tests of a fleet that are running.
+    """Actuator tests of a fleet.
 
     Attributes:
-        running: Whether there may be one.
+        running: Whether any test may be running.
     """
 
     MEMORY = ("running", "_values", "_until")
 
     def __init__(self, shape: tuple[int, int]):
-        """shape: (N, A), as the actuator commands have."""
+        """Starts without tests; shape is (N, A), that of the actuator commands."""
         self.running = False
         self._values = np.zeros(shape)
-        self._until = np.zeros(shape, dtype=np.int64)  # [us]
+        self._until = np.zeros(shape, dtype=np.int64)  # end of each test [us]
         self.remember_start()
 
     def start(self, i: int, actuator: int, value: float, until_us: int) -> None:
-        """An actuator of vehicle i (from 0) gets a command until a time."""
+        """Holds an actuator of vehicle i (from 0) at a command until a time [us]."""
         self._values[i, actuator], self._until[i, actuator] = value, until_us
         self.running = True
 
     def apply(self, armed: np.ndarray, t_us: int, commands: np.ndarray) -> None:
-        """Writes the commands (N, A) of tests that are not over; arming ends them."""
+        """Writes the commands (N, A) of running tests; arming ends the tests of a vehicle."""
         self._until[armed] = 0
         tested = self._until > t_us
         commands[tested] = self._values[tested]

@@ -1,17 +1,21 @@
-"""Attitude control: quaternion error to body rates, tilt before yaw as in PX4."""
+"""Attitude control: quaternion error to body rates, with priority of tilt over yaw, as in PX4.
+
+D. Brescianini, M. Hehn, R. D'Andrea: Nonlinear Quadrocopter Attitude Control (2013), which PX4's
+mc_att_control follows.
+"""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from xtdrone_core import FleetModel
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
-from xtdrone_dynamics.compiled import fleet_kernel, njit
+from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.quaternion import multiply
 from xtdrone_dynamics.shapes import Vector
 
+from ..interfaces import Estimator
 from ..state.vehicle_status import ATTITUDE, TRAJECTORY
 from .vector import clamp
 
@@ -31,21 +35,21 @@ def body_rates(
     weight: float,
     limits: Vector,
 ) -> Vector:
-    """Body rates that turn an attitude into its set-point [rad/s].
+    """Returns the body rates that turn an attitude towards its set-point [rad/s].
 
     Args:
         x, y, z, w: Attitude, body to world.
-        sx, sy, sz, sw: Its set-point.
-        yaw_rate: Wanted about the world's z axis [rad/s].
+        sx, sy, sz, sw: Attitude set-point, body to world.
+        yaw_rate: Feed-forward about the world's z axis [rad/s].
         gains: MC_ROLL_P, MC_PITCH_P, MC_YAW_P [1/s].
         weight: MC_YAW_WEIGHT.
-        limits: Largest rates [rad/s].
+        limits: Largest body rates [rad/s].
     """
     # Rotation from the current attitude to the set-point, in the body frame.
     ex, ey, ez, ew = multiply(-x, -y, -z, w, sx, sy, sz, sw)
-    # Split: error = tilt * turn, where turn is about the body's z axis.
+    # Split the error into a tilt and a turn about the body's z axis: error = tilt * turn.
     norm = math.sqrt(ez * ez + ew * ew)
-    if norm < 1e-9:  # upside down: turn is arbitrary
+    if norm < 1e-9:  # upside down: the turn is arbitrary
         tz, tw = 0.0, 1.0
     else:
         tz, tw = ez / norm, ew / norm
@@ -76,52 +80,54 @@ def body_rates(
 
 
 @njit
-def limits_of(q: np.void) -> Vector:
-    """Largest body rates by the parameters [rad/s]."""
+def rate_limits(params: Record) -> Vector:
+    """Returns the largest body rates, by MC_*RATE_MAX [rad/s]."""
     return (
-        math.radians(q.MC_ROLLRATE_MAX),
-        math.radians(q.MC_PITCHRATE_MAX),
-        math.radians(q.MC_YAWRATE_MAX),
+        math.radians(params.MC_ROLLRATE_MAX),
+        math.radians(params.MC_PITCHRATE_MAX),
+        math.radians(params.MC_YAWRATE_MAX),
     )
 
 
 @njit
-def _control_one(v, q, quat):
-    s = v.sp_quat
-    yaw_rate = v.sp_yaw_rate if math.isfinite(v.sp_yaw_rate) else 0.0
-    v.sp_rates[0], v.sp_rates[1], v.sp_rates[2] = body_rates(
+def _control_one(vehicle: Record, params: Record, quat: np.ndarray) -> None:
+    set_point = vehicle.sp_quat
+    yaw_rate = vehicle.sp_yaw_rate if math.isfinite(vehicle.sp_yaw_rate) else 0.0
+    vehicle.sp_rates[0], vehicle.sp_rates[1], vehicle.sp_rates[2] = body_rates(
         quat[0],
         quat[1],
         quat[2],
         quat[3],
-        s[0],
-        s[1],
-        s[2],
-        s[3],
+        set_point[0],
+        set_point[1],
+        set_point[2],
+        set_point[3],
         yaw_rate,
-        (q.MC_ROLL_P, q.MC_PITCH_P, q.MC_YAW_P),
-        q.MC_YAW_WEIGHT,
-        limits_of(q),
+        (params.MC_ROLL_P, params.MC_PITCH_P, params.MC_YAW_P),
+        params.MC_YAW_WEIGHT,
+        rate_limits(params),
     )
 
 
 @fleet_kernel
 def control_fleet(status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray) -> None:
-    """The loop for a fleet: records of VEHICLE_STATUS, of parameters and of the estimates (N,)."""
+    """Steps the loop of a fleet: (N,) records of VEHICLE_STATUS, of parameters and of ESTIMATE."""
     for i in range(status.shape[0]):
-        v = status[i]
-        if v.vehicle_type == MULTICOPTER and v.sp_kind in (TRAJECTORY, ATTITUDE):
-            _control_one(v, parameters[i], estimates[i].quat)
+        vehicle = status[i]
+        if vehicle.vehicle_type == MULTICOPTER and vehicle.sp_kind in (TRAJECTORY, ATTITUDE):
+            _control_one(vehicle, parameters[i], estimates[i].quat)
 
 
 class AttitudeControl(Memory):
-    """Attitude loop of a fleet; implements parts.ControlLoop."""
+    """Attitude loop of a fleet; implements interfaces.ControlLoop."""
 
     MEMORY = ()
 
-    def __init__(self, fleet: FleetModel):
-        """fleet: Not used by this loop."""
+    def __init__(self, fleet: FleetModel) -> None:
+        """Needs nothing of the fleet."""
 
-    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
-        """One step for the vehicles whose sp_kind is TRAJECTORY or ATTITUDE."""
+    def step(
+        self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
+    ) -> None:
+        """Steps the vehicles whose sp_kind is TRAJECTORY or ATTITUDE."""
         control_fleet(status, parameters, estimator.records)

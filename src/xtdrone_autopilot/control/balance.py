@@ -1,6 +1,6 @@
-"""The torque that keeps a vehicle level whose centre of gravity is moved by an arm.
+"""Torque that keeps a vehicle level while an arm moves its centre of gravity.
 
-Where its servos are is told by a model of their lag, not measured.
+The positions of the arm's servos come from a model of their lag; nothing measures them.
 """
 
 import numpy as np
@@ -15,61 +15,86 @@ from xtdrone_dynamics.quaternion import rotate
 
 
 @njit
-def _follow(actuator, moving, commands, position, dt):
+def _follow(
+    actuators: np.ndarray, moving: np.ndarray, commands: np.ndarray, position: np.ndarray, dt: float
+) -> None:
     """Advances the modelled positions (A,) of one vehicle's servos."""
     for k in range(len(moving)):
-        a = actuator[k]
+        actuator = actuators[k]
         if moving[k]:
-            target = a.zero_position_armed + a.input_scaling * commands[k]
-            target = min(a.joint_upper, max(a.joint_lower, target))
-            position[k] = servo.follow(position[k], target, a.rate, a.time_constant, dt)
+            target = actuator.zero_position_armed + actuator.input_scaling * commands[k]
+            target = min(actuator.joint_upper, max(actuator.joint_lower, target))
+            position[k] = servo.follow(
+                position[k], target, actuator.rate, actuator.time_constant, dt
+            )
 
 
 @njit
-def _centre(vehicle, body, joints, actuator, moving, position):
-    """Horizontal offset of the centre of gravity from the base's origin, its frame [m]."""
-    places, poses = np.zeros((1, joints.shape[1])), np.zeros((1, body.shape[1], 7))
+def _centre(
+    models: np.ndarray,
+    bodies: np.ndarray,
+    joints: np.ndarray,
+    actuators: np.ndarray,
+    moving: np.ndarray,
+    position: np.ndarray,
+) -> tuple[float, float]:
+    """Returns the horizontal offset (x, y) of the centre of gravity from the base's origin [m]."""
+    joint_pos, poses = np.zeros((1, joints.shape[1])), np.zeros((1, bodies.shape[1], 7))
     poses[:, :, 6] = 1.0
     for k in range(len(moving)):
         if moving[k]:
-            places[0, actuator[0, k].joint] = position[k]
-    place(vehicle, body, joints, places, poses)
+            joint_pos[0, actuators[0, k].joint] = position[k]
+    place(models, bodies, joints, joint_pos, poses)
     x = y = 0.0
-    for b in range(vehicle[0].bodies):
-        one, p = body[0, b], poses[0, b]
-        cx, cy, _ = rotate(p[3], p[4], p[5], p[6], one.cog[0], one.cog[1], one.cog[2])
-        x += one.mass * (p[0] + cx) / vehicle[0].mass
-        y += one.mass * (p[1] + cy) / vehicle[0].mass
+    for k in range(models[0].bodies):
+        body, pose = bodies[0, k], poses[0, k]
+        cx, cy, _ = rotate(
+            pose[3], pose[4], pose[5], pose[6], body.cog[0], body.cog[1], body.cog[2]
+        )
+        x += body.mass * (pose[0] + cx) / models[0].mass
+        y += body.mass * (pose[1] + cy) / models[0].mass
     return x, y
 
 
 @njit
-def _balance(status, vehicle, body, joints, actuator, moving, carries, commands, position, dt):
+def _balance(
+    status: np.ndarray,
+    models: np.ndarray,
+    bodies: np.ndarray,
+    joints: np.ndarray,
+    actuators: np.ndarray,
+    moving: np.ndarray,
+    carries: np.ndarray,
+    commands: np.ndarray,
+    position: np.ndarray,
+    dt: float,
+) -> None:
+    """Advances the servo models of a fleet, and adds the torque of each armed vehicle."""
     for i in range(status.shape[0]):
         if not carries[i]:
             continue
-        _follow(actuator[i], moving[i], commands[i], position[i], dt)
-        v = status[i]
-        if v.armed:
+        _follow(actuators[i], moving[i], commands[i], position[i], dt)
+        vehicle = status[i]
+        if vehicle.armed:
             x, y = _centre(
-                vehicle[i : i + 1],
-                body[i : i + 1],
+                models[i : i + 1],
+                bodies[i : i + 1],
                 joints[i : i + 1],
-                actuator[i : i + 1],
+                actuators[i : i + 1],
                 moving[i],
                 position[i],
             )
-            v.sp_torque[0] += y * v.sp_thrust
-            v.sp_torque[1] -= x * v.sp_thrust
+            vehicle.sp_torque[0] += y * vehicle.sp_thrust
+            vehicle.sp_torque[1] -= x * vehicle.sp_thrust
 
 
 class Balance(Memory):
-    """The arms of a fleet."""
+    """Compensation of the arms of a fleet."""
 
     MEMORY = ("_position",)
 
-    def __init__(self, fleet: FleetModel, own: np.ndarray):
-        """fleet: The vehicles; own: (N, A) bool of output.not_allocated()."""
+    def __init__(self, fleet: FleetModel, own: np.ndarray) -> None:
+        """Starts with all servos at zero; own is (N, A) bool from output.not_allocated()."""
         self._fleet = fleet
         self._moving = own & (fleet.actuator["kind"] == SERVO)
         self._carries = self._moving.any(axis=1)
@@ -78,21 +103,21 @@ class Balance(Memory):
         self.remember_start()
 
     def step(self, status: np.ndarray, commands: np.ndarray, dt: float) -> None:
-        """Adds to sp_torque what the thrust lacks about the moved centre of gravity.
+        """Adds to sp_torque the moment of the thrust about the moved centre of gravity.
 
         Args:
             status: (N,) of VEHICLE_STATUS.
-            commands: (N, A) of the last step.
+            commands: (N, A) commands of the last step.
             dt: Length of the step [s].
         """
-        f = self._fleet
+        fleet = self._fleet
         if self._any:
             _balance(
                 status,
-                f.vehicle,
-                f.body,
-                f.joint,
-                f.actuator,
+                fleet.vehicle,
+                fleet.body,
+                fleet.joint,
+                fleet.actuator,
                 self._moving,
                 self._carries,
                 commands,

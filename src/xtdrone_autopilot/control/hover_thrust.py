@@ -1,103 +1,117 @@
-"""Estimates the thrust in hover from thrust and vertical acceleration, as PX4.
+"""Hover thrust estimator: PX4's zero_order_hover_thrust_ekf.
 
-A Kalman filter of one state, the command 0..1 of all rotors at which thrust equals weight. It
-starts from MPC_THR_HOVER and runs more than a metre above where the vehicle took off.
+A Kalman filter with one state: the common command 0..1 of all rotors at which thrust equals weight.
+It starts from MPC_THR_HOVER and runs more than a metre above the place of take-off.
 """
 
 import math
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY
 
 from ..state.clock import LOOP_S
 from ..state.vehicle_status import STAGE_FLIGHT
 from .vector import clamp
 
-MIN_HEIGHT = 1.0  # above where it took off [m]
-FIRST_NOISE = 5.0  # variance of the acceleration, to begin with [(m/s^2)^2]
-NOISE_RANGE = (1.0, 400.0)  # of that variance
-SLOW_S, LEARN_S = 1.0, 2.0  # time constants of the residual and of the noise [s]
-KNOWN = 1e-3  # variance below which the estimate is used
-KNOWN_S = 2.0  # and for so long [s]
-OFFSET = 0.2  # mean test ratio from which the estimate is let go
-BUMP = 1e3  # by how much faster then its variance grows
+MIN_HEIGHT = 1.0  # height above home at which the estimator starts [m]
+ACC_VAR_INIT = 5.0  # initial variance of the acceleration [(m/s^2)^2]
+ACC_VAR_RANGE = (1.0, 400.0)  # limits of that variance [(m/s^2)^2]
+LPF_TIME_CONSTANT_S = 1.0  # low-pass filters of residual and test ratio [s]
+NOISE_LEARNING_TIME_CONSTANT_S = 2.0  # low-pass filter of the acceleration's variance [s]
+VALID_VAR = 1e-3  # the estimate is valid below this variance
+VALID_S = 2.0  # time for which the variance has to stay below it [s]
+TEST_RATIO_LPF_MAX = 0.2  # above this mean test ratio the variance grows faster
+VAR_BUMP = 1e3  # factor of that growth
 
 
 @njit
-def _start(v, q):
-    v.hover_estimate = clamp(q.MPC_THR_HOVER, 0.1, 0.9)
-    v.hover_var = q.HTE_HT_ERR_INIT * q.HTE_HT_ERR_INIT
-    v.hover_noise = FIRST_NOISE
-    v.hover_residual = v.hover_ratio = v.hover_known_s = 0.0
-    v.hover_valid = v.been_high = False
+def _start(vehicle: Record, params: Record) -> None:
+    vehicle.hover_estimate = clamp(params.MPC_THR_HOVER, 0.1, 0.9)
+    vehicle.hover_var = params.HTE_HT_ERR_INIT * params.HTE_HT_ERR_INIT
+    vehicle.hover_acc_var = ACC_VAR_INIT
+    vehicle.hover_residual = vehicle.hover_test_ratio = vehicle.hover_good_s = 0.0
+    vehicle.hover_valid, vehicle.max_height = False, 0.0
 
 
 @njit
-def _fuse(v, q, vel, lift, acc):
-    """One measurement: the vertical acceleration [m/s^2] at a lift of 0..1."""
-    hover = v.hover_estimate
-    speed = max(math.hypot(vel[0], vel[1]) - q.HTE_VXY_THR, abs(vel[2]) - q.HTE_VZ_THR)
+def _fuse(vehicle: Record, params: Record, vel: np.ndarray, lift: float, acc: float) -> None:
+    """Fuses a vertical acceleration `acc` [m/s^2] at a vertical thrust `lift` 0..1.
+
+    vel is the estimated velocity (3,), world [m/s].
+    """
+    hover = vehicle.hover_estimate
+    speed = max(math.hypot(vel[0], vel[1]) - params.HTE_VXY_THR, abs(vel[2]) - params.HTE_VZ_THR)
     scale = max(speed + 1.0, 1.0)
     dt = LOOP_S
-    process = q.HTE_HT_NOISE * q.HTE_HT_NOISE * dt * dt
-    v.hover_var += process
+    process = params.HTE_HT_NOISE * params.HTE_HT_NOISE * dt * dt
+    vehicle.hover_var += process
     slope = -GRAVITY * lift / (hover * hover)
-    noise = v.hover_noise * scale * scale
+    noise = vehicle.hover_acc_var * scale * scale
     innovation = acc - GRAVITY * (lift / hover - 1.0)
-    variance = slope * v.hover_var * slope + noise
-    ratio = innovation * innovation / (q.HTE_ACC_GATE * q.HTE_ACC_GATE * variance)
+    variance = slope * vehicle.hover_var * slope + noise
+    ratio = innovation * innovation / (params.HTE_ACC_GATE * params.HTE_ACC_GATE * variance)
     residual = innovation
     if ratio < 1.0:
-        gain = v.hover_var * slope / variance
-        low = clamp(q.MPC_THR_HOVER - q.HTE_THR_RANGE, 0.0, 0.8)
-        high = clamp(q.MPC_THR_HOVER + q.HTE_THR_RANGE, 0.2, 0.9)
+        gain = vehicle.hover_var * slope / variance
+        low = clamp(params.MPC_THR_HOVER - params.HTE_THR_RANGE, 0.0, 0.8)
+        high = clamp(params.MPC_THR_HOVER + params.HTE_THR_RANGE, 0.2, 0.9)
         hover = clamp(hover + gain * innovation, low, high)
-        v.hover_var = clamp((1.0 - gain * slope) * v.hover_var, 1e-10, 1.0)
+        vehicle.hover_var = clamp((1.0 - gain * slope) * vehicle.hover_var, 1e-10, 1.0)
         residual = acc - GRAVITY * (lift / hover - 1.0)
-    elif abs(v.hover_ratio) > OFFSET:
-        v.hover_var += BUMP * process
-    share = dt / (SLOW_S + dt)
-    v.hover_residual += share * (residual - v.hover_residual)
-    v.hover_ratio += share * (math.copysign(min(ratio, 1.0), innovation) - v.hover_ratio)
-    off = residual - v.hover_residual
-    share = dt / (LEARN_S + dt)
-    v.hover_noise = clamp(
-        (1.0 - share) * v.hover_noise + share * (off * off + slope * v.hover_var * slope),
-        *NOISE_RANGE,
+    elif abs(vehicle.hover_test_ratio) > TEST_RATIO_LPF_MAX:
+        vehicle.hover_var += VAR_BUMP * process
+    alpha = dt / (LPF_TIME_CONSTANT_S + dt)
+    vehicle.hover_residual += alpha * (residual - vehicle.hover_residual)
+    vehicle.hover_test_ratio += alpha * (
+        math.copysign(min(ratio, 1.0), innovation) - vehicle.hover_test_ratio
     )
-    v.hover_known_s = (
-        v.hover_known_s + dt if v.hover_var < KNOWN and (v.hover_valid or ratio < 1.0) else 0.0
+    deviation = residual - vehicle.hover_residual
+    alpha = dt / (NOISE_LEARNING_TIME_CONSTANT_S + dt)
+    vehicle.hover_acc_var = clamp(
+        (1.0 - alpha) * vehicle.hover_acc_var
+        + alpha * (deviation * deviation + slope * vehicle.hover_var * slope),
+        *ACC_VAR_RANGE,
     )
-    v.hover_estimate = hover
+    vehicle.hover_good_s = (
+        vehicle.hover_good_s + dt
+        if vehicle.hover_var < VALID_VAR and (vehicle.hover_valid or ratio < 1.0)
+        else 0.0
+    )
+    vehicle.hover_estimate = hover
 
 
 @njit
 def estimate_hover_thrust(
-    v: np.void, q: np.void, pos: np.ndarray, vel: np.ndarray, acc: float, thrust: float
+    vehicle: Record, params: Record, pos: np.ndarray, vel: np.ndarray, acc: float, thrust: float
 ) -> None:
-    """One step of LOOP_S; writes v.hover, and keeps the thrust where that changes.
+    """Steps the estimator by LOOP_S and writes `hover`; its changes leave the thrust continuous.
 
     Args:
-        v: Record of VEHICLE_STATUS.
-        q: Record of its parameters.
-        pos, vel: (3,) estimates [m, m/s].
+        vehicle: Record of VEHICLE_STATUS.
+        params: Record of the parameters.
+        pos, vel: (3,) estimated position and velocity, world [m], [m/s].
         acc: Vertical acceleration, world, upwards [m/s^2]; NaN = not known.
-        thrust: Collective, 0..1, along the body's z axis of the attitude set-point.
+        thrust: Collective thrust 0..1 along the z axis of the attitude set-point.
     """
-    if not v.armed:
-        _start(v, q)
-    v.been_high = not v.landed and (v.been_high or pos[2] - v.home[2] > MIN_HEIGHT)
-    if v.armed and v.been_high and math.isfinite(acc):
-        x, y = v.sp_quat[0], v.sp_quat[1]
-        _fuse(v, q, vel, thrust * (1.0 - 2.0 * (x * x + y * y)), acc)
+    if not vehicle.armed:
+        _start(vehicle, params)
+    if vehicle.landed:
+        vehicle.max_height = 0.0
     else:
-        v.hover_known_s = 0.0
-    v.hover_valid = v.hover_known_s >= KNOWN_S
-    if v.stage != STAGE_FLIGHT or not q.MPC_USE_HTE:
-        v.hover = clamp(q.MPC_THR_HOVER, 0.1, 0.9)
-    elif v.hover_valid:
-        if math.isfinite(v.sp_acc[2]):
-            v.vel_integral[2] += (v.sp_acc[2] + GRAVITY) * (v.hover / v.hover_estimate - 1.0)
-        v.hover = v.hover_estimate
+        vehicle.max_height = max(vehicle.max_height, pos[2] - vehicle.home[2])
+    if vehicle.armed and vehicle.max_height > MIN_HEIGHT and math.isfinite(acc):
+        x, y = vehicle.sp_quat[0], vehicle.sp_quat[1]
+        _fuse(vehicle, params, vel, thrust * (1.0 - 2.0 * (x * x + y * y)), acc)
+    else:
+        vehicle.hover_good_s = 0.0
+    vehicle.hover_valid = vehicle.hover_good_s >= VALID_S
+    if vehicle.stage != STAGE_FLIGHT or not params.MPC_USE_HTE:
+        vehicle.hover = clamp(params.MPC_THR_HOVER, 0.1, 0.9)
+    elif vehicle.hover_valid:
+        if math.isfinite(vehicle.sp_acc[2]):
+            vehicle.vel_integral[2] += (vehicle.sp_acc[2] + GRAVITY) * (
+                vehicle.hover / vehicle.hover_estimate - 1.0
+            )
+        vehicle.hover = vehicle.hover_estimate

@@ -1,4 +1,4 @@
-"""Final actuator commands: applies direct actuator set-points, removes NaN."""
+"""Final actuator commands: direct actuator set-points, and commands at rest."""
 
 import math
 
@@ -15,20 +15,20 @@ from ..state.vehicle_status import ACTUATORS, TO_FIXED_WING, TO_HOVER
 
 
 def at_rest(fleet: FleetModel) -> np.ndarray:
-    """Commands (N, A) of a vehicle that stands: rotors off, joints where the model is drawn."""
-    a = fleet.actuator
-    jointed = np.isin(a["kind"], (SERVO, SURFACE)) & (a["input_scaling"] != 0.0)
-    drawn = -a["zero_position_armed"] / np.where(jointed, a["input_scaling"], 1.0)
-    return np.where(jointed, np.clip(drawn, a["lower"], a["upper"]), 0.0)
+    """Returns commands (N, A) at rest: rotors off, joints in the model's initial position."""
+    actuator = fleet.actuator
+    jointed = np.isin(actuator["kind"], (SERVO, SURFACE)) & (actuator["input_scaling"] != 0.0)
+    initial = -actuator["zero_position_armed"] / np.where(jointed, actuator["input_scaling"], 1.0)
+    return np.where(jointed, np.clip(initial, actuator["lower"], actuator["upper"]), 0.0)
 
 
 def not_allocated(fleet: FleetModel) -> np.ndarray:
-    """(N, A) bool: actuators of multicopters that no loop commands, such as an arm's servos."""
+    """Returns (N, A) bool: actuators of multicopters that no loop commands, such as an arm's."""
     steers = (abs(in_hover(fleet)).max(axis=1) > 0.0) | fleet.rotor_mask
-    others = ~steers & ~np.isin(fleet.actuator["kind"], (NO_ACTUATOR, SURFACE))
+    unallocated = ~steers & ~np.isin(fleet.actuator["kind"], (NO_ACTUATOR, SURFACE))
     for i, vehicle in enumerate(fleet.vehicles):
-        others[i, list(mount_servos(vehicle))] = False
-    return others & (vehicle_types(fleet) == MULTICOPTER)[:, None]
+        unallocated[i, list(mount_servos(vehicle))] = False
+    return unallocated & (vehicle_types(fleet) == MULTICOPTER)[:, None]
 
 
 @fleet_kernel
@@ -40,30 +40,29 @@ def finish(
     commands: np.ndarray,
     flying: np.ndarray,
 ) -> None:
-    """Applies direct actuator set-points; what is disarmed or not finite is at rest.
+    """Applies direct actuator set-points; disarmed or non-finite actuators are at rest.
 
     Args:
         status: (N,) of VEHICLE_STATUS.
-        direct: (N, A) direct actuator set-points.
-        own: (N, A) bool, of not_allocated(): follow `direct` whatever flies the others.
-        rest: (N, A) of at_rest().
-        commands: (N, A) of the mixer, modified in place.
-        flying: (N,) bool, output: a multicopter in the air with actuators running, no VTOL that
-            changes over.
+        direct: (N, A) direct actuator set-points; NaN = none.
+        own: (N, A) bool from not_allocated(): actuators that always follow `direct`.
+        rest: (N, A) from at_rest().
+        commands: (N, A) commands of the mixer, modified in place.
+        flying: (N,) bool output, True for a multicopter in the air that is not in a transition.
     """
     for i in range(commands.shape[0]):
-        v = status[i]
+        vehicle = status[i]
         flying[i] = (
-            v.armed
-            and not v.landed
-            and v.vehicle_type == MULTICOPTER
-            and v.hover_weight == 1.0
-            and v.vtol_state != TO_FIXED_WING
-            and v.vtol_state != TO_HOVER
+            vehicle.armed
+            and not vehicle.landed
+            and vehicle.vehicle_type == MULTICOPTER
+            and vehicle.hover_weight == 1.0
+            and vehicle.vtol_state != TO_FIXED_WING
+            and vehicle.vtol_state != TO_HOVER
         )
-        given = v.armed and v.sp_kind == ACTUATORS
+        is_direct = vehicle.armed and vehicle.sp_kind == ACTUATORS
         for k in range(commands.shape[1]):
-            if given or (own[i, k] and math.isfinite(direct[i, k])):
+            if is_direct or (own[i, k] and math.isfinite(direct[i, k])):
                 commands[i, k] = direct[i, k]
-            if not v.armed or not math.isfinite(commands[i, k]):
+            if not vehicle.armed or not math.isfinite(commands[i, k]):
                 commands[i, k] = rest[i, k]

@@ -1,68 +1,68 @@
 """Body-rate control: rate error to torque.
 
-Torque is the inertia times a PI law on the rate error, plus the gyroscopic term
-of XTDrone (2).
+The torque is the inertia times a PI law on the rate error, plus the gyroscopic term of XTDrone (2).
 """
-
-from typing import Any
 
 import numpy as np
 
 from xtdrone_core import FleetModel
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER
-from xtdrone_dynamics.compiled import fleet_kernel, njit
+from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.rigid_body import symmetric_product
 from xtdrone_dynamics.shapes import Symmetric, Vector
 
+from ..interfaces import Estimator
 from ..state.vehicle_status import ACTUATORS, NO_SET_POINT
 from .vector import clamp
 
-# PX4's gains give normalised torques, which mean another angular acceleration for each vehicle;
-# this loop's give the acceleration itself. A parameter acts relative to its value in PX4's iris:
-# where this loop has these gains [1/s], [1/s^2] and this limit [rad/s^2]. A vehicle that turns
-# faster than the iris, MAX [rad/s^2], has PX4's share of what it turns faster on top.
-TILT_P, YAW_P, TILT_I, YAW_I, LIMIT, MAX = 20.0, 8.0, 20.0, 4.0, 6.0, 101.0
-PX4_TILT_P, PX4_YAW_P, PX4_TILT_I, PX4_YAW_I, PX4_LIMIT = np.array(
+# PX4's gains give a normalised torque, which accelerates each vehicle differently. The gains here
+# give the angular acceleration. A parameter acts relative to PX4's default for the iris, for which
+# the gains are those below [1/s], [1/s^2], and the limit of the integral is IRIS_INT_LIM [rad/s^2].
+# If the largest angular acceleration of a vehicle exceeds that of the iris, IRIS_TURN_MAX
+# [rad/s^2], the limit grows by the excess times PX4's parameter.
+IRIS_TILT_P, IRIS_YAW_P, IRIS_TILT_I, IRIS_YAW_I = 20.0, 8.0, 20.0, 4.0
+IRIS_INT_LIM, IRIS_TURN_MAX = 6.0, 101.0
+PX4_TILT_P, PX4_YAW_P, PX4_TILT_I, PX4_YAW_I, PX4_INT_LIM = np.array(
     [0.15, 0.2, 0.2, 0.1, 0.3], dtype=np.float32
 ).tolist()
 
 
 @njit
 def one_rate(
-    wanted: float,
+    set_point: float,
     rate: float,
     integral: float,
     gain: float,
-    growth: float,
+    integral_gain: float,
     limit: float,
-    grows: bool,
+    integrates: bool,
     dt: float,
 ) -> tuple[float, float]:
-    """Angular acceleration about one axis for a body rate, and the loop's new integral.
+    """Steps the PI law of one axis.
 
     Args:
-        wanted, rate: Set-point and present rate [rad/s].
-        integral: [rad/s^2].
-        gain: [1/s].
-        growth: Gain of the integral [1/s^2].
-        limit: Of the integral [rad/s^2].
-        grows: Whether it changes.
+        set_point, rate: Body rate set-point and body rate [rad/s].
+        integral: Integral part [rad/s^2].
+        gain: Proportional gain [1/s].
+        integral_gain: [1/s^2].
+        limit: Limit of the integral part [rad/s^2].
+        integrates: Whether the integral part changes.
         dt: Length of the step [s].
 
     Returns:
-        (acceleration, integral) [rad/s^2].
+        (angular acceleration, new integral part) [rad/s^2].
     """
-    error = wanted - rate
-    after = clamp(integral + growth * error * dt, -limit, limit)
-    return gain * error + integral, after if grows else integral
+    error = set_point - rate
+    after = clamp(integral + integral_gain * error * dt, -limit, limit)
+    return gain * error + integral, after if integrates else integral
 
 
 @njit
 def torque_of(
     ax: float, ay: float, az: float, wx: float, wy: float, wz: float, j: Symmetric
 ) -> Vector:
-    """Torque for an angular acceleration, with the gyroscopic term of XTDrone (2) [N m].
+    """Returns the torque for an angular acceleration, with the gyroscopic term [N m].
 
     Args:
         ax, ay, az: Angular acceleration, body [rad/s^2].
@@ -75,50 +75,56 @@ def torque_of(
 
 
 @njit
-def _limit(share, most):
-    """Limit of an integral [rad/s^2] for PX4's parameter and a vehicle's turn_max."""
-    return LIMIT * (share / PX4_LIMIT) + share * max(0.0, most - MAX)
+def _integral_limit(int_lim: float, turn_max: float) -> float:
+    """Returns an integral limit [rad/s^2], for PX4's parameter and turn_max of VEHICLE_STATUS."""
+    return IRIS_INT_LIM * (int_lim / PX4_INT_LIM) + int_lim * max(0.0, turn_max - IRIS_TURN_MAX)
 
 
 @njit
-def gains_of(v: np.void, q: np.void) -> tuple[Vector, Vector, Vector]:
-    """Gains, gains of the integrals and their limits about the axes, by the parameters."""
+def rate_gains(vehicle: Record, params: Record) -> tuple[Vector, Vector, Vector]:
+    """Returns gains, integral gains and integral limits of the three axes, by the parameters."""
     return (
         (
-            TILT_P * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_P / PX4_TILT_P),
-            TILT_P * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_P / PX4_TILT_P),
-            YAW_P * q.MC_YAWRATE_K * (q.MC_YAWRATE_P / PX4_YAW_P),
+            IRIS_TILT_P * params.MC_ROLLRATE_K * (params.MC_ROLLRATE_P / PX4_TILT_P),
+            IRIS_TILT_P * params.MC_PITCHRATE_K * (params.MC_PITCHRATE_P / PX4_TILT_P),
+            IRIS_YAW_P * params.MC_YAWRATE_K * (params.MC_YAWRATE_P / PX4_YAW_P),
         ),
         (
-            TILT_I * q.MC_ROLLRATE_K * (q.MC_ROLLRATE_I / PX4_TILT_I),
-            TILT_I * q.MC_PITCHRATE_K * (q.MC_PITCHRATE_I / PX4_TILT_I),
-            YAW_I * q.MC_YAWRATE_K * (q.MC_YAWRATE_I / PX4_YAW_I),
+            IRIS_TILT_I * params.MC_ROLLRATE_K * (params.MC_ROLLRATE_I / PX4_TILT_I),
+            IRIS_TILT_I * params.MC_PITCHRATE_K * (params.MC_PITCHRATE_I / PX4_TILT_I),
+            IRIS_YAW_I * params.MC_YAWRATE_K * (params.MC_YAWRATE_I / PX4_YAW_I),
         ),
         (
-            _limit(q.MC_RR_INT_LIM, v.turn_max[0]),
-            _limit(q.MC_PR_INT_LIM, v.turn_max[1]),
-            _limit(q.MC_YR_INT_LIM, v.turn_max[2]),
+            _integral_limit(params.MC_RR_INT_LIM, vehicle.turn_max[0]),
+            _integral_limit(params.MC_PR_INT_LIM, vehicle.turn_max[1]),
+            _integral_limit(params.MC_YR_INT_LIM, vehicle.turn_max[2]),
         ),
     )
 
 
 @njit
-def _control_one(v, q, rate, dt):
-    """Writes the torque set-point (body) [N m] to v.sp_torque."""
-    gains, growths, limits = gains_of(v, q)
-    grows = not (v.landed or v.maybe_landed)
-    s, i, j = v.sp_rates, v.rate_integral, v.inertia
-    ax, i[0] = one_rate(s[0], rate[0], i[0], gains[0], growths[0], limits[0], grows, dt)
-    ay, i[1] = one_rate(s[1], rate[1], i[1], gains[1], growths[1], limits[1], grows, dt)
-    az, i[2] = one_rate(s[2], rate[2], i[2], gains[2], growths[2], limits[2], grows, dt)
-    v.sp_torque[0], v.sp_torque[1], v.sp_torque[2] = torque_of(
+def _control_one(vehicle: Record, params: Record, rate: np.ndarray, dt: float) -> None:
+    """Writes the torque set-point sp_torque, body [N m]; rate is (3,), body [rad/s]."""
+    gains, integral_gains, limits = rate_gains(vehicle, params)
+    integrates = not (vehicle.landed or vehicle.maybe_landed)
+    sp_rates, integral, inertia = vehicle.sp_rates, vehicle.rate_integral, vehicle.inertia
+    ax, integral[0] = one_rate(
+        sp_rates[0], rate[0], integral[0], gains[0], integral_gains[0], limits[0], integrates, dt
+    )
+    ay, integral[1] = one_rate(
+        sp_rates[1], rate[1], integral[1], gains[1], integral_gains[1], limits[1], integrates, dt
+    )
+    az, integral[2] = one_rate(
+        sp_rates[2], rate[2], integral[2], gains[2], integral_gains[2], limits[2], integrates, dt
+    )
+    vehicle.sp_torque[0], vehicle.sp_torque[1], vehicle.sp_torque[2] = torque_of(
         ax,
         ay,
         az,
         rate[0],
         rate[1],
         rate[2],
-        (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
+        (inertia[0, 0], inertia[1, 1], inertia[2, 2], inertia[0, 1], inertia[0, 2], inertia[1, 2]),
     )
 
 
@@ -126,29 +132,31 @@ def _control_one(v, q, rate, dt):
 def control_fleet(
     status: np.ndarray, parameters: np.ndarray, estimates: np.ndarray, dt: float
 ) -> None:
-    """The loop for a fleet: records of VEHICLE_STATUS, of parameters and of the estimates (N,)."""
+    """Steps the loop of a fleet: (N,) records of VEHICLE_STATUS, of parameters and of ESTIMATE."""
     for i in range(status.shape[0]):
-        v = status[i]
-        if v.vehicle_type != MULTICOPTER:
+        vehicle = status[i]
+        if vehicle.vehicle_type != MULTICOPTER:
             continue
-        if v.armed and v.sp_kind != NO_SET_POINT and v.sp_kind != ACTUATORS:
-            _control_one(v, parameters[i], estimates[i].ang_vel, dt)
+        if vehicle.armed and vehicle.sp_kind != NO_SET_POINT and vehicle.sp_kind != ACTUATORS:
+            _control_one(vehicle, parameters[i], estimates[i].ang_vel, dt)
             continue
         for k in range(3):
-            v.rate_integral[k] = 0.0
-            v.sp_torque[k] = 0.0
-        if v.sp_kind != ACTUATORS or not v.armed:
-            v.sp_thrust = 0.0
+            vehicle.rate_integral[k] = 0.0
+            vehicle.sp_torque[k] = 0.0
+        if vehicle.sp_kind != ACTUATORS or not vehicle.armed:
+            vehicle.sp_thrust = 0.0
 
 
 class RateControl(Memory):
-    """Rate loop of a fleet; implements parts.ControlLoop."""
+    """Rate loop of a fleet; implements interfaces.ControlLoop."""
 
     MEMORY = ()
 
-    def __init__(self, fleet: FleetModel):
-        """fleet: Not used by this loop; the inertia is in the status records."""
+    def __init__(self, fleet: FleetModel) -> None:
+        """Needs nothing of the fleet; the inertia is in the status records."""
 
-    def step(self, status: np.ndarray, parameters: np.ndarray, estimator: Any, dt: float) -> None:
-        """One step of dt [s]; without a set-point, torque and thrust are zero."""
+    def step(
+        self, status: np.ndarray, parameters: np.ndarray, estimator: Estimator, dt: float
+    ) -> None:
+        """Steps all vehicles by dt [s]; without a set-point, torque and thrust are zero."""
         control_fleet(status, parameters, estimator.records, dt)

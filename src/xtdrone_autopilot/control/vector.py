@@ -1,28 +1,28 @@
-"""Small compiled helpers that the control loops share."""
+"""Vectors, angles and thrust curves: small kernels that the control loops share."""
 
 import math
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import from_matrix
 
 
 @njit
 def clamp(x: float, low: float, high: float) -> float:
-    """x limited to low..high."""
+    """Limits x to low..high."""
     return min(max(x, low), high)
 
 
 @njit
 def wrap_pi(angle: float) -> float:
-    """An angle wrapped to -pi..pi [rad]."""
+    """Wraps an angle to -pi..pi [rad]."""
     return (angle + math.pi) % (2.0 * math.pi) - math.pi
 
 
 @njit
 def limit_norm2(x: float, y: float, limit: float) -> tuple[float, float]:
-    """The vector (x, y), shortened to a length of at most limit."""
+    """Shortens the vector (x, y) to a length of at most limit."""
     norm = math.sqrt(x * x + y * y)
     if norm <= limit:
         return x, y
@@ -31,7 +31,7 @@ def limit_norm2(x: float, y: float, limit: float) -> tuple[float, float]:
 
 @njit
 def yaw_of(quat: np.ndarray) -> float:
-    """Yaw of a quaternion xyzw, counter-clockwise from the world's x [rad]."""
+    """Returns the yaw of a quaternion xyzw, counter-clockwise from the world's x axis [rad]."""
     x, y, z, w = quat[0], quat[1], quat[2], quat[3]
     return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
 
@@ -40,10 +40,10 @@ def yaw_of(quat: np.ndarray) -> float:
 def quat_from_axes(
     zx: float, zy: float, zz: float, yaw: float
 ) -> tuple[float, float, float, float]:
-    """Attitude (xyzw) with the body z axis along the unit vector (zx, zy, zz) and heading yaw.
+    """Returns the attitude xyzw with body z axis along a unit vector (zx, zy, zz) and a yaw [rad].
 
-    The nose is normal to z and lies in the vertical plane of the heading. Where
-    z lies along the heading, the nose points down or up.
+    The body x axis is normal to z and lies in the vertical plane of the yaw. If z is horizontal and
+    along the yaw, x points down or up.
     """
     return axes_quat(zx, zy, zz, math.cos(yaw), math.sin(yaw))
 
@@ -52,10 +52,10 @@ def quat_from_axes(
 def axes_quat(
     zx: float, zy: float, zz: float, cy: float, sy: float
 ) -> tuple[float, float, float, float]:
-    """quat_from_axes() by cosine and sine of the yaw."""
+    """Returns quat_from_axes() for the cosine and sine of the yaw."""
     nx, ny, nz = cy * zz, sy * zz, -(cy * zx + sy * zy)
     norm = math.sqrt(nx * nx + ny * ny + nz * nz)
-    if norm < 1e-6:  # z is horizontal, along the left axis: choose a level nose
+    if norm < 1e-6:  # z is horizontal and normal to the heading: choose a level x axis
         nx, ny, nz, norm = cy, sy, 0.0, 1.0
     nx, ny, nz = nx / norm, ny / norm, nz / norm
     lx, ly, lz = zy * nz - zz * ny, zz * nx - zx * nz, zx * ny - zy * nx
@@ -63,15 +63,17 @@ def axes_quat(
 
 
 @njit
-def thrust_newtons(v: np.void, command: float) -> float:
-    """Collective thrust of a vehicle at the same command 0..1 for all rotors [N]."""
-    return v.thrust_poly[0] + command * (v.thrust_poly[1] + command * v.thrust_poly[2])
+def thrust_newtons(vehicle: Record, command: float) -> float:
+    """Returns the collective thrust at a common command 0..1 of all rotors [N]."""
+    return vehicle.thrust_poly[0] + command * (
+        vehicle.thrust_poly[1] + command * vehicle.thrust_poly[2]
+    )
 
 
 @njit
-def thrust_normalised(v: np.void, thrust: float) -> float:
-    """Command 0..1, the same for all rotors, for a collective thrust [N]; 0 below idle."""
-    c, b, a = v.thrust_poly[0] - thrust, v.thrust_poly[1], v.thrust_poly[2]
+def thrust_normalised(vehicle: Record, thrust: float) -> float:
+    """Returns the common command 0..1 of all rotors for a collective thrust [N]; 0 below idle."""
+    c, b, a = vehicle.thrust_poly[0] - thrust, vehicle.thrust_poly[1], vehicle.thrust_poly[2]
     if c >= 0.0:
         return 0.0
     return min((-b + math.sqrt(b * b - 4.0 * a * c)) / (2.0 * a), 1.0)

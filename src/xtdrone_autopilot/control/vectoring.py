@@ -1,9 +1,10 @@
-"""Allocation of force and torque to rotors that lean and to the servos that tilt them.
+"""Control allocation to tilted rotors and to the servos that tilt rotors (thrust vectoring).
 
 Each step linearises force and torque about the last thrusts and joint positions, and changes these
-by weighted least squares within the actuators' limits: what would exceed a limit most is held
-there, and the rest solved again (redistributed pseudo-inverse; Johansen and Fossen, "Control
-allocation - A survey", 2013). What that leaves free, as the tilt of opposite arms, is kept small.
+by weighted least squares within the actuators' limits. The actuator that exceeds its limit most is
+fixed there, and the rest is solved again: the redistributed pseudo-inverse of T. A. Johansen and
+T. I. Fossen, "Control allocation - A survey" (2013). Redundant directions, such as opposite tilts
+of two arms, are kept small.
 """
 
 import numpy as np
@@ -25,83 +26,97 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     vehicle_types,
     vtol_types,
 )
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import servo
 
 from ..state.vehicle_status import HOVERS, ON_WINGS
 from .vector import clamp
 
-# Weights of the errors of force and torque, in units of what all actuators together can command,
-# and of the actuators themselves: roll and pitch before height, yaw and side force last.
+# Weights of the errors of force and torque, relative to the authority of all actuators together:
+# roll and pitch go before height, yaw and side force come last.
 WEIGHTS = np.array([0.3, 0.3, 1.0, 30.0, 30.0, 0.03])
-MIN_WEIGHT = 1e-5
-CHANGE_WEIGHT = 3e-3  # of the changes of one step, so that they converge
-STEP = 0.1  # largest change of a joint position in one linearisation [rad] or [m]
-SMALL_TILT = 0.25  # of a tiltrotor's rotors, in hover [rad]
-LEAD_S = 0.015  # a servo that lags by more is commanded beyond its target
-MAX_LEAD = 4.0
-FULL_AUTHORITY = 0.3  # share of the weight below which torque fades without MC_AIRMODE
+MIN_WEIGHT = 1e-5  # weight of an actuator's deflection
+CHANGE_WEIGHT = 3e-3  # weight of an actuator's change in one step, so that the steps converge
+MAX_JOINT_STEP = 0.1  # largest change of a joint position in one linearisation [rad] or [m]
+SMALL_TILT = 0.25  # largest tilt of a tiltrotor's rotors that only yaws it in hover [rad]
+LEAD_S = 0.015  # servos with a larger time constant are commanded beyond their target [s]
+MAX_LEAD = 4.0  # largest factor of that overshoot
+MIN_THRUST_FRACTION = 0.3  # thrust over weight below which torque fades without MC_AIRMODE
 
 
 @njit
-def _wanted(v, q, out):
-    """Force and torque set-points (6,).
+def _set_points(vehicle: Record, params: Record, wanted: np.ndarray) -> None:
+    """Writes force and torque set-points (6,) to `wanted` [N], [N m].
 
-    Without MC_AIRMODE a vehicle that takes its thrust away does not lift itself by righting itself.
+    Without MC_AIRMODE, torque fades with the thrust, so that a vehicle that lands does not lift off
+    by levelling itself.
     """
-    share = 1.0
-    if q.MC_AIRMODE == 0:
-        share = clamp(v.sp_thrust / (FULL_AUTHORITY * v.mass * GRAVITY), 0.0, 1.0)
-    out[0], out[1], out[2] = v.sp_side_force[0], v.sp_side_force[1], v.sp_thrust
+    fraction = 1.0
+    if params.MC_AIRMODE == 0:
+        fraction = clamp(
+            vehicle.sp_thrust / (MIN_THRUST_FRACTION * vehicle.mass * GRAVITY), 0.0, 1.0
+        )
+    wanted[0], wanted[1], wanted[2] = (
+        vehicle.sp_side_force[0],
+        vehicle.sp_side_force[1],
+        vehicle.sp_thrust,
+    )
     for k in range(3):
-        out[3 + k] = share * v.sp_torque[k]
+        wanted[3 + k] = fraction * vehicle.sp_torque[k]
 
 
 @njit
-def _normal_equations(matrix, weight, scale, error, values):
-    """Left (A, A) and right (A,) side for the changes of all actuators, over their scales."""
-    n = len(scale)
-    left, right = np.zeros((n, n)), np.zeros(n)
-    for a in range(n):
-        left[a, a] = MIN_WEIGHT + CHANGE_WEIGHT if scale[a] > 0.0 else 1.0
-        right[a] = -MIN_WEIGHT * values[a] / scale[a] if scale[a] > 0.0 else 0.0
-        for k in range(6):
-            row = weight[k] * matrix[k, a] * scale[a]
-            right[a] += row * error[k]
-            for b in range(n):
-                left[a, b] += row * matrix[k, b] * scale[b]
+def _normal_equations(
+    matrix: np.ndarray, weight: np.ndarray, scale: np.ndarray, error: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the normal equations of the actuators' changes: matrix (A, A), right side (A,).
+
+    The changes are relative to `scale`.
+    """
+    count = len(scale)
+    left, right = np.zeros((count, count)), np.zeros(count)
+    for i in range(count):
+        left[i, i] = MIN_WEIGHT + CHANGE_WEIGHT if scale[i] > 0.0 else 1.0
+        right[i] = -MIN_WEIGHT * values[i] / scale[i] if scale[i] > 0.0 else 0.0
+        for axis in range(6):
+            row = weight[axis] * matrix[axis, i] * scale[i]
+            right[i] += row * error[axis]
+            for j in range(count):
+                left[i, j] += row * matrix[axis, j] * scale[j]
     return left, right
 
 
 @njit
-def _solve_within(left, right, low, high):
-    """The solution (A,) of left x = right; the farthest beyond a limit is held there, in turn."""
+def _solve_within(
+    left: np.ndarray, right: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """Solves left x = right for x (A,), fixing in turn the element that exceeds its limit most."""
     left, right = left.copy(), right.copy()
-    found = np.linalg.solve(left, right)
+    solution = np.linalg.solve(left, right)
     for _ in range(len(right)):
         worst, excess = -1, 1e-9
-        for a in range(len(right)):
-            beyond = max(low[a] - found[a], found[a] - high[a])
+        for k in range(len(right)):
+            beyond = max(low[k] - solution[k], solution[k] - high[k])
             if beyond > excess:
-                worst, excess = a, beyond
+                worst, excess = k, beyond
         if worst < 0:
             break
         left[worst, :] = 0.0
         left[worst, worst] = 1.0
-        right[worst] = clamp(found[worst], low[worst], high[worst])
-        found = np.linalg.solve(left, right)
-    return found
+        right[worst] = clamp(solution[worst], low[worst], high[worst])
+        solution = np.linalg.solve(left, right)
+    return solution
 
 
 @njit
 def allocate(
-    v: np.void,
-    q: np.void,
-    vehicle: np.ndarray,
-    body: np.ndarray,
+    vehicle: Record,
+    params: Record,
+    models: np.ndarray,
+    bodies: np.ndarray,
     joints: np.ndarray,
-    actuator: np.ndarray,
+    actuators: np.ndarray,
     half_wings: np.ndarray,
     weight: np.ndarray,
     scale: np.ndarray,
@@ -109,57 +124,58 @@ def allocate(
     high: np.ndarray,
     values: np.ndarray,
 ) -> None:
-    """Thrusts and joint positions of one vehicle for its set-points of force and torque.
+    """Steps thrusts and joint positions of one vehicle towards its force and torque set-points.
 
     Args:
-        v, q: Its records of VEHICLE_STATUS and of the parameters.
-        vehicle, body, joints, actuator, half_wings: Its records, with a first axis of length 1.
-        weight: (6,) of the errors of force and torque.
-        scale: (A,) range of each actuator; 0 for those that are not allocated.
+        vehicle, params: Records of VEHICLE_STATUS and of the parameters.
+        models, bodies, joints, actuators, half_wings: Records of the vehicle in a FleetModel, with
+            a first axis of length 1.
+        weight: (6,) weights of the errors of force and torque.
+        scale: (A,) range of each actuator [N], [rad] or [m]; 0 = it is not allocated.
         low, high: (A,) limits [N], [rad] or [m].
-        values: (A,) thrust [N] or joint position, in and out.
+        values: (A,) thrust [N] or joint position [rad] or [m], updated.
     """
-    n = len(values)
-    poses = np.zeros((1, body.shape[1], 7))
+    count = len(values)
+    poses = np.zeros((1, bodies.shape[1], 7))
     poses[:, :, 6] = 1.0
-    places, thrust = np.zeros((1, joints.shape[1])), np.zeros((1, n))
-    for a in range(n):
-        if actuator[0, a].kind == ROTOR:
-            thrust[0, a] = values[a]
-        elif actuator[0, a].kind == SERVO and scale[a] > 0.0:
-            places[0, actuator[0, a].joint] = values[a]
-    matrix = np.zeros((1, 6, n))
-    place(vehicle, body, joints, places, poses)
-    fill(vehicle, body, joints, actuator, half_wings, poses, thrust, 0.0, 0.0, 0.0, matrix)
+    joint_pos, thrust = np.zeros((1, joints.shape[1])), np.zeros((1, count))
+    for k in range(count):
+        if actuators[0, k].kind == ROTOR:
+            thrust[0, k] = values[k]
+        elif actuators[0, k].kind == SERVO and scale[k] > 0.0:
+            joint_pos[0, actuators[0, k].joint] = values[k]
+    matrix = np.zeros((1, 6, count))
+    place(models, bodies, joints, joint_pos, poses)
+    fill(models, bodies, joints, actuators, half_wings, poses, thrust, 0.0, 0.0, 0.0, matrix)
     error = np.zeros(6)
-    _wanted(v, q, error)
-    for k in range(6):
-        for a in range(n):
-            elevon = values[a] if actuator[0, a].kind == SURFACE else 0.0
-            error[k] -= matrix[0, k, a] * (thrust[0, a] + elevon)
+    _set_points(vehicle, params, error)
+    for axis in range(6):
+        for k in range(count):
+            elevon = values[k] if actuators[0, k].kind == SURFACE else 0.0
+            error[axis] -= matrix[0, axis, k] * (thrust[0, k] + elevon)
     left, right = _normal_equations(matrix[0], weight, scale, error, values)
-    least, most = np.zeros(n), np.zeros(n)
-    for a in range(n):
-        if scale[a] > 0.0:
-            step = high[a] if actuator[0, a].kind == ROTOR else STEP
-            least[a] = max(low[a] - values[a], -step) / scale[a]
-            most[a] = min(high[a] - values[a], step) / scale[a]
-    change = _solve_within(left, right, least, most)
-    for a in range(n):
-        values[a] = clamp(values[a] + scale[a] * change[a], low[a], high[a])
+    min_change, max_change = np.zeros(count), np.zeros(count)
+    for k in range(count):
+        if scale[k] > 0.0:
+            step = high[k] if actuators[0, k].kind == ROTOR else MAX_JOINT_STEP
+            min_change[k] = max(low[k] - values[k], -step) / scale[k]
+            max_change[k] = min(high[k] - values[k], step) / scale[k]
+    change = _solve_within(left, right, min_change, max_change)
+    for k in range(count):
+        values[k] = clamp(values[k] + scale[k] * change[k], low[k], high[k])
 
 
 @njit
-def lead(a: np.void, position: float, target: float) -> float:
-    """Where to command a servo at `position` so that it gets to `target` sooner than it lags."""
-    ahead = clamp(a.time_constant / LEAD_S, 1.0, MAX_LEAD)
-    return clamp(position + ahead * (target - position), a.joint_lower, a.joint_upper)
+def lead(actuator: Record, position: float, target: float) -> float:
+    """Returns a position command beyond `target` that compensates the lag of a servo."""
+    ahead = clamp(actuator.time_constant / LEAD_S, 1.0, MAX_LEAD)
+    return clamp(position + ahead * (target - position), actuator.joint_lower, actuator.joint_upper)
 
 
 @njit
 def tilt_forwards(
-    v: np.void,
-    actuator: np.ndarray,
+    vehicle: Record,
+    actuators: np.ndarray,
     weight: np.ndarray,
     forward_weight: float,
     scale: np.ndarray,
@@ -168,96 +184,115 @@ def tilt_forwards(
     values: np.ndarray,
     position: np.ndarray,
 ) -> None:
-    """What differs for a tiltrotor, which tilts its rotors far and more slowly than its loops are.
+    """Prepares the allocation of a tiltrotor, whose servos are slower than the control loops.
 
-    Each servo is allocated near where it is; the force along x counts but for small tilts in
-    hover, which only turn the nose.
+    Limits keep each servo near its present position. The force along x counts except for small
+    tilts in hover, which only yaw the vehicle.
 
     Args:
-        v: Record of VEHICLE_STATUS.
-        actuator: (A,) of the vehicle.
-        weight: (6,) as of allocate(); that of the force along x is written.
-        forward_weight: That of a force along x which counts.
-        scale: (A,) as of allocate().
+        vehicle: Record of VEHICLE_STATUS.
+        actuators: (A,) records of the vehicle in a FleetModel.
+        weight: (6,) see allocate(); the weight of the force along x is written.
+        forward_weight: Weight of the force along x where it counts.
+        scale: (A,) see allocate().
         low, high: (A,) limits; those of servos are written.
-        values: (A,); on the wings the tilts are written.
-        position: (A,) where the servos are [rad].
+        values: (A,) see allocate(); in fixed-wing flight the tilts are written.
+        position: (A,) positions of the servos [rad].
     """
-    most = 0.0
+    max_tilt = 0.0
     for k in range(len(values)):
-        a = actuator[k]
-        if a.kind != SERVO or scale[k] <= 0.0:
+        actuator = actuators[k]
+        if actuator.kind != SERVO or scale[k] <= 0.0:
             continue
-        most = max(most, position[k])
-        bottom = max(a.zero_position_armed + a.input_scaling * a.lower, a.joint_lower)
-        top = min(a.zero_position_armed + a.input_scaling * a.upper, a.joint_upper)
-        top = clamp(v.sp_tilt, bottom, top)
-        if v.vtol_state == ON_WINGS:
+        max_tilt = max(max_tilt, position[k])
+        bottom = max(
+            actuator.zero_position_armed + actuator.input_scaling * actuator.lower,
+            actuator.joint_lower,
+        )
+        top = min(
+            actuator.zero_position_armed + actuator.input_scaling * actuator.upper,
+            actuator.joint_upper,
+        )
+        top = clamp(vehicle.sp_tilt, bottom, top)
+        if vehicle.vtol_state == ON_WINGS:
             values[k] = top
-        high[k] = max(min(top, position[k] + STEP), position[k] - STEP)
-        low[k] = min(max(bottom, position[k] - STEP), position[k] + STEP)
+        high[k] = max(min(top, position[k] + MAX_JOINT_STEP), position[k] - MAX_JOINT_STEP)
+        low[k] = min(max(bottom, position[k] - MAX_JOINT_STEP), position[k] + MAX_JOINT_STEP)
         values[k] = clamp(values[k], low[k], high[k])
-    counts = v.vtol_state != HOVERS or v.sp_side_force[0] > 0.0 or most > SMALL_TILT
-    weight[0] = forward_weight if counts else 0.0
+    forward_counts = (
+        vehicle.vtol_state != HOVERS or vehicle.sp_side_force[0] > 0.0 or max_tilt > SMALL_TILT
+    )
+    weight[0] = forward_weight if forward_counts else 0.0
 
 
 class Vectoring(Memory):
-    """Which vehicles are allocated so, and their actuators' limits, values and servo positions.
+    """Thrust vectoring of a fleet: limits, values and modelled servo positions of its actuators.
 
     Attributes:
         fleet: The vehicles.
+        used: (N,) bool, multicopters that are fully actuated or tilt rotors by servos.
         any: Whether any vehicle is used.
-        used: (N,) bool, a multicopter that is fully actuated, or whose servos tilt its rotors.
         tiltrotor: (N,) bool.
-        forward_weight: (N,) of tilt_forwards().
-        weight, scale, low, high, values: As of allocate(), with the vehicle as first axis.
-        position: (N, A) where the servos are by a model of their lag [rad] or [m].
+        forward_weight: (N,) see tilt_forwards().
+        weight, scale, low, high, values: See allocate(), with the vehicle as first axis.
+        position: (N, A) positions of the servos, by a model of their lag [rad] or [m].
     """
 
     MEMORY = ("low", "high", "weight", "values", "position")
 
-    def __init__(self, fleet: FleetModel):
-        """fleet: The vehicles; all their rotors are in use."""
+    def __init__(self, fleet: FleetModel) -> None:
+        """Starts with all rotors of the fleet in use."""
         self.fleet = fleet
-        a, matrix = fleet.actuator, in_hover(fleet)
+        actuator, matrices = fleet.actuator, in_hover(fleet)
         self._largest = largest_thrust(fleet)
-        tilts = np.isin(a["kind"], (SERVO, SURFACE)) & (abs(matrix).max(axis=1) > 0.0)
-        steered = tilts.any(axis=1) | (np.array([rank(one) for one in matrix]) == 6)
+        tilts = np.isin(actuator["kind"], (SERVO, SURFACE)) & (abs(matrices).max(axis=1) > 0.0)
+        steered = tilts.any(axis=1) | (np.array([rank(matrix) for matrix in matrices]) == 6)
         self.used = steered & (vehicle_types(fleet) == MULTICOPTER)
         self.any = bool(self.used.any())
         ends = np.stack(
-            [a["zero_position_armed"] + a["input_scaling"] * a[end] for end in ("lower", "upper")]
+            [
+                actuator["zero_position_armed"] + actuator["input_scaling"] * actuator[end]
+                for end in ("lower", "upper")
+            ]
         )
-        self.low = np.where(tilts, np.maximum(ends.min(axis=0), a["joint_lower"]), 0.0)
-        self.high = np.where(tilts, np.minimum(ends.max(axis=0), a["joint_upper"]), self._largest)
+        self.low = np.where(tilts, np.maximum(ends.min(axis=0), actuator["joint_lower"]), 0.0)
+        self.high = np.where(
+            tilts, np.minimum(ends.max(axis=0), actuator["joint_upper"]), self._largest
+        )
         self.scale = np.where(tilts, np.maximum(-self.low, self.high), self._largest)
-        size = np.linalg.norm(matrix * self.scale[:, None], axis=2)
-        rows = np.array([commanded(one) for one in matrix])
+        size = np.linalg.norm(matrices * self.scale[:, None], axis=2)
+        rows = np.array([commanded(matrix) for matrix in matrices])
         self.weight = np.where(rows, WEIGHTS / np.where(rows, size, 1.0) ** 2, 0.0)
         self.tiltrotor = vtol_types(fleet) == TILTROTOR
         self.forward_weight = WEIGHTS[0] / np.maximum(size[:, 0], 1e-9) ** 2
-        self.values, self.position = np.zeros(a.shape), np.zeros(a.shape)
+        self.values, self.position = np.zeros(actuator.shape), np.zeros(actuator.shape)
         self.remember_start()
 
     def use_rotors(self, i: int, used: np.ndarray) -> None:
-        """Allocates vehicle i to the rotors of used (A,) bool only."""
+        """Allocates vehicle i to the rotors in used, (A,) bool."""
         rotors = self.fleet.rotor_mask[i]
         self.high[i, rotors] = np.where(used, self._largest[i], 0.0)[rotors]
 
 
 @njit
 def command_servos(
-    actuator: np.ndarray,
+    actuators: np.ndarray,
     scale: np.ndarray,
     values: np.ndarray,
     position: np.ndarray,
     dt: float,
     commands: np.ndarray,
 ) -> None:
-    """Commands (A,) of one vehicle's servos, ahead of their lag; advances their model by dt [s]."""
+    """Writes the commands (A,) of one vehicle's servos; advances their lag model by dt [s]."""
     for k in range(len(values)):
-        a = actuator[k]
-        if a.kind != ROTOR and scale[k] > 0.0:
-            ahead = lead(a, position[k], values[k])
-            position[k] = servo.follow(position[k], ahead, a.rate, a.time_constant, dt)
-            commands[k] = clamp((ahead - a.zero_position_armed) / a.input_scaling, a.lower, a.upper)
+        actuator = actuators[k]
+        if actuator.kind != ROTOR and scale[k] > 0.0:
+            target = lead(actuator, position[k], values[k])
+            position[k] = servo.follow(
+                position[k], target, actuator.rate, actuator.time_constant, dt
+            )
+            commands[k] = clamp(
+                (target - actuator.zero_position_armed) / actuator.input_scaling,
+                actuator.lower,
+                actuator.upper,
+            )

@@ -1,10 +1,10 @@
-"""Initial alignment: attitude and biases of a vehicle at rest, and their covariance."""
+"""Initial alignment: attitude, biases and covariance of a vehicle at rest."""
 
 import math
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import from_matrix, to_matrix
 
@@ -12,70 +12,77 @@ from .state import ACCEL_BIAS, ATT, BARO_OFFSET, EARTH, FIELD_BIAS, GYRO_BIAS, P
 
 
 @njit
-def collect(
-    f: np.void, gyro: np.ndarray, accel: np.ndarray, mag: np.ndarray, mag_new: bool
+def accumulate(
+    ekf: Record, gyro: np.ndarray, accel: np.ndarray, mag: np.ndarray, mag_new: bool
 ) -> None:
-    """Adds one step's readings to the sums of the alignment."""
-    f.samples += 1
+    """Adds one step's readings, body frame, to the sums of the alignment."""
+    ekf.samples += 1
     for k in range(3):
-        f.accel_sum[k] += accel[k]
-        f.accel_square += accel[k] * accel[k]
-        f.gyro_sum[k] += gyro[k]
-        f.gyro_square += gyro[k] * gyro[k]
+        ekf.accel_sum[k] += accel[k]
+        ekf.accel_square += accel[k] * accel[k]
+        ekf.gyro_sum[k] += gyro[k]
+        ekf.gyro_square += gyro[k] * gyro[k]
     if mag_new:
-        f.field_samples += 1
+        ekf.field_samples += 1
         for k in range(3):
-            f.field_sum[k] += mag[k]
+            ekf.field_sum[k] += mag[k]
 
 
 @njit
-def _spread(total, square, count):
-    """Variance, summed over three axes, from sums."""
+def _summed_variance(sums: np.ndarray, square_sum: float, count: float) -> float:
+    """Returns the variance, summed over three axes, from sums (3,) and the sum of squares."""
     return max(
         0.0,
-        square / count
-        - (total[0] * total[0] + total[1] * total[1] + total[2] * total[2]) / (count * count),
+        square_sum / count
+        - (sums[0] * sums[0] + sums[1] * sums[1] + sums[2] * sums[2]) / (count * count),
     )
 
 
 @njit
-def align(tuning: np.void, f: np.void, e: np.void, field: np.ndarray, t_us: int) -> bool:
-    """Attitude and biases from the sums, if the vehicle was at rest.
+def align(tuning: Record, ekf: Record, estimate: Record, field: np.ndarray, t_us: int) -> bool:
+    """Sets attitude and biases from the sums, if the vehicle was at rest.
 
-    The z axis of the world is where the accelerometer points, its north is where
-    the magnetometer says, turned by the declination of the known field. What the
-    accelerometer shows more than gravity is its bias along that axis.
+    The accelerometer gives the vertical, the magnetometer the heading, corrected by the
+    declination of the known field. The excess over gravity is accelerometer bias along that axis.
+
+    Args:
+        tuning: Record of EkfParameters.
+        ekf: Record of FILTER, with the sums.
+        estimate: Record of ESTIMATE; attitude and biases are written.
+        field: (3,) the Earth's field, ENU [T].
+        t_us: Present time [us].
 
     Returns:
-        Whether it was, and the attitude is set.
+        Whether the vehicle was at rest, and the attitude is set.
     """
-    n = float(f.samples)
-    ax, ay, az = f.accel_sum[0] / n, f.accel_sum[1] / n, f.accel_sum[2] / n
+    count = float(ekf.samples)
+    ax, ay, az = ekf.accel_sum[0] / count, ekf.accel_sum[1] / count, ekf.accel_sum[2] / count
     norm = math.sqrt(ax * ax + ay * ay + az * az)
-    wx, wy, wz = f.gyro_sum[0] / n, f.gyro_sum[1] / n, f.gyro_sum[2] / n
-    still = (
-        _spread(f.accel_sum, f.accel_square, n) < 3.0 * tuning.rest_accel**2
-        and _spread(f.gyro_sum, f.gyro_square, n) < 3.0 * tuning.rest_gyro**2
+    wx, wy, wz = ekf.gyro_sum[0] / count, ekf.gyro_sum[1] / count, ekf.gyro_sum[2] / count
+    at_rest = (
+        _summed_variance(ekf.accel_sum, ekf.accel_square, count) < 3.0 * tuning.rest_accel**2
+        and _summed_variance(ekf.gyro_sum, ekf.gyro_square, count) < 3.0 * tuning.rest_gyro**2
         and abs(norm - GRAVITY) < tuning.rest_gravity
         and math.sqrt(wx * wx + wy * wy + wz * wz) < tuning.rest_rate
     )
-    if not still or f.field_samples == 0:
+    if not at_rest or ekf.field_samples == 0:
         return False
-    # Rows of the rotation body to level: x is the body's x axis laid into the horizontal plane.
+    # Rows of the rotation from body to level: e is the body's x axis projected onto the horizontal
+    # plane, n = u x e is 90 degrees to its left, u points up.
     ux, uy, uz = ax / norm, ay / norm, az / norm
     if abs(ux) < 0.9:
         ex, ey, ez = 1.0 - ux * ux, -ux * uy, -ux * uz
-    else:  # the nose points up or down; take the left wing for it
+    else:  # the nose points up or down: use the body's y axis
         ex, ey, ez = -uy * ux, 1.0 - uy * uy, -uy * uz
     size = math.sqrt(ex * ex + ey * ey + ez * ez)
     ex, ey, ez = ex / size, ey / size, ez / size
     nx, ny, nz = uy * ez - uz * ey, uz * ex - ux * ez, ux * ey - uy * ex
-    mx, my, mz = f.field_sum[0], f.field_sum[1], f.field_sum[2]
+    mx, my, mz = ekf.field_sum[0], ekf.field_sum[1], ekf.field_sum[2]
     yaw = math.atan2(field[1], field[0]) - math.atan2(
         nx * mx + ny * my + nz * mz, ex * mx + ey * my + ez * mz
     )
     c, s = math.cos(yaw), math.sin(yaw)
-    e.quat[0], e.quat[1], e.quat[2], e.quat[3] = from_matrix(
+    estimate.quat[0], estimate.quat[1], estimate.quat[2], estimate.quat[3] = from_matrix(
         c * ex - s * nx,
         c * ey - s * ny,
         c * ez - s * nz,
@@ -86,24 +93,28 @@ def align(tuning: np.void, f: np.void, e: np.void, field: np.ndarray, t_us: int)
         uy,
         uz,
     )
-    e.gyro_bias[0], e.gyro_bias[1], e.gyro_bias[2] = wx, wy, wz
+    estimate.gyro_bias[0], estimate.gyro_bias[1], estimate.gyro_bias[2] = wx, wy, wz
     excess = norm - GRAVITY
-    e.accel_bias[0], e.accel_bias[1], e.accel_bias[2] = ux * excess, uy * excess, uz * excess
-    f.aligned_t = t_us
-    f.mag_t = t_us
-    f.aligned_steps = 0
+    estimate.accel_bias[0], estimate.accel_bias[1], estimate.accel_bias[2] = (
+        ux * excess,
+        uy * excess,
+        uz * excess,
+    )
+    ekf.aligned_t = t_us
+    ekf.mag_t = t_us
+    ekf.aligned_steps = 0
     return True
 
 
 @njit
-def start_covariance(tuning: np.void, quat: np.ndarray, cov: np.ndarray) -> None:
-    """Covariance after the alignment.
+def initial_covariance(tuning: Record, quat: np.ndarray, cov: np.ndarray) -> None:
+    """Writes the covariance (SIZE, SIZE) after the alignment.
 
-    Horizontally, tilt error and accelerometer bias are fully correlated; vertically the
-    bias is known.
+    Horizontally, tilt error and accelerometer bias are fully correlated; vertically the bias is
+    known.
     """
     cov[:, :] = 0.0
-    r = to_matrix(quat[0], quat[1], quat[2], quat[3])
+    rotation = to_matrix(quat[0], quat[1], quat[2], quat[3])
     bias = tuning.accel_bias_sigma**2
     for k in range(3):
         cov[VEL + k, VEL + k] = tuning.start_vel_sigma**2
@@ -111,14 +122,14 @@ def start_covariance(tuning: np.void, quat: np.ndarray, cov: np.ndarray) -> None
         cov[GYRO_BIAS + k, GYRO_BIAS + k] = tuning.rest_gyro_bias_sigma**2
         for j in range(3):
             cov[ACCEL_BIAS + k, ACCEL_BIAS + j] = (
-                -r[6 + k] * r[6 + j] * (bias - tuning.rest_accel_bias_sigma**2)
+                -rotation[6 + k] * rotation[6 + j] * (bias - tuning.rest_accel_bias_sigma**2)
             )
         cov[ACCEL_BIAS + k, ACCEL_BIAS + k] += bias
         cov[EARTH + k, EARTH + k] = tuning.earth_field_sigma**2
         cov[FIELD_BIAS + k, FIELD_BIAS + k] = tuning.field_bias_sigma**2
         # At rest attitude x g = R bias: attitude_x = -(R bias)_y / g, attitude_y = (R bias)_x / g.
-        cov[ATT, ACCEL_BIAS + k] = -r[3 + k] * bias / GRAVITY
-        cov[ATT + 1, ACCEL_BIAS + k] = r[k] * bias / GRAVITY
+        cov[ATT, ACCEL_BIAS + k] = -rotation[3 + k] * bias / GRAVITY
+        cov[ATT + 1, ACCEL_BIAS + k] = rotation[k] * bias / GRAVITY
         cov[ACCEL_BIAS + k, ATT] = cov[ATT, ACCEL_BIAS + k]
         cov[ACCEL_BIAS + k, ATT + 1] = cov[ATT + 1, ACCEL_BIAS + k]
     tilt = bias / GRAVITY**2 + tuning.start_tilt_sigma**2

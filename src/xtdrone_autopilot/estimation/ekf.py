@@ -1,4 +1,4 @@
-"""The estimator of the embedded flight stack: an error-state EKF in PX4's roles."""
+"""Estimator of the embedded flight stack: an error-state EKF in the role of PX4's EKF2."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from xtdrone_core import SensorBatch
 from xtdrone_core.errors import unknown_name
+from xtdrone_dynamics.compiled import Record
+from xtdrone_dynamics.lane_numbers import LANES
 from xtdrone_dynamics.shared_work import SharedWork, worthwhile
 
 from ..errors import AutopilotError
@@ -18,16 +20,16 @@ from ..interfaces import Estimator
 from ..parameters.store import ParameterStore, table
 from ..state.estimator_flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from .kernel import step_fleet
-from .lanes import LANES, NOW, blocks_of, new_scratch, step_block
-from .state import FILTER, HISTORY, PAST, SIZE, reset_filter
+from .lanes import STEP_TIME, blocks_of, new_scratch, step_block
+from .state import FILTER, HISTORY_STEPS, PAST_STATE, SIZE, reset_filter
 from .vision import fuse_vision
 
 _STEP_US = 4_000  # assumed length of the step before the first [us]
 
-RETUNE_STEPS = 250  # the parameters of SCALED are looked at once in a second
+RETUNE_STEPS = 250  # period at which changes of the parameters in SCALED are applied [steps]
 
-# What of the tuning a parameter scales, relative to the parameter's value in PX4: this filter
-# has other states and other noise than PX4's.
+# Tuning value to the parameter of EKF2 that scales it. A parameter acts relative to its default,
+# because this filter has other states and other noise than EKF2.
 SCALED = {
     "gyro_noise": "EKF2_GYR_NOISE",
     "accel_noise": "EKF2_ACC_NOISE",
@@ -51,7 +53,7 @@ SCALED = {
 
 @dataclass(frozen=True)
 class EkfParameters:
-    """Tuning of the Ekf; the usual values are in ekf.yaml."""
+    """Tuning of the Ekf; ekf.yaml holds its defaults."""
 
     gyro_noise: float  # [rad/s/sqrt(Hz)]
     accel_noise: float  # [m/s^2/sqrt(Hz)]
@@ -60,52 +62,52 @@ class EkfParameters:
     baro_offset_walk: float  # [m/sqrt(s)]
     earth_field_walk: float  # [T/sqrt(s)]
     field_bias_walk: float  # [T/sqrt(s)]
-    impact_accel: float  # an axis that reads more may be saturated [m/s^2]
-    impact_vel_noise: float  # what such a reading may miss of the velocity's change [m/s]
-    rest_gyro_bias_sigma: float  # of the gyro bias after an alignment at rest [rad/s]
-    gyro_bias_sigma: float  # upper limit of the gyro bias' deviation [rad/s]
-    rest_accel_bias_sigma: float  # of the accelerometer bias along gravity after it [m/s^2]
-    accel_bias_sigma: float  # of the accelerometer bias across gravity at start [m/s^2]
-    earth_field_sigma: float  # of the model of the Earth's field [T]
-    field_bias_sigma: float  # of the magnetometer's bias at start [T]
-    start_tilt_sigma: float  # beyond what the accelerometer bias explains [rad]
-    start_yaw_sigma: float  # [rad]
-    start_vel_sigma: float  # [m/s]
-    start_pos_sigma: float  # [m]
-    gps_pos_noise: float  # least standard deviation of a fix [m]; above it counts eph and epv
+    impact_accel: float  # a larger reading may be saturated [m/s^2]
+    impact_vel_noise: float  # velocity change that a saturated reading may miss [m/s]
+    rest_gyro_bias_sigma: float  # gyro bias after an alignment at rest [rad/s]
+    gyro_bias_sigma: float  # largest deviation of the gyro bias [rad/s]
+    rest_accel_bias_sigma: float  # accelerometer bias along gravity, likewise [m/s^2]
+    accel_bias_sigma: float  # accelerometer bias across gravity at start [m/s^2]
+    earth_field_sigma: float  # model of the Earth's field [T]
+    field_bias_sigma: float  # magnetometer bias at start [T]
+    start_tilt_sigma: float  # tilt beyond what the accelerometer bias explains [rad]
+    start_yaw_sigma: float  # heading after the alignment [rad]
+    start_vel_sigma: float  # velocity after the alignment [m/s]
+    start_pos_sigma: float  # position and barometer offset after the alignment [m]
+    gps_pos_noise: float  # smallest standard deviation of a fix [m]; else its eph and epv count
     gps_vel_noise: float  # horizontal [m/s]
     gps_vel_noise_vertical: float  # [m/s]
     baro_noise: float  # [m]
     mag_noise: float  # per reading and axis [T]
-    pos_gate: float  # largest innovation taken [standard deviations]
+    pos_gate: float  # largest innovation that is accepted [standard deviations]
     vel_gate: float  # [standard deviations]
     baro_gate: float  # [standard deviations]
     mag_gate: float  # [standard deviations]
-    max_eph: float  # fixes less accurate than this are not used [m]
-    max_epv: float  # [m]
-    align_time: float  # the vehicle must rest that long at start [s]
-    rest_accel: float  # at rest: deviation of each accelerometer axis below this [m/s^2]
-    rest_gyro: float  # at rest: deviation of each gyro axis below this [rad/s]
-    rest_gravity: float  # at rest: specific force, bias and all, this near to gravity [m/s^2]
-    rest_force: float  # at rest: specific force without the bias this near to it [m/s^2]
-    rest_rate: float  # at rest: rate below this [rad/s]
-    rest_time: float  # a landed vehicle that felt no motion so long is at rest [s]
-    zero_velocity_noise: float  # a vehicle at rest does not move, to this deviation [m/s]
-    zero_rate_noise: float  # and does not turn [rad/s]
-    no_aid_noise: float  # velocity deviation assumed without a position source [m/s]
-    aid_time: float  # a source not accepted for this long is lost [s]
-    reset_time: float  # the state is reset to a source rejected for this long [s]
-    mag_reset_time: float  # magnetometer rejected for this long: its bias is reset [s]
-    field_bias_reset_sigma: float  # standard deviation of the bias after that reset [T]
-    return_speed: float  # at which the position moves to a GPS that returns [m/s]
-    vision_offset_time: float  # time constant of the estimate of vision's origin [s]
-    terrain_noise: float  # terrain process noise, where range aids the height [m/sqrt(s)]
-    wind_sigma: float  # of the wind, as long as it is not measured [m/s]
-    ready_fixes: int  # accepted fixes before the estimate counts as ready
-    ready_yaw: float  # ready: heading better known than this [rad]
-    ready_vel: float  # ready: velocity better known than this [m/s]
+    max_eph: float  # horizontal accuracy that a fix must have [m]
+    max_epv: float  # vertical accuracy that a fix must have [m]
+    align_time: float  # length of the alignment at rest [s]
+    rest_accel: float  # largest deviation of an accelerometer axis at rest [m/s^2]
+    rest_gyro: float  # largest deviation of a gyro axis at rest [rad/s]
+    rest_gravity: float  # largest error of the specific force with bias at rest [m/s^2]
+    rest_force: float  # largest error of the specific force without bias at rest [m/s^2]
+    rest_rate: float  # largest angular velocity at rest [rad/s]
+    rest_time: float  # a landed vehicle without motion for this long is at rest [s]
+    zero_velocity_noise: float  # velocity of a vehicle at rest [m/s]
+    zero_rate_noise: float  # angular velocity of a vehicle at rest [rad/s]
+    no_aid_noise: float  # velocity without a position source [m/s]
+    aid_time: float  # a source that passed no test for this long is lost [s]
+    reset_time: float  # the state is reset to a source that was rejected for this long [s]
+    mag_reset_time: float  # the magnetometer bias is reset after a rejection for this long [s]
+    field_bias_reset_sigma: float  # magnetometer bias after that reset [T]
+    return_speed: float  # speed at which the position moves to a returned GPS [m/s]
+    vision_offset_time: float  # time constant of the origin of vision [s]
+    terrain_noise: float  # terrain, while the range aids the height [m/sqrt(s)]
+    wind_sigma: float  # wind before it is measured [m/s]
+    ready_fixes: int  # number of accepted fixes for `ready`
+    ready_yaw: float  # largest deviation of the heading for `ready` [rad]
+    ready_vel: float  # largest deviation of the velocity for `ready` [m/s]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if not (np.isfinite(value) and value > 0):
@@ -115,10 +117,10 @@ class EkfParameters:
 
     @classmethod
     def load(cls, path: Path | str | None = None, **changes: Any) -> "EkfParameters":
-        """The values of a YAML file (by default ekf.yaml), some of them changed.
+        """Loads a YAML file (by default ekf.yaml) and applies changes.
 
         Raises:
-            AutopilotError: An unknown name, or an invalid value.
+            AutopilotError: A name is unknown or missing, or a value is invalid.
         """
         import yaml  # here, so that explicit parameters need no YAML
 
@@ -131,8 +133,11 @@ class EkfParameters:
             raise AutopilotError(f"'{path}' does not give {name}: add it")
         return cls(**values)
 
-    def record(self) -> Any:
-        """The values as one record for compiled kernels; times in microseconds, align in steps."""
+    def record(self) -> Record:
+        """Returns the values as a record for kernels; times are in microseconds.
+
+        The additional field align_steps is align_time in steps.
+        """
         values = dataclasses.asdict(self)
         values["align_steps"] = max(1, round(self.align_time * 1e6 / _STEP_US))
         for name in ("rest_time", "aid_time", "reset_time", "mag_reset_time", "vision_offset_time"):
@@ -142,65 +147,76 @@ class EkfParameters:
 
 
 class Ekf(Estimator):
-    """Error-state Kalman filter of each vehicle of a fleet; it sees sensors only.
+    """Error-state Kalman filter for each vehicle of a fleet; it uses sensor readings only.
 
-    The height reference is GPS height unless EKF2_HGT_REF selects another, with the
-    barometer's slow offset estimated. Measurements are fused at their own time. A range
-    finder measures terrain height and, near the ground, aids the vehicle's height; a pitot
-    tube measures the wind. Each vehicle is aligned in its first half second at rest,
-    and is ready some fixes later.
+    GPS is the height reference unless EKF2_HGT_REF selects another; the barometer's slow offset is
+    estimated. Measurements are fused at their own time. A range finder observes the terrain height
+    and, near the ground, aids the vehicle's height. A pitot tube observes the wind. A vehicle is
+    aligned in its first half second at rest, and is ready a few fixes later.
+
+    pos_std includes the accuracy that the receiver reports, because no filter can observe the
+    receiver's own slow error.
 
     Attributes beside those of Estimator:
-        filters: (N,) of FILTER; its pos and vel are the filter's own, those of Estimator the
-            output predictor's.
-        baro_offset: (N,) barometer's height less true height, over the origin [m]; a view.
-        earth_field: (N, 3) ENU [T]; a view.
-
-    pos_std includes the accuracy that the receiver reports, since no filter can
-    see the receiver's own slow error.
+        filters: (N,) of FILTER. Its pos and vel are the filter's, those of Estimator the output
+            predictor's.
+        baro_offset: (N,) barometric minus true height above the origin [m]; a view.
+        earth_field: (N, 3) the Earth's magnetic field, ENU [T]; a view.
+        in_lanes: Whether the fleet is large enough to be stepped in SIMD lanes.
+        t_us: Time of the last step [us]; None before the first.
     """
 
-    MEMORY = ("records", "filters", "_history", "_cov", "_times", "_count", "_t_us", "_tuning")
+    MEMORY = (
+        "records",
+        "filters",
+        "_history",
+        "covariances",
+        "_times",
+        "_count",
+        "t_us",
+        "_tuning",
+    )
 
     def __init__(
         self,
         n: int,
         origin: Sequence[float],
         magnetic_field_enu: npt.ArrayLike,
-        tuning: EkfParameters = None,
+        tuning: EkfParameters | None = None,
     ):
-        """As of Estimator; tuning is by default ekf.yaml's."""
+        """See Estimator; tuning is that of ekf.yaml by default."""
         self._base = (tuning or EkfParameters.load()).record()
         self._tuning = np.repeat(self._base, n)
         self._untuned = True
-        self._t_us = None
+        self.t_us: int | None = None
         self._count = 0
-        self._times = np.zeros(HISTORY, dtype=np.int64)
+        self._times = np.zeros(HISTORY_STEPS, dtype=np.int64)
         self._scratch = np.zeros((6, SIZE))
-        self._now = np.zeros(1, dtype=NOW)
-        self._work, self._given = None, (None, None)
+        self._now = np.zeros(1, dtype=STEP_TIME)
+        self._work: SharedWork | None = None
+        self._inputs: tuple[np.ndarray, np.ndarray] | None = None  # arrays that _work reads
         self._parameters = ParameterStore(n).values
         self.filters = np.zeros(n, dtype=FILTER)
         self.baro_offset = self.filters["baro_offset"]
         self.earth_field = self.filters["earth_field"]
-        self._history = np.zeros((n, HISTORY), dtype=PAST)
+        self._history = np.zeros((n, HISTORY_STEPS), dtype=PAST_STATE)
         # A fleet that fills a block is stepped in lanes.
-        self._in_lanes = n >= LANES
-        self._covs = blocks_of(n) if self._in_lanes else np.zeros((n, SIZE, SIZE))
+        self.in_lanes = n >= LANES
+        self._covs = blocks_of(n) if self.in_lanes else np.zeros((n, SIZE, SIZE))
         super().__init__(n, origin, magnetic_field_enu)
         self._world = (*self.origin, self.field)
 
     def step(self, sensors: SensorBatch, parameters: np.ndarray | None = None) -> None:
-        """Takes the readings of one step; overwrites the attributes in place."""
+        """Processes the readings of one step; overwrites the attributes in place."""
         if parameters is not None:
             self._parameters = parameters
-        dt_us = _STEP_US if self._t_us is None else sensors.t_us - self._t_us
-        self._t_us = sensors.t_us
+        dt_us = _STEP_US if self.t_us is None else sensors.t_us - self.t_us
+        self.t_us = sensors.t_us
         self._count += 1
         if self._untuned or self._count % RETUNE_STEPS == 0:
             self._retune()
-        self._times[self._count % HISTORY] = sensors.t_us
-        if self._in_lanes:
+        self._times[self._count % HISTORY_STEPS] = sensors.t_us
+        if self.in_lanes:
             self._now[0] = dt_us * 1e-6, sensors.t_us, self._count
             self._blocks(sensors.records).do()
         else:
@@ -220,10 +236,15 @@ class Ekf(Estimator):
                 self._scratch,
             )
 
-    def _blocks(self, readings):
-        """The work on the blocks of the fleet, by these readings."""
-        if readings is not self._given[0] or self._parameters is not self._given[1]:
-            self._given = readings, self._parameters
+    def _blocks(self, readings: np.ndarray) -> SharedWork:
+        """Returns the work on the fleet's blocks with these readings, (N,) of SENSORS."""
+        inputs = readings, self._parameters
+        if (
+            self._work is None
+            or self._inputs is None
+            or any(a is not b for a, b in zip(inputs, self._inputs))
+        ):
+            self._inputs = inputs
             self._work = SharedWork(
                 step_block,
                 len(self._covs),
@@ -244,8 +265,8 @@ class Ekf(Estimator):
             )
         return self._work
 
-    def _retune(self):
-        """Applies the parameters that scale the tuning."""
+    def _retune(self) -> None:
+        """Scales the tuning by the parameters of SCALED."""
         for field, name in SCALED.items():
             ratio = self._parameters[name] / np.float32(table()[name].default)
             self._tuning[field] = self._base[field] * ratio.astype(np.float64)
@@ -260,19 +281,19 @@ class Ekf(Estimator):
         pos_sigma: float | None = None,
         yaw_sigma: float | None = None,
     ) -> None:
-        """Fuses an externally measured pose; call it after the step that it follows.
+        """Fuses a pose from outside; call it after the step that it follows.
 
         Args:
-            i: The vehicle.
-            t_us: Simulated time at which the pose was true, up to 250 ms ago [us].
+            i: Index of the vehicle.
+            t_us: Simulated time of the measurement, up to 250 ms ago [us].
             pos: (3,) centre of gravity, world [m].
-            quat: (4,) xyzw, body to world; its heading is used.
+            quat: (4,) xyzw, body to world; only its heading is used.
             pos_sigma: Standard deviation of each axis [m]; None = EKF2_EVP_NOISE.
             yaw_sigma: Standard deviation of the heading [rad]; None = EKF2_EVA_NOISE.
         """
-        if self._t_us is None:
+        if self.t_us is None:
             return
-        params, cov = self._parameters[i], np.ascontiguousarray(self._covariance(i))
+        params, cov = self._parameters[i], np.ascontiguousarray(self.covariance(i))
         fuse_vision(
             self._tuning[i],
             params,
@@ -283,16 +304,16 @@ class Ekf(Estimator):
             self._scratch,
             self._times,
             self._count,
-            self._t_us,
+            self.t_us,
             t_us,
-            np.array([*pos, *quat], dtype=np.float64),
+            np.concatenate([np.asarray(pos, dtype=np.float64), np.asarray(quat, dtype=np.float64)]),
             float(params["EKF2_EVP_NOISE"] if pos_sigma is None else pos_sigma),
             float(params["EKF2_EVA_NOISE"] if yaw_sigma is None else yaw_sigma),
         )
-        self._covariance(i)[:] = cov
+        self.covariance(i)[:] = cov
 
     def why_not_ready(self, i: int) -> str:
-        """Why vehicle i is not ready; empty where it is ready."""
+        """Returns why vehicle i is not ready; empty if it is ready."""
         if self.ready[i]:
             return ""
         flags = self.flags[i]
@@ -310,26 +331,26 @@ class Ekf(Estimator):
             return "its heading is not known well enough"
         return "position and velocity are still settling"
 
-    def _clear(self, mask):
+    def _clear(self, mask: np.ndarray) -> None:
         super()._clear(mask)
         self._untuned = True
-        begin = 0 if self._t_us is None else self._t_us + _STEP_US
+        begin_us = 0 if self.t_us is None else self.t_us + _STEP_US
         for i in np.flatnonzero(mask):
-            self._covariance(i)[:] = 0.0
-            reset_filter(self.filters[i], self.field, begin)
+            self.covariance(i)[:] = 0.0
+            reset_filter(self.filters[i], self.field, begin_us)
 
-    def _covariance(self, i):
-        """(SIZE, SIZE) covariance of vehicle i, a view."""
-        return self._covs[i // LANES, :, :, i % LANES] if self._in_lanes else self._covs[i]
+    def covariance(self, i: int) -> np.ndarray:
+        """Returns the covariance of vehicle i as a view (SIZE, SIZE)."""
+        return self._covs[i // LANES, :, :, i % LANES] if self.in_lanes else self._covs[i]
 
     @property
-    def _cov(self):
-        """(N, SIZE, SIZE) covariances; a copy where they are in lanes."""
-        if not self._in_lanes:
+    def covariances(self) -> np.ndarray:
+        """Covariances (N, SIZE, SIZE); a copy if the fleet is in lanes."""
+        if not self.in_lanes:
             return self._covs
         return self._covs.transpose(0, 3, 1, 2).reshape(-1, SIZE, SIZE)[: self.n]
 
-    @_cov.setter
-    def _cov(self, covariances):
-        for i, each in enumerate(covariances):
-            self._covariance(i)[:] = each
+    @covariances.setter
+    def covariances(self, values: np.ndarray) -> None:
+        for i, each in enumerate(values):
+            self.covariance(i)[:] = each

@@ -1,6 +1,10 @@
-"""The estimator's filter: prediction, one scalar measurement at a time, and the correction.
+"""Error-state Kalman filter: prediction, fusion of one scalar measurement, and correction.
 
-What takes covariances whole, takes those of one vehicle or of a block of vehicles in lanes: arrays
+With global angular errors, as in J. Solà, "Quaternion kinematics for the error-state Kalman
+filter" (2017), section 7. F is the transition of the error state, `cov` its covariance P, `dx` the
+correction that measurements of a step accumulate, `h` a row of the Jacobian H, and `gain` = P h.
+
+Functions of whole covariances take that of one vehicle or of a block of vehicles in lanes: arrays
 of numbers, or of numbers in lanes (see xtdrone_dynamics.lane_numbers).
 """
 
@@ -9,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.lane_numbers import anywhere, chosen
 from xtdrone_dynamics.quaternion import integrate, multiply, rotate, to_matrix
@@ -31,14 +35,24 @@ from .state import (
 
 @njit
 def predict_state(
-    f: np.void, e: np.void, gyro: np.ndarray, accel: tuple[float, float, float], dt: float
+    ekf: Record, estimate: Record, gyro: np.ndarray, accel: tuple[float, float, float], dt: float
 ) -> tuple[float, float, float]:
-    """Carries the state over one step; returns the specific force in the world frame.
+    """Predicts the state over one step of dt [s].
 
-    As the engines do it (semi-implicit Euler): the rate and the velocity at the
-    end of the step act through the whole of it.
+    Semi-implicit Euler, as in the physics engines: the rate and the velocity at the end of the
+    step act over all of it.
+
+    Args:
+        ekf: Record of FILTER.
+        estimate: Record of ESTIMATE; its attitude is updated.
+        gyro: (3,) angular velocity with bias, body [rad/s].
+        accel: (3,) specific force with bias at the centre of gravity, body [m/s^2].
+        dt: Length of the step [s].
+
+    Returns:
+        The specific force, world [m/s^2].
     """
-    quat, gyro_bias, accel_bias = e.quat, e.gyro_bias, e.accel_bias
+    quat, gyro_bias, accel_bias = estimate.quat, estimate.gyro_bias, estimate.accel_bias
     q = integrate(
         quat[0],
         quat[1],
@@ -62,16 +76,23 @@ def predict_state(
         quat[k] = q[k]
     for k in range(3):
         acc = force[k] - GRAVITY if k == 2 else force[k]
-        f.vel[k] += acc * dt
-        f.pos[k] += f.vel[k] * dt
-        f.dv[k] += acc * dt
-        f.dp[k] += f.dv[k] * dt
+        ekf.vel[k] += acc * dt
+        ekf.pos[k] += ekf.vel[k] * dt
+        ekf.dv[k] += acc * dt
+        ekf.dp[k] += ekf.dv[k] * dt
     return force
 
 
 @njit
-def carry_covariance(quat: Any, force: Any, cov: np.ndarray, dt: float) -> None:
-    """cov = F cov F' over dt, F the error state's transition, by its few entries."""
+def predict_covariance(quat: Any, force: Any, cov: np.ndarray, dt: float) -> None:
+    """Predicts cov = F cov F' over dt [s], using the few entries of F that are not 0 or 1.
+
+    Args:
+        quat: (4,) attitude xyzw, body to world.
+        force: (3,) specific force, world [m/s^2].
+        cov: (SIZE, SIZE) covariance.
+        dt: Length of the step [s].
+    """
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = to_matrix(quat[0], quat[1], quat[2], quat[3])
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = (
         r00 * dt,
@@ -115,11 +136,11 @@ def carry_covariance(quat: Any, force: Any, cov: np.ndarray, dt: float) -> None:
 
 
 @njit
-def add_process_noise(tuning: np.void, cov: np.ndarray, dt: float) -> None:
-    """cov + Q over dt."""
+def add_process_noise(tuning: Record, cov: np.ndarray, dt: float) -> None:
+    """Adds the process noise Q of a step of dt [s]."""
     add_noise(cov, ATT, 3, tuning.gyro_noise**2 * dt, math.inf)
     add_noise(cov, VEL, 3, tuning.accel_noise**2 * dt, math.inf)
-    # A bias that nothing observes does not become less known than it was at first.
+    # A bias that nothing observes does not become more uncertain than it was at first.
     add_noise(cov, GYRO_BIAS, 3, tuning.gyro_bias_walk**2 * dt, tuning.gyro_bias_sigma**2)
     add_noise(cov, ACCEL_BIAS, 3, tuning.accel_bias_walk**2 * dt, tuning.accel_bias_sigma**2)
     add_noise(cov, BARO_OFFSET, 1, tuning.baro_offset_walk**2 * dt, math.inf)
@@ -128,16 +149,20 @@ def add_process_noise(tuning: np.void, cov: np.ndarray, dt: float) -> None:
 
 
 @njit
-def add_noise(cov: np.ndarray, first: int, count: int, variance: float, most: float) -> None:
-    """Adds a variance to some states whose own is below `most`."""
+def add_noise(
+    cov: np.ndarray, first: int, count: int, variance: float, max_variance: float
+) -> None:
+    """Adds a variance to states first to first + count - 1, where theirs is below max_variance."""
     for k in range(first, first + count):
-        if cov[k, k] < most:
+        if cov[k, k] < max_variance:
             cov[k, k] += variance
 
 
 @njit
-def _expect(cov, dx, h, gain, innovation, variance):
-    """Innovation after the pending correction dx, and its variance; gain becomes cov h."""
+def _innovation(
+    cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innovation: Any, variance: Any
+) -> tuple[Any, Any]:
+    """Returns the innovation after the pending correction and its variance; writes gain = cov h."""
     for k in range(SIZE):
         gain[k] = 0.0
     for j in range(SIZE):
@@ -161,27 +186,31 @@ def fuse(
     variance: Any,
     gate: Any,
 ) -> Any:
-    """One scalar measurement, derivatives h, into covariance and pending correction dx.
+    """Fuses one scalar measurement into the covariance and the pending correction.
 
     Args:
+        cov: (SIZE, SIZE) covariance, updated.
+        dx: (SIZE,) pending correction, updated.
+        h: (SIZE,) derivatives of the measurement by the error state.
+        gain: (SIZE,) scratch.
         innovation: Measured minus predicted, before the pending correction; NaN = no measurement.
-        variance: Of the measurement.
-        gate: Largest innovation that is taken, in standard deviations.
+        variance: Variance of the measurement.
+        gate: Innovation gate [standard deviations].
 
     Returns:
-        The test ratio; above 1 the measurement was left out.
+        The test ratio; above 1 the measurement was rejected.
     """
-    innovation, variance = _expect(cov, dx, h, gain, innovation, variance)
+    innovation, variance = _innovation(cov, dx, h, gain, innovation, variance)
     ratio = innovation * innovation / (gate * gate * variance)
-    taken = ratio <= 1.0  # not where it is NaN
-    if not anywhere(taken):
+    accepted = ratio <= 1.0  # False where the ratio is NaN
+    if not anywhere(accepted):
         return ratio
-    # A lane whose measurement is left out subtracts zeros: stores by a mask are slow.
-    innovation = chosen(taken, innovation, 0.0)
+    # A lane whose measurement is rejected subtracts zeros: masked stores are slow.
+    innovation = chosen(accepted, innovation, 0.0)
     for j in range(SIZE):
-        gain[j] = chosen(taken, gain[j], 0.0)
+        gain[j] = chosen(accepted, gain[j], 0.0)
     for j in range(SIZE):
-        weight = chosen(taken, gain[j] / variance, 0.0)
+        weight = chosen(accepted, gain[j] / variance, 0.0)
         dx[j] += weight * innovation
         for k in range(SIZE):
             cov[j, k] -= weight * gain[k]
@@ -189,7 +218,7 @@ def fuse(
 
 
 @njit
-def fuse_some(
+def fuse_partially(
     cov: np.ndarray,
     dx: np.ndarray,
     h: np.ndarray,
@@ -200,8 +229,8 @@ def fuse_some(
     first: int,
     count: int,
 ) -> float:
-    """As fuse, but only `count` states learn of it (Schmidt)."""
-    innovation, variance = _expect(cov, dx, h, gain, innovation, variance)
+    """Fuses as fuse(), but corrects only states first to first + count - 1 (Schmidt-Kalman)."""
+    innovation, variance = _innovation(cov, dx, h, gain, innovation, variance)
     ratio = innovation * innovation / (gate * gate * variance)
     if not ratio <= 1.0:
         return ratio
@@ -216,31 +245,31 @@ def fuse_some(
 
 
 @njit
-def inject(dx: np.ndarray, f: np.void, e: np.void) -> None:
-    """Moves the pending correction into the state: f a record of FILTER, e of ESTIMATE."""
-    quat = e.quat
+def inject(dx: np.ndarray, ekf: Record, estimate: Record) -> None:
+    """Moves the pending correction dx (SIZE,) into the records of FILTER and ESTIMATE."""
+    quat = estimate.quat
     d = integrate(0.0, 0.0, 0.0, 1.0, dx[ATT], dx[ATT + 1], dx[ATT + 2], 1.0)
     q = multiply(d[0], d[1], d[2], d[3], quat[0], quat[1], quat[2], quat[3])
     for k in range(4):
         quat[k] = q[k]
     for k in range(3):
-        f.vel[k] += dx[VEL + k]
-        f.pos[k] += dx[POS + k]
-        e.gyro_bias[k] += dx[GYRO_BIAS + k]
-        e.accel_bias[k] += dx[ACCEL_BIAS + k]
-        f.earth_field[k] += dx[EARTH + k]
-        e.field_bias[k] += dx[FIELD_BIAS + k]
-    f.baro_offset += dx[BARO_OFFSET]
-    e.terrain += dx[TERRAIN]
-    e.wind[0] += dx[WIND]
-    e.wind[1] += dx[WIND + 1]
+        ekf.vel[k] += dx[VEL + k]
+        ekf.pos[k] += dx[POS + k]
+        estimate.gyro_bias[k] += dx[GYRO_BIAS + k]
+        estimate.accel_bias[k] += dx[ACCEL_BIAS + k]
+        ekf.earth_field[k] += dx[EARTH + k]
+        estimate.field_bias[k] += dx[FIELD_BIAS + k]
+    ekf.baro_offset += dx[BARO_OFFSET]
+    estimate.terrain += dx[TERRAIN]
+    estimate.wind[0] += dx[WIND]
+    estimate.wind[1] += dx[WIND + 1]
     for k in range(SIZE):
         dx[k] = 0.0
 
 
 @njit
 def make_symmetric(cov: np.ndarray, due: Any) -> None:
-    """Takes out what rounding did, where due: asymmetry, and variances that are not positive."""
+    """Removes effects of rounding where due: asymmetry, and variances that are not positive."""
     for j in range(SIZE):
         cov[j, j] = chosen(due, chosen(cov[j, j] > 1e-24, cov[j, j], 1e-24), cov[j, j])
         for k in range(j):

@@ -1,4 +1,4 @@
-"""What an accelerometer measures for not being at the centre of gravity."""
+"""Lever arm of the IMU: its accelerometer's reading, moved to the centre of gravity."""
 
 import numpy as np
 
@@ -9,16 +9,16 @@ from xtdrone_dynamics.compiled import njit
 def at_centre(
     accel: np.ndarray, arm: np.ndarray, rate: np.ndarray, last_rate: np.ndarray, dt: float
 ) -> tuple[float, float, float]:
-    """An accelerometer's reading as it were at the centre of gravity, body [m/s^2].
+    """Returns the specific force at the centre of gravity, body [m/s^2].
 
-    The angular acceleration is the difference of two rates: their noise cancels in the
-    velocity, which is the integral.
+    The angular acceleration is the difference of two rates, whose noise cancels in the velocity,
+    the integral.
 
     Args:
         accel: (3,) reading [m/s^2].
-        arm: (3,) IMU from the centre of gravity [m]; 0 leaves the reading as it is.
-        rate: (3,) angular velocity now [rad/s].
-        last_rate: (3,) that of the step before; overwritten by the present one.
+        arm: (3,) IMU relative to the centre of gravity, body [m]; 0 leaves the reading as it is.
+        rate: (3,) angular velocity, body [rad/s].
+        last_rate: (3,) angular velocity of the step before; overwritten by `rate`.
         dt: Length of the step [s].
     """
     x, y, z = accel[0], accel[1], accel[2]

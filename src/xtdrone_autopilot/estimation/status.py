@@ -1,4 +1,4 @@
-"""What an estimator's flags and test ratios mean in MAVLink's ESTIMATOR_STATUS_FLAGS.
+"""Estimator flags and test ratios as MAVLink's ESTIMATOR_STATUS_FLAGS.
 
 PX4's estimator_status.solution_status_flags has the same bits.
 """
@@ -19,15 +19,16 @@ from ..state.estimator_flags import (
 )
 
 ATTITUDE, VELOCITY, POS_VERT_ABS, POS_VERT_AGL = 1, 2 | 4, 32, 64
-POS_HORIZ, CONST_POS_MODE, GPS_GLITCH = 8 | 16 | 256 | 512, 128, 1024  # relative, absolute, both
+# POS_HORIZ: relative and absolute, estimated and predicted.
+POS_HORIZ, CONST_POS_MODE, GPS_GLITCH = 8 | 16 | 256 | 512, 128, 1024
 
 
 @njit
 def solution_status(flags: int, ratios: np.ndarray) -> int:
-    """The bits of one vehicle.
+    """Returns the ESTIMATOR_STATUS_FLAGS of one vehicle.
 
     Args:
-        flags: Of the Estimator.
+        flags: Bits of flags.py.
         ratios: (9,) test ratios.
     """
     status = 0
@@ -48,7 +49,7 @@ def solution_status(flags: int, ratios: np.ndarray) -> int:
 
 @njit
 def fleet_solution_status(estimates: np.ndarray) -> np.ndarray:
-    """The same of a fleet, (N,) uint16; estimates is (N,) of ESTIMATE."""
+    """Returns solution_status() of a fleet, (N,) uint16; estimates is (N,) of ESTIMATE."""
     out = np.zeros(estimates.shape[0], dtype=np.uint16)
     for i in range(estimates.shape[0]):
         out[i] = solution_status(estimates[i].flags, estimates[i].test_ratios)

@@ -1,13 +1,11 @@
-"""AUTO modes of a fixed wing: legs, loiters, and when a target is reached.
+"""AUTO modes of a fixed wing: legs, loiters and detection of a reached target.
 
-As in PX4's FixedwingPositionControl and navigator.
+As PX4's FixedwingPositionControl and navigator.
 """
 
 import math
 
-import numpy as np
-
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 
 from ..state.vehicle_status import (
     EVENT_TARGET_REACHED,
@@ -26,157 +24,183 @@ from .guidance import (
     Motion,
     circle,
     control_energy,
-    cruise,
+    cruise_demand,
     fly_leg,
     fly_to,
-    least_airspeed,
     loiter_radius,
     set_airspeed,
+    turn_min_airspeed,
 )
 from .npfg import Pair
 
-DESCENT = -0.5  # height rate without a position [m/s]
+DESCENT = -0.5  # height rate of a descent without a position [m/s]
 
 
 @njit
 def fly_auto(
-    v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, accel: float, dt: float
+    vehicle: Record,
+    wing: Record,
+    params: Record,
+    motion: Motion,
+    t_us: int,
+    accel: float,
+    dt: float,
 ) -> None:
-    """Sets roll, pitch and throttle to fly to, round or down at v.target, by its type.
+    """Writes roll, pitch and throttle that fly to, around or down at vehicle.target, by its type.
 
     Args:
-        v: Record of VEHICLE_STATUS.
-        w: Record of FIXED_WING_STATE.
-        q: Parameters.
-        m: Motion.
-        t_us: Now [us].
-        accel: Specific force along the body's x [m/s^2].
-        dt: [s].
+        vehicle: Record of VEHICLE_STATUS.
+        wing: Record of FIXED_WING_STATE.
+        params: Record of the parameters.
+        motion: Motion of the vehicle.
+        t_us: Present time [us].
+        accel: Specific force along the body x axis [m/s^2].
+        dt: Length of the step [s].
     """
-    if v.target_type == TARGET_TAKEOFF:
-        takeoff.take_off(v, w, q, m, t_us, accel, dt)
+    if vehicle.target_type == TARGET_TAKEOFF:
+        takeoff.take_off(vehicle, wing, params, motion, t_us, accel, dt)
         return
-    if v.target_type == TARGET_LAND and not v.descend:
-        landing.land(v, w, q, m, t_us, dt)
+    if vehicle.target_type == TARGET_LAND and not vehicle.descend:
+        landing.land(vehicle, wing, params, motion, t_us, dt)
         return
-    set_airspeed(w, q, m, v.target_speed, least_airspeed(w, q), False, dt)
-    if v.descend:
-        w.roll = math.radians(q.FW_GPSF_R)
-        d = cruise(w, q, m.height, DESCENT, w.airspeed_sp)
-    else:
-        height = _follow_target(v, w, q, m)
-        d = cruise(w, q, height, math.nan, w.airspeed_ref / w.eas2tas)
-    control_energy(w, q, m, d, t_us, dt)
-    if v.landed:
-        w.throttle = q.FW_THR_IDLE
-
-
-@njit
-def _follow_target(v, w, q, m):
-    """Guides along the leg or the circle; returns the height to fly at [m]."""
-    target = v.target[1], v.target[0]
-    off = math.hypot(target[0] - m.pos[0], target[1] - m.pos[1])
-    if w.leg[0] != v.target[0] or w.leg[1] != v.target[1] or w.leg[2] != v.target[2]:
-        w.leg[0], w.leg[1], w.leg[2] = v.target
-        w.nearest, w.circles = math.inf, False
-    w.nearest = min(w.nearest, off)
-    if v.target_type == TARGET_ORBIT:
-        circle(w, q, m, (v.centre[1], v.centre[0]), v.orbit_radius, q.NPFG_PERIOD)
-        return v.target[2]
-    if v.target_type == TARGET_LOITER:
-        circle(w, q, m, target, loiter_radius(v, q), q.NPFG_PERIOD)
-        return v.target[2]
-    # Laterally there but not at its height, it loiters until it is.
-    w.circles = (
-        v.watch != WATCH_STOP
-        and abs(v.target[2] - m.height) > _height_radius(v, q)
-        and (w.circles or off < npfg.switch_distance(w, q))
+    set_airspeed(
+        wing, params, motion, vehicle.target_speed, turn_min_airspeed(wing, params), False, dt
     )
-    if w.circles:
-        circle(w, q, m, target, q.NAV_LOITER_RAD, q.NPFG_PERIOD)
-        return v.target[2]
-    if math.isfinite(v.previous[0]):
-        fly_leg(w, q, m, (v.previous[1], v.previous[0]), target)
+    if vehicle.descend:
+        wing.roll = math.radians(params.FW_GPSF_R)
+        demand = cruise_demand(wing, params, motion.height, DESCENT, wing.airspeed_sp)
     else:
-        fly_to(w, q, m, target)
-    return _height_on_leg(v, w, q)
+        height = _follow_target(vehicle, wing, params, motion)
+        demand = cruise_demand(wing, params, height, math.nan, wing.airspeed_ref / wing.eas2tas)
+    control_energy(wing, params, motion, demand, t_us, dt)
+    if vehicle.landed:
+        wing.throttle = params.FW_THR_IDLE
 
 
 @njit
-def _height_radius(v, q):
-    """Error in height at which the target counts as reached [m]."""
-    return q.NAV_FW_ALTL_RAD if v.lands_next else q.NAV_FW_ALT_RAD
+def _follow_target(vehicle: Record, wing: Record, params: Record, motion: Motion) -> float:
+    """Follows the leg or the circle; returns the height set-point, world z [m]."""
+    target = vehicle.target[1], vehicle.target[0]
+    distance = math.hypot(target[0] - motion.pos[0], target[1] - motion.pos[1])
+    if (
+        wing.leg[0] != vehicle.target[0]
+        or wing.leg[1] != vehicle.target[1]
+        or wing.leg[2] != vehicle.target[2]
+    ):
+        wing.leg[0], wing.leg[1], wing.leg[2] = vehicle.target
+        wing.min_distance, wing.loiters = math.inf, False
+    wing.min_distance = min(wing.min_distance, distance)
+    if vehicle.target_type == TARGET_ORBIT:
+        circle(
+            wing,
+            params,
+            motion,
+            (vehicle.centre[1], vehicle.centre[0]),
+            vehicle.orbit_radius,
+            params.NPFG_PERIOD,
+        )
+        return vehicle.target[2]
+    if vehicle.target_type == TARGET_LOITER:
+        circle(wing, params, motion, target, loiter_radius(vehicle, params), params.NPFG_PERIOD)
+        return vehicle.target[2]
+    # Above or below the target, loiter until its height is reached.
+    wing.loiters = (
+        vehicle.watch != WATCH_STOP
+        and abs(vehicle.target[2] - motion.height) > _height_radius(vehicle, params)
+        and (wing.loiters or distance < npfg.switch_distance(wing, params))
+    )
+    if wing.loiters:
+        circle(wing, params, motion, target, params.NAV_LOITER_RAD, params.NPFG_PERIOD)
+        return vehicle.target[2]
+    if math.isfinite(vehicle.previous[0]):
+        fly_leg(wing, params, motion, (vehicle.previous[1], vehicle.previous[0]), target)
+    else:
+        fly_to(wing, params, motion, target)
+    return _height_on_leg(vehicle, wing, params)
 
 
 @njit
-def _height_on_leg(v, w, q):
-    """The height that changes along the leg, from its start to where the target is accepted."""
-    if not math.isfinite(v.previous[0]):
-        return v.target[2]
-    length = math.hypot(v.target[0] - v.previous[0], v.target[1] - v.previous[1])
-    accept = npfg.switch_distance(w, q)
-    nearest = min(w.nearest, length)
+def _height_radius(vehicle: Record, params: Record) -> float:
+    """Returns the acceptance radius in height of the target [m]."""
+    return params.NAV_FW_ALTL_RAD if vehicle.lands_next else params.NAV_FW_ALT_RAD
+
+
+@njit
+def _height_on_leg(vehicle: Record, wing: Record, params: Record) -> float:
+    """Returns the height on the leg, which ends where the target is accepted, world z [m]."""
+    if not math.isfinite(vehicle.previous[0]):
+        return vehicle.target[2]
+    length = math.hypot(
+        vehicle.target[0] - vehicle.previous[0], vehicle.target[1] - vehicle.previous[1]
+    )
+    accept = npfg.switch_distance(wing, params)
+    nearest = min(wing.min_distance, length)
     if nearest <= accept:
-        return v.target[2]
-    share = (nearest - accept) / (length - accept)
-    return v.target[2] + share * (v.previous[2] - v.target[2])
+        return vehicle.target[2]
+    fraction = (nearest - accept) / (length - accept)
+    return vehicle.target[2] + fraction * (vehicle.previous[2] - vehicle.target[2])
 
 
 @njit
-def watch(v: np.void, w: np.void, q: np.void, m: Motion, t_us: int, turned: float) -> None:
-    """Raises EVENT_TARGET_REACHED where the target is reached and held for as long as wanted.
+def watch_target(
+    vehicle: Record, wing: Record, params: Record, motion: Motion, t_us: int, angle_flown: float
+) -> None:
+    """Raises EVENT_TARGET_REACHED once the target is reached and its hold time is over.
 
     Args:
-        v: Record of VEHICLE_STATUS.
-        w: Record of FIXED_WING_STATE.
-        q: Parameters.
-        m: Motion.
-        t_us: Now [us].
-        turned: Angle flown round v.centre since the last call, along the orbit [rad].
+        vehicle: Record of VEHICLE_STATUS.
+        wing: Record of FIXED_WING_STATE.
+        params: Record of the parameters.
+        motion: Motion of the vehicle.
+        t_us: Present time [us].
+        angle_flown: Angle flown around vehicle.centre since the last call, along the orbit [rad].
     """
-    if v.watch == WATCH_NOTHING:
+    if vehicle.watch == WATCH_NOTHING:
         return
-    if v.target_type == TARGET_ORBIT:
-        v.orbit_left -= turned
-        reached = v.orbit_left <= 0.0
+    if vehicle.target_type == TARGET_ORBIT:
+        vehicle.orbit_left -= angle_flown
+        reached = vehicle.orbit_left <= 0.0
     else:
-        if v.watch == WATCH_TIME or (
-            not v.landed and v.reached_t == NEVER and _at_target(v, w, q, m)
+        if vehicle.watch == WATCH_TIME or (
+            not vehicle.landed
+            and vehicle.reached_t == NEVER
+            and _at_target(vehicle, wing, params, motion)
         ):
-            v.reached_t = min(v.reached_t, t_us)
-        reached = v.reached_t != NEVER and t_us - v.reached_t >= v.hold_s * 1e6
+            vehicle.reached_t = min(vehicle.reached_t, t_us)
+        reached = vehicle.reached_t != NEVER and t_us - vehicle.reached_t >= vehicle.hold_s * 1e6
     if reached:
-        v.watch = WATCH_NOTHING
-        v.events |= EVENT_TARGET_REACHED
+        vehicle.watch = WATCH_NOTHING
+        vehicle.events |= EVENT_TARGET_REACHED
 
 
 @njit
-def acceptance_radius(w: np.void, q: np.void) -> float:
-    """Horizontal distance at which a waypoint counts as reached [m]."""
-    return max(npfg.switch_distance(w, q), q.NAV_ACC_RAD)
+def acceptance_radius(wing: Record, params: Record) -> float:
+    """Returns the horizontal distance at which a waypoint counts as reached [m]."""
+    return max(npfg.switch_distance(wing, params), params.NAV_ACC_RAD)
 
 
 @njit
-def _at_target(v, w, q, m):
-    if v.watch == WATCH_HEIGHT:
-        return m.height > v.target[2]
-    east, north = v.target[0] - m.pos[1], v.target[1] - m.pos[0]
-    if v.watch == WATCH_STOP:
-        speed = math.hypot(m.vel[0], m.vel[1])
-        return math.hypot(north, east) <= speed * speed / (2.0 * q.VT_B_DEC_MSS) or _has_passed(
-            v, (north, east)
-        )
-    radius = acceptance_radius(w, q)
-    if v.target_type == TARGET_LOITER:
-        radius += abs(loiter_radius(v, q))
-    inside = math.hypot(north, east) <= radius or _has_passed(v, (north, east))
-    return inside and abs(v.target[2] - m.height) <= _height_radius(v, q)
+def _at_target(vehicle: Record, wing: Record, params: Record, motion: Motion) -> bool:
+    """Returns whether the vehicle is at its target, by the criterion vehicle.watch."""
+    if vehicle.watch == WATCH_HEIGHT:
+        return motion.height > vehicle.target[2]
+    east, north = vehicle.target[0] - motion.pos[1], vehicle.target[1] - motion.pos[0]
+    if vehicle.watch == WATCH_STOP:
+        speed = math.hypot(motion.vel[0], motion.vel[1])
+        return math.hypot(north, east) <= speed * speed / (
+            2.0 * params.VT_B_DEC_MSS
+        ) or _has_passed(vehicle, (north, east))
+    radius = acceptance_radius(wing, params)
+    if vehicle.target_type == TARGET_LOITER:
+        radius += abs(loiter_radius(vehicle, params))
+    inside = math.hypot(north, east) <= radius or _has_passed(vehicle, (north, east))
+    return inside and abs(vehicle.target[2] - motion.height) <= _height_radius(vehicle, params)
 
 
 @njit
-def _has_passed(v: np.void, left: Pair) -> bool:
-    """Whether the vehicle is beyond the end of its leg; left: from it to the target."""
-    if v.target_type == TARGET_LOITER or not math.isfinite(v.previous[0]):
+def _has_passed(vehicle: Record, to_target: Pair) -> bool:
+    """Returns whether the vehicle is beyond the end of its leg; to_target is (north, east) [m]."""
+    if vehicle.target_type == TARGET_LOITER or not math.isfinite(vehicle.previous[0]):
         return False
-    along = v.target[1] - v.previous[1], v.target[0] - v.previous[0]
-    return npfg.dot(along, left) < 0.0
+    along = vehicle.target[1] - vehicle.previous[1], vehicle.target[0] - vehicle.previous[0]
+    return npfg.dot(along, to_target) < 0.0

@@ -1,27 +1,29 @@
-"""A tail-sitter as the fixed wing that it is when it has tilted forwards by 90 degrees.
+"""Axes of a tail-sitter as a fixed wing, tilted forwards by 90 degrees.
 
-The forward axis of that fixed wing is the body's z, its upward axis the body's -x.
+Its x axis (forward) is the body's z axis, its z axis (up) the body's -x axis.
 """
 
 import math
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import multiply, multiply_array
 
-_HALF = math.sqrt(0.5)
+_SQRT_HALF = math.sqrt(0.5)
 
 
 @njit
-def of_wings(body: np.void, wings: np.void) -> None:
-    """Writes attitude and angular velocity of the fixed wing.
+def to_wing_axes(body: Record, wings: Record) -> None:
+    """Writes attitude and angular velocity in the axes of the wings.
 
     Args:
         body: Record with quat and ang_vel.
-        wings: Another one, written.
+        wings: Record with quat and ang_vel, written.
     """
-    quat = multiply(body.quat[0], body.quat[1], body.quat[2], body.quat[3], 0.0, -_HALF, 0.0, _HALF)
+    quat = multiply(
+        body.quat[0], body.quat[1], body.quat[2], body.quat[3], 0.0, -_SQRT_HALF, 0.0, _SQRT_HALF
+    )
     for k in range(4):
         wings.quat[k] = quat[k]
     wings.ang_vel[0], wings.ang_vel[1] = body.ang_vel[2], body.ang_vel[1]
@@ -29,14 +31,14 @@ def of_wings(body: np.void, wings: np.void) -> None:
 
 
 @njit
-def of_body(quat: np.ndarray, rates: np.ndarray) -> None:
-    """Turns attitude (4,) xyzw and rates (3,) of the fixed wing into the body's, in place."""
-    found = multiply(quat[0], quat[1], quat[2], quat[3], 0.0, _HALF, 0.0, _HALF)
+def to_body_axes(quat: np.ndarray, rates: np.ndarray) -> None:
+    """Converts attitude (4,) xyzw and rates (3,) from wing axes to body axes, in place."""
+    body_quat = multiply(quat[0], quat[1], quat[2], quat[3], 0.0, _SQRT_HALF, 0.0, _SQRT_HALF)
     for k in range(4):
-        quat[k] = found[k]
+        quat[k] = body_quat[k]
     rates[0], rates[2] = -rates[2], rates[0]
 
 
 def turned_forwards(quat: np.ndarray) -> np.ndarray:
-    """Attitudes (N, 4) xyzw of fixed wings from those of their bodies."""
-    return multiply_array(quat, [(0.0, -_HALF, 0.0, _HALF)])
+    """Converts attitudes (N, 4) xyzw of bodies to the axes of the wings."""
+    return multiply_array(quat, [(0.0, -_SQRT_HALF, 0.0, _SQRT_HALF)])

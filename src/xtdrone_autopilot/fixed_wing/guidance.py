@@ -1,15 +1,13 @@
-"""What the fixed-wing modes share: motion, set-points of airspeed, height and path.
+"""Guidance that the fixed-wing modes share: motion, airspeed, height and path set-points.
 
-As in PX4's FixedwingPositionControl. Horizontal vectors are (north, east) [m] or [m/s], angles as
-in FIXED_WING_STATE.
+As PX4's FixedwingPositionControl. Horizontal vectors are (north, east) [m] or [m/s]; roll is
+positive to the right, pitch upwards, headings are clockwise from north [rad].
 """
 
 import math
 from typing import NamedTuple
 
-import numpy as np
-
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.earth import atmosphere
 from xtdrone_dynamics.quaternion import rotate_inverse, to_euler
 
@@ -19,144 +17,177 @@ from ..state.ned import heading
 from . import npfg, tecs
 from .npfg import Pair
 
-AIRSPEED_MAX_AGE_US = 1_000_000  # after which an airspeed is not used any more [us]
-AIRSPEED_SLEW = 1.0  # of the set-point [m/s^2]
-CLEARANCE = 10.0  # above the height of a take-off, which it thus passes [m]
+AIRSPEED_MAX_AGE_US = 1_000_000  # an older airspeed reading is not used [us]
+AIRSPEED_SLEW_RATE = 1.0  # slew rate of the airspeed set-point [m/s^2]
+CLEARANCE_ALTITUDE_BUFFER = 10.0  # height set-point above the take-off target, to pass it [m]
 
 
 class Motion(NamedTuple):
-    """How a vehicle moves, from its estimate."""
+    """Estimated motion of a vehicle, in the conventions of this module."""
 
-    pos: Pair
+    pos: Pair  # [m]
     height: float  # world z [m]
-    vel: Pair
-    climb: float  # [m/s]
-    forward: float  # velocity over the ground along the body's x [m/s]
+    vel: Pair  # ground velocity [m/s]
+    climb: float  # climb rate [m/s]
+    forward: float  # ground velocity along the body x axis [m/s]
     roll: float  # [rad]
-    pitch: float
-    heading: float
-    yaw_rate: float  # of the body, to the right [rad/s]
-    wind: Pair  # zeros where it is not known
+    pitch: float  # [rad]
+    heading: float  # [rad]
+    yaw_rate: float  # body rate to the right [rad/s]
+    wind: Pair  # velocity of the air; zeros if unknown [m/s]
     wind_known: bool
-    certainty: float  # of the guidance, 0..1
-    terrain: float  # height of the ground below, world z [m]; NaN = not measured now
+    certainty: float  # npfg.certainty() of the guidance, 0..1
+    terrain: float  # height of the ground below, world z; NaN = no range finder measures it [m]
 
 
 @njit
-def motion(e: np.void) -> Motion:
-    """Of a record of ESTIMATE."""
-    quat, vel = e.quat, e.vel
+def motion_of(estimate: Record) -> Motion:
+    """Returns the motion in a record of ESTIMATE."""
+    quat, vel = estimate.quat, estimate.vel
     roll, pitch, yaw = to_euler(quat[0], quat[1], quat[2], quat[3])
     forward, _, _ = rotate_inverse(quat[0], quat[1], quat[2], quat[3], vel[0], vel[1], vel[2])
-    known = math.isfinite(e.wind[0])
-    wind = (e.wind[1], e.wind[0]) if known else (0.0, 0.0)
-    over = vel[1], vel[0]
-    north = heading(yaw)
-    sure = 1.0
-    if not known:
-        sure = npfg.certainty(over, north, math.hypot(e.vel_std[0], e.vel_std[1]))
-    terrain = e.terrain if e.flags & RANGE_USED else math.nan
+    wind_known = math.isfinite(estimate.wind[0])
+    wind = (estimate.wind[1], estimate.wind[0]) if wind_known else (0.0, 0.0)
+    ground_vel = vel[1], vel[0]
+    heading_ned = heading(yaw)
+    certainty = 1.0
+    if not wind_known:
+        certainty = npfg.certainty(
+            ground_vel, heading_ned, math.hypot(estimate.vel_std[0], estimate.vel_std[1])
+        )
+    terrain = estimate.terrain if estimate.flags & RANGE_USED else math.nan
     return Motion(
-        (e.pos[1], e.pos[0]),
-        e.pos[2],
-        over,
+        (estimate.pos[1], estimate.pos[0]),
+        estimate.pos[2],
+        ground_vel,
         vel[2],
         forward,
         roll,
         -pitch,
-        north,
-        -e.ang_vel[2],
+        heading_ned,
+        -estimate.ang_vel[2],
         wind,
-        known,
-        sure,
+        wind_known,
+        certainty,
         terrain,
     )
 
 
 @njit
-def measure_airspeed(w: np.void, s: np.void, height: float, t_us: int) -> None:
-    """Calibrated airspeed of the pitot tube, and the ratio of true to equivalent airspeed.
+def measure_airspeed(wing: Record, readings: Record, height: float, t_us: int) -> None:
+    """Writes the calibrated airspeed of the pitot tube and the ratio EAS to TAS.
 
     Args:
-        w: Record of FIXED_WING_STATE.
-        s: Record of the readings.
-        height: Above the sea [m].
-        t_us: Now [us].
+        wing: Record of FIXED_WING_STATE.
+        readings: Record of SENSORS.
+        height: Height above the sea [m].
+        t_us: Present time [us].
     """
-    if s.airspeed_new:
-        w.airspeed = math.sqrt(2.0 * max(s.airspeed_pressure, 0.0) / atmosphere.density(0.0))
-        w.airspeed_t = t_us
-    elif t_us - w.airspeed_t > AIRSPEED_MAX_AGE_US:
-        w.airspeed = math.nan
-    w.eas2tas = math.sqrt(atmosphere.density(0.0) / atmosphere.density(height))
+    if readings.airspeed_new:
+        wing.airspeed = math.sqrt(
+            2.0 * max(readings.airspeed_pressure, 0.0) / atmosphere.density(0.0)
+        )
+        wing.airspeed_t = t_us
+    elif t_us - wing.airspeed_t > AIRSPEED_MAX_AGE_US:
+        wing.airspeed = math.nan
+    wing.eas2tas = math.sqrt(atmosphere.density(0.0) / atmosphere.density(height))
 
 
 @njit
-def loiter_radius(v: np.void, q: np.void) -> float:
-    """Radius of the circle round the target, positive = clockwise [m]."""
-    return v.orbit_radius if v.orbit_radius != 0.0 else q.NAV_LOITER_RAD
+def loiter_radius(vehicle: Record, params: Record) -> float:
+    """Returns the radius of the loiter around the target; positive = clockwise [m]."""
+    return vehicle.orbit_radius if vehicle.orbit_radius != 0.0 else params.NAV_LOITER_RAD
 
 
 @njit
-def load_factor(w: np.void) -> float:
-    """That of a coordinated turn at the roll set-point."""
-    return 1.0 / max(math.cos(w.roll), 1e-6)
+def load_factor(wing: Record) -> float:
+    """Returns the load factor of a coordinated turn at the roll set-point."""
+    return 1.0 / max(math.cos(wing.roll), 1e-6)
 
 
 @njit
-def least_airspeed(w: np.void, q: np.void) -> float:
-    """FW_AIRSPD_MIN in the present turn, equivalent [m/s]."""
-    return q.FW_AIRSPD_MIN * math.sqrt(load_factor(w))
+def turn_min_airspeed(wing: Record, params: Record) -> float:
+    """Returns FW_AIRSPD_MIN for the load factor of the present turn, equivalent airspeed [m/s]."""
+    return params.FW_AIRSPD_MIN * math.sqrt(load_factor(wing))
 
 
 @njit
 def set_airspeed(
-    w: np.void, q: np.void, m: Motion, wanted: float, least: float, takes_off: bool, dt: float
+    wing: Record,
+    params: Record,
+    motion: Motion,
+    wanted: float,
+    min_airspeed: float,
+    takes_off: bool,
+    dt: float,
 ) -> None:
-    """Moves the airspeed set-point towards the wanted one; not above 0 = the trim airspeed."""
+    """Slews the airspeed set-point towards an equivalent airspeed.
+
+    Args:
+        wing: Record of FIXED_WING_STATE; `airspeed_sp` is written.
+        params: Record of the parameters.
+        motion: Motion of the vehicle.
+        wanted: Airspeed [m/s]; 0, negative or NaN = FW_AIRSPD_TRIM.
+        min_airspeed: Lower limit [m/s].
+        takes_off: Whether the vehicle takes off, when wind does not change the limits.
+        dt: Length of the step [s].
+    """
     if not wanted > 0.0:
-        wanted = q.FW_AIRSPD_TRIM
-    if not takes_off and m.wind_known and math.isfinite(w.airspeed):
-        least = min(least + q.FW_WIND_ARSP_SC * math.hypot(m.wind[0], m.wind[1]), q.FW_AIRSPD_MAX)
-    if not takes_off and not m.wind_known:
-        wanted += max(q.FW_GND_SPD_MIN - m.forward, 0.0)
-    wanted = min(max(wanted, least), q.FW_AIRSPD_MAX)
-    if not math.isfinite(w.airspeed_sp):
-        w.airspeed_sp = w.airspeed if math.isfinite(w.airspeed) else q.FW_AIRSPD_TRIM
-    w.airspeed_sp = max(w.airspeed_sp, least)
-    step = AIRSPEED_SLEW * dt
-    w.airspeed_sp = min(w.airspeed_sp + clamp(wanted - w.airspeed_sp, -step, step), q.FW_AIRSPD_MAX)
+        wanted = params.FW_AIRSPD_TRIM
+    if not takes_off and motion.wind_known and math.isfinite(wing.airspeed):
+        min_airspeed = min(
+            min_airspeed + params.FW_WIND_ARSP_SC * math.hypot(motion.wind[0], motion.wind[1]),
+            params.FW_AIRSPD_MAX,
+        )
+    if not takes_off and not motion.wind_known:
+        wanted += max(params.FW_GND_SPD_MIN - motion.forward, 0.0)
+    wanted = min(max(wanted, min_airspeed), params.FW_AIRSPD_MAX)
+    if not math.isfinite(wing.airspeed_sp):
+        wing.airspeed_sp = wing.airspeed if math.isfinite(wing.airspeed) else params.FW_AIRSPD_TRIM
+    wing.airspeed_sp = max(wing.airspeed_sp, min_airspeed)
+    step = AIRSPEED_SLEW_RATE * dt
+    wing.airspeed_sp = min(
+        wing.airspeed_sp + clamp(wanted - wing.airspeed_sp, -step, step), params.FW_AIRSPD_MAX
+    )
 
 
 @njit
 def follow(
-    w: np.void, q: np.void, m: Motion, tangent: Pair, closest: Pair, curvature: float, period: float
+    wing: Record,
+    params: Record,
+    motion: Motion,
+    tangent: Pair,
+    closest: Pair,
+    curvature: float,
+    period: float,
 ) -> None:
-    """Sets roll and airspeed_ref to follow a path; arguments as of npfg.guide."""
+    """Writes roll and airspeed_ref that follow a path; see npfg.guide() for the arguments."""
     npfg.guide(
-        w,
-        q,
-        m.pos,
-        m.vel,
-        m.wind,
+        wing,
+        params,
+        motion.pos,
+        motion.vel,
+        motion.wind,
         tangent,
         closest,
         curvature,
         period,
-        max(w.airspeed_sp * w.eas2tas, 0.1),
-        max(q.FW_AIRSPD_MAX * w.eas2tas, 0.1),
+        max(wing.airspeed_sp * wing.eas2tas, 0.1),
+        max(params.FW_AIRSPD_MAX * wing.eas2tas, 0.1),
     )
-    w.roll = m.certainty * w.guidance_roll
+    wing.roll = motion.certainty * wing.guidance_roll
 
 
 @njit
-def fly_line(w: np.void, q: np.void, m: Motion, start: Pair, tangent: Pair, period: float) -> None:
-    """Follows the line through a point along a unit vector."""
-    along = npfg.dot((m.pos[0] - start[0], m.pos[1] - start[1]), tangent)
+def fly_line(
+    wing: Record, params: Record, motion: Motion, start: Pair, tangent: Pair, period: float
+) -> None:
+    """Follows the line through a point along a unit vector; period is npfg.guide()'s [s]."""
+    along = npfg.dot((motion.pos[0] - start[0], motion.pos[1] - start[1]), tangent)
     follow(
-        w,
-        q,
-        m,
+        wing,
+        params,
+        motion,
         tangent,
         (start[0] + along * tangent[0], start[1] + along * tangent[1]),
         0.0,
@@ -165,54 +196,56 @@ def fly_line(w: np.void, q: np.void, m: Motion, start: Pair, tangent: Pair, peri
 
 
 @njit
-def fly_to(w: np.void, q: np.void, m: Motion, target: Pair) -> None:
+def fly_to(wing: Record, params: Record, motion: Motion, target: Pair) -> None:
     """Flies straight to a point."""
-    ahead = target[0] - m.pos[0], target[1] - m.pos[1]
+    ahead = target[0] - motion.pos[0], target[1] - motion.pos[1]
     if math.hypot(ahead[0], ahead[1]) > 1e-6:
-        follow(w, q, m, npfg.unit(ahead), target, 0.0, q.NPFG_PERIOD)
+        follow(wing, params, motion, npfg.unit(ahead), target, 0.0, params.NPFG_PERIOD)
 
 
 @njit
-def fly_leg(w: np.void, q: np.void, m: Motion, start: Pair, end: Pair) -> None:
-    """Follows the segment between two points, and flies to its start or end from beyond them."""
+def fly_leg(wing: Record, params: Record, motion: Motion, start: Pair, end: Pair) -> None:
+    """Follows the segment between two points; from outside it flies to its start or end."""
     along = npfg.unit((end[0] - start[0], end[1] - start[1]))
-    since = m.pos[0] - start[0], m.pos[1] - start[1]
-    before = npfg.dot(along, since) < 0.0 and math.hypot(since[0], since[1]) > npfg.switch_distance(
-        w, q
-    )
-    beyond = npfg.dot(along, (m.pos[0] - end[0], m.pos[1] - end[1])) > 0.0
+    from_start = motion.pos[0] - start[0], motion.pos[1] - start[1]
+    before = npfg.dot(along, from_start) < 0.0 and math.hypot(
+        from_start[0], from_start[1]
+    ) > npfg.switch_distance(wing, params)
+    beyond = npfg.dot(along, (motion.pos[0] - end[0], motion.pos[1] - end[1])) > 0.0
     if along == (0.0, 0.0) or beyond:
-        fly_to(w, q, m, end)
+        fly_to(wing, params, motion, end)
     elif before:
-        fly_to(w, q, m, start)
+        fly_to(wing, params, motion, start)
     else:
-        fly_line(w, q, m, start, along, q.NPFG_PERIOD)
+        fly_line(wing, params, motion, start, along, params.NPFG_PERIOD)
 
 
 @njit
-def circle(w: np.void, q: np.void, m: Motion, centre: Pair, radius: float, period: float) -> None:
-    """Loiters round a point; a positive radius [m] is flown clockwise."""
-    out = m.pos[0] - centre[0], m.pos[1] - centre[1]
-    if math.hypot(out[0], out[1]) < 0.1:
-        out = m.vel if math.hypot(m.vel[0], m.vel[1]) >= 0.1 else (1.0, 0.0)
-    out = npfg.unit(out)
+def circle(
+    wing: Record, params: Record, motion: Motion, centre: Pair, radius: float, period: float
+) -> None:
+    """Circles a point; a positive radius [m] is flown clockwise."""
+    radial = motion.pos[0] - centre[0], motion.pos[1] - centre[1]
+    if math.hypot(radial[0], radial[1]) < 0.1:
+        radial = motion.vel if math.hypot(motion.vel[0], motion.vel[1]) >= 0.1 else (1.0, 0.0)
+    radial = npfg.unit(radial)
     side = math.copysign(1.0, radius)
-    size = abs(radius)
+    abs_radius = abs(radius)
     follow(
-        w,
-        q,
-        m,
-        (-side * out[1], side * out[0]),
-        (centre[0] + size * out[0], centre[1] + size * out[1]),
+        wing,
+        params,
+        motion,
+        (-side * radial[1], side * radial[0]),
+        (centre[0] + abs_radius * radial[0], centre[1] + abs_radius * radial[1]),
         1.0 / radius,
         period,
     )
 
 
 @njit
-def demand(
-    w: np.void,
-    q: np.void,
+def energy_demand(
+    wing: Record,
+    params: Record,
     height: float,
     height_rate: float,
     airspeed: float,
@@ -223,20 +256,21 @@ def demand(
     height_tc: float,
     guards_underspeed: bool,
 ) -> tecs.Demand:
-    """A demand on total energy control.
+    """Returns the set-points and limits for total energy control.
 
     Args:
-        w: Record of FIXED_WING_STATE.
-        q: Parameters.
+        wing: Record of FIXED_WING_STATE.
+        params: Record of the parameters.
         height: World z [m].
         height_rate: [m/s]; NaN = the height is controlled.
-        airspeed, airspeed_min: Equivalent [m/s].
-        pitch, throttle: Lower and upper limit [rad], 0..1.
-        rates: Largest climb and sink rate of the height's reference [m/s].
+        airspeed, airspeed_min: Equivalent airspeed and its minimum [m/s].
+        pitch: Lower and upper limit [rad].
+        throttle: Lower and upper limit, 0..1.
+        rates: Largest climb and sink rate of the height reference [m/s].
         height_tc: Time constant of the height [s].
-        guards_underspeed: Whether a low airspeed goes before all.
+        guards_underspeed: Whether a low airspeed takes priority over the height.
     """
-    level = math.radians(q.FW_PSP_OFF)
+    level = math.radians(params.FW_PSP_OFF)
     return tecs.Demand(
         height,
         height_rate,
@@ -250,40 +284,44 @@ def demand(
         rates[1],
         height_tc,
         guards_underspeed,
-        load_factor(w),
+        load_factor(wing),
     )
 
 
 @njit
-def cruise(
-    w: np.void, q: np.void, height: float, height_rate: float, airspeed: float
+def cruise_demand(
+    wing: Record, params: Record, height: float, height_rate: float, airspeed: float
 ) -> tecs.Demand:
-    """The demand of normal flight."""
-    return demand(
-        w,
-        q,
+    """Returns the demand of normal flight; see energy_demand() for the arguments."""
+    return energy_demand(
+        wing,
+        params,
         height,
         height_rate,
         airspeed,
-        q.FW_AIRSPD_MIN,
-        (math.radians(q.FW_P_LIM_MIN), math.radians(q.FW_P_LIM_MAX)),
-        (q.FW_THR_MIN, q.FW_THR_MAX),
-        (q.FW_T_CLMB_R_SP, q.FW_T_SINK_R_SP),
-        q.FW_T_ALT_TC,
+        params.FW_AIRSPD_MIN,
+        (math.radians(params.FW_P_LIM_MIN), math.radians(params.FW_P_LIM_MAX)),
+        (params.FW_THR_MIN, params.FW_THR_MAX),
+        (params.FW_T_CLMB_R_SP, params.FW_T_SINK_R_SP),
+        params.FW_T_ALT_TC,
         True,
     )
 
 
 @njit
-def control_energy(w: np.void, q: np.void, m: Motion, d: tecs.Demand, t_us: int, dt: float) -> None:
-    """Sets pitch and throttle by total energy control."""
-    tecs.control(w, q, d, t_us, m.height, m.climb, dt)
-    w.pitch = w.tecs_pitch + math.radians(q.FW_PSP_OFF)
-    w.throttle = min(w.tecs_throttle, 1.0)
+def control_energy(
+    wing: Record, params: Record, motion: Motion, demand: tecs.Demand, t_us: int, dt: float
+) -> None:
+    """Writes pitch and throttle by total energy control."""
+    tecs.control(wing, params, demand, t_us, motion.height, motion.climb, dt)
+    wing.pitch = wing.tecs_pitch + math.radians(params.FW_PSP_OFF)
+    wing.throttle = min(wing.tecs_throttle, 1.0)
 
 
 @njit
-def level_near_ground(w: np.void, q: np.void, m: Motion, ground: float) -> None:
-    """Limits the roll set-point so that no wing tip strikes the ground, world z [m]."""
-    above = max(m.height - (ground + q.FW_WING_HEIGHT), 0.0)
-    w.roll = clamp(w.roll, -2.0 * above / q.FW_WING_SPAN, 2.0 * above / q.FW_WING_SPAN)
+def level_near_ground(wing: Record, params: Record, motion: Motion, ground: float) -> None:
+    """Limits the roll set-point so that no wing tip touches the ground; ground is world z [m]."""
+    clearance = max(motion.height - (ground + params.FW_WING_HEIGHT), 0.0)
+    wing.roll = clamp(
+        wing.roll, -2.0 * clearance / params.FW_WING_SPAN, 2.0 * clearance / params.FW_WING_SPAN
+    )

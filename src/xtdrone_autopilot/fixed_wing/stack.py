@@ -18,7 +18,7 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     lifting_rotors,
     tilted_rotors,
 )
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import from_euler
 
 from ..control.vector import clamp, thrust_newtons, wrap_pi, yaw_of
@@ -38,188 +38,226 @@ from ..state.vehicle_status import (
 )
 from . import auto, manual, offboard
 from .attitude import control_attitude, control_rates
-from .axes import of_body
-from .guidance import measure_airspeed, motion
+from .axes import to_body_axes
+from .guidance import Motion, measure_airspeed, motion_of
 from .land_detector import detect
 from .state import TAKEOFF_NOT_BEGUN, new_state
 
-GUIDANCE_US = 20_000  # period of guidance, as of PX4's position estimate [us]
+GUIDANCE_US = 20_000  # period of guidance, that of PX4's position estimate [us]
 GUIDANCE_S = GUIDANCE_US * 1e-6
 MANUAL, STABILIZED, ACRO = int(Mode.MANUAL), int(Mode.STABILIZED), int(Mode.ACRO)
 ALTCTL, POSCTL, OFFBOARD = int(Mode.ALTCTL), int(Mode.POSCTL), int(Mode.OFFBOARD)
 
 
 @njit
-def _guide(v, w, q, m, t_us, accel):
-    """Set-points of the mode: attitude and throttle, rates, or torque."""
-    mode = v.mode
-    by_target = mode not in (MANUAL, STABILIZED, ACRO, ALTCTL, POSCTL, OFFBOARD)
-    if not by_target or v.target_type != TARGET_TAKEOFF:
-        w.takeoff, w.integrators_rest = TAKEOFF_NOT_BEGUN, False
-    if not by_target or v.target_type != TARGET_LAND:
-        w.landing = w.flaring = False
-    v.sp_kind = ATTITUDE
-    roll = w.roll
+def _guide(
+    vehicle: Record, wing: Record, params: Record, motion: Motion, t_us: int, accel: float
+) -> None:
+    """Writes the set-points of the mode: attitude and throttle, rates, or torque."""
+    mode = vehicle.mode
+    is_auto = mode not in (MANUAL, STABILIZED, ACRO, ALTCTL, POSCTL, OFFBOARD)
+    if not is_auto or vehicle.target_type != TARGET_TAKEOFF:
+        wing.takeoff, wing.hold_integrals = TAKEOFF_NOT_BEGUN, False
+    if not is_auto or vehicle.target_type != TARGET_LAND:
+        wing.landing = wing.flaring = False
+    vehicle.sp_kind = ATTITUDE
+    roll = wing.roll
     if mode == MANUAL:
-        manual.set_torque(v, w, q)
+        manual.set_torque(vehicle, wing, params)
     elif mode == ACRO:
-        manual.set_rates(v, w, q)
-        v.sp_kind = RATES
+        manual.set_rates(vehicle, wing, params)
+        vehicle.sp_kind = RATES
     elif mode == STABILIZED:
-        manual.set_attitude(v, w, q)
+        manual.set_attitude(vehicle, wing, params)
     elif mode in (ALTCTL, POSCTL):
-        manual.fly_height(v, w, q, m, mode == POSCTL, t_us, GUIDANCE_S)
+        manual.fly_height(vehicle, wing, params, motion, mode == POSCTL, t_us, GUIDANCE_S)
     elif mode == OFFBOARD:
-        offboard.follow_set_point(v, w, q, m, t_us, GUIDANCE_S)
-        v.sp_kind = ATTITUDE if v.offboard_kind == TRAJECTORY else v.offboard_kind
+        offboard.follow_set_point(vehicle, wing, params, motion, t_us, GUIDANCE_S)
+        vehicle.sp_kind = ATTITUDE if vehicle.offboard_kind == TRAJECTORY else vehicle.offboard_kind
     else:
-        auto.fly_auto(v, w, q, m, t_us, accel, GUIDANCE_S)
+        auto.fly_auto(vehicle, wing, params, motion, t_us, accel, GUIDANCE_S)
     if (
-        by_target
+        is_auto
         or mode in (ALTCTL, POSCTL)
-        or (mode == OFFBOARD and v.offboard_kind == TRAJECTORY)
+        or (mode == OFFBOARD and vehicle.offboard_kind == TRAJECTORY)
     ):
-        step = math.radians(q.FW_PN_R_SLEW_MAX) * GUIDANCE_S
-        w.roll = clamp(w.roll, roll - step, roll + step)
+        step = math.radians(params.FW_PN_R_SLEW_MAX) * GUIDANCE_S
+        wing.roll = clamp(wing.roll, roll - step, roll + step)
     else:
-        w.airspeed_sp = math.nan
+        wing.airspeed_sp = math.nan
 
 
 @njit
-def _report(v, w, m, yaw):
-    """The set-points where telemetry and log look for them."""
-    quat = from_euler(w.roll, -w.pitch, yaw)
+def _report(vehicle: Record, wing: Record, motion: Motion, yaw: float) -> None:
+    """Copies the set-points into VEHICLE_STATUS, for telemetry and log."""
+    quat = from_euler(wing.roll, -wing.pitch, yaw)
     for k in range(4):
-        v.sp_quat[k] = quat[k]
-    v.sp_rates[0], v.sp_rates[1], v.sp_rates[2] = w.rate[0], -w.rate[1], -w.rate[2]
-    v.sp_yaw, v.sp_thrust = yaw, thrust_newtons(v, w.throttle)
-    if v.vtol_type == TAILSITTER:
-        of_body(v.sp_quat, v.sp_rates)
+        vehicle.sp_quat[k] = quat[k]
+    vehicle.sp_rates[0], vehicle.sp_rates[1], vehicle.sp_rates[2] = (
+        wing.rate[0],
+        -wing.rate[1],
+        -wing.rate[2],
+    )
+    vehicle.sp_yaw, vehicle.sp_thrust = yaw, thrust_newtons(vehicle, wing.throttle)
+    if vehicle.vtol_type == TAILSITTER:
+        to_body_axes(vehicle.sp_quat, vehicle.sp_rates)
     for k in range(3):
-        v.sp_pos[k] = v.target[k]
+        vehicle.sp_pos[k] = vehicle.target[k]
 
 
 @njit
-def _stabilise(v, w, q, m, rates, dt):
-    """Torque of the present set-points."""
-    if v.mode == MANUAL:
-        w.rate_integral[:] = 0.0
+def _stabilise(
+    vehicle: Record, wing: Record, params: Record, motion: Motion, rates: np.ndarray, dt: float
+) -> None:
+    """Writes the torque of the present set-points; rates is (3,), FLU [rad/s]."""
+    if vehicle.mode == MANUAL:
+        wing.rate_integral[:] = 0.0
         return
-    if v.sp_kind == ATTITUDE:
-        control_attitude(w, q, m.roll, m.pitch)
-        if v.mode in (STABILIZED, ALTCTL, POSCTL):
-            most = math.radians(q.FW_Y_RMAX)
-            w.rate[2] += clamp(v.stick_clockwise * math.radians(q.FW_MAN_YR_MAX), -most, most)
-    control_rates(w, q, rates, v.landed or w.integrators_rest, dt)
-    if v.mode == ACRO and not q.FW_ACRO_YAW_EN:
-        w.rate_integral[2] = 0.0
-        w.torque[2] = clamp(v.stick_clockwise * q.FW_MAN_Y_SC, -1.0, 1.0)
+    if vehicle.sp_kind == ATTITUDE:
+        control_attitude(wing, params, motion.roll, motion.pitch)
+        if vehicle.mode in (STABILIZED, ALTCTL, POSCTL):
+            max_yaw_rate = math.radians(params.FW_Y_RMAX)
+            wing.rate[2] += clamp(
+                vehicle.stick_clockwise * math.radians(params.FW_MAN_YR_MAX),
+                -max_yaw_rate,
+                max_yaw_rate,
+            )
+    control_rates(wing, params, rates, vehicle.landed or wing.hold_integrals, dt)
+    if vehicle.mode == ACRO and not params.FW_ACRO_YAW_EN:
+        wing.rate_integral[2] = 0.0
+        wing.torque[2] = clamp(vehicle.stick_clockwise * params.FW_MAN_Y_SC, -1.0, 1.0)
 
 
 @njit
 def deflect(
-    actuator: np.ndarray,
+    actuators: np.ndarray,
     count: int,
     signs: np.ndarray,
     torque: np.ndarray,
-    share: float,
+    fraction: float,
     commands: np.ndarray,
 ) -> None:
-    """Commands of the control surfaces of one vehicle.
+    """Writes the commands of one vehicle's control surfaces.
 
     Args:
-        actuator: (A,) of it.
-        count: How many there are.
-        signs: (A, 3) of surface_signs.
-        torque: (3,) -1..1 about the forward, right and down axes.
-        share: Of the torque that they give.
-        commands: (A,), those of surfaces are written.
+        actuators: (A,) records of the vehicle in a FleetModel.
+        count: Number of actuators.
+        signs: (A, 3) from surface_signs().
+        torque: (3,) -1..1, FRD.
+        fraction: Fraction of the torque that the surfaces give.
+        commands: (A,) output; those of surfaces are written, -1..1.
     """
     for k in range(count):
-        if actuator[k].kind == SURFACE:
+        if actuators[k].kind == SURFACE:
             wanted = 0.0
             for axis in range(3):
                 wanted += signs[k, axis] * torque[axis]
-            commands[k] = clamp(share * wanted, -1.0, 1.0)
+            commands[k] = clamp(fraction * wanted, -1.0, 1.0)
 
 
 @njit
-def _allocate(actuator, count, pushes, signs, w, commands):
-    """Throttle to the rotors that push forwards, torque to the surfaces."""
+def _allocate(
+    actuators: np.ndarray,
+    count: int,
+    pushes: np.ndarray,
+    signs: np.ndarray,
+    wing: Record,
+    commands: np.ndarray,
+) -> None:
+    """Writes one vehicle's commands: throttle to the pushing rotors, torque to the surfaces."""
     for k in range(count):
-        if actuator[k].kind == ROTOR:
-            commands[k] = clamp(w.throttle, 0.0, 1.0) if pushes[k] else 0.0
-    deflect(actuator, count, signs, w.torque, 1.0, commands)
+        if actuators[k].kind == ROTOR:
+            commands[k] = clamp(wing.throttle, 0.0, 1.0) if pushes[k] else 0.0
+    deflect(actuators, count, signs, wing.torque, 1.0, commands)
 
 
 @njit
-def _fly_one(v, w, q, e, s, t_us, due, sea, dt):
-    measure_airspeed(w, s, sea + e.pos[2], t_us)
-    m = motion(e)
+def _fly_vehicle(
+    vehicle: Record,
+    wing: Record,
+    params: Record,
+    estimate: Record,
+    readings: Record,
+    t_us: int,
+    due: bool,
+    origin_height: float,
+    dt: float,
+) -> None:
+    """Steps one vehicle: airspeed, land detection, guidance when due, and attitude control."""
+    measure_airspeed(wing, readings, origin_height + estimate.pos[2], t_us)
+    motion = motion_of(estimate)
     if due:
-        raise_timed_events(v, q, t_us)
-        if v.vtol_type == NOT_VTOL or not v.armed:  # on its wings no VTOL lands
-            detect(v, w, q, m, s.accel, t_us)
-        if v.armed:
-            _guide(v, w, q, m, t_us, s.accel[0])
-            around = math.atan2(e.pos[1] - v.centre[1], e.pos[0] - v.centre[0])
-            turned = wrap_pi(w.around - around) * math.copysign(1.0, v.orbit_radius)
-            auto.watch(v, w, q, m, t_us, turned)
-            w.around = around
-    if not v.armed:
-        v.sp_kind, v.sp_thrust = NO_SET_POINT, 0.0
-        w.rate_integral[:] = 0.0
-        w.torque[:] = 0.0
-        w.roll = w.throttle = 0.0
-        w.takeoff = TAKEOFF_NOT_BEGUN
+        raise_timed_events(vehicle, params, t_us)
+        if (
+            vehicle.vtol_type == NOT_VTOL or not vehicle.armed
+        ):  # a VTOL in fixed-wing flight does not land
+            detect(vehicle, wing, params, motion, readings.accel, t_us)
+        if vehicle.armed:
+            _guide(vehicle, wing, params, motion, t_us, readings.accel[0])
+            bearing = math.atan2(
+                estimate.pos[1] - vehicle.centre[1], estimate.pos[0] - vehicle.centre[0]
+            )
+            angle_flown = wrap_pi(wing.orbit_bearing - bearing) * math.copysign(
+                1.0, vehicle.orbit_radius
+            )
+            auto.watch_target(vehicle, wing, params, motion, t_us, angle_flown)
+            wing.orbit_bearing = bearing
+    if not vehicle.armed:
+        vehicle.sp_kind, vehicle.sp_thrust = NO_SET_POINT, 0.0
+        wing.rate_integral[:] = 0.0
+        wing.torque[:] = 0.0
+        wing.roll = wing.throttle = 0.0
+        wing.takeoff = TAKEOFF_NOT_BEGUN
         return
-    if v.mode_stage == NEW_MODE:
-        v.mode_stage = 0
-    if v.sp_kind != ACTUATORS:
-        _stabilise(v, w, q, m, e.ang_vel, dt)
-        _report(v, w, m, yaw_of(e.quat))
+    if vehicle.mode_stage == NEW_MODE:
+        vehicle.mode_stage = 0
+    if vehicle.sp_kind != ACTUATORS:
+        _stabilise(vehicle, wing, params, motion, estimate.ang_vel, dt)
+        _report(vehicle, wing, motion, yaw_of(estimate.quat))
 
 
 @njit
 def _fly(
-    status,
-    state,
-    parameters,
-    estimates,
-    tailsitters,
-    sensors,
-    vehicle,
-    actuator,
-    pushes,
-    signs,
-    t_us,
-    epoch_us,
-    sea,
-    dt,
-    commands,
-):
-    """One pass over the fleet; returns the union of the events."""
+    status: np.ndarray,
+    wings: np.ndarray,
+    parameters: np.ndarray,
+    estimates: np.ndarray,
+    tailsitters: np.ndarray,
+    sensors: np.ndarray,
+    models: np.ndarray,
+    actuators: np.ndarray,
+    pushes: np.ndarray,
+    signs: np.ndarray,
+    t_us: int,
+    epoch_us: np.ndarray,
+    origin_height: float,
+    dt: float,
+    commands: np.ndarray,
+) -> int:
+    """Steps all vehicles in fixed-wing flight; returns the union of their EVENT_ bits."""
     events = 0
     for i in range(status.shape[0]):
-        v, w = status[i], state[i]
-        if v.vehicle_type != FIXED_WING:
+        vehicle, wing = status[i], wings[i]
+        if vehicle.vehicle_type != FIXED_WING:
             continue
         due = (t_us - epoch_us[i]) % GUIDANCE_US == 0
-        e = tailsitters[i] if v.vtol_type == TAILSITTER else estimates[i]
-        _fly_one(v, w, parameters[i], e, sensors[i], t_us, due, sea, dt)
-        _allocate(actuator[i], vehicle[i].actuators, pushes[i], signs[i], w, commands[i])
-        events |= v.events
+        estimate = tailsitters[i] if vehicle.vtol_type == TAILSITTER else estimates[i]
+        _fly_vehicle(
+            vehicle, wing, parameters[i], estimate, sensors[i], t_us, due, origin_height, dt
+        )
+        _allocate(actuators[i], models[i].actuators, pushes[i], signs[i], wing, commands[i])
+        events |= vehicle.events
     return events
 
 
 class FixedWing(Memory):
-    """Flies the vehicles of a fleet whose vehicle_type is FIXED_WING, VTOLs on their wings too.
+    """Flies the vehicles whose vehicle_type is FIXED_WING, including VTOLs in fixed-wing flight.
 
     Attributes:
         records: (N,) of FIXED_WING_STATE.
-        tailsitters: (N,) of ESTIMATE, of tail-sitters with the axes of their wings.
-        signs: (N, A, 3) of surface_signs.
-        pushes: (N, A) bool, the rotors that follow the throttle.
+        tailsitters: (N,) of ESTIMATE, those of tail-sitters in the axes of their wings.
+        signs: (N, A, 3) from surface_signs().
+        pushes: (N, A) bool, rotors that follow the throttle.
     """
 
     MEMORY = ("records",)
@@ -231,18 +269,18 @@ class FixedWing(Memory):
         parameters: ParameterStore,
         estimator: Estimator,
         origin: Sequence[float],
-    ):
-        """The fixed wings of a fleet.
+    ) -> None:
+        """Starts with all vehicles on the ground.
 
         Args:
             fleet: The vehicles.
             status: (N,) of VEHICLE_STATUS.
-            parameters: Of the fleet.
-            estimator: Its state.
+            parameters: Parameters of the fleet.
+            estimator: Estimated state of the fleet.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
         """
         self._fleet, self._status, self._parameters = fleet, status, parameters
-        self._estimator, self._sea = estimator, float(origin[2])
+        self._estimator, self._origin_height = estimator, float(origin[2])
         vtols = status["vtol_type"] != NOT_VTOL
         self.signs = surface_signs(fleet)
         self.pushes = fleet.rotor_mask & ~(vtols[:, None] & lifting_rotors(fleet))
@@ -253,13 +291,16 @@ class FixedWing(Memory):
         self.remember_start()
 
     def step(self, clock: StepClock, sensors: SensorBatch, dt: float, commands: np.ndarray) -> int:
-        """Writes the commands (N, A) of the fixed wings; returns the EVENT_ bits raised.
+        """Writes the commands of the fixed wings.
 
         Args:
             clock: Time of the flight stack.
             sensors: Readings of this step.
             dt: Length of the step [s].
-            commands: (N, A); rows of other vehicles are left as they are.
+            commands: (N, A); rows of other vehicles are left unchanged.
+
+        Returns:
+            The union of the EVENT_ bits raised.
         """
         if not self._any:
             return 0
@@ -276,7 +317,7 @@ class FixedWing(Memory):
             self.signs,
             clock.t_us,
             clock.epoch_us,
-            self._sea,
+            self._origin_height,
             dt,
             commands,
         )

@@ -1,13 +1,12 @@
 """State of fixed-wing control: one record per vehicle, beside its VEHICLE_STATUS.
 
 Angles are PX4's: roll to the right, pitch upwards, headings clockwise from north. Horizontal
-vectors are north and east, as in PX4's guidance.
+vectors are (north, east).
 """
 
 import numpy as np
 
-# Phases of a take-off (takeoff): on the runway, PX4's RunwayTakeoffState; from a launch,
-# its launch_detection_status.
+# Phases of a take-off (takeoff): PX4's RunwayTakeoffState, and those of launch_detection_status.
 TAKEOFF_NOT_BEGUN, THROTTLE_RAMP, CLAMPED_TO_RUNWAY, WAITING_FOR_LAUNCH, LAUNCHED, CLIMBOUT, FLY = (
     range(7)
 )
@@ -15,78 +14,81 @@ TAKEOFF_NOT_BEGUN, THROTTLE_RAMP, CLAMPED_TO_RUNWAY, WAITING_FOR_LAUNCH, LAUNCHE
 FIXED_WING_STATE = np.dtype(
     [
         # Air data.
-        ("airspeed", "f8"),  # calibrated, as measured [m/s]; NaN = none is measured
-        ("airspeed_t", "i8"),  # when it was measured last [us]
+        ("airspeed", "f8"),  # measured calibrated airspeed; NaN = none [m/s]
+        ("airspeed_t", "i8"),  # time of the last measurement [us]
         ("eas2tas", "f8"),  # true over equivalent airspeed
         # Set-points of attitude control.
         ("roll", "f8"),  # [rad]
         ("pitch", "f8"),  # [rad]
         ("throttle", "f8"),  # 0..1
-        ("rate", "f8", (3,)),  # forward, right, down [rad/s]
-        ("torque", "f8", (3,)),  # forward, right, down; -1..1 of what the surfaces can do
-        ("rate_integral", "f8", (3,)),  # of torque
-        ("integrators_rest", "?"),  # of the rates, as before a launch
+        ("rate", "f8", (3,)),  # body rates, FRD [rad/s]
+        ("torque", "f8", (3,)),  # FRD, -1..1 of the authority of the surfaces
+        ("rate_integral", "f8", (3,)),  # integral part of the torque, FRD
+        ("hold_integrals", "?"),  # the integrators are held at zero, as before a launch
         # Total energy control.
-        ("tecs_t", "i8"),  # when it ran last [us]
-        ("tas", "f8"),  # filtered equivalent airspeed [m/s]
-        ("tas_rate", "f8"),  # and its rate [m/s^2]
-        ("ref_height", "f8"),  # reference of the height, world z [m]
-        ("ref_rate", "f8"),  # [m/s]
-        ("rate_ref", "f8"),  # reference where a height rate is commanded [m/s]
-        ("held_height", "f8"),  # world z [m]; NaN = a height rate is commanded
-        ("underspeed", "f8"),  # 0..1
+        ("tecs_t", "i8"),  # time of the last step of TECS [us]
+        ("eas", "f8"),  # filtered equivalent airspeed [m/s]
+        ("eas_rate", "f8"),  # rate of eas [m/s^2]
+        ("height_ref", "f8"),  # height reference, world z [m]
+        ("height_ref_rate", "f8"),  # rate of height_ref [m/s]
+        ("height_rate_ref", "f8"),  # height rate reference, where a rate is commanded [m/s]
+        ("held_height", "f8"),  # height held at a commanded rate of 0, world z; NaN = none [m]
+        ("underspeed", "f8"),  # underspeed ratio, 0..1
         ("pitch_integral", "f8"),  # [rad]
         ("throttle_integral", "f8"),
-        ("energy_rate", "f8"),  # specific total energy, filtered [m^2/s^3]
-        ("tecs_pitch", "f8"),  # [rad], less FW_PSP_OFF
-        ("tecs_throttle", "f8"),
+        ("energy_rate", "f8"),  # filtered rate of the specific total energy [m^2/s^3]
+        ("tecs_pitch", "f8"),  # pitch set-point relative to FW_PSP_OFF [rad]
+        ("tecs_throttle", "f8"),  # throttle set-point, 0..1
         # Guidance.
-        ("airspeed_sp", "f8"),  # set-point after its slew rate, equivalent [m/s]; NaN = none yet
-        ("airspeed_ref", "f8"),  # true airspeed that the guidance wants [m/s]
-        ("bearing", "f8"),  # that it wants to fly over the ground [rad]
+        ("airspeed_sp", "f8"),  # slewed set-point, equivalent airspeed; NaN = none yet [m/s]
+        ("airspeed_ref", "f8"),  # true airspeed that NPFG demands [m/s]
+        ("bearing", "f8"),  # bearing over the ground that NPFG demands [rad]
         ("track_error", "f8"),  # distance from the path, positive to its right [m]
-        ("track_error_bound", "f8"),  # from which it flies straight to the path [m]
-        ("guidance_roll", "f8"),  # [rad]
+        ("track_error_bound", "f8"),  # track error from which it flies straight to the path [m]
+        ("guidance_roll", "f8"),  # roll that NPFG demands [rad]
         # The leg.
-        ("around", "f8"),  # direction from v.centre, anti-clockwise from east [rad]
-        ("leg", "f8", (3,)),  # the target that the next two are about [m]
-        ("nearest", "f8"),  # smallest distance from it so far [m]
-        ("circles", "?"),  # it loiters there until it has the target's height
-        ("course_held", "?"),  # POSCTL flies straight on
-        ("course_from", "f8", (2,)),  # from here, north and east [m]
-        ("course", "f8"),  # [rad]
+        (
+            "orbit_bearing",
+            "f8",
+        ),  # direction from the orbit's centre, counter-clockwise from east [rad]
+        ("leg", "f8", (3,)),  # target to which min_distance and loiters refer [m]
+        ("min_distance", "f8"),  # smallest horizontal distance from the target so far [m]
+        ("loiters", "?"),  # circles the target until its height is reached
+        ("course_held", "?"),  # POSCTL holds a course
+        ("course_start", "f8", (2,)),  # point of the course line [m]
+        ("course", "f8"),  # direction of the course line [rad]
         # Take-off and landing.
-        ("takeoff", "i1"),  # one of the phases above
-        ("takeoff_t", "i8"),  # when the phase began [us]
-        ("launch_s", "f8"),  # for how long the launch has accelerated, or the motor waits [s]
-        ("start", "f8", (2,)),  # where it began, north and east [m]
-        ("start_height", "f8"),  # world z [m]
-        ("start_heading", "f8"),  # [rad]
-        ("landing", "?"),  # it has begun
-        ("landing_t", "i8"),  # when [us]
-        ("terrain", "f8"),  # the ground as last measured in it, world z [m]
-        ("terrain_t", "i8"),  # when that was [us]; NEVER = not yet
-        ("entrance", "f8", (2,)),  # of the approach from the touch-down, north and east [m]
-        ("entrance_height", "f8"),  # above the touch-down [m]
-        ("touchdown_offset", "f8"),  # by the pilot, to the right of the approach [m]
-        ("flaring", "?"),
-        ("flare_t", "i8"),  # when that began [us]
-        ("flare_rate", "f8"),  # height rate then [m/s]
-        ("flare_throttle", "f8"),
-        ("manual_takeoff_done", "?"),  # by ALTCTL or POSCTL: fast enough since it left the ground
+        ("takeoff", "i1"),  # phase of the take-off
+        ("takeoff_t", "i8"),  # start of the phase [us]
+        ("launch_s", "f8"),  # time for which a launch has exceeded FW_LAUN_AC_THLD [s]
+        ("start_pos", "f8", (2,)),  # start of the take-off [m]
+        ("start_height", "f8"),  # height there, world z [m]
+        ("start_heading", "f8"),  # heading there [rad]
+        ("landing", "?"),  # a landing has begun
+        ("landing_t", "i8"),  # start of the landing [us]
+        ("terrain", "f8"),  # last measured terrain height of the landing, world z [m]
+        ("terrain_t", "i8"),  # time of that measurement; NEVER = none yet [us]
+        ("entrance", "f8", (2,)),  # start of the approach relative to the touch-down point [m]
+        ("entrance_height", "f8"),  # its height above the touch-down point [m]
+        ("touchdown_offset", "f8"),  # the pilot's nudge, to the right of the approach [m]
+        ("flaring", "?"),  # the flare has begun
+        ("flare_t", "i8"),  # start of the flare [us]
+        ("flare_rate", "f8"),  # height rate at its start [m/s]
+        ("flare_throttle", "f8"),  # throttle at its start
+        ("manual_takeoff_done", "?"),  # fast enough since a take-off in ALTCTL or POSCTL
         # Landing detection.
-        ("speed_slow", "f8"),  # filtered horizontal speed [m/s]
-        ("climb_slow", "f8"),  # filtered vertical speed, without its sign [m/s]
-        ("airspeed_slow", "f8"),  # filtered true airspeed [m/s]
-        ("acc_slow", "f8"),  # filtered acceleration along the body's x and y [m/s^2]
-        ("still_since", "i8"),  # when its criteria began to hold [us]; NEVER = they do not
+        ("speed_filtered", "f8"),  # horizontal speed [m/s]
+        ("climb_filtered", "f8"),  # absolute vertical speed [m/s]
+        ("airspeed_filtered", "f8"),  # true airspeed [m/s]
+        ("acc_filtered", "f8"),  # specific force along body x and y [m/s^2]
+        ("still_t", "i8"),  # time since when the vehicle is still; NEVER = it is not [us]
     ],
     align=True,
 )
 
 
 def new_state(n: int) -> np.ndarray:
-    """Records of n vehicles on the ground."""
+    """Returns the records of n vehicles on the ground."""
     state = np.zeros(n, dtype=FIXED_WING_STATE)
     for name in ("airspeed", "airspeed_sp", "held_height", "leg"):
         state[name] = np.nan

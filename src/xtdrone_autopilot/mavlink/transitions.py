@@ -23,8 +23,8 @@ class Transitions:
                 NO_ANSWER, "command MAV_CMD_DO_VTOL_TRANSITION is not supported: it is no VTOL"
             )
         state = round(p[0]) if math.isfinite(p[0]) else 0
-        reason = self._vtol.why_not(link.vehicle, state)
+        reason = self._vtol.refusal(link.vehicle, state)
         if reason:
             return Answer(REJECTED, f"no transition: {reason}")
-        self._vtol.ask(link.vehicle, state, math.isfinite(p[1]) and round(p[1]) != 0)
+        self._vtol.request(link.vehicle, state, math.isfinite(p[1]) and round(p[1]) != 0)
         return Answer(ACCEPTED)

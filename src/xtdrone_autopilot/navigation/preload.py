@@ -1,7 +1,8 @@
-"""What a scenario puts into the flight stacks before they start: parameters and missions."""
+"""Parameters and missions that a scenario loads before the flight stacks start."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from xtdrone_core import Scenario
 
@@ -12,28 +13,28 @@ from ..state.estimator_flags import HEIGHT_BY_VISION
 from . import plan_file
 from .mission import Missions
 
-_SHOWN = 5  # names in a warning
+_SHOWN = 5  # number of names in a warning
 _log = logging.getLogger(__name__)
 
 
 def preload(
     store: ParameterStore, missions: Missions, scenario: Scenario, origin: Sequence[float]
 ) -> None:
-    """Loads the vehicles' own parameters, then those and the missions of the scenario.
+    """Loads the parameters of the models, then parameters and missions of the scenario.
 
     Args:
         store: Parameters of the fleet.
-        missions: Its missions.
-        scenario: With vehicles, params, mission and pose_source.
-        origin: Latitude, longitude [rad] and more of the world's origin.
+        missions: Missions of the fleet.
+        scenario: The scenario; vehicles, params, mission and pose_source are used.
+        origin: Latitude and longitude [rad] of the world's origin; further elements are ignored.
 
     Raises:
-        AutopilotError: A file that cannot be read or flown.
+        AutopilotError: A file cannot be read or flown.
     """
     for i, vehicle in enumerate(scenario.vehicles):
-        if own := parameter_file.of_model(vehicle.type):
-            _load(store, i, own, f"{vehicle.type}: {parameter_file.OWN}")
-    if scenario.pose_source == "truth":  # as XTDrone has PX4: by vision alone
+        if values := parameter_file.of_model(vehicle.type):
+            _load(store, i, values, f"{vehicle.type}: {parameter_file.MODEL_FILE}")
+    if scenario.pose_source == "truth":  # XTDrone configures PX4 likewise: vision only
         store.values["EKF2_GPS_CTRL"] = 0
         store.values["EKF2_HGT_REF"] = HEIGHT_BY_VISION
     if scenario.params:
@@ -42,8 +43,9 @@ def preload(
         _load_missions(missions, scenario, origin)
 
 
-def _load_parameters(store, scenario):
-    skipped = {}  # names by file: a fleet may share one
+def _load_parameters(store: ParameterStore, scenario: Scenario) -> None:
+    """Loads the scenario's parameter files; warns of names that are skipped."""
+    skipped = {}  # names by file, which vehicles may share
     for i, vehicle in enumerate(scenario.vehicles):
         file = parameter_file.of_vehicle(scenario.params, vehicle.name)
         values, skipped[file] = parameter_file.of_scenario(scenario, vehicle.name)
@@ -58,12 +60,14 @@ def _load_parameters(store, scenario):
             )
 
 
-def _load(store, i, values, file):
-    if refused := parameter_file.load_into(store, i, values):
-        raise AutopilotError(f"'{file}': {refused[0]}")
+def _load(store: ParameterStore, i: int, values: Mapping[str, float], file: Path | str) -> None:
+    """Sets parameters of vehicle i; raises AutopilotError if one is rejected."""
+    if rejected := parameter_file.load_into(store, i, values):
+        raise AutopilotError(f"'{file}': {rejected[0]}")
 
 
-def _load_missions(missions, scenario, origin):
+def _load_missions(missions: Missions, scenario: Scenario, origin: Sequence[float]) -> None:
+    """Loads the scenario's mission of each vehicle."""
     starts = [vehicle.pos for vehicle in scenario.vehicles]
     for i, plan in enumerate(plan_file.of_fleet(scenario.mission, starts, origin)):
         missions.load_items(i, plan.items)

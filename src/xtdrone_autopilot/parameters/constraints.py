@@ -1,4 +1,4 @@
-"""What one parameter asks of another: PX4 corrects the one, and says so."""
+"""Constraints between parameters: PX4 corrects the value of one, and reports it."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from .store import ParameterStore
 
 @dataclass(frozen=True)
 class Constraint:
-    """A parameter that is kept at most at a number, or between the values of two others."""
+    """Limits of a parameter: numbers, or the values of other parameters."""
 
     name: str
-    most: str | float
-    text: str
-    least: str | None = None
+    max: str | float  # name of a parameter, or a number
+    text: str  # message when the value is corrected
+    min: str | None = None  # name of a parameter
 
 
 CONSTRAINTS = (  # PX4's position controller; a tab marks what PX4 sends as an event as well
@@ -53,32 +53,29 @@ CONSTRAINTS = (  # PX4's position controller; a tab marks what PX4 sends as an e
 
 
 class Constraints:
-    """Applies them to the vehicles of a fleet whose parameters have changed."""
+    """Applies CONSTRAINTS to the vehicles of a fleet whose parameters have changed."""
 
     def __init__(self, parameters: ParameterStore, outbox: Outbox):
-        """parameters: watched from now on; outbox: for what is said."""
+        """Watches parameters from now on; sends messages to outbox."""
         self._parameters, self._outbox = parameters, outbox
         self._changed: set[int] = set()
         parameters.listeners.append(lambda i, parameter: self._changed.add(i))
 
     def step(self) -> None:
-        """Corrects what has been set since the last call; files are whole by then."""
+        """Corrects parameters set since the last call, after which a whole file may be loaded."""
         while self._changed:
             i = self._changed.pop()
             for constraint in CONSTRAINTS:
                 self._apply(i, constraint)
 
-    def _apply(self, i, constraint):
+    def _apply(self, i: int, constraint: Constraint) -> None:
+        """Corrects one parameter of vehicle i."""
         store = self._parameters
         value = store.reported(i, constraint.name)
-        most = (
-            constraint.most
-            if isinstance(constraint.most, float)
-            else store.reported(i, constraint.most)
-        )
-        right = min(value, most)
-        if constraint.least is not None:
-            right = max(right, store.reported(i, constraint.least))
-        if right != value:
-            store.set(i, constraint.name, right)
+        upper = constraint.max
+        corrected = min(value, upper if isinstance(upper, float) else store.reported(i, upper))
+        if constraint.min is not None:
+            corrected = max(corrected, store.reported(i, constraint.min))
+        if corrected != value:
+            store.set(i, constraint.name, corrected)
             self._outbox.say(i, CRITICAL, constraint.text)

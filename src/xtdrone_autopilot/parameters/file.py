@@ -4,38 +4,41 @@
 1   1   MPC_XY_CRUISE   5.000000000000000000    9
 """
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from xtdrone_core import Scenario, files, outputs, resources
 from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.mavlink.dialect import mavlink
 
 from ..errors import AutopilotError
-from .store import parameter, table
+from .store import ParameterStore, parameter, table
 
-OWN = "vehicle.params"  # file in a model's folder
-OF_EACH = ("MAV_SYS_ID", "MAV_TYPE")  # parameters that a file does not change
+MODEL_FILE = "vehicle.params"  # parameter file in a model's folder
+IDENTITY = ("MAV_SYS_ID", "MAV_TYPE")  # parameters that a file does not change
 _HEAD = "# Onboard parameters for Vehicle"
 _TYPE = {int: mavlink.MAV_PARAM_TYPE_INT32, float: mavlink.MAV_PARAM_TYPE_REAL32}
 
 
 def of_vehicle(path: Path | str, name: str) -> Path:
-    """The file of a vehicle, where a scenario gives one for all or a folder with NAME.params."""
+    """Returns the file of a vehicle: path itself, or NAME.params if path is a folder."""
     path = Path(path)
     return path / f"{name}.params" if path.is_dir() else path
 
 
 def of_model(vehicle: str) -> dict[str, float]:
-    """What a vehicle brings itself: NAME to value of the file vehicle.params beside its SDF file.
+    """Reads the parameters of a vehicle type, from vehicle.params beside its SDF file.
 
     Args:
-        vehicle: A type, as in VehicleSpec.
+        vehicle: Vehicle type, as in VehicleSpec.
+
+    Returns:
+        Name to value; empty without such a file.
 
     Raises:
-        AutopilotError: As of read(), or a parameter that PX4 does not have.
+        AutopilotError: See read(); or PX4 does not have a parameter.
     """
-    path = resources.vehicle_sdf(vehicle).parent / OWN
+    path = resources.vehicle_sdf(vehicle).parent / MODEL_FILE
     values = read(path) if path.is_file() else {}
     for name in values:
         if name not in table():
@@ -44,10 +47,10 @@ def of_model(vehicle: str) -> dict[str, float]:
 
 
 def read(path: Path | str) -> dict[str, float]:
-    """Names and values of a file.
+    """Reads names and values of a file.
 
     Raises:
-        AutopilotError: No such file, or a line that is not of this form.
+        AutopilotError: There is no such file, or a line does not have this form.
     """
     text = files.read_text(path, "parameters", error=AutopilotError)
     values = {}
@@ -66,10 +69,13 @@ def read(path: Path | str) -> dict[str, float]:
 
 
 def of_scenario(scenario: Scenario, name: str) -> tuple[dict[str, float], list[str]]:
-    """Values of the scenario's parameter file of a vehicle, and the names that PX4 does not have.
+    """Reads the scenario's parameter file of a vehicle.
+
+    Returns:
+        Name to value, and the names that PX4 does not have.
 
     Raises:
-        AutopilotError: As of read(), or such a name where the scenario does not skip them.
+        AutopilotError: See read(); or there are such names, and the scenario does not skip them.
     """
     path = of_vehicle(scenario.params, name)
     values = read(path)
@@ -82,11 +88,11 @@ def of_scenario(scenario: Scenario, name: str) -> tuple[dict[str, float], list[s
     return values, unknown
 
 
-def write(path: Path | str, vehicle: int, values: dict) -> None:
-    """Writes names and values of one vehicle (its system id) as QGroundControl does.
+def write(path: Path | str, vehicle: int, values: Mapping[str, float]) -> None:
+    """Writes names and values of one vehicle (system id), in QGroundControl's format.
 
     Raises:
-        AutopilotError: The file cannot be written, or a name is not PX4's.
+        AutopilotError: The file cannot be written, or PX4 does not have a name.
     """
     lines = [f"{_HEAD} {vehicle}", "#", "# Vehicle-Id Component-Id Name Value Type"]
     for name in sorted(values):
@@ -103,21 +109,21 @@ def write(path: Path | str, vehicle: int, values: dict) -> None:
         raise AutopilotError(f"cannot write parameters '{path}': {error.strerror}") from error
 
 
-def settable(values: dict) -> dict:
-    """Those of a file's values that another vehicle takes over; its id and type stay its own."""
-    return {name: value for name, value in values.items() if name not in OF_EACH}
+def settable(values: Mapping[str, float]) -> dict[str, float]:
+    """Returns the values without system id and type, which each vehicle keeps."""
+    return {name: value for name, value in values.items() if name not in IDENTITY}
 
 
-def load_into(store: Any, i: int, values: dict) -> list[str]:
-    """Sets parameters of vehicle i in a ParameterStore; its system id and type stay its own.
+def load_into(store: ParameterStore, i: int, values: Mapping[str, float]) -> list[str]:
+    """Sets parameters of vehicle i, except its system id and type.
 
     Returns:
-        A line for each that is refused: PX4 has none of this name, or it is no finite number.
+        A message for each rejected value: PX4 has no such name, or it is not a finite number.
     """
-    refused = []
+    rejected = []
     for name, value in settable(values).items():
         try:
             store.set(i, name, value)
         except AutopilotError as error:
-            refused.append(str(error))
-    return refused
+            rejected.append(str(error))
+    return rejected

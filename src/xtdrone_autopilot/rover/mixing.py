@@ -1,16 +1,17 @@
-"""How rovers and boats are driven: kind of drive, geometry, outputs of throttle and steering."""
+"""Drives of rovers and boats: kind, default parameters, and mixing of throttle and steering."""
 
 import numpy as np
 
 from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import PROPELLER, SERVO, WHEEL
+from xtdrone_core.vehicle import Tyre, Vehicle
 
 from ..parameters.store import ParameterStore
 from ..state.vehicle_status import BOAT, DIFFERENTIAL, STEERED
 
-# What PX4's airframes 1060 (rover), 1070 (boat), both driven by rover_pos_control, and 1061
-# (r1_rover) set, or leave at the default of no other vehicle type.
-_AIRFRAMES = {
+# Parameters of PX4's airframes 1060 (rover), 1070 (boat) and 1061 (r1_rover), where they differ
+# from the defaults of the other vehicle types.
+_AIRFRAMES: dict[int, dict[str, float]] = {
     STEERED: {
         "GND_L1_DIST": 5,
         "GND_L1_PERIOD": 10,
@@ -42,13 +43,13 @@ _AIRFRAMES = {
     },
     DIFFERENTIAL: {"NAV_ACC_RAD": 10, "NAV_LOITER_RAD": 80},
 }
-# The pseudo-inverse of two propellers 1 m beside the centre with CA_ROTORn_CT 6.5: PX4 normalises
-# their thrust to the command, their torque not.
-_BOAT_TURN = 1.0 / (2.0 * 6.5)
+# Pseudo-inverse of two propellers 1 m beside the centre with CA_ROTORn_CT 6.5: PX4 normalises
+# thrust to the command, but not torque.
+_BOAT_TURN_GAIN = 1.0 / (2.0 * 6.5)
 
 
 def drives(fleet: FleetModel) -> np.ndarray:
-    """(N,) int8: BOAT with propellers, STEERED where a servo turns a wheel, else DIFFERENTIAL."""
+    """Returns (N,) int8: BOAT with propellers, STEERED with a steered wheel, else DIFFERENTIAL."""
     kinds = fleet.actuator["kind"]
     return np.select(
         [(kinds == PROPELLER).any(axis=1), _steering(fleet).any(axis=1)],
@@ -57,31 +58,33 @@ def drives(fleet: FleetModel) -> np.ndarray:
     ).astype(np.int8)
 
 
-def mixing(fleet: FleetModel) -> np.ndarray:
-    """(N, A, 2) commands per unit of throttle and of turning to the right, all -1..1."""
-    a = fleet.actuator
-    found = np.zeros((*a.shape, 2))
-    driven = np.isin(a["kind"], (WHEEL, PROPELLER))
-    found[..., 0] = driven
-    share = np.select([drives(fleet) == BOAT, drives(fleet) == DIFFERENTIAL], [_BOAT_TURN, 1.0])
-    found[..., 1] = np.where(driven, share[:, None] * np.sign(a["pos"][..., 1]), 0.0)
+def mixing_matrix(fleet: FleetModel) -> np.ndarray:
+    """Returns (N, A, 2): commands -1..1 per unit of throttle and of steering to the right."""
+    actuator = fleet.actuator
+    matrix = np.zeros((*actuator.shape, 2))
+    driven = np.isin(actuator["kind"], (WHEEL, PROPELLER))
+    matrix[..., 0] = driven
+    turn = np.select([drives(fleet) == BOAT, drives(fleet) == DIFFERENTIAL], [_BOAT_TURN_GAIN, 1.0])
+    matrix[..., 1] = np.where(driven, turn[:, None] * np.sign(actuator["pos"][..., 1]), 0.0)
     for i, k in zip(*np.nonzero(_steering(fleet)), strict=True):
-        # A turn about an axis that points up is to the left.
-        upwards = fleet.joint[i, a[i, k]["joint"]]["axis"][2] * a[i, k]["input_scaling"]
-        found[i, k, 1] = -np.sign(upwards)
-    return found
+        # A rotation about an axis that points up turns to the left.
+        upwards = (
+            fleet.joint[i, actuator[i, k]["joint"]]["axis"][2] * actuator[i, k]["input_scaling"]
+        )
+        matrix[i, k, 1] = -np.sign(upwards)
+    return matrix
 
 
 def set_defaults(
     parameters: ParameterStore, fleet: FleetModel, rovers: np.ndarray, drive: np.ndarray
 ) -> None:
-    """Writes the values of PX4's airframes, and what follows from the wheels' geometry.
+    """Sets parameters to the values of PX4's airframes and of the wheels' geometry.
 
     Args:
-        parameters: Of the fleet.
+        parameters: Parameters of the fleet.
         fleet: The vehicles.
-        rovers: (N,) bool, those that this is for.
-        drive: (N,) as drives() gives it.
+        rovers: (N,) bool, rovers and boats.
+        drive: (N,) from drives().
     """
     values = parameters.values
     for i in np.flatnonzero(rovers):
@@ -100,15 +103,15 @@ def set_defaults(
             values["RDD_WHEEL_SPEED"][i] = abs(wheel.input_scaling)
 
 
-def _hub(vehicle, tyre) -> np.ndarray:
-    """Hub of a tyre in the frame of the vehicle's base, all joints at zero (3,) [m]."""
+def _hub(vehicle: Vehicle, tyre: Tyre) -> np.ndarray:
+    """Returns the hub of a tyre (3,) in the base frame, with all joints at zero [m]."""
     pos, body = np.array(tyre.pos), vehicle.bodies[tyre.body]
     return pos if body.parent < 0 else pos + np.array(body.pos)
 
 
-def _steering(fleet) -> np.ndarray:
-    """(N, A) bool, the servos that turn a body on which a tyre is."""
-    a, tyres = fleet.actuator, fleet.tyre
-    count = np.arange(tyres.shape[1]) < fleet.vehicle["tyres"][:, None]
-    carries = (a["body"][:, :, None] == tyres["body"][:, None, :]) & count[:, None, :]
-    return (a["kind"] == SERVO) & carries.any(axis=2)
+def _steering(fleet: FleetModel) -> np.ndarray:
+    """Returns (N, A) bool: servos that turn a body with a tyre."""
+    actuator, tyres = fleet.actuator, fleet.tyre
+    exists = np.arange(tyres.shape[1]) < fleet.vehicle["tyres"][:, None]
+    carries = (actuator["body"][:, :, None] == tyres["body"][:, None, :]) & exists[:, None, :]
+    return (actuator["kind"] == SERVO) & carries.any(axis=2)

@@ -1,4 +1,4 @@
-"""Status flags and test ratios of estimators; compile-time constants of kernels."""
+"""Status flags and test ratios of estimators, as compile-time constants of kernels."""
 
 # Bits of Estimator.flags.
 (

@@ -192,12 +192,12 @@ VEHICLE_STATUS = np.dtype(
         ("hover", "f8"),  # that the velocity loop uses
         ("hover_estimate", "f8"),
         ("hover_var", "f8"),  # variance of the estimate
-        ("hover_noise", "f8"),  # variance of the acceleration [(m/s^2)^2]
+        ("hover_acc_var", "f8"),  # variance of the acceleration [(m/s^2)^2]
         ("hover_residual", "f8"),  # mean of what it does not explain [m/s^2]
-        ("hover_ratio", "f8"),  # mean test ratio, with the innovation's sign
-        ("hover_known_s", "f8"),  # for so long it has been good [s]
+        ("hover_test_ratio", "f8"),  # mean test ratio, with the sign of the innovation
+        ("hover_good_s", "f8"),  # time for which the variance has been small enough [s]
         ("hover_valid", "?"),
-        ("been_high", "?"),  # above the ground's effect since take-off
+        ("max_height", "f8"),  # greatest height above home since take-off [m]
         # The body, from the SDF.
         ("mass", "f8"),  # [kg]
         ("inertia", "f8", (3, 3)),  # [kg m^2]

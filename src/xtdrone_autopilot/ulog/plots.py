@@ -1,11 +1,11 @@
-"""The standard plots of a flight log, of this simulation or of PX4; needs no display.
+"""Standard plots of a flight log, of this simulation or of PX4; they need no display.
 
-World axes are always north, east and up, also for logs in NED, so that height
-increases upwards.
+World axes are north, east and up, although logs are in NED, so that height increases upwards.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +15,15 @@ from xtdrone_dynamics.quaternion import to_euler_array
 from ..errors import AutopilotError
 from .reader import FlightLog
 
-_WANTED, _ESTIMATED, _TRUE = plot_style.SET_POINT, plot_style.ESTIMATE, plot_style.TRUTH
-_SHADES = ("#eef3fa", "#fdf3e4")  # of flight modes, in turn
-_LOWEST_LIMIT = 1.5  # smallest upper limit of the test-ratio axis
+if TYPE_CHECKING:  # matplotlib is imported when something is drawn
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-# Fields of estimator_status_flags that get a bar of their own.
+_SET_POINT, _ESTIMATE, _TRUTH = plot_style.SET_POINT, plot_style.ESTIMATE, plot_style.TRUTH
+_SHADES = ("#eef3fa", "#fdf3e4")  # backgrounds of successive flight modes
+_MIN_RATIO_LIMIT = 1.5  # smallest upper limit of the test ratio axis
+
+# Fields of estimator_status_flags that get a bar, and its label.
 _FLAGS = {
     "cs_tilt_align": "tilt aligned",
     "cs_yaw_align": "yaw aligned",
@@ -42,8 +46,10 @@ _FLAGS = {
 }
 
 
-def _axes(log, title, names, labels):
-    """A figure of panels with one time axis; flight modes are shaded and named above the first."""
+def _axes(
+    log: FlightLog, title: str, names: Sequence[str], labels: Sequence[str]
+) -> tuple["Figure", Sequence["Axes"]]:
+    """Returns a figure of panels that share the time axis, with shaded and named flight modes."""
     figure = plot_style.figure(
         11, 1.9 + 1.9 * len(labels), f"{log.path.parent.name}/{log.path.name}: {title}"
     )
@@ -71,42 +77,44 @@ def _axes(log, title, names, labels):
     return figure, rows
 
 
-def _draw(row, data, field, style, scale=1.0, step=False):
-    """Plots one field of a topic; returns whether the log has it."""
+def _draw(
+    row: "Axes",
+    data: Mapping[str, np.ndarray] | None,
+    field: str,
+    style: Mapping[str, Any],
+    scale: float = 1.0,
+) -> bool:
+    """Plots a field of a topic, times scale; returns whether the log has it.
+
+    style: Keyword arguments of plot().
+    """
     if data is None or field not in data or not np.isfinite(data[field]).any():
         return False
-    row.plot(
-        data["t"],
-        scale * data[field].astype(float),
-        drawstyle="steps-post" if step else "default",
-        **style,
-    )
+    row.plot(data["t"], scale * data[field].astype(float), **style)
     return True
 
 
-def position(log: FlightLog) -> Any:
-    """Position: set-point, estimate and, if logged, ground truth."""
+def position(log: FlightLog) -> "Figure":
+    """Draws position: set-point, estimate and, if logged, ground truth."""
     figure, rows = _axes(log, "position", ("north", "east", "up"), ("[m]",) * 3)
     for row, axis, sign in zip(rows, "xyz", (1, 1, -1)):
-        _draw(row, log.topic("vehicle_local_position_setpoint"), axis, _WANTED, sign)
-        _draw(row, log.topic("vehicle_local_position"), axis, _ESTIMATED, sign)
-        _draw(row, log.topic("vehicle_local_position_groundtruth"), axis, _TRUE, sign)
+        _draw(row, log.topic("vehicle_local_position_setpoint"), axis, _SET_POINT, sign)
+        _draw(row, log.topic("vehicle_local_position"), axis, _ESTIMATE, sign)
+        _draw(row, log.topic("vehicle_local_position_groundtruth"), axis, _TRUTH, sign)
     plot_style.legend(rows[0])
     return figure
 
 
-def velocity(log: FlightLog) -> Any:
-    """Velocity tracking as in XTDrone Fig. 15, with the RMS of the error in flight."""
+def velocity(log: FlightLog) -> "Figure":
+    """Draws velocity tracking as in XTDrone Fig. 15, with the RMS error in flight."""
     figure, rows = _axes(log, "velocity", ("north", "east", "up"), ("[m/s]",) * 3)
-    wanted, flown = (
-        log.topic("vehicle_local_position_setpoint"),
-        log.topic("vehicle_local_position"),
-    )
+    set_point = log.topic("vehicle_local_position_setpoint")
+    estimate = log.topic("vehicle_local_position")
     for row, axis, sign in zip(rows, ("vx", "vy", "vz"), (1, 1, -1)):
-        _draw(row, wanted, axis, _WANTED, sign)
-        _draw(row, flown, axis, _ESTIMATED, sign)
-        _draw(row, log.topic("vehicle_local_position_groundtruth"), axis, _TRUE, sign)
-        error = _tracking_error(log, wanted, flown, axis)
+        _draw(row, set_point, axis, _SET_POINT, sign)
+        _draw(row, estimate, axis, _ESTIMATE, sign)
+        _draw(row, log.topic("vehicle_local_position_groundtruth"), axis, _TRUTH, sign)
+        error = _tracking_error(log, set_point, estimate, axis)
         if error is not None:
             row.text(
                 0.01,
@@ -120,25 +128,34 @@ def velocity(log: FlightLog) -> Any:
     return figure
 
 
-def _tracking_error(log, wanted, flown, field):
-    """RMS of set-point minus value in flight; None if there is no data to compare."""
-    if wanted is None or flown is None:
+def _tracking_error(
+    log: FlightLog,
+    set_point: Mapping[str, np.ndarray] | None,
+    estimate: Mapping[str, np.ndarray] | None,
+    field: str,
+) -> float | None:
+    """Returns the RMS of set-point minus estimate in flight; None without data to compare."""
+    if set_point is None or estimate is None:
         return None
-    given = np.isfinite(wanted[field])
-    if not given.any():
+    valid = np.isfinite(set_point[field])
+    if not valid.any():
         return None
-    flying = np.zeros(len(flown["t"]), dtype=bool)
+    t, t_set_point = estimate["t"], set_point["t"][valid]
+    flying = np.zeros(len(t), dtype=bool)
     for begin, end in log.flying():
-        flying |= (flown["t"] >= begin) & (flown["t"] <= end)
-    flying &= (flown["t"] >= wanted["t"][given][0]) & (flown["t"] <= wanted["t"][given][-1])
+        flying |= (t >= begin) & (t <= end)
+    flying &= (t >= t_set_point[0]) & (t <= t_set_point[-1])
     if not flying.any():
         return None
-    target = np.interp(flown["t"][flying], wanted["t"][given], wanted[field][given])
-    return float(np.sqrt(np.nanmean((target - flown[field][flying]) ** 2)))
+    target = np.interp(t[flying], t_set_point, set_point[field][valid])
+    return float(np.sqrt(np.nanmean((target - estimate[field][flying]) ** 2)))
 
 
-def _angles(data, field):
-    """Roll, pitch and yaw of a topic's quaternion [deg]; the line breaks where yaw wraps."""
+def euler_angles(data: Mapping[str, np.ndarray] | None, field: str) -> dict[str, np.ndarray] | None:
+    """Returns 't' [s], 'roll', 'pitch' and 'yaw' [deg] of a topic's quaternion wxyz.
+
+    NaN breaks the line where yaw wraps; None if the topic is not logged.
+    """
     if data is None or f"{field}[0]" not in data:
         return None
     quat = np.stack([data[f"{field}[{k}]"] for k in (1, 2, 3, 0)], axis=1).astype(float)
@@ -147,34 +164,34 @@ def _angles(data, field):
     return {"t": data["t"], **dict(zip(("roll", "pitch", "yaw"), angles.T))}
 
 
-def attitude(log: FlightLog) -> Any:
-    """Roll, pitch and yaw: set-point, estimate and, if logged, ground truth."""
+def attitude(log: FlightLog) -> "Figure":
+    """Draws roll, pitch and yaw: set-point, estimate and, if logged, ground truth."""
     figure, rows = _axes(log, "attitude", ("roll", "pitch", "yaw"), ("[deg]",) * 3)
     for topic, field, style in (
-        ("vehicle_attitude_setpoint", "q_d", _WANTED),
-        ("vehicle_attitude", "q", _ESTIMATED),
-        ("vehicle_attitude_groundtruth", "q", _TRUE),
+        ("vehicle_attitude_setpoint", "q_d", _SET_POINT),
+        ("vehicle_attitude", "q", _ESTIMATE),
+        ("vehicle_attitude_groundtruth", "q", _TRUTH),
     ):
-        angles = _angles(log.topic(topic), field)
+        angles = euler_angles(log.topic(topic), field)
         for row, name in zip(rows, ("roll", "pitch", "yaw")):
             _draw(row, angles, name, style)
     plot_style.legend(rows[0])
     return figure
 
 
-def rates(log: FlightLog) -> Any:
-    """Body rates: set-point and measurement."""
+def rates(log: FlightLog) -> "Figure":
+    """Draws body rates: set-point and measurement."""
     figure, rows = _axes(log, "body rates (FRD)", ("roll", "pitch", "yaw"), ("[deg/s]",) * 3)
-    measured = {**_ESTIMATED, "label": "measured", "lw": 0.8}
+    measured = {**_ESTIMATE, "label": "measured", "lw": 0.8}
     for k, (row, name) in enumerate(zip(rows, ("roll", "pitch", "yaw"))):
         _draw(row, log.topic("vehicle_angular_velocity"), f"xyz[{k}]", measured, np.degrees(1.0))
-        _draw(row, log.topic("vehicle_rates_setpoint"), name, _WANTED, np.degrees(1.0))
+        _draw(row, log.topic("vehicle_rates_setpoint"), name, _SET_POINT, np.degrees(1.0))
     plot_style.legend(rows[0])
     return figure
 
 
-def actuators(log: FlightLog) -> Any:
-    """Motor commands, collective thrust and battery."""
+def actuators(log: FlightLog) -> "Figure":
+    """Draws motor commands, collective thrust and battery."""
     figure, rows = _axes(
         log,
         "actuators",
@@ -189,7 +206,7 @@ def actuators(log: FlightLog) -> Any:
             f"control[{k}]",
             {"lw": 0.8, "label": f"motor {k + 1}", "color": plot_style.vehicle_color(k)},
         )
-    _draw(rows[1], log.topic("vehicle_rates_setpoint"), "thrust_body[2]", _WANTED, -1.0)
+    _draw(rows[1], log.topic("vehicle_rates_setpoint"), "thrust_body[2]", _SET_POINT, -1.0)
     _draw(rows[2], log.topic("battery_status"), "voltage_v", {"color": plot_style.series(2)})
     for row in rows[:2]:
         row.set_ylim(-0.05, 1.05)
@@ -197,8 +214,8 @@ def actuators(log: FlightLog) -> Any:
     return figure
 
 
-def estimator(log: FlightLog) -> Any:
-    """Innovation test ratios, estimated accuracy, and estimator flags."""
+def estimator(log: FlightLog) -> "Figure":
+    """Draws innovation test ratios, estimated accuracy, and estimator flags."""
     figure, rows = _axes(
         log,
         "estimator",
@@ -210,31 +227,32 @@ def estimator(log: FlightLog) -> Any:
         ("ratio [-]", "[m], [m/s]", ""),
     )
     status = log.topic("estimator_status")
-    top = _LOWEST_LIMIT
+    top = _MIN_RATIO_LIMIT
     for name in ("vel", "pos", "hgt", "mag", "tas", "hagl"):
         field = f"{name}_test_ratio"
-        if _draw(rows[0], status, field, {"lw": 1.0, "label": name}):
-            top = max(top, min(5.0, 1.1 * np.nanpercentile(status[field], 99)))
-    rows[0].axhline(1.0, **plot_style.LIMIT, label="refused above")
+        if _draw(rows[0], status, field, {"lw": 1.0, "label": name}) and status is not None:
+            top = max(top, min(5.0, 1.1 * float(np.nanpercentile(status[field], 99))))
+    limit: dict[str, Any] = {**plot_style.LIMIT, "label": "refused above"}
+    rows[0].axhline(1.0, **limit)
     rows[0].set_ylim(0, top)
-    place = log.topic("vehicle_local_position")
+    position_data = log.topic("vehicle_local_position")
     for field, label in (
         ("eph", "horizontal"),
         ("epv", "vertical"),
         ("evh", "horizontal velocity"),
         ("evv", "vertical velocity"),
     ):
-        _draw(rows[1], place, field, {"lw": 1.0, "label": label})
-    if place is not None:
-        rows[1].set_ylim(0, 1.2 * np.nanpercentile(place["epv"], 95) + 0.3)
+        _draw(rows[1], position_data, field, {"lw": 1.0, "label": label})
+    if position_data is not None:
+        rows[1].set_ylim(0, 1.2 * float(np.nanpercentile(position_data["epv"], 95)) + 0.3)
     _flags(log, rows[2])
     for row in rows[:2]:
         plot_style.legend(row)
     return figure
 
 
-def _flags(log, row):
-    """One bar per flag, over the times at which it was set."""
+def _flags(log: FlightLog, row: "Axes") -> None:
+    """Draws one bar per flag, over the times at which it was set."""
     data = log.topic("estimator_status_flags")
     if data is None:
         return
@@ -265,12 +283,12 @@ FIGURES = {
 
 
 def draw(log: FlightLog, folder: Path | str, kind: str = "png") -> list[Path]:
-    """Draws the standard set of plots.
+    """Writes the standard set of plots to files.
 
     Args:
         log: The log.
         folder: Output folder.
-        kind: png or svg, one file per plot, or pdf, one file with one page per plot.
+        kind: "png" or "svg" for one file per plot, "pdf" for one file with a page per plot.
 
     Returns:
         Paths of the files.

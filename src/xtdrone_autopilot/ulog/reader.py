@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -39,19 +38,21 @@ ARMED = 2  # vehicle_status.arming_state
 
 
 class _LogFile(io.BufferedReader):
-    """A log for pyulog, which goes back by what it wanted to read and not by what there was.
+    """File object for pyulog, which seeks back by what it wanted to read, not by what it got.
 
-    Without this, it reads the end of a damaged file again and again.
+    Without this class, pyulog reads the end of a damaged file again and again.
     """
 
-    _missing = 0
+    _missing = 0  # bytes that the last read() did not get
 
     def read(self, size: int | None = -1) -> bytes:
+        """Reads, and notes how many bytes were missing."""
         data = super().read(size)
         self._missing = max(0, (size or 0) - len(data))
         return data
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Seeks; backwards only by bytes that were read."""
         if whence == io.SEEK_CUR and offset + self._missing <= 0:
             offset += self._missing
         return super().seek(offset, whence)
@@ -79,9 +80,9 @@ class FlightLog:
             # pyulog prints what it skips.
             with contextlib.redirect_stdout(io.StringIO()), _LogFile(io.FileIO(path)) as file:
                 self.ulog = ULog(file)
-        except Exception as error:  # damaged bytes raise any of them in pyulog
+        except Exception as error:  # in pyulog, damaged bytes can raise any exception
             raise AutopilotError(f"'{path}' is not a ULog: {shown(error)}") from error
-        self._topics = {}
+        self._topics: dict[str, dict[str, np.ndarray]] = {}
         for data in self.ulog.data_list:
             if data.timestamp_idx >= 0:
                 self._topics.setdefault(data.name, data.data)  # keep the first instance only
@@ -94,46 +95,47 @@ class FlightLog:
         return max(0, self.ulog.last_timestamp - self._begin) * 1e-6
 
     def topics(self) -> list[str]:
-        """Names of the logged topics."""
+        """Returns the names of the logged topics."""
         return list(self._topics)
 
-    def topic(self, name: str) -> dict | None:
-        """The fields of a topic: name -> array, with the time 't' [s]; None if not logged."""
+    def topic(self, name: str) -> dict[str, np.ndarray] | None:
+        """Returns the fields of a topic by name, and its time 't' [s]; None if it is not logged."""
         data = self._topics.get(name)
         if data is None:
             return None
         return {**data, "t": (data["timestamp"].astype(np.int64) - self._begin) * 1e-6}
 
     def seconds_of(self, t_us: int) -> float:
-        """A time stamp of the log [us] as time since its first data message [s]."""
+        """Converts a time stamp of the log [us] to time since its first data message [s]."""
         return (t_us - self._begin) * 1e-6
 
-    def modes(self) -> list:
-        """(begin, end, name) of each period in one flight mode [s, s, -]."""
+    def modes(self) -> list[tuple[float, float, str]]:
+        """Returns (begin [s], end [s], name) of each period in one flight mode."""
         return [
             (begin, end, NAV_STATES.get(int(state), f"mode {int(state)}"))
-            for begin, end, state in self._stretches("vehicle_status", "nav_state")
+            for begin, end, state in self._periods("vehicle_status", "nav_state")
         ]
 
-    def armed(self) -> list:
-        """(begin, end) of each period in which the vehicle was armed [s]."""
+    def armed(self) -> list[tuple[float, float]]:
+        """Returns (begin, end) of each period in which the vehicle was armed [s]."""
         return [
             (begin, end)
-            for begin, end, state in self._stretches("vehicle_status", "arming_state")
+            for begin, end, state in self._periods("vehicle_status", "arming_state")
             if state == ARMED
         ]
 
-    def flying(self) -> Any:
-        """(begin, end) of each flight [s]; as armed() if vehicle_land_detected is not logged."""
+    def flying(self) -> list[tuple[float, float]]:
+        """Returns (begin, end) of each flight [s]; armed() without vehicle_land_detected."""
         if self.topic("vehicle_land_detected") is None:
             return self.armed()
         return [
             (begin, end)
-            for begin, end, landed in self._stretches("vehicle_land_detected", "landed")
+            for begin, end, landed in self._periods("vehicle_land_detected", "landed")
             if not landed
         ]
 
-    def _stretches(self, topic, field):
+    def _periods(self, topic: str, field: str) -> list[tuple[float, float, float]]:
+        """Returns (begin [s], end [s], value) of each period in which a field is constant."""
         data = self.topic(topic)
         if data is None or field not in data:
             return []
@@ -144,7 +146,7 @@ class FlightLog:
 
 
 def summary(log: FlightLog) -> list[str]:
-    """A summary of a log, as lines of text."""
+    """Returns a summary of a log, as lines of text."""
     ulog = log.ulog
     lines = [
         f"file: {log.path} ({log.path.stat().st_size / 1e3:.0f} kB)",
@@ -182,24 +184,24 @@ def summary(log: FlightLog) -> list[str]:
     return lines
 
 
-def _value(value):
-    """A parameter's value; in a damaged log it may be of any type."""
+def _value(value: object) -> str:
+    """Formats a parameter's value; in a damaged log it may be of any type."""
     return f"{value:.9g}" if isinstance(value, (int, float)) else _plain(str(value))
 
 
-def _plain(text):
-    """A message without colour codes and control characters."""
+def _plain(text: str) -> str:
+    """Removes colour codes and control characters."""
     return "".join(c for c in re.sub(r"\x1b\[[\d;]*m", "", text) if c.isprintable())
 
 
-def _flight(log):
-    """Distance, speed and height of the flight."""
+def _flight(log: FlightLog) -> list[str]:
+    """Returns a line on distance, speed and height of the flight; empty without a position."""
     position = log.topic("vehicle_local_position")
     if position is None:
         return []
     path = np.stack([position[axis] for axis in "xyz"], axis=1).astype(float)
     path = path[np.isfinite(path).all(axis=1)]
-    # As doubles: damaged numbers may be as large as a float allows.
+    # As doubles, because damaged numbers may be as large as a float allows.
     speed = np.hypot(position["vx"].astype(float), position["vy"].astype(float))
     if not len(path):
         return []
@@ -211,7 +213,7 @@ def _flight(log):
 
 
 def write_csv(log: FlightLog, folder: Path, topics: Sequence[str] = ()) -> list[Path]:
-    """One CSV file for each topic and instance, named as pyulog's own ulog2csv names them.
+    """Writes a CSV file for each topic and instance, named as by pyulog's ulog2csv.
 
     Args:
         log: The log.

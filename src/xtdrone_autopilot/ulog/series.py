@@ -1,4 +1,4 @@
-"""Topics of a flight log over time, positions and velocities in the world's axes."""
+"""Topics of a flight log as time series; positions and velocities in ENU."""
 
 from dataclasses import dataclass
 
@@ -6,21 +6,21 @@ import numpy as np
 
 from .reader import FlightLog
 
-_UP = (1.0, 1.0, -1.0, 1.0, 1.0, -1.0)
+_SIGNS = (1.0, 1.0, -1.0, 1.0, 1.0, -1.0)
 _ENU = ("y", "x", "z", "vy", "vx", "vz")
 _VALID = tuple(f"{name}_valid" for name in ("xy", "xy", "z", "v_xy", "v_xy", "v_z"))
 
 
 @dataclass(frozen=True)
 class Series:
-    """Samples of something over time."""
+    """Samples of a quantity over time."""
 
     t_s: np.ndarray  # (K,) simulated time [s]
     values: np.ndarray  # (K,) or (K, M)
 
 
 def series(log: FlightLog, name: str, *fields: str) -> Series | None:
-    """Fields (K, M) of a topic, at the log's own times; None if they are not logged."""
+    """Returns fields (K, M) of a topic at their own times; None if they are not logged."""
     data = log.topic(name)
     if data is None or any(field not in data for field in fields):
         return None
@@ -29,20 +29,20 @@ def series(log: FlightLog, name: str, *fields: str) -> Series | None:
 
 
 def estimate(log: FlightLog) -> Series | None:
-    """Position and velocity (K, 6), east, north, up [m], [m/s]; NaN while they are invalid."""
-    found = of_ned(log, "vehicle_local_position")
+    """Returns estimated position [m] and velocity [m/s] (K, 6), ENU; NaN while they are invalid."""
+    motion = of_ned(log, "vehicle_local_position")
     valid = series(log, "vehicle_local_position", *_VALID)
-    if found is None or valid is None:
-        return found
-    return Series(found.t_s, np.where(valid.values > 0, found.values, np.nan))
+    if motion is None or valid is None:
+        return motion
+    return Series(motion.t_s, np.where(valid.values > 0, motion.values, np.nan))
 
 
 def set_point(log: FlightLog) -> Series | None:
-    """Set-points of position and velocity (K, 6), east, north, up; NaN where there is none."""
+    """Returns set-points of position [m] and velocity [m/s] (K, 6), ENU; NaN = none."""
     return of_ned(log, "vehicle_local_position_setpoint")
 
 
 def of_ned(log: FlightLog, topic: str) -> Series | None:
-    """Position and velocity (K, 6) of a topic that has them in NED, as east, north, up."""
-    found = series(log, topic, *_ENU)
-    return None if found is None else Series(found.t_s, found.values * _UP)
+    """Converts position and velocity of a topic from NED to ENU, (K, 6); None if not logged."""
+    ned = series(log, topic, *_ENU)
+    return None if ned is None else Series(ned.t_s, ned.values * _SIGNS)

@@ -1,1 +1,1 @@
-"""VTOLs: hover, fixed-wing flight and the transitions between them, as PX4's vtol_att_control."""
+"""VTOLs: hover, fixed-wing flight and transitions between them, as PX4's vtol_att_control."""

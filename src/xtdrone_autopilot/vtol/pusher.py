@@ -1,64 +1,69 @@
-"""The pusher in hover: it accelerates forwards in the place of a nose-down pitch (VT_FWD_THRUST_*).
+"""Pusher assist in hover: the pusher accelerates forwards in place of a nose-down pitch.
 
-As PX4's VtolType::pusher_assist.
+As PX4's VtolType::pusher_assist, with VT_FWD_THRUST_*.
 """
 
 import math
 
-import numpy as np
-
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import rotate
 
 from ..control.vector import clamp, quat_from_axes
 from ..fixed_wing.guidance import Motion
 from ..state.vehicle_status import TARGET_LAND
 
-MAX = 0.9  # of the throttle
-NOT_IN_LANDINGS = (1, 4, 5)  # of VT_FWD_THRUST_EN
-ABOVE_ALT1, ABOVE_ALT2 = (2, 4), (3, 5)
+MAX_THROTTLE = 0.9  # largest throttle of the pusher
+# Values of VT_FWD_THRUST_EN: off in landings; only above MPC_LAND_ALT1; only above MPC_LAND_ALT2.
+NOT_IN_LANDINGS, ABOVE_ALT1, ABOVE_ALT2 = (1, 4, 5), (2, 4), (3, 5)
 
 
 @njit
-def _is_allowed(v, q, m):
-    kind = q.VT_FWD_THRUST_EN
-    if kind == 0 or q.VT_FWD_THRUST_SC <= 0.0 or v.quadchute:
+def _is_allowed(vehicle: Record, params: Record, motion: Motion) -> bool:
+    """Returns whether VT_FWD_THRUST_EN allows the assist now."""
+    mode = params.VT_FWD_THRUST_EN
+    if mode == 0 or params.VT_FWD_THRUST_SC <= 0.0 or vehicle.quadchute:
         return False
-    if kind in NOT_IN_LANDINGS and (v.target_type == TARGET_LAND or v.descend):
+    if mode in NOT_IN_LANDINGS and (vehicle.target_type == TARGET_LAND or vehicle.descend):
         return False
-    above = m.height - (m.terrain if math.isfinite(m.terrain) else v.home[2])
-    if kind in ABOVE_ALT1:
-        return above >= q.MPC_LAND_ALT1
-    return kind not in ABOVE_ALT2 or above >= q.MPC_LAND_ALT2
+    height_above_ground = motion.height - (
+        motion.terrain if math.isfinite(motion.terrain) else vehicle.home[2]
+    )
+    if mode in ABOVE_ALT1:
+        return height_above_ground >= params.MPC_LAND_ALT1
+    return mode not in ABOVE_ALT2 or height_above_ground >= params.MPC_LAND_ALT2
 
 
 @njit
-def assist(v: np.void, q: np.void, m: Motion) -> float:
-    """Throttle of the pusher in hover, 0..1; the attitude set-point is levelled by as much.
+def assist(vehicle: Record, params: Record, motion: Motion) -> float:
+    """Limits the nose-down pitch of the set-point; returns the throttle that replaces it, 0..1.
 
     Args:
-        v: Record of VEHICLE_STATUS, with the attitude set-point of the velocity loop.
-        q: Parameters.
-        m: Motion.
+        vehicle: Record of VEHICLE_STATUS, with the attitude set-point of the velocity loop.
+        params: Record of the parameters.
+        motion: Motion of the vehicle.
     """
-    if not _is_allowed(v, q, m):
+    if not _is_allowed(vehicle, params, motion):
         return 0.0
-    x, y, z, w = v.sp_quat
-    east, north, up = rotate(x, y, z, w, 0.0, 0.0, 1.0)  # the direction of thrust
-    forward = north * math.cos(m.heading) + east * math.sin(m.heading)
-    right = east * math.cos(m.heading) - north * math.sin(m.heading)
+    x, y, z, w = vehicle.sp_quat
+    east, north, up = rotate(x, y, z, w, 0.0, 0.0, 1.0)  # direction of the thrust
+    forward = north * math.cos(motion.heading) + east * math.sin(motion.heading)
+    right = east * math.cos(motion.heading) - north * math.sin(motion.heading)
     pitch = -math.atan2(forward, up)
-    least = math.radians(q.VT_LND_PITCH_MIN if v.target_type == TARGET_LAND else q.VT_PITCH_MIN)
-    if pitch >= least:
+    min_pitch = math.radians(
+        params.VT_LND_PITCH_MIN if vehicle.target_type == TARGET_LAND else params.VT_PITCH_MIN
+    )
+    if pitch >= min_pitch:
         return 0.0
-    # It leans to the side as much as before.
-    level = max(least, 0.0)
-    aside = math.sqrt(max(1.0 - right * right, 0.0))
-    forward, up = -aside * math.sin(level), aside * math.cos(level)
-    east = forward * math.sin(m.heading) + right * math.cos(m.heading)
-    north = forward * math.cos(m.heading) - right * math.sin(m.heading)
+    # Keep the lean to the side.
+    max_pitch_down = max(min_pitch, 0.0)
+    level_norm = math.sqrt(max(1.0 - right * right, 0.0))
+    forward, up = -level_norm * math.sin(max_pitch_down), level_norm * math.cos(max_pitch_down)
+    east = forward * math.sin(motion.heading) + right * math.cos(motion.heading)
+    north = forward * math.cos(motion.heading) - right * math.sin(motion.heading)
     ax, ay, _ = rotate(x, y, z, w, 1.0, 0.0, 0.0)
     quat = quat_from_axes(east, north, up, math.atan2(ay, ax))
     for k in range(4):
-        v.sp_quat[k] = quat[k]
-    return clamp((math.sin(least) - math.sin(pitch)) * q.VT_FWD_THRUST_SC, 0.0, MAX)
+        vehicle.sp_quat[k] = quat[k]
+    return clamp(
+        (math.sin(min_pitch) - math.sin(pitch)) * params.VT_FWD_THRUST_SC, 0.0, MAX_THROTTLE
+    )

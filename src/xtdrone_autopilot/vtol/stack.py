@@ -1,4 +1,4 @@
-"""The VTOLs of a fleet: between the multicopter's loops and the fixed wing's."""
+"""The VTOLs of a fleet: transitions between the multicopter's and the fixed wing's loops."""
 
 import math
 from collections.abc import Sequence
@@ -18,19 +18,21 @@ from xtdrone_dynamics.abilities.vehicle_type import (
     TAILSITTER,
     TILTROTOR,
 )
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import from_euler
+from xtdrone_dynamics.shapes import Quaternion
 
 from ..control.vector import clamp, yaw_of
 from ..fixed_wing.attitude import control_attitude, control_rates
-from ..fixed_wing.axes import of_wings
+from ..fixed_wing.axes import to_wing_axes
 from ..fixed_wing.guidance import (
+    Motion,
     fly_leg,
     fly_line,
-    least_airspeed,
     measure_airspeed,
-    motion,
+    motion_of,
     set_airspeed,
+    turn_min_airspeed,
 )
 from ..fixed_wing.stack import GUIDANCE_S, GUIDANCE_US, FixedWing, deflect
 from ..interfaces import Estimator
@@ -53,7 +55,7 @@ from ..state.vehicle_status import (
 from . import standard, tailsitter, tiltrotor
 from .pusher import assist
 from .state import new_state
-from .transition import watch
+from .transition import check_quadchute
 
 _MANUAL = (
     int(Mode.MANUAL),
@@ -63,219 +65,278 @@ _MANUAL = (
     int(Mode.POSCTL),
 )
 LAND, RTL = int(Mode.LAND), int(Mode.RTL)
-BLEND_S = 1.0  # in which the throttle goes from the transition's to total energy control's [s]
-# Modes in which no transition to fixed-wing flight begins, as in PX4.
+BLEND_S = 1.0  # time in which the throttle goes from the transition's to that of TECS [s]
+# Modes in which no transition to fixed-wing flight may begin, as in PX4.
 _HOVERING_MODES = (Mode.TAKEOFF, Mode.LAND, Mode.RTL)
 
 
 @njit
-def _step_one(v, u, w, q, e, s, front, t_us, due, sea, dt):
-    """A vehicle's transition; e has the axes of its wings from fixed-wing flight on."""
-    if v.vtol_state != ON_WINGS:
-        measure_airspeed(w, s, sea + e.pos[2], t_us)
-    m = motion(e)
-    if v.mode == LAND or (v.mode == RTL and v.vtol_state == TO_FIXED_WING):
-        u.wanted = HOVERS
-    watch(v, u, w, q, m, t_us)
-    before = v.vtol_state
-    if v.vtol_type == TAILSITTER:
-        tailsitter.change_state(v, u, w, q, m, t_us)
-    elif v.vtol_type == TILTROTOR:
-        tiltrotor.change_state(v, u, w, q, m, t_us)
+def _step_vehicle(
+    vehicle: Record,
+    transition: Record,
+    wing: Record,
+    params: Record,
+    estimate: Record,
+    readings: Record,
+    front_fraction: float,
+    t_us: int,
+    due: bool,
+    origin_height: float,
+    dt: float,
+) -> None:
+    """Steps the transition of one vehicle.
+
+    From fixed-wing flight on, the estimate of a tail-sitter is in the axes of its wings.
+    """
+    if vehicle.vtol_state != ON_WINGS:
+        measure_airspeed(wing, readings, origin_height + estimate.pos[2], t_us)
+    motion = motion_of(estimate)
+    if vehicle.mode == LAND or (vehicle.mode == RTL and vehicle.vtol_state == TO_FIXED_WING):
+        transition.requested = HOVERS
+    check_quadchute(vehicle, transition, wing, params, motion, t_us)
+    last_state = vehicle.vtol_state
+    if vehicle.vtol_type == TAILSITTER:
+        tailsitter.change_state(vehicle, transition, wing, params, motion, t_us)
+    elif vehicle.vtol_type == TILTROTOR:
+        tiltrotor.change_state(vehicle, transition, wing, params, motion, t_us)
     else:
-        standard.change_state(v, u, w, q, m, t_us)
-    if v.vtol_state != before:
-        _enter_state(v, w, before)
-    if v.vtol_state == HOVERS or v.vtol_state == ON_WINGS:
-        v.hover_weight = 1.0 if v.vtol_state == HOVERS else 0.0
-        v.sp_tilt = tiltrotor.FORWARDS * (1.0 if v.vtol_state == HOVERS else q.VT_TILT_FW)
+        standard.change_state(vehicle, transition, wing, params, motion, t_us)
+    if vehicle.vtol_state != last_state:
+        _enter_state(vehicle, wing, last_state)
+    if vehicle.vtol_state == HOVERS or vehicle.vtol_state == ON_WINGS:
+        vehicle.hover_weight = 1.0 if vehicle.vtol_state == HOVERS else 0.0
+        vehicle.sp_tilt = tiltrotor.FORWARDS * (
+            1.0 if vehicle.vtol_state == HOVERS else params.VT_TILT_FW
+        )
         return
-    if v.vtol_type == TAILSITTER:
-        tailsitter.change_over(v, u, w, q, m, dt)
+    if vehicle.vtol_type == TAILSITTER:
+        tailsitter.change_over(vehicle, transition, wing, params, motion, dt)
         return
-    along = math.atan2(m.vel[0], m.vel[1])
-    accel = math.cos(along) * v.acc_filtered[0] + math.sin(along) * v.acc_filtered[1]
-    if v.vtol_type == TILTROTOR:
-        tiltrotor.change_over(v, u, w, q, m, front, accel, t_us, dt)
+    course = math.atan2(motion.vel[0], motion.vel[1])
+    accel = math.cos(course) * vehicle.acc_filtered[0] + math.sin(course) * vehicle.acc_filtered[1]
+    if vehicle.vtol_type == TILTROTOR:
+        tiltrotor.change_over(
+            vehicle, transition, wing, params, motion, front_fraction, accel, t_us, dt
+        )
     else:
-        standard.change_over(v, u, w, q, m, accel, t_us, dt)
+        standard.change_over(vehicle, transition, wing, params, motion, accel, t_us, dt)
     if due:
-        _guide(v, u, w, q, m)
-    w.pitch = u.pitch
-    if v.armed:
-        control_attitude(w, q, m.roll, m.pitch)
-        control_rates(w, q, e.ang_vel, v.landed, dt)
+        _guide(vehicle, transition, wing, params, motion)
+    wing.pitch = transition.pitch
+    if vehicle.armed:
+        control_attitude(wing, params, motion.roll, motion.pitch)
+        control_rates(wing, params, estimate.ang_vel, vehicle.landed, dt)
 
 
 @njit
-def _enter_state(v, w, before):
-    """It hovers, flies on its wings or begins a transition now."""
-    v.vehicle_type = FIXED_WING if v.vtol_state == ON_WINGS else MULTICOPTER
-    if before != TO_HOVER or v.vtol_type != STANDARD_VTOL:
-        v.vel_integral[:] = 0.0
-        v.rate_integral[:] = 0.0
-    if v.vtol_state == HOVERS:
-        v.mode_stage = NEW_MODE
-    elif v.vtol_state == TO_FIXED_WING:
-        w.rate_integral[:] = 0.0
-        w.roll, w.airspeed_sp = 0.0, math.nan
-    if v.vtol_state in (HOVERS, ON_WINGS):
-        v.events |= EVENT_TRANSITION_OVER
+def _enter_state(vehicle: Record, wing: Record, last_state: int) -> None:
+    """Applies a change of vtol_state: control type, integrators and events."""
+    vehicle.vehicle_type = FIXED_WING if vehicle.vtol_state == ON_WINGS else MULTICOPTER
+    if last_state != TO_HOVER or vehicle.vtol_type != STANDARD_VTOL:
+        vehicle.vel_integral[:] = 0.0
+        vehicle.rate_integral[:] = 0.0
+    if vehicle.vtol_state == HOVERS:
+        vehicle.mode_stage = NEW_MODE
+    elif vehicle.vtol_state == TO_FIXED_WING:
+        wing.rate_integral[:] = 0.0
+        wing.roll, wing.airspeed_sp = 0.0, math.nan
+    if vehicle.vtol_state in (HOVERS, ON_WINGS):
+        vehicle.events |= EVENT_TRANSITION_OVER
 
 
 @njit
-def _guide(v, u, w, q, m):
-    """Roll set-point of a transition: straight on, then along the way to the target."""
-    set_airspeed(w, q, m, v.target_speed, least_airspeed(w, q), False, GUIDANCE_S)
-    roll = w.roll
-    if v.mode in _MANUAL:
-        w.roll = v.stick_right * math.radians(q.FW_R_LIM)
-    elif v.vtol_state == TO_FIXED_WING:
+def _guide(
+    vehicle: Record, transition: Record, wing: Record, params: Record, motion: Motion
+) -> None:
+    """Writes the roll set-point of a transition: straight on, or along the leg to the target."""
+    set_airspeed(
+        wing,
+        params,
+        motion,
+        vehicle.target_speed,
+        turn_min_airspeed(wing, params),
+        False,
+        GUIDANCE_S,
+    )
+    roll = wing.roll
+    if vehicle.mode in _MANUAL:
+        wing.roll = vehicle.stick_right * math.radians(params.FW_R_LIM)
+    elif vehicle.vtol_state == TO_FIXED_WING:
         fly_line(
-            w,
-            q,
-            m,
-            (u.start[0], u.start[1]),
-            (math.cos(u.course), math.sin(u.course)),
-            q.NPFG_PERIOD,
+            wing,
+            params,
+            motion,
+            (transition.start_pos[0], transition.start_pos[1]),
+            (math.cos(transition.course), math.sin(transition.course)),
+            params.NPFG_PERIOD,
         )
     elif (
-        v.mode == LAND
-        or v.target_type == TARGET_LAND
-        or (v.vtol_type == TILTROTOR and _is_past(v, u, m))
+        vehicle.mode == LAND
+        or vehicle.target_type == TARGET_LAND
+        or (vehicle.vtol_type == TILTROTOR and _is_past(vehicle, transition, motion))
     ):
-        w.roll = 0.0
+        wing.roll = 0.0
     else:
-        fly_leg(w, q, m, (u.start[0], u.start[1]), (v.target[1], v.target[0]))
-    step = math.radians(q.FW_PN_R_SLEW_MAX) * GUIDANCE_S
-    w.roll = clamp(w.roll, roll - step, roll + step)
+        fly_leg(
+            wing,
+            params,
+            motion,
+            (transition.start_pos[0], transition.start_pos[1]),
+            (vehicle.target[1], vehicle.target[0]),
+        )
+    step = math.radians(params.FW_PN_R_SLEW_MAX) * GUIDANCE_S
+    wing.roll = clamp(wing.roll, roll - step, roll + step)
 
 
 @njit
-def _is_past(v, u, m):
-    """Whether it is beyond its target, to which it does not turn back before it hovers."""
-    north, east = v.target[1] - u.start[0], v.target[0] - u.start[1]
-    return north * (v.target[1] - m.pos[0]) + east * (v.target[0] - m.pos[1]) < 0.0
+def _is_past(vehicle: Record, transition: Record, motion: Motion) -> bool:
+    """Returns whether the vehicle is past its target; it turns back only in hover."""
+    north, east = (
+        vehicle.target[1] - transition.start_pos[0],
+        vehicle.target[0] - transition.start_pos[1],
+    )
+    return (
+        north * (vehicle.target[1] - motion.pos[0]) + east * (vehicle.target[0] - motion.pos[1])
+        < 0.0
+    )
 
 
 @njit
 def _step(
-    status,
-    transitions,
-    wings,
-    parameters,
-    estimates,
-    tailsitters,
-    sensors,
-    fronts,
-    t_us,
-    epoch_us,
-    sea,
-    dt,
-):
-    """One pass over the fleet; returns the union of the events."""
+    status: np.ndarray,
+    transitions: np.ndarray,
+    wings: np.ndarray,
+    parameters: np.ndarray,
+    estimates: np.ndarray,
+    tailsitters: np.ndarray,
+    sensors: np.ndarray,
+    front_fractions: np.ndarray,
+    t_us: int,
+    epoch_us: np.ndarray,
+    origin_height: float,
+    dt: float,
+) -> int:
+    """Steps the transitions of the fleet; returns the union of the EVENT_ bits."""
     events = 0
     for i in range(status.shape[0]):
-        v = status[i]
-        if v.vtol_type != NOT_VTOL:
+        vehicle = status[i]
+        if vehicle.vtol_type != NOT_VTOL:
             due = (t_us - epoch_us[i]) % GUIDANCE_US == 0
-            e = estimates[i]
-            if v.vtol_type == TAILSITTER:
-                tailsitters[i] = e
-                of_wings(e, tailsitters[i])
-                if v.vtol_state in (ON_WINGS, TO_HOVER):
-                    e = tailsitters[i]
-            _step_one(
-                v,
+            estimate = estimates[i]
+            if vehicle.vtol_type == TAILSITTER:
+                tailsitters[i] = estimate
+                to_wing_axes(estimate, tailsitters[i])
+                if vehicle.vtol_state in (ON_WINGS, TO_HOVER):
+                    estimate = tailsitters[i]
+            _step_vehicle(
+                vehicle,
                 transitions[i],
                 wings[i],
                 parameters[i],
-                e,
+                estimate,
                 sensors[i],
-                fronts[i],
+                front_fractions[i],
                 t_us,
                 due,
-                sea,
+                origin_height,
                 dt,
             )
-            events |= v.events
+            events |= vehicle.events
     return events
 
 
 @njit
-def _blend(status, transitions, wings, parameters, estimates, fronts):
+def _blend(
+    status: np.ndarray,
+    transitions: np.ndarray,
+    wings: np.ndarray,
+    parameters: np.ndarray,
+    estimates: np.ndarray,
+    front_fractions: np.ndarray,
+) -> None:
+    """Writes the attitude set-points of the fleet's transitions and of pusher assist."""
     for i in range(status.shape[0]):
-        v, u, w = status[i], transitions[i], wings[i]
-        if v.vtol_type == NOT_VTOL or v.vtol_state == ON_WINGS:
+        vehicle, transition, wing = status[i], transitions[i], wings[i]
+        if vehicle.vtol_type == NOT_VTOL or vehicle.vtol_state == ON_WINGS:
             continue
-        if v.vtol_state == HOVERS:
-            if v.sp_kind == TRAJECTORY:
-                u.pusher = assist(v, parameters[i], motion(estimates[i]))
-            elif v.sp_kind == NO_SET_POINT or v.mode in _MANUAL:
-                u.pusher = 0.0
-            if v.vtol_type == TILTROTOR:
-                v.sp_side_force[0] = tiltrotor.push_in_hover(v, parameters[i], fronts[i], u.pusher)
-        elif v.vtol_type == TAILSITTER:
-            if v.sp_kind == TRAJECTORY:
-                v.sp_thrust = u.thrust
-            if v.sp_kind != RATES and v.sp_kind != NO_SET_POINT:
-                _point(v, tailsitter.attitude(u))
-        elif v.sp_kind != RATES and v.sp_kind != NO_SET_POINT:
-            if v.vtol_type == TILTROTOR:
-                v.sp_side_force[0] = u.forward
-                if v.sp_kind == TRAJECTORY:
-                    v.sp_thrust = u.thrust
-            _point(v, from_euler(w.roll, -u.pitch, yaw_of(estimates[i].quat)))
+        if vehicle.vtol_state == HOVERS:
+            if vehicle.sp_kind == TRAJECTORY:
+                transition.pusher = assist(vehicle, parameters[i], motion_of(estimates[i]))
+            elif vehicle.sp_kind == NO_SET_POINT or vehicle.mode in _MANUAL:
+                transition.pusher = 0.0
+            if vehicle.vtol_type == TILTROTOR:
+                vehicle.sp_side_force[0] = tiltrotor.push_in_hover(
+                    vehicle, parameters[i], front_fractions[i], transition.pusher
+                )
+        elif vehicle.vtol_type == TAILSITTER:
+            if vehicle.sp_kind == TRAJECTORY:
+                vehicle.sp_thrust = transition.thrust
+            if vehicle.sp_kind != RATES and vehicle.sp_kind != NO_SET_POINT:
+                _point(vehicle, tailsitter.attitude(transition))
+        elif vehicle.sp_kind != RATES and vehicle.sp_kind != NO_SET_POINT:
+            if vehicle.vtol_type == TILTROTOR:
+                vehicle.sp_side_force[0] = transition.forward
+                if vehicle.sp_kind == TRAJECTORY:
+                    vehicle.sp_thrust = transition.thrust
+            _point(vehicle, from_euler(wing.roll, -transition.pitch, yaw_of(estimates[i].quat)))
 
 
 @njit
-def _point(v, quat):
-    """Writes an attitude set-point."""
+def _point(vehicle: Record, quat: Quaternion) -> None:
+    """Writes the attitude set-point."""
     for k in range(4):
-        v.sp_quat[k] = quat[k]
-    v.sp_yaw_rate, v.free_yaw = 0.0, math.nan
+        vehicle.sp_quat[k] = quat[k]
+    vehicle.sp_yaw_rate, vehicle.free_yaw = 0.0, math.nan
 
 
 @njit
 def _mix(
-    status,
-    transitions,
-    wings,
-    parameters,
-    tailsitters,
-    vehicle,
-    actuator,
-    pushes,
-    signs,
-    t_us,
-    dt,
-    commands,
-):
+    status: np.ndarray,
+    transitions: np.ndarray,
+    wings: np.ndarray,
+    parameters: np.ndarray,
+    tailsitters: np.ndarray,
+    models: np.ndarray,
+    actuators: np.ndarray,
+    pushes: np.ndarray,
+    signs: np.ndarray,
+    t_us: int,
+    dt: float,
+    commands: np.ndarray,
+) -> None:
+    """Writes the commands of pushers and surfaces of the fleet."""
     for i in range(status.shape[0]):
-        v, u, w, count = status[i], transitions[i], wings[i], vehicle[i].actuators
-        if v.vtol_type == NOT_VTOL:
+        vehicle, transition, wing, n_actuators = (
+            status[i],
+            transitions[i],
+            wings[i],
+            models[i].actuators,
+        )
+        if vehicle.vtol_type == NOT_VTOL:
             continue
-        pusher = u.pusher
-        if v.vtol_state == ON_WINGS:
-            share = clamp((t_us - u.finished_t) * 1e-6 / BLEND_S, 0.0, 1.0)
-            pusher = share * w.throttle + (1.0 - share) * u.pusher
-            if v.vtol_type == TAILSITTER:
-                tailsitter.drive(w, parameters[i], pusher, actuator[i], count, commands[i])
+        pusher = transition.pusher
+        if vehicle.vtol_state == ON_WINGS:
+            fraction = clamp((t_us - transition.finished_t) * 1e-6 / BLEND_S, 0.0, 1.0)
+            pusher = fraction * wing.throttle + (1.0 - fraction) * transition.pusher
+            if vehicle.vtol_type == TAILSITTER:
+                tailsitter.drive(
+                    wing, parameters[i], pusher, actuators[i], n_actuators, commands[i]
+                )
         else:
-            share = 1.0 - v.hover_weight
-            if v.vtol_type == TAILSITTER and (
-                v.vtol_state != HOVERS or not parameters[i].VT_ELEV_MC_LOCK
+            fraction = 1.0 - vehicle.hover_weight
+            if vehicle.vtol_type == TAILSITTER and (
+                vehicle.vtol_state != HOVERS or not parameters[i].VT_ELEV_MC_LOCK
             ):
-                tailsitter.steer(v, w, parameters[i], tailsitters[i], dt)
-                share = 1.0
-            elif v.vtol_type == TILTROTOR and v.vtol_state != HOVERS:
-                share = 1.0
-            deflect(actuator[i], count, signs[i], w.torque, share, commands[i])
-        for k in range(count):
+                tailsitter.steer(vehicle, wing, parameters[i], tailsitters[i], dt)
+                fraction = 1.0
+            elif vehicle.vtol_type == TILTROTOR and vehicle.vtol_state != HOVERS:
+                fraction = 1.0
+            deflect(actuators[i], n_actuators, signs[i], wing.torque, fraction, commands[i])
+        for k in range(n_actuators):
             if (
-                actuator[i, k].kind == ROTOR
+                actuators[i, k].kind == ROTOR
                 and pushes[i, k]
-                and (v.vtol_type != TILTROTOR or v.vtol_state == ON_WINGS)
+                and (vehicle.vtol_type != TILTROTOR or vehicle.vtol_state == ON_WINGS)
             ):
                 commands[i, k] = clamp(pusher, 0.0, 1.0)
 
@@ -283,8 +344,8 @@ def _mix(
 class Vtol(Memory):
     """Hover, fixed-wing flight and transitions of the vehicles whose vtol_type is not NOT_VTOL.
 
-    In hover and in transitions their vehicle_type is MULTICOPTER, as in PX4, on the wings it is
-    FIXED_WING; the loops of either type do the rest.
+    As in PX4, their vehicle_type is MULTICOPTER in hover and transitions, and FIXED_WING in
+    fixed-wing flight; the loops of that type fly them.
 
     Attributes:
         records: (N,) of TRANSITION_STATE.
@@ -301,33 +362,34 @@ class Vtol(Memory):
         fixed_wing: FixedWing,
         clock: StepClock,
         origin: Sequence[float],
-    ):
-        """The VTOLs of a fleet, in hover.
+    ) -> None:
+        """Starts with all VTOLs in hover.
 
         Args:
             fleet: The vehicles.
             status: (N,) of VEHICLE_STATUS.
-            parameters: Of the fleet.
-            estimator: Its state.
-            fixed_wing: Flies them on their wings.
+            parameters: Parameters of the fleet.
+            estimator: Estimated state of the fleet.
+            fixed_wing: Control of fixed-wing flight.
             clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
         """
         self._fleet, self._status, self._parameters = fleet, status, parameters
         self._estimator, self._wings, self._clock = estimator, fixed_wing, clock
-        self._sea = float(origin[2])
+        self._origin_height = float(origin[2])
         self._any = bool((status["vtol_type"] != NOT_VTOL).any())
         rotors = np.maximum(fleet.rotor_mask.sum(axis=1), 1)
-        self._fronts = fixed_wing.pushes.sum(axis=1) / rotors  # of tiltrotors
+        # Fraction of the tilting rotors in the thrust of a tiltrotor.
+        self._front_fractions = fixed_wing.pushes.sum(axis=1) / rotors
         self.records = new_state(fleet.n)
         self.remember_start()
 
     def is_vtol(self, i: int) -> bool:
-        """Whether vehicle i is a VTOL."""
+        """Returns whether vehicle i is a VTOL."""
         return bool(self._status["vtol_type"][i] != NOT_VTOL)
 
-    def why_not(self, i: int, state: int) -> str:
-        """Why VTOL i may not be asked for a state, HOVERS or ON_WINGS; empty where it may."""
+    def refusal(self, i: int, state: int) -> str:
+        """Returns why VTOL i may not change to a state (HOVERS or ON_WINGS); empty if it may."""
         if state not in (HOVERS, ON_WINGS):
             return f"state {state} is not allowed: 3 is hover, 4 fixed-wing flight"
         mode = Mode(self._status["mode"][i])
@@ -335,23 +397,32 @@ class Vtol(Memory):
             return f"mode {ROS_NAME[mode]} hovers: change to AUTO.LOITER first"
         return ""
 
-    def ask(self, i: int, state: int, at_once: bool = False) -> None:
-        """Vehicle i changes to HOVERS or ON_WINGS; to hover at_once is a quad-chute."""
-        v = self._status[i]
-        self.records["wanted"][i] = state
+    def request(self, i: int, state: int, at_once: bool = False) -> None:
+        """Requests a change of vehicle i to HOVERS or ON_WINGS.
+
+        Args:
+            i: Index of the vehicle.
+            state: HOVERS or ON_WINGS.
+            at_once: Whether to change to hover without a transition: a quad-chute.
+        """
+        status = self._status[i]
+        self.records["requested"][i] = state
         if state == ON_WINGS:
-            v["quadchute"] = 0
-        elif at_once and v["vtol_state"] != HOVERS and v["armed"]:
-            v["quadchute"] = BY_COMMAND
-            v["events"] |= EVENT_QUADCHUTE
+            status["quadchute"] = 0
+        elif at_once and status["vtol_state"] != HOVERS and status["armed"]:
+            status["quadchute"] = BY_COMMAND
+            status["events"] |= EVENT_QUADCHUTE
 
     def step(self, clock: StepClock, sensors: SensorBatch, dt: float) -> int:
-        """Moves the transitions on; returns the EVENT_ bits raised.
+        """Steps the transitions.
 
         Args:
             clock: Time of the flight stack.
             sensors: Readings of this step.
             dt: Length of the step [s].
+
+        Returns:
+            The union of the EVENT_ bits raised.
         """
         if not self._any:
             return 0
@@ -363,15 +434,15 @@ class Vtol(Memory):
             self._estimator.records,
             self._wings.tailsitters,
             sensors.records,
-            self._fronts,
+            self._front_fractions,
             clock.t_us,
             clock.epoch_us,
-            self._sea,
+            self._origin_height,
             dt,
         )
 
     def blend(self) -> None:
-        """Attitude set-points of transitions, and of a hover that the pusher helps."""
+        """Writes the attitude set-points of transitions, and of hover with pusher assist."""
         if self._any:
             _blend(
                 self._status,
@@ -379,15 +450,15 @@ class Vtol(Memory):
                 self._wings.records,
                 self._parameters.values,
                 self._estimator.records,
-                self._fronts,
+                self._front_fractions,
             )
 
     def mix(self, dt: float, commands: np.ndarray) -> None:
-        """Writes the commands of pushers and surfaces, beside the mixer's of the rotors.
+        """Writes the commands of pushers and surfaces; those of lifting rotors are the mixer's.
 
         Args:
             dt: Length of the step [s].
-            commands: (N, A).
+            commands: (N, A), updated.
         """
         if self._any:
             _mix(

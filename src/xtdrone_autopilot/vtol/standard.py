@@ -1,4 +1,4 @@
-"""The standard VTOL (VT_TYPE 2): rotors that carry it in hover, and others that push it forwards.
+"""Standard VTOL (VT_TYPE 2): separate rotors for lift in hover and for forward thrust.
 
 As PX4's vtol_att_control/standard.cpp. Another type of VTOL is a module with these two functions,
 and a line for each in stack.py.
@@ -6,86 +6,101 @@ and a line for each in stack.py.
 
 import math
 
-import numpy as np
-
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 
 from ..control.vector import clamp
 from ..fixed_wing.guidance import Motion
 from ..state.vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
 from .transition import (
-    begin,
+    begin_transition,
     decelerating_pitch,
+    elapsed_s,
     front_is_complete,
     is_airborne,
-    least_front_s,
-    since,
+    min_front_transition_s,
 )
 
 
 @njit
-def change_state(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, t_us: int) -> None:
-    """Moves vtol_state on towards what is wanted.
+def change_state(
+    vehicle: Record, transition: Record, wing: Record, params: Record, motion: Motion, t_us: int
+) -> None:
+    """Advances vtol_state towards the requested state.
 
     Args:
-        v: Record of VEHICLE_STATUS.
-        u: Record of TRANSITION_STATE.
-        w: Record of FIXED_WING_STATE.
-        q: Parameters.
-        m: Motion.
-        t_us: Now [us].
+        vehicle: Record of VEHICLE_STATUS.
+        transition: Record of TRANSITION_STATE.
+        wing: Record of FIXED_WING_STATE.
+        params: Record of the parameters.
+        motion: Motion of the vehicle.
+        t_us: Present time [us].
     """
-    if v.quadchute:
-        v.vtol_state, u.pusher = HOVERS, 0.0
-    elif u.wanted == ON_WINGS:
-        if v.vtol_state in (HOVERS, TO_HOVER):
-            begin(v, u, m, t_us)
-            v.vtol_state = TO_FIXED_WING
-        elif v.vtol_state == TO_FIXED_WING and front_is_complete(v, u, w, q, t_us):
-            v.vtol_state, u.finished_t = ON_WINGS, t_us
-    elif v.vtol_state == ON_WINGS:
-        begin(v, u, m, t_us)
-        v.vtol_state = TO_HOVER
-    elif v.vtol_state == TO_FIXED_WING:
-        v.vtol_state, u.pusher = HOVERS, 0.0
-    elif v.vtol_state == TO_HOVER and (
-        m.forward < q.MPC_XY_CRUISE or not is_airborne(v) or since(u, t_us) > q.VT_B_TRANS_DUR
+    if vehicle.quadchute:
+        vehicle.vtol_state, transition.pusher = HOVERS, 0.0
+    elif transition.requested == ON_WINGS:
+        if vehicle.vtol_state in (HOVERS, TO_HOVER):
+            begin_transition(vehicle, transition, motion, t_us)
+            vehicle.vtol_state = TO_FIXED_WING
+        elif vehicle.vtol_state == TO_FIXED_WING and front_is_complete(
+            vehicle, transition, wing, params, t_us
+        ):
+            vehicle.vtol_state, transition.finished_t = ON_WINGS, t_us
+    elif vehicle.vtol_state == ON_WINGS:
+        begin_transition(vehicle, transition, motion, t_us)
+        vehicle.vtol_state = TO_HOVER
+    elif vehicle.vtol_state == TO_FIXED_WING:
+        vehicle.vtol_state, transition.pusher = HOVERS, 0.0
+    elif vehicle.vtol_state == TO_HOVER and (
+        motion.forward < params.MPC_XY_CRUISE
+        or not is_airborne(vehicle)
+        or elapsed_s(transition, t_us) > params.VT_B_TRANS_DUR
     ):
-        v.vtol_state = HOVERS
+        vehicle.vtol_state = HOVERS
 
 
 @njit
 def change_over(
-    v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, accel: float, t_us: int, dt: float
+    vehicle: Record,
+    transition: Record,
+    wing: Record,
+    params: Record,
+    motion: Motion,
+    accel: float,
+    t_us: int,
+    dt: float,
 ) -> None:
-    """In a transition: the share of each set of actuators, pitch and pusher.
+    """Writes hover_weight, pitch and pusher throttle of a transition.
 
     Args:
-        v, u, w, q, m, t_us: As of change_state().
-        accel: Along the way over the ground [m/s^2].
-        dt: [s].
+        vehicle, transition, wing, params, motion, t_us: See change_state().
+        accel: Acceleration along the course over the ground [m/s^2].
+        dt: Length of the step [s].
     """
-    if v.vtol_state == TO_FIXED_WING:
-        step = q.VT_PSHER_SLEW * dt if q.VT_PSHER_SLEW > 0.0 else 1.0
-        u.pusher = max(min(u.pusher + step, q.VT_F_TRANS_THR), 0.0)
-        v.hover_weight = _front_weight(u, w, q, t_us)
-        u.pitch = math.radians(q.FW_PSP_OFF) * (1.0 - v.hover_weight)
+    if vehicle.vtol_state == TO_FIXED_WING:
+        step = params.VT_PSHER_SLEW * dt if params.VT_PSHER_SLEW > 0.0 else 1.0
+        transition.pusher = max(min(transition.pusher + step, params.VT_F_TRANS_THR), 0.0)
+        vehicle.hover_weight = _front_weight(transition, wing, params, t_us)
+        transition.pitch = math.radians(params.FW_PSP_OFF) * (1.0 - vehicle.hover_weight)
         return
-    u.pusher = 0.0
-    u.pitch = decelerating_pitch(u, q, m, accel, dt)
-    v.hover_weight = 1.0
-    if q.VT_B_TRANS_RAMP > 0.0:
-        ramp = min(q.VT_B_TRANS_RAMP, q.VT_B_TRANS_DUR)
-        v.hover_weight = clamp(since(u, t_us) / ramp, 0.0, 1.0)
+    transition.pusher = 0.0
+    transition.pitch = decelerating_pitch(transition, params, motion, accel, dt)
+    vehicle.hover_weight = 1.0
+    if params.VT_B_TRANS_RAMP > 0.0:
+        ramp = min(params.VT_B_TRANS_RAMP, params.VT_B_TRANS_DUR)
+        vehicle.hover_weight = clamp(elapsed_s(transition, t_us) / ramp, 0.0, 1.0)
 
 
 @njit
-def _front_weight(u, w, q, t_us):
-    """Share of the rotors on the way to fixed-wing flight, by the airspeed or else by the time."""
-    least = least_front_s(q, w.eas2tas)
-    if q.FW_USE_AIRSPD == 0 or not math.isfinite(w.airspeed):
-        return clamp(2.0 * (1.0 - since(u, t_us) / max(least, 1e-3)), 0.0, 1.0)
-    margin = max(q.VT_ARSP_TRANS, q.VT_ARSP_BLEND) - q.VT_ARSP_BLEND
-    if margin <= 0.0 or w.airspeed < q.VT_ARSP_BLEND or since(u, t_us) <= least:
+def _front_weight(transition: Record, wing: Record, params: Record, t_us: int) -> float:
+    """Returns hover_weight in a front transition, by the airspeed or else by the elapsed time."""
+    min_time_s = min_front_transition_s(params, wing.eas2tas)
+    if params.FW_USE_AIRSPD == 0 or not math.isfinite(wing.airspeed):
+        return clamp(2.0 * (1.0 - elapsed_s(transition, t_us) / max(min_time_s, 1e-3)), 0.0, 1.0)
+    margin = max(params.VT_ARSP_TRANS, params.VT_ARSP_BLEND) - params.VT_ARSP_BLEND
+    if (
+        margin <= 0.0
+        or wing.airspeed < params.VT_ARSP_BLEND
+        or elapsed_s(transition, t_us) <= min_time_s
+    ):
         return 1.0
-    return clamp(1.0 - (w.airspeed - q.VT_ARSP_BLEND) / margin, 0.0, 1.0)
+    return clamp(1.0 - (wing.airspeed - params.VT_ARSP_BLEND) / margin, 0.0, 1.0)

@@ -1,186 +1,229 @@
-"""The tiltrotor (VT_TYPE 1): servos tilt some of the rotors that carry it, so that they push.
+"""Tiltrotor (VT_TYPE 1): servos tilt some of the lifting rotors forwards.
 
-States, times and angles as PX4's vtol_att_control/tiltrotor.cpp. PX4 gives the rotors a collective
-thrust and a tilt; here they are given the vertical force that holds the height, with the lift of
-the wings as it is measured, and the forward force of that tilt: allocation finds thrusts and
-tilts. On the way forwards the tilt waits while the wings do not carry it.
+States, times and angles as PX4's vtol_att_control/tiltrotor.cpp. PX4 commands a collective thrust
+and a tilt. Here the set-points are the vertical force that holds the height, considering the
+measured lift of the wings, and the forward force of that tilt; the allocation finds thrusts and
+tilts. In a front transition the tilt waits until the wings carry the vehicle.
 """
 
 import math
 
-import numpy as np
-
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY
 
 from ..control.vector import clamp, thrust_newtons, thrust_normalised
 from ..fixed_wing.guidance import Motion
 from ..state.vehicle_status import HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
 from .transition import (
-    begin,
+    begin_transition,
     decelerating_pitch,
+    elapsed_s,
     front_is_complete,
     holds_height,
     is_airborne,
-    since,
     vertical_force,
 )
 
-FORWARDS = 0.5 * math.pi  # tilt for which PX4's parameters are 1 [rad]
-STEEP = 1.2  # tilt beyond which its tangent is of no use [rad]
-STEEPNESS = math.tan(STEEP)
-SERVO_S = 0.5  # within which servos turn the rotors
-TILTED = 0.01  # of 1, how near a tilt counts as reached
-THROTTLE_OFF_S = 0.5  # in which the throttle falls as a transition to hover begins, as in PX4
-SOFT = 0.1  # of the weight: what lacks of the lift, for which the pitch changes at its full rate
+FORWARDS = 0.5 * math.pi  # tilt at which PX4's tilt parameters are 1 [rad]
+MAX_TANGENT_TILT = 1.2  # largest tilt whose tangent is used [rad]
+MAX_TANGENT = math.tan(MAX_TANGENT_TILT)
+SERVO_S = 0.5  # time in which servos turn the rotors [s]
+TILT_TOLERANCE = 0.01  # a tilt this close to its target counts as reached, in PX4's 0..1
+THROTTLE_OFF_S = 0.5  # time in which the throttle falls in a back transition, as in PX4 [s]
+DEFICIT_SCALE = 0.1  # lift deficit over weight at which the pitch changes at its full rate
 PITCH_RATE = 0.15  # [rad/s]
-MAX_THRUST = 1.5  # over the weight, while the rotors tilt up
-MAX_PITCH = 0.2  # for the wings to carry it [rad]
-WAITS = 0.5  # of the weight on the rotors, over the cosine of the tilt, with which it waits
+MAX_THRUST_TO_WEIGHT = 1.5  # largest thrust to weight while the rotors tilt up
+MAX_PITCH = 0.2  # largest pitch that adds lift of the wings [rad]
+# Largest fraction of the weight, over the cosine of the tilt, that the rotors may lift while the
+# tilt goes on.
+MAX_ROTOR_LIFT = 0.5
 
 
 @njit
-def change_state(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, t_us: int) -> None:
-    """Moves vtol_state on towards what is wanted; arguments as of standard.change_state()."""
-    if v.quadchute:
-        v.vtol_state = HOVERS
-    elif u.wanted == ON_WINGS:
-        if v.vtol_state == HOVERS:
-            _begin(v, u, m, t_us)
-            v.vtol_state = TO_FIXED_WING
-            u.thrust = u.vertical = u.mean_thrust = v.sp_thrust
-        elif v.vtol_state == TO_HOVER:
-            v.vtol_state, u.finished_t = ON_WINGS, t_us
-        elif v.vtol_state == TO_FIXED_WING and not _is_second(u):
+def change_state(
+    vehicle: Record, transition: Record, wing: Record, params: Record, motion: Motion, t_us: int
+) -> None:
+    """Advances vtol_state towards the requested state; see standard.change_state()."""
+    if vehicle.quadchute:
+        vehicle.vtol_state = HOVERS
+    elif transition.requested == ON_WINGS:
+        if vehicle.vtol_state == HOVERS:
+            _begin_tilting(vehicle, transition, motion, t_us)
+            vehicle.vtol_state = TO_FIXED_WING
+            transition.thrust = transition.vertical = transition.mean_thrust = vehicle.sp_thrust
+        elif vehicle.vtol_state == TO_HOVER:
+            vehicle.vtol_state, transition.finished_t = ON_WINGS, t_us
+        elif vehicle.vtol_state == TO_FIXED_WING and not _is_second(transition):
             if (
-                u.tilt >= FORWARDS * (q.VT_TILT_TRANS - TILTED)
-                and front_is_complete(v, u, w, q, t_us)
-            ) or not is_airborne(v):
-                u.finished_t = t_us
-        elif v.vtol_state == TO_FIXED_WING and (
-            u.tilt >= FORWARDS * (q.VT_TILT_FW - TILTED) or not is_airborne(v)
+                transition.tilt >= FORWARDS * (params.VT_TILT_TRANS - TILT_TOLERANCE)
+                and front_is_complete(vehicle, transition, wing, params, t_us)
+            ) or not is_airborne(vehicle):
+                transition.finished_t = t_us
+        elif vehicle.vtol_state == TO_FIXED_WING and (
+            transition.tilt >= FORWARDS * (params.VT_TILT_FW - TILT_TOLERANCE)
+            or not is_airborne(vehicle)
         ):
-            v.vtol_state, u.finished_t = ON_WINGS, t_us
-    elif v.vtol_state == ON_WINGS:
-        _begin(v, u, m, t_us)
-        v.vtol_state, u.pusher = TO_HOVER, w.throttle
-        u.thrust = u.vertical = 0.0
-        u.tilt = FORWARDS * q.VT_TILT_FW
-    elif v.vtol_state == TO_FIXED_WING or (v.vtol_state == TO_HOVER and _hovers(v, u, q, m, t_us)):
-        v.vtol_state = HOVERS
+            vehicle.vtol_state, transition.finished_t = ON_WINGS, t_us
+    elif vehicle.vtol_state == ON_WINGS:
+        _begin_tilting(vehicle, transition, motion, t_us)
+        vehicle.vtol_state, transition.pusher = TO_HOVER, wing.throttle
+        transition.thrust = transition.vertical = 0.0
+        transition.tilt = FORWARDS * params.VT_TILT_FW
+    elif vehicle.vtol_state == TO_FIXED_WING or (
+        vehicle.vtol_state == TO_HOVER and _hovers(vehicle, transition, params, motion, t_us)
+    ):
+        vehicle.vtol_state = HOVERS
 
 
 @njit
-def _hovers(v, u, q, m, t_us):
-    """Whether a transition to hover is over."""
-    if not is_airborne(v):
+def _hovers(vehicle: Record, transition: Record, params: Record, motion: Motion, t_us: int) -> bool:
+    """Returns whether a back transition is complete."""
+    if not is_airborne(vehicle):
         return True
-    slow = m.forward < q.MPC_XY_CRUISE or since(u, t_us) > q.VT_B_TRANS_DUR
-    return slow and u.tilt <= FORWARDS * (q.VT_TILT_MC + TILTED)
+    is_slow = (
+        motion.forward < params.MPC_XY_CRUISE or elapsed_s(transition, t_us) > params.VT_B_TRANS_DUR
+    )
+    return is_slow and transition.tilt <= FORWARDS * (params.VT_TILT_MC + TILT_TOLERANCE)
 
 
 @njit
-def _begin(v, u, m, t_us):
-    begin(v, u, m, t_us)
-    u.pitch = u.pitch_integral = m.pitch
-    u.tilt = u.forward = 0.0
+def _begin_tilting(vehicle: Record, transition: Record, motion: Motion, t_us: int) -> None:
+    """Begins a transition from the present pitch, with rotors that point up."""
+    begin_transition(vehicle, transition, motion, t_us)
+    transition.pitch = transition.pitch_integral = motion.pitch
+    transition.tilt = transition.forward = 0.0
 
 
 @njit
-def _is_second(u):
-    """Whether the transition forwards is in its second part, with the wings to carry it."""
-    return u.finished_t > u.begun_t
+def _is_second(transition: Record) -> bool:
+    """Returns whether a front transition is in its second phase, in which the wings carry."""
+    return transition.finished_t > transition.start_t
 
 
 @njit
 def change_over(
-    v: np.void,
-    u: np.void,
-    w: np.void,
-    q: np.void,
-    m: Motion,
-    front: float,
+    vehicle: Record,
+    transition: Record,
+    wing: Record,
+    params: Record,
+    motion: Motion,
+    front_fraction: float,
     accel: float,
     t_us: int,
     dt: float,
 ) -> None:
-    """In a transition: pitch, and the forces of the rotors along the body's x and z.
+    """Writes pitch, and the forces of the rotors along body x and z, of a transition.
 
     Args:
-        v, u, w, q, m, t_us: As of change_state().
-        front: Share of the tilting rotors in the thrust of all at the same command.
-        accel: Along the way over the ground [m/s^2].
-        dt: [s].
+        vehicle, transition, wing, params, motion, t_us: See change_state().
+        front_fraction: Fraction of the tilting rotors in the thrust of all at the same command.
+        accel: Acceleration along the course over the ground [m/s^2].
+        dt: Length of the step [s].
     """
-    v.hover_weight = 1.0
-    needed = v.sp_thrust
-    if holds_height(v):
-        up = u.thrust * math.cos(m.pitch) * math.cos(m.roll) + u.forward * math.sin(m.pitch)
-        needed = vertical_force(v, u, q, m, up, dt) - u.forward * math.sin(m.pitch)
-        # Rotors that are not yet tilted up would push it forwards.
-        most = v.thrust_max
-        if v.vtol_state == TO_HOVER:
-            most = min(MAX_THRUST * v.mass * GRAVITY * max(math.cos(u.tilt), 0.0), most)
-        u.thrust = clamp(needed / math.cos(m.pitch), 0.0, most)
+    vehicle.hover_weight = 1.0
+    lift_needed = vehicle.sp_thrust
+    if holds_height(vehicle):
+        lift_now = transition.thrust * math.cos(motion.pitch) * math.cos(
+            motion.roll
+        ) + transition.forward * math.sin(motion.pitch)
+        lift_needed = vertical_force(
+            vehicle, transition, params, motion, lift_now, dt
+        ) - transition.forward * math.sin(motion.pitch)
+        # Rotors that are not tilted up yet would accelerate it forwards.
+        max_thrust = vehicle.thrust_max
+        if vehicle.vtol_state == TO_HOVER:
+            max_thrust = min(
+                MAX_THRUST_TO_WEIGHT * vehicle.mass * GRAVITY * max(math.cos(transition.tilt), 0.0),
+                max_thrust,
+            )
+        transition.thrust = clamp(lift_needed / math.cos(motion.pitch), 0.0, max_thrust)
     else:
-        u.thrust = v.sp_thrust
-    lacking = clamp(needed / (SOFT * v.mass * GRAVITY), -1.0, 1.0)
-    if v.vtol_state == TO_FIXED_WING:
-        _tilt_forwards(v, u, q, needed, lacking, t_us, dt)
-        u.mean_thrust += dt / (SERVO_S + dt) * (u.thrust - u.mean_thrust)
-        push = front * max(
-            thrust_newtons(v, q.VT_F_TRANS_THR) * math.sin(u.tilt),
-            u.mean_thrust * math.tan(min(u.tilt, STEEP)),
+        transition.thrust = vehicle.sp_thrust
+    lift_deficit = clamp(lift_needed / (DEFICIT_SCALE * vehicle.mass * GRAVITY), -1.0, 1.0)
+    if vehicle.vtol_state == TO_FIXED_WING:
+        _tilt_forwards(vehicle, transition, params, lift_needed, lift_deficit, t_us, dt)
+        transition.mean_thrust += dt / (SERVO_S + dt) * (transition.thrust - transition.mean_thrust)
+        forward_force = front_fraction * max(
+            thrust_newtons(vehicle, params.VT_F_TRANS_THR) * math.sin(transition.tilt),
+            transition.mean_thrust * math.tan(min(transition.tilt, MAX_TANGENT_TILT)),
         )
-        u.pusher = thrust_normalised(v, push / front)
-        # What changes faster than the servos turn is thrust along the axes that the rotors have.
-        along = min(push / max(u.mean_thrust, 1e-3), front * STEEPNESS)
-        u.forward = max(push + along * (u.thrust - u.mean_thrust), 0.0)
-        v.sp_tilt = FORWARDS
+        transition.pusher = thrust_normalised(vehicle, forward_force / front_fraction)
+        # Changes of thrust faster than the servos act along the present axes of the rotors.
+        forward_per_thrust = min(
+            forward_force / max(transition.mean_thrust, 1e-3), front_fraction * MAX_TANGENT
+        )
+        transition.forward = max(
+            forward_force + forward_per_thrust * (transition.thrust - transition.mean_thrust), 0.0
+        )
+        vehicle.sp_tilt = FORWARDS
         return
-    # The nose rises to slow it down where the wings then do not lift it, too.
-    before = u.pitch_integral
-    u.pitch = decelerating_pitch(u, q, m, accel, dt)
-    if holds_height(v):
-        u.pitch_integral = clamp(
-            before
-            + max(lacking, 0.0) * (u.pitch_integral - before)
-            + min(lacking, 0.0) * PITCH_RATE * dt,
+    # The nose rises to decelerate, unless the wings would then lift more than the weight.
+    last_integral = transition.pitch_integral
+    transition.pitch = decelerating_pitch(transition, params, motion, accel, dt)
+    if holds_height(vehicle):
+        transition.pitch_integral = clamp(
+            last_integral
+            + max(lift_deficit, 0.0) * (transition.pitch_integral - last_integral)
+            + min(lift_deficit, 0.0) * PITCH_RATE * dt,
             0.0,
             1.0,
         )
-    slow = since(u, t_us) / THROTTLE_OFF_S
-    u.forward = front * thrust_newtons(v, u.pusher) * max(1.0 - slow, 0.0)
-    back = clamp((since(u, t_us) - THROTTLE_OFF_S) / max(q.VT_BT_TILT_DUR, 0.1), 0.0, 1.0)
-    u.tilt = FORWARDS * (q.VT_TILT_FW + back * (q.VT_TILT_MC - q.VT_TILT_FW))
-    v.sp_tilt = u.tilt
+    elapsed_fraction = elapsed_s(transition, t_us) / THROTTLE_OFF_S
+    transition.forward = (
+        front_fraction
+        * thrust_newtons(vehicle, transition.pusher)
+        * max(1.0 - elapsed_fraction, 0.0)
+    )
+    tilt_fraction = clamp(
+        (elapsed_s(transition, t_us) - THROTTLE_OFF_S) / max(params.VT_BT_TILT_DUR, 0.1), 0.0, 1.0
+    )
+    transition.tilt = FORWARDS * (
+        params.VT_TILT_FW + tilt_fraction * (params.VT_TILT_MC - params.VT_TILT_FW)
+    )
+    vehicle.sp_tilt = transition.tilt
 
 
 @njit
-def _tilt_forwards(v, u, q, needed, lacking, t_us, dt):
-    """Tilt and pitch on the way forwards."""
-    hover, part, wings = q.VT_TILT_MC, q.VT_TILT_TRANS, q.VT_TILT_FW
-    if not _is_second(u):
-        share = min(since(u, t_us) / max(q.VT_F_TRANS_DUR, 0.1), 1.0)
-        u.tilt = FORWARDS * (hover + abs(part - hover) * share)
-        u.pitch = math.radians(q.FW_PSP_OFF) * share
+def _tilt_forwards(
+    vehicle: Record,
+    transition: Record,
+    params: Record,
+    lift_needed: float,
+    lift_deficit: float,
+    t_us: int,
+    dt: float,
+) -> None:
+    """Writes tilt and pitch of a front transition."""
+    hover_tilt, transition_tilt, wing_tilt = (
+        params.VT_TILT_MC,
+        params.VT_TILT_TRANS,
+        params.VT_TILT_FW,
+    )
+    if not _is_second(transition):
+        fraction = min(elapsed_s(transition, t_us) / max(params.VT_F_TRANS_DUR, 0.1), 1.0)
+        transition.tilt = FORWARDS * (hover_tilt + abs(transition_tilt - hover_tilt) * fraction)
+        transition.pitch = math.radians(params.FW_PSP_OFF) * fraction
         return
-    waits = holds_height(v) and needed > WAITS * v.mass * GRAVITY * math.cos(u.tilt)
-    if not waits:
-        step = abs(wings - part) * dt / max(q.VT_TRANS_P2_DUR, 0.1)
-        u.tilt = min(u.tilt + FORWARDS * step, FORWARDS * wings)
-    if holds_height(v):
-        u.pitch = clamp(u.pitch + lacking * PITCH_RATE * dt, 0.0, MAX_PITCH)
+    tilt_waits = holds_height(
+        vehicle
+    ) and lift_needed > MAX_ROTOR_LIFT * vehicle.mass * GRAVITY * math.cos(transition.tilt)
+    if not tilt_waits:
+        step = abs(wing_tilt - transition_tilt) * dt / max(params.VT_TRANS_P2_DUR, 0.1)
+        transition.tilt = min(transition.tilt + FORWARDS * step, FORWARDS * wing_tilt)
+    if holds_height(vehicle):
+        transition.pitch = clamp(transition.pitch + lift_deficit * PITCH_RATE * dt, 0.0, MAX_PITCH)
 
 
 @njit
-def push_in_hover(v: np.void, q: np.void, front: float, assist: float) -> float:
-    """Force of the tilting rotors along the body's x in hover, by VT_TILT_MC and by assist().
+def push_in_hover(
+    vehicle: Record, params: Record, front_fraction: float, assist_tilt: float
+) -> float:
+    """Returns the force of the tilting rotors along body x in hover [N].
 
     Args:
-        v, q: As of change_state().
-        front: As of change_over().
-        assist: Tilt of 0..1 in the place of a nose-down pitch.
+        vehicle, params: See change_state().
+        front_fraction: See change_over().
+        assist_tilt: Tilt 0..1 that replaces a nose-down pitch, from pusher.assist().
     """
-    tilt = min(FORWARDS * (q.VT_TILT_MC + assist), STEEP)
-    return front * v.sp_thrust * math.tan(tilt)
+    tilt = min(FORWARDS * (params.VT_TILT_MC + assist_tilt), MAX_TANGENT_TILT)
+    return front_fraction * vehicle.sp_thrust * math.tan(tilt)

@@ -1,14 +1,12 @@
-"""What the transitions of all types of VTOL share, as in PX4's VtolType.
+"""Transitions: functions that all types of VTOL share, as PX4's VtolType.
 
 Angles and horizontal vectors are as in FIXED_WING_STATE.
 """
 
 import math
 
-import numpy as np
-
 from xtdrone_core.modes import Mode
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 
 from ..control.vector import clamp
 from ..fixed_wing.guidance import Motion
@@ -22,157 +20,176 @@ from ..state.reasons import (
     TIMEOUT,
     TOO_LOW,
 )
-from ..state.vehicle_status import EVENT_QUADCHUTE, HOVERS, ON_WINGS, TO_FIXED_WING, TO_HOVER
+from ..state.vehicle_status import EVENT_QUADCHUTE, HOVERS, ON_WINGS, TO_FIXED_WING
 
 MANUAL, STABILIZED, ACRO = int(Mode.MANUAL), int(Mode.STABILIZED), int(Mode.ACRO)
-STEEPEST = 0.3  # pitch set-point of a transition to hover [rad]
-MORE_DECELERATION = 1.2  # of VT_B_DEC_MSS, so as not to overshoot
-CLIMBS = 0.2  # above which the nose waits [m/s]
-MAX_VERTICAL = 2.0  # speed to come back to the height [m/s]
-LOSS_US = 5_000_000  # for so long after a transition a loss of height still counts [us]
-TECS_US = 1_000_000  # for so long total energy control counts as running [us]
+PITCH_LIM = 0.3  # largest pitch set-point of a back transition [rad]
+DECELERATION_FACTOR = 1.2  # factor of VT_B_DEC_MSS, against overshoot
+CLIMB_THRESHOLD = 0.2  # climb rate above which the nose does not rise further [m/s]
+MAX_CLIMB_SP = 2.0  # largest climb and sink rate back to the height [m/s]
+ALT_LOSS_WINDOW_US = 5_000_000  # a height loss counts for this time after a transition [us]
+TECS_TIMEOUT_US = 1_000_000  # TECS counts as running for this time after its last step [us]
 
 
 @njit
-def since(u: np.void, t_us: int) -> float:
-    """Time since the transition began [s]."""
-    return (t_us - u.begun_t) * 1e-6
+def elapsed_s(transition: Record, t_us: int) -> float:
+    """Returns the time since the transition began [s]."""
+    return (t_us - transition.start_t) * 1e-6
 
 
 @njit
-def is_airborne(v: np.void) -> bool:
-    """Whether it flies; on the ground a transition takes no time."""
-    return v.armed and not v.landed
+def is_airborne(vehicle: Record) -> bool:
+    """Returns whether the vehicle flies; on the ground a transition takes no time."""
+    return vehicle.armed and not vehicle.landed
 
 
 @njit
-def least_front_s(q: np.void, eas2tas: float) -> float:
-    """Least length of a transition to fixed-wing flight [s]; longer in thinner air."""
-    return q.VT_TRANS_MIN_TM * eas2tas**3
+def min_front_transition_s(params: Record, eas2tas: float) -> float:
+    """Returns the shortest duration of a front transition; longer in thinner air [s]."""
+    return params.VT_TRANS_MIN_TM * eas2tas**3
 
 
 @njit
-def begin(v: np.void, u: np.void, m: Motion, t_us: int) -> None:
-    """A transition begins; on the way to fixed-wing flight it holds the heading of the mode."""
-    u.begun_t, u.begun_height = t_us, m.height
-    u.start[0], u.start[1] = m.pos
-    u.course = m.heading
-    u.pitch_integral = 0.0
-    v.smooth_vel[2] = m.climb
+def begin_transition(vehicle: Record, transition: Record, motion: Motion, t_us: int) -> None:
+    """Begins a transition; a front transition holds the present heading."""
+    transition.start_t, transition.start_height = t_us, motion.height
+    transition.start_pos[0], transition.start_pos[1] = motion.pos
+    transition.course = motion.heading
+    transition.pitch_integral = 0.0
+    vehicle.smooth_vel[2] = motion.climb
 
 
 @njit
-def front_is_complete(v: np.void, u: np.void, w: np.void, q: np.void, t_us: int) -> bool:
-    """Whether it is fast enough for fixed-wing flight."""
-    if not is_airborne(v):
+def front_is_complete(
+    vehicle: Record, transition: Record, wing: Record, params: Record, t_us: int
+) -> bool:
+    """Returns whether the vehicle is fast enough for fixed-wing flight."""
+    if not is_airborne(vehicle):
         return True
-    if math.isfinite(w.airspeed) and q.FW_USE_AIRSPD:
-        return since(u, t_us) > least_front_s(q, w.eas2tas) and w.airspeed >= max(
-            q.VT_ARSP_TRANS, q.VT_ARSP_BLEND
-        )
-    return since(u, t_us) > max(q.VT_F_TR_OL_TM, q.VT_TRANS_MIN_TM) * w.eas2tas**3
+    if math.isfinite(wing.airspeed) and params.FW_USE_AIRSPD:
+        return elapsed_s(transition, t_us) > min_front_transition_s(
+            params, wing.eas2tas
+        ) and wing.airspeed >= max(params.VT_ARSP_TRANS, params.VT_ARSP_BLEND)
+    return (
+        elapsed_s(transition, t_us)
+        > max(params.VT_F_TR_OL_TM, params.VT_TRANS_MIN_TM) * wing.eas2tas**3
+    )
 
 
 @njit
-def decelerating_pitch(u: np.void, q: np.void, m: Motion, accel: float, dt: float) -> float:
-    """Pitch set-point that slows it down by VT_B_DEC_MSS [rad].
+def decelerating_pitch(
+    transition: Record, params: Record, motion: Motion, accel: float, dt: float
+) -> float:
+    """Returns the pitch set-point that decelerates by VT_B_DEC_MSS [rad].
+
+    The nose does not rise further while the vehicle climbs.
 
     Args:
-        u: Record of TRANSITION_STATE.
-        q: Parameters.
-        m: Motion; the nose does not rise further while the wings lift more than the weight.
-        accel: Along its way over the ground [m/s^2].
-        dt: [s].
+        transition: Record of TRANSITION_STATE.
+        params: Record of the parameters.
+        motion: Motion of the vehicle.
+        accel: Acceleration along the course over the ground [m/s^2].
+        dt: Length of the step [s].
     """
-    error = MORE_DECELERATION * q.VT_B_DEC_MSS + accel
-    pitch = u.pitch_integral
-    if m.climb > CLIMBS and error > 0.0:
+    error = DECELERATION_FACTOR * params.VT_B_DEC_MSS + accel
+    pitch = transition.pitch_integral
+    if motion.climb > CLIMB_THRESHOLD and error > 0.0:
         error = 0.0
-    if not ((pitch >= STEEPEST and error > 0.0) or (pitch <= 0.0 and error < 0.0)):
-        u.pitch_integral += q.VT_B_DEC_I * error * dt
-    return clamp(pitch, 0.0, STEEPEST)
+    if not ((pitch >= PITCH_LIM and error > 0.0) or (pitch <= 0.0 and error < 0.0)):
+        transition.pitch_integral += params.VT_B_DEC_I * error * dt
+    return clamp(pitch, 0.0, PITCH_LIM)
 
 
 @njit
-def vertical_force(v: np.void, u: np.void, q: np.void, m: Motion, up: float, dt: float) -> float:
-    """What the rotors have to lift, beside the wings, to hold the height [N].
+def vertical_force(
+    vehicle: Record, transition: Record, params: Record, motion: Motion, lift_now: float, dt: float
+) -> float:
+    """Returns the upward force that the rotors need to hold the height, beside the wings [N].
 
     Args:
-        v: Record of VEHICLE_STATUS.
-        u: Record of TRANSITION_STATE; its `vertical` is filtered as the acceleration is.
-        q: Parameters.
-        m: Motion.
-        up: What they lift now [N].
-        dt: [s].
+        vehicle: Record of VEHICLE_STATUS.
+        transition: Record of TRANSITION_STATE; `vertical` is filtered like the acceleration.
+        params: Record of the parameters.
+        motion: Motion of the vehicle.
+        lift_now: Present upward force of the rotors [N].
+        dt: Length of the step [s].
     """
-    wanted = clamp(q.MPC_Z_P * (u.begun_height - m.height), -MAX_VERTICAL, MAX_VERTICAL)
-    accel = q.MPC_Z_VEL_P_ACC * (wanted - m.climb)
-    u.vertical += dt / (ACC_FILTER_S + dt) * (up - u.vertical)
-    return u.vertical + v.mass * (accel - v.acc_filtered[2])
+    climb_sp = clamp(
+        params.MPC_Z_P * (transition.start_height - motion.height), -MAX_CLIMB_SP, MAX_CLIMB_SP
+    )
+    accel = params.MPC_Z_VEL_P_ACC * (climb_sp - motion.climb)
+    transition.vertical += dt / (ACC_FILTER_S + dt) * (lift_now - transition.vertical)
+    return transition.vertical + vehicle.mass * (accel - vehicle.acc_filtered[2])
 
 
 @njit
-def watch(v: np.void, u: np.void, w: np.void, q: np.void, m: Motion, t_us: int) -> None:
-    """Gives fixed-wing flight up (quad-chute) where one of its limits is passed."""
-    if v.quadchute or v.vtol_state == HOVERS:
+def check_quadchute(
+    vehicle: Record, transition: Record, wing: Record, params: Record, motion: Motion, t_us: int
+) -> None:
+    """Raises a quad-chute if a limit of fixed-wing flight is exceeded."""
+    if vehicle.quadchute or vehicle.vtol_state == HOVERS:
         return
-    ground = m.terrain if math.isfinite(m.terrain) else v.home[2]
-    too_high = 0 < q.VT_FW_QC_HMAX < m.height - ground
-    if is_airborne(v) and not too_high:
-        v.quadchute = _reason(v, u, w, q, m, t_us)
-        if v.quadchute:
-            v.events |= EVENT_QUADCHUTE
+    ground = motion.terrain if math.isfinite(motion.terrain) else vehicle.home[2]
+    too_high = 0 < params.VT_FW_QC_HMAX < motion.height - ground
+    if is_airborne(vehicle) and not too_high:
+        vehicle.quadchute = _quadchute_reason(vehicle, transition, wing, params, motion, t_us)
+        if vehicle.quadchute:
+            vehicle.events |= EVENT_QUADCHUTE
 
 
 @njit
-def _reason(v, u, w, q, m, t_us):
-    if q.VT_FW_MIN_ALT > 0.0 and m.height < q.VT_FW_MIN_ALT:
+def _quadchute_reason(
+    vehicle: Record, transition: Record, wing: Record, params: Record, motion: Motion, t_us: int
+) -> int:
+    """Returns the reason of a quad-chute, or NO_QUADCHUTE."""
+    if params.VT_FW_MIN_ALT > 0.0 and motion.height < params.VT_FW_MIN_ALT:
         return TOO_LOW
-    if _sinks(v, u, w, q, m, t_us):
+    if _loses_height(vehicle, transition, wing, params, motion, t_us):
         return DESCENT
-    changes = v.vtol_state == TO_FIXED_WING or (
-        v.vtol_state == ON_WINGS and t_us - u.finished_t < LOSS_US
+    counts_loss = vehicle.vtol_state == TO_FIXED_WING or (
+        vehicle.vtol_state == ON_WINGS and t_us - transition.finished_t < ALT_LOSS_WINDOW_US
     )
     if (
-        q.VT_QC_T_ALT_LOSS > 0.0
-        and changes
-        and holds_height(v)
-        and u.begun_height - m.height > q.VT_QC_T_ALT_LOSS
+        params.VT_QC_T_ALT_LOSS > 0.0
+        and counts_loss
+        and holds_height(vehicle)
+        and transition.start_height - motion.height > params.VT_QC_T_ALT_LOSS
     ):
         return LOSS_IN_TRANSITION
-    if 0.0 < math.radians(q.VT_FW_QC_P) < abs(m.pitch):
+    if 0.0 < math.radians(params.VT_FW_QC_P) < abs(motion.pitch):
         return PITCHED
-    if 0.0 < math.radians(q.VT_FW_QC_R) < abs(m.roll):
+    if 0.0 < math.radians(params.VT_FW_QC_R) < abs(motion.roll):
         return ROLLED
     if (
-        q.VT_TRANS_TIMEOUT > 0.0
-        and v.vtol_state == TO_FIXED_WING
-        and since(u, t_us) > q.VT_TRANS_TIMEOUT * w.eas2tas**3
+        params.VT_TRANS_TIMEOUT > 0.0
+        and vehicle.vtol_state == TO_FIXED_WING
+        and elapsed_s(transition, t_us) > params.VT_TRANS_TIMEOUT * wing.eas2tas**3
     ):
         return TIMEOUT
     return NO_QUADCHUTE
 
 
 @njit
-def holds_height(v: np.void) -> bool:
-    """Whether its mode holds a height or a climb rate."""
-    return v.mode not in (MANUAL, STABILIZED, ACRO)
+def holds_height(vehicle: Record) -> bool:
+    """Returns whether the mode controls height or climb rate."""
+    return vehicle.mode not in (MANUAL, STABILIZED, ACRO)
 
 
 @njit
-def _sinks(v, u, w, q, m, t_us):
-    """Whether it has lost VT_QC_ALT_LOSS below the reference of total energy control."""
-    runs = t_us - w.tecs_t < TECS_US and v.vtol_state == ON_WINGS
-    if q.VT_QC_ALT_LOSS <= 0.0 or not holds_height(v) or not runs or m.height >= w.ref_height:
-        u.highest = math.nan
+def _loses_height(
+    vehicle: Record, transition: Record, wing: Record, params: Record, motion: Motion, t_us: int
+) -> bool:
+    """Returns whether the height has fallen by VT_QC_ALT_LOSS while TECS demands more."""
+    tecs_runs = t_us - wing.tecs_t < TECS_TIMEOUT_US and vehicle.vtol_state == ON_WINGS
+    if (
+        params.VT_QC_ALT_LOSS <= 0.0
+        or not holds_height(vehicle)
+        or not tecs_runs
+        or motion.height >= wing.height_ref
+    ):
+        transition.max_height = math.nan
         return False
-    if not math.isfinite(u.highest):
-        u.highest = m.height
-    u.highest = min(max(u.highest, m.height), w.ref_height)
-    return u.highest - m.height > q.VT_QC_ALT_LOSS
-
-
-@njit
-def in_transition(v: np.void) -> bool:
-    """Whether it changes between hover and fixed-wing flight."""
-    return v.vtol_state == TO_FIXED_WING or v.vtol_state == TO_HOVER
+    if not math.isfinite(transition.max_height):
+        transition.max_height = motion.height
+    transition.max_height = min(max(transition.max_height, motion.height), wing.height_ref)
+    return transition.max_height - motion.height > params.VT_QC_ALT_LOSS

@@ -154,15 +154,15 @@ def make_loops(
     for name in _STATUS_FIELDS:
         kept[name] = status[name]
     mixer = Mixer(model)
-    vectoring = mixer._vectoring
+    vectoring = mixer.vectoring
     allocation = Allocation(
-        mixer._mixer,
-        mixer._gain,
-        mixer._hessian,
-        mixer._used,
-        mixer._whole,
-        mixer._t_max,
-        mixer._n_rotors,
+        mixer.pseudo_inverse,
+        mixer.gain,
+        mixer.hessian,
+        mixer.used,
+        mixer.intact,
+        mixer.max_thrust,
+        mixer.n_rotors,
         vectoring.used,
         vectoring.tiltrotor,
         vectoring.forward_weight,

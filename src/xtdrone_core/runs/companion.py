@@ -33,9 +33,13 @@ class Companion:
             ControlError: It ended instead; the message is the last line that it said.
         """
         self._process: subprocess.Popen | None = subprocess.Popen(
-            [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, preexec_fn=tied(),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=tied(),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
         process = self._process
         assert process.stdin is not None and process.stdout is not None
         assert process.stderr is not None

@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from . import ports
 from ..errors import ControlError
 from ..state import FleetState
+from . import ports
 
 Handler = Callable[[str, dict[str, Any]], dict[str, Any] | None]
 
@@ -76,8 +76,9 @@ def read_request(line: bytes) -> dict[str, Any]:
         ControlError: It is something else.
     """
     try:
-        request = json.loads(line, parse_constant=_no_number, parse_float=_decimal,
-                             parse_int=_whole)
+        request = json.loads(
+            line, parse_constant=_no_number, parse_float=_decimal, parse_int=_whole
+        )
     except (ValueError, RecursionError) as error:
         raise ControlError(_EXAMPLE) from error
     if not isinstance(request, dict) or not isinstance(request.get("op"), str):
@@ -86,8 +87,9 @@ def read_request(line: bytes) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> float:
-    raise ControlError(f"{text[:20]} is not allowed in a request: give finite numbers, whole ones "
-                       "up to 2^53")
+    raise ControlError(
+        f"{text[:20]} is not allowed in a request: give finite numbers, whole ones up to 2^53"
+    )
 
 
 def _decimal(text: str) -> float:
@@ -166,8 +168,9 @@ class ControlServer:
                 if client.sock not in self._clients:
                     break
 
-    def tick(self, t_us: int, state: FleetState,
-             table: Callable[[str], dict[str, Any]] | None = None) -> None:
+    def tick(
+        self, t_us: int, state: FleetState, table: Callable[[str], dict[str, Any]] | None = None
+    ) -> None:
         """Sends the clock and the truth to the subscribers.
 
         Args:
@@ -200,8 +203,9 @@ class ControlServer:
             False where the time-out [s] came first.
         """
         end = time.monotonic() + timeout
-        while late := [client for client in self._clients.values()
-                       if client.awaited and client.done < t_us]:
+        while late := [
+            client for client in self._clients.values() if client.awaited and client.done < t_us
+        ]:
             left = end - time.monotonic()
             if left <= 0:
                 for client in late:
@@ -219,8 +223,10 @@ class ControlServer:
     def _miss(self, client: _Client, timeout: float) -> None:
         client.misses += 1
         if client.misses == MISSES:
-            self.warn(f"a client of the control socket did not take in {MISSES} ticks in a row "
-                      f"within {timeout:g} s each: the simulation does not wait for it any more")
+            self.warn(
+                f"a client of the control socket did not take in {MISSES} ticks in a row "
+                f"within {timeout:g} s each: the simulation does not wait for it any more"
+            )
 
     def _accept(self) -> None:
         try:
@@ -277,8 +283,10 @@ class ControlServer:
 
     def _take_done(self, client: _Client, t_us: Any) -> None:
         if not isinstance(t_us, int) or not 0 <= t_us <= max(self._tick_us, 0):
-            raise ControlError(f"done with tick {t_us!r:.20} is not possible: give the number of "
-                               "the last tick, t_us")
+            raise ControlError(
+                f"done with tick {t_us!r:.20} is not possible: give the number of "
+                "the last tick, t_us"
+            )
         client.done = t_us
         if t_us == self._tick_us:
             client.misses = 0
@@ -326,8 +334,10 @@ class ControlClient:
         try:
             self._sock = socket.create_connection(("127.0.0.1", port), timeout)
         except OSError as error:
-            raise ControlError(f"no simulation answers on control port {port}: start one with "
-                               "'xtdrone sim' or roslaunch") from error
+            raise ControlError(
+                f"no simulation answers on control port {port}: start one with "
+                "'xtdrone sim' or roslaunch"
+            ) from error
         self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
         self._ticks: list[dict[str, Any]] = []
@@ -382,8 +392,11 @@ class ControlClient:
             ControlError: The simulation is gone or sends none.
         """
         line = self._ticks.pop(0) if self._ticks else self._line()
-        self.tables = {name: (line[name]["names"], unpack(line[name]["states"]))
-                       for name in TABLES if name in line}
+        self.tables = {
+            name: (line[name]["names"], unpack(line[name]["states"]))
+            for name in TABLES
+            if name in line
+        }
         return line["tick"], unpack(line["truth"])
 
     def done(self, t_us: int) -> None:
@@ -405,8 +418,9 @@ class ControlClient:
             try:
                 data = self._sock.recv(1 << 20)
             except TimeoutError as error:
-                raise ControlError("the simulation does not answer: it may be starting, or "
-                                   "paused") from error
+                raise ControlError(
+                    "the simulation does not answer: it may be starting, or paused"
+                ) from error
             except OSError as error:
                 raise ControlError("the simulation has ended") from error
             if not data:

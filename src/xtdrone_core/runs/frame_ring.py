@@ -90,9 +90,11 @@ class FrameWriter:
             self._memory = mmap.mmap(handle, length)
         except OSError as error:
             os.unlink(self.path)
-            raise ControlError(f"no room for images in {path.parent} ({length / 2 ** 20:.1f} MiB): "
-                               f"{error.strerror}; make room there, give a container more "
-                               "(--shm-size), or smaller images to the cameras") from error
+            raise ControlError(
+                f"no room for images in {path.parent} ({length / 2**20:.1f} MiB): "
+                f"{error.strerror}; make room there, give a container more "
+                "(--shm-size), or smaller images to the cameras"
+            ) from error
         finally:
             os.close(handle)
         self._head = np.frombuffer(self._memory, dtype="<u8", count=4)
@@ -154,14 +156,17 @@ class FrameReader:
             with open(path, "rb") as handle:
                 self._memory = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
-            raise ControlError(f"cannot open the images in '{path}': the simulation has ended, or "
-                               "runs as another user") from error
+            raise ControlError(
+                f"cannot open the images in '{path}': the simulation has ended, or "
+                "runs as another user"
+            ) from error
         self._head = np.frombuffer(self._memory, dtype="<u8", count=4)
         self._arrays = [(name, dtype, tuple(shape)) for name, dtype, shape in arrays]
         wanted = _HEADER + -(-size_of(self._arrays) // _HEADER) * _HEADER
         if self._head[0] != _MAGIC or self._head[2] != wanted:
-            raise ControlError(f"'{path}' has another layout than announced: use the "
-                               "same version on both sides")
+            raise ControlError(
+                f"'{path}' has another layout than announced: use the same version on both sides"
+            )
         self._slots, self._slot = int(self._head[1]), int(self._head[2])
         self._last = int(self._head[3])
         self.lost = 0

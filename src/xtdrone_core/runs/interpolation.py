@@ -8,8 +8,13 @@ _EARLY = 0.02  # before the first record, from which a span may begin [s]
 _JUMP = 1.0  # beyond twice its speed, a vehicle that moves more than this was reset [m]
 
 
-def span(begin_s: float | None, end_s: float | None, first_s: float, last_s: float,
-         error: type[XtdroneError]) -> tuple[float, float]:
+def span(
+    begin_s: float | None,
+    end_s: float | None,
+    first_s: float,
+    last_s: float,
+    error: type[XtdroneError],
+) -> tuple[float, float]:
     """First and last time of what is taken of a recording [s].
 
     Args:
@@ -23,8 +28,10 @@ def span(begin_s: float | None, end_s: float | None, first_s: float, last_s: flo
     begin = first_s if begin_s is None else begin_s
     end = last_s if end_s is None else end_s
     if not first_s - _EARLY <= begin <= last_s or begin > end:
-        raise error(f"from {begin:g} s to {end:g} s there is nothing: the recording has "
-                    f"{first_s:g} s to {last_s:g} s")
+        raise error(
+            f"from {begin:g} s to {end:g} s there is nothing: the recording has "
+            f"{first_s:g} s to {last_s:g} s"
+        )
     return max(begin, first_s), min(end, last_s)
 
 
@@ -47,8 +54,9 @@ def place(times: np.ndarray, t: float) -> tuple[int, int, float, float]:
     return k, after, share, step
 
 
-def shares(share: float, step_s: float, pos: np.ndarray, next_pos: np.ndarray,
-           vel: np.ndarray) -> np.ndarray:
+def shares(
+    share: float, step_s: float, pos: np.ndarray, next_pos: np.ndarray, vel: np.ndarray
+) -> np.ndarray:
     """The share (N, 1) of each vehicle; 0 for one that jumps, by a reset.
 
     Args:

@@ -20,8 +20,9 @@ _log = logging.getLogger(__name__)
 class LogGaps:
     """What is missing in the logs of a run; the first gap is reported by a warning."""
 
-    def __init__(self, folder: Path | None = None,
-                 on_first: Callable[[str], object] = _log.warning):
+    def __init__(
+        self, folder: Path | None = None, on_first: Callable[[str], object] = _log.warning
+    ):
         """Without gaps.
 
         Args:
@@ -42,8 +43,10 @@ class LogGaps:
         else:
             gaps[-1][1] = None
         if first:
-            self._on_first(f"{name} cannot be written from {good_us * 1e-6:.2f} s on: {reason}; "
-                           "the flight goes on, and log_gaps in summary.json lists what is missing")
+            self._on_first(
+                f"{name} cannot be written from {good_us * 1e-6:.2f} s on: {reason}; "
+                "the flight goes on, and log_gaps in summary.json lists what is missing"
+            )
 
     def end(self, path: Path, lost_us: int) -> None:
         """Notes that the log goes on after lost_us [us]."""
@@ -55,8 +58,10 @@ class LogGaps:
         missing_s is a list of [from, to] in simulated time [s]: there is nothing after from, up to
         and including to. The log ended there if to is None.
         """
-        return [{"log": name, "reason": self._reasons[name], "missing_s": gaps}
-                for name, gaps in self._gaps.items()]
+        return [
+            {"log": name, "reason": self._reasons[name], "missing_s": gaps}
+            for name, gaps in self._gaps.items()
+        ]
 
     def _name(self, path: Path) -> str:
         inside = self._folder is not None and path.is_relative_to(self._folder)
@@ -129,7 +134,7 @@ def append(path: Path, data: Any, create: bool = True) -> None:
         rest = memoryview(data)
         try:
             while rest:
-                rest = rest[os.write(file, rest):]
+                rest = rest[os.write(file, rest) :]
         except OSError:
             with contextlib.suppress(OSError):  # of a device
                 os.ftruncate(file, os.fstat(file).st_size - (len(data) - len(rest)))

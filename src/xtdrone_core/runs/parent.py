@@ -28,8 +28,9 @@ def launch() -> int | None:
     return os.getppid() if launched() else None
 
 
-def tied(number: int = signal.SIGKILL,
-         then: Callable[[], object] | None = None) -> Callable[[], None]:
+def tied(
+    number: int = signal.SIGKILL, then: Callable[[], object] | None = None
+) -> Callable[[], None]:
     """For preexec_fn of subprocess.Popen: the child ends with this process, however that ends.
 
     The kernel sends the signal when the thread that started the child ends: it should be the

@@ -60,8 +60,9 @@ def default_instance() -> int:
     Raises:
         ScenarioError: The variable holds something else.
     """
-    instance: int = number(VARIABLE, os.environ.get(VARIABLE, "") or 0, 0, INSTANCES - 1,
-                           whole=True)
+    instance: int = number(
+        VARIABLE, os.environ.get(VARIABLE, "") or 0, 0, INSTANCES - 1, whole=True
+    )
     return instance
 
 
@@ -72,9 +73,11 @@ def check_links(n: int) -> None:
         ScenarioError: n is too large.
     """
     if n > MAX_VEHICLES:
-        raise ScenarioError(f"{n} vehicles with MAVLink links are not allowed: give at most "
-                            f"{MAX_VEHICLES} (one system id each), or fly them by an Agent without "
-                            "links, as 'xtdrone fly' does")
+        raise ScenarioError(
+            f"{n} vehicles with MAVLink links are not allowed: give at most "
+            f"{MAX_VEHICLES} (one system id each), or fly them by an Agent without "
+            "links, as 'xtdrone fly' does"
+        )
 
 
 @dataclass(frozen=True)
@@ -253,8 +256,9 @@ def require_free(ports: Ports) -> None:
 
 def control_taken(port: int) -> ControlError:
     """The error of a control port that another simulation has."""
-    return ControlError(f"control port {port} (TCP) is in use: another simulation is running; "
-                        f"{advice()}")
+    return ControlError(
+        f"control port {port} (TCP) is in use: another simulation is running; {advice()}"
+    )
 
 
 def advice() -> str:
@@ -267,13 +271,21 @@ def advice() -> str:
 
 def add_option(parser: argparse.ArgumentParser) -> None:
     """--instance of a program that speaks to a running simulation."""
-    parser.add_argument("--instance", metavar="I", default=default_instance(),
-                        type=number_type("instance", 0, INSTANCES - 1, whole=True),
-                        help=f"of the simulation, 0 to {INSTANCES - 1} "
-                             f"({VARIABLE}, or else 0)")
+    parser.add_argument(
+        "--instance",
+        metavar="I",
+        default=default_instance(),
+        type=number_type("instance", 0, INSTANCES - 1, whole=True),
+        help=f"of the simulation, 0 to {INSTANCES - 1} ({VARIABLE}, or else 0)",
+    )
 
 
 def add_wait(parser: argparse.ArgumentParser, what: str = "the simulation") -> None:
     """The option --wait of what connects to a running simulation: for what, for how long."""
-    parser.add_argument("--wait", type=float, default=60.0, metavar="SECONDS",
-                        help=f"time-out for {what} to appear (60)")
+    parser.add_argument(
+        "--wait",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help=f"time-out for {what} to appear (60)",
+    )

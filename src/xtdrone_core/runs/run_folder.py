@@ -44,8 +44,10 @@ def check_name(name: str) -> None:
         ScenarioError: Such a name.
     """
     if not re.fullmatch(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{_NAME - 1}}}", name):
-        raise ScenarioError(f"name '{shown(name)}' is not a folder name: use letters, digits, '.', "
-                            f"'_' and '-', at most {_NAME}, the first one a letter or digit")
+        raise ScenarioError(
+            f"name '{shown(name)}' is not a folder name: use letters, digits, '.', "
+            f"'_' and '-', at most {_NAME}, the first one a letter or digit"
+        )
     if name in map(latest, range(INSTANCES)):
         raise ScenarioError(f"name '{name}' is taken: runs/{name} points at the newest run")
 
@@ -63,8 +65,11 @@ def newest() -> Path:
 def names() -> list[str]:
     """The runs below runs_root(), the newest first, for messages and tab completion."""
     try:
-        found = [(entry.stat().st_mtime, entry.name) for entry in os.scandir(runs_root())
-                 if entry.is_dir(follow_symlinks=False)]
+        found = [
+            (entry.stat().st_mtime, entry.name)
+            for entry in os.scandir(runs_root())
+            if entry.is_dir(follow_symlinks=False)
+        ]
     except OSError:
         return []
     return [name for _, name in sorted(found, reverse=True)]
@@ -87,8 +92,10 @@ def find(run: str) -> Path:
     near = difflib.get_close_matches(run, known, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     known = known[:_SHOWN] or ["(none there)"]
-    raise XtdroneError(f"no run '{shown(run)}' in '{runs_root()}': give {latest(0)}, the path of a "
-                       f"run folder, or a name, the newest are {', '.join(known)}{hint}")
+    raise XtdroneError(
+        f"no run '{shown(run)}' in '{runs_root()}': give {latest(0)}, the path of a "
+        f"run folder, or a name, the newest are {', '.join(known)}{hint}"
+    )
 
 
 def add_argument(parser: argparse.ArgumentParser, without: str = "") -> None:
@@ -99,9 +106,13 @@ def add_argument(parser: argparse.ArgumentParser, without: str = "") -> None:
         without: What the subcommand does where no run is given; empty: it takes the latest.
     """
     run: Any = parser.add_argument(
-        "of_run", metavar="RUN", nargs="?", default=None if without else latest(0),
+        "of_run",
+        metavar="RUN",
+        nargs="?",
+        default=None if without else latest(0),
         help=f"name of a run in runs/, path of its folder, or {latest(0)} "
-             f"({f'without it, {without}' if without else 'the default'})")
+        f"({f'without it, {without}' if without else 'the default'})",
+    )
     run.completer = lambda **_: [latest(0), *names()]
 
 
@@ -133,8 +144,10 @@ def create(name: str, instance: int | None = None) -> Path:
         link.symlink_to(folder.name)
         link.replace(base / latest(instance))
     except OSError as error:
-        raise XtdroneError(f"cannot make a run folder in '{base}': {error.strerror}; set "
-                           "XTDRONE_RUNS to a folder that can be written") from error
+        raise XtdroneError(
+            f"cannot make a run folder in '{base}': {error.strerror}; set "
+            "XTDRONE_RUNS to a folder that can be written"
+        ) from error
     return folder
 
 
@@ -149,8 +162,9 @@ def discard_unflown(folder: Path) -> None:
         link = folder.parent / latest(instance)
         if link.is_symlink() and os.readlink(link) == folder.name:
             link.unlink()
-            others = [path for path in folder.parent.iterdir()
-                      if path.is_dir() and not path.is_symlink()]
+            others = [
+                path for path in folder.parent.iterdir() if path.is_dir() and not path.is_symlink()
+            ]
             if others:
                 link.symlink_to(max(others, key=lambda path: path.stat().st_mtime).name)
 
@@ -263,8 +277,12 @@ def read_events(folder: Path) -> list[dict[str, Any]]:
             event = files.parse_json(line, "event")
         except XtdroneError:
             continue
-        if isinstance(event, dict) and isinstance(event.get("event"), str) \
-                and isinstance(event.get("t_us"), int) and 0 <= event["t_us"] < _ENDLESS_US:
+        if (
+            isinstance(event, dict)
+            and isinstance(event.get("event"), str)
+            and isinstance(event.get("t_us"), int)
+            and 0 <= event["t_us"] < _ENDLESS_US
+        ):
             found.append(event)
     return sorted(found, key=lambda event: event["t_us"])
 

@@ -59,8 +59,11 @@ class Memory:
 
     def remember_start(self) -> None:
         """Stores copies of the arrays for reset()."""
-        self._remembered = {name: getattr(self, name).copy() for name in self._memory()
-                       if isinstance(getattr(self, name), np.ndarray)}
+        self._remembered = {
+            name: getattr(self, name).copy()
+            for name in self._memory()
+            if isinstance(getattr(self, name), np.ndarray)
+        }
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Restores the rows of these vehicles as of remember_start(), and resets parts likewise.
@@ -78,8 +81,10 @@ class Memory:
 
     def _memory(self) -> tuple[str, ...]:
         if self.MEMORY is None:
-            raise SnapshotError(f"{type(self).__name__} cannot be saved, loaded or reset: list its "
-                                "attributes in MEMORY")
+            raise SnapshotError(
+                f"{type(self).__name__} cannot be saved, loaded or reset: list its "
+                "attributes in MEMORY"
+            )
         return self.MEMORY
 
 
@@ -102,8 +107,10 @@ def put(part: object, names: Iterable[str], snapshot: Mapping[str, Any]) -> None
     """
     missing = [name for name in names if name not in snapshot]
     if missing:
-        raise SnapshotError(f"the snapshot lacks '{missing[0]}' of {type(part).__name__}: it is of "
-                            "another version or scenario")
+        raise SnapshotError(
+            f"the snapshot lacks '{missing[0]}' of {type(part).__name__}: it is of "
+            "another version or scenario"
+        )
     for name in names:
         setattr(part, name, _restored(getattr(part, name), snapshot[name], name))
 
@@ -119,8 +126,10 @@ def _plain(value: Any, name: str) -> Any:
     if isinstance(value, np.random.Generator):
         return copy.deepcopy(dict(value.bit_generator.state))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name), f"{name}.{field.name}")
-                for field in dataclasses.fields(value)}
+        return {
+            field.name: _plain(getattr(value, field.name), f"{name}.{field.name}")
+            for field in dataclasses.fields(value)
+        }
     if isinstance(value, Mapping):
         return {key: _plain(item, f"{name}[{key!r}]") for key, item in value.items()}
     if isinstance(value, (list, deque)):
@@ -143,7 +152,8 @@ def _restored(current: Any, saved: Any, name: str) -> Any:
         if saved.shape != current.shape or saved.dtype != current.dtype:
             raise SnapshotError(
                 f"'{name}' of the snapshot is {saved.dtype} {saved.shape}, here it is "
-                f"{current.dtype} {current.shape}: load it into the scenario of the snapshot")
+                f"{current.dtype} {current.shape}: load it into the scenario of the snapshot"
+            )
         current[...] = saved
     elif isinstance(current, np.random.Generator):
         current.bit_generator.state = copy.deepcopy(saved)
@@ -154,8 +164,10 @@ def _restored(current: Any, saved: Any, name: str) -> Any:
         current.update(copy.deepcopy(saved))
     elif isinstance(current, list) and any(isinstance(item, Memory) for item in current):
         if len(current) != len(saved):
-            raise SnapshotError(f"'{name}' of the snapshot has {len(saved)} parts, here it has "
-                                f"{len(current)}: load it into the scenario of the snapshot")
+            raise SnapshotError(
+                f"'{name}' of the snapshot has {len(saved)} parts, here it has "
+                f"{len(current)}: load it into the scenario of the snapshot"
+            )
         for item, contents in zip(current, saved):
             item.load(contents)
     elif isinstance(current, (list, deque)):
@@ -191,8 +203,10 @@ def write(path: Path | str, snapshot: Mapping[str, Any], scenario: Mapping[str, 
                 file.writestr(f"arrays/{k}.npy", data.getvalue())
         part.replace(path)
     except OSError as error:
-        raise SnapshotError(f"cannot write snapshot '{path}': {error.strerror}; give a file in a "
-                            "folder that can be written") from error
+        raise SnapshotError(
+            f"cannot write snapshot '{path}': {error.strerror}; give a file in a "
+            "folder that can be written"
+        ) from error
 
 
 def read(path: Path | str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -207,15 +221,21 @@ def read(path: Path | str) -> tuple[dict[str, Any], dict[str, Any]]:
             if head["format"] != _FORMAT:
                 raise ValueError("it holds something else")
             if head["version"] != VERSION:
-                raise SnapshotError(f"snapshot '{path}' has version {head['version']}, this "
-                                    f"program reads {VERSION}: save it anew by the same program")
+                raise SnapshotError(
+                    f"snapshot '{path}' has version {head['version']}, this "
+                    f"program reads {VERSION}: save it anew by the same program"
+                )
             names = [name for name in file.namelist() if name.startswith("arrays/")]
-            arrays = [np.load(io.BytesIO(file.read(f"arrays/{k}.npy")), allow_pickle=False)
-                      for k in range(len(names))]
+            arrays = [
+                np.load(io.BytesIO(file.read(f"arrays/{k}.npy")), allow_pickle=False)
+                for k in range(len(names))
+            ]
             return _decode(head["tree"], arrays), head["scenario"]
     except (AttributeError, RecursionError, *files.DAMAGED) as error:
-        raise SnapshotError(f"cannot read snapshot '{shown(path)}': {shown(error)}; give a file "
-                            "that Simulation.save() wrote") from error
+        raise SnapshotError(
+            f"cannot read snapshot '{shown(path)}': {shown(error)}; give a file "
+            "that Simulation.save() wrote"
+        ) from error
 
 
 def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
@@ -225,8 +245,9 @@ def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
         kind = "array" if isinstance(value, np.ndarray) else "scalar"
         return {kind: len(arrays) - 1}
     if isinstance(value, Mapping):
-        return {"map": [[_encode(key, arrays), _encode(item, arrays)]
-                        for key, item in value.items()]}
+        return {
+            "map": [[_encode(key, arrays), _encode(item, arrays)] for key, item in value.items()]
+        }
     if isinstance(value, (list, deque)):
         return [_encode(item, arrays) for item in value]
     if isinstance(value, tuple):
@@ -245,7 +266,7 @@ def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
         return [_decode(item, arrays) for item in value]
     if not isinstance(value, dict):
         return value
-    (kind, body), = value.items()
+    ((kind, body),) = value.items()
     if kind == "map":
         return {_decode(key, arrays): _decode(item, arrays) for key, item in body}
     if kind == "array":
@@ -303,18 +324,25 @@ def regrouped(saved: Any, fresh: Any, rows: Rows) -> Any:
         if saved and all(isinstance(key, int) for key in saved):
             saved = {rows.kept[key]: value for key, value in saved.items() if key in rows.kept}
             fresh = {key: value for key, value in fresh.items() if rows.new[key]}
-        return {**fresh, **{key: regrouped(value, fresh[key], rows) if key in fresh else value
-                            for key, value in saved.items()}}
+        return {
+            **fresh,
+            **{
+                key: regrouped(value, fresh[key], rows) if key in fresh else value
+                for key, value in saved.items()
+            },
+        }
     if isinstance(saved, np.ndarray) and isinstance(fresh, np.ndarray):
         return _regrouped_array(saved, fresh, rows)
     if isinstance(saved, (list, tuple)) and isinstance(fresh, (list, tuple)):
         if len(saved) == len(fresh):
             return type(saved)(regrouped(one, other, rows) for one, other in zip(saved, fresh))
         if (len(saved), len(fresh)) == (rows.before, rows.after):
-            return type(saved)([saved[old] if old >= 0 else fresh[row]
-                                for row, old in enumerate(rows.source)])
-    if isinstance(saved, set) and any(isinstance(item, tuple) and item and isinstance(item[0], int)
-                                      for item in saved):
+            return type(saved)(
+                [saved[old] if old >= 0 else fresh[row] for row, old in enumerate(rows.source)]
+            )
+    if isinstance(saved, set) and any(
+        isinstance(item, tuple) and item and isinstance(item[0], int) for item in saved
+    ):
         return {(rows.kept[first], *rest) for first, *rest in saved if first in rows.kept}
     return saved
 
@@ -324,8 +352,9 @@ def _regrouped_array(saved: np.ndarray, fresh: np.ndarray, rows: Rows) -> np.nda
     if saved.shape == fresh.shape or not saved.shape:
         return saved
     found = fresh.copy()
-    both: tuple[Any, ...] = tuple(slice(min(one, other))
-                                  for one, other in zip(saved.shape, fresh.shape))
+    both: tuple[Any, ...] = tuple(
+        slice(min(one, other)) for one, other in zip(saved.shape, fresh.shape)
+    )
     if (len(saved), len(fresh)) == (rows.before, rows.after):
         kept = ~rows.new
         found[(kept, *both[1:])] = saved[(rows.source[kept], *both[1:])]

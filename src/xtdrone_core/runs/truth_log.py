@@ -11,8 +11,8 @@ import numpy as np
 
 from .. import files
 from ..errors import XtdroneError
-from .log_file import LogFile, LogGaps
 from ..state import FleetState
+from .log_file import LogFile, LogGaps
 
 WIDTH = 13  # numbers per vehicle
 _FLUSH_US = 1_000_000  # simulated time between two writes to the file [us]
@@ -46,8 +46,10 @@ class TruthWriter:
         try:
             Path(path).write_bytes(b"")
         except OSError as error:
-            raise XtdroneError(f"cannot write '{path}': {error.strerror}; set XTDRONE_RUNS to a "
-                               "folder that can be written") from error
+            raise XtdroneError(
+                f"cannot write '{path}': {error.strerror}; set XTDRONE_RUNS to a "
+                "folder that can be written"
+            ) from error
 
     def write(self, state: FleetState) -> None:
         """Appends one FleetState."""
@@ -96,9 +98,15 @@ def read_truth(path: Path | str, n: int) -> tuple[np.ndarray, np.ndarray]:
     records = np.frombuffer(data, dtype=dtype, count=count)
     t_us, table = records["t_us"].copy(), records["table"].copy()
     # NaN fails these comparisons, as it should.
-    plausible = (count > 0 and np.all(t_us[1:] > t_us[:-1]) and np.all(np.abs(table) < _LARGEST)
-                 and np.all(np.abs(np.linalg.norm(table[:, :, 3:7], axis=2) - 1.0) < 0.01))
+    plausible = (
+        count > 0
+        and np.all(t_us[1:] > t_us[:-1])
+        and np.all(np.abs(table) < _LARGEST)
+        and np.all(np.abs(np.linalg.norm(table[:, :, 3:7], axis=2) - 1.0) < 0.01)
+    )
     if not plausible:
-        raise XtdroneError(f"'{path}' holds no truth log of {n} vehicles: give the number of "
-                           "vehicles of its scenario.yaml")
+        raise XtdroneError(
+            f"'{path}' holds no truth log of {n} vehicles: give the number of "
+            "vehicles of its scenario.yaml"
+        )
     return t_us, table

@@ -7,6 +7,7 @@ those that are files.
 
 import argparse
 import dataclasses
+import ipaddress
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ class Option:
     least: float = -math.inf
     most: float = math.inf
     launch: str = ""  # default in launch files; empty = as the scenario says
+    affects_flight: bool = True  # False: a snapshot can be loaded with another value
 
 
 def option(
@@ -156,6 +158,20 @@ def truth_type(what: str) -> Callable[[str], bool]:
             raise argparse.ArgumentTypeError(str(error)) from error
 
     return read
+
+
+def check_address(name: str, address: str) -> None:
+    """Refuses what is not an IPv4 address.
+
+    Raises:
+        ScenarioError: It is none.
+    """
+    try:
+        ipaddress.IPv4Address(address)
+    except ValueError as error:
+        raise ScenarioError(
+            f"{name} '{shown(address)}' is not an IPv4 address: write it as 192.168.1.20"
+        ) from error
 
 
 def pair(option: str, text: str) -> tuple[str, str]:

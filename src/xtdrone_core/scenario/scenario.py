@@ -6,7 +6,6 @@ completely at construction, so that no error is left for the flight.
 """
 
 import dataclasses
-import ipaddress
 import math
 import os
 import re
@@ -22,13 +21,14 @@ from ..errors import ScenarioError, shown, unknown_name
 from ..mavlink import key_file
 from ..runs import run_folder
 from ..runs.ports import INSTANCES, VARIABLE, Ports, default_instance
+from . import declared as declarations
+from .declared import DeclaredOptions, Settings
 from .disturbances import parse_disturbances
-from .options import Option, checked, number, option, options_of
+from .options import Option, check_address, checked, number, option, options_of
 from .weather import check_rendering
 
 MAX_FLEET = 10_000  # vehicles of one scenario; MAVLink links allow fewer, see ports.MAX_VEHICLES
 _TURN = 100.0  # largest yaw at start, in either direction [rad]
-_DOMAIN, MAX_DOMAIN = "ROS_DOMAIN_ID", 232  # DDS has ports for no more
 MIN_SPACING = 0.6  # two vehicles may not start closer than this [m]
 # Within which a vehicle may start, east and north, and up [m]: the local frame is a plane, and the
 # atmosphere's model ends at the tropopause.
@@ -59,34 +59,6 @@ class VehicleSpec:
             object.__setattr__(self, "type", os.fspath(self.type))
 
 
-def _receivers() -> Iterable[str]:
-    from sensor_models.parameters import presets  # for completion only
-
-    return presets()["gps"]
-
-
-def ros_domain() -> int:
-    """ROS_DOMAIN_ID of the environment, else 0."""
-    domain: int = number(_DOMAIN, os.environ.get(_DOMAIN, "") or 0, 0, MAX_DOMAIN, whole=True)
-    return domain
-
-
-# Which parts real flight stacks have themselves.
-_OWN_PARTS = dict.fromkeys(("px4", "px4_hitl", "ardupilot", "paparazzi"), tuple(registry.PARTS)) | {
-    "betaflight": ("rate_control", "mixer")
-}
-_OTHER_MODES = ("ardupilot", "paparazzi")  # autopilots whose modes are not PX4's
-
-
-def _part(name: str) -> Any:
-    """A part of the embedded flight stack that may be replaced."""
-    return option(
-        "embedded",
-        f"{name.replace('_', ' ')} of the embedded autopilot, or module:Class",
-        names=registry.PARTS[name].names,
-    )
-
-
 _KEYS = {field.name for field in dataclasses.fields(VehicleSpec)}
 _Entry = tuple[str, Sequence[float] | None, float | None]  # type, pos, yaw; None: on the grid
 
@@ -110,9 +82,22 @@ FLEET = {
 }
 
 
+class _TakesDeclared(type):
+    """Makes a Scenario from keywords that may be options of autopilots and stations as well."""
+
+    def __call__(cls, *args: Any, **values: Any) -> Any:
+        own = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        others = {name: values.pop(name) for name in [*values] if name not in own}
+        values["declared"] = declarations.settings_of(others, values.get("declared", ()))
+        return super().__call__(*args, **values)
+
+
 @dataclass(frozen=True)
-class Scenario:
+class Scenario(metaclass=_TakesDeclared):
     """Everything that a run depends on.
+
+    The options of autopilots and stations are declared beside their code. As keywords and as
+    attributes they are options like the others; settings() returns them by their declaration.
 
     `vehicles` may be given as parse_vehicles() takes them, as a vehicle composed in Python, or as
     a list of both and of VehicleSpecs. In a scenario each has its number, and an autopilot only
@@ -133,13 +118,18 @@ class Scenario:
     autopilot: str = option(
         "embedded", "flight stack, or module:Class", names=registry.AUTOPILOTS.names
     )
-    speed: float = option(1.0, "simulated seconds per second; 0 = as fast as possible", least=0.0)
+    speed: float = option(
+        1.0,
+        "simulated seconds per second; 0 = as fast as possible",
+        least=0.0,
+        affects_flight=False,
+    )
     seed: int = option(1, "seed of all random numbers", least=0)
     gps: str = option(
         "",
         "preset of every GPS receiver, for example rtk or m8n",
         unset="as the vehicle's SDF says",
-        names=_receivers,
+        names=registry.completion("gps"),
     )
     sensors: str = option(
         "",
@@ -213,6 +203,7 @@ class Scenario:
         metavar="RUN",
         unset="none",
         names=run_folder.names,
+        affects_flight=False,
     )
     params: str = option(
         "",
@@ -231,43 +222,7 @@ class Scenario:
         "flight logs (ULog) in the run folder; auto is full for one vehicle, fleet for more",
         choices=("auto", "full", "fleet", "none"),
     )
-    name: str = option("run", "name of the run folder", metavar="NAME")
-    px4: str = option(
-        "",
-        "build folder or binary of PX4, for autopilot px4",
-        metavar="PATH",
-        unset="PX4_BUILD, or PX4 is started by hand",
-    )
-    px4_loss: str = option(
-        "stop",
-        "if a PX4 process is lost: stop, or continue with the other vehicles",
-        choices=("stop", "continue"),
-    )
-    ardupilot: str = option(
-        "",
-        "build folder or binary of ArduPilot, for autopilot ardupilot",
-        metavar="PATH",
-        unset="ARDUPILOT_BUILD, or ArduPilot is started by hand",
-    )
-    betaflight: str = option(
-        "",
-        "build folder or binary of Betaflight's SITL, for autopilot betaflight",
-        metavar="PATH",
-        unset="BETAFLIGHT_BUILD, or Betaflight is started by hand",
-    )
-    serial: str = option(
-        "",
-        "serial device of each vehicle's flight controller, for autopilots "
-        "px4_hitl and paparazzi: 'DEVICE[:BAUD], ...'",
-        metavar="LIST",
-        unset="none",
-    )
-    estimator: str = _part("estimator")
-    position_control: str = _part("position_control")
-    velocity_control: str = _part("velocity_control")
-    attitude_control: str = _part("attitude_control")
-    rate_control: str = _part("rate_control")
-    mixer: str = _part("mixer")
+    name: str = option("run", "name of the run folder", metavar="NAME", affects_flight=False)
     key: str = option(
         "",
         "file of mode 600 with a passphrase: the ground station's and the "
@@ -281,70 +236,15 @@ class Scenario:
         metavar="ADDRESS",
         unset="this machine only",
     )
-    gui: bool = option(False, "open a window that shows the flight")
-    web: bool = option(False, "serve a page that shows and flies the fleet; its link is printed")
-    web_address: str = option(
-        "127.0.0.1",
-        "IPv4 address on which the page is served; 0.0.0.0 is every network of this machine",
-        metavar="ADDRESS",
-    )
-    foxglove: bool = option(
-        False, "serve the fleet to Foxglove and Lichtblick on this machine; the address is printed"
-    )
-    mcap: bool = option(
-        False, "record run.mcap in the run folder, for Foxglove, Lichtblick and xtdrone replay"
-    )
-    viewer: bool = option(
-        False,
-        "send true states to PX4's own viewer on this machine "
-        "(HIL_STATE_QUATERNION, UDP 19410 and up)",
-    )
-    ros2: bool = option(
-        False,
-        "offer the fleet's topics to ROS 2 over DDS; needs pip install "
-        "'xtdrone[ros2]', and no ROS 2",
-    )
-    ros2_domain: int = option(
-        default_factory=ros_domain,
-        help="ROS_DOMAIN_ID of those topics",
-        least=0,
-        most=MAX_DOMAIN,
-        unset=f"{_DOMAIN} of the environment, or 0",
-    )
-    ros2_address: str = option(
-        "127.0.0.1",
-        "IPv4 address of this machine's interface for them: "
-        "whoever is in its network can then command",
-        metavar="ADDRESS",
-    )
-    ros2_rate: float = option(
-        50.0, "rate of true states and tf for ROS 2", unit="Hz", least=1.0, most=250.0
-    )
-    ros2_mavros: bool = option(
-        False, "also MAVROS's topics for ROS 2, as the bridge of ROS 1 has them"
-    )
-    ros2_record: str = option(
-        "none",
-        "record a bag of rosbag2 into the run folder, in this format",
-        choices=("none", "mcap", "sqlite3"),
-    )
-    ros2_topics: str = option(
-        r"/clock|/tf|/tf_static|/drone\d+/.*|.*/fmu/.*|/[^/]+/mavros/.*",
-        "regular expression of what is recorded; others, such as images, must be named",
-        metavar="REGEX",
-    )
-    ros2_distribution: str = option(
-        "humble",
-        "distribution of ROS 2 whose nodes listen; jazzy also for later ones",
-        choices=("humble", "jazzy"),
-    )
     instance: int = option(
         default_factory=default_instance,
         help="number of this simulation, which shifts all ports, so that several run at once",
         least=0,
         most=INSTANCES - 1,
         launch=f"$(optenv {VARIABLE} 0)",
+        affects_flight=False,
     )
+    declared: tuple[DeclaredOptions, ...] = ()  # the options of autopilots and stations
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "vehicles", _specs_in(self.vehicles))
@@ -356,16 +256,6 @@ class Scenario:
         registry.ENGINES.check(self.engine)
         self._number()
         self._settle_autopilots()
-        for part, group in registry.PARTS.items():
-            name = getattr(self, part)
-            group.check(name)
-            if name != "embedded" and all(
-                part in _OWN_PARTS.get(each, ()) for each in self.autopilots
-            ):
-                raise ScenarioError(
-                    f"{part} '{name}' cannot be flown by autopilot "
-                    f"{self.flown_by}, which has its own: leave one of them out"
-                )
         run_folder.check_name(self.name)
         if not 1 <= len(self.vehicles) <= MAX_FLEET:
             raise ScenarioError(
@@ -382,6 +272,40 @@ class Scenario:
                 f"ghost '{shown(self.ghost)}' needs a track: give --track NAME (track:=NAME)"
             )
         self._check_links()
+        for settings in self.declared:
+            settings.check(self)
+
+    def __getattr__(self, name: str) -> Any:  # of any type, as their declarations say
+        for settings in self.__dict__.get("declared", ()):
+            if name in options_of(type(settings)):
+                return getattr(settings, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    @classmethod
+    def options(cls) -> dict[str, tuple[dataclasses.Field[Any], Option]]:
+        """Field and Option of each option by name, in the order of the manual."""
+        table: dict[str, tuple[dataclasses.Field[Any], Option]] = {}
+        for name, entry in options_of(cls).items():
+            if name == "key":
+                table |= declarations.table_of(declarations.autopilot_options())
+            elif name == "instance":
+                table |= declarations.table_of(declarations.stations())
+            table[name] = entry
+        return table
+
+    def settings(self, declaration: type[Settings]) -> Settings:
+        """The options of an autopilot or station, with their types.
+
+        Raises:
+            ScenarioError: No entry point names the declaration.
+        """
+        for settings in self.declared:
+            if isinstance(settings, declaration):
+                return settings
+        raise ScenarioError(
+            f"{declaration.__name__} is not registered: name it by an entry point in the group "
+            f"{registry.STATIONS.entry_points} or {registry.AUTOPILOT_OPTIONS.entry_points}"
+        )
 
     def _number(self) -> None:
         """Gives each vehicle its number."""
@@ -426,7 +350,7 @@ class Scenario:
     @property
     def has_real_px4(self) -> bool:
         """Whether a real PX4 flies, on which programs have the off-board link and no other."""
-        return not {"px4", "px4_hitl"}.isdisjoint(self.autopilots)
+        return any(declarations.options_of_autopilot(name).REAL_PX4 for name in self.autopilots)
 
     @property
     def flown_by(self) -> str:
@@ -447,23 +371,14 @@ class Scenario:
 
     def _check_links(self) -> None:
         """Who may command: signed links are the embedded autopilot's, and others need a key."""
-        check_address("web_address", self.web_address)
-        check_address("ros2_address", self.ros2_address)
-        for name in ("web", "ros2"):
-            other = next((each for each in self.autopilots if each in _OTHER_MODES), None)
-            if other is not None and getattr(self, name):
-                raise ScenarioError(
-                    f"{name} true cannot be used with autopilot {other}, "
-                    "whose modes are not PX4's: leave one of them out"
-                )
-            if getattr(self, name) and self.ports.numbers != tuple(range(self.n)):
-                raise ScenarioError(
-                    f"{name} true needs vehicles whose numbers are their places in "
-                    "the list: leave the numbers out"
-                )
         given = "remote" if self.remote else "key"
         other = next(
-            (name for name in self.autopilots if name not in ("embedded", "betaflight")), None
+            (
+                name
+                for name in self.autopilots
+                if not declarations.options_of_autopilot(name).SIGNED_LINKS
+            ),
+            None,
         )
         if (self.key or self.remote) and other is not None:
             raise ScenarioError(
@@ -519,7 +434,8 @@ class Scenario:
 
     def to_dict(self) -> dict:
         """Plain data for YAML."""
-        data = dataclasses.asdict(self)
+        data = {name: getattr(self, name) for name in self.options()}
+        data = {"vehicles": [dataclasses.asdict(vehicle) for vehicle in self.vehicles], **data}
         data["vehicles"] = [_plain_vehicle(i, v) for i, v in enumerate(data["vehicles"])]
         return data
 
@@ -550,7 +466,7 @@ class Scenario:
             },
             **data,
         }
-        known = {"vehicles", *FLEET, *options_of(cls)}
+        known = {"vehicles", *FLEET, *cls.options()}
         for key in set(data) - known:
             raise ScenarioError(unknown_name("scenario key", key, known))
         vehicles = data.pop("vehicles", None)
@@ -591,16 +507,6 @@ class Scenario:
             ScenarioError: No such file, not YAML, or not a scenario.
         """
         return cls.from_dict(files.read_yaml(path, "scenario", error=ScenarioError), defaults)
-
-
-def check_address(name: str, address: str) -> None:
-    """Refuses what is not an IPv4 address."""
-    try:
-        ipaddress.IPv4Address(address)
-    except ValueError as error:
-        raise ScenarioError(
-            f"{name} '{shown(address)}' is not an IPv4 address: write it as 192.168.1.20"
-        ) from error
 
 
 def grid(n: int, spacing: float = GRID_SPACING) -> np.ndarray:

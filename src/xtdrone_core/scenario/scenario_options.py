@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..errors import XtdroneError
-from .options import Option, default_of, options_of
+from .options import Option, default_of
 from .scenario import FLEET, Scenario, fleet, parse_vehicles
 
 
@@ -14,7 +14,7 @@ def declared() -> dict[str, tuple[type, Option, str]]:
     table: dict[str, tuple[type, Option, str]] = {
         name: (int if name == "n" else str, option, option.unset) for name, option in FLEET.items()
     }
-    for name, (field, option) in options_of(Scenario).items():
+    for name, (field, option) in Scenario.options().items():
         kind: Any = field.type
         default = "0" if name == "instance" else _word(default_of(field))
         table[name] = kind, option, default or option.unset
@@ -68,7 +68,7 @@ def scenario_of(args: argparse.Namespace, **defaults: Any) -> Scenario:
         if args.scenario
         else Scenario.from_dict({}, defaults)
     )
-    values = {name: getattr(base, name) for name in ("vehicles", *options_of(Scenario))}
+    values = {name: getattr(base, name) for name in ("vehicles", *Scenario.options())}
     vehicle, n = given.pop("vehicle", None), given.pop("n", None)
     if "vehicles" in given:
         given["vehicles"] = parse_vehicles(given["vehicles"])

@@ -19,6 +19,7 @@ from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 from ..common.own_state import OwnState, check_given
 from . import frames, process
 from .link import ANSWER_S, JsonLink
+from .options import ArduPilotOptions
 from .telemetry import ArduPilotTelemetry
 
 MAX = 100  # vehicles, each a process
@@ -110,7 +111,7 @@ class ArduPilotAutopilot(OwnState, RemovableVehicles, Observer):
             [spec.name for spec in scenario.vehicles],
             context.origin,
             [spec.pos for spec in scenario.vehicles],
-            process.find(scenario.ardupilot),
+            process.find(scenario.settings(ArduPilotOptions).ardupilot),
             context.folder,
             context.on_text,
             scenario.ports,

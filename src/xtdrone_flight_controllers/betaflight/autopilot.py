@@ -14,6 +14,7 @@ from xtdrone_core.state import SensorBatch, SetPoints
 from ..common.own_state import OwnState
 from . import process
 from .link import STEP_S, BetaflightLink
+from .options import BetaflightOptions
 from .sticks import sticks
 
 CONNECT_S = 30.0  # wall time for Betaflight to answer [s]
@@ -100,7 +101,10 @@ class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
                 f"{fleet.n} Betaflights are not allowed: the ports of its SITL "
                 "are fixed, so that a machine has room for one"
             )
-        order, binary = process.motors(fleet.vehicles[0]), process.find(scenario.betaflight)
+        order, binary = (
+            process.motors(fleet.vehicles[0]),
+            process.find(scenario.settings(BetaflightOptions).betaflight),
+        )
         autopilot = super().for_scenario(context)
         try:
             autopilot._attach(

@@ -20,6 +20,7 @@ from ..common.own_state import OwnState, check_given
 from ..common.pace import RealTime
 from ..common.serial import SerialGone, SerialPort, parse_devices
 from . import messages
+from .options import PaparazziOptions
 
 CONNECT_S = 30.0  # wall time for the first message of each [s]
 SILENCE_US = 1_000_000  # without motor commands after which it is lost [us]
@@ -118,7 +119,7 @@ class PaparazziAutopilot(OwnState):
             context.fleet,
             [spec.name for spec in scenario.vehicles],
             context.magnetic_field,
-            parse_devices(scenario.serial, context.fleet.n),
+            parse_devices(scenario.settings(PaparazziOptions).serial, context.fleet.n),
             context.on_text,
             scenario.ports,
         )

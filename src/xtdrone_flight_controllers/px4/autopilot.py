@@ -21,6 +21,7 @@ from xtdrone_core.state import SensorBatch
 from . import process as px4_process
 from .fleet import Px4Fleet
 from .link import Peer, SimulatorLink
+from .options import Px4Options
 
 NAME_S = 1.8  # wall time after which a warning names each PX4 that has not connected [s]
 CONNECT_S = 30.0  # wall time for the whole fleet to connect, from the first PX4 on [s]
@@ -114,8 +115,8 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
     @classmethod
     def for_scenario(cls, context: AutopilotContext) -> "Px4Autopilot":
         """Starts the PX4s from the scenario's `px4`, or waits for externally started ones."""
-        scenario = context.scenario
-        installation = px4_process.find(scenario.px4)
+        scenario, options = context.scenario, context.scenario.settings(Px4Options)
+        installation = px4_process.find(options.px4)
         if scenario.mission:
             raise AutopilotError(
                 "mission cannot be given to real PX4: leave it out, and upload it "
@@ -133,7 +134,7 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
             [spec.pos for spec in scenario.vehicles],
             installation,
             context.folder,
-            scenario.px4_loss,
+            options.px4_loss,
             scenario.origin == "shared",
             context.on_text,
             scenario.ports,

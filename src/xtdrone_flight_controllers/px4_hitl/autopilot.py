@@ -20,6 +20,7 @@ from ..px4.autopilot import CONNECT_S, NAME_S, TELEMETRY_US
 from ..px4.fleet import Px4Fleet
 from ..px4.link import Peer
 from .link import HitlLink
+from .options import Px4HitlOptions
 
 _WAIT_S = 0.1
 _WARNING = 4  # MAV_SEVERITY
@@ -75,15 +76,15 @@ class Px4HitlAutopilot(Px4Fleet):
     @classmethod
     def for_scenario(cls, context: AutopilotContext) -> "Px4HitlAutopilot":
         """Opens the devices of the scenario's `serial`."""
-        scenario = context.scenario
+        scenario, options = context.scenario, context.scenario.settings(Px4HitlOptions)
         check_given(scenario, "a flight controller", ", and upload it by a ground station")
         return cls(
             context.fleet,
             [spec.name for spec in scenario.vehicles],
             context.origin,
             [spec.pos for spec in scenario.vehicles],
-            parse_devices(scenario.serial, context.fleet.n),
-            scenario.px4_loss,
+            parse_devices(options.serial, context.fleet.n),
+            options.px4_loss,
             scenario.origin == "shared",
             context.on_text,
             scenario.ports,

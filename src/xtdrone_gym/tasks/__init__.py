@@ -1,31 +1,18 @@
-"""The tasks: TASKS has all of them by name."""
+"""The tasks: each module of this folder has one, called TASK. TASKS has them by their names."""
+
+import importlib
+import pkgutil
 
 from ..task import Task
-from . import (
-    depth_navigation,
-    formation,
-    hover,
-    landing,
-    multi_hover,
-    position,
-    pursuit,
-    racing,
-    trajectory,
-    velocity,
-)
 
-TASKS: dict[str, Task] = {
-    module.TASK.name: module.TASK
-    for module in (
-        hover,
-        position,
-        velocity,
-        trajectory,
-        racing,
-        depth_navigation,
-        landing,
-        multi_hover,
-        formation,
-        pursuit,
-    )
-}
+
+def discover() -> dict[str, Task]:
+    """Returns the tasks of all modules of this folder by their names."""
+    modules = [
+        importlib.import_module(f"{__name__}.{found.name}")
+        for found in pkgutil.iter_modules(__path__)
+    ]
+    return {module.TASK.name: module.TASK for module in modules}
+
+
+TASKS = discover()

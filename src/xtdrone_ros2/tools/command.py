@@ -9,9 +9,9 @@ from xtdrone_core import ControlError
 from xtdrone_core.runs import ports
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.scenario.options import number_type
-from xtdrone_core.scenario.scenario import MAX_DOMAIN, ros_domain
 
 from ..errors import Ros2Error
+from ..options import MAX_DOMAIN, ros_domain
 
 LOCAL = "127.0.0.1"
 _ANSWER_S, _POLL_S = 5.0, 0.1

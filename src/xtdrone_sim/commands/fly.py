@@ -12,6 +12,7 @@ from xtdrone_core.errors import CRASHED
 from xtdrone_core.runs import ports
 from xtdrone_core.runs.control_link import TICK_US, ControlServer
 from xtdrone_core.scenario import arguments, scenario_options
+from xtdrone_core.stations import wanted_stations
 
 from . import running
 
@@ -140,9 +141,10 @@ def _flight(
     """Flies an Agent, given as its class and its options; returns the closed simulation."""
     from ..simulation import Simulation
 
-    stations = scenario.web or scenario.ros2
-    server = ControlServer(ports.Ports(scenario.instance).control) if stations else None
-    simulation = Simulation(scenario, folder, control=server, links=args.links or stations)
+    stations = wanted_stations(scenario)
+    commanded = any(station.COMMANDS for station in stations)
+    server = ControlServer(ports.Ports(scenario.instance).control) if commanded else None
+    simulation = Simulation(scenario, folder, control=server, links=args.links or commanded)
     running.open_stations(simulation)
     bar = _ProgressBar(args.agent, simulation)
     simulation.observers.append(bar)
@@ -158,7 +160,8 @@ def _flight(
         simulation.close()
         raise
     try:
-        running.run(simulation, signals, None, scenario.ros2 and scenario.speed == 0.0)
+        awaited = any(station.AWAITED for station in stations)
+        running.run(simulation, signals, None, awaited and scenario.speed == 0.0)
     except XtdroneError as error:
         failed = type(error)("; ".join([str(error), *_circumstances(simulation, str(error))]))
         failed.status = CRASHED if simulation.crashes else error.status

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
-from xtdrone_core import Scenario, XtdroneError
+from xtdrone_core import Scenario, XtdroneError, registry, stations
 from xtdrone_core.contracts import goals_missed
 from xtdrone_core.errors import CRASHED, MISSED
 from xtdrone_core.runs import run_folder
@@ -17,57 +17,16 @@ from xtdrone_core.runs.control_link import TICK_US
 if TYPE_CHECKING:  # slow to import
     from ..simulation import Simulation
 
+AFTER_FLIGHT = "xtdrone.after_flight"  # entry points of functions that take the run folder
+
 
 def open_stations(simulation: "Simulation") -> None:
-    """Opens what the scenario asks for: the page, ROS 2, Foxglove, PX4's viewer."""
-    scenario = simulation.scenario
-    stations = (
-        (scenario.web, _open_page),
-        (scenario.ros2, _join_ros2),
-        (scenario.foxglove or scenario.mcap, _open_telemetry),
-        (scenario.viewer, _feed_viewer),
-    )
+    """Opens the stations that the scenario asks for: the page, ROS 2, Foxglove, the viewers."""
     try:
-        for wanted, opened in stations:
-            if wanted:
-                opened(simulation)
+        stations.open_stations(simulation)
     except BaseException:
         simulation.close()
         raise
-
-
-def _open_page(simulation: "Simulation") -> None:
-    from xtdrone_web.station import Station
-
-    station = Station(simulation, simulation.scenario.web_address)
-    simulation.observers.append(station)
-    print(
-        f"page: {station.url}\npage for viewers, who cannot command: {station.watch_url}",
-        flush=True,
-    )
-
-
-def _join_ros2(simulation: "Simulation") -> None:
-    from xtdrone_ros2.station import Ros2Station
-
-    simulation.observers.append(Ros2Station(simulation))
-    scenario = simulation.scenario
-    print(f"ROS 2: domain {scenario.ros2_domain} on {scenario.ros2_address}", flush=True)
-
-
-def _open_telemetry(simulation: "Simulation") -> None:
-    from xtdrone_web.foxglove.telemetry import Telemetry
-
-    telemetry = Telemetry(simulation)
-    simulation.observers.append(telemetry)
-    if telemetry.url:
-        print(f"Foxglove: {telemetry.url}", flush=True)
-
-
-def _feed_viewer(simulation: "Simulation") -> None:
-    from ..viewing.px4_viewer import Px4Viewer
-
-    simulation.observers.append(Px4Viewer(simulation))
 
 
 def not_flyable(simulation: "Simulation") -> list[str]:
@@ -97,8 +56,6 @@ def run(
     """
     signals.stop(simulation)
     try:
-        if simulation.scenario.gui:
-            simulation.open_viewer()
         if await_bridge and simulation.requests is not None:
             simulation.requests.await_bridge()
         simulation.run(until_us)
@@ -119,14 +76,12 @@ def print_closing_lines(simulation: "Simulation") -> int:
 
 
 def plot_flight(folder: Path) -> None:
-    """Draws the overview of a flight, or prints why there is none."""
-    from xtdrone_core import plot_style
-    from xtdrone_plots import figures, run as recorded
-
-    try:
-        plot_style.save(figures.overview(recorded.Run(folder)), folder / "plots" / "flight.png")
-    except (OSError, XtdroneError) as error:
-        print(f"warning: no plot of the flight: {error}", file=sys.stderr)
+    """Calls what draws a flight after its end, or prints why there is no plot."""
+    for entry in registry.entries(AFTER_FLIGHT).values():
+        try:
+            entry.load()(folder)
+        except (OSError, XtdroneError) as error:
+            print(f"warning: no plot of the flight: {error}", file=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from xtdrone_core.runs import ports
 from xtdrone_core.runs.control_link import ControlServer
 from xtdrone_core.scenario import scenario_options
 from xtdrone_core.scenario.options import number_type, pair
+from xtdrone_core.stations import wanted_stations
 
 from . import running
 
@@ -81,7 +82,7 @@ def _sim(args: argparse.Namespace) -> int:
             f"{ports.Ports(scenario.instance).ground_station}; run folder: {folder}",
             flush=True,
         )
-        awaited = args.await_bridge or scenario.ros2
+        awaited = args.await_bridge or any(each.AWAITED for each in wanted_stations(scenario))
         running.run(simulation, signals, until, awaited and scenario.speed == 0.0)
         stopped = signals.came
         signals.conclude()

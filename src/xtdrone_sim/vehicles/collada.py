@@ -23,7 +23,7 @@ _MAX_DEPTH = 64  # of nodes
 
 
 def read_collada(path: Path) -> list[Mesh]:
-    """The meshes of a file, one for each material of each geometry in the scene.
+    """Reads the meshes of a file, one for each material of each geometry in the scene.
 
     Raises:
         SdfError: Not COLLADA, or nothing that can be drawn in it.
@@ -32,14 +32,15 @@ def read_collada(path: Path) -> list[Mesh]:
     data = files.read_bytes(path, "COLLADA file", MAX, SdfError)
     root = files.parse_xml(data, str(path), SdfError, huge_tree=True, recover=True)
     try:
-        found = list(_Document(path, root).meshes())
+        meshes = list(_Document(path, root).meshes())
     except (AttributeError, StopIteration, *files.DAMAGED) as error:
         raise SdfError(f"{path}: a damaged COLLADA file: {shown(repr(error))}") from error
-    if not found:
+    if not meshes:
         raise SdfError(f"{path}: a COLLADA file without triangles")
-    return found
+    return meshes
 
 
+# Elements of lxml are Any here: which tags and attributes they have is known by COLLADA alone.
 class _Document:
     """A COLLADA file whose elements are found by their ids."""
 
@@ -55,7 +56,7 @@ class _Document:
         self._metre = 1.0 if unit is None else float(unit.get("meter", 1.0))
 
     def meshes(self) -> Iterator[Mesh]:
-        """All meshes of the scene, in metres."""
+        """Yields all meshes of the scene, in metres."""
         scene = self._root.find("scene/instance_visual_scene")
         top = (
             self._root.find("library_visual_scenes/visual_scene")
@@ -66,10 +67,10 @@ class _Document:
         for node in top.iterchildren("node"):
             yield from self._node(node, scale, 0)
 
-    def _target(self, element, attribute):
+    def _target(self, element: Any, attribute: str) -> Any:
         return self._by_id[element.get(attribute).removeprefix("#")]
 
-    def _node(self, node, outer, depth):
+    def _node(self, node: Any, outer: np.ndarray, depth: int) -> Iterator[Mesh]:
         if depth > _MAX_DEPTH:
             raise ValueError("nodes that contain themselves")
         placed = outer
@@ -84,7 +85,7 @@ class _Document:
             elif child.tag in _GEOMETRIES:
                 yield from self._geometry(child, placed)
 
-    def _geometry(self, instance, placed):
+    def _geometry(self, instance: Any, placed: np.ndarray) -> Iterator[Mesh]:
         geometry = self._target(instance, "url")
         if geometry.tag == "controller":
             skin = geometry.find("skin")
@@ -101,7 +102,7 @@ class _Document:
                 if mesh is not None:
                     yield mesh
 
-    def _primitive(self, primitive, placed, bound, name) -> Mesh | None:
+    def _primitive(self, primitive: Any, placed: np.ndarray, bound: Any, name: str) -> Mesh | None:
         inputs = {entry.get("semantic"): entry for entry in reversed(primitive.findall("input"))}
         stride = 1 + max(int(entry.get("offset")) for entry in primitive.findall("input"))
         rows, counts = _indices(primitive, stride)
@@ -125,16 +126,16 @@ class _Document:
             uv_faces = rows[:, int(inputs["TEXCOORD"].get("offset"))][corners]
         return Mesh(points, faces, colour, texture if uv is not None else None, uv, uv_faces, name)
 
-    def _numbers(self, reference) -> np.ndarray:
-        """The rows of the array that an <input> refers to."""
+    def _numbers(self, reference: Any) -> np.ndarray:
+        """Returns the rows of the array that an <input> refers to."""
         source = self._target(reference, "source")
         accessor = source.find("technique_common/accessor")
         values = np.array((source.findtext("float_array") or "").split(), dtype=float)
         stride = int(accessor.get("stride", 1))
         return values[: len(values) // stride * stride].reshape(-1, stride)
 
-    def _look(self, bound) -> tuple:
-        """Colour (RGBA, None where the file has none) and texture of a bound material."""
+    def _look(self, bound: Any) -> tuple[tuple[float, ...] | None, Path | None]:
+        """Returns colour (RGBA, None where the file has none) and texture of a bound material."""
         material = (
             None if bound is None else self._by_id.get(bound.get("target", "").removeprefix("#"))
         )
@@ -147,13 +148,13 @@ class _Document:
         texture = shading.find("texture")
         return None, None if texture is None else self._image(effect, texture.get("texture"))
 
-    def _image(self, effect, name) -> Path | None:
-        """The file of a texture: directly, or by sampler and surface."""
+    def _image(self, effect: Any, name: str) -> Path | None:
+        """Returns the file of a texture: directly, or by sampler and surface."""
         parameters = {entry.get("sid"): entry for entry in effect.iter("newparam")}
         for tag in ("sampler2D/source", "surface/init_from"):
             entry = parameters.get(name)
-            found = None if entry is None else entry.findtext(tag)
-            name = (found or name).strip()
+            text = None if entry is None else entry.findtext(tag)
+            name = (text or name).strip()
         image = self._by_id.get(name)
         uri = None if image is None else (image.findtext("init_from") or "").strip()
         if not uri:
@@ -170,8 +171,8 @@ class _Document:
         return None
 
 
-def _indices(primitive, stride) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of indices (corners, stride) of all polygons, and the number of corners of each."""
+def _indices(primitive: Any, stride: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns rows of indices (corners, stride) of all polygons, and each number of corners."""
     lists = [
         np.array((entry.text or "").split(), dtype=np.int64).reshape(-1, stride)
         for entry in primitive.iterchildren("p")
@@ -184,27 +185,27 @@ def _indices(primitive, stride) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _triangles(counts: np.ndarray) -> np.ndarray:
-    """Numbers of the corners (T, 3) of polygons that are cut as fans."""
+    """Returns the numbers of the corners (T, 3) of polygons that are cut as fans."""
     if (counts == 3).all():
         return np.arange(3 * len(counts)).reshape(-1, 3)
-    found, first = [], 0
+    triangles, first = [], 0
     for count in counts.tolist():
-        found += [(first, first + k, first + k + 1) for k in range(1, count - 1)]
+        triangles += [(first, first + k, first + k + 1) for k in range(1, count - 1)]
         first += count
-    return np.array(found, dtype=np.int64).reshape(-1, 3)
+    return np.array(triangles, dtype=np.int64).reshape(-1, 3)
 
 
-def _matrix(values) -> np.ndarray:
+def _matrix(values: np.ndarray) -> np.ndarray:
     return values.reshape(4, 4)
 
 
-def _translation(values) -> np.ndarray:
+def _translation(values: np.ndarray) -> np.ndarray:
     out = np.eye(4)
     out[:3, 3] = values
     return out
 
 
-def _rotation(values) -> np.ndarray:
+def _rotation(values: np.ndarray) -> np.ndarray:
     axis, angle = values[:3] / (np.linalg.norm(values[:3]) or 1.0), np.radians(values[3])
     out = np.eye(4)
     out[:3, :3] = quaternion.to_matrix_array(

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +14,14 @@ from xtdrone_core.errors import shown
 from ..errors import SdfError
 
 _THICKNESS = 0.05  # of the body behind a triangle [m]
-_NARROW = 1e-3  # height of a triangle, or thickness of a body, that is left out [m]
-_AHEAD = 1e-3  # of its size, that a convex mesh may have in front of a triangle
-_FLAT = 1e-4  # distance from a plane [m], and 1 - cosine of two normals, that count as none
-_MAX_PAIRS = 20_000_000  # of triangles and points, for which a mesh is tested
-MAX = 256 << 20  # of a file [bytes]
-_FARTHEST = 1e9  # of a corner, before it is scaled
+_MIN_THICKNESS = (
+    1e-3  # height of a triangle, or thickness of a body, below which it is left out [m]
+)
+_CONVEX_TOLERANCE = 1e-3  # fraction of its size that a convex mesh may have before a triangle
+_FLAT = 1e-4  # distance from a plane [m], and 1 - cosine of two normals, that count as flat
+_MAX_PAIRS = 20_000_000  # of triangles and points, up to which a mesh is tested for convexity
+MAX = 256 << 20  # size of a file [bytes]
+_MAX_COORDINATE = 1e9  # of a corner, before it is scaled
 _STL_HEADER = 84  # bytes before the triangles of a binary file
 _STL_RECORD = np.dtype([("normal", "<f4", 3), ("points", "<f4", (3, 3)), ("more", "<u2")])
 
@@ -31,9 +34,9 @@ class Mesh:
     faces: np.ndarray  # (T, 3) indices of points, counter-clockwise from outside
     colour: tuple | None = None  # RGBA, where the file has one
     texture: Path | None = None
-    uv: np.ndarray | None = None  # (U, 2) places in the texture, from its lower left corner
+    uv: np.ndarray | None = None  # (U, 2) texture coordinates, from the lower left corner
     uv_faces: np.ndarray | None = None  # (T, 3) indices of uv
-    name: str = ""  # that SDF's <submesh> gives it
+    name: str = ""  # by which SDF's <submesh> selects it
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class MeshFile:
     standing: bool = False  # moved so that its lowest point is at z = 0
 
     def parts(self) -> tuple[Mesh, ...]:
-        """The meshes, read once.
+        """Returns the meshes, read once.
 
         Raises:
             SdfError: Not a mesh, or without that submesh.
@@ -62,12 +65,12 @@ class Extrusion:
     height: float  # [m]
 
     def parts(self) -> tuple[Mesh, ...]:
-        """The closed surface as one mesh."""
+        """Returns the closed surface as one mesh."""
         return _extruded(self)
 
 
 def convex_pieces(mesh: Mesh) -> list[np.ndarray]:
-    """Convex bodies that a mesh consists of, for engines that collide with those only.
+    """Returns convex bodies that a mesh consists of, for engines that collide with those only.
 
     A connected piece that is convex is one body. Of any other each triangle is one, with a
     thickness below it, or each pair of triangles that is a flat convex quadrilateral.
@@ -78,16 +81,17 @@ def convex_pieces(mesh: Mesh) -> list[np.ndarray]:
     Returns:
         The corners (V, 3) of each body [m].
     """
-    found = []
+    bodies = []
     for points, faces in _connected(mesh.points, mesh.faces):
         if _is_convex(points, faces):
-            found.append(points)
+            bodies.append(points)
         else:
-            found += _plates(points, faces)
-    return found
+            bodies += _plates(points, faces)
+    return bodies
 
 
-def _plates(points, faces) -> list[np.ndarray]:
+def _plates(points: np.ndarray, faces: np.ndarray) -> list[np.ndarray]:
+    """Gives each triangle, or flat pair of triangles, a thickness."""
     kept, corners, normals = _triangles(points, faces)
     back = corners - _THICKNESS * normals[:, None, :]
     plates = np.concatenate([corners, back], axis=1)
@@ -97,8 +101,8 @@ def _plates(points, faces) -> list[np.ndarray]:
     return [*plates[single], *np.concatenate([plates[pairs[:, 0]], plates[pairs[:, 1]]], axis=1)]
 
 
-def _quadrilaterals(points, faces, normals) -> np.ndarray:
-    """(P, 2) triangles that are a flat convex quadrilateral together; each one at most once."""
+def _quadrilaterals(points: np.ndarray, faces: np.ndarray, normals: np.ndarray) -> np.ndarray:
+    """Returns pairs (P, 2) of triangles that form a flat convex quadrilateral, each in one pair."""
     count = len(faces)
     sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     owner, tip = np.tile(np.arange(count), 3), faces[:, [2, 0, 1]].T.ravel()
@@ -119,39 +123,39 @@ def _quadrilaterals(points, faces, normals) -> np.ndarray:
         & (turns.min(axis=1) >= 0.0)
         & (np.einsum("pc,pc->p", along, normals[owner[b]]) > 1.0 - _FLAT)
     )
-    found, used = [], np.zeros(count, dtype=bool)
+    chosen, used = [], np.zeros(count, dtype=bool)
     for i, k in zip(owner[a[good]], owner[b[good]]):
         if not (used[i] or used[k]):
             used[i] = used[k] = True
-            found.append((i, k))
-    return np.array(found, dtype=int).reshape(-1, 2)
+            chosen.append((i, k))
+    return np.array(chosen, dtype=int).reshape(-1, 2)
 
 
-def _triangles(points, faces) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The triangles that are more than lines: which, corners (T, 3, 3), unit normals (T, 3)."""
+def _triangles(points: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns which triangles are no lines, their corners (T, 3, 3) and unit normals (T, 3)."""
     corners = points[faces]
     sides = corners - np.roll(corners, 1, axis=1)
     normals = np.cross(sides[:, 1], sides[:, 2])
     twice = np.linalg.norm(normals, axis=1)
-    kept = twice > _NARROW * np.linalg.norm(sides, axis=2).max(axis=1)
+    kept = twice > _MIN_THICKNESS * np.linalg.norm(sides, axis=2).max(axis=1)
     return kept, corners[kept], normals[kept] / twice[kept, None]
 
 
-def _is_convex(points, faces) -> bool:
-    """Whether all points lie behind all triangles, with some volume between them."""
+def _is_convex(points: np.ndarray, faces: np.ndarray) -> bool:
+    """Returns whether all points lie behind all triangles, with some volume between them."""
     _, corners, normals = _triangles(points, faces)
     if len(points) < 4 or len(normals) == 0 or len(normals) * len(points) > _MAX_PAIRS:
         return False
     centred = points - points.mean(axis=0)
     thinnest = np.linalg.svd(centred, full_matrices=False)[2][2]
-    if np.ptp(centred @ thinnest) < _NARROW:
+    if np.ptp(centred @ thinnest) < _MIN_THICKNESS:
         return False
     ahead = points @ normals.T - (corners[:, 0] * normals).sum(axis=1)
-    return bool(ahead.max() <= _AHEAD * np.ptp(points, axis=0).max())
+    return bool(ahead.max() <= _CONVEX_TOLERANCE * np.ptp(points, axis=0).max())
 
 
-def _connected(points, faces) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The pieces (points, faces) whose triangles have no corner in common."""
+def _connected(points: np.ndarray, faces: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Returns the pieces (points, faces) whose triangles have no corner in common."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -180,11 +184,11 @@ def _read(file: MeshFile, _mtime: int) -> tuple[Mesh, ...]:
         if (
             mesh.faces.min(initial=0) < 0
             or mesh.faces.max(initial=0) >= len(mesh.points)
-            or not (np.abs(mesh.points) <= _FARTHEST).all()
+            or not (np.abs(mesh.points) <= _MAX_COORDINATE).all()
         ):
             raise SdfError(
                 f"{file.path}: a damaged mesh: it has corners that are not there, or "
-                f"beyond {_FARTHEST:g}"
+                f"beyond {_MAX_COORDINATE:g}"
             )
     if file.submesh:
         meshes = [mesh for mesh in meshes if mesh.name == file.submesh]
@@ -226,7 +230,8 @@ def _read_stl(path: Path) -> list[Mesh]:
 
 
 def _read_obj(path: Path) -> list[Mesh]:
-    points, faces = [], []
+    points: list[tuple[float, float, float]] = []
+    faces: list[tuple[int, int, int]] = []
     try:
         text = files.read_bytes(path, "mesh", MAX, SdfError).decode(errors="replace")
         for line in text.splitlines():
@@ -271,7 +276,7 @@ def _extruded(body: Extrusion) -> tuple[Mesh, ...]:
 
 
 def _cut_ears(outline: np.ndarray) -> np.ndarray:
-    """Triangles (T, 3) of a simple polygon whose corners run counter-clockwise."""
+    """Cuts the ears of a simple polygon, counter-clockwise, into triangles (T, 3)."""
     left, triangles = list(range(len(outline))), []
     while len(left) > 3:
         for i in range(len(left)):
@@ -305,6 +310,6 @@ def _cut_ears(outline: np.ndarray) -> np.ndarray:
     return np.array([*triangles, left])
 
 
-def _turn(a, b, c):
-    """Twice the area of a triangle, positive where it runs counter-clockwise."""
+def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> Any:  # a number, or one of each column
+    """Returns twice the area of a triangle, positive where it runs counter-clockwise."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

@@ -115,9 +115,9 @@ def register_view(subparsers: Any) -> None:
     parser.set_defaults(run=_view)
 
 
-def _size(text):
-    found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text, re.ASCII)
-    sides = [int(side) for side in found.groups()] if found else []
+def _size(text: str) -> tuple[int, ...]:
+    match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text, re.ASCII)
+    sides = [int(side) for side in match.groups()] if match else []
     if not sides or not all(_MIN <= side <= _MAX and side % 2 == 0 for side in sides):
         raise argparse.ArgumentTypeError(
             f"size '{text}' is not allowed: give width x height in "
@@ -126,7 +126,7 @@ def _size(text):
     return tuple(sides)
 
 
-def _view(args):
+def _view(args: argparse.Namespace) -> int:
     from ..errors import ViewError
     from . import film
     from .cameras import Camera

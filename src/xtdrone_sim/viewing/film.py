@@ -18,14 +18,14 @@ _MAX_IMAGES = 100_000  # of a film: 55 minutes at 30 per second
 _MAX_PIXELS = 1_000_000_000  # of all images of a GIF, which are in memory together: 3 GB
 _QUALITY = "21"  # constant rate factor of H.264: 18 is visually lossless, 28 is small
 _CODEC = "libx264"
-_COLOURS = 112  # of a GIF, as they are in its images
-_OWN_COLOURS = 16  # and those of the vehicles, which few pixels have
-_SAMPLES = 6  # images from which its colours are taken
+_COLOURS = 112  # of a GIF, chosen from its images
+_MAX_VEHICLE_COLOURS = 16  # further ones, which few pixels have
+_SAMPLES = 6  # images from which the colours are chosen
 _MARK = outputs.MARK.encode()
 
 
 def free_for(path: Path | str) -> Path:
-    """A path that a film may be written to.
+    """Returns a path that a film may be written to.
 
     Raises:
         ViewError: Its name ends in none of SUFFIXES, something else is there, or its folder is not.
@@ -39,7 +39,7 @@ def free_for(path: Path | str) -> Path:
 def images(
     stage: Stage, begin_s: float, end_s: float, speed: float, fps: float, size: tuple[int, int]
 ) -> Iterator[np.ndarray]:
-    """The images of a film, (h, w, 3) uint8, with a progress bar.
+    """Yields the images of a film, (h, w, 3) uint8, with a progress bar.
 
     Args:
         stage: The flight.
@@ -60,7 +60,7 @@ def images(
 
 
 def image_count(begin_s: float, end_s: float, speed: float, fps: float) -> int:
-    """Number of images(), at least one."""
+    """Returns the number of images(), at least one."""
     return int((end_s - begin_s) / speed * fps + 1e-6) + 1
 
 
@@ -75,12 +75,12 @@ def check_length(path: Path, count: int, size: tuple[int, int]) -> None:
     Raises:
         ViewError: They are too many.
     """
-    most = _MAX_IMAGES
+    limit = _MAX_IMAGES
     if path.suffix.lower() == ".gif":
-        most = min(most, _MAX_PIXELS // (size[0] * size[1]))
-    if count > most:
+        limit = min(limit, _MAX_PIXELS // (size[0] * size[1]))
+    if count > limit:
         raise ViewError(
-            f"the film would have {count} images, at most {most} of {size[0]}x{size[1]}"
+            f"the film would have {count} images, at most {limit} of {size[0]}x{size[1]}"
             f" are allowed in a {path.suffix.lower()}: give a shorter span with --from "
             "and --to, a higher --speed, a lower --fps or a smaller --size"
         )
@@ -113,7 +113,7 @@ def write(
         raise
 
 
-def _mp4(path, pictures, fps, _):
+def _mp4(path: Path, pictures: Iterable[np.ndarray], fps: float, _: npt.ArrayLike) -> None:
     from fractions import Fraction
 
     try:
@@ -139,7 +139,7 @@ def _mp4(path, pictures, fps, _):
             film.mux(packet)
 
 
-def _gif(path, pictures, fps, colours):
+def _gif(path: Path, pictures: Iterable[np.ndarray], fps: float, colours: npt.ArrayLike) -> None:
     from PIL import Image
 
     frames = [Image.fromarray(picture) for picture in pictures]
@@ -148,10 +148,10 @@ def _gif(path, pictures, fps, colours):
     sheet = Image.new("RGB", (some[0].width, some[0].height * len(some)))
     for k, frame in enumerate(some):
         sheet.paste(frame, (0, k * frame.height))
-    own = np.rint(255 * np.reshape(colours, (-1, 3))[:_OWN_COLOURS]).astype(int)
-    found = sheet.quantize(_COLOURS, method=Image.Quantize.MEDIANCUT)
+    own = np.rint(255 * np.reshape(colours, (-1, 3))[:_MAX_VEHICLE_COLOURS]).astype(int)
+    common = sheet.quantize(_COLOURS, method=Image.Quantize.MEDIANCUT)
     palette = Image.new("P", (1, 1))
-    palette.putpalette([*found.getpalette()[: 3 * _COLOURS], *own.ravel().tolist()])
+    palette.putpalette([*(common.getpalette() or [])[: 3 * _COLOURS], *own.ravel().tolist()])
     first, *rest = (frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames)
     first.save(
         path,
@@ -164,7 +164,7 @@ def _gif(path, pictures, fps, colours):
     )
 
 
-def _png(path, pictures, fps, _):
+def _png(path: Path, pictures: Iterable[np.ndarray], fps: float, _: npt.ArrayLike) -> None:
     from PIL import Image, PngImagePlugin
 
     mark = PngImagePlugin.PngInfo()

@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 _SIZE = 1 / 40  # height of the letters, in heights of the image
-_MIN = 10  # [pixels]
-_ABOVE = 0.9  # of its vehicle, in heights of the letters
+_MIN_SIZE = 10  # of the letters [pixels]
+_ABOVE = 0.9  # distance of a name from its vehicle, in heights of the letters
 _WHITE, _DARK = (255, 255, 255), (20, 24, 30)
-_LUMINANCE, _BRIGHT = (0.2126, 0.7152, 0.0722), 0.55  # of RGB; above, letters are dark
+_LUMINANCE, _BRIGHT = (0.2126, 0.7152, 0.0722), 0.55  # of RGB; letters on brighter are dark
 _MAX_NAMES = 60  # vehicles up to which they have names
 
 
@@ -25,8 +26,8 @@ def draw(
 
     Args:
         image: (h, w, 3) uint8, the first row the highest.
-        places: (N, 2) of the vehicles [pixels]; NaN for one that is not in view.
-        names: Of the vehicles; empty for none.
+        places: (N, 2) positions of the vehicles [pixels]; NaN for one that is not in view.
+        names: Names of the vehicles; empty for none.
         colours: (N, 3) RGB of their names, 0..1.
         corners: Texts at the upper left, upper right and lower left.
 
@@ -37,18 +38,18 @@ def draw(
 
     picture = Image.fromarray(np.ascontiguousarray(image))
     pen = ImageDraw.Draw(picture)
-    size = max(_MIN, round(_SIZE * picture.height))
+    size = max(_MIN_SIZE, round(_SIZE * picture.height))
     font = _font(size)
     taken: list[tuple] = []
     for place, name, colour in list(zip(places, names, colours))[:_MAX_NAMES]:
         if np.isfinite(place).all() and (place >= 0).all() and (place < picture.size).all():
-            at = [place[0], place[1] - _ABOVE * size]
-            while any(_overlap(pen.textbbox(at, name, font, "mb"), other) for other in taken):
-                at[1] -= 0.5 * size  # higher, until it covers no other
-            taken.append(pen.textbbox(at, name, font, "mb"))
+            x, y = float(place[0]), float(place[1]) - _ABOVE * size
+            while any(_overlap(pen.textbbox((x, y), name, font, "mb"), other) for other in taken):
+                y -= 0.5 * size  # higher, until it covers no other
+            taken.append(pen.textbbox((x, y), name, font, "mb"))
             # The colour as the outline of white letters, of dark ones where it is bright.
             pen.text(
-                at,
+                (x, y),
                 name,
                 font=font,
                 anchor="mb",
@@ -74,13 +75,13 @@ def draw(
     return np.asarray(picture)
 
 
-def _overlap(a, b) -> bool:
+def _overlap(a: Sequence[float], b: Sequence[float]) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 @lru_cache
-def _font(size: int):
-    """DejaVu Sans, which Matplotlib brings along."""
+def _font(size: int) -> Any:  # a FreeTypeFont; Pillow is imported where something is drawn
+    """Loads DejaVu Sans, which Matplotlib brings along."""
     import matplotlib
     from PIL import ImageFont
 

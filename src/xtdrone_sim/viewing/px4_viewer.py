@@ -18,7 +18,7 @@ from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 from xtdrone_dynamics.quaternion import rotate_inverse_array
 
-_WALL_S = 0.015  # between two states, at least: a viewer draws no more [s]
+MIN_PERIOD_S = 0.015  # wall time between two states: a viewer draws no more [s]
 
 
 class Px4Viewer(Observer):
@@ -27,7 +27,7 @@ class Px4Viewer(Observer):
     period_us = TICK_US
 
     def __init__(self, simulation: Any):
-        """Of this Simulation; append it to its observers."""
+        """Opens the socket; append it to the observers of the simulation."""
         scenario, world = simulation.scenario, simulation.world
         ports = scenario.ports
         self._addresses = [("127.0.0.1", ports.viewer(i)) for i in range(scenario.n)]
@@ -41,11 +41,11 @@ class Px4Viewer(Observer):
         self._due = 0.0
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """One message for each vehicle."""
+        """Sends one message for each vehicle."""
         now = time.monotonic()
         if now < self._due:
             return
-        self._due = now + _WALL_S
+        self._due = now + MIN_PERIOD_S
         places = to_geodetic_array(state.pos, *self._origin)
         quat, vel = frames.quat_enu_ned(state.quat), frames.enu_ned(state.vel)
         rates = frames.flu_frd(state.ang_vel)
@@ -75,6 +75,6 @@ class Px4Viewer(Observer):
         self._socket.close()
 
 
-def _short(values) -> list[int]:
-    """As MAVLink's int16."""
+def _short(values: np.ndarray) -> list[int]:
+    """Rounds to MAVLink's int16."""
     return [int(value) for value in np.clip(np.round(values), -32768, 32767)]

@@ -1,4 +1,4 @@
-"""A world with vehicles as people look at it: with shadows, a sky, a ground with a grid, trails."""
+"""A world with vehicles for people: with shadows, a sky, a ground with a grid, and trails."""
 
 import math
 from collections.abc import Sequence
@@ -24,23 +24,23 @@ _ZENITH, _NADIR = (0.33, 0.53, 0.82), (1.0, 1.0, 1.0)  # the horizon has their m
 _GROUND, _LINE = (0.49, 0.54, 0.45), (0.59, 0.63, 0.55)  # of a ground without texture
 _GRID = 2.0  # distance of the lines on such a ground [m]
 _SHADOWS, _COARSE = 2048, 1024  # side of the shadow map with and without smooth edges [pixels]
-_LIT = 1.6  # shadows reach so many times as far as the fleet's trails
-_MIN_LIT = 12.0  # [m]
-_GROWTH, _SHIFT = 1.5, 0.25  # steps of that reach, and of its middle in reaches
+_SHADOW_REACH = 1.6  # of the shadows, by that of the fleet's trails
+_MIN_SHADOW_REACH = 12.0  # [m]
+_GROWTH, _SHIFT = 1.5, 0.25  # steps of that reach, and of the shadows' middle in reaches
 _TRAIL_PIXELS = 3.5  # width of a trail, in an image 720 pixels high
 _WORLD = np.array([0, 1, 0, 1, 0, 0], dtype=np.uint8)  # geom groups without the vehicles'
-_JUMP = 5.0  # of a trail's point, from which there is a gap instead [m]
+_JUMP = 5.0  # distance of two points of a trail from which there is a gap [m]
 
 
 class View(NamedTuple):
-    """From where to where somebody looks."""
+    """Place and direction of a camera."""
 
     eye: np.ndarray  # (3,) world [m]
     target: np.ndarray  # (3,) world [m]
 
 
 class Trails(NamedTuple):
-    """Where the vehicles were."""
+    """Paths of the vehicles."""
 
     points: np.ndarray  # (K, N, 3) world, the latest last [m]
     colours: np.ndarray  # (N, 3) RGB, 0..1
@@ -50,7 +50,7 @@ class FlightScene(RenderedScene):
     """Draws a flight. All calls must come from one thread.
 
     Attributes:
-        shadows: Whether they are drawn; without a graphics card they are most of the time.
+        shadows: Whether shadows are drawn; without a graphics card they take most of the time.
     """
 
     def __init__(
@@ -60,19 +60,19 @@ class FlightScene(RenderedScene):
         models: Sequence[Vehicle],
         size: tuple[int, int],
         samples: int = 4,
-    ):
+    ) -> None:
         """Compiles the scene.
 
         Args:
             world: The World.
-            specs, models: The fleet's VehicleSpecs and Vehicles.
+            specs, models: The vehicles of the fleet.
             size: Width and height of the largest image [pixels].
-            samples: Per pixel, for smooth edges; 0 for one.
+            samples: Samples per pixel, for smooth edges; 0 for one.
         """
         self.shadows = True
         self._trails: Trails | None = None
         self._height = size[1]
-        self._lit = np.zeros(3), _MIN_LIT
+        self._shadows = np.zeros(3), _MIN_SHADOW_REACH
         super().__init__(world, specs, models, size, samples)
 
     def show(
@@ -81,27 +81,27 @@ class FlightScene(RenderedScene):
         height: int,
         trails: Trails | None = None,
         inserted: Sequence = ((), ()),
-        lit: np.ndarray | None = None,
+        around: np.ndarray | None = None,
     ) -> None:
-        """Puts everything where it is.
+        """Places all that moves.
 
         Args:
-            state: Of the fleet.
-            height: Of the image that will be drawn [pixels].
-            trails: Where the vehicles were.
+            state: State of the fleet.
+            height: Height of the image that will be drawn [pixels].
+            trails: Paths of the vehicles.
             inserted: The last two arguments of place().
-            lit: (K, 3) points around which there are shadows; None: the vehicles and their trails.
+            around: (K, 3) points around which there are shadows; None: vehicles and trails.
         """
         self._trails, self._height = trails, height
-        if lit is None:
-            lit = state.pos if trails is None else np.concatenate([state.pos, *trails.points])
-        middle = 0.5 * (lit.min(axis=0) + lit.max(axis=0))
-        reach = float(np.linalg.norm(lit - middle, axis=1).max())
-        self._lit = _steady(middle, max(_MIN_LIT, _LIT * (reach + middle[2])))
+        if around is None:
+            around = state.pos if trails is None else np.concatenate([state.pos, *trails.points])
+        middle = 0.5 * (around.min(axis=0) + around.max(axis=0))
+        reach = float(np.linalg.norm(around - middle, axis=1).max())
+        self._shadows = _steady(middle, max(_MIN_SHADOW_REACH, _SHADOW_REACH * (reach + middle[2])))
         self.place(state, *inserted)
 
     def picture(self, view: View, size: tuple[int, int]) -> np.ndarray:
-        """The image (h, w, 3) uint8 of a view, its first row the highest."""
+        """Draws the image (h, w, 3) uint8 of a view, its first row the highest."""
         width, height = size
         side = _HALF * width / height
         forward = _unit(view.target - view.eye)
@@ -116,33 +116,41 @@ class FlightScene(RenderedScene):
         )
         return image[::-1]
 
-    def smooth(self, samples: int) -> None:
+    def set_samples(self, samples: int) -> None:
         """Changes the samples per pixel."""
         self.close()
         self.model.vis.quality.offsamples = self._samples = samples
         self.model.vis.quality.shadowsize = _SHADOWS if samples else _COARSE
 
-    def free(self, target: np.ndarray, directions: np.ndarray, longest: float) -> np.ndarray:
-        """Distances (M,) from a point to the world along unit vectors (M, 3) [m]; inf for none."""
+    def ray_distances(
+        self, origin: np.ndarray, directions: np.ndarray, longest: float
+    ) -> np.ndarray:
+        """Returns distances (M,) from a point to the world along unit vectors (M, 3) [m].
+
+        Args:
+            origin: The point (3,).
+            directions: The unit vectors.
+            longest: Distance up to which obstacles are found [m]; beyond it is inf.
+        """
         count = len(directions)
-        found, distances = np.empty(count, dtype=np.int32), np.empty(count)
+        geoms, distances = np.empty(count, dtype=np.int32), np.empty(count)
         mujoco.mj_multiRay(
             self.model,
             self._data,
-            target,
+            origin,
             directions.ravel(),
             _WORLD,
             True,
             -1,
-            found,
+            geoms,
             distances,
             None,
             count,
             longest,
         )
-        return np.where(found < 0, np.inf, distances)
+        return np.where(geoms < 0, np.inf, distances)
 
-    def _build(self, inserted):
+    def _build(self, inserted: Any) -> mujoco.MjModel:
         model = mujoco_scene.build(
             self._world, self._specs, self._models, inserted=inserted, dress=_dress
         )
@@ -159,17 +167,18 @@ class FlightScene(RenderedScene):
         ] = 2
         return model
 
-    def _update(self):
+    def _update(self) -> None:
         super()._update()
         self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self.shadows
-        self._context.shadowClip = self._lit[1]
+        assert self._context is not None
+        self._context.shadowClip = self._shadows[1]
         for light in self._scene.lights[: self._scene.nlight]:
             if light.castshadow:  # the map of its shadows is around its axis
-                light.pos = self._lit[0] - _SUN * np.array(light.dir)
+                light.pos = self._shadows[0] - _SUN * np.array(light.dir)
         if self._trails is not None:
             self._add_trails(*self._trails)
 
-    def _add_trails(self, points, colours):
+    def _add_trails(self, points: np.ndarray, colours: np.ndarray) -> None:
         pieces = np.stack([points[:-1], points[1:]], axis=2)  # (K - 1, N, 2, 3)
         length = np.linalg.norm(pieces[:, :, 1] - pieces[:, :, 0], axis=2)
         scene, width = self._scene, max(2.0, _TRAIL_PIXELS * self._height / 720)
@@ -192,7 +201,7 @@ class FlightScene(RenderedScene):
 
 
 def pixels(points: np.ndarray, view: View, size: tuple[int, int]) -> np.ndarray:
-    """Where points (N, 3) are in the image of a view: (N, 2) [pixels]; NaN behind the eye."""
+    """Projects points (N, 3) into the image of a view: (N, 2) [pixels]; NaN behind the eye."""
     forward = _unit(view.target - view.eye)
     right = _unit(np.cross(forward, (0.0, 0.0, 1.0)))
     up = np.cross(right, forward)
@@ -203,8 +212,8 @@ def pixels(points: np.ndarray, view: View, size: tuple[int, int]) -> np.ndarray:
     return np.stack([0.5 * size[0] + away @ right * scale, 0.5 * size[1] - away @ up * scale], 1)
 
 
-def _dress(scene) -> None:
-    """Sky, shadows and ground, which the cameras of vehicles do not get."""
+def _dress(scene: Any) -> None:  # a MjSpec, which has no annotations
+    """Adds sky, shadows and ground, which the cameras of vehicles do not get."""
     sky = scene.texture(mujoco_scene.SKY)
     sky.builtin, sky.rgb1, sky.rgb2 = mujoco.mjtBuiltin.mjBUILTIN_GRADIENT, _ZENITH, _NADIR
     sky.width = sky.height = 256
@@ -238,12 +247,12 @@ def _dress(scene) -> None:
             geom.material, geom.rgba = "ground", (1.0, 1.0, 1.0, 1.0)
 
 
-def _steady(middle, reach) -> tuple[np.ndarray, float]:
-    """Middle and reach of the shadows, in steps: their edges do not flicker while a fleet moves."""
+def _steady(middle: np.ndarray, reach: float) -> tuple[np.ndarray, float]:
+    """Rounds middle and reach of the shadows, so that their edges do not flicker."""
     reach = _GROWTH ** math.ceil(math.log(reach, _GROWTH))
     step = _SHIFT * reach
     return step * np.round(middle / step), reach * (1.0 + _SHIFT)
 
 
-def _unit(vector) -> np.ndarray:
+def _unit(vector: np.ndarray) -> np.ndarray:
     return vector / np.linalg.norm(vector)

@@ -1,7 +1,6 @@
-"""A flight, its scene, a camera and what is drawn over it: everything but a window or a file."""
+"""Draws a flight: its scene by a camera, and names, time and captions over it."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,8 @@ from xtdrone_core import plot_style
 
 from . import overlay
 from .cameras import Camera
-from .flights import TRAIL_S
+from .flights import TRAIL_S, Replay
+from .live_flight import LiveFlight
 from .scene import FlightScene, Trails, pixels
 
 
@@ -17,19 +17,25 @@ class Stage:
     """Makes the images of a flight.
 
     Attributes:
-        flight: A Replay or a LiveFlight.
-        camera: The Camera.
+        flight: The flight.
+        camera: The camera.
         names, trails, clock: Whether they are drawn.
     """
 
-    def __init__(self, flight: Any, camera: Camera, largest: tuple[int, int], samples: int = 4):
+    def __init__(
+        self,
+        flight: Replay | LiveFlight,
+        camera: Camera,
+        largest: tuple[int, int],
+        samples: int = 4,
+    ) -> None:
         """Compiles the scene.
 
         Args:
-            flight: A Replay or a LiveFlight.
-            camera: The Camera.
+            flight: The flight.
+            camera: The camera.
             largest: Width and height of the largest image [pixels].
-            samples: Per pixel, for smooth edges.
+            samples: Samples per pixel, for smooth edges.
 
         Raises:
             EngineError: MuJoCo refuses the scene.
@@ -52,11 +58,11 @@ class Stage:
         )
 
     def image(self, t_s: float, dt: float, size: tuple[int, int], right: str = "") -> np.ndarray:
-        """The image (h, w, 3) uint8 at a time, the first row the highest.
+        """Draws the image (h, w, 3) uint8 at a time, the first row the highest.
 
         Args:
             t_s: Simulated time [s].
-            dt: Since the image before, as it is shown [s].
+            dt: Time since the image before, as it is shown [s].
             size: Width and height [pixels].
             right: Text at the upper right.
 
@@ -65,8 +71,8 @@ class Stage:
         """
         flight, state = self.flight, self.flight.state(t_s)
         trails = Trails(flight.trail(t_s, TRAIL_S), self.colours) if self.trails else None
-        lit = flight.everything if self.camera.kind == "still" else None
-        self.scene.show(state, size[1], trails, flight.inserted(), lit)
+        around = flight.everything if self.camera.kind == "still" else None
+        self.scene.show(state, size[1], trails, flight.inserted(), around)
         view = self.camera.view(
             self.scene, state, flight.everything, size[0] / size[1], self._span, dt
         )

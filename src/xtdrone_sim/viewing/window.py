@@ -76,7 +76,7 @@ class Window(QtWidgets.QWidget):
         self._times: deque[float] = deque(maxlen=JUDGED)
         self.stage = Stage(flight, camera, _MAX_SIZE, samples=0)
         if not any(word in self.stage.scene.renderer for word in _SOFTWARE):
-            self.stage.scene.smooth(_SAMPLES)
+            self.stage.scene.set_samples(_SAMPLES)
         self.setWindowTitle(f"xtdrone: {flight.name}")
         self.resize(*size)
         self.canvas = _Canvas(self)

@@ -8,12 +8,13 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sensor_models.rendered import messages
-from xtdrone_core import Estimates, SensorBlock, SetPoints
+from xtdrone_core import Estimates, FleetState, Reading, SensorBatch, SensorBlock, SetPoints
 from xtdrone_core.contracts import Observer
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import LogFile
 from xtdrone_core.scenario.options import Option
+from xtdrone_core.state import SensorDescription
 
 from ..datasets.bag import BagWriter
 from ..datasets.calibration import Calibration, Camera, Imu, write_kalibr
@@ -25,7 +26,7 @@ from ..flight.options import FlightOptions
 TRAJECTORY = Option("reference, rounds, a CSV or TUM file, or a run folder")
 _HOLD_S = 1.0  # hover before and after the trajectory [s]
 _START_RADIUS = 0.5  # horizontally, between take-off and start of the trajectory [m]
-# What the calibration files state of the IMU, and the least of it: estimators divide by each, and a
+# Noise of the IMU in the calibration files, and its minimum: estimators divide by each, and a
 # simulated bias need not walk. Walks as in EuRoC's calibration of the ADIS16448.
 _IMU_TAGS = {
     "gyroscopeNoiseDensity": 1e-6,
@@ -48,13 +49,13 @@ class TrajectoryAgent(FlightAgent):
         n: int = 1,
         trajectory: Annotated[str, TRAJECTORY] = "reference",
         metadata: Annotated[
-            dict | None,
+            dict[str, Any] | None,
             Option("options of the recording, written to slam.json when the flight completes"),
         ] = None,
         bag: Annotated[bool, Option("write bags/flight.bag as well")] = False,
         on_event: Callable[..., None] | None = None,
-    ):
-        """A flight of one vehicle; on_event(t_us, name, **values) is called at each event.
+    ) -> None:
+        """Prepares a flight of one vehicle; on_event(t_us, name, **values) is called at each event.
 
         Raises:
             SlamError: More than one vehicle, or an invalid trajectory.
@@ -64,9 +65,9 @@ class TrajectoryAgent(FlightAgent):
         self.trajectory = trajectories.load(trajectory)
         first = self.trajectory.at(0.0)[0]
         super().__init__(1, float(first[2]), climb_speed=1.0, land_from=0.5, on_event=on_event)
-        self._begin_us = None
+        self._begin_us: int | None = None
         self._reported = 0  # per cent in the last event
-        self._recorder = None
+        self._recorder: _Recorder | None = None
         self._metadata, self._bag = metadata, bag
 
     def attach(self, simulation: Any) -> None:
@@ -89,7 +90,7 @@ class TrajectoryAgent(FlightAgent):
         raise SlamError("a flight that records a dataset cannot be saved: fly it anew")
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """As save().
+        """Not supported, as save().
 
         Raises:
             SlamError: Always.
@@ -97,18 +98,19 @@ class TrajectoryAgent(FlightAgent):
         raise SlamError("a flight that records a dataset cannot be reset: fly it anew")
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
-        """The trajectory begins in 1 s; its start must be above the take-off position."""
+        """Begins the trajectory in 1 s; its start must be above the take-off position."""
         self._check_start(self.home[0])
         self._begin_us = t_us + round(_HOLD_S * 1e6)
         if self._recorder is not None:
             self._recorder.start()
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
-        """How much of the trajectory was flown."""
+        """Returns how much of the trajectory was flown."""
         return {"per cent of the trajectory": (self._reported, 100)}
 
-    def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> Any:
-        """Position and yaw set-points with their derivatives as feed-forward."""
+    def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
+        """Writes position and yaw set-points with their derivatives as feed-forward."""
+        assert self._begin_us is not None  # begin() was called
         t = (t_us - self._begin_us) * 1e-6
         out.pos[0], out.vel[0], yaw, out.yaw_rate[0], out.acc[0] = self.trajectory.at(t)
         out.yaw[0] = yaw
@@ -123,7 +125,7 @@ class TrajectoryAgent(FlightAgent):
                 self._recorder.stop()
         return over
 
-    def _check_start(self, position):
+    def _check_start(self, position: np.ndarray) -> None:
         x, y, _ = self.trajectory.at(0.0)[0]
         distance = np.hypot(position[0] - x, position[1] - y)
         if distance > _START_RADIUS:
@@ -149,7 +151,7 @@ class TrajectoryAgent(FlightAgent):
             error = np.arctan2(axis[1], axis[0]) - yaw
             errors.append(np.linalg.norm(pos - (x, y, z)))
             yaw_errors.append(np.degrees(abs((error + np.pi) % (2 * np.pi) - np.pi)))
-        metrics = {
+        metrics: dict[str, Any] = {
             "dataset_frames": self._recorder.frames,
             "trajectory_length_m": round(
                 float(np.linalg.norm(np.diff(table[:, 1:4], axis=0), axis=1).sum()), 2
@@ -159,9 +161,9 @@ class TrajectoryAgent(FlightAgent):
             "yaw_rms_deg": round(float(np.sqrt(np.mean(np.square(yaw_errors)))), 2),
             "yaw_max_deg": round(float(np.max(yaw_errors)), 2),
         }
-        run_folder.update_summary(folder, **metrics)
+        run_folder.update_summary(Path(folder), **metrics)
         if self.done and self._metadata:
-            FlightOptions(**self._metadata).save(folder)
+            FlightOptions(**self._metadata).save(Path(folder))
         for name, value in metrics.items():
             print(f"{name}: {value}")
 
@@ -171,7 +173,7 @@ class _Recorder(Observer):
 
     wants_readings = True
 
-    def __init__(self, simulation, bag):
+    def __init__(self, simulation: Any, bag: bool) -> None:
         cameras = [sensor for sensor in simulation.rendered_sensors() if sensor["kind"] == "stereo"]
         if not cameras or simulation.folder is None:
             raise SlamError(
@@ -185,7 +187,7 @@ class _Recorder(Observer):
         folder = Path(simulation.folder)
         self._writer = DatasetWriter(folder / "dataset", calibration)
         if simulation.scenario.ros2_record != "none":
-            write_kalibr(folder / "bags" / "kalibr", calibration.turned(), _ros2_topics(sensor))
+            write_kalibr(folder / "bags" / "kalibr", calibration.flipped(), _ros2_topics(sensor))
         self._bag = BagWriter(folder / "bags" / "flight.bag", calibration) if bag else None
         self._key = sensor["vehicle"], sensor["sensor"]
         self._depth_key = next(
@@ -196,21 +198,24 @@ class _Recorder(Observer):
             ),
             None,
         )
-        self._depths, self._pairs = {}, {}  # waiting for the other of the same time, by time
-        self._from_us = self._until_us = None
+        # Images that wait for the other of the same time, by time.
+        self._depths: dict[int, np.ndarray] = {}
+        self._pairs: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._from_us: int | None = None
+        self._until_us: int | None = None
         self._simulation = simulation
         self._file = LogFile(folder / "dataset", simulation.log_gaps)
 
     @property
     def frames(self) -> int:
-        """Stereo pairs so far."""
+        """Number of stereo pairs so far."""
         return self._writer.frames
 
-    def start(self):
+    def start(self) -> None:
         """Starts recording."""
         self._from_us = self._simulation.t_us
 
-    def stop(self):
+    def stop(self) -> None:
         """Stops recording; images of earlier times that arrive later are still taken."""
         self._until_us = self._simulation.t_us
 
@@ -220,11 +225,11 @@ class _Recorder(Observer):
             self._write(file.close)
 
     def truth(self) -> np.ndarray:
-        """The recorded trajectory (T, 8); ends the recording."""
+        """Ends the recording; returns its true trajectory (T, 8)."""
         self.close()
         return Dataset(self._writer.folder).truth()
 
-    def _recording(self, t_us):
+    def _recording(self, t_us: int) -> bool:
         return (
             self._from_us is not None
             and t_us >= self._from_us
@@ -232,10 +237,10 @@ class _Recorder(Observer):
             and (self._until_us is None or t_us <= self._until_us)
         )
 
-    def _files(self):
+    def _files(self) -> list[DatasetWriter | BagWriter]:
         return [file for file in (self._writer, self._bag) if file is not None]
 
-    def _write(self, method, *values):
+    def _write(self, method: Callable[..., None], *values: Any) -> None:
         """Calls a method of a writer; the recording ends where the disk takes no more."""
         try:
             method(*values)
@@ -245,8 +250,8 @@ class _Recorder(Observer):
             if not self._file.broken:
                 self._file.succeed(self._simulation.t_us)
 
-    def on_reading(self, reading):
-        """Pairs, and depth images of the same view."""
+    def on_reading(self, reading: Reading) -> None:
+        """Takes pairs, and depth images of the same view."""
         if not self._recording(reading.t_us):
             return
         key = reading.vehicle, reading.sensor
@@ -262,8 +267,8 @@ class _Recorder(Observer):
             for file in self._files():
                 self._write(file.images, t_us, *pair)
 
-    def on_step(self, t_us, state, sensors):
-        """IMU and truth."""
+    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
+        """Takes IMU and truth."""
         if not self._recording(t_us):
             return
         attitude = Rotation.from_quat(state.quat[0])
@@ -274,20 +279,20 @@ class _Recorder(Observer):
             self._write(file.imu, t_us, sensors.gyro[0], sensors.accel[0])
 
 
-def _ros2_topics(sensor):
-    """Of the left image, the right image and the IMU, whose axes there are forward, right, down."""
+def _ros2_topics(sensor: SensorDescription) -> tuple[str, ...]:
+    """Returns the topics of both images and of the IMU, whose axes are forward, right, down."""
     images = [topic for topic, kind in messages.topics(sensor) if kind == "sensor_msgs/Image"]
     return (*images, "/drone0/sensors/imu")
 
 
 def stereo_calibration(
-    sensor: dict, blocks: Iterable[SensorBlock]
+    sensor: SensorDescription, blocks: Iterable[SensorBlock]
 ) -> tuple[Calibration, np.ndarray]:
-    """The calibration of a stereo pair, and the IMU (3,) relative to the centre of gravity [m].
+    """Returns the calibration of a stereo pair, and the IMU (3,) in the body [m].
 
     Args:
         sensor: The pair, as described by the control request `sensors`.
-        blocks: SensorBlocks of its vehicle.
+        blocks: Sensors of its vehicle.
 
     Raises:
         SlamError: The images are not mono8, or the SDF does not state the IMU's noise.
@@ -301,18 +306,16 @@ def stereo_calibration(
             "the calibration files"
         )
     imu_pos = np.array(block.pos)
-    cameras = [
+    left, right = (
         Camera.from_simulation(values, 1e6 / sensor["period_us"], imu_pos)
         for values in sensor["parameters"]
-    ]
-    imu = Imu(
-        250.0, *(max(float(block.parameters[tag]), least) for tag, least in _IMU_TAGS.items())
     )
-    return Calibration(*cameras, imu), imu_pos
+    imu = Imu(250.0, *(max(float(block.parameters[tag]), low) for tag, low in _IMU_TAGS.items()))
+    return Calibration(left, right, imu), imu_pos
 
 
-def _same_view(one, pair) -> bool:
-    """Whether a camera has the pose, intrinsics and frame times of the pair's left camera."""
+def _same_view(one: SensorDescription, pair: SensorDescription) -> bool:
+    """Returns whether a camera has pose, intrinsics and frame times of the pair's left camera."""
     names = ("pos", "quat", "width", "height", "fx", "fy", "cx", "cy")
     return one["period_us"] == pair["period_us"] and all(
         np.allclose(one["parameters"][0][name], pair["parameters"][0][name], atol=1e-3)

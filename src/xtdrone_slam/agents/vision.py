@@ -2,7 +2,7 @@
 
 import atexit
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,18 +10,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
+from xtdrone_core import FleetState, Reading, SensorBatch
 from xtdrone_core.contracts import ExternalPose, Observer, SettableParameters, required
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option
 
-from ..benchmark import adapters, runner
+from ..benchmark import adapters, link, runner
 from ..datasets.calibration import pose_matrix
 from ..datasets.dataset import DatasetWriter
 from ..errors import SlamError
 from .trajectory import TRAJECTORY, TrajectoryAgent, stereo_calibration
 
 LATENCY_MS = 80.0  # of the poses, from exposure to estimator [ms]
-_REST_US = 2_000_000  # at rest at the start, for the estimator to align its attitude [us]
+_REST_US = 2_000_000  # rest at the start, for the estimator to align its attitude [us]
 _SYSTEM = "vision"  # folder in the run folder, for the calibration and the system's files
 
 
@@ -48,8 +49,8 @@ class VisionAgent(TrajectoryAgent):
         ] = LATENCY_MS,
         gps_off: Annotated[bool, Option("disable GNSS in the estimator")] = True,
         on_event: Callable[..., None] | None = None,
-    ):
-        """A flight of one vehicle; on_event(t_us, name, **values) is called at each event.
+    ) -> None:
+        """Prepares a flight of one vehicle; on_event(t_us, name, **values) is called at each event.
 
         Raises:
             SlamError: No such system, one that needs depth images, or a latency out of range.
@@ -61,7 +62,7 @@ class VisionAgent(TrajectoryAgent):
         adapters.reject_depth(self._adapter)
         self._latency_us = round(latency_ms * 1e3)
         self._gps_off = gps_off
-        self._vision = None
+        self._vision: _Vision | None = None
 
     def attach(self, simulation: Any) -> None:
         """Starts the system. Called once, before the flight.
@@ -74,13 +75,13 @@ class VisionAgent(TrajectoryAgent):
         if self._gps_off:
             required(
                 simulation.autopilot,
-                SettableParameters,
+                SettableParameters,  # type: ignore[type-abstract]  # a protocol
                 f"{name} has no parameters to set here",
                 "disable GNSS there, and give gps_off=false",
             ).set_parameter(0, "EKF2_GPS_CTRL", 0)
         required(
             simulation.autopilot,
-            ExternalPose,
+            ExternalPose,  # type: ignore[type-abstract]  # a protocol
             f"{name} accepts no external pose",
             "use another autopilot",
         )
@@ -88,12 +89,12 @@ class VisionAgent(TrajectoryAgent):
         simulation.observers.append(self._vision)
 
     def report(self, folder: Path | str) -> None:
-        """As TrajectoryAgent.report(), with the accuracy of the system's poses."""
+        """Prints also the accuracy of the system's poses."""
         if self._vision is None:
             return
         metrics = self._vision.end()
         super().report(folder)
-        run_folder.update_summary(folder, **metrics)
+        run_folder.update_summary(Path(folder), **metrics)
         for name, value in metrics.items():
             print(f"{name}: {value}")
 
@@ -104,24 +105,26 @@ class Aligner:
     The transform is fixed by the first pose, at which the vehicle rests at a known position.
     """
 
-    def __init__(self, start: npt.ArrayLike, imu_pos: npt.ArrayLike):
+    def __init__(self, start: npt.ArrayLike, imu_pos: npt.ArrayLike) -> None:
         """Waits for the first pose.
 
         Args:
-            start: (3,) centre of gravity at the time of the first pose, world [m].
-            imu_pos: (3,) IMU relative to the centre of gravity, body [m]; the body frame of the
+            start: Centre of gravity (3,) at the time of the first pose, world [m].
+            imu_pos: IMU (3,) relative to the centre of gravity, body [m]; the body frame of the
                 system is the IMU's.
         """
         self._start, self._imu_pos = np.array(start, float), np.array(imu_pos, float)
-        self._world_from_map = None  # (4, 4) from the system's world frame
+        self._world_from_map: np.ndarray | None = None  # (4, 4) from the system's world frame
 
     @property
     def aligned(self) -> bool:
         """Whether the first pose has been taken."""
         return self._world_from_map is not None
 
-    def __call__(self, pose, attitude):
-        """Position of the centre of gravity (3,) [m] and quaternion (4,) xyzw, world.
+    def __call__(
+        self, pose: Sequence[float], attitude: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the position of the centre of gravity (3,) [m] and quaternion (4,) xyzw, world.
 
         Args:
             pose: x, y, z, qx, qy, qz, qw of a link.Answer.
@@ -142,7 +145,13 @@ class _Vision(Observer):
 
     wants_readings = True
 
-    def __init__(self, simulation, adapter, latency_us, event):
+    def __init__(
+        self,
+        simulation: Any,
+        adapter: adapters.Adapter,
+        latency_us: int,
+        event: Callable[..., None],
+    ) -> None:
         sensor = next(
             sensor for sensor in simulation.rendered_sensors() if sensor["kind"] == "stereo"
         )
@@ -154,34 +163,37 @@ class _Vision(Observer):
         self._imu = "imu" in adapter.inputs
         # The start position of the scenario is known.
         self._align = Aligner(simulation.state.pos[0], imu_pos)
-        self._pending = []  # (time of delivery, time of exposure, position, quaternion)
-        self._errors, self._lost = [], 0
-        self._answers = queue.Queue()
-        self._context = runner.SystemRun(adapter, folder, folder)
-        self._session = self._context.__enter__()
+        # Times of delivery and of exposure, position, quaternion.
+        self._pending: list[tuple[int, int, np.ndarray, np.ndarray]] = []
+        self._errors: list[float] = []
+        self._lost = 0
+        self._answers: queue.Queue[link.Answer] = queue.Queue()
+        self._system = runner.SystemRun(adapter, folder, folder)
+        self._session = self._system.session
         self._session.on_answer = self._answers.put
         atexit.register(self._end)  # an aborted flight calls no report()
-        self._truth = {}  # time of exposure: true position, for the error of the poses
+        # True positions by time of exposure, for the error of the poses.
+        self._truth: dict[int, np.ndarray] = {}
 
-    def end(self) -> dict:
+    def end(self) -> dict[str, Any]:
         """Stops the system; returns the metrics of its poses."""
         self._end()
         errors = np.array(self._errors or [np.nan])
         return {
-            "vision_system": self._session.outcome.system,
+            "vision_system": self._system.outcome.system,
             "vision_poses": len(self._errors),
             "vision_lost": self._lost,
             "vision_reason": self._session.reason,
             "vision_rms_m": round(float(np.sqrt(np.mean(errors**2))), 3),
             "vision_max_m": round(float(errors.max()), 3),
-            "vision_cpu_percent": self._session.outcome.cpu_percent,
+            "vision_cpu_percent": self._system.outcome.cpu_percent,
         }
 
-    def _end(self):
+    def _end(self) -> None:
         atexit.unregister(self._end)
-        self._context.__exit__(None, None, None)
+        self._system.close()
 
-    def on_step(self, t_us, state, sensors):
+    def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         """Sends the IMU to the system, and due poses to the estimator."""
         if self._imu and t_us > _REST_US // 2:  # so that the first pair comes with readings
             self._session.imu(t_us, sensors.gyro[0], sensors.accel[0])
@@ -189,9 +201,10 @@ class _Vision(Observer):
         while self._pending and self._pending[0][0] <= t_us:
             _, measured_us, position, quat = self._pending.pop(0)
             self._simulation.autopilot.take_pose(0, measured_us, position, quat)
-            self._errors.append(np.linalg.norm(position - self._truth.pop(measured_us)))
+            error = position - self._truth.pop(measured_us)
+            self._errors.append(float(np.linalg.norm(error)))
 
-    def on_reading(self, reading):
+    def on_reading(self, reading: Reading) -> None:
         """Submits a pair to the system and waits for its answer."""
         if (
             (reading.vehicle, reading.sensor) != self._key
@@ -207,10 +220,10 @@ class _Vision(Observer):
         elif answer.pose is None or not answer.finite:
             self._lost += 1
         else:
-            self._schedule(reading.t_us, answer)
+            self._schedule(reading.t_us, answer.pose)
 
-    def _wait_for_answer(self):
-        """The answer to the last pair; None if the system has failed."""
+    def _wait_for_answer(self) -> link.Answer | None:
+        """Returns the answer to the last pair; None if the system has failed."""
         while not self._session.failed():
             try:
                 return self._answers.get(timeout=0.2)
@@ -218,8 +231,8 @@ class _Vision(Observer):
                 pass
         return None
 
-    def _schedule(self, t_us, answer):
+    def _schedule(self, t_us: int, pose: Sequence[float]) -> None:
         if not self._align.aligned:
             self._event(t_us, "vision", index="aligned")
-        position, quat = self._align(answer.pose, self._simulation.autopilot.estimates().quat[0])
+        position, quat = self._align(pose, self._simulation.autopilot.estimates().quat[0])
         self._pending.append((t_us + self._latency_us, t_us, position, quat))

@@ -31,8 +31,8 @@ class Adapter:
     inputs: tuple[str, ...] = ("stereo",)  # names of link.INPUTS
     requirements: tuple[str, ...] = ()  # pip requirements of its own environment
     install: tuple[str, ...] = ()  # command to run after pip
-    folder: str = ""  # of the adapter.yaml
-    declared: dict[str, Argument] = field(default_factory=dict)  # of the parameters, by name
+    folder: str = ""  # folder of the adapter.yaml
+    declared: dict[str, Argument] = field(default_factory=dict)  # parameters by name
 
     def fill(self, command: Sequence[str], **placeholders: Any) -> list[str]:
         """Replaces the placeholders in a command; `{adapter}` is the adapter's folder.
@@ -120,12 +120,11 @@ def load(name: str, /, **parameters: Any) -> Adapter:
             str(values.get("description", "")),
             bool(values.get("deterministic")),
             {key: argument.default for key, argument in known.items()},
-            *(
-                tuple(map(str, values.get(key, usual)))
-                for key, usual in (("inputs", ("stereo",)), ("requirements", ()), ("install", ()))
-            ),
-            str(path.parent),
-            known,
+            inputs=tuple(map(str, values.get("inputs", ("stereo",)))),
+            requirements=tuple(map(str, values.get("requirements", ()))),
+            install=tuple(map(str, values.get("install", ()))),
+            folder=str(path.parent),
+            declared=known,
         )
     except (XtdroneError, TypeError, ValueError) as error:
         raise SlamError(

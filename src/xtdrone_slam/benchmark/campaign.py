@@ -5,15 +5,17 @@ reserves all cores of its machine, so that runs do not disturb each other's meas
 """
 
 import contextlib
+import functools
 import itertools
 import math
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from xtdrone_campaign.cluster import RayRunner
 from xtdrone_core import files
@@ -39,12 +41,17 @@ _LISTS = {
 }  # key of a campaign: field of FlightOptions
 
 
+# Called with pairs processed, all pairs if known, and a text.
+Progress = Callable[[int, int | None, str], object]
+
+
 @dataclass(frozen=True)
 class SystemChoice:
     """A system with one set of parameters."""
 
-    name: str  # of a system, or a folder with an adapter.yaml
-    parameters: dict = field(default_factory=dict)  # that differ from the adapter's
+    name: str  # name of a system, or a folder with an adapter.yaml
+    # Parameters that differ from the adapter's.
+    parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -55,7 +62,7 @@ class SystemChoice:
 
 _MAX_RUNS = 1000
 _MAX_FLIGHTS = 10_000
-_FASTEST = 1000.0  # playback, seconds of the recording per second
+_MAX_SPEED = 1000.0  # of playback, seconds of the recording per second; also of max_diff [s]
 
 
 @dataclass(frozen=True)
@@ -91,19 +98,19 @@ class Campaign:
     max_diff: float = MAX_DIFF_S  # largest time difference of associated poses [s]
     limits: Limits = DEFAULTS  # what a good run keeps to
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         run_folder.check_name(self.name)
         if not isinstance(self.runs, int) or not 1 <= self.runs <= _MAX_RUNS:
             raise SlamError(
                 f"{shown(self.runs)} runs are not allowed: give a whole number from 1 "
                 f"to {_MAX_RUNS}"
             )
-        if not (isinstance(self.speed, (int, float)) and 0 <= self.speed <= _FASTEST):
+        if not (isinstance(self.speed, (int, float)) and 0 <= self.speed <= _MAX_SPEED):
             raise SlamError(
                 f"a speed of {shown(self.speed)} is not allowed: give a positive "
-                f"number up to {_FASTEST:g}, or 0 to wait for the system at each pair"
+                f"number up to {_MAX_SPEED:g}, or 0 to wait for the system at each pair"
             )
-        if not (isinstance(self.max_diff, (int, float)) and 0 <= self.max_diff <= _FASTEST):
+        if not (isinstance(self.max_diff, (int, float)) and 0 <= self.max_diff <= _MAX_SPEED):
             raise SlamError(
                 f"a max_diff of {shown(self.max_diff)} is not allowed: give seconds from 0"
             )
@@ -115,7 +122,7 @@ class Campaign:
             Channel(one.bandwidth, one.loss)
 
     def jobs(self) -> list[Job]:
-        """All runs, the first of every system first, so that partial results are useful."""
+        """Returns all runs, the first of every system first, so that partial results are useful."""
         return [
             Job(conditions, system, number)
             for number in range(1, self.runs + 1)
@@ -125,7 +132,7 @@ class Campaign:
 
 
 def parse_system(name: str, assignments: Iterable[str]) -> SystemChoice:
-    """A system with parameters from the command line, each NAME=VALUE with a YAML value.
+    """Reads a system with parameters from the command line, each NAME=VALUE with a YAML value.
 
     Raises:
         SlamError: No such system, or an assignment that cannot be parsed.
@@ -145,8 +152,8 @@ def load(path: Path) -> Campaign:
     return parse(data, path.stem, path.parent)
 
 
-def parse(data: dict, name: str = "campaign", base: Path = Path()) -> Campaign:
-    """A campaign from plain data.
+def parse(data: dict[str, Any], name: str = "campaign", base: Path = Path()) -> Campaign:
+    """Reads a campaign from plain data.
 
     Args:
         data: As in the file; see docs/slam.md.
@@ -196,7 +203,7 @@ def execute(
     address: str | None = None,
     cores: int | None = None,
     retry: bool = False,
-    progress: Callable[..., None] | None = None,
+    progress: Progress | None = None,
 ) -> list[str]:
     """Executes all runs that are not finished yet.
 
@@ -204,7 +211,7 @@ def execute(
         campaign: The campaign.
         folder: Run folder; with `address`, shared by all machines.
         serial: Whether to run serially, without Ray.
-        address: Of a Ray cluster; None: this machine.
+        address: Address of a Ray cluster; None: this machine.
         cores: Cores reserved by a run; None: all of this machine.
         retry: Whether to repeat runs that failed or are incomplete.
         progress: Called as progress(pairs, total, text) while pairs are processed.
@@ -217,11 +224,12 @@ def execute(
         SlamError: Ray is not installed or not reachable.
     """
     folder = Path(folder).absolute()
-    progress = progress or (lambda pairs, total, text: None)
-    failures, ready = [], {}
+    report: Progress = progress or (lambda pairs, total, text: None)
+    failures: list[str] = []
+    ready: dict[str, Dataset] = {}
     for conditions in campaign.conditions:
         try:
-            ready[conditions.name] = _prepare(folder, conditions, campaign, progress)
+            ready[conditions.name] = _prepare(folder, conditions, campaign, report)
         except SlamError as error:
             failures.append(f"{conditions.name}: {error}")
     jobs = [
@@ -230,19 +238,21 @@ def execute(
         if job.conditions.name in ready and not _done(folder, job, campaign, retry)
     ]
     total = sum(len(dataset) for _, dataset in jobs)
-    run_all = _run_serially if serial else _run_by_ray
-    failures += run_all(
-        jobs,
-        folder,
-        campaign,
-        lambda pairs, text: progress(pairs, total, text),
-        **({} if serial else {"address": address, "cores": cores}),
-    )
-    return failures
+
+    def step(pairs: int, text: str) -> None:
+        report(pairs, total, text)
+
+    if serial:
+        return failures + _run_serially(jobs, folder, campaign, step)
+    return failures + _run_by_ray(jobs, folder, campaign, step, address, cores)
 
 
 def run_job(
-    job: Job, dataset: Path, folder: Path, speed: float, progress: Callable[..., None] | None = None
+    job: Job,
+    dataset: Path,
+    folder: Path,
+    speed: float,
+    progress: Callable[[], object] | None = None,
 ) -> str:
     """Executes one run; returns an error message if it could not be done, else an empty string."""
     adapter = adapters.load(job.system.name, **job.system.parameters)
@@ -259,23 +269,32 @@ def run_job(
     return ""
 
 
-def _run_serially(jobs, folder, campaign, progress):
+_Jobs = list[tuple[Job, Dataset]]
+
+
+def _run_serially(
+    jobs: _Jobs, folder: Path, campaign: Campaign, progress: Callable[[int, str], object]
+) -> list[str]:
     failures = []
     for job, dataset in jobs:
         text = f"{job.system.label}, {job.conditions.name}, run {job.number}"
-        failures.append(
-            run_job(
-                job, dataset.folder, folder, campaign.speed, lambda text=text: progress(1, text)
-            )
-        )
+        step = functools.partial(progress, 1, text)
+        failures.append(run_job(job, dataset.folder, folder, campaign.speed, step))
     return [line for line in failures if line]
 
 
-def _run_by_ray(jobs, folder, campaign, progress, address, cores):
+def _run_by_ray(
+    jobs: _Jobs,
+    folder: Path,
+    campaign: Campaign,
+    progress: Callable[[int, str], object],
+    address: str | None,
+    cores: int | None,
+) -> list[str]:
     runner = RayRunner(
         _run_task,
         address,
-        os.cpu_count() if cores is None else cores,
+        (os.cpu_count() or 1) if cores is None else cores,
         error=SlamError,
         instead="give --serial",
     )
@@ -294,12 +313,12 @@ def _run_by_ray(jobs, folder, campaign, progress, address, cores):
     return [line for line in failures if line]
 
 
-def _run_task(task):
+def _run_task(task: tuple[Job, Path, Path, float]) -> str:
     return run_job(*task)
 
 
-def _done(folder, job, campaign, retry):
-    """Whether a run is finished with the same parameters and speed."""
+def _done(folder: Path, job: Job, campaign: Campaign, retry: bool) -> bool:
+    """Returns whether a run is finished with the same parameters and speed."""
     outcome = results.read_outcome(
         results.run_path(folder, job.conditions.name, job.system.label, job.number)
     )
@@ -312,13 +331,15 @@ def _done(folder, job, campaign, retry):
     )
 
 
-def _prepare(folder, conditions, campaign, progress) -> Dataset:
-    """The dataset of a flight, recorded if necessary; writes its truth and metadata."""
-    options = conditions.options
-    path = conditions.dataset or _recording(folder, options)
+def _prepare(folder: Path, conditions: Conditions, campaign: Campaign, report: Progress) -> Dataset:
+    """Returns the dataset of a flight, recorded if necessary; writes its truth and metadata."""
+    options, path = conditions.options, conditions.dataset
     if path is None:
-        progress(0, None, f"recording {options.label}")
-        path = _record(folder, options)
+        assert options is not None  # one of both is given
+        path = _recording(folder, options)
+        if path is None:
+            report(0, None, f"recording {options.label}")
+            path = _record(folder, options)
     dataset = Dataset(path)
     metadata = {
         **(options.metadata() if options else {"dataset": conditions.name}),
@@ -333,22 +354,22 @@ def _prepare(folder, conditions, campaign, progress) -> Dataset:
     return dataset
 
 
-def _flights(folder):
+def _flights(folder: Path) -> Path:
     return Path(folder) / "recordings"
 
 
-def _recording(folder, options):
-    """The newest complete recording of a flight, or None."""
+def _recording(folder: Path, options: FlightOptions) -> Path | None:
+    """Returns the newest complete recording of a flight, or None."""
     for path in sorted(_flights(folder).glob(f"{options.label}*"), reverse=True):
         if (path / "dataset" / "groundtruth.kitti").exists() and options.matches(path):
             return path / "dataset"
     return None
 
 
-def _record(folder, options):
-    at = _flights(folder)
-    at.mkdir(parents=True, exist_ok=True)
-    log = at / f"{options.label}.log"
+def _record(folder: Path, options: FlightOptions) -> Path:
+    target = _flights(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    log = target / f"{options.label}.log"
     with open(log, "w") as file:
         status = subprocess.run(
             [
@@ -363,7 +384,7 @@ def _record(folder, options):
             ],
             env={
                 **os.environ,
-                "XTDRONE_RUNS": str(at),
+                "XTDRONE_RUNS": str(target),
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             },
             stdout=file,
@@ -371,17 +392,17 @@ def _record(folder, options):
             stdin=subprocess.DEVNULL,
             preexec_fn=tied(),
         ).returncode
-    found = _recording(folder, options)
-    if status or found is None:
+    path = _recording(folder, options)
+    if status or path is None:
         lines = log.read_text(errors="replace").replace("\r", "\n").strip().splitlines()
         raise SlamError(
             f"the flight was not recorded (status {status}): {lines[-1] if lines else 'no output'}"
         )
-    return found
+    return path
 
 
-def _choices(item, base):
-    """The systems of an entry: a name, or a name with lists of parameter values."""
+def _choices(item: Any, base: Path) -> list[SystemChoice]:
+    """Reads the systems of an entry: a name, or a name with lists of parameter values."""
     if isinstance(item, str):
         return [SystemChoice(adapters.resolve(item, base))]
     if not isinstance(item, dict) or set(item) - {"name", "parameters"} or "name" not in item:
@@ -399,11 +420,11 @@ def _choices(item, base):
     ]
 
 
-def _conditions(data, base):
+def _conditions(data: dict[str, Any], base: Path) -> Iterator[Conditions]:
     channels = list(
         itertools.product(_list(data.get("bandwidth", 0.0)), _list(data.get("loss", 0.0)))
     )
-    flights = []
+    flights: list[tuple[str, FlightOptions | None, Path | None]] = []
     if "datasets" in data:
         for entry in _list(data["datasets"]):
             path = (Path(base) / Path(str(entry)).expanduser()).resolve()
@@ -422,5 +443,5 @@ def _conditions(data, base):
         yield Conditions(name + suffix, options, path, float(bandwidth), float(loss))
 
 
-def _list(value):
+def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]

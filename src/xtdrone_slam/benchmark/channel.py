@@ -15,11 +15,11 @@ class Channel:
     system misses the same pairs.
     """
 
-    def __init__(self, bandwidth: float = 0.0, loss: float = 0.0, seed: int = 1):
-        """An idle link.
+    def __init__(self, bandwidth: float = 0.0, loss: float = 0.0, seed: int = 1) -> None:
+        """Makes an idle link.
 
         Args:
-            bandwidth: [MB/s], 10^6 bytes; 0: unlimited.
+            bandwidth: Of the link [MB/s], 10^6 bytes; 0: unlimited.
             loss: Probability that a pair is lost, 0 to 1.
             seed: Seed of the losses.
 
@@ -38,7 +38,7 @@ class Channel:
         self._free_us = -math.inf
 
     def arrival(self, t_us: int, size: int) -> int | None:
-        """Arrival time of a pair of `size` bytes taken at t_us [us]; None if it is lost."""
+        """Returns the arrival time of a pair of `size` bytes taken at t_us [us]; None if lost."""
         lost = self._rng.random() < self._loss  # drawn for every pair, whatever the bandwidth
         if lost or t_us < self._free_us:
             return None

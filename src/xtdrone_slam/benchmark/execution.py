@@ -34,7 +34,7 @@ def execute(
     Args:
         plan: The campaign.
         folder: Run folder.
-        report_folder: For a second copy of the report.
+        report_folder: Folder for a second copy of the report.
         gui: Whether to open a window on the runs.
         **options: As for campaign.execute.
 
@@ -43,7 +43,7 @@ def execute(
     """
     with _window(folder) if gui else nullcontext(), _bar(" pairs") as bar:
 
-        def progress(pairs, total, text):
+        def progress(pairs: int, total: int | None, text: str) -> None:
             if total is not None:
                 bar.total = total
             bar.set_description(text, refresh=False)
@@ -69,17 +69,17 @@ def evaluate(
     max_diff_s: float = MAX_DIFF_S,
     limits: Limits = DEFAULTS,
 ) -> list[list[results.Flight]]:
-    """The flights of each folder, by results.load, with a progress bar."""
-    found = []
+    """Returns the flights of each folder, by results.load, with a progress bar."""
+    benchmarks = []
     for folder in folders:
         with _bar(" runs", f"evaluating {Path(folder).name}") as bar:
 
-            def progress(count, total, bar=bar):
+            def progress(count: int, total: int, bar: Any = bar) -> None:
                 bar.total = total
                 bar.update(count)
 
-            found.append(results.load(Path(folder), align, max_diff_s, limits, progress))
-    return found
+            benchmarks.append(results.load(Path(folder), align, max_diff_s, limits, progress))
+    return benchmarks
 
 
 def conclude(
@@ -93,10 +93,10 @@ def conclude(
 
     Args:
         folder: Run folder.
-        title: Of the report.
+        title: Title of the report.
         flights: See results.load.
         command: Command line that produced it, shown in the report.
-        report_folder: For a second copy of the report.
+        report_folder: Folder for a second copy of the report.
 
     Returns:
         The exit status: 0 if every run is good, else MISSED.
@@ -104,23 +104,24 @@ def conclude(
     Raises:
         SlamError: The report cannot be written.
     """
-    for target in filter(None, (folder, report_folder)):
-        report.save(Path(target), title, flights, command)
+    for target in (folder, report_folder):
+        if target is not None:
+            report.save(Path(target), title, flights, command)
     run_folder.update_summary(Path(folder), slam=results.summary(flights))
     print(tables.closing(flights))
     print(f"report: {Path(folder) / 'report.html'}\nrun folder: {folder}")
     return 0 if results.worst(flights) == GOOD else MISSED
 
 
-def _bar(unit, text=""):
+def _bar(unit: str, text: str = "") -> Any:  # a tqdm
     return tqdm(
         total=0, unit=unit, desc=text, file=sys.stderr, mininterval=0.5, delay=1e-3, disable=None
     )  # in a file or pipe
 
 
 @contextmanager
-def _window(folder) -> Iterator[None]:
-    """A process with a window on a run folder, within the context."""
+def _window(folder: Path | str) -> Iterator[None]:
+    """Opens a process with a window on a run folder, within the context."""
     window = subprocess.Popen(
         [sys.executable, "-m", "xtdrone_core.command", "slam", "watch", str(folder)],
         preexec_fn=tied(),

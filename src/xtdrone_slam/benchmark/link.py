@@ -22,12 +22,11 @@ import it.
 import math
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO, TextIO
 
 import numpy as np
-import numpy.typing as npt
 
 _HEAD = struct.Struct("<c3xIq")
 PAIR, IMU, DEPTH = b"P", b"I", b"D"
@@ -39,7 +38,7 @@ class Answer:
     """The answer of a system to one pair."""
 
     t_us: int
-    pose: tuple | None  # x, y, z [m], qx, qy, qz, qw; None: tracking lost
+    pose: tuple[float, ...] | None  # x, y, z [m], qx, qy, qz, qw; None: tracking lost
     features: int
 
     @property
@@ -51,26 +50,26 @@ class Answer:
 
 
 def pack(t_us: int, left: np.ndarray, right: np.ndarray) -> bytes:
-    """The message of a stereo pair, (H, W) uint8 each."""
+    """Packs the message of a stereo pair, (H, W) uint8 each."""
     return message(PAIR, t_us, left.tobytes() + right.tobytes())
 
 
-def pack_imu(t_us: int, gyro: npt.ArrayLike, accel: npt.ArrayLike) -> bytes:
-    """The message of an IMU reading: (3,) [rad/s] and (3,) [m/s^2], body."""
+def pack_imu(t_us: int, gyro: Iterable[float], accel: Iterable[float]) -> bytes:
+    """Packs the message of an IMU reading: (3,) [rad/s] and (3,) [m/s^2], body."""
     return message(IMU, t_us, np.array([*gyro, *accel], dtype="<f8").tobytes())
 
 
 def pack_depth(t_us: int, depth: np.ndarray) -> bytes:
-    """The message of a depth image (H, W) of the left camera [m]; precedes the pair of its time."""
+    """Packs a depth image (H, W) of the left camera [m]; it precedes the pair of its time."""
     return message(DEPTH, t_us, np.asarray(depth, dtype="<f4").tobytes())
 
 
 def message(kind: bytes, t_us: int, payload: bytes) -> bytes:
-    """A message: header and payload."""
+    """Packs a message: header and payload."""
     return _HEAD.pack(kind, len(payload), t_us) + payload
 
 
-def messages(stream: BinaryIO) -> Iterator[Any]:
+def messages(stream: BinaryIO) -> Iterator[tuple[bytes, int, bytes]]:
     """Reads all messages of a stream.
 
     Args:
@@ -90,7 +89,9 @@ def messages(stream: BinaryIO) -> Iterator[Any]:
         yield kind, t_us, payload
 
 
-def frames(stream: BinaryIO, shape: tuple[int, int]) -> Iterator[Any]:
+def frames(
+    stream: BinaryIO, shape: tuple[int, int]
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Reads the stereo pairs of a stream and ignores other messages.
 
     Args:
@@ -102,26 +103,27 @@ def frames(stream: BinaryIO, shape: tuple[int, int]) -> Iterator[Any]:
     """
     for kind, t_us, payload in messages(stream):
         if kind == PAIR:
-            yield t_us, *images(payload, shape)
+            left, right = images(payload, shape)
+            yield t_us, left, right
 
 
 def images(payload: bytes, shape: tuple[int, int]) -> np.ndarray:
-    """(2, H, W) uint8, left and right image, from the payload of a PAIR."""
+    """Unpacks (2, H, W) uint8, left and right image, from the payload of a PAIR."""
     return np.frombuffer(payload, dtype=np.uint8).reshape(2, *shape)
 
 
 def reading(payload: bytes) -> np.ndarray:
-    """Gyroscope (3,) [rad/s] and accelerometer (3,) [m/s^2], from the payload of an IMU."""
+    """Unpacks gyroscope (3,) [rad/s] and accelerometer (3,) [m/s^2], from the payload of an IMU."""
     return np.frombuffer(payload, dtype="<f8").reshape(2, 3)
 
 
 def depth(payload: bytes, shape: tuple[int, int]) -> np.ndarray:
-    """(H, W) float32 [m], from the payload of a DEPTH."""
+    """Unpacks (H, W) float32 [m] from the payload of a DEPTH."""
     return np.frombuffer(payload, dtype="<f4").reshape(shape)
 
 
 def quaternion(matrix: np.ndarray) -> np.ndarray:
-    """xyzw of a rotation matrix (3, 3), for systems without SciPy."""
+    """Returns xyzw of a rotation matrix (3, 3), for systems without SciPy."""
     trace = matrix.trace()
     k = int(np.argmax([*matrix.diagonal(), trace]))  # start from the largest component
     quat = np.zeros(4)
@@ -140,25 +142,25 @@ def quaternion(matrix: np.ndarray) -> np.ndarray:
     return quat / np.linalg.norm(quat)
 
 
-def answers() -> Any:
-    """A file for the answers on standard output; other output of the process goes to the log."""
+def answers() -> TextIO:
+    """Opens a file for answers on standard output; other output of the process goes to the log."""
     file = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return file
 
 
-def pose_line(t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike, features: int) -> str:
-    """The answer to a pair with a pose."""
+def pose_line(t_us: int, pos: Iterable[float], quat: Iterable[float], features: int) -> str:
+    """Writes the answer to a pair with a pose."""
     return f"pose {t_us} " + " ".join(f"{x:.9f}" for x in (*pos, *quat)) + f" {features}"
 
 
 def lost_line(t_us: int, features: int) -> str:
-    """The answer to a pair without a pose."""
+    """Writes the answer to a pair without a pose."""
     return f"lost {t_us} {features}"
 
 
 def parse(line: str) -> Answer | None:
-    """The answer in a line of a system's output; None for other lines."""
+    """Reads the answer in a line of a system's output; None for other lines."""
     words = line.split()
     try:
         if len(words) == 10 and words[0] == "pose":

@@ -3,6 +3,8 @@
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,7 @@ class LiveRun:
     """Pairs the images and orders IMU readings and truth. Its methods are thread-safe.
 
     Attributes:
-        landed: Event, set when the vehicle has come down again.
+        landed: Set when the vehicle has come down again.
         last_message_s: Wall time of the last image or true pose, by time.monotonic() [s].
     """
 
@@ -31,7 +33,7 @@ class LiveRun:
         channel: Channel,
         imu_pos: npt.ArrayLike,
         period_us: int,
-    ):
+    ) -> None:
         """Waits for the vehicle to take off.
 
         Args:
@@ -45,21 +47,18 @@ class LiveRun:
         self._imu_pos, self._period_us = np.array(imu_pos), period_us
         self._lock = threading.RLock()
         self._flying = False
-        self._unpaired = {"left": {}, "right": {}}  # images waiting for the other side, by time
-        self._in_transit = deque()  # (arrival, t_us, left, right, due) delayed by the channel
-        self._last_us = None  # time of the last pair
+        # Images that wait for the other side, by time.
+        self._unpaired: dict[str, dict[int, np.ndarray]] = {"left": {}, "right": {}}
+        # Arrival, t_us, left, right and due time of pairs that the channel delays.
+        self._in_transit: deque[tuple[int, int, np.ndarray, np.ndarray, float]] = deque()
+        self._last_us: int | None = None  # time of the last pair
         self.landed = threading.Event()
         self.last_message_s = time.monotonic()
 
     def truth(
-        self,
-        t_us: int,
-        pos: npt.ArrayLike,
-        quat: npt.ArrayLike,
-        vel: npt.ArrayLike,
-        rate: npt.ArrayLike,
+        self, t_us: int, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray, rate: np.ndarray
     ) -> None:
-        """The true state: centre of gravity [m], xyzw, velocity (world) and rate (body) [rad/s]."""
+        """Takes the true state: centre of gravity, xyzw, velocity (world), body rates [rad/s]."""
         with self._lock:
             self.last_message_s = time.monotonic()
             if not self._flying and not self.landed.is_set() and pos[2] > MIN_HEIGHT:
@@ -78,15 +77,15 @@ class LiveRun:
                     vel + attitude.apply(np.cross(rate, self._imu_pos)),
                 )
 
-    def imu(self, t_us: int, gyro: npt.ArrayLike, accel: npt.ArrayLike) -> None:
-        """A reading: (3,) [rad/s] and (3,) [m/s^2], body."""
+    def imu(self, t_us: int, gyro: np.ndarray, accel: np.ndarray) -> None:
+        """Takes a reading: (3,) [rad/s] and (3,) [m/s^2], body."""
         with self._lock:
             if self._flying:
                 self._session.imu(t_us, gyro, accel)
                 self._write(self._writer.imu, t_us, gyro, accel)
 
     def image(self, side: str, t_us: int, pixels: np.ndarray) -> None:
-        """An image (H, W) uint8 of the left or right camera."""
+        """Takes an image (H, W) uint8 of the left or right camera."""
         with self._lock:
             self.last_message_s = time.monotonic()
             if not self._flying:
@@ -103,7 +102,7 @@ class LiveRun:
             self._deliver(None)
             self._writer.close()
 
-    def _pair(self, t_us, left, right):
+    def _pair(self, t_us: int, left: np.ndarray, right: np.ndarray) -> None:
         session = self._session
         if self._last_us is not None:
             gap = round((t_us - self._last_us) / self._period_us) - 1
@@ -119,13 +118,13 @@ class LiveRun:
             self._deliver(t_us)
         self._write(self._writer.images, t_us, left, right)
 
-    def _deliver(self, now_us):
+    def _deliver(self, now_us: int | None) -> None:
         """Submits the pairs that have arrived by now_us; None: all."""
         while self._in_transit and (now_us is None or self._in_transit[0][0] <= now_us):
             _, t_us, left, right, due = self._in_transit.popleft()
             self._session.submit(t_us, left, right, due=due)
 
-    def _write(self, method, *values):
+    def _write(self, method: Callable[..., None], *values: Any) -> None:
         try:
             method(*values)
         except SlamError as error:  # for example a full disk: the run becomes invalid

@@ -5,14 +5,15 @@ import platform
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 _PACKAGES = ("numpy", "opencv-python-headless", "gtsam", "evo", "mujoco", "ray")
 
 
-def describe() -> dict:
-    """Plain data for a report: cpu, cores, memory, system, versions of the packages."""
+def describe() -> dict[str, Any]:
+    """Returns plain data for a report: cpu, cores, memory, system, versions of the packages."""
     versions = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -29,7 +30,7 @@ def describe() -> dict:
 
 
 def load_average() -> float | None:
-    """The one-minute load average; None on Windows."""
+    """Returns the one-minute load average; None on Windows."""
     return round(os.getloadavg()[0], 2) if sys.platform != "win32" else None
 
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,9 @@ class Monitor:
         failure: Why the file is incomplete; empty if it is complete.
     """
 
-    def __init__(self, pid: int, path: Path | str | None = None, period_s: float = PERIOD_S):
+    def __init__(
+        self, pid: int, path: Path | str | None = None, period_s: float = PERIOD_S
+    ) -> None:
         """Starts sampling.
 
         Args:
@@ -45,27 +48,28 @@ class Monitor:
         Raises:
             SlamError: The file cannot be written.
         """
-        self.samples = []
+        self.samples: list[Usage] = []
         self.failure = ""
-        self._file = None if path is None else LineFile(path, _HEAD)
+        self._file = None if path is None else LineFile(Path(path), _HEAD)
         self._period = period_s
-        self._known = {}  # Process: its CPU time at the last sample [s]
+        self._known: dict[psutil.Process, float] = {}  # CPU time at the last sample [s]
         self._begin = self._last = time.monotonic()
         self._end = threading.Event()
+        self._root: psutil.Process | None = None
         try:
             self._root = psutil.Process(pid)
-            self._tree_cpu()
+            self._tree_cpu(self._root)
         except psutil.NoSuchProcess:
             self._root = None
         self._thread = threading.Thread(target=self._watch, name="monitor", daemon=True)
         self._thread.start()
 
     def now(self) -> float:
-        """Time on the clock of the samples [s]."""
+        """Returns the time on the clock of the samples [s]."""
         return time.monotonic() - self._begin
 
     def mean_cpu(self, since_s: float = 0.0) -> float:
-        """Mean CPU load from since_s on [per cent of a core]; 0 before the first sample."""
+        """Returns the mean CPU load from since_s on [per cent of a core]; 0 without samples."""
         times = [0.0] + [sample.t_s for sample in self.samples]
         spans = [
             (sample.cpu_percent, sample.t_s - before)
@@ -76,15 +80,15 @@ class Monitor:
         return sum(cpu * span for cpu, span in spans) / whole if whole > 0 else 0.0
 
     def peak_cpu(self, since_s: float = 0.0) -> float:
-        """Highest sample from since_s on [per cent of a core]."""
+        """Returns the highest sample from since_s on [per cent of a core]."""
         return max((sample.cpu_percent for sample in self._since(since_s)), default=0.0)
 
     def peak_memory(self) -> float:
-        """Largest sum of resident memory [MiB]."""
+        """Returns the largest sum of resident memory [MiB]."""
         return max((sample.memory_mib for sample in self.samples), default=0.0)
 
     def mean_memory(self, since_s: float = 0.0) -> float:
-        """Mean sum of resident memory from since_s on [MiB]."""
+        """Returns the mean sum of resident memory from since_s on [MiB]."""
         sizes = [sample.memory_mib for sample in self._since(since_s) if sample.memory_mib > 0]
         return sum(sizes) / len(sizes) if sizes else 0.0
 
@@ -95,20 +99,20 @@ class Monitor:
         if self._file is not None:
             self._file.close()
 
-    def _since(self, since_s):
+    def _since(self, since_s: float) -> Iterator[Usage]:
         return (sample for sample in self.samples if sample.t_s > since_s)
 
-    def _watch(self):
+    def _watch(self) -> None:
         due = self._begin
         while self._root is not None:
             due = max(due + self._period, time.monotonic())
             ended = self._end.wait(due - time.monotonic())
-            if not self._sample() or ended:
+            if not self._sample(self._root) or ended:
                 return
 
-    def _sample(self):
+    def _sample(self, root: psutil.Process) -> bool:
         try:
-            spent, memory = self._tree_cpu()
+            spent, memory = self._tree_cpu(root)
         except psutil.NoSuchProcess:
             return False
         now = time.monotonic()
@@ -130,17 +134,18 @@ class Monitor:
                 self.failure = str(error)
         return True
 
-    def _tree_cpu(self):
-        """CPU time of the tree since the last call [s], and its memory now [bytes]."""
+    def _tree_cpu(self, root: psutil.Process) -> tuple[float, int]:
+        """Returns the CPU time of the tree since the last call [s], and its memory now [bytes]."""
         first = not self._known
-        known, spent, memory = {}, 0.0, 0
-        for process in [self._root, *self._root.children(recursive=True)]:
+        known: dict[psutil.Process, float] = {}
+        spent, memory = 0.0, 0
+        for process in [root, *root.children(recursive=True)]:
             try:
                 with process.oneshot():
                     times = process.cpu_times()
                     memory += process.memory_info().rss
             except (psutil.NoSuchProcess, psutil.AccessDenied):
-                if process == self._root:
+                if process == root:
                     raise
                 continue
             known[process] = times.user + times.system

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from .channel import Channel
 from .session import ANSWER_TIMEOUT_S, Session
 
 _READ_AHEAD = 8  # pairs decoded in advance
-_SHOWN = 3  # missing images that a message names
+_MAX_LISTED = 3  # missing images that a message names
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Outcome:
     latency_ms: float | None  # mean from the due time of a pair to its answer
     cpu_percent: float  # mean of the process tree from the first answer on; one core is 100
     memory_mib: float  # peak of the process tree
-    parameters: dict
+    parameters: dict[str, Any]
     latency_95_ms: float | None = None  # 95th percentile
     cpu_max_percent: float = 0.0  # highest sample
     memory_mean_mib: float = 0.0
@@ -53,16 +53,16 @@ class Outcome:
     deterministic: bool = False  # as declared by the adapter
     packages: tuple[str, ...] = ()  # of the system's own environment
     load_before: float | None = None  # load average when the run began
-    machine: dict = field(default_factory=dict)  # see machine.describe
+    machine: dict[str, Any] = field(default_factory=dict)  # see machine.describe
 
 
-def start(adapter: Adapter, dataset: Path, folder: Path, log: Any) -> subprocess.Popen:
+def start(adapter: Adapter, dataset: Path, folder: Path, log: TextIO) -> subprocess.Popen[bytes]:
     """Starts a system in a process group of its own, with pipes for the link.
 
     Args:
         adapter: The system.
         dataset: Folder with mav0, for its calibration.
-        folder: Folder the system may write to.
+        folder: Folder that the system may write to.
         log: File for its standard error.
 
     Raises:
@@ -99,7 +99,7 @@ def run(
     folder: Path,
     speed: float = 1.0,
     timeout_s: float = ANSWER_TIMEOUT_S,
-    progress: Callable[..., None] | None = None,
+    progress: Callable[[], object] | None = None,
     channel: Channel | None = None,
 ) -> Outcome:
     """Plays a dataset back to a system. A failure of the system is an outcome, not an error.
@@ -117,15 +117,17 @@ def run(
     Raises:
         SlamError: The folder cannot be written, or the system cannot be started.
     """
-    with SystemRun(adapter, dataset.folder, folder, timeout_s, speed) as session:
+    system = SystemRun(adapter, dataset.folder, folder, timeout_s, speed)
+    with system as session:
         _Playback(session, adapter, dataset, speed, channel or Channel()).play(progress)
-    return session.outcome
+    return system.outcome
 
 
 class SystemRun:
     """Context manager of a Session: starts the system, stops it, and writes outcome.json.
 
-    After the context, `session.outcome` is the Outcome.
+    Attributes:
+        outcome: What came of it; after the context.
     """
 
     def __init__(
@@ -135,12 +137,13 @@ class SystemRun:
         folder: Path,
         timeout_s: float = ANSWER_TIMEOUT_S,
         speed: float = 1.0,
-    ):
+    ) -> None:
         """Arguments as for run(); dataset is the folder with mav0, for its calibration.
 
         Raises:
             SlamError: The folder cannot be written, or the system cannot be started.
         """
+        self.outcome: Outcome
         self._adapter, self._folder, self._speed = adapter, Path(folder), speed
         self._load = machine.load_average()
         try:
@@ -159,28 +162,36 @@ class SystemRun:
                 process.wait()
             raise
 
+    @property
+    def session(self) -> Session:
+        """The running system."""
+        return self._session
+
     def __enter__(self) -> Session:
         return self._session
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(aborted=kind is not None)
+
+    def close(self, aborted: bool = False) -> None:
+        """Stops the system; writes outcome.json unless the run was aborted."""
         session = self._session
         session.close()
         try:
             self._log.close()
         except OSError as failure:
             session.fail(f"cannot write '{self._log.name}': {failure.strerror}")
-        if kind is None:
-            session.outcome = self._outcome(session)
+        if not aborted:
+            self.outcome = self._outcome(session)
             try:
-                run_folder.write_json(self._folder / "outcome.json", asdict(session.outcome))
+                run_folder.write_json(self._folder / "outcome.json", asdict(self.outcome))
             except OSError as failure:  # this run is lost, but a campaign goes on
                 session.fail(f"cannot write '{self._folder}': {failure.strerror}")
-                session.outcome = replace(session.outcome, reason=session.reason)
-        return False
+                self.outcome = replace(self.outcome, reason=session.reason)
 
-    def _outcome(self, session):
+    def _outcome(self, session: Session) -> Outcome:
         adapter, usage = self._adapter, session.monitor
-        late = np.array(session.latencies) * 1e3
+        latency_ms = np.array(session.latencies) * 1e3
         return Outcome(
             adapter.name,
             session.reason,
@@ -188,11 +199,13 @@ class SystemRun:
             session.answers,
             session.dropped,
             session.lost,
-            round(float(late.mean()), 2) if len(late) else None,
+            round(float(latency_ms.mean()), 2) if len(latency_ms) else None,
             round(usage.mean_cpu(session.begin_s), 2),
             round(usage.peak_memory(), 1),
             adapter.parameters,
-            latency_95_ms=round(float(np.percentile(late, 95)), 2) if len(late) else None,
+            latency_95_ms=(
+                round(float(np.percentile(latency_ms, 95)), 2) if len(latency_ms) else None
+            ),
             cpu_max_percent=round(usage.peak_cpu(session.begin_s), 1),
             memory_mean_mib=round(usage.mean_memory(session.begin_s), 1),
             not_arrived=session.not_arrived,
@@ -207,10 +220,16 @@ class SystemRun:
         )
 
 
+# Left, right and depth image of each pair, or why they cannot be read.
+_Decoded = queue.Queue[tuple[np.ndarray, np.ndarray, np.ndarray | None] | SlamError]
+
+
 class _Playback:
     """Submits the pairs of a dataset to a session, each at its time."""
 
-    def __init__(self, session, adapter, dataset, speed, channel):
+    def __init__(
+        self, session: Session, adapter: Adapter, dataset: Dataset, speed: float, channel: Channel
+    ) -> None:
         self._session, self._dataset = session, dataset
         self._speed, self._channel = speed, channel
         self._inputs = adapter.inputs
@@ -218,9 +237,10 @@ class _Playback:
             for row in dataset.imu():
                 session.imu(int(row[0]), row[1:4], row[4:])
 
-    def play(self, progress) -> None:
+    def play(self, progress: Callable[[], object] | None) -> None:
         """Runs until the last answer, or until the session has failed."""
-        decoded, stop = queue.Queue(_READ_AHEAD), threading.Event()
+        decoded: _Decoded = queue.Queue(_READ_AHEAD)
+        stop = threading.Event()
         decoder = threading.Thread(target=self._decode, args=(decoded, stop), daemon=True)
         decoder.start()
         try:
@@ -231,7 +251,7 @@ class _Playback:
                 with contextlib.suppress(queue.Empty):
                     decoded.get(timeout=0.05)
 
-    def _play(self, decoded, progress):
+    def _play(self, decoded: "_Decoded", progress: Callable[[], object] | None) -> None:
         session, times = self._session, self._dataset.times_us
         unreadable = []
         begin = None
@@ -253,7 +273,8 @@ class _Playback:
                 due = begin + (t_us - times[0]) * 1e-6 / self._speed
                 ready = begin + (arrival - times[0]) * 1e-6 / self._speed
                 time.sleep(max(ready - time.monotonic(), 0.0))
-            session.submit(t_us, *images, due, wait=self._speed == 0)
+            left, right, depth = images
+            session.submit(t_us, left, right, depth, due, wait=self._speed == 0)
             if begin is None:  # playback starts once the system has loaded
                 session.wait_for_first_answer()
                 begin = time.monotonic() - (t_us - times[0]) * 1e-6 / (self._speed or 1.0)
@@ -262,16 +283,17 @@ class _Playback:
         if unreadable:
             session.fail(
                 f"{len(unreadable)} pairs of the recording are missing: "
-                + "; ".join(unreadable[:_SHOWN])
+                + "; ".join(unreadable[:_MAX_LISTED])
             )
         session.finish()
 
-    def _decode(self, decoded, stop):
+    def _decode(self, decoded: "_Decoded", stop: threading.Event) -> None:
         for index in range(len(self._dataset)):
             if stop.is_set():
                 return
             try:
                 depth = self._dataset.depth(index) if "depth" in self._inputs else None
-                decoded.put((*self._dataset.pair(index), depth))
+                left, right = self._dataset.pair(index)
+                decoded.put((left, right, depth))
             except SlamError as error:
                 decoded.put(error)

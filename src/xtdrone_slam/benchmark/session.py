@@ -7,20 +7,20 @@ import queue
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 import numpy as np
-import numpy.typing as npt
 
 from ..datasets import formats
 from ..errors import SlamError
 from . import link
 from .monitor import Monitor
 
-_QUEUE = 4  # pairs in the input queue; when it is full, a new pair is dropped
+_QUEUE_SIZE = 4  # pairs; when the input queue is full, a new pair is dropped
 ANSWER_TIMEOUT_S = 10.0  # wall time without an answer after which a system counts as hung [s]
-_START_FACTOR = 3.0  # of that time-out, for the answer to the first pair
+_START_FACTOR = 3.0  # of that time-out, until the first answer
 JUMP_M, JUMP_MPS = 1.0, 20.0  # a step larger than JUMP_M + JUMP_MPS dt counts as a jump
 _POLL_S = 2e-3  # between two checks for space in the queue [s]
 _END = None
@@ -42,8 +42,12 @@ class Session:
     """
 
     def __init__(
-        self, process: subprocess.Popen, folder: Path, log: Any, timeout_s: float = ANSWER_TIMEOUT_S
-    ):
+        self,
+        process: subprocess.Popen[bytes],
+        folder: Path,
+        log: TextIO,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+    ) -> None:
         """Takes over a process started by runner.start.
 
         Args:
@@ -64,25 +68,26 @@ class Session:
         )
         self.sent = self.dropped = self.answers = self.lost = 0
         self.frames = self.not_arrived = self.missing = 0
-        self.latencies = []
+        self.latencies: list[float] = []
         self._features = 0
         self.reason = ""
         self.begin_s = 0.0
-        self.on_answer = None
+        self.on_answer: Callable[[link.Answer], object] | None = None
         self._aborted = False  # the reason ends the run at once
-        self._due = {}  # t_us: wall time at which the pair was due [s]
-        self._readings = collections.deque()  # (t_us, message) of the IMU, not sent yet
+        self._due: dict[int, float] = {}  # wall time at which a pair was due [s], by its time
+        # Time and message of IMU readings that are not sent yet.
+        self._readings: collections.deque[tuple[int, bytes]] = collections.deque()
         self._newest_us = -1  # time of the last queued pair
-        self._last = None  # t_us and position of the last pose
+        self._last: tuple[int, tuple[float, ...]] | None = None  # t_us and position
         self._last_answer_s = time.monotonic()
-        self._queue = queue.Queue(_QUEUE)
+        self._queue: queue.Queue[bytes | None] = queue.Queue(_QUEUE_SIZE)
         self._ready = threading.Event()
         self.monitor = Monitor(process.pid, folder / "usage.csv")
         self._reader = threading.Thread(target=self._read_answers, daemon=True)
         threading.Thread(target=self._write_input, daemon=True).start()
         self._reader.start()
 
-    def imu(self, t_us: int, gyro: npt.ArrayLike, accel: npt.ArrayLike) -> None:
+    def imu(self, t_us: int, gyro: Iterable[float], accel: Iterable[float]) -> None:
         """Queues a reading (3,), (3,); it is sent ahead of the first pair of its time or later.
 
         Readings may arrive long before their pair, since images are delayed. A reading that is
@@ -146,11 +151,11 @@ class Session:
         self._aborted = self._aborted or abort
 
     def alive(self) -> bool:
-        """Whether the system's process is running."""
+        """Returns whether the system's process is running."""
         return self._process.poll() is None
 
     def failed(self) -> bool:
-        """Whether the run has been aborted: the process ended, hung, or fail() said so."""
+        """Returns whether the run has been aborted: the process ended, hung, or fail() said so."""
         status = self._process.poll()
         if status is not None:
             self.fail(f"ended with status {status} in mid-flight", abort=True)
@@ -163,14 +168,14 @@ class Session:
 
         As long as answers come the system does not count as hung: some pairs are still queued.
         """
-        begin, told = time.monotonic(), False
+        begin, closing = time.monotonic(), False
         while (status := self._process.poll()) is None:
             if time.monotonic() - max(begin, self._last_answer_s) > self._timeout_s:
                 self.fail(f"did not end within {self._timeout_s:g} s of its last answer")
                 return
-            if not told and not self._queue.full():
+            if not closing and not self._queue.full():
                 self._queue.put_nowait(_END)
-                told = True
+                closing = True
             time.sleep(_POLL_S)
         self._reader.join(5.0)
         if status != 0:
@@ -179,7 +184,7 @@ class Session:
             self.fail("never gave a pose")
 
     def mean_features(self) -> float | None:
-        """Mean number of features per answer; None if the system reports none."""
+        """Returns the mean number of features per answer; None if the system reports none."""
         return round(self._features / self.answers, 1) if self._features else None
 
     def close(self) -> None:
@@ -196,19 +201,22 @@ class Session:
         if self.monitor.failure:
             self.fail(self.monitor.failure)
 
-    def _write_input(self):
+    def _write_input(self) -> None:
+        pipe = self._process.stdin
+        assert pipe is not None
         while True:
             data = self._queue.get()
             try:
                 if data is _END:
-                    self._process.stdin.close()
+                    pipe.close()
                     return
-                self._process.stdin.write(data)
-                self._process.stdin.flush()
+                pipe.write(data)
+                pipe.flush()
             except OSError:  # the process has ended; failed() reports its exit status
                 return
 
-    def _read_answers(self):
+    def _read_answers(self) -> None:
+        assert self._process.stdout is not None
         for line in self._process.stdout:
             text = line.decode(errors="replace")
             answer = link.parse(text)
@@ -220,28 +228,28 @@ class Session:
             except (SlamError, OSError) as error:  # the disk is full
                 self.fail(str(error), abort=True)
 
-    def _record(self, answer, text):
+    def _record(self, answer: link.Answer, text: str) -> None:
         now = self._last_answer_s = time.monotonic()
         self._ready.set()
         latency = now - self._due.get(answer.t_us, now)
         self.answers += 1
         self.latencies.append(latency)
         self._features += answer.features
-        tracked = answer.pose is not None and answer.finite
-        self.lost += not tracked
+        pose = answer.pose if answer.finite else None
+        self.lost += pose is None
         if not answer.finite:
             self.fail(f"invalid pose at {answer.t_us * 1e-6:.2f} s: {text}", abort=True)
-        if tracked:
-            self._check_step(answer.t_us, answer.pose[:3])
-            self._estimate.write(formats.tum_line(answer.t_us, answer.pose[:3], answer.pose[3:]))
+        if pose is not None:
+            self._check_step(answer.t_us, pose[:3])
+            self._estimate.write(formats.tum_line(answer.t_us, pose[:3], pose[3:]))
         self._frames.write(
-            f"{answer.t_us},{latency:.4f},{int(not tracked)},{answer.features},"
+            f"{answer.t_us},{latency:.4f},{int(pose is None)},{answer.features},"
             f"{self.monitor.now():.3f}"
         )
         if self.on_answer is not None:
             self.on_answer(answer)
 
-    def _check_step(self, t_us, position):
+    def _check_step(self, t_us: int, position: tuple[float, ...]) -> None:
         if self._last is not None:
             step = math.dist(position, self._last[1])
             dt = abs(t_us - self._last[0]) * 1e-6
@@ -249,5 +257,5 @@ class Session:
                 self.fail(f"jumped {step:.1f} m in {dt:.2f} s at {t_us * 1e-6:.2f} s")
         self._last = t_us, position
 
-    def _answer_timeout(self):
+    def _answer_timeout(self) -> float:
         return self._timeout_s * (1.0 if self._ready.is_set() else _START_FACTOR)

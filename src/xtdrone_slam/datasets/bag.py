@@ -1,10 +1,11 @@
 """ROS 1 bags of a recording, written through the rosbags package, without ROS."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import SlamError
 from .calibration import Calibration, rectification
@@ -20,6 +21,7 @@ _BODY = "imu0"  # frame of the body
 _CHECKPOINT_NS = 1_000_000_000  # time of the recording between two indices
 
 
+# Messages are Any: rosbags makes their classes at run time.
 class BagWriter:
     """Writes /cam0 and /cam1 (image_raw, camera_info), /imu0 and /groundtruth/pose.
 
@@ -28,7 +30,7 @@ class BagWriter:
     indices remain in the file, where readers ignore them; each takes a few kB.
     """
 
-    def __init__(self, path: Path, calibration: Calibration):
+    def __init__(self, path: Path, calibration: Calibration) -> None:
         """Creates a bag.
 
         Raises:
@@ -49,7 +51,8 @@ class BagWriter:
             self._writer.open()
         except (OSError, WriterError) as error:
             raise SlamError(f"cannot write '{path}': {error}") from error
-        self._topics, self._count = {}, 0
+        self._topics: dict[str, Any] = {}  # connections of rosbags by topic
+        self._count = 0
         for number in range(2):
             self._add(f"/cam{number}/image_raw", "image")
             self._add(f"/cam{number}/camera_info", "info")
@@ -57,7 +60,7 @@ class BagWriter:
         self._add(TRUTH, "pose")
         self._noise = calibration.imu
         self._infos = [self._info(number, calibration) for number in range(2)]
-        self._next_ns = None
+        self._next_ns = -1  # time of the next index
 
     def images(self, t_us: int, left: np.ndarray, right: np.ndarray) -> None:
         """Adds a pair, (H, W) uint8 each, with its camera_info.
@@ -85,7 +88,7 @@ class BagWriter:
             info.header = self._header(t_us, f"cam{number}")
             self._write(f"/cam{number}/camera_info", t_us, info)
 
-    def imu(self, t_us: int, gyro: npt.ArrayLike, accel: npt.ArrayLike) -> None:
+    def imu(self, t_us: int, gyro: Iterable[float], accel: Iterable[float]) -> None:
         """Adds a reading: (3,) [rad/s] and (3,) [m/s^2], body.
 
         Raises:
@@ -94,7 +97,7 @@ class BagWriter:
         types, noise = self._store.types, self._noise
         vector = types["geometry_msgs/msg/Vector3"]
 
-        def covariance(density):
+        def covariance(density: float) -> np.ndarray:
             return (np.eye(3) * density**2 * noise.rate).ravel()
 
         unknown = np.zeros(9)
@@ -114,7 +117,11 @@ class BagWriter:
         )
 
     def truth(
-        self, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike, vel: npt.ArrayLike | None = None
+        self,
+        t_us: int,
+        pos: Iterable[float],
+        quat: Iterable[float],
+        vel: Iterable[float] | None = None,
     ) -> None:
         """Adds the true pose of the body in the world [m], quaternion xyzw; vel is not written.
 
@@ -136,18 +143,18 @@ class BagWriter:
                 self._writer.abort()
                 raise SlamError(f"cannot write '{self._path}': {error.strerror}") from error
 
-    def _add(self, topic, kind):
+    def _add(self, topic: str, kind: str) -> None:
         self._topics[topic] = self._writer.add_connection(
             topic, _TYPES[kind], typestore=self._store
         )
 
-    def _write(self, topic, t_us, message):
+    def _write(self, topic: str, t_us: int, message: Any) -> None:
         connection, stamp = self._topics[topic], t_us * 1000
         try:
             self._writer.write(
                 connection, stamp, self._store.serialize_ros1(message, connection.msgtype)
             )
-            if self._next_ns is None or stamp >= self._next_ns:
+            if stamp >= self._next_ns:
                 self._next_ns = stamp + _CHECKPOINT_NS
                 self._checkpoint()
         except OSError as error:
@@ -157,13 +164,14 @@ class BagWriter:
                 "messages are in the bag"
             ) from error
 
-    def _checkpoint(self):
+    def _checkpoint(self) -> None:
         """Writes the index that close() would write, and continues after it."""
         writer = self._writer
         if writer.chunks[-1].data.tell():
             writer.write_chunk(writer.chunks[-1])
         file = writer.bio
-        writer.bio = _KeepOpen(file)
+        assert file is not None
+        writer.bio = cast(BinaryIO, _KeepOpen(file))
         try:
             writer.close()
         finally:
@@ -171,17 +179,17 @@ class BagWriter:
         file.flush()
         file.seek(0, os.SEEK_END)
 
-    def _header(self, t_us, frame):
+    def _header(self, t_us: int, frame: str) -> Any:
         types = self._store.types
         self._count += 1
         stamp = types["builtin_interfaces/msg/Time"](t_us // 1_000_000, t_us % 1_000_000 * 1000)
         return types["std_msgs/msg/Header"](self._count, stamp, frame)
 
-    def _quaternion(self, quat):
+    def _quaternion(self, quat: Iterable[float]) -> Any:
         return self._store.types["geometry_msgs/msg/Quaternion"](*map(float, quat))
 
-    def _info(self, number, calibration):
-        """CameraInfo, with the rectification of the pair."""
+    def _info(self, number: int, calibration: Calibration) -> Any:
+        """Makes a CameraInfo, with the rectification of the pair."""
         camera = (calibration.left, calibration.right)[number]
         rectified = rectification(calibration)
         types = self._store.types
@@ -203,11 +211,11 @@ class BagWriter:
 class _KeepOpen:
     """A file whose close() does nothing."""
 
-    def __init__(self, file):
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
 
-    def close(self):
+    def close(self) -> None:
         """Does nothing."""

@@ -4,7 +4,7 @@ The body frame is the IMU's: x forward, y left, z up. A camera's optical frame h
 x right, y down, z forward.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,11 @@ from ..errors import SlamError
 
 # Columns: the optical axes in the simulation's camera frame (x forward, y left, z up).
 _OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
-_FLU_FRD = np.diag([1.0, -1.0, -1.0, 1.0])  # from one of these axes to the other
+_FLU_FRD = np.diag([1.0, -1.0, -1.0, 1.0])  # from forward, left, up to forward, right, down
 TOPICS = "/cam0/image_raw", "/cam1/image_raw", "/imu0"  # of a dataset's images and IMU
+
+
+Matrix = tuple[tuple[float, ...], ...]  # rows
 
 
 @dataclass(frozen=True)
@@ -34,27 +37,29 @@ class Camera:
     rate: float  # [Hz]
     intrinsics: tuple[float, float, float, float]  # fx, fy, cx, cy [pixels]
     distortion: tuple[float, float, float, float]  # k1, k2, p1, p2
-    body_from_camera: tuple  # (4, 4) rows, optical frame to body [m]
+    body_from_camera: Matrix  # (4, 4) rows, optical frame to body [m]
 
     @property
     def matrix(self) -> np.ndarray:
-        """(3, 3) K."""
+        """Camera matrix K (3, 3)."""
         fx, fy, cx, cy = self.intrinsics
         return np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
 
     @property
     def pose(self) -> np.ndarray:
-        """(4, 4) body_from_camera."""
+        """Pose (4, 4), optical frame to body."""
         return np.array(self.body_from_camera)
 
     @classmethod
-    def from_simulation(cls, values: dict, rate: float, imu_pos: npt.ArrayLike) -> "Camera":
-        """From the parameters of a simulated camera.
+    def from_simulation(
+        cls, values: Mapping[str, Any], rate: float, imu_pos: npt.ArrayLike
+    ) -> "Camera":
+        """Makes a camera from the parameters of a simulated one.
 
         Args:
             values: Table II of the XTDrone paper in snake case, with pos relative to the centre of
                 gravity and quat.
-            rate: [Hz].
+            rate: Of its images [Hz].
             imu_pos: (3,) IMU relative to the centre of gravity, body [m].
 
         Raises:
@@ -73,9 +78,9 @@ class Camera:
             values["width"],
             values["height"],
             rate,
-            tuple(values[name] for name in ("fx", "fy", "cx", "cy")),
-            tuple(values[name] for name in ("k1", "k2", "p1", "p2")),
-            tuple(map(tuple, pose.tolist())),
+            (values["fx"], values["fy"], values["cx"], values["cy"]),
+            (values["k1"], values["k2"], values["p1"], values["p2"]),
+            _rows(pose),
         )
 
 
@@ -100,20 +105,20 @@ class Calibration:
 
     @property
     def right_from_left(self) -> np.ndarray:
-        """(4, 4) from the left optical frame to the right one [m]."""
+        """Transform (4, 4) from the left optical frame to the right one [m]."""
         return np.linalg.inv(self.right.pose) @ self.left.pose
 
-    def turned(self) -> "Calibration":
-        """The same with the body's axes forward, right, down, or back to forward, left, up."""
+    def flipped(self) -> "Calibration":
+        """Returns it with the body's axes forward, right, down, or back to forward, left, up."""
         left, right = (
-            replace(camera, body_from_camera=tuple(map(tuple, (_FLU_FRD @ camera.pose).tolist())))
+            replace(camera, body_from_camera=_rows(_FLU_FRD @ camera.pose))
             for camera in (self.left, self.right)
         )
         return replace(self, left=left, right=right)
 
 
 def pose_matrix(pos: npt.ArrayLike, quat: npt.ArrayLike) -> np.ndarray:
-    """(4, 4) from a position (3,) [m] and a quaternion (4,) xyzw."""
+    """Returns the pose (4, 4) of a position (3,) [m] and a quaternion (4,) xyzw."""
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = Rotation.from_quat(quat).as_matrix(), pos
     return pose
@@ -165,10 +170,10 @@ def read_euroc(folder: Path) -> Calibration:
         SlamError: A file or a value is missing.
     """
     try:
-        cameras = [_camera(_read(folder / f"cam{i}" / "sensor.yaml")) for i in range(2)]
+        left, right = (_camera(_read(folder / f"cam{i}" / "sensor.yaml")) for i in range(2))
         imu = _read(folder / "imu0" / "sensor.yaml")
-        return Calibration(*cameras, _imu(imu, imu["rate_hz"]))
-    except _WRONG as error:
+        return Calibration(left, right, _imu(imu, imu["rate_hz"]))
+    except _INVALID as error:
         raise SlamError(
             f"no EuRoC calibration in '{shown(folder)}' ({shown(error)}): give a "
             "folder with cam0, cam1 and imu0, each with its sensor.yaml"
@@ -180,10 +185,10 @@ def write_kalibr(folder: Path, calibration: Calibration, topics: Sequence[str] =
 
     Args:
         folder: Made where it is missing.
-        calibration: Of the pair and the IMU.
-        topics: Of the left image, the right image and the IMU.
+        calibration: Calibration of the pair and the IMU.
+        topics: Topics of the left image, the right image and the IMU.
     """
-    chain = {}
+    chain: dict[str, dict[str, Any]] = {}
     for number, camera in enumerate((calibration.left, calibration.right)):
         chain[f"cam{number}"] = {
             "T_cam_imu": np.linalg.inv(camera.pose).tolist(),
@@ -214,7 +219,7 @@ def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
     """
     try:
         pair, noise = _read(chain), _read(imu)
-        cameras = [
+        left, right = (
             _camera(
                 {
                     **pair[f"cam{i}"],
@@ -226,21 +231,21 @@ def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
                 }
             )
             for i in range(2)
-        ]
+        )
         return (
-            Calibration(*cameras, _imu(noise, noise["update_rate"])),
+            Calibration(left, right, _imu(noise, noise["update_rate"])),
             [str(part["rostopic"]) for part in (pair["cam0"], pair["cam1"], noise)],
         )
-    except _WRONG as error:
+    except _INVALID as error:
         raise SlamError(
             f"no calibration of a stereo pair and an IMU in '{shown(chain)}' and "
-            f"'{shown(imu)}' ({_why(error)}): give Kalibr's "
+            f"'{shown(imu)}' ({_reason(error)}): give Kalibr's "
             "camchain-imucam.yaml and imu.yaml"
         ) from error
 
 
-def rectification(calibration: Calibration) -> Any:
-    """The result of cv2.stereoRectify: R1, R2, P1, P2, Q and the valid regions."""
+def rectification(calibration: Calibration) -> Any:  # as OpenCV returns it
+    """Returns the result of cv2.stereoRectify: R1, R2, P1, P2, Q and the valid regions."""
     import cv2
 
     left, right = calibration.left, calibration.right
@@ -282,37 +287,37 @@ def write_opencv(path: Path, calibration: Calibration) -> None:
     storage.release()
 
 
-def _why(error):
-    """What is wrong with a calibration; the text of a KeyError alone would be only a name."""
+def _reason(error: Exception) -> str:
+    """Says what is wrong with a calibration; the text of a KeyError alone would be only a name."""
     return shown(error if isinstance(error, XtdroneError) else repr(error))
 
 
-def _read(path):
-    """YAML, without the directive line of OpenCV, which is not valid YAML."""
+def _read(path: Path) -> Any:
+    """Reads YAML, without the directive line of OpenCV, which is not valid YAML."""
     text = files.read_text(path, "calibration", 1 << 20).removeprefix("%YAML:1.0")
     return files.parse_yaml(text, f"calibration '{shown(path)}'")
 
 
-def _imu(values, rate):
+def _imu(values: Any, rate: Any) -> Imu:
     return Imu(_number(rate), *(_number(values[key]) for key in _noise(_NO_NOISE)))
 
 
-def _number(value):
-    """A finite number of a calibration."""
+def _number(value: Any) -> float:
+    """Reads a finite number of a calibration."""
     number = float(value)
-    if not abs(number) <= _LARGEST:
+    if not abs(number) <= _MAX_NUMBER:
         raise ValueError(f"{shown(value)} is not allowed")
     return number
 
 
-def _camera(values):
+def _camera(values: Any) -> Camera:
     if values["camera_model"] != "pinhole" or values["distortion_model"] not in (
         "radial-tangential",
         "radtan",
     ):
         raise ValueError("the camera is not a pinhole with radial-tangential distortion")
     pose = np.array(values["T_BS"]["data"], dtype=float).reshape(4, 4)
-    if not (np.abs(pose) <= _LARGEST).all():
+    if not (np.abs(pose) <= _MAX_NUMBER).all():
         raise ValueError("the pose of a camera is not finite")
     width, height = (int(_number(side)) for side in values["resolution"])
     if not (0 < width <= _MAX_PIXELS and 0 < height <= _MAX_PIXELS):
@@ -321,13 +326,22 @@ def _camera(values):
         width,
         height,
         _number(values["rate_hz"]),
-        tuple(map(_number, values["intrinsics"])),
-        tuple(map(_number, values["distortion_coefficients"])),
-        tuple(map(tuple, pose.tolist())),
+        _four(values["intrinsics"]),
+        _four(values["distortion_coefficients"]),
+        _rows(pose),
     )
 
 
-def _noise(imu):
+def _four(values: Any) -> tuple[float, float, float, float]:
+    a, b, c, d = map(_number, values)
+    return a, b, c, d
+
+
+def _rows(matrix: np.ndarray) -> Matrix:
+    return tuple(map(tuple, matrix.tolist()))
+
+
+def _noise(imu: Imu) -> dict[str, float]:
     return {
         "gyroscope_noise_density": imu.gyroscope_noise_density,
         "gyroscope_random_walk": imu.gyroscope_random_walk,
@@ -336,16 +350,24 @@ def _noise(imu):
     }
 
 
-_LARGEST = 1e9  # of any number in a calibration
+_MAX_NUMBER = 1e9  # in a calibration
 _MAX_PIXELS = 100_000  # of a side
-_WRONG = (XtdroneError, KeyError, IndexError, AttributeError, TypeError, ValueError, OverflowError)
+_INVALID = (
+    XtdroneError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    OverflowError,
+)
 _NO_NOISE = Imu(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def _matrix(matrix):
+def _matrix(matrix: np.ndarray) -> dict[str, Any]:
     return {"cols": 4, "rows": 4, "data": matrix.reshape(-1).tolist()}
 
 
-def _write(path, values):
+def _write(path: Path, values: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(values, sort_keys=False))

@@ -5,10 +5,10 @@ mav0 are the truth as TUM and KITTI files and the calibration for Kalibr and Ope
 that was killed can be read up to the last complete row.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from xtdrone_core import XtdroneError, files
 from xtdrone_core.errors import shown
@@ -18,7 +18,7 @@ from ..errors import SlamError
 from . import calibration as calibrations, formats
 from .calibration import Calibration
 
-_SHOWN = 5  # largest number of recordings in a message
+_MAX_LISTED = 5  # recordings in a message
 _IMAGE = "#timestamp [ns],filename"
 _IMU = (
     "#timestamp [ns],w_RS_S_x [rad s^-1],w_RS_S_y [rad s^-1],w_RS_S_z [rad s^-1],"
@@ -33,7 +33,7 @@ _TRUTH = (
 
 
 def find(name: Path | str) -> Path:
-    """The folder of a dataset.
+    """Returns the folder of a dataset.
 
     Args:
         name: A folder with mav0, or a run of `xtdrone slam record`: its name, path, or "latest".
@@ -49,7 +49,7 @@ def find(name: Path | str) -> Path:
     except XtdroneError:
         run = folder
     if not files.is_folder(run / "dataset" / "mav0"):
-        known = ", ".join(recorded()[:_SHOWN]) or "none yet"
+        known = ", ".join(recorded()[:_MAX_LISTED]) or "none yet"
         raise SlamError(
             f"no dataset '{shown(name)}': give a folder with mav0, or a run of xtdrone "
             f"slam record (the newest: {known})"
@@ -58,7 +58,7 @@ def find(name: Path | str) -> Path:
 
 
 def recorded() -> list[str]:
-    """The runs with a dataset, the newest first."""
+    """Returns the runs with a dataset, the newest first."""
     return [
         name
         for name in run_folder.names()
@@ -69,7 +69,7 @@ def recorded() -> list[str]:
 class DatasetWriter:
     """Writes one recording. The row of an image is written after the image file."""
 
-    def __init__(self, folder: Path, calibration: Calibration):
+    def __init__(self, folder: Path, calibration: Calibration) -> None:
         """Creates the folders and the calibration files.
 
         Raises:
@@ -95,7 +95,7 @@ class DatasetWriter:
         truth = mav / "state_groundtruth_estimate0" / "data.csv"
         self._truth = formats.LineFile(truth, _TRUTH)
         self._tum = formats.LineFile(self.folder / "groundtruth.tum")
-        self._depth = None  # table of depth images, from the first one on
+        self._depth: formats.LineFile | None = None  # table of depth images, from the first on
 
     def images(self, t_us: int, left: np.ndarray, right: np.ndarray) -> None:
         """Adds a stereo pair, (H, W) uint8 each, exposed at t_us.
@@ -142,11 +142,14 @@ class DatasetWriter:
             raise SlamError(f"cannot write '{path}': {error.strerror}") from error
         self._depth.write(f"{t_us * 1000},{name}")
 
-    def imu(self, t_us: int, gyro: npt.ArrayLike, accel: npt.ArrayLike) -> None:
+    def imu(self, t_us: int, gyro: Iterable[float], accel: Iterable[float]) -> None:
         """Adds a reading: (3,) [rad/s] and (3,) [m/s^2], body."""
-        self._imu.write(",".join([str(t_us * 1000), *(f"{x:.9g}" for x in (*gyro, *accel))]))
+        numbers = [f"{x:.9g}" for x in (*gyro, *accel)]
+        self._imu.write(",".join([str(t_us * 1000), *numbers]))
 
-    def truth(self, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike, vel: npt.ArrayLike) -> None:
+    def truth(
+        self, t_us: int, pos: Iterable[float], quat: Iterable[float], vel: Iterable[float]
+    ) -> None:
         """Adds the true state: position [m], quaternion xyzw, velocity [m/s], world.
 
         The columns of the IMU biases are 0, since the simulation does not publish them.
@@ -178,10 +181,10 @@ class Dataset:
     Attributes:
         folder: The folder with mav0.
         times_us: (T,) int64 of the stereo pairs [us].
-        calibration: A Calibration.
+        calibration: The calibration.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path) -> None:
         """Reads the tables, but no image.
 
         Raises:
@@ -208,7 +211,7 @@ class Dataset:
         return len(self._files)
 
     def pair(self, index: int) -> tuple[np.ndarray, np.ndarray]:
-        """Left and right image, (H, W) uint8.
+        """Reads the left and right image, (H, W) uint8.
 
         Raises:
             SlamError: An image is missing or broken.
@@ -221,10 +224,11 @@ class Dataset:
             if image is None:
                 raise SlamError(f"'{path}' is missing or not an image")
             images.append(image)
-        return tuple(images)
+        left, right = images
+        return left, right
 
     def files(self, index: int) -> tuple[Path, Path]:
-        """Image files of a pair, left and right."""
+        """Returns the image files of a pair, left and right."""
         return self._files[index]
 
     @property
@@ -233,7 +237,7 @@ class Dataset:
         return (self.folder / "mav0" / "depth0" / "data.csv").exists()
 
     def depth(self, index: int) -> np.ndarray:
-        """Depth image of the left camera at the time of a pair, (H, W) float32 [m]; 0: unknown.
+        """Reads the left camera's depth image (H, W) float32 [m] of a pair; 0: unknown.
 
         Raises:
             SlamError: mav0/depth0/data has no 16-bit PNG in millimetres of that time.
@@ -247,7 +251,7 @@ class Dataset:
         return image.astype(np.float32) * np.float32(1e-3)
 
     def imu(self) -> np.ndarray:
-        """IMU readings (T, 7): time [us], gyroscope [rad/s], accelerometer [m/s^2], body.
+        """Reads the IMU readings (T, 7): time [us], gyroscope [rad/s], accelerometer [m/s^2], body.
 
         Raises:
             SlamError: The dataset has none.
@@ -256,7 +260,7 @@ class Dataset:
         return np.column_stack([times, table])
 
     def truth_at_images(self) -> np.ndarray:
-        """The true pose (T, 8) at the time of each pair.
+        """Returns the true pose (T, 8) at the time of each pair.
 
         Raises:
             SlamError: The dataset has no truth.
@@ -266,7 +270,7 @@ class Dataset:
         return table[np.clip(after, 0, len(table) - 1)]
 
     def truth(self) -> np.ndarray:
-        """The true trajectory (T, 8), columns as in a TUM file.
+        """Reads the true trajectory (T, 8), columns as in a TUM file.
 
         Raises:
             SlamError: The dataset has none.
@@ -274,8 +278,8 @@ class Dataset:
         times, table = self._readings("state_groundtruth_estimate0", 8, "true trajectory")
         return np.column_stack([times * 1e-6, table[:, :3], table[:, 4:7], table[:, 3]])
 
-    def _readings(self, sensor, width, what):
-        """Times (T,) int64 [us] and values (T, width - 1) of a sensor's table."""
+    def _readings(self, sensor: str, width: int, what: str) -> tuple[np.ndarray, np.ndarray]:
+        """Reads times (T,) int64 [us] and values (T, width - 1) of a sensor's table."""
         path = self.folder / "mav0" / sensor / "data.csv"
         rows = [line.split(",") for line in formats.read_rows(path)]
         try:

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ _EUROC = ("cam0", "cam1", "imu0", "state_groundtruth_estimate0", "body.yaml")
 
 
 def export(
-    dataset: Dataset, kind: str, target: Path, progress: Callable[..., None] | None = None
+    dataset: Dataset, kind: str, target: Path, progress: Callable[[], object] | None = None
 ) -> Path:
     """Writes a dataset in another layout.
 
@@ -43,8 +44,8 @@ def export(
     return target
 
 
-def _euroc(dataset, target, progress):
-    """Only mav0: images, IMU, truth, their sensor.yaml files, and body.yaml."""
+def _euroc(dataset: Dataset, target: Path, progress: Callable[[], object]) -> None:
+    """Writes only mav0: images, IMU, truth, their sensor.yaml files, and body.yaml."""
     source, copy = dataset.folder / "mav0", target / "mav0"
     for name in _EUROC:
         path = source / name
@@ -56,8 +57,8 @@ def _euroc(dataset, target, progress):
         progress()
 
 
-def _tum(dataset, target, progress):
-    """rgb/, rgb.txt, groundtruth.txt, accelerometer.txt; depth/ and depth.txt if recorded.
+def _tum(dataset: Dataset, target: Path, progress: Callable[[], object]) -> None:
+    """Writes rgb/, rgb.txt, groundtruth.txt, accelerometer.txt; depth/ and depth.txt if recorded.
 
     Images and truth are those of the left camera.
     """
@@ -85,16 +86,16 @@ def _tum(dataset, target, progress):
         file.close()
 
 
-def _write_depth(path, depth):
-    """TUM's depth images: 16 bits, 5000 per metre."""
+def _write_depth(path: Path, depth: np.ndarray) -> None:
+    """Writes TUM's depth images: 16 bits, 5000 per metre."""
     import cv2
 
     coded = np.clip(np.round(5000.0 * depth), 0, 65535).astype(np.uint16)
     path.write_bytes(cv2.imencode(".png", coded)[1].tobytes())
 
 
-def _kitti(dataset, target, progress):
-    """sequences/00 with rectified image_0 and image_1, calib.txt and times.txt; poses/00.txt.
+def _kitti(dataset: Dataset, target: Path, progress: Callable[[], object]) -> None:
+    """Writes sequences/00 (rectified image_0, image_1, calib.txt, times.txt) and poses/00.txt.
 
     The poses are those of the rectified left camera relative to its first frame.
     """
@@ -118,8 +119,8 @@ def _kitti(dataset, target, progress):
         cv2.initUndistortRectifyMap(
             camera.matrix,
             np.array(camera.distortion),
-            rectification[i],
-            rectification[2 + i],
+            np.asarray(rectification[i]),
+            np.asarray(rectification[2 + i]),
             size,
             cv2.CV_32FC1,
         )
@@ -155,10 +156,10 @@ def _kitti(dataset, target, progress):
         progress()
 
 
-def _rosbag(dataset, target, progress):
-    """One bag with images, IMU and truth in the order of time."""
+def _rosbag(dataset: Dataset, target: Path, progress: Callable[[], object]) -> None:
+    """Writes one bag with images, IMU and truth in the order of time."""
     bag = BagWriter(target, dataset.calibration)
-    rows = [(int(row[0]), 0, row) for row in dataset.imu()]
+    rows: list[tuple[int, int, Any]] = [(int(row[0]), 0, row) for row in dataset.imu()]
     rows += [(round(row[0] * 1e6), 1, row) for row in dataset.truth()]
     rows += [(int(t_us), 2, index) for index, t_us in enumerate(dataset.times_us)]
     for t_us, kind, row in sorted(rows, key=lambda entry: entry[:2]):
@@ -172,8 +173,8 @@ def _rosbag(dataset, target, progress):
     bag.close()
 
 
-def _with_offset(table, offset):
-    """Trajectory (T, 8) of a frame that is mounted on the body with offset (4, 4)."""
+def _with_offset(table: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """Returns the trajectory (T, 8) of a frame that is mounted on the body with offset (4, 4)."""
     from scipy.spatial.transform import Rotation
 
     rotation = Rotation.from_quat(table[:, 4:])
@@ -183,8 +184,8 @@ def _with_offset(table, offset):
     )
 
 
-def _relative_to_first(table):
-    """The trajectory relative to its first pose."""
+def _relative_to_first(table: np.ndarray) -> np.ndarray:
+    """Returns the trajectory relative to its first pose."""
     from scipy.spatial.transform import Rotation
 
     rotation = Rotation.from_quat(table[:, 4:])
@@ -194,4 +195,9 @@ def _relative_to_first(table):
     )
 
 
-FORMATS = {"euroc": _euroc, "tum": _tum, "kitti": _kitti, "rosbag": _rosbag}
+FORMATS: dict[str, Callable[[Dataset, Path, Callable[[], object]], None]] = {
+    "euroc": _euroc,
+    "tum": _tum,
+    "kitti": _kitti,
+    "rosbag": _rosbag,
+}

@@ -5,10 +5,10 @@ quaternion xyzw, body to world.
 """
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import files
@@ -16,15 +16,15 @@ from xtdrone_core.errors import shown
 
 from ..errors import SlamError
 
-FARTHEST = 1e6  # of a position [m]
-_LATEST = 1e11  # time stamp, also since 1970 [s]
+MAX_POSITION = 1e6  # absolute value of a coordinate [m]
+_MAX_TIME = 1e11  # of a time stamp, also since 1970 [s]
 _COLUMNS = "t x y z qx qy qz qw"
 
 
 class LineFile:
     """A text file that is flushed after every line."""
 
-    def __init__(self, path: Path, head: str = ""):
+    def __init__(self, path: Path, head: str = "") -> None:
         """Creates a file, with a header line if one is given.
 
         Raises:
@@ -56,15 +56,15 @@ class LineFile:
             ) from error
 
     def close(self) -> None:
-        """May be called twice."""
+        """Closes the file. May be called twice."""
         try:
             self._file.close()
         except OSError:  # of a line for which write() has raised an error
             pass
 
 
-def tum_line(t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> str:
-    """One pose as a line of a TUM file: time [s], position [m], quaternion xyzw."""
+def tum_line(t_us: int, pos: Iterable[float], quat: Iterable[float]) -> str:
+    """Writes a pose as a line of a TUM file: time [s], position [m], quaternion xyzw."""
     return f"{t_us // 1_000_000}.{t_us % 1_000_000:06d} " + " ".join(
         f"{x:.9f}" for x in (*pos, *quat)
     )
@@ -92,8 +92,8 @@ def read_tum(path: Path) -> np.ndarray:
             row = []
         if (
             len(row) != 8
-            or not all(abs(x) <= FARTHEST for x in row[1:])
-            or not abs(row[0]) <= _LATEST
+            or not all(abs(x) <= MAX_POSITION for x in row[1:])
+            or not abs(row[0]) <= _MAX_TIME
         ):
             raise SlamError(
                 f"row {number} of '{shown(path)}' is '{shown(line)}': give {_COLUMNS} in each row"
@@ -121,7 +121,7 @@ def write_kitti(path: Path, table: np.ndarray) -> None:
 
 
 def read_rows(path: Path) -> list[str]:
-    """The complete lines of a text file, without comments.
+    """Reads the complete lines of a text file, without comments.
 
     Raises:
         SlamError: The file cannot be read.

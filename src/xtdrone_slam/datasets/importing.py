@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def import_bag(
     imu: Path,
     truth: str,
     target: Path,
-    progress: Callable[..., None] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> int:
     """Writes a dataset from a bag of ROS 1 or ROS 2.
 
@@ -57,7 +58,7 @@ def import_bag(
             "bags need the Python package 'rosbags': pip install 'xtdrone[slam]'"
         ) from error
     from_file = Path(truth).is_file()
-    poses = formats.read_tum(truth) if from_file else []
+    poses = formats.read_tum(Path(truth)).tolist() if from_file else []
     topics = topics if from_file else [*topics, truth]
     try:
         with AnyReader([Path(bag)], default_typestore=get_typestore(Stores.ROS1_NOETIC)) as reader:
@@ -80,9 +81,9 @@ def import_bag(
                 left=replace(calibration.left, rate=rate),
                 right=replace(calibration.right, rate=rate),
             )
-            turned = _is_frd(reader, topics[2])
-            writer = DatasetWriter(target, calibration.turned() if turned else calibration)
-            converter = _Converter(writer, topics, poses, turned)
+            is_frd = _is_frd(reader, topics[2])
+            writer = DatasetWriter(target, calibration.flipped() if is_frd else calibration)
+            converter = _Converter(writer, topics, poses, is_frd)
             connections = [each for each in reader.connections if each.topic in topics]
             total = sum(each.msgcount for each in connections)
             for count, (connection, _, raw) in enumerate(reader.messages(connections), 1):
@@ -97,43 +98,47 @@ def import_bag(
     return writer.frames
 
 
-def _is_frd(reader, topic):
-    """Whether the axes of an IMU are forward, right, down, by the name of its frame."""
+def _is_frd(reader: Any, topic: str) -> bool:
+    """Returns whether the axes of an IMU are forward, right, down, by the name of its frame."""
     connections = [each for each in reader.connections if each.topic == topic]
     for connection, _, raw in reader.messages(connections):
-        return reader.deserialize(raw, connection.msgtype).header.frame_id.endswith(_FRD)
+        frame: str = reader.deserialize(raw, connection.msgtype).header.frame_id
+        return frame.endswith(_FRD)
     return False
 
 
+# Messages are Any: rosbags makes their classes at run time.
 class _Converter:
     """Passes messages to a writer; an image waits for the other image of its time."""
 
-    def __init__(self, writer, topics, poses, turned):
+    def __init__(
+        self, writer: DatasetWriter, topics: list[str], poses: list[list[float]], is_frd: bool
+    ) -> None:
         self._writer, self._topics = writer, topics
-        self._poses = list(poses)
-        self._axes = [1.0, -1.0, -1.0] if turned else [1.0, 1.0, 1.0]
-        self._sides = ({}, {})
+        self._poses = poses  # rows of a TUM file
+        self._axes = [1.0, -1.0, -1.0] if is_frd else [1.0, 1.0, 1.0]
+        self._sides: tuple[dict[int, np.ndarray], ...] = ({}, {})  # images by time
 
-    def add(self, connection, message):
+    def add(self, connection: Any, message: Any) -> None:
+        """Takes a message of rosbags."""
         index = self._topics.index(connection.topic)
         t_us = message.header.stamp.sec * 1_000_000 + message.header.stamp.nanosec // 1000
         if index < 2:
             self._sides[index][t_us] = _grey(message, connection.topic)
             for both in sorted(set(self._sides[0]) & set(self._sides[1])):
-                self._writer.images(both, *(side.pop(both) for side in self._sides))
+                left, right = (side.pop(both) for side in self._sides)
+                self._writer.images(both, left, right)
         elif index == 2:
-            self._writer.imu(
-                t_us,
-                *(
-                    np.multiply(_numbers(values, "xyz"), self._axes)
-                    for values in (message.angular_velocity, message.linear_acceleration)
-                ),
+            gyro, accel = (
+                np.multiply(_numbers(values, "xyz"), self._axes)
+                for values in (message.angular_velocity, message.linear_acceleration)
             )
+            self._writer.imu(t_us, gyro, accel)
         else:
             position, quat = (_attribute(message, path) for path in _POSES[connection.msgtype])
             self._poses.append([t_us * 1e-6, *_numbers(position, "xyz"), *_numbers(quat, "xyzw")])
 
-    def finish(self):
+    def finish(self) -> None:
         """Writes the truth, with velocities by differentiation, and closes the dataset."""
         if self._writer.frames == 0 or len(self._poses) < 2:
             raise SlamError(
@@ -148,8 +153,8 @@ class _Converter:
         self._writer.close()
 
 
-def _grey(message, topic):
-    """(H, W) uint8."""
+def _grey(message: Any, topic: str) -> np.ndarray:
+    """Returns the image (H, W) uint8 of a message."""
     channels = _GREY.get(message.encoding)
     if channels is None:
         raise SlamError(
@@ -167,14 +172,14 @@ def _grey(message, topic):
     )
 
 
-def _numbers(value, names):
+def _numbers(value: Any, names: str) -> list[float]:
     numbers = [getattr(value, name) for name in names]
     if not np.isfinite(numbers).all():
         raise SlamError(f"the bag has poses or IMU readings that are not finite: {numbers}")
     return numbers
 
 
-def _attribute(value, path):
+def _attribute(value: Any, path: str) -> Any:
     for name in path.split("."):
         value = getattr(value, name)
     return value

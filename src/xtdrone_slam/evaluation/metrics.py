@@ -6,6 +6,7 @@ The results equal those of evo's command line for the same files and options.
 import copy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,13 +27,14 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The comparison of an estimate with a reference."""
+    """Comparison of an estimate with a reference."""
 
     alignment: str  # one of ALIGNMENTS
     pairs: int  # number of associated poses
-    statistics: dict  # metric: {rmse, mean, median, std, min, max, sse}, in UNITS
-    errors: dict  # metric: (E,) single errors, in UNITS
-    times: dict  # metric: (E,) time stamps of the errors, those of the reference [s]
+    # By metric: rmse, mean, median, std, min, max and sse, in UNITS.
+    statistics: dict[str, dict[str, float]]
+    errors: dict[str, np.ndarray]  # by metric: (E,) single errors, in UNITS
+    times: dict[str, np.ndarray]  # by metric: (E,) times of the errors, of the reference [s]
     reference: np.ndarray  # (pairs, 4) time and position, associated [s, m]
     estimate: np.ndarray  # (pairs, 4) time and position, associated and aligned [s, m]
 
@@ -80,15 +82,17 @@ def evaluate(
         ) from error
 
 
-def _evaluate(estimate, reference, alignment, delta_m, max_diff_s):
+def _evaluate(
+    estimate: Path, reference: Path, alignment: str, delta_m: float, max_diff_s: float
+) -> Evaluation:
     from evo import EvoException
     from evo.core import metrics, sync
     from evo.core.metrics import PoseRelation, Unit
 
-    truth, guess = _trajectory(reference), _trajectory(estimate)
+    truth, flown = _trajectory(reference), _trajectory(estimate)
     try:
-        truth, guess = sync.associate_trajectories(truth, guess, max_diff=max_diff_s)
-        guess = _aligned(guess, truth, alignment)
+        truth, flown = sync.associate_trajectories(truth, flown, max_diff=max_diff_s)
+        flown = _aligned(flown, truth, alignment)
         statistics, errors, times = {}, {}, {}
         relations = {
             "translation": PoseRelation.translation_part,
@@ -100,7 +104,7 @@ def _evaluate(estimate, reference, alignment, delta_m, max_diff_s):
                 metric = metrics.APE(relations[part])
             else:
                 metric = metrics.RPE(relations[part], delta_m, Unit.meters, all_pairs=False)
-            metric.process_data((truth, copy.deepcopy(guess)))
+            metric.process_data((truth, copy.deepcopy(flown)))
             statistics[name] = {
                 key: float(value) for key, value in metric.get_all_statistics().items()
             }
@@ -110,26 +114,26 @@ def _evaluate(estimate, reference, alignment, delta_m, max_diff_s):
     except (EvoException, ValueError, np.linalg.LinAlgError) as error:
         raise SlamError(f"evo cannot compare '{estimate}' with '{reference}': {error}") from error
     return Evaluation(
-        alignment, truth.num_poses, statistics, errors, times, _positions(truth), _positions(guess)
+        alignment, truth.num_poses, statistics, errors, times, _positions(truth), _positions(flown)
     )
 
 
-def _trajectory(path):
-    """A TUM file as evo's trajectory."""
+def _trajectory(path: Path) -> Any:  # evo has no annotations
+    """Reads a TUM file as evo's trajectory."""
     from evo.core.trajectory import PoseTrajectory3D
 
     table = formats.read_tum(path)
     return PoseTrajectory3D(table[:, 1:4], np.roll(table[:, 4:], 1, axis=1), table[:, 0])
 
 
-def _aligned(guess, truth, alignment):
-    guess = copy.deepcopy(guess)
+def _aligned(estimate: Any, truth: Any, alignment: str) -> Any:
+    moved = copy.deepcopy(estimate)
     if alignment == "origin":
-        guess.align_origin(truth)
+        moved.align_origin(truth)
     elif alignment != "none":
-        guess.align(truth, correct_scale=alignment == "sim3")
-    return guess
+        moved.align(truth, correct_scale=alignment == "sim3")
+    return moved
 
 
-def _positions(trajectory):
+def _positions(trajectory: Any) -> np.ndarray:
     return np.column_stack([trajectory.timestamps, trajectory.positions_xyz])

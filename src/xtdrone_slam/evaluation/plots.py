@@ -1,6 +1,8 @@
 """Plots of a report: figures 6 and 7 of the XTDrone paper, and resource usage."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -8,8 +10,11 @@ from xtdrone_core import outputs, plot_style
 
 from ..errors import SlamError
 from .metrics import DELTA_M, UNITS
-from .results import Flight
+from .results import Flight, Run
 from .usage import usage_in_flight
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _LABELS = {"rpe_translation": "RPE translation", "rpe_rotation": "RPE rotation"}
 
@@ -30,8 +35,8 @@ def draw(flight: Flight, folder: Path) -> list[tuple[Path, str]]:
     return drawn
 
 
-def _trajectories(flight):
-    """Paths from above, height over time, and APE over time."""
+def _trajectories(flight: Flight) -> "Figure":
+    """Draws paths from above, height over time, and APE over time."""
     figure = plot_style.figure(13, 6, f"{flight.name}: trajectories")
     grid = figure.add_gridspec(1, 2)
     plan = plot_style.map_axes(figure, grid[0, 0], labels=("x [m]", "y [m]"))
@@ -44,6 +49,7 @@ def _trajectories(flight):
     )
     begin = flight.truth[0, 0]
     for run, label, style in _each(flight):
+        assert run.evaluation is not None  # it counts
         t, x, y, z = run.evaluation.estimate.T
         plan.plot(x, y, label=label, **style)
         height.plot(t - begin, z, **style)
@@ -60,8 +66,8 @@ def _trajectories(flight):
     return figure
 
 
-def _rpe(flight):
-    """Relative errors and the true yaw rate over time."""
+def _rpe(flight: Flight) -> "Figure":
+    """Draws relative errors and the true yaw rate over time."""
     figure = plot_style.figure(12, 8, f"{flight.name}: relative pose error per {DELTA_M:g} m")
     metrics = ("rpe_rotation", "rpe_translation")
     axes = plot_style.time_axes(
@@ -72,6 +78,7 @@ def _rpe(flight):
     )
     begin = flight.truth[0, 0]
     for run, label, style in _each(flight):
+        assert run.evaluation is not None  # it counts
         for axis, metric in zip(axes, metrics):
             axis.plot(
                 run.evaluation.times[metric] - begin,
@@ -94,7 +101,8 @@ def _rpe(flight):
     return figure
 
 
-def _usage(flight):
+def _usage(flight: Flight) -> "Figure":
+    """Draws CPU, memory, latency and features over time."""
     figure = plot_style.figure(12, 10, f"{flight.name}: usage")
     axes = plot_style.time_axes(
         figure,
@@ -116,8 +124,8 @@ def _usage(flight):
     return figure
 
 
-def yaw_rate(truth: np.ndarray, step_s: float = 0.1) -> tuple:
-    """Times (M,) [s] and true yaw rate (M,) [deg/s] of a trajectory (T, 8)."""
+def yaw_rate(truth: np.ndarray, step_s: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
+    """Returns times (M,) [s] and true yaw rate (M,) [deg/s] of a trajectory (T, 8)."""
     from scipy.spatial.transform import Rotation
 
     kept = truth[
@@ -128,8 +136,8 @@ def yaw_rate(truth: np.ndarray, step_s: float = 0.1) -> tuple:
     return kept[:, 0], np.gradient(yaw, kept[:, 0])
 
 
-def _each(flight):
-    """Run, label and style: the first run of a system is drawn bold, the others faint."""
+def _each(flight: Flight) -> Iterator[tuple[Run, str | None, dict[str, Any]]]:
+    """Yields run, label and style: the first run of a system is drawn bold, the others faint."""
     for k, system in enumerate(flight.systems):
         for i, run in enumerate(system.counted):
             yield (
@@ -145,13 +153,13 @@ def _each(flight):
             )
 
 
-def _table(path, width):
-    """The complete rows of a CSV file with a header."""
+def _table(path: Path, width: int) -> np.ndarray:
+    """Reads the complete rows of a CSV file with a header."""
     rows = [line.split(",") for line in Path(path).read_text().splitlines()[1:]]
     return np.array([list(map(float, row)) for row in rows if len(row) == width]).reshape(-1, width)
 
 
-def _save(figure, path):
+def _save(figure: "Figure", path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     for suffix in (".png", ".pdf"):
         outputs.save_figure(figure, path.with_suffix(suffix), error=SlamError)

@@ -66,14 +66,14 @@ def save(folder: Path, title: str, flights: list[Flight], command: str = "") -> 
 
 
 class _Part:
-    """An element of the page: h1, h2, h3, p, code, item, table or image."""
+    """An element of the page: h1, h2, h3, p, code, item, a table or an image."""
 
-    def __init__(self, kind, content, path=None):
+    def __init__(self, kind: str, content: "str | tables.Table", path: Path = Path()) -> None:
         self._kind, self._content, self._path = kind, content, path
 
     def markdown(self) -> str:
         text = self._content
-        if self._kind == "table":
+        if isinstance(text, tables.Table):
             return f"{text.caption}\n\n{text.markdown()}"
         if self._kind == "image":
             return f"![{text}]({self._path.as_posix()})\n"
@@ -86,8 +86,8 @@ class _Part:
             "code": "    {}\n",
         }[self._kind].format(text)
 
-    def html(self, folder) -> str:
-        if self._kind == "table":
+    def html(self, folder: Path) -> str:
+        if isinstance(self._content, tables.Table):
             return self._content.html()
         text = html.escape(self._content)
         if self._kind == "image":
@@ -101,7 +101,7 @@ class _Part:
         ).format(text)
 
 
-def _flight(flight, folder):
+def _flight(flight: Flight, folder: Path) -> list[_Part]:
     parts = [_Part("h2", flight.name)]
     if flight.metadata:
         parts.append(
@@ -137,8 +137,8 @@ def _flight(flight, folder):
     return parts
 
 
-def _environment(flights):
-    """Parameters and packages of the systems, machines and versions."""
+def _environment(flights: list[Flight]) -> list[_Part]:
+    """Lists parameters and packages of the systems, machines and versions."""
     outcomes = [
         run.outcome for flight in flights for system in flight.systems for run in system.runs
     ]
@@ -175,8 +175,8 @@ def _environment(flights):
     return parts + [_Part("p", note.format(limits=limits)) for note in _NOTES]
 
 
-def _write(table, folder):
-    at = folder / "tables"
-    at.mkdir(parents=True, exist_ok=True)
+def _write(table: tables.Table, folder: Path) -> None:
+    target = folder / "tables"
+    target.mkdir(parents=True, exist_ok=True)
     for ending, text in (("md", table.markdown()), ("csv", table.csv()), ("tex", table.latex())):
-        (at / f"{table.name}.{ending}").write_text(text)
+        (target / f"{table.name}.{ending}").write_text(text)

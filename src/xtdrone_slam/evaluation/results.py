@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from .metrics import MAX_DIFF_S, METRICS, Evaluation, evaluate
 from .verdict import DEFAULTS, FAILED, GOOD, POOR, Limits, Verdict, arrived_pairs, judge
 
 _RUN = "run_"
-_WORST = (GOOD, POOR, FAILED)  # verdicts, the worst last
+_VERDICTS = (GOOD, POOR, FAILED)  # the worst last
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Run:
 
     number: int
     folder: Path
-    outcome: dict  # fields of runner.Outcome
+    outcome: dict[str, Any]  # fields of runner.Outcome
     verdict: Verdict
     evaluation: Evaluation | None  # also of a failed run, if it has a trajectory
 
@@ -66,11 +67,16 @@ class System:
         }
         return len(self.counted) > 1 and len(sums) == 1
 
-    def _with(self, word):
+    @property
+    def evaluations(self) -> list[Evaluation]:
+        """Accuracy of the runs that count."""
+        return [run.evaluation for run in self.counted if run.evaluation is not None]
+
+    def _with(self, word: str) -> tuple[Run, ...]:
         return tuple(run for run in self.runs if run.verdict.word == word)
 
     def values(self, name: str) -> np.ndarray:
-        """A field of the outcomes of the runs that count, NaN where it is unknown."""
+        """Returns a field of the outcomes of the runs that count, NaN where it is unknown."""
         return np.array(
             [
                 np.nan if run.outcome.get(name) is None else run.outcome[name]
@@ -80,8 +86,8 @@ class System:
         )
 
     def statistics(self, metric: str, key: str) -> np.ndarray:
-        """A statistic of a metric of the runs that count."""
-        return np.array([run.evaluation.statistics[metric][key] for run in self.counted])
+        """Returns a statistic of a metric of the runs that count."""
+        return np.array([each.statistics[metric][key] for each in self.evaluations])
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ class Flight:
     """One recording or live flight, and the systems that were run on it."""
 
     name: str
-    metadata: dict
+    metadata: dict[str, Any]
     truth: np.ndarray  # (T, 8), columns as in a TUM file
     systems: tuple[System, ...]
     limits: Limits = DEFAULTS  # of the verdicts
@@ -101,30 +107,30 @@ class Flight:
 
 
 def run_path(folder: Path, flight: str, system: str, number: int) -> Path:
-    """Folder of a run."""
+    """Returns the folder of a run."""
     return Path(folder) / flight / system / f"{_RUN}{number}"
 
 
-def write_flight(folder: Path, name: str, truth: np.ndarray, metadata: dict) -> None:
+def write_flight(folder: Path, name: str, truth: np.ndarray, metadata: dict[str, Any]) -> None:
     """Writes groundtruth.tum and flight.json of a flight.
 
     Raises:
         SlamError: It cannot be written.
     """
-    at = Path(folder) / name
-    formats.write_tum(at / "groundtruth.tum", truth)
+    target = Path(folder) / name
+    formats.write_tum(target / "groundtruth.tum", truth)
     try:
-        run_folder.write_json(at / "flight.json", metadata)
+        run_folder.write_json(target / "flight.json", metadata)
     except OSError as error:
-        raise SlamError(f"cannot write '{at}': {error.strerror}") from error
+        raise SlamError(f"cannot write '{target}': {error.strerror}") from error
 
 
 _COUNTS = ("frames", "dropped", "lost", "answers")  # of every outcome
 _MORE_COUNTS = ("not_arrived", "missing")
 
 
-def read_outcome(folder: Path) -> dict | None:
-    """The outcome in the folder of a run; None if the run is not finished."""
+def read_outcome(folder: Path) -> dict[str, Any] | None:
+    """Reads the outcome in the folder of a run; None if the run is not finished."""
     try:
         outcome = files.check_keys(
             files.read_json(Path(folder) / "outcome.json"), "outcome", ("reason", *_COUNTS)
@@ -140,32 +146,36 @@ def load(
     align: str = "se3",
     max_diff_s: float = MAX_DIFF_S,
     limits: Limits = DEFAULTS,
-    progress: Callable[..., None] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> list[Flight]:
-    """All flights of a folder with at least one finished run, evaluated.
+    """Evaluates all flights of a folder with at least one finished run.
 
     Args:
-        folder: Of slam run or campaign.
+        folder: Run folder of slam run or campaign.
         align, max_diff_s: As for metrics.evaluate.
-        limits: What a good run keeps to.
+        limits: Limits of a good run.
         progress: Called as progress(1, total) after each run.
 
     Raises:
         SlamError: There is none.
     """
     total = len(list(Path(folder).glob(f"*/*/{_RUN}*/outcome.json")))
-    options = {
-        "align": align,
-        "max_diff_s": max_diff_s,
-        "limits": limits,
-        "progress": lambda: progress and progress(1, total),
-    }
+
+    def step() -> None:
+        if progress is not None:
+            progress(1, total)
+
+    def read(path: Path, truth: Path) -> tuple[Run, ...]:
+        return _runs(
+            path, truth, align, max_diff_s, limits, lambda: progress and progress(1, total)
+        )
+
     flights = []
     for path in sorted(Path(folder).glob("*/groundtruth.tum")):
         systems = [
             System(child.name, runs)
             for child in sorted(path.parent.iterdir())
-            if child.is_dir() and (runs := _runs(child, path, **options))
+            if child.is_dir() and (runs := read(child, path))
         ]
         if systems:
             flights.append(
@@ -191,7 +201,7 @@ def merge(benchmarks: list[tuple[str, list[Flight]]]) -> list[Flight]:
         benchmarks: Name and flights of each. If two benchmarks ran the same system on a flight, the
             name of the benchmark is appended to the second.
     """
-    merged = []
+    merged: list[Flight] = []
     for name, flights in benchmarks:
         for flight in flights:
             same = next(
@@ -212,7 +222,7 @@ def merge(benchmarks: list[tuple[str, list[Flight]]]) -> list[Flight]:
     return merged
 
 
-def _joined(first, second, name):
+def _joined(first: Flight, second: Flight, name: str) -> Flight:
     taken = {system.label for system in first.systems}
     new = [
         System(f"{system.label} ({name})" if system.label in taken else system.label, system.runs)
@@ -221,19 +231,26 @@ def _joined(first, second, name):
     return replace(first, systems=(*first.systems, *new))
 
 
-def _channel(flight):
+def _channel(flight: Flight) -> tuple[Any, Any]:
     return flight.metadata.get("bandwidth", 0), flight.metadata.get("loss", 0)
 
 
-def _metadata(folder):
+def _metadata(folder: Path) -> dict[str, Any]:
     try:
         return files.check_keys(files.read_json(folder / "flight.json"), "flight")
     except XtdroneError:
         return {}
 
 
-def _runs(folder, truth, align, max_diff_s, limits, progress):
-    found = []
+def _runs(
+    folder: Path,
+    truth: Path,
+    align: str,
+    max_diff_s: float,
+    limits: Limits,
+    progress: Callable[[], object],
+) -> tuple[Run, ...]:
+    runs = []
     for path in folder.glob(f"{_RUN}*"):
         outcome = read_outcome(path)
         number = path.name.removeprefix(_RUN)
@@ -244,15 +261,13 @@ def _runs(folder, truth, align, max_diff_s, limits, progress):
             evaluation = evaluate(path / "estimate.tum", truth, align, max_diff_s=max_diff_s)
         except SlamError as error:
             outcome = {**outcome, "reason": outcome["reason"] or str(error)}
-        found.append(
-            Run(int(number), path, outcome, judge(outcome, evaluation, limits), evaluation)
-        )
+        runs.append(Run(int(number), path, outcome, judge(outcome, evaluation, limits), evaluation))
         progress()
-    return tuple(sorted(found, key=lambda run: run.number))
+    return tuple(sorted(runs, key=lambda run: run.number))
 
 
-def summary(flights: list[Flight]) -> dict:
-    """The verdicts and figures as plain data, for summary.json."""
+def summary(flights: list[Flight]) -> dict[str, Any]:
+    """Returns the verdicts and figures as plain data, for summary.json."""
     return {
         "verdict": worst(flights),
         "limits": asdict(flights[0].limits),
@@ -263,11 +278,13 @@ def summary(flights: list[Flight]) -> dict:
 
 
 def worst(flights: list[Flight]) -> str:
-    """The worst verdict of all runs."""
-    return max((run.verdict.word for flight in flights for _, run in flight.runs), key=_WORST.index)
+    """Returns the worst verdict of all runs."""
+    return max(
+        (run.verdict.word for flight in flights for _, run in flight.runs), key=_VERDICTS.index
+    )
 
 
-def _summary(flight, system, run):
+def _summary(flight: Flight, system: System, run: Run) -> dict[str, Any]:
     values = {
         "flight": flight.name,
         "system": system.label,

@@ -3,7 +3,9 @@
 import csv
 import html
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from .metrics import DELTA_M, METRICS, UNITS
 from .results import Flight, System
 from .verdict import GOOD, POOR
 
-_SHOWN = 10  # largest number of runs whose reason is printed
+_MAX_REASONS = 10  # runs whose reason is printed
 
 _HEADS = {
     "ape_translation": "APE translation",
@@ -56,7 +58,7 @@ class MeanStd:
     std: float | None  # None: all runs are identical
     digits: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         if np.isnan(self.mean):
             return ""
         text = f"{self.mean:.{self.digits}f}"
@@ -70,10 +72,10 @@ class Table:
     name: str  # file name without suffix
     caption: str
     heads: tuple[str, ...]
-    rows: tuple[tuple, ...]
+    rows: tuple[tuple[Any, ...], ...]  # text, numbers and MeanStd
 
     def markdown(self) -> str:
-        """A pipe table."""
+        """Writes a pipe table."""
         lines = [self.heads, ["---"] * len(self.heads), *self.rows]
         return (
             "\n".join(
@@ -84,7 +86,7 @@ class Table:
         )
 
     def text(self) -> str:
-        """Columns aligned by spaces, for a terminal."""
+        """Writes columns aligned by spaces, for a terminal."""
         lines = [[str(cell) for cell in line] for line in (self.heads, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines)]
         return "\n".join(
@@ -93,7 +95,7 @@ class Table:
         )
 
     def csv(self) -> str:
-        """Mean and standard deviation in separate columns, at full precision."""
+        """Writes mean and standard deviation in separate columns, at full precision."""
         wide = [
             any(isinstance(row[i], MeanStd) for row in self.rows) for i in range(len(self.heads))
         ]
@@ -107,7 +109,7 @@ class Table:
             ]
         )
         for row in self.rows:
-            cells = []
+            cells: list[Any] = []
             for cell, two in zip(row, wide):
                 if not two:
                     cells.append(cell)
@@ -119,7 +121,7 @@ class Table:
         return text.getvalue()
 
     def latex(self) -> str:
-        """A LaTeX table; needs no package."""
+        """Writes a LaTeX table that needs no package."""
         columns = "l" + "r" * (len(self.heads) - 1)
         lines = [
             " & ".join(_escaped(cell) for cell in line) + r" \\"
@@ -145,9 +147,9 @@ class Table:
         )
 
     def html(self) -> str:
-        """A <table> with its caption."""
+        """Writes a <table> with its caption."""
 
-        def line(cells, tag):
+        def line(cells: Iterable[Any], tag: str) -> str:
             return (
                 "<tr>"
                 + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells)
@@ -162,7 +164,7 @@ class Table:
 
 
 def accuracy(flight: Flight) -> Table:
-    """Table III of the XTDrone paper: RMSE of RPE and APE, one column per system."""
+    """Makes table III of the XTDrone paper: RMSE of RPE and APE, one column per system."""
     systems = flight.systems
     rows = [
         (
@@ -187,7 +189,7 @@ def accuracy(flight: Flight) -> Table:
 
 
 def cost(flight: Flight) -> Table:
-    """Table IV of the XTDrone paper: CPU and memory of the process tree, latency, drops."""
+    """Makes table IV of the XTDrone paper: CPU and memory of the process tree, latency, drops."""
     rows = []
     for head, name, digits in _COSTS:
         cells = [
@@ -205,7 +207,7 @@ def cost(flight: Flight) -> Table:
 
 
 def statistics(flight: Flight) -> Table:
-    """Every statistic of every metric."""
+    """Tabulates every statistic of every metric."""
     rows = [
         (
             system.title,
@@ -225,7 +227,7 @@ def statistics(flight: Flight) -> Table:
 
 
 def runs(flight: Flight) -> Table:
-    """One row per run, with its verdict."""
+    """Tabulates all runs with their verdicts."""
     rows = []
     for system, run in flight.runs:
         result = run.evaluation
@@ -281,7 +283,7 @@ def runs(flight: Flight) -> Table:
 
 
 def closing(flights: list[Flight]) -> str:
-    """What is printed at the end: a row per system, a line per run that is not good, the limits."""
+    """Writes the end of a benchmark: a row per system, a line per run that is not good, limits."""
     rows = [
         (
             flight.name,
@@ -316,11 +318,11 @@ def closing(flights: list[Flight]) -> str:
         for system, run in flight.runs
         if run.verdict.reason
     ]
-    more = [f"and {len(bad) - _SHOWN} more, see the report"] * (len(bad) > _SHOWN)
+    more = [f"and {len(bad) - _MAX_REASONS} more, see the report"] * (len(bad) > _MAX_REASONS)
     return "\n".join(
         [
             Table("closing", "", heads, tuple(rows)).text(),
-            *bad[:_SHOWN],
+            *bad[:_MAX_REASONS],
             *more,
             f"a run is good with {flights[0].limits.text()}",
         ]
@@ -328,7 +330,7 @@ def closing(flights: list[Flight]) -> str:
 
 
 def determinism(system: System) -> str:
-    """One sentence on the repeatability of a system's runs."""
+    """Writes a sentence on the repeatability of a system's runs."""
     count = len(system.counted)
     kind = GOOD if system.good else POOR
     declared = bool(system.runs and system.runs[0].outcome.get("deterministic"))
@@ -350,30 +352,32 @@ def determinism(system: System) -> str:
     return f"not deterministic: mean and standard deviation of {count} {kind} runs"
 
 
-def _good(system):
+def _good(system: System) -> str:
     return f"{len(system.good)} of {len(system.runs)}"
 
 
-def _ape_percent(system):
-    return np.array([run.evaluation.ape_percent for run in system.counted])
+def _ape_percent(system: System) -> np.ndarray:
+    return np.array([each.ape_percent for each in system.evaluations])
 
 
-def _mean_std(system, values, digits, measured=False):
-    """A cell; without a standard deviation for a single run or identical estimates."""
+def _mean_std(
+    system: System, values: np.ndarray, digits: int, measured: bool = False
+) -> MeanStd | str:
+    """Makes a cell; without a standard deviation for a single run or identical estimates."""
     if not len(values):
         return "failed"
     single = len(values) < 2 or (not measured and system.identical)
     return MeanStd(float(np.mean(values)), None if single else float(np.std(values)), digits)
 
 
-def _alignment(flight):
-    kinds = {run.evaluation.alignment for system in flight.systems for run in system.counted}
+def _alignment(flight: Flight) -> str:
+    kinds = {each.alignment for system in flight.systems for each in system.evaluations}
     return f"alignment {'/'.join(sorted(kinds))}" if kinds else "every run failed"
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:  # of outcome.json
     return "" if value is None else value
 
 
-def _escaped(cell):
+def _escaped(cell: object) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in str(cell))

@@ -1,12 +1,12 @@
-"""CPU and memory of a run over the time of its flight."""
+"""CPU and memory of a run, by the time of its flight."""
 
 import numpy as np
 
-SMOOTH_S = 1.0  # of wall time over which CPU and memory are averaged [s]
+SMOOTH_S = 1.0  # wall time over which CPU and memory are averaged [s]
 
 
 def usage_in_flight(usage: np.ndarray, frames: np.ndarray) -> np.ndarray:
-    """CPU and memory over the time of the flight.
+    """Converts CPU and memory to the time of the flight.
 
     Args:
         usage: Rows of usage.csv: (U, 4) wall time [s], CPU [% of a core], memory [MiB], processes.

@@ -20,7 +20,7 @@ GOOD, POOR, FAILED = "good", "poor", "failed"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a good run keeps to; docs/slam.md gives the reasons."""
+    """Limits of a good run; docs/slam.md gives the reasons."""
 
     ape_percent: float = option(
         1.0, "highest RMSE of the APE translation, in per cent of the path", least=0.0, most=1e6
@@ -32,14 +32,17 @@ class Limits:
         5.0, "highest RMSE of the APE rotation", unit="deg", least=0.0, most=180.0
     )
     complete_percent: float = option(
-        95.0, "lowest share of the pairs that arrived with a pose", least=0.0, most=100.0
+        95.0, "lowest percentage of the pairs that arrived with a pose", least=0.0, most=100.0
     )
     dropped_percent: float = option(
-        1.0, "highest share of the pairs that arrived that may be dropped", least=0.0, most=100.0
+        1.0,
+        "highest percentage of the pairs that arrived that may be dropped",
+        least=0.0,
+        most=100.0,
     )
 
     def changed(self, values: dict[str, Any]) -> "Limits":
-        """The limits with some values replaced.
+        """Returns the limits with some values replaced.
 
         Raises:
             SlamError: An unknown name, or a value that is not allowed.
@@ -60,11 +63,11 @@ class Limits:
             raise SlamError(str(error)) from error
 
     def ape_m(self, path_m: float) -> float:
-        """Highest RMSE of the APE translation on a path of this length [m]."""
+        """Returns the highest RMSE of the APE translation on a path of this length [m]."""
         return max(self.ape_least_m, 0.01 * self.ape_percent * path_m)
 
     def text(self) -> str:
-        """The limits in one line."""
+        """Writes the limits in one line."""
         return (
             f"APE (RMSE) at most {self.ape_percent:g} % of the path ({self.ape_least_m:g} m on "
             f"short ones) and {self.ape_deg:g} degrees, poses for {self.complete_percent:g} % "
@@ -76,7 +79,7 @@ DEFAULTS = Limits()
 
 
 class Verdict(NamedTuple):
-    """What a run is."""
+    """Verdict on a run, and its reason."""
 
     word: str  # GOOD, POOR or FAILED
     reason: str  # empty for a good run
@@ -86,7 +89,7 @@ class Verdict(NamedTuple):
 
 
 def parse_limits(assignments: Iterable[str]) -> Limits:
-    """The limits with those replaced that a command line gives as NAME=VALUE.
+    """Reads the limits that a command line gives as NAME=VALUE.
 
     Raises:
         SlamError: An assignment that cannot be read, an unknown name, or a value not allowed.
@@ -95,7 +98,7 @@ def parse_limits(assignments: Iterable[str]) -> Limits:
 
 
 def parse_assignments(assignments: Iterable[str], what: str) -> dict[str, Any]:
-    """The values of NAME=VALUE, each value in YAML.
+    """Reads values of NAME=VALUE, each value in YAML.
 
     Raises:
         SlamError: One cannot be read.
@@ -110,12 +113,12 @@ def parse_assignments(assignments: Iterable[str], what: str) -> dict[str, Any]:
 
 
 def judge(outcome: dict[str, Any], evaluation: Evaluation | None, limits: Limits) -> Verdict:
-    """The verdict on a finished run.
+    """Judges a finished run.
 
     Args:
         outcome: Fields of runner.Outcome.
         evaluation: Its accuracy; None if it could not be evaluated.
-        limits: What a good run keeps to.
+        limits: Limits of a good run.
     """
     if outcome["reason"]:
         return Verdict(FAILED, outcome["reason"])
@@ -126,7 +129,7 @@ def judge(outcome: dict[str, Any], evaluation: Evaluation | None, limits: Limits
 
 
 def shortfall(outcome: dict[str, Any], limits: Limits) -> list[str]:
-    """In what a run is incomplete; pairs lost by the channel are a condition of the test."""
+    """Says what a run lacks; pairs lost by the channel are a condition of the test."""
     arrived = arrived_pairs(outcome)
     dropped, poses = outcome["dropped"], outcome["answers"] - outcome["lost"]
     reasons = []
@@ -144,11 +147,11 @@ def shortfall(outcome: dict[str, Any], limits: Limits) -> list[str]:
 
 
 def arrived_pairs(outcome: dict[str, Any]) -> int:
-    """Pairs that the channel delivered."""
-    return outcome["frames"] - outcome.get("not_arrived", 0) - outcome.get("missing", 0)
+    """Returns the number of pairs that the channel delivered."""
+    return int(outcome["frames"]) - outcome.get("not_arrived", 0) - outcome.get("missing", 0)
 
 
-def _inaccuracy(evaluation, limits):
+def _inaccuracy(evaluation: Evaluation, limits: Limits) -> list[str]:
     metres, degrees = (
         evaluation.statistics[name]["rmse"] for name in ("ape_translation", "ape_rotation")
     )

@@ -1,16 +1,17 @@
-"""Options of a flight to be recorded."""
+"""Options of a flight that is recorded."""
 
 import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from xtdrone_core import XtdroneError, files
 from xtdrone_core.errors import shown
 
 from ..errors import SlamError
 
-_BRIGHTEST = 1000.0  # factor on the light
+_MAX_LIGHT = 1000.0  # factor
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class FlightOptions:
     vehicle: str = "iris_stereo"  # type, with a grey stereo pair
     gps: str = ""  # preset of the GNSS receiver; empty: the vehicle's
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("world", "trajectory", "vehicle", "gps"):
             if not isinstance(getattr(self, name), str):
                 raise SlamError(
@@ -35,10 +36,10 @@ class FlightOptions:
             raise SlamError(
                 f"a seed of {shown(self.seed)} is not allowed: give a whole number from 0"
             )
-        if not (isinstance(self.light, (int, float)) and 0 <= self.light <= _BRIGHTEST):
+        if not (isinstance(self.light, (int, float)) and 0 <= self.light <= _MAX_LIGHT):
             raise SlamError(
                 f"a light of {shown(self.light)} is not allowed: give a factor from 0 "
-                f"to {_BRIGHTEST:g}"
+                f"to {_MAX_LIGHT:g}"
             )
         if not (isinstance(self.texture, (int, float)) and 0 <= self.texture <= 1):
             raise SlamError(
@@ -64,8 +65,8 @@ class FlightOptions:
         ]
         return re.sub(r"[^A-Za-z0-9._+-]", "-", "_".join(parts))
 
-    def metadata(self) -> dict:
-        """Plain data for a report, with file names instead of paths."""
+    def metadata(self) -> dict[str, Any]:
+        """Returns plain data for a report, with file names instead of paths."""
         return {
             **asdict(self),
             "world": Path(self.world).name,
@@ -73,7 +74,7 @@ class FlightOptions:
         }
 
     def arguments(self) -> list[str]:
-        """The options as arguments of `xtdrone slam record`."""
+        """Returns the options as arguments of `xtdrone slam record`."""
         return [word for key, value in asdict(self).items() for word in (f"--{key}", str(value))]
 
     def save(self, folder: Path) -> None:
@@ -81,7 +82,7 @@ class FlightOptions:
         (Path(folder) / "slam.json").write_text(json.dumps(asdict(self), indent=2) + "\n")
 
     def matches(self, folder: Path) -> bool:
-        """Whether a run folder contains a flight with exactly these options."""
+        """Returns whether a run folder contains a flight with exactly these options."""
         try:
             return files.read_json(Path(folder) / "slam.json") == asdict(self)
         except XtdroneError:

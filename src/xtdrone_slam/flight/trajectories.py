@@ -20,15 +20,15 @@ from ..datasets import formats
 from ..errors import SlamError
 
 _COLUMNS = ("t", "x", "y", "z", "yaw")
-_KNOT_S = 0.1  # least distance of spline knots; denser samples make the acceleration noisy [s]
-_MIN_S = 1e-6  # between two rows [s]
+_KNOT_S = 0.1  # minimum distance of spline knots; denser ones make the acceleration noisy [s]
+_MIN_STEP_S = 1e-6  # between two rows [s]
 _MIN_HEIGHT = 0.3  # of a trajectory; take-off and landing are flown in addition [m]
 
 _CENTRE, _HEIGHT = (4.0, 3.0), 1.6  # of the built-in trajectories, in worlds/indoor.world [m]
 
 
 class Reference(NamedTuple):
-    """The reference state at one time."""
+    """Reference state at one time."""
 
     pos: np.ndarray  # (3,) world [m]
     vel: np.ndarray  # (3,) [m/s]
@@ -40,8 +40,8 @@ class Reference(NamedTuple):
 class Trajectory:
     """Reference position and yaw over time: a cubic spline that starts and ends at rest."""
 
-    def __init__(self, table: np.ndarray):
-        """From samples.
+    def __init__(self, table: np.ndarray) -> None:
+        """Fits samples.
 
         Args:
             table: (T, 5) time [s] increasing, position in the world [m], yaw counter-clockwise
@@ -54,12 +54,12 @@ class Trajectory:
         table = np.asarray(table, dtype=float)
         if (
             len(table) < 2
-            or not (np.abs(table[:, 1:]) <= formats.FARTHEST).all()
-            or not (np.diff(table[:, 0]) > _MIN_S).all()
+            or not (np.abs(table[:, 1:]) <= formats.MAX_POSITION).all()
+            or not (np.diff(table[:, 0]) > _MIN_STEP_S).all()
         ):
             raise SlamError(
                 "a trajectory needs two rows or more, numbers within "
-                f"{formats.FARTHEST:g} and increasing times"
+                f"{formats.MAX_POSITION:g} and increasing times"
             )
         if table[:, 3].min() < _MIN_HEIGHT:
             raise SlamError(
@@ -73,7 +73,7 @@ class Trajectory:
         self._curve = CubicSpline(times[knots], values[knots], bc_type="clamped")
 
     def at(self, t: float) -> Reference:
-        """The reference at t [s]; at rest before the start and after the end."""
+        """Returns the reference at t [s]; at rest before the start and after the end."""
         inside = min(max(t, 0.0), self.duration)
         value = self._curve(inside)
         if 0.0 < t < self.duration:
@@ -84,7 +84,7 @@ class Trajectory:
 
 
 def load(name: str) -> Trajectory:
-    """A trajectory by name.
+    """Loads a trajectory by name.
 
     Args:
         name: `reference`, `rounds`, a CSV file with t,x,y,z,yaw, a TUM file, or a run folder, whose
@@ -111,7 +111,7 @@ def load(name: str) -> Trajectory:
 
 
 def read_flown(folder: Path, vehicle: int = 0) -> np.ndarray:
-    """Samples (T, 5) of the true trajectory of a vehicle in a run.
+    """Reads samples (T, 5) of the true trajectory of a vehicle in a run.
 
     They begin when the vehicle first rises above 0.5 m and end when it last descends below.
 
@@ -183,15 +183,22 @@ BUILT_IN = {"reference": reference, "rounds": rounds}
 
 
 def descriptions() -> dict[str, str]:
-    """A line on each trajectory that has a name, for `xtdrone list`."""
+    """Returns a line on each trajectory that has a name, for `xtdrone list`."""
     return {
         name: (inspect.getdoc(make) or "").split("\n\n")[0].replace("\n", " ")
         for name, make in BUILT_IN.items()
     }
 
 
-def _laps(duration, count, radii, height_amplitude, yaw_amplitude, step):
-    """Samples (T, 5) of `count` laps on an ellipse, at rest at both ends.
+def _laps(
+    duration: float,
+    count: int,
+    radii: tuple[float, float],
+    height_amplitude: float,
+    yaw_amplitude: float,
+    step: float,
+) -> np.ndarray:
+    """Returns samples (T, 5) of `count` laps on an ellipse, at rest at both ends.
 
     The height oscillates twice per lap by an amplitude [m], the yaw five times by another [rad].
     """
@@ -210,8 +217,8 @@ def _laps(duration, count, radii, height_amplitude, yaw_amplitude, step):
     return np.column_stack([duration * x, position, yaw])
 
 
-def _knots(times):
-    """Indices of samples at least _KNOT_S apart, including the first and the last."""
+def _knots(times: np.ndarray) -> list[int]:
+    """Returns indices of samples at least _KNOT_S apart, including the first and the last."""
     kept = [0]
     for index, t in enumerate(times[:-1]):
         if t - times[kept[-1]] >= _KNOT_S - 1e-9 and times[-1] - t >= 0.5 * _KNOT_S:
@@ -219,15 +226,15 @@ def _knots(times):
     return [*kept, len(times) - 1]
 
 
-def _eased(x, ramp=0.1):
-    """0 to 1 at constant speed with a smooth start and end, each of the fraction `ramp`."""
+def _eased(x: np.ndarray, ramp: float = 0.1) -> np.ndarray:
+    """Maps 0 to 1 at constant speed with a smooth start and end, each of the fraction `ramp`."""
     speed = np.clip(np.minimum(x, 1.0 - x) / ramp, 0.0, 1.0)
     speed = speed * speed * (3.0 - 2.0 * speed)
     distance = np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]))])
     return distance / distance[-1]
 
 
-def _read_csv(path):
+def _read_csv(path: Path) -> np.ndarray:
     rows = formats.read_rows(path)
     if not rows or [cell.strip() for cell in rows[0].split(",")] != list(_COLUMNS):
         raise SlamError(f"'{path}' does not begin with the row {','.join(_COLUMNS)}")

@@ -2,6 +2,7 @@
 
 import zlib
 from pathlib import Path
+from typing import Any
 
 from lxml import etree
 
@@ -39,7 +40,7 @@ def vary(world: str, light: float, texture: float, path: Path) -> Path:
     for element in [*tree.iter("light"), *tree.iter("scene")]:
         for name in _COLOURS:
             for colour in element.findall(name):
-                *shades, alpha = colour.text.split()
+                *shades, alpha = (colour.text or "").split()
                 colour.text = " ".join([*(f"{light * float(x):.4g}" for x in shades), alpha])
     for visual in tree.iter("visual"):
         if _hash(visual) >= texture:
@@ -52,13 +53,13 @@ def vary(world: str, light: float, texture: float, path: Path) -> Path:
     return Path(path)
 
 
-def _hash(visual) -> float:
-    """A number from 0 to 1 that depends on the names of the visual and its parents only."""
+def _hash(visual: Any) -> float:
+    """Returns a number from 0 to 1 that depends on the names of the visual and its parents only."""
     names = [element.get("name", "") for element in (visual, *visual.iterancestors())]
     return zlib.crc32("/".join(names).encode()) / 2**32
 
 
-def _make_plain(visual):
+def _make_plain(visual: Any) -> None:  # an element of lxml
     for old in visual.findall("material"):
         visual.remove(old)
     material = etree.SubElement(visual, "material")

@@ -4,26 +4,33 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 from scipy.spatial.transform import Rotation
 
 from xtdrone_slam.benchmark import link
 from xtdrone_slam.datasets import calibration
 
 
+class Odometry(Protocol):
+    """What a baseline does with a pair."""
+
+    def step(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray | None, int]:
+        """Returns the pose (4, 4) of the body, or None if lost, and the number of features."""
+
+
 def main(
     description: str,
-    make: Callable[..., Any],
-    parameters: dict,
-    afterwards: Callable[..., Any] | None = None,
+    make: Callable[..., Odometry],
+    parameters: dict[str, Any],
+    afterwards: Callable[[Any], None] | None = None,
 ) -> int:
     """Parses the command line, then runs until the input ends; returns the exit status.
 
     Args:
         description: For --help.
-        make: make(Calibration, **parameters) returns an odometry, whose step(left, right) returns
-            the pose (4, 4) of the body, or None if it is lost, and the number of features.
+        make: make(Calibration, **parameters) returns the odometry.
         parameters: Options of the command line with their default values; the type of a default
             is that of the option.
         afterwards: Called with the odometry after each answer has been written.

@@ -15,7 +15,7 @@ from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.ports import Ports, advice, in_use
 
 from ..errors import WebError
-from ..server.world_control import page_event
+from ..events import page_event
 from .channels import Channels
 from .mcap_file import McapFile
 from .sdk import sdk

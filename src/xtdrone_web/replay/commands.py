@@ -106,7 +106,7 @@ def _complete(prefix: str = "", **_: Any) -> list[str]:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    from xtdrone_core.scenario.scenario import check_address
+    from xtdrone_core.scenario.options import check_address
 
     from . import sources
     from .playback import Playback

@@ -1,11 +1,11 @@
 """One recording or two on a common time, as the page gets them."""
 
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..description import describe
 from ..frame import VEHICLE
-from ..told import described
 from .flight_log import MODES
 from .recording import Recording
 
@@ -13,34 +13,53 @@ _PAST_S, _PAST_STEP_S = 30.0, 0.1  # what a page gets after a jump, for trails a
 _PAST_SIZE = 2 << 20  # of it, at most [bytes]
 
 
+@dataclass(frozen=True)
+class OtherDescription:
+    """The second of two recordings."""
+
+    name: str
+    kind: str
+    truth: bool
+    start: float  # the time that both have [s]
+    end: float
+
+
+@dataclass(frozen=True)
+class ReplayDescription:
+    """What is played."""
+
+    name: str
+    kind: str
+    truth: bool  # positions are true ones, not estimates
+    start: float  # [s]
+    end: float
+    other: OtherDescription | None
+
+
 class Playback:
     """What is played.
 
     Attributes:
-        told: World, types and vehicles, as described() gives them, and `replay`.
+        scene: World, types and vehicles of both recordings.
+        description: Names, kinds and times.
         start_s, end_s: First and last time [s].
         events: Of both, by time.
     """
 
     def __init__(self, first: Recording, second: Recording | None = None, align: str = "start"):
-        """Of one recording, or two.
+        """Plays one recording, or two.
 
         Args:
             first: Its time is the common one, and its world is drawn.
-            second: Whose vehicles are drawn translucent.
+            second: Its vehicles are drawn translucent.
             align: A key of settings.ALIGNMENTS.
         """
         self._first, self._second = first, second
         self.start_s, self.end_s = first.start_s, first.end_s
-        self.told = described(first.world, first.specs, first.models)
+        self.scene = describe(first.world, first.specs, first.models)
         self.events = list(first.events)
         self._shift = 0.0
-        about: dict[str, Any] = {
-            "name": first.name,
-            "kind": first.kind,
-            "truth": first.truth,
-            "other": None,
-        }
+        other = None
         if second is not None:
             begins = (
                 (first.start_s, second.start_s)
@@ -50,24 +69,34 @@ class Playback:
             self._shift = begins[0] - begins[1]
             span = second.start_s + self._shift, second.end_s + self._shift
             self.start_s, self.end_s = min(self.start_s, span[0]), max(self.end_s, span[1])
-            about["other"] = {
-                "name": second.name,
-                "kind": second.kind,
-                "truth": second.truth,
-                "start": max(span[0], first.start_s),
-                "end": min(span[1], first.end_s),
-            }
+            other = OtherDescription(
+                second.name,
+                second.kind,
+                second.truth,
+                start=max(span[0], first.start_s),
+                end=min(span[1], first.end_s),
+            )
             self._add(second)
-        self.told["replay"] = {**about, "start": self.start_s, "end": self.end_s}
+        self.description = ReplayDescription(
+            first.name, first.kind, first.truth, self.start_s, self.end_s, other
+        )
 
-    def _add(self, second):
-        told, names = described(second.world, second.specs, second.models), self._first.names
-        for i, vehicle in enumerate(told["vehicles"]):
-            twin = names.index(vehicle["name"]) if vehicle["name"] in names else i
-            vehicle["twin"] = twin if twin < len(names) else None
-            vehicle["name"] = f"{vehicle['name']} ({second.name})"
-        self.told["types"] = {**told["types"], **self.told["types"]}
-        self.told["vehicles"] += told["vehicles"]
+    def _add(self, second: Recording) -> None:
+        added, names = describe(second.world, second.specs, second.models), self._first.names
+        vehicles = list(self.scene.vehicles)
+        for i, vehicle in enumerate(added.vehicles):
+            twin = names.index(vehicle.name) if vehicle.name in names else i
+            vehicles.append(
+                replace(
+                    vehicle,
+                    name=f"{vehicle.name} ({second.name})",
+                    compared=True,
+                    twin=twin if twin < len(names) else None,
+                )
+            )
+        self.scene = replace(
+            self.scene, types={**added.types, **self.scene.types}, vehicles=tuple(vehicles)
+        )
         self.events += [
             {
                 **event,
@@ -92,7 +121,7 @@ class Playback:
 
     def past(self, t_s: float) -> np.ndarray:
         """Times before t_s that a page gets after a jump there [s], ascending."""
-        n = len(self.told["vehicles"])
+        n = len(self.scene.vehicles)
         count = min(round(_PAST_S / _PAST_STEP_S), _PAST_SIZE // (n * VEHICLE.itemsize))
         step = _PAST_S / max(count, 1)
         times = t_s - step * np.arange(count, 0, -1)

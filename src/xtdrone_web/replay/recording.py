@@ -31,7 +31,7 @@ class Recording:
         specs, models: VehicleSpecs and Vehicles.
         t_s: (K,) times of the rows, ascending [s].
         table: (K, n) of frame.VEHICLE.
-        events: As world_control.page_event() gives them, by time.
+        events: As events.page_event() gives them, by time.
         truth: Whether positions are true ones; else they are estimates.
     """
 

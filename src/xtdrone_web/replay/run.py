@@ -12,7 +12,7 @@ from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import world_of
 
 from ..errors import WebError
-from ..server.world_control import page_event
+from ..events import page_event
 from . import flight_log
 from .recording import Recording, empty, thinned
 

@@ -4,9 +4,12 @@ import asyncio
 import math
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from .. import frame
+from .. import frame, panels
+from ..description import for_page, glb_file, to_plain
+from ..links.order import Request
 from ..server.base import Base
 from ..server.page import Page
 from .playback import Playback
@@ -14,7 +17,7 @@ from .settings import FASTEST, SLOWEST
 
 _PERIOD_S = 0.02  # between two frames [s]
 _MAX_EVENTS = 2000  # that a page gets
-_LATENCY = (math.nan, math.nan, math.nan, 0.0)  # nobody flies by sticks
+_LATENCY = (math.nan, math.nan, math.nan, 0.0)  # no sticks: nobody flies
 REFUSED = "this is a recording: it takes no orders; 'xtdrone sim --web true' has a fleet that does"
 
 
@@ -41,19 +44,18 @@ class ReplayStation(Base):
     """Serves a Playback; see Base."""
 
     def __init__(self, playback: Playback, begin_s: float | None = None, speed: float = 1.0):
-        """Of a Playback.
+        """Serves a Playback.
 
         Args:
-            playback: What is shown.
-            begin_s: Where a new page begins; None: at the start.
-            speed: Of a new page.
+            playback: What is played.
+            begin_s: Where a new page begins [s]; None: at the start.
+            speed: At which a new page plays.
         """
         self.pages = set[Page]()
-        self.told = playback.told
         self._playback, self._speed = playback, speed
         self._begin_s = playback.start_s if begin_s is None else begin_s
         self._players: dict[Page, Player] = {}
-        self._task: asyncio.Task | None = None
+        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begins to play in the running event loop."""
@@ -71,11 +73,11 @@ class ReplayStation(Base):
         events = self._playback.events
         return {
             "op": "scene",
-            **self._drawn(),
+            **for_page(self._playback.scene),
+            "panels": panels.addresses(),
             "pilot": False,
-            "replay": self.told["replay"],
+            "replay": to_plain(self._playback.description),
             "modes": self._playback.modes,
-            "failures": [],
             "control": False,
             "cameras": [],
             "status": self._status(player),
@@ -84,37 +86,39 @@ class ReplayStation(Base):
         }
 
     async def image(self, number: int) -> bytes | None:
-        """None: images are not recorded."""
+        """Returns None: images are not recorded."""
         return None
 
+    def cameras(self) -> int:
+        """Returns 0: images are not recorded."""
+        return 0
+
+    def asset(self, kind: str, name: str) -> Path | None:
+        """Returns a glTF file; see glb_file()."""
+        return glb_file(self._playback.scene, kind, name)
+
+    def panel_script(self, name: str) -> Path | None:
+        """Returns the JavaScript module of a panel."""
+        return panels.scripts().get(name)
+
     def leave(self, page: Page) -> None:
-        """A page has closed."""
-        super().leave(page)
+        """Forgets a page that has closed."""
+        self.pages.discard(page)
         self._players.pop(page, None)
 
-    async def serve(self, page: Page, op: str, asked: Any) -> None:
-        """Play, pause, speed and jumps of a page; all else is refused."""
-        if op == "ping":
-            page.tell(
-                {
-                    "op": "pong",
-                    "t0": asked.get("t0"),
-                    "t1": time.monotonic(),
-                    "sent": page.sent,
-                    "dropped": page.dropped,
-                }
-            )
-            return
-        if op == "":
-            page.tell({"op": "error", "error": REFUSED})
-            return
-        error = self._do(page, self._players[page], op, asked)
+    async def take_bytes(self, page: Page, data: bytes) -> None:
+        """Refuses sticks."""
+        page.tell({"op": "error", "error": REFUSED})
+
+    async def serve(self, page: Page, op: str, request: Request) -> None:
+        """Carries out play, pause, speed and jumps of a page; refuses all else."""
+        error = self._do(page, self._players[page], op, request)
         answer = {"ok": False, "error": error} if error else {"ok": True}
-        page.tell({"op": "answer", "id": asked.get("id"), "to": op, **answer})
+        page.tell({"op": "answer", "id": request.get("id"), "to": op, **answer})
         page.tell(self._status(self._players[page]))
 
-    def _do(self, page, player, op, asked) -> str:
-        """Carries out what a page asks; returns why not, or ""."""
+    def _do(self, page: Page, player: Player, op: str, request: Request) -> str:
+        """Carries out a request; returns why it is refused, or ""."""
         now = time.monotonic()
         if op == "pause":
             player.playing = False
@@ -123,22 +127,20 @@ class ReplayStation(Base):
                 self._jump(page, player, self._playback.start_s, True)
             player.playing, player.wall_s = True, now
         elif op == "speed":
-            if not _number(asked.get("speed"), SLOWEST, FASTEST):
-                return (
-                    f"speed {asked.get('speed')!r} is not allowed: give {SLOWEST:g} to {FASTEST:g}"[
-                        :200
-                    ]
-                )
-            player.speed = float(asked["speed"])
+            speed = request.get("speed")
+            if not _number(speed, SLOWEST, FASTEST):
+                given = repr(speed)[:40]
+                return f"speed {given} is not allowed: give {SLOWEST:g} to {FASTEST:g}"
+            player.speed = float(request["speed"])
         elif op == "seek":
-            if not _number(asked.get("t"), -1e9, 1e9):
+            if not _number(request.get("t"), -1e9, 1e9):
                 return "seek needs a time t in seconds"
-            self._jump(page, player, float(asked["t"]), bool(asked.get("past", True)))
+            self._jump(page, player, float(request["t"]), bool(request.get("past", True)))
         else:
             return REFUSED
         return ""
 
-    def _jump(self, page, player, t_s, with_past):
+    def _jump(self, page: Page, player: Player, t_s: float, with_past: bool) -> None:
         player.t_s = min(max(t_s, self._playback.start_s), self._playback.end_s)
         player.fresh, player.wall_s = False, time.monotonic()
         if with_past:
@@ -146,10 +148,10 @@ class ReplayStation(Base):
             page.give(frame.pack_past([self._packed(each) for each in times]))
         page.offer(self._packed(player.t_s))  # in place of an older one that has not left yet
 
-    def _packed(self, t_s) -> bytes:
+    def _packed(self, t_s: float) -> bytes:
         return frame.pack(self._playback.at(t_s), t_s, time.monotonic(), _LATENCY)
 
-    def _status(self, player) -> dict[str, Any]:
+    def _status(self, player: Player) -> dict[str, Any]:
         return {
             "op": "status",
             "t": player.t_s,
@@ -159,7 +161,7 @@ class ReplayStation(Base):
             "pages": len(self.pages),
         }
 
-    async def _play(self):
+    async def _play(self) -> None:
         """A frame to every page whose time has changed."""
         while True:
             for page in list(self.pages):
@@ -174,7 +176,5 @@ class ReplayStation(Base):
             await asyncio.sleep(_PERIOD_S)
 
 
-def _number(value: object, least: float, most: float) -> bool:
-    return (
-        isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most
-    )
+def _number(value: object, low: float, high: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high

@@ -12,11 +12,11 @@ async def admitted(page: Page, guard: Guard) -> bool:
     """Whether the page's first message, its hello, is in time and its token right."""
     messages = page.messages()
     try:
-        op, hello = await asyncio.wait_for(anext(messages), _HELLO_S)
+        hello = await asyncio.wait_for(anext(messages), _HELLO_S)
     except (asyncio.TimeoutError, StopAsyncIteration):
         await page.refuse("the first message has to be a hello")
         return False
-    if op != "hello":
+    if isinstance(hello, bytes) or hello["op"] != "hello":
         await page.refuse('the first message has to be {"op": "hello"}, with a token or without')
         return False
     page.looks = hello.get("frames") is not False

@@ -1,9 +1,11 @@
-"""One open page: what it gets, newest first where it is slow, and what it asks."""
+"""One open page: its socket, the newest frame where it is slow, and its messages."""
 
 import asyncio
 import contextlib
 import json
+import time
 from collections import deque
+from collections.abc import AsyncIterator
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -12,7 +14,7 @@ from .guard import Allowance
 
 _TEXTS = 300  # messages that wait for a slow page; older ones are dropped
 _HIGH_WATER = 1 << 16  # bytes on their way, beyond which a page gets no newer frame
-LARGEST = 1 << 16  # of a message of a page [bytes]
+MAX_MESSAGE = 1 << 16  # of a page [bytes]
 
 
 class Page:
@@ -81,21 +83,29 @@ class Page:
             await self._socket.send_str(json.dumps({"op": "refused", "error": why}))
             await self._socket.close(code=1008, message=why.encode()[:120])
 
-    async def messages(self):
-        """What the page sends, (op, message) or ("", bytes), until it closes or floods.
+    def answer_ping(self, request: dict[str, Any]) -> None:
+        """Answers a ping: the page learns this process's clock, and how many frames it got."""
+        self.tell(
+            {
+                "op": "pong",
+                "t0": request.get("t0"),
+                "t1": time.monotonic(),
+                "sent": self.sent,
+                "dropped": self.dropped,
+            }
+        )
 
-        Yields:
-            JSON objects with an op, and bytes.
-        """
+    async def messages(self) -> AsyncIterator[dict[str, Any] | bytes]:
+        """Yields what the page sends, until it closes or floods: objects with an op, and bytes."""
         async for message in self._socket:
             if not self.allowance.take():
                 await self.refuse("too many messages at once: the page is closed")
                 return
             if message.type == WSMsgType.BINARY:
-                yield "", message.data
+                yield message.data
             elif message.type == WSMsgType.TEXT:
-                asked = _read(message.data)
-                if asked is None:
+                request = _read(message.data)
+                if request is None:
                     self.tell(
                         {
                             "op": "error",
@@ -103,12 +113,13 @@ class Page:
                         }
                     )
                 else:
-                    yield asked["op"], asked
+                    yield request
 
 
-def _read(text) -> dict[str, Any] | None:
+def _read(text: str) -> dict[str, Any] | None:
+    """Returns a message of a page, or None where it is no object with an op."""
     try:
-        asked = json.loads(text)
+        message = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return asked if isinstance(asked, dict) and isinstance(asked.get("op"), str) else None
+    return message if isinstance(message, dict) and isinstance(message.get("op"), str) else None

@@ -17,7 +17,7 @@ from xtdrone_core.runs.parent import tied
 from xtdrone_core.runs.ports import INSTANCES, Ports, in_use
 
 from ..errors import WebError
-from ..server.world_control import WorldControl
+from ..links.world_control import WorldControl
 
 LINES = 2000  # of a console that are kept
 _LONGEST = 2000  # characters of a line

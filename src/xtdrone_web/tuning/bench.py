@@ -11,6 +11,7 @@ from xtdrone_core import XtdroneError, outputs
 from xtdrone_core.errors import failure, one_line
 
 from ..errors import WebError
+from ..links.order import Request
 from ..server.page import Page
 from . import flight
 from .logs import Log, Logs
@@ -67,15 +68,11 @@ class Bench:
             for each in newest.values() if op == "progress" else [newest] if newest else ():
                 page.tell(each)
 
-    async def serve(self, page: Page, op: str, asked: Any) -> None:
-        """Carries out what a page asks; its answer is sent to it."""
+    async def serve(self, page: Page, request: Request) -> None:
+        """Carries out what a page asks by a message with an op, and answers it."""
+        op = request["op"]
         page.tell(
-            {
-                "op": "answer",
-                "id": asked.get("id") if op else None,
-                "to": op,
-                **await self._answer(op, asked),
-            }
+            {"op": "answer", "id": request.get("id"), "to": op, **await self._answer(op, request)}
         )
 
     async def _answer(self, op, asked):

@@ -12,13 +12,13 @@ from ..errors import WebError
 from ..frame import STATIC
 from ..server.guard import MAX_CLIENTS, Guard
 from ..server.hello import admitted
-from ..server.page import LARGEST, Page
+from ..server.page import MAX_MESSAGE, Page
 from . import logs
 from .bench import Bench
 
 PREFIX = "/tune"
 _BEAT_S = 5.0  # a page that does not answer for so long is closed [s]
-_ORDERS = 16  # of a page that are under way at once
+_MAX_ORDERS = 16  # of a page that are under way at once
 _PART_S = 30.0  # that the next part of an upload may take [s]
 
 
@@ -47,7 +47,7 @@ class _Pages:
         return web.FileResponse(STATIC / "tune.html")
 
     async def socket(self, request: web.Request) -> web.StreamResponse:
-        socket = web.WebSocketResponse(heartbeat=_BEAT_S, max_msg_size=LARGEST, compress=False)
+        socket = web.WebSocketResponse(heartbeat=_BEAT_S, max_msg_size=MAX_MESSAGE, compress=False)
         await socket.prepare(request)
         page = Page(socket, request)
         if len(self._bench.pages) >= MAX_CLIENTS:
@@ -65,19 +65,22 @@ class _Pages:
         sending = asyncio.create_task(page.send())
         working: set[asyncio.Task[Any]] = set()
         try:
-            async for op, asked in page.messages():
-                if len(working) >= _ORDERS:
+            async for message in page.messages():
+                if isinstance(message, bytes):
+                    page.tell({"op": "error", "error": "this page takes no bytes"})
+                    continue
+                if len(working) >= _MAX_ORDERS:
                     page.tell(
                         {
                             "op": "answer",
-                            "id": asked.get("id") if op else None,
-                            "to": op,
+                            "id": message.get("id"),
+                            "to": message["op"],
                             "ok": False,
                             "error": "too many orders at once: wait for answers",
                         }
                     )
                     continue
-                task = asyncio.create_task(self._bench.serve(page, op, asked))
+                task = asyncio.create_task(self._bench.serve(page, message))
                 working.add(task)
                 task.add_done_callback(working.discard)
         finally:

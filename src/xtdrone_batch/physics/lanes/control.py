@@ -4,7 +4,12 @@ import math
 
 import numpy as np
 
-from xtdrone_autopilot.control.allocation import rotor_command, thrust_range, tilt_share, yaw_share
+from xtdrone_autopilot.control.allocation import (
+    rotor_command,
+    thrust_range,
+    tilt_fraction,
+    yaw_fraction,
+)
 from xtdrone_autopilot.control.attitude import body_rates
 from xtdrone_autopilot.control.rate import one_rate, torque_of
 from xtdrone_autopilot.control.vector import axes_quat, limit_norm2
@@ -285,7 +290,7 @@ def _tilt(
     """Returns a rotor's thrust for roll and pitch, and the fraction that stays above zero."""
     tilt = m[1] * roll + m[2] * pitch
     rotor_block[r, THRUST + k] = tilt
-    return tilt, tilt_share(tilt, m[0] * thrust)
+    return tilt, tilt_fraction(tilt, m[0] * thrust)
 
 
 @LaneLoop
@@ -341,7 +346,7 @@ def _add_collective(
     """Adds the collective to a rotor's thrust; returns the fraction of yaw that fits."""
     thrust = span * rotor_block[r, THRUST + k] + min(max(m[0] * collective, low), high)
     rotor_block[r, THRUST + k] = thrust
-    return yaw_share(m[3] * yaw, thrust, m[4])
+    return yaw_fraction(m[3] * yaw, thrust, m[4])
 
 
 @LaneLoop

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xtdrone_autopilot.control.attitude import limits_of
-from xtdrone_autopilot.control.rate import gains_of
+from xtdrone_autopilot.control.attitude import rate_limits
+from xtdrone_autopilot.control.rate import rate_gains
 from xtdrone_autopilot.control.velocity import MIN_THRUST
 from xtdrone_autopilot.navigation.navigator import ACC_FILTER_S
 from xtdrone_core import FleetModel
@@ -134,7 +134,7 @@ def lane_model(model: FleetModel, loops: Loops, gravity: float, dt: float, real:
             effects["drag_areas"],
         )
         constants[GAINS : GAINS + 9] = np.concatenate(
-            gains_of(loops.status[i], loops.parameters[i])
+            rate_gains(loops.status[i], loops.parameters[i])
         )
         _fill_loops(constants, loops.status[i], loops.parameters[i])
         constants[POLY : POLY + 3] = loops.status[i]["thrust_poly"]
@@ -184,7 +184,7 @@ def _fill_loops(constants: np.ndarray, status: np.void, params: np.void) -> None
     constants[CLIMB_MAX], constants[SINK_MAX], constants[LIMITS : LIMITS + 3] = (
         status["climb_max"],
         status["sink_max"],
-        limits_of(params),
+        rate_limits(params),
     )
 
 

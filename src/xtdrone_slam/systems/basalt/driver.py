@@ -10,9 +10,7 @@ import threading
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
-
-import numpy.typing as npt
+from typing import Any, TextIO
 
 # The preloaded library must find depthai's symbols.
 sys.setdlopenflags(sys.getdlopenflags() | os.RTLD_GLOBAL)
@@ -51,7 +49,7 @@ def write_calibration(path: Path | str, cameras: Any) -> None:
 
 
 def frame(image: np.ndarray, number: int, t_us: int) -> Any:
-    """An image as a depthai message."""
+    """Makes a depthai message of an image."""
     message = dai.ImgFrame()
     message.setType(dai.ImgFrame.Type.GRAY8)
     message.setWidth(image.shape[1])
@@ -63,8 +61,8 @@ def frame(image: np.ndarray, number: int, t_us: int) -> Any:
     return message
 
 
-def packet(gyro: npt.ArrayLike, accel: npt.ArrayLike, t_us: int) -> Any:
-    """An IMU reading as a depthai packet."""
+def packet(gyro: np.ndarray, accel: np.ndarray, t_us: int) -> Any:
+    """Makes a depthai packet of an IMU reading."""
     result = dai.IMUPacket()
     for report, vector in ((result.acceleroMeter, accel), (result.gyroscope, gyro)):
         report.x, report.y, report.z = (float(x) for x in vector)
@@ -81,7 +79,7 @@ def send(imu: Any, readings: Any) -> None:
     imu.send(message)
 
 
-def begin(imu: Any, waiting: dict, readings: Any, t_us: int) -> None:
+def begin(imu: Any, waiting: queue.Queue[int], readings: Any, t_us: int) -> None:
     """Sends readings until the first pair is answered.
 
     Basalt initialises with the first pair and discards all earlier readings. It takes the direction
@@ -96,7 +94,12 @@ def begin(imu: Any, waiting: dict, readings: Any, t_us: int) -> None:
 
 
 def answer(
-    poses: Any, waiting: dict, room: Any, camera_from_body: np.ndarray, link: Any, answers: Any
+    poses: Any,
+    waiting: queue.Queue[int],
+    room: threading.Semaphore,
+    camera_from_body: np.ndarray,
+    link: Any,  # the module, which is found at run time
+    answers: TextIO,
 ) -> None:
     """Writes the pose of each pair; Basalt returns them in the order of the pairs."""
     while True:
@@ -127,7 +130,7 @@ def main() -> None:
     sides = [vio.left.createInputQueue(), vio.right.createInputQueue()]
     imu = vio.imu.createInputQueue()
     poses = vio.transform.createOutputQueue()
-    waiting = queue.Queue()  # times of the pairs that have no pose yet
+    waiting: queue.Queue[int] = queue.Queue()  # times of the pairs that have no pose yet
     # depthai drops messages when a queue is full, and poses carry no time stamp of their pair.
     room = threading.Semaphore(_MAX_PAIRS)
     camera_from_body = np.linalg.inv(values["cameras"][0]["pose"])

@@ -3,8 +3,8 @@
 import argparse
 import json
 import os
-import sys
 from pathlib import Path
+from typing import Any
 
 from xtdrone_slam.benchmark import link
 from xtdrone_slam.datasets import calibration
@@ -18,8 +18,8 @@ PARAMETERS = {
 }
 
 
-def values(stereo: calibration.Calibration) -> dict:
-    """Plain data for the driver; poses are body_from_camera."""
+def values(stereo: calibration.Calibration) -> dict[str, Any]:
+    """Returns plain data for the driver; poses are body_from_camera."""
     cameras = [
         {
             "width": camera.width,
@@ -73,4 +73,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -20,10 +20,10 @@ _FLOW = {
 }
 _FORWARD_BACKWARD = 0.5  # largest forward-backward error of a track [pixels]
 _EPIPOLAR = 1.5  # largest distance of a match from its epipolar line [pixels]
-_MIN_DISPARITY = 1.5  # that gives a depth [pixels]
+_MIN_DISPARITY = 1.5  # of a point that has a depth [pixels]
 _REPROJECTION = 1.5  # largest error of an inlier [pixels]
-_MIN_INLIERS = 12  # that a pose needs
-_SPACING = 18  # least distance between corners [pixels]
+_MIN_INLIERS = 12  # of a pose
+_SPACING = 18  # minimum distance between corners [pixels]
 
 
 class Odometry:
@@ -35,14 +35,14 @@ class Odometry:
         features: int = 300,
         keep: float = 0.5,
         threads: int = 1,
-    ):
+    ) -> None:
         """Starts at the identity.
 
         Args:
             stereo: Calibration of the pair.
             features: Corners in a keyframe.
             keep: A new keyframe is made when less than this fraction of the corners is tracked.
-            threads: Of OpenCV.
+            threads: Number of threads of OpenCV.
         """
         cv2.setNumThreads(threads)
         self._left, self._right = stereo.left, stereo.right
@@ -51,13 +51,13 @@ class Odometry:
         # (4, 4) left optical frame to the world, which is the body's first frame.
         self._world_from_camera = stereo.left.pose.copy()
         self._camera_from_body = np.linalg.inv(stereo.left.pose)
-        self._last = None  # the last left image
+        self._last: np.ndarray | None = None  # the last left image
         self._pixels = np.zeros((0, 1, 2), np.float32)  # tracks in it
         self._points = np.zeros((0, 3))  # their positions in the keyframe's left camera [m]
         self._keyframe = self._world_from_camera
         self._count = 0  # tracks at the keyframe
 
-    def step(self, left: np.ndarray, right: np.ndarray) -> tuple:
+    def step(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray | None, int]:
         """Processes a pair.
 
         Args:
@@ -69,7 +69,7 @@ class Odometry:
         """
         inliers, lost = 0, False
         if self._last is not None:
-            self._track(left)
+            self._track(self._last, left)
             inliers = self._solve()
             lost = inliers < _MIN_INLIERS
         if self._last is None or lost or inliers < self._keep * self._count:
@@ -78,13 +78,13 @@ class Odometry:
         self._last = left
         return (None if lost else self._world_from_camera @ self._camera_from_body), inliers
 
-    def _track(self, image):
+    def _track(self, last: np.ndarray, image: np.ndarray) -> None:
         if len(self._pixels) == 0:
             return
-        found, status = _flow(self._last, image, self._pixels)
-        self._pixels, self._points = found[status], self._points[status]
+        tracks, status = _flow(last, image, self._pixels)
+        self._pixels, self._points = tracks[status], self._points[status]
 
-    def _solve(self):
+    def _solve(self) -> int:
         """Estimates the pose from the tracks; returns the number of inliers."""
         if len(self._pixels) < _MIN_INLIERS:
             return 0
@@ -113,7 +113,7 @@ class Odometry:
         self._pixels, self._points = self._pixels[inliers], self._points[inliers]
         return len(inliers)
 
-    def _new_keyframe(self, left, right):
+    def _new_keyframe(self, left: np.ndarray, right: np.ndarray) -> None:
         """Detects corners in the left image and triangulates them by the right one."""
         self._keyframe = self._world_from_camera
         corners = cv2.goodFeaturesToTrack(left, self._features, 0.005, _SPACING)
@@ -125,8 +125,8 @@ class Odometry:
             self._pixels, self._points = corners[status], points[status]
         self._count = len(self._pixels)
 
-    def _triangulate(self, left, right):
-        """Positions in the left optical frame (M, 3) [m], and which of them are valid."""
+    def _triangulate(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns positions in the left optical frame (M, 3) [m], and which of them are valid."""
         focal = self._left.intrinsics[0]
         flat = [
             cv2.undistortPoints(pixels, camera.matrix, np.array(camera.distortion))[:, 0]
@@ -146,16 +146,18 @@ class Odometry:
         return points, near & (error < _EPIPOLAR)
 
 
-def _flow(first, second, pixels):
+def _flow(
+    first: np.ndarray, second: np.ndarray, pixels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Tracks (M, 1, 2) from one image to another, and which pass the forward-backward check."""
-    found, forward, _ = cv2.calcOpticalFlowPyrLK(first, second, pixels, None, **_FLOW)
-    again, backward, _ = cv2.calcOpticalFlowPyrLK(second, first, found, None, **_FLOW)
+    tracks, forward, _ = cv2.calcOpticalFlowPyrLK(first, second, pixels, None, **_FLOW)
+    again, backward, _ = cv2.calcOpticalFlowPyrLK(second, first, tracks, None, **_FLOW)
     error = np.linalg.norm(again - pixels, axis=2).ravel()
     height, width = second.shape
-    x, y = found[:, 0].T
+    x, y = tracks[:, 0].T
     inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
     tracked = (forward.ravel() == 1) & (backward.ravel() == 1)
-    return found, tracked & (error < _FORWARD_BACKWARD) & inside
+    return tracks, tracked & (error < _FORWARD_BACKWARD) & inside
 
 
 if __name__ == "__main__":

@@ -6,15 +6,17 @@ import gtsam
 import numpy as np
 from gtsam.symbol_shorthand import L, X
 
+from .features import Pinhole
+from .landmarks import Keyframe, Map
 from .pose import HUBER, OUTLIER, residuals
 
-_PER_KEYFRAME = 150  # landmarks of a keyframe that take part
-_MIN_LANDMARKS = 20  # below which nothing is adjusted
-_MIN_SHARED = 15  # landmarks that a fixed keyframe shares with those that move
+_PER_KEYFRAME = 150  # landmarks of a keyframe that are adjusted
+_MIN_LANDMARKS = 20  # below this number nothing is adjusted
+_MIN_SHARED = 15  # landmarks that a fixed keyframe shares with the moving ones
 _ITERATIONS = 6
 
 
-def adjust(world: Any, camera: Any, window: int, fixed: int = 4) -> None:
+def adjust(world: Map, camera: Pinhole, window: int, fixed: int = 4) -> None:
     """Optimises the poses of the latest keyframes and the landmarks that they share.
 
     Minimises the robust reprojection error in both images. Older keyframes that observe the same
@@ -22,8 +24,8 @@ def adjust(world: Any, camera: Any, window: int, fixed: int = 4) -> None:
     removed from the keyframes afterwards.
 
     Args:
-        world: The Map; changed.
-        camera: A Pinhole.
+        world: The map, which is changed.
+        camera: The camera.
         window: Number of keyframes to optimise.
         fixed: Number of fixed keyframes, those with the most landmarks in common.
     """
@@ -55,14 +57,14 @@ def adjust(world: Any, camera: Any, window: int, fixed: int = 4) -> None:
         _drop_outliers(world, camera, frame)
 
 
-def _anchors(older, moving, most):
-    """The older keyframes that share the most landmarks with the moving ones."""
+def _anchors(older: list[Keyframe], moving: list[Keyframe], limit: int) -> list[Keyframe]:
+    """Returns the older keyframes that share the most landmarks with the moving ones."""
     known = np.unique(np.concatenate([frame.landmarks for frame in moving]))
     shared = [
         (int(np.isin(frame.landmarks, known, assume_unique=True).sum()), index)
         for index, frame in enumerate(older)
     ]
-    best = sorted(shared, reverse=True)[:most]
+    best = sorted(shared, reverse=True)[:limit]
     return [
         older[index]
         for count, index in sorted(best, key=lambda item: item[1])
@@ -70,8 +72,8 @@ def _anchors(older, moving, most):
     ]
 
 
-def _landmarks(frames, moving):
-    """Landmarks observed by two frames or more: of each moving frame those observed most often.
+def _landmarks(frames: list[Keyframe], moving: list[Keyframe]) -> np.ndarray:
+    """Returns landmarks of two frames or more: of each moving frame the most observed ones.
 
     They are chosen per moving keyframe, since otherwise the newest would be held by a few only.
     """
@@ -86,7 +88,9 @@ def _landmarks(frames, moving):
     return np.unique(np.concatenate(chosen))
 
 
-def _graph(world, camera, anchors, frames, chosen):
+def _graph(
+    world: Map, camera: Pinhole, anchors: list[Keyframe], frames: list[Keyframe], chosen: np.ndarray
+) -> tuple[Any, Any]:  # gtsam has no annotations
     graph, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
     intrinsics = gtsam.Cal3_S2Stereo(
         camera.focal, camera.focal, 0.0, camera.cx, camera.cy, camera.baseline
@@ -130,7 +134,7 @@ def _graph(world, camera, anchors, frames, chosen):
     return graph, values
 
 
-def _drop_outliers(world, camera, frame):
+def _drop_outliers(world: Map, camera: Pinhole, frame: Keyframe) -> None:
     error, _ = residuals(
         camera, frame.camera_from_world, world.points[frame.landmarks], frame.seen, frame.sigma
     )

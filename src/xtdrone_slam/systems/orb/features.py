@@ -33,7 +33,7 @@ class Pinhole:
     baseline: float  # [m]
 
     def points(self, seen: np.ndarray) -> np.ndarray:
-        """Points (N, 3) in the left optical frame [m] from observations (N, 3) u, u right, v."""
+        """Returns points (N, 3), left optical frame [m], of observations (N, 3) u, u right, v."""
         depth = self.focal * self.baseline / (seen[:, 0] - seen[:, 1])
         return np.column_stack(
             [
@@ -44,7 +44,7 @@ class Pinhole:
         )
 
     def project(self, points: np.ndarray) -> np.ndarray:
-        """Observations (N, 3) u, u right, v of points (N, 3) in front of the camera."""
+        """Returns observations (N, 3) u, u right, v of points (N, 3) in front of the camera."""
         scale = self.focal / points[:, 2]
         u = points[:, 0] * scale + self.cx
         return np.column_stack([u, u - self.baseline * scale, points[:, 1] * scale + self.cy])
@@ -57,19 +57,24 @@ class Features:
     seen: np.ndarray  # (N, 3) u, u right (NaN without a match), v [pixels]
     sigma: np.ndarray  # (N,) standard deviation of a coordinate, by the pyramid level [pixels]
     descriptors: np.ndarray  # (N, 32) uint8
-    images: tuple  # left and right, rectified, (H, W) uint8
+    images: tuple[np.ndarray, np.ndarray]  # left and right, rectified, (H, W) uint8
 
     @property
     def has_depth(self) -> np.ndarray:
-        """(N,) bool, which features have a match in the right image."""
+        """Tells (N,) which features have a match in the right image."""
         return ~np.isnan(self.seen[:, 1])
 
 
 class Extractor:
     """Rectifies pairs and extracts their features."""
 
-    def __init__(self, stereo: Calibration, features: int):
-        """For a calibrated pair and a number of features per image."""
+    def __init__(self, stereo: Calibration, features: int) -> None:
+        """Prepares the rectification.
+
+        Args:
+            stereo: Calibration of the pair.
+            features: Number of features per image.
+        """
         left, right = stereo.left, stereo.right
         size = left.width, left.height
         pose = stereo.right_from_left
@@ -92,22 +97,23 @@ class Extractor:
         self._matcher = cv2.BFMatcher(cv2.NORM_HAMMING)
 
     def __call__(self, left: np.ndarray, right: np.ndarray) -> Features:
-        """Features of a pair, (H, W) uint8 each."""
-        images = [
+        """Extracts the features of a pair, (H, W) uint8 each."""
+        first, second = (
             cv2.remap(image, *maps, cv2.INTER_LINEAR)
             for image, maps in zip((left, right), self._maps)
-        ]
+        )
+        images = first, second
         (points, levels, descriptors), other = (self._find(image) for image in images)
         seen = np.column_stack([points[:, 0], np.full(len(points), np.nan), points[:, 1]])
         if len(points) and len(other[0]):
             self._match_right(images, seen, levels, descriptors, other)
-        return Features(seen, _SCALE**levels, descriptors, tuple(images))
+        return Features(seen, _SCALE**levels, descriptors, images)
 
-    def _find(self, image):
-        """Pixels (N, 2), levels (N,) and descriptors (N, 32), distributed over the image."""
+    def _find(self, image: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns pixels (N, 2), levels (N,), descriptors (N, 32), distributed over the image."""
         corners = sorted(self._orb.detect(image, None), key=lambda corner: -corner.response)
         free = np.full(self._cells[0] * self._cells[1], self._each)
-        kept = []
+        kept: Any = []  # keypoints of OpenCV
         for corner in corners:
             cell = int(corner.pt[1] // _CELL) * self._cells[0] + int(corner.pt[0] // _CELL)
             if free[cell] and len(kept) < self._count:
@@ -122,7 +128,14 @@ class Extractor:
             descriptors,
         )
 
-    def _match_right(self, images, seen, levels, descriptors, other):
+    def _match_right(
+        self,
+        images: tuple[np.ndarray, np.ndarray],
+        seen: np.ndarray,
+        levels: np.ndarray,
+        descriptors: np.ndarray,
+        other: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ) -> None:
         """Fills in the u right coordinates of the features that match in the right image."""
         points, right_levels, right_descriptors = other
         disparity = seen[:, None, 0] - points[None, :, 0]
@@ -139,7 +152,11 @@ class Extractor:
         self.match_by_flow(images, seen, pairs[:, 0], points[pairs[:, 1]])
 
     def match_by_flow(
-        self, images: Any, seen: np.ndarray, rows: np.ndarray, guess: np.ndarray
+        self,
+        images: tuple[np.ndarray, np.ndarray],
+        seen: np.ndarray,
+        rows: np.ndarray,
+        guess: np.ndarray,
     ) -> None:
         """Refines the u right coordinates of some features by optical flow; NaN if rejected."""
         largest = self.camera.focal * self.camera.baseline / _MIN_DEPTH
@@ -154,7 +171,9 @@ class Extractor:
         seen[rows, 1] = np.where(good, refined[:, 0], np.nan)
 
 
-def follow(one: np.ndarray, two: np.ndarray, start: np.ndarray, guess: np.ndarray) -> tuple:
+def follow(
+    one: np.ndarray, two: np.ndarray, start: np.ndarray, guess: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Locates patches of one image in another by optical flow, to a fraction of a pixel.
 
     Args:
@@ -163,11 +182,11 @@ def follow(one: np.ndarray, two: np.ndarray, start: np.ndarray, guess: np.ndarra
         guess: (N, 2) initial values in the second image [pixels].
 
     Returns:
-        (N, 2) in the second image [pixels], and which of them are valid and near the guess (N,).
+        Points (N, 2) in the second image [pixels], and which (N,) are valid and near the guess.
     """
     if len(start) == 0:
         return guess, np.zeros(0, bool)
-    found, status, _ = cv2.calcOpticalFlowPyrLK(
+    tracks, status, _ = cv2.calcOpticalFlowPyrLK(
         one,
         two,
         np.array(start, np.float32, order="C").reshape(-1, 1, 2),
@@ -175,7 +194,7 @@ def follow(one: np.ndarray, two: np.ndarray, start: np.ndarray, guess: np.ndarra
         flags=cv2.OPTFLOW_USE_INITIAL_FLOW,
         **_FLOW,
     )
-    refined = found[:, 0].astype(float)
+    refined = tracks[:, 0].astype(float)
     near = np.linalg.norm(refined - guess, axis=1) < _FLOW_RADIUS
     return refined, (status.ravel() == 1) & near
 
@@ -183,15 +202,15 @@ def follow(one: np.ndarray, two: np.ndarray, start: np.ndarray, guess: np.ndarra
 def match(
     matcher: Any, one: np.ndarray, two: np.ndarray, allowed: np.ndarray, ratio: float
 ) -> np.ndarray:
-    """Mutual best matches (M, 2) of descriptors (N, 32) and (K, 32) among allowed (N, K) pairs."""
+    """Returns mutual best matches (M, 2) of descriptors (N, 32), (K, 32) among allowed (N, K)."""
     nearest = matcher.knnMatch(one, two, 2, mask=allowed.astype(np.uint8))
-    best = {}
-    for found in nearest:
-        if not found or found[0].distance > _HAMMING:
+    best: dict[int, Any] = {}  # matches of OpenCV
+    for candidates in nearest:
+        if not candidates or candidates[0].distance > _HAMMING:
             continue
-        if len(found) == 2 and found[0].distance > ratio * found[1].distance:
+        if len(candidates) == 2 and candidates[0].distance > ratio * candidates[1].distance:
             continue
-        first = found[0]
+        first = candidates[0]
         if first.trainIdx not in best or first.distance < best[first.trainIdx].distance:
             best[first.trainIdx] = first
     return np.array([(hit.queryIdx, hit.trainIdx) for hit in best.values()]).reshape(-1, 2)

@@ -30,7 +30,7 @@ class Keyframe:
 class Map:
     """All keyframes in the order of time, and all landmarks by number."""
 
-    keyframes: list = field(default_factory=list)
+    keyframes: list[Keyframe] = field(default_factory=list)
     points: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))  # (M, 3) world [m]
     descriptors: np.ndarray = field(default_factory=lambda: np.zeros((0, 32), np.uint8))
     owners: np.ndarray = field(default_factory=lambda: np.zeros(0, int))  # (M,) keyframes
@@ -51,7 +51,7 @@ class Map:
         reach: float = 1.5,
         angle: float = 0.6,
     ) -> np.ndarray:
-        """Landmarks that may be visible: those of the latest keyframes and of nearby older ones.
+        """Returns landmarks that may be visible, of the latest and of nearby older keyframes.
 
         Args:
             camera_from_world: (4, 4) of the camera.
@@ -63,7 +63,7 @@ class Map:
         Returns:
             Landmark numbers, unique and sorted.
         """
-        here = Keyframe(camera_from_world, *[np.zeros(0)] * 3)
+        here = Keyframe(camera_from_world, np.zeros(0), np.zeros(0), np.zeros(0))
         chosen = self.keyframes[-recent:]
         older = [
             (np.linalg.norm(frame.position - here.position), index)

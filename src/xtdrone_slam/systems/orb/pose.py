@@ -1,21 +1,25 @@
 """Camera pose from observed points by robust Gauss-Newton."""
 
-from typing import Any
-
 import numpy as np
 from scipy.spatial.transform import Rotation
+
+from .features import Pinhole
 
 HUBER = 2.45  # sqrt of the 95 % quantile of chi squared with 2 degrees of freedom [sigmas]
 OUTLIER = 2.8  # sqrt of the 95 % quantile with 3 degrees of freedom [sigmas]
 
 
 def residuals(
-    camera: Any, camera_from_world: np.ndarray, points: np.ndarray, seen: np.ndarray, sigma: float
-) -> tuple:
-    """Reprojection errors, observed minus predicted, in sigmas.
+    camera: Pinhole,
+    camera_from_world: np.ndarray,
+    points: np.ndarray,
+    seen: np.ndarray,
+    sigma: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Computes reprojection errors, observed minus predicted, in sigmas.
 
     Args:
-        camera: A Pinhole.
+        camera: The camera.
         camera_from_world: (4, 4).
         points: (N, 3) in the world [m].
         seen: (N, 3) u, u right or NaN, v [pixels].
@@ -32,14 +36,14 @@ def residuals(
 
 
 def refine(
-    camera: Any,
+    camera: Pinhole,
     camera_from_world: np.ndarray,
     points: np.ndarray,
     seen: np.ndarray,
-    sigma: float,
+    sigma: np.ndarray,
     iterations: int = 8,
-) -> tuple:
-    """The pose that fits the observations best, and their inliers.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the pose that fits the observations best, and their inliers.
 
     Gauss-Newton with Huber weights on the reprojection errors in both images; the pose is updated
     from the left by exp(translation, rotation).
@@ -70,8 +74,10 @@ def refine(
     return pose, np.linalg.norm(error, axis=1) < OUTLIER
 
 
-def _jacobian(camera, local, seen, sigma):
-    """(N, 3, 6) derivative of the projections by translation and rotation, in sigmas."""
+def _jacobian(
+    camera: Pinhole, local: np.ndarray, seen: np.ndarray, sigma: np.ndarray
+) -> np.ndarray:
+    """Returns derivatives (N, 3, 6) of projections by translation and rotation, in sigmas."""
     x, y, z = local.T
     zero = np.zeros_like(x)
     scale = camera.focal / z

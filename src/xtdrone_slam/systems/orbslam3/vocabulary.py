@@ -7,20 +7,22 @@ and its weight. It is trained on seeded synthetic images: noise, polygons and le
 
 import argparse
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 
 BRANCHES, LEVELS = 10, 4
+# Parent, whether it is a leaf, descriptor (32,) uint8, weight.
+Node = tuple[int, int, np.ndarray, float]
 _IMAGES, _FEATURES = 80, 1500
 _SIZE = 752, 480
 _TF_IDF, _L1 = 0, 0  # DBoW2's enumerators of weighting and scoring
 
 
 def draw(rng: np.random.Generator) -> np.ndarray:
-    """A synthetic image (H, W) uint8 with many kinds of corners."""
+    """Draws a synthetic image (H, W) uint8 with many kinds of corners."""
     width, height = _SIZE
     image = np.full((height, width), 128.0, np.float32)
     for cells in (12, 40, 120, 376):
@@ -42,13 +44,15 @@ def draw(rng: np.random.Generator) -> np.ndarray:
     return cv2.GaussianBlur(np.clip(image, 0, 255), (0, 0), 0.7).astype(np.uint8)
 
 
-def train(images: Any, branches: int = BRANCHES, levels: int = LEVELS) -> Any:
+def train(
+    images: Sequence[np.ndarray], branches: int = BRANCHES, levels: int = LEVELS
+) -> list[Node]:
     """Clusters the descriptors of images into a tree.
 
     Args:
         images: (H, W) uint8 each.
         branches: Children of a node.
-        levels: Below the root.
+        levels: Levels below the root.
 
     Returns:
         Rows (parent, is leaf, (32,) uint8, weight), in the order of the node numbers 1, 2, ...;
@@ -56,10 +60,10 @@ def train(images: Any, branches: int = BRANCHES, levels: int = LEVELS) -> Any:
     """
     cv2.setRNGSeed(1)
     orb = cv2.ORB_create(_FEATURES)
-    found = [orb.detectAndCompute(image, None)[1] for image in images]
-    source = np.concatenate([np.full(len(each), i) for i, each in enumerate(found)])
-    bits = np.unpackbits(np.concatenate(found), axis=1).astype(np.float32)
-    nodes = []
+    descriptors = [orb.detectAndCompute(image, None)[1] for image in images]
+    source = np.concatenate([np.full(len(each), i) for i, each in enumerate(descriptors)])
+    bits = np.unpackbits(np.concatenate(descriptors), axis=1).astype(np.float32)
+    nodes: list[Node] = []
     level = [(0, np.arange(len(bits)))]  # parents, and the descriptors below them
     for depth in range(1, levels + 1):
         below = []
@@ -69,22 +73,24 @@ def train(images: Any, branches: int = BRANCHES, levels: int = LEVELS) -> Any:
                 seen = len(np.unique(source[part]))
                 # A cluster too small to split becomes a leaf above the last level.
                 leaf = depth == levels or len(part) <= branches
-                nodes.append((parent, int(leaf), centre, np.log(len(images) / seen)))
+                nodes.append((parent, int(leaf), centre, float(np.log(len(images) / seen))))
                 if not leaf:
                     below.append((len(nodes), part))
         level = below
     return nodes
 
 
-def _split(bits, members, branches):
-    """The members in k-means clusters, without empty ones."""
+def _split(bits: np.ndarray, members: np.ndarray, branches: int) -> list[np.ndarray]:
+    """Returns the members in k-means clusters, without empty ones."""
     criteria = (cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, 8, 1.0)
     _, labels, _ = cv2.kmeans(bits[members], branches, None, criteria, 1, cv2.KMEANS_PP_CENTERS)
     parts = (members[labels.ravel() == label] for label in range(branches))
     return [part for part in parts if len(part)]
 
 
-def write(path: Path, nodes: Any, branches: int = BRANCHES, levels: int = LEVELS) -> None:
+def write(
+    path: Path, nodes: Iterable[Node], branches: int = BRANCHES, levels: int = LEVELS
+) -> None:
     """Writes DBoW2's text format, without a final newline, which would be read as another node."""
     lines = [f"{branches} {levels} {_L1} {_TF_IDF}"]
     lines += [

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +43,20 @@ _STAMP_TOLERANCE_US = 1000  # between the stamps of a pair and of its pose [us]
 class Answers:
     """Writes one answer for each pair, in the order of the pairs."""
 
-    def __init__(self, body_from_frame: np.ndarray, patience: float):
-        """Arguments.
+    def __init__(self, body_from_frame: np.ndarray, patience: float) -> None:
+        """Waits for no pair yet.
 
         Args:
-            body_from_frame: (4, 4) of the frame whose pose the node publishes.
+            body_from_frame: Pose (4, 4) of the frame whose pose the node publishes.
             patience: Wall time after which a pair without a pose counts as lost [s].
         """
         self._frame_from_body = np.linalg.inv(body_from_frame)
         self._patience = patience
         self._lock = threading.Lock()
-        self._waiting = []  # (t_us, wall time of publishing), in order
+        self._waiting: list[tuple[int, float]] = []  # t_us, wall time of publishing, in order
 
     def published(self, t_us: int) -> None:
-        """Call before a pair is published."""
+        """Notes a pair; call it before the pair is published."""
         with self._lock:
             self._waiting.append((t_us, time.monotonic()))
 
@@ -66,8 +67,8 @@ class Answers:
             while self._waiting and self._waiting[0][0] < t_us - _STAMP_TOLERANCE_US:
                 self._write(link.lost_line(self._waiting.pop(0)[0], 0))
             if self._waiting and abs(self._waiting[0][0] - t_us) <= _STAMP_TOLERANCE_US:
-                quat = Rotation.from_matrix(matrix[:3, :3]).as_quat()
-                self._write(link.pose_line(self._waiting.pop(0)[0], matrix[:3, 3], quat, 0))
+                turned = Rotation.from_matrix(matrix[:3, :3]).as_quat()
+                self._write(link.pose_line(self._waiting.pop(0)[0], matrix[:3, 3], turned, 0))
 
     def give_up(self, patience: float | None = None) -> int:
         """Answers "lost" for pairs past their time-out; returns how many are still waiting."""
@@ -77,14 +78,16 @@ class Answers:
                 self._write(link.lost_line(self._waiting.pop(0)[0], 0))
             return len(self._waiting)
 
-    def _write(self, line):
+    def _write(self, line: str) -> None:
         print(line, flush=True)
 
 
 class Topics:
     """Publishers of the node's inputs and the subscriber to its pose."""
 
-    def __init__(self, args: argparse.Namespace, stereo: calibration.Calibration, answers: Answers):
+    def __init__(
+        self, args: argparse.Namespace, stereo: calibration.Calibration, answers: Answers
+    ) -> None:
         """Registers with the master named by the environment."""
         import importlib
 
@@ -110,7 +113,7 @@ class Topics:
         self._imu = rospy.Publisher(args.imu, Imu, queue_size=1000)
         module, name, path = POSES[args.pose_type]
 
-        def on_pose(message):
+        def on_pose(message: Any) -> None:
             pose = message
             for name in path.split("."):
                 pose = getattr(pose, name)
@@ -124,7 +127,7 @@ class Topics:
         self.pose = rospy.Subscriber(args.pose, kind, on_pose, queue_size=50)
 
     def connected(self) -> bool:
-        """Whether the node is connected to both images and to all else it subscribes to."""
+        """Returns whether the node is connected to both images and to all else it subscribes to."""
         import rosgraph
 
         wanted = {
@@ -135,7 +138,7 @@ class Topics:
             for publisher in (*self._infos, self._imu)
         )
 
-    def publish(self, t_us: int, pair: Any) -> None:
+    def publish(self, t_us: int, pair: np.ndarray) -> None:
         """Publishes a pair (2, H, W) with its camera_info."""
         for publisher, info, values, pixels, frame in zip(
             self.images, self._infos, self._info_messages, pair, ("cam0", "cam1")
@@ -152,7 +155,7 @@ class Topics:
             info.publish(values)
             publisher.publish(message)
 
-    def imu(self, t_us: int, gyro: npt.ArrayLike, accel: npt.ArrayLike) -> None:
+    def imu(self, t_us: int, gyro: np.ndarray, accel: np.ndarray) -> None:
         """Publishes a reading, without an attitude."""
         message = self._imu_class()
         message.header.stamp, message.header.frame_id = self._stamp(t_us), "imu0"
@@ -165,12 +168,12 @@ class Topics:
             vector.x, vector.y, vector.z = values
         self._imu.publish(message)
 
-    def _stamp(self, t_us):
+    def _stamp(self, t_us: int) -> Any:
         return self._rospy.Time(t_us // 1_000_000, t_us % 1_000_000 * 1000)
 
 
-def _info(kind, camera, baseline):
-    """A CameraInfo; baseline is minus the x position of the right camera in the left one [m]."""
+def _info(kind: Any, camera: calibration.Camera, baseline: float) -> Any:
+    """Makes a CameraInfo; baseline is minus the right camera's x in the left one [m]."""
     fx, fy, cx, cy = camera.intrinsics
     return kind(
         height=camera.height,
@@ -183,18 +186,19 @@ def _info(kind, camera, baseline):
     )
 
 
-def _free_port():
+def _free_port() -> int:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+        return int(sock.getsockname()[1])
 
 
-def _await(what, ready, child):
+def _await(what: str, ready: Callable[[], bool], child: subprocess.Popen[bytes]) -> None:
     """Waits for ready(); exits on a time-out or when the child process has ended."""
     end = time.monotonic() + _START_S
+    command = str(child.args[0] if isinstance(child.args, list) else child.args)
     while not ready():
         if child.poll() is not None:
-            sys.exit(f"{what}: '{child.args[0]}' ended with status {child.returncode}")
+            sys.exit(f"{what}: '{command}' ended with status {child.returncode}")
         if time.monotonic() > end:
             sys.exit(f"{what}: not within {_START_S:g} s")
         time.sleep(0.05)
@@ -231,13 +235,17 @@ def main() -> int:
     os.environ.pop("ROS_HOSTNAME", None)
     import rosgraph
 
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr, "preexec_fn": tied()}
-    children = [subprocess.Popen(["rosmaster", "--core", "-p", str(port)], **quiet)]
+    def start(words: list[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=sys.stderr, preexec_fn=tied()
+        )
+
+    children = [start(["rosmaster", "--core", "-p", str(port)])]
     try:
         _await("the ROS master", rosgraph.is_master_online, children[0])
         answers = Answers(stereo.left.pose if args.pose_of == "left" else np.eye(4), args.patience)
         topics = Topics(args, stereo, answers)
-        children.append(subprocess.Popen(command, **quiet))
+        children.append(start(command))
         _await("the node's subscription to both images", topics.connected, children[1])
         end = time.monotonic() + _POSE_S
         while not topics.pose.get_num_connections() and time.monotonic() < end:
@@ -251,11 +259,11 @@ def main() -> int:
     return 0
 
 
-def _publish_input(topics, answers, shape):
+def _publish_input(topics: Topics, answers: Answers, shape: tuple[int, int]) -> None:
     """Publishes all messages of the link, and waits for the last answers."""
     stop = threading.Event()
 
-    def watch():
+    def watch() -> None:
         while not stop.wait(0.05):
             answers.give_up()
 

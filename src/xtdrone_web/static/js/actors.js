@@ -6,9 +6,9 @@ import { GLTFLoader } from "../vendor/GLTFLoader.js";
 const PACE_S = 0.2, STROLL = 0.5; // as xtdrone_sim/vehicles/actors.py
 
 export class Actors {
-  constructor(told, world) {
+  constructor(actors, world) {
     this.world = world;
-    this.actors = told.map((about) => ({ about, limbs: [], group: new THREE.Group() }));
+    this.actors = actors.map((about) => ({ about, limbs: [], group: new THREE.Group() }));
     this.spin = new THREE.Quaternion();
     this.axis = new THREE.Vector3();
     this.next = new THREE.Quaternion();
@@ -30,15 +30,15 @@ export class Actors {
   /** Puts all of them where they are at a simulated time [s]. */
   update(t) {
     for (const { about, limbs, group } of this.actors) {
-      const [turns, own] = round(about, t), [k, share] = place(about.t, own);
+      const [rounds, own] = round(about, t), [k, fraction] = place(about.t, own);
       const end = Math.min(k + 1, about.t.length - 1);
-      group.position.fromArray(about.pos[k]).lerp(this.axis.fromArray(about.pos[end]), share);
-      group.quaternion.fromArray(about.quat[k]).slerp(this.next.fromArray(about.quat[end]), share);
-      const way = turns * about.way.at(-1) + about.way[k] + share * (about.way[end] - about.way[k]);
-      const pace = (gone(about, t + PACE_S) - gone(about, t - PACE_S)) / (2 * PACE_S);
+      group.position.fromArray(about.pos[k]).lerp(this.axis.fromArray(about.pos[end]), fraction);
+      group.quaternion.fromArray(about.quat[k]).slerp(this.next.fromArray(about.quat[end]), fraction);
+      const distance = rounds * about.arc_length.at(-1) + about.arc_length[k] + fraction * (about.arc_length[end] - about.arc_length[k]);
+      const pace = (travelled(about, t + PACE_S) - travelled(about, t - PACE_S)) / (2 * PACE_S);
       for (const { node, about: limb } of limbs) {
-        const swing = Math.min(1, pace / STROLL) * limb.swing * Math.sin(way * limb.stride + limb.phase);
-        this.spin.setFromAxisAngle(this.axis.fromArray(limb.axis), way * limb.turn + swing);
+        const swing = Math.min(1, pace / STROLL) * limb.swing * Math.sin(distance * limb.stride + limb.phase);
+        this.spin.setFromAxisAngle(this.axis.fromArray(limb.axis), distance * limb.turn + swing);
         node.quaternion.fromArray(limb.quat).multiply(this.spin);
       }
     }
@@ -51,7 +51,7 @@ function round(about, t) {
   return about.loop && last > 0 && own > last ? [Math.floor(own / last), own % last] : [0, own];
 }
 
-/** The sample before a time, and the share of the way to the next one. */
+/** The sample before a time, and the fraction of the time to the next one. */
 function place(times, t) {
   let low = 0, high = times.length - 1;
   if (t <= times[0]) return [0, 0];
@@ -63,7 +63,8 @@ function place(times, t) {
   return [low, (t - times[low]) / (times[high] - times[low])];
 }
 
-function gone(about, t) {
-  const [turns, own] = round(about, t), [k, share] = place(about.t, own);
-  return turns * about.way.at(-1) + about.way[k] + share * (about.way[Math.min(k + 1, about.t.length - 1)] - about.way[k]);
+/** Path travelled by an actor up to a simulated time [m]. */
+function travelled(about, t) {
+  const [rounds, own] = round(about, t), [k, fraction] = place(about.t, own);
+  return rounds * about.arc_length.at(-1) + about.arc_length[k] + fraction * (about.arc_length[Math.min(k + 1, about.t.length - 1)] - about.arc_length[k]);
 }

@@ -18,27 +18,27 @@ export function setTwins(vehicles) { twins = vehicles.map(({ twin }) => twin); }
 export function colour(i) { return twins[i] === undefined ? COLOURS[i % COLOURS.length] : PALE[(twins[i] ?? i) % PALE.length]; }
 
 export class Fleet {
-  constructor(told, scene) {
-    this.told = told;
+  constructor(description, scene) {
+    this.description = description;
     this.scene = scene;
-    this.n = told.vehicles.length;
-    this.pos = told.vehicles.map(() => new THREE.Vector3());
-    this.quat = told.vehicles.map(() => new THREE.Quaternion());
+    this.n = description.vehicles.length;
+    this.pos = description.vehicles.map(() => new THREE.Vector3());
+    this.quat = description.vehicles.map(() => new THREE.Quaternion());
     this.parts = [];
-    this.phase = told.vehicles.map(() => new Float32Array(8));
+    this.phase = description.vehicles.map(() => new Float32Array(8));
     this.hidden = -1; // a vehicle that is looked out of
     this.level = 2;
     this.drawn = 0;
   }
 
   async load() {
-    await Promise.all(Object.entries(this.told.types).map(([type, about]) => this.loadType(type, about)));
+    await Promise.all(Object.entries(this.description.types).map(([type, about]) => this.loadType(type, about)));
   }
 
   async loadType(type, about) {
     const loaded = await new GLTFLoader().loadAsync(`/vehicle/${encodeURIComponent(type)}.glb`);
     for (const ghost of [false, true]) {
-      const of = [...this.told.vehicles.keys()].filter((i) => this.told.vehicles[i].type === type && ("twin" in this.told.vehicles[i]) === ghost);
+      const of = [...this.description.vehicles.keys()].filter((i) => this.description.vehicles[i].type === type && ("twin" in this.description.vehicles[i]) === ghost);
       if (of.length) this.addType(loaded, about, of, ghost);
     }
   }
@@ -69,7 +69,7 @@ export class Fleet {
   }
 
   axis(i, actuator) {
-    const rotor = this.told.types[this.told.vehicles[i].type].rotors.find((each) => each.actuator === actuator);
+    const rotor = this.description.types[this.description.vehicles[i].type].rotors.find((each) => each.actuator === actuator);
     return { axis: new THREE.Vector3(...rotor.axis), direction: rotor.direction };
   }
 

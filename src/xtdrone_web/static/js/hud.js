@@ -3,8 +3,8 @@
 import * as THREE from "../vendor/three.module.js";
 import { euler } from "./frame.js";
 import { colour } from "./fleet.js";
-import { apart } from "./plots.js";
 import { slotError } from "./slots.js";
+import { apart } from "./twins.js";
 
 const NAMES_UP_TO = 40; // vehicles
 
@@ -46,7 +46,7 @@ export class Hud {
       at.project(camera);
       if (at.z > 1 || Math.abs(at.x) > 1 || Math.abs(at.y) > 1 || away < 0.5) continue;
       const x = (left + wide * (at.x + 1) / 2) * this.width, y = (1 - low - high * (at.y + 1) / 2) * this.height - 7;
-      const text = this.fleet.told.vehicles[i].name;
+      const text = this.fleet.description.vehicles[i].name;
       c.globalAlpha = Math.max(0.35, Math.min(1, 18 / away));
       c.lineWidth = 3;
       c.strokeStyle = "rgba(5,10,20,.75)";
@@ -67,7 +67,7 @@ export class Hud {
   /** The instrument of one vehicle, in the middle above the orders. */
   instrument(frame, i, app) {
     const c = this.context, phone = this.width < 821, radius = phone ? 44 : 58;
-    const x = this.width / 2, y = this.height - (phone ? 190 : app.told.replay ? 98 : 78) - radius;
+    const x = this.width / 2, y = this.height - (phone ? 190 : app.scene.replay ? 98 : 78) - radius;
     if (this.height < 380 || (phone && !app.sideClosed())) return;
     const [roll, pitch, yaw] = euler(frame.read(i, "quat", [0, 0, 0, 1]));
     const vel = frame.read(i, "vel", [0, 0, 0]), pos = frame.read(i, "pos", [0, 0, 0]);
@@ -134,14 +134,14 @@ export class Hud {
   }
 
   status(frame, i, x, y, app) {
-    const c = this.context, vehicle = this.fleet.told.vehicles[i];
-    const armed = frame.get(i, "armed"), mode = app.told.modes[frame.get(i, "mode")] || "";
+    const c = this.context, vehicle = this.fleet.description.vehicles[i];
+    const armed = frame.get(i, "armed"), mode = app.scene.modes[frame.get(i, "mode")] || "";
     const charge = frame.get(i, "battery"), volt = frame.get(i, "voltage");
     c.textAlign = "center";
     const battery = Number.isFinite(volt) ? `${(100 * charge).toFixed(0)} %  ${volt.toFixed(1)} V` : "";
     const slotAway = slotError(frame, i), slot = Number.isFinite(slotAway) ? `   slot ${slotAway.toFixed(2)} m` : "";
     this.text(`${vehicle.name}   ${armed ? mode : "disarmed"}   ${battery}${slot}`, x, y, "600 13px", charge < 0.2 ? "#ff6b6b" : "#fff");
-    const away = app.told.replay ? apart(frame, i, app.told) : NaN;
+    const away = app.scene.replay ? apart(frame, i, app.scene) : NaN;
     if (Number.isFinite(away)) this.text(`${away.toFixed(2)} m from the other`, x, y - 38, "600 12.5px", "#9cc8ff");
     const warning = app.warning(i);
     if (warning) this.text(warning, x, y - 19, "600 12.5px", "#ffc24a");

@@ -10,14 +10,10 @@ import { Views, VIEWS } from "./views.js";
 import { Overlays } from "./overlays.js";
 import { Hud } from "./hud.js";
 import { Panels } from "./panels.js";
-import { Plots } from "./plots.js";
-import { FlightMap } from "./map.js";
-import { Params } from "./params.js";
-import { Sticks } from "./sticks.js";
+import { Toolbars } from "./toolbars.js";
 import { Recorder } from "./record.js";
 import { Pace } from "./pace.js";
 import { Replay } from "./replay.js";
-import { Race } from "./race.js";
 
 const field = (id) => document.getElementById(id);
 const AHEAD_S = 0.06; // the longest that a state is carried on by its velocity
@@ -31,46 +27,45 @@ class App {
     this.chosen = [];
     this.everyone = true;
     this.frame = null;
+    this.steering = false; // sticks of this page fly a vehicle
     this.warnings = new Map();
     this.connection = new Connection(layout, {
-      frame: (frame) => { this.previous = this.frame; this.frame = frame; this.plots?.take(frame); this.replay?.take(frame); },
-      past: (frames) => this.replay?.past(frames),
-      scene: (told) => (this.told ? this.again(told) : this.begin(told)),
-      status: (status) => { this.status = status; this.panels?.status(status); this.replay?.status(status); },
+      frame: (frame) => { this.previous = this.frame; this.frame = frame; this.publish("frame", frame); this.replay?.take(frame); },
+      past: (frames) => { this.overlays.recall(frames); this.publish("past", frames); },
+      scene: (scene) => (this.scene ? this.again(scene) : this.begin(scene)),
+      status: (status) => { this.status = status; this.toolbars?.status(status); this.replay?.status(status); this.publish("status", status); },
       event: (event) => this.event(event),
-      laps: (laps) => this.race?.take(laps),
+      other: (message) => this.publish(message.op, message),
       error: ({ error }) => this.say(error, true),
       lost: (why) => this.say(why || "the simulation does not answer; trying again …", true) });
   }
 
-  async begin(told) {
-    this.told = told;
-    this.status = told.status;
-    this.chosen = told.vehicles.map((_, i) => i);
-    field("world").textContent = told.world.name;
-    document.body.classList.toggle("viewer", !told.pilot);
+  async begin(scene) {
+    this.scene = scene;
+    this.status = scene.status;
+    this.chosen = scene.vehicles.map((_, i) => i);
+    field("world").textContent = scene.world.name;
+    document.body.classList.toggle("viewer", !scene.pilot);
     this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: false, alpha: false, stencil: false, powerPreference: "high-performance" });
     this.renderer.toneMapping = THREE.ACESFilmicToneMapping;
     this.renderer.shadowMap.type = THREE.PCFShadowMap;
     this.renderer.setScissorTest(true);
-    setTwins(told.vehicles);
-    this.world = new World(told.world);
-    this.actors = new Actors(told.world.actors, this.world);
-    this.fleet = new Fleet(told, this.world.scene);
+    setTwins(scene.vehicles);
+    this.world = new World(scene.world);
+    this.actors = new Actors(scene.world.actors, this.world);
+    this.fleet = new Fleet(scene, this.world.scene);
     this.overlays = new Overlays(this.world.scene, this.fleet);
     this.views = new Views(this.canvas, this.fleet);
     this.hud = new Hud(field("hud"), this.fleet);
     this.pace = new Pace(this);
-    this.panels = new Panels(this);
-    this.plots = new Plots(this);
-    this.map = new FlightMap(this);
-    this.params = new Params(this);
-    this.sticks = new Sticks(this);
+    this.toolbars = new Toolbars(this);
     this.recorder = new Recorder(this);
-    if (told.replay) this.replay = new Replay(this, told);
-    if (told.race) this.race = new Race(this, told.race, told.laps);
+    if (scene.replay) this.replay = new Replay(this, scene);
     this.makeControls();
-    for (const event of told.events) this.panels.events.push(event);
+    const panels = await Panels.load(this, scene.panels);
+    this.panels = panels;
+    panels.open();
+    this.publish("events", scene.events);
     await Promise.all([this.world.load(), this.actors.load(), this.fleet.load()]);
     this.setTheme(localStorage.getItem("xtdrone-theme") || (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark"));
     this.setView("orbit");
@@ -81,15 +76,20 @@ class App {
   }
 
   /** The connection is back. */
-  again(told) {
-    const same = told.vehicles.length === this.told.vehicles.length && told.world.name === this.told.world.name;
+  again(scene) {
+    const same = scene.vehicles.length === this.scene.vehicles.length && scene.world.name === this.scene.world.name;
     if (!same) location.reload();
-    document.body.classList.toggle("viewer", !told.pilot);
-    this.status = told.status;
+    document.body.classList.toggle("viewer", !scene.pilot);
+    this.status = scene.status;
     this.replay?.again();
-    if (told.laps?.vehicles) this.race?.take(told.laps);
+    this.publish("scene", scene);
     this.say("connected again");
   }
+
+  /** The panels' objects by name, for tests and for the curious in the console. */
+  get panel() { return this.panels.opened; }
+
+  publish(topic, ...values) { this.panels?.publish(topic, ...values); }
 
   makeControls() {
     for (const button of field("views").children) button.onclick = () => this.setView(button.dataset.view);
@@ -125,7 +125,7 @@ class App {
     localStorage.setItem("xtdrone-theme", name);
     field("theme").textContent = name === "dark" ? "Light" : "Dark";
     this.world.theme(name);
-    this.plots.theme();
+    this.publish("theme");
   }
 
   setQuality() {
@@ -137,9 +137,7 @@ class App {
     this.world.quality(level);
     this.fleet.quality(level);
     this.hud.resize(width, height);
-    const below = `${field("top").getBoundingClientRect().bottom + 10}px`; // it may have several rows
-    field("fleet").style.top = field("lap").style.top = below;
-    field("side").style.top = width < 821 ? "" : below;
+    document.documentElement.style.setProperty("--below", `${field("top").getBoundingClientRect().bottom + 10}px`); // it may have several rows
     document.body.classList.toggle("plain", level === 0); // blurred glass is slow without a graphics card
     for (const lines of [this.overlays.lines, this.overlays.trails]) lines.material.uniforms.size.value.set(width, height);
     for (const [name, , , wide, high] of [...this.views.parts(), ...Object.keys(this.views.cameras).map((key) => [key, 0, 0, 1, 1])]) {
@@ -156,7 +154,7 @@ class App {
     if (on) this.say("click the ground or the map; Escape leaves it");
   }
 
-  indices() { return this.everyone ? this.told.vehicles.map((_, i) => i) : this.chosen; }
+  indices() { return this.everyone ? this.scene.vehicles.map((_, i) => i) : this.chosen; }
 
   choose(i, more) {
     if (more && !this.everyone) this.chosen = this.chosen.includes(i) && this.chosen.length > 1 ? this.chosen.filter((k) => k !== i) : [...this.chosen, i];
@@ -166,11 +164,11 @@ class App {
 
   chooseAll() {
     this.everyone = true;
-    this.chosen = this.told.vehicles.map((_, i) => i);
+    this.chosen = this.scene.vehicles.map((_, i) => i);
   }
 
   chooseNext(step) {
-    const n = this.told.vehicles.length;
+    const n = this.scene.vehicles.length;
     this.choose(this.everyone ? (step > 0 ? 0 : n - 1) : (this.chosen[0] + step + n) % n);
   }
 
@@ -226,13 +224,14 @@ class App {
   }
 
   event(event) {
-    this.panels?.event(event);
+    this.publish("event", event);
+    if (event.level <= 3) this.say(`${event.who} ${event.text}`, true);
     if (event.level <= 4 && event.who) this.warnings.set(event.who, [event.text, performance.now()]);
   }
 
   /** What the display warns of for a vehicle, or "". */
   warning(i) {
-    const waiting = this.status.waiting?.[i], [text, since] = this.warnings.get(this.told.vehicles[i].name) || ["", 0];
+    const waiting = this.status.waiting?.[i], [text, since] = this.warnings.get(this.scene.vehicles[i].name) || ["", 0];
     const shown = performance.now() - since < 6000 ? text : !this.frame.get(i, "armed") && waiting ? waiting : "";
     return shown.length > 96 ? `${shown.slice(0, 95)}…` : shown;
   }
@@ -259,7 +258,7 @@ class App {
     this.actors.update(this.frame.t + ahead);
     const first = this.views.update(this.chosen, dt);
     this.overlays.update(this.frame, this.chosen, this.everyone, this.pace.level);
-    this.race?.update(this.frame);
+    this.publish("animate", this.frame);
     this.world.follow(this.views.focus, 6 + 1.6 * this.views.reach);
     this.render();
     this.hud.draw(this.frame, this.views, first, this);
@@ -288,13 +287,10 @@ class App {
 
   /** What people read changes slower than what they watch. */
   slow(now) {
-    if (!(now - this.slowly < SLOW_MS)) { this.slowly = now; this.panels.update(this.frame); }
+    if (!(now - this.slowly < SLOW_MS)) { this.slowly = now; this.toolbars.update(this.frame); }
     if (!(now - this.panelled < PANEL_MS[this.pace.level])) {
       this.panelled = now;
-      const { tab } = this.panels;
-      if (tab === "plots") this.plots.draw();
-      else if (tab === "map") this.map.draw(this.frame);
-      else if (tab === "sticks") this.sticks.draw(this.frame);
+      this.panels.draw(this.frame);
     }
   }
 }

@@ -89,7 +89,7 @@ export class Overlays {
   }
 
   rays(frame, i) {
-    const range = frame.get(i, "range"), about = this.fleet.told.types[this.fleet.told.vehicles[i].type];
+    const range = frame.get(i, "range"), about = this.fleet.description.types[this.fleet.description.vehicles[i].type];
     if (!about.ranges.length || !Number.isFinite(range)) return;
     const { pos, quat } = about.ranges[0], turn = this.fleet.quat[i];
     const from = new THREE.Vector3(...pos).applyQuaternion(turn).add(this.fleet.pos[i]);
@@ -134,7 +134,7 @@ export class Overlays {
   /** A ring around each selected vehicle. */
   mark(chosen) {
     chosen.forEach((i, k) => {
-      const p = this.fleet.pos[i], wide = 1.25 * Math.max(0.3, this.fleet.told.types[this.fleet.told.vehicles[i].type].span) + 0.08;
+      const p = this.fleet.pos[i], wide = 1.25 * Math.max(0.3, this.fleet.description.types[this.fleet.description.vehicles[i].type].span) + 0.08;
       this.ring.setMatrixAt(k, this.matrix.makeScale(wide, wide, 1).setPosition(p.x, p.y, p.z - 0.06));
     });
     this.ring.count = chosen.length;
@@ -145,7 +145,7 @@ export class Overlays {
   shade(level) {
     this.blobs.count = level > 0 ? 0 : this.fleet.n;
     for (let i = 0; i < this.blobs.count; i++) {
-      const p = this.fleet.pos[i], wide = Math.max(0.001, 0.75 * (this.fleet.told.types[this.fleet.told.vehicles[i].type].span + 0.05) * (1 - 0.02 * p.z));
+      const p = this.fleet.pos[i], wide = Math.max(0.001, 0.75 * (this.fleet.description.types[this.fleet.description.vehicles[i].type].span + 0.05) * (1 - 0.02 * p.z));
       this.blobs.setMatrixAt(i, this.matrix.makeScale(wide, wide, 1).setPosition(p.x, p.y, 0.012));
     }
     this.blobs.instanceMatrix.needsUpdate = true;

@@ -26,7 +26,7 @@ export class Pace {
   }
 
   /** Whether the sticks come before pictures: they fly, and the machine is slow at drawing. */
-  get sparing() { return this.app.sticks.on && this.level === 0; }
+  get sparing() { return this.app.steering && this.level === 0; }
 
   /** Whether a picture is to be drawn now. */
   due(now) {
@@ -42,7 +42,7 @@ export class Pace {
     this.fps = (1000 * this.frames) / (now - this.since);
     this.frames = 0;
     this.since = now;
-    document.getElementById("fps").textContent = `${this.fps.toFixed(0)} frames/s at ${Math.round(100 * this.scale / (devicePixelRatio || 1))} %, level ${this.level}`;
+    this.app.publish("pace", `${this.fps.toFixed(0)} frames/s at ${Math.round(100 * this.scale / (devicePixelRatio || 1))} %, level ${this.level}`);
     if (!this.auto || document.hidden) return;
     const aim = this.sparing ? STICKS_AIM_FPS : AIM_FPS;
     if (this.fps < aim) this.slower(aim);

@@ -1,7 +1,7 @@
 // A recording on the page: the bar of time, speed, keys, and events as time passes.
 
 const SPEEDS = [0.1, 0.2, 0.5, 1, 2, 4, 8, 16];
-const SMALL_S = 0.1, LARGE_S = 5, MAX_MARKS = 300, MAX_EVENTS = 400;
+const SMALL_S = 0.1, LARGE_S = 5, MAX_MARKS = 300;
 const ORDERS = new Set(["t", "l", "h", "r", "g", "."]);
 const KEYS = [["1 2 3 4 5", "orbit, chase, first person, top, split"], ["[ ]", "previous, next vehicle"], ["Shift A", "all vehicles"],
   ["Space", "play, pause"], ["← →", "0.1 s back, forward; with Shift 5 s"], ["↑ ↓", "faster, slower"], ["Home, End", "start, end"],
@@ -9,12 +9,12 @@ const KEYS = [["1 2 3 4 5", "orbit, chase, first person, top, split"], ["[ ]", "
 const field = (id) => document.getElementById(id);
 
 export class Replay {
-  constructor(app, told) {
+  constructor(app, scene) {
     this.app = app;
-    this.about = told.replay;
-    this.marks = told.marks;
+    this.about = scene.replay;
+    this.marks = scene.marks;
     this.shown = -1; // events up to the time that is shown
-    this.t = told.status.t;
+    this.t = scene.status.t;
     this.dragging = false;
     document.body.classList.add("replay");
     field("replay").hidden = false;
@@ -25,7 +25,7 @@ export class Replay {
     field("play").onclick = () => this.ask(this.app.status.paused ? "resume" : "pause");
     field("keys").querySelector("dl").replaceChildren(...KEYS.flatMap(([key, what]) => [Object.assign(document.createElement("dt"), { textContent: key }), Object.assign(document.createElement("dd"), { textContent: what })]));
     this.makeBar();
-    this.status(told.status);
+    this.status(scene.status);
   }
 
   describe() {
@@ -78,19 +78,12 @@ export class Replay {
     let count = this.marks.findIndex((event) => event.t > t);
     if (count < 0) count = this.marks.length;
     if (count === this.shown) return;
-    const { panels } = this.app, jumped = this.shown < 0 || count < this.shown || count > this.shown + 20;
+    const jumped = this.shown < 0 || count < this.shown || count > this.shown + 20;
     if (jumped) {
-      panels.events = this.marks.slice(Math.max(0, count - MAX_EVENTS), count);
+      this.app.publish("events", this.marks.slice(0, count));
       this.app.warnings.clear();
-      if (panels.tab === "events") panels.showEvents();
     } else for (const event of this.marks.slice(this.shown, count)) this.app.event(event);
     this.shown = count;
-  }
-
-  /** What was before a jump: trails and plots. */
-  past(frames) {
-    this.app.overlays.recall(frames);
-    this.app.plots.recall(frames);
   }
 
   /** Whether a key is one of the recording's, or an order that it does not take. */

@@ -68,7 +68,7 @@ export class Connection {
       sessionStorage.removeItem(TOKEN);
     } else {
       if (message.op === "scene") this.pilot = message.pilot;
-      (this.handlers[message.op] || (() => {}))(message);
+      (this.handlers[message.op] ?? this.handlers.other)?.(message);
     }
   }
 

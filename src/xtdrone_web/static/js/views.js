@@ -95,7 +95,7 @@ export class Views {
       const turn = Math.atan2(ahead.y, ahead.x) - this.heading;
       this.heading += Math.atan2(Math.sin(turn), Math.cos(turn)) * Math.min(1, dt / SMOOTH_S);
     }
-    const away = 1.3 + 2.6 * (this.fleet.told.types[this.fleet.told.vehicles[i].type].span || 0.3);
+    const away = 1.3 + 2.6 * (this.fleet.description.types[this.fleet.description.vehicles[i].type].span || 0.3);
     camera.position.set(p.x - away * Math.cos(this.heading), p.y - away * Math.sin(this.heading), Math.max(0.2, p.z + 0.42 * away));
     camera.lookAt(p.x + 2 * Math.cos(this.heading), p.y + 2 * Math.sin(this.heading), p.z);
   }

@@ -22,9 +22,9 @@ THREE.ShaderChunk.colorspace_pars_fragment = THREE.ShaderChunk.colorspace_pars_f
   /vec4 sRGBTransferOETF\( in vec4 value \) \{[^}]*\}/, "vec4 sRGBTransferOETF( in vec4 value ) { return vec4( sqrt( max( value.rgb, vec3( 0.0 ) ) ), value.a ); }");
 
 export class World {
-  constructor(told) {
+  constructor(description) {
     this.scene = new THREE.Scene();
-    const light = told.lights.find((each) => each.kind === "directional");
+    const light = description.lights.find((each) => each.kind === "directional");
     this.toSun = light ? new THREE.Vector3(...light.direction).negate().normalize() : new THREE.Vector3(0.4, -0.3, 0.85);
     this.sun = new THREE.DirectionalLight();
     this.sun.shadow.camera.near = 1;
@@ -32,7 +32,7 @@ export class World {
     this.sun.shadow.bias = -0.0006;
     this.sun.shadow.normalBias = 0.02;
     this.sky = new THREE.HemisphereLight(0xffffff, 0x888888, 1);
-    this.indoors = !light && told.lights.length > 0;
+    this.indoors = !light && description.lights.length > 0;
     this.scene.add(this.sun, this.sun.target, this.sky);
     this.scene.fog = new THREE.Fog(0xffffff, 60, 480);
     this.dome = new THREE.Mesh(new THREE.SphereGeometry(1, 48, 32), new THREE.ShaderMaterial({

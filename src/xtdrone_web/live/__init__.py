@@ -1,0 +1,1 @@
+"""The process of the page beside a running simulation."""
