@@ -306,9 +306,11 @@ def test_images_agree_with_the_lockstep_renderer(tmp_path):
     ids, distances = np.zeros(len(ray), dtype=np.int32), np.zeros(len(ray))
     unit = ray / np.linalg.norm(ray, axis=1, keepdims=True)
     groups = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
+    data = mujoco.MjData(scene.model)
+    mujoco.mj_kinematics(scene.model, data)
     mujoco.mj_multiRay(
         scene.model,
-        scene._data,
+        data,
         start,
         unit.ravel(),
         groups,
