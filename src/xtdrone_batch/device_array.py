@@ -9,8 +9,8 @@ import numpy as np
 
 from .errors import BatchError
 
-CPU, CUDA = 1, 2  # of DLPack's DLDeviceType
-_CODES = {"i": 0, "u": 1, "f": 2}  # of DLPack's DLDataTypeCode
+CPU, CUDA = 1, 2  # values of DLPack's DLDeviceType
+_CODES = {"i": 0, "u": 1, "f": 2}  # values of DLPack's DLDataTypeCode
 _NAME = b"dltensor"
 
 

@@ -38,17 +38,17 @@ class Randomisation:
         """Raises BatchError where a width is not allowed."""
         for entry in fields(self):
             value = getattr(self, entry.name)
-            most = 1.0 if entry.name in ("mass", "thrust") else _MAX
+            maximum = 1.0 if entry.name in ("mass", "thrust") else _MAX
             widths = tuple(value) if entry.name == "pos" else (value,)
             if len(widths) not in (1, 3) or not all(
-                isinstance(width, (int, float)) and 0.0 <= width <= most for width in widths
+                isinstance(width, (int, float)) and 0.0 <= width <= maximum for width in widths
             ):
                 raise BatchError(
                     f"{entry.name} = {value} of the randomisation is not allowed: "
                     f"give {'three numbers' if entry.name == 'pos' else 'a number'} "
-                    f"from 0 to {most:g}"
+                    f"from 0 to {maximum:g}"
                 )
-            if most == 1.0 and value == 1.0:
+            if maximum == 1.0 and value == 1.0:
                 raise BatchError(
                     f"{entry.name} = 1 of the randomisation is not allowed: nothing "
                     "would be left; give less"

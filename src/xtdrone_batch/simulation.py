@@ -460,14 +460,15 @@ def _bytes(*arrays: tuple) -> int:
     return sum(array.nbytes for each in arrays for array in each)
 
 
-def _whole(name: str, value: Any, least: int, most: int) -> int:
+def _whole(name: str, value: Any, minimum: int, maximum: int) -> int:
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, np.integer))
-        or not least <= value <= most
+        or not minimum <= value <= maximum
     ):
         raise BatchError(
-            f"{name} = {shown(value)} is not allowed: give a whole number from {least} to {most}"
+            f"{name} = {shown(value)} is not allowed: "
+            f"give a whole number from {minimum} to {maximum}"
         )
     return int(value)
 

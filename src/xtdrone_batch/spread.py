@@ -44,7 +44,7 @@ class SpreadBatch:
             vehicles, environments: As for BatchSimulation.
             workers: How many processes or actors.
             ray: Address of a Ray cluster, or 'local' to start one; "" for processes.
-            options: Further ones of BatchSimulation. Each worker has one thread unless told.
+            options: Further ones of BatchSimulation. Each worker has one thread by default.
 
         Raises:
             XtdroneError: As of BatchSimulation; or Ray is not installed.

@@ -29,8 +29,8 @@ class MeshTables(NamedTuple):
 
 
 def mesh_tables(meshes: Sequence[TriangleMesh]) -> MeshTables:
-    """The tables of meshes."""
-    found = []
+    """Returns the tables of meshes."""
+    tables = []
     first = np.zeros((len(meshes) + 1, 3), dtype=np.int64)
     for m, mesh in enumerate(meshes):
         corners = np.asarray(mesh.points, dtype=float)[np.asarray(mesh.faces)]
@@ -46,14 +46,14 @@ def mesh_tables(meshes: Sequence[TriangleMesh]) -> MeshTables:
         )
         build(boxes, np.arange(len(boxes)), len(boxes), *tree[:4])
         reach = np.array([np.linalg.norm(corners, axis=-1).max()])
-        found.append((reach, corners.reshape(-1, 9), tree.node, tree.info, tree.item))
+        tables.append((reach, corners.reshape(-1, 9), tree.node, tree.info, tree.item))
         first[m + 1] = first[m] + (len(corners), len(tree.node), len(tree.item))
     empty = (
         np.zeros(1),
         np.zeros((1, 9)),
         *(getattr(new_tree((), 1), name) for name in ("node", "info", "item")),
     )
-    return MeshTables(first, *(np.concatenate(arrays) for arrays in zip(*(found or [empty]))))
+    return MeshTables(first, *(np.concatenate(arrays) for arrays in zip(*(tables or [empty]))))
 
 
 @njit

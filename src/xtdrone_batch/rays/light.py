@@ -87,9 +87,9 @@ def box_normals(
         u = (px + t * (a * dx + d * dy + g * dz)) * sx
         v = (py + t * (b * dx + e * dy + h * dz)) * sy
         w = (pz + t * (c * dx + f * dy + i * dz)) * sz
-        most = max(abs(u), max(abs(v), abs(w)))
-        u = (1.0 if u > 0.0 else -1.0) if abs(u) == most else 0.0
-        v = (1.0 if v > 0.0 else -1.0) if (abs(v) == most) & (u == 0.0) else 0.0
+        largest = max(abs(u), max(abs(v), abs(w)))
+        u = (1.0 if u > 0.0 else -1.0) if abs(u) == largest else 0.0
+        v = (1.0 if v > 0.0 else -1.0) if (abs(v) == largest) & (u == 0.0) else 0.0
         w = (1.0 if w > 0.0 else -1.0) if (u == 0.0) & (v == 0.0) else 0.0
         mine = packet[WHO + k] == who
         packet[NORMAL + k] = a * u + b * v + c * w if mine else packet[NORMAL + k]

@@ -50,12 +50,12 @@ class Mounting:
 
     def __post_init__(self) -> None:
         """Raises BatchError where a width is not allowed."""
-        for name, most in (("pos", 1e3), ("angles", _MAX_TURN)):
+        for name, maximum in (("pos", 1e3), ("angles", _MAX_TURN)):
             widths = getattr(self, name)
-            if np.shape(widths) != (3,) or not all(0.0 <= width <= most for width in widths):
+            if np.shape(widths) != (3,) or not all(0.0 <= width <= maximum for width in widths):
                 raise BatchError(
                     f"{name} = {widths} of the mounting is not allowed: give three "
-                    f"numbers from 0 to {most:g}"
+                    f"numbers from 0 to {maximum:g}"
                 )
 
 
