@@ -297,7 +297,7 @@ def parameters_page() -> str:
 
 
 def limits(p) -> str:
-    """The limits of a value in force."""
+    """Returns the limits of an active value."""
     low, high = (f"{x:g}" if abs(x) < float("inf") else "" for x in (p.active_min, p.active_max))
     return f"{low} to {high}" if low and high else f"from {low}" if low else ""
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from xtdrone_core import SensorBatch, SensorBlock
-from xtdrone_core.runs.snapshot import Memory
+from xtdrone_core.runs.snapshot import Memory, Rows, take_over
 from xtdrone_core.state import ExtraReadings
 from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.constants import GRAVITY
@@ -310,8 +310,12 @@ class SensorSuite(Memory):
         for array in self._arrays.values():
             array.reset(mask, self._step)
 
+    def regroup(self, before: "SensorSuite", rows: Rows) -> None:
+        """Takes over the state of the vehicles that were in the former fleet, too."""
+        take_over(self, before, rows)
+
     def save(self) -> dict[str, Any]:
-        """Restores a state returned by save()."""
+        """Returns the state of sensors and readings."""
         return {
             **super().save(),
             "step": self._step,

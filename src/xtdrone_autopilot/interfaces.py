@@ -96,6 +96,33 @@ class Estimator(Memory):
         imu_pos: (N, 3) INPUT: IMU from the centre of gravity, body [m]; 0 where it is near.
     """
 
+    # Views of the records' fields, which the constructor makes.
+    records: np.ndarray
+    pos: np.ndarray
+    vel: np.ndarray
+    quat: np.ndarray
+    ang_vel: np.ndarray
+    gyro_bias: np.ndarray
+    accel_bias: np.ndarray
+    field_bias: np.ndarray
+    terrain: np.ndarray
+    wind: np.ndarray
+    ready: np.ndarray
+    flags: np.ndarray
+    test_ratios: np.ndarray
+    pos_std: np.ndarray
+    vel_std: np.ndarray
+    att_std: np.ndarray
+    reset_count: np.ndarray
+    reset_pos: np.ndarray
+    landed: np.ndarray
+    on_wings: np.ndarray
+    gps_pos: np.ndarray
+    range_pos: np.ndarray
+    range_axis: np.ndarray
+    airspeed_axis: np.ndarray
+    imu_pos: np.ndarray
+
     def __init__(self, n: int, origin: Sequence[float], magnetic_field_enu: npt.ArrayLike):
         """The estimator of n vehicles, not initialised yet.
 
@@ -109,11 +136,11 @@ class Estimator(Memory):
         self.records = np.zeros(n, dtype=ESTIMATE)
         self._mounted = False
         self.has_gps = np.ones(n, dtype=bool)
-        for name in ESTIMATE.names:
+        for name in ESTIMATE.names or ():
             setattr(self, name, self.records[name])
         self._clear(np.ones(n, dtype=bool))
 
-    def step(self, sensors: SensorBatch, parameters: np.ndarray = None) -> None:
+    def step(self, sensors: SensorBatch, parameters: np.ndarray | None = None) -> None:
         """Takes the readings of one step of 4 ms; overwrites the attributes in place.
 
         Args:
@@ -170,7 +197,7 @@ class Estimator(Memory):
         """Heading of vehicle i, counter-clockwise from east [rad]."""
         return to_euler(*self.quat[i])[2]
 
-    def _clear(self, mask):
+    def _clear(self, mask: np.ndarray) -> None:
         """Clears the estimates of these vehicles; sensor mounts are kept."""
         mounts = (
             {name: self.records[name][mask] for name in _MOUNTS}

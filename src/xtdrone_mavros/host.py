@@ -1,7 +1,7 @@
-"""What the bridge needs of ROS, 1 or 2."""
+"""Interface of the bridge to ROS, 1 or 2."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 
 class Output(Protocol):
@@ -14,7 +14,14 @@ class Output(Protocol):
         """Sends one message."""
 
 
-class Host(Protocol):
+class Log(Protocol):
+    """Writes lines for the user."""
+
+    def log(self, name: str, severity: int, text: str) -> None:
+        """Writes a line about a vehicle, with a MAV_SEVERITY."""
+
+
+class Host(Log, Protocol):
     """ROS: publishers, log and parameter server."""
 
     def output(self, name: str, topic: str, kind: str, latched: bool) -> Output:
@@ -27,17 +34,14 @@ class Host(Protocol):
             latched: Whether late subscribers get the last message.
         """
 
-    def log(self, name: str, severity: int, text: str) -> None:
-        """Writes a line about a vehicle with a MAV_SEVERITY to the log."""
-
-    def store_params(self, name: str, values: Mapping[str, int | float]) -> None:
+    def store_params(self, name: str, values: dict[str, int | float]) -> None:
         """Puts a vehicle's parameters on the parameter server."""
 
     def load_params(self, name: str) -> Mapping[str, int | float]:
         """Returns a vehicle's parameters on the parameter server."""
 
-    def set_parameter(self, name: str, key: str, value: Any) -> None:
+    def set_parameter(self, name: str, key: str, value: str) -> None:
         """Sets one of MAVROS's own parameters on the parameter server."""
 
-    def later(self, function: Callable[[], Any]) -> None:
+    def later(self, function: Callable[[], object]) -> None:
         """Calls a function in a thread of its own, after those before it."""

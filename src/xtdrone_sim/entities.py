@@ -6,12 +6,13 @@ origin [m/s] and angular velocity [rad/s], all four in the frame that they are r
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from xtdrone_core import FleetState, Vehicle, VehicleSpec
+from xtdrone_core import Vehicle, VehicleSpec
 from xtdrone_core.contracts import Engine, WorldEditor, required
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.quaternion import multiply_array, normalize, rotate_array
@@ -26,28 +27,29 @@ from .world import World
 from .world.models import WorldModel, read_model
 
 WORLD_FRAMES = ("", "world", "map", "/map")  # names of the world frame, as gazebo_ros has them
-LARGEST = 1e6  # number of a state or a wrench that is asked for [m, m/s, rad/s, N, N m]
+MAX_NUMBER = 1e6  # of a state or a wrench in a request [m, m/s, rad/s, N, N m]
 _STILL = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Part:
+class Frame:
     """A model or link: a frame that is fixed to a body."""
 
     name: str
     owner: int  # index of the vehicle; from N on of the inserted models; -1 for the world's file
-    body: int  # of the vehicle
-    pose: Pose  # in the body's frame; in the world for the world's file
-    centre: tuple = (0.0, 0.0, 0.0)  # centre of gravity of a link in the body's frame [m]
+    body: int  # index in the vehicle
+    pose: Pose  # relative to the body; to the world for models of the world's file
+    # Centre of gravity of a link, in the body's frame [m].
+    centre: tuple[float, ...] = (0.0, 0.0, 0.0)
 
 
 class Entities:
-    """States of all models and links, and what gazebo_ros can do to them.
+    """States of all models and links, and the changes that gazebo_ros can make.
 
     Attributes:
-        models: Part of each model by its name, in the order of their creation.
-        links: Likewise of each link.
-        direct_links: Those of the models themselves, without models nested in them.
+        models: Frame of each model by its name, in the order of their creation.
+        links: Frame of each link by its full name.
+        direct_links: The links of the models themselves, without models nested in them.
         static: Names of the models that do not move by themselves.
     """
 
@@ -59,7 +61,7 @@ class Entities:
         engine: Engine,
         pushes: Pushes,
     ):
-        """For a world with vehicles in an engine."""
+        """Lists the models and links of a world with vehicles in an engine."""
         self._engine, self._pushes = engine, pushes
         self._vehicles = list(zip(specs, vehicles, strict=True))
         self._world, self._fixed = world, world.models
@@ -74,7 +76,7 @@ class Entities:
         """States (P, 13) of their bodies, see WorldEditor."""
         return self._editor().inserted_states() if self.inserted else np.zeros((0, 13))
 
-    def table(self, parts: Iterable[Part]) -> np.ndarray:
+    def table(self, parts: Iterable[Frame]) -> np.ndarray:
         """States (P, 13) of models or links, relative to the world."""
         parts = list(parts)
         inserted = self.inserted_states()
@@ -88,7 +90,7 @@ class Entities:
         out[:, 10:] = rotate_array(quat, rate)
         return out
 
-    def relative(self, part: Part, frame: str) -> np.ndarray:
+    def relative(self, part: Frame, frame: str) -> np.ndarray:
         """State (13,) of a model or link relative to another one, which is named.
 
         Raises:
@@ -106,7 +108,7 @@ class Entities:
             back.direction(state[10:] - at[10:]),
         )
 
-    def model(self, name: str) -> Part:
+    def model(self, name: str) -> Frame:
         """The model of a name.
 
         Raises:
@@ -114,7 +116,7 @@ class Entities:
         """
         return _named("model", name, self.models)
 
-    def link(self, name: str) -> Part:
+    def link(self, name: str) -> Frame:
         """The link of a full name `model::link`.
 
         Raises:
@@ -122,20 +124,20 @@ class Entities:
         """
         return _named("link", name, self.links)
 
-    def frame(self, name: str) -> Part | None:
+    def frame(self, name: str) -> Frame | None:
         """The model or link that a reference frame names, or None for the world.
 
         Raises:
             WorldError: There is neither.
         """
-        found = self.models.get(name) or self.links.get(name)
-        if found is None and name not in WORLD_FRAMES:
+        frame = self.models.get(name) or self.links.get(name)
+        if frame is None and name not in WORLD_FRAMES:
             raise WorldError(
                 f"{unknown_name('frame', name, [*self.models, *self.links])}; empty for the world"
             )
-        return found
+        return frame
 
-    def describe(self, name: str) -> dict:
+    def describe(self, name: str) -> dict[str, Any]:
         """Names of a model's links, collisions, joints and nested models; whether it is static.
 
         Raises:
@@ -178,7 +180,7 @@ class Entities:
         state = self._engine.state
         return float(state.joint_pos[known[name]]), float(state.joint_vel[known[name]])
 
-    def place(self, part: Part, state: np.ndarray, frame: str) -> None:
+    def place(self, part: Frame, state: np.ndarray, frame: str) -> None:
         """Moves a model, or the body of a link, so that the part has a state (13,).
 
         Args:
@@ -193,9 +195,9 @@ class Entities:
         editor, other = self._editor(), self.frame(frame)
         state = np.array(state, dtype=float)
         state[3:7] = normalize(*state[3:7].tolist()) if state[3:7].any() else (0.0, 0.0, 0.0, 1.0)
-        if not (np.abs(state) <= LARGEST).all():
+        if not (np.abs(state) <= MAX_NUMBER).all():
             raise WorldError(
-                f"'{part.name}' cannot be moved to a state with numbers beyond {LARGEST:g}"
+                f"'{part.name}' cannot be moved to a state with numbers beyond {MAX_NUMBER:g}"
             )
         if other is not None:
             at = _pose(self.table([other])[0])
@@ -208,7 +210,7 @@ class Entities:
         if part.body:
             raise WorldError(f"'{part.name}' hangs on a joint: move its vehicle")
         pose = _pose(state).to(part.pose.inverse())
-        moved = _state(pose, state[7:10], pose.inverse().direction(state[10:]))
+        moved = _state(pose, state[7:10].tolist(), pose.inverse().direction(state[10:]))
         n = len(self._vehicles)
         if part.owner < n:
             editor.place(part.owner, moved)
@@ -233,9 +235,9 @@ class Entities:
             raise WorldError(f"there is a model '{name}' already")
         if not name or "::" in name or "/" in name:
             raise WorldError(f"'{name}' is no name for a model: leave out '::' and '/'")
-        if not (np.abs(pose.pos) <= LARGEST).all():
+        if not (np.abs(pose.pos) <= MAX_NUMBER).all():
             raise WorldError(
-                f"model '{name}' cannot be put {pose.pos} m away: give numbers up to {LARGEST:g}"
+                f"model '{name}' cannot be put {pose.pos} m away: give numbers up to {MAX_NUMBER:g}"
             )
         other = self.frame(frame)
         if other is not None:
@@ -261,7 +263,7 @@ class Entities:
 
     def push(
         self,
-        link: Part,
+        link: Frame,
         force: Sequence[float],
         torque: Sequence[float],
         begin_us: int,
@@ -281,8 +283,8 @@ class Entities:
         """
         if link.owner < 0 or link.name.partition("::")[0] in self.static:
             raise WorldError(f"'{link.name}' is static: no force moves it")
-        if not (np.abs([*force, *torque]) <= LARGEST).all():
-            raise WorldError(f"the wrench on '{link.name}' has numbers beyond {LARGEST:g}")
+        if not (np.abs([*force, *torque]) <= MAX_NUMBER).all():
+            raise WorldError(f"the wrench on '{link.name}' has numbers beyond {MAX_NUMBER:g}")
         self._pushes.add(
             Push(
                 link.name,
@@ -308,27 +310,29 @@ class Entities:
     def _editor(self) -> WorldEditor:
         return required(
             self._engine,
-            WorldEditor,
+            WorldEditor,  # type: ignore[type-abstract]  # a protocol
             "this engine moves and inserts no models",
             "use engine:=embedded or engine:=gazebo",
         )
 
-    def _body(self, part, inserted) -> np.ndarray:
+    def _body(self, part: Frame, inserted: np.ndarray) -> np.ndarray:
         """State of the body of a part, angular velocity in the body's frame."""
         if part.owner < 0:
             return _ORIGIN
         if part.owner >= len(self._vehicles):
-            return inserted[part.owner - len(self._vehicles)]
-        state: FleetState = self._engine.state
-        at = part.owner, part.body
+            state: np.ndarray = inserted[part.owner - len(self._vehicles)]
+            return state
+        fleet, at = self._engine.state, (part.owner, part.body)
         return np.concatenate(
-            [state.body_pos[at], state.body_quat[at], state.body_vel[at], state.body_ang_vel[at]]
+            [fleet.body_pos[at], fleet.body_quat[at], fleet.body_vel[at], fleet.body_ang_vel[at]]
         )
 
-    def _collisions_of(self, name, part) -> list[str]:
+    def _collisions_of(self, name: str, part: Frame) -> list[str]:
         n = len(self._vehicles)
         if part.owner < 0:
-            shapes = [shape for shape in self._world.shapes if shape.name.startswith(f"{name}::")]
+            shapes = tuple(
+                shape for shape in self._world.shapes if shape.name.startswith(f"{name}::")
+            )
         else:
             shapes = (
                 self._vehicles[part.owner][1].shapes
@@ -338,8 +342,8 @@ class Entities:
         return [shape.name.rpartition("::")[2] for shape in shapes if shape.collides]
 
     def _list(self) -> None:
-        self.models: dict[str, Part] = {}
-        self.links: dict[str, Part] = {}
+        self.models: dict[str, Frame] = {}
+        self.links: dict[str, Frame] = {}
         for model in self._fixed:
             self._add(model, -1, model.pose)
         for i, (spec, vehicle) in enumerate(self._vehicles):
@@ -351,21 +355,21 @@ class Entities:
         }
         self.static = {model.name for model in (*self._fixed, *self.inserted) if model.static}
 
-    def _add(self, model, owner, origin):
-        self.models[model.name] = Part(model.name, owner, 0, origin)
+    def _add(self, model: WorldModel, owner: int, origin: Pose) -> None:
+        self.models[model.name] = Frame(model.name, owner, 0, origin)
         for name, pose in model.links:
-            self.links[name] = Part(name, owner, 0, origin.to(pose))
+            self.links[name] = Frame(name, owner, 0, origin.to(pose))
 
-    def _add_vehicle(self, i, name, vehicle):
+    def _add_vehicle(self, i: int, name: str, vehicle: Vehicle) -> None:
         frames = [Pose(vehicle.cog).to(frame) for frame in body_frames(vehicle)]
-        self.models[name] = Part(name, i, 0, frames[0].inverse())
+        self.models[name] = Frame(name, i, 0, frames[0].inverse())
         body_of = {link: k for k, body in enumerate(vehicle.bodies) for link in body.links}
         scope = scope_of(vehicle)
         middle = centres(scope)
         for link, _, pose in scope.links():
             inward = frames[body_of[link]].inverse()
             full = f"{name}::{link}"
-            self.links[full] = Part(
+            self.links[full] = Frame(
                 full, i, body_of[link], inward.to(pose), inward.point(middle[link])
             )
 
@@ -373,15 +377,16 @@ class Entities:
 _ORIGIN = np.array([0.0] * 6 + [1.0] + [0.0] * 6)
 
 
-def _pose(state) -> Pose:
-    return Pose(tuple(state[:3].tolist()), tuple(state[3:7].tolist()))
+def _pose(state: np.ndarray) -> Pose:
+    x, y, z, *quat = state[:7].tolist()
+    return Pose((x, y, z), (quat[0], quat[1], quat[2], quat[3]))
 
 
-def _state(pose, vel, rate) -> np.ndarray:
+def _state(pose: Pose, vel: Sequence[float], rate: Sequence[float]) -> np.ndarray:
     return np.array([*pose.pos, *pose.quat, *vel, *rate])
 
 
-def _named(kind, name, known) -> Part:
+def _named(kind: str, name: str, known: Mapping[str, Frame]) -> Frame:
     if name not in known:
         raise WorldError(unknown_name(kind, name, known))
     return known[name]

@@ -5,60 +5,40 @@ their wrench to the engine, and the new state back to the sensors. Nothing here 
 clock but the pacer.
 """
 
+import dataclasses
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sensor_models import SensorSuite
-from xtdrone_core import FleetModel, Scenario, ScenarioError, Vehicle, VehicleSpec, registry
+from xtdrone_core import FleetState, Scenario, ScenarioError, SensorBatch, VehicleSpec
 from xtdrone_core.contracts import (
     Agent,
     Attachable,
-    Autopilot,
-    AutopilotContext,
-    Engine,
-    ExternalPose,
     GoalCounter,
-    Logging,
     Observer,
-    RangeCaster,
-    Renderer,
+    Stateful,
     Viewer,
     required,
 )
 from xtdrone_core.errors import unknown_name
-from xtdrone_core.racing.ghost import read_ghost
-from xtdrone_core.racing.track import read_track
 from xtdrone_core.runs import run_folder, snapshot
 from xtdrone_core.runs.control_link import TICK_US, ControlServer
 from xtdrone_core.runs.log_file import LogGaps
+from xtdrone_core.runs.snapshot import Rows
 from xtdrone_core.state import SensorDescription
 from xtdrone_core.stations import wanted_stations
 
 from .control.requests import ControlRequests
-from .entities import Entities
-from .fleet.change import adopting, change_fleet
-from .fleet.mixed import MixedAutopilot
-from .fleet.part import Texts, autopilot_of
-from .observers.crashes import Crash, CrashMonitor
-from .observers.figures import FlightFigures
-from .observers.laps import LapTimer
-from .observers.pose_feed import TruthPose
+from .observers.crashes import Crash
 from .observers.recording import WARNING, Console, SummaryKeeper, TruthRecorder
 from .pacer import Pacer
-from .plant.plant import Plant
-from .rendering.realistic.conditions import conditions_of
-from .rendering.realistic.scene import RealisticScene
-from .rendering.scene import Beams
-from .rendering.sensors import RenderedSensors
-from .vehicles.pose import Pose, sensors_at_zero
-from .vehicles.sdf import load_vehicle
-from .world import World, world_of
+from .parts import Parts, Setup, build_parts, regroupable
+from .vehicles.pose import Pose
+from .world import world_of
 
 _log = logging.getLogger(__name__)
 
@@ -79,7 +59,7 @@ class Simulation:
         observers: Called at each step; append more, see contracts.Observer.
         entities: Models and links by Gazebo's names: their states, moved, inserted, pushed.
         pacer: Keeps simulated time at a multiple of wall time.
-        log_gaps: What the disk did not take of the logs.
+        log_gaps: Gaps in the logs, such as those of a full disk.
         requests: The control socket, or None.
         race: The LapTimer of the scenario's track, or None.
     """
@@ -110,113 +90,68 @@ class Simulation:
         """
         self.scenario, self.folder = scenario, None if folder is None else Path(folder)
         self.log_gaps = LogGaps(self.folder, self._warn)
-        self._events = None if folder is None else run_folder.EventLog(self.folder, self.log_gaps)
+        self._events = (
+            None if self.folder is None else run_folder.EventLog(self.folder, self.log_gaps)
+        )
         self._summaries: SummaryKeeper | None = None
         self._ended = "finished"  # unless run() ends otherwise
         self.t_us = 0
         self.observers: list[Observer] = [*observers]
         self.pacer = Pacer(scenario.speed)
         self._stopping = False  # no Event: a signal that interrupts another must not wait for it
-        self._closers: list = []  # in the order in which they are closed
         self._started = False
+        self._closed = False
         self.requests: ControlRequests | None = None
-        self.race: LapTimer | None = None
+        self.console = Console((), None)  # until the parts have one
         self._built = False
         self.agent = agent
         self.world = world_of(scenario)
-        models = tuple(load_vehicle(spec.type) for spec in scenario.vehicles)
-        self.fleet = FleetModel.of(models)
         try:
-            self._build(models, links)
+            parts = build_parts(self._setup(scenario, links))
+        except BaseException:
+            for observer in self.observers:
+                observer.close()
+            raise
+        try:
+            if self.folder is not None:
+                self._record(self.folder)
+            self._use(parts)
             self._sense()
             if control is not None:
-                self.requests = self._kept(ControlRequests(self, control))
+                self.requests = ControlRequests(self, control)
             self._attach_agent()
         except BaseException:
-            self._close_parts()
+            self._close_all()
             raise
 
-    def _build(self, models, links, before=None):
-        """Makes the parts; those of a simulation with another fleet, before, pass on what flies."""
-        scenario, world = self.scenario, self.world
-        first = len(self.observers)
-        self.engine: Engine = self._kept(build_engine(scenario, world, models))
-        names = [spec.name for spec in scenario.vehicles]
-        if before is not None:
-            adopting(self.engine, scenario.engine).regroup(before.engine, before.rows)
-        _refuse_overlaps(
-            names,
-            self.engine.contacts().by_name(),
-            names if before is None else [name for name, new in zip(names, before.rows.new) if new],
-        )
-        self.console = Console(names, self.folder, self.log_gaps)
-        for text in self.remarks():
-            self._warn(text)
-        self.plant = Plant(scenario, self.fleet, world, self.engine)
-        self.sensor_suite = build_sensors(scenario, world, models, self.engine)
-        self.rendered = self._kept(build_rendered(scenario, world, models, self.engine))
-        self.texts = Texts(self._on_text, scenario.n)
-        context = self.autopilot_context(links)
-        self.autopilot: Autopilot = self._kept(
-            build_autopilot(context)
-            if before is None or before.mixed is None
-            else MixedAutopilot(context, before.mixed, before.rows)
-        )
-        if isinstance(self.autopilot, Logging):
-            self.autopilot.collect_gaps(self.log_gaps)
-        if self.folder is not None:
-            self.observers.append(
-                TruthRecorder(self.folder / run_folder.TRUTH, scenario.n, self.log_gaps)
-            )
-            self._summaries = SummaryKeeper(self.folder, scenario.n, self.log_gaps, self.summary)
-            self.observers.append(self._summaries)
-        self.monitor = CrashMonitor(
-            names, self.fleet, self.engine, self._on_collision, self._on_crash
-        )
-        self.figures = FlightFigures(names, self.monitor, self.autopilot)
-        self.observers += [self.monitor, self.figures]
-        self.entities = Entities(world, scenario.vehicles, models, self.engine, self.plant.pushes)
-        if scenario.pose_source == "truth":
-            self.observers.append(
-                TruthPose(
-                    required(
-                        self.autopilot,
-                        ExternalPose,
-                        f"autopilot '{scenario.autopilot}' takes no pose from outside",
-                        "leave out pose_source:=truth",
-                    )
-                )
-            )
-        if isinstance(self.autopilot, Observer):
-            self.observers.append(self.autopilot)
-        self._own_observers = self.observers[first:]
-        if scenario.track:
-            track = read_track(scenario.track)
-            ghost = read_ghost(scenario.ghost, track) if scenario.ghost else None
-            self.race = LapTimer(track, scenario.vehicles, ghost, self.event)
-            self.observers.append(self.race)
-
-    def autopilot_context(self, links: bool) -> AutopilotContext:
-        """What its autopilots are built from; links: whether they open MAVLink ports."""
-        return AutopilotContext(
-            self.scenario,
-            self.fleet,
-            _origin(self.world),
-            self.world.magnetic_field,
+    def _setup(self, scenario: Scenario, links: bool) -> Setup:
+        return Setup(
+            scenario,
+            self.world,
             self.folder,
             links,
-            self.texts,
-            self.sensor_suite.batch,
+            self.log_gaps,
+            on_text=self._on_text,
+            on_event=self.event,
         )
 
-    def remarks(self) -> list[str]:
-        """What of the files of world and vehicles is left out or changed, a line each."""
-        found = {model.type: model.remarks for model in self.fleet.vehicles}
-        return [
-            f"{name}: {remark}"
-            for name, remarks in {f"world {self.world.name}": self.world.remarks, **found}.items()
-            for remark in remarks
+    def _record(self, folder: Path) -> None:
+        n = self.scenario.n
+        self._summaries = SummaryKeeper(folder, n, self.log_gaps, self.summary)
+        self.observers += [
+            TruthRecorder(folder / run_folder.TRUTH, n, self.log_gaps),
+            self._summaries,
         ]
+
+    def _use(self, parts: Parts) -> None:
+        """Flies with these parts from now on."""
+        self.parts = parts
+        self.fleet, self.engine, self.plant = parts.fleet, parts.engine, parts.plant
+        self.sensor_suite, self.rendered = parts.sensors, parts.rendered
+        self.autopilot, self.console = parts.autopilot, parts.console
+        self.monitor, self.figures, self.race = parts.monitor, parts.figures, parts.race
+        self.entities = parts.entities
+        self.observers += parts.observers
 
     @property
     def agent(self) -> Agent | None:
@@ -235,18 +170,18 @@ class Simulation:
         if self._built:
             self._attach_agent()
 
-    def _attach_agent(self):
+    def _attach_agent(self) -> None:
         self._built = True
         if isinstance(self._agent, Attachable):
             self._agent.attach(self)
 
     @property
-    def state(self) -> Any:
+    def state(self) -> FleetState:
         """The true FleetState now; owned by the engine."""
         return self.engine.state
 
     @property
-    def sensors(self) -> Any:
+    def sensors(self) -> SensorBatch:
         """The last SensorBatch; owned by the sensor suite."""
         return self._sensors
 
@@ -257,7 +192,7 @@ class Simulation:
 
     @property
     def crashes(self) -> list[Crash]:
-        """What has crashed so far."""
+        """The crashes so far."""
         return self.monitor.crashes
 
     @property
@@ -271,7 +206,7 @@ class Simulation:
 
     @property
     def reached(self) -> dict[str, tuple[int, int]]:
-        """How many of what the Agent set out to reach, see contracts.GoalCounter."""
+        """Number of goals reached and number of goals, by the name of the Agent's goals."""
         return self._agent.goals_reached() if isinstance(self._agent, GoalCounter) else {}
 
     @property
@@ -327,7 +262,7 @@ class Simulation:
             raise
         self._ended = "stopped" if self._stopping else "finished"
 
-    def _run(self, until_us):
+    def _run(self, until_us: int | None) -> None:
         pacer, requests = self.pacer, self.requests
         # What commands by a station counts at the next step: pacing by ticks would let it wait for
         # five.
@@ -337,7 +272,7 @@ class Simulation:
             pacer.restart(0)
         pacer.set_speed(pacer.speed, self.t_us)
         while not self._stopping and (until_us is None or self.t_us < until_us):
-            if pacer.holds:
+            if pacer.holds and requests is not None:
                 requests.idle()
                 continue
             self.step()
@@ -407,8 +342,8 @@ class Simulation:
     ) -> None:
         """Adds vehicles, or takes some out; the others fly on, and keep their numbers.
 
-        The parts are built for the new fleet and go on from the state of the former ones. MAVLink
-        links stay open. New vehicles start as after a reset.
+        The parts are built for the new fleet and continue from the state of the former ones.
+        MAVLink links stay open. New vehicles start as after a reset.
 
         Args:
             vehicles: The new fleet: the present one with some more, or with some less.
@@ -418,7 +353,42 @@ class Simulation:
             XtdroneError: Not such a fleet, a start that is taken, or a part that cannot do it;
                 the simulation goes on as it was.
         """
-        change_fleet(self, vehicles, make_agent)
+        scenario = dataclasses.replace(self.scenario, vehicles=tuple(vehicles))
+        self._refuse_change(scenario, make_agent is not None)
+        rows = Rows.of(self.scenario.specified(), scenario.specified())
+        before = self.parts.for_fleet_of(scenario)
+        parts = build_parts(self._setup(scenario, links=False), before, rows)
+        before.close()
+        former = {id(observer) for observer in self.parts.observers}
+        self.observers = [each for each in self.observers if id(each) not in former]
+        self.scenario = scenario
+        self._use(parts)
+        self._sensors = parts.sensors.batch
+        self._started = False
+        if make_agent is not None:
+            self.agent = make_agent(self)
+        if rows.new.any():
+            self.reset(rows.new)
+
+    def _refuse_change(self, scenario: Scenario, has_new_agent: bool) -> None:
+        """Refuses a change of the fleet that cannot be done, before anything is built."""
+        now, then = set(self.scenario.specified()), set(scenario.specified())
+        if not now < then and not then < now:
+            raise ScenarioError(
+                "a fleet either grows or shrinks, and the vehicles that stay keep "
+                "type, name, start, autopilot and number: add some, or remove some"
+            )
+        if self.folder is not None or self.requests is not None:
+            raise ScenarioError(
+                "the vehicles of a recorded run, and of one with a control socket, "
+                "stay the same: their files have a row for each; leave out record"
+            )
+        if self._agent is not None and not has_new_agent:
+            raise ScenarioError(
+                f"{type(self._agent).__name__} flies a fleet of {len(now)}: let "
+                "the commands of the simulation or backends fly one that changes"
+            )
+        regroupable(self.engine, scenario.engine)
 
     def save(self, path: Path | str) -> None:
         """Writes the complete state of the simulation to one file.
@@ -437,7 +407,9 @@ class Simulation:
             XtdroneError: It is not a snapshot, or belongs to another scenario.
         """
         saved, scenario = snapshot.read(path)
-        own = json.loads(json.dumps(self.scenario.to_dict()))  # as the file has it
+        own = json.loads(
+            json.dumps(self.scenario.to_dict())
+        )  # the types of JSON, which the file has
         _refuse_other(own, scenario, path)
         for name, part in self._stateful().items():
             if name not in saved:
@@ -452,16 +424,8 @@ class Simulation:
         self.entities.refresh()
         self.event(self.t_us, "load", path=str(path))
 
-    def _stateful(self) -> dict:
-        parts = {
-            "engine": self.engine,
-            "plant": self.plant,
-            "sensors": self.sensor_suite,
-            "rendered": self.rendered,
-            "autopilot": self.autopilot,
-            "monitor": self.monitor,
-            **({} if self.race is None else {"laps": self.race.laps}),
-        }
+    def _stateful(self) -> dict[str, Stateful]:
+        parts = self.parts.stateful()
         return parts if self._agent is None else {**parts, "agent": self._agent}
 
     def mask_of(self, vehicles: Any) -> np.ndarray:
@@ -503,7 +467,10 @@ class Simulation:
             XtdroneError: It has none, or there is no display.
         """
         required(
-            self.engine, Viewer, f"engine '{self.scenario.engine}' has no window", "leave out gui"
+            self.engine,
+            Viewer,  # type: ignore[type-abstract]  # a protocol
+            f"engine '{self.scenario.engine}' has no window",
+            "leave out gui",
         ).open_viewer()
 
     def event(self, t_us: int, name: str, **values: Any) -> None:
@@ -515,13 +482,13 @@ class Simulation:
 
     def say(self, text: str, severity: int = WARNING) -> None:
         """Writes a line to the console; severity as in MAVLink."""
-        self._on_text(None, severity, text)
+        self._on_text(self.console, None, severity, text)
 
     def real_time_factor(self) -> float:
         """Simulated over wall time so far, pauses left out."""
         return self.pacer.factor(self.t_us)
 
-    def summary(self) -> dict:
+    def summary(self) -> dict[str, Any]:
         """The simulation's fields of summary.json."""
         s = self.scenario
         health = self.autopilot.health() if s.key else ()
@@ -552,31 +519,29 @@ class Simulation:
 
     def close(self) -> None:
         """Ends all parts and writes summary.json; safe to call twice."""
-        if not self._closers:
+        if self._closed:
             return
         values = None if self._summaries is None else self.summary()
-        self._close_parts()  # which may find that the disk is full
+        self._close_all()  # logs may find that the disk is full
         if self._summaries is not None:
             self._summaries.write(self.t_us, self._ended, values)
 
-    def _kept(self, part):
-        """Registers a part to be closed at the end, in reverse order of construction."""
-        self._closers.insert(0, part)
-        return part
+    def _close_all(self) -> None:
+        self._closed = True
+        for observer in self.observers:
+            observer.close()
+        if self.requests is not None:
+            self.requests.close()
+        self.parts.close()
 
-    def _close_parts(self):
-        for part in (*self.observers, *self._closers):
-            part.close()
-        self._closers.clear()
-
-    def _start(self):
+    def _start(self) -> None:
         """Before the first step: passes the initial state to the observers."""
         self._started = True
         self._films = len(self.rendered) > 0
         for observer in self.observers:
             observer.on_start(self.t_us, self.state, self._sensors)
 
-    def _sense(self, mask=None):
+    def _sense(self, mask: np.ndarray | None = None) -> None:
         batch = self.sensor_suite.step(
             self.engine.state, self.t_us, self.plant.actuators.wind, mask
         )
@@ -584,7 +549,7 @@ class Simulation:
         batch.battery_current[:] = self.plant.battery.current
         self._sensors = batch
 
-    def _sample_rendered(self):
+    def _sample_rendered(self) -> None:
         """Samples the cameras and lidars that are due and delivers finished readings."""
         if not any(observer.wants_readings for observer in self.observers):
             return
@@ -592,35 +557,17 @@ class Simulation:
             for observer in self.observers:
                 observer.on_reading(reading)
 
-    def _warn(self, text):
+    def _warn(self, text: str) -> None:
         _log.warning("warning: %s", text)
         self.say(text)
 
-    def _on_text(self, vehicle, severity, text):
-        self.console.say(self.t_us, vehicle, severity, text)
+    def _on_text(self, console: Console, vehicle: int | None, severity: int, text: str) -> None:
+        console.say(self.t_us, vehicle, severity, text)
         for observer in self.observers:
             observer.on_text(self.t_us, vehicle, severity, text)
 
-    def _on_collision(self, t_us, pair):
-        self.event(t_us, "collision", between=pair)
 
-    def _on_crash(self, crash):
-        values = crash._asdict()
-        self.event(values.pop("t_us"), "crash", **values)
-        self.say(f"crash: {crash}")
-
-
-def _refuse_overlaps(names: list[str], touching: list[tuple[str, str]], new: list[str]) -> None:
-    """Refuses new vehicles that touch others where they start."""
-    for one, other in touching:
-        if one in names and other in names and (one in new or other in new):
-            raise ScenarioError(
-                f"'{one}' and '{other}' overlap where they start: give poses "
-                "further apart, as in --vehicles 'boat@0,0,0; boat@10,0,0'"
-            )
-
-
-def _refuse_other(own: dict, other: dict, path) -> None:
+def _refuse_other(own: Mapping[str, Any], other: Mapping[str, Any], path: Path | str) -> None:
     """Rejects a snapshot of another scenario; speed, window and name may differ."""
     free = {name for name, (_, option) in Scenario.options().items() if not option.affects_flight}
     for key in sorted({*own, *other} - free):
@@ -629,59 +576,3 @@ def _refuse_other(own: dict, other: dict, path) -> None:
                 f"'{path}' was saved with {key} {other.get(key)!r}, this scenario has "
                 f"{own.get(key)!r}: load it into the same scenario"
             )
-
-
-def build_engine(scenario: Scenario, world: World, models: Sequence[Vehicle]) -> Engine:
-    """The engine of a scenario, with every vehicle at its start."""
-    engine = registry.ENGINES.load(scenario.engine)
-    return engine(world, scenario.vehicles, models, scenario.instance)
-
-
-def build_sensors(
-    scenario: Scenario, world: World, models: Sequence[Vehicle], engine: Engine
-) -> SensorSuite:
-    """The sensors of a scenario's fleet; range finders use the engine's rays if it has them."""
-    beams = None
-    if any(block.kind == "range" for model in models for block in model.sensors):
-        beams = (
-            engine.beam
-            if isinstance(engine, RangeCaster)
-            else Beams(world, scenario.vehicles, models, engine)
-        )
-    return SensorSuite(
-        [sensors_at_zero(model) for model in models],
-        _origin(world),
-        world.magnetic_field,
-        scenario.seed,
-        scenario.gps,
-        world.gravity,
-        beams,
-        [spec.number for spec in scenario.vehicles],
-        scenario.sensors,
-    )
-
-
-def build_rendered(
-    scenario: Scenario, world: World, models: Sequence[Vehicle], engine: Engine
-) -> RenderedSensors:
-    """The cameras and lidars of a scenario's fleet, rendered by the engine if it can."""
-    make = None
-    if isinstance(engine, Renderer):
-        make = engine.scene
-    elif scenario.rendering == "realistic":
-        conditions = conditions_of(world, scenario.time_of_day, scenario.weather)
-        make = partial(RealisticScene, world, scenario.vehicles, models, conditions, scenario.seed)
-    return RenderedSensors(world, scenario.vehicles, models, scenario.seed, make, engine)
-
-
-def build_autopilot(context: AutopilotContext) -> Autopilot:
-    """The autopilot of a scenario's fleet."""
-    return (
-        MixedAutopilot(context)
-        if len(set(context.scenario.autopilots)) > 1
-        else autopilot_of(context)
-    )
-
-
-def _origin(world):
-    return world.latitude, world.longitude, world.altitude

@@ -11,10 +11,9 @@ from xtdrone_core import ControlError, FleetModel, Scenario, ScenarioError, SetP
 from xtdrone_core.contracts import Agent, AutopilotContext, Observer
 from xtdrone_core.runs.control_link import ControlClient, ControlServer
 from xtdrone_core.runs.ports import Ports
-from xtdrone_core.scenario.scenario import fleet
-from xtdrone_sim import simulation as building, warm_up
+from xtdrone_core.scenario.vehicles import fleet
+from xtdrone_sim import parts as building, warm_up
 from xtdrone_sim.commands import running
-from xtdrone_sim.fleet.part import Texts
 from xtdrone_sim.plant.plant import Plant
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
@@ -126,9 +125,7 @@ def test_each_part_can_be_built_alone():
     batch = sensors.step(engine.state, 0)
     origin = world.latitude, world.longitude, world.altitude
     autopilot = building.build_autopilot(
-        AutopilotContext(
-            scenario, model, origin, world.magnetic_field, None, False, Texts(print, 2), batch
-        )
+        AutopilotContext(scenario, model, origin, world.magnetic_field, None, False, print, batch)
     )
     assert len(building.build_rendered(scenario, world, models, engine)) == 0
     wrench = plant.step(0, autopilot.step(0, batch), engine.state, 4_000)
@@ -176,7 +173,7 @@ def test_a_speed_that_makes_no_sense_is_refused(asked, speed):
 
 def test_a_request_that_fails_costs_a_line_and_not_the_fleet(asked, monkeypatch):
     simulation, handle = asked
-    monkeypatch.setitem(simulation.requests._handlers, "health", lambda request: 1 / 0)
+    monkeypatch.setitem(simulation.requests.handlers, "health", lambda request: 1 / 0)
     with pytest.raises(ControlError, match="request 'health' failed.*ZeroDivisionError"):
         handle("health", {})
     assert len(simulation.said) == 1 and "request 'health' failed" in simulation.said[0]

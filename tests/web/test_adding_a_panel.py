@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ import heights_panel
 from web_simulation import serving
 from xtdrone_core import registry
 from xtdrone_core.runs.frame_ring import FrameWriter
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 from xtdrone_web import frame, panels
@@ -111,7 +112,8 @@ def served(description, work):
             finally:
                 await station.close()
 
-    return asyncio.run(run())
+    with ThreadPoolExecutor(1) as thread:  # Playwright has an event loop in this one
+        return thread.submit(lambda: asyncio.run(run())).result()
 
 
 def page(pilot=True):

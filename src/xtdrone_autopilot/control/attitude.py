@@ -91,6 +91,7 @@ def rate_limits(params: Record) -> Vector:
 
 @njit
 def _control_one(vehicle: Record, params: Record, quat: np.ndarray) -> None:
+    """Writes the rate set-points of one vehicle with attitude quat (4,), xyzw, body to world."""
     set_point = vehicle.sp_quat
     yaw_rate = vehicle.sp_yaw_rate if math.isfinite(vehicle.sp_yaw_rate) else 0.0
     vehicle.sp_rates[0], vehicle.sp_rates[1], vehicle.sp_rates[2] = body_rates(

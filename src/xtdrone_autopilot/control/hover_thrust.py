@@ -28,6 +28,7 @@ VAR_BUMP = 1e3  # factor of that growth
 
 @njit
 def _start(vehicle: Record, params: Record) -> None:
+    """Sets the estimator to its initial state."""
     vehicle.hover_estimate = clamp(params.MPC_THR_HOVER, 0.1, 0.9)
     vehicle.hover_var = params.HTE_HT_ERR_INIT * params.HTE_HT_ERR_INIT
     vehicle.hover_acc_var = ACC_VAR_INIT

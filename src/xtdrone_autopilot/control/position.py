@@ -24,6 +24,7 @@ def _velocity_set_point(sp_pos: float, sp_vel: float, gain: float, pos: float) -
 
 @njit
 def _control_one(vehicle: Record, params: Record, pos: np.ndarray) -> None:
+    """Writes the velocity set-point of one vehicle at pos (3,), world [m]."""
     vx = _velocity_set_point(vehicle.sp_pos[0], vehicle.sp_vel[0], params.MPC_XY_P, pos[0])
     vy = _velocity_set_point(vehicle.sp_pos[1], vehicle.sp_vel[1], params.MPC_XY_P, pos[1])
     vz = _velocity_set_point(vehicle.sp_pos[2], vehicle.sp_vel[2], params.MPC_Z_P, pos[2])

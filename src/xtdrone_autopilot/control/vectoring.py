@@ -46,8 +46,8 @@ MIN_THRUST_FRACTION = 0.3  # thrust over weight below which torque fades without
 
 
 @njit
-def _set_points(vehicle: Record, params: Record, wanted: np.ndarray) -> None:
-    """Writes force and torque set-points (6,) to `wanted` [N], [N m].
+def _force_and_torque(vehicle: Record, params: Record, set_points: np.ndarray) -> None:
+    """Writes force and torque set-points (6,) to set_points [N], [N m].
 
     Without MC_AIRMODE, torque fades with the thrust, so that a vehicle that lands does not lift off
     by levelling itself.
@@ -57,13 +57,13 @@ def _set_points(vehicle: Record, params: Record, wanted: np.ndarray) -> None:
         fraction = clamp(
             vehicle.sp_thrust / (MIN_THRUST_FRACTION * vehicle.mass * GRAVITY), 0.0, 1.0
         )
-    wanted[0], wanted[1], wanted[2] = (
+    set_points[0], set_points[1], set_points[2] = (
         vehicle.sp_side_force[0],
         vehicle.sp_side_force[1],
         vehicle.sp_thrust,
     )
     for k in range(3):
-        wanted[3 + k] = fraction * vehicle.sp_torque[k]
+        set_points[3 + k] = fraction * vehicle.sp_torque[k]
 
 
 @njit
@@ -148,7 +148,7 @@ def allocate(
     place(models, bodies, joints, joint_pos, poses)
     fill(models, bodies, joints, actuators, half_wings, poses, thrust, 0.0, 0.0, 0.0, matrix)
     error = np.zeros(6)
-    _set_points(vehicle, params, error)
+    _force_and_torque(vehicle, params, error)
     for axis in range(6):
         for k in range(count):
             elevon = values[k] if actuators[0, k].kind == SURFACE else 0.0

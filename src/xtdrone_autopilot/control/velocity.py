@@ -32,34 +32,34 @@ def _acceleration(
     vehicle: Record, axis: int, gain: float, damping: float, vel: np.ndarray
 ) -> tuple[float, float]:
     """Returns acceleration set-point [m/s^2] and velocity error [m/s] of an axis."""
-    wanted = vehicle.sp_acc[axis] if math.isfinite(vehicle.sp_acc[axis]) else 0.0
+    feed_forward = vehicle.sp_acc[axis] if math.isfinite(vehicle.sp_acc[axis]) else 0.0
     if not math.isfinite(vehicle.sp_vel[axis]):
-        return wanted, 0.0
+        return feed_forward, 0.0
     error = vehicle.sp_vel[axis] - vel[axis]
     if axis < 2 and vehicle.mode == OFFBOARD and math.isfinite(vehicle.sp_acc[axis]):
         # For trajectories of an offboard controller, rotor drag and the damping term below are fed
         # forward; PX4 leaves them to the integrator.
-        wanted += vehicle.drag * vehicle.sp_vel[axis] + damping * vehicle.sp_acc[axis]
+        feed_forward += vehicle.drag * vehicle.sp_vel[axis] + damping * vehicle.sp_acc[axis]
     return loop_acceleration(
-        wanted, error, gain, vehicle.vel_integral[axis], damping, vehicle.acc_filtered[axis]
+        feed_forward, error, gain, vehicle.vel_integral[axis], damping, vehicle.acc_filtered[axis]
     ), error
 
 
 @njit
 def loop_acceleration(
-    wanted: float, error: float, gain: float, integral: float, damping: float, filtered: float
+    feed_forward: float, error: float, gain: float, integral: float, damping: float, filtered: float
 ) -> float:
     """Returns the acceleration set-point of one axis [m/s^2].
 
     Args:
-        wanted: Feed-forward acceleration [m/s^2].
+        feed_forward: Feed-forward acceleration [m/s^2].
         error: Velocity error [m/s].
         gain: Proportional gain [1/s].
         integral: Integral part [m/s^2].
         damping: Gain of the acceleration.
         filtered: Low-pass filtered acceleration [m/s^2].
     """
-    return wanted + gain * error + integral - damping * filtered
+    return feed_forward + gain * error + integral - damping * filtered
 
 
 @njit
@@ -146,6 +146,14 @@ def _thrust_axis(fx: float, fy: float, fz: float, side: float) -> Vector:
 def _control_one(
     vehicle: Record, params: Record, vel: np.ndarray, quat: np.ndarray, dt: float
 ) -> None:
+    """Writes attitude and thrust set-points of one vehicle.
+
+    Args:
+        vehicle, params: Records of VEHICLE_STATUS and of the parameters.
+        vel: (3,) estimated velocity, world [m/s].
+        quat: (4,) attitude xyzw, body to world.
+        dt: Length of the step [s].
+    """
     vehicle.vel_integral[2] = clamp(vehicle.vel_integral[2], -GRAVITY, GRAVITY)
     ax, ex = _acceleration(vehicle, 0, params.MPC_XY_VEL_P_ACC, params.MPC_XY_VEL_D_ACC, vel)
     ay, ey = _acceleration(vehicle, 1, params.MPC_XY_VEL_P_ACC, params.MPC_XY_VEL_D_ACC, vel)
@@ -180,18 +188,35 @@ def _control_one(
     vehicle.vel_integral[2] += params.MPC_Z_VEL_I_ACC * ez * dt
     vehicle.sp_acc[0], vehicle.sp_acc[1], vehicle.sp_acc[2] = ax, ay, az
 
-    # Attitude set-point: body z axis along the thrust, x axis towards the yaw set-point.
-    thrust = math.sqrt(tx * tx + ty * ty + tz * tz)
-    if not math.isfinite(vehicle.sp_yaw):
-        # No yaw set-point: integrate the yaw rate from the current heading.
-        rate = vehicle.sp_yaw_rate if math.isfinite(vehicle.sp_yaw_rate) else 0.0
-        if not math.isfinite(vehicle.free_yaw):
-            vehicle.free_yaw = yaw_of(quat)
-        vehicle.free_yaw = wrap_pi(vehicle.free_yaw + rate * dt)
-        yaw = vehicle.free_yaw
-    else:
-        yaw = vehicle.sp_yaw
+    _point_thrust(vehicle, tx, ty, tz, _yaw_set_point(vehicle, quat, dt), quat)
+
+
+@njit
+def _yaw_set_point(vehicle: Record, quat: np.ndarray, dt: float) -> float:
+    """Returns the yaw set-point [rad]; without one, integrates the yaw rate from the heading."""
+    if math.isfinite(vehicle.sp_yaw):
         vehicle.free_yaw = math.nan
+        return vehicle.sp_yaw
+    rate = vehicle.sp_yaw_rate if math.isfinite(vehicle.sp_yaw_rate) else 0.0
+    if not math.isfinite(vehicle.free_yaw):
+        vehicle.free_yaw = yaw_of(quat)
+    vehicle.free_yaw = wrap_pi(vehicle.free_yaw + rate * dt)
+    return vehicle.free_yaw
+
+
+@njit
+def _point_thrust(
+    vehicle: Record, tx: float, ty: float, tz: float, yaw: float, quat: np.ndarray
+) -> None:
+    """Writes attitude and thrust set-points: body z axis along the thrust, x axis towards the yaw.
+
+    Args:
+        vehicle: Record of VEHICLE_STATUS.
+        tx, ty, tz: Thrust vector of 0..1, world.
+        yaw: [rad].
+        quat: (4,) attitude xyzw, body to world.
+    """
+    thrust = math.sqrt(tx * tx + ty * ty + tz * tz)
     newtons = thrust_newtons(vehicle, thrust)
     fx, fy, fz = tx / thrust, ty / thrust, tz / thrust
     zx, zy, zz = fx, fy, fz

@@ -5,7 +5,6 @@ correction of that state and `gain` the product cov h; see filter.py.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from ..state.estimator_flags import (
     TEST_RANGE,
 )
 from .delayed_fusion import delayed_position
-from .filter import fuse, fuse_partially, reset_covariance
+from .filter import Number, Numbers, fuse, fuse_partially, reset_covariance
 from .state import (
     ATT,
     BARO_OFFSET,
@@ -62,12 +61,12 @@ def height_reference(tuning: Record, params: Record, ekf: Record, t_us: int) -> 
 
 @njit
 def fuse_mag(
-    quat: Any,
-    earth: Any,
-    mag: Any,
-    bias: Any,
-    variance: Any,
-    gate: Any,
+    quat: Numbers,
+    earth: Numbers,
+    mag: Numbers,
+    bias: Numbers,
+    variance: Number,
+    gate: Number,
     cov: np.ndarray,
     work: np.ndarray,
 ) -> None:
@@ -132,8 +131,13 @@ def baro_is_continuous(
 
 @njit
 def fuse_baro(
-    innovation: Any, offset: Any, variance: Any, gate: Any, cov: np.ndarray, work: np.ndarray
-) -> Any:
+    innovation: Number,
+    offset: Number,
+    variance: Number,
+    gate: Number,
+    cov: np.ndarray,
+    work: np.ndarray,
+) -> Number:
     """Fuses a barometric height, which is the vehicle's height plus a slow offset.
 
     Works on one vehicle or on vehicles in lanes.

@@ -332,6 +332,7 @@ class Ekf(Estimator):
         return "position and velocity are still settling"
 
     def _clear(self, mask: np.ndarray) -> None:
+        """Resets estimates, filters and covariances of these vehicles, (N,) bool."""
         super()._clear(mask)
         self._untuned = True
         begin_us = 0 if self.t_us is None else self.t_us + _STEP_US

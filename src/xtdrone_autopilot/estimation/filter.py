@@ -32,6 +32,11 @@ from .state import (
     WIND,
 )
 
+# Numba gives kernels of one vehicle and of lanes their types; a type checker knows neither.
+Number = Any  # a float, or a number for each lane
+Numbers = Any  # an array or a tuple of them
+Truth = Any  # a bool, or one for each lane
+
 
 @njit
 def predict_state(
@@ -84,7 +89,7 @@ def predict_state(
 
 
 @njit
-def predict_covariance(quat: Any, force: Any, cov: np.ndarray, dt: float) -> None:
+def predict_covariance(quat: Numbers, force: Numbers, cov: np.ndarray, dt: float) -> None:
     """Predicts cov = F cov F' over dt [s], using the few entries of F that are not 0 or 1.
 
     Args:
@@ -160,8 +165,13 @@ def add_noise(
 
 @njit
 def _innovation(
-    cov: np.ndarray, dx: np.ndarray, h: np.ndarray, gain: np.ndarray, innovation: Any, variance: Any
-) -> tuple[Any, Any]:
+    cov: np.ndarray,
+    dx: np.ndarray,
+    h: np.ndarray,
+    gain: np.ndarray,
+    innovation: Number,
+    variance: Number,
+) -> tuple[Number, Number]:
     """Returns the innovation after the pending correction and its variance; writes gain = cov h."""
     for k in range(SIZE):
         gain[k] = 0.0
@@ -182,10 +192,10 @@ def fuse(
     dx: np.ndarray,
     h: np.ndarray,
     gain: np.ndarray,
-    innovation: Any,
-    variance: Any,
-    gate: Any,
-) -> Any:
+    innovation: Number,
+    variance: Number,
+    gate: Number,
+) -> Number:
     """Fuses one scalar measurement into the covariance and the pending correction.
 
     Args:
@@ -268,7 +278,7 @@ def inject(dx: np.ndarray, ekf: Record, estimate: Record) -> None:
 
 
 @njit
-def make_symmetric(cov: np.ndarray, due: Any) -> None:
+def make_symmetric(cov: np.ndarray, due: Truth) -> None:
     """Removes effects of rounding where due: asymmetry, and variances that are not positive."""
     for j in range(SIZE):
         cov[j, j] = chosen(due, chosen(cov[j, j] > 1e-24, cov[j, j], 1e-24), cov[j, j])

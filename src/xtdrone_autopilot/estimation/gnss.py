@@ -47,17 +47,9 @@ def fuse_gps(
     ekf.gps_lost = ekf.gps_lost or t_us - ekf.gps_heard_t > GPS_LOST_US
     ekf.gps_heard_t = t_us
     if ekf.position_t == NEVER or t_us - max(ekf.gps_t, ekf.vision_t) > tuning.reset_time:
+        sigma = tuning.gps_vel_noise
         reset_to_fix(
-            ekf,
-            past,
-            slots,
-            delay,
-            cov,
-            measured_pos,
-            measured_vel,
-            accuracy,
-            tuning.gps_vel_noise,
-            True,
+            ekf, past, slots, delay, cov, measured_pos, measured_vel, accuracy, sigma, True
         )
         ekf.position_t = t_us
         ekf.gps_t = t_us
@@ -139,6 +131,7 @@ def _rejoin_gps(
 
 @njit
 def _clear_rejoin(ekf: Record) -> None:
+    """Clears the average of _rejoin_gps()."""
     ekf.return_fixes = 0
     for k in range(3):
         ekf.return_sum[k] = 0.0

@@ -7,6 +7,7 @@ block and back.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,6 +48,23 @@ def new_scratch() -> tuple:
 STEP_TIME = np.dtype([("dt", "f8"), ("t_us", "i8"), ("count", "i8")])
 
 
+class _Block(NamedTuple):
+    """Records of the vehicles of a block, one per lane, and arrays to compute with."""
+
+    tuning: np.ndarray  # (L,) records of EkfParameters, L <= LANES
+    parameters: np.ndarray  # (L,) records of the flight stack's parameters
+    sensors: np.ndarray  # (L,) of SENSORS
+    estimates: np.ndarray  # (L,) of ESTIMATE
+    filters: np.ndarray  # (L,) of FILTER
+    history: np.ndarray  # (L, HISTORY_STEPS) of PAST_STATE
+    cov: np.ndarray  # (SIZE, SIZE, LANES) covariances
+    work: np.ndarray  # (6, SIZE) scratch of one vehicle; row 0 is the pending correction
+    rows: np.ndarray  # (4, SIZE, LANES) scratch of all lanes; row 0 are the pending corrections
+    inputs: np.ndarray  # (_INPUTS, LANES)
+    dv_before: np.ndarray  # (LANES, 3) dv of FILTER before the step
+    one_cov: np.ndarray  # (SIZE, SIZE) covariance of one vehicle
+
+
 @njit
 def step_block(block: int, arguments: tuple, scratch: tuple) -> None:
     """Steps one block of vehicles, as a task of SharedWork.
@@ -57,80 +75,89 @@ def step_block(block: int, arguments: tuple, scratch: tuple) -> None:
             covs, as in kernel.step_fleet(); but covs is blocks_of() and now is (1,) of STEP_TIME.
         scratch: From new_scratch().
     """
-    (tuning, parameters, world, now, times, sensors, estimates, filters, history, covs) = arguments
+    tuning, parameters, world, now, times, sensors, estimates, filters, history, covs = arguments
     first, last = block * LANES, min((block + 1) * LANES, len(filters))
-    _step_block(
+    vehicles = _Block(
         tuning[first:last],
         parameters[first:last],
-        world,
-        now[0].dt,
-        now[0].t_us,
-        times,
-        now[0].count,
         sensors[first:last],
         estimates[first:last],
         filters[first:last],
         history[first:last],
         covs[block],
-        scratch,
+        scratch[0],
+        scratch[1],
+        scratch[2],
+        scratch[3],
+        scratch[4],
     )
+    _step_block(vehicles, world, now[0].dt, now[0].t_us, times, now[0].count)
 
 
 @njit
 def _step_block(
-    tuning: np.ndarray,
-    parameters: np.ndarray,
-    world: tuple,
-    dt: float,
-    t_us: int,
-    times: np.ndarray,
-    count: int,
-    sensors: np.ndarray,
-    estimates: np.ndarray,
-    filters: np.ndarray,
-    history: np.ndarray,
-    block: np.ndarray,
-    scratch: tuple,
+    block: _Block, world: tuple, dt: float, t_us: int, times: np.ndarray, count: int
 ) -> None:
-    """Steps a block of vehicles, whose covariances are block (SIZE, SIZE, LANES)."""
-    work, rows, inputs, dv_before, one_cov = scratch
-    cov, lane_rows, lane_inputs = lane_array(block), lane_array(rows), lane_array(inputs)
-    inputs[:] = 0.0  # a lane without an aligned vehicle keeps a zero covariance
-    for lane in range(len(filters)):
-        ekf = filters[lane]
+    """Steps a block of vehicles; for the arguments see kernel.step_fleet()."""
+    cov, rows = lane_array(block.cov), lane_array(block.rows)
+    inputs = lane_array(block.inputs)
+    _predict_block(block, world, dt, t_us)
+    predict_covariance(inputs[_QUAT:], inputs[_VECTOR:], cov, dt)
+    any_mag, any_baro = _add_noises_and_fixes(block, world, dt, t_us, times, count)
+    if any_mag:
+        _fuse_mags(block, t_us, cov, rows, inputs)
+    if any_baro:
+        _fuse_baros(block, world, t_us, cov, rows, inputs)
+    _fuse_others_and_correct(block, world, dt, t_us, times, count)
+    if block.inputs[0].any():
+        make_symmetric(cov, inputs[0] != 0.0)
+    for lane in range(len(block.filters)):
+        if block.filters[lane].aligned_t != NEVER:
+            ekf, estimate = block.filters[lane], block.estimates[lane]
+            report(block.tuning[lane], ekf, estimate, block.cov[:, :, lane], t_us)
+
+
+@njit
+def _predict_block(block: _Block, world: tuple, dt: float, t_us: int) -> None:
+    """Predicts the states of a block, and writes the inputs of predict_covariance()."""
+    block.inputs[:] = 0.0  # a lane without an aligned vehicle keeps a zero covariance
+    for lane in range(len(block.filters)):
+        tuning, readings = block.tuning[lane], block.sensors[lane]
+        estimate, ekf = block.estimates[lane], block.filters[lane]
         ekf.steps += 1
         if ekf.aligned_t == NEVER and not is_aligned(
-            tuning[lane], world[3], t_us, sensors[lane], estimates[lane], ekf, block[:, :, lane]
+            tuning, world[3], t_us, readings, estimate, ekf, block.cov[:, :, lane]
         ):
             continue
-        force = predict(
-            tuning[lane], sensors[lane], estimates[lane], ekf, dv_before[lane], t_us, dt
-        )
+        force = predict(tuning, readings, estimate, ekf, block.dv_before[lane], t_us, dt)
         for k in range(4):
-            inputs[_QUAT + k, lane] = estimates[lane].quat[k]
+            block.inputs[_QUAT + k, lane] = estimate.quat[k]
         for k in range(3):
-            inputs[_VECTOR + k, lane] = force[k]
-    predict_covariance(lane_inputs[_QUAT:], lane_inputs[_VECTOR:], cov, dt)
+            block.inputs[_VECTOR + k, lane] = force[k]
+
+
+@njit
+def _add_noises_and_fixes(
+    block: _Block, world: tuple, dt: float, t_us: int, times: np.ndarray, count: int
+) -> tuple[bool, bool]:
+    """Adds process noises and fuses GPS fixes.
+
+    Returns:
+        Whether any magnetometer, and any barometer, has a new reading.
+    """
     any_mag, any_baro = False, False
-    for lane in range(len(filters)):
-        readings, estimate, ekf = sensors[lane], estimates[lane], filters[lane]
+    for lane in range(len(block.filters)):
+        tuning, params, readings = block.tuning[lane], block.parameters[lane], block.sensors[lane]
+        estimate, ekf, history = block.estimates[lane], block.filters[lane], block.history[lane]
         if ekf.aligned_t == NEVER:
             continue
-        add_noises(
-            tuning[lane],
-            parameters[lane],
-            readings,
-            estimate,
-            ekf,
-            history[lane, count % HISTORY_STEPS],
-            block[:, :, lane],
-            dt,
-        )
-        if has_fix(tuning[lane], readings):
-            _load_lane(block, rows, lane, one_cov, work)
+        past_state, cov = history[count % HISTORY_STEPS], block.cov[:, :, lane]
+        add_noises(tuning, params, readings, estimate, ekf, past_state, cov, dt)
+        if has_fix(tuning, readings):
+            _load_lane(block, lane)
             fuse_fix(
-                tuning[lane],
-                parameters[lane],
+                tuning,
+                params,
                 world,
                 t_us,
                 times,
@@ -138,53 +165,35 @@ def _step_block(
                 readings,
                 estimate,
                 ekf,
-                history[lane],
-                one_cov,
-                work,
+                history,
+                block.one_cov,
+                block.work,
             )
-            _store_lane(block, rows, lane, one_cov, work)
+            _store_lane(block, lane)
         any_mag |= readings.mag_new
-        any_baro |= has_pressure(parameters[lane], ekf, readings)
-    if any_mag:
-        _fuse_mags(
-            tuning,
-            t_us,
-            sensors,
-            estimates,
-            filters,
-            block,
-            cov,
-            rows,
-            lane_rows,
-            inputs,
-            lane_inputs,
-        )
-    if any_baro:
-        _fuse_baros(
-            tuning,
-            parameters,
-            world,
-            t_us,
-            sensors,
-            estimates,
-            filters,
-            block,
-            cov,
-            rows,
-            lane_rows,
-            inputs,
-            lane_inputs,
-        )
-    for lane in range(len(filters)):
-        readings, estimate, ekf = sensors[lane], estimates[lane], filters[lane]
-        inputs[0, lane] = 0.0
+        any_baro |= has_pressure(params, ekf, readings)
+    return any_mag, any_baro
+
+
+@njit
+def _fuse_others_and_correct(
+    block: _Block, world: tuple, dt: float, t_us: int, times: np.ndarray, count: int
+) -> None:
+    """Fuses the remaining readings, corrects the states and steps the output predictors.
+
+    Row 0 of the inputs becomes 1 where make_symmetric() is due.
+    """
+    for lane in range(len(block.filters)):
+        tuning, params, readings = block.tuning[lane], block.parameters[lane], block.sensors[lane]
+        estimate, ekf = block.estimates[lane], block.filters[lane]
+        block.inputs[0, lane] = 0.0
         if ekf.aligned_t == NEVER:
             continue
-        if others_due(tuning[lane], parameters[lane], readings, estimate, ekf, t_us):
-            _load_lane(block, rows, lane, one_cov, work)
+        if others_due(tuning, params, readings, estimate, ekf, t_us):
+            _load_lane(block, lane)
             fuse_others(
-                tuning[lane],
-                parameters[lane],
+                tuning,
+                params,
                 world,
                 t_us,
                 times,
@@ -192,124 +201,93 @@ def _step_block(
                 readings,
                 estimate,
                 ekf,
-                history[lane],
-                one_cov,
-                work,
+                block.history[lane],
+                block.one_cov,
+                block.work,
             )
-            _store_lane(block, rows, lane, one_cov, work)
-        inject(rows[0, :, lane], ekf, estimate)
-        predict_output(parameters[lane], ekf, estimate, dv_before[lane], dt)
-        inputs[0, lane] = ekf.steps % SYMMETRY_STEPS == 0
-    if inputs[0].any():
-        make_symmetric(cov, lane_inputs[0] != 0.0)
-    for lane in range(len(filters)):
-        if filters[lane].aligned_t != NEVER:
-            report(tuning[lane], filters[lane], estimates[lane], block[:, :, lane], t_us)
+            _store_lane(block, lane)
+        inject(block.rows[0, :, lane], ekf, estimate)
+        predict_output(params, ekf, estimate, block.dv_before[lane], dt)
+        block.inputs[0, lane] = ekf.steps % SYMMETRY_STEPS == 0
 
 
 @njit
 def _fuse_mags(
-    tuning: np.ndarray,
-    t_us: int,
-    sensors: np.ndarray,
-    estimates: np.ndarray,
-    filters: np.ndarray,
-    block: np.ndarray,
-    cov: np.ndarray,
-    rows: np.ndarray,
-    lane_rows: np.ndarray,
-    inputs: np.ndarray,
-    lane_inputs: np.ndarray,
+    block: _Block, t_us: int, cov: np.ndarray, rows: np.ndarray, inputs: np.ndarray
 ) -> None:
-    """Fuses the new magnetometer readings of a block."""
-    for lane in range(len(filters)):
-        readings, estimate, ekf = sensors[lane], estimates[lane], filters[lane]
+    """Fuses the new magnetometer readings of a block; cov, rows and inputs are in lanes."""
+    for lane in range(len(block.filters)):
+        readings, tuning = block.sensors[lane], block.tuning[lane]
+        estimate, ekf = block.estimates[lane], block.filters[lane]
         new = readings.mag_new and ekf.aligned_t != NEVER
         for k in range(4):
-            inputs[_QUAT + k, lane] = estimate.quat[k]
+            block.inputs[_QUAT + k, lane] = estimate.quat[k]
         for k in range(3):
-            inputs[_VECTOR + k, lane] = ekf.earth_field[k]
-            inputs[_MAG + k, lane] = readings.mag[k] if new else math.nan
-            inputs[_BIAS + k, lane] = estimate.field_bias[k]
-        inputs[_VARIANCE, lane] = tuning[lane].mag_noise ** 2
-        inputs[_GATE, lane] = tuning[lane].mag_gate
+            block.inputs[_VECTOR + k, lane] = ekf.earth_field[k]
+            block.inputs[_MAG + k, lane] = readings.mag[k] if new else math.nan
+            block.inputs[_BIAS + k, lane] = estimate.field_bias[k]
+        block.inputs[_VARIANCE, lane] = tuning.mag_noise**2
+        block.inputs[_GATE, lane] = tuning.mag_gate
     fuse_mag(
-        lane_inputs[_QUAT:],
-        lane_inputs[_VECTOR:],
-        lane_inputs[_MAG:],
-        lane_inputs[_BIAS:],
-        lane_inputs[_VARIANCE],
-        lane_inputs[_GATE],
+        inputs[_QUAT:],
+        inputs[_VECTOR:],
+        inputs[_MAG:],
+        inputs[_BIAS:],
+        inputs[_VARIANCE],
+        inputs[_GATE],
         cov,
-        lane_rows,
+        rows,
     )
-    for lane in range(len(filters)):
-        if sensors[lane].mag_new and filters[lane].aligned_t != NEVER:
+    for lane in range(len(block.filters)):
+        if block.sensors[lane].mag_new and block.filters[lane].aligned_t != NEVER:
             check_mag(
-                tuning[lane],
-                filters[lane],
-                estimates[lane],
-                block[:, :, lane],
-                rows[3, :, lane],
+                block.tuning[lane],
+                block.filters[lane],
+                block.estimates[lane],
+                block.cov[:, :, lane],
+                block.rows[3, :, lane],
                 t_us,
             )
 
 
 @njit
 def _fuse_baros(
-    tuning: np.ndarray,
-    parameters: np.ndarray,
-    world: tuple,
-    t_us: int,
-    sensors: np.ndarray,
-    estimates: np.ndarray,
-    filters: np.ndarray,
-    block: np.ndarray,
-    cov: np.ndarray,
-    rows: np.ndarray,
-    lane_rows: np.ndarray,
-    inputs: np.ndarray,
-    lane_inputs: np.ndarray,
+    block: _Block, world: tuple, t_us: int, cov: np.ndarray, rows: np.ndarray, inputs: np.ndarray
 ) -> None:
-    """Fuses the new barometer readings of a block."""
-    for lane in range(len(filters)):
-        readings, ekf = sensors[lane], filters[lane]
-        inputs[0, lane] = math.nan
-        inputs[2, lane] = 0.0
-        if has_pressure(parameters[lane], ekf, readings):
+    """Fuses the new barometer readings of a block; cov, rows and inputs are in lanes."""
+    for lane in range(len(block.filters)):
+        tuning, params = block.tuning[lane], block.parameters[lane]
+        readings, ekf = block.sensors[lane], block.filters[lane]
+        block.inputs[0, lane] = math.nan
+        block.inputs[2, lane] = 0.0
+        if has_pressure(params, ekf, readings):
             height = height_of_pressure(readings.baro_pressure) - world[2]
-            if baro_is_continuous(tuning[lane], ekf, block[:, :, lane], height, t_us):
-                inputs[0, lane] = height - ekf.pos[2] - ekf.baro_offset
-                inputs[2, lane] = 1.0
-        inputs[1, lane] = baro_offset_weight(tuning[lane], parameters[lane], ekf, t_us)
-        inputs[_VARIANCE, lane] = tuning[lane].baro_noise ** 2
-        inputs[_GATE, lane] = tuning[lane].baro_gate
-    lane_rows[3, 0] = fuse_baro(
-        lane_inputs[0], lane_inputs[1], lane_inputs[_VARIANCE], lane_inputs[_GATE], cov, lane_rows
-    )
-    for lane in range(len(filters)):
-        if inputs[2, lane] != 0.0:
-            check_baro(filters[lane], estimates[lane], rows[3, 0, lane], t_us)
+            if baro_is_continuous(tuning, ekf, block.cov[:, :, lane], height, t_us):
+                block.inputs[0, lane] = height - ekf.pos[2] - ekf.baro_offset
+                block.inputs[2, lane] = 1.0
+        block.inputs[1, lane] = baro_offset_weight(tuning, params, ekf, t_us)
+        block.inputs[_VARIANCE, lane] = tuning.baro_noise**2
+        block.inputs[_GATE, lane] = tuning.baro_gate
+    rows[3, 0] = fuse_baro(inputs[0], inputs[1], inputs[_VARIANCE], inputs[_GATE], cov, rows)
+    for lane in range(len(block.filters)):
+        if block.inputs[2, lane] != 0.0:
+            check_baro(block.filters[lane], block.estimates[lane], block.rows[3, 0, lane], t_us)
 
 
 @njit
-def _load_lane(
-    block: np.ndarray, rows: np.ndarray, lane: int, one_cov: np.ndarray, work: np.ndarray
-) -> None:
+def _load_lane(block: _Block, lane: int) -> None:
     """Copies covariance and pending correction of one lane out of its block."""
     for j in range(SIZE):
-        work[0, j] = rows[0, j, lane]
+        block.work[0, j] = block.rows[0, j, lane]
         for k in range(SIZE):
-            one_cov[j, k] = block[j, k, lane]
+            block.one_cov[j, k] = block.cov[j, k, lane]
 
 
 @njit
-def _store_lane(
-    block: np.ndarray, rows: np.ndarray, lane: int, one_cov: np.ndarray, work: np.ndarray
-) -> None:
+def _store_lane(block: _Block, lane: int) -> None:
     """Copies covariance and pending correction of one lane back into its block."""
     for j in range(SIZE):
-        rows[0, j, lane] = work[0, j]
-        work[0, j] = 0.0
+        block.rows[0, j, lane] = block.work[0, j]
+        block.work[0, j] = 0.0
         for k in range(SIZE):
-            block[j, k, lane] = one_cov[j, k]
+            block.cov[j, k, lane] = block.one_cov[j, k]

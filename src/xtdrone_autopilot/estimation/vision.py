@@ -49,7 +49,6 @@ def fuse_vision(
         pos_sigma: Standard deviation of each axis of the position [m].
         yaw_sigma: Standard deviation of the heading [rad].
     """
-    dx, h, gain = work[0], work[1], work[2]
     slots = find_slots(times, count, ekf.aligned_steps, measured_us)
     if ekf.aligned_t == NEVER or slots[0] < 0 or not params.EKF2_EV_CTRL & EV_POSITION:
         return
@@ -65,16 +64,8 @@ def fuse_vision(
         ekf.baro_t = NEVER
         ekf.fixes = 0
         return
-    lost = t_us - ekf.vision_t > tuning.aid_time
-    alpha = 1.0 if lost else min(1.0, (t_us - ekf.vision_t) / tuning.vision_offset_time)
-    by_vision = height_reference(tuning, params, ekf, t_us) == HEIGHT_BY_VISION
+    _estimate_origin(tuning, params, ekf, estimate, past, slots, delay, pose, t_us)
     for k in range(3):
-        if t_us - ekf.gps_t <= GPS_LOST_US and not (k == 2 and by_vision):
-            if lost or estimate.test_ratios[TEST_VISION] <= 1.0:
-                error = (
-                    pose[k] - delayed_position(ekf, past, slots, delay, k) - ekf.vision_offset[k]
-                )
-                ekf.vision_offset[k] += alpha * error
         work[4, k] = pose[k] - ekf.vision_offset[k]
     n_axes = 3 if params.EKF2_EV_CTRL & EV_HEIGHT else 2
     passed = fuse_position(
@@ -95,31 +86,61 @@ def fuse_vision(
         TEST_VISION,
     )
     if params.EKF2_EV_CTRL & EV_YAW:
-        attitude = past[slots[1]].quat
-        rotation = multiply(
-            pose[3],
-            pose[4],
-            pose[5],
-            pose[6],
-            -attitude[0],
-            -attitude[1],
-            -attitude[2],
-            attitude[3],
-        )
-        h[:] = 0.0
-        h[ATT + 2] = 1.0
-        fuse(
-            cov,
-            dx,
-            h,
-            gain,
-            2.0 * math.atan2(rotation[2], rotation[3])
-            if rotation[3] >= 0.0
-            else 2.0 * math.atan2(-rotation[2], -rotation[3]),
-            yaw_sigma * yaw_sigma,
-            tuning.mag_gate,
-        )
+        _fuse_heading(tuning, past[slots[1]].quat, pose[3:], yaw_sigma, cov, work)
     if passed:
         ekf.vision_t = t_us
         ekf.fixes += 1
-    inject(dx, ekf, estimate)
+    inject(work[0], ekf, estimate)
+
+
+@njit
+def _estimate_origin(
+    tuning: Record,
+    params: Record,
+    ekf: Record,
+    estimate: Record,
+    past: np.ndarray,
+    slots: tuple[int, int, float],
+    delay: float,
+    pose: np.ndarray,
+    t_us: int,
+) -> None:
+    """Moves the estimated origin of vision while GPS is fused, which is the reference then."""
+    if t_us - ekf.gps_t > GPS_LOST_US:
+        return
+    lost = t_us - ekf.vision_t > tuning.aid_time
+    if not (lost or estimate.test_ratios[TEST_VISION] <= 1.0):
+        return
+    alpha = 1.0 if lost else min(1.0, (t_us - ekf.vision_t) / tuning.vision_offset_time)
+    by_vision = height_reference(tuning, params, ekf, t_us) == HEIGHT_BY_VISION
+    for k in range(2 if by_vision else 3):
+        error = pose[k] - delayed_position(ekf, past, slots, delay, k) - ekf.vision_offset[k]
+        ekf.vision_offset[k] += alpha * error
+
+
+@njit
+def _fuse_heading(
+    tuning: Record,
+    attitude: np.ndarray,
+    quat: np.ndarray,
+    yaw_sigma: float,
+    cov: np.ndarray,
+    work: np.ndarray,
+) -> None:
+    """Fuses the heading of a measured attitude.
+
+    Args:
+        tuning: Record of EkfParameters.
+        attitude: (4,) estimated attitude at the time of the measurement, xyzw, body to world.
+        quat: (4,) measured attitude, xyzw, body to world.
+        yaw_sigma: Standard deviation of the heading [rad].
+        cov: (SIZE, SIZE) covariance.
+        work: (3 or more, SIZE) scratch; row 0 is the pending correction.
+    """
+    dx, h, gain = work[0], work[1], work[2]
+    x, y, z, w = attitude[0], attitude[1], attitude[2], attitude[3]
+    _, _, ez, ew = multiply(quat[0], quat[1], quat[2], quat[3], -x, -y, -z, w)
+    error = 2.0 * math.atan2(ez, ew) if ew >= 0.0 else 2.0 * math.atan2(-ez, -ew)
+    h[:] = 0.0
+    h[ATT + 2] = 1.0
+    fuse(cov, dx, h, gain, error, yaw_sigma * yaw_sigma, tuning.mag_gate)

@@ -81,7 +81,7 @@ def _control_axis(
 ) -> None:
     """Steps the rate loop of one axis (0, 1, 2: roll, pitch, yaw; FRD) and writes its torque."""
     error = wing.rate[axis] - rate
-    wanted = (
+    torque = (
         gain * error + wing.rate_integral[axis]
     ) * scale * scale + feed_forward * scale * wing.rate[axis]
     if hold_integral:
@@ -96,7 +96,7 @@ def _control_axis(
         wing.rate_integral[axis] = clamp(
             wing.rate_integral[axis] + integral_factor * integral_gain * error * dt, -limit, limit
         )
-    wing.torque[axis] = clamp(wanted + trim, -1.0, 1.0)
+    wing.torque[axis] = clamp(torque + trim, -1.0, 1.0)
 
 
 @njit

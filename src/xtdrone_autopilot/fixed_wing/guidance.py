@@ -116,7 +116,7 @@ def set_airspeed(
     wing: Record,
     params: Record,
     motion: Motion,
-    wanted: float,
+    airspeed: float,
     min_airspeed: float,
     takes_off: bool,
     dt: float,
@@ -127,27 +127,27 @@ def set_airspeed(
         wing: Record of FIXED_WING_STATE; `airspeed_sp` is written.
         params: Record of the parameters.
         motion: Motion of the vehicle.
-        wanted: Airspeed [m/s]; 0, negative or NaN = FW_AIRSPD_TRIM.
+        airspeed: Airspeed [m/s]; 0, negative or NaN = FW_AIRSPD_TRIM.
         min_airspeed: Lower limit [m/s].
         takes_off: Whether the vehicle takes off, when wind does not change the limits.
         dt: Length of the step [s].
     """
-    if not wanted > 0.0:
-        wanted = params.FW_AIRSPD_TRIM
+    if not airspeed > 0.0:
+        airspeed = params.FW_AIRSPD_TRIM
     if not takes_off and motion.wind_known and math.isfinite(wing.airspeed):
         min_airspeed = min(
             min_airspeed + params.FW_WIND_ARSP_SC * math.hypot(motion.wind[0], motion.wind[1]),
             params.FW_AIRSPD_MAX,
         )
     if not takes_off and not motion.wind_known:
-        wanted += max(params.FW_GND_SPD_MIN - motion.forward, 0.0)
-    wanted = min(max(wanted, min_airspeed), params.FW_AIRSPD_MAX)
+        airspeed += max(params.FW_GND_SPD_MIN - motion.forward, 0.0)
+    airspeed = min(max(airspeed, min_airspeed), params.FW_AIRSPD_MAX)
     if not math.isfinite(wing.airspeed_sp):
         wing.airspeed_sp = wing.airspeed if math.isfinite(wing.airspeed) else params.FW_AIRSPD_TRIM
     wing.airspeed_sp = max(wing.airspeed_sp, min_airspeed)
     step = AIRSPEED_SLEW_RATE * dt
     wing.airspeed_sp = min(
-        wing.airspeed_sp + clamp(wanted - wing.airspeed_sp, -step, step), params.FW_AIRSPD_MAX
+        wing.airspeed_sp + clamp(airspeed - wing.airspeed_sp, -step, step), params.FW_AIRSPD_MAX
     )
 
 

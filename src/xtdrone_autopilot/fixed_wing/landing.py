@@ -46,9 +46,9 @@ def land(
     if not wing.landing:
         _begin(vehicle, wing, params, motion, t_us)
     min_airspeed = turn_min_airspeed(wing, params)
-    wanted = params.FW_LND_AIRSPD if params.FW_LND_AIRSPD > 0.0 else min_airspeed
-    min_airspeed = min(min_airspeed, wanted)
-    set_airspeed(wing, params, motion, wanted, min_airspeed, False, dt)
+    landing_airspeed = params.FW_LND_AIRSPD if params.FW_LND_AIRSPD > 0.0 else min_airspeed
+    min_airspeed = min(min_airspeed, landing_airspeed)
+    set_airspeed(wing, params, motion, landing_airspeed, min_airspeed, False, dt)
     min_airspeed = min(min_airspeed, params.FW_AIRSPD_MIN)
     ground = _ground(vehicle, wing, params, motion, straight, t_us)
     if not wing.flaring and motion.height < ground + max(
@@ -73,13 +73,13 @@ def land(
             period,
         )
         height, slope = motion.height, math.radians(params.FW_LND_ANG)
-        rate = -wanted * slope / math.hypot(slope, 1.0)
+        rate = -landing_airspeed * slope / math.hypot(slope, 1.0)
     airspeed = wing.airspeed_ref / wing.eas2tas
     if wing.flaring:
         _flare(wing, params, motion, height, airspeed, min_airspeed, flare_fraction, t_us, dt)
     else:
         sink = min(
-            max(wanted * slope / math.hypot(slope, 1.0), params.FW_T_SINK_R_SP),
+            max(landing_airspeed * slope / math.hypot(slope, 1.0), params.FW_T_SINK_R_SP),
             params.FW_T_SINK_MAX,
         )
         demand = energy_demand(
@@ -122,8 +122,8 @@ def _ground(
 @njit
 def _abort(vehicle: Record, wing: Record, params: Record, reason: int) -> None:
     """Aborts the landing, if FW_LND_ABORT has the bit of the reason and it does not flare yet."""
-    wanted = params.FW_LND_ABORT & (1 << (reason - ABORTED_WITHOUT_TERRAIN))
-    if wanted and not wing.flaring and not vehicle.landing_abort:
+    is_enabled = params.FW_LND_ABORT & (1 << (reason - ABORTED_WITHOUT_TERRAIN))
+    if is_enabled and not wing.flaring and not vehicle.landing_abort:
         vehicle.landing_abort = reason
         vehicle.events |= EVENT_LANDING_ABORTED
 

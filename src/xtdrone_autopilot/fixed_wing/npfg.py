@@ -195,6 +195,43 @@ def reference_air_velocity(
 
 
 @njit
+def _min_ground_speed(params: Record, normalised_error: float, feasibility: float) -> float:
+    """Returns the smallest ground speed along the bearing, by track keeping and parameters [m/s].
+
+    Args:
+        params: Record of the parameters.
+        normalised_error: Track error over its bound.
+        feasibility: bearing_feasibility() of path and bearing.
+    """
+    speed = 0.0
+    if params.NPFG_TRACK_KEEP and params.NPFG_WIND_REG:
+        error = clamp(normalised_error, 0.0, 1.0)
+        speed = (1.0 - feasibility) * params.NPFG_GSP_MAX_TK * clamp(error / NTE_FRACTION, 0.0, 1.0)
+    if params.NPFG_EN_MIN_GSP and params.NPFG_WIND_REG:
+        speed = max(speed, params.FW_GND_SPD_MIN)
+    return speed
+
+
+@njit
+def _lateral_acceleration(
+    air_vel: Pair, air_vel_ref: Pair, airspeed: float, airspeed_ref: float, gain: float
+) -> float:
+    """Returns the acceleration that turns the air velocity to its reference [m/s^2]."""
+    turn = cross(air_vel, air_vel_ref)
+    if dot(air_vel, air_vel_ref) < 0.0:
+        return gain * (-airspeed if turn < 0.0 else airspeed)
+    return gain * turn / airspeed_ref
+
+
+@njit
+def _curvature_at_vehicle(curvature: float, track_error: float) -> float:
+    """Returns the curvature of the path's parallel through the vehicle [1/m]."""
+    if curvature == 0.0:
+        return 0.0
+    return curvature / max(1.0 - curvature * track_error, abs(curvature) * MIN_RADIUS)
+
+
+@njit
 def guide(
     wing: Record,
     params: Record,
@@ -242,37 +279,18 @@ def guide(
     feasibility = on_track * bearing_feasibility(
         cross(wind, bearing), dot(wind, bearing), airspeed, wind_speed
     )
-    min_ground_speed = 0.0
-    if params.NPFG_TRACK_KEEP and params.NPFG_WIND_REG:
-        error_fraction = clamp(abs(track_error) / bound, 0.0, 1.0)
-        min_ground_speed = (
-            (1.0 - feasibility)
-            * params.NPFG_GSP_MAX_TK
-            * clamp(error_fraction / NTE_FRACTION, 0.0, 1.0)
-        )
-    if params.NPFG_EN_MIN_GSP and params.NPFG_WIND_REG:
-        min_ground_speed = max(min_ground_speed, params.FW_GND_SPD_MIN)
+    min_ground_speed = _min_ground_speed(params, abs(track_error) / bound, feasibility)
     air_vel_ref = reference_air_velocity(
         params, wind, bearing, min_ground_speed, nominal_airspeed, max_airspeed
     )
     airspeed_ref = max(math.hypot(air_vel_ref[0], air_vel_ref[1]), EPSILON)
-
-    turn = cross(air, air_vel_ref)
-    if dot(air, air_vel_ref) < 0.0:
-        lateral = gain * (-airspeed if turn < 0.0 else airspeed)
-    else:
-        lateral = gain * turn / airspeed_ref
-    path_rate = (
-        curvature / max(1.0 - curvature * track_error, abs(curvature) * MIN_RADIUS)
-        if curvature != 0.0
-        else 0.0
-    )
+    lateral = _lateral_acceleration(air, air_vel_ref, airspeed, airspeed_ref, gain)
     ratio = 1.0 + wind_dot / max(_along(airspeed, wind_cross), EPSILON)
+    path_rate = _curvature_at_vehicle(curvature, track_error)
     feed_forward = airspeed * ratio * path_rate * max(dot(vel, tangent), 0.0)
+    lateral += feasibility * track_proximity * feed_forward
     limit = math.radians(params.FW_R_LIM)
-    wing.guidance_roll = clamp(
-        math.atan((lateral + feasibility * track_proximity * feed_forward) / GRAVITY), -limit, limit
-    )
+    wing.guidance_roll = clamp(math.atan(lateral / GRAVITY), -limit, limit)
     wing.airspeed_ref = airspeed_ref
     wing.bearing = math.atan2(bearing[1], bearing[0])
     wing.track_error, wing.track_error_bound = track_error, bound

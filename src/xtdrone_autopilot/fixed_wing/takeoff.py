@@ -63,9 +63,9 @@ def take_off(
         )
         return
     min_airspeed = turn_min_airspeed(wing, params)
-    wanted = params.FW_TKO_AIRSPD if params.FW_TKO_AIRSPD > 0.0 else min_airspeed
-    min_airspeed = min(min_airspeed, wanted)
-    set_airspeed(wing, params, motion, wanted, min_airspeed, True, dt)
+    takeoff_airspeed = params.FW_TKO_AIRSPD if params.FW_TKO_AIRSPD > 0.0 else min_airspeed
+    min_airspeed = min(min_airspeed, takeoff_airspeed)
+    set_airspeed(wing, params, motion, takeoff_airspeed, min_airspeed, True, dt)
     on_runway = wing.takeoff in (THROTTLE_RAMP, CLAMPED_TO_RUNWAY)
     course = _takeoff_course(vehicle, wing)
     fly_line(
@@ -131,11 +131,13 @@ def _advance_runway_takeoff(
     if wing.takeoff == THROTTLE_RAMP and t_us - wing.takeoff_t > params.RWTO_RAMP_TIME * 1e6:
         wing.takeoff = CLAMPED_TO_RUNWAY
     elif wing.takeoff == CLAMPED_TO_RUNWAY:
-        wanted = (
+        takeoff_airspeed = (
             params.FW_TKO_AIRSPD if params.FW_TKO_AIRSPD > 0.0 else turn_min_airspeed(wing, params)
         )
         rotation_airspeed = (
-            min(params.RWTO_ROT_AIRSPD, wanted) if params.RWTO_ROT_AIRSPD > 0.0 else 0.9 * wanted
+            min(params.RWTO_ROT_AIRSPD, takeoff_airspeed)
+            if params.RWTO_ROT_AIRSPD > 0.0
+            else 0.9 * takeoff_airspeed
         )
         if wing.airspeed > rotation_airspeed:
             wing.takeoff, wing.takeoff_t = CLIMBOUT, t_us

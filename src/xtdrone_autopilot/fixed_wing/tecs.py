@@ -72,7 +72,7 @@ def _filter_airspeed(wing: Record, params: Record, measured: float, dt: float) -
 def _move_reference(wing: Record, params: Record, demand: Demand, height: float, dt: float) -> bool:
     """Moves the height reference; returns whether the height (not its rate) is controlled."""
     acc = params.FW_T_VERT_ACC
-    wanted = demand.height
+    height_sp = demand.height
     if math.isfinite(demand.height_rate):
         wing.height_rate_ref = _towards(
             wing.height_rate_ref,
@@ -85,8 +85,8 @@ def _move_reference(wing: Record, params: Record, demand: Demand, height: float,
             return False
         if not math.isfinite(wing.held_height):
             wing.held_height = height
-        wanted = wing.held_height
-    height_error = wanted - wing.height_ref
+        height_sp = wing.held_height
+    height_error = height_sp - wing.height_ref
     rate = clamp(
         math.copysign(speed_to_slow(abs(height_error), 0.0, acc, JERK_MAX), height_error),
         -min(demand.sink, params.FW_T_SINK_MAX),
@@ -137,10 +137,10 @@ def _pitch_command(
 ) -> float:
     """Returns the pitch relative to FW_PSP_OFF [rad] for an SEB rate and its estimate."""
     per_rad = GRAVITY * (tas if has_airspeed and tas > EPSILON else params.FW_AIRSPD_TRIM)
-    wanted = (
+    pitch = (
         (seb_rate - seb_rate_now) * params.FW_T_PTCH_DAMP + params.FW_T_SEB_R_FF * seb_rate
     ) / per_rad
-    return clamp(wanted + wing.pitch_integral, demand.pitch_min, demand.pitch_max)
+    return clamp(pitch + wing.pitch_integral, demand.pitch_min, demand.pitch_max)
 
 
 @njit
@@ -159,12 +159,109 @@ def _throttle_command(
         predicted = trim + ste_rate * (demand.throttle_max - trim) / max_ste_rate
     else:
         predicted = trim - ste_rate * (trim - demand.throttle_min) / min_ste_rate
-    wanted = predicted + (ste_rate - wing.energy_rate) * params.FW_T_THR_DAMPING / (
+    throttle = predicted + (ste_rate - wing.energy_rate) * params.FW_T_THR_DAMPING / (
         max_ste_rate - min_ste_rate
     )
-    wanted += wing.throttle_integral if has_airspeed else max(wing.throttle_integral, 0.0)
-    wanted = wing.underspeed * demand.throttle_max + (1.0 - wing.underspeed) * wanted
-    return clamp(wanted, demand.throttle_min, demand.throttle_max)
+    throttle += wing.throttle_integral if has_airspeed else max(wing.throttle_integral, 0.0)
+    throttle = wing.underspeed * demand.throttle_max + (1.0 - wing.underspeed) * throttle
+    return clamp(throttle, demand.throttle_min, demand.throttle_max)
+
+
+@njit
+def _restart(wing: Record, airspeed: float, height: float, climb: float) -> None:
+    """Sets references and filters to the present motion, and clears the integrals."""
+    wing.height_ref, wing.height_ref_rate, wing.height_rate_ref = height, climb, climb
+    wing.held_height = math.nan
+    wing.eas, wing.eas_rate = airspeed, 0.0
+    wing.pitch_integral = wing.throttle_integral = 0.0
+
+
+@njit
+def _height_rate(
+    wing: Record, params: Record, demand: Demand, height: float, height_controlled: bool
+) -> float:
+    """Returns the height rate set-point [m/s]."""
+    if not height_controlled:
+        return wing.height_rate_ref
+    return clamp(
+        (wing.height_ref - height) / max(demand.height_tc, 0.1)
+        + params.FW_T_HRATE_FF * wing.height_ref_rate,
+        -params.FW_T_SINK_MAX,
+        params.FW_T_CLMB_MAX,
+    )
+
+
+@njit
+def _speed_weight(wing: Record, params: Record, has_airspeed: bool) -> float:
+    """Returns the weight of the speed in the energy balance, 0 (height only) to 2 (speed only)."""
+    if not has_airspeed:
+        return 0.0
+    return 2.0 * wing.underspeed + (1.0 - wing.underspeed) * clamp(params.FW_T_SPDWEIGHT, 0.0, 2.0)
+
+
+@njit
+def _anti_windup(value: float, output: float, low: float, high: float) -> float:
+    """Returns the input of an integrator, without the part that drives a limited output further."""
+    if output >= high:
+        return min(value, 0.0)
+    if output <= low:
+        return max(value, 0.0)
+    return value
+
+
+@njit
+def _step_pitch(
+    wing: Record,
+    params: Record,
+    demand: Demand,
+    tas: float,
+    seb_rate: float,
+    seb_rate_now: float,
+    has_airspeed: bool,
+    dt: float,
+) -> None:
+    """Steps the loop of the energy balance: writes tecs_pitch and its integral."""
+    error = (seb_rate - seb_rate_now) * params.FW_T_I_GAIN_PIT / max(tas * GRAVITY, EPSILON)
+    error = _anti_windup(error, wing.tecs_pitch, demand.pitch_min, demand.pitch_max)
+    wing.pitch_integral = (
+        wing.pitch_integral + error * dt if params.FW_T_I_GAIN_PIT > EPSILON else 0.0
+    )
+    pitch = _pitch_command(wing, params, demand, tas, seb_rate, seb_rate_now, has_airspeed)
+    step = dt * params.FW_T_VERT_ACC / max(tas, EPSILON)
+    wing.tecs_pitch = clamp(
+        _towards(wing.tecs_pitch, pitch, step), demand.pitch_min, demand.pitch_max
+    )
+
+
+@njit
+def _step_throttle(
+    wing: Record,
+    params: Record,
+    demand: Demand,
+    ste_rate: float,
+    max_ste_rate: float,
+    min_ste_rate: float,
+    trim: float,
+    has_airspeed: bool,
+    dt: float,
+) -> None:
+    """Steps the loop of the total energy: writes tecs_throttle and its integral."""
+    if has_airspeed:
+        error = (
+            (ste_rate - wing.energy_rate)
+            * params.FW_T_THR_INTEG
+            / (max_ste_rate - min_ste_rate)
+            * (1.0 - wing.underspeed)
+        )
+        error = _anti_windup(error, wing.tecs_throttle, demand.throttle_min, demand.throttle_max)
+        wing.throttle_integral += error * dt
+    throttle = _throttle_command(
+        wing, params, demand, ste_rate, max_ste_rate, min_ste_rate, trim, has_airspeed
+    )
+    if params.FW_THR_SLEW_MAX > EPSILON:
+        step = dt * (demand.throttle_max - demand.throttle_min) * params.FW_THR_SLEW_MAX
+        throttle = _towards(wing.tecs_throttle, throttle, step)
+    wing.tecs_throttle = clamp(throttle, demand.throttle_min, demand.throttle_max)
 
 
 @njit
@@ -183,16 +280,13 @@ def control(
         dt: Length of the step [s].
     """
     has_airspeed = params.FW_USE_AIRSPD != 0 and math.isfinite(wing.airspeed)
-    measured = wing.airspeed if has_airspeed else params.FW_AIRSPD_TRIM
+    airspeed = wing.airspeed if has_airspeed else params.FW_AIRSPD_TRIM
     restarts = t_us - wing.tecs_t > DT_MAX_US
     wing.tecs_t = t_us
     if restarts:
-        wing.height_ref, wing.height_ref_rate, wing.height_rate_ref = height, climb, climb
-        wing.held_height = math.nan
-        wing.eas, wing.eas_rate = measured, 0.0
-        wing.pitch_integral = wing.throttle_integral = 0.0
+        _restart(wing, airspeed, height, climb)
     else:
-        _filter_airspeed(wing, params, measured, dt)
+        _filter_airspeed(wing, params, airspeed, dt)
     height_controlled = _move_reference(wing, params, demand, height, dt)
     if not math.isfinite(demand.height_rate):
         wing.height_rate_ref, wing.held_height = climb, math.nan
@@ -207,39 +301,21 @@ def control(
             0.5 * min_ste_rate / max(tas, EPSILON),
             0.5 * max_ste_rate / max(tas, EPSILON),
         )
-    rate = wing.height_rate_ref
-    if height_controlled:
-        rate = clamp(
-            (wing.height_ref - height) / max(demand.height_tc, 0.1)
-            + params.FW_T_HRATE_FF * wing.height_ref_rate,
-            -params.FW_T_SINK_MAX,
-            params.FW_T_CLMB_MAX,
-        )
     wing.underspeed = 0.0
     if demand.guards_underspeed and has_airspeed:
         wing.underspeed = _underspeed(demand, params, tas, wing.eas2tas)
 
-    spe_rate, ske_rate = rate * GRAVITY, tas * tas_rate_sp
+    spe_rate = _height_rate(wing, params, demand, height, height_controlled) * GRAVITY
+    ske_rate = tas * tas_rate_sp
     spe_rate_now, ske_rate_now = climb * GRAVITY, tas * tas_rate
-    pitch_speed_weight = 0.0
-    if has_airspeed:
-        pitch_speed_weight = 2.0 * wing.underspeed + (1.0 - wing.underspeed) * clamp(
-            params.FW_T_SPDWEIGHT, 0.0, 2.0
-        )
-    spe_weight, ske_weight = (
-        clamp(2.0 - pitch_speed_weight, 0.0, 1.0),
-        clamp(pitch_speed_weight, 0.0, 1.0),
-    )
+    speed_weight = _speed_weight(wing, params, has_airspeed)
+    spe_weight, ske_weight = clamp(2.0 - speed_weight, 0.0, 1.0), clamp(speed_weight, 0.0, 1.0)
     seb_rate = spe_rate * spe_weight - ske_rate * ske_weight
     seb_rate_now = spe_rate_now * spe_weight - ske_rate_now * ske_weight
-    ste_rate = clamp(
-        spe_rate + ske_rate + params.FW_T_RLL2THR * (demand.load_factor - 1.0),
-        min_ste_rate,
-        max_ste_rate,
-    )
-    ste_rate_now = spe_rate_now + ske_rate_now
+    turn_drag = params.FW_T_RLL2THR * (demand.load_factor - 1.0)
+    ste_rate = clamp(spe_rate + ske_rate + turn_drag, min_ste_rate, max_ste_rate)
     alpha = 1.0 if restarts else dt / (params.FW_T_STE_R_TC + dt)
-    wing.energy_rate += alpha * (ste_rate_now - wing.energy_rate)
+    wing.energy_rate += alpha * (spe_rate_now + ske_rate_now - wing.energy_rate)
     trim = clamp(
         trim_throttle(params, demand.airspeed, wing.eas2tas),
         demand.throttle_min,
@@ -253,42 +329,7 @@ def control(
             wing, params, demand, ste_rate, max_ste_rate, min_ste_rate, trim, has_airspeed
         )
         return
-
-    integral_input = (
-        (seb_rate - seb_rate_now) * params.FW_T_I_GAIN_PIT / max(tas * GRAVITY, EPSILON)
+    _step_pitch(wing, params, demand, tas, seb_rate, seb_rate_now, has_airspeed, dt)
+    _step_throttle(
+        wing, params, demand, ste_rate, max_ste_rate, min_ste_rate, trim, has_airspeed, dt
     )
-    if wing.tecs_pitch >= demand.pitch_max:
-        integral_input = min(integral_input, 0.0)
-    elif wing.tecs_pitch <= demand.pitch_min:
-        integral_input = max(integral_input, 0.0)
-    wing.pitch_integral = (
-        wing.pitch_integral + integral_input * dt if params.FW_T_I_GAIN_PIT > EPSILON else 0.0
-    )
-    wanted = _pitch_command(wing, params, demand, tas, seb_rate, seb_rate_now, has_airspeed)
-    step = dt * params.FW_T_VERT_ACC / max(tas, EPSILON)
-    wing.tecs_pitch = clamp(
-        _towards(wing.tecs_pitch, wanted, step), demand.pitch_min, demand.pitch_max
-    )
-
-    if has_airspeed:
-        integral_input = (
-            (ste_rate - wing.energy_rate)
-            * params.FW_T_THR_INTEG
-            / (max_ste_rate - min_ste_rate)
-            * (1.0 - wing.underspeed)
-        )
-        if wing.tecs_throttle >= demand.throttle_max:
-            integral_input = min(integral_input, 0.0)
-        elif wing.tecs_throttle <= demand.throttle_min:
-            integral_input = max(integral_input, 0.0)
-        wing.throttle_integral += integral_input * dt
-    wanted = _throttle_command(
-        wing, params, demand, ste_rate, max_ste_rate, min_ste_rate, trim, has_airspeed
-    )
-    if params.FW_THR_SLEW_MAX > EPSILON:
-        wanted = _towards(
-            wing.tecs_throttle,
-            wanted,
-            dt * (demand.throttle_max - demand.throttle_min) * params.FW_THR_SLEW_MAX,
-        )
-    wing.tecs_throttle = clamp(wanted, demand.throttle_min, demand.throttle_max)

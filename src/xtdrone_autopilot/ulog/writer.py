@@ -311,6 +311,7 @@ class FleetLog(Memory):
             self._append_bytes(i, ulog_format.parameter(p.name, p.type, self._bits[i, k]))
 
     def _on_parameter(self, i: int, parameter: parameters.Parameter) -> None:
+        """Notes that a parameter was set."""
         self._parameter_set = True
 
     def _note_parameters(self) -> None:

@@ -121,40 +121,11 @@ def change_over(
         dt: Length of the step [s].
     """
     vehicle.hover_weight = 1.0
-    lift_needed = vehicle.sp_thrust
-    if holds_height(vehicle):
-        lift_now = transition.thrust * math.cos(motion.pitch) * math.cos(
-            motion.roll
-        ) + transition.forward * math.sin(motion.pitch)
-        lift_needed = vertical_force(
-            vehicle, transition, params, motion, lift_now, dt
-        ) - transition.forward * math.sin(motion.pitch)
-        # Rotors that are not tilted up yet would accelerate it forwards.
-        max_thrust = vehicle.thrust_max
-        if vehicle.vtol_state == TO_HOVER:
-            max_thrust = min(
-                MAX_THRUST_TO_WEIGHT * vehicle.mass * GRAVITY * max(math.cos(transition.tilt), 0.0),
-                max_thrust,
-            )
-        transition.thrust = clamp(lift_needed / math.cos(motion.pitch), 0.0, max_thrust)
-    else:
-        transition.thrust = vehicle.sp_thrust
+    lift_needed = _step_thrust(vehicle, transition, params, motion, dt)
     lift_deficit = clamp(lift_needed / (DEFICIT_SCALE * vehicle.mass * GRAVITY), -1.0, 1.0)
     if vehicle.vtol_state == TO_FIXED_WING:
         _tilt_forwards(vehicle, transition, params, lift_needed, lift_deficit, t_us, dt)
-        transition.mean_thrust += dt / (SERVO_S + dt) * (transition.thrust - transition.mean_thrust)
-        forward_force = front_fraction * max(
-            thrust_newtons(vehicle, params.VT_F_TRANS_THR) * math.sin(transition.tilt),
-            transition.mean_thrust * math.tan(min(transition.tilt, MAX_TANGENT_TILT)),
-        )
-        transition.pusher = thrust_normalised(vehicle, forward_force / front_fraction)
-        # Changes of thrust faster than the servos act along the present axes of the rotors.
-        forward_per_thrust = min(
-            forward_force / max(transition.mean_thrust, 1e-3), front_fraction * MAX_TANGENT
-        )
-        transition.forward = max(
-            forward_force + forward_per_thrust * (transition.thrust - transition.mean_thrust), 0.0
-        )
+        _push_forwards(vehicle, transition, params, front_fraction, dt)
         vehicle.sp_tilt = FORWARDS
         return
     # The nose rises to decelerate, unless the wings would then lift more than the weight.
@@ -181,6 +152,48 @@ def change_over(
         params.VT_TILT_FW + tilt_fraction * (params.VT_TILT_MC - params.VT_TILT_FW)
     )
     vehicle.sp_tilt = transition.tilt
+
+
+@njit
+def _step_thrust(
+    vehicle: Record, transition: Record, params: Record, motion: Motion, dt: float
+) -> float:
+    """Writes the thrust that holds the height; returns the lift that the rotors need [N]."""
+    if not holds_height(vehicle):
+        transition.thrust = vehicle.sp_thrust
+        return vehicle.sp_thrust
+    forward_lift = transition.forward * math.sin(motion.pitch)
+    lift_now = transition.thrust * math.cos(motion.pitch) * math.cos(motion.roll) + forward_lift
+    lift_needed = vertical_force(vehicle, transition, params, motion, lift_now, dt) - forward_lift
+    # Rotors that are not tilted up yet would accelerate it forwards.
+    max_thrust = vehicle.thrust_max
+    if vehicle.vtol_state == TO_HOVER:
+        max_thrust = min(
+            MAX_THRUST_TO_WEIGHT * vehicle.mass * GRAVITY * max(math.cos(transition.tilt), 0.0),
+            max_thrust,
+        )
+    transition.thrust = clamp(lift_needed / math.cos(motion.pitch), 0.0, max_thrust)
+    return lift_needed
+
+
+@njit
+def _push_forwards(
+    vehicle: Record, transition: Record, params: Record, front_fraction: float, dt: float
+) -> None:
+    """Writes the forward force of the tilting rotors in a front transition."""
+    transition.mean_thrust += dt / (SERVO_S + dt) * (transition.thrust - transition.mean_thrust)
+    forward_force = front_fraction * max(
+        thrust_newtons(vehicle, params.VT_F_TRANS_THR) * math.sin(transition.tilt),
+        transition.mean_thrust * math.tan(min(transition.tilt, MAX_TANGENT_TILT)),
+    )
+    transition.pusher = thrust_normalised(vehicle, forward_force / front_fraction)
+    # Changes of thrust faster than the servos act along the present axes of the rotors.
+    forward_per_thrust = min(
+        forward_force / max(transition.mean_thrust, 1e-3), front_fraction * MAX_TANGENT
+    )
+    transition.forward = max(
+        forward_force + forward_per_thrust * (transition.thrust - transition.mean_thrust), 0.0
+    )
 
 
 @njit

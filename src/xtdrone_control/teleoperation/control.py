@@ -15,7 +15,7 @@ AXES = ("height", "yaw", "pitch", "roll")
 HEIGHT, YAW, PITCH, ROLL = range(4)
 SCALE, PROPORTIONAL, INTEGRAL, DERIVATIVE = range(4)  # columns of gains
 GAINS = ("k", "p", "i", "d")
-MAX_TILT = 0.25 * math.pi  # of the references of pitch and roll [rad]
+MAX_TILT = 0.25 * math.pi  # maximum reference of pitch and roll [rad]
 STEP_S = 1e-3  # period of the algorithm, for which k of height and yaw holds [s]
 
 
@@ -48,7 +48,7 @@ def pid(
     Args:
         error: Reference minus state.
         before: Error of the step before; the same as error at the first.
-        integral: Of the error until the step before.
+        integral: Integral of the error until the step before.
         p, i, d: Gains.
         dt: Length of the step [s].
 
@@ -93,7 +93,16 @@ def control(
 
 
 @njit
-def _one(axis, place, references, errors, integrals, gains, dt, first):
+def _one(
+    axis: int,
+    place: float,
+    references: np.ndarray,
+    errors: np.ndarray,
+    integrals: np.ndarray,
+    gains: np.ndarray,
+    dt: float,
+    first: bool,
+) -> tuple[float, float]:
     error = references[axis] - place
     before = error if first else errors[axis]
     errors[axis] = error

@@ -13,9 +13,9 @@ from ..errors import TeleoperationError
 from .control import AXES, GAINS
 
 MAX_GAIN = 30.0  # bounds of every gain are 0 and this, section 3 of the paper
-MAX_DELAY_S = 0.5  # of a link [s]
+MAX_DELAY_S = 0.5  # delay of a link [s]
 _HEAD = "# Gains of the teleoperation, of xtdrone tune or by hand: xtdrone fly teleoperation\n"
-_OURS = _HEAD[:20].encode()  # by which a file is known as one that may be replaced
+_OURS = _HEAD[:20].encode()  # head of a file that may be replaced
 
 TABLE_2 = np.array(
     [  # k, p, i, d of height, yaw, pitch, roll
@@ -52,7 +52,7 @@ def read(path: Path | str) -> tuple[np.ndarray, float]:
     return gains, delay
 
 
-def _axis(path, name, values):
+def _axis(path: Path | str, name: str, values: object) -> list[float]:
     if not isinstance(values, dict) or set(values) != set(GAINS):
         raise TeleoperationError(
             f"gains '{path}': {name} needs {', '.join(GAINS)}, no more and no less"
@@ -60,11 +60,14 @@ def _axis(path, name, values):
     return [_number(path, f"{name}: {key}", values[key], MAX_GAIN) for key in GAINS]
 
 
-def _number(path: Any, what: str, value: Any, most: float) -> float:
-    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not plain or not 0.0 <= value <= most:
+def _number(path: Path | str, what: str, value: object, maximum: float) -> float:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not 0.0 <= value <= maximum
+    ):
         raise TeleoperationError(
-            f"gains '{path}': {what} is {value!r}: give a number from 0 to {most:g}"
+            f"gains '{path}': {what} is {value!r}: give a number from 0 to {maximum:g}"
         )
     return float(value)
 

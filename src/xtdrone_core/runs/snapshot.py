@@ -308,6 +308,17 @@ class Rows:
         return {int(old): row for row, old in enumerate(self.source) if old >= 0}
 
 
+def take_over(part: Memory, before: Memory, rows: Rows) -> None:
+    """Loads the state of the vehicles that were in the former fleet, too; see regrouped().
+
+    Args:
+        part: Of the new fleet; new vehicles keep the state that they have in it.
+        before: The same kind of part of the former fleet.
+        rows: Where the vehicles were; their number is another one.
+    """
+    part.load(regrouped(before.save(), part.save(), rows))
+
+
 def regrouped(saved: Any, fresh: Any, rows: Rows) -> Any:
     """A snapshot for a fleet that has grown or shrunk.
 

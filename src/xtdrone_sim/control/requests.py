@@ -3,7 +3,9 @@
 import math
 import re
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
 
 from xtdrone_core import ControlError, XtdroneError
 from xtdrone_core.errors import failure
@@ -13,21 +15,26 @@ from xtdrone_core.scenario.disturbances import parse_disturbance
 
 from ..rendering.frame_publisher import FramePublisher
 from . import world_requests
+from .controlled import Answer, ControlledSimulation, Handler, Request
 
-if TYPE_CHECKING:
-    from ..simulation import Simulation
-
-STEP_MAX = 1_000_000
-SLOWEST = 0.001  # speed besides 0
+MAX_STEPS = 1_000_000
+MIN_SPEED, MAX_SPEED = 0.001, 1e6  # besides 0
 AWAIT_BRIDGE_S = 30.0  # wall time that its start waits for a bridge that was announced [s]
 BARRIER_S = 1.0  # wall time that an unpaced simulation waits for the bridge [s]
 PAUSE_POLL_S = 0.05
 
+_T = TypeVar("_T")
+
 
 class ControlRequests:
-    """One control socket: its requests, the clock for its subscribers, the bridge's barrier."""
+    """One control socket: its requests, the clock for its subscribers, the bridge's barrier.
 
-    def __init__(self, simulation: "Simulation", server: ControlServer):
+    Attributes:
+        server: The socket.
+        handlers: What answers a request, by its name.
+    """
+
+    def __init__(self, simulation: ControlledSimulation, server: ControlServer) -> None:
         """Answers on this server from now on, and closes it at the end.
 
         Raises:
@@ -35,7 +42,7 @@ class ControlRequests:
         """
         self._simulation = simulation
         self._late = False  # a late bridge has been reported
-        self._handlers = {
+        self.handlers: dict[str, Handler] = {
             "disturb": self._disturb,
             "event": self._event,
             "health": self._health,
@@ -55,7 +62,7 @@ class ControlRequests:
         }
         self.server = server
         server.warn = simulation.say
-        self._publisher = None
+        self._publisher: FramePublisher | None = None
         try:
             if len(simulation.rendered):
                 simulation.say(
@@ -67,24 +74,24 @@ class ControlRequests:
             self.close()
             raise
 
-    def handle(self, op: str, request: dict) -> dict:
+    def handle(self, op: str, request: Request) -> Answer:
         """The answer to one request.
 
         Raises:
             ControlError: It is invalid.
         """
-        handler = self._handlers.get(op)
+        handler = self.handlers.get(op)
         if handler is None:
             raise ControlError(
-                f"unknown request '{op[:40]}': choose one of {', '.join(sorted(self._handlers))}"
+                f"unknown request '{op[:40]}': choose one of {', '.join(sorted(self.handlers))}"
             )
         try:
-            return handler(request)
+            return handler(request) or {}
         except ControlError:
             raise
         except XtdroneError as error:
             raise ControlError(str(error)) from error
-        except Exception as error:  # of one request: the fleet flies on
+        except Exception as error:  # one request has failed: the fleet flies on
             text = failure(f"request '{op}'", error)
             self._simulation.say(text)
             raise ControlError(text) from error
@@ -104,7 +111,7 @@ class ControlRequests:
                 )
 
     def answer(self) -> None:
-        """Answers what has come in."""
+        """Answers the requests that have come in."""
         self.server.poll(self.handle)
 
     def idle(self) -> None:
@@ -128,12 +135,12 @@ class ControlRequests:
         """Closes the socket. May be called twice."""
         self.server.close()
 
-    def _table(self, name):
+    def _table(self, name: str) -> dict[str, Any]:
         entities = self._simulation.entities
         parts = {"models": entities.models, "links": entities.direct_links}[name]
         return {"names": list(parts), "states": pack(entities.table(parts.values()))}
 
-    def _status(self, request):
+    def _status(self, request: Request) -> Answer:
         simulation = self._simulation
         return {
             "t_us": simulation.t_us,
@@ -148,16 +155,16 @@ class ControlRequests:
             "gravity": simulation.world.gravity,
         }
 
-    def _health(self, request):
+    def _health(self, request: Request) -> Answer:
         return {"t_us": self._simulation.t_us, "health": self._simulation.autopilot.health()}
 
-    def _race(self, request):
+    def _race(self, request: Request) -> Answer:
         race = self._simulation.race
         if race is None:
             raise ControlError("there is no race: start the simulation with --track NAME")
         return {"t_us": self._simulation.t_us, **race.status()}
 
-    def _sensors(self, request):
+    def _sensors(self, request: Request) -> Answer:
         for_s = request.get("for_s", math.inf)
         if not isinstance(for_s, (int, float)) or not for_s > 0:
             raise ControlError(
@@ -168,32 +175,36 @@ class ControlRequests:
             return {"sensors": []}
         return {"sensors": self._publisher.publish(self._simulation.t_us + for_s * 1e6)}
 
-    def _pause(self, request):
+    def _pause(self, request: Request) -> Answer:
         self._simulation.pacer.pause()
         return {"t_us": self._simulation.t_us}
 
-    def _resume(self, request):
+    def _resume(self, request: Request) -> Answer:
         self._simulation.pacer.resume()
         return {"t_us": self._simulation.t_us}
 
-    def _step(self, request):
+    def _step(self, request: Request) -> Answer:
         n = request.get("n", 1)
-        if not isinstance(n, int) or not 1 <= n <= STEP_MAX:
-            raise ControlError(f"{n!r:.40} steps are not allowed: give 1 to {STEP_MAX} (4 ms each)")
+        if not isinstance(n, int) or not 1 <= n <= MAX_STEPS:
+            raise ControlError(
+                f"{n!r:.40} steps are not allowed: give 1 to {MAX_STEPS} (4 ms each)"
+            )
         self._simulation.pacer.pause(n)
         return {"t_us": self._simulation.t_us + n * self._simulation.step_us}
 
-    def _speed(self, request):
+    def _speed(self, request: Request) -> Answer:
         speed = request.get("speed")
-        if not isinstance(speed, (int, float)) or not (speed == 0 or SLOWEST <= speed <= 1e6):
+        if not isinstance(speed, (int, float)) or not (
+            speed == 0 or MIN_SPEED <= speed <= MAX_SPEED
+        ):
             raise ControlError(
                 f"speed {speed!r:.40} is not allowed: 1 is real time, 0 as fast as "
-                f"possible; give 0, or {SLOWEST:g} to 1e6"
+                f"possible; give 0, or {MIN_SPEED:g} to 1e6"
             )
         self._simulation.pacer.set_speed(float(speed), self._simulation.t_us)
         return {"speed": float(speed)}
 
-    def _event(self, request):
+    def _event(self, request: Request) -> Answer:
         name, values = request.get("event"), request.get("values", {})
         if not isinstance(name, str) or not isinstance(values, dict):
             raise ControlError(
@@ -203,7 +214,7 @@ class ControlRequests:
         self._simulation.event(self._simulation.t_us, name, **values)
         return {"t_us": self._simulation.t_us}
 
-    def _disturb(self, request):
+    def _disturb(self, request: Request) -> Answer:
         text = request.get("disturbance")
         if not isinstance(text, str):
             raise ControlError(
@@ -214,7 +225,7 @@ class ControlRequests:
         simulation.plant.disturbances.add(parse_disturbance(text, names, simulation.t_us))
         return {"t_us": simulation.t_us}
 
-    def _wind(self, request):
+    def _wind(self, request: Request) -> Answer:
         text, simulation = request.get("wind"), self._simulation
         if not isinstance(text, str) or "field=" in text:
             raise ControlError(
@@ -225,7 +236,7 @@ class ControlRequests:
         simulation.event(simulation.t_us, "wind", wind=text)
         return {"t_us": simulation.t_us}
 
-    def _reset(self, request):
+    def _reset(self, request: Request) -> Answer:
         vehicles = request.get("vehicles")
         if vehicles is not None and not (
             isinstance(vehicles, list)
@@ -234,17 +245,17 @@ class ControlRequests:
             raise ControlError('a reset names vehicles: {"op": "reset", "vehicles": ["iris_0"]}')
         return self._done(self._simulation.reset, vehicles)
 
-    def _save(self, request):
+    def _save(self, request: Request) -> Answer:
         return self._done(self._simulation.save, self._file(request))
 
-    def _load(self, request):
+    def _load(self, request: Request) -> Answer:
         return self._done(self._simulation.load, self._file(request))
 
-    def _done(self, act, argument):
+    def _done(self, act: Callable[[_T], None], argument: _T) -> Answer:
         act(argument)
         return {"t_us": self._simulation.t_us}
 
-    def _file(self, request):
+    def _file(self, request: Request) -> Path:
         """Path of a snapshot in the run folder; clients cannot write elsewhere."""
         folder, name = self._simulation.folder, request.get("name", "snapshot")
         if folder is None:
@@ -257,6 +268,6 @@ class ControlRequests:
             )
         return folder / f"{name}.snapshot"
 
-    def _stop(self, request):
+    def _stop(self, request: Request) -> Answer:
         self._simulation.stop()
         return {"t_us": self._simulation.t_us}

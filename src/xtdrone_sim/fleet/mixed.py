@@ -24,7 +24,7 @@ from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.snapshot import Rows, SnapshotError
 from xtdrone_core.state import Estimates, SensorBatch, SetPoints
 
-from .part import Part, Texts
+from .sub_fleet import SubFleet, TextRouter
 
 _ESTIMATED = tuple(field.name for field in dataclasses.fields(Estimates))[1:]  # without the time
 
@@ -32,10 +32,10 @@ _ESTIMATED = tuple(field.name for field in dataclasses.fields(Estimates))[1:]  #
 class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Observer):
     """Autopilots of a fleet in which not all vehicles have the same one.
 
-    Implements xtdrone_core.contracts.Autopilot. Each part sees its vehicles only, under their
-    numbers: ports, system ids and folders are those that they have in any fleet. As the fleet
-    changes, parts that are Regroupable are made anew; of others, such as real PX4, those of new
-    vehicles are made, those of the vehicles that stay fly on, and the others are removed.
+    Implements xtdrone_core.contracts.Autopilot. Each autopilot sees its vehicles only, under their
+    numbers: ports, system ids and folders are those that they have in any fleet. When the fleet
+    changes, Regroupable autopilots are built anew. Others, such as real PX4, stay with their
+    vehicles; new vehicles get new ones, and vehicles that go are removed from them.
     """
 
     def __init__(
@@ -43,30 +43,32 @@ class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Obs
         context: AutopilotContext,
         before: "MixedAutopilot | None" = None,
         rows: Rows | None = None,
-        known: tuple[Autopilot, Texts] | None = None,
-    ):
-        """The autopilots that the scenario's vehicles name.
+        whole: tuple[Autopilot, TextRouter] | None = None,
+    ) -> None:
+        """Builds the autopilots that the scenario's vehicles name.
 
         Args:
             context: What they are built from.
-            before: The autopilots of the fleet before it changed, which regroup() takes over.
+            before: The autopilots of the former fleet, which regroup() takes over.
             rows: Where the vehicles were in that fleet.
-            known: The one that flies all of them, with its texts, in place of a new one.
+            whole: An existing autopilot that flies the whole fleet, and the router of its
+                messages, in place of a new one.
 
         Raises:
-            XtdroneError: One cannot be made.
+            XtdroneError: One cannot be built.
         """
-        self._parts: list[Part] = []
-        self._moving: list[tuple[Part, np.ndarray, np.ndarray]] = []  # until regroup()
+        self._sub_fleets: list[SubFleet] = []
+        # Sub-fleets of the former fleet that stay, with their new rows and those in the autopilot.
+        self._staying: list[tuple[SubFleet, np.ndarray, np.ndarray]] = []
         self._context = context
         names = np.array(context.scenario.autopilots)
         try:
             for name in dict.fromkeys(names.tolist()):
-                mine = np.flatnonzero(names == name)
+                own_rows = np.flatnonzero(names == name)
                 if before is not None and rows is not None:
-                    mine = self._take_over(name, before, rows, mine)
-                if len(mine):
-                    self._make(name, mine, known)
+                    own_rows = self._note_staying(name, before, rows, own_rows)
+                if len(own_rows):
+                    self._add(SubFleet(name, own_rows, context, whole))
         except BaseException:
             self.close()
             raise
@@ -74,130 +76,136 @@ class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Obs
         self._index()
 
     @classmethod
-    def around(
-        cls, autopilot: Autopilot, texts: Texts, context: AutopilotContext
-    ) -> "MixedAutopilot":
-        """The only autopilot of a fleet as one of several; it may be one already."""
-        return autopilot if isinstance(autopilot, cls) else cls(context, known=(autopilot, texts))
+    def for_scenario(cls, context: AutopilotContext) -> "MixedAutopilot":
+        """Returns the autopilots of a scenario's fleet; see Autopilot."""
+        return cls(context)
 
-    def _make(self, name, rows, known):
-        part = Part(name, rows, self._context, known)
-        self._parts.append(part)
+    def _add(self, sub_fleet: SubFleet) -> None:
+        self._sub_fleets.append(sub_fleet)
         if self._context.scenario.pose_source == "truth":
             required(
-                part.autopilot,
-                ExternalPose,
-                f"autopilot '{name}' takes no pose from outside",
+                sub_fleet.autopilot,
+                ExternalPose,  # type: ignore[type-abstract]  # a protocol
+                f"autopilot '{sub_fleet.name}' takes no pose from outside",
                 "leave out pose_source:=truth",
             )
 
-    def _take_over(self, name, before, rows, mine):
-        """Notes the parts of a name that fly on; returns the rows of those that need a new one."""
-        if adopts(name):
-            if all(part.name != name for part in before._parts):
+    def _note_staying(
+        self, name: str, before: "MixedAutopilot", rows: Rows, own_rows: np.ndarray
+    ) -> np.ndarray:
+        """Notes the autopilots of a name that stay; returns the rows that need a new one."""
+        if is_regroupable(name):
+            if all(former.name != name for former in before._sub_fleets):
                 raise ScenarioError(
                     f"the first vehicle with autopilot '{name}' cannot come while "
                     "others fly: give the fleet one from the start"
                 )
-            return mine
-        for part in before._parts:
-            there = np.array(
-                [old in rows.kept and rows.kept[old] in mine for old in part.rows.tolist()]
+            return own_rows
+        for former in before._sub_fleets:
+            stays = np.array(
+                [row in rows.kept and rows.kept[row] in own_rows for row in former.rows.tolist()]
             )
-            if there.any():
-                if not there.all():
+            if stays.any():
+                if not stays.all():
                     required(
-                        part.autopilot,
-                        RemovableVehicles,
+                        former.autopilot,
+                        RemovableVehicles,  # type: ignore[type-abstract]  # a protocol
                         f"autopilot '{name}' keeps the vehicles that it starts with",
                         "leave them in the fleet",
                     )
-                self._moving.append(
+                self._staying.append(
                     (
-                        part,
-                        np.array([rows.kept[old] for old in part.rows[there].tolist()]),
-                        part.own[there],
+                        former,
+                        np.array([rows.kept[row] for row in former.rows[stays].tolist()]),
+                        former.own[stays],
                     )
                 )
-        return mine[rows.new[mine]]
+        return own_rows[rows.new[own_rows]]
 
-    def _index(self):
-        """Which part flies each vehicle, and as which of its own."""
-        found: dict[int, tuple[Part, int]] = {}
-        for part in self._parts:
-            found |= {int(row): (part, int(own)) for row, own in zip(part.rows, part.own)}
-        self._of = found
+    def _index(self) -> None:
+        """Notes which sub-fleet has each vehicle, and in which row of its autopilot."""
+        self._of: dict[int, tuple[SubFleet, int]] = {}
+        for sub_fleet in self._sub_fleets:
+            self._of |= {
+                int(row): (sub_fleet, int(own))
+                for row, own in zip(sub_fleet.rows, sub_fleet.own, strict=True)
+            }
         n = len(self._commands)
         self._estimates = Estimates(0, *([None] * len(_ESTIMATED)))  # type: ignore[arg-type]
-        example = (self._parts or [self._moving[0][0]])[0].autopilot.estimates()
+        any_sub_fleet = (self._sub_fleets or [self._staying[0][0]])[0]
+        example = any_sub_fleet.autopilot.estimates()
         for name in _ESTIMATED:
             values = getattr(example, name)
             setattr(self._estimates, name, np.zeros((n, *values.shape[1:]), dtype=values.dtype))
 
     def regroup(self, before: "MixedAutopilot", rows: Rows) -> None:
-        """Takes over the autopilots of the fleet before it changed; see Regroupable.
+        """Takes over the autopilots of the former fleet; see Regroupable.
 
         Raises:
             XtdroneError: A port of a new vehicle is in use.
         """
-        for part in self._parts:
-            former = next((each for each in before._parts if each.name == part.name), None)
-            if former is not None and isinstance(part.autopilot, Regroupable):
-                part.begun = True
-                part.autopilot.regroup(
-                    former.autopilot, Rows.of(former.rows.tolist(), rows.source[part.rows].tolist())
+        for sub_fleet in self._sub_fleets:
+            former = next(
+                (each for each in before._sub_fleets if each.name == sub_fleet.name), None
+            )
+            if former is not None and isinstance(sub_fleet.autopilot, Regroupable):
+                sub_fleet.has_stepped = True
+                sub_fleet.autopilot.regroup(
+                    former.autopilot,
+                    Rows.of(former.rows.tolist(), rows.source[sub_fleet.rows].tolist()),
                 )
-        for part, now, own in self._moving:
-            for i in sorted({*part.own.tolist()} - {*own.tolist()}):
-                if isinstance(part.autopilot, RemovableVehicles):
-                    part.autopilot.remove_vehicle(i)
-            part.move(now, own)
-            before._parts.remove(part)
-            self._parts.append(part)
-        self._moving.clear()
+        for staying, new_rows, own in self._staying:
+            for i in sorted({*staying.own.tolist()} - {*own.tolist()}):
+                if isinstance(staying.autopilot, RemovableVehicles):
+                    staying.autopilot.remove_vehicle(i)
+            staying.move(new_rows, own, self._context.on_text)
+            before._sub_fleets.remove(staying)
+            self._sub_fleets.append(staying)
+        self._staying.clear()
         self._index()
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One lockstep step of each; see Autopilot."""
-        for part in self._parts:
-            part.step(t_us, sensors, self._commands)
+        for sub_fleet in self._sub_fleets:
+            sub_fleet.step(t_us, sensors, self._commands)
         return self._commands
 
     def estimates(self) -> Estimates:
         """The fleet's state, each vehicle's as its autopilot estimates it."""
-        found = self._estimates
-        for part in self._parts:
-            own = part.autopilot.estimates()
-            found.t_us = own.t_us
+        estimates = self._estimates
+        for sub_fleet in self._sub_fleets:
+            own = sub_fleet.autopilot.estimates()
+            estimates.t_us = own.t_us
             for name in _ESTIMATED:
-                getattr(found, name)[part.rows] = getattr(own, name)[part.own]
-        return found
+                getattr(estimates, name)[sub_fleet.rows] = getattr(own, name)[sub_fleet.own]
+        return estimates
 
     def apply(self, set_points: SetPoints) -> None:
         """Passes the set-points on."""
-        for part in self._parts:
-            part.apply(set_points)
+        for sub_fleet in self._sub_fleets:
+            sub_fleet.apply(set_points)
 
-    def health(self) -> list[dict]:
-        """As each autopilot reports it."""
-        reports = {id(part): part.autopilot.health() for part in self._parts}
+    def health(self) -> list[dict[str, Any]]:
+        """Health of each vehicle, as its autopilot reports it."""
+        reports = {id(each): each.autopilot.health() for each in self._sub_fleets}
         return [
-            reports[id(part)][own]
-            for part, own in (self._of[row] for row in range(len(self._commands)))
+            reports[id(sub_fleet)][own]
+            for sub_fleet, own in (self._of[row] for row in range(len(self._commands)))
         ]
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Resets vehicles; see Stateful. An autopilot that has made no step is as at its start."""
-        for part in self._parts:
-            own = part.mask(mask)
-            if own.any() and part.begun:
-                part.autopilot.reset(own)
+        for sub_fleet in self._sub_fleets:
+            own = sub_fleet.own_mask(mask)
+            if own.any() and sub_fleet.has_stepped:
+                sub_fleet.autopilot.reset(own)
 
-    def save(self) -> dict:
-        """The state of each; see Stateful."""
+    def save(self) -> dict[str, Any]:
+        """Returns the state of each; see Stateful."""
         return {
             "parts": [
-                {"rows": part.rows.tolist(), "state": part.autopilot.save()} for part in self._parts
+                {"rows": sub_fleet.rows.tolist(), "state": sub_fleet.autopilot.save()}
+                for sub_fleet in self._sub_fleets
             ]
         }
 
@@ -208,45 +216,45 @@ class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Obs
             SnapshotError: Then other vehicles shared an autopilot.
         """
         saved = {tuple(each["rows"]): each["state"] for each in snapshot["parts"]}
-        for part in self._parts:
-            if tuple(part.rows.tolist()) not in saved:
+        for sub_fleet in self._sub_fleets:
+            if tuple(sub_fleet.rows.tolist()) not in saved:
                 raise SnapshotError(
                     f"the snapshot was saved while other vehicles shared autopilot "
-                    f"'{part.name}': save and load without a change of the fleet "
+                    f"'{sub_fleet.name}': save and load without a change of the fleet "
                     "in between"
                 )
-        for part in self._parts:
-            part.autopilot.load(saved[tuple(part.rows.tolist())])
+        for sub_fleet in self._sub_fleets:
+            sub_fleet.autopilot.load(saved[tuple(sub_fleet.rows.tolist())])
 
     def interrupt(self) -> None:
         """Stops waiting for peers."""
-        for part in self._parts:
-            part.autopilot.interrupt()
+        for sub_fleet in self._sub_fleets:
+            sub_fleet.autopilot.interrupt()
 
     def close(self) -> None:
         """Closes all. May be called twice."""
-        for part in self._parts:
-            part.autopilot.close()
+        for sub_fleet in self._sub_fleets:
+            sub_fleet.autopilot.close()
 
-    # What only some can -----------------------------------------------------------------------
+    # Optional features: each autopilot that has one is called ------------------------------------
 
     def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """For those that see the true state."""
-        for part in self._parts:
-            if isinstance(part.autopilot, Observer):
-                part.autopilot.on_start(t_us, part.state(state), part.sensors)
+        """Passes the true state to autopilots that observe it."""
+        for sub_fleet in self._sub_fleets:
+            if isinstance(sub_fleet.autopilot, Observer):
+                sub_fleet.autopilot.on_start(t_us, sub_fleet.own_state(state), sub_fleet.sensors)
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """As on_start()."""
-        for part in self._parts:
-            if isinstance(part.autopilot, Observer):
-                part.autopilot.on_step(t_us, part.state(state), part.sensors)
+        """Passes the true state to autopilots that observe it."""
+        for sub_fleet in self._sub_fleets:
+            if isinstance(sub_fleet.autopilot, Observer):
+                sub_fleet.autopilot.on_step(t_us, sub_fleet.own_state(state), sub_fleet.sensors)
 
     def collect_gaps(self, gaps: LogGaps) -> None:
-        """For those with logs of their own."""
-        for part in self._parts:
-            if isinstance(part.autopilot, Logging):
-                part.autopilot.collect_gaps(gaps)
+        """Passes the gaps to autopilots that write logs."""
+        for sub_fleet in self._sub_fleets:
+            if isinstance(sub_fleet.autopilot, Logging):
+                sub_fleet.autopilot.collect_gaps(gaps)
 
     def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """Passes a pose on to the autopilot of vehicle i.
@@ -254,14 +262,13 @@ class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Obs
         Raises:
             ScenarioError: It takes none.
         """
-        part, own = self._of[i]
-        taker = required(
-            part.autopilot,
-            ExternalPose,
-            f"autopilot '{part.name}' takes no pose from outside",
+        sub_fleet, own = self._of[i]
+        required(
+            sub_fleet.autopilot,
+            ExternalPose,  # type: ignore[type-abstract]  # a protocol
+            f"autopilot '{sub_fleet.name}' takes no pose from outside",
             "let embedded or px4 fly this vehicle",
-        )
-        taker.take_pose(own, t_us, np.asarray(pos), np.asarray(quat))
+        ).take_pose(own, t_us, np.asarray(pos), np.asarray(quat))
 
     def set_parameter(self, i: int, name: str, value: float) -> None:
         """Sets a parameter of vehicle i.
@@ -269,15 +276,15 @@ class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Obs
         Raises:
             ScenarioError: Its autopilot takes none in process.
         """
-        part, own = self._of[i]
-        if not isinstance(part.autopilot, SettableParameters):
+        sub_fleet, own = self._of[i]
+        if not isinstance(sub_fleet.autopilot, SettableParameters):
             raise ScenarioError(
-                f"autopilot '{part.name}' takes parameters by MAVLink only: let "
+                f"autopilot '{sub_fleet.name}' takes parameters by MAVLink only: let "
                 "embedded fly this vehicle"
             )
-        part.autopilot.set_parameter(own, name, value)
+        sub_fleet.autopilot.set_parameter(own, name, value)
 
 
-def adopts(name: str) -> bool:
-    """Whether autopilots of a name go on from another one."""
+def is_regroupable(name: str) -> bool:
+    """Whether autopilots of this name continue when their fleet changes."""
     return issubclass(registry.AUTOPILOTS.load(name), Regroupable)

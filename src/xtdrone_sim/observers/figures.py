@@ -1,56 +1,67 @@
 """Figures of a flight, and the lines that are printed at its end."""
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
-from xtdrone_core import FleetState, SensorBatch, command, registry
+from xtdrone_core import FleetState, Scenario, SensorBatch, command, registry
 from xtdrone_core.contracts import Autopilot, Observer
 from xtdrone_core.runs import run_folder
 from xtdrone_dynamics.compiled import njit
 
 from .crashes import CrashMonitor
+from .laps import LapTimer
+from .recording import Console
 
-if TYPE_CHECKING:
-    from ..simulation import Simulation
-
-_SHOWN = 5  # largest number of crashes that are printed
-_SHOW_A_RUN = "plot", "view"  # subcommands
+_MAX_CRASHES = 5  # number of crashes that are printed one by one
+_RUN_COMMANDS = "plot", "view"  # subcommands that show a run
 
 
 class FlightFigures(Observer):
-    """The least separation of vehicles in flight, and the errors of the position estimates."""
+    """The minimum separation of vehicles in flight, and the errors of the position estimates.
+
+    Attributes:
+        separation: Minimum distance between the centres of two vehicles in flight [m].
+        closest: The names of these two; None as long as there are none.
+    """
 
     period_us = 100_000
 
-    def __init__(self, names: Sequence[str], monitor: CrashMonitor, autopilot: Autopilot):
-        """Of vehicles with these names."""
+    def __init__(self, names: Sequence[str], monitor: CrashMonitor, autopilot: Autopilot) -> None:
+        """Measures vehicles with these names."""
         self._names, self._monitor, self._autopilot = list(names), monitor, autopilot
-        self.separation = math.inf  # least distance between centres [m]
-        self.closest: tuple[str, str] | None = None  # the two vehicles
-        self._squares, self._count, self._largest = 0.0, 0, 0.0  # of the errors
+        self.separation = math.inf
+        self.closest: tuple[str, str] | None = None
+        self._squared_errors, self._count, self._max_error = 0.0, 0, 0.0
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """Takes the positions in."""
+        """Measures separation and estimation errors, every 0.1 s."""
         if len(self._names) > 1:
             distance, i, j = _closest(state.pos, self._monitor.on_ground)
             if distance < self.separation:
                 self.separation, self.closest = distance, (self._names[i], self._names[j])
         estimates = self._autopilot.estimates()
         flies = estimates.armed & ~self._monitor.crashed
-        squares = ((estimates.pos - state.pos)[flies] ** 2).sum(axis=1)
-        if len(squares) and np.isfinite(squares).all():
-            self._squares += float(squares.sum())
-            self._count += len(squares)
-            self._largest = max(self._largest, math.sqrt(squares.max()))
+        squared = ((estimates.pos - state.pos)[flies] ** 2).sum(axis=1)
+        if len(squared) and np.isfinite(squared).all():
+            self._squared_errors += float(squared.sum())
+            self._count += len(squared)
+            self._max_error = max(self._max_error, math.sqrt(squared.max()))
+
+    def regroup(self, before: "FlightFigures") -> None:
+        """Continues the figures of a flight whose fleet has changed."""
+        self.separation, self.closest = before.separation, before.closest
+        self._squared_errors, self._count = before._squared_errors, before._count
+        self._max_error = before._max_error
 
     def estimate_errors(self) -> tuple[float, float] | None:
         """RMS and largest error of the position estimates while armed [m]; None if never armed."""
         if not self._count:
             return None
-        return math.sqrt(self._squares / self._count), self._largest
+        return math.sqrt(self._squared_errors / self._count), self._max_error
 
     def summary(self) -> dict[str, Any]:
         """The fields of summary.json."""
@@ -61,8 +72,31 @@ class FlightFigures(Observer):
         }
 
 
-def closing_lines(simulation: "Simulation") -> list[str]:
-    """What is printed at the end of a flight, a line each."""
+class Flown(Protocol):
+    """The results of a simulation; Simulation has them."""
+
+    scenario: Scenario
+    folder: Path | None
+    t_us: int
+    figures: FlightFigures
+    monitor: CrashMonitor
+    console: Console
+    race: LapTimer | None
+
+    @property
+    def landed(self) -> np.ndarray:
+        """(N,) bool, which vehicles have landed."""
+
+    @property
+    def reached(self) -> Mapping[str, tuple[int, int]]:
+        """Number of goals reached and number of goals, by the name of the goals."""
+
+    def real_time_factor(self) -> float:
+        """Simulated over wall time."""
+
+
+def closing_lines(simulation: Flown) -> list[str]:
+    """Returns the lines that are printed at the end of a flight."""
     figures, monitor = simulation.figures, simulation.monitor
     errors, landed = figures.estimate_errors(), int(simulation.landed.sum())
     rows = [
@@ -88,12 +122,12 @@ def closing_lines(simulation: "Simulation") -> list[str]:
                 else ""
             ),
         )
-        for text, crash in zip(map(str, monitor.crashes[-len(crashes) :]), crashes[:_SHOWN])
+        for text, crash in zip(map(str, monitor.crashes[-len(crashes) :]), crashes[:_MAX_CRASHES])
     ]
-    if len(crashes) > _SHOWN:
-        rows.append(("crash", f"and {len(crashes) - _SHOWN} more, see events.jsonl"))
+    if len(crashes) > _MAX_CRASHES:
+        rows.append(("crash", f"and {len(crashes) - _MAX_CRASHES} more, see events.jsonl"))
     rows += [("crashes", "none")] * (not crashes)
-    rows.append(("collisions", str(len(simulation.collisions) or "none")))
+    rows.append(("collisions", str(len(monitor.collisions) or "none")))
     if figures.closest is not None:
         rows.append(
             ("least separation", f"{figures.separation:.2f} m, {' and '.join(figures.closest)}")
@@ -121,13 +155,13 @@ def closing_lines(simulation: "Simulation") -> list[str]:
 
 
 def commands_that_show(run: str) -> str:
-    """The registered commands that show a run, with its name; an empty string without any."""
+    """Returns the registered commands that show a run, with its name; "" without any."""
     known = registry.entries(command.GROUP)
-    return ", ".join(f"xtdrone {name} {run}" for name in _SHOW_A_RUN if name in known)
+    return ", ".join(f"xtdrone {name} {run}" for name in _RUN_COMMANDS if name in known)
 
 
 @njit
-def _closest(pos, on_ground):
+def _closest(pos: np.ndarray, on_ground: np.ndarray) -> tuple[float, int, int]:
     """Distance and indices of the two vehicles of (N, 3) that are closest, not both on ground."""
     least, one, other = np.inf, 0, 0
     for i in range(pos.shape[0]):

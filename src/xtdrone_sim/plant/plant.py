@@ -1,11 +1,13 @@
 """From actuator commands to wrenches on bodies: actuators, aerodynamics, batteries."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from xtdrone_core import FleetModel, FleetState, Scenario
 from xtdrone_core.contracts import Engine
+from xtdrone_core.runs.snapshot import Rows, take_over
 
 from ..world import World
 from .actuators import ActuatorStage
@@ -23,7 +25,7 @@ class Plant:
         battery: The fleet's BatteryStage.
         wind: The fleet's Wind, or None in still air.
         disturbances: The scenario's Disturbances.
-        pushes: Wrenches from outside.
+        pushes: External wrenches.
     """
 
     def __init__(self, scenario: Scenario, fleet: FleetModel, world: World, engine: Engine):
@@ -67,7 +69,7 @@ class Plant:
     def _winds(self) -> list[Wind]:
         return [] if self.wind is None else [self.wind]
 
-    def disturb(self, t_us: int) -> list[dict]:
+    def disturb(self, t_us: int) -> list[dict[str, Any]]:
         """Applies the disturbances that are due; returns the values for their events."""
         if not self.disturbances.due(t_us):
             return []
@@ -89,7 +91,7 @@ class Plant:
         if self.wind is not None:
             self.wind.step(t_us, dt_us, state.pos, state.vel, self.actuators.wind)
         wrench = self.actuators.step(commands, state, dt_us)
-        self.battery.step(self.actuators.power, dt_us, self.actuators.speed_share)
+        self.battery.step(self.actuators.power, dt_us, self.actuators.speed_limit)
         self.pushes.apply(t_us, state, wrench)
         return wrench
 
@@ -100,7 +102,7 @@ class Plant:
         self.disturbances.reset(mask, t_us)
         self.pushes.reset(mask)
 
-    def save(self) -> dict:
+    def save(self) -> dict[str, Any]:
         """Returns copies of the complete internal state."""
         return {
             "actuators": self.actuators.save(),
@@ -111,7 +113,18 @@ class Plant:
             "winds": [wind.save() for wind in self._winds],
         }
 
-    def load(self, snapshot: Mapping) -> None:
+    def regroup(self, before: "Plant", rows: Rows) -> None:
+        """Takes over the state of the vehicles that were in the former fleet, too."""
+        if before._changed is not None:
+            self.change_wind(before._changed)
+        take_over(self.actuators, before.actuators, rows)
+        take_over(self.battery, before.battery, rows)
+        self.disturbances.regroup(before.disturbances, rows)
+        self.pushes.regroup(before.pushes, rows)
+        for wind, former in zip(self._winds, before._winds, strict=True):
+            take_over(wind, former, rows)
+
+    def load(self, snapshot: Mapping[str, Any]) -> None:
         """Restores a state returned by save()."""
         self.actuators.load(snapshot["actuators"])
         self.battery.load(snapshot["battery"])
@@ -121,19 +134,19 @@ class Plant:
         if changed is None and self._changed is not None:
             self.wind, self._changed = self._at_start(), None
         elif changed is not None:
-            wind = self.actuators.wind.copy()
+            velocities = self.actuators.wind.copy()
             self.change_wind(changed)
-            self.actuators.wind[:] = wind
+            self.actuators.wind[:] = velocities
         for wind, saved in zip(self._winds, snapshot["winds"], strict=True):
             wind.load(saved)
 
 
-def _fleet_of(scenario) -> tuple[int, int, list[int]]:
-    """How many vehicles, the seed, and the numbers of the vehicles."""
+def _fleet_of(scenario: Scenario) -> tuple[int, int, list[int]]:
+    """Number of vehicles, seed, and the numbers of the vehicles."""
     return scenario.n, scenario.seed, [spec.number for spec in scenario.vehicles]
 
 
-def _wind_of(scenario, world) -> Wind | None:
+def _wind_of(scenario: Scenario, world: World) -> Wind | None:
     """The scenario's wind if it has one, else the world's; None in still air."""
     if scenario.wind:
         parameters = WindParameters.parse(scenario.wind)

@@ -20,6 +20,7 @@ from sensor_models.rendered.declaration import RenderedSensor, Scene, View, rend
 from sensor_models.sensor import STEP_US
 from xtdrone_core import FleetState, Reading, SensorBlock, Vehicle, VehicleSpec
 from xtdrone_core.contracts import Engine
+from xtdrone_core.runs.snapshot import Rows
 from xtdrone_core.state import SensorDescription
 
 from ..world import World
@@ -185,6 +186,22 @@ class RenderedSensors:
             "waiting": waiting,
         }
 
+    def regroup(self, before: "RenderedSensors", rows: Rows) -> None:
+        """Takes over schedules, noise and readings on their way of the vehicles that stay."""
+        wait([item.reading for item in before._waiting])  # they draw from the sensors' streams
+        former: dict[int, list[_Mounted]] = {}
+        for sensor in before._sensors:
+            former.setdefault(sensor.vehicle, []).append(sensor)
+        for sensor in self._sensors:
+            row = int(rows.source[sensor.vehicle])
+            if row >= 0:
+                sensor.take_over(former[row].pop(0))
+        self._waiting = deque(
+            item._replace(order=(rows.kept[item.order[0]], item.order[1]))
+            for item in before._waiting
+            if item.order[0] in rows.kept
+        )
+
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """Restores a state returned by save()."""
         for sensor, saved in zip(self._sensors, snapshot["sensors"], strict=True):
@@ -267,6 +284,12 @@ class _Mounted:
         self.epoch_us = t_us
         for stream, first in zip(self.streams, self._first, strict=True):
             stream[:] = first
+
+    def take_over(self, former: "_Mounted") -> None:
+        """Continues the schedule and the noise of the same sensor in another fleet."""
+        self.epoch_us = former.epoch_us
+        for stream, state in zip(self.streams, former.streams, strict=True):
+            stream[:] = state
 
     def sample(self, scene: Scene, state: FleetState, t_us: int) -> Reading:
         """Takes a reading of the fleet at t_us."""

@@ -16,7 +16,7 @@ from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_core import FleetModel, FleetState, Scenario, ScenarioError, SensorBatch
 from xtdrone_core.contracts import AutopilotContext
 from xtdrone_core.runs import ports
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_flight_controllers.common.frames import FrameReader
 from xtdrone_flight_controllers.px4 import (
     autopilot as px4,
@@ -25,8 +25,7 @@ from xtdrone_flight_controllers.px4 import (
 )
 from xtdrone_flight_controllers.px4.link import Peer
 from xtdrone_flight_controllers.px4.sensors import SensorFrames
-from xtdrone_sim.fleet.part import Texts
-from xtdrone_sim.simulation import build_autopilot
+from xtdrone_sim.parts import build_autopilot
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
@@ -472,9 +471,7 @@ def test_what_real_px4_cannot_do_is_refused(autopilot, monkeypatch, tmp_path):
         scenario = Scenario(fleet("iris", 1), autopilot="px4", **{option: str(tmp_path)})
         with pytest.raises(AutopilotError, match=f"{option} cannot be given.*{words}"):
             build_autopilot(
-                AutopilotContext(
-                    scenario, None, (0.0,) * 3, (0.0,) * 3, None, True, Texts(print, 1), None
-                )
+                AutopilotContext(scenario, None, (0.0,) * 3, (0.0,) * 3, None, True, print, None)
             )
 
 

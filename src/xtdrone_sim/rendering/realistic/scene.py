@@ -341,7 +341,7 @@ class RealisticScene(RenderedScene):
             )
         return (shapes < 0) | (distances > length - near)
 
-    def _build(self, inserted: tuple[WorldModel, ...]) -> Any:
+    def build(self, inserted: tuple[WorldModel, ...]) -> Any:
         self._shadows.forget()
         self._lamps.forget()
         model = mujoco_scene.build(

@@ -8,7 +8,7 @@ from xtdrone_core.scenario.options import option
 from xtdrone_core.stations import Station
 
 if TYPE_CHECKING:  # slow to import
-    from ..simulation import Simulation
+    from .simulation import Simulation
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,6 @@ class Px4ViewerStation(Station):
 
     def open(self, simulation: "Simulation") -> Observer:
         """Opens the socket."""
-        from .px4_viewer import Px4Viewer
+        from .viewing.px4_viewer import Px4Viewer
 
-        return Px4Viewer(simulation)
+        return Px4Viewer(simulation.scenario, simulation.world)

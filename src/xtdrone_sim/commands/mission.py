@@ -1,10 +1,12 @@
 """Subcommand `xtdrone mission`: checks, uploads and downloads QGroundControl's plans."""
 
+import argparse
 import time
 from typing import Any
 
 from xtdrone_autopilot.commands import add_vehicle_options, open_client
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_core.mavlink.client import MavlinkClient
 from xtdrone_core.scenario import scenario_options
 
 EXAMPLES = """examples:
@@ -13,12 +15,12 @@ EXAMPLES = """examples:
   xtdrone mission upload docs/missions/survey.plan --vehicle 1 --start
   xtdrone mission download saved.plan --vehicle 1
 """
-START_TIME_OUT_S = 60.0
-CHECKED_S = 3.0  # until which PX4 has checked a mission that it was given
+_START_TIMEOUT_S = 60.0  # wall time to wait for a vehicle to be ready [s]
+_CHECK_S = 3.0  # wall time in which PX4 checks a mission that it was given [s]
 
 
-def register(subparsers: Any) -> None:
-    """`xtdrone mission`: QGroundControl's plans."""
+def register_mission(subparsers: Any) -> None:  # argparse has no public name for its class
+    """Adds `xtdrone mission`."""
     parser = subparsers.add_parser(
         "mission", help="check, upload and download plans", epilog=EXAMPLES
     )
@@ -42,21 +44,21 @@ def register(subparsers: Any) -> None:
     scenario_options.add(check)
 
 
-def _check(args):
+def _check(args: argparse.Namespace) -> int:
     from xtdrone_autopilot.navigation.plan_file import load
 
-    from .mission_check import check_plan
+    from ..mission_check import check_plan
 
     report = check_plan(load(args.file), scenario_options.scenario_of(args))
     print("\n".join(report.lines()))
     return 1 if report.errors else 0
 
 
-def _upload(args):
+def _upload(args: argparse.Namespace) -> None:
     from xtdrone_autopilot.navigation.mission_items import TYPE_NAME
     from xtdrone_autopilot.navigation.plan_file import load
 
-    plan = load(args.file)  # what it cannot fly, the vehicle refuses
+    plan = load(args.file)  # the vehicle refuses items that it cannot fly
     client = open_client(args)
     try:
         for kind, items in plan.items.items():
@@ -68,7 +70,7 @@ def _upload(args):
         client.close()
 
 
-def _start(client):
+def _start(client: MavlinkClient) -> None:
     """Starts the mission; the request is repeated for vehicles that are not ready yet."""
     from xtdrone_core.mavlink.dialect import mavlink
 
@@ -78,14 +80,14 @@ def _start(client):
         if result == mavlink.MAV_RESULT_ACCEPTED:
             print(f"vehicle {client.vehicle} flies its mission")
             return
-        patience = START_TIME_OUT_S if "not ready" in text else CHECKED_S
-        if time.monotonic() - begin > patience:
+        timeout = _START_TIMEOUT_S if "not ready" in text else _CHECK_S
+        if time.monotonic() - begin > timeout:
             why = text or mavlink.enums["MAV_RESULT"][result].name
             raise AutopilotError(f"vehicle {client.vehicle} does not start: {why}")
         time.sleep(0.5)
 
 
-def _download(args):
+def _download(args: argparse.Namespace) -> None:
     from xtdrone_autopilot.navigation.mission_items import CAPACITY
     from xtdrone_autopilot.navigation.plan_file import Plan, save
 
