@@ -23,7 +23,7 @@ from .flight import CRASHED, FAILED, GOOD, MISSED, UNFINISHED, Flight, Result
 AGENT = "square"
 MAX_BATCH = 256  # flights
 _KEPT = "vehicles", "wind", "seed", "log"  # options of a scenario that a batch flies, or may ignore
-_ACCEPTANCE_RADIUS = 0.3  # of a corner [m]
+_ACCEPTANCE_RADIUS = 0.3  # around a corner [m]
 
 
 def check(flight: Flight, usual: Mapping[str, Any]) -> None:

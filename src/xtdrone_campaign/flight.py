@@ -54,7 +54,7 @@ class Flight:
     agent: str  # a name, or module:Class
     settings: tuple[str, ...]  # NAME=VALUE of the Agent
     scenario: Mapping[str, Any]  # as of Scenario.to_dict()
-    parameters: Mapping[str, float]  # of the flight stack, for all vehicles
+    parameters: Mapping[str, float]  # parameters of the flight stack, for all vehicles
     longest_s: float  # simulated time after which it is ended
     folder: str = ""  # run folder to leave; empty: none
 
@@ -81,7 +81,7 @@ def fly(flight: Flight) -> Result:
         result = _flown(flight)
     except XtdroneError as error:
         result = Result(FAILED, str(error))
-    except Exception as error:  # of an Agent or a part of the user's
+    except Exception as error:  # raised by the user's Agent or part
         result = Result(FAILED, f"{type(error).__name__}: {error}")
     return dataclasses.replace(
         result, reason=" ".join(result.reason.split()), wall_s=round(time.monotonic() - begin, 3)
@@ -225,7 +225,7 @@ def _watched(agent_class: type, measurement: Measurement) -> Any:
 
 def _empty_folder(flight: Flight, scenario: Scenario) -> Path:
     folder = Path(flight.folder)
-    shutil.rmtree(folder, ignore_errors=True)  # of a flight that was interrupted
+    shutil.rmtree(folder, ignore_errors=True)  # left by an interrupted flight
     folder.mkdir(parents=True)
     run_folder.prepare(folder)
     scenario.save(folder / "scenario.yaml")

@@ -42,7 +42,7 @@ NOT_VARIED = {
     "remote": "flights have no links",
 }
 _FILE_OPTIONS = "mission", "params", "world"  # may name a file, whose contents count
-_LOCAL_OPTIONS = "name", "speed", "gui", "instance"  # of a scenario: they change no flight
+_LOCAL_OPTIONS = "name", "speed", "gui", "instance"  # options that change no flight
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Plan:
 
 
 def make(args: argparse.Namespace) -> Plan:
-    """The plan of a command line, see commands.py; every combination is checked.
+    """Returns the plan of a command line, see commands.py; checks every combination.
 
     Raises:
         XtdroneError: A quantity, a value or a combination is not allowed.
@@ -186,7 +186,7 @@ def make(args: argparse.Namespace) -> Plan:
 
 
 def subject(args: argparse.Namespace) -> tuple[str, argparse.Namespace]:
-    """The Agent, and the options of the scenario, of a command line.
+    """Returns a command line's Agent, and its options of the scenario.
 
     Raises:
         CampaignError: Two Agents or two scenarios are given.
@@ -211,7 +211,7 @@ def subject(args: argparse.Namespace) -> tuple[str, argparse.Namespace]:
 
 
 def quantities(agent_class: type, settings: Sequence[str] = ()) -> dict[str, str]:
-    """What --vary takes beside PX4's parameters, with a line on each.
+    """Returns what --vary takes beside PX4's parameters, with a line on each.
 
     Args:
         agent_class: Of the Agent, whose options may vary.
@@ -227,7 +227,7 @@ def quantities(agent_class: type, settings: Sequence[str] = ()) -> dict[str, str
 
 
 def _pair(word: str) -> tuple[str, str]:
-    """Name and values of one --vary; the name of a sensor's parameter is KIND.NAME."""
+    """Returns name and values of one --vary; the name of a sensor's parameter is KIND.NAME."""
     name, equals, spec = word.partition("=")
     if not equals or not name.replace(".", "", 1).isidentifier():
         raise CampaignError(
@@ -242,7 +242,7 @@ def _check_name(
     """Refuses a quantity that is unknown, cannot vary, or is given beside --vary."""
     if name in NOT_VARIED:
         raise CampaignError(f"{name} cannot vary: {NOT_VARIED[name]}")
-    if "." in name:  # of a sensor; its name is checked with its values
+    if "." in name:  # a sensor's; its name is checked with its values
         return
     known = quantities(agent_class, settings)
     if name not in known and name not in _parameters():
@@ -272,7 +272,7 @@ def _flight(
     agent: str,
     agent_class: type,
 ) -> Flight:
-    """The flight of a combination, checked as far as it can be without flying."""
+    """Returns the flight of a combination, checked as far as it can be without flying."""
     options, air, sensors, words, parameters = {}, [], [], list(args.set), {}
     declared, own = scenario_options.declared(), arguments.arguments_of(agent_class)
     for name, value in values.items():
@@ -316,7 +316,7 @@ def _flight(
 
 
 def _eastward(text: str) -> str:
-    """A varied wind as the scenario takes it: one number blows to the east."""
+    """Returns a varied wind as the scenario takes it: one number blows to the east."""
     try:
         return f"{float(text):.12g},0,0"
     except ValueError:
@@ -356,7 +356,7 @@ def _plain(scenario: Scenario) -> dict[str, Any]:
 
 
 def _digests(scenarios: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """SHA-256 of each file that an option names."""
+    """Returns the SHA-256 of each file that an option names."""
     named = {
         path
         for scenario in scenarios

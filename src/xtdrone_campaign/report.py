@@ -14,7 +14,7 @@ from .table import Table, replace
 
 _MAX_ROWS = 60  # combinations that the summary lists
 _MAX_SERIES = 6  # curves of one panel
-_UNITS = {"wind": " [m/s]", "gust": " [m/s]", "dryden": " [m/s]"}  # of quantities that vary
+_UNITS = {"wind": " [m/s]", "gust": " [m/s]", "dryden": " [m/s]"}  # units of quantities that vary
 _MAX_LABELS = 12  # ticks of numbers that are all labelled
 
 

@@ -34,7 +34,7 @@ _TAIL_LENGTH = 300  # characters of a console in a message
 class Done:
     """Result of a task."""
 
-    index: int  # of the task
+    index: int  # task number
     value: Any = None  # what the function returned
     error: str = ""  # one line, where it did not return
 
@@ -184,7 +184,7 @@ class _Worker:
             pass
 
     def receive(self) -> Any:
-        """What the function returned; the first answer says that it is loaded.
+        """Returns what the function returned; the first answer says that it is loaded.
 
         Raises:
             EOFError, OSError: The process has ended.
@@ -207,11 +207,11 @@ class _Worker:
         return signal.Signals(-status).name if status < 0 else f"exit status {status}"
 
     def tail(self) -> str:
-        """The end of what it printed."""
+        """Returns the end of what it printed."""
         text = self._log.read_text(errors="replace") if self._log.is_file() else ""
         return " ".join(text.split())[-_TAIL_LENGTH:] or "it printed nothing"
 
 
 def _ignore_interrupts() -> None:
-    """Ctrl-C goes to all processes of a terminal; the one that started a worker ends it."""
+    """Ignores Ctrl-C, which goes to all processes of a terminal; the starter ends a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

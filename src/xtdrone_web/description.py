@@ -20,7 +20,6 @@ from xtdrone_sim.world import Light, World
 from .gltf import scene
 
 _ACTOR_STEP_S, _ACTOR_MAX = 0.25, 2000  # between samples of an actor's round, and how many
-_ROTATING = "rotor", "propeller"
 _CAMERAS = "camera", "stereo", "depth"
 
 Vector = tuple[float, ...]
@@ -285,8 +284,7 @@ def _type(model: Vehicle) -> TypeDescription:
         RotorDescription(
             k, scene.hub(model, k, frames).pos, actuator.axis, actuator.direction, actuator.body
         )
-        for k, actuator in enumerate(model.actuators)
-        if actuator.kind in _ROTATING
+        for k, actuator in scene.rotors_of(model)
     )
     return TypeDescription(
         glb=str(scene.vehicle_file(model)),

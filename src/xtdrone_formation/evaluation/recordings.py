@@ -28,7 +28,7 @@ SOURCE_NAMES = {
     "rosbag": "estimates (ROS topics in the rosbag)",
 }
 _POSE = re.compile(r"/([^/]+)/mavros/local_position/(pose|velocity_local)")
-_MAX_VALUE = 1e7  # of a position or speed [m, m/s]
+_MAX_VALUE = 1e7  # largest position or speed [m, m/s]
 _ESTIMATE = "timestamp x y z heading vx vy vz xy_valid z_valid".split()  # fields that are read
 _HOW_TO_RECORD = {
     "truth": "every run does",
@@ -145,8 +145,8 @@ def _rosbag(folder: Path, paths: list[Path]) -> _Motions:
         files.check(path, "bag", FormationError)
         try:
             with Reader(path) as bag:
-                wanted = [c for c in bag.connections if _POSE.fullmatch(c.topic)]
-                for connection, _, data in bag.messages(wanted):
+                connections = [c for c in bag.connections if _POSE.fullmatch(c.topic)]
+                for connection, _, data in bag.messages(connections):
                     match = _POSE.fullmatch(connection.topic)
                     assert match is not None
                     name, what = match.groups()

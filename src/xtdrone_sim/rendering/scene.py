@@ -61,7 +61,7 @@ class RenderedScene:
         """Compiles the scene with models that were inserted into the world."""
         self.close()
         self._shown = inserted
-        self.model = self._build(inserted)
+        self.model = self.build(inserted)
         vis = self.model.vis
         vis.global_.offwidth, vis.global_.offheight = self._largest
         vis.quality.offsamples = self._samples
@@ -73,7 +73,7 @@ class RenderedScene:
         self._inserted = scene.placed(self.model, self._data, inserted)
         self._actors = scene.Actors(self.model, self._world)
 
-    def _build(self, inserted):
+    def build(self, inserted):
         return scene.build(self._world, self._specs, self._models, inserted=inserted)
 
     def place(

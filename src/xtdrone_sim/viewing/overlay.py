@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 _SIZE = 1 / 40  # height of the letters, in heights of the image
-_MIN_SIZE = 10  # of the letters [pixels]
+_MIN_SIZE = 10  # letters [pixels]
 _ABOVE = 0.9  # distance of a name from its vehicle, in heights of the letters
 _WHITE, _DARK = (255, 255, 255), (20, 24, 30)
-_LUMINANCE, _BRIGHT = (0.2126, 0.7152, 0.0722), 0.55  # of RGB; letters on brighter are dark
+_LUMINANCE, _BRIGHT = (0.2126, 0.7152, 0.0722), 0.55  # weights of RGB; dark letters on brighter
 _MAX_NAMES = 60  # vehicles up to which they have names
 
 
@@ -40,13 +40,13 @@ def draw(
     pen = ImageDraw.Draw(picture)
     size = max(_MIN_SIZE, round(_SIZE * picture.height))
     font = _font(size)
-    taken: list[tuple] = []
+    boxes: list[tuple] = []
     for place, name, colour in list(zip(places, names, colours))[:_MAX_NAMES]:
         if np.isfinite(place).all() and (place >= 0).all() and (place < picture.size).all():
             x, y = float(place[0]), float(place[1]) - _ABOVE * size
-            while any(_overlap(pen.textbbox((x, y), name, font, "mb"), other) for other in taken):
+            while any(_overlap(pen.textbbox((x, y), name, font, "mb"), other) for other in boxes):
                 y -= 0.5 * size  # higher, until it covers no other
-            taken.append(pen.textbbox((x, y), name, font, "mb"))
+            boxes.append(pen.textbbox((x, y), name, font, "mb"))
             # The colour as the outline of white letters, of dark ones where it is bright.
             pen.text(
                 (x, y),

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from sensor_models.rendered import messages
 from xtdrone_core import Estimates, FleetState, Reading, SensorBatch, SensorBlock, SetPoints
-from xtdrone_core.contracts import Observer
+from xtdrone_core.contracts import Flight, Observer
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import LogFile
@@ -74,16 +74,16 @@ class TrajectoryAgent(FlightAgent):
         self.recorder: _Recorder | None = None
         self._metadata, self._bag = metadata, bag
 
-    def attach(self, simulation: Any) -> None:
+    def attach(self, flight: Flight) -> None:
         """Sets up the recording. Called once, before the flight.
 
         Raises:
             SlamError: The vehicle has no stereo pair, the run has no folder, or the vehicle does
                 not stand below the start of the trajectory.
         """
-        self._check_start(simulation.state.pos[0])
-        self.recorder = _Recorder(simulation, self._bag)
-        simulation.observers.append(self.recorder)
+        self._check_start(flight.state.pos[0])
+        self.recorder = _Recorder(flight, self._bag)
+        flight.observers.append(self.recorder)
 
     def save(self) -> NoReturn:
         """Not supported: the files of a recording cannot be resumed.
@@ -177,27 +177,25 @@ class _Recorder(Observer):
 
     wants_readings = True
 
-    def __init__(self, simulation: Any, bag: bool) -> None:
-        cameras = [sensor for sensor in simulation.rendered_sensors() if sensor["kind"] == "stereo"]
-        if not cameras or simulation.folder is None:
+    def __init__(self, flight: Flight, bag: bool) -> None:
+        cameras = [sensor for sensor in flight.rendered_sensors() if sensor["kind"] == "stereo"]
+        if not cameras or flight.folder is None:
             raise SlamError(
                 "nothing to record: fly a vehicle with a stereo pair, for example "
                 "--vehicle iris_stereo"
             )
         sensor = cameras[0]
-        calibration, self._imu_pos = stereo_calibration(
-            sensor, simulation.fleet.vehicles[0].sensors
-        )
-        folder = Path(simulation.folder)
+        calibration, self._imu_pos = stereo_calibration(sensor, flight.fleet.vehicles[0].sensors)
+        folder = flight.folder
         self._writer = DatasetWriter(folder / "dataset", calibration)
-        if simulation.scenario.ros2_record != "none":
+        if flight.scenario.ros2_record != "none":
             write_kalibr(folder / "bags" / "kalibr", calibration.flipped(), _ros2_topics(sensor))
         self._bag = BagWriter(folder / "bags" / "flight.bag", calibration) if bag else None
         self._key = sensor["vehicle"], sensor["sensor"]
         self._depth_key = next(
             (
                 (other["vehicle"], other["sensor"])
-                for other in simulation.rendered_sensors()
+                for other in flight.rendered_sensors()
                 if other["kind"] == "depth" and _same_view(other, sensor)
             ),
             None,
@@ -207,8 +205,8 @@ class _Recorder(Observer):
         self._pairs: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._from_us: int | None = None
         self._until_us: int | None = None
-        self._simulation = simulation
-        self._file = LogFile(folder / "dataset", simulation.log_gaps)
+        self._flight = flight
+        self._file = LogFile(folder / "dataset", flight.log_gaps)
 
     @property
     def frames(self) -> int:
@@ -217,11 +215,11 @@ class _Recorder(Observer):
 
     def start(self) -> None:
         """Starts recording."""
-        self._from_us = self._simulation.t_us
+        self._from_us = self._flight.t_us
 
     def stop(self) -> None:
         """Stops recording; images of earlier times that arrive later are still taken."""
-        self._until_us = self._simulation.t_us
+        self._until_us = self._flight.t_us
 
     def close(self) -> None:
         """Closes the files. May be called twice."""
@@ -249,10 +247,10 @@ class _Recorder(Observer):
         try:
             method(*values)
         except (SlamError, OSError) as error:
-            self._file.fail(str(error), self._simulation.t_us)
+            self._file.fail(str(error), self._flight.t_us)
         else:
             if not self._file.broken:
-                self._file.succeed(self._simulation.t_us)
+                self._file.succeed(self._flight.t_us)
 
     def on_reading(self, reading: Reading) -> None:
         """Takes pairs, and depth images of the same view."""

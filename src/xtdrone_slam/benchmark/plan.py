@@ -45,7 +45,7 @@ class SystemChoice:
 
 _MAX_RUNS = 1000
 _MAX_FLIGHTS = 10_000
-_MAX_SPEED = 1000.0  # of playback, seconds of the recording per second; also of max_diff [s]
+_MAX_SPEED = 1000.0  # playback, in recorded seconds per second; also limits max_diff [s]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Conditions:
     """A flight and the image link to the system."""
 
     name: str  # folder name
-    options: FlightOptions | None  # of a flight to record; None: a dataset is given
+    options: FlightOptions | None  # the flight to record; None: a dataset is given
     dataset: Path | None
     bandwidth: float  # [MB/s], 0: unlimited
     loss: float  # fraction of the pairs

@@ -292,7 +292,7 @@ class RealisticScene(RenderedScene):
             )
         return (shapes < 0) | (distances > length - near)
 
-    def _build(self, inserted):
+    def build(self, inserted):
         self._shadows.forget()
         self._lamps.forget()
         model = mujoco_scene.build(
