@@ -50,7 +50,7 @@ class Refused(ClientError):
 Receive = Callable[[float], Any]  # the next message within so many seconds, or None
 
 
-Condition = Callable[[Any], bool]  # of a message
+Condition = Callable[[Any], bool]  # takes a message
 
 
 def _any(message: Any) -> bool:
@@ -58,7 +58,7 @@ def _any(message: Any) -> bool:
 
 
 class Transport(Protocol):
-    """The way to one vehicle and back."""
+    """Sends messages to one vehicle and receives its own."""
 
     system: int  # system id of this end
 
@@ -91,7 +91,7 @@ class MavlinkClient:
 
         Args:
             vehicle: Its system id.
-            transport: The way to it.
+            transport: Connection to the vehicle.
             tries: How often to ask before it counts as silent.
             wait_s: How long to wait for an answer each time [s].
         """
@@ -224,12 +224,12 @@ class MavlinkClient:
             return self._store(message), exchange.said
 
     def parameters(self) -> dict[str, int | float]:
-        """Every parameter of the vehicle; asks again for those that were lost on the way.
+        """Every parameter of the vehicle; asks again for those that were lost.
 
         Raises:
             NoAnswer: The vehicle does not answer; `params` holds those that came.
         """
-        found: dict[int, str] = {}
+        names: dict[int, str] = {}
         count = None
         with self._exchange("PARAM_VALUE") as exchange:
             everything = mavlink.MAVLink_param_request_list_message(*self._target)
@@ -238,12 +238,12 @@ class MavlinkClient:
                 self._store(message)
                 count = message.param_count
                 if message.param_index < count:
-                    found[message.param_index] = message.param_id
-                if len(found) >= count:
-                    return {name: self.params[name][0] for name in found.values()}
+                    names[message.param_index] = message.param_id
+                if len(names) >= count:
+                    return {name: self.params[name][0] for name in names.values()}
                 message = exchange.next(self.wait_s)
                 if message is None:  # some were lost: ask for the first that is missing
-                    missing = next(k for k in range(count) if k not in found)
+                    missing = next(k for k in range(count) if k not in names)
                     message = self._answer(
                         exchange,
                         mavlink.MAVLink_param_request_read_message(*self._target, b"", missing),
@@ -449,7 +449,7 @@ def _is_item(seq: int, kind: int, message: Any) -> bool:
 
 
 def is_integer(kind: int) -> bool:
-    """Whether a MAV_PARAM_TYPE is a whole number."""
+    """Returns whether a MAV_PARAM_TYPE is a whole number."""
     return kind in _INTEGERS
 
 
