@@ -255,7 +255,7 @@ def _actor(actor: Actor) -> ActorDescription:
         start=actor.start,
         loop=actor.loop,
         t=_rounded(times),
-        arc_length=_rounded([actor.way(actor.start + t) for t in times.tolist()]),
+        arc_length=_rounded([actor.arc_length(actor.start + t) for t in times.tolist()]),
         pos=tuple(_rounded(pose.pos) for pose in poses),
         quat=tuple(_rounded(pose.quat) for pose in poses),
         limbs=tuple(

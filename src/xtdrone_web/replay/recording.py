@@ -73,7 +73,9 @@ class Recording:
         """Returns records (n,) at a time [s], between two rows interpolated; a copy."""
         k, after, fraction, step_s = interpolation.place(self.t_s, t_s)
         here, there = self.table[k].copy(), self.table[after]
-        fractions = interpolation.shares(fraction, step_s, here["pos"], there["pos"], here["vel"])
+        fractions = interpolation.fractions(
+            fraction, step_s, here["pos"], there["pos"], here["vel"]
+        )
         for name in _BETWEEN:
             here[name] += fractions * (there[name] - here[name])
         for name in _TURNS:
