@@ -97,7 +97,7 @@ def step_block(block: int, arguments: tuple, scratch: tuple) -> None:
     _step_block(vehicles, step)
 
 
-@njit
+@njit(inline="always")  # because Numba cannot return records in a tuple
 def _ekf(block: _Block, lane: int, cov: np.ndarray) -> VehicleEkf:
     """Returns the filter of one lane, with a covariance (SIZE, SIZE)."""
     return VehicleEkf(

@@ -1,5 +1,7 @@
 """State of the estimator: layout of the error state, records of filter and history."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from xtdrone_dynamics.compiled import Record, njit
@@ -72,6 +74,32 @@ PAST_STATE = np.dtype(
     ],
     align=True,
 )
+
+
+class VehicleEkf(NamedTuple):
+    """Records and arrays of one vehicle's filter, as kernels take them."""
+
+    tuning: Record  # of EkfParameters
+    params: Record  # of the flight stack's parameters
+    readings: Record  # of SENSORS, the readings of the step
+    estimate: Record  # of ESTIMATE
+    state: Record  # of FILTER
+    history: np.ndarray  # (HISTORY_STEPS,) of PAST_STATE
+    cov: np.ndarray  # (SIZE, SIZE) covariance of the error state
+    work: np.ndarray  # (6, SIZE) scratch; row 0 is the pending correction
+
+
+class Step(NamedTuple):
+    """Time and place of a step, the same for all vehicles."""
+
+    origin: tuple[
+        float, float, float
+    ]  # latitude, longitude [rad] and height [m] of the world's origin
+    field: np.ndarray  # (3,) the Earth's magnetic field there, ENU [T]
+    dt: float  # length of the step [s]
+    t_us: int  # end of the step [us]
+    times: np.ndarray  # (HISTORY_STEPS,) ends of the steps in the history, including this one [us]
+    count: int  # number of steps so far
 
 
 @njit
