@@ -13,7 +13,7 @@ import results
 from xtdrone_campaign.flight import GOOD, Flight, fly_each
 from xtdrone_campaign.runners import ProcessRunner
 from xtdrone_core import Scenario
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.warm_up import ensure_warm
 
 LONGEST_S = 120.0  # simulated; a flight takes 40

@@ -17,7 +17,7 @@ import results
 
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import Scenario, resources
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 FLIGHT_S = 12.0  # simulated time until all vehicles hover

@@ -28,7 +28,7 @@ from xtdrone_control.agents import HoverAgent, MissionAgent
 from xtdrone_core import Scenario, resources
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.ports import MAX_VEHICLES as MAX_LINKED
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 MIXED_MAX_US = 300_000_000  # the mixed fleet is on the ground after 144 s of simulated time
@@ -45,8 +45,8 @@ PARTS = {
     "rate control": ("autopilot.rate_control", "step"),
     "mixer": ("autopilot.mixer", "step"),
     "flight log": ("autopilot.log", "step"),
-    "telemetry": ("autopilot._links", "stream"),
-    "MAVLink in": ("autopilot._links", "receive"),
+    "telemetry": ("autopilot.links", "stream"),
+    "MAVLink in": ("autopilot.links", "receive"),
 }
 
 

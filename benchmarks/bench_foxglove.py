@@ -23,7 +23,7 @@ import results
 from xtdrone_control.agents import SquareAgent
 from xtdrone_core import Scenario
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.viewing.px4_viewer import Px4Viewer
 from xtdrone_web.foxglove.telemetry import Telemetry

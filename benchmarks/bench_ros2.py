@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 import fast_dds
 from processes import SimulationProcess
 from xtdrone_core import Scenario
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_ros2.feed import Feeder
 from xtdrone_ros2.topics import pegasus, px4_out
 from xtdrone_ros2.topics.row import STATE_RATE

@@ -26,7 +26,7 @@ from sensor_models.lens import pinhole_of
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetModel, FleetState, Scenario, SensorBlock, VehicleSpec, resources
 from xtdrone_core.contracts import Observer
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.plant.actuators import ActuatorStage
 from xtdrone_sim.rendering.realistic.conditions import conditions_of

@@ -28,7 +28,7 @@ from xtdrone_core import Scenario
 from xtdrone_core.contracts import Observer
 from xtdrone_core.runs.control_link import ControlServer
 from xtdrone_core.runs.ports import Ports, default_instance
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_web.station import Station
 

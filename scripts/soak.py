@@ -31,7 +31,7 @@ from xtdrone_core.runs.control_link import ControlServer
 from xtdrone_core.runs.parent import tied
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.runs.truth_log import read_truth
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import STEP_US, Simulation
 
 SETTLED_MIN = 5  # simulated minutes until memory use has settled

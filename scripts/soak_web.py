@@ -26,7 +26,7 @@ from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.control_link import ControlServer
 from xtdrone_core.runs.parent import tied
 from xtdrone_core.runs.ports import Ports
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_web.station import Station
 

@@ -23,7 +23,7 @@ from xtdrone_core import (
 )
 from xtdrone_core.agent import BaseAgent
 from xtdrone_core.flight_agent import minimum_jerk
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine
 from xtdrone_sim.plant.actuators import ActuatorStage

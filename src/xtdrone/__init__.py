@@ -26,7 +26,8 @@ if TYPE_CHECKING:  # loaded where they are first used, so that the command start
     from xtdrone_core.contracts import Observer as Observer
     from xtdrone_core.errors import ScenarioError as ScenarioError, XtdroneError as XtdroneError
     from xtdrone_core.modes import Mode as Mode
-    from xtdrone_core.scenario.scenario import Scenario as Scenario, VehicleSpec as VehicleSpec
+    from xtdrone_core.scenario.scenario import Scenario as Scenario
+    from xtdrone_core.scenario.vehicles import VehicleSpec as VehicleSpec
     from xtdrone_core.state import (
         Estimates as Estimates,
         FleetState as FleetState,
@@ -149,7 +150,7 @@ _EXPORTS = {
     "ThrustCurve": "xtdrone.compose.rotors:ThrustCurve",
     "TranslationalLift": "xtdrone.compose.effects:TranslationalLift",
     "Vehicle": "xtdrone_core.vehicle:Vehicle",
-    "VehicleSpec": "xtdrone_core.scenario.scenario:VehicleSpec",
+    "VehicleSpec": "xtdrone_core.scenario.vehicles:VehicleSpec",
     "VehicleState": "xtdrone.backends.backend:VehicleState",
     "World": "xtdrone_batch.worlds.generate:World",
     "XtdroneError": "xtdrone_core.errors:XtdroneError",

@@ -13,7 +13,8 @@ from xtdrone_core.contracts import Agent, Observer
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.control_link import TICK_US
-from xtdrone_core.scenario.scenario import Scenario, parse_vehicles
+from xtdrone_core.scenario.scenario import Scenario
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_core.state import Estimates, FleetState, SensorBatch, SetPoints
 from xtdrone_core.vehicle import Vehicle
 from xtdrone_sim.observers.crashes import Crash

@@ -6,7 +6,8 @@ from typing import Any, cast
 from xtdrone_core.contracts import Agent
 from xtdrone_core.errors import ScenarioError, XtdroneError, unknown_name
 from xtdrone_core.runs.snapshot import Rows, regrouped
-from xtdrone_core.scenario.scenario import Scenario, VehicleSpec
+from xtdrone_core.scenario.scenario import Scenario
+from xtdrone_core.scenario.vehicles import VehicleSpec
 from xtdrone_sim.simulation import Simulation as Lockstep
 
 from .backends.agent import BackendsAgent

@@ -1,6 +1,7 @@
 """The embedded autopilot: a PX4-compatible flight stack for a whole fleet, in process."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from xtdrone_core.contracts import (
 from xtdrone_core.fleet_model import PROPELLER
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.key_file import read_key
+from xtdrone_core.modes import Mode
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.ports import Ports
 from xtdrone_core.runs.snapshot import Memory, Rows, put, regrouped
@@ -52,12 +54,12 @@ from .mavlink.set_points import SetPointMessages
 from .mavlink.setup_signing import SetupSigning
 from .mavlink.streams import Reported, Streams
 from .mavlink.transitions import Transitions
-from .navigation.follow import FollowTarget
+from .modes.flight_mode import ModeParts, flight_modes, laws
+from .modes.follow_target import FollowTarget
 from .navigation.mission import Missions
 from .navigation.navigator import Navigator
 from .navigation.offboard import Offboard
 from .navigation.preload import preload
-from .navigation.returning import Return
 from .options import PARTS, EmbeddedOptions
 from .parameters.constraints import Constraints
 from .parameters.store import ParameterStore
@@ -91,14 +93,14 @@ MAV_TYPE_OF_ROTORS = {
 
 
 @fleet_kernel
-def _tell(status, afloat, estimates):
+def _tell(status: np.ndarray, afloat: np.ndarray, estimates: np.ndarray) -> None:
     """Tells the estimator how its vehicles are."""
     for i in range(status.shape[0]):
         estimates[i].landed = status[i].landed and not afloat[i]
         estimates[i].on_wings = status[i].vehicle_type == FIXED_WING
 
 
-def _mav_types(fleet, status):
+def _mav_types(fleet: FleetModel, status: np.ndarray) -> np.ndarray:
     """(N,) MAV_TYPE of each vehicle."""
     vehicle_type, vtol_type = status["vehicle_type"], status["vtol_type"]
     rotors = [
@@ -134,12 +136,14 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
 
     Attributes:
         status: (N,) of VEHICLE_STATUS.
-        parameters, battery, estimator, navigator, fixed_wing, vtol, flight, missions, returns,
-            follow, arming_checks, failsafes, commander, offboard, failures, balance, mixer, mount,
+        parameters, battery, estimator, navigator, fixed_wing, vtol, flight, missions,
+            arming_checks, failsafes, commander, offboard, failures, balance, mixer, mount,
             outbox: Parts.
         position_control, velocity_control, attitude_control, rate_control: The control loops.
         commands: (N, A) of the actuators, as of the last step.
         log: The FleetLog, or None.
+        links: The MAVLink links, or None.
+        handlers: The handlers of messages that come in on them, or None.
     """
 
     # In this order: time first, since the others' schedules depend on it.
@@ -156,9 +160,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         "balance",
         "mixer",
         "navigator",
-        "missions",
-        "returns",
-        "follow",
+        "flight",
         "arming_checks",
         "failsafes",
         "offboard",
@@ -183,7 +185,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         on_text: Callable[[int, int, str], None] | None = None,
         classes: dict | None = None,
         ports: Ports | None = None,
-    ):
+    ) -> None:
         """Starts the flight stack of a fleet.
 
         Args:
@@ -199,7 +201,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             AutopilotError: A port is in use, or a part cannot be made.
         """
         n = fleet.n
-        self.origin = tuple(origin)
+        self.origin = (origin[0], origin[1], origin[2])
         self.clock = StepClock(n=n)
         self.readings = Readings(SensorBatch.empty(n))
         self.outbox = Outbox(n, self.clock, on_text)
@@ -207,7 +209,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         describe_bodies(self.status, fleet)
         self.parameters = ParameterStore(n, self.status["vehicle_type"], self.status["vtol_type"])
         self._constraints = Constraints(self.parameters, self.outbox)
-        self.parameter_files = None  # one for each vehicle, where it saves its parameters
+        # One for each vehicle, where it saves its parameters.
+        self.parameter_files: list[Path] | None = None
         ports = ports or Ports()
         self.parameters.values["MAV_SYS_ID"] = [ports.system_id(i) for i in range(n)]
         self.parameters.values["MAV_TYPE"] = _mav_types(fleet, self.status)
@@ -223,14 +226,17 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self._rest = at_rest(fleet)
         self.commands = self._rest.copy()
         self._flying = np.zeros(fleet.n, dtype=np.bool_)  # multicopters in the air, rotors on
-        self.log = None
+        self.log: FleetLog | None = None
         self.remember_start()
         self._ports = ports
-        self._links = self._messages = None
+        self.links: Links | None = None
+        self.handlers: Messages | None = None
         if links:
             self._open_links()
 
-    def _make_loops(self, fleet, magnetic_field, classes):
+    def _make_loops(
+        self, fleet: FleetModel, magnetic_field: npt.ArrayLike, classes: Mapping[str, type]
+    ) -> None:
         """The parts that a scenario may replace."""
         made = {
             part: interfaces.build(
@@ -248,14 +254,17 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self.rate_control = made["rate_control"]
         self.mixer = made["mixer"]
 
-    def _make_navigation(self, fleet):
+    def _make_navigation(self, fleet: FleetModel) -> None:
         """Modes, missions and failsafes."""
         status, parameters, estimator = self.status, self.parameters, self.estimator
         clock, origin, outbox = self.clock, self.origin, self.outbox
-        self.navigator = Navigator(status, parameters, estimator)
-        self.fixed_wing = FixedWing(fleet, status, parameters, estimator, origin)
+        modes = flight_modes()
+        self.navigator = Navigator(status, parameters, estimator, laws(modes, "multicopter"))
+        self.fixed_wing = FixedWing(
+            fleet, status, parameters, estimator, origin, laws(modes, "fixed_wing")
+        )
         self.vtol = Vtol(fleet, status, parameters, estimator, self.fixed_wing, clock, origin)
-        self.drive = Drive(status, parameters, estimator, fleet)
+        self.drive = Drive(status, parameters, estimator, fleet, laws(modes, "rover"))
         self.flight = FlightState(status, clock, outbox)
         self.missions = Missions(
             status,
@@ -267,22 +276,24 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             origin,
             outbox,
             self.mount.look_at,
-            dict(declared(self.mount, "obeys") + declared(self.gimbals, "obeys")),
+            dict(declared(self.mount, "handles") + declared(self.gimbals, "handles")),
         )
         self.missions.on_transition = self.vtol.request
-        self.returns = Return(
+        parts = ModeParts(
             status,
             parameters,
             estimator,
             self.navigator,
             self.missions,
             self.flight,
+            clock,
             origin,
             outbox,
+            self.vtol.request,
         )
-        self.follow = FollowTarget(
-            status, parameters, estimator, self.navigator, self.flight, clock, outbox
-        )
+        for mode in modes:
+            if mode.task is not None:
+                self.flight.tasks[mode.mode] = mode.task(parts)
         self.arming_checks = ArmingChecks(
             status,
             parameters,
@@ -304,8 +315,6 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.arming_checks,
             self.failsafes,
             self.missions,
-            self.follow,
-            self.returns,
             self.navigator,
             self.flight,
             clock,
@@ -317,7 +326,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         )
         self.balance = Balance(fleet, self.offboard.own)
         self.failures = Failures(fleet.rotor_mask)
-        self.actuator_test = ActuatorTest(fleet.rotor_mask.shape)
+        self.actuator_test = ActuatorTest((fleet.n, fleet.rotor_mask.shape[1]))
         self._health = Health(
             status, estimator, self.battery, self.failsafes, self.commander, self.missions, clock
         )
@@ -358,7 +367,9 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             raise
         return autopilot
 
-    def _open_log(self, fleet, names, folder, profile):
+    def _open_log(
+        self, fleet: FleetModel, names: Sequence[str], folder: Path, profile: str
+    ) -> None:
         logged = Logged(
             self.status,
             self.parameters,
@@ -373,6 +384,13 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self.log = FleetLog(logged, fleet.n_rotors, names, folder, profile)
         self.outbox.log = self.log
 
+    @property
+    def follow_target(self) -> FollowTarget:
+        """The task of AUTO.FOLLOW_TARGET, which MAVLink messages feed."""
+        task = self.flight.tasks[Mode.FOLLOW_TARGET]
+        assert isinstance(task, FollowTarget)
+        return task
+
     def regroup(self, before: "EmbeddedAutopilot", rows: Rows) -> None:
         """Takes over state and open links of the vehicles that were there before; see Regroupable.
 
@@ -381,17 +399,20 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
                 state to itself.
         """
         self.load(regrouped(before.save(), self.save(), rows))
-        if before._links is not None:
-            self._open_links(before=before._links, rows=rows)
-            before._links = before._messages = None
+        if before.links is not None:
+            self._open_links(before=before.links, rows=rows)
+            before.links, before.handlers = None, None
 
-    def _open_links(self, key=None, remote=HERE, before=None, rows=None):
-        self._links = Links(
-            len(self.status), self.streams(), self._ports, key, remote, before, rows
-        )
-        self._links.on_refused = lambda i, text: self.outbox.say(i, WARNING, text)
-        self._messages = self.messages(self._links)
-        self.outbox.links = self._links
+    def _open_links(
+        self,
+        key: bytes | None = None,
+        remote: str = HERE,
+        before: Links | None = None,
+        rows: Rows | None = None,
+    ) -> None:
+        links = Links(len(self.status), self.streams(), self._ports, key, remote, before, rows)
+        links.on_refused = lambda i, text: self.outbox.say(i, WARNING, text)
+        self.links, self.handlers, self.outbox.links = links, self.messages(links), links
 
     def streams(self) -> Streams:
         """The telemetry of this flight stack."""
@@ -445,7 +466,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self.status,
             self.estimator,
             self.offboard,
-            self.follow,
+            self.follow_target,
             self.failures,
             self.take_pose,
             clock,
@@ -476,8 +497,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         _tell(self.status, self._afloat, self.estimator.records)
         self.estimator.step(sensors, self.parameters.values)
         self.navigator.follow_resets()
-        if self._links is not None:
-            self._links.receive(t_us, self._messages.handle)
+        if self.links is not None and self.handlers is not None:
+            self.links.receive(t_us, self.handlers.handle)
         events = self.vtol.step(self.clock, sensors, dt)
         events |= self.navigator.step(self.clock, sensors, self.offboard.actuators, dt)
         events |= self.fixed_wing.step(self.clock, sensors, dt, self.commands)
@@ -489,13 +510,13 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             self._update_checks(self.clock.due(PERIOD_US))
         if self.log is not None:
             self.log.step(t_us)
-        if self._links is not None:
-            self._links.stream(t_us)
+        if self.links is not None and self.handlers is not None:
+            self.links.stream(t_us)
             if t_us % TICK_US == 0:
-                self._messages.tick()
+                self.handlers.tick()
         return self.commands
 
-    def _control(self, dt):
+    def _control(self, dt: float) -> None:
         """From the set-points of the modes to the actuator commands."""
         p, values = self.status, self.parameters.values
         if self.clock.any_due(LOOP_US):
@@ -546,7 +567,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
 
     def health(self) -> list[dict]:
         """Health of each vehicle, as plain data; see safety/health.py."""
-        return self._health.report(None if self._links is None else self._links.health)
+        return self._health.report(None if self.links is None else self.links.health)
 
     def set_parameter(self, i: int, name: str, value: float) -> None:
         """Sets a parameter of vehicle i."""
@@ -585,10 +606,10 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         put(self, names, snapshot)
         if self.log is not None and log is not None:
             self.log.load(log)
-        if self._links is not None:
-            self._links.restart(self.clock.t_us)
+        if self.links is not None:
+            self.links.restart(self.clock.t_us)
 
-    def _refuse_without_memory(self):
+    def _refuse_without_memory(self) -> None:
         for name in PARTS:
             part = getattr(self, name)
             if not isinstance(part, Memory) or part.MEMORY is None:
@@ -610,8 +631,8 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         """Closes the MAVLink links and the flight logs."""
         if self.log is not None:
             self.log.close()
-        if self._links is not None:
-            self._links.close()
+        if self.links is not None:
+            self.links.close()
 
     def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:
         """Takes an externally measured pose, with the simulated time of the measurement.
@@ -632,17 +653,17 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         """Takes a rotor (from 0) of vehicle i out of the mixer until the vehicle is disarmed."""
         self.mixer.use_rotors(i, self._rotor_mask[i] & (self._rotor_numbers != rotor))
 
-    def _update_checks(self, due):
+    def _update_checks(self, due: np.ndarray) -> None:
         """Updates at 10 Hz: parameters, battery, failsafes, targets, arming checks.
 
         Args:
             due: (N,) bool, the vehicles meant.
         """
         p, sensors = self.status, self.readings.sensors
-        if self._links is not None:
+        if self.links is not None and self.handlers is not None:
             if self.clock.t_us % _FORGET_PEERS_US == 0:
-                self._links.forget_silent_peers(self.clock.t_us)
-            self._messages.check()
+                self.links.forget_silent_peers(self.clock.t_us)
+            self.handlers.check()
         self._constraints.step()
         whole = bool(due.all())  # a slice copies no records
         self.battery.step(
@@ -658,6 +679,6 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         changes = self.failsafes.check(None if whole else due)
         self.arming_checks.step(due)
         self.failsafes.act(changes)
-        self.follow.step(due)
+        self.follow_target.step(due)
         p["ready"] = np.where(due, self.arming_checks.ready & self.estimator.ready, p["ready"])
         self.commander.move_home(due)

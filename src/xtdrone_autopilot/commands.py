@@ -1,6 +1,7 @@
 """Subcommands `xtdrone log` and `xtdrone params`; `xtdrone plot` draws flight logs."""
 
 import argparse
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,7 @@ def register_log(subparsers: Any) -> None:
     table.add_argument("--out", metavar="FOLDER", help="output folder (that of the log)")
 
 
-def _files(names):
+def _files(names: Iterable[str]) -> Iterator[Path]:
     """The given logs, and those in the given folders."""
     for name in names:
         path = Path(name)
@@ -64,7 +65,7 @@ def _files(names):
         yield from found
 
 
-def _folder(path, args):
+def _folder(path: Path, args: argparse.Namespace) -> Path:
     """Where the files of a log go; logs of several vehicles do not share names."""
     if args.out is None:
         return path.parent
@@ -72,14 +73,14 @@ def _folder(path, args):
     return Path(args.out) / (path.parent.name if several else "")
 
 
-def _info(args):
+def _info(args: argparse.Namespace) -> None:
     from .ulog import reader as ulog_reader
 
     for path in _files(args.file):
         print("\n".join(ulog_reader.summary(ulog_reader.FlightLog(path))))
 
 
-def _csv(args):
+def _csv(args: argparse.Namespace) -> None:
     from .ulog import reader as ulog_reader
 
     for path in _files(args.file):
@@ -119,7 +120,7 @@ def register_params(subparsers: Any) -> None:
         action.set_defaults(run=run)
 
 
-def _parameter_names(**_):
+def _parameter_names(**_: Any) -> Mapping[str, Any]:
     from .parameters.store import table
 
     return table()
@@ -146,7 +147,7 @@ def open_client(args: argparse.Namespace) -> "Client":
     )
 
 
-def _list(args):
+def _list(args: argparse.Namespace) -> None:
     from .parameters.store import table
 
     client = open_client(args)
@@ -160,7 +161,7 @@ def _list(args):
             print(f"{'*' if does_something else ' '} {name:16s} {value:g}")
 
 
-def _get(args):
+def _get(args: argparse.Namespace) -> None:
     from .parameters.store import parameter
 
     p = parameter(args.name)
@@ -172,7 +173,7 @@ def _get(args):
     print(f"{args.name} = {value:g} {p.unit}".rstrip() + f" ({p.effect or p.description})")
 
 
-def _set(args):
+def _set(args: argparse.Namespace) -> None:
     from .parameters.store import parameter
 
     p = parameter(args.name)
@@ -184,7 +185,7 @@ def _set(args):
     print(f"{args.name} = {value:g} {p.unit}".rstrip())
 
 
-def _save_params(args):
+def _save_params(args: argparse.Namespace) -> None:
     from .parameters import file as parameter_file
 
     client = open_client(args)
@@ -196,7 +197,7 @@ def _save_params(args):
     print(f"{args.file}: {len(values)} parameters of vehicle {args.vehicle}")
 
 
-def _load_params(args):
+def _load_params(args: argparse.Namespace) -> int:
     from .parameters import file as parameter_file
 
     wanted = parameter_file.settable(parameter_file.read(args.file))
@@ -213,7 +214,7 @@ def _load_params(args):
     return 1 if refused else 0
 
 
-def _change(client, wanted):
+def _change(client: "Client", wanted: Mapping[str, float]) -> tuple[int, list[str]]:
     """Sets what differs; returns how many were, and a line for each that was refused."""
     from .parameters.store import parameter, to_bits
 

@@ -97,6 +97,7 @@ class Estimator(Memory):
     """
 
     # Views of the records' fields, which the constructor makes.
+    records: np.ndarray
     pos: np.ndarray
     vel: np.ndarray
     quat: np.ndarray

@@ -11,7 +11,7 @@ from sensor_models.rendered.lidar import LidarParameters
 from sensor_models.suite import SensorSuite
 from xtdrone_core import FleetModel
 from xtdrone_core.errors import shown, unknown_name
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_core.state import SensorBatch
 from xtdrone_core.vehicle import Servo
 from xtdrone_dynamics.constants import GRAVITY

@@ -21,16 +21,16 @@ from .errors import CampaignError
 from .flight import CRASHED, FAILED, GOOD, MISSED, UNFINISHED, Flight, Result
 
 AGENT = "square"
-LARGEST = 256  # flights of one batch
+MAX_BATCH = 256  # flights
 _KEPT = "vehicles", "wind", "seed", "log"  # options of a scenario that a batch flies, or may ignore
-_REACHED = 0.3  # acceptance radius of a corner [m]
+_ACCEPTANCE_RADIUS = 0.3  # around a corner [m]
 
 
 def check(flight: Flight, usual: Mapping[str, Any]) -> None:
     """Refuses what a batch does not fly.
 
     Args:
-        flight: Of a plan.
+        flight: A flight of a plan.
         usual: The scenario's defaults.
 
     Raises:
@@ -87,7 +87,7 @@ def _flown(flights: Sequence[Flight]) -> list[Result]:
 
 
 def _vehicles(scenario: Mapping[str, Any], height: float) -> str:
-    """The vehicles at a height above their starts, as a batch takes them."""
+    """Writes the vehicles at a height above their starts, as a batch takes them."""
     return "; ".join(
         "{}@{},{},{},{}".format(
             vehicle["type"], *vehicle["pos"][:2], vehicle["pos"][2] + height, vehicle["yaw"]
@@ -101,11 +101,11 @@ class _Square:
 
     Attributes:
         t_s: Simulated time [s].
-        done: (E,) bool, whose square is over.
+        done: (E,) bool, whether the square of an environment is over.
     """
 
     def __init__(self, batch: Any, options: Mapping[str, float]) -> None:
-        """Of the vehicles where they are."""
+        """Begins where the vehicles are."""
         self._batch, self._hold, self._time_out = batch, options["hold"], options["time_out"]
         self._corners = options["side"] * np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0.0]])
         state, count = batch.state, batch.environments
@@ -124,7 +124,7 @@ class _Square:
         self._samples = np.zeros(count, dtype=int)
 
     def step(self) -> None:
-        """One step of all environments; goes on to the next goal where one is reached."""
+        """Advances all environments by a step; goes on to the next goal where one is reached."""
         goal = self._home + self._corners[self._index][:, None]
         self._action[..., :3] = goal
         before = self._batch.state.pos.copy()
@@ -132,7 +132,7 @@ class _Square:
         self.t_s += self._batch.step_s
         away = np.linalg.norm(state.pos - goal, axis=2)
         self._measure(state, away, np.linalg.norm(state.pos - before, axis=2).mean(axis=1))
-        near = (away <= _REACHED).all(axis=1)
+        near = (away <= _ACCEPTANCE_RADIUS).all(axis=1)
         self._inside = np.where(
             near, np.where(np.isnan(self._inside), self.t_s, self._inside), np.nan
         )
@@ -144,7 +144,7 @@ class _Square:
         self._since[next_one], self._inside[next_one] = self.t_s, np.nan
 
     def result(self, k: int, longest_s: float) -> Result:
-        """How environment k has flown."""
+        """Returns the result of environment k."""
         corners = len(self._corners)
         figures = {
             "simulated_s": self._end[k],
@@ -167,7 +167,7 @@ class _Square:
         )
 
     def _measure(self, state: Any, away: np.ndarray, path: np.ndarray) -> None:
-        """Takes a state into the figures of the environments that fly."""
+        """Adds a state to the figures of the environments that fly."""
         flies = ~self.done
         up = np.clip(1.0 - 2.0 * (state.quat[..., 0] ** 2 + state.quat[..., 1] ** 2), -1.0, 1.0)
         tilt = np.arccos(up).max(axis=1)
@@ -176,9 +176,9 @@ class _Square:
         self._samples += flies * away.shape[1]
         self._squares += flies * (away**2).sum(axis=1)
         self._path += flies * path
-        for most, now in (
+        for largest, value in (
             (self._worst, away.max(axis=1)),
             (self._tilt, tilt),
             (self._speed, np.linalg.norm(state.vel, axis=2).max(axis=1)),
         ):
-            np.maximum(most, now, where=flies, out=most)
+            np.maximum(largest, value, where=flies, out=largest)

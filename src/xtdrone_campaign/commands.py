@@ -52,7 +52,7 @@ def register(subparsers: Any) -> None:
         "sensor, a parameter of PX4, gust or dryden [m/s]; wind may be one number, "
         "to the east; may be repeated",
     )
-    varied.completer = _names
+    varied.completer = complete_names
     add(
         "--seeds",
         default="1",
@@ -109,8 +109,8 @@ def register(subparsers: Any) -> None:
     parser.set_defaults(run=_run)
 
 
-def _names(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    """Completion of --vary: names, then the words that a value may be."""
+def complete_names(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    """Completes --vary: names, then the words that a value may be."""
     from . import plan
 
     try:
@@ -145,20 +145,20 @@ def _run(args: argparse.Namespace) -> int:
         ]
         if waiting:
             _fly(args, made, folder, journal, waiting)
-        found = table.collect(made, journal.results)
-        written = table.write(folder, found)
+        flights_table = table.collect(made, journal.results)
+        written = table.write(folder, flights_table)
         table.write_timing(folder, journal.results)
-    written += report.write(folder, found, command)[:1]
-    good = found.columns["status"].count(GOOD)
-    print(f"{good} of {len(found)} flights succeeded")
+    written += report.write(folder, flights_table, command)[:1]
+    good = flights_table.columns["status"].count(GOOD)
+    print(f"{good} of {len(flights_table)} flights succeeded")
     if not any(path.suffix == ".parquet" for path in written):
         print("no Parquet table: pip install 'xtdrone[campaign]', and repeat the command")
     print("\n".join(f"{path.suffix[1:] + ':':9}{path}" for path in written))
-    return 0 if good == len(found) else MISSED
+    return 0 if good == len(flights_table) else MISSED
 
 
 def _folder(args: argparse.Namespace) -> Path:
-    """FOLDER/campaign, made where it does not exist."""
+    """Returns FOLDER/campaign; makes it where it does not exist."""
     name = args.name or f"campaign_{Path(args.subject.split(':')[-1]).stem}"
     run_folder.check_name(name)
     folder = (Path(args.out).expanduser() if args.out else run_folder.runs_root() / name).absolute()
@@ -174,12 +174,12 @@ def _fly(
 
     from xtdrone_sim.warm_up import ensure_warm
 
-    from .batch import LARGEST, fly_batch
+    from .batch import MAX_BATCH, fly_batch
     from .flight import FAILED, GOOD, Result, fly_each
     from .runners import ONE_THREAD, ProcessRunner
 
     ensure_warm()
-    function, largest = (fly_batch, LARGEST) if args.batch else (fly_each, 1)
+    function, largest = (fly_batch, MAX_BATCH) if args.batch else (fly_each, 1)
     runner: Any
     if args.ray:
         from .cluster import LOCAL, RayRunner

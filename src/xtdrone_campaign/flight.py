@@ -25,63 +25,63 @@ STATUSES = GOOD, MISSED, CRASHED, UNFINISHED, FAILED
 FIGURES = {  # unit and meaning of each figure; a flight has those that apply to it
     "simulated_s": ("s", "simulated time"),
     "track_rms_m": ("m", "RMS distance to the Agent's position set-point, while armed"),
-    "track_max_m": ("m", "largest one"),
+    "track_max_m": ("m", "largest distance to it"),
     "landing_error_m": (
         "m",
         "horizontal distance of where the vehicles came to rest from their "
         "last position set-points, mean",
     ),
     "estimate_rms_m": ("m", "RMS error of the position estimate, while armed"),
-    "estimate_max_m": ("m", "largest one"),
+    "estimate_max_m": ("m", "largest error of the position estimate"),
     "energy_kj": ("kJ", "work of the rotors' shafts, mean over the vehicles"),
     "path_m": ("m", "length of the path, mean over the vehicles"),
     "speed_max_m_s": ("m/s", "largest speed"),
     "tilt_max_deg": ("°", "largest tilt"),
-    "separation_min_m": ("m", "least distance of two vehicles in flight"),
+    "separation_min_m": ("m", "smallest distance of two vehicles in flight"),
     "charge": ("", "state of charge at the end, mean over the vehicles with a battery"),
-    "goals": ("", "share of the Agent's goals that was reached"),
+    "goals": ("", "fraction of the Agent's goals that was reached"),
     "collisions": ("", "number of collisions"),
 }
 _PERIOD_US = 20_000  # between two samples of the figures [us]
-_DECIMALS = 6  # of figures
+_DECIMALS = 6  # to which figures are rounded
 
 
 @dataclass(frozen=True)
 class Flight:
-    """What to fly; a worker needs nothing else."""
+    """A flight to fly; all that a worker needs."""
 
     index: int  # in the plan
     agent: str  # a name, or module:Class
     settings: tuple[str, ...]  # NAME=VALUE of the Agent
     scenario: Mapping[str, Any]  # as of Scenario.to_dict()
-    parameters: Mapping[str, float]  # of the flight stack, for all vehicles
+    parameters: Mapping[str, float]  # parameters of the flight stack, for all vehicles
     longest_s: float  # simulated time after which it is ended
     folder: str = ""  # run folder to leave; empty: none
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a flight went."""
+    """Result of a flight."""
 
     status: str  # one of STATUSES
-    reason: str = ""  # one line, of all but good flights
+    reason: str = ""  # one line, except for good flights
     figures: Mapping[str, float] = field(default_factory=dict)
-    wall_s: float = math.nan  # how long it took
+    wall_s: float = math.nan  # wall time that it took [s]
 
 
 def fly_each(flights: Sequence[Flight]) -> list[Result]:
-    """Flies one after the other; the function of a runner's tasks."""
+    """Flies flights one after the other; the function of a runner's tasks."""
     return [fly(flight) for flight in flights]
 
 
 def fly(flight: Flight) -> Result:
-    """Flies; errors of scenario, Agent and simulation become the status of the flight."""
+    """Flies a flight; errors of scenario, Agent and simulation become the status of the flight."""
     begin = time.monotonic()
     try:
         result = _flown(flight)
     except XtdroneError as error:
         result = Result(FAILED, str(error))
-    except Exception as error:  # of an Agent or a part of the user's
+    except Exception as error:  # raised by the user's Agent or part
         result = Result(FAILED, f"{type(error).__name__}: {error}")
     return dataclasses.replace(
         result, reason=" ".join(result.reason.split()), wall_s=round(time.monotonic() - begin, 3)
@@ -92,21 +92,21 @@ class Measurement(Observer):
     """Path, speed, tilt, track error and work of a fleet while it is armed.
 
     Attributes:
-        wanted: The Agent's last set-points, or None.
+        set_points: The Agent's last set-points, or None.
     """
 
     period_us = _PERIOD_US
 
     def __init__(self) -> None:
-        self.simulation: Any = None  # set once it is built
-        self.wanted: SetPoints | None = None
+        self.simulation: Any = None  # a Simulation, set once it is built
+        self.set_points: SetPoints | None = None
         self._speed = self._tilt = self._path = self._energy = 0.0
-        self._squares, self._count, self._worst = 0.0, 0, 0.0
+        self._squares, self._count, self._largest = 0.0, 0, 0.0
         self._before: np.ndarray | None = None
         self._goal: np.ndarray | None = None  # (N, 3) last position set-points
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """Takes a state in."""
+        """Adds a state."""
         armed = self.simulation.autopilot.estimates().armed
         pos, quat = state.pos, state.quat
         if self._before is not None:
@@ -118,14 +118,14 @@ class Measurement(Observer):
         self._speed = max(self._speed, float(np.linalg.norm(state.vel[armed], axis=1).max()))
         up = 1.0 - 2.0 * (quat[armed, 0] ** 2 + quat[armed, 1] ** 2)
         self._tilt = max(self._tilt, float(np.arccos(np.clip(up, -1.0, 1.0)).max()))
-        if self.wanted is not None:
+        if self.set_points is not None:
             self._track(pos, armed)
 
     def figures(self) -> dict[str, float]:
-        """Those of FIGURES that the flight has."""
+        """Returns those of FIGURES that the flight has."""
         simulation = self.simulation
         n = simulation.scenario.n
-        found = {
+        figures = {
             "simulated_s": simulation.t_us * 1e-6,
             "energy_kj": self._energy / n,
             "path_m": self._path / n,
@@ -135,38 +135,38 @@ class Measurement(Observer):
             "collisions": len(simulation.collisions),
         }
         if self._count:
-            found["track_rms_m"] = math.sqrt(self._squares / self._count)
-            found["track_max_m"] = self._worst
+            figures["track_rms_m"] = math.sqrt(self._squares / self._count)
+            figures["track_max_m"] = self._largest
         if self._goal is not None:
             away = np.linalg.norm((simulation.state.pos - self._goal)[:, :2], axis=1)
             away = away[simulation.landed & np.isfinite(away)]
-            found["landing_error_m"] = float(away.mean()) if len(away) else math.nan
+            figures["landing_error_m"] = float(away.mean()) if len(away) else math.nan
         errors = simulation.figures.estimate_errors()
         if errors is not None:
-            found["estimate_rms_m"], found["estimate_max_m"] = errors
+            figures["estimate_rms_m"], figures["estimate_max_m"] = errors
         battery = simulation.plant.battery
         if battery.fitted.any():
-            found["charge"] = float(battery.charge[battery.fitted].mean())
+            figures["charge"] = float(battery.charge[battery.fitted].mean())
         asked = sum(asked for _, asked in simulation.reached.values())
         if asked:
-            found["goals"] = sum(count for count, _ in simulation.reached.values()) / asked
+            figures["goals"] = sum(count for count, _ in simulation.reached.values()) / asked
         return {
-            name: round(found[name], _DECIMALS)
+            name: round(figures[name], _DECIMALS)
             for name in FIGURES
-            if math.isfinite(found.get(name, math.nan))
+            if math.isfinite(figures.get(name, math.nan))
         }
 
     def _track(self, pos: np.ndarray, armed: np.ndarray) -> None:
-        assert self.wanted is not None
+        assert self.set_points is not None
         if self._goal is None:
             self._goal = np.full_like(pos, np.nan)
-        given = armed & np.isfinite(self.wanted.pos).all(axis=1)
-        self._goal[given] = self.wanted.pos[given]
-        away = np.linalg.norm((pos - self.wanted.pos)[given], axis=1)
+        commanded = armed & np.isfinite(self.set_points.pos).all(axis=1)
+        self._goal[commanded] = self.set_points.pos[commanded]
+        away = np.linalg.norm((pos - self.set_points.pos)[commanded], axis=1)
         if len(away):
             self._squares += float(away @ away)
             self._count += len(away)
-            self._worst = max(self._worst, float(away.max()))
+            self._largest = max(self._largest, float(away.max()))
 
 
 def _flown(flight: Flight) -> Result:
@@ -198,7 +198,7 @@ def _flown(flight: Flight) -> Result:
 
 
 def _verdict(simulation: Any, error: str, longest_s: float) -> tuple[str, str]:
-    """Status and reason of a flight that has ended."""
+    """Returns status and reason of a flight that has ended."""
     if simulation.crashes:
         crash = simulation.crashes[0]
         return CRASHED, f"{crash} at {crash.t_us * 1e-6:.2f} s"
@@ -214,18 +214,18 @@ def _verdict(simulation: Any, error: str, longest_s: float) -> tuple[str, str]:
 
 
 def _watched(agent_class: type, measurement: Measurement) -> Any:
-    """The Agent's class, whose set-points the measurement sees."""
+    """Returns the Agent's class, whose set-points the measurement sees."""
 
-    def step(self: Any, *given: Any) -> Any:
-        measurement.wanted = agent_class.step(self, *given)  # type: ignore[attr-defined]
-        return measurement.wanted
+    def step(self: Any, *arguments_of_step: Any) -> Any:
+        measurement.set_points = agent_class.step(self, *arguments_of_step)  # type: ignore[attr-defined]
+        return measurement.set_points
 
     return type(agent_class.__name__, (agent_class,), {"step": step})
 
 
 def _empty_folder(flight: Flight, scenario: Scenario) -> Path:
     folder = Path(flight.folder)
-    shutil.rmtree(folder, ignore_errors=True)  # of a flight that was interrupted
+    shutil.rmtree(folder, ignore_errors=True)  # left by an interrupted flight
     folder.mkdir(parents=True)
     run_folder.prepare(folder)
     scenario.save(folder / "scenario.yaml")

@@ -1,4 +1,4 @@
-"""Means and shares with their 95 % confidence intervals."""
+"""Means and proportions with their 95 % confidence intervals."""
 
 import math
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure of several flights; NaN where they do not say."""
+    """Estimate of a quantity from several flights; NaN where it is unknown."""
 
     value: float
-    low: float  # ends of the interval
-    high: float
-    count: int  # of the flights
+    low: float  # lower end of the interval
+    high: float  # upper end of the interval
+    count: int  # number of flights
 
 
 def mean(values: Sequence[float]) -> Estimate:
-    """Mean with Student's t interval, for independent flights; of fewer than two there is none."""
+    """Returns the mean with Student's t interval, NaN for fewer than two flights."""
     from scipy.special import stdtrit
 
     data = np.asarray(values, dtype=float)
@@ -33,8 +33,11 @@ def mean(values: Sequence[float]) -> Estimate:
     return Estimate(middle, middle - half, middle + half, len(data))
 
 
-def share(successes: int, count: int) -> Estimate:
-    """Share of successes with Wilson's score interval (J. Am. Stat. Assoc. 22, 1927, 209)."""
+def proportion(successes: int, count: int) -> Estimate:
+    """Returns the proportion of successes with Wilson's score interval.
+
+    Wilson (1927), J. Am. Stat. Assoc. 22, 209.
+    """
     from scipy.special import ndtri
 
     if not count:

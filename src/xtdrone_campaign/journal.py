@@ -22,15 +22,15 @@ class Journal:
     """The results in the folder of a campaign; use it in a `with` block.
 
     Attributes:
-        results: By the index of the flight.
+        results: Results by the index of the flight.
     """
 
     def __init__(self, folder: Path, flights: int) -> None:
         """Reads what is there, and keeps other programs from writing to it.
 
         Args:
-            folder: Of the campaign.
-            flights: In its plan.
+            folder: Folder of the campaign.
+            flights: Number of flights in its plan.
 
         Raises:
             CampaignError: Another program flies this campaign.
@@ -94,9 +94,9 @@ class Journal:
     def _take(self, line: bytes, flights: int) -> None:
         """Reads a line; one that is none of ours, for example of a damaged disk, is left out."""
         try:
-            found: Any = json.loads(line)
-            index = found["flight"]
-            result = Result(found["status"], found["reason"], found["figures"], found["wall_s"])
+            row: Any = json.loads(line)
+            index = row["flight"]
+            result = Result(row["status"], row["reason"], row["figures"], row["wall_s"])
             if index in range(flights) and result.status in STATUSES:
                 self.results[index] = result
         except (ValueError, KeyError, TypeError):

@@ -41,8 +41,8 @@ NOT_VARIED = {
     "key": "flights have no links",
     "remote": "flights have no links",
 }
-_OF_FILES = "mission", "params", "world"  # options that may name a file, whose contents count
-_HERE = "name", "speed", "gui", "instance"  # of a scenario: they change no flight
+_FILE_OPTIONS = "mission", "params", "world"  # may name a file, whose contents count
+_LOCAL_OPTIONS = "name", "speed", "gui", "instance"  # options that change no flight
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Plan:
         return len(self.combinations) * len(self.seeds)
 
     def values(self, index: int) -> tuple[Mapping[str, str], int]:
-        """The varied values and the seed of a flight."""
+        """Returns the varied values and the seed of a flight."""
         return self.combinations[index // len(self.seeds)], self.seeds[index % len(self.seeds)]
 
     def flight(self, index: int, folder: Path | None = None) -> Flight:
-        """One flight; it leaves its run folder below `folder`, if one is given."""
+        """Returns a flight; it leaves its run folder below `folder`, if one is given."""
         combination, seed = divmod(index, len(self.seeds))
         flight = self.flights[combination]
         return dataclasses.replace(
@@ -84,10 +84,10 @@ class Plan:
         )
 
     def groups(self, indices: Sequence[int], largest: int) -> list[list[int]]:
-        """Flights that differ in their seeds only, which follow each other; at most `largest`."""
-        found: list[list[int]] = []
+        """Groups flights that differ in their seeds only, which follow each other."""
+        groups: list[list[int]] = []
         for k in indices:
-            one = found[-1] if found else []
+            one = groups[-1] if groups else []
             if (
                 one
                 and len(one) < largest
@@ -97,14 +97,14 @@ class Plan:
             ):
                 one.append(k)
             else:
-                found.append([k])
-        return found
+                groups.append([k])
+        return groups
 
     def keep(self, folder: Path, command: str) -> None:
         """Writes the plan to the folder of the campaign, or checks that it is there.
 
         Args:
-            folder: Of the campaign.
+            folder: Folder of the campaign.
             command: Command line that continues it.
 
         Raises:
@@ -137,7 +137,7 @@ class Plan:
 
 
 def make(args: argparse.Namespace) -> Plan:
-    """The plan of a command line, see commands.py; every combination is checked.
+    """Returns the plan of a command line, see commands.py; checks every combination.
 
     Raises:
         XtdroneError: A quantity, a value or a combination is not allowed.
@@ -186,7 +186,7 @@ def make(args: argparse.Namespace) -> Plan:
 
 
 def subject(args: argparse.Namespace) -> tuple[str, argparse.Namespace]:
-    """The Agent, and the options of the scenario, of a command line.
+    """Returns a command line's Agent, and its options of the scenario.
 
     Raises:
         CampaignError: Two Agents or two scenarios are given.
@@ -211,7 +211,7 @@ def subject(args: argparse.Namespace) -> tuple[str, argparse.Namespace]:
 
 
 def quantities(agent_class: type, settings: Sequence[str] = ()) -> dict[str, str]:
-    """What --vary takes beside PX4's parameters, with a line on each.
+    """Returns what --vary takes beside PX4's parameters, with a line on each.
 
     Args:
         agent_class: Of the Agent, whose options may vary.
@@ -227,7 +227,7 @@ def quantities(agent_class: type, settings: Sequence[str] = ()) -> dict[str, str
 
 
 def _pair(word: str) -> tuple[str, str]:
-    """Name and values of one --vary; the name of a sensor's parameter is KIND.NAME."""
+    """Returns name and values of one --vary; the name of a sensor's parameter is KIND.NAME."""
     name, equals, spec = word.partition("=")
     if not equals or not name.replace(".", "", 1).isidentifier():
         raise CampaignError(
@@ -242,7 +242,7 @@ def _check_name(
     """Refuses a quantity that is unknown, cannot vary, or is given beside --vary."""
     if name in NOT_VARIED:
         raise CampaignError(f"{name} cannot vary: {NOT_VARIED[name]}")
-    if "." in name:  # of a sensor; its name is checked with its values
+    if "." in name:  # a sensor's; its name is checked with its values
         return
     known = quantities(agent_class, settings)
     if name not in known and name not in _parameters():
@@ -272,7 +272,7 @@ def _flight(
     agent: str,
     agent_class: type,
 ) -> Flight:
-    """The flight of a combination, checked as far as it can be without flying."""
+    """Returns the flight of a combination, checked as far as it can be without flying."""
     options, air, sensors, words, parameters = {}, [], [], list(args.set), {}
     declared, own = scenario_options.declared(), arguments.arguments_of(agent_class)
     for name, value in values.items():
@@ -316,7 +316,7 @@ def _flight(
 
 
 def _eastward(text: str) -> str:
-    """A varied wind as the scenario takes it: one number blows to the east."""
+    """Returns a varied wind as the scenario takes it: one number blows to the east."""
     try:
         return f"{float(text):.12g},0,0"
     except ValueError:
@@ -342,10 +342,12 @@ def _parameters() -> Mapping[str, Any]:
 
 
 def _plain(scenario: Scenario) -> dict[str, Any]:
-    """A scenario as plain data, without what differs here; files by their whole paths."""
-    plain = {name: value for name, value in scenario.to_dict().items() if name not in _HERE}
+    """Returns a scenario as plain data, without local options; files by their whole paths."""
+    plain = {
+        name: value for name, value in scenario.to_dict().items() if name not in _LOCAL_OPTIONS
+    }
     for holder, key in (
-        *((plain, name) for name in _OF_FILES),
+        *((plain, name) for name in _FILE_OPTIONS),
         *((vehicle, "type") for vehicle in plain["vehicles"]),
     ):
         if files.is_file(holder[key]):  # a worker may be in another folder
@@ -354,12 +356,12 @@ def _plain(scenario: Scenario) -> dict[str, Any]:
 
 
 def _digests(scenarios: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """SHA-256 of each file that an option names."""
+    """Returns the SHA-256 of each file that an option names."""
     named = {
         path
         for scenario in scenarios
         for path in (
-            *(scenario[option] for option in _OF_FILES),
+            *(scenario[option] for option in _FILE_OPTIONS),
             *(vehicle["type"] for vehicle in scenario["vehicles"]),
         )
         if files.is_file(path)

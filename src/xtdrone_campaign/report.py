@@ -1,4 +1,4 @@
-"""What a campaign has found: summary.md, and a plot of each figure over what varied."""
+"""The report of a campaign: summary.md, and a plot of each figure over what varied."""
 
 import math
 import statistics
@@ -9,22 +9,22 @@ from typing import Any
 from xtdrone_core import plot_style
 
 from .flight import FIGURES, STATUSES
-from .intervals import Estimate, mean, share
+from .intervals import Estimate, mean, proportion
 from .table import Table, replace
 
 _MAX_ROWS = 60  # combinations that the summary lists
 _MAX_SERIES = 6  # curves of one panel
-_UNITS = {"wind": " [m/s]", "gust": " [m/s]", "dryden": " [m/s]"}  # of what varied
-_MAX_LABELS = 12  # ticks of values that are no numbers
+_UNITS = {"wind": " [m/s]", "gust": " [m/s]", "dryden": " [m/s]"}  # units of quantities that vary
+_MAX_LABELS = 12  # ticks of numbers that are all labelled
 
 
 def write(folder: Path, table: Table, command: str) -> list[Path]:
     """Writes summary.md, and plots/ of what is not the same in all flights; returns their paths.
 
     Args:
-        folder: Of the campaign.
+        folder: Folder of the campaign.
         table: Its flights.
-        command: That repeats it.
+        command: Command line that repeats it.
     """
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)
@@ -36,7 +36,7 @@ def write(folder: Path, table: Table, command: str) -> list[Path]:
 
 
 def summary(table: Table, command: str) -> str:
-    """The text of summary.md: all flights, then each value of what varied, then combinations."""
+    """Writes summary.md: all flights, each value of what varied, then combinations."""
     every = list(range(len(table)))
     lines = [
         "# Campaign",
@@ -51,7 +51,7 @@ def summary(table: Table, command: str) -> str:
         )
         + ".",
         "",
-        "Shares have Wilson's 95 % interval, means Student's.",
+        "Proportions have Wilson's 95 % interval, means Student's.",
         "",
         "| | mean and 95 % interval | median | flights |",
         "|---|---|---|---|",
@@ -84,7 +84,7 @@ def summary(table: Table, command: str) -> str:
 
 
 def _grouped(table: Table, by: Sequence[str]) -> list[str]:
-    """A Markdown table with a row for each combination of values of some columns."""
+    """Writes a Markdown table with a row for each combination of values of some columns."""
     figures = [
         name
         for name in ("track_rms_m", "landing_error_m", "estimate_rms_m", "energy_kj")
@@ -103,11 +103,11 @@ def _grouped(table: Table, by: Sequence[str]) -> list[str]:
 
 
 def _groups(table: Table, by: Sequence[str]) -> list[tuple[tuple[Any, ...], list[int]]]:
-    """The rows of each combination of values, in the order in which they appear."""
-    found: dict[tuple[Any, ...], list[int]] = {}
+    """Returns the rows of each combination of values, in the order in which they appear."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
     for row, values in enumerate(zip(*(table.columns[name] for name in by))):
-        found.setdefault(values, []).append(row)
-    return list(found.items())
+        groups.setdefault(values, []).append(row)
+    return list(groups.items())
 
 
 def _values(table: Table, name: str, rows: Sequence[int]) -> list[float]:
@@ -117,11 +117,11 @@ def _values(table: Table, name: str, rows: Sequence[int]) -> list[float]:
 
 def _estimate(table: Table, name: str, rows: Sequence[int]) -> Estimate:
     values = _values(table, name, rows)
-    return share(int(sum(values)), len(values)) if name == "success" else mean(values)
+    return proportion(int(sum(values)), len(values)) if name == "success" else mean(values)
 
 
 def _plot(table: Table, name: str) -> Any:
-    """A figure of one quantity: a panel for each one that varied."""
+    """Draws one quantity: a panel for each one that varied."""
     count = len(table.varied)
     figure, panels = plot_style.panels(
         1, count, max(5.0, 4.2 * count), 4.0, _label(name) + ", mean and 95 % interval"
@@ -149,36 +149,46 @@ def _curve(
     name: str,
     across: str,
     rows: Sequence[int],
-    place: tuple[int, int],
+    position: tuple[int, int],
     label: str,
 ) -> None:
-    """One curve with its intervals, a little beside those of the other series."""
+    """Draws one curve with its intervals, beside those of the other series.
+
+    Args:
+        panel: The axes.
+        table: The flights.
+        name: What is drawn.
+        across: Quantity on the horizontal axis.
+        rows: Flights of this series.
+        position: Number of this series, and of all.
+        label: For the legend.
+    """
     ticks = list(dict.fromkeys(table.columns[across]))
     numbers = not any(isinstance(tick, str) for tick in ticks)
     at = {tick: float(tick) if numbers else float(k) for k, tick in enumerate(ticks)}
     gap = min((b - a for a, b in zip(sorted(at.values()), sorted(at.values())[1:])), default=1.0)
-    k, count = place
-    found = [
+    k, count = position
+    points = [
         (
             at[tick] + (0.03 if numbers else 0.12) * gap * (k - (count - 1) / 2),
             _estimate(table, name, [row for row in rows if table.columns[across][row] == tick]),
         )
         for tick in ticks
     ]
-    found = [(x, estimate) for x, estimate in found if math.isfinite(estimate.value)]
+    points = [(x, estimate) for x, estimate in points if math.isfinite(estimate.value)]
     bars = [
         [
             max(0.0, estimate.value - estimate.low) if math.isfinite(estimate.low) else 0.0
-            for _, estimate in found
+            for _, estimate in points
         ],
         [
             max(0.0, estimate.high - estimate.value) if math.isfinite(estimate.high) else 0.0
-            for _, estimate in found
+            for _, estimate in points
         ],
     ]
     panel.errorbar(
-        [x for x, _ in found],
-        [estimate.value for _, estimate in found],
+        [x for x, _ in points],
+        [estimate.value for _, estimate in points],
         yerr=bars,
         fmt="o-" if numbers else "o",
         capsize=3,

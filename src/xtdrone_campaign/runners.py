@@ -26,15 +26,15 @@ from .errors import CampaignError
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
-_ATTEMPTS = 2  # at a task whose process is killed
-_TAIL = 300  # characters of a console in a message
+_MAX_ATTEMPTS = 2  # at a task whose process is killed
+_TAIL_LENGTH = 300  # characters of a console in a message
 
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a task."""
+    """Result of a task."""
 
-    index: int  # of the task
+    index: int  # task number
     value: Any = None  # what the function returned
     error: str = ""  # one line, where it did not return
 
@@ -106,12 +106,12 @@ class ProcessRunner:
                             )
                             continue
                         lost[index] += 1
-                        if lost[index] < _ATTEMPTS:
+                        if lost[index] < _MAX_ATTEMPTS:
                             waiting.appendleft(index)
                         else:
                             yield Done(
                                 index,
-                                error=f"its process ended {_ATTEMPTS} times, the "
+                                error=f"its process ended {_MAX_ATTEMPTS} times, the "
                                 f"last time by {reason}",
                             )
                         continue
@@ -184,7 +184,7 @@ class _Worker:
             pass
 
     def receive(self) -> Any:
-        """What the function returned; the first answer says that it is loaded.
+        """Returns what the function returned; the first answer says that it is loaded.
 
         Raises:
             EOFError, OSError: The process has ended.
@@ -207,11 +207,11 @@ class _Worker:
         return signal.Signals(-status).name if status < 0 else f"exit status {status}"
 
     def tail(self) -> str:
-        """The end of what it printed."""
+        """Returns the end of what it printed."""
         text = self._log.read_text(errors="replace") if self._log.is_file() else ""
-        return " ".join(text.split())[-_TAIL:] or "it printed nothing"
+        return " ".join(text.split())[-_TAIL_LENGTH:] or "it printed nothing"
 
 
 def _ignore_interrupts() -> None:
-    """Ctrl-C goes to all processes of a terminal; the one that started a worker ends it."""
+    """Ignores Ctrl-C, which goes to all processes of a terminal; the starter ends a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

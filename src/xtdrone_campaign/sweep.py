@@ -1,4 +1,4 @@
-"""What --vary and --seeds say: the values of a quantity.
+"""Reads --vary and --seeds: the values of a quantity.
 
 wind=0..12/2          from 0 to 12 in steps of 2, both ends included
 n=1..4                the whole numbers from 1 to 4
@@ -15,17 +15,17 @@ from xtdrone_core.errors import shown
 from .errors import CampaignError
 
 FORMS = "write FROM..TO/STEP, FROM..TO of whole numbers, A,B,C, or a YAML list [A, 'B,C']"
-MAX_VALUES = 100_000  # of one quantity
+MAX_VALUES = 100_000  # per quantity
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:/(.*))?")
-_END = 1e-9  # of a step by which the end of a range may be missed by rounding
+_ROUNDING = 1e-9  # fraction of a step by which rounding may miss the end of a range
 
 
 def parse(name: str, spec: str) -> tuple[str, ...]:
-    """The values of a quantity, as texts of a command line.
+    """Reads the values of a quantity, as texts of a command line.
 
     Args:
-        name: Of the quantity, for messages.
+        name: Name of the quantity, for messages.
         spec: As above.
 
     Raises:
@@ -44,7 +44,7 @@ def parse(name: str, spec: str) -> tuple[str, ...]:
 
 
 def parse_seeds(spec: str, first: int) -> tuple[int, ...]:
-    """Seeds: a number of them that begin with `first`, a list, or a range FROM..TO.
+    """Reads seeds: a number of them that begin with `first`, a list, or a range FROM..TO.
 
     Raises:
         CampaignError: It cannot be read.
@@ -76,7 +76,7 @@ def _range(name: str, spec: str, first: str, last: str, by: str | None) -> tuple
         raise CampaignError(
             f"the step '{shown(by)}' of {name} is not allowed: give a number above 0"
         )
-    count = math.floor((high - low) / step + _END) + 1
+    count = math.floor((high - low) / step + _ROUNDING) + 1
     _check_count(name, count)
     return tuple(f"{low + k * step:.12g}" for k in range(count))
 

@@ -27,7 +27,7 @@ class Table:
     Attributes:
         columns: Lists of numbers or texts; None where a flight has no such figure.
         varied: Names of the columns that vary.
-        figures: Names of those that were measured.
+        figures: Names of the columns that were measured.
     """
 
     columns: Mapping[str, list[Any]]
@@ -39,7 +39,7 @@ class Table:
 
 
 def collect(plan: Plan, results: Mapping[int, Result]) -> Table:
-    """The table of the flights that have ended."""
+    """Makes the table of the flights that have ended."""
     flights = sorted(results)
     figures = tuple(name for name in FIGURES if any(name in results[k].figures for k in flights))
     columns: dict[str, list[Any]] = {"flight": flights}
@@ -93,7 +93,7 @@ def write_timing(folder: Path, results: Mapping[int, Result]) -> None:
 
 
 def replace(path: Path, data: bytes) -> Path:
-    """Writes a file as a whole: a reader sees the old one or the new one."""
+    """Replaces a file as a whole: a reader sees the old one or the new one."""
     part = path.with_name(path.name + ".part")
     part.write_bytes(data)
     os.replace(part, path)
@@ -101,7 +101,7 @@ def replace(path: Path, data: bytes) -> Path:
 
 
 def _kind(pyarrow: Any, name: str, values: list[Any]) -> Any:
-    """Type of a column, whatever its values, so that one without any has the type of a full one."""
+    """Returns the type of a column, by its name where it may have no values."""
     if name in ("flight", "seed", "success"):
         return pyarrow.int64()
     texts = name in ("status", "reason") or any(isinstance(value, str) for value in values)
@@ -109,7 +109,7 @@ def _kind(pyarrow: Any, name: str, values: list[Any]) -> Any:
 
 
 def _typed(values: list[str]) -> list[Any]:
-    """Numbers where all are, else the texts."""
+    """Converts texts to numbers if all are numbers."""
     try:
         numbers = [float(value) for value in values]
     except ValueError:

@@ -2,23 +2,23 @@
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from xtdrone_core import ARM, DISARM, KEEP, Estimates, Mode, SetPoints
 from xtdrone_core.agent import BaseAgent
-from xtdrone_core.contracts import Flight
+from xtdrone_core.contracts import Autopilot, Flight
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
 from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
 
 _REACHED = 0.3  # acceptance radius of a corner [m]
-_RETRY_US = 500_000  # after which a request that was not granted is sent again [us]
+_RETRY_US = 500_000  # until a request that was not granted is sent again [us]
 _LOITER_US = 3_000_000  # in AUTO.LOITER for this long, a mission that ends in the air is over [us]
-_STANDS = 0.15  # a vehicle at rest is slower [m/s]
-_SLIDES_US = 15_000_000  # a plane that lands at 8 m/s on its belly takes 13 s to come to rest [us]
+_REST_SPEED = 0.15  # a vehicle at rest is slower [m/s]
+_SLIDE_US = 15_000_000  # a plane that lands at 8 m/s on its belly takes 13 s to come to rest [us]
 
 
 class SquareAgent(FlightAgent):
@@ -60,17 +60,18 @@ class SquareAgent(FlightAgent):
         self._index = self._reached = 0
         self._hold_us = round(hold * 1e6)
         self._time_out = round(time_out * 1e6)
-        self._asked_at, self._inside_us = 0, None
+        self._asked_at = 0
+        self._inside_us: int | None = None
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Starts the clock of the first corner."""
         self._asked_at = t_us
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
-        """The corners that all vehicles have held."""
+        """Returns the corners that all vehicles have held."""
         return {"corners": (self._reached, len(self._corners))}
 
-    def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> Any:
+    def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
         """Sends the current corner; goes on to the next once all vehicles have held it."""
         out.pos[:] = self.home + self._corners[self._index] + [0.0, 0.0, self.height]
         away = np.linalg.norm(estimates.pos - out.pos, axis=1).max() > _REACHED
@@ -78,7 +79,7 @@ class SquareAgent(FlightAgent):
             self._inside_us = None
         elif self._inside_us is None:
             self._inside_us = t_us
-        stayed = not away and t_us - self._inside_us >= self._hold_us
+        stayed = self._inside_us is not None and t_us - self._inside_us >= self._hold_us
         if not stayed and t_us - self._asked_at < self._time_out:
             return False
         self._index += 1
@@ -112,12 +113,12 @@ class HoverAgent(BaseAgent):
         self._pads = np.full((n, 3), np.nan)  # NaN where a vehicle was not ready yet
         self.remember_start()
 
-    def offset(self, t_us: int) -> tuple:
-        """Position set-point relative to the start, world [m]."""
+    def offset(self, t_us: int) -> tuple[float, float, float]:
+        """Returns the position set-point relative to the start, world [m]."""
         return 0.0, 0.0, self._height
 
-    def step(self, t_us: int, estimates: Any) -> SetPoints:
-        """Set-points of the fleet; none before every vehicle is ready to arm."""
+    def step(self, t_us: int, estimates: Estimates) -> SetPoints:
+        """Returns set-points of the fleet; none before every vehicle is ready to arm."""
         out = self._out
         out.mode.fill(KEEP)
         out.arm.fill(KEEP)
@@ -141,7 +142,7 @@ class MissionAgent(BaseAgent):
     many), `mission_over` (index), `landed`.
 
     Attributes:
-        drives: (n,) bool, which vehicles are rovers or boats; attach() sets it.
+        drives: (n,) bool, whether each vehicle is a rover or boat; attach() sets it.
     """
 
     MEMORY = (
@@ -174,9 +175,9 @@ class MissionAgent(BaseAgent):
         self._over = np.zeros(n, dtype=bool)  # landed and disarmed again
         self._loitering_us = np.full(n, -1)  # since when in AUTO.LOITER, -1 = not
         self._reached = np.zeros(n, dtype=int)  # waypoints
-        self._start_us = None
+        self._start_us: int | None = None
         self._over_us = -1  # when the last mission was over, -1 = not yet
-        self._autopilot: Any = None
+        self._autopilot: Autopilot | None = None
         self.drives = np.zeros(n, dtype=bool)
         self.remember_start()
 
@@ -186,7 +187,7 @@ class MissionAgent(BaseAgent):
         self.drives = vehicle_types(flight.fleet) == ROVER
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
-        """The missions that were flown until the vehicle disarmed, and their waypoints."""
+        """Returns the missions flown until the vehicle disarmed, and their waypoints."""
         counts = {"missions": (int(self._over.sum()), len(self._over))}
         waypoints = self._waypoints()
         if waypoints:
@@ -194,13 +195,13 @@ class MissionAgent(BaseAgent):
             counts["waypoints"] = (reached, asked)
         return counts
 
-    def _waypoints(self):
-        """Reached, and of how many, for each vehicle; empty where the autopilot does not count."""
+    def _waypoints(self) -> list[tuple[int, int]]:
+        """Returns reached and total waypoints of each vehicle; [] if they are not counted."""
         health = self._autopilot.health() if self._autopilot is not None else []
         return [state["waypoints"] for state in health if "waypoints" in state]
 
-    def step(self, t_us: int, estimates: Any) -> SetPoints:
-        """Requests to arm and to change mode; no set-points.
+    def step(self, t_us: int, estimates: Estimates) -> SetPoints:
+        """Returns requests to arm and to change mode, without set-points.
 
         Raises:
             XtdroneError: A vehicle does not begin its mission in time.
@@ -214,7 +215,7 @@ class MissionAgent(BaseAgent):
         all_had_begun = self._begun.all()
         self._begun |= estimates.armed & (estimates.mode == Mode.MISSION)
         if not self._begun.all():
-            self._start(t_us, estimates, out)
+            self._start(t_us - self._start_us, t_us, estimates, out)
         elif not all_had_begun:
             self._on_event(t_us, "armed")
         for i, (reached, count) in enumerate(self._waypoints()):
@@ -228,20 +229,20 @@ class MissionAgent(BaseAgent):
         if self._over.all():
             if self._over_us < 0:
                 self._over_us = t_us
-            stand = (np.abs(estimates.vel) < _STANDS).all()
-            self.done = bool(stand) or t_us - self._over_us >= _SLIDES_US
+            stand = (np.abs(estimates.vel) < _REST_SPEED).all()
+            self.done = bool(stand) or t_us - self._over_us >= _SLIDE_US
             if self.done:
                 self._on_event(t_us, "landed")
         return out
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """The missions of these vehicles have not begun."""
+        """Starts the missions of these vehicles over."""
         super().reset(mask)
         self.done, self._start_us, self._over_us = False, None, -1
 
-    def _start(self, t_us, estimates, out):
+    def _start(self, elapsed_us: int, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         waiting = ~self._begun
-        if t_us - self._start_us > self._time_out_us:
+        if elapsed_us > self._time_out_us:
             which = ", ".join(map(str, np.flatnonzero(waiting)[:5]))
             raise XtdroneError(
                 f"vehicle {which} did not begin its mission within "
@@ -253,7 +254,7 @@ class MissionAgent(BaseAgent):
             out.arm[waiting & (estimates.mode == Mode.MISSION)] = ARM
             self._asked_us = t_us
 
-    def _end_loitering(self, t_us, estimates, out):
+    def _end_loitering(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
         loiters = (
             self._begun
             & ~self._over

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -14,15 +14,16 @@ from xtdrone_core.scenario.options import Option
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, ROVER, vehicle_types
 
 _RETRY_US = 500_000  # until a mode or arming request that was not granted is repeated [us]
-_ABOVE = 0.3  # greatest horizontal error with which a descent begins [m]
-_ASTRAY = 0.5  # horizontal error at which the descent waits [m]
-_STEADY_US = 2_000_000  # within _ABOVE for so long before it descends [us]
-_SINK = 0.5  # speed of the descent [m/s]
-_LEAD = 1.0  # the set-point is at most so far below the vehicle [m]
-_CATCH_UP = 0.8  # of the distance to the carrier [1/s]
-_CLOSING = 3.0  # greatest speed relative to the carrier [m/s]
-_ARRIVED = 0.5  # of the take-off height [m]
+_MAX_ERROR = 0.3  # horizontal error with which a descent begins [m]
+_HOLD_ERROR = 0.5  # horizontal error at which the descent waits [m]
+_STEADY_US = 2_000_000  # time within _MAX_ERROR before it descends [us]
+_DESCENT_SPEED = 0.5  # [m/s]
+_MAX_CLIMB_SPEED = 1.0  # while it approaches the carrier, up and down [m/s]
+_GAIN = 0.8  # speed per distance to the carrier [1/s]
+_MAX_CLOSING_SPEED = 3.0  # relative to the carrier [m/s]
+_ARRIVED = 0.5  # tolerance of the take-off height [m]
 _STOPPED = 0.1  # speed of a carrier that may be disarmed [m/s]
+_CLIMBS, _FOLLOWS, _DESCENDS, _ON_DECK = range(4)  # stages of a multirotor
 
 
 class DeckLandingAgent(BaseAgent):
@@ -77,16 +78,17 @@ class DeckLandingAgent(BaseAgent):
         self._out = SetPoints.empty(n)
         self._flyers = self._carriers = np.zeros(0, dtype=np.int64)
         self._requested_us = -_RETRY_US
-        self._begun_us: int | None = None  # all armed
-        self._pads: Any = None  # (N, 3) where they stood [m]
-        self._headings: Any = None  # (N,) of their start, counter-clockwise from east [rad]
-        self._stage = np.zeros(0, dtype=np.int8)  # index of _STAGES, of each multirotor
+        self._begun_us: int | None = None  # when all were armed
+        self._pads: np.ndarray | None = None  # (N, 3) positions at the start [m]
+        # (N,) Headings at the start, counter-clockwise from east [rad].
+        self._headings = np.zeros(n)
+        self._stage = np.zeros(0, dtype=np.int8)  # stage of each multirotor
         self._steady_us = self._boarded_us = np.zeros(0, dtype=np.int64)
-        self._stopped = False  # the carriers
+        self._stopped = False  # whether the carriers have stopped
         self.remember_start()
 
     def attach(self, flight: Flight) -> None:
-        """Finds who lands on whom.
+        """Pairs the multirotors with the rovers and boats.
 
         Raises:
             XtdroneError: There are not as many multirotors as rovers and boats.
@@ -108,11 +110,11 @@ class DeckLandingAgent(BaseAgent):
         self.remember_start()
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
-        """The landings on a deck."""
+        """Returns the landings on a deck."""
         return {"deck landings": (int((self._stage == _ON_DECK).sum()), len(self._flyers))}
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
-        """Velocities of all vehicles, and requests to arm, disarm and change mode.
+        """Returns velocities of all vehicles, and requests to arm, disarm and change mode.
 
         Raises:
             XtdroneError: The flight has not ended in time.
@@ -136,27 +138,28 @@ class DeckLandingAgent(BaseAgent):
             self._begun_us = t_us
             self._on_event(t_us, "armed")
         self._drive(t_us, estimates, out)
+        stages = (self._climb, self._follow, self._descend, self._ride)
         for k, (i, j) in enumerate(zip(self._flyers.tolist(), self._carriers.tolist())):
-            _STAGES[self._stage[k]](self, t_us, estimates, out, k, i, j)
+            stages[self._stage[k]](t_us, estimates, out, k, i, j)
         return self._in_time(t_us, out, "on its deck: give more --set time_out, or less speed")
 
-    def _in_time(self, t_us, out, what):
+    def _in_time(self, t_us: int, out: SetPoints, what: str) -> SetPoints:
         if t_us > self._time_out_us:
             raise XtdroneError(
                 f"after {self._time_out_us / 1e6:g} s of simulated time not every vehicle is {what}"
             )
         return out
 
-    def _arm(self, t_us, estimates, out) -> bool:
-        """Asks for OFFBOARD and arming; whether all have both."""
+    def _arm(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
+        """Requests OFFBOARD and arming; returns whether all have both."""
         granted = estimates.armed & (estimates.mode == Mode.OFFBOARD)
         if t_us - self._requested_us >= _RETRY_US and not granted.all():
             out.mode[~granted], out.arm[~granted] = Mode.OFFBOARD, ARM
             self._requested_us = t_us
         return bool(granted.all())
 
-    def _drive(self, t_us, estimates, out) -> None:
-        """The carriers drive straight on until all have been carried, then stop."""
+    def _drive(self, t_us: int, estimates: Estimates, out: SetPoints) -> None:
+        """Drives the carriers straight on until all have been carried, then stops them."""
         carriers = self._carriers
         on_deck = self._stage == _ON_DECK
         if on_deck.all() and (t_us - self._boarded_us >= self._carry_us).all():
@@ -173,15 +176,20 @@ class DeckLandingAgent(BaseAgent):
         out.vel[carriers, 1] = speed * np.sin(self._headings[carriers])
         out.vel[carriers, 2] = 0.0
 
-    def _climb(self, t_us, estimates, out, k, i, j) -> None:
+    def _climb(
+        self, t_us: int, estimates: Estimates, out: SetPoints, k: int, i: int, j: int
+    ) -> None:
+        assert self._pads is not None
         out.pos[i] = self._pads[i] + [0.0, 0.0, self._height]
         if abs(estimates.pos[i, 2] - out.pos[i, 2]) < _ARRIVED:
             self._stage[k] = _FOLLOWS
             self._on_event(t_us, "follow", index=i)
 
-    def _follow(self, t_us, estimates, out, k, i, j) -> None:
+    def _follow(
+        self, t_us: int, estimates: Estimates, out: SetPoints, k: int, i: int, j: int
+    ) -> None:
         error = self._approach(estimates, out, i, j, estimates.pos[j, 2] + self._height)
-        if error > _ABOVE:
+        if error > _MAX_ERROR:
             self._steady_us[k] = -1
         elif self._steady_us[k] < 0:
             self._steady_us[k] = t_us
@@ -189,33 +197,32 @@ class DeckLandingAgent(BaseAgent):
             self._stage[k] = _DESCENDS
             self._on_event(t_us, "descend", index=i)
 
-    def _descend(self, t_us, estimates, out, k, i, j) -> None:
+    def _descend(
+        self, t_us: int, estimates: Estimates, out: SetPoints, k: int, i: int, j: int
+    ) -> None:
         error = self._approach(estimates, out, i, j, math.nan)
-        out.vel[i, 2] = -_SINK if error < _ASTRAY else 0.0
+        out.vel[i, 2] = -_DESCENT_SPEED if error < _HOLD_ERROR else 0.0
         if estimates.landed[i]:
             out.arm[i] = DISARM
         if not estimates.armed[i]:
             self._stage[k], self._boarded_us[k] = _ON_DECK, t_us
             self._on_event(t_us, "on_deck", index=i, error=round(error, 3))
 
-    def _ride(self, t_us, estimates, out, k, i, j) -> None:
+    def _ride(
+        self, t_us: int, estimates: Estimates, out: SetPoints, k: int, i: int, j: int
+    ) -> None:
         out.arm[i] = KEEP
 
-    def _approach(self, estimates, out, i, j, height) -> float:
-        """Velocity of multirotor i over carrier j at a height; returns the distance across [m]."""
+    def _approach(
+        self, estimates: Estimates, out: SetPoints, i: int, j: int, height: float
+    ) -> float:
+        """Flies multirotor i over carrier j at a height; returns the horizontal distance [m]."""
         away = estimates.pos[j, :2] - estimates.pos[i, :2]
         distance = float(np.hypot(*away))
-        limit = min(_CATCH_UP, _CLOSING / max(distance, 1e-6))
+        limit = min(_GAIN, _MAX_CLOSING_SPEED / max(distance, 1e-6))
         out.vel[i, :2] = estimates.vel[j, :2] + limit * away
         if math.isfinite(height):
-            out.vel[i, 2] = min(max(_CATCH_UP * (height - estimates.pos[i, 2]), -_LEAD), _LEAD)
+            out.vel[i, 2] = min(
+                max(_GAIN * (height - estimates.pos[i, 2]), -_MAX_CLIMB_SPEED), _MAX_CLIMB_SPEED
+            )
         return distance
-
-
-_CLIMBS, _FOLLOWS, _DESCENDS, _ON_DECK = range(4)
-_STAGES = (
-    DeckLandingAgent._climb,
-    DeckLandingAgent._follow,
-    DeckLandingAgent._descend,
-    DeckLandingAgent._ride,
-)

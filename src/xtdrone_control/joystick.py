@@ -4,15 +4,14 @@ nodes/joystick connects /joy, or a Linux joystick device, to the topics of one v
 """
 
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.stick_curves import betaflight_rate, super_exponential
 
 from .errors import ControlNodeError
 
-AXES = (0, 1, 3, 4)  # of an Xbox pad: yaw, throttle (left stick), roll, pitch (right stick)
+AXES = (0, 1, 3, 4)  # axes of an Xbox pad: yaw, throttle (left stick), roll, pitch (right stick)
 COMMANDS = {
     0: "AUTO.TAKEOFF",
     1: "AUTO.LAND",
@@ -24,20 +23,20 @@ COMMANDS = {
     7: "ARM",
     8: "MANUAL",
 }
-_EVENT = struct.Struct("<IhBB")  # of <linux/joystick.h>: time [ms], value, kind, number
+_EVENT = struct.Struct("<IhBB")  # js_event of <linux/joystick.h>: time [ms], value, kind, number
 _BUTTON, _AXIS = 1, 2
 _FULL = 32767.0
 NEUTRAL = (0.0, 0.0, 500.0, 0.0)  # MANUAL_CONTROL of released sticks
-LOSSES = ("stop", "neutral", "hold")  # what a silent pad is, see Pad
+LOSSES = ("stop", "neutral", "hold")  # reactions to a silent pad, see Pad
 CURVES = {"px4": ("EXPO", "SUPER_EXPO"), "betaflight": ("RC_RATE", "SUPER_RATE", "EXPO")}
 _MAX = {"px4": (1.0, 0.95), "betaflight": (2.55, 1.0, 1.0)}
 
 
 class Curve:
-    """A curve of a stick, by which ACRO has the rates of PX4 or of Betaflight.
+    """A curve of a stick that gives ACRO the rates of PX4 or of Betaflight.
 
     Attributes:
-        full: Rate of full stick [deg/s], for MC_ACRO_R_MAX, P_MAX and Y_MAX; None: theirs holds.
+        full: Rate of full stick [deg/s], for MC_ACRO_R_MAX, P_MAX and Y_MAX; None: those apply.
     """
 
     def __init__(self, text: str = ""):
@@ -54,7 +53,7 @@ class Curve:
         if self._kind == "betaflight":
             self.full = betaflight_rate(1.0, *self._numbers)
 
-    def _read(self, text, words):
+    def _read(self, text: str, words: str) -> tuple[float, ...]:
         names = CURVES.get(self._kind)
         if names is None:
             raise ControlNodeError(
@@ -66,17 +65,17 @@ class Curve:
         except ValueError:
             numbers = ()
         allowed = len(numbers) == len(names) and all(
-            0.0 <= number <= most for number, most in zip(numbers, _MAX[self._kind])
+            0.0 <= number <= limit for number, limit in zip(numbers, _MAX[self._kind])
         )
         if not allowed or (self._kind == "betaflight" and numbers[0] < 0.01):
             limits = ", ".join(
-                f"{name} up to {most:g}" for name, most in zip(names, _MAX[self._kind])
+                f"{name} up to {limit:g}" for name, limit in zip(names, _MAX[self._kind])
             )
             raise ControlNodeError(f"curve '{text}' is not allowed: give {limits}")
         return numbers
 
     def __call__(self, stick: float) -> float:
-        """Share of full stick, -1..1, of a stick -1..1."""
+        """Returns the fraction of full stick, -1..1, for a stick -1..1."""
         if self._kind == "px4":
             return super_exponential(stick, *self._numbers)
         if self.full is not None:
@@ -95,9 +94,9 @@ class Pad:
 
     def __init__(
         self,
-        send: Callable[..., Any],
-        axes: Any = AXES,
-        commands: Any = None,
+        send: Callable[[str], object],
+        axes: Sequence[int] = AXES,
+        commands: Mapping[int, str] | None = None,
         *,
         curve: Callable[[float], float] = Curve(),
         dead_man: int | None = None,
@@ -110,9 +109,9 @@ class Pad:
             send: Called with a command, for example "ARM".
             axes: Numbers of the axes for yaw, throttle, roll and pitch.
             commands: Command of each button number; None: COMMANDS.
-            curve: Of the sticks of yaw, roll and pitch.
+            curve: Curve of the sticks of yaw, roll and pitch.
             dead_man: Number of the button that has to be held; None: none.
-            time_out: Without input after which the pad is lost [s]; 0: never.
+            time_out: Time without input after which the pad is lost [s]; 0: never.
             on_loss: One of LOSSES.
 
         Raises:
@@ -126,19 +125,20 @@ class Pad:
         self._curve, self._dead_man = curve, dead_man
         self._time_out, self._on_loss = time_out, on_loss
         self._heard: float | None = None
-        self._axes, self._buttons = {}, {}
+        self._axes: dict[int, float] = {}
+        self._buttons: dict[int, int] = {}
 
     def lost(self, now: float) -> bool:
-        """Whether no input came for the time-out.
+        """Returns whether no input came for the time-out.
 
         Args:
-            now: Any clock that only goes on [s]; update() and feed() are told of the same.
+            now: Any monotonic clock [s], the same as for update() and feed().
         """
         return bool(
             self._time_out and self._heard is not None and now - self._heard > self._time_out
         )
 
-    def update(self, axes: Any, buttons: Sequence[int], now: float = 0.0) -> None:
+    def update(self, axes: Sequence[float], buttons: Sequence[int], now: float = 0.0) -> None:
         """Takes the arrays of sensor_msgs/Joy: axes -1 to 1, left and up positive; buttons 0, 1.
 
         Raises:
@@ -163,8 +163,8 @@ class Pad:
             elif kind == _BUTTON:  # without the bit of the initial state
                 self._press(number, value)
 
-    def manual(self, now: float = 0.0) -> tuple | None:
-        """MANUAL_CONTROL's x (pitch), y (roll), z (throttle) and r (yaw).
+    def manual(self, now: float = 0.0) -> tuple[float, float, float, float] | None:
+        """Returns MANUAL_CONTROL's x (pitch), y (roll), z (throttle) and r (yaw).
 
         -1000 to 1000, forward, right and turn right positive; the throttle 0 to 1000. None before
         any input, and of a lost pad whose sticks stop.
@@ -184,7 +184,7 @@ class Pad:
         yaw, roll, pitch = self._curve(yaw), self._curve(roll), self._curve(pitch)
         return 1000.0 * pitch, -1000.0 * roll, 500.0 + 500.0 * throttle, -1000.0 * yaw
 
-    def _press(self, number, down):
+    def _press(self, number: int, down: int) -> None:
         if (
             down
             and not self._buttons.get(number)

@@ -10,16 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from xtdrone_mavros.convert.geometry import Vector
 from xtdrone_mavros.vehicle_kind import GROUND, Kind, on_wings
 
 from .errors import ControlNodeError
 
-STEP = 0.1  # of a velocity or acceleration, per key [m/s, m/s^2]
-TURN_STEP = 0.1  # of the yaw rate or the steering, per key [rad/s]
-POINT_STEP = 5.0  # of the set-point of a fixed wing, per key [m]
+STEP = 0.1  # change of velocity or acceleration per key [m/s, m/s^2]
+TURN_STEP = 0.1  # change of yaw rate or steering per key [rad/s]
+POINT_STEP = 5.0  # change of a fixed wing's set-point per key [m]
 MAX_SPEED = {"velocity": 20.0, "acceleration": 5.0}  # per axis [m/s, m/s^2]
 MAX_TURN = 3.0  # [rad/s]
-MAX_STEERING = 1.0  # of rovers and boats, as in XTDrone
+MAX_STEERING = 1.0  # rovers and boats, as in XTDrone
 ALL, LEADER = "all", "leader"
 MOTION = {
     "w": (0, 1),
@@ -81,7 +82,7 @@ class VehicleState:
     connected: bool = False
     armed: bool = False
     mode: str = ""
-    pos: tuple = (math.nan,) * 3  # ENU [m]
+    pos: Vector = (math.nan, math.nan, math.nan)  # ENU [m]
     info: str = ""  # last line of /xtdrone/V/info
     kind: Kind = Kind.MULTIROTOR
     vtol_state: int = 0  # MAV_VTOL_STATE
@@ -95,10 +96,10 @@ class VehicleState:
 
 
 class Publisher(Protocol):
-    """What Teleop needs of ROS; `who` is the name of a vehicle or LEADER.
+    """Publishers and subscribers of ROS; `who` is the name of a vehicle or LEADER.
 
     Attributes:
-        states: VehicleState of each vehicle, in the order of their names.
+        states: State of each vehicle, in the order of their names.
     """
 
     states: Sequence[VehicleState]
@@ -106,10 +107,10 @@ class Publisher(Protocol):
     def send(self, who: str, command: str) -> None:
         """Publishes a command."""
 
-    def move(self, who: str, kind: str, linear: tuple, turn: float) -> None:
+    def move(self, who: str, kind: str, linear: Vector, turn: float) -> None:
         """Publishes a motion of this kind, "velocity" or "acceleration" [m/s, m/s^2, rad/s]."""
 
-    def set_position(self, who: str, pos: tuple) -> None:
+    def set_position(self, who: str, pos: Vector) -> None:
         """Publishes a position, ENU [m]."""
 
 
@@ -135,9 +136,10 @@ class Teleop:
         self._states = publisher.states
         self._rest()
 
-    def _rest(self):
-        self._presses = [0] * 4  # of the keys forward, left, up, turn, less the opposite ones
-        self._from = {}  # by name: where the set-point of a fixed wing began [m]
+    def _rest(self) -> None:
+        # Presses of the keys forward, left, up and turn, minus those of the opposite ones.
+        self._presses = [0] * 4
+        self._origins: dict[str, Vector] = {}  # by name: start of a fixed wing's set-point [m]
 
     @property
     def axes(self) -> list[float]:
@@ -149,12 +151,12 @@ class Teleop:
 
     @property
     def steering(self) -> float:
-        """Of rovers and boats, to the left; both pairs of keys steer."""
+        """Steering of rovers and boats, to the left; both pairs of keys steer."""
         return min(max(self.axes[1] + self.axes[3], -MAX_STEERING), MAX_STEERING)
 
     @property
-    def offset(self) -> tuple[float, ...]:
-        """Of the set-point of a fixed wing from where it began, ENU [m]."""
+    def offset(self) -> Vector:
+        """Offset of a fixed wing's set-point from its start, ENU [m]."""
         forward, left, up, _ = (number * POINT_STEP for number in self._presses)
         return -left, forward, up
 
@@ -209,7 +211,7 @@ class Teleop:
             self.done = True
             self.hover()
 
-    def _accelerate(self, axis, direction):
+    def _accelerate(self, axis: int, direction: int) -> None:
         limit = round(MAX_TURN / TURN_STEP if axis == 3 else MAX_SPEED[self.kind] / STEP)
         self._presses[axis] = min(max(self._presses[axis] + direction, -limit), limit)
         if not self.moving:
@@ -220,8 +222,8 @@ class Teleop:
             self._move(who)
             self._set_position(who)
 
-    def _transition(self):
-        """The key of VTOLs, by which a plane gets its set-point once more."""
+    def _transition(self) -> None:
+        """Starts a VTOL's transition; sends a plane its set-point again."""
         for who in self._targets():
             state = self._state(who)
             if state.kind is Kind.VTOL:
@@ -229,49 +231,51 @@ class Teleop:
             else:
                 self._set_position(who)
 
-    def _select(self, who):
+    def _select(self, who: str) -> None:
         if self.moving:
             self.hover()
         self.who = who
 
-    def _digit(self, digit):
+    def _digit(self, digit: int) -> None:
         if self.who != LEADER:
             self._send(f"mission{digit}")
         elif digit < len(self.formations):
             self._send(self.formations[digit])
 
-    def _targets(self):
+    def _targets(self) -> list[str]:
         return self.names if self.who == ALL else [self.who]
 
-    def _state(self, who):
-        """VehicleState of a vehicle, or of the leader, which is the first one."""
+    def _state(self, who: str) -> VehicleState:
+        """Returns the state of a vehicle, or of the leader, which is the first one."""
         return self._states[0 if who == LEADER else self.names.index(who)]
 
-    def _send(self, command):
+    def _send(self, command: str) -> None:
         for who in self._targets():
             self._command(who, command)
 
-    def _command(self, who, command):
+    def _command(self, who: str, command: str) -> None:
         self.last = f"{self.who}: {command}"
         self._publisher.send(who, command)
 
-    def _move(self, who):
+    def _move(self, who: str) -> None:
         """Publishes the motion of a vehicle that is not on its wings."""
         moved_by = self._state(who).moved_by
+        forward, left, up, turn = self.axes
         if moved_by == WHEELS:
-            self._publisher.move(who, "velocity", (self.axes[0], 0.0, 0.0), self.steering)
+            self._publisher.move(who, "velocity", (forward, 0.0, 0.0), self.steering)
         elif moved_by == ROTORS:
-            self._publisher.move(who, self.kind, tuple(self.axes[:3]), self.axes[3])
+            self._publisher.move(who, self.kind, (forward, left, up), turn)
 
-    def _set_position(self, who):
+    def _set_position(self, who: str) -> None:
         """Publishes the set-point of a fixed wing, relative to where it was at the first key."""
         state = self._state(who)
         if state.moved_by == WINGS and math.isfinite(state.pos[0]):
-            start = self._from.setdefault(who, state.pos)
-            self._publisher.set_position(who, tuple(a + b for a, b in zip(start, self.offset)))
+            x, y, z = self._origins.setdefault(who, state.pos)
+            east, north, up = self.offset
+            self._publisher.set_position(who, (x + east, y + north, z + up))
 
     def screen(self, width: int = 100, height: int = 40, leader: str = "") -> list[str]:
-        """The screen as lines.
+        """Returns the screen as lines.
 
         Args:
             width: Columns of the terminal.
@@ -298,8 +302,8 @@ class Teleop:
             lines.append(f" and {len(self.names) - len(shown)} more")
         return [line[: width - 1] for line in lines[: height - 1]]
 
-    def _help(self, state):
-        """The keys, with the motions of a vehicle in this state."""
+    def _help(self, state: VehicleState) -> list[str]:
+        """Returns the keys, with the motions of a vehicle in this state."""
         digits = (
             " ".join(f"{k} {name}" for k, name in enumerate(self.formations))
             if self.who == LEADER
@@ -308,8 +312,8 @@ class Teleop:
         lines = HELP.format(*MOTION_HELP[state.moved_by], digits=digits).splitlines()
         return lines + O_HELP.get(state.kind, [])
 
-    def _motion(self, moved_by):
-        """The commanded motion of vehicles that are moved by ROTORS, WINGS or WHEELS."""
+    def _motion(self, moved_by: int) -> str:
+        """Returns the commanded motion of vehicles that are moved by ROTORS, WINGS or WHEELS."""
         forward, left, up, turn = self.axes
         east, north, rise = self.offset
         return {
@@ -320,13 +324,13 @@ class Teleop:
             WHEELS: f" driving {self.who}: speed {forward:+.1f} m/s, steering {self.steering:+.1f}",
         }[moved_by]
 
-    def _shown(self, room):
-        """Indices of the vehicles that fit on the screen, the controlled one among them."""
+    def _shown(self, room: int) -> range:
+        """Returns indices of the vehicles that fit on the screen, with the controlled one."""
         first = self.names.index(self.who) - room // 2 if self.who in self.names else 0
         first = max(0, min(first, len(self.names) - room))
         return range(first, min(first + room, len(self.names)))
 
-    def _row(self, name, state):
+    def _row(self, name: str, state: VehicleState) -> str:
         mark = ">" if self.who in (ALL, name) else " "
         if not state.connected:
             return f"{mark}{name:14} not connected   {state.info}"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from xtdrone_core.scenario.options import Option
 from .race_path import Course
 
 _APPROACH = 2.0  # average speed to the start [m/s]
-_WAIT_US = 1_000_000  # at the start [us]
-_TURNS = 0.3  # the nose follows the path above this speed [m/s]
+_WAIT_US = 1_000_000  # wait at the start [us]
+_MIN_TURN_SPEED = 0.3  # the nose follows the path above this speed [m/s]
 
 
 class RaceAgent(FlightAgent):
@@ -75,7 +75,7 @@ class RaceAgent(FlightAgent):
         self.height = float(max(self._course.start[2] - flight.scenario.vehicles[0].pos[2], 0.5))
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
-        """The laps that it has flown, by its estimates."""
+        """Returns the laps that it has flown, by its estimates."""
         return {"laps": (len(self._laps.flown[0]) if self._laps else 0, self._asked or 0)}
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
@@ -102,11 +102,11 @@ class RaceAgent(FlightAgent):
             s, ds, dds = minimum_jerk(since / to_start)
             out.pos[0] = course.start - (1.0 - s) * away
             out.vel[0], out.acc[0] = ds / to_start * away, dds / to_start**2 * away
-            vel: Any = course.at(0.5)[1]
+            vel = course.at(0.5)[1]
         else:
             out.pos[0], out.vel[0], out.acc[0] = course.at(flown)
             vel = out.vel[0]
-        if math.hypot(vel[0], vel[1]) > _TURNS:
+        if math.hypot(vel[0], vel[1]) > _MIN_TURN_SPEED:
             self._yaw = np.array([math.atan2(vel[1], vel[0])])
         out.yaw[:] = self._yaw
         return flown > course.duration + 1.0

@@ -13,24 +13,24 @@ from scipy.interpolate import CubicSpline
 
 from xtdrone_core.racing.track import Track
 
-_STRAIGHT = 0.8  # that is flown along a gate's direction before and behind it, at most [m]
-_STEP = 0.02  # of the path [m]
-_FINE = 40  # samples of the spline between two of its points, by which its length is measured
+_MAX_STRAIGHT = 0.8  # flown along a gate's direction before and behind it [m]
+_STEP = 0.02  # resolution of the path [m]
+_SAMPLES = 40  # between two points of the spline, to measure its length
 
 
 class LapPath:
     """One lap as a closed curve over its length.
 
     Attributes:
-        length: Of a lap [m].
-        gates: (G,) where the gates are [m]; the first is at 0.
+        length: Length of a lap [m].
+        gates: (G,) arc lengths of the gates [m]; the first is at 0.
     """
 
     def __init__(self, track: Track):
-        """Through the gates of a track."""
+        """Lays the path through the gates of a track."""
         centres = np.array([gate.pos for gate in track.gates])
         apart = np.linalg.norm(np.roll(centres, -1, axis=0) - centres, axis=1)
-        straight = np.minimum(_STRAIGHT, 0.25 * np.minimum(apart, np.roll(apart, 1)))
+        straight = np.minimum(_MAX_STRAIGHT, 0.25 * np.minimum(apart, np.roll(apart, 1)))
         ahead = straight[:, None] * np.array([gate.axes()[0] for gate in track.gates])
         points = np.stack(
             [centres, centres + ahead, np.roll(centres - ahead, -1, axis=0)], axis=1
@@ -40,16 +40,16 @@ class LapPath:
         knots = np.concatenate([[0.0], np.cumsum(chords)])
         spline = CubicSpline(knots, points, bc_type="periodic")
         u = np.concatenate(
-            [np.linspace(a, b, _FINE, endpoint=False) for a, b in itertools.pairwise(knots)]
+            [np.linspace(a, b, _SAMPLES, endpoint=False) for a, b in itertools.pairwise(knots)]
             + [knots[-1:]]
         )
         s = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(spline(u), axis=0), axis=1))])
         self.length = float(s[-1])
-        self.gates = s[: -1 : 3 * _FINE]
+        self.gates = s[: -1 : 3 * _SAMPLES]
         self._curve = CubicSpline(s, np.vstack([spline(u)[:-1], spline(u)[:1]]), bc_type="periodic")
 
     def at(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Places (K, 3) [m], directions, and curvature vectors [1/m] at lengths (K,) [m]."""
+        """Returns positions (K, 3) [m], tangents and curvatures [1/m] at arc lengths (K,) [m]."""
         s = np.mod(s, self.length)
         return self._curve(s), self._curve(s, 1), self._curve(s, 2)
 
@@ -58,19 +58,19 @@ class Course:
     """A flight of some laps, from rest before the first gate to rest behind the last.
 
     Attributes:
-        duration: [s].
+        duration: Time from start to end [s].
         lap: Length of a lap [m].
-        start: (3,) where it begins [m].
+        start: (3,) start position [m].
     """
 
     def __init__(self, track: Track, laps: int, speed: float, acceleration: float):
-        """Plans it.
+        """Plans the flight.
 
         Args:
-            track: The Track.
-            laps: How often.
-            speed: Largest [m/s].
-            acceleration: Largest across the path, and along it [m/s^2].
+            track: The track.
+            laps: Number of laps.
+            speed: Maximum speed [m/s].
+            acceleration: Maximum acceleration across the path, and along it [m/s^2].
         """
         self._path = path = LapPath(track)
         self.lap = path.length
@@ -88,14 +88,14 @@ class Course:
 
     @staticmethod
     def _stop(path: LapPath, braking: float, first: float) -> float:
-        """Length behind the finish at which to stop: in the middle between two gates [m]."""
+        """Returns the length behind the finish at which to stop: midway between two gates [m]."""
         gates = np.append(path.gates, path.length)
         middles = 0.5 * (gates[1:] + gates[:-1])
         fits = middles[middles >= braking]
         return float(fits[0] if len(fits) else 0.5 * first)
 
     def at(self, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Position, velocity and acceleration, each (3,), at a time since its begin [s]."""
+        """Returns position, velocity and acceleration, each (3,), at a time since the start [s]."""
         k = int(np.clip(np.searchsorted(self._t, t) - 1, 0, len(self._t) - 2))
         v0, v1 = self._v[k], self._v[k + 1]
         step = self._t[k + 1] - self._t[k]
@@ -108,7 +108,7 @@ class Course:
 
 
 def _reachable(fastest: np.ndarray, step: float, acceleration: float) -> np.ndarray:
-    """Speeds (K,) below the fastest ones that start and end at rest [m/s]."""
+    """Returns speeds (K,) below the fastest ones that start and end at rest [m/s]."""
     v = fastest.copy()
     v[0] = v[-1] = 0.0
     for order in (range(1, len(v)), range(len(v) - 2, -1, -1)):

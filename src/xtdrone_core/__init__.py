@@ -3,7 +3,8 @@
 from .errors import ControlError, ScenarioError, XtdroneError
 from .fleet_model import FleetModel
 from .modes import Mode
-from .scenario.scenario import Scenario, VehicleSpec
+from .scenario.scenario import Scenario
+from .scenario.vehicles import VehicleSpec
 from .state import ARM, DISARM, KEEP, Estimates, FleetState, Reading, SensorBatch, SetPoints
 from .vehicle import Actuator, Body, Joint, Pack, Rotor, SensorBlock, Servo, Vehicle, Wing
 

@@ -131,11 +131,23 @@ class ModeSpec:
     needs: Need
     by_position: bool = True  # flies by its position: losing that is a failsafe
     rc_exception: int = 0  # bit of COM_RCL_EXCEPT: losing the sticks is no failure in it
+    rovers: bool = True  # rovers and boats have it, too; they cannot change their height
+    hovers: bool = False  # a VTOL begins no transition to fixed-wing flight in it
 
     @property
     def px4(self) -> tuple[int, int]:
         """PX4's main mode and sub mode, 0 where there is none."""
         return NAV_STATES[self.nav_state].px4
+
+    @property
+    def by_sticks(self) -> bool:
+        """Whether a pilot flies it."""
+        return Need.STICKS in self.needs
+
+    @property
+    def by_target(self) -> bool:
+        """Whether it flies to targets, neither by sticks nor by set-points."""
+        return not self.needs & (Need.STICKS | Need.SET_POINTS)
 
     @property
     def arms(self) -> bool:
@@ -149,15 +161,15 @@ MODES = {
     Mode.MANUAL: ModeSpec(0, Need.STICKS, by_position=False),
     Mode.STABILIZED: ModeSpec(15, _STICKS_ONLY, by_position=False),
     Mode.ACRO: ModeSpec(10, _STICKS_ONLY, by_position=False),
-    Mode.ALTCTL: ModeSpec(1, _STICKS_ONLY, by_position=False),
+    Mode.ALTCTL: ModeSpec(1, _STICKS_ONLY, by_position=False, rovers=False),
     Mode.POSCTL: ModeSpec(2, Need.STICKS | Need.POSITION),
     Mode.OFFBOARD: ModeSpec(14, Need.SET_POINTS | Need.POSITION, rc_exception=4),
-    Mode.TAKEOFF: ModeSpec(17, Need.POSITION, rc_exception=2),
+    Mode.TAKEOFF: ModeSpec(17, Need.POSITION, rc_exception=2, rovers=False, hovers=True),
     Mode.LOITER: ModeSpec(4, Need.POSITION, rc_exception=2),
     Mode.MISSION: ModeSpec(3, Need.MISSION | Need.POSITION, rc_exception=1),
-    Mode.RTL: ModeSpec(5, Need.POSITION),
-    Mode.LAND: ModeSpec(18, Need.POSITION_ON_GROUND),
-    Mode.FOLLOW_TARGET: ModeSpec(19, Need.POSITION),
+    Mode.RTL: ModeSpec(5, Need.POSITION, hovers=True),
+    Mode.LAND: ModeSpec(18, Need.POSITION_ON_GROUND, rovers=False, hovers=True),
+    Mode.FOLLOW_TARGET: ModeSpec(19, Need.POSITION, rovers=False),
 }
 
 PX4_MODE = {mode: spec.px4 for mode, spec in MODES.items()}

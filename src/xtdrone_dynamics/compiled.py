@@ -15,6 +15,7 @@ import logging
 import os
 import pickle
 import re
+import types
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -75,14 +76,15 @@ def njit(function: Callable[..., Any] | None = None, calls: Any = None, **option
 
     Args:
         function: What is compiled.
-        calls: A kernel that it calls and its file does not import.
+        calls: A kernel that it calls and its file does not import, or several.
         options: As of numba.njit.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
+        called = calls if isinstance(calls, tuple) else (calls,) if calls else ()
         files = [
             Path(each.__code__.co_filename).resolve()
-            for each in (function, *([calls.py_func] if calls else []))
+            for each in (function, *(kernel.py_func for kernel in called))
         ]
         kernel = numba.njit(error_model="numpy", **options)(function)
         # As numba.njit(cache=True) does.
@@ -99,6 +101,22 @@ def fleet_kernel(function: _Kernel, calls: Any = None) -> _Kernel:
     those that it is given.
     """
     return njit(calls=calls, nogil=True, _nrt=False)(function)
+
+
+def rebuilt(kernel: Any, calls: tuple[Any, ...], **functions: Any) -> Any:
+    """A kernel compiled anew, with other functions in place of those of these names.
+
+    Args:
+        kernel: Of njit or fleet_kernel.
+        calls: Kernels that these functions call and its file does not import.
+        functions: Name in the kernel's file -> the compiled function that it calls instead.
+    """
+    original = kernel.py_func
+    plain = types.FunctionType(original.__code__, {**original.__globals__, **functions})
+    plain.__module__ = original.__module__
+    plain.__name__ = "_".join([original.__name__, *(each.__name__ for each in calls)])
+    plain.__qualname__ = plain.__name__
+    return njit(None, calls, nogil=True)(plain)
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]  # Numba has no types

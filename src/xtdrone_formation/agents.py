@@ -75,7 +75,7 @@ class FormationAgent(FormationFlight):
 
     @classmethod
     def more_options(cls, given: Mapping[str, str]) -> tuple[type, ...]:
-        """The parameters of the scheme that is given."""
+        """Returns the parameters of the scheme that is given."""
         return (schemes.SCHEMES.load(given.get("scheme", "centralised")).Parameters,)
 
     def begin(self, t_us: int, estimates: Estimates) -> None:

@@ -33,10 +33,10 @@ CLEARANCE = 1.4  # planned minimum separation between any two vehicles [m]
 MAX_CLIMB, MAX_SINK = 2.5, 1.3  # vertical speed of a transition, below PX4's 3 and 1.5 [m/s]
 _REPAIRS = 6  # times that conflicting lines are reassigned
 _SPREADS = ((1.5, 1.5, 1.0), (1.5, 1.5, 1.5), (2.5, 2.5, 1.0), (2.5, 2.5, 2.5))
-_PEAK_SPEED = 1.875  # of a minimum-jerk motion, in distance / duration
-_PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)  # of the same, in distance / duration^2
-_BUMP_ACCELERATION = 2.0 * math.pi**2  # of a detour, in size / duration^2, at the same pace
-_DETOUR_ITERATIONS = 25  # of the search for detours
+_PEAK_SPEED = 1.875  # minimum-jerk motion, in distance / duration
+_PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)  # same motion, in distance / duration^2
+_BUMP_ACCELERATION = 2.0 * math.pi**2  # detour at the same pace, in size / duration^2
+_DETOUR_ITERATIONS = 25  # limit of the search for detours
 _SAMPLES = 65  # points of the polyline at which a motion with detours is checked
 # Directions in which the fleet may move away from the leader: level, and up by 30 and 60 degrees.
 _SIDES = np.array(
@@ -74,7 +74,7 @@ class Transition:
 
     start_us: int  # simulated time at which it begins [us]
     waypoints: np.ndarray  # (W, M, 3) relative to the leader [m]
-    durations: tuple[float, ...]  # of the W - 1 legs [s]
+    durations: tuple[float, ...]  # one per leg, W - 1 of them [s]
     detours: np.ndarray  # (W - 1, M, 3) largest deviation from the straight leg [m]
     order: np.ndarray  # (M,) slot of each follower
     min_separation: float  # smallest separation during the transition, the leader included [m]
@@ -216,7 +216,7 @@ def _candidates(
 
 
 def _lifted(current: np.ndarray, slots: np.ndarray, need: float) -> _Candidate:
-    """All followers climb above the leader, exchange positions there, and descend."""
+    """Lets all followers climb above the leader, exchange positions there, and descend."""
     order = assign(current, slots, "squared")
     goal = slots[order]
     up = [0.0, 0.0, need - min(current[:, 2].min(), goal[:, 2].min(), 0.0)]
@@ -231,7 +231,7 @@ def _lifted(current: np.ndarray, slots: np.ndarray, need: float) -> _Candidate:
 def _move_aside(
     current: np.ndarray, slots: np.ndarray, need: float, floor: float
 ) -> Iterator[_Candidate]:
-    """All followers expand, move away from the leader, exchange positions there, and return.
+    """Lets all followers expand, leave the leader, exchange positions there, and return.
 
     Away from the leader an assignment by minimum squared distance is safe once the formation is
     expanded by sqrt(2). The path away from the leader must be free of vehicles.

@@ -8,7 +8,7 @@ from typing import Any
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
-from xtdrone_core.scenario.scenario import MAX_FLEET
+from xtdrone_core.scenario.vehicles import MAX_FLEET
 from xtdrone_core.windows import display
 
 from . import options

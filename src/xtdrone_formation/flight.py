@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from xtdrone_core import Estimates, SetPoints
+from xtdrone_core.contracts import Flight
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.arguments import Configured
 from xtdrone_core.scenario.options import Option
@@ -18,7 +19,7 @@ from .formations import Shape, names as all_formations
 from .settling import SETTLED_S, in_place
 
 DEFAULT_FORMATIONS = ("cube", "pyramid", "triangle")  # XTDrone, section V
-GROUND_CLEARANCE = 2.5  # of the lowest slot above the ground [m]
+GROUND_CLEARANCE = 2.5  # lowest slot above the ground [m]
 _RETURN_HOLD_S = 1.0  # hover above the start grid before the descent [s]
 
 
@@ -100,7 +101,7 @@ class FormationFlight(FlightAgent, Configured):
         super().__init__(
             n, height=GROUND_CLEARANCE - lowest, on_event=on_event, time_out=60.0 - 2.0 * lowest
         )
-        self._index = -1  # of the current formation; len(names) during the return
+        self._index = -1  # current formation; len(names) during the return
         self._hold_us = round(hold * 1e6)
         self._fixed_us = None if interval is None else round(interval * 1e6)
         self._time_out = round(time_out * 1e6)
@@ -109,13 +110,13 @@ class FormationFlight(FlightAgent, Configured):
         self._settled_count = 0
         self._command_us = self._arrival_us = 0
 
-    def attach(self, simulation: Any) -> None:
+    def attach(self, flight: Flight) -> None:
         """Warns if the GNSS receivers are too inaccurate for the slots."""
-        sensors = simulation.sensors
-        start = np.array([vehicle.pos for vehicle in simulation.scenario.vehicles])
+        sensors = flight.sensors
+        start = np.array([vehicle.pos for vehicle in flight.scenario.vehicles])
         warning = (
             ""
-            if simulation.scenario.pose_source == "truth"
+            if flight.scenario.pose_source == "truth"
             else settling.accuracy_warning(
                 [*self.slots, start[1:] - start[0]], sensors.gps_eph.max(), sensors.gps_epv.max()
             )
@@ -154,7 +155,7 @@ class FormationFlight(FlightAgent, Configured):
         return False
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
-        """The formations that have settled."""
+        """Returns how many formations have settled, and how many there are."""
         return {"formations": (self._settled_count, len(self.names))}
 
     def leave(self, t_us: int) -> None:

@@ -16,16 +16,16 @@ from scipy.spatial.transform import Rotation
 from xtdrone_core import files
 from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.scenario.options import option
-from xtdrone_core.scenario.scenario import FARTHEST, MAX_FLEET, grid as start_grid
+from xtdrone_core.scenario.vehicles import FARTHEST, MAX_FLEET, grid as start_grid
 
 from .errors import FormationError
 from .shapes import GENERATORS, XTDRONE
 
 MIN_SLOT_SEPARATION = 1.5  # minimum distance between two vehicles of a formation [m]
-MAX_SCALE = 1e4  # of formations; also their largest spacing [m]
+MAX_SCALE = 1e4  # largest scale; also the largest spacing [m]
 MIN_HEIGHT = 1.0  # above the ground, of slots below the leader [m]
 _LEVEL = 0.5  # distance below the leader up to which a slot counts as level with it [m]
-DEFAULT_SPACING = 2.0  # of a generated formation, as in XTDrone's formations of nine [m]
+DEFAULT_SPACING = 2.0  # for generated formations, as in XTDrone's formations of nine [m]
 
 _WAITING = ("origin", "waiting")  # XTDrone's names of the start grid
 

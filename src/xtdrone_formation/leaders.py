@@ -21,7 +21,7 @@ class Leader(Memory):
     MEMORY = ("_position",)
 
     topology = "star"  # communication graph, see network.topology
-    neighbours = 3  # of the topology "nearest"
+    neighbours = 3  # with the topology "nearest"
 
     def __init__(self, radio: Radio = Radio()) -> None:
         """Makes a leader whose fleet communicates over links with this delay, loss and range."""
@@ -61,7 +61,7 @@ class PathLeader(Leader):
 
     def __init__(
         self,
-        waypoints: Any,  # of a command line: checked here
+        waypoints: Any,  # from a command line: checked here
         speed: float = 3.0,
         acceleration: float = 1.0,
         radio: Radio = Radio(),

@@ -127,7 +127,7 @@ class Radio:
         least=0.0,
         metavar="FROM,TO",
     )
-    seed: int = 1  # of the losses
+    seed: int = 1  # for the losses
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.delay) and self.delay >= 0):
@@ -200,7 +200,7 @@ class Network(Memory):
         """
         self.radio = radio
         self.sent = 0  # packets sent over an edge so far
-        self.lost = 0  # of these, lost or out of range
+        self.lost = 0  # packets lost or out of range
         self.silent = np.zeros(n, dtype=np.bool_)  # vehicles that do not send
         self._rng = np.random.default_rng(radio.seed)
         self._in_transit: deque[tuple[int, np.ndarray, np.ndarray]] = deque()

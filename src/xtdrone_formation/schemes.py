@@ -22,7 +22,7 @@ from .errors import FormationError
 from .leaders import ConsensusLeader, Leader
 from .network import TOPOLOGIES, NeighbourState, Radio, separation_pairs
 
-PERIOD_US = 20_000  # of packets and set-points [us]
+PERIOD_US = 20_000  # packets and set-points [us]
 _SHARPNESS = 8  # exponent of the smooth limit: 1 % below identity at 0.7 of the limit
 # Axis about which two vehicles pass each other. It is no direction in which formations usually
 # align vehicles, since two vehicles along the axis would get no sideways velocity.

@@ -15,7 +15,7 @@ from .formation import Formation
 from .network import Radio, topology
 from .schemes import scheme
 
-PERIOD_US = 40_000  # of set-points over topics [us]; XTDrone's communication sends at 30 Hz
+PERIOD_US = 40_000  # set-points over topics [us]; XTDrone's communication sends at 30 Hz
 RELEASE = "stop controlling"  # XTDrone's command to release the vehicles
 _RETRY_US = 1_000_000  # after which OFFBOARD is requested again [us]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from xtdrone_core.scenario.scenario import GRID_SPACING
+from xtdrone_core.scenario.vehicles import GRID_SPACING
 
 Rows = Sequence[Sequence[float]] | np.ndarray  # (M, 3)
 
@@ -148,7 +148,7 @@ def _balanced(points: Sequence[tuple[int, int, int, int]]) -> list[tuple[int, ..
 
 
 def _cube(m: int) -> Rows:
-    """Corners, then edges, faces and interior of a cubic lattice with the leader at its centre."""
+    """Returns a cubic lattice around the leader: corners, then edges, faces and interior."""
     half = 1
     while (2 * half + 1) ** 3 - 1 < m:
         half += 1
@@ -165,7 +165,7 @@ def _cube(m: int) -> Rows:
 
 
 def _pyramid(m: int) -> Rows:
-    """The leader on top of square layers; corners of all layers first, then edges, then inside."""
+    """Returns square layers below the leader: corners of all layers, then edges, then inside."""
     depth = 1
     while sum((2 * k + 1) ** 2 for k in range(1, depth + 1)) < m:
         depth += 1
@@ -177,7 +177,7 @@ def _pyramid(m: int) -> Rows:
 
 
 def _triangle(m: int) -> Rows:
-    """The leader on top of an upright triangle: rows of 3, 5, 7, ... below it."""
+    """Returns an upright triangle below the leader: rows of 3, 5, 7, ..."""
     points: list[tuple[float, float, float]] = []
     row = 1
     while len(points) < m:
@@ -188,7 +188,7 @@ def _triangle(m: int) -> Rows:
 
 
 def _letter_t(m: int) -> Rows:
-    """A bar ahead of the leader, and a stem below the middle of the bar."""
+    """Returns a bar ahead of the leader, and a stem below the middle of the bar."""
     bar = (m + 1) // 2
     bar -= 1 - bar % 2
     bar = max(bar, 3)
@@ -197,7 +197,7 @@ def _letter_t(m: int) -> Rows:
 
 
 def _diamond(m: int) -> Rows:
-    """The surface of an octahedron with the leader at its upper tip."""
+    """Returns the surface of an octahedron with the leader at its upper tip."""
     size = 1
     while 4 * size * size + 1 < m:
         size += 1
@@ -211,7 +211,7 @@ def _diamond(m: int) -> Rows:
 
 
 def _cuboid(m: int) -> Rows:
-    """An upright block of three or more layers with the leader at a lower corner."""
+    """Returns an upright block of three or more layers with the leader at a lower corner."""
     height = max(3, round((m + 1) ** (1 / 3)))
     width = max(2, math.isqrt(math.ceil((m + 1) / height)))
     length = math.ceil((m + 1) / (height * width))
@@ -220,7 +220,7 @@ def _cuboid(m: int) -> Rows:
 
 
 def _sphere(m: int) -> Rows:
-    """A Fibonacci lattice on a sphere, with the leader at the top."""
+    """Returns a Fibonacci lattice on a sphere, with the leader at the top."""
     n = m + 1
     k = np.arange(n)
     z = 1 - (2 * k + 1) / n
@@ -231,24 +231,24 @@ def _sphere(m: int) -> Rows:
 
 
 def _line(m: int) -> Rows:
-    """Vehicles one behind the other."""
+    """Returns vehicles one behind the other."""
     return [(-k, 0, 0) for k in range(1, m + 1)]
 
 
 def _v(m: int) -> Rows:
-    """Two arms behind the leader, filled alternately."""
+    """Returns two arms behind the leader, filled alternately."""
     return [(-(k // 2 + 1), (k // 2 + 1) * (1 if k % 2 == 0 else -1), 0) for k in range(m)]
 
 
 def _circle(m: int) -> Rows:
-    """A horizontal ring with the leader at its centre."""
+    """Returns a horizontal ring with the leader at its centre."""
     radius = max(1.0, 0.5 / math.sin(math.pi / m)) if m > 1 else 1.0
     angle = 2 * math.pi * np.arange(m) / m
     return np.stack([radius * np.cos(angle), radius * np.sin(angle), 0 * angle], axis=1)
 
 
 def _grid(m: int) -> Rows:
-    """A horizontal square lattice, filled outwards from the leader at its centre."""
+    """Returns a horizontal square lattice, filled outwards from the leader at its centre."""
     half = 1
     while (2 * half + 1) ** 2 - 1 < m:
         half += 1

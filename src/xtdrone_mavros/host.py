@@ -14,7 +14,14 @@ class Output(Protocol):
         """Sends one message."""
 
 
-class Host(Protocol):
+class Log(Protocol):
+    """Writes lines for the user."""
+
+    def log(self, name: str, severity: int, text: str) -> None:
+        """Writes a line about a vehicle, with a MAV_SEVERITY."""
+
+
+class Host(Log, Protocol):
     """ROS: publishers, log and parameter server."""
 
     def output(self, name: str, topic: str, kind: str, latched: bool) -> Output:
@@ -27,10 +34,7 @@ class Host(Protocol):
             latched: Whether late subscribers get the last message.
         """
 
-    def log(self, name: str, severity: int, text: str) -> None:
-        """Writes a line about a vehicle with a MAV_SEVERITY to the log."""
-
-    def store_params(self, name: str, values: Mapping[str, int | float]) -> None:
+    def store_params(self, name: str, values: dict[str, int | float]) -> None:
         """Puts a vehicle's parameters on the parameter server."""
 
     def load_params(self, name: str) -> Mapping[str, int | float]:

@@ -42,14 +42,14 @@ def register(subparsers: Any) -> None:
         help="plot these instead, a panel for each argument: truth.z, estimate.vx, set_point.y, "
         "TOPIC.FIELD of the flight logs",
     )
-    signals.completer = _complete_signals
+    signals.completer = complete_signals
     vehicles = parser.add_argument(
         "--vehicles",
         metavar="NAMES",
         default="",
         help="only these vehicles, separated by commas (all)",
     )
-    vehicles.completer = _complete_vehicles
+    vehicles.completer = complete_vehicles
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--pdf", action="store_true", help="PDF files")
     kind.add_argument("--svg", action="store_true", help="SVG files (PNG)")
@@ -84,7 +84,7 @@ def _run_of(args: Namespace) -> "Run":
     return Run(run_folder.find(args.of_run))
 
 
-def _complete_signals(parsed_args: Namespace, prefix: str = "", **_: Any) -> list[str]:
+def complete_signals(parsed_args: Namespace, prefix: str = "", **_: Any) -> list[str]:
     """Returns names of signals, also after a comma."""
     from . import signals
 
@@ -95,7 +95,8 @@ def _complete_signals(parsed_args: Namespace, prefix: str = "", **_: Any) -> lis
     return _after_comma(known, prefix)
 
 
-def _complete_vehicles(parsed_args: Namespace, prefix: str = "", **_: Any) -> list[str]:
+def complete_vehicles(parsed_args: Namespace, prefix: str = "", **_: Any) -> list[str]:
+    """Returns names of vehicles, also after a comma."""
     try:
         run = _run_of(parsed_args)
     except (XtdroneError, OSError):

@@ -13,15 +13,15 @@ from . import signals
 from .feed import Feed
 
 _SIZE = (1100, 760)  # [pixels]
-_AXIS_WIDTH = 70  # of the numbers at the left [pixels]
-_MIN_RANGE = 0.2  # of a vertical axis: noise at rest is not worth a look
+_AXIS_WIDTH = 70  # space for the numbers at the left [pixels]
+_MIN_RANGE = 0.2  # vertical axis: noise at rest is not worth a look
 _MAX_SMOOTH = 12  # vehicles up to which curves have smooth edges
 _MAX_NAMED = 30  # vehicles up to which their names are listed
 _STYLES = (
     QtCore.Qt.PenStyle.SolidLine,
     QtCore.Qt.PenStyle.DashLine,
     QtCore.Qt.PenStyle.DotLine,
-)  # of the signals of a panel
+)  # one per signal of a panel
 
 
 class Window(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has no annotations

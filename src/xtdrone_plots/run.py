@@ -67,7 +67,7 @@ class Run:
         )
 
     def name(self, i: int) -> str:
-        """Name of the vehicle with this index."""
+        """Returns the name of the vehicle with this index."""
         return self.scenario.vehicles[i].name
 
     @cached_property

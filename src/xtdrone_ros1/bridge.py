@@ -84,7 +84,7 @@ class RosHost:
         _LOG[min(severity, 7)]("%s: %s", name, text)
 
     @staticmethod
-    def store_params(name: str, values: Mapping[str, int | float]) -> None:
+    def store_params(name: str, values: dict[str, int | float]) -> None:
         """Puts a vehicle's parameters on the parameter server."""
         rospy.set_param(f"/{name}/mavros/param", values)
 

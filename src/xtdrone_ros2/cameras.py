@@ -1,13 +1,15 @@
-"""Images, depth, scans and clouds, with the rows and names that ROS 1 has for them.
+"""Images, depth, scans and clouds, under the names that they have in ROS 1.
 
-Nothing is drawn before somebody subscribes.
+Nothing is rendered before somebody subscribes.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from sensor_models.rendered import messages
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.frame_ring import FrameReader
+from xtdrone_core.state import SensorDescription
 
 from .publishing import Frames
 from .topics import pegasus
@@ -20,14 +22,16 @@ from .wire.types import ros2_name
 class Cameras:
     """The publishers of a fleet's cameras and lidars."""
 
-    def __init__(self, node: Node, frames: Frames, names: list[str], sensors: list[dict]):
-        """Makes the publishers, and tells where the sensors sit.
+    def __init__(
+        self, node: Node, frames: Frames, names: Sequence[str], sensors: Sequence[SensorDescription]
+    ):
+        """Creates the publishers, and publishes the frames of the sensors.
 
         Args:
-            node: Theirs.
-            frames: Of the vehicles.
-            names: Of the vehicles.
-            sensors: As RenderedSensors.describe() gives them.
+            node: Node of the publishers.
+            frames: Transforms of the vehicles.
+            names: Namespaces of the vehicles.
+            sensors: Descriptions of the cameras and lidars.
         """
         self._node = node
         self._writers = {
@@ -35,13 +39,13 @@ class Cameras:
             for sensor in sensors
             for topic, kind in messages.topics(sensor)
         }
-        self._rings: list[tuple[dict, FrameReader]] = []
+        self._rings: list[tuple[SensorDescription, FrameReader]] = []
         if sensors:
-            frames.tell_static(
-                [_of_body(i, name) for i, name in enumerate(names)]
+            frames.publish_static(
+                [_body_frame(i, name) for i, name in enumerate(names)]
                 + [
                     (part["header"]["frame_id"], part["child_frame_id"], part["transform"])
-                    for part in messages.transforms(sensors)
+                    for part in messages.transforms(list(sensors))
                 ]
             )
 
@@ -49,10 +53,10 @@ class Cameras:
         return self._writers[topic].wanted
 
     def publish(self, client: ControlClient) -> None:
-        """Publishes what was drawn since the last call; asks for it when it is first wanted.
+        """Publishes what was rendered since the last call; requests it at the first subscriber.
 
         Args:
-            client: Of the simulation's control socket.
+            client: Client of the simulation's control socket.
 
         Raises:
             ControlError: The simulation has ended.
@@ -72,6 +76,6 @@ class Cameras:
         self._writers[topic].write(types.serialised(types.message(kind, **fields)))
 
 
-def _of_body(i: int, name: str) -> tuple[str, str, dict]:
-    """The body's frame under ROS 1's name, below which its sensors are."""
+def _body_frame(i: int, name: str) -> tuple[str, str, dict[str, Any]]:
+    """Returns the body's frame under ROS 1's name, whose children are its sensors."""
     return numbered(pegasus.BODY, i), f"{name}/base_link", {}

@@ -1,4 +1,4 @@
-"""What comes in by ROS 2 and goes to the vehicles by MAVLink."""
+"""Commands and other inputs from ROS 2, which go to the vehicles by MAVLink."""
 
 import functools
 import queue
@@ -6,7 +6,7 @@ import select
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol, TypeVar
 
 import numpy as np
 from rosbags.serde import SerdeError
@@ -15,8 +15,9 @@ from xtdrone_core.errors import failure
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.ports import Ports
 from xtdrone_mavros.mavlink_link import FleetLink
-from xtdrone_mavros.rows import Subscription
+from xtdrone_mavros.rows import RosMessage, Subscription
 
+from .description import RotorRange
 from .mavros import Mavros
 from .parameters import PARAM_VALUE, Parameters
 from .topics import pegasus, px4_in, px4_out
@@ -28,16 +29,25 @@ from .wire.types import ros2_name
 from .xtdrone import Xtdrone
 
 _ACK = mavlink.MAVLINK_MSG_ID_COMMAND_ACK
-_ORDER = "std_msgs/String"  # of topics whose messages must not be lost
-_ANSWER_S = 5.0  # that a vehicle has to answer a command of a service [s]
-_SAID_S = 5.0  # between two equal lines of the log [s]
+_RELIABLE_TYPE = "std_msgs/String"  # type of topics whose messages must not be lost
+_ANSWER_S = 5.0  # time-out of a vehicle's answer to a service's command [s]
+_REPEAT_S = 5.0  # between two equal lines of the log [s]
+
+
+class Named(Protocol):
+    """A vehicle."""
+
+    name: str
+
+
+V = TypeVar("V", bound=Named)
 
 
 class Commands:
     """The subscribers of a fleet, and the link by which they command it.
 
     Attributes:
-        parameters: Of the vehicles.
+        parameters: Parameters of the vehicles.
     """
 
     def __init__(
@@ -48,25 +58,25 @@ class Commands:
         instance: int,
         px4: bool,
         mavros: bool,
-        rotors: Sequence[Sequence[Sequence[float]]],
+        rotors: Sequence[Sequence[RotorRange]],
     ):
         """Subscribes.
 
         Args:
-            node: Theirs.
-            names: Of the vehicles.
-            vehicle_types: PX4's, 0 for a VTOL.
-            instance: Of the simulation.
+            node: Node of the subscribers.
+            names: Namespaces of the vehicles.
+            vehicle_types: PX4's vehicle_type of each, 0 for a VTOL.
+            instance: Instance of the simulation.
             px4: Whether the flight stack is the real PX4, with an off-board link only.
             mavros: Whether there are MAVROS's topics, too.
-            rotors: Of each vehicle, as RotorSpeeds takes them.
+            rotors: Rotors of each vehicle.
 
         Raises:
             MavrosError: The off-board link's ports are taken.
         """
         self._node = node
         self._link = FleetLink(len(names), "offboard" if px4 else "ros2", Ports(instance))
-        self._said: dict[tuple[str, str], float] = {}
+        self._logged_s: dict[tuple[str, str], float] = {}
         self._poll = select.epoll()
         for number in self._link.filenos():
             self._poll.register(number, select.EPOLLIN)
@@ -88,15 +98,16 @@ class Commands:
 
             rotor_speeds = RotorSpeeds(i, name, self._link, self, rotors[i])
             self._rotor_speeds.append(rotor_speeds)
-            for row in rotor_speeds.subscriptions:
-                self._subscribe(f"{numbered(pegasus.NAMESPACE, i)}/{row.name}", rotor_speeds, row)
+            for rotor in rotor_speeds.subscriptions:
+                topic = f"{numbered(pegasus.NAMESPACE, i)}/{rotor.name}"
+                self._subscribe(topic, rotor_speeds, rotor)
 
         self._xtdrone = Xtdrone(node, names, self._link, vehicle_types, self._subscribe)
         self._mavros = Mavros(node, names, self._link, self.log) if mavros else None
         self.parameters = Parameters(node, names, self._link)
 
-    def _subscribe(self, topic: str, vehicle: Any, row: Subscription) -> None:
-        quality = DEFAULT if row.type == _ORDER else INPUT
+    def _subscribe(self, topic: str, vehicle: V, row: Subscription[V]) -> None:
+        quality = DEFAULT if row.type == _RELIABLE_TYPE else INPUT
         self._node.reader(
             topic, ros2_name(row.type), functools.partial(self._take, vehicle, row), quality
         )
@@ -113,10 +124,10 @@ class Commands:
             self._mavros.tick(t_us)
 
     def fileno(self) -> int:
-        """Of what can be read when a vehicle has sent something: for select()."""
+        """Returns the descriptor that is readable once a vehicle has sent data, for select()."""
         return self._poll.fileno()
 
-    def _take(self, vehicle: Any, row: Subscription, data: bytes) -> None:
+    def _take(self, vehicle: V, row: Subscription[V], data: bytes) -> None:
         try:
             row.handle(vehicle, self._node.types.read(data, ros2_name(row.type)))
         except SerdeError as error:
@@ -124,22 +135,22 @@ class Commands:
         except Exception as error:  # of one message: the others go on
             self.log(vehicle.name, mavlink.MAV_SEVERITY_WARNING, failure(row.name, error))
 
-    def _command(self, vehicle: px4_in.Px4Vehicle, request: Any) -> Any:
+    def _command(self, vehicle: px4_in.Px4Vehicle, request: RosMessage) -> RosMessage:
         """Sends the command of a service's request, and waits for its answer."""
-        asked = request.request
-        answered = {"command": asked.command, "result": mavlink.MAV_RESULT_FAILED}
+        command = request.request
+        answer = {"command": command.command, "result": mavlink.MAV_RESULT_FAILED}
         with self._link.inbox(vehicle.index, _ACK) as box:
-            px4_in.vehicle_command(vehicle, asked)
+            px4_in.vehicle_command(vehicle, command)
             end = time.monotonic() + _ANSWER_S
             while (left := end - time.monotonic()) > 0.0:
                 try:
                     ack = box.get(timeout=left)
                 except queue.Empty:
                     break
-                if ack.command == asked.command and ack.result != mavlink.MAV_RESULT_IN_PROGRESS:
-                    answered = px4_in.command_ack(vehicle, ack)
+                if ack.command == command.command and ack.result != mavlink.MAV_RESULT_IN_PROGRESS:
+                    answer = px4_in.command_ack(vehicle, ack)
                     break
-        return self._node.types.message("px4_msgs/srv/VehicleCommand_Response", reply=answered)
+        return self._node.types.message("px4_msgs/srv/VehicleCommand_Response", reply=answer)
 
     def handle(self) -> None:
         """Publishes the answers to commands that have come, and MAVROS's topics."""
@@ -159,16 +170,10 @@ class Commands:
                 )
 
     def log(self, name: str, severity: int, text: str) -> None:
-        """A line for the user's log, not more often than each _SAID_S.
-
-        Args:
-            name: Of the vehicle.
-            severity: MAV_SEVERITY.
-            text: What there is to say.
-        """
+        """Logs a line about a vehicle, the same one at most once in _REPEAT_S."""
         now = time.monotonic()
-        if now - self._said.get((name, text), -_SAID_S) >= _SAID_S:
-            self._said[name, text] = now
+        if now - self._logged_s.get((name, text), -_REPEAT_S) >= _REPEAT_S:
+            self._logged_s[name, text] = now
             print(f"{name}: {text}", file=sys.stderr, flush=True)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The process of ROS 2: told what is simulated by standard input, it ends with it.
+"""The process of ROS 2, which gets a FleetDescription on standard input, and ends with it.
 
 Each byte on standard input says that there is a step in the ring. At each tick of the control
 socket it answers when all steps up to there are published, so an unpaced simulation never runs
@@ -20,16 +20,17 @@ from xtdrone_core.errors import failure
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_dynamics.earth.geoid import geoid_height
 
+from .description import FleetDescription
 from .errors import Ros2Error
 
 _IN = 0  # standard input
 _NODE = "/xtdrone"
 
 
-class _Process:
-    """The loop."""
+class _Ros2Process:
+    """The node, its publishers and commands, and the loop that serves them."""
 
-    def __init__(self, told: dict):
+    def __init__(self, description: FleetDescription):
         from .cameras import Cameras
         from .commands import Commands
         from .feed import Feed
@@ -42,28 +43,31 @@ class _Process:
         from .wire.types import Types
 
         fleet = Fleet(
-            tuple(told["names"]),
-            tuple(told["origin"]),
-            geoid_height(*told["origin"][:2]),
-            np.array(told["offsets"]),
-            np.array(told["vehicle_type"], np.uint8),
-            np.array(told["vtol"], np.bool_),
+            tuple(description.names),
+            description.origin,
+            geoid_height(*description.origin[:2]),
+            np.array(description.offsets),
+            np.array(description.vehicle_types, np.uint8),
+            np.array(description.vtol, np.bool_),
         )
-        self._told = told
-        self._feed = Feed(told["ring"], fleet.n)
-        types = Types(told["distribution"])
+        self._feed = Feed(description.ring, fleet.n)
+        types = Types(description.distribution)
         self._recorder = (
             None
-            if told["record"] == "none"
+            if description.record == "none"
             else Recorder(
-                Path(told["folder"]) / "bags" / "ros2", told["record"], told["topics"], types, _say
+                Path(description.folder) / "bags" / "ros2",
+                description.record,
+                description.topics,
+                types,
+                _log,
             )
         )
-        self._node = Node(types, _NODE, told["domain"], told["address"], self._recorder)
+        self._node = Node(types, _NODE, description.domain, description.address, self._recorder)
         self._publisher = Publisher(
             self._node,
             fleet,
-            round(1e6 / told["rate"]),
+            round(1e6 / description.rate),
             (
                 (pegasus.TOPICS, lambda i: numbered(pegasus.NAMESPACE, i)),
                 (px4_out.TOPICS, lambda i: f"{px4_out.namespace(i)}/fmu/out"),
@@ -72,18 +76,20 @@ class _Process:
         self._commands = Commands(
             self._node,
             fleet.names,
-            told["vehicle_type"],
-            told["instance"],
-            told["px4"],
-            told["mavros"],
-            told["rotors"],
+            description.vehicle_types,
+            description.instance,
+            description.px4,
+            description.mavros,
+            description.rotors,
         )
-        self._cameras = Cameras(self._node, self._publisher.frames, told["names"], told["cameras"])
-        if told["control"]:
-            SimulationServices(self._node, told["instance"])
-            self._commands.parameters.offer(_NODE, told["options"], told["instance"])
+        self._cameras = Cameras(
+            self._node, self._publisher.frames, description.names, description.cameras
+        )
+        if description.control:
+            SimulationServices(self._node, description.instance)
+            self._commands.parameters.offer(_NODE, description.options, description.instance)
         self._node.announce()
-        self._client = ControlClient(told["instance"]) if told["control"] else None
+        self._client = ControlClient(description.instance) if description.control else None
         self._lost = 0
 
     def run(self) -> None:
@@ -112,14 +118,14 @@ class _Process:
                     self._cameras.publish(self._client)
                     self._client.done(t_us)
 
-    def _steps(self):
+    def _steps(self) -> None:
         for t_us, vehicles in self._feed.read():
             if self._recorder is not None:
                 self._recorder.now_us = t_us
             self._commands.step(t_us, vehicles)
             self._publisher.publish(t_us, vehicles)
         if self._feed.lost > self._lost:
-            _say(
+            _log(
                 f"{self._feed.lost - self._lost} steps were lost: this machine is too slow for "
                 "what is subscribed to"
             )
@@ -133,21 +139,21 @@ class _Process:
         self._node.close()
 
 
-def _say(text):
+def _log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
 def main() -> NoReturn:
     """Runs until standard input ends, and exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the flight, and that this process
-    told = json.loads(sys.stdin.readline())
+    description = FleetDescription.from_json(json.loads(sys.stdin.readline()))
     try:
         try:
-            process = _Process(told)
+            process = _Ros2Process(description)
         except ImportError as error:
             raise Ros2Error(f"it needs {error.name}: pip install 'xtdrone[ros2]'") from error
         print("ready", flush=True)
-        sys.stdout = sys.stderr  # what is said from now on is for the simulation's log
+        sys.stdout = sys.stderr  # output from now on is for the simulation's log
         try:
             process.run()
         except ControlError:  # the simulation has ended

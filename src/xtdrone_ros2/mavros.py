@@ -17,7 +17,10 @@ import xtdrone_mavros
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_mavros.bridge import Bridge
 from xtdrone_mavros.inputs import SUBSCRIPTIONS
-from xtdrone_mavros.services import SERVICES, ServiceFailed
+from xtdrone_mavros.mavlink_link import FleetLink, Received
+from xtdrone_mavros.rows import RosMessage, Service, ServiceFailed, Subscription
+from xtdrone_mavros.services import SERVICES
+from xtdrone_mavros.vehicle import Vehicle
 
 from .wire.node import Node
 from .wire.quality import INPUT
@@ -32,18 +35,22 @@ class Mavros:
     """The bridge of a fleet."""
 
     def __init__(
-        self, node: Node, names: Sequence[str], link: Any, log: Callable[[str, int, str], None]
+        self,
+        node: Node,
+        names: Sequence[str],
+        link: FleetLink,
+        log: Callable[[str, int, str], None],
     ):
-        """Makes publishers, subscribers and services.
+        """Creates publishers, subscribers and services.
 
         Args:
-            node: Theirs.
-            names: Of the vehicles.
-            link: A FleetLink, which others read.
-            log: Called with vehicle, MAV_SEVERITY and text of what the user should know.
+            node: Node of the topics.
+            names: Namespaces of the vehicles.
+            link: MAVLink link to the fleet, which others read.
+            log: Called with vehicle, MAV_SEVERITY and text.
         """
         self._node, self._log, self._due_us = node, log, 0
-        self._parameters: dict[str, dict] = {}
+        self._parameters: dict[str, dict[str, Any]] = {}
         self._later: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
         self._bridge = Bridge(names, link, self)
         given = yaml.safe_load(_PARAMETERS.read_text())
@@ -67,7 +74,7 @@ class Mavros:
         self._bridge.greet()
         threading.Thread(target=self._work, daemon=True).start()
 
-    def take(self, received: Sequence[tuple[int, int, bytes, bytes]]) -> None:
+    def take(self, received: Sequence[Received]) -> None:
         """Publishes what has come by MAVLink."""
         self._bridge.take(received)
 
@@ -77,7 +84,7 @@ class Mavros:
             self._due_us = t_us + _TICK_US
             self._bridge.tick(t_us)
 
-    def _take(self, vehicle, row, data):
+    def _take(self, vehicle: Vehicle, row: Subscription[Vehicle], data: bytes) -> None:
         kind = ros2_name(row.type)
         types = self._node.types
         try:
@@ -87,8 +94,10 @@ class Mavros:
             return
         vehicle.take_input(row, message)
 
-    def _answer(self, vehicle, service, kind, request):
-        """The response; one without any success where the service of ROS 1 ends with an error."""
+    def _answer(
+        self, vehicle: Vehicle, service: Service[Vehicle], kind: str, request: RosMessage
+    ) -> RosMessage:
+        """Returns the response; an empty one if the service of ROS 1 ends with an error."""
         types, kind = self._node.types, f"{kind}_Response"
         try:
             values = vehicle.answer(service, request)
@@ -98,14 +107,14 @@ class Mavros:
         names = [name for name, _ in types.store.fielddefs[kind][1]]
         return types.message(kind, **dict(zip(names, values)))
 
-    def _work(self):
+    def _work(self) -> None:
         while True:
             self._later.get()()
 
     # What the Bridge needs of ROS -----------------------------------------------------------
 
     def output(self, name: str, topic: str, kind: str, latched: bool) -> Output:
-        """A publisher; its topic is global where it begins with /."""
+        """Returns a publisher; its topic is global if it begins with /."""
         return Output(
             self._node, topic if topic.startswith("/") else f"/{name}/mavros/{topic}", kind, latched
         )
@@ -115,11 +124,11 @@ class Mavros:
         if severity <= mavlink.MAV_SEVERITY_WARNING:
             self._log(name, severity, text)
 
-    def store_params(self, name: str, values: dict) -> None:
+    def store_params(self, name: str, values: dict[str, int | float]) -> None:
         """Keeps a vehicle's parameters."""
         self._parameters[name] = values
 
-    def load_params(self, name: str) -> dict:
+    def load_params(self, name: str) -> dict[str, Any]:
         """What was kept."""
         return self._parameters.get(name, {})
 

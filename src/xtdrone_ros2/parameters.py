@@ -2,17 +2,18 @@
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from xtdrone_core import ControlError
 from xtdrone_core.mavlink.client import ClientError, MavlinkClient, is_integer, param_value
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.control_link import ControlClient
-from xtdrone_mavros.mavlink_link import unpack
+from xtdrone_mavros.mavlink_link import FleetLink, unpack
 from xtdrone_mavros.requests import LinkTransport
 
 from .wire.node import Node
 from .wire.quality import PARAMETER_EVENTS
+from .wire.types import Message
 
 Value = bool | int | float | str
 _PACKAGE = "rcl_interfaces/srv/"
@@ -26,32 +27,36 @@ _TYPES: dict[type, tuple[int, str]] = {
 }
 _FIELDS = dict(_TYPES.values())
 _NAMES = {number: kind.__name__ for kind, (number, _) in _TYPES.items()}
-_FEW = 8  # parameters that are asked for one by one
+_FEW = 8  # up to so many parameters are read one by one
 _ANSWER_S, _TRIES = 1.0, 1
+Fields: TypeAlias = dict[str, Any]  # of a response, nested ones too
 PARAM_VALUE = mavlink.MAVLINK_MSG_ID_PARAM_VALUE
 
 
 class Refused(Exception):
-    """Why a parameter cannot be set, in a line."""
+    """A parameter cannot be set."""
 
 
 class Holder(Protocol):
-    """Who has parameters."""
+    """A holder of parameters."""
 
     def names(self) -> Sequence[str]:
-        """Of all of them."""
+        """Returns the names of all parameters."""
 
     def values(self, names: Sequence[str]) -> Mapping[str, Value]:
-        """Values of those of these names that there are."""
+        """Returns the values of those of these names that exist."""
 
     def kinds(self, names: Sequence[str]) -> Mapping[str, type]:
-        """Types of those of these names that there are."""
+        """Returns the types of those of these names that exist."""
 
     def set(self, name: str, value: Value) -> None:
-        """Sets one of them to a value of its type. Raises Refused."""
+        """Sets a parameter to a value of its type. Raises Refused."""
 
     def description(self, name: str) -> tuple[str, bool]:
-        """What it is, and whether it is read-only."""
+        """Returns a description, and whether the parameter is read-only."""
+
+
+Answer: TypeAlias = Callable[[Message], Fields]
 
 
 class ParameterServices:
@@ -64,14 +69,14 @@ class ParameterServices:
         holder: Holder,
         changed: Callable[[str, Mapping[str, Value]], None] | None = None,
     ):
-        """Offers them.
+        """Offers the services.
 
         Args:
             node: The participant.
-            name: Of the node, beginning with /.
-            holder: Of the parameters.
-            changed: Called with the node's name and the values that were set, where the holder
-                does not tell of changes itself.
+            name: Node's name, beginning with /.
+            holder: Holder of the parameters.
+            changed: Called with the node's name and the values that were set, if the holder does
+                not report changes itself.
         """
         self._node, self._name, self._holder, self._changed = node, name, holder, changed
         for service, answer in (
@@ -87,10 +92,10 @@ class ParameterServices:
                 f"{name}/{service}", kind, functools.partial(self._answer, kind, answer), of=name
             )
 
-    def _answer(self, kind, answer, request):
+    def _answer(self, kind: str, answer: Answer, request: Message) -> Message:
         return self._node.types.message(f"{kind}_Response", **answer(request))
 
-    def _list(self, request):
+    def _list(self, request: Message) -> Fields:
         wanted = tuple(request.prefixes)
         names = [
             name
@@ -100,42 +105,42 @@ class ParameterServices:
         ]
         return {"result": {"names": names}}
 
-    def _get(self, request):
-        found = self._holder.values(request.names)
-        return {"values": [to_message(found.get(name)) for name in request.names]}
+    def _get(self, request: Message) -> Fields:
+        values = self._holder.values(request.names)
+        return {"values": [to_message(values.get(name)) for name in request.names]}
 
-    def _kinds(self, request):
-        found = self._holder.kinds(request.names)
-        return {"types": [_TYPES[found[name]][0] if name in found else 0 for name in request.names]}
+    def _kinds(self, request: Message) -> Fields:
+        kinds = self._holder.kinds(request.names)
+        return {"types": [_TYPES[kinds[name]][0] if name in kinds else 0 for name in request.names]}
 
-    def _describe(self, request):
-        found = self._holder.kinds(request.names)
-        return {"descriptors": [self._descriptor(name, found.get(name)) for name in request.names]}
+    def _describe(self, request: Message) -> Fields:
+        kinds = self._holder.kinds(request.names)
+        return {"descriptors": [self._descriptor(name, kinds.get(name)) for name in request.names]}
 
-    def _descriptor(self, name, kind):
+    def _descriptor(self, name: str, kind: type | None) -> Fields:
         if kind is None:
             return {"name": name}
         text, read_only = self._holder.description(name)
         return {"name": name, "type": _TYPES[kind][0], "description": text, "read_only": read_only}
 
-    def _set(self, request):
+    def _set(self, request: Message) -> Fields:
         return {
             "results": [self._result(self._set_one, parameter) for parameter in request.parameters]
         }
 
-    def _set_all(self, request):
+    def _set_all(self, request: Message) -> Fields:
         return {"result": self._result(self._set_every, request.parameters)}
 
     @staticmethod
-    def _result(act, argument):
+    def _result(act: Callable[[Any], None], argument: Message) -> Fields:
         try:
             act(argument)
         except Refused as error:
             return {"successful": False, "reason": str(error)}
         return {"successful": True}
 
-    def _set_every(self, parameters):
-        """Sets all or none: what was set goes back where a later one is refused."""
+    def _set_every(self, parameters: Sequence[Message]) -> None:
+        """Sets all or none: earlier ones are restored if a later one is refused."""
         wanted = [self._checked(parameter) for parameter in parameters]
         done: list[tuple[str, Value]] = []
         try:
@@ -146,15 +151,15 @@ class ParameterServices:
             for name, before in reversed(done):
                 self._holder.set(name, before)
             raise
-        self._tell({name: value for name, value, _ in wanted})
+        self._notify({name: value for name, value, _ in wanted})
 
-    def _set_one(self, parameter):
+    def _set_one(self, parameter: Message) -> None:
         name, value, _ = self._checked(parameter)
         self._holder.set(name, value)
-        self._tell({name: value})
+        self._notify({name: value})
 
-    def _checked(self, parameter) -> tuple[str, Value, Value]:
-        """Name, wanted value in its type, and the value before.
+    def _checked(self, parameter: Message) -> tuple[str, Value, Value]:
+        """Returns the name, the new value in its type, and the present one.
 
         Raises:
             Refused: There is no such parameter, or it is of another type.
@@ -176,13 +181,13 @@ class ParameterServices:
             )
         return name, type(before)(value), before
 
-    def _tell(self, values):
+    def _notify(self, values: Mapping[str, Value]) -> None:
         if self._changed is not None:
             self._changed(self._name, values)
 
 
 def to_message(value: Value | None) -> dict[str, Any]:
-    """Fields of a rcl_interfaces/ParameterValue; not set where there is none."""
+    """Returns the fields of a rcl_interfaces/ParameterValue; {} (not set) for None."""
     if value is None:
         return {}
     number, field = _TYPES[type(value)]
@@ -192,8 +197,8 @@ def to_message(value: Value | None) -> dict[str, Any]:
 class VehicleParameters:
     """PX4's parameters of one vehicle, by MAVLink."""
 
-    def __init__(self, link: Any, i: int):
-        """Of vehicle i of a FleetLink."""
+    def __init__(self, link: FleetLink, i: int):
+        """link: To the fleet. i: Index of the vehicle."""
         self._client = MavlinkClient(i + 1, LinkTransport(link, i), _TRIES, _ANSWER_S)
         self._names: tuple[str, ...] = ()
 
@@ -213,7 +218,7 @@ class VehicleParameters:
         """See Holder: as the vehicle has them now."""
         return self._all() if len(names) > _FEW else dict(self._asked(names))
 
-    def _asked(self, names) -> Iterator[tuple[str, int | float]]:
+    def _asked(self, names: Sequence[str]) -> Iterator[tuple[str, int | float]]:
         for name in names:
             try:
                 yield name, self._client.parameter(name)
@@ -263,13 +268,13 @@ class SimulationParameters:
 
     def values(self, names: Sequence[str]) -> Mapping[str, Value]:
         """See Holder."""
-        found = {name: self._options[name][0] for name in names if name in self._options}
-        if "speed" in found:
+        values = {name: self._options[name][0] for name in names if name in self._options}
+        if "speed" in values:
             try:
-                found["speed"] = float(self._ask("status")["speed"])
+                values["speed"] = float(self._ask("status")["speed"])
             except ControlError:  # it has ended
-                del found["speed"]
-        return found
+                del values["speed"]
+        return values
 
     def kinds(self, names: Sequence[str]) -> Mapping[str, type]:
         """See Holder."""
@@ -291,7 +296,7 @@ class SimulationParameters:
         """See Holder."""
         return self._options[name][1], name != "speed"
 
-    def _ask(self, op: str, **values: Any) -> dict:
+    def _ask(self, op: str, **values: Value) -> dict[str, Any]:  # JSON
         client = ControlClient(self._instance)
         try:
             return client.request(op, **values)
@@ -302,13 +307,13 @@ class SimulationParameters:
 class Parameters:
     """The parameters of a fleet and of its simulation, and /parameter_events."""
 
-    def __init__(self, node: Node, names: Sequence[str], link: Any):
+    def __init__(self, node: Node, names: Sequence[str], link: FleetLink):
         """Offers those of the vehicles.
 
         Args:
             node: The participant.
-            names: Of the vehicles: the node of each is /NAME.
-            link: A FleetLink, which others read.
+            names: Namespaces of the vehicles; the node of each is /NAME.
+            link: MAVLink link to the fleet, which others read.
         """
         self._node, self._names, self._now_us = node, names, 0
         self._events = node.writer("/parameter_events", _EVENT, PARAMETER_EVENTS)
@@ -318,28 +323,30 @@ class Parameters:
 
     def offer(self, name: str, options: Mapping[str, tuple[Value, str]], instance: int) -> None:
         """Offers those of the simulation, as of the node `name`; see SimulationParameters."""
-        ParameterServices(self._node, name, SimulationParameters(options, instance), self._tell)
+        ParameterServices(
+            self._node, name, SimulationParameters(options, instance), self._publish_event
+        )
 
     def step(self, t_us: int) -> None:
         """Advances simulated time to t_us."""
         self._now_us = t_us
 
-    def take(self, i: int, payload: bytes, decoded: Callable[[], Any]) -> None:
-        """Notes a PARAM_VALUE of vehicle i: a value that differs from the last is a change.
+    def take(self, i: int, payload: bytes, decoded: Callable[[], mavlink.MAVLink_message]) -> None:
+        """Takes a PARAM_VALUE of vehicle i: a value that differs from the last is a change.
 
         Args:
-            i: The vehicle.
-            payload: Of the message.
-            decoded: Gives the message.
+            i: Index of the vehicle.
+            payload: Payload of the message.
+            decoded: Returns the message.
         """
         *_, name, kind = unpack(PARAM_VALUE, payload)
         key, known = (payload[:4], kind), self._known[i]  # in bytes, since some are NaN
         if known.setdefault(name, key) != key:
             known[name] = key
             message = decoded()
-            self._tell(f"/{self._names[i]}", {message.param_id: param_value(message)})
+            self._publish_event(f"/{self._names[i]}", {message.param_id: param_value(message)})
 
-    def _tell(self, name, values):
+    def _publish_event(self, name: str, values: Mapping[str, Value]) -> None:
         if self._events.wanted:
             types = self._node.types
             self._events.write(

@@ -1,6 +1,7 @@
-"""Writes the rows of a fleet, the clock and the transforms, where somebody subscribes."""
+"""Publishes the topics of a fleet, the clock and the transforms where there are subscribers."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,23 +10,23 @@ from .topics.row import STATE_RATE, Fleet, FleetTopic, Step, numbered
 from .wire.layout import Batch, Layout
 from .wire.node import Node, Writer
 from .wire.quality import CLOCK, LATCHED, TF
-from .wire.types import ros2_name
+from .wire.types import Message, ros2_name
 
 _TO_NED = {"x": -(0.5**0.5), "y": -(0.5**0.5), "z": 0.0, "w": 0.0}  # Pegasus's signs
 _TO_FRD = {"x": 1.0, "y": 0.0, "z": 0.0, "w": 0.0}
 
 
-class Outlet:
+class RowPublisher:
     """One row's publishers, one for each vehicle."""
 
     def __init__(self, node: Node, row: FleetTopic, names: Sequence[str], state_period_us: int):
-        """Makes the publishers.
+        """Creates the publishers.
 
         Args:
-            node: Theirs.
-            row: What they publish.
-            names: Of the topics.
-            state_period_us: What STATE_RATE stands for [us].
+            node: Node of the publishers.
+            row: Row of the table of topics.
+            names: Names of the topics.
+            state_period_us: Period of rows at STATE_RATE [us].
         """
         kind = ros2_name(row.type)
         self._row = row
@@ -56,7 +57,7 @@ class Outlet:
             for i in wanted:
                 self._writers[i].write(self._batch.data(i))
 
-    def _due(self, step):
+    def _due(self, step: Step) -> bool:
         changed = False
         if self._row.changes:
             now = [step[name].copy() for name in self._row.changes]
@@ -69,12 +70,12 @@ class Outlet:
         return True
 
     def restart(self) -> None:
-        """Simulated time has gone back."""
+        """Starts over after simulated time has gone back."""
         self._due_us = 0
 
 
 class Publisher:
-    """All that goes out of the steps of a simulation.
+    """Publishes the steps of a simulation.
 
     Attributes:
         frames: /tf and /tf_static.
@@ -87,17 +88,19 @@ class Publisher:
         state_period_us: int,
         tables: Sequence[tuple[Sequence[FleetTopic], Callable[[int], str]]],
     ):
-        """Makes the publishers.
+        """Creates the publishers.
 
         Args:
-            node: Theirs.
-            fleet: What rows know.
-            state_period_us: Of rows at STATE_RATE, and of tf [us].
-            tables: Rows, and what gives their topics' names their beginning for vehicle i.
+            node: Node of the publishers.
+            fleet: The simulated fleet.
+            state_period_us: Period of rows at STATE_RATE, and of tf [us].
+            tables: Rows, and a function that returns the namespace of vehicle i.
         """
         self._fleet, self._t_us = fleet, -1
-        self._outlets = [
-            Outlet(node, row, [f"{begin(i)}/{row.name}" for i in range(fleet.n)], state_period_us)
+        self._rows = [
+            RowPublisher(
+                node, row, [f"{begin(i)}/{row.name}" for i in range(fleet.n)], state_period_us
+            )
             for rows, begin in tables
             for row in rows
         ]
@@ -112,14 +115,14 @@ class Publisher:
             vehicles: (N,) of feed.VEHICLE.
         """
         if t_us < self._t_us:  # a saved state was loaded
-            for outlet in self._outlets:
-                outlet.restart()
+            for row in self._rows:
+                row.restart()
             self.frames.restart()
         self._t_us = t_us
         step = Step(t_us, vehicles, self._fleet)
         self._clock.publish(t_us)
-        for outlet in self._outlets:
-            outlet.publish(step)
+        for row in self._rows:
+            row.publish(step)
         self.frames.publish(step)
 
 
@@ -132,7 +135,7 @@ class Clock:
         self._record = self._layout.records(1)
 
     def publish(self, t_us: int) -> None:
-        """Tells the time [us]."""
+        """Publishes the time [us]."""
         if self._writer.wanted:
             self._record["clock.sec"] = t_us // 1_000_000
             self._record["clock.nanosec"] = t_us % 1_000_000 * 1000
@@ -151,12 +154,14 @@ class Frames:
             node.types, self._message([(pegasus.MAP, name, {}) for name in names])
         )
         self._record = self._layout.records(1)
-        self._fixed = [(pegasus.MAP, pegasus.MAP_NED, {"rotation": _TO_NED})]
+        self._fixed: list[tuple[str, str, dict[str, Any]]] = [
+            (pegasus.MAP, pegasus.MAP_NED, {"rotation": _TO_NED})
+        ]
         for i, name in enumerate(names):
             self._fixed.append((name, numbered(pegasus.BODY_FRD, i), {"rotation": _TO_FRD}))
-        self.tell_static([])
+        self.publish_static([])
 
-    def tell_static(self, more: Sequence[tuple[str, str, dict]]) -> None:
+    def publish_static(self, more: Sequence[tuple[str, str, dict[str, Any]]]) -> None:
         """Publishes the fixed transforms.
 
         Args:
@@ -164,7 +169,7 @@ class Frames:
         """
         self._static.write(self._node.types.serialised(self._message([*self._fixed, *more])))
 
-    def _message(self, items):
+    def _message(self, items: Sequence[tuple[str, str, dict[str, Any]]]) -> Message:
         return self._node.types.message(
             "tf2_msgs/msg/TFMessage",
             transforms=[
@@ -193,5 +198,5 @@ class Frames:
         self._writer.write(self._record.tobytes())
 
     def restart(self) -> None:
-        """Simulated time has gone back."""
+        """Starts over after simulated time has gone back."""
         self._due_us = 0

@@ -1,30 +1,35 @@
 """Services that steer the simulation, with simulation_interfaces' names, by the control socket."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from xtdrone_core import ControlError
 from xtdrone_core.runs.control_link import ControlClient
 
 from .wire.node import Node
+from .wire.types import Message
 
 _PACKAGE = "simulation_interfaces/srv/"
-_UNSUPPORTED, _OK, _INCORRECT_STATE, _FAILED = 0, 1, 3, 4  # of Result
-_ALREADY, _NO_RESOURCE = 101, 104  # of SetSimulationState, and of SpawnEntity
-_STOPPED, _PLAYING, _PAUSED, _QUITTING = range(4)  # of SimulationState
-_TIME = 1  # of ResetSimulation's scopes
+_UNSUPPORTED, _OK, _INCORRECT_STATE, _FAILED = 0, 1, 3, 4  # constants of Result
+_ALREADY, _NO_RESOURCE = 101, 104  # results of SetSimulationState, and of SpawnEntity
+_STOPPED, _PLAYING, _PAUSED, _QUITTING = range(4)  # constants of SimulationState
+_TIME = 1  # scope of ResetSimulation
 _ORDERS = {_PLAYING: "resume", _PAUSED: "pause", _QUITTING: "stop"}
+
+
+Fields: TypeAlias = Mapping[str, Any]  # of a response, nested ones too
+Answer: TypeAlias = Callable[[ControlClient, Message], Fields]
 
 
 class SimulationServices:
     """The services, each call over a connection of its own."""
 
     def __init__(self, node: Node, instance: int):
-        """Offers them.
+        """Offers the services.
 
         Args:
-            node: Theirs.
-            instance: Of the simulation.
+            node: Node of the services.
+            instance: Instance of the simulation.
         """
         self._node, self._instance = node, instance
         for name, kind, answer in (
@@ -37,11 +42,11 @@ class SimulationServices:
         ):
             node.service(f"/{name}", _PACKAGE + kind, self._answering(kind, answer))
 
-    def _answering(self, kind: str, answer: Callable) -> Callable[[Any], Any]:
-        """answer(client, request), whose fields become the response; refusals are a Result."""
+    def _answering(self, kind: str, answer: Answer) -> Callable[[Message], Message]:
+        """Returns a handler; answer() gives the response's fields, a refusal becomes a Result."""
 
-        def respond(request):
-            fields: Mapping[str, Any]
+        def respond(request: Message) -> Message:
+            fields: Fields
             try:
                 client = ControlClient(self._instance)
                 try:
@@ -55,19 +60,19 @@ class SimulationServices:
         return respond
 
     @staticmethod
-    def _reset(client, request):
+    def _reset(client: ControlClient, request: Message) -> Fields:
         if request.scope == _TIME:
             return _result(_UNSUPPORTED, "simulated time only goes on: reset the state")
         client.request("reset")
         return _result(_OK, "all vehicles are at their start; simulated time goes on")
 
     @staticmethod
-    def _state(client, request):
+    def _state(client: ControlClient, request: Message) -> Fields:
         paused = client.request("status")["paused"]
         return {"state": {"state": _PAUSED if paused else _PLAYING}, **_result(_OK)}
 
     @staticmethod
-    def _set_state(client, request):
+    def _set_state(client: ControlClient, request: Message) -> Fields:
         wanted = request.state.state
         if wanted not in _ORDERS:
             return _result(_UNSUPPORTED, "give playing (1), paused (2) or quitting (3)")
@@ -78,14 +83,14 @@ class SimulationServices:
         return _result(_OK)
 
     @staticmethod
-    def _step(client, request):
+    def _step(client: ControlClient, request: Message) -> Fields:
         if not client.request("status")["paused"]:
             return _result(_INCORRECT_STATE, "pause the simulation first")
         client.request("step", n=max(int(request.steps), 1))
         return _result(_OK)
 
     @staticmethod
-    def _spawn(client, request):
+    def _spawn(client: ControlClient, request: Message) -> Fields:
         text = request.entity_resource.resource_string
         if not text:
             return _result(_NO_RESOURCE, "give the SDF itself as resource_string")
@@ -101,7 +106,7 @@ class SimulationServices:
         return {**_result(_OK), "entity_name": request.name}
 
     @staticmethod
-    def _delete(client, request):
+    def _delete(client: ControlClient, request: Message) -> Fields:
         client.request("remove", model=request.entity)
         return _result(_OK)
 

@@ -17,6 +17,7 @@ from xtdrone_core.runs.companion import Companion
 from xtdrone_core.runs.frame_ring import path_of
 from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL, vehicle_types, vtol_types
 
+from .description import FleetDescription, OptionValue, RotorRange
 from .errors import Ros2Error
 from .feed import Feeder
 
@@ -47,7 +48,7 @@ class Ros2Station(Observer):
             self._feeder = Feeder(path_of(os.getpid(), scenario.instance, "ros2"), scenario.n)
             self._process = Companion(
                 "xtdrone_ros2.main",
-                {**told(simulation), "ring": str(self._feeder.path)},
+                describe(simulation, str(self._feeder.path)).to_json(),
                 lambda line: _log.warning("ros2: %s", line),
             )
         except ControlError as error:
@@ -73,41 +74,47 @@ class Ros2Station(Observer):
                 getattr(self, part).close()
 
 
-def told(simulation: Any) -> dict[str, Any]:
-    """What the process has to know of a simulation, as plain data."""
+def describe(simulation: Any, ring: str) -> FleetDescription:
+    """Returns the description of a Simulation; ring: path of the ring with its steps."""
     scenario, world, fleet = simulation.scenario, simulation.world, simulation.fleet
     vtol = vtol_types(fleet) != NOT_VTOL
     shared = scenario.origin == "shared"
-    return {
-        "instance": scenario.instance,
-        "px4": scenario.has_real_px4,
-        "control": simulation.requests is not None,
-        "names": [spec.name for spec in scenario.vehicles],
-        "origin": [world.latitude, world.longitude, world.altitude],
-        "offsets": [[0.0] * 3 if shared else list(spec.pos) for spec in scenario.vehicles],
-        "vehicle_type": np.where(vtol, 0, vehicle_types(fleet)).tolist(),
-        "vtol": vtol.tolist(),
-        "rotors": [
+    return FleetDescription(
+        ring=ring,
+        instance=scenario.instance,
+        px4=scenario.has_real_px4,
+        control=simulation.requests is not None,
+        names=[spec.name for spec in scenario.vehicles],
+        origin=(world.latitude, world.longitude, world.altitude),
+        offsets=[[0.0] * 3 if shared else list(spec.pos) for spec in scenario.vehicles],
+        vehicle_types=np.where(vtol, 0, vehicle_types(fleet)).tolist(),
+        vtol=vtol.tolist(),
+        rotors=[
             _rotors(vehicle, name) for vehicle, name in zip(fleet.vehicles, scenario.autopilots)
         ],
-        "cameras": simulation.rendered_sensors(),
-        "domain": scenario.ros2_domain,
-        "address": scenario.ros2_address,
-        "rate": scenario.ros2_rate,
-        "record": scenario.ros2_record,
-        "topics": scenario.ros2_topics,
-        "folder": str(simulation.folder or ""),
-        "mavros": scenario.ros2_mavros,
-        "distribution": scenario.ros2_distribution,
-        "options": _options(scenario),
-    }
+        cameras=simulation.rendered_sensors(),
+        domain=scenario.ros2_domain,
+        address=scenario.ros2_address,
+        rate=scenario.ros2_rate,
+        record=scenario.ros2_record,
+        topics=scenario.ros2_topics,
+        folder=str(simulation.folder or ""),
+        mavros=scenario.ros2_mavros,
+        distribution=scenario.ros2_distribution,
+        options=_options(scenario),
+    )
 
 
-def _rotors(vehicle: Vehicle, autopilot: str) -> list[tuple[float, ...]]:
-    """What RotorSpeeds needs of each rotor; none if its flight stack takes no actuator commands."""
+def _rotors(vehicle: Vehicle, autopilot: str) -> list[RotorRange]:
+    """Returns the rotors of a vehicle whose flight stack takes actuator commands, else none."""
     return (
         [
-            (rotor.channel, rotor.zero_position_armed, rotor.input_scaling, rotor.max_rot_velocity)
+            RotorRange(
+                rotor.channel,
+                rotor.zero_position_armed,
+                rotor.input_scaling,
+                rotor.max_rot_velocity,
+            )
             for rotor in vehicle.rotors
         ]
         if autopilot == "embedded"
@@ -115,11 +122,11 @@ def _rotors(vehicle: Vehicle, autopilot: str) -> list[tuple[float, ...]]:
     )
 
 
-def _options(scenario: Scenario) -> dict[str, Any]:
-    """Value and help of each option that is one number, word or truth value."""
+def _options(scenario: Scenario) -> dict[str, OptionValue]:
+    """Returns the options that are one number, word or truth value."""
     values = {name: getattr(scenario, name) for name in Scenario.options()}
     return {
-        name: (values[name], declared.help)
+        name: OptionValue(values[name], declared.help)
         for name, (_, declared) in Scenario.options().items()
         if type(values[name]) in (bool, int, float, str)
     }

@@ -7,7 +7,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,12 +26,12 @@ from xtdrone_mavros.command_translator import (
 from xtdrone_mavros.convert import encode, geometry
 from xtdrone_mavros.errors import MavrosError
 from xtdrone_mavros.inputs.fields import quat, xyz
-from xtdrone_mavros.mavlink_link import unpack
+from xtdrone_mavros.mavlink_link import FleetLink, Received, unpack
 from xtdrone_mavros.requests import Requests
-from xtdrone_mavros.rows import Subscription
+from xtdrone_mavros.rows import RosMessage, Subscription
 from xtdrone_mavros.vehicle_kind import OF_VEHICLE_TYPE, Kind
 
-from .wire.node import Node
+from .wire.node import Node, Writer
 from .wire.quality import DEFAULT
 from .wire.types import ros2_name
 
@@ -39,6 +39,7 @@ CONFIRM_S, REASON_S = 5.0, 1.0  # wall time for a mode, and for the reason of a 
 _POLL_S = 0.01
 _STREAMED_US = 500_000  # of set-points before OFFBOARD is asked for [us]
 _COMMANDS = ("ARM", "DISARM", *HOLDS, *TRANSITIONS, *modes.FROM_ROS_NAME)
+T = TypeVar("T")
 _TEXT, _EXTENDED = mavlink.MAVLINK_MSG_ID_STATUSTEXT, mavlink.MAVLINK_MSG_ID_EXTENDED_SYS_STATE
 
 
@@ -46,12 +47,14 @@ class XtdroneVehicle:
     """One vehicle's commands.
 
     Attributes:
-        index, name: Of the vehicle.
+        index, name: Number and name of the vehicle.
         report: Called with each line for /xtdrone/NAME/info.
     """
 
-    def __init__(self, index: int, name: str, link: Any, kind: Kind, report: Callable[[str], None]):
-        """kind: Of the vehicle; link: a FleetLink, which others read."""
+    def __init__(
+        self, index: int, name: str, link: FleetLink, kind: Kind, report: Callable[[str], None]
+    ):
+        """link: To the fleet; others read it. kind: Kind of vehicle."""
         self.index, self.name, self.report = index, name, report
         self._link, self._kind = link, kind
         self._requests = Requests(link, index)
@@ -100,8 +103,8 @@ class XtdroneVehicle:
                 ),
             )
 
-    def execute(self, method: Callable[[CommandTranslator], Any]) -> Any:
-        """Calls method(translator), and begins to stream."""
+    def execute(self, method: Callable[[CommandTranslator], T]) -> T | None:
+        """Returns method(translator), and starts the stream; None if it is refused."""
         if self._begun_us is None:
             self._begun_us, self._next_us = self._now_us, float(self._now_us)
         try:
@@ -120,7 +123,7 @@ class XtdroneVehicle:
             ).start()
 
     def take(self, message_id: int, payload: bytes) -> None:
-        """Notes what the vehicle tells by MAVLink: warnings, and how a VTOL flies."""
+        """Takes a MAVLink message: warnings, and the state of a VTOL."""
         if message_id == _TEXT:
             severity, words, *_ = unpack(message_id, payload)
             if severity <= mavlink.MAV_SEVERITY_WARNING:
@@ -172,18 +175,18 @@ def _await(condition: Callable[[], bool], seconds: float) -> None:
         time.sleep(_POLL_S)
 
 
-def _pose(method: str, v: XtdroneVehicle, m: Any) -> None:
-    turn = quat(m.orientation)
+def _pose(method: str, vehicle: XtdroneVehicle, message: RosMessage) -> None:
+    turn = quat(message.orientation)
     yaw = geometry.euler(turn if any(turn) else (0.0, 0.0, 0.0, 1.0))[2]
-    v.execute(lambda do: getattr(do, method)(xyz(m.position), yaw))
+    vehicle.execute(lambda do: getattr(do, method)(xyz(message.position), yaw))
 
 
-def _motion(method: str, frame: int, v: XtdroneVehicle, m: Any) -> None:
-    v.execute(lambda do: getattr(do, method)(frame, xyz(m.linear), m.angular.z))
+def _motion(method: str, frame: int, vehicle: XtdroneVehicle, message: RosMessage) -> None:
+    vehicle.execute(lambda do: getattr(do, method)(frame, xyz(message.linear), message.angular.z))
 
 
-SUBSCRIPTIONS = (
-    Subscription("cmd", "std_msgs/String", lambda v, m: v.command(m.data)),
+SUBSCRIPTIONS: tuple[Subscription[XtdroneVehicle], ...] = (
+    Subscription("cmd", "std_msgs/String", lambda vehicle, message: vehicle.command(message.data)),
     Subscription("cmd_pose_flu", "geometry_msgs/Pose", functools.partial(_pose, "pose_flu")),
     Subscription("cmd_pose_enu", "geometry_msgs/Pose", functools.partial(_pose, "pose_enu")),
     Subscription("cmd_vel_flu", "geometry_msgs/Twist", functools.partial(_motion, "velocity", FLU)),
@@ -204,16 +207,16 @@ class Xtdrone:
         self,
         node: Node,
         names: Sequence[str],
-        link: Any,
+        link: FleetLink,
         vehicle_types: Sequence[int],
-        subscribe: Callable[[str, XtdroneVehicle, Subscription], None],
+        subscribe: Callable[[str, XtdroneVehicle, Subscription[XtdroneVehicle]], None],
     ):
         """Subscribes.
 
         Args:
-            node: Of the publishers.
-            names: Of the vehicles.
-            link: A FleetLink, which others read.
+            node: Node of the publishers.
+            names: Namespaces of the vehicles.
+            link: MAVLink link to the fleet, which others read.
             vehicle_types: PX4's, 0 for a VTOL.
             subscribe: Called with the name of each topic, its vehicle and its row.
         """
@@ -231,12 +234,12 @@ class Xtdrone:
         for vehicle, record in zip(self._vehicles, vehicles):
             vehicle.step(t_us, record)
 
-    def take(self, received: Sequence[tuple[int, int, bytes, bytes]]) -> None:
+    def take(self, received: Sequence[Received]) -> None:
         """Notes what has come by MAVLink."""
         for i, message_id, payload, _ in received:
             if message_id in (_TEXT, _EXTENDED):
                 self._vehicles[i].take(message_id, payload)
 
 
-def _publish(node, info, text):
+def _publish(node: Node, info: Writer, text: str) -> None:
     info.write(node.types.serialised(node.types.message(ros2_name("std_msgs/String"), data=text)))

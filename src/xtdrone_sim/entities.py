@@ -6,12 +6,13 @@ origin [m/s] and angular velocity [rad/s], all four in the frame that they are r
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from xtdrone_core import FleetState, Vehicle, VehicleSpec
+from xtdrone_core import Vehicle, VehicleSpec
 from xtdrone_core.contracts import Engine, WorldEditor, required
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.quaternion import multiply_array, normalize, rotate_array
@@ -26,7 +27,7 @@ from .world import World
 from .world.models import WorldModel, read_model
 
 WORLD_FRAMES = ("", "world", "map", "/map")  # names of the world frame, as gazebo_ros has them
-MAX_NUMBER = 1e6  # number of a state or a wrench that is asked for [m, m/s, rad/s, N, N m]
+MAX_NUMBER = 1e6  # of a state or a wrench in a request [m, m/s, rad/s, N, N m]
 _STILL = (0.0, 0.0, 0.0)
 
 
@@ -36,18 +37,19 @@ class Frame:
 
     name: str
     owner: int  # index of the vehicle; from N on of the inserted models; -1 for the world's file
-    body: int  # of the vehicle
-    pose: Pose  # in the body's frame; in the world for the world's file
-    centre: tuple = (0.0, 0.0, 0.0)  # centre of gravity of a link in the body's frame [m]
+    body: int  # index in the vehicle
+    pose: Pose  # relative to the body; to the world for models of the world's file
+    # Centre of gravity of a link, in the body's frame [m].
+    centre: tuple[float, ...] = (0.0, 0.0, 0.0)
 
 
 class Entities:
-    """States of all models and links, and what gazebo_ros can do to them.
+    """States of all models and links, and the changes that gazebo_ros can make.
 
     Attributes:
         models: Frame of each model by its name, in the order of their creation.
-        links: Likewise of each link.
-        direct_links: Those of the models themselves, without models nested in them.
+        links: Frame of each link by its full name.
+        direct_links: The links of the models themselves, without models nested in them.
         static: Names of the models that do not move by themselves.
     """
 
@@ -59,7 +61,7 @@ class Entities:
         engine: Engine,
         pushes: Pushes,
     ):
-        """For a world with vehicles in an engine."""
+        """Lists the models and links of a world with vehicles in an engine."""
         self._engine, self._pushes = engine, pushes
         self._vehicles = list(zip(specs, vehicles, strict=True))
         self._world, self._fixed = world, world.models
@@ -128,14 +130,14 @@ class Entities:
         Raises:
             WorldError: There is neither.
         """
-        found = self.models.get(name) or self.links.get(name)
-        if found is None and name not in WORLD_FRAMES:
+        frame = self.models.get(name) or self.links.get(name)
+        if frame is None and name not in WORLD_FRAMES:
             raise WorldError(
                 f"{unknown_name('frame', name, [*self.models, *self.links])}; empty for the world"
             )
-        return found
+        return frame
 
-    def describe(self, name: str) -> dict:
+    def describe(self, name: str) -> dict[str, Any]:
         """Names of a model's links, collisions, joints and nested models; whether it is static.
 
         Raises:
@@ -208,7 +210,7 @@ class Entities:
         if part.body:
             raise WorldError(f"'{part.name}' hangs on a joint: move its vehicle")
         pose = _pose(state).to(part.pose.inverse())
-        moved = _state(pose, state[7:10], pose.inverse().direction(state[10:]))
+        moved = _state(pose, state[7:10].tolist(), pose.inverse().direction(state[10:]))
         n = len(self._vehicles)
         if part.owner < n:
             editor.place(part.owner, moved)
@@ -308,27 +310,29 @@ class Entities:
     def _editor(self) -> WorldEditor:
         return required(
             self._engine,
-            WorldEditor,
+            WorldEditor,  # type: ignore[type-abstract]  # a protocol
             "this engine moves and inserts no models",
             "use engine:=embedded or engine:=gazebo",
         )
 
-    def _body(self, part, inserted) -> np.ndarray:
+    def _body(self, part: Frame, inserted: np.ndarray) -> np.ndarray:
         """State of the body of a part, angular velocity in the body's frame."""
         if part.owner < 0:
             return _ORIGIN
         if part.owner >= len(self._vehicles):
-            return inserted[part.owner - len(self._vehicles)]
-        state: FleetState = self._engine.state
-        at = part.owner, part.body
+            state: np.ndarray = inserted[part.owner - len(self._vehicles)]
+            return state
+        fleet, at = self._engine.state, (part.owner, part.body)
         return np.concatenate(
-            [state.body_pos[at], state.body_quat[at], state.body_vel[at], state.body_ang_vel[at]]
+            [fleet.body_pos[at], fleet.body_quat[at], fleet.body_vel[at], fleet.body_ang_vel[at]]
         )
 
-    def _collisions_of(self, name, part) -> list[str]:
+    def _collisions_of(self, name: str, part: Frame) -> list[str]:
         n = len(self._vehicles)
         if part.owner < 0:
-            shapes = [shape for shape in self._world.shapes if shape.name.startswith(f"{name}::")]
+            shapes = tuple(
+                shape for shape in self._world.shapes if shape.name.startswith(f"{name}::")
+            )
         else:
             shapes = (
                 self._vehicles[part.owner][1].shapes
@@ -351,12 +355,12 @@ class Entities:
         }
         self.static = {model.name for model in (*self._fixed, *self.inserted) if model.static}
 
-    def _add(self, model, owner, origin):
+    def _add(self, model: WorldModel, owner: int, origin: Pose) -> None:
         self.models[model.name] = Frame(model.name, owner, 0, origin)
         for name, pose in model.links:
             self.links[name] = Frame(name, owner, 0, origin.to(pose))
 
-    def _add_vehicle(self, i, name, vehicle):
+    def _add_vehicle(self, i: int, name: str, vehicle: Vehicle) -> None:
         frames = [Pose(vehicle.cog).to(frame) for frame in body_frames(vehicle)]
         self.models[name] = Frame(name, i, 0, frames[0].inverse())
         body_of = {link: k for k, body in enumerate(vehicle.bodies) for link in body.links}
@@ -373,15 +377,16 @@ class Entities:
 _ORIGIN = np.array([0.0] * 6 + [1.0] + [0.0] * 6)
 
 
-def _pose(state) -> Pose:
-    return Pose(tuple(state[:3].tolist()), tuple(state[3:7].tolist()))
+def _pose(state: np.ndarray) -> Pose:
+    x, y, z, *quat = state[:7].tolist()
+    return Pose((x, y, z), (quat[0], quat[1], quat[2], quat[3]))
 
 
-def _state(pose, vel, rate) -> np.ndarray:
+def _state(pose: Pose, vel: Sequence[float], rate: Sequence[float]) -> np.ndarray:
     return np.array([*pose.pos, *pose.quat, *vel, *rate])
 
 
-def _named(kind, name, known) -> Frame:
+def _named(kind: str, name: str, known: Mapping[str, Frame]) -> Frame:
     if name not in known:
         raise WorldError(unknown_name(kind, name, known))
     return known[name]

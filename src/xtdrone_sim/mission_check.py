@@ -1,6 +1,7 @@
 """Checks of a plan before it is flown: distance, geofence, obstacles, terrain and battery."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from xtdrone_autopilot.navigation.mission_items import (
     RALLY,
     RTL,
     VTOL_LAND,
+    Item,
     fence_of,
     polygons,
 )
@@ -26,7 +28,7 @@ from xtdrone_autopilot.navigation.route import Leg, route
 from xtdrone_autopilot.parameters import file as parameter_file
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.state.fence import Fence
-from xtdrone_core import FleetModel, Scenario
+from xtdrone_core import FleetModel, Scenario, Vehicle
 from xtdrone_dynamics.abilities.camera_mount import mount_servos
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, NOT_VTOL, vehicle_types, vtol_types
 from xtdrone_dynamics.earth.geodesy import to_local_array
@@ -36,22 +38,24 @@ from .vehicles.report import vehicle_figures
 from .vehicles.sdf import load_vehicle
 from .world import world_of
 
-_STEP = 1.0  # between the positions of a leg that are held against the geofence [m]
-_MAX_STEPS = 10_000  # of a leg
-_OFF_GROUND = 0.5  # below this above home, a landing or take-off may touch things [m]
-_FAR = 10e3  # of a leg, which is more often a slip than meant [m]
-_ELSEWHERE = 1000.0  # of the planned home from the world's origin, which is worth a warning [m]
+_STEP = 1.0  # distance between points of a leg that are compared with the geofence [m]
+_MAX_STEPS = 10_000  # number of such points on a leg
+_OFF_GROUND = 0.5  # height above home below which landing and take-off may touch things [m]
+_LONG_LEG = 10e3  # length of a leg that is more often a slip than meant [m]
+_FAR_HOME = 1000.0  # distance of the planned home from the origin that gives a warning [m]
+
+Items = Sequence[Item]
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a plan amounts to.
+    """The result of a check.
 
     Attributes:
-        summary: Lines on its size.
-        errors: Why it would be refused, or not come to its end.
-        warnings: What is doubtful.
-        notes: What will be left out.
+        summary: Lines on the size of the plan.
+        errors: Reasons for which it is refused, or does not come to its end.
+        warnings: Doubtful items.
+        notes: Items that the vehicle skips.
     """
 
     summary: list[str]
@@ -60,7 +64,7 @@ class Report:
     notes: list[str]
 
     def lines(self) -> list[str]:
-        """All of it, a line each."""
+        """Returns all of it, a line each."""
         return [
             *self.summary,
             *(f"ERROR: {text}" for text in self.errors),
@@ -103,7 +107,7 @@ def check_plan(plan: Plan, scenario: Scenario) -> Report:
     report.warnings.extend(
         f"the leg to item {leg.seq} is {length / 1000.0:.1f} km long"
         for leg in legs
-        if (length := _length(leg)) > _FAR
+        if (length := _length(leg)) > _LONG_LEG
     )
     if legs:
         _battery(vehicle, legs, report)
@@ -146,14 +150,16 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60.0:.0f} min" if seconds < 7200.0 else f"{seconds / 3600.0:.1f} h"
 
 
-def _ends(mission, report: Report) -> None:
+def _ends(mission: Items, report: Report) -> None:
     if not mission:
         report.errors.append("there is no mission in it")
     elif mission[-1].command not in (LAND, VTOL_LAND, RTL):
         report.warnings.append("it ends in the air, with a hold: add a landing or a return")
 
 
-def _distance(mission, origin, home, store, report: Report) -> None:
+def _distance(
+    mission: Items, origin: Sequence[float], home: np.ndarray, store: ParameterStore, report: Report
+) -> None:
     """The first waypoint may not be farther than MIS_DIST_1WP, as when arming."""
     for seq, item in enumerate(mission):
         if item.command in PLACED and item.has_place:
@@ -167,19 +173,19 @@ def _distance(mission, origin, home, store, report: Report) -> None:
             return
 
 
-def _planned_home(plan: Plan, origin, world: str, report: Report) -> None:
+def _planned_home(plan: Plan, origin: Sequence[float], world: str, report: Report) -> None:
     if plan.home is None:
         return
     geodetic = [[math.radians(plan.home[0]), math.radians(plan.home[1]), origin[2]]]
     far = float(np.hypot(*to_local_array(geodetic, *origin)[0, :2]))
-    if far > _ELSEWHERE:
+    if far > _FAR_HOME:
         report.warnings.append(
             f"its planned home is {far / 1000.0:.1f} km from the origin of "
             f"world '{world}', where vehicles start"
         )
 
 
-def _fence(fence: Fence, legs: list[Leg], mission, report: Report) -> None:
+def _fence(fence: Fence, legs: list[Leg], mission: Items, report: Report) -> None:
     outside = sorted(
         {
             leg.seq
@@ -203,7 +209,7 @@ def _fence(fence: Fence, legs: list[Leg], mission, report: Report) -> None:
                 break
 
 
-def _battery(vehicle, legs: list[Leg], report: Report) -> None:
+def _battery(vehicle: Vehicle, legs: list[Leg], report: Report) -> None:
     minutes = vehicle_figures(vehicle).get("hover_time_min")
     if minutes is not None and _time(legs) > 60.0 * minutes:
         report.errors.append(
@@ -215,8 +221,8 @@ def _battery(vehicle, legs: list[Leg], report: Report) -> None:
 def _obstacles(scene: RenderedScene, legs: list[Leg], home: np.ndarray, report: Report) -> None:
     """Rays along the legs, through the centre of the vehicle only."""
 
-    def lifted(pos):
-        """Take-off and landing touch the ground: their ends are tried above it."""
+    def lifted(pos: np.ndarray) -> np.ndarray:
+        """Returns a point above the ground for the ends of take-off and landing, which touch it."""
         near = abs(pos[2] - home[2]) < _OFF_GROUND
         return np.array((pos[0], pos[1], home[2] + _OFF_GROUND)) if near else pos
 
@@ -237,7 +243,7 @@ def _obstacles(scene: RenderedScene, legs: list[Leg], home: np.ndarray, report: 
             said.add(leg.seq)
 
 
-def _left_out(mission, vehicle, report: Report) -> None:
+def _left_out(mission: Items, vehicle: Vehicle, report: Report) -> None:
     lacking = PAYLOAD if mount_servos(vehicle) else PAYLOAD | GIMBAL
     by_name: dict[str, list[int]] = {}
     for seq, item in enumerate(mission):

@@ -91,6 +91,6 @@ class Pacer:
         since, since_us = self._marks[0]
         return (t_us - since_us) * 1e-6 / max(self._running() - since, 1e-9)
 
-    def _running(self):
+    def _running(self) -> float:
         """Wall time since restart(), without pauses [s]."""
         return time.monotonic() - self._begin - self._paused_s

@@ -51,13 +51,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Setup:
-    """What parts are built from."""
+    """The scenario and the surroundings that parts are built for."""
 
     scenario: Scenario
     world: World
     folder: Path | None  # run folder; None writes nothing
     links: bool  # open the MAVLink ports
-    log_gaps: LogGaps  # what the disk does not take of the logs
+    log_gaps: LogGaps  # collects gaps in the logs, such as those of a full disk
     # Takes each message: console, vehicle (None for the simulation), severity as in MAVLink, text.
     on_text: Callable[[Console, int | None, int, str], None]
     on_event: Callable[..., None]  # takes each event: t_us, name, **values
@@ -294,12 +294,15 @@ def regroupable(part: object, name: str) -> Regroupable:
         ScenarioError: It cannot.
     """
     return required(
-        part, Regroupable, f"'{name}' keeps the vehicles that it starts with", "use engine embedded"
+        part,
+        Regroupable,  # type: ignore[type-abstract]  # a protocol
+        f"'{name}' keeps the vehicles that it starts with",
+        "use engine embedded",
     )
 
 
 def remarks(world: World, models: Iterable[Vehicle]) -> list[str]:
-    """What is left out or changed of the files of world and vehicles, a line each."""
+    """Returns a line for each part of the files of world and vehicles that is not used as given."""
     by_name = {f"world {world.name}": world.remarks, **{each.type: each.remarks for each in models}}
     return [f"{name}: {remark}" for name, lines in by_name.items() for remark in lines]
 
@@ -322,7 +325,7 @@ def _observers(
         yield TruthPose(
             required(
                 autopilot,
-                ExternalPose,
+                ExternalPose,  # type: ignore[type-abstract]  # a protocol
                 f"autopilot '{scenario.autopilot}' takes no pose from outside",
                 "leave out pose_source:=truth",
             )

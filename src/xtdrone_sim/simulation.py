@@ -59,7 +59,7 @@ class Simulation:
         observers: Called at each step; append more, see contracts.Observer.
         entities: Models and links by Gazebo's names: their states, moved, inserted, pushed.
         pacer: Keeps simulated time at a multiple of wall time.
-        log_gaps: What the disk did not take of the logs.
+        log_gaps: Gaps in the logs, such as those of a full disk.
         requests: The control socket, or None.
         race: The LapTimer of the scenario's track, or None.
     """
@@ -90,7 +90,9 @@ class Simulation:
         """
         self.scenario, self.folder = scenario, None if folder is None else Path(folder)
         self.log_gaps = LogGaps(self.folder, self._warn)
-        self._events = None if folder is None else run_folder.EventLog(self.folder, self.log_gaps)
+        self._events = (
+            None if self.folder is None else run_folder.EventLog(self.folder, self.log_gaps)
+        )
         self._summaries: SummaryKeeper | None = None
         self._ended = "finished"  # unless run() ends otherwise
         self.t_us = 0
@@ -190,7 +192,7 @@ class Simulation:
 
     @property
     def crashes(self) -> list[Crash]:
-        """What has crashed so far."""
+        """The crashes so far."""
         return self.monitor.crashes
 
     @property
@@ -204,7 +206,7 @@ class Simulation:
 
     @property
     def reached(self) -> dict[str, tuple[int, int]]:
-        """By the name of the Agent's goals: how many it reached, and of how many."""
+        """Number of goals reached and number of goals, by the name of the Agent's goals."""
         return self._agent.goals_reached() if isinstance(self._agent, GoalCounter) else {}
 
     @property
@@ -405,7 +407,9 @@ class Simulation:
             XtdroneError: It is not a snapshot, or belongs to another scenario.
         """
         saved, scenario = snapshot.read(path)
-        own = json.loads(json.dumps(self.scenario.to_dict()))  # as the file has it
+        own = json.loads(
+            json.dumps(self.scenario.to_dict())
+        )  # the types of JSON, which the file has
         _refuse_other(own, scenario, path)
         for name, part in self._stateful().items():
             if name not in saved:
@@ -463,7 +467,10 @@ class Simulation:
             XtdroneError: It has none, or there is no display.
         """
         required(
-            self.engine, Viewer, f"engine '{self.scenario.engine}' has no window", "leave out gui"
+            self.engine,
+            Viewer,  # type: ignore[type-abstract]  # a protocol
+            f"engine '{self.scenario.engine}' has no window",
+            "leave out gui",
         ).open_viewer()
 
     def event(self, t_us: int, name: str, **values: Any) -> None:
@@ -515,7 +522,7 @@ class Simulation:
         if self._closed:
             return
         values = None if self._summaries is None else self.summary()
-        self._close_all()  # which may find that the disk is full
+        self._close_all()  # logs may find that the disk is full
         if self._summaries is not None:
             self._summaries.write(self.t_us, self._ended, values)
 

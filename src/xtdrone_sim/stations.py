@@ -47,4 +47,4 @@ class Px4ViewerStation(Station):
         """Opens the socket."""
         from .viewing.px4_viewer import Px4Viewer
 
-        return Px4Viewer(simulation)
+        return Px4Viewer(simulation.scenario, simulation.world)

@@ -12,7 +12,7 @@ from pathlib import Path
 from xtdrone_core import FleetState, Scenario, SensorBatch, SensorBlock, VehicleSpec, registry
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.parent import tied
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_dynamics.compiled import cache_root, stamp_of_sources, state_of_sources
 from xtdrone_dynamics.lane_numbers import LANES
 
@@ -20,7 +20,7 @@ from .errors import EngineError
 from .simulation import STEP_US, Simulation
 
 FLIGHT_US = 4_000_000  # simulated: until the vehicle is in the air [us]
-OTHERS = "standard_vtol@0,0; rover@10,0"  # with the kernels of wings, transitions and wheels
+OTHERS = "standard_vtol@0,0; rover@10,0"  # they use the kernels of wings, transitions and wheels
 
 
 def is_warm() -> bool:
@@ -67,12 +67,14 @@ def _fly() -> None:
     """Flights in wind, with telemetry but without opening a port."""
     import numpy as np
 
+    from xtdrone_autopilot.autopilot import EmbeddedAutopilot
     from xtdrone_autopilot.estimation.ekf import Ekf
     from xtdrone_autopilot.mavlink.datagrams import Sender
     from xtdrone_autopilot.mavlink.links import take_due
     from xtdrone_autopilot.mavlink.streams import BUFFER
 
     from .engines.clearance import Clearance
+    from .engines.embedded import EmbeddedEngine
 
     agent = registry.AGENTS.load("square")(1)
     scenario = Scenario(
@@ -83,7 +85,9 @@ def _fly() -> None:
     simulation = Simulation(scenario, folder, agent=agent, links=False)
     try:
         simulation.run(until_us=FLIGHT_US)
-        streams = simulation.autopilot.streams()
+        autopilot, engine = simulation.autopilot, simulation.engine
+        assert isinstance(autopilot, EmbeddedAutopilot) and isinstance(engine, EmbeddedEngine)
+        streams = autopilot.streams()
         sequence, length = np.zeros(1, dtype=np.uint8), np.zeros(1, dtype=np.int64)
         for k in range(len(streams.names)):
             length.fill(0)
@@ -100,11 +104,10 @@ def _fly() -> None:
         length.fill(0)
         buffers, sender = np.zeros((1, BUFFER), dtype=np.uint8), Sender(1, 1)
         sender.send(buffers, length)
-        shared = sender.shared(buffers, length)  # as large fleets do
+        shared = sender.shared(buffers, length)  # large fleets share one
         shared.offer()
         shared.close()
         Ekf(LANES, (0.0, 0.0, 0.0), np.zeros(3)).step(SensorBatch.empty(LANES))
-        engine = simulation.engine
         Clearance(engine.model, np.ones(1, dtype=int), np.zeros(1)).holds(engine.data.qpos)
     finally:
         simulation.close()

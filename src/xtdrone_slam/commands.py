@@ -7,7 +7,8 @@ from typing import Any
 from xtdrone_core import resources
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
-from xtdrone_core.windows import display
+
+from . import actions
 
 EXAMPLES = """examples:
   xtdrone slam record --name indoor
@@ -32,7 +33,7 @@ def register(subparsers: Any) -> None:
         description="Benchmarks of visual SLAM.",
         epilog=EXAMPLES,
     )
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    choices = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     for add in (
         _add_record,
         _add_run,
@@ -45,7 +46,7 @@ def register(subparsers: Any) -> None:
         _add_export,
         _add_import,
     ):
-        add(actions)
+        add(choices)
 
 
 def _completed(argument: Any, names: Callable[[], Iterable[str]]) -> None:
@@ -90,8 +91,8 @@ def _add_flight(parser: ArgumentParser, *wanted: str) -> None:
             _completed(argument, names)
 
 
-def _add_record(actions: Any) -> None:
-    record = actions.add_parser("record", help="fly a trajectory and record a stereo dataset")
+def _add_record(subparsers: Any) -> None:
+    record = subparsers.add_parser("record", help="fly a trajectory and record a stereo dataset")
     _add_flight(record, "world", "trajectory", "seed", "light", "texture", "vehicle", "gps")
     record.add_argument("--bag", action="store_true", help="write bags/flight.bag as well")
     record.add_argument(
@@ -102,7 +103,7 @@ def _add_record(actions: Any) -> None:
         default="slam",
         help="run folder; the dataset is written to its folder dataset (slam)",
     )
-    record.set_defaults(run=_record)
+    record.set_defaults(run=actions.record)
 
 
 def _add_system(parser: ArgumentParser, **options: Any) -> None:
@@ -155,8 +156,8 @@ def _add_limits(parser: ArgumentParser) -> None:
     )
 
 
-def _add_run(actions: Any) -> None:
-    run = actions.add_parser(
+def _add_run(subparsers: Any) -> None:
+    run = subparsers.add_parser(
         "run",
         help="run a system on a dataset and evaluate it",
         description="Plays a dataset back to a system and judges each run: good, poor or failed. "
@@ -211,7 +212,7 @@ def _add_run(actions: Any) -> None:
     ).completer = _parameters
     add("--gui", action="store_true", help="open the window of slam watch")
     add("--name", help="run folder (slam_SYSTEM)")
-    run.set_defaults(run=_run)
+    run.set_defaults(run=actions.run)
 
 
 def _add_dataset(argument: Any) -> None:
@@ -231,8 +232,8 @@ def _parameters(parsed_args: Namespace, **_: Any) -> list[str]:
         return []
 
 
-def _add_campaign(actions: Any) -> None:
-    campaign = actions.add_parser(
+def _add_campaign(subparsers: Any) -> None:
+    campaign = subparsers.add_parser(
         "campaign",
         help="systems x worlds x seeds x parameters, from a YAML file",
         description="Executes all runs of a campaign and writes its report to runs/NAME. An "
@@ -249,11 +250,11 @@ def _add_campaign(actions: Any) -> None:
     )
     add("--retry", action="store_true", help="repeat runs that failed or are incomplete")
     add("--report", metavar="FOLDER", help="write a second copy of the report there")
-    campaign.set_defaults(run=_campaign)
+    campaign.set_defaults(run=actions.campaign)
 
 
-def _add_compare(actions: Any) -> None:
-    compare = actions.add_parser(
+def _add_compare(subparsers: Any) -> None:
+    compare = subparsers.add_parser(
         "compare",
         help="combine several benchmarks in one report",
         description="Flights with the same truth are combined in one table.",
@@ -270,13 +271,13 @@ def _add_compare(actions: Any) -> None:
     _add_metrics(compare)
     _add_limits(compare)
     compare.add_argument("--name", default="slam_compare", help="run folder (slam_compare)")
-    compare.set_defaults(run=_compare)
+    compare.set_defaults(run=actions.compare)
 
 
-def _add_evaluate(actions: Any) -> None:
+def _add_evaluate(subparsers: Any) -> None:
     from .evaluation.metrics import DELTA_M
 
-    evaluate = actions.add_parser("evaluate", help="APE and RPE of a trajectory, by evo")
+    evaluate = subparsers.add_parser("evaluate", help="APE and RPE of a trajectory, by evo")
     evaluate.add_argument("estimate", metavar="EST.tum")
     evaluate.add_argument("--reference", required=True, metavar="GT.tum", help="true trajectory")
     _add_metrics(evaluate)
@@ -288,11 +289,11 @@ def _add_evaluate(actions: Any) -> None:
         help=f"path length of the RPE ({DELTA_M:g})",
     )
     evaluate.add_argument("--json", action="store_true", help="print JSON")
-    evaluate.set_defaults(run=_evaluate)
+    evaluate.set_defaults(run=actions.evaluate)
 
 
-def _add_export(actions: Any) -> None:
-    export = actions.add_parser(
+def _add_export(subparsers: Any) -> None:
+    export = subparsers.add_parser(
         "export",
         help="convert a dataset, or export a flown trajectory",
         description="Formats of a dataset: euroc (ASL folder), tum (RGB-D benchmark), kitti "
@@ -307,11 +308,11 @@ def _add_export(actions: Any) -> None:
         "--format", required=True, choices=["euroc", "tum", "kitti", "rosbag", "csv"]
     )
     export.add_argument("--out", required=True, metavar="PATH", help="folder or file to write")
-    export.set_defaults(run=_export)
+    export.set_defaults(run=actions.export)
 
 
-def _add_import(actions: Any) -> None:
-    bag = actions.add_parser(
+def _add_import(subparsers: Any) -> None:
+    bag = subparsers.add_parser(
         "import",
         help="convert a bag recorded elsewhere to a dataset",
         description="Converts a ROS 1 or ROS 2 bag with a stereo pair and an IMU to a dataset. An "
@@ -337,20 +338,20 @@ def _add_import(actions: Any) -> None:
         help="topic of the true pose of the IMU, or a TUM file",
     )
     bag.add_argument("--out", required=True, metavar="FOLDER", help="folder to create")
-    bag.set_defaults(run=_import)
+    bag.set_defaults(run=actions.import_bag)
 
 
-def _add_watch(actions: Any) -> None:
-    watch = actions.add_parser("watch", help="show a run in progress in a window or as a PNG")
+def _add_watch(subparsers: Any) -> None:
+    watch = subparsers.add_parser("watch", help="show a run in progress in a window or as a PNG")
     run_folder.add_argument(watch)
     watch.add_argument("--png", metavar="FILE", help="draw once to a file; needs no display")
-    watch.set_defaults(run=_watch)
+    watch.set_defaults(run=actions.watch)
 
 
-def _add_install(actions: Any) -> None:
+def _add_install(subparsers: Any) -> None:
     from .benchmark import adapters
 
-    install = actions.add_parser(
+    install = subparsers.add_parser(
         "install",
         help="create the environment of a system that needs one",
         description="Installs a system into a virtual environment of its own, below "
@@ -361,11 +362,11 @@ def _add_install(actions: Any) -> None:
         adapters.names,
     )
     install.add_argument("--again", action="store_true", help="reinstall it if it is installed")
-    install.set_defaults(run=_install)
+    install.set_defaults(run=actions.install)
 
 
-def _add_live(actions: Any) -> None:
-    live = actions.add_parser(
+def _add_live(subparsers: Any) -> None:
+    live = subparsers.add_parser(
         "live",
         help="fly on the poses of a system, without GNSS",
         description="A vehicle with a stereo pair flies a trajectory; the pose of the system is "
@@ -381,267 +382,4 @@ def _add_live(actions: Any) -> None:
     )
     live.add_argument("--fuse_gps", action="store_true", help="fuse GNSS in addition to vision")
     live.add_argument("--name", default="slam_live", help="run folder (slam_live)")
-    live.set_defaults(run=_live)
-
-
-def _install(args: Namespace) -> None:
-    import sys
-
-    from tqdm import tqdm
-
-    from .benchmark import adapters, environments
-
-    adapter = adapters.load(args.system)
-    if not adapter.requirements:
-        print(f"'{adapter.name}' needs no environment of its own")
-        return
-    if environments.installed(adapter) and not args.again:
-        print(f"installed already: {environments.home(adapter)}; --again reinstalls it")
-        return
-    with tqdm(
-        total=2 + bool(adapter.install), bar_format="{desc} |{bar:20}| {elapsed}", file=sys.stderr
-    ) as bar:
-
-        def progress(step: str, line: str) -> None:
-            bar.set_description_str(f"{adapter.name}: {step} {line[:60]}")
-            bar.update(not line)
-
-        folder = environments.install(adapter, progress)
-    print(f"installed: {folder}")
-
-
-def _watch(args: Namespace) -> None:
-    from .viewing import watch
-
-    watch.show(run_folder.find(args.of_run), args.png)
-
-
-def _evaluate(args: Namespace) -> None:
-    import json
-
-    from .evaluation.metrics import METRICS, UNITS, evaluate
-
-    result = evaluate(args.estimate, args.reference, args.align, args.delta, args.max_diff)
-    if args.json:
-        print(
-            json.dumps(
-                {
-                    "alignment": result.alignment,
-                    "pairs": result.pairs,
-                    "statistics": result.statistics,
-                },
-                indent=2,
-            )
-        )
-        return
-    print(f"{result.pairs} poses, alignment {result.alignment}, RPE per {args.delta:g} m")
-    keys = list(result.statistics[METRICS[0]])
-    print(f"{'':24s}" + "".join(f"{key:>12s}" for key in keys))
-    for metric in METRICS:
-        print(
-            f"{metric + ' [' + UNITS[metric] + ']':24s}"
-            + "".join(f"{result.statistics[metric][key]:12.6f}" for key in keys)
-        )
-
-
-def _run(args: Namespace) -> int:
-    from .benchmark import campaign, execution
-    from .datasets import dataset
-    from .errors import SlamError
-    from .evaluation import verdict
-
-    if args.gui:
-        display.require_named(SlamError, "leave --gui away, and draw the run by slam watch --png")
-    choice = campaign.parse_system(args.system, args.set)
-    limits = verdict.parse_limits(args.limit)
-    folder = dataset.find(args.dataset)
-    dataset.Dataset(folder)  # raises an error, if any, before the run folder is created
-    conditions = campaign.parse(
-        {
-            "systems": [args.system],
-            "datasets": [str(folder)],
-            "bandwidth": args.bandwidth,
-            "loss": args.loss,
-        }
-    ).conditions
-    plan = campaign.Campaign(
-        choice.label,
-        (choice,),
-        conditions,
-        args.runs,
-        args.speed,
-        args.align,
-        args.max_diff,
-        limits,
-    )
-    return execution.execute(
-        plan, run_folder.create(args.name or f"slam_{choice.label}"), gui=args.gui, serial=True
-    )
-
-
-def _campaign(args: Namespace) -> int:
-    from .benchmark import campaign, execution
-
-    plan = campaign.load(args.file)
-    folder = run_folder.runs_root() / plan.name
-    folder.mkdir(parents=True, exist_ok=True)
-    return execution.execute(
-        plan,
-        folder,
-        args.report,
-        serial=args.serial,
-        address=args.address,
-        cores=args.cores,
-        retry=args.retry,
-    )
-
-
-def _compare(args: Namespace) -> int:
-    from .benchmark import execution
-    from .evaluation import results, verdict
-
-    limits = verdict.parse_limits(args.limit)
-    folders = [run_folder.find(name).resolve() for name in args.folders]
-    benchmarks = execution.evaluate(folders, args.align, args.max_diff, limits)
-    names = [folder.name for folder in folders]
-    return execution.conclude(
-        run_folder.create(args.name),
-        "Comparison of " + ", ".join(names),
-        results.merge(list(zip(names, benchmarks))),
-    )
-
-
-def _export(args: Namespace) -> None:
-    import sys
-    from pathlib import Path
-
-    from tqdm import tqdm
-
-    from .datasets import dataset
-    from .datasets.export import export
-    from .flight import trajectories
-
-    if args.format == "csv":
-        flown = trajectories.read_flown(run_folder.find(args.source))
-        trajectories.write_csv(Path(args.out), flown)
-    else:
-        source = dataset.Dataset(dataset.find(args.source))
-        with tqdm(
-            total=len(source),
-            unit=" pairs",
-            desc=args.format,
-            file=sys.stderr,
-            delay=1e-3,
-            disable=None,
-        ) as bar:
-            export(source, args.format, Path(args.out), lambda: bar.update())
-    print(args.out)
-
-
-def _import(args: Namespace) -> None:
-    import sys
-
-    from tqdm import tqdm
-
-    from .datasets.importing import import_bag
-
-    with tqdm(
-        total=0, unit=" messages", desc="import", file=sys.stderr, delay=1e-3, disable=None
-    ) as bar:
-
-        def progress(count: int, total: int) -> None:
-            bar.total = total
-            bar.update(count - bar.n)
-
-        pairs = import_bag(args.bag, args.calibration, args.imu, args.truth, args.out, progress)
-    print(f"{args.out}: {pairs} stereo pairs")
-
-
-def _record(args: Namespace) -> int:
-    import json
-    from dataclasses import asdict, fields
-
-    from xtdrone_core import command
-
-    from .flight import trajectories, worlds
-    from .flight.options import FlightOptions
-
-    options = FlightOptions(
-        **{field.name: getattr(args, field.name) for field in fields(FlightOptions)}
-    )
-    (x, y, _), _, yaw, *_ = trajectories.load(options.trajectory).at(0.0)
-    world = options.world
-    if (options.light, options.texture) != (1.0, 1.0):
-        world = str(
-            worlds.vary(
-                world,
-                options.light,
-                options.texture,
-                run_folder.runs_root() / "worlds" / f"{options.label}.world",
-            )
-        )
-    ros2 = (
-        (
-            "--ros2",
-            "true",
-            "--ros2_record",
-            "mcap",
-            "--ros2_topics",
-            rf"/clock|/tf|/tf_static|/drone0/.*|/{options.vehicle}_0/.*",
-        )
-        if args.ros2
-        else ()
-    )
-    return command.main(
-        [
-            "fly",
-            "xtdrone_slam.agents.trajectory:TrajectoryAgent",
-            "--set",
-            f"trajectory={options.trajectory}",
-            *ros2,
-            "--set",
-            f"metadata={json.dumps(asdict(options))}",
-            "--set",
-            f"bag={json.dumps(args.bag)}",
-            "--vehicles",
-            f"{options.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}",
-            "--world",
-            world,
-            "--seed",
-            str(options.seed),
-            "--gps",
-            options.gps,
-            "--name",
-            args.name,
-        ]
-    )
-
-
-def _live(args: Namespace) -> int:
-    from xtdrone_core import command
-
-    from .flight import trajectories
-
-    (x, y, _), _, yaw, *_ = trajectories.load(args.trajectory).at(0.0)
-    return command.main(
-        [
-            "fly",
-            "xtdrone_slam.agents.vision:VisionAgent",
-            "--set",
-            f"trajectory={args.trajectory}",
-            "--set",
-            f"system={args.system}",
-            "--set",
-            f"latency_ms={args.latency_ms}",
-            "--set",
-            f"gps_off={str(not args.fuse_gps).lower()}",
-            "--vehicles",
-            f"{args.vehicle}@{x:.4f},{y:.4f},0,{yaw:.4f}",
-            "--world",
-            args.world,
-            "--seed",
-            str(args.seed),
-            "--name",
-            args.name,
-        ]
-    )
+    live.set_defaults(run=actions.live)

@@ -14,9 +14,9 @@ Watch = Callable[[int, float], Any]
 
 GENERATIONS, POPULATION = 1000, 20  # section 3 of the paper
 CROSSOVER, FACTOR = 0.5, 0.5
-_POWER = 5  # of a coordinate 0..1 that gives a gain: resolves small gains as finely as large ones
-_INITIAL_SIGMA = 0.25  # of CMA-ES, in widths of the box
-_STARTS = 3  # of CMA-ES, which sometimes ends in a local minimum
+_POWER = 5  # gain = coordinate 0..1 to this power: resolves small gains as finely as large ones
+_INITIAL_SIGMA = 0.25  # CMA-ES, in widths of the box
+_STARTS = 3  # CMA-ES sometimes ends in a local minimum
 
 
 def differential_evolution(

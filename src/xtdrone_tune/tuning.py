@@ -17,8 +17,8 @@ from .errors import TuneError
 from .objective import PAD, Axis, axis_of, bounds
 from .search import GENERATIONS, METHODS
 
-_MIN_STICK_STD = 0.02  # of a stick that counts as moved
-_MIN_STD = (0.05, 0.035, 0.01, 0.01)  # of a motion that counts: height [m], yaw, pitch, roll [rad]
+_MIN_STICK_STD = 0.02  # a stick with less is not moved
+_MIN_STD = (0.05, 0.035, 0.01, 0.01)  # less is no motion: height [m], yaw, pitch, roll [rad]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Tuned:
 
 
 def moves(axis: Axis) -> bool:
-    """Whether both the stick and the vehicle move."""
+    """Tells whether both the stick and the vehicle move."""
     return bool(axis.stick.std() > _MIN_STICK_STD and axis.measured.std() > _MIN_STD[axis.index])
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xtdrone_core import Vehicle
-from xtdrone_core.scenario.scenario import VehicleSpec
+from xtdrone_core.scenario.vehicles import VehicleSpec
 from xtdrone_sim.vehicles.actors import Actor
 from xtdrone_sim.vehicles.pose import body_frames
 from xtdrone_sim.world import Light, World

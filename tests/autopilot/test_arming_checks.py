@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from stack_flights import Flight, Sent, item
+from stack_flights import Flight, Sent, from_client, item
 from xtdrone_autopilot.mavlink.fields import fault
 from xtdrone_autopilot.navigation.mission_items import MISSION, WAYPOINT
 from xtdrone_autopilot.safety.arming_checks import CHECKS, report
@@ -131,7 +131,7 @@ def _mode(mode):
 
 def _tilt(axis):
     def change(autopilot):
-        check = autopilot.failsafes._conditions["attitude"].check
+        check = autopilot.failsafes.conditions["attitude"].check
         turned = np.zeros(4)
         turned[axis], turned[3] = math.sin(0.6), math.cos(0.6)
 
@@ -142,7 +142,7 @@ def _tilt(axis):
             autopilot.estimator.quat[0] = before
             return found
 
-        autopilot.failsafes._conditions["attitude"].check = tilted
+        autopilot.failsafes.conditions["attitude"].check = tilted
 
     return change
 
@@ -226,8 +226,7 @@ def test_reports_come_with_changes_two_seconds_apart_and_when_asked_for(flight):
         1, 1, mavlink.MAV_CMD_RUN_PREARM_CHECKS, 0, *[0.0] * 7
     )
     assert not fault(message)
-    message._header = mavlink.MAVLink_header(message.id, srcSystem=255, srcComponent=190)
-    flight.send(message)
+    flight.send(from_client(message))
     assert reports(flight.sent) == [last]
 
 

@@ -12,10 +12,9 @@ from xtdrone_autopilot.mavlink.mission_protocol import MissionProtocol
 from xtdrone_autopilot.mavlink.parameter_protocol import ParameterProtocol
 from xtdrone_autopilot.mavlink.set_points import SetPointMessages
 from xtdrone_autopilot.mavlink.streams import stream_declarations
-from xtdrone_autopilot.navigation.follow import FollowTarget
+from xtdrone_autopilot.modes.flight_mode import ModeParts, flight_modes
 from xtdrone_autopilot.navigation.mission import Missions
 from xtdrone_autopilot.navigation.navigator import Navigator
-from xtdrone_autopilot.navigation.returning import Return
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.safety.arming_checks import ArmingChecks
 from xtdrone_autopilot.safety.battery import Battery
@@ -23,7 +22,7 @@ from xtdrone_autopilot.safety.commander import Commander
 from xtdrone_autopilot.safety.conditions import CONDITIONS, Action, Watched
 from xtdrone_autopilot.safety.failsafes import Failsafes
 from xtdrone_autopilot.state.clock import StepClock
-from xtdrone_autopilot.state.flight_state import FlightState
+from xtdrone_autopilot.state.flight_state import FlightState, ModeTask
 from xtdrone_autopilot.state.handlers import declarations
 from xtdrone_autopilot.state.outbox import WARNING, WARNINGS_PER_SECOND, Outbox
 from xtdrone_autopilot.state.vehicle_status import new_status
@@ -62,15 +61,20 @@ class Stack:
             lambda i, position: None,
             {},
         )
-        self.follow = FollowTarget(
+        parts = ModeParts(
             self.status,
             self.parameters,
             self.estimator,
             self.navigator,
+            self.missions,
             self.flight,
             self.clock,
+            ORIGIN,
             self.outbox,
+            lambda i, state: None,
         )
+        for mode in flight_modes():
+            self.flight.tasks[mode.mode] = mode.task(parts)
         self.checks = ArmingChecks(
             self.status,
             self.parameters,
@@ -93,16 +97,6 @@ class Stack:
         self.failsafes = Failsafes(
             self.watched, self.flight, self.outbox, lambda i, rotor: self.without.append((i, rotor))
         )
-        self.returns = Return(
-            self.status,
-            self.parameters,
-            self.estimator,
-            self.navigator,
-            self.missions,
-            self.flight,
-            ORIGIN,
-            self.outbox,
-        )
         self.commander = Commander(
             self.status,
             self.parameters,
@@ -110,8 +104,6 @@ class Stack:
             self.checks,
             self.failsafes,
             self.missions,
-            self.follow,
-            self.returns,
             self.navigator,
             self.flight,
             self.clock,
@@ -134,7 +126,12 @@ def test_warnings_of_one_vehicle_do_not_flood(stack):
 
 def test_a_mode_is_entered_by_whoever_owns_it(stack):
     entered = []
-    stack.flight.on_enter[Mode.ACRO] = entered.append
+
+    class Task(ModeTask):
+        def begin(self, i):
+            entered.append(i)
+
+    stack.flight.tasks[Mode.ACRO] = Task()
     stack.flight.enter(1, Mode.ACRO)
     assert entered == [1] and stack.status["mode"].tolist() == [Mode.LOITER, Mode.ACRO]
 
@@ -195,7 +192,7 @@ def test_every_message_has_one_handler():
     assert len(names) == len(set(names)) and Messages(None).names == []
     for name in names:
         assert hasattr(mavlink, f"MAVLINK_MSG_ID_{name}")
-    numbers = [number for kind in kinds for number in declarations(kind, "obeys")]
+    numbers = [number for kind in kinds for number in declarations(kind, "handles")]
     assert len(numbers) == len(set(numbers))
     streams = [stream.name for stream in stream_declarations()]
     assert len(streams) == len(set(streams))

@@ -22,7 +22,7 @@ from xtdrone_core import Mode, Scenario, ScenarioError
 from xtdrone_core.command import main
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

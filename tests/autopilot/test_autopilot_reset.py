@@ -7,7 +7,7 @@ from pyulog import ULog
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_core import ARM, Mode, Scenario, SetPoints
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 LATER = {"offboard_t", "stick_t", "gcs_t", "mode_t", "armed_t", "landed_t", "still_t"}  # times

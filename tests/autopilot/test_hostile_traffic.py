@@ -15,7 +15,7 @@ from own_ports import PORTS
 from xtdrone_autopilot.parameters import store as parameters
 from xtdrone_core import Scenario
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 BAD = (math.nan, math.inf, -math.inf)
@@ -156,7 +156,7 @@ def _lengths(kind):
 def test_no_number_crashes_or_is_obeyed(world, number):
     """Each message that has a handler, with this number in every field."""
     world.said.clear()
-    for name in world.autopilot._messages.names:
+    for name in world.autopilot.handlers.names:
         before = world.state()
         message = _message(getattr(mavlink, f"MAVLINK_MSG_ID_{name}"), number)
         for field, value in (
@@ -206,7 +206,7 @@ def test_a_handler_that_fails_costs_its_message_and_a_line(world, monkeypatch):
         raise OverflowError("too large")
 
     world.said.clear()
-    monkeypatch.setitem(world.autopilot._messages._handlers, "DEBUG", fail)
+    monkeypatch.setitem(world.autopilot.handlers.handlers, "DEBUG", fail)
     for _ in range(3):
         world.first.send(mavlink.MAVLink_debug_message(0, 1, 2.0))
     assert answered(world, world.first) and answered(world, world.second)

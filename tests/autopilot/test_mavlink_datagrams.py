@@ -14,7 +14,7 @@ from xtdrone_autopilot.parameters.store import listed
 from xtdrone_core import Scenario
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.framing import FrameStream, frames
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 READ = 296  # bytes that libmavconn takes of a datagram

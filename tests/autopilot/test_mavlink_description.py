@@ -7,7 +7,7 @@ import math
 import pytest
 
 from mission_records import Listener
-from stack_flights import Flight, Link
+from stack_flights import Flight, from_client
 from xtdrone_autopilot.mavlink.description import metadata
 from xtdrone_autopilot.parameters.store import table
 from xtdrone_core.mavlink.dialect import mavlink
@@ -33,8 +33,7 @@ def ask(flight, number, *params):
     message = mavlink.MAVLink_command_long_message(
         1, 1, number, 0, *params, *[0.0] * (7 - len(params))
     )
-    message._header = mavlink.MAVLink_header(message.id, srcSystem=255, srcComponent=190)
-    flight.messages.handle(Link, message)
+    flight.send(from_client(message))
     *messages, answer = flight.links.replies
     return messages, answer.result
 

@@ -6,7 +6,7 @@ import pytest
 from xtdrone_autopilot.mavlink.frames import layout
 from xtdrone_autopilot.state.handlers import declared
 from xtdrone_core import Scenario
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.simulation import Simulation
 
 BATTERY = 15.5
@@ -23,7 +23,7 @@ def devices():
     streams = stack.streams()
     stack.status["armed"], stack.battery.voltage[:] = True, BATTERY
     stack.commands[:] = 0.5
-    yield streams._devices
+    yield streams.devices
     simulation.close()
 
 
@@ -58,7 +58,7 @@ def test_esc_info_counts_and_warms(devices):
 
 
 def test_vibration_is_the_smoothed_change_of_readings(devices):
-    sensors = devices._readings.sensors
+    sensors = devices.readings.sensors
     gyro, accel = sensors.gyro.copy(), sensors.accel.copy()
     for k in range(2000):
         sensors.gyro[:] = gyro + 0.01 * (k % 2)

@@ -89,7 +89,7 @@ def test_a_failsafe_is_told_as_by_px4():
     flight.autopilot.outbox.links = sent = Sent()
     flight.autopilot.parameters.set(0, "COM_LOW_BAT_ACT", 2)
     flight.autopilot.parameters.set(0, "COM_FAIL_ACT_T", 3)
-    flight.autopilot.failsafes._begun(0, flight.autopilot.failsafes._conditions["battery_critical"])
+    flight.autopilot.failsafes.begin(0, flight.autopilot.failsafes.conditions["battery_critical"])
     (event,) = sent.messages
     assert event.id == AUTOPILOT | 13704694
     assert bytes(event.arguments[4:8]) == struct.pack("<BHB", 7, 3, 4)  # land, 3 s, critical

@@ -256,5 +256,5 @@ def test_any_request_gets_an_answer_and_never_a_foreign_file(client, opcode, dat
 def test_sessions_of_a_thousand_senders_are_bounded(client):
     for k in range(1000):
         client.ask(OPEN, b"/log/log001.ulg", sender=k)
-    assert len(client.server._sessions) < 100
+    assert client.server.n_open < 100
     assert client.ask(200) == [(NAK, bytes([UNKNOWN]))]

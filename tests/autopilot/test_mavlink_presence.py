@@ -12,7 +12,7 @@ from xtdrone_autopilot.mavlink.links import Links
 from xtdrone_core import Scenario
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.framing import frames
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 

@@ -16,7 +16,7 @@ from xtdrone_autopilot.state.answer import NO_ANSWER
 from xtdrone_autopilot.state.handlers import declared
 from xtdrone_core import FleetModel, Scenario
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle
 
@@ -33,7 +33,7 @@ CONFIGURE, CONTROL = mavlink.MAV_CMD_DO_MOUNT_CONFIGURE, mavlink.MAV_CMD_DO_MOUN
 def obey(simulation, command, *params):
     """The Answer to a command with up to seven parameters."""
     parts = simulation.autopilot.mount, simulation.autopilot.gimbals
-    handler = dict(row for part in parts for row in declared(part, "obeys"))[command]
+    handler = dict(row for part in parts for row in declared(part, "handles"))[command]
     return handler(Link, (list(params) + [0.0] * 7)[:7])
 
 

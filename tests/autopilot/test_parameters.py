@@ -12,6 +12,7 @@ from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_autopilot.mavlink.parameter_protocol import ParameterProtocol
 from xtdrone_autopilot.parameters.constraints import Constraints
 from xtdrone_autopilot.parameters.store import ParameterStore, dtype, listed, table
+from xtdrone_autopilot.state.handlers import declared
 from xtdrone_core.mavlink.client import param_value
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, STANDARD_VTOL
@@ -163,25 +164,26 @@ class Vehicle:
             self.store, None, outbox, self.links, self.status, self.clock
         )
         self.link = SimpleNamespace(vehicle=0, system=1, kind=0)
+        self.receives = dict(declared(self.protocol, "receives"))
 
     def set(self, name, value, kind):
         """PARAM_SET, and what it is answered."""
         if kind != REAL:
             (value,) = struct.unpack("<f", struct.pack("<i", value))
-        self.protocol._param_set(
+        self.receives["PARAM_SET"](
             self.link, mavlink.MAVLink_param_set_message(1, 1, name.encode(), value, kind)
         )
         return [answer[1:4] for answer in self.links.taken()]
 
     def read(self, name="", index=-1):
         """PARAM_REQUEST_READ, and what it is answered."""
-        self.protocol._param_read(
+        self.receives["PARAM_REQUEST_READ"](
             self.link, mavlink.MAVLink_param_request_read_message(1, 1, name.encode(), index)
         )
         return [answer[1:] for answer in self.links.taken()]
 
     def ask_for_list(self):
-        self.protocol._param_list(self.link, None)
+        self.receives["PARAM_REQUEST_LIST"](self.link, None)
 
     def tick(self, seconds=1.0):
         self.clock.t_us += round(seconds * 1e6)
@@ -300,7 +302,9 @@ def test_a_parameter_without_effect_is_said_to_be_so_once(vehicle):
 
 def test_storage_is_for_the_ground(vehicle):
     def storage(action):
-        return vehicle.protocol._storage(vehicle.link, [float(action)] + [0.0] * 6).result
+        handlers = dict(declared(vehicle.protocol, "handles"))
+        command = handlers[mavlink.MAV_CMD_PREFLIGHT_STORAGE]
+        return command(vehicle.link, [float(action)] + [0.0] * 6).result
 
     vehicle.store.set(0, "MPC_XY_CRUISE", 6.0)
     vehicle.status["armed"][0] = True

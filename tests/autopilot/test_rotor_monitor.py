@@ -9,7 +9,7 @@ from xtdrone_core import Scenario
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.resources import world_sdf
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.simulation import Simulation
 
 LANDINGS = 6  # at each wind speed

@@ -15,7 +15,7 @@ from xtdrone_core import Scenario, ScenarioError
 from xtdrone_core.command import main
 from xtdrone_core.mavlink.signing import now
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 KEY = hashlib.sha256(b"secret").digest()
@@ -183,7 +183,7 @@ def test_other_machines_reach_the_guarded_links_alone(tmp_path):
     (tmp_path / "run").mkdir()
     world = World(tmp_path / "run", key=key_file(tmp_path), remote="192.0.2.7")
     try:
-        kinds = world.simulation.autopilot._links.by_kind
+        kinds = world.simulation.autopilot.links.by_kind
         bound = [links[0].socket.getsockname()[0] for links in kinds]
         assert bound == ["0.0.0.0", "0.0.0.0", "127.0.0.1"]
         assert [links[0].remote[0] for links in kinds] == ["192.0.2.7", "192.0.2.7", "127.0.0.1"]

@@ -13,6 +13,7 @@ from own_ports import PORTS
 from waiting import LIMIT_S, until
 from xtdrone_autopilot.mavlink.files import log_download as ulog_download
 from xtdrone_autopilot.mavlink.streams import layout
+from xtdrone_autopilot.state.handlers import declared
 
 CHUNK = 512 * 90  # bytes asked for at once, as QGroundControl does: they fit a socket's buffer
 
@@ -92,7 +93,7 @@ def test_frames_carry_the_bytes(size):
     out = np.zeros(ulog_download.FRAMES_PER_PIECE * ulog_download.FRAME, dtype=np.uint8)
     item = layout("LOG_DATA")
     data.flags.writeable = False
-    length = ulog_download._frame(data, 7000, 3, item.id, item.crc_extra, 9, 250, out)
+    length = ulog_download.frames_of_data(data, 7000, 3, item.id, item.crc_extra, 9, 250, out)
     parser = mavlink.MAVLink(None)
     messages = parser.parse_buffer(out[:length].tobytes())
     assert [m.get_seq() for m in messages] == [(250 + k) % 256 for k in range(len(messages))]
@@ -121,8 +122,9 @@ def test_a_thousand_downloads_take_as_long_as_one(tmp_path):
     downloads = ulog_download.LogDownload(
         SimpleNamespace(files=lambda i: [tmp_path / "log.ulg"]), None, links
     )
+    receives = dict(declared(downloads, "receives"))
     for k in range(1000):
-        downloads._data(
+        receives["LOG_REQUEST_DATA"](
             SimpleNamespace(vehicle=0, system=1, kind=1, sender=k, remote=None),
             mavlink.MAVLink_log_request_data_message(1, 1, 0, 0, 10**6),
         )

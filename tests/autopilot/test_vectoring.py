@@ -13,7 +13,7 @@ from xtdrone_autopilot.state.vehicle_status import ATTITUDE, describe_bodies, ne
 from xtdrone_core import FleetModel, Scenario, SetPoints
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_core.state import ARM, KEEP
 from xtdrone_dynamics.abilities.effectiveness import effectiveness, hover_thrust
 from xtdrone_dynamics.constants import GRAVITY

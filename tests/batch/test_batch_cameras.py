@@ -30,7 +30,7 @@ from xtdrone_batch.scenes import (
 )
 from xtdrone_batch.simulation import BatchSimulation
 from xtdrone_core.errors import XtdroneError
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_dynamics.lanes import LaneLoop, loop_in_lanes
 from xtdrone_dynamics.quaternion import from_euler, rotate_array, to_matrix
 from xtdrone_sim.rendering.scene import RenderedScene

@@ -74,7 +74,7 @@ def test_parameters_of_sensors():
 )
 def test_completion(prefix, offered):
     args = argparse.Namespace(subject="square", agent=None, set=None, scenario=None, mission=None)
-    assert offered in commands._names(prefix, args)
+    assert offered in commands.complete_names(prefix, args)
 
 
 def test_another_plan_is_refused(tmp_path):

@@ -137,13 +137,13 @@ def test_flights_in_a_batch_are_those_of_the_lockstep_without_sensors():
 
 def test_intervals():
     # Wilson (1927): 8 of 10; Student: 2.776 of four degrees of freedom.
-    found = intervals.share(8, 10)
+    found = intervals.proportion(8, 10)
     assert (found.value, found.low, found.high) == pytest.approx((0.8, 0.4902, 0.9433), abs=1e-4)
-    assert intervals.share(0, 5).low == 0.0 and intervals.share(5, 5).high == 1.0
+    assert intervals.proportion(0, 5).low == 0.0 and intervals.proportion(5, 5).high == 1.0
     found = intervals.mean([1.0, 2.0, 3.0, 4.0, 5.0])
     half = 2.7764 * math.sqrt(2.5 / 5)
     assert (found.value, found.low, found.high) == pytest.approx((3, 3 - half, 3 + half), abs=1e-4)
-    assert math.isnan(intervals.mean([1.0]).low) and math.isnan(intervals.share(0, 0).value)
+    assert math.isnan(intervals.mean([1.0]).low) and math.isnan(intervals.proportion(0, 0).value)
 
 
 def test_the_summary_and_the_parquet_table(tmp_path):

@@ -44,12 +44,14 @@ def failing(condition):
     return {condition.name: [condition.text, condition.advice]}
 
 
-def vehicle(told=None, earlier=None, seconds=2.0, heard=("PING",), paused=False):
-    """Findings about a vehicle whose health differs from HEALTHY by `told`."""
-    told = {**HEALTHY, **(told or {})}
+def vehicle(changed=None, earlier=None, seconds=2.0, heard=("PING",), paused=False):
+    """Findings about a vehicle whose health differs from HEALTHY by `changed`."""
+    health = {**HEALTHY, **(changed or {})}
     earlier = {"set_points": 0} if earlier is None else earlier
     return list(
-        doctor_fleet._vehicle("iris_0", 0, told, earlier, seconds, dict.fromkeys(heard), paused)
+        doctor_fleet.vehicle_findings(
+            "iris_0", 0, health, earlier, seconds, dict.fromkeys(heard), paused
+        )
     )
 
 
@@ -125,7 +127,7 @@ def test_a_vehicle_that_only_speaks_mavlink_is_understood():
             0, mavlink.ESTIMATOR_ATTITUDE, 0.1, 2.0, 0.1, 0.1, 0, 0, 0, 0
         ),
     }
-    texts = [f.text for f in doctor_fleet._vehicle("px4", 0, {}, {}, 2.0, heard, False)]
+    texts = [f.text for f in doctor_fleet.vehicle_findings("px4", 0, {}, {}, 2.0, heard, False)]
     assert any("AUTO.LOITER, disarmed" in text for text in texts)
     assert any("its arming checks fail" in text for text in texts)
     assert any("no position" in text for text in texts)
@@ -249,7 +251,7 @@ def test_what_a_companion_computer_says_is_not_taken_for_the_vehicle():
 
         answers = threading.Thread(target=answer)
         answers.start()
-        (heard,) = doctor_fleet._listen(PORTS, [vehicle.getsockname()[1]], 2.0, None)
+        (heard,) = doctor_fleet.listen(PORTS, [vehicle.getsockname()[1]], 2.0, None)
         answers.join()
     assert heard["HEARTBEAT"].custom_mode == 0x3040000
 

@@ -1,5 +1,7 @@
 """A process beside a simulation: it is ready, or the reason why not; woken, heard, ended."""
 
+import os
+import signal
 import sys
 import threading
 
@@ -42,10 +44,8 @@ def test_it_is_woken_heard_and_ended(module):
     for _ in range(3):
         companion.wake()
     assert heard.wait(10.0) and said == ["three"]
-    process = companion._process
-    companion.close()
-    companion.close()
-    assert process.returncode == 0
+    assert companion.close() == 0
+    assert companion.close() is None
     companion.wake()  # of one that has ended: nothing
 
 
@@ -56,8 +56,8 @@ def test_why_it_does_not_start_is_its_last_line(module):
 
 def test_one_that_is_killed_does_not_hold_the_simulation(module):
     companion = Companion(module, {"fails": False}, print)
-    companion._process.kill()
-    companion._process.wait()
+    os.kill(companion.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, companion.pid, os.WEXITED | os.WNOWAIT)
     for _ in range(3):
         companion.wake()
     companion.close()

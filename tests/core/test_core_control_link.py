@@ -127,7 +127,7 @@ def test_a_thousand_connections_leave_those_that_ask(server):
     late.say({"op": "status"})
     genuine.say({"op": "status"})
     assert late.hear()["ok"] and genuine.hear()["ok"]
-    assert len(server._clients) <= MAX_CLIENTS
+    assert server.connections <= MAX_CLIENTS
     for stranger in strangers:
         stranger.close()
 
@@ -147,7 +147,7 @@ def test_a_request_without_end_is_cut_off(server):
     client = Client(server)
     client.sock.setblocking(False)
     sent = 0
-    while sent <= 2 * LONGEST and server._clients:
+    while sent <= 2 * LONGEST and server.connections:
         try:
             sent += client.sock.send(b"x" * 65536)
         except BlockingIOError:
@@ -155,7 +155,7 @@ def test_a_request_without_end_is_cut_off(server):
         except ConnectionError:
             break
         server.poll(echo)
-    assert not server._clients and sent <= 2 * LONGEST
+    assert not server.connections and sent <= 2 * LONGEST
 
 
 def test_a_flood_of_requests_does_not_hold_the_others_up(server):

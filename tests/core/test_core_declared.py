@@ -9,7 +9,7 @@ from xtdrone_core import Scenario, ScenarioError, stations
 from xtdrone_core.contracts import Observer
 from xtdrone_core.scenario import declared, scenario_options
 from xtdrone_core.scenario.options import option
-from xtdrone_core.scenario.scenario import fleet, parse_vehicles
+from xtdrone_core.scenario.vehicles import fleet, parse_vehicles
 from xtdrone_flight_controllers.px4.options import Px4Options
 from xtdrone_ros2.options import Ros2
 from xtdrone_web.options import Page

@@ -4,7 +4,7 @@ import pytest
 
 from xtdrone_core import Scenario, ScenarioError
 from xtdrone_core.scenario.disturbances import Disturbance, parse_disturbance, parse_disturbances
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 
 NAMES = ["iris_0", "iris_1"]
 

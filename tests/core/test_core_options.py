@@ -21,7 +21,7 @@ from xtdrone_core import (
 from xtdrone_core.command import build_parser
 from xtdrone_core.scenario import launch_arguments, scenario_options
 from xtdrone_core.scenario.options import number, options_of, pair
-from xtdrone_core.scenario.scenario import FLEET, fleet
+from xtdrone_core.scenario.vehicles import FLEET, fleet
 
 ROOT = Path(__file__).parents[2]
 LAUNCH = ROOT / "launch"

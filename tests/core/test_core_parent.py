@@ -1,5 +1,6 @@
 """Processes that end with their parent, nodes and the roslaunch that started them."""
 
+import ctypes
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import pytest
 
 from xtdrone_core.runs import parent
 
+PR_GET_PDEATHSIG = 2  # of prctl(2)
 NODE = (
     "import signal, time\n"
     "from xtdrone_core.runs import parent\n"
@@ -41,9 +43,17 @@ def test_a_process_ends_with_a_parent_that_is_killed(word, by_node, by_launch):
         assert process.stdout.read() == "gone\n"
 
 
-def test_a_node_that_roslaunch_did_not_start_may_outlive_its_parent(monkeypatch):
-    monkeypatch.setattr(parent, "_libc", None)
+def death_signal():
+    """The signal that the kernel sends this process when its parent ends; 0 for none."""
+    number = ctypes.c_int(-1)
+    assert ctypes.CDLL(None).prctl(PR_GET_PDEATHSIG, ctypes.byref(number), 0, 0, 0) == 0
+    return number.value
+
+
+def test_a_node_that_roslaunch_did_not_start_may_outlive_its_parent():
+    before = death_signal()
     parent.end_with_launch()
+    assert death_signal() == before != signal.SIGTERM
 
 
 def test_an_interrupt_waits_for_the_end_of_the_block():

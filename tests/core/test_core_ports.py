@@ -7,7 +7,7 @@ import pytest
 from xtdrone_core import Scenario, ScenarioError
 from xtdrone_core.runs import ports, run_folder
 from xtdrone_core.runs.ports import INSTANCES, MAX_VEHICLES, Ports
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 
 EPHEMERAL = 32768  # Linux gives ports from here on to whoever asks for any
 TAKEN_BY_OTHERS = {11311: "ROS master", 11345: "Gazebo master", 8888: "micro XRCE-DDS"}

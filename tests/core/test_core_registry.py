@@ -8,7 +8,7 @@ import pytest
 
 from xtdrone_autopilot.options import PARTS
 from xtdrone_core import Scenario, ScenarioError, command, registry
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 
 METADATA = "Metadata-Version: 2.1\nName: somebodys\nVersion: 1\n"
 ENTRY_POINTS = """[xtdrone.engines]
@@ -33,7 +33,7 @@ USE = """
 import json
 from xtdrone_autopilot.options import PARTS
 from xtdrone_core import Scenario, registry
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_slam.benchmark import adapters
 Scenario(fleet("iris", 1), engine="ideal")
 print(json.dumps([registry.ENGINES.names(), registry.ENGINES.load("ideal").__name__,

@@ -11,7 +11,7 @@ from xtdrone_core import Scenario, ScenarioError, XtdroneError, resources
 from xtdrone_core.racing import ghost
 from xtdrone_core.racing.laps import Laps
 from xtdrone_core.racing.track import Gate, Track, read_track
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 
 # A square of 10 m, flown counter-clockwise.
 SQUARE = Track(

@@ -12,7 +12,7 @@ import pytest
 from steered_leader import SteeredLeader
 from xtdrone_core import Scenario
 from xtdrone_core.command import main
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_formation import Radio, scheme
 from xtdrone_formation.agents import FormationAgent
 from xtdrone_formation.evaluation import analysis

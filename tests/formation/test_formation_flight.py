@@ -12,7 +12,7 @@ from xtdrone_control.agents import SquareAgent
 from xtdrone_core import ARM, FleetModel, FleetState, Mode, Scenario, SetPoints, XtdroneError
 from xtdrone_core.command import main
 from xtdrone_core.runs.truth_log import TruthWriter, read_truth
-from xtdrone_core.scenario.scenario import fleet, grid
+from xtdrone_core.scenario.vehicles import fleet, grid
 from xtdrone_formation import FormationError, Radio, slots
 from xtdrone_formation.agents import FormationAgent, PathFormation
 from xtdrone_formation.director import Director
@@ -140,7 +140,7 @@ def test_the_agent_streams_a_second_before_it_asks_for_offboard():
 def test_a_vehicle_that_never_gets_ready_ends_the_flight_in_one_line():
     agent = SquareAgent(2)
     simulator = SimpleSimulator(grid(2))
-    simulator._ready[1] = False
+    simulator.ready[1] = False
     with pytest.raises(XtdroneError, match="vehicle 1 is not ready to arm after 60 s"):
         fly(simulator, agent, 100.0)
 
@@ -323,7 +323,7 @@ def test_recordings_of_each_vehicle_meet_at_the_leaders_times():
     """Vehicle 1 moves at 2 m/s and is sampled at other times, one of them twice."""
     leader = np.array([[t, 0.0, 0.0, 5.0, 0.1 * t] for t in (0, 10, 20, 30)], dtype=float)
     other = np.array([[t, 2.0 * t, 0.0, 5.0, 0.0] for t in (5, 15, 15, 25)], dtype=float)
-    t_us, pos, vel, yaw = recordings._interpolate([(rows, rows[:, :4]) for rows in (leader, other)])
+    t_us, pos, vel, yaw = recordings.interpolate([(rows, rows[:, :4]) for rows in (leader, other)])
     assert t_us.tolist() == [10, 20]
     assert pos[:, 1].tolist() == [[20.0, 0.0, 5.0], [40.0, 0.0, 5.0]]
     assert pos.shape == vel.shape == (2, 2, 3)

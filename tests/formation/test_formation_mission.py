@@ -8,7 +8,7 @@ import pytest
 
 from xtdrone_autopilot.navigation import plan_file
 from xtdrone_core import Scenario
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_formation.agents import MissionFormation
 from xtdrone_sim.simulation import Simulation
 

@@ -17,7 +17,7 @@ from waiting import until
 from xtdrone_control.agents import HoverAgent
 from xtdrone_core import FleetState, Scenario, VehicleSpec, resources
 from xtdrone_core.contracts import Observer
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import from_euler
 from xtdrone_sim.engines.gazebo.engine import GazeboEngine

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xtdrone_core import Scenario, resources
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.errors import EngineError
 from xtdrone_sim.simulation import Simulation
 

@@ -5,7 +5,7 @@ import pytest
 
 from boxes import FREE, STATIC, state, step
 from xtdrone_core import Scenario, resources
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_dynamics.quaternion import from_euler
 from xtdrone_sim.errors import WorldError
 from xtdrone_sim.simulation import Simulation

@@ -12,7 +12,7 @@ from xtdrone_control.agents import HoverAgent
 from xtdrone_core import Scenario, XtdroneError
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.control_link import MAX_CLIENTS, ControlServer
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.warm_up import ensure_warm
 

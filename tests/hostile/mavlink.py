@@ -12,7 +12,7 @@ from stack_flights import NoLinks
 from xtdrone_autopilot.parameters.store import listed
 from xtdrone_core import Scenario, XtdroneError
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.warm_up import ensure_warm
 
@@ -181,7 +181,7 @@ class KIND(Kind):
         warnings.simplefilter("error", RuntimeWarning)
         self.autopilot._open_links()
         self.said, self.obeyed = [], []
-        handlers = self.autopilot._messages._handlers
+        handlers = self.autopilot.handlers.handlers
         for name, handler in handlers.items():
             handlers[name] = self._watched(name, handler)
         self.autopilot.outbox.on_text = lambda i, severity, text: self.said.append(text)

@@ -10,7 +10,7 @@ from xtdrone_autopilot.navigation.mission_items import CAPACITY
 from xtdrone_core import Scenario
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.signing import now
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.warm_up import ensure_warm
 
@@ -66,7 +66,7 @@ class KIND(Kind):
     def start(self, folder):
         """Opens the links, and records what the owner of the key says to them."""
         self.autopilot._open_links(_KEY)
-        self.links = [of_kind[0] for of_kind in self.autopilot._links.by_kind if of_kind[0].signer]
+        self.links = [of_kind[0] for of_kind in self.autopilot.links.by_kind if of_kind[0].signer]
         self.said = []
         self.autopilot.outbox.on_text = lambda i, severity, text: self.said.append(text)
         self.owner, self.stranger = self._socket(), self._socket()

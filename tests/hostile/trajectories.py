@@ -30,7 +30,7 @@ class Trajectories(Kind):
         commands.load()
         import evo.core.metrics  # noqa: F401
 
-        import xtdrone_slam.benchmark.campaign
+        import xtdrone_slam.benchmark.plan
         import xtdrone_slam.datasets.importing
         import xtdrone_slam.evaluation.metrics  # noqa: F401
 
@@ -55,7 +55,7 @@ class Trajectories(Kind):
         )
 
     def try_one(self, value):
-        from xtdrone_slam.benchmark import adapters, campaign
+        from xtdrone_slam.benchmark import adapters, plan
         from xtdrone_slam.datasets import calibration
         from xtdrone_slam.flight import trajectories
 
@@ -67,7 +67,7 @@ class Trajectories(Kind):
         elif name == "given.csv":
             trajectories.load(name).at(1.0)
         elif name == "campaign.yaml":
-            campaign.load(name)
+            plan.load(name)
         elif name == "system/adapter.yaml":
             adapters.load("system")
         else:

@@ -5,10 +5,14 @@ A sensor is added in test_adding_a_sensor.py.
 
 import argparse
 import dataclasses
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import bridge_host
 from stack_flights import Flight, Link
@@ -21,7 +25,7 @@ from xtdrone_core.command import main
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.scenario import scenario_options
 from xtdrone_core.scenario.options import option
-from xtdrone_core.scenario.scenario import fleet, parse_vehicles
+from xtdrone_core.scenario.vehicles import fleet, parse_vehicles
 from xtdrone_mavros import bridge, topics
 from xtdrone_mavros.rows import Topic
 from xtdrone_mavros.topics.builders import copied
@@ -161,3 +165,17 @@ def test_a_ros_topic_is_a_row(monkeypatch):
     link.feed(0, mavlink.MAVLink_heartbeat_message(2, 12, 81, 0, 3, 3))
     made.poll()
     assert host.outputs["iris_0", "custom_mode"].sent[-1].endswith(b"\2\0")
+
+
+@pytest.mark.slow
+def test_a_flight_mode_is_a_row_and_a_module():
+    """One by targets, and one by control laws, flown by each type of vehicle."""
+    script = ROOT / "tests" / "support" / "added_mode_flights.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    flown = json.loads(done.stdout.splitlines()[-1])
+    assert flown["modes"] == ["SPIRAL"] * 4
+    assert flown["east"] == pytest.approx([15.0, 15.0], abs=5.0)
+    assert flown["climb"] == pytest.approx(1.0, abs=0.1)
+    assert flown["roll"] == pytest.approx([0.3, 0.3], abs=0.1)
+    assert flown["turn"] < -0.1

@@ -13,7 +13,7 @@ from xtdrone_core import Scenario, resources
 from xtdrone_core.contracts import Observer
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.report import vehicle_sensors
 from xtdrone_sim.vehicles.sdf import load_vehicle

@@ -14,7 +14,7 @@ from processes import SimulationProcess
 from waiting import LIMIT_S
 from xtdrone_autopilot.mavlink.streams import stream_declarations
 from xtdrone_core import Scenario
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 SQUARE = [(0.0, 4.0), (4.0, 4.0), (4.0, 0.0), (0.0, 0.0)]  # north, east [m]

@@ -25,7 +25,7 @@ class Simulation:
     def _run(self):
         state = FleetState.zeros(2, 4)
         state.quat[:, 3] = 1.0
-        while not any(client.subscribed for client in list(self.server._clients.values())):
+        while not self.server.has_subscriber:
             self.server.poll(self._answer, 0.05)
         self.server.poll(self._answer, 0.05)
         for k in range(self.ticks):

@@ -179,11 +179,11 @@ def test_a_folder_that_is_no_run_is_told(tmp_path, capsys):
 
 def test_names_are_completed(runs):
     args = argparse.Namespace(of_run="three", live=False)
-    found = commands._complete_signals(args, prefix="truth.z,est")
+    found = commands.complete_signals(args, prefix="truth.z,est")
     assert "truth.z,estimate.vx" in found and "truth.z,actuator_motors.control[0]" in found
-    assert commands._complete_vehicles(args, prefix="") == ["iris_0", "iris_1", "iris_2"]
-    assert commands._complete_signals(argparse.Namespace(of_run="none", live=False)) == []
-    assert "speed" in commands._complete_signals(argparse.Namespace(of_run="none", live=True))
+    assert commands.complete_vehicles(args, prefix="") == ["iris_0", "iris_1", "iris_2"]
+    assert commands.complete_signals(argparse.Namespace(of_run="none", live=False)) == []
+    assert "speed" in commands.complete_signals(argparse.Namespace(of_run="none", live=True))
 
 
 def test_the_layout_of_plotjuggler_has_the_colours_of_the_figures():

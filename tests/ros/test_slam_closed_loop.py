@@ -13,7 +13,7 @@ pytest.importorskip("cv2")
 
 from slam_wall import record_wall
 from xtdrone_core import Scenario
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.simulation import Simulation
 from xtdrone_slam import SlamError
 from xtdrone_slam.agents.vision import VisionAgent

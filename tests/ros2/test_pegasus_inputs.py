@@ -7,9 +7,10 @@ import pytest
 
 pytest.importorskip("rosbags")
 
+from xtdrone_ros2.description import RotorRange
 from xtdrone_ros2.topics.pegasus_in import RotorSpeeds
 
-ROTORS = [(k, 100.0, 1000.0, 1100.0) for k in (3, 0, 9)]
+ROTORS = [RotorRange(k, 100.0, 1000.0, 1100.0) for k in (3, 0, 9)]
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ class Node:
 
 
 class Frames:
-    def tell_static(self, more):
+    def publish_static(self, more):
         self.static = [(parent, child) for parent, child, _ in more]
 
 

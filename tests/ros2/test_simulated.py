@@ -20,7 +20,7 @@ from processes import SimulationProcess
 from service_clients import CycloneClient
 from xtdrone_core import Scenario, ScenarioError
 from xtdrone_core.runs.ports import Ports
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_ros2.wire.node import Node
 from xtdrone_ros2.wire.quality import DEFAULT
 from xtdrone_ros2.wire.types import Types

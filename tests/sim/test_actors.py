@@ -9,7 +9,7 @@ import pytest
 import xtdrone as xd
 from sensor_models.lens import Pinhole
 from xtdrone_core import FleetState, ScenarioError
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.errors import SdfError
 from xtdrone_sim.rendering.scene import RenderedScene
 from xtdrone_sim.vehicles.sdf import load_vehicle

@@ -11,7 +11,7 @@ from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.safety.battery import Battery
 from xtdrone_core import FleetModel, FleetState, Pack, Scenario
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_dynamics import battery
 from xtdrone_sim.errors import SdfError
 from xtdrone_sim.plant.actuators import ActuatorStage
@@ -69,7 +69,7 @@ def spin(model, seconds, command=0.7, charge=1.0):
     energy = 0.0
     for _ in range(round(seconds / 0.004)):
         rotors.step(np.full((1, 4), command), state, STEP_US)
-        packs.step(rotors.power, STEP_US, rotors.speed_share)
+        packs.step(rotors.power, STEP_US, rotors.speed_limit)
         energy += rotors.power[0] * 0.004
     return rotors, packs, state, energy
 

@@ -5,7 +5,7 @@ import pytest
 
 from xtdrone_autopilot.autopilot import EmbeddedAutopilot
 from xtdrone_core import Scenario, ScenarioError
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.observers.laps import LapTimer
 from xtdrone_sim.simulation import Simulation

@@ -12,7 +12,7 @@ from physics import MULTIROTORS, STEP_US, aloft, effects, fall, push, state_of, 
 from sensor_models.parameters import presets
 from xtdrone_core import FleetModel, FleetState, Scenario
 from xtdrone_core.command import main
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_dynamics.earth import atmosphere
 from xtdrone_sim.engines.body import place_bodies
 from xtdrone_sim.errors import SdfError, WindError

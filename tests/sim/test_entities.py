@@ -5,7 +5,7 @@ import pytest
 
 from boxes import BOX, FREE, STATIC, state, step
 from xtdrone_core import Scenario, XtdroneError
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_dynamics.quaternion import from_euler
 from xtdrone_sim.control.world_requests import handlers
 from xtdrone_sim.errors import SdfError, WorldError

@@ -9,7 +9,7 @@ from physics import HEIGHT, hover
 from xtdrone_core import ControlError, Scenario, ScenarioError
 from xtdrone_core.runs.control_link import ControlServer
 from xtdrone_core.runs.ports import Ports
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.errors import EngineError
@@ -72,7 +72,7 @@ def test_a_weak_battery_limits_the_thrust_and_an_empty_one_ends_the_flight():
     assert between(rows, 8.0, 10.0).share.min() == 1.0
     assert 0.6 < between(rows, 11.0, 12.0).share.max() < 0.9
     # Asked for more than the battery gives, the rotors stop short and the vehicle sinks.
-    top = simulation.plant.actuators.speed_share[0] * 1100.0
+    top = simulation.plant.actuators.speed_limit[0] * 1100.0
     np.testing.assert_allclose(simulation.state.actuator[0, :6], top, rtol=0.02)
     assert rows.height[-1] < HEIGHT - 0.5
     assert simulation.autopilot.battery.voltage[0] == pytest.approx(

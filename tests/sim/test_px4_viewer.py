@@ -50,7 +50,7 @@ def test_viewer_gets_the_true_state(viewers, monkeypatch):
     monkeypatch.setattr(px4_viewer, "MIN_PERIOD_S", 0.0)
     scenario = Scenario(vehicles="iris@0,0; iris@3,1,0,1", speed=0.0, wind="4,1,0")
     simulation = Simulation(scenario, None, SquareAgent(N), links=False)
-    simulation.observers.append(Px4Viewer(simulation))
+    simulation.observers.append(Px4Viewer(simulation.scenario, simulation.world))
     counts = np.zeros(N, dtype=int)
     try:
         for until_us in (3_000_000, 7_500_000):
@@ -97,7 +97,7 @@ def compare(message, simulation, i):
 
 def test_without_a_viewer_the_flight_goes_on():
     simulation = Simulation(Scenario(vehicles="iris*1"), None, links=False)
-    simulation.observers.append(Px4Viewer(simulation))
+    simulation.observers.append(Px4Viewer(simulation.scenario, simulation.world))
     for _ in range(50):
         simulation.step()
     simulation.close()

@@ -10,7 +10,7 @@ from xtdrone_control.race_path import Course, LapPath
 from xtdrone_core import Scenario, ScenarioError, VehicleSpec, XtdroneError, resources
 from xtdrone_core.racing.track import read_track
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.engines.gazebo.world import world_sdf
 from xtdrone_sim.simulation import Simulation
 from xtdrone_sim.vehicles.sdf import load_vehicle

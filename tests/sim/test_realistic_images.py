@@ -12,7 +12,7 @@ from sensor_models import SensorError
 from sensor_models.cameras import cameras_of
 from sensor_models.lens import Pinhole
 from xtdrone_core import FleetState, Scenario, ScenarioError, VehicleSpec
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.errors import SdfError
 from xtdrone_sim.rendering.realistic.conditions import conditions_of
 from xtdrone_sim.rendering.realistic.scene import RealisticScene

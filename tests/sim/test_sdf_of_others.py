@@ -11,7 +11,7 @@ import jointed
 from xtdrone_autopilot.control.output import at_rest
 from xtdrone_core import FleetModel, Scenario, ScenarioError, resources
 from xtdrone_core.command import main
-from xtdrone_core.scenario.scenario import fleet, parse_vehicles
+from xtdrone_core.scenario.vehicles import fleet, parse_vehicles
 from xtdrone_dynamics.abilities.vehicle_type import cannot_fly
 from xtdrone_sim.errors import SdfError
 from xtdrone_sim.model_check import check

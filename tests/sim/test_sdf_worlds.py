@@ -6,7 +6,7 @@ from PIL import Image
 
 from sensor_models.lens import Pinhole
 from xtdrone_core import FleetState, Scenario, resources
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_dynamics.quaternion import to_euler
 from xtdrone_sim.errors import SdfError
 from xtdrone_sim.rendering.scene import RenderedScene

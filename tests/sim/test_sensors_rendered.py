@@ -17,7 +17,7 @@ from sensor_models.rendered.lidar import lidar_of
 from xtdrone_control.agents import SquareAgent
 from xtdrone_core import FleetState, Reading, Scenario, SensorBlock, VehicleSpec
 from xtdrone_core.contracts import Observer
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_dynamics.quaternion import from_euler, to_matrix_array
 from xtdrone_sim.errors import EngineError
 from xtdrone_sim.rendering import offscreen

@@ -11,7 +11,7 @@ from xtdrone_core import ControlError, FleetModel, Scenario, ScenarioError, SetP
 from xtdrone_core.contracts import Agent, AutopilotContext, Observer
 from xtdrone_core.runs.control_link import ControlClient, ControlServer
 from xtdrone_core.runs.ports import Ports
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim import parts as building, warm_up
 from xtdrone_sim.commands import running
 from xtdrone_sim.plant.plant import Plant

@@ -8,7 +8,7 @@ import pytest
 from xtdrone_core import Estimates, Scenario, ScenarioError
 from xtdrone_core.contracts import Observer
 from xtdrone_core.runs.snapshot import Memory, SnapshotError
-from xtdrone_core.scenario.scenario import fleet, parse_vehicles
+from xtdrone_core.scenario.vehicles import fleet, parse_vehicles
 from xtdrone_sim.simulation import Simulation
 
 

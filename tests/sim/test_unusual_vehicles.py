@@ -14,7 +14,7 @@ from xtdrone_core import Scenario, SetPoints
 from xtdrone_core.agent import BaseAgent
 from xtdrone_core.command import main
 from xtdrone_core.modes import Mode
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 BRICK = jointed.link("base") + jointed.SENSORS

@@ -12,7 +12,7 @@ import yaml
 
 from xtdrone_core import FleetState, Scenario, XtdroneError, command
 from xtdrone_core.runs.truth_log import TruthWriter
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.errors import ViewError
 from xtdrone_sim.viewing import film, overlay, scene as scene_module
 from xtdrone_sim.viewing.cameras import CAMERAS, Camera
@@ -255,7 +255,8 @@ def test_a_gif_has_the_colours_of_thin_trails(tmp_path):
 
 def test_shadows_stand_still_while_a_fleet_moves_a_little():
     (first, reach), (second, other) = (
-        scene_module._steady(np.array([x, 0.0, 5.0]), r) for x, r in ((10.0, 14.0), (10.4, 14.3))
+        scene_module.steady_shadows(np.array([x, 0.0, 5.0]), r)
+        for x, r in ((10.0, 14.0), (10.4, 14.3))
     )
     np.testing.assert_array_equal(first, second)
     assert reach == other and reach > 14.3 + np.linalg.norm(first - (10.4, 0.0, 5.0))

@@ -22,7 +22,7 @@ from slam_truth import plan, write_adapter, write_hall
 from xtdrone_core import command
 from xtdrone_core.errors import MISSED
 from xtdrone_slam import SlamError
-from xtdrone_slam.benchmark import campaign
+from xtdrone_slam.benchmark import campaign, plan as plans
 from xtdrone_slam.evaluation import report, results, tables
 
 
@@ -39,7 +39,7 @@ def long(tmp_path_factory):
 
 
 def test_grid_of_a_campaign(fake):
-    one = campaign.parse(
+    one = plans.parse(
         {
             "systems": [
                 "klt",
@@ -82,7 +82,7 @@ def test_grid_of_a_campaign(fake):
 )
 def test_campaign_that_makes_no_sense(data, says):
     with pytest.raises(SlamError, match=says):
-        campaign.parse(data)
+        plans.parse(data)
 
 
 @pytest.mark.slow

@@ -174,7 +174,7 @@ def test_example_of_an_own_system_runs(dataset, tmp_path, monkeypatch):
 
 
 def test_campaign_finds_a_system_beside_its_file(tmp_path):
-    from xtdrone_slam.benchmark import campaign
+    from xtdrone_slam.benchmark import plan as plans
 
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "adapter.yaml").write_text("command: [cat]\nparameters: {name: a}\n")
@@ -186,6 +186,6 @@ def test_campaign_finds_a_system_beside_its_file(tmp_path):
             }
         )
     )
-    one = campaign.load(tmp_path / "c.yaml")
+    one = plans.load(tmp_path / "c.yaml")
     assert [system.name for system in one.systems] == [str(tmp_path / "mine")] * 2
     assert one.systems[1].label == "mine_nameb"

@@ -1,6 +1,7 @@
 """The reference trajectory, its files, the closed-loop flight and what is recorded of it."""
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ from xtdrone_core.contracts import Observer
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.truth_log import read_truth
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.simulation import Simulation
 from xtdrone_slam import SlamError
 from xtdrone_slam.agents.trajectory import TrajectoryAgent
@@ -101,10 +102,10 @@ def test_vehicle_follows_place_and_yaw(tmp_path):
             compare(t_us, state)
 
     def compare(t_us, state):
-        if agent._begin_us is None or not 1.0 < (t_us - agent._begin_us) * 1e-6 < 5.8:
+        if agent.begin_us is None or not 1.0 < (t_us - agent.begin_us) * 1e-6 < 5.8:
             return
         begin.append(t_us)
-        place, _, yaw, *_ = agent.trajectory.at((t_us - agent._begin_us) * 1e-6)
+        place, _, yaw, *_ = agent.trajectory.at((t_us - agent.begin_us) * 1e-6)
         axis = Rotation.from_quat(state.quat[0]).as_matrix()[:, 0]
         errors.append(np.linalg.norm(state.pos[0] - place))
         turns.append(abs(np.angle(np.exp(1j * (np.arctan2(axis[1], axis[0]) - yaw)))))
@@ -165,6 +166,12 @@ class Stage:
         self.log_gaps = LogGaps(folder, list)
 
 
+def descriptor_of(path):
+    """The number under which this process has a file open."""
+    folder = Path("/proc/self/fd")
+    return next(int(link.name) for link in folder.iterdir() if Path(os.path.realpath(link)) == path)
+
+
 def test_a_recording_ends_where_the_disk_is_full_and_the_flight_goes_on(tmp_path):
     stage = Stage(tmp_path)
     agent = TrajectoryAgent(1)
@@ -172,7 +179,7 @@ def test_a_recording_ends_where_the_disk_is_full_and_the_flight_goes_on(tmp_path
     (recorder,) = stage.observers
     readings = tmp_path / "dataset/mav0/imu0/data.csv"
     with open("/dev/full", "w") as full:
-        os.dup2(full.fileno(), recorder._writer._imu._file.fileno())
+        os.dup2(full.fileno(), descriptor_of(readings))
     state = SimpleNamespace(
         pos=np.zeros((1, 3)),
         quat=np.array([[0.0, 0.0, 0.0, 1.0]]),
@@ -180,7 +187,7 @@ def test_a_recording_ends_where_the_disk_is_full_and_the_flight_goes_on(tmp_path
         ang_vel=np.zeros((1, 3)),
     )
     sensors = SimpleNamespace(gyro=np.ones((1, 3)), accel=np.ones((1, 3)))
-    agent._recorder.start()
+    agent.recorder.start()
     for stage.t_us in (4000, 8000):
         recorder.on_step(stage.t_us, state, sensors)
     recorder.close()
@@ -205,9 +212,9 @@ def test_recording_begins_and_ends_with_the_flight(tmp_path):
     sensors = SimpleNamespace(gyro=np.ones((1, 3)), accel=np.ones((1, 3)))
     for stage.t_us in range(4000, 400_000, 4000):
         if stage.t_us == 100_000:
-            agent._recorder.start()
+            agent.recorder.start()
         if stage.t_us == 300_000:
-            agent._recorder.stop()
+            agent.recorder.stop()
         recorder.on_step(stage.t_us, state, sensors)
         if stage.t_us % 80_000 == 40_000 and stage.t_us > 80_000:  # half a period late
             recorder.on_reading(
@@ -218,7 +225,7 @@ def test_recording_begins_and_ends_with_the_flight(tmp_path):
                     data={"left": image, "right": image},
                 )
             )
-    table = agent._recorder.truth()
+    table = agent.recorder.truth()
     assert Dataset(tmp_path / "dataset").times_us.tolist() == [160_000, 240_000]
     imu = Dataset(tmp_path / "dataset").calibration.imu
     assert imu.gyroscope_random_walk == 0.001  # as the SDF says

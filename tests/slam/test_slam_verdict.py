@@ -15,7 +15,7 @@ from xtdrone_core import command
 from xtdrone_core.errors import MISSED
 from xtdrone_core.runs import run_folder
 from xtdrone_slam import SlamError
-from xtdrone_slam.benchmark import campaign
+from xtdrone_slam.benchmark import campaign, plan as plans
 from xtdrone_slam.evaluation import results, tables, verdict
 from xtdrone_slam.evaluation.verdict import DEFAULTS, Limits
 
@@ -76,7 +76,7 @@ def test_a_user_sets_the_limits():
     assert limits == Limits(ape_percent=10.0, ape_deg=60.0)
     assert verdict.judge(_COMPLETE, accuracy(2.29, 45.0), limits).word == "good"
     assert "10 % of the path" in limits.text() and "60 degrees" in limits.text()
-    one = campaign.parse({"systems": ["klt"], "limits": {"dropped_percent": 5}})
+    one = plans.parse({"systems": ["klt"], "limits": {"dropped_percent": 5}})
     assert one.limits == Limits(dropped_percent=5.0)
 
 

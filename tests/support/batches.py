@@ -21,7 +21,7 @@ from xtdrone_batch.physics.control import MEASURED
 from xtdrone_batch.simulation import STEP_US, BatchSimulation
 from xtdrone_core import FleetModel, Mode
 from xtdrone_core.resources import vehicle_names
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_core.vehicle import Rotor
 from xtdrone_dynamics.abilities.vehicle_type import (
     MULTICOPTER,

@@ -21,7 +21,7 @@ from own_ports import PORTS
 from xtdrone_core import Scenario
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode, custom_mode
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "px4_commands.json"

@@ -7,7 +7,7 @@ from xtdrone_control.agents import HoverAgent
 from xtdrone_core import Scenario
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 DATA = Path(__file__).parents[1] / "data"

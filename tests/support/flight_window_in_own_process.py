@@ -9,7 +9,8 @@ import pytest
 from xtdrone_core import FleetState
 from xtdrone_core.runs.frame_ring import FrameWriter
 from xtdrone_core.runs.truth_log import TruthWriter
-from xtdrone_core.scenario.scenario import Scenario, fleet
+from xtdrone_core.scenario.scenario import Scenario
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.engines.embedded import EmbeddedEngine
 from xtdrone_sim.errors import EngineError
 from xtdrone_sim.vehicles.pose import Pose
@@ -209,7 +210,7 @@ def fly(engine, steps=50):
 def test_the_end_of_the_window_is_not_that_of_the_flight(engine, caplog, monkeypatch):
     monkeypatch.setattr(live, "PERIOD_S", 0.0)
     engine.open_viewer()
-    process, ring = engine._window.process, engine._window.ring.path
+    process, ring = engine.window.process, engine.window.ring.path
     fly(engine)
     assert process.poll() is None and ring.exists()
     engine.insert(read_model(BALL, "ball", Pose((0.0, 5.0, 2.0))))
@@ -225,7 +226,7 @@ def test_the_end_of_the_window_is_not_that_of_the_flight(engine, caplog, monkeyp
 
 def test_a_window_closes_with_its_flight(engine):
     engine.open_viewer()
-    process = engine._window.process
+    process = engine.window.process
     engine.close()
     assert process.returncode == 0
     engine.close()
@@ -237,4 +238,4 @@ def test_a_window_that_does_not_open_is_one_line(engine, monkeypatch, tmp_path, 
     monkeypatch.setenv("QT_QPA_PLATFORM", platform)
     with pytest.raises(EngineError, match="the window of the flight does not open: .*[Cc]ould not"):
         engine.open_viewer()
-    assert engine._window is None
+    assert engine.window is None

@@ -7,7 +7,7 @@ from xtdrone_dynamics.compiled import njit
 
 
 @njit
-def push(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt):
+def push(a, e, command, value, speed_limit, ratio, height, vx, vy, vz, dt):
     """As the table of kinds in xtdrone_sim.plant.actuators; value is the thrust [N]."""
     thrust = a.zero_position_armed + a.input_scaling * command
     return (

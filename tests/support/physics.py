@@ -8,7 +8,7 @@ import numpy as np
 from xtdrone_core import FleetModel, FleetState, Scenario, VehicleSpec
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.resources import vehicle_names
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_dynamics.abilities.effectiveness import effectiveness, rank
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, cannot_fly, vehicle_types
 from xtdrone_sim.engines.embedded import EmbeddedEngine
@@ -145,7 +145,7 @@ def hover(vehicle, until_s, end_s=math.inf, folder=None, parameters=None, **opti
                     math.hypot(*away[:2]),
                     math.acos(1.0 - 2.0 * (quat[0] ** 2 + quat[1] ** 2)),
                     np.linalg.norm(state.vel[0]),
-                    simulation.plant.actuators.speed_share[0],
+                    simulation.plant.actuators.speed_limit[0],
                     simulation.autopilot.commands[0, :rotors].mean(),
                 )
             )

@@ -40,7 +40,7 @@ from xtdrone_core.contracts import Observer
 from xtdrone_core.mavlink.client import MavlinkClient
 from xtdrone_core.modes import ROS_NAME, Mode, custom_mode, from_custom_mode
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 WIND = {"calm": "", "wind": "mean=4,0,0 dryden=4"}

@@ -7,7 +7,7 @@ import yaml
 
 from xtdrone_core import Scenario
 from xtdrone_core.racing.track import read_track
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 
 
 def write_run(folder, track, laps):

@@ -27,7 +27,7 @@ from xtdrone_core import Scenario, registry
 from xtdrone_core.contracts import Observer
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.simulation import Simulation
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "reference_flights.json"

@@ -90,8 +90,8 @@ class ScriptedBoard(threading.Thread):
         self.port = SerialPort(device, 921_600)
         self.heard, self.sensors, self.controls = {}, None, np.zeros(16)
         self.mode = base_mode
-        self._answers, self._beats = answers, beats
-        self._packer = mavlink.MAVLink(None, system, 1)
+        self.answers, self._beats = answers, beats
+        self.packer = mavlink.MAVLink(None, system, 1)
         self._parser = mavlink.MAVLink(None)
         self._parser.robust_parsing = True
         self._ended = threading.Event()
@@ -99,7 +99,7 @@ class ScriptedBoard(threading.Thread):
     def say(self, *messages):
         """Sends messages, or bytes as they are."""
         for message in messages:
-            data = message if isinstance(message, bytes) else message.pack(self._packer)
+            data = message if isinstance(message, bytes) else message.pack(self.packer)
             self.port.write(data)
 
     def beat(self):
@@ -128,7 +128,7 @@ class ScriptedBoard(threading.Thread):
             self.sensors = message
             if self._beats and self.heard[name] % 10 == 0:
                 self.beat()
-            if self._answers:
+            if self.answers:
                 self.say(
                     mavlink.MAVLink_hil_actuator_controls_message(
                         message.time_usec, list(self.controls), self.mode, 0

@@ -5,7 +5,7 @@ from pathlib import Path
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import FleetState
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.rendering.sensors import RenderedSensors
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world

@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from slam_wall import stereo, wall
-from xtdrone_slam.benchmark import campaign
+from xtdrone_slam.benchmark import plan as plans
 from xtdrone_slam.datasets.dataset import DatasetWriter
 
 # A system that tells the truth, with an error by a parameter, and can be made to fail.
@@ -60,9 +60,9 @@ def write_hall(folder: Path) -> Path:
     return folder
 
 
-def plan(fake: Path, long: Path, **more) -> campaign.Campaign:
+def plan(fake: Path, long: Path, **more) -> plans.Campaign:
     """Two runs each, exact and 10 cm off."""
-    return campaign.parse(
+    return plans.parse(
         {
             "systems": [{"name": str(fake), "parameters": {"error": [0.0, 0.1]}}],
             "datasets": [str(long)],

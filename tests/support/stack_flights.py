@@ -8,7 +8,7 @@ from xtdrone_core import Mode, Scenario
 from xtdrone_core.contracts import Observer
 from xtdrone_core.mavlink.client import MavlinkClient, Refused
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_dynamics.earth.geodesy import to_geodetic
 from xtdrone_sim.simulation import Simulation
 
@@ -32,6 +32,14 @@ class Link:
     """A link without a socket; what is sent on it is dropped."""
 
     vehicle, system, kind, sender, source, clock_us, signer = 0, 1, 0, None, (255, 190), None, None
+
+
+def from_client(message, system=255, component=190):
+    """A message as it comes in, with the ids of its sender."""
+    (received,) = mavlink.MAVLink(None).parse_buffer(
+        message.pack(mavlink.MAVLink(None, system, component))
+    )
+    return received
 
 
 class NoLinks:

@@ -17,7 +17,7 @@ from reference_flights import FLIGHTS, ulog_data
 from xtdrone_core import Scenario, registry
 from xtdrone_core.contracts import Observer
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 from xtdrone_sim.simulation import Simulation
 
 

@@ -18,7 +18,7 @@ from xtdrone_core import Scenario
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.framing import frames
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.simulation import Simulation
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "px4_streams.json"

@@ -14,7 +14,7 @@ import heights_panel
 from web_simulation import serving
 from xtdrone_core import registry
 from xtdrone_core.runs.frame_ring import FrameWriter
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 from xtdrone_web import frame, panels

@@ -5,7 +5,8 @@ import json
 import numpy as np
 
 from xtdrone_core.contracts import SlotProvider
-from xtdrone_core.scenario.scenario import Scenario, fleet
+from xtdrone_core.scenario.scenario import Scenario
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_formation.agents import FormationAgent
 from xtdrone_sim.simulation import Simulation
 from xtdrone_web.events import EventLog

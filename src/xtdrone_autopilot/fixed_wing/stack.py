@@ -21,6 +21,7 @@ from xtdrone_dynamics.abilities.vehicle_type import (
 from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import from_euler
 
+from ..control.laws import Laws, added_law, with_laws
 from ..control.vector import clamp, thrust_newtons, wrap_pi, yaw_of
 from ..interfaces import Estimator
 from ..navigation.navigator import raise_timed_events
@@ -74,7 +75,7 @@ def _guide(
     elif mode == OFFBOARD:
         offboard.follow_set_point(vehicle, wing, params, motion, t_us, GUIDANCE_S)
         vehicle.sp_kind = ATTITUDE if vehicle.offboard_kind == TRAJECTORY else vehicle.offboard_kind
-    else:
+    elif not added_law(mode, vehicle, wing, params, motion, t_us, GUIDANCE_S):
         auto.fly_auto(vehicle, wing, params, motion, t_us, accel, GUIDANCE_S)
     if (
         is_auto
@@ -269,6 +270,7 @@ class FixedWing(Memory):
         parameters: ParameterStore,
         estimator: Estimator,
         origin: Sequence[float],
+        laws: Laws = (),
     ) -> None:
         """Starts with all vehicles on the ground.
 
@@ -278,7 +280,9 @@ class FixedWing(Memory):
             parameters: Parameters of the fleet.
             estimator: Estimated state of the fleet.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
+            laws: Control laws of further modes; see modes.flight_mode.FlightMode.
         """
+        self._fly = with_laws(laws, _fly, _fly_vehicle, _guide)
         self._fleet, self._status, self._parameters = fleet, status, parameters
         self._estimator, self._origin_height = estimator, float(origin[2])
         vtols = status["vtol_type"] != NOT_VTOL
@@ -304,7 +308,7 @@ class FixedWing(Memory):
         """
         if not self._any:
             return 0
-        return _fly(
+        return self._fly(
             self._status,
             self.records,
             self._parameters.values,

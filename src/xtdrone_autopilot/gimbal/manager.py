@@ -6,6 +6,7 @@ https://mavlink.io/en/services/gimbal_v2.html
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from xtdrone_dynamics.quaternion import from_euler, to_euler
 
 from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, Answer
 from ..state.clock import StepClock
-from ..state.handlers import obeys, on_request, receives, streams
+from ..state.handlers import MessageSource, handles, on_request, receives, streams
 from .mount import Mount
 
 DEVICE = 1  # number of the gimbal that is the autopilot's own
@@ -47,15 +48,15 @@ class GimbalManager(Memory):
 
     MEMORY = ("_control",)
 
-    def __init__(self, mount: Mount, clock: StepClock):
+    def __init__(self, mount: Mount, clock: StepClock) -> None:
         """Nobody is in control."""
         self.mount, self._clock = mount, clock
         # (N, 2, 2) system and component id of primary and secondary control, 0 = nobody
         self._control = np.zeros((len(mount.fitted), 2, 2), dtype=np.uint8)
         self.remember_start()
 
-    @obeys(mavlink.MAV_CMD_DO_GIMBAL_MANAGER_CONFIGURE)
-    def _configure(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_GIMBAL_MANAGER_CONFIGURE)
+    def _configure(self, link: MessageSource, p: Sequence[float]) -> Answer:
         if not self.mount.fitted[link.vehicle]:
             return _no_gimbal()
         for role in (0, 1):
@@ -68,25 +69,27 @@ class GimbalManager(Memory):
                 control[:] = system, component
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_DO_GIMBAL_MANAGER_PITCHYAW)
-    def _pitch_yaw(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_GIMBAL_MANAGER_PITCHYAW)
+    def _pitch_yaw(self, link: MessageSource, p: Sequence[float]) -> Answer:
         pitch, yaw, pitch_rate, yaw_rate = np.radians(p[:4])
         flags = int(p[4]) if math.isfinite(p[4]) else 0
         return self._turn(link, flags, (0.0, pitch, yaw), (0.0, pitch_rate, yaw_rate))
 
     @receives("GIMBAL_MANAGER_SET_ATTITUDE")
-    def _set_attitude(self, link, message):
-        w, *xyz = message.q
-        angles = to_euler(*xyz, w) if math.isfinite(w) else (math.nan,) * 3
+    def _set_attitude(self, link: MessageSource, message: Any) -> None:
+        w, x, y, z = message.q
+        angles = to_euler(x, y, z, w) if math.isfinite(w) else (math.nan,) * 3
         rates = (message.angular_velocity_x, message.angular_velocity_y, message.angular_velocity_z)
         self._turn(link, message.flags, angles, rates)
 
-    def _turn(self, link, flags, angles, rates):
+    def _turn(
+        self, link: MessageSource, flags: int, angles: Sequence[float], rates: Sequence[float]
+    ) -> Answer:
         """To roll, pitch and yaw [rad], or where they are NaN at rates [rad/s]."""
         i = link.vehicle
         if not self.mount.fitted[i]:
             return _no_gimbal()
-        if link.source not in map(tuple, self._control[i].tolist()):
+        if list(link.source or ()) not in self._control[i].tolist():
             return Answer(
                 DENIED,
                 "another one is in control of the gimbal: take it by DO_GIMBAL_MANAGER_CONFIGURE",
@@ -140,5 +143,5 @@ class GimbalManager(Memory):
         m["q"] = quat[:, [3, 0, 1, 2]]
 
 
-def _no_gimbal():
+def _no_gimbal() -> Answer:
     return Answer(NO_ANSWER, "this vehicle has no gimbal")

@@ -7,22 +7,23 @@ where they are; what it reports is the target, as PX4's mounts without encoders 
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from xtdrone_core import FleetModel
+from xtdrone_core import FleetModel, Servo
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.camera_mount import AXES, mount_servos, sense
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import from_euler, multiply, to_matrix
 
 from ..control.vector import clamp, wrap_pi, yaw_of
 from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, Answer
 from ..state.clock import StepClock
-from ..state.handlers import obeys, streams
+from ..state.handlers import MessageSource, handles, streams
 
 ROLL, PITCH, YAW = range(3)
 NORTH = 0.5 * math.pi  # about up from east [rad]
@@ -57,7 +58,7 @@ def _has_mount(mount: "Mount") -> np.ndarray:
 
 
 @njit
-def _update(m, s, pos, heading, dt):
+def _update(m: Record, s: Record, pos: np.ndarray, heading: float, dt: float) -> None:
     """Angles of a moment: those at rest, those that go on, or towards the region of interest."""
     if math.isfinite(m.roi[0]):
         dx, dy, dz = m.roi[0] - pos[0], m.roi[1] - pos[1], m.roi[2] - pos[2]
@@ -77,7 +78,9 @@ def _update(m, s, pos, heading, dt):
 
 
 @njit
-def _joint_angles(m, quat, heading, rolls, turns):
+def _joint_angles(
+    m: Record, quat: np.ndarray, heading: float, rolls: bool, turns: bool
+) -> tuple[float, float, float]:
     """Roll, pitch and yaw of the camera in the vehicle: by yaw, then roll, then pitch [rad].
 
     Without a servo for the roll only the optical axis is where it should be.
@@ -94,7 +97,14 @@ def _joint_angles(m, quat, heading, rolls, turns):
 
 
 @njit
-def _apply(mounts, servos, fitted, estimates, dt, commands):
+def _apply(
+    mounts: np.ndarray,
+    servos: np.ndarray,
+    fitted: np.ndarray,
+    estimates: np.ndarray,
+    dt: float,
+    commands: np.ndarray,
+) -> None:
     for i in fitted:
         m, s = mounts[i], servos[i]
         quat = estimates[i].quat
@@ -123,7 +133,7 @@ class Mount(Memory):
 
     MEMORY = ("records",)
 
-    def __init__(self, fleet: FleetModel, estimator: Any, clock: StepClock):
+    def __init__(self, fleet: FleetModel, estimator: Any, clock: StepClock) -> None:
         """estimator: gives where the vehicles are, and their attitude."""
         self._estimator, self._clock = estimator, clock
         self.records = np.zeros(fleet.n, dtype=MOUNT)
@@ -138,7 +148,7 @@ class Mount(Memory):
         self.look_ahead(slice(None))
         self.remember_start()
 
-    def _add(self, i, k, axis, servo, turns):
+    def _add(self, i: int, k: int, axis: int, servo: Servo, turns: float) -> None:
         row = self._servos[i]
         row["index"][axis], row["sense"][axis] = k, turns
         row["scaling"][axis], row["zero"][axis] = servo.input_scaling, servo.zero_position_armed
@@ -189,7 +199,7 @@ class Mount(Memory):
             m["bearing"] = m["angles"][YAW] + (0.0 if known[YAW] else heading)
             m["angles"][YAW] = wrap_pi(m["bearing"] - heading)
 
-    def look_at(self, i: int, position: npt.ArrayLike | None) -> None:
+    def look_at(self, i: int, position: Sequence[float] | np.ndarray | None) -> None:
         """At a place from now on.
 
         Args:
@@ -202,15 +212,15 @@ class Mount(Memory):
             here = self._estimator.pos[i]
             self.records["roi"][i] = np.where(np.isfinite(position), position, here)
 
-    @obeys(mavlink.MAV_CMD_DO_MOUNT_CONFIGURE)
-    def _configure(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_MOUNT_CONFIGURE)
+    def _configure(self, link: MessageSource, p: Sequence[float]) -> Answer:
         return self._answer(link, p[0], None)
 
-    @obeys(mavlink.MAV_CMD_DO_MOUNT_CONTROL)
-    def _control(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_MOUNT_CONTROL)
+    def _control(self, link: MessageSource, p: Sequence[float]) -> Answer:
         return self._answer(link, p[6], (p[1], p[0], p[2]))
 
-    def _answer(self, link, mode, degrees):
+    def _answer(self, link: MessageSource, mode: float, degrees: Sequence[float] | None) -> Answer:
         """Changes to a MAV_MOUNT_MODE, and to roll, pitch and yaw [deg] where they are given."""
         i = link.vehicle
         if not self.fitted[i]:

@@ -28,7 +28,7 @@ class UdpTransport:
 
     system = SOURCE
 
-    def __init__(self, vehicle: int, ports: Ports, key: bytes | None = None):
+    def __init__(self, vehicle: int, ports: Ports, key: bytes | None = None) -> None:
         """Opens a socket.
 
         Args:
@@ -55,7 +55,7 @@ class UdpTransport:
     def listen(self, *kinds: str) -> Iterator[Receive]:
         """See Transport; includes messages that were received earlier and not read yet."""
 
-        def receive(seconds):
+        def receive(seconds: float) -> Any:
             message = self._link.recv_match(type=list(kinds), blocking=True, timeout=seconds)
             if message is None or message.get_srcSystem() != self._vehicle:
                 return None
@@ -71,7 +71,7 @@ class UdpTransport:
 class Client(MavlinkClient):
     """MAVLink client of one vehicle of a running simulation, for the command line."""
 
-    def __init__(self, vehicle: int, ports: Ports | None = None, key: bytes | None = None):
+    def __init__(self, vehicle: int, ports: Ports | None = None, key: bytes | None = None) -> None:
         """Connects to a vehicle.
 
         Args:
@@ -95,7 +95,7 @@ class Client(MavlinkClient):
         """Closes the socket."""
         self._udp.close()
 
-    def _exchange(self, *kinds):
+    def _exchange(self, *kinds: str) -> Any:
         # A vehicle keeps what it has to say while no ground station is there.
         self.send(ground_station_heartbeat())
         return super()._exchange(*kinds)

@@ -33,9 +33,10 @@ from ..safety.commander import Commander
 from ..safety.failures import Failures
 from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, REJECTED, Answer
 from ..state.clock import StepClock
-from ..state.handlers import declared, obeys, receives, refuses
+from ..state.handlers import declared, handles, receives, refuses
 from ..state.outbox import CRITICAL, INFO, WARNING, Outbox
 from .fields import FARTHEST
+from .links import Link
 
 UNSUPPORTED, FAILED = mavlink.MAV_RESULT_UNSUPPORTED, mavlink.MAV_RESULT_FAILED
 CANCELLED = 6  # MAV_RESULT_CANCELLED, which pymavlink's dialect lacks
@@ -91,7 +92,7 @@ _BY_NAV_STATE = {
     **{state: mode for state, mode in VARIANTS.items() if state not in (ORBIT, VTOL_TAKEOFF)},
 }
 # Modes by MAV_STANDARD_MODE; the others PX4 does not take.
-_STANDARD_MODES = {
+_STANDARD_MODES: dict[float, Mode] = {
     NAV_STATES[spec.nav_state].standard: mode
     for mode, spec in MODES.items()
     if NAV_STATES[spec.nav_state].standard
@@ -115,7 +116,7 @@ class Commands:
         links: Any,
         others: Any = (),
         answers: Any = (),
-    ):
+    ) -> None:
         """The commands of a fleet.
 
         Args:
@@ -135,8 +136,10 @@ class Commands:
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._commander, self._missions, self._failures = commander, missions, failures
         self._clock, self._origin, self._outbox, self._links = clock, origin, outbox, links
-        self._obey = {
-            number: method for part in (self, *others) for number, method in declared(part, "obeys")
+        self._handlers = {
+            number: method
+            for part in (self, *others)
+            for number, method in declared(part, "handles")
         }
         self._on_request = {
             getattr(mavlink, f"MAVLINK_MSG_ID_{name}"): method
@@ -145,12 +148,12 @@ class Commands:
         }
 
     @receives("COMMAND_LONG")
-    def _command_long(self, link, message):
+    def _command_long(self, link: Link, message: Any) -> None:
         p = [getattr(message, f"param{k}") for k in range(1, 8)]
         self._run_command(link, message, p)
 
     @receives("COMMAND_INT")
-    def _command_int(self, link, message):
+    def _command_int(self, link: Link, message: Any) -> None:
         p = [
             message.param1,
             message.param2,
@@ -170,8 +173,8 @@ class Commands:
                 p[6] += self._origin[2] + self._status["home"][link.vehicle, 2]
         self._run_command(link, message, p)
 
-    def _run_command(self, link, message, p):
-        handler = self._obey.get(message.command)
+    def _run_command(self, link: Link, message: Any, p: Sequence[float]) -> None:
+        handler = self._handlers.get(message.command)
         if handler is None:
             name = command_name(message.command)
             why = _INSTEAD.get(message.command, "")
@@ -186,12 +189,12 @@ class Commands:
         self._answer(link, message, answer)
 
     @refuses("COMMAND_LONG", "COMMAND_INT")
-    def _refuse(self, link, message, why):
+    def _refuse(self, link: Link, message: Any, why: str) -> None:
         self._answer(
             link, message, Answer(DENIED, f"command {command_name(message.command)} denied: {why}")
         )
 
-    def _answer(self, link, message, answer):
+    def _answer(self, link: Link, message: Any, answer: Answer) -> None:
         if answer.reason and answer.result in (UNSUPPORTED, DENIED, FAILED, NO_ANSWER):
             self._outbox.say(link.vehicle, WARNING, answer.reason)
         if answer.result == NO_ANSWER:
@@ -208,8 +211,8 @@ class Commands:
             ),
         )
 
-    @obeys(mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
-    def _arm_disarm(self, link, p):
+    @handles(mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
+    def _arm_disarm(self, link: Link, p: Sequence[float]) -> Answer:
         action = round(p[0]) if math.isfinite(p[0]) else 0
         if action not in (0, 1):
             return Answer(NO_ANSWER, f"Unsupported ARM_DISARM param: {p[0]:.3f}: 1 arms, 0 disarms")
@@ -218,8 +221,8 @@ class Commands:
             return self._commander.arm(link.vehicle, self._clock.t_us, force)
         return self._commander.disarm(link.vehicle, force)
 
-    @obeys(mavlink.MAV_CMD_DO_SET_MODE)
-    def _do_set_mode(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_SET_MODE)
+    def _do_set_mode(self, link: Link, p: Sequence[float]) -> Answer:
         base, main, sub = (int(x) & 0xFF if math.isfinite(x) else 0 for x in p[:3])
         if base & mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED:
             return self._set_custom_mode(link, main, sub)
@@ -234,13 +237,13 @@ class Commands:
         )
         return Answer(ACCEPTED)
 
-    def _set_custom_mode(self, link, main, sub):
+    def _set_custom_mode(self, link: Link, main: int, sub: int) -> Answer:
         """A mode by PX4's numbers; of AUTO, sub mode 0 is MISSION."""
         if main == _AUTO:
             state = nav_state(main, sub) if sub else MODES[Mode.MISSION].nav_state
         else:
             state = nav_state(main, sub if NAV_STATES[POSITION_SLOW].px4 == (main, sub) else 0)
-        mode = _BY_NAV_STATE.get(state)
+        mode = None if state is None else _BY_NAV_STATE.get(state)
         if mode is not None:
             return self._mode(link, mode, shown=state)
         if main == _AUTO:
@@ -248,7 +251,7 @@ class Commands:
         self._outbox.say(link.vehicle, WARNING, f"there is no mode {main}, {sub}")
         return Answer(ACCEPTED)
 
-    def _refuse_auto_mode(self, i, state):
+    def _refuse_auto_mode(self, i: int, state: int | None) -> Answer:
         """Answers as PX4 in the air; on the ground that lets users choose an external mode."""
         if state is not None and NAV_STATES[state].external:
             self._commander.say_unavailable(i, state)
@@ -257,26 +260,26 @@ class Commands:
         return Answer(REJECTED)
 
     @receives("SET_MODE")
-    def _set_mode(self, link, message):
+    def _set_mode(self, link: Link, message: Any) -> None:
         number = message.custom_mode
         self._do_set_mode(link, (message.base_mode, number >> 16 & 0xFF, number >> 24 & 0xFF))
 
-    @obeys(mavlink.MAV_CMD_DO_SET_STANDARD_MODE)
-    def _do_set_standard_mode(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_SET_STANDARD_MODE)
+    def _do_set_standard_mode(self, link: Link, p: Sequence[float]) -> Answer:
         mode = _STANDARD_MODES.get(p[0])
         return Answer(FAILED) if mode is None else self._mode(link, mode)
 
-    def _mode(self, link, mode, text="", shown=None):
+    def _mode(self, link: Link, mode: Mode, text: str = "", shown: int | None = None) -> Answer:
         return self._commander.set_mode(link.vehicle, mode, self._clock.t_us, text, shown)
 
-    @obeys(mavlink.MAV_CMD_NAV_TAKEOFF)
-    def _nav_takeoff(self, link, p):
+    @handles(mavlink.MAV_CMD_NAV_TAKEOFF)
+    def _nav_takeoff(self, link: Link, p: Sequence[float]) -> Answer:
         if abs(p[6]) > FARTHEST:
             return Answer(DENIED, f"height {p[6]:g} m is not allowed: give one above sea level")
         return self._commander.take_off(link.vehicle, p[6], self._clock.t_us)
 
-    @obeys(mavlink.MAV_CMD_NAV_VTOL_TAKEOFF)
-    def _nav_vtol_takeoff(self, link, p):
+    @handles(mavlink.MAV_CMD_NAV_VTOL_TAKEOFF)
+    def _nav_vtol_takeoff(self, link: Link, p: Sequence[float]) -> Answer:
         if self._status["vtol_type"][link.vehicle] == NOT_VTOL:
             return Answer(
                 UNSUPPORTED, "NAV_VTOL_TAKEOFF is for VTOLs, and it is none: use NAV_TAKEOFF"
@@ -286,8 +289,8 @@ class Commands:
             return _no_place(p)
         return self._commander.vtol_take_off(link.vehicle, place, self._clock.t_us)
 
-    @obeys(mavlink.MAV_CMD_DO_REPOSITION)
-    def _do_reposition(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_REPOSITION)
+    def _do_reposition(self, link: Link, p: Sequence[float]) -> Answer:
         flags = int(p[1]) if math.isfinite(p[1]) else 0
         if flags == mavlink.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE:
             return self._reposition(link, p)
@@ -300,15 +303,15 @@ class Commands:
             "(param2 = 1) does not change the mode",
         )
 
-    def _reposition(self, link, p):
+    def _reposition(self, link: Link, p: Sequence[float]) -> Answer:
         target = self._position(p)
         if target is None:
             return _no_place(p)
         yaw = yaw_enu_ned(p[3]) if math.isfinite(p[3]) else math.nan
         return self._commander.reposition(link.vehicle, target, yaw, p[0], self._clock.t_us)
 
-    @obeys(mavlink.MAV_CMD_DO_CHANGE_ALTITUDE)
-    def _do_change_altitude(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_CHANGE_ALTITUDE)
+    def _do_change_altitude(self, link: Link, p: Sequence[float]) -> Answer:
         height = p[0]
         if p[1] in RELATIVE:
             height += self._origin[2] + self._status["home"][link.vehicle, 2]
@@ -320,8 +323,8 @@ class Commands:
             )
         return self._reposition(link, [-1.0, 0.0, 0.0, *[math.nan] * 3, height])
 
-    @obeys(mavlink.MAV_CMD_RUN_PREARM_CHECKS)
-    def _run_checks(self, link, p):
+    @handles(mavlink.MAV_CMD_RUN_PREARM_CHECKS)
+    def _run_checks(self, link: Link, p: Sequence[float]) -> Answer:
         self._commander.report_checks(link.vehicle)
         reason = self._commander.checks(link.vehicle)
         self._outbox.say(
@@ -329,7 +332,7 @@ class Commands:
         )
         return Answer(ACCEPTED)
 
-    def _position(self, p):
+    def _position(self, p: Sequence[float]) -> np.ndarray | None:
         """(3,) world [m] of param5 to param7, NaN where they leave it open; None off the Earth."""
         position = np.full(3, math.nan)
         if abs(p[6]) > FARTHEST:
@@ -343,13 +346,13 @@ class Commands:
             position[2] = p[6] - self._origin[2]
         return position
 
-    @obeys(mavlink.MAV_CMD_DO_CHANGE_SPEED)
-    def _do_change_speed(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_CHANGE_SPEED)
+    def _do_change_speed(self, link: Link, p: Sequence[float]) -> Answer:
         self._missions.change_speed(link.vehicle, p[1])
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_DO_SET_HOME)
-    def _do_set_home(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_SET_HOME)
+    def _do_set_home(self, link: Link, p: Sequence[float]) -> Answer:
         v = self._status[link.vehicle]
         if p[0] == 1.0:
             v["home"] = self._estimator.pos[link.vehicle]
@@ -365,12 +368,12 @@ class Commands:
         v["home_set"] = True
         return Answer(ACCEPTED)
 
-    def _stream_of(self, number):
+    def _stream_of(self, number: float) -> str | None:
         """Name of the message of a number, or None; as PX4, NaN is 0, HEARTBEAT."""
         return self._links.message_name(number if math.isfinite(number) else 0.0)
 
-    @obeys(mavlink.MAV_CMD_SET_MESSAGE_INTERVAL)
-    def _set_message_interval(self, link, p):
+    @handles(mavlink.MAV_CMD_SET_MESSAGE_INTERVAL)
+    def _set_message_interval(self, link: Link, p: Sequence[float]) -> Answer:
         name = self._stream_of(p[0])
         if not math.isfinite(p[0]):
             return Answer(ACCEPTED)  # as PX4, without effect
@@ -380,16 +383,16 @@ class Commands:
         self._links.set_interval(link, name, max(interval, -1))
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_GET_MESSAGE_INTERVAL)
-    def _get_message_interval(self, link, p):
+    @handles(mavlink.MAV_CMD_GET_MESSAGE_INTERVAL)
+    def _get_message_interval(self, link: Link, p: Sequence[float]) -> Answer:
         name = self._stream_of(p[0])
         interval = (self._links.get_interval(link, name) or 0) if name else 0
         number = int(p[0]) if math.isfinite(p[0]) else 0
         self._links.reply(link, mavlink.MAVLink_message_interval_message(number & 0xFFFF, interval))
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_REQUEST_MESSAGE)
-    def _request_message(self, link, p):
+    @handles(mavlink.MAV_CMD_REQUEST_MESSAGE)
+    def _request_message(self, link: Link, p: Sequence[float]) -> Answer:
         answer = self._on_request.get(p[0])
         if answer is None:
             name = self._stream_of(p[0])
@@ -403,50 +406,50 @@ class Commands:
             self._links.reply(link, message)
         return Answer(ACCEPTED) if messages else Answer(DENIED, "there is nothing to tell")
 
-    def _request(self, link, name):
+    def _request(self, link: Link, name: str) -> Answer:
         self._links.request(link, name, self._clock.t_us)
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_NAV_LAND)
-    def _nav_land(self, link, p):
+    @handles(mavlink.MAV_CMD_NAV_LAND)
+    def _nav_land(self, link: Link, p: Sequence[float]) -> Answer:
         return self._mode(link, Mode.LAND, "Landing at current position\t")
 
-    @obeys(mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH)
-    def _nav_return(self, link, p):
+    @handles(mavlink.MAV_CMD_NAV_RETURN_TO_LAUNCH)
+    def _nav_return(self, link: Link, p: Sequence[float]) -> Answer:
         return self._mode(link, Mode.RTL, "Returning to launch\t")
 
-    @obeys(mavlink.MAV_CMD_DO_SET_ROI_LOCATION)
-    def _set_roi_location(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_SET_ROI_LOCATION)
+    def _set_roi_location(self, link: Link, p: Sequence[float]) -> Answer:
         return self._set_roi(link, self._position(p))
 
-    @obeys(mavlink.MAV_CMD_DO_SET_ROI, mavlink.MAV_CMD_NAV_ROI)
-    def _set_roi_by_mode(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_SET_ROI, mavlink.MAV_CMD_NAV_ROI)
+    def _set_roi_by_mode(self, link: Link, p: Sequence[float]) -> Answer:
         return self._set_roi(link, self._position(p) if p[0] == mavlink.MAV_ROI_LOCATION else None)
 
-    @obeys(mavlink.MAV_CMD_DO_SET_ROI_NONE, mavlink.MAV_CMD_DO_SET_ROI_WPNEXT_OFFSET)
-    def _clear_roi(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_SET_ROI_NONE, mavlink.MAV_CMD_DO_SET_ROI_WPNEXT_OFFSET)
+    def _clear_roi(self, link: Link, p: Sequence[float]) -> Answer:
         return self._set_roi(link, None)
 
-    def _set_roi(self, link, position):
+    def _set_roi(self, link: Link, position: np.ndarray | None) -> Answer:
         self._missions.set_roi(link.vehicle, position)
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_NAV_LAND_LOCAL)  # NAV_PRECLAND of PX4
-    def _precision_land(self, link, p):
+    @handles(mavlink.MAV_CMD_NAV_LAND_LOCAL)  # NAV_PRECLAND of PX4
+    def _precision_land(self, link: Link, p: Sequence[float]) -> Answer:
         return self._mode(link, Mode.LAND, shown=PRECISION_LANDING)
 
-    @obeys(mavlink.MAV_CMD_DO_GO_AROUND)
-    def _go_around(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_GO_AROUND)
+    def _go_around(self, link: Link, p: Sequence[float]) -> Answer:
         """Accepted by every vehicle, as by PX4."""
         self._commander.go_around(link.vehicle)
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_DO_LAND_START)
-    def _do_land_start(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_LAND_START)
+    def _do_land_start(self, link: Link, p: Sequence[float]) -> Answer:
         return Answer(CANCELLED)
 
-    @obeys(mavlink.MAV_CMD_PREFLIGHT_CALIBRATION)
-    def _calibrate(self, link, p):
+    @handles(mavlink.MAV_CMD_PREFLIGHT_CALIBRATION)
+    def _calibrate(self, link: Link, p: Sequence[float]) -> Answer:
         if self._status["armed"][link.vehicle]:
             return Answer(REJECTED)
         if not all(map(math.isfinite, p)):
@@ -459,53 +462,53 @@ class Commands:
             )
         )
 
-    @obeys(mavlink.MAV_CMD_FIXED_MAG_CAL_YAW)
-    def _calibrate_magnetometer(self, link, p):
+    @handles(mavlink.MAV_CMD_FIXED_MAG_CAL_YAW)
+    def _calibrate_magnetometer(self, link: Link, p: Sequence[float]) -> Answer:
         return Answer(REJECTED if self._status["armed"][link.vehicle] else ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_LOGGING_START)
-    def _logging_start(self, link, p):
+    @handles(mavlink.MAV_CMD_LOGGING_START)
+    def _logging_start(self, link: Link, p: Sequence[float]) -> Answer:
         return Answer(
             DENIED, "logs are not streamed: they are in the run folder, and can be downloaded"
         )
 
-    @obeys(mavlink.MAV_CMD_LOGGING_STOP)
-    def _logging_stop(self, link, p):
+    @handles(mavlink.MAV_CMD_LOGGING_STOP)
+    def _logging_stop(self, link: Link, p: Sequence[float]) -> Answer:
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES)
-    def _capabilities(self, link, p):
+    @handles(mavlink.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES)
+    def _capabilities(self, link: Link, p: Sequence[float]) -> Answer:
         return self._request(link, "AUTOPILOT_VERSION")
 
-    @obeys(mavlink.MAV_CMD_REQUEST_PROTOCOL_VERSION)
-    def _protocol_version(self, link, p):
+    @handles(mavlink.MAV_CMD_REQUEST_PROTOCOL_VERSION)
+    def _protocol_version(self, link: Link, p: Sequence[float]) -> Answer:
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_PROTOCOL_VERSION, *p[1:]])
 
-    @obeys(mavlink.MAV_CMD_REQUEST_FLIGHT_INFORMATION)
-    def _flight_information(self, link, p):
+    @handles(mavlink.MAV_CMD_REQUEST_FLIGHT_INFORMATION)
+    def _flight_information(self, link: Link, p: Sequence[float]) -> Answer:
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_FLIGHT_INFORMATION, *p[1:]])
 
-    @obeys(mavlink.MAV_CMD_REQUEST_STORAGE_INFORMATION)
-    def _storage_information(self, link, p):
+    @handles(mavlink.MAV_CMD_REQUEST_STORAGE_INFORMATION)
+    def _storage_information(self, link: Link, p: Sequence[float]) -> Answer:
         return self._request_message(link, [mavlink.MAVLINK_MSG_ID_STORAGE_INFORMATION, 0.0])
 
-    @obeys(mavlink.MAV_CMD_GET_HOME_POSITION)
-    def _get_home(self, link, p):
+    @handles(mavlink.MAV_CMD_GET_HOME_POSITION)
+    def _get_home(self, link: Link, p: Sequence[float]) -> Answer:
         return self._request(link, "HOME_POSITION")
 
     @receives("MISSION_SET_CURRENT")
-    def _mission_set_current(self, link, message):
+    def _mission_set_current(self, link: Link, message: Any) -> None:
         self._set_mission_item(link, message.seq)
 
-    def _set_mission_item(self, link, seq):
+    def _set_mission_item(self, link: Link, seq: int) -> None:
         reason = self._missions.set_current(link.vehicle, seq)
         if reason:
             self._outbox.say(link.vehicle, WARNING, reason)
         else:
             self._outbox.stream_now(link.vehicle, "MISSION_CURRENT")
 
-    @obeys(mavlink.MAV_CMD_MISSION_START)
-    def _mission_start(self, link, p):
+    @handles(mavlink.MAV_CMD_MISSION_START)
+    def _mission_start(self, link: Link, p: Sequence[float]) -> Answer:
         i = link.vehicle
         reason = self._missions.why_not(i)
         if reason:
@@ -519,8 +522,8 @@ class Commands:
             answer = self._commander.arm(i, self._clock.t_us)
         return answer
 
-    @obeys(mavlink.MAV_CMD_DO_ORBIT)
-    def _do_orbit(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_ORBIT)
+    def _do_orbit(self, link: Link, p: Sequence[float]) -> Answer:
         position = self._position(p)
         if position is None:
             return _no_place(p)
@@ -529,22 +532,22 @@ class Commands:
             radius = math.copysign(min(max(abs(radius), MIN_ORBIT), MAX_ORBIT), radius)
         return self._commander.orbit(link.vehicle, position, radius, p[1], self._clock.t_us)
 
-    @obeys(mavlink.MAV_CMD_INJECT_FAILURE)
-    def _inject_failure(self, link, p):
+    @handles(mavlink.MAV_CMD_INJECT_FAILURE)
+    def _inject_failure(self, link: Link, p: Sequence[float]) -> Answer:
         i = link.vehicle
         if self._parameters.get(i, "SYS_FAILURE_EN") == 0:
             return Answer(DENIED, "failures are not allowed: set SYS_FAILURE_EN to 1")
         reason = self._failures.inject(i, *p[:3])
         return Answer(UNSUPPORTED, reason) if reason else Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_DO_FLIGHTTERMINATION)
-    def _do_terminate(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_FLIGHTTERMINATION)
+    def _do_terminate(self, link: Link, p: Sequence[float]) -> Answer:
         if p[0] < 0.5:
             return Answer(ACCEPTED)
         return self._commander.disarm(link.vehicle, True, "failsafe")
 
 
-def _base_mode(base):
+def _base_mode(base: int) -> Mode | None:
     """The Mode of MAVLink's base_mode flags, or None where they name none."""
     if base & mavlink.MAV_MODE_FLAG_AUTO_ENABLED:
         return Mode.MISSION
@@ -555,5 +558,5 @@ def _base_mode(base):
     return Mode.STABILIZED if base & mavlink.MAV_MODE_FLAG_STABILIZE_ENABLED else Mode.MANUAL
 
 
-def _no_place(p):
+def _no_place(p: Sequence[float]) -> Answer:
     return Answer(DENIED, f"no position at latitude {p[4]:g}, longitude {p[5]:g}, height {p[6]:g}")

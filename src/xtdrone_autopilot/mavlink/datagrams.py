@@ -10,6 +10,7 @@ MAVROS uses, has a buffer of 296 bytes.
 import functools
 import socket
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -59,7 +60,7 @@ def pack_address(address: tuple[str, int]) -> np.ndarray:
 class Sender:
     """Sends the frames of a fleet to the addresses of each vehicle."""
 
-    def __init__(self, n: int, most: int):
+    def __init__(self, n: int, most: int) -> None:
         """Nothing to send to yet.
 
         Args:
@@ -103,11 +104,11 @@ class Sender:
             _send_share, -(-len(length) // _SHARE), self._fleet(frames, length), _new_scratch
         )
 
-    def _fleet(self, frames, length):
+    def _fleet(self, frames: np.ndarray, length: np.ndarray) -> tuple[Any, ...]:
         return self.sockets, frames, length, self._addresses, self._counts, _cuts()
 
 
-def _new_scratch():
+def _new_scratch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     controls = np.zeros(_MAX, dtype=_CONTROL)
     controls["size"], controls["level"] = _CONTROL_SIZE, _SOL_UDP
     controls["kind"] = _UDP_SEGMENT
@@ -126,13 +127,13 @@ def _cuts() -> bool:
 
 
 @njit
-def _send_share(share, fleet, scratch):
+def _send_share(share: int, fleet: tuple[Any, ...], scratch: tuple[Any, ...]) -> None:
     """Hands the datagrams of one share of the fleet to the kernel."""
     _send(fleet, share * _SHARE, (share + 1) * _SHARE, scratch)
 
 
 @fleet_kernel
-def _send(fleet, first, last, scratch):
+def _send(fleet: tuple[Any, ...], first: int, last: int, scratch: tuple[Any, ...]) -> None:
     """Hands the datagrams of some vehicles to the kernel."""
     sockets, frames, length, addresses, counts, cuts = fleet
     messages, parts, controls = scratch
@@ -161,7 +162,7 @@ def _send(fleet, first, last, scratch):
 
 
 @njit
-def _segments_end(frames, end, length, size):
+def _segments_end(frames: np.ndarray, end: int, length: int, size: int) -> int:
     """Where the datagrams end that the kernel can cut apart: of one size, the last one at most."""
     while end < length:
         after = _datagram_end(frames, end, length)
@@ -175,7 +176,7 @@ def _segments_end(frames, end, length, size):
 
 
 @njit
-def _datagram_end(frames, begin, length):
+def _datagram_end(frames: np.ndarray, begin: int, length: int) -> int:
     """Where the datagram that begins with a frame ends."""
     end = begin + _OVERHEAD + frames[begin + 1]
     while end < length and end + _OVERHEAD + frames[end + 1] - begin <= LARGEST:
@@ -184,7 +185,7 @@ def _datagram_end(frames, begin, length):
 
 
 @njit
-def _hand_over(number, messages, n):
+def _hand_over(number: int, messages: np.ndarray, n: int) -> None:
     """Sends messages; one that cannot be sent now is lost, as telemetry may be."""
     at = 0
     while at < n:

@@ -1,6 +1,7 @@
 """Commands to devices: ACTUATOR_TEST, DO_SET_ACTUATOR."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from ..navigation.offboard import Offboard
 from ..parameters.store import ParameterStore
 from ..state.answer import ACCEPTED, DENIED, Answer
 from ..state.clock import StepClock
-from ..state.handlers import obeys
+from ..state.handlers import handles
+from .links import Link
 
 LONGEST_TEST_S = 3.0  # of an actuator
 _FIRST_MOTOR, _FIRST_SERVO, _FUNCTIONS = 1, 33, 1000  # of ACTUATOR_TEST's param5
@@ -19,7 +21,7 @@ _OUTPUT_MOTOR, _OUTPUT_SERVO = 101, 201  # PX4's output functions, which it take
 
 
 class DeviceCommands:
-    """Obeys commands to the devices of a fleet."""
+    """Handles commands to the devices of a fleet."""
 
     def __init__(
         self,
@@ -29,7 +31,7 @@ class DeviceCommands:
         offboard: Offboard,
         rotor_mask: np.ndarray,
         clock: StepClock,
-    ):
+    ) -> None:
         """The devices of a fleet.
 
         Args:
@@ -43,15 +45,15 @@ class DeviceCommands:
         self._status, self._parameters, self._tests = status, parameters, tests
         self._offboard, self._rotor_mask, self._clock = offboard, rotor_mask, clock
 
-    @obeys(mavlink.MAV_CMD_DO_SET_ACTUATOR)
-    def _set_actuator(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_SET_ACTUATOR)
+    def _set_actuator(self, link: Link, p: Sequence[float]) -> Answer:
         """As PX4's outputs "Offboard Actuator Set 1" and on: the first six, or the next."""
         sets = int(p[6]) if math.isfinite(p[6]) else 0
-        self._offboard.set_own(link.vehicle, 6 * max(sets, 0), np.clip(p[:6], -1.0, 1.0))
+        self._offboard.set_own(link.vehicle, 6 * max(sets, 0), np.clip(p[:6], -1.0, 1.0).tolist())
         return Answer(ACCEPTED)
 
-    @obeys(mavlink.MAV_CMD_ACTUATOR_TEST)
-    def _actuator_test(self, link, p):
+    @handles(mavlink.MAV_CMD_ACTUATOR_TEST)
+    def _actuator_test(self, link: Link, p: Sequence[float]) -> Answer:
         i = link.vehicle
         if self._status["armed"][i]:
             return Answer(DENIED, "actuators are tested while the vehicle is disarmed")
@@ -74,7 +76,7 @@ class DeviceCommands:
             )
         return Answer(ACCEPTED)
 
-    def _actuators(self, i, function):
+    def _actuators(self, i: int, function: float) -> Sequence[int] | np.ndarray | None:
         """The columns that a function means, maybe none of them there; None = no such function."""
         number = int(function) if math.isfinite(function) else 0
         motors = np.flatnonzero(self._rotor_mask[i])

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_core.mavlink.framing import frames
+from xtdrone_core.mavlink.framing import Frame, frames
 from xtdrone_core.mavlink.signing import UNSIGNED, Signer
 from xtdrone_core.runs.ports import Ports, advice, check_links
 from xtdrone_core.runs.snapshot import Rows
@@ -45,6 +45,7 @@ MAX_DATAGRAM = 4096  # what is longer is cut [bytes]
 MAX_DATAGRAMS = 64  # taken from one socket in one step
 MAX_REFUSED = 32  # senders of one link of whom it is said that they are refused
 HERE = "127.0.0.1"
+Address = tuple[str, int]  # of IPv4 and UDP
 
 
 @dataclass(frozen=True)
@@ -88,20 +89,22 @@ class Link:
     system: int  # MAVLink system id of the vehicle
     kind: int  # index into KINDS
     socket: socket.socket
-    remote: tuple[str, int]
+    remote: Address
     active: bool  # streams
     remote_t: int = -1  # when the usual remote last spoke [us]
-    peers: dict = field(default_factory=dict)  # address -> when it last spoke [us]
-    sender: tuple = None  # address of the message that is being handled
-    source: tuple = None  # system and component id of its sender
+    peers: dict[Address, int] = field(default_factory=dict)  # address -> when it last spoke [us]
+    sender: Address | None = None  # address of the message that is being handled
+    source: tuple[int, int] | None = None  # system and component id of its sender
     station_t: int = -NEVER  # when a ground station's heartbeat came last [us]
-    waiting: deque = field(default_factory=lambda: deque(maxlen=KEPT_TEXTS))  # (time, messages)
+    waiting: deque[tuple[int, Sequence[Any]]] = field(
+        default_factory=lambda: deque(maxlen=KEPT_TEXTS)
+    )  # (time, messages)
     clock_us: float | None = None  # what its other end's clock lacks to the vehicle's [us]
     signer: Signer | None = None  # signs and checks, where there is a key
     refused: int = 0  # messages that were not signed as they must be
-    refused_senders: set = field(default_factory=set)  # of whom it has been said
+    refused_senders: set[Address] = field(default_factory=set)  # of whom it has been said
 
-    def addresses(self) -> list:
+    def addresses(self) -> list[Address]:
         """Where streams of this link go."""
         return [self.remote, *self.peers]
 
@@ -123,7 +126,7 @@ class Links:
         remote: str = HERE,
         before: "Links | None" = None,
         rows: Rows | None = None,
-    ):
+    ) -> None:
         """Opens the sockets of vehicles 0 to n - 1.
 
         Args:
@@ -146,18 +149,19 @@ class Links:
         self._ports = ports or Ports()
         self._key, self._remote = key, remote if key else HERE
         new = range(n)
-        if before is not None:
+        if before is not None and rows is not None:
             self._key, self._remote = before._key, before._remote
             new = np.flatnonzero(rows.new).tolist()
-        self._signed_streams = [{} for _ in range(n)]  # see Signer
+        self._signed_streams: list[dict[Any, Any]] = [{} for _ in range(n)]  # see Signer
         self._last_system = max(self._ports.system_id(i) for i in range(n))
-        self.on_refused = lambda i, text: None
+        self.on_refused: Callable[[int, str], None] = lambda i, text: None
         self._streams = streams
         self._poll = select.epoll()
         self._senders = [Sender(n, 1 + MAX_PEERS) for _ in KINDS]
         self._decoder = mavlink.MAVLink(None)
-        self._links = {}  # file number -> Link
-        self.by_kind = [[None] * n for _ in KINDS]
+        self._links: dict[int, Link] = {}  # by file number
+        # All are set below, by _open() or _take_over().
+        self.by_kind: list[list[Any]] = [[None] * n for _ in KINDS]
         m = len(streams.names)
         self._interval = np.zeros((len(KINDS), n, m), dtype=np.int64)  # [us], 0 = off
         self._phase = np.arange(m) * TICK_US % PHASES_US  # rare messages come in different ticks
@@ -183,10 +187,10 @@ class Links:
         except AutopilotError:
             self.close()
             raise
-        if before is not None:
+        if before is not None and rows is not None:
             self._take_over(before, rows)
 
-    def _take_over(self, before, rows):
+    def _take_over(self, before: "Links", rows: Rows) -> None:
         """Goes on with the open links of the vehicles that were there, and closes the others."""
         there, source = ~rows.new, rows.source[~rows.new]
         for k in range(len(KINDS)):
@@ -204,7 +208,7 @@ class Links:
             self._find_fast(k)
         before.close()
 
-    def _open(self, i, k):
+    def _open(self, i: int, k: int) -> None:
         kind = KINDS[k]
         port = kind.local(self._ports, i)
         remote = self._remote if kind.guarded else HERE
@@ -227,14 +231,14 @@ class Links:
         self._interval[k, i] = self._streams.rates(kind.name)
         self._active[k, i] = kind.always
 
-    def _register(self, link):
+    def _register(self, link: Link) -> None:
         sock = link.socket
         self._links[sock.fileno()] = self.by_kind[link.kind][link.vehicle] = link
         self._poll.register(sock, select.EPOLLIN)
         self._senders[link.kind].sockets[link.vehicle] = sock.fileno()
         self._set_addresses(link)
 
-    def _set_addresses(self, link):
+    def _set_addresses(self, link: Link) -> None:
         self._finish(link.kind)
         self._senders[link.kind].set_addresses(link.vehicle, link.addresses())
 
@@ -284,7 +288,14 @@ class Links:
                     continue
                 self._parse(link, data, address, t_us, handle)
 
-    def _parse(self, link, data, address, t_us, handle):
+    def _parse(
+        self,
+        link: Link,
+        data: bytes,
+        address: Address,
+        t_us: int,
+        handle: Callable[[Link, Any], None],
+    ) -> None:
         for frame in frames(data):
             if link.signer is not None and self._refuses(link, data, frame, address):
                 continue
@@ -298,9 +309,9 @@ class Links:
             link.source = message.get_srcSystem(), message.get_srcComponent()
             handle(link, message)
 
-    def _refuses(self, link, data, frame, address):
+    def _refuses(self, link: Link, data: bytes, frame: Frame, address: Address) -> bool:
         """Whether a frame is not signed as it must be; counts it, and says so once."""
-        why = link.signer.refusal(data, frame)
+        why = link.signer.refusal(data, frame) if link.signer is not None else ""
         if not why:
             return False
         link.refused += 1
@@ -310,7 +321,7 @@ class Links:
             self.on_refused(link.vehicle, f"Refused {name} from {address[0]}:{address[1]}: {why}")
         return True
 
-    def _heard(self, link, address, t_us):
+    def _heard(self, link: Link, address: Address, t_us: int) -> None:
         if address == link.remote:
             link.remote_t = t_us
         elif address in link.peers or self._make_room(link, t_us):
@@ -325,10 +336,10 @@ class Links:
             self._find_fast(link.kind)
 
     @staticmethod
-    def _make_room(link, t_us):
+    def _make_room(link: Link, t_us: int) -> bool:
         """Whether another peer finds room; the one that was silent the longest may leave for it."""
         if len(link.peers) == MAX_PEERS:
-            silent = min(link.peers, key=link.peers.get)
+            silent = min(link.peers, key=link.peers.__getitem__)
             if t_us - link.peers[silent] < _QUIET_US:
                 return False
             del link.peers[silent]
@@ -370,7 +381,7 @@ class Links:
             if t_us - said_t < KEPT_TEXT_US:
                 self._send_text(link, messages)
 
-    def _send_text(self, link, messages):
+    def _send_text(self, link: Link, messages: Sequence[Any]) -> None:
         if link.active:
             for message in messages:
                 self._send(link, self._pack(link, message), link.addresses())
@@ -386,7 +397,7 @@ class Links:
             if links[i].active:
                 self._send_now(links[i], name, t_us, links[i].addresses())
 
-    def _send_now(self, link, name, t_us, addresses):
+    def _send_now(self, link: Link, name: str, t_us: int, addresses: Sequence[Address]) -> None:
         i, k = link.vehicle, link.kind
         self._finish(k)
         self._length[k] = 0
@@ -410,7 +421,7 @@ class Links:
         self._interval[link.kind, link.vehicle, k] = max(interval, 0)
         self._find_fast(link.kind)
 
-    def _find_fast(self, kind):
+    def _find_fast(self, kind: int) -> None:
         intervals = self._interval[kind][self._active[kind]]
         self._fast[kind] = ((intervals > 0) & (intervals < TICK_US)).any()
 
@@ -463,7 +474,7 @@ class Links:
             else:
                 self._senders[k].send(out, length)
 
-    def _finish(self, k):
+    def _finish(self, k: int) -> None:
         """Waits until the streams of a kind of link have gone out."""
         if self._sending:
             self._sending[k].complete()
@@ -482,14 +493,18 @@ class Links:
             self._finish(link.kind)
             self._senders[link.kind].send_to(link.vehicle, frames, address)
 
-    def _pack(self, link, message):
+    def _pack(self, link: Link, message: Any) -> bytes:
         sender = mavlink.MAVLink(None, link.system, 1)
         sender.seq = self.take_sequence(link, 1)
         return message.pack(sender)
 
-    def _send(self, link, data, addresses):
+    def _send(
+        self, link: Link, data: bytes | bytearray | np.ndarray, addresses: Sequence[Address]
+    ) -> None:
         self._finish(link.kind)
-        datagrams = [data] if link.signer is None else link.signer.datagrams(bytes(data), LARGEST)
+        datagrams: Sequence[Any] = [data]  # bytes, or an array of them
+        if link.signer is not None:
+            datagrams = link.signer.datagrams(bytes(data), LARGEST)
         for address in addresses:
             for datagram in datagrams:
                 try:

@@ -21,18 +21,23 @@ from ..state.handlers import declared, receives
 from ..state.outbox import INFO, WARNING, Outbox
 from ..state.vehicle_status import station_away
 from .fields import fault
+from .links import Link
 
 
 class Messages:
-    """Hands the messages of a fleet to their handlers."""
+    """Hands the messages of a fleet to their handlers.
+
+    Attributes:
+        handlers: Name of a message -> the method that handles it.
+    """
 
     def __init__(
         self,
         outbox: Outbox,
         *parts: Any,
-        each_tick: Iterable[Callable[[int], None]] = (),
-        each_check: Iterable[Callable[..., None]] = (),
-    ):
+        each_tick: Iterable[Callable[[], None]] = (),
+        each_check: Iterable[Callable[[], None]] = (),
+    ) -> None:
         """The messages of a fleet.
 
         Args:
@@ -43,7 +48,7 @@ class Messages:
         """
         self._outbox = outbox
         self._each_tick, self._each_check = each_tick, each_check
-        self._handlers, self._refusals = (
+        self.handlers, self._refusals = (
             {name: method for part in parts for name, method in declared(part, mark)}
             for mark in ("receives", "refuses")
         )
@@ -51,15 +56,15 @@ class Messages:
     @property
     def names(self) -> list[str]:
         """Of the messages that have a handler."""
-        return sorted(self._handlers)
+        return sorted(self.handlers)
 
     def handle(self, link: Any, message: Any) -> None:
-        """Obeys one message that came in on a link, if it is meant for its vehicle."""
+        """Handles one message that came in on a link, if it is meant for its vehicle."""
         if getattr(message, "target_system", 0) not in (0, link.system):
             return
         if getattr(message, "target_component", 0) not in (0, 1):
             return
-        handler = self._handlers.get(message.get_type())
+        handler = self.handlers.get(message.get_type())
         if handler is None:
             return
         try:
@@ -71,7 +76,7 @@ class Messages:
         except Exception as error:  # of one message of one vehicle: the fleet flies on
             self._outbox.say(link.vehicle, WARNING, failure(message.get_type(), error))
 
-    def _refuse(self, link, message, why):
+    def _refuse(self, link: Link, message: Any, why: str) -> None:
         self._outbox.say_once(link.vehicle, f"{message.get_type()} ignored: {why}")
 
     def tick(self) -> None:
@@ -90,7 +95,7 @@ _JUMP_US = 100_000  # an offset that differs by more is a clock that was set
 _WEIGHT = 0.05  # of the newest offset
 
 
-def _smoothed(before, offset):
+def _smoothed(before: float | None, offset: float) -> float:
     """The offset between two clocks, low-passed [us]; before is None for the first."""
     if before is None or abs(offset - before) > _JUMP_US:
         return offset
@@ -108,7 +113,7 @@ class Presence:
         clock: StepClock,
         outbox: Outbox,
         links: Any,
-    ):
+    ) -> None:
         """status: (N,) of VEHICLE_STATUS."""
         self._status, self._parameters, self._failures = status, parameters, failures
         self._clock, self._outbox, self._links = clock, outbox, links
@@ -133,14 +138,14 @@ class Presence:
         self._with_station = there
 
     @receives("HEARTBEAT")
-    def _heartbeat(self, link, message):
+    def _heartbeat(self, link: Link, message: Any) -> None:
         silenced = self._failures.failed(link.vehicle, DATA_LINK)
         if message.type == mavlink.MAV_TYPE_GCS and not silenced:
             self._status[link.vehicle]["gcs_t"] = self._clock.t_us
             self._links.hear_station(link, self._clock.t_us)
 
     @receives("TIMESYNC")
-    def _timesync(self, link, message):
+    def _timesync(self, link: Link, message: Any) -> None:
         now_ns = self._clock.t_us * 1000
         if message.tc1 == 0:
             self._links.reply(link, mavlink.MAVLink_timesync_message(now_ns, message.ts1))
@@ -149,7 +154,7 @@ class Presence:
             link.clock_us = _smoothed(link.clock_us, offset)
 
     @receives("PING")
-    def _ping(self, link, message):
+    def _ping(self, link: Link, message: Any) -> None:
         if message.target_system == 0:
             self._links.reply(
                 link,

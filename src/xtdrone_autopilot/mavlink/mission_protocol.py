@@ -5,11 +5,9 @@ one, and replace the stored ones only when the last has come and all agree.
 Missions, geofences and rally points go the same way.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy.typing as npt
 
 from xtdrone_core.mavlink.dialect import mavlink
 
@@ -20,6 +18,7 @@ from ..navigation.mission_items import (
     FENCE_ITEMS,
     MISSION,
     TYPE_NAME,
+    Item,
     ItemError,
     check_all,
     check_item,
@@ -28,6 +27,7 @@ from ..navigation.mission_items import (
 )
 from ..state.clock import StepClock
 from ..state.handlers import receives
+from .links import Address, Link
 
 RETRY_US = 500_000  # until a missing item is requested again [us]
 GIVE_UP_US = 20_000_000  # of silence, after which an upload is forgotten [us]
@@ -39,12 +39,12 @@ ACCEPTED = mavlink.MAV_MISSION_ACCEPTED
 class _Upload:
     """One upload in progress."""
 
-    link: object
-    address: object  # of the sender, for repeated requests
-    partner: tuple  # system and component id of the sender
+    link: Link
+    address: Address | None  # of the sender, for repeated requests
+    partner: tuple[int, int]  # system and component id of the sender
     kind: int
     count: int
-    items: list
+    items: list[Item]
     heard_t: int  # when the sender last spoke [us]
     requested_t: int  # time of the last item request [us]
 
@@ -57,9 +57,9 @@ class MissionProtocol:
         store: Any,
         reply: Callable[..., None],
         say: Callable[..., None],
-        current: npt.ArrayLike,
+        current: Callable[[int], int],
         clock: StepClock,
-    ):
+    ) -> None:
         """A protocol without a transfer in progress.
 
         Args:
@@ -71,7 +71,7 @@ class MissionProtocol:
         """
         self._store, self._reply, self._say, self._current = store, reply, say, current
         self._clock = clock
-        self._uploads = {}  # vehicle -> _Upload
+        self._uploads: dict[int, _Upload] = {}  # vehicle -> _Upload
 
     def step(self) -> None:
         """Asks again for items that did not come; call it now and then."""
@@ -88,14 +88,16 @@ class MissionProtocol:
             elif t_us - upload.requested_t >= RETRY_US:
                 self._ask(upload)
 
-    def _partner(self, message):
+    def _partner(self, message: Any) -> tuple[int, int]:
         return message.get_srcSystem(), message.get_srcComponent()
 
-    def _is_of(self, upload, link, message):
+    def _is_of(self, upload: _Upload, link: Link, message: Any) -> bool:
         """Whether a message comes from the sender of an upload; ids alone do not tell clients."""
         return upload.partner == self._partner(message) and upload.address == link.sender
 
-    def _answer(self, link, message, result, kind, items=()):
+    def _answer(
+        self, link: Link, message: Any, result: int, kind: int, items: Sequence[Item] = ()
+    ) -> None:
         self._reply(
             link,
             mavlink.MAVLink_mission_ack_message(
@@ -103,11 +105,11 @@ class MissionProtocol:
             ),
         )
 
-    def _refuse(self, link, message, kind, error):
+    def _refuse(self, link: Link, message: Any, kind: int, error: ItemError) -> None:
         self._say(link.vehicle, mavlink.MAV_SEVERITY_WARNING, f"Upload refused: {error}")
         self._answer(link, message, error.result, kind)
 
-    def _ask(self, upload):
+    def _ask(self, upload: _Upload) -> None:
         upload.requested_t = self._clock.t_us
         upload.link.sender = upload.address
         self._reply(
@@ -118,7 +120,7 @@ class MissionProtocol:
         )
 
     @receives("MISSION_COUNT")
-    def _count(self, link, message):
+    def _count(self, link: Link, message: Any) -> None:
         i, kind = link.vehicle, message.mission_type
         running = self._uploads.get(i)
         if kind not in CAPACITY:
@@ -163,7 +165,7 @@ class MissionProtocol:
             self._ask(upload)
 
     @receives("MISSION_ITEM_INT", "MISSION_ITEM")
-    def _item(self, link, message):
+    def _item(self, link: Link, message: Any) -> None:
         i = link.vehicle
         upload = self._uploads.get(i)
         if upload is None or not self._is_of(upload, link, message):
@@ -195,7 +197,7 @@ class MissionProtocol:
             self._say_what_bounds_nothing(i, upload.items)
         self._answer(link, message, ACCEPTED, upload.kind, upload.items)
 
-    def _say_what_bounds_nothing(self, i, items):
+    def _say_what_bounds_nothing(self, i: int, items: Sequence[Item]) -> None:
         found = [
             f"{k} ({item.name})" for k, item in enumerate(items) if item.command not in FENCE_ITEMS
         ]
@@ -208,7 +210,7 @@ class MissionProtocol:
             )
 
     @receives("MISSION_REQUEST_LIST")
-    def _list(self, link, message):
+    def _list(self, link: Link, message: Any) -> None:
         kind = message.mission_type
         if kind not in CAPACITY:
             self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)
@@ -222,7 +224,7 @@ class MissionProtocol:
         )
 
     @receives("MISSION_REQUEST_INT", "MISSION_REQUEST")
-    def _request(self, link, message):
+    def _request(self, link: Link, message: Any) -> None:
         kind, seq, i = message.mission_type, message.seq, link.vehicle
         items = self._store.items(i, kind) if kind in CAPACITY else []
         if seq >= len(items):
@@ -254,13 +256,13 @@ class MissionProtocol:
         )
 
     @receives("MISSION_ACK")
-    def _ack(self, link, message):
+    def _ack(self, link: Link, message: Any) -> None:
         upload = self._uploads.get(link.vehicle)
         if upload is not None and self._is_of(upload, link, message) and message.type != ACCEPTED:
             del self._uploads[link.vehicle]  # the sender cancelled; the stored items are kept
 
     @receives("MISSION_CLEAR_ALL")
-    def _clear(self, link, message):
+    def _clear(self, link: Link, message: Any) -> None:
         kind = message.mission_type
         if kind not in CAPACITY and kind != ALL:
             self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)

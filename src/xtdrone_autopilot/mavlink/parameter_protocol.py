@@ -15,14 +15,15 @@ from ..parameters import file as parameter_file
 from ..parameters.store import Parameter, ParameterStore, listed, table, to_bits
 from ..state.answer import ACCEPTED, DENIED, REJECTED, Answer
 from ..state.clock import StepClock
-from ..state.handlers import obeys, receives
+from ..state.handlers import handles, receives
 from ..state.outbox import INFO, WARNING, Outbox
+from .links import Link
 
 PER_TICK = 20  # parameters of a requested list, as PX4 sends by UDP
 CHANGES_US = 1_000_000  # at most so often changes are told on every link, as PX4 does [us]
 HASH = "_HASH_CHECK"  # is no parameter: a station that knows the values need not ask for all
 _UNLISTED = 65535  # index of what is not in the list
-_UNTOLD = -CHANGES_US  # time of no change yet [us]
+_NOT_SENT = -CHANGES_US  # time of no change yet [us]
 _TYPE = {int: mavlink.MAV_PARAM_TYPE_INT32, float: mavlink.MAV_PARAM_TYPE_REAL32}
 
 
@@ -48,7 +49,7 @@ class ParameterProtocol:
         links: Any,
         status: np.ndarray,
         clock: StepClock,
-    ):
+    ) -> None:
         """The protocol of a fleet.
 
         Args:
@@ -61,10 +62,14 @@ class ParameterProtocol:
         """
         self._parameters, self._files, self._clock = parameters, files, clock
         self._outbox, self._links, self._status = outbox, links, status
-        self._lists = {}  # (kind of link, vehicle) -> (link, next index; -1 is the hash)
-        self._changed = {}  # vehicle -> {name: Parameter}, still to be told on every link
-        self._told_us = {}  # vehicle -> when changes were told last [us]
-        self._without_effect = set()  # vehicles that were told of one
+        self._lists: dict[
+            tuple[int, int], tuple[Link, int]
+        ] = {}  # (kind of link, vehicle) -> (link, next index; -1 is the hash)
+        self._changed: dict[
+            int, dict[str, Parameter]
+        ] = {}  # vehicle -> {name: Parameter}, still to be sent on every link
+        self._sent_us: dict[int, int] = {}  # vehicle -> when changes were sent last [us]
+        self._without_effect: set[int] = set()  # vehicles that were warned of one
         parameters.listeners.append(self._on_change)
 
     def step(self) -> None:
@@ -80,27 +85,27 @@ class ParameterProtocol:
             if end >= len(names):
                 del self._lists[key]
         for i in list(self._changed):
-            if 0 <= self._clock.t_us - self._told_us.get(i, _UNTOLD) < CHANGES_US:
+            if 0 <= self._clock.t_us - self._sent_us.get(i, _NOT_SENT) < CHANGES_US:
                 continue
-            self._told_us[i] = self._clock.t_us
+            self._sent_us[i] = self._clock.t_us
             for p in self._changed.pop(i).values():
                 self._links.broadcast(i, self._message(i, p))
 
-    def _on_change(self, i, p):
+    def _on_change(self, i: int, p: Parameter) -> None:
         self._changed.setdefault(i, {})[p.name] = p
 
-    def _index(self, i):
+    def _index(self, i: int) -> dict[str, int]:
         """Index of each name that vehicle i lists."""
         return _indices(bool(self._parameters.mission_checked[i]))
 
     @receives("PARAM_REQUEST_LIST")
-    def _param_list(self, link, message):
+    def _param_list(self, link: Link, message: Any) -> None:
         key = link.kind, link.vehicle
         # A station that asks again while the list is on its way does not want the hash.
         self._lists[key] = link, 0 if key in self._lists else -1
 
     @receives("PARAM_REQUEST_READ")
-    def _param_read(self, link, message):
+    def _param_read(self, link: Link, message: Any) -> None:
         index, name = message.param_index, message.param_id
         names = list(self._index(link.vehicle))
         if 0 <= index < len(names):
@@ -113,7 +118,7 @@ class ParameterProtocol:
             self._send(link, table()[name])
 
     @receives("PARAM_SET")
-    def _param_set(self, link, message):
+    def _param_set(self, link: Link, message: Any) -> None:
         if message.param_id == HASH:
             self._lists.pop((link.kind, link.vehicle), None)
             return
@@ -131,13 +136,13 @@ class ParameterProtocol:
         if not p.effect:
             self._say_without_effect(link.vehicle, p)
 
-    def _say_without_effect(self, i, p):
+    def _say_without_effect(self, i: int, p: Parameter) -> None:
         if i not in self._without_effect:
             self._without_effect.add(i)
             self._outbox.say(i, INFO, f"{p.name} is kept, but does nothing in this flight stack")
 
-    @obeys(mavlink.MAV_CMD_PREFLIGHT_STORAGE)
-    def _storage(self, link, p):
+    @handles(mavlink.MAV_CMD_PREFLIGHT_STORAGE)
+    def _storage(self, link: Link, p: Sequence[float]) -> Answer:
         i, store, files = link.vehicle, self._parameters, self._files
         if self._status["armed"][i]:
             return Answer(REJECTED, "parameters are loaded and saved on the ground only")
@@ -165,15 +170,15 @@ class ParameterProtocol:
             return Answer(DENIED, str(error))
         return Answer(ACCEPTED)
 
-    def _send(self, link, p):
+    def _send(self, link: Link, p: Parameter) -> None:
         self._links.reply(link, self._message(link.vehicle, p))
 
-    def _message(self, i, p: Parameter):
+    def _message(self, i: int, p: Parameter) -> "_Value":
         """PARAM_VALUE of one parameter, integers bytewise as PX4 does."""
         bits = to_bits(p, self._parameters.reported(i, p.name))
         return self._value(i, p.name, bits, _TYPE[p.type])
 
-    def _send_hash(self, link):
+    def _send_hash(self, link: Link) -> None:
         self._links.reply(
             link,
             self._value(
@@ -184,19 +189,19 @@ class ParameterProtocol:
             ),
         )
 
-    def _value(self, i, name, bits, kind):
+    def _value(self, i: int, name: str, bits: int, kind: int) -> "_Value":
         index = self._index(i)
         return _Value(name.encode(), bits, kind, len(index), index.get(name, _UNLISTED))
 
 
-class _Value(mavlink.MAVLink_param_value_message):
+class _Value(mavlink.MAVLink_param_value_message):  # type: ignore[misc]  # pymavlink has no types
     """PARAM_VALUE with the four bytes of its value, which need not be those of a number."""
 
-    def __init__(self, name: bytes, bits: int, *rest: int):
+    def __init__(self, name: bytes, bits: int, *rest: int) -> None:
         super().__init__(name, np.uint32(bits).view(np.float32).item(), *rest)
         self._bits = bits
 
-    def pack(self, mav, force_mavlink1=False) -> bytes:
+    def pack(self, mav: Any, force_mavlink1: bool = False) -> bytes:
         payload = struct.pack(
             "<IHH16sB",
             self._bits,

@@ -7,19 +7,21 @@ here.
 import math
 import struct
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.state import SetPoints
+from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.earth.geodesy import to_local_array
 from xtdrone_dynamics.quaternion import from_euler
 
 from ..control.vector import thrust_newtons
 from ..errors import AutopilotError
 from ..interfaces import Estimator
-from ..navigation.follow import FollowTarget
+from ..modes.follow_target import FollowTarget
 from ..navigation.offboard import Offboard
 from ..safety.failures import STICKS, Failures
 from ..state.clock import StepClock
@@ -27,6 +29,7 @@ from ..state.handlers import receives, refuses
 from ..state.outbox import Outbox
 from .commands import ABSOLUTE, RELATIVE
 from .fields import ATTITUDE_IGNORE, THRUST_BODY, THRUST_IGNORE, given
+from .links import Link
 
 _SAME_CLOCK_US = 50_000  # offset within which the other end has simulated time itself [us]
 _FORCE = 512  # bit of the type mask of position targets
@@ -52,7 +55,7 @@ class SetPointMessages:
         clock: StepClock,
         origin: Sequence[float],
         outbox: Outbox,
-    ):
+    ) -> None:
         """The set-points of a fleet.
 
         Args:
@@ -71,10 +74,10 @@ class SetPointMessages:
         self._clock, self._origin, self._outbox = clock, origin, outbox
         self._nothing = SetPoints.empty(1).records[0]
 
-    def _obey(self, obey, link, message):
+    def _take(self, take: Callable[[int, Any], None], link: Link, message: Any) -> None:
         """Handles one of the SET_ messages of OFFBOARD, or rejects it with one warning."""
         try:
-            obey(link.vehicle, message)
+            take(link.vehicle, message)
         except AutopilotError as error:
             self._outbox.say_once(link.vehicle, f"Set-point ignored: {error}")
 
@@ -84,14 +87,16 @@ class SetPointMessages:
         "SET_ATTITUDE_TARGET",
         "SET_ACTUATOR_CONTROL_TARGET",
     )
-    def _refuse(self, link, message, why):
+    def _refuse(self, link: Link, message: Any, why: str) -> None:
         self._outbox.say_once(link.vehicle, f"Set-point ignored: {why}")
 
-    def _point(self):
+    def _point(self) -> np.void:
         """A set-point that controls nothing."""
         return self._nothing.copy()
 
-    def _trajectory(self, i, pos, vel, acc, yaw, yaw_rate):
+    def _trajectory(
+        self, i: int, pos: np.ndarray, vel: np.ndarray, acc: np.ndarray, yaw: float, yaw_rate: float
+    ) -> None:
         """World ENU, NaN = not controlled."""
         point = self._point()
         point["pos"], point["vel"], point["acc"] = pos, vel, acc
@@ -99,10 +104,10 @@ class SetPointMessages:
         self._offboard.take(i, point)
 
     @receives("SET_POSITION_TARGET_LOCAL_NED")
-    def _set_local(self, link, m):
-        self._obey(self._local_target, link, m)
+    def _set_local(self, link: Link, m: Any) -> None:
+        self._take(self._local_target, link, m)
 
-    def _local_target(self, i, m):
+    def _local_target(self, i: int, m: Any) -> None:
         pos = np.array(given(m, "x", "y", "z"))
         vel, acc, yaw, yaw_rate = _motion(m)
         if not np.isfinite((pos, vel, acc)).any():
@@ -125,10 +130,10 @@ class SetPointMessages:
         self._trajectory(i, pos, vel, acc, yaw, -yaw_rate)
 
     @receives("SET_POSITION_TARGET_GLOBAL_INT")
-    def _set_global(self, link, m):
-        self._obey(self._global_target, link, m)
+    def _set_global(self, link: Link, m: Any) -> None:
+        self._take(self._global_target, link, m)
 
-    def _global_target(self, i, m):
+    def _global_target(self, i: int, m: Any) -> None:
         if m.coordinate_frame not in ABSOLUTE + RELATIVE:
             raise AutopilotError(
                 f"coordinate frame {m.coordinate_frame} is not supported, use 0 "
@@ -147,10 +152,10 @@ class SetPointMessages:
         self._trajectory(i, pos, enu_ned(vel), enu_ned(acc), yaw_enu_ned(yaw), -yaw_rate)
 
     @receives("SET_ATTITUDE_TARGET")
-    def _set_attitude(self, link, m):
-        self._obey(self._attitude_target, link, m)
+    def _set_attitude(self, link: Link, m: Any) -> None:
+        self._take(self._attitude_target, link, m)
 
-    def _attitude_target(self, i, m):
+    def _attitude_target(self, i: int, m: Any) -> None:
         mask = m.type_mask
         force = self._force(i, m)
         point = self._point()
@@ -169,11 +174,11 @@ class SetPointMessages:
         point["force"] = force
         self._offboard.take(i, point)
 
-    def _force(self, i, m):
+    def _force(self, i: int, m: Any) -> np.ndarray:
         """Body force (3,) of an attitude target [N]: what all rotors give at one command."""
         if m.type_mask & THRUST_BODY:
             thrust = flu_frd(_thrust_body(m))
-            size = np.linalg.norm(thrust)
+            size = float(np.linalg.norm(thrust))
             if not size <= 1.0:
                 raise AutopilotError("thrust_body has to be three numbers, together from 0 to 1")
             return thrust / size * thrust_newtons(self._status[i], size) if size else np.zeros(3)
@@ -185,10 +190,10 @@ class SetPointMessages:
         return np.array([math.nan, math.nan, up])
 
     @receives("SET_ACTUATOR_CONTROL_TARGET")
-    def _set_actuators(self, link, m):
-        self._obey(self._actuator_target, link, m)
+    def _set_actuators(self, link: Link, m: Any) -> None:
+        self._take(self._actuator_target, link, m)
 
-    def _actuator_target(self, i, m):
+    def _actuator_target(self, i: int, m: Any) -> None:
         if m.group_mlx not in (0, 1):
             raise AutopilotError(
                 f"actuator group {m.group_mlx} does not exist: 0 is the first "
@@ -201,7 +206,7 @@ class SetPointMessages:
         self._offboard.take(i, self._point(), commands)
 
     @receives("MANUAL_CONTROL")
-    def _manual_control(self, link, m):
+    def _manual_control(self, link: Link, m: Any) -> None:
         if m.target != link.system or self._failures.failed(link.vehicle, STICKS):
             return
         v = self._status[link.vehicle]
@@ -213,16 +218,18 @@ class SetPointMessages:
         v["stick_t"] = self._clock.t_us
 
     @receives("VISION_POSITION_ESTIMATE")
-    def _vision(self, link, m):
+    def _vision(self, link: Link, m: Any) -> None:
         quat = from_euler(m.roll, m.pitch, m.yaw)
         self._take_vision(link, m.usec, (m.x, m.y, m.z), quat)
 
     @receives("ODOMETRY")
-    def _odometry(self, link, m):
+    def _odometry(self, link: Link, m: Any) -> None:
         if m.frame_id in (mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_LOCAL_FRD):
             self._take_vision(link, m.time_usec, (m.x, m.y, m.z), (m.q[1], m.q[2], m.q[3], m.q[0]))
 
-    def _take_vision(self, link, t_us, pos, quat):
+    def _take_vision(
+        self, link: Link, t_us: int, pos: Sequence[float], quat: Sequence[float]
+    ) -> None:
         if link.clock_us is not None and abs(link.clock_us) > _SAME_CLOCK_US:
             t_us = round(t_us + link.clock_us)
         pose = np.array([*pos, *quat])
@@ -230,14 +237,14 @@ class SetPointMessages:
             self._take_pose(link.vehicle, t_us, enu_ned(pose[:3]), quat_enu_ned(pose[3:]))
 
     @receives("FOLLOW_TARGET")
-    def _follow_target(self, link, m):
+    def _follow_target(self, link: Link, m: Any) -> None:
         geo = [[math.radians(m.lat * 1e-7), math.radians(m.lon * 1e-7), m.alt]]
         known = m.est_capabilities & 2 and np.isfinite(m.vel).all()
         vel = enu_ned(m.vel) if known else None
         self._follow.heard(link.vehicle, to_local_array(geo, *self._origin)[0], vel)
 
 
-def _note_rates(v, sticks, seconds):
+def _note_rates(v: Record, sticks: Sequence[float], seconds: float) -> None:
     """How fast the sticks move, as PX4 filters it for manual_control_setpoint.sticks_moving."""
     if seconds > _STICKS_AWAY_S:
         v["stick_rates"] = 0.0
@@ -246,14 +253,14 @@ def _note_rates(v, sticks, seconds):
         v["stick_rates"] += seconds / (seconds + _STICK_FILTER_S) * (rates - v["stick_rates"])
 
 
-def _thrust_body(m):
+def _thrust_body(m: Any) -> np.ndarray:
     """SET_ATTITUDE_TARGET's extension thrust_body, FRD, -1 to 1: the dialect does not know it."""
     frame = bytes(m.get_msgbuf())
     payload = frame[_HEADER : _HEADER + frame[1]] if frame[:1] == b"\xfd" else b""
     return np.array(struct.unpack("<3f", payload[m.unpacker.size :][:12].ljust(12, b"\0")))
 
 
-def _motion(m):
+def _motion(m: Any) -> tuple[np.ndarray, np.ndarray, float, float]:
     """Velocity (3,), acceleration (3,), yaw and yaw rate of a position target, as of given()."""
     vel, acc = np.array(given(m, "vx", "vy", "vz")), np.array(given(m, "afx", "afy", "afz"))
     if m.type_mask & _FORCE and np.isfinite(acc).any():
@@ -262,7 +269,7 @@ def _motion(m):
     return vel, acc, yaw, yaw_rate
 
 
-def _turn(vec, yaw):
+def _turn(vec: Sequence[float] | np.ndarray, yaw: float) -> np.ndarray:
     """A vector (3,) of the heading frame in the world."""
     c, s = math.cos(yaw), math.sin(yaw)
     return np.array([c * vec[0] - s * vec[1], s * vec[0] + c * vec[1], vec[2]])

@@ -8,6 +8,7 @@ from xtdrone_core.mavlink.signing import AHEAD, now
 
 from ..state.handlers import receives
 from ..state.outbox import NOTICE, WARNING, Outbox
+from .links import Link
 
 
 class SetupSigning:
@@ -18,12 +19,12 @@ class SetupSigning:
     off either, since the scenario asks for it.
     """
 
-    def __init__(self, status: np.ndarray, outbox: Outbox, links: Any):
+    def __init__(self, status: np.ndarray, outbox: Outbox, links: Any) -> None:
         """status: (N,) of VEHICLE_STATUS."""
         self._status, self._outbox, self._links = status, outbox, links
 
     @receives("SETUP_SIGNING")
-    def _set_up(self, link, message):
+    def _set_up(self, link: Link, message: Any) -> None:
         i = link.vehicle
         why = self._refusal(link, message)
         if why:
@@ -34,7 +35,7 @@ class SetupSigning:
             if of_kind[i].signer is not None:
                 of_kind[i].signer.set_key(bytes(message.secret_key), message.initial_timestamp)
 
-    def _refusal(self, link, message):
+    def _refusal(self, link: Link, message: Any) -> str:
         if link.signer is None:
             return "this link has no key; start the simulation with one"
         if message.target_system != link.system:

@@ -6,6 +6,7 @@ vehicles that are due. Frames of one vehicle and link travel together.
 """
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +16,9 @@ import numpy as np
 from xtdrone_core.frames import enu_ned, flu_frd, yaw_enu_ned
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import MODES, Mode
+from xtdrone_core.state import SensorBatch
 from xtdrone_dynamics.abilities.vehicle_type import TAILSITTER
+from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.earth.atmosphere import density
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 from xtdrone_dynamics.earth.geoid import geoid_height
@@ -75,7 +78,7 @@ class Reported:
     others: tuple  # objects that fill further messages
 
 
-def _extra_streams(sensors):
+def _extra_streams(sensors: SensorBatch) -> Iterator[tuple[Stream, Callable[..., None]]]:
     """Stream and filler of each further kind of sensor that has a message."""
     for extra in sensors.extra.values():
         if extra.mavlink is not None:
@@ -84,35 +87,35 @@ def _extra_streams(sensors):
             yield Stream(topic.name, rates, lambda _, fitted=fitted: fitted), partial(_fill, extra)
 
 
-def _fill(extra, m, t_us):
+def _fill(extra: Any, m: np.ndarray, t_us: int) -> None:
     for name, (_, values) in extra.mavlink.fields.items():
         m[name] = values(extra.records, t_us)
 
 
-def _has_position(s):
+def _has_position(s: Record) -> bool:
     return s._estimator.flags & POSITION_VALID != 0
 
 
-def _has_target(s):
+def _has_target(s: Record) -> np.ndarray:
     """Whether it flies to a place of its own choice, as in the AUTO modes."""
     p = s._status
     return _AUTO[p["mode"]] & p["armed"] & np.isfinite(p["sp_pos"]).all(axis=1)
 
 
-def _has_home(s):
+def _has_home(s: Record) -> np.ndarray:
     return s._status["home_set"]
 
 
-def _has_reached(s):
+def _has_reached(s: Record) -> np.ndarray:
     missions = s._missions
     return (missions.last_reached >= 0) & (s._clock.t_us - missions.reached_t < REPEAT_US)
 
 
-def _has_wind(s):
+def _has_wind(s: Record) -> np.ndarray:
     return np.isfinite(s._estimator.wind[:, 0])
 
 
-def _has_range(s):
+def _has_range(s: Record) -> np.ndarray:
     distance = s._readings.sensors.range_distance  # 0 where there is no such sensor
     return np.isfinite(distance) & (distance > 0.0)
 
@@ -125,7 +128,7 @@ class Streams:
     it, who has. The rates are PX4's.
     """
 
-    def __init__(self, reported: Reported):
+    def __init__(self, reported: Reported) -> None:
         """reported: the source of the messages' values."""
         r = reported
         self._status, self._parameters, self._estimator = r.status, r.parameters, r.estimator
@@ -134,9 +137,9 @@ class Streams:
         self._readings = r.readings
         # One for the world: it changes by centimetres per kilometre.
         self._geoid = geoid_height(self._origin[0], self._origin[1])
-        self._devices = DeviceStreams(r)
+        self.devices = DeviceStreams(r)
         self._tailsitters = np.flatnonzero(r.status["vtol_type"] == TAILSITTER)
-        parts = self, self._devices, *(kind(r) for kind in PARTS), *r.others
+        parts = self, self.devices, *(kind(r) for kind in PARTS), *r.others
         found = [
             *((part, *row) for part in parts for row in declared(part, "streams")),
             *((self, *row) for row in _extra_streams(self._readings.sensors)),
@@ -145,7 +148,7 @@ class Streams:
         self.streams = [stream for _, stream, _ in found]
         self.names = [stream.name for stream in self.streams]
         self.index = {name: k for k, name in enumerate(self.names)}
-        self.ids = {layout(name).id: name for name in self.names}
+        self.ids: dict[float, str] = {layout(name).id: name for name in self.names}
         n = len(self._status)
         self._systems = r.parameters.values["MAV_SYS_ID"].astype(np.uint8)
         self._layouts = [layout(name) for name in self.names]
@@ -162,7 +165,9 @@ class Streams:
         self._quat, self._euler = self._motion["quat"], self._motion["euler"]
         self._geo = self._motion["geo"]
         self._gps_t_us, self._gps_came_t_us = np.zeros((2, n), dtype=np.int64)
-        self._imu_due = {}  # bits of HIGHRES_IMU.fields_updated -> when they are next set [us]
+        self._imu_due: dict[
+            int, int
+        ] = {}  # bits of HIGHRES_IMU.fields_updated -> when they are next set [us]
 
     def rates(self, link: str) -> np.ndarray:
         """Intervals on a link, by its name, as (M,) int64 [us]; 0 = not streamed."""
@@ -213,18 +218,18 @@ class Streams:
             self._bytes[k], item.id, item.crc_extra, chosen, self._systems, sequence, out, length
         )
 
-    def _share(self, t_us):
+    def _share(self, t_us: int) -> None:
         """What several messages need, worked out once for each tick."""
         if self._shared_t == t_us:
             return
         self._shared_t = t_us
-        self._devices.watch()
+        self.devices.watch()
         e = self._estimator
         self._ms = t_us // 1000
         estimated_motion(e.pos, e.vel, e.quat, e.ang_vel, self._status, self._origin, self._motion)
 
     @streams("HEARTBEAT", ground_station=1, offboard=1)
-    def _heartbeat(self, m, t_us):
+    def _heartbeat(self, m: np.ndarray, t_us: int) -> None:
         p = self._status
         m["type"] = self._parameters.values["MAV_TYPE"]
         m["autopilot"] = mavlink.MAV_AUTOPILOT_PX4
@@ -238,13 +243,13 @@ class Streams:
         m["mavlink_version"] = 3
 
     @streams("ATTITUDE", ground_station=50, offboard=100, bridge=False)
-    def _attitude(self, m, t_us):
+    def _attitude(self, m: np.ndarray, t_us: int) -> None:
         m["time_boot_ms"] = self._ms
         m["roll"], m["pitch"], m["yaw"] = self._euler.T
         m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
 
     @streams("ATTITUDE_QUATERNION", ground_station=50, offboard=50)
-    def _attitude_quaternion(self, m, t_us):
+    def _attitude_quaternion(self, m: np.ndarray, t_us: int) -> None:
         m["time_boot_ms"] = self._ms
         m["q1"], m["q2"], m["q3"], m["q4"] = self._quat.T
         m["rollspeed"], m["pitchspeed"], m["yawspeed"] = self._frd_rate.T
@@ -254,25 +259,25 @@ class Streams:
             m["repr_offset_q"][rows] = np.where(forwards[:, None], _PITCH_90, 0.0)
 
     @streams("ATTITUDE_TARGET", ground_station=50, offboard=10)
-    def _attitude_target(self, m, t_us):
+    def _attitude_target(self, m: np.ndarray, t_us: int) -> None:
         fill_attitude_target(self._status, self._ms, m)
 
     @streams("LOCAL_POSITION_NED", ground_station=50, offboard=30, where=_has_position)
-    def _local_position_ned(self, m, t_us):
+    def _local_position_ned(self, m: np.ndarray, t_us: int) -> None:
         m["time_boot_ms"] = self._ms
         m["x"], m["y"], m["z"] = self._ned.T
         m["vx"], m["vy"], m["vz"] = self._ned_vel.T
 
     @streams("GLOBAL_POSITION_INT", ground_station=50, offboard=50, where=_has_position)
-    def _global_position_int(self, m, t_us):
+    def _global_position_int(self, m: np.ndarray, t_us: int) -> None:
         fill_global_position(self._motion, self._ms, m)
 
     @streams("POSITION_TARGET_LOCAL_NED", ground_station=50, offboard=10)
-    def _position_target_local_ned(self, m, t_us):
+    def _position_target_local_ned(self, m: np.ndarray, t_us: int) -> None:
         fill_position_target(self._status, self._motion, self._ms, mavlink.MAV_FRAME_LOCAL_NED, m)
 
     @streams("POSITION_TARGET_GLOBAL_INT", ground_station=1, offboard=10, where=_has_target)
-    def _position_target_global_int(self, m, t_us):
+    def _position_target_global_int(self, m: np.ndarray, t_us: int) -> None:
         p = self._status
         m["time_boot_ms"] = self._ms
         m["coordinate_frame"] = mavlink.MAV_FRAME_GLOBAL_INT
@@ -287,14 +292,14 @@ class Streams:
         m["yaw_rate"] = -np.nan_to_num(p["sp_yaw_rate"])
 
     @streams("SERVO_OUTPUT_RAW", ground_station=50, offboard=10)
-    def _servo_output_raw(self, m, t_us):
+    def _servo_output_raw(self, m: np.ndarray, t_us: int) -> None:
         m["time_usec"] = t_us & 0xFFFFFFFF
         pulses = np.where(self._status["armed"], 1000 + 1000 * self._commands.T, _NO_PULSE)
         for name, pulse in zip(_SERVOS, pulses, strict=False):  # the others keep _NO_PULSE
             m[name] = pulse
 
     @streams("GPS_RAW_INT", ground_station=5, offboard=10)
-    def _gps_raw_int(self, m, t_us):
+    def _gps_raw_int(self, m: np.ndarray, t_us: int) -> None:
         s = self._readings.sensors
         came = s.gps_t_us != self._gps_t_us
         self._gps_t_us[came] = s.gps_t_us[came]
@@ -318,7 +323,7 @@ class Streams:
         m["vel_acc"] = 250
 
     @streams("HIGHRES_IMU", offboard=50)
-    def _highres_imu(self, m, t_us):
+    def _highres_imu(self, m: np.ndarray, t_us: int) -> None:
         s = self._readings.sensors
         m["time_usec"] = t_us
         m["xacc"], m["yacc"], m["zacc"] = flu_frd(s.accel).T
@@ -337,14 +342,14 @@ class Streams:
         m["fields_updated"] = new | np.where(s.airspeed_pressure != 0.0, _NEW_AIRSPEED, 0)
 
     @streams("SCALED_PRESSURE", ground_station=1, offboard=1, bridge=False)
-    def _scaled_pressure(self, m, t_us):
+    def _scaled_pressure(self, m: np.ndarray, t_us: int) -> None:
         s = self._readings.sensors
         m["time_boot_ms"] = self._ms
         m["press_abs"] = s.baro_pressure * 1e-2
         m["temperature"] = (s.baro_temperature - 273.15) * 100
 
     @streams("VFR_HUD", ground_station=4, offboard=10)
-    def _vfr_hud(self, m, t_us):
+    def _vfr_hud(self, m: np.ndarray, t_us: int) -> None:
         p = self._status
         m["groundspeed"] = np.hypot(self._ned_vel[:, 0], self._ned_vel[:, 1])
         # Calibrated, as PX4's; without a pitot tube PX4 says 0.
@@ -356,7 +361,7 @@ class Streams:
         m["climb"] = -self._ned_vel[:, 2]
 
     @streams("ALTITUDE", ground_station=1, offboard=10)
-    def _altitude(self, m, t_us):
+    def _altitude(self, m: np.ndarray, t_us: int) -> None:
         m["time_usec"] = t_us
         m["altitude_monotonic"] = m["altitude_amsl"] = self._geo[:, 2]
         m["altitude_local"] = -self._ned[:, 2]
@@ -364,7 +369,7 @@ class Streams:
         m["altitude_terrain"] = m["bottom_clearance"] = np.nan
 
     @streams("EXTENDED_SYS_STATE", ground_station=1, offboard=5)
-    def _extended_sys_state(self, m, t_us):
+    def _extended_sys_state(self, m: np.ndarray, t_us: int) -> None:
         p = self._status
         auto = _AUTO[p["mode"]]
         m["vtol_state"] = p["vtol_state"]
@@ -383,7 +388,7 @@ class Streams:
         )
 
     @streams("MISSION_CURRENT", ground_station=1, offboard=1)
-    def _mission_current(self, m, t_us):
+    def _mission_current(self, m: np.ndarray, t_us: int) -> None:
         """As PX4 leaves mission_state and mission_mode open: MAVSDK then counts items reached."""
         missions = self._missions
         m["seq"] = missions.seq
@@ -392,11 +397,11 @@ class Streams:
             m[name] = missions.records[name]
 
     @streams("MISSION_ITEM_REACHED", ground_station=1, offboard=1, where=_has_reached)
-    def _mission_item_reached(self, m, t_us):
+    def _mission_item_reached(self, m: np.ndarray, t_us: int) -> None:
         m["seq"] = np.maximum(self._missions.last_reached, 0)
 
     @streams("SYS_STATUS", ground_station=1, offboard=5)
-    def _sys_status(self, m, t_us):
+    def _sys_status(self, m: np.ndarray, t_us: int) -> None:
         sticks = self._clock.t_us - self._status["stick_t"] <= (
             1e6 * self._parameters.values["COM_RC_LOSS_T"]
         )
@@ -414,7 +419,7 @@ class Streams:
         m["battery_remaining"] = np.ceil(battery.level * 100)
 
     @streams("BATTERY_STATUS", ground_station=0.5, offboard=0.5)
-    def _battery_status(self, m, t_us):
+    def _battery_status(self, m: np.ndarray, t_us: int) -> None:
         battery = self._battery
         m["current_consumed"] = np.nan_to_num(battery.consumed)
         m["energy_consumed"] = -1
@@ -427,7 +432,7 @@ class Streams:
         m["charge_state"] = mavlink.MAV_BATTERY_CHARGE_STATE_OK
 
     @streams("ESTIMATOR_STATUS", ground_station=0.5, offboard=1)
-    def _estimator_status(self, m, t_us):
+    def _estimator_status(self, m: np.ndarray, t_us: int) -> None:
         e = self._estimator
         m["time_usec"] = t_us
         m["vel_ratio"], m["pos_horiz_ratio"] = e.test_ratio("vel"), e.test_ratio("pos")
@@ -438,7 +443,7 @@ class Streams:
         m["flags"] = fleet_solution_status(e.records)
 
     @streams("ODOMETRY", offboard=30, where=_has_position)
-    def _odometry(self, m, t_us):
+    def _odometry(self, m: np.ndarray, t_us: int) -> None:
         e = self._estimator
         m["time_usec"] = t_us
         m["frame_id"], m["child_frame_id"] = (
@@ -456,7 +461,7 @@ class Streams:
         m["estimator_type"] = mavlink.MAV_ESTIMATOR_TYPE_AUTOPILOT
 
     @streams("WIND_COV", offboard=10, where=_has_wind)
-    def _wind_cov(self, m, t_us):
+    def _wind_cov(self, m: np.ndarray, t_us: int) -> None:
         m["time_usec"] = t_us
         m["wind_x"], m["wind_y"] = self._estimator.wind[:, 1], self._estimator.wind[:, 0]
         for name in ("var_horiz", "var_vert", "horiz_accuracy", "vert_accuracy"):
@@ -464,7 +469,7 @@ class Streams:
         m["wind_alt"] = self._geo[:, 2]
 
     @streams("DISTANCE_SENSOR", offboard=10, bridge=False, where=_has_range)
-    def _distance_sensor(self, m, t_us):
+    def _distance_sensor(self, m: np.ndarray, t_us: int) -> None:
         m["time_boot_ms"] = self._ms
         distance = self._readings.sensors.range_distance
         m["current_distance"] = 100 * np.clip(np.nan_to_num(distance), 0, 655)
@@ -474,7 +479,7 @@ class Streams:
         m["covariance"] = 255  # not known
 
     @streams("HOME_POSITION", ground_station=0.5, offboard=0.5, where=_has_home)
-    def _home_position(self, m, t_us):
+    def _home_position(self, m: np.ndarray, t_us: int) -> None:
         geo = to_geodetic_array(self._status["home"], *self._origin)
         m["latitude"] = np.rint(np.degrees(geo[:, 0]) * 1e7)
         m["longitude"] = np.rint(np.degrees(geo[:, 1]) * 1e7)
@@ -485,7 +490,7 @@ class Streams:
         m["time_usec"] = t_us  # PX4 knows no approach: 0
 
     @streams("GPS_GLOBAL_ORIGIN")
-    def _gps_global_origin(self, m, t_us):
+    def _gps_global_origin(self, m: np.ndarray, t_us: int) -> None:
         lat, lon, alt = self._origin
         m["latitude"] = round(math.degrees(lat) * 1e7)
         m["longitude"] = round(math.degrees(lon) * 1e7)
@@ -493,7 +498,7 @@ class Streams:
         m["time_usec"] = t_us
 
     @streams("AUTOPILOT_VERSION")
-    def _autopilot_version(self, m, t_us):
+    def _autopilot_version(self, m: np.ndarray, t_us: int) -> None:
         m["capabilities"] = _CAPABILITIES
         m["flight_sw_version"] = 0x010F04FF  # 1.15.4, release: the PX4 that this stack follows
         m["middleware_sw_version"], m["board_version"] = m["flight_sw_version"], 1

@@ -60,7 +60,7 @@ def received_table() -> str:
 
 def commands_table() -> str:
     """The commands of COMMAND_LONG and COMMAND_INT."""
-    numbers = [number for kind in _COMMANDS for number in declarations(kind, "obeys")]
+    numbers = [number for kind in _COMMANDS for number in declarations(kind, "handles")]
     names = sorted(
         mavlink.enums["MAV_CMD"][number].name.removeprefix("MAV_CMD_") for number in numbers
     )

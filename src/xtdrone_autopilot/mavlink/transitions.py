@@ -1,23 +1,25 @@
 """DO_VTOL_TRANSITION: hover, or fixed-wing flight."""
 
 import math
+from collections.abc import Sequence
 
 from xtdrone_core.mavlink.dialect import mavlink
 
 from ..state.answer import ACCEPTED, NO_ANSWER, REJECTED, Answer
-from ..state.handlers import obeys
+from ..state.handlers import handles
 from ..vtol.stack import Vtol
+from .links import Link
 
 
 class Transitions:
-    """Obeys the command of VTOLs; other vehicles do not answer it, as under PX4."""
+    """Handles the command of VTOLs; other vehicles do not answer it, as in PX4."""
 
-    def __init__(self, vtol: Vtol):
+    def __init__(self, vtol: Vtol) -> None:
         """vtol: Makes the transitions."""
         self._vtol = vtol
 
-    @obeys(mavlink.MAV_CMD_DO_VTOL_TRANSITION)
-    def _do_vtol_transition(self, link, p):
+    @handles(mavlink.MAV_CMD_DO_VTOL_TRANSITION)
+    def _do_vtol_transition(self, link: Link, p: Sequence[float]) -> Answer:
         if not self._vtol.is_vtol(link.vehicle):
             return Answer(
                 NO_ANSWER, "command MAV_CMD_DO_VTOL_TRANSITION is not supported: it is no VTOL"

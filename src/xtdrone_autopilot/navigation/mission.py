@@ -12,18 +12,19 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from xtdrone_core.frames import yaw_enu_ned
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, MULTICOPTER, NOT_VTOL, ROVER
+from xtdrone_dynamics.compiled import Record
 
 from ..interfaces import Estimator
 from ..parameters.store import ParameterStore
 from ..state.clock import StepClock
-from ..state.flight_state import FlightState
+from ..state.fence import Fence
+from ..state.flight_state import FlightState, ModeTask
 from ..state.outbox import INFO, WARNING, Outbox
 from ..state.vehicle_status import (
     HOVERS,
@@ -66,6 +67,7 @@ from .mission_items import (
     VTOL_LAND,
     VTOL_TAKEOFF,
     WAYPOINT,
+    Item,
     fence_of,
 )
 from .navigator import OPEN, Navigator
@@ -112,27 +114,27 @@ class _Flown:
     disarmed: bool = False  # since it was flown
     climb_to: float = math.nan  # height to climb to before it goes on, world z [m]
     speed: float = math.nan  # of DO_CHANGE_SPEED [m/s]
-    last: tuple = ()  # where the last leg ended [m]
-    jumps: dict = field(default_factory=dict)  # item number -> jumps made
+    last: tuple[float, ...] = ()  # where the last leg ended [m]
+    jumps: dict[int, int] = field(default_factory=dict)  # item number -> jumps made
 
 
-def _speed(wanted):
+def _speed(wanted: float) -> float:
     """A speed of DO_CHANGE_SPEED [m/s], NaN = none given."""
     return wanted if wanted > 0 else math.nan
 
 
-def _state_of(item):
+def _state_of(item: Item) -> int:
     """The state of a VTOL after the transition of an item."""
     if item.command == DO_VTOL_TRANSITION:
-        return item.params[0]
+        return int(item.params[0])
     return ON_WINGS if item.command == VTOL_TAKEOFF else HOVERS
 
 
-def _no_transition(i, state):
+def _no_transition(i: int, state: int) -> None:
     """Without VTOLs there is none to make."""
 
 
-class Missions(Memory):
+class Missions(Memory, ModeTask):
     """Items of each vehicle, and the flight along them.
 
     Attributes:
@@ -141,6 +143,17 @@ class Missions(Memory):
         on_transition: Called with a vehicle and its new state, HOVERS or ON_WINGS, where an item
             wants a transition.
     """
+
+    records: np.ndarray
+    seq: np.ndarray
+    total: np.ndarray
+    last_reached: np.ndarray
+    reached_t: np.ndarray
+    finished: np.ndarray
+    valid: np.ndarray
+    mission_id: np.ndarray
+    fence_id: np.ndarray
+    rally_points_id: np.ndarray
 
     MEMORY = ("records",)
 
@@ -154,9 +167,9 @@ class Missions(Memory):
         clock: StepClock,
         origin: Sequence[float],
         outbox: Outbox,
-        look_at: Callable[[int, npt.ArrayLike | None], None],
+        look_at: Callable[[int, np.ndarray | None], None],
         payload: Mapping[int, Callable[["_Own", list[float]], Any]],
-    ):
+    ) -> None:
         """No mission, no geofence, no rally points.
 
         Args:
@@ -170,26 +183,25 @@ class Missions(Memory):
             outbox: Sends STATUSTEXTs and progress messages.
             look_at: Turns the camera of a vehicle to a region of interest, (3,) world [m], None =
                 straight ahead.
-            payload: What obeys the items with these commands.
+            payload: Handlers of the items with these commands.
         """
         self._look_at, self._payload = look_at, payload
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._navigator, self._flight = navigator, flight
         self._clock, self._origin, self._outbox = clock, origin, outbox
-        flight.on_enter[Mode.MISSION] = self.begin
-        flight.on_leave[Mode.MISSION] = self._leave
+        flight.tasks[Mode.MISSION] = self
         flight.on_disarm.append(self._disarmed)
         n = len(status)
-        self._items = {
+        self._items: dict[int, list[list[Item]]] = {
             MISSION: [[] for _ in range(n)],
             FENCE: [[] for _ in range(n)],
             RALLY: [[] for _ in range(n)],
         }
         self._flown = [_Flown() for _ in range(n)]
-        self.fences = [None] * n  # a Fence where there is one
+        self.fences: list[Fence | None] = [None] * n  # a Fence where there is one
         self.on_transition: Callable[[int, int], None] = _no_transition
         self.records = np.zeros(n, dtype=MISSION_STATUS)
-        for name in MISSION_STATUS.names:
+        for name in MISSION_STATUS.names or ():
             setattr(self, name, self.records[name])
         self.last_reached[:] = -1
         self.remember_start()
@@ -295,12 +307,13 @@ class Missions(Memory):
             for kind, group in snapshot["items"]
         }
         self._flown = [
-            _Flown(*one[:-2], tuple(one[-2]), dict(one[-1])) for one in snapshot["flown"]
+            _Flown(index, work, disarmed, climb_to, speed, tuple(last), dict(jumps))
+            for index, work, disarmed, climb_to, speed, last, jumps in snapshot["flown"]
         ]
         for i in range(len(self._flown)):
             self._make_fence(i)
 
-    def _make_fence(self, i):
+    def _make_fence(self, i: int) -> None:
         items = self._items[FENCE][i]
         self.fences[i] = fence_of(items, self._origin) if items else None
 
@@ -324,7 +337,7 @@ class Missions(Memory):
             if item.command not in PLACED or not item.has_place:
                 continue
             position = item.position(self._origin, v["home"])
-            if acts and not fence.contains(position[0], position[1]):
+            if acts and fence is not None and not fence.contains(position[0], position[1]):
                 return f"mission item {seq} lies outside the geofence"
             far = math.hypot(*(position - v["home"])[:2])
             limit = self._parameters.get(i, "MIS_DIST_1WP")
@@ -364,7 +377,7 @@ class Missions(Memory):
             self.begin(i)
         return ""
 
-    def set_roi(self, i: int, position: npt.ArrayLike | None) -> None:
+    def set_roi(self, i: int, position: np.ndarray | None) -> None:
         """What the camera looks at, and in a mission the vehicle faces, from now on.
 
         Other modes do not turn the vehicle, as in PX4.
@@ -412,7 +425,7 @@ class Missions(Memory):
             and place is not None
             and (place[2] - self._estimator.pos[i, 2] > self._parameters.get(i, "NAV_MC_ALT_RAD"))
         )
-        f.climb_to = float(place[2]) if low else math.nan
+        f.climb_to = float(place[2]) if low and place is not None else math.nan
         self._go_on(i)
 
     # What the flight raises --------------------------------------------------------------------
@@ -485,25 +498,26 @@ class Missions(Memory):
             self._set_seq(i, f.index)
         return place
 
-    def _flies(self, i):
+    def _flies(self, i: int) -> bool:
         v = self._status[i]
         return bool(
             v["mode"] == Mode.MISSION and v["armed"] and self.total[i] and not self.finished[i]
         )
 
-    def _leave(self, i):
+    def leave(self, i: int) -> None:
+        """Vehicle i leaves AUTO.MISSION."""
         self._status["in_mission"][i], self._status["roi"][i] = False, np.nan
         if self.reached_t[i] == self._clock.t_us:  # the item before the mode changed by the mission
             self._outbox.stream_now(i, "MISSION_ITEM_REACHED")
         self.reached_t[i] = -NEVER  # it is not repeated
 
-    def _disarmed(self, i):
+    def _disarmed(self, i: int) -> None:
         self._flown[i].disarmed = True
-        self._leave(i)
+        self.leave(i)
 
     # Item by item ------------------------------------------------------------------------------
 
-    def _go_on(self, i):
+    def _go_on(self, i: int) -> None:
         """Executes immediate items, and begins the next one that takes time."""
         f, items = self._flown[i], self._items[MISSION][i]
         for _ in range(len(items) + 1):
@@ -517,14 +531,14 @@ class Missions(Memory):
             self._advance(i, f)
         self._finish_round(i)
 
-    def _advance(self, i, f):
+    def _advance(self, i: int, f: _Flown) -> None:
         """The next item that is no jump; none where the mission is over."""
         following = self._after(i, f.index + 1, f.jumps)
         self.finished[i] = following is None
         if following is not None:
             f.index = following
 
-    def _after(self, i, index, jumps):
+    def _after(self, i: int, index: int, jumps: dict[int, int]) -> int | None:
         """Number of the item at or after one, jumps taken and counted in jumps; None = none."""
         items = self._items[MISSION][i]
         for _ in range(len(items) + 1):
@@ -541,7 +555,7 @@ class Missions(Memory):
                 index += 1
         return None
 
-    def _begin_item(self, i, f, item):
+    def _begin_item(self, i: int, f: _Flown, item: Item) -> bool:
         """Begins the current item; False where it was over at once."""
         command = item.command
         if command in PLACED:
@@ -571,28 +585,28 @@ class Missions(Memory):
             self._payload[command](own, [*item.params, item.x, item.y, item.z])
         return False
 
-    def _set_home(self, i, item):
+    def _set_home(self, i: int, item: Item) -> None:
         position = item.position(self._origin, self._status["home"][i])
         if item.params[0] == 1 or not np.isfinite(position).all():
             position = self._estimator.pos[i].copy()
         self._status["home"][i] = position
 
-    def _begin_roi(self, i, item):
+    def _begin_roi(self, i: int, item: Item) -> None:
         located = item.command == DO_SET_ROI_LOCATION or (
             item.command == DO_SET_ROI and item.params[0] == mavlink.MAV_ROI_LOCATION
         )
         self.set_roi(i, item.position(self._origin, self._status["home"][i]) if located else None)
 
-    def _has_reached(self, i):
+    def _has_reached(self, i: int) -> None:
         index = self._flown[i].index
         if index != self.last_reached[i]:
             self.last_reached[i], self.reached_t[i] = index, self._clock.t_us
 
-    def _finish_round(self, i):
+    def _finish_round(self, i: int) -> None:
         self._finish(i)
         self._outbox.say(i, WARNING, "Mission ends: its jumps go round without a waypoint")
 
-    def _finish(self, i):
+    def _finish(self, i: int) -> None:
         """The mission is over: on the ground it waits to be disarmed, in the air it loiters."""
         self.finished[i] = True
         v = self._status[i]
@@ -607,7 +621,7 @@ class Missions(Memory):
 
     # Legs --------------------------------------------------------------------------------------
 
-    def _fly(self, i, f, item):
+    def _fly(self, i: int, f: _Flown, item: Item) -> None:
         v = self._status[i]
         position = self._place(i, item)
         if math.isfinite(f.climb_to) and f.work == _ITEM:
@@ -634,13 +648,13 @@ class Missions(Memory):
             if item.command == LOITER_UNLIM:
                 v["watch"] = WATCH_NOTHING
 
-    def _place(self, i, item):
+    def _place(self, i: int, item: Item) -> np.ndarray:
         """(3,) where an item is [m]; what it leaves open is as it is now."""
         v = self._status[i]
         position = item.position(self._origin, v["home"])
         return np.where(np.isfinite(position), position, v["target"])
 
-    def _by_runway(self, i, f, item, position):
+    def _by_runway(self, i: int, f: _Flown, item: Item, position: np.ndarray) -> None:
         """Take-off of a fixed wing towards an item, or its landing from the last leg's end."""
         if item.command == TAKEOFF:
             self._navigator.fly_to(i, position, TARGET_TAKEOFF, speed=f.speed)
@@ -649,7 +663,7 @@ class Missions(Memory):
         else:
             self._navigator.fly_to(i, position, TARGET_LAND, previous=f.last or OPEN)
 
-    def _radius(self, i, given):
+    def _radius(self, i: int, given: float) -> float:
         """Radius of an item's circle [m]."""
         return (
             abs(given)
@@ -657,7 +671,7 @@ class Missions(Memory):
             else self._parameters.get(i, "NAV_LOITER_RAD")
         )
 
-    def _leg(self, i, f, item, position, kind):
+    def _leg(self, i: int, f: _Flown, item: Item, position: np.ndarray, kind: int) -> None:
         hold = item.params[0] if item.command in (WAYPOINT, LOITER_TIME) else 0.0
         following = None
         if item.autocontinue and not hold > 0:
@@ -683,7 +697,7 @@ class Missions(Memory):
         self._status["lands_next"][i] = self._lands_next(i, f.index + 1)
         f.last = tuple(position)
 
-    def _climb(self, i, f):
+    def _climb(self, i: int, f: _Flown) -> None:
         """Up to the height of the first place, before the mission goes there."""
         f.work = _CLIMB
         above = f.climb_to - self._status["home"][i, 2]
@@ -699,7 +713,7 @@ class Missions(Memory):
             self._navigator.fly_to(i, position, TARGET_LOITER, speed=f.speed)
             self._navigator.watch(i, reach=self._status["accept"][i] + self._radius(i, 0.0))
 
-    def _change_height(self, i, item):
+    def _change_height(self, i: int, item: Item) -> None:
         """LOITER_TO_ALT is there: now to its height."""
         f, v = self._flown[i], self._status[i]
         f.work = _ITEM
@@ -707,7 +721,7 @@ class Missions(Memory):
         f.last = tuple(v["target"])
         self._navigator.watch(i, reach=v["reach"])
 
-    def _land(self, i, f, position):
+    def _land(self, i: int, f: _Flown, position: np.ndarray) -> None:
         """Above the place first, at the height flown so far, then down."""
         v, pos = self._status[i], self._estimator.pos[i]
         radius = self._parameters.get(i, "NAV_ACC_RAD")
@@ -723,11 +737,11 @@ class Missions(Memory):
             f.work = _ITEM
             self._navigator.fly_to(i, position, TARGET_LAND, previous=f.last or OPEN, speed=f.speed)
 
-    def _runs_off(self, v):
+    def _runs_off(self, v: Record) -> bool:
         """Whether it takes off and lands as a fixed wing: no VTOL does."""
         return v["vehicle_type"] == FIXED_WING and v["vtol_type"] == NOT_VTOL
 
-    def _rise(self, i, f, position):
+    def _rise(self, i: int, f: _Flown, position: np.ndarray) -> None:
         """VTOL_TAKEOFF: up in a hover to the height of its place."""
         f.work, f.last = _CLIMB, ()
         place = np.array([*self._estimator.pos[i, :2], position[2]])
@@ -740,7 +754,7 @@ class Missions(Memory):
         else:
             self._navigator.watch(i)
 
-    def _begin_transition(self, i, f, item):
+    def _begin_transition(self, i: int, f: _Flown, item: Item) -> bool:
         """DO_VTOL_TRANSITION; False where the vehicle is in that state already."""
         v = self._status[i]
         if v["vtol_state"] == item.params[0]:
@@ -751,7 +765,7 @@ class Missions(Memory):
             self._transition(i, f, item)
         return True
 
-    def _align(self, i, f, item):
+    def _align(self, i: int, f: _Flown, item: Item) -> None:
         """Turns towards the way that a transition to the wings goes."""
         f.work = _ALIGN
         place = np.array([*self._estimator.pos[i, :2], self._status["target"][i, 2]])
@@ -765,11 +779,11 @@ class Missions(Memory):
         self._navigator.fly_to(i, place, TARGET_POSITION, yaw=yaw)
         self._navigator.watch(i)
 
-    def _transition(self, i, f, item):
+    def _transition(self, i: int, f: _Flown, item: Item) -> None:
         f.work = _TRANSITION
         self.on_transition(i, _state_of(item))
 
-    def _goes_on_to_transition(self, i, f, item):
+    def _goes_on_to_transition(self, i: int, f: _Flown, item: Item) -> bool:
         """Begins what an item with a transition does next, if there is something."""
         on_wings = self._status["vehicle_type"][i] == FIXED_WING
         if item.command == VTOL_TAKEOFF and f.work == _CLIMB:
@@ -780,7 +794,7 @@ class Missions(Memory):
             return False
         return True
 
-    def _circle(self, i, f, item, centre):
+    def _circle(self, i: int, f: _Flown, item: Item, centre: np.ndarray) -> None:
         v, pos = self._status[i], self._estimator.pos[i]
         radius = math.copysign(self._radius(i, item.params[2]), item.params[2])
         if f.work == _APPROACH or v["vehicle_type"] == FIXED_WING:
@@ -807,23 +821,24 @@ class Missions(Memory):
         v["centre"], v["orbit_radius"] = centre, radius
         f.last = ()
 
-    def _next_place(self, i, index):
+    def _next_place(self, i: int, index: int) -> np.ndarray | None:
         """(3,) position of the first placed item from one on [m], or None."""
         item = self._next_placed(i, index)
         return None if item is None else self._place(i, item)
 
-    def _lands_next(self, i, index):
+    def _lands_next(self, i: int, index: int) -> bool:
         """Whether the first placed item from one on is a fixed wing's landing."""
         item = self._next_placed(i, index)
         return item is not None and item.command == LAND and bool(self._runs_off(self._status[i]))
 
-    def _next_placed(self, i, index):
+    def _next_placed(self, i: int, index: int) -> Item | None:
         """The first placed item from one on, or None."""
         items, jumps = self._items[MISSION][i], dict(self._flown[i].jumps)
         for _ in range(len(items) + 1):
-            index = self._after(i, index, jumps)
-            if index is None:
+            following = self._after(i, index, jumps)
+            if following is None:
                 return None
+            index = following
             if items[index].command in PLACED:
                 return items[index]
             index += 1
@@ -831,7 +846,7 @@ class Missions(Memory):
 
     # Bookkeeping -------------------------------------------------------------------------------
 
-    def _set_seq(self, i, seq):
+    def _set_seq(self, i: int, seq: int) -> None:
         if self.seq[i] != seq:
             self.seq[i] = seq
             self._outbox.stream_now(i, "MISSION_CURRENT")

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from xtdrone_core.mavlink.checksum import crc32
 from xtdrone_core.mavlink.dialect import mavlink
@@ -123,7 +122,7 @@ class Item:
         """MAV_CMD name."""
         return command_name(self.command)
 
-    def position(self, origin: Sequence[float], home: npt.ArrayLike) -> np.ndarray:
+    def position(self, origin: Sequence[float], home: np.ndarray) -> np.ndarray:
         """(3,) world [m], NaN where it leaves an axis open.
 
         Args:
@@ -205,7 +204,7 @@ def fields_of(item: Item) -> dict[str, Any]:
 class ItemError(AutopilotError):
     """An item that is refused, with the MAV_MISSION_RESULT that says so."""
 
-    def __init__(self, result: int, text: str):
+    def __init__(self, result: int, text: str) -> None:
         super().__init__(text)
         self.result = result
 
@@ -254,7 +253,7 @@ def check_item(kind: int, seq: int, item: Item, vtol: bool = True) -> None:
     _check_parameters(item, where)
 
 
-def _check_place(kind, item, where):
+def _check_place(kind: int, item: Item, where: str) -> None:
     if item.has_place:
         if abs(item.x) > 90e7:
             raise ItemError(
@@ -278,7 +277,7 @@ def _check_place(kind, item, where):
         )
 
 
-def _check_parameters(item, where):
+def _check_parameters(item: Item, where: str) -> None:
     p1, p2, p3, _ = item.params
     first_at_least_zero = {
         WAYPOINT: "hold",

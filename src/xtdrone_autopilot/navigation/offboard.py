@@ -8,7 +8,7 @@ import numpy as np
 
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.state import KEEP, SetPoints
-from xtdrone_dynamics.compiled import fleet_kernel, njit
+from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 
 from ..errors import AutopilotError
 from ..state.clock import StepClock
@@ -19,7 +19,7 @@ _TAKEN, _NO_THRUST, _SIDE_FORCE = range(3)  # answers of _take
 
 
 @njit
-def _any_finite(vector):
+def _any_finite(vector: np.ndarray) -> bool:
     for x in vector:  # noqa: SIM110  (compiled code knows no generators)
         if math.isfinite(x):
             return True
@@ -27,7 +27,7 @@ def _any_finite(vector):
 
 
 @njit
-def _level(s, actuators, own):
+def _level(set_point: Record, actuators: np.ndarray, own: np.ndarray) -> int:
     """The kind of set-point that s, one record of SET_POINT, and actuators (A,) give.
 
     Actuators of `own` (A,) alone, such as the servos of an arm, leave the others to a higher level.
@@ -35,19 +35,26 @@ def _level(s, actuators, own):
     for k in range(actuators.shape[0]):
         if math.isfinite(actuators[k]) and not own[k]:
             return ACTUATORS
-    if math.isfinite(s.quat[0]):
+    if math.isfinite(set_point.quat[0]):
         return ATTITUDE
-    if _any_finite(s.rates):
+    if _any_finite(set_point.rates):
         return RATES
-    if _any_finite(s.pos) or _any_finite(s.vel) or _any_finite(s.acc):
+    if _any_finite(set_point.pos) or _any_finite(set_point.vel) or _any_finite(set_point.acc):
         return TRAJECTORY
     return ACTUATORS if _any_finite(actuators) else NO_SET_POINT
 
 
 @njit
-def _take(v, s, actuators, own, kept, t_us):
+def _take(
+    vehicle: Record,
+    set_point: Record,
+    actuators: np.ndarray,
+    own: np.ndarray,
+    kept: np.ndarray,
+    t_us: int,
+) -> int:
     """One vehicle's set-point into its status; kept (A,) holds its actuator commands."""
-    kind = _level(s, actuators, own)
+    kind = _level(set_point, actuators, own)
     for k in range(kept.shape[0]):
         if own[k] and math.isfinite(actuators[k]):
             kept[k] = actuators[k]
@@ -58,34 +65,50 @@ def _take(v, s, actuators, own, kept, t_us):
             kept[k] = actuators[k]
     elif kind == TRAJECTORY:
         for k in range(3):
-            v.offboard_pos[k] = s.pos[k]
-            v.offboard_vel[k] = s.vel[k]
-            v.offboard_acc[k] = s.acc[k]
-        v.offboard_yaw = s.yaw
-        v.offboard_yaw_rate = s.yaw_rate
+            vehicle.offboard_pos[k] = set_point.pos[k]
+            vehicle.offboard_vel[k] = set_point.vel[k]
+            vehicle.offboard_acc[k] = set_point.acc[k]
+        vehicle.offboard_yaw = set_point.yaw
+        vehicle.offboard_yaw_rate = set_point.yaw_rate
     else:
-        if not math.isfinite(s.force[2]):
+        if not math.isfinite(set_point.force[2]):
             return _NO_THRUST
         for k in range(2):
-            if math.isfinite(s.force[k]) and s.force[k] != 0.0 and not v.fully_actuated:
+            if (
+                math.isfinite(set_point.force[k])
+                and set_point.force[k] != 0.0
+                and not vehicle.fully_actuated
+            ):
                 return _SIDE_FORCE
         for k in range(2):
-            v.offboard_side_force[k] = s.force[k] if math.isfinite(s.force[k]) else 0.0
+            vehicle.offboard_side_force[k] = (
+                set_point.force[k] if math.isfinite(set_point.force[k]) else 0.0
+            )
         for k in range(3):
-            v.offboard_rates[k] = s.rates[k] if math.isfinite(s.rates[k]) else 0.0
+            vehicle.offboard_rates[k] = (
+                set_point.rates[k] if math.isfinite(set_point.rates[k]) else 0.0
+            )
         if kind == ATTITUDE:
             for k in range(4):
-                v.offboard_quat[k] = s.quat[k]
-            v.offboard_yaw_rate = s.yaw_rate
-        v.offboard_thrust = max(s.force[2], 0.0)
-    v.offboard_kind = kind
-    v.offboard_t = t_us
-    v.offboard_count += 1
+                vehicle.offboard_quat[k] = set_point.quat[k]
+            vehicle.offboard_yaw_rate = set_point.yaw_rate
+        vehicle.offboard_thrust = max(set_point.force[2], 0.0)
+    vehicle.offboard_kind = kind
+    vehicle.offboard_t = t_us
+    vehicle.offboard_count += 1
     return _TAKEN
 
 
 @fleet_kernel
-def _take_all(status, set_points, actuators, own, kept, t_us, answers):
+def _take_all(
+    status: np.ndarray,
+    set_points: np.ndarray,
+    actuators: np.ndarray,
+    own: np.ndarray,
+    kept: np.ndarray,
+    t_us: int,
+    answers: np.ndarray,
+) -> bool:
     """The set-points of a fleet; answers (N,) holds error codes. Returns whether any is set."""
     wrong = False
     for i in range(status.shape[0]):
@@ -118,7 +141,7 @@ class Offboard(Memory):
         own: np.ndarray,
         clock: StepClock,
         outbox: Outbox,
-    ):
+    ) -> None:
         """No set-points yet.
 
         Args:
@@ -148,10 +171,10 @@ class Offboard(Memory):
         Raises:
             AutopilotError: Commands for another number of actuators than the fleet has.
         """
-        s, given = set_points, self._actuators_of(set_points)
+        set_point, given = set_points, self._actuators_of(set_points)
         if _take_all(
             self._status,
-            s.records,
+            set_point.records,
             given,
             self.own,
             self.actuators,
@@ -160,8 +183,8 @@ class Offboard(Memory):
         ):
             for i in np.flatnonzero(self._answers):
                 self._outbox.say_once(int(i), f"Set-point ignored: {_WHY[self._answers[i]]}")
-        if (s.mode != KEEP).any() or (s.arm != KEEP).any():
-            self._on_requests(s)
+        if (set_point.mode != KEEP).any() or (set_point.arm != KEEP).any():
+            self._on_requests(set_point)
 
     def take(self, i: int, set_point: np.void, actuators: Any = None) -> None:
         """Takes a set-point of vehicle i alone.
@@ -197,7 +220,7 @@ class Offboard(Memory):
             if math.isfinite(value):
                 self.actuators[i, k] = value
 
-    def _actuators_of(self, set_points):
+    def _actuators_of(self, set_points: SetPoints) -> np.ndarray:
         if set_points.actuators.shape[1] == 0:
             return self._no_actuators
         if set_points.actuators.shape != self.actuators.shape:

@@ -3,15 +3,16 @@
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from xtdrone_core import files, outputs, resources
 from xtdrone_core.errors import shown
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.scenario.options import number
-from xtdrone_core.scenario.scenario import MAX_FLEET
+from xtdrone_core.scenario.vehicles import MAX_FLEET
 from xtdrone_dynamics.earth.geodesy import to_geodetic, to_local
 
 from ..errors import AutopilotError
@@ -53,8 +54,12 @@ _NO_PLACE = 0x7FFFFFFF
 class Plan:
     """What a .plan file holds."""
 
-    items: dict = field(default_factory=dict)  # MISSION, FENCE, RALLY of mission_items -> list
-    home: tuple = None  # planned: latitude, longitude [deg], height [m]; None = not given
+    items: dict[int, list[Item]] = field(
+        default_factory=dict
+    )  # MISSION, FENCE, RALLY of mission_items -> list
+    home: tuple[float, float, float] | None = (
+        None  # planned: latitude, longitude [deg], height [m]; None = not given
+    )
 
 
 def load(path: Path | str) -> Plan:
@@ -102,7 +107,7 @@ def descriptions() -> dict[str, str]:
     }
 
 
-def _home(values):
+def _home(values: Sequence[float | None] | None) -> tuple[float, float, float] | None:
     if values is None:
         return None
     latitude, longitude, height = (0.0 if value is None else float(value) for value in values)
@@ -111,7 +116,7 @@ def _home(values):
     return latitude, longitude, height
 
 
-def _number(value):
+def _number(value: float | None) -> float:
     """A parameter of an item, which MAVLink carries in 32 bits; NaN for none."""
     number = math.nan if value is None else float(value)
     if abs(number) > _FLOAT_MAX:
@@ -119,7 +124,7 @@ def _number(value):
     return number
 
 
-def _simple_items(entries):
+def _simple_items(entries: Iterable[Any]) -> Iterator[Any]:
     """Yields the simple items of a list, those inside surveys and corridors too."""
     for entry in entries:
         if entry["type"] == "SimpleItem":
@@ -134,7 +139,7 @@ def _simple_items(entries):
         yield from _simple_items(inner)
 
 
-def _mission(entries):
+def _mission(entries: Iterable[Any]) -> list[Item]:
     entries = list(_simple_items(entries))
     number = {entry["doJumpId"]: seq for seq, entry in enumerate(entries) if "doJumpId" in entry}
     items = []
@@ -165,12 +170,14 @@ def _mission(entries):
     return items
 
 
-def _placed(command, params, latitude, longitude, height=0.0):
+def _placed(
+    command: int, params: tuple[float, ...], latitude: float, longitude: float, height: float = 0.0
+) -> Item:
     item = Item(command, _RELATIVE, params, 0, 0, float(height))
     return from_degrees(item, float(latitude), float(longitude))
 
 
-def _fence(data):
+def _fence(data: Mapping[str, Any]) -> list[Item]:
     items = []
     for polygon in data.get("polygons", ()):
         command = POLYGON_INCLUSION if polygon["inclusion"] else POLYGON_EXCLUSION
@@ -185,7 +192,7 @@ def _fence(data):
     return items
 
 
-def _rally(data):
+def _rally(data: Mapping[str, Any]) -> list[Item]:
     return [_placed(RALLY_POINT, (0.0,) * 4, *point) for point in data.get("points", ())]
 
 
@@ -224,25 +231,25 @@ def save(path: Path | str, plan: Plan) -> None:
         raise AutopilotError(f"cannot write plan '{path}': {error.strerror}") from error
 
 
-def _degrees(item):
+def _degrees(item: Item) -> tuple[float, float]:
     return round(item.x * 1e-7, 7), round(item.y * 1e-7, 7)
 
 
-def _first_place(plan):
+def _first_place(plan: Plan) -> tuple[float, float, float]:
     for item in plan.items.get(MISSION, ()):
         if item.command in PLACED and item.has_place:
             return *_degrees(item), 0.0
     return 0.0, 0.0, 0.0
 
 
-def _json(value):
+def _json(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _entry(seq, item):
-    params = [_json(value) for value in item.params]
+def _entry(seq: int, item: Item) -> dict[str, Any]:
+    params: list[float | None] = [_json(value) for value in item.params]
     if item.command == DO_JUMP:
-        params[0] = int(params[0]) + 1  # the file counts from 1
+        params[0] = int(item.params[0]) + 1  # the file counts from 1
     if item.frame in _GEOGRAPHIC:
         params += [None if v == _NO_PLACE else round(v * 1e-7, 7) for v in (item.x, item.y)]
     else:
@@ -257,8 +264,8 @@ def _entry(seq, item):
     }
 
 
-def _fence_entries(items):
-    out = {"version": 2, "polygons": [], "circles": []}
+def _fence_entries(items: Sequence[Item]) -> dict[str, Any]:
+    out: dict[str, Any] = {"version": 2, "polygons": [], "circles": []}
     for inclusion, group in polygons(list(items)):
         out["polygons"].append(
             {
@@ -352,7 +359,7 @@ def _moved(plan: Plan, east: float, north: float) -> Plan:
 def shifted(items: dict, east: float, north: float) -> dict:
     """The same items, every position moved by east and north [m]."""
 
-    def moved(item):
+    def moved(item: Item) -> Item:
         if item.frame not in _GEOGRAPHIC or not item.has_place:
             return item
         here = math.radians(item.x * 1e-7), math.radians(item.y * 1e-7)

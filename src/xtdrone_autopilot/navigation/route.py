@@ -68,7 +68,14 @@ def route(
 class _Route:
     """The state of a mission while its legs are collected."""
 
-    def __init__(self, items, origin, home, parameter, fixed_wing):
+    def __init__(
+        self,
+        items: Sequence[Item],
+        origin: Sequence[float],
+        home: np.ndarray,
+        parameter: Callable[[str], float],
+        fixed_wing: bool,
+    ) -> None:
         self._items, self._origin = items, origin
         self._home = np.array(home, dtype=float)
         self._parameter = parameter
@@ -96,7 +103,7 @@ class _Route:
             seq += 1
         return self._legs
 
-    def _climb(self):
+    def _climb(self) -> None:
         """A mission begins with a vertical climb to the height of its first position."""
         for seq, item in enumerate(self._items):
             if item.command in PLACED and item.command not in (LAND, VTOL_LAND):
@@ -105,7 +112,7 @@ class _Route:
                     self._go(seq, (self._at[0], self._at[1], top))
                 return
 
-    def _fly(self, seq, item):
+    def _fly(self, seq: int, item: Item) -> None:
         wait = item.params[0] if item.command in _WAITS and item.params[0] > 0.0 else 0.0
         if item.command == DO_CHANGE_SPEED and item.params[1] > 0.0:
             self._speed = item.params[1]
@@ -126,14 +133,14 @@ class _Route:
         elif item.command in PLACED or wait:
             self._go(seq, self._position(item) if item.command in PLACED else self._at, wait)
 
-    def _position(self, item) -> np.ndarray:
+    def _position(self, item: Item) -> np.ndarray:
         """Where the item is; an axis that it leaves open stays as it is."""
         place = item.position(self._origin, self._home)
         if item.command == TAKEOFF and not item.has_place:
             place[:2] = self._at[:2]
         return np.where(np.isfinite(place), place, self._at)
 
-    def _go(self, seq, end, wait=0.0):
+    def _go(self, seq: int, end: Sequence[float] | np.ndarray, wait: float = 0.0) -> None:
         end = np.array(end, dtype=float)
         far, up = math.hypot(*(end - self._at)[:2]), end[2] - self._at[2]
         rate = self._climb_rate if up > 0.0 else self._sink_rate

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 
 
 @njit
@@ -46,7 +46,9 @@ def stopping_distance(speed: float, gain: float, acc: float, jerk: float) -> flo
 
 
 @njit
-def _first_phase(acc, root, jerk, top, longest):
+def _first_phase(
+    acc: float, root: tuple[float, float], jerk: float, top: float, longest: float
+) -> float:
     """Duration of the first phase [s]: the root that leaves both jerks a duration, else 0.
 
     Args:
@@ -56,39 +58,41 @@ def _first_phase(acc, root, jerk, top, longest):
         top: Largest acceleration [m/s^2].
         longest: Both jerks together may last so long [s].
     """
-    found = 0.0
+    duration = 0.0
     for k in (1, 0):  # the later root first where jerk > 0: it is the one that speeds up
         first = root[k]
         last = acc / jerk + first
         if first >= 0.0 and last >= 0.0 and first + last <= longest:
-            found = first
+            duration = first
             break
-    reached = acc + jerk * found
+    reached = acc + jerk * duration
     if reached > top:
-        found = (top - acc) / jerk
+        duration = (top - acc) / jerk
     elif reached < -top:
-        found = (-top - acc) / jerk
-    return max(found, 0.0)
+        duration = (-top - acc) / jerk
+    return max(duration, 0.0)
 
 
 @njit
-def _phases(vel, acc, wanted, top, jerk, total):
+def _phases(
+    vel: float, acc: float, target_vel: float, top: float, jerk: float, total: float
+) -> tuple[float, float, float, float]:
     """Jerk with its sign [m/s^3] and durations of the three phases [s] to a velocity.
 
     Args:
-        vel, acc, wanted: Velocity, acceleration and the velocity to reach [m/s, m/s^2].
+        vel, acc, target_vel: Velocity, acceleration and the velocity to reach [m/s, m/s^2].
         top: Largest acceleration [m/s^2].
         jerk: Largest [m/s^3].
         total: Of the durations [s]; 0 = as short as can be.
     """
     # With the acceleration taken back at once, is the velocity too low or too high?
-    ahead = wanted - (vel + acc * abs(acc) / (2.0 * jerk))
+    ahead = target_vel - (vel + acc * abs(acc) / (2.0 * jerk))
     if ahead == 0.0:
         ahead = acc
     if ahead == 0.0:
         return 0.0, 0.0, 0.0, 0.0
     j = math.copysign(jerk, ahead)
-    gain = wanted - vel
+    gain = target_vel - vel
     if total > 0.0:
         square = total * total * j * j + 2.0 * total * acc * j - acc * acc - 4.0 * j * gain
         t1 = 0.0
@@ -115,20 +119,20 @@ def _phases(vel, acc, wanted, top, jerk, total):
 
 
 @njit
-def _move(v, k, jerk, time):
+def _move(vehicle: Record, k: int, jerk: float, time: float) -> None:
     """Axis k of the trajectory under a constant jerk for a time [s]."""
-    acc, vel = v.smooth_acc[k], v.smooth_vel[k]
-    v.smooth_acc[k] = acc + jerk * time
-    v.smooth_vel[k] = vel + (acc + 0.5 * jerk * time) * time
-    v.smooth_pos[k] += (vel + (0.5 * acc + jerk * time / 6.0) * time) * time
+    acc, vel = vehicle.smooth_acc[k], vehicle.smooth_vel[k]
+    vehicle.smooth_acc[k] = acc + jerk * time
+    vehicle.smooth_vel[k] = vel + (acc + 0.5 * jerk * time) * time
+    vehicle.smooth_pos[k] += (vel + (0.5 * acc + jerk * time / 6.0) * time) * time
 
 
 @njit
 def advance(
-    v: np.void,
+    vehicle: Record,
     first: int,
     last: int,
-    wanted: tuple[float, float, float],
+    target_vel: tuple[float, float, float],
     acc_xy: float,
     acc_z: float,
     jerk: float,
@@ -137,9 +141,9 @@ def advance(
     """One step of axes first to last - 1 of the trajectory to a velocity.
 
     Args:
-        v: Record of VEHICLE_STATUS.
+        vehicle: Record of VEHICLE_STATUS.
         first, last: The axes; 0 and 3 for all.
-        wanted: Velocity [m/s].
+        target_vel: Velocity [m/s].
         acc_xy, acc_z: Largest acceleration of the horizontal axes and the vertical one [m/s^2].
         jerk: Largest [m/s^3].
         dt: Length of the step [s].
@@ -147,19 +151,55 @@ def advance(
     longest = 0.0
     for k in range(first, last):
         top = acc_z if k == 2 else acc_xy
-        _, t1, t2, t3 = _phases(v.smooth_vel[k], v.smooth_acc[k], wanted[k], top, jerk, 0.0)
+        _, t1, t2, t3 = _phases(
+            vehicle.smooth_vel[k], vehicle.smooth_acc[k], target_vel[k], top, jerk, 0.0
+        )
         longest = max(longest, t1 + t2 + t3)
     for k in range(first, last):
         top = acc_z if k == 2 else acc_xy
-        j, t1, t2, t3 = _phases(v.smooth_vel[k], v.smooth_acc[k], wanted[k], top, jerk, 0.0)
+        j, t1, t2, t3 = _phases(
+            vehicle.smooth_vel[k], vehicle.smooth_acc[k], target_vel[k], top, jerk, 0.0
+        )
         if t1 + t2 + t3 < longest:
-            j, t1, t2, t3 = _phases(v.smooth_vel[k], v.smooth_acc[k], wanted[k], top, jerk, longest)
+            j, t1, t2, t3 = _phases(
+                vehicle.smooth_vel[k], vehicle.smooth_acc[k], target_vel[k], top, jerk, longest
+            )
         left = dt
         for phase in range(3):
             time = min(left, t1 if phase == 0 else (t2 if phase == 1 else t3))
             if time > 0.0:
-                _move(v, k, j if phase == 0 else (0.0 if phase == 1 else -j), time)
+                _move(vehicle, k, j if phase == 0 else (0.0 if phase == 1 else -j), time)
                 left -= time
         if left > 0.0:
-            v.smooth_acc[k] = 0.0
-            _move(v, k, 0.0, left)
+            vehicle.smooth_acc[k] = 0.0
+            _move(vehicle, k, 0.0, left)
+
+
+@njit
+def clear_set_points(vehicle: Record) -> None:
+    """Clears the set-points of all axes."""
+    for k in range(3):
+        vehicle.sp_pos[k] = math.nan
+        vehicle.sp_vel[k] = math.nan
+        vehicle.sp_acc[k] = math.nan
+    vehicle.sp_yaw = math.nan
+    vehicle.sp_yaw_rate = math.nan
+
+
+@njit
+def start_trajectory(vehicle: Record, pos: np.ndarray, vel_z: float) -> None:
+    """Starts the trajectory here, at a vertical velocity [m/s]."""
+    for k in range(3):
+        vehicle.smooth_pos[k] = pos[k]
+        vehicle.smooth_vel[k] = vel_z if k == 2 else 0.0
+        vehicle.smooth_acc[k] = 0.0
+
+
+@njit
+def copy_trajectory(vehicle: Record, first: int, last: int) -> None:
+    """Copies the trajectory of axes first to last - 1 into the set-points."""
+    for k in range(first, last):
+        vehicle.sp_pos[k] = vehicle.smooth_pos[k]
+        vehicle.sp_vel[k] = vehicle.smooth_vel[k]
+        vehicle.sp_acc[k] = vehicle.smooth_acc[k]
+    vehicle.on_trajectory = True

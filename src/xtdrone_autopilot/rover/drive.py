@@ -15,6 +15,7 @@ from xtdrone_dynamics.abilities.vehicle_type import ROVER
 from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import rotate_inverse
 
+from ..control.laws import Laws, added_law, with_laws
 from ..control.vector import clamp, wrap_pi, yaw_of
 from ..interfaces import Estimator
 from ..parameters.store import ParameterStore
@@ -199,7 +200,7 @@ def _drive_vehicle(vehicle: Record, params: Record, estimate: Record, t_us: int,
         vehicle.throttle = vehicle.steering = 0.0
         if abs(speed) < _STANDSTILL_SPEED:
             vehicle.events |= EVENT_DISARM_LANDED
-    else:
+    elif not added_law(vehicle.mode, vehicle, params, estimate, t_us, dt):
         distance = _drive_to_target(vehicle, params, estimate, yaw, speed, dt)
         _watch_target(
             vehicle,
@@ -261,8 +262,18 @@ class Drive(Memory):
         parameters: ParameterStore,
         estimator: Estimator,
         fleet: FleetModel,
+        laws: Laws = (),
     ) -> None:
-        """Sets `drive` in status, (N,) of VEHICLE_STATUS, and the default parameters of rovers."""
+        """Sets the kind of drive and the default parameters of rovers.
+
+        Args:
+            status: (N,) of VEHICLE_STATUS, whose `drive` is set.
+            parameters: Parameters of the fleet.
+            estimator: Estimated state of the fleet.
+            fleet: The vehicles.
+            laws: Control laws of further modes; see modes.flight_mode.FlightMode.
+        """
+        self._drive = with_laws(laws, _drive_fleet, _drive_vehicle)
         self._status, self._parameters, self._estimator = status, parameters, estimator
         status["drive"] = drives(fleet)
         set_defaults(parameters, fleet, status["vehicle_type"] == ROVER, status["drive"])
@@ -274,7 +285,7 @@ class Drive(Memory):
         """Writes throttle and steering of each mode; returns the EVENT_ bits raised."""
         if not self._any:
             return 0
-        return _drive_fleet(
+        return self._drive(
             self._status, self._parameters.values, self._estimator.records, clock.t_us, dt
         )
 

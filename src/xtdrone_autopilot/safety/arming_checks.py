@@ -192,7 +192,7 @@ class ArmingChecks(Memory):
         clock: StepClock,
         outbox: Outbox,
         cannot_fly: Sequence[str] = (),
-    ):
+    ) -> None:
         """The checks of a fleet, none of them made yet.
 
         Args:
@@ -217,13 +217,13 @@ class ArmingChecks(Memory):
         self._pending = np.zeros(n, dtype=np.bool_)  # it has changed since
         self._no_sticks = np.ones(n, dtype=np.bool_)
         self._sticks_t = np.zeros(n, dtype=np.int64)  # when manual control came last, or 0 [us]
-        self._reasons = {
+        self._reasons: dict[str, Callable[[int], str]] = {
             _CANNOT_FLY.name: self._why_not_flown,
             _NO_POSITION.name: self._why_no_position,
             _BATTERY_PREFLIGHT.name: self._why_battery,
-            _FENCE_NO_HOME.name: lambda i: "home is not known, and GF_ACTION is 3",
+            _FENCE_NO_HOME.name: _why_no_home,
         }
-        self._arguments = {}
+        self._arguments: dict[str, Callable[[int], float]] = {}
         self.remember_start()
 
     def columns(self, checks: Sequence[Check]) -> np.ndarray:
@@ -240,7 +240,7 @@ class ArmingChecks(Memory):
         """Sets who tells why vehicle i may not be armed, and the argument of the events."""
         for check in checks:
             self._reasons[check.name] = why
-            if check.argument:
+            if check.argument and argument is not None:
                 self._arguments[check.name] = argument
 
     def reset(self, mask: np.ndarray | None = None) -> None:
@@ -278,7 +278,7 @@ class ArmingChecks(Memory):
         self._found[i] = self._find()[i]
         self._report(i)
 
-    def _find(self):
+    def _find(self) -> np.ndarray:
         """(N,) int64, bits of what fails and is present now."""
         return _find(
             self._status,
@@ -291,7 +291,7 @@ class ArmingChecks(Memory):
             self.failing,
         )
 
-    def _watch_sticks(self, due):
+    def _watch_sticks(self, due: np.ndarray) -> None:
         """Manual control counts from the next checks on, as in PX4; its loss is an event."""
         stick_t = self._status["stick_t"]
         lost = self._clock.t_us - stick_t > self._parameters.values["COM_RC_LOSS_T"] * 1e6
@@ -306,7 +306,7 @@ class ArmingChecks(Memory):
         heard = due & ~lost
         self._sticks_t[heard] = stick_t[heard]
 
-    def _report(self, i):
+    def _report(self, i: int) -> None:
         self._reported_t[i], self._pending[i] = self._clock.t_us, False
         failing = [check for check, fails in zip(CHECKS, self.failing[i].tolist()) if fails]
         self._outbox.send_events(
@@ -321,15 +321,19 @@ class ArmingChecks(Memory):
             if check.text:
                 self._outbox.say(i, check.severity, check.text)
 
-    def _why_not_flown(self, i):
+    def _why_not_flown(self, i: int) -> str:
         return f"the vehicle cannot be flown: {self._cannot_fly[i]}"
 
-    def _why_no_position(self, i):
+    def _why_no_position(self, i: int) -> str:
         return "the estimator is not ready: " + self._estimator.why_not_ready(i)
 
-    def _why_battery(self, i):
+    def _why_battery(self, i: int) -> str:
         least, level = self._parameters.get(i, "COM_ARM_BAT_MIN"), self._battery.level[i]
         return f"battery at {level:.0%}, COM_ARM_BAT_MIN asks for {least:.0%}: charge it"
+
+
+def _why_no_home(i: int) -> str:
+    return "home is not known, and GF_ACTION is 3"
 
 
 def report(failing: Sequence[Check], found: int, arguments: dict) -> list:
@@ -364,7 +368,7 @@ def report(failing: Sequence[Check], found: int, arguments: dict) -> list:
     ]
 
 
-def _summary(name, *fields):
+def _summary(name: str, *fields: int) -> tuple[int, int, bytes]:
     return (
         event_number(name),
         _levels(Level.PROTOCOL),
@@ -372,7 +376,7 @@ def _summary(name, *fields):
     )
 
 
-def _levels(level):
+def _levels(level: int) -> int:
     """For users, and in the upper bits for logs."""
     return level << 4 | level
 

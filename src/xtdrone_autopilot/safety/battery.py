@@ -7,12 +7,12 @@ that of PX4's own simulation, which drains linearly while armed and is full agai
 and that level is the result.
 """
 
-from typing import Any
-
 import numpy as np
 
 from xtdrone_core import FleetModel
 from xtdrone_core.runs.snapshot import Memory
+
+from ..parameters.store import ParameterStore
 
 _PULL = 0.03  # of the voltage's level on the level, of an empty battery [1/s]
 _NO_CURRENT = -1.0  # as PX4 says where there is no reading [A]
@@ -46,9 +46,18 @@ class Battery(Memory):
         measured: (N,) bool, there was a reading.
     """
 
+    records: np.ndarray
+    voltage: np.ndarray
+    current: np.ndarray
+    throttle: np.ndarray
+    level: np.ndarray
+    consumed: np.ndarray
+    armed_s: np.ndarray
+    measured: np.ndarray
+
     MEMORY = ("records",)
 
-    def __init__(self, fleet: FleetModel, parameters: Any):
+    def __init__(self, fleet: FleetModel, parameters: ParameterStore) -> None:
         """Takes cells, capacity and resistance of each vehicle's pack into its parameters."""
         n = fleet.n
         self._values = parameters.values
@@ -59,7 +68,7 @@ class Battery(Memory):
                 self._values["BAT1_CAPACITY"][i] = 1000.0 * pack.capacity
                 self._values["BAT1_R_INTERNAL"][i] = pack.internal_resistance / pack.cells
         self.records = np.zeros(n, dtype=BATTERY)
-        for name in BATTERY.names:
+        for name in BATTERY.names or ():
             setattr(self, name, self.records[name])
         self.level[:], self.consumed[:] = 1.0, np.nan
         nothing = np.full(n, np.nan)
@@ -97,7 +106,15 @@ class Battery(Memory):
         self.records[due] = b
 
 
-def _advance(b, p, armed, voltage, current, throttle, dt):
+def _advance(
+    b: np.ndarray,
+    p: np.ndarray,
+    armed: np.ndarray,
+    voltage: np.ndarray,
+    current: np.ndarray,
+    throttle: np.ndarray,
+    dt: float,
+) -> None:
     """Writes records of BATTERY dt [s] later; p are the vehicles' parameters."""
     measured = np.isfinite(voltage)
     b["armed_s"] = np.where(armed, b["armed_s"] + dt, 0.0)
@@ -110,7 +127,7 @@ def _advance(b, p, armed, voltage, current, throttle, dt):
     b["level"] = np.where(measured, _fused(b, p, measured, by_voltage, dt), by_voltage)
 
 
-def _by_voltage(b, p) -> np.ndarray:
+def _by_voltage(b: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Levels by the voltage of a cell without load, (N,)."""
     known = (p["BAT1_R_INTERNAL"] >= 0.0) & (b["current"] > 0.0)
     drop = np.where(
@@ -120,7 +137,9 @@ def _by_voltage(b, p) -> np.ndarray:
     return np.clip((cell - p["BAT1_V_EMPTY"]) / (p["BAT1_V_CHARGED"] - p["BAT1_V_EMPTY"]), 0.0, 1.0)
 
 
-def _fused(b, p, measured, by_voltage, dt) -> np.ndarray:
+def _fused(
+    b: np.ndarray, p: np.ndarray, measured: np.ndarray, by_voltage: np.ndarray, dt: float
+) -> np.ndarray:
     """Levels from the readings, (N,)."""
     first = measured & ~b["measured"]
     b["measured"] |= measured

@@ -15,10 +15,8 @@ from xtdrone_core.state import ARM, DISARM, KEEP, SetPoints
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, ROVER
 
 from ..interfaces import Estimator
-from ..navigation.follow import FollowTarget
 from ..navigation.mission import Missions
 from ..navigation.navigator import Navigator
-from ..navigation.returning import Return
 from ..parameters.store import ParameterStore
 from ..state.answer import ACCEPTED, REJECTED, Answer
 from ..state.clock import StepClock
@@ -36,21 +34,14 @@ from ..state.vehicle_status import (
     EVENT_TAKEN_OFF,
     EVENT_TARGET_REACHED,
     EVENT_TRANSITION_OVER,
-    HOVERS,
     NEW_MODE,
-    ON_WINGS,
     TARGET_LAND,
-    TARGET_LOITER,
     TARGET_ORBIT,
-    TARGET_POSITION,
-    TARGET_TAKEOFF,
 )
 from .arming_checks import ArmingChecks
 from .failsafes import Failsafes
 
-_LANDING = (Mode.MISSION, Mode.RTL, Mode.LAND)
 _THROTTLE_DOWN = -0.8  # of the throttle stick, -1..1: above it nothing is armed that flies
-_FLYING = (Mode.ALTCTL, Mode.TAKEOFF, Mode.LAND, Mode.FOLLOW_TARGET)  # modes that rovers lack
 
 
 class Commander:
@@ -64,14 +55,12 @@ class Commander:
         checks: ArmingChecks,
         failsafes: Failsafes,
         missions: Missions,
-        follow: FollowTarget,
-        returns: Return,
         navigator: Navigator,
         flight: FlightState,
         clock: StepClock,
         origin: Sequence[float],
         outbox: Outbox,
-    ):
+    ) -> None:
         """The commander of a fleet.
 
         Args:
@@ -81,8 +70,6 @@ class Commander:
             checks: Those that may prevent arming.
             failsafes: Told of arming and of modes.
             missions: Notified of reached targets.
-            follow: Of AUTO.FOLLOW_TARGET, for its conditions.
-            returns: Of AUTO.RTL, notified likewise.
             navigator: Flies to requested targets.
             flight: Changes mode and arming.
             clock: Time of the flight stack.
@@ -91,12 +78,8 @@ class Commander:
         """
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._checks, self._failsafes, self._missions = checks, failsafes, missions
-        self._returns, self._navigator, self._flight = returns, navigator, flight
+        self._navigator, self._flight = navigator, flight
         self._clock, self._origin, self._outbox = clock, origin, outbox
-        self._conditions = {Mode.MISSION: missions.why_not, Mode.FOLLOW_TARGET: follow.why_not}
-        flight.on_enter[Mode.TAKEOFF] = self._begin_takeoff
-        flight.on_enter[Mode.LOITER] = navigator.hold
-        flight.on_enter[Mode.LAND] = navigator.land
 
     def checks(self, i: int) -> str:
         """The first reason why vehicle i may not arm, or an empty string."""
@@ -123,8 +106,7 @@ class Commander:
         self._outbox.announce(i)
         self._outbox.say(i, INFO, "Armed by external command\t")
         self._failsafes.armed(i)
-        if mode in self._flight.on_enter:
-            self._flight.on_enter[mode](i)
+        self._flight.task(i).begin(i)
         return Answer(ACCEPTED)
 
     def set_home(self, i: int) -> None:
@@ -152,11 +134,11 @@ class Commander:
             if new[i]:
                 self._outbox.announce(int(i))
 
-    def _why_not_in(self, i, mode, t_us):
+    def _why_not_in(self, i: int, mode: Mode, t_us: int) -> str:
         """Why vehicle i may not arm in a mode, or an empty string."""
         needs = MODES[mode].needs
         rover = self._status["vehicle_type"][i] == ROVER
-        if rover and mode in _FLYING:
+        if rover and not MODES[mode].rovers:
             return _no_height(mode)
         if not may_arm(self._status["nav_state"][i]):
             return f"mode {ROS_NAME[mode]} is not for take-off: change to AUTO.TAKEOFF or OFFBOARD"
@@ -166,7 +148,7 @@ class Commander:
             return f"no MANUAL_CONTROL, which mode {ROS_NAME[mode]} needs"
         if Need.STICKS in needs and not rover and self._status["stick_up"][i] > _THROTTLE_DOWN:
             return "the throttle stick is not down"
-        return self._conditions[mode](i) if mode in self._conditions else ""
+        return self._flight.why_not(i, mode)
 
     def disarm(self, i: int, force: bool = False, why: str = "external command") -> Answer:
         """Disarms vehicle i; in the air only by force."""
@@ -229,10 +211,10 @@ class Commander:
             ("commander_modeswitch_not_avail", state.custom_mode, state.name),
         )
 
-    def _why_not(self, i, mode, t_us):
+    def _why_not(self, i: int, mode: Mode, t_us: int) -> str:
         """Why vehicle i may not change to a mode, or an empty string."""
         needs = MODES[mode].needs
-        if mode in _FLYING and self._status["vehicle_type"][i] == ROVER:
+        if self._status["vehicle_type"][i] == ROVER and not MODES[mode].rovers:
             return _no_height(mode)
         if Need.MISSION in needs and not self._missions.total[i]:
             return self._missions.why_not(i)
@@ -245,7 +227,7 @@ class Commander:
         )
         if needs_position and not self._estimator.ready[i]:
             return self._estimator_reason(i)
-        return self._conditions[mode](i) if mode in self._conditions else ""
+        return self._flight.why_not(i, mode)
 
     def take_off(self, i: int, altitude: float, t_us: int) -> Answer:
         """NAV_TAKEOFF: mode AUTO.TAKEOFF to a height above sea level [m], NaN = the parameter's."""
@@ -256,7 +238,7 @@ class Commander:
         if not answer.accepted:
             v["takeoff_height"] = math.nan
         elif again:
-            self._begin_takeoff(i)
+            self._flight.task(i).begin(i)
         return answer
 
     def vtol_take_off(self, i: int, place: npt.ArrayLike, t_us: int) -> Answer:
@@ -323,64 +305,21 @@ class Commander:
                 if events & bit:
                     deal(self, i)
 
-    def _taken_off(self, i):
+    def _taken_off(self, i: int) -> None:
         self._outbox.say(i, INFO, "Takeoff detected\t")
         self.set_home(i)
 
-    def _landed(self, i):
+    def _landed(self, i: int) -> None:
         self._outbox.say(i, INFO, "Landing detected\t")
         self._missions.landed(i)
 
-    def _reached(self, i):
-        mode = self._status["mode"][i]
-        if mode == Mode.MISSION:
-            self._missions.reached(i)
-        elif mode == Mode.RTL:
-            self._returns.reached(i)
-        elif mode == Mode.TAKEOFF and self._goes_on_to_wings(i):
-            self._align_or_change_over(i)
-        elif mode == Mode.TAKEOFF:
-            target = self._status["target"][i].copy()
-            self._status["target_type"][i] = TARGET_LOITER
-            self._flight.enter(i, Mode.LOITER)
-            if self._status["vtol_state"][i] == ON_WINGS:  # it may still be far from the circle
-                self._navigator.fly_to(i, target, TARGET_LOITER)
+    def _reached(self, i: int) -> None:
+        self._flight.task(i).reached(i)
 
-    def _goes_on_to_wings(self, i):
-        """Whether it takes off by NAV_VTOL_TAKEOFF, and does not fly on its wings yet."""
-        v = self._status[i]
-        return v["nav_state"] == VTOL_TAKEOFF and v["vtol_state"] == HOVERS
+    def _transition_over(self, i: int) -> None:
+        self._flight.task(i).transition_over(i)
 
-    def _align_or_change_over(self, i):
-        """At the height of the transition: the nose to the loiter's place; then the transition."""
-        v = self._status[i]
-        east, north = (v["centre"] - self._estimator.pos[i])[:2]
-        away = math.hypot(east, north) > self._parameters.get(i, "NAV_ACC_RAD")
-        if away and v["target_type"] == TARGET_TAKEOFF:
-            self._navigator.fly_to(
-                i, v["target"].copy(), TARGET_POSITION, yaw=math.atan2(north, east)
-            )
-            self._navigator.watch(i)
-        else:
-            self._missions.on_transition(i, ON_WINGS)
-
-    def _transition_over(self, i):
-        v = self._status[i]
-        if v["mode"] == Mode.MISSION:
-            self._missions.transition_over(i)
-        elif v["mode"] == Mode.RTL:
-            self._returns.transition_over(i)
-        elif v["nav_state"] == VTOL_TAKEOFF and v["vtol_state"] == ON_WINGS:
-            above = v["home"][2] + self._parameters.get(i, "VTO_LOITER_ALT")
-            self._navigator.fly_to(i, [*v["centre"][:2], above], TARGET_LOITER)
-            self._navigator.watch(i)
-        elif v["vtol_state"] == HOVERS and v["armed"] and not v["landed"]:
-            if v["mode"] == Mode.LAND and not v["descend"]:
-                self._navigator.land(i)
-            elif v["mode"] == Mode.LOITER:
-                self._navigator.hold(i)
-
-    def _quadchute(self, i):
+    def _quadchute(self, i: int) -> None:
         words, name = QUADCHUTES[int(self._status["quadchute"][i])]
         self._outbox.say(
             i, CRITICAL, "Quad-chute triggered\t", (f"vtol_att_ctrl_quadchute_{name}",)
@@ -394,13 +333,13 @@ class Commander:
             v["armed"]
             and not v["landed"]
             and v["vehicle_type"] == FIXED_WING
-            and v["mode"] in _LANDING
+            and MODES[Mode(v["mode"])].by_target
             and v["target_type"] == TARGET_LAND
         ):
             v["landing_abort"] = ABORTED_BY_OPERATOR
             self._landing_aborted(i)
 
-    def _landing_aborted(self, i):
+    def _landing_aborted(self, i: int) -> None:
         """It waits above the touch-down of a plan, or above where it is."""
         v = self._status[i]
         words, name = ABORTED_LANDINGS[int(v["landing_abort"])]
@@ -417,41 +356,28 @@ class Commander:
             place = self._missions.abort_landing(i)
         self.reposition(i, place, math.nan, math.nan, self._clock.t_us)
 
-    def _begin_takeoff(self, i):
-        """AUTO.TAKEOFF, to the height asked for or MIS_TAKEOFF_ALT above the vehicle."""
-        v = self._status[i]
-        if not v["armed"]:
-            return
-        height = float(v["takeoff_height"])
-        v["takeoff_height"] = math.nan
-        if not math.isfinite(height):
-            above = self._parameters.get(i, "MIS_TAKEOFF_ALT")
-            height = self._estimator.pos[i, 2] + above
-            self._outbox.say(i, INFO, f"Using default takeoff altitude: {above:.1f} m\t")
-        self._navigator.take_off(i, height)
-
-    def _has_offboard(self, i, t_us):
+    def _has_offboard(self, i: int, t_us: int) -> bool:
         v = self._status[i]
         age = (t_us - v["offboard_t"]) * 1e-6
         return v["offboard_kind"] != 0 and age <= self._parameters.get(i, "COM_OF_LOSS_T")
 
-    def _has_sticks(self, i, t_us):
+    def _has_sticks(self, i: int, t_us: int) -> bool:
         age = (t_us - self._status[i]["stick_t"]) * 1e-6
         return age <= self._parameters.get(i, "COM_RC_LOSS_T")
 
-    def _estimator_reason(self, i):
+    def _estimator_reason(self, i: int) -> str:
         return "the estimator is not ready: " + self._estimator.why_not_ready(i)
 
-    def _offboard_reason(self, i):
+    def _offboard_reason(self, i: int) -> str:
         seconds = self._parameters.get(i, "COM_OF_LOSS_T")
         return f"no offboard set-point in the last {seconds:g} s: stream them at 2 Hz or more first"
 
-    def _refuse(self, i, what, reason):
+    def _refuse(self, i: int, what: str, reason: str) -> Answer:
         self._outbox.say(i, CRITICAL, f"{what}: {reason}")
         return Answer(REJECTED, reason)
 
 
-def _no_height(mode):
+def _no_height(mode: Mode) -> str:
     return f"rovers and boats stay at their height: {ROS_NAME[mode]} is for what flies"
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from xtdrone_core.modes import MODES, Mode, Requirement, custom_mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import TAILSITTER
+from xtdrone_dynamics.compiled import Record
 
 from ..fixed_wing.axes import turned_forwards
 from ..interfaces import Estimator
@@ -87,14 +88,14 @@ class Condition(Memory):
     text = ""  # what is wrong where it holds
     advice = ""  # what its user can do
     parameter = ""  # of PX4, that decides on the action; "" = action() alone does
-    actions: ClassVar[dict] = {}  # its value -> Action; other values warn
+    actions: ClassVar[dict[int, Action]] = {}  # its value -> Action; other values warn
     px4 = ""  # PX4's name of the cause in its events; "" = it has none
     waits = True  # a return or a landing comes after COM_FAIL_ACT_T
     comes_back = ""  # what does when it ends during that wait, and the mode before with it
     checks: ClassVar[tuple[Check, ...]] = ()  # before and while flying, as PX4 reports them
-    MEMORY = ("holds",)
+    MEMORY: ClassVar[tuple[str, ...] | None] = ("holds",)
 
-    def __init__(self, watched: Watched):
+    def __init__(self, watched: Watched) -> None:
         self._w = watched
         self.holds = np.zeros(len(watched.status), dtype=bool)
         if self.checks:
@@ -114,7 +115,7 @@ class Condition(Memory):
         """As check(), for the vehicles that are due (N,) bool; the others keep their state."""
         if due is None:
             return self.check(flying, q)
-        before = {name: getattr(self, name).copy() for name in self.MEMORY}
+        before = {name: getattr(self, name).copy() for name in self.MEMORY or ()}
         now = np.where(due, self.check(flying, q), self.holds)
         for name, array in before.items():
             getattr(self, name)[~due] = array[~due]
@@ -126,7 +127,7 @@ class Condition(Memory):
 
     def action(self, i: int) -> Action:
         """The action for vehicle i."""
-        return self.actions.get(self.get(i, self.parameter), Action.WARN)
+        return self.actions.get(int(self.get(i, self.parameter)), Action.WARN)
 
     def warning_event(self, i: int) -> tuple:
         """Name and arguments of PX4's event where the action for vehicle i is a warning."""
@@ -164,7 +165,7 @@ class DataLink(Condition):
     name, parameter, actions = "data_link", "NAV_DLL_ACT", _LINK_ACTION
     comes_back = "ground station"
     px4 = "GCS connection loss"
-    checks = tuple(
+    checks: ClassVar[tuple[Check, ...]] = tuple(
         Check(
             "check_rc_dl_no_dllink",
             "No connection to the ground control station",
@@ -203,7 +204,7 @@ class Sticks(Condition):
     px4 = "Manual control loss"
     MEMORY = ("holds", "_used")
 
-    def __init__(self, watched: Watched):
+    def __init__(self, watched: Watched) -> None:
         super().__init__(watched)
         self._used = np.zeros(len(self.holds), dtype=bool)
 
@@ -227,7 +228,7 @@ class BatteryLow(Condition):
     text, advice = "the battery is low", "go home"
     name, threshold, word = "battery_low", "BAT_LOW_THR", "low"
     px4 = "Low battery level"
-    checks = (
+    checks: ClassVar[tuple[Check, ...]] = (
         Check(
             "check_battery_low",
             "Low battery",
@@ -259,7 +260,7 @@ class BatteryCritical(BatteryLow):
     text, advice = "the battery is critical", "land"
     name, threshold, word = "battery_critical", "BAT_CRIT_THR", "critical"
     px4 = "Critical battery level"
-    checks = (
+    checks: ClassVar[tuple[Check, ...]] = (
         Check(
             "check_battery_low",
             "Low battery",
@@ -283,7 +284,7 @@ class BatteryEmergency(BatteryLow):
     text, advice = "the battery is at emergency level", "land at once"
     name, threshold, word = "battery_emergency", "BAT_EMERGEN_THR", "at emergency level"
     px4 = "Emergency battery level"
-    checks = ()
+    checks: ClassVar[tuple[Check, ...]] = ()
     waits = False
 
     def action(self, i: int) -> Action:
@@ -303,7 +304,7 @@ class Geofence(Condition):
         4: Action.TERMINATE,
         5: Action.LAND,
     }
-    checks = tuple(
+    checks: ClassVar[tuple[Check, ...]] = tuple(
         Check(
             f"check_gf_violation_{name}",
             f"Geofence violation: {what}",
@@ -319,7 +320,7 @@ class Geofence(Condition):
     )
     MEMORY = ("holds", "fenced", "outside")
 
-    def __init__(self, watched: Watched):
+    def __init__(self, watched: Watched) -> None:
         super().__init__(watched)
         self.fenced = np.zeros(len(self.holds), dtype=bool)  # there is a geofence, and it acts
         self.outside = np.zeros(len(self.holds), dtype=bool)  # of it
@@ -347,7 +348,7 @@ class Geofence(Condition):
         self.fenced[:] = fenced & acts
         return flying & self.outside
 
-    def _stop(self, q):
+    def _stop(self, q: Record) -> np.ndarray:
         """(N, 3) where each vehicle can come to rest, or the trajectory that it follows [m]."""
         e, v = self._w.estimator, self._w.status
         follows = v["on_trajectory"][:, None]
@@ -371,7 +372,7 @@ class Geofence(Condition):
     def why_not_arm(self, i: int) -> str:
         return "it is outside the geofence: " + self._text(i)
 
-    def _text(self, i):
+    def _text(self, i: int) -> str:
         offset = self._w.estimator.pos[i] - self._w.status["home"][i]
         for name, distance in (
             ("GF_MAX_HOR_DIST", math.hypot(offset[0], offset[1])),
@@ -398,7 +399,7 @@ class WindHigh(Condition):
         4: Action.TERMINATE,
         5: Action.LAND,
     }
-    checks = (
+    checks: ClassVar[tuple[Check, ...]] = (
         Check(
             "check_wind_too_high",
             "Wind speed is above limit ({3:.1m/s})",
@@ -445,7 +446,7 @@ class FlightTime(Condition):
 
     text, advice = "the time of flight is over", "land, or raise COM_FLT_TIME_MAX"
     name = "flight_time"
-    checks = (
+    checks: ClassVar[tuple[Check, ...]] = (
         Check(
             "check_flight_time_limit",
             "Maximum flight time reached",
@@ -457,7 +458,7 @@ class FlightTime(Condition):
     )
     MEMORY = ("holds", "_since")
 
-    def __init__(self, watched: Watched):
+    def __init__(self, watched: Watched) -> None:
         super().__init__(watched)
         self._since = np.zeros(len(self.holds), dtype=np.int64)  # when it was last on the ground
 
@@ -507,7 +508,7 @@ class AttitudeFailure(Condition):
 
     text, advice = "it is tilted beyond FD_FAIL_R or FD_FAIL_P", "level it by the sticks"
     name = "attitude"
-    checks = tuple(
+    checks: ClassVar[tuple[Check, ...]] = tuple(
         Check(
             f"check_failure_detector_{axis}",
             "Attitude failure detected",
@@ -519,7 +520,7 @@ class AttitudeFailure(Condition):
     )
     MEMORY = ("holds", "_tilted_s")
 
-    def __init__(self, watched: Watched):
+    def __init__(self, watched: Watched) -> None:
         super().__init__(watched)
         self._tilted_s = np.zeros((len(self.holds), 2))  # roll, pitch beyond the limit since [s]
 
@@ -599,7 +600,7 @@ class RotorFailure(Condition):
         3: Action.RETURN,
         4: Action.TERMINATE,
     }
-    checks = (
+    checks: ClassVar[tuple[Check, ...]] = (
         Check(
             "check_failure_detector_motor",
             "Motor failure detected",
@@ -611,7 +612,7 @@ class RotorFailure(Condition):
     )
     MEMORY = ("holds", "failed")
 
-    def __init__(self, watched: Watched):
+    def __init__(self, watched: Watched) -> None:
         super().__init__(watched)
         self.failed = np.full(len(self.holds), -1, dtype=np.int16)  # its number from 0, -1 = none
 

@@ -61,7 +61,7 @@ class Failsafes(Memory):
         flight: FlightState,
         outbox: Outbox,
         fly_without: Callable[[int, int], None],
-    ):
+    ) -> None:
         """Nothing has failed yet.
 
         Args:
@@ -75,13 +75,17 @@ class Failsafes(Memory):
         self._fly_without = fly_without
         self._status, self._parameters = watched.status, watched.parameters
         n = len(watched.status)
-        self._conditions = {kind.name: kind(watched) for kind in CONDITIONS}
-        self._fence: Geofence = self._conditions[Geofence.name]
-        self._rotor: RotorFailure = self._conditions[RotorFailure.name]
+        self._fence, self._rotor = Geofence(watched), RotorFailure(watched)
+        made = {Geofence: self._fence, RotorFailure: self._rotor}
+        self.conditions: dict[str, Condition] = {
+            kind.name: made.get(kind) or kind(watched) for kind in CONDITIONS
+        }
         self._level = np.zeros(n, dtype=np.int8)  # Action in force
-        self._pending = {}  # vehicle -> (condition, Action, mode before)
+        self._pending: dict[
+            int, tuple[str, Action, Mode | None]
+        ] = {}  # vehicle -> (condition, Action, mode before)
         flight.on_disarm.append(self.taken_over)
-        for part in (self, *self._conditions.values()):
+        for part in (self, *self.conditions.values()):
             part.remember_start()
 
     @property
@@ -107,7 +111,7 @@ class Failsafes(Memory):
         """Conditions of vehicle i that hold now: name -> text and advice for its user."""
         return {
             name: [condition.text, condition.advice]
-            for name, condition in self._conditions.items()
+            for name, condition in self.conditions.items()
             if condition.holds[i]
         }
 
@@ -115,7 +119,7 @@ class Failsafes(Memory):
         """Configured actions of vehicle i: condition -> action."""
         return {
             name: _WORDS[condition.action(i)]
-            for name, condition in self._conditions.items()
+            for name, condition in self.conditions.items()
             if condition.parameter
         }
 
@@ -123,13 +127,13 @@ class Failsafes(Memory):
         """As of Memory, with the conditions."""
         return {
             **super().save(),
-            "conditions": {name: condition.save() for name, condition in self._conditions.items()},
+            "conditions": {name: condition.save() for name, condition in self.conditions.items()},
         }
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
         """As of Memory, with the conditions."""
         super().load(snapshot)
-        for name, condition in self._conditions.items():
+        for name, condition in self.conditions.items():
             condition.load(snapshot["conditions"][name])
 
     def reset(self, mask: np.ndarray | None = None) -> None:
@@ -137,7 +141,7 @@ class Failsafes(Memory):
         super().reset(mask)
         for i in np.arange(len(self._level)) if mask is None else np.flatnonzero(mask):
             self._pending.pop(int(i), None)
-        for condition in self._conditions.values():
+        for condition in self.conditions.values():
             condition.reset(mask)
 
     def step(self, due: np.ndarray | None = None) -> None:
@@ -152,11 +156,11 @@ class Failsafes(Memory):
         """Checks every condition; returns what has changed, for act()."""
         q, flying = self._parameters.values, self._status["armed"] & ~self._status["landed"]
         begun, ended = [], []
-        for condition in self._conditions.values():
+        for condition in self.conditions.values():
             now = condition.check_due(due, flying, q)
             changed = now != condition.holds
             if changed.any():
-                begun += [(self._begun, int(i), condition) for i in np.flatnonzero(changed & now)]
+                begun += [(self.begin, int(i), condition) for i in np.flatnonzero(changed & now)]
                 ended += [(self._ended, int(i), condition) for i in np.flatnonzero(changed & ~now)]
                 condition.holds[:] = now
         return ended + begun
@@ -168,7 +172,7 @@ class Failsafes(Memory):
 
     def armed(self, i: int) -> None:
         """Vehicle i has just been armed."""
-        for condition in self._conditions.values():
+        for condition in self.conditions.values():
             condition.armed(i)
         self._fly_without(i, _NO_ROTOR)
         self.taken_over(i)
@@ -196,11 +200,11 @@ class Failsafes(Memory):
         elif action != Action.NONE:
             self._perform(i, action)
 
-    def _get(self, i, name):
+    def _get(self, i: int, name: str) -> float:
         return self._parameters.get(i, name)
 
-    def _begun(self, i: int, condition: Condition) -> None:
-        """A condition begins to hold for vehicle i."""
+    def begin(self, i: int, condition: Condition) -> None:
+        """Acts on a condition that begins to hold for vehicle i."""
         why, mode = condition.why(i), condition.mode_instead(i)
         if mode is not None:
             self._outbox.say(i, CRITICAL, f"Failsafe: {why}: mode {ROS_NAME[mode]}")
@@ -210,7 +214,7 @@ class Failsafes(Memory):
             self._fly_without(i, self._rotor.failed[i])
         self._act(i, condition, condition.action(i), why)
 
-    def _act(self, i, condition, action, why):
+    def _act(self, i: int, condition: Condition, action: Action, why: str) -> None:
         v = self._status[i]
         if action == Action.NONE:
             return
@@ -240,7 +244,7 @@ class Failsafes(Memory):
         self._outbox.say(i, CRITICAL, f"Failsafe: {why}: {_WORDS[action]}")
         self._perform(i, action)
 
-    def _tell_warning(self, i, condition):
+    def _tell_warning(self, i: int, condition: Condition) -> None:
         """PX4's event, and its text where it sees a failsafe in it."""
         event = condition.warning_event(i)
         if event[0].startswith("commander_failsafe"):
@@ -248,7 +252,7 @@ class Failsafes(Memory):
         else:
             self._outbox.tell(i, *event)
 
-    def _tell(self, i, condition, action, delay=0.0):
+    def _tell(self, i: int, condition: Condition, action: Action, delay: float = 0.0) -> None:
         """PX4's text and event: a hold for a delay [s], or the action at once."""
         held = delay > 0.0
         known = (condition.px4,) if condition.px4 else ()
@@ -268,7 +272,7 @@ class Failsafes(Memory):
             ),
         )
 
-    def _perform(self, i, action):
+    def _perform(self, i: int, action: Action) -> None:
         if action in (Action.DISARM, Action.TERMINATE):
             self._flight.disarm(i, "failsafe")
             return
@@ -280,8 +284,8 @@ class Failsafes(Memory):
         self._flight.enter(i, _MODE[action], failsafe=True)
         self._outbox.say(i, CRITICAL, f"Failsafe: mode {ROS_NAME[_MODE[action]]}")
 
-    def _after_offboard(self, i):
-        choice = self._get(i, "COM_OBL_RC_ACT")
+    def _after_offboard(self, i: int) -> None:
+        choice = int(self._get(i, "COM_OBL_RC_ACT"))
         action = _OFFBOARD_ACTION.get(choice)
         if action is None and sticks_held(self._watched, i):
             mode = _OFFBOARD_MODE[choice]
@@ -297,7 +301,7 @@ class Failsafes(Memory):
         pending = self._pending.get(i)
         if pending is None or pending[0] != condition.name or not condition.comes_back:
             return
-        mode = pending[2]
+        mode = pending[2] or Mode.LOITER
         if mode in (Mode.OFFBOARD, Mode.TAKEOFF):  # its set-points may have stopped as well
             mode = Mode.LOITER
         self.taken_over(i)

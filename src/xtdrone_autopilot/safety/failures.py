@@ -43,7 +43,7 @@ class Failures(Memory):
 
     MEMORY = ("_motor", "_off", "_any")
 
-    def __init__(self, rotor_mask: np.ndarray):
+    def __init__(self, rotor_mask: np.ndarray) -> None:
         """Nothing has; rotor_mask is (N, R) bool."""
         self._rotors = rotor_mask
         self._motor = np.zeros_like(rotor_mask, dtype=bool)

@@ -1,6 +1,7 @@
 """Health of each vehicle of a running fleet, for `xtdrone doctor`."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Health:
         commander: Commander,
         missions: Missions,
         clock: StepClock,
-    ):
+    ) -> None:
         """status: (N,) of VEHICLE_STATUS; the rest are its parts."""
         self._status, self._estimator, self._battery = status, estimator, battery
         self._failsafes, self._commander, self._clock = failsafes, commander, clock
@@ -73,7 +74,7 @@ class Health:
             for i in range(len(self._status))
         ]
 
-    def _vehicle(self, i):
+    def _vehicle(self, i: int) -> dict[str, Any]:
         v, flags = self._status[i], int(self._estimator.flags[i])
         ratios = self._estimator.test_ratios[i].tolist()
         count = int(v["offboard_count"])

@@ -26,26 +26,26 @@ MAX_REST = 0.35  # of what is missing may the rotor leave unexplained, squared
 
 @fleet_kernel
 def _watch(
-    vehicle,
-    actuator,
-    flying,
-    enabled,
-    commands,
-    estimates,
-    accel,
-    last_rate,
-    missing,
-    steady,
-    speed,
-    blamed,
-    since,
-    torque,
-    lift,
-    axis,
-    inverse,
-    dt,
-    failed,
-):
+    vehicle: np.ndarray,
+    actuator: np.ndarray,
+    flying: np.ndarray,
+    enabled: np.ndarray,
+    commands: np.ndarray,
+    estimates: np.ndarray,
+    accel: np.ndarray,
+    last_rate: np.ndarray,
+    missing: np.ndarray,
+    steady: np.ndarray,
+    speed: np.ndarray,
+    blamed: np.ndarray,
+    since: np.ndarray,
+    torque: np.ndarray,
+    lift: np.ndarray,
+    axis: np.ndarray,
+    inverse: np.ndarray,
+    dt: float,
+    failed: np.ndarray,
+) -> None:
     gain = dt / (FILTER_S + dt)
     known_up, known_down, share_up, share_down = -1.0, -1.0, 0.0, 0.0  # most rotors are alike
     for i in range(commands.shape[0]):
@@ -129,7 +129,7 @@ class RotorMonitor(Memory):
 
     MEMORY = ("_speed", "_last_rate", "_missing", "_steady", "_blamed", "_since")
 
-    def __init__(self, fleet: FleetModel):
+    def __init__(self, fleet: FleetModel) -> None:
         """No rotor has failed."""
         n, rotors = fleet.rotor_mask.shape
         self._fleet = fleet

@@ -23,7 +23,7 @@ class StepClock(Memory):
 
     MEMORY = ("t_us", "epoch_us", "_begun")
 
-    def __init__(self, t_us: int = 0, n: int = 0):
+    def __init__(self, t_us: int = 0, n: int = 0) -> None:
         """The clock of n vehicles that start at t_us [us]."""
         self.t_us = t_us
         self.epoch_us = np.zeros(n, dtype=np.int64)

@@ -310,10 +310,10 @@ class Events(Memory):
 
     MEMORY = ("sequence",)
 
-    def __init__(self, n: int):
+    def __init__(self, n: int) -> None:
         """No events of n vehicles yet."""
         self.sequence = np.full(n, _FIRST, dtype=np.uint16)
-        self._recent = {}  # vehicle -> deque of messages
+        self._recent: dict[int, deque[Any]] = {}  # vehicle -> deque of messages
         self.remember_start()
 
     def reset(self, mask: np.ndarray | None = None) -> None:
@@ -383,5 +383,5 @@ class Events(Memory):
             )
         return out
 
-    def _message(self, i, event, arguments, t_us):
+    def _message(self, i: int, event: Event, arguments: Sequence[Any], t_us: int) -> Any:
         return self.message(i, event.number, event.levels, event.pack(arguments), t_us)

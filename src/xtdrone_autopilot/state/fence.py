@@ -27,7 +27,7 @@ class Fence:
     outside all exclusions, as in PX4.
     """
 
-    def __init__(self, polygons: Any = (), circles: Any = ()):
+    def __init__(self, polygons: Any = (), circles: Any = ()) -> None:
         """A fence.
 
         Args:

@@ -2,14 +2,29 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def receives(*names: str) -> Callable:
+class MessageSource(Protocol):
+    """The link of a message, as its handler sees it."""
+
+    @property
+    def vehicle(self) -> int:
+        """The vehicle that it came to."""
+
+    @property
+    def source(self) -> tuple[int, int] | None:
+        """System and component id of its sender."""
+
+
+def receives(*names: str) -> Callable[[_Method], _Method]:
     """Marks a method as the handler of messages: method(link, message)."""
     return _mark("receives", names)
 
 
-def refuses(*names: str) -> Callable:
+def refuses(*names: str) -> Callable[[_Method], _Method]:
     """Marks a method that refuses messages: method(link, message, reason).
 
     It is called for those with a field out of range, which their handler does not get to see.
@@ -17,12 +32,12 @@ def refuses(*names: str) -> Callable:
     return _mark("refuses", names)
 
 
-def obeys(*numbers: int) -> Callable:
+def handles(*numbers: int) -> Callable[[_Method], _Method]:
     """Marks a method as the handler of commands: method(link, params) -> Answer."""
-    return _mark("obeys", numbers)
+    return _mark("handles", numbers)
 
 
-def on_request(name: str) -> Callable:
+def on_request(name: str) -> Callable[[_Method], _Method]:
     """Marks a method that answers a request for a message: method(vehicle, params) -> messages.
 
     params are those behind the message's number, param2 to param7 of the command.
@@ -47,7 +62,7 @@ def streams(
     bridge: bool = True,
     where: Callable | None = None,
     batches: int = 0,
-) -> Callable:
+) -> Callable[[_Method], _Method]:
     """Marks a method as the one that fills a telemetry message: method(m, t_us).
 
     Args:
@@ -67,8 +82,8 @@ def streams(
     )
 
 
-def _mark(attribute, values):
-    def decorate(method):
+def _mark(attribute: str, values: tuple[Any, ...]) -> Callable[[_Method], _Method]:
+    def decorate(method: _Method) -> _Method:
         setattr(method, attribute, values)
         return method
 

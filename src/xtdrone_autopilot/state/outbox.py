@@ -1,7 +1,7 @@
 """Unsolicited output of vehicles: STATUSTEXTs for users, events and mode changes for clients."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,6 +21,29 @@ TEXT_CHUNK = 50  # characters of one STATUSTEXT
 WARNINGS_PER_SECOND = 20  # of one vehicle; limits the load of links and logs
 
 
+class TextLog(Protocol):
+    """Records texts, as a flight log does."""
+
+    def text(self, i: int, t_us: int, severity: int, text: str) -> None:
+        """Records a text of vehicle i."""
+
+
+class Broadcasting(Protocol):
+    """Sends messages of vehicles to their peers, as mavlink.links.Links does."""
+
+    def broadcast(self, i: int, message: Any) -> None:
+        """Sends a message on every link of vehicle i that has a peer."""
+
+    def broadcast_text(self, i: int, messages: list[Any], t_us: int) -> None:
+        """Sends the chunks of a STATUSTEXT of vehicle i."""
+
+    def broadcast_stream(self, i: int, name: str, t_us: int) -> None:
+        """Sends one message of the streams at once."""
+
+    def hurry(self, i: int, name: str, t_us: int) -> None:
+        """Sends one message of the streams at the next tick."""
+
+
 class Outbox(Memory):
     """Sends STATUSTEXTs and messages of a fleet to log, links and callback.
 
@@ -35,15 +58,15 @@ class Outbox(Memory):
 
     def __init__(
         self, n: int, clock: StepClock, on_text: Callable[[int, int, str], None] | None = None
-    ):
+    ) -> None:
         """An outbox of n vehicles without log or links."""
         self._clock = clock
         self.on_text = on_text
-        self.log = None
-        self.links = None
+        self.log: TextLog | None = None
+        self.links: Broadcasting | None = None
         self._text_id = 0
         self._warnings = np.zeros((n, 2), dtype=np.int64)  # the second, and how many came in it
-        self._said_once = set()
+        self._said_once: set[tuple[int, str]] = set()
         self.events = Events(n)
         self.remember_start()
 

@@ -61,12 +61,12 @@ VEHICLE_STATUS = np.dtype(
         ("vehicle_type", "i1"),  # MULTICOPTER, FIXED_WING or ROVER: whose control laws fly it
         ("vtol_type", "i1"),  # PX4's VT_TYPE, or NOT_VTOL
         ("vtol_state", "i1"),  # HOVERS, ON_WINGS or a transition; NO_VTOL
-        ("quadchute", "i1"),  # why it gave fixed-wing flight up, of state.reasons; 0 = it did not
-        ("hover_weight", "f8"),  # share of the commands of the rotors that carry it in hover
+        ("quadchute", "i1"),  # why fixed-wing flight was given up, of state.reasons; 0 = it was not
+        ("hover_weight", "f8"),  # fraction of the commands of the rotors that carry it in hover
         # What the vehicle is doing.
         ("mode", "i1"),  # a Mode
         ("nav_state", "i1"),  # PX4's number of what clients see: that of the mode, or of a variant
-        ("mode_disarmed", "i1"),  # the last one that was asked for and that it may be armed in
+        ("mode_disarmed", "i1"),  # last requested mode in which it may be armed
         ("armed", "?"),
         ("landed", "?"),
         ("ready", "?"),  # arming checks pass
@@ -119,7 +119,7 @@ VEHICLE_STATUS = np.dtype(
         ("landing_abort", "i1"),  # why that was aborted: state.reasons.ABORTED_ or 0
         ("previous", "f8", (3,)),  # where its leg begins [m], NaN = where the vehicle was
         ("following", "f8", (3,)),  # where the next leg ends [m], NaN = it stops at the target
-        ("target_yaw", "f8"),  # [rad], NaN = towards the end of the way
+        ("target_yaw", "f8"),  # [rad], NaN = towards the end of the path
         ("target_speed", "f8"),  # horizontal [m/s]; NaN = MPC_XY_CRUISE
         ("takeoff_height", "f8"),  # of the next AUTO.TAKEOFF, world z [m]; NaN = MIS_TAKEOFF_ALT
         ("target_type", "i1"),  # a TARGET_
@@ -139,7 +139,7 @@ VEHICLE_STATUS = np.dtype(
         ("smooth_pos", "f8", (3,)),  # jerk-limited trajectory to the target [m]
         ("smooth_vel", "f8", (3,)),
         ("smooth_acc", "f8", (3,)),
-        ("smooth_wanted", "f8", (3,)),  # the velocity that it goes to [m/s]
+        ("smooth_vel_sp", "f8", (3,)),  # velocity to which it goes [m/s]
         ("on_trajectory", "?"),  # it followed that trajectory in the last step
         # The leg as flown: start, end and what follows.
         ("line", "f8", (3, 3)),  # [m]
@@ -147,10 +147,10 @@ VEHICLE_STATUS = np.dtype(
         ("no_previous", "?"),
         ("no_following", "?"),
         ("place_on_line", "i1"),  # where the vehicle is on it, of navigation.line
-        ("way", "f8", (3, 3)),  # the leg, or the way back to it [m]
+        ("path", "f8", (3, 3)),  # the leg, or the path back to it [m]
         ("turn_speed", "f8"),  # horizontal speed with which the present turn began [m/s]
         ("climbs", "?"),  # upwards, by the velocity before smoothing
-        ("wants_up", "?"),  # fast enough for a take-off
+        ("takeoff_requested", "?"),  # the mode asks for a take-off
         # Set-points of each loop, as reported.
         (
             "sp_kind",
@@ -177,12 +177,12 @@ VEHICLE_STATUS = np.dtype(
         ("tilt_limit", "f8"),  # largest tilt of the velocity loop now [rad]
         ("climb_max", "f8"),  # largest vertical velocity; negative as a take-off begins [m/s]
         ("sink_max", "f8"),  # and downwards [m/s]
-        ("ramp", "f8"),  # 0..1 how far a take-off has come: 0 on the ground, 1 in flight
+        ("ramp", "f8"),  # progress of a take-off: 0 on the ground, 1 in flight
         # Rovers and boats.
         ("drive", "i1"),  # STEERED, DIFFERENTIAL or BOAT
-        ("drive_stage", "i1"),  # on the way to the target
-        ("drive_target", "f8", (2,)),  # where that way leads [m]
-        ("drive_speed", "f8"),  # that it has come to on the way [m/s]
+        ("drive_stage", "i1"),  # stage of the drive to the target
+        ("drive_target", "f8", (2,)),  # target of that drive [m]
+        ("drive_speed", "f8"),  # speed reached in that drive [m/s]
         ("drive_yaw", "f8"),  # heading kept in STABILIZED [rad], NaN = none yet
         ("throttle", "f8"),  # -1..1
         ("steering", "f8"),  # -1..1, to the right

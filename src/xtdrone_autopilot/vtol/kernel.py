@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from xtdrone_core.fleet_model import ROTOR
-from xtdrone_core.modes import Mode
+from xtdrone_core.modes import MODES, Mode
 from xtdrone_dynamics.abilities.vehicle_type import (
     FIXED_WING,
     MULTICOPTER,
@@ -47,13 +47,7 @@ from . import standard, tailsitter, tiltrotor
 from .pusher import assist
 from .transition import check_quadchute
 
-_MANUAL = (
-    int(Mode.MANUAL),
-    int(Mode.STABILIZED),
-    int(Mode.ACRO),
-    int(Mode.ALTCTL),
-    int(Mode.POSCTL),
-)
+_MANUAL = tuple(int(mode) for mode, spec in MODES.items() if spec.by_sticks)
 LAND, RTL = int(Mode.LAND), int(Mode.RTL)
 BLEND_S = 1.0  # time in which the throttle goes from the transition's to that of TECS [s]
 

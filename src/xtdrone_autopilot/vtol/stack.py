@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from xtdrone_core import FleetModel
-from xtdrone_core.modes import ROS_NAME, Mode
+from xtdrone_core.modes import MODES, ROS_NAME, Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.state import SensorBatch
 from xtdrone_dynamics.abilities.vehicle_type import NOT_VTOL
@@ -18,9 +18,6 @@ from ..state.reasons import BY_COMMAND
 from ..state.vehicle_status import EVENT_QUADCHUTE, HOVERS, ON_WINGS
 from .kernel import blend_fleet, mix_fleet, step_fleet
 from .state import new_state
-
-# Modes in which no transition to fixed-wing flight may begin, as in PX4.
-_HOVERING_MODES = (Mode.TAKEOFF, Mode.LAND, Mode.RTL)
 
 
 class Vtol(Memory):
@@ -75,7 +72,7 @@ class Vtol(Memory):
         if state not in (HOVERS, ON_WINGS):
             return f"state {state} is not allowed: 3 is hover, 4 fixed-wing flight"
         mode = Mode(self._status["mode"][i])
-        if state == ON_WINGS and mode in _HOVERING_MODES:
+        if state == ON_WINGS and MODES[mode].hovers:
             return f"mode {ROS_NAME[mode]} hovers: change to AUTO.LOITER first"
         return ""
 

@@ -14,6 +14,6 @@ class Finding:
     text: str
     advice: str = ""
 
-    def __str__(self):
+    def __str__(self) -> str:
         line = f"{self.level:8}{self.subject}: {self.text}"
         return line + (f"; {self.advice}" if self.advice else "")

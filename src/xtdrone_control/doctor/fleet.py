@@ -4,15 +4,19 @@ import os
 import select
 import socket
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from xtdrone_core.mavlink import signing
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import ROS_NAME, from_custom_mode
 from xtdrone_core.runs import ports
+from xtdrone_core.runs.control_link import ControlClient
 
 from .finding import FAULT, OK, WARNING, Finding
+
+Health: TypeAlias = Mapping[str, Any]  # JSON of Autopilot.health()
+Messages: TypeAlias = dict[str, mavlink.MAVLink_message]  # by type, such as HEARTBEAT
 
 CLOCK_TOLERANCE = 0.05  # relative error of the simulation speed
 SLOW_SET_POINTS = 2.0  # PX4 leaves OFFBOARD below this rate [Hz]
@@ -28,15 +32,15 @@ _RATIOS = {
 
 
 def findings(
-    client: Any, instance: int, listen_s: float, key: bytes | None = None
-) -> Iterator[Any]:
-    """Findings about a simulation and each of its vehicles.
+    client: ControlClient, instance: int, listen_s: float, key: bytes | None = None
+) -> Iterator[Finding]:
+    """Yields findings about a simulation and each of its vehicles.
 
     Args:
-        client: A ControlClient.
-        instance: Instance number of the simulation.
+        client: Client of the simulation's control socket.
+        instance: Instance of the simulation.
         listen_s: Wall time to listen to the vehicles [s].
-        key: 32 bytes, where the simulation's links are guarded by a key.
+        key: 32 bytes, if the simulation's links are signed with a key.
     """
     status = client.request("status")
     names = status["vehicles"]
@@ -50,7 +54,7 @@ def findings(
     before = client.request("health")
     own = ports.Ports(instance)
     links = [own.ground_station_local(i) for i in range(len(names))]
-    heard = _listen(own, links, listen_s, key)
+    heard = listen(own, links, listen_s, key)
     after = client.request("health")
     if not status["paused"]:
         yield _speed(status, after["t_us"] - before["t_us"], listen_s)
@@ -58,17 +62,19 @@ def findings(
     health = after["health"] or [{} for _ in names]
     for i, name in enumerate(names):
         earlier = before["health"][i] if before["health"] else {}
-        found = list(
-            _vehicle(name, links[i], health[i], earlier, seconds, heard[i], status["paused"])
+        results = list(
+            vehicle_findings(
+                name, links[i], health[i], earlier, seconds, heard[i], status["paused"]
+            )
         )
-        if all(finding.level == OK for finding in found):
-            words = "; ".join(finding.text for finding in found)
-            found = [Finding(OK, name, words)]
-        yield from found
+        if all(finding.level == OK for finding in results):
+            words = "; ".join(finding.text for finding in results)
+            results = [Finding(OK, name, words)]
+        yield from results
 
 
-def _speed(status, simulated_us, listen_s):
-    """Whether the simulation runs at the requested speed."""
+def _speed(status: dict[str, Any], simulated_us: int, listen_s: float) -> Finding:
+    """Checks whether the simulation runs at the requested speed; status: JSON."""
     factor, wanted = simulated_us * 1e-6 / listen_s, status["speed"]
     text = f"{status['n']} vehicles at {factor:.2f} x real time"
     if wanted and factor < (1 - 3 * CLOCK_TOLERANCE) * wanted:
@@ -82,10 +88,19 @@ def _speed(status, simulated_us, listen_s):
     return Finding(OK, "simulation", text)
 
 
-def _listen(own, links, seconds, key):
-    """The latest message of each type of each vehicle, received as an additional link peer."""
+def listen(
+    own: ports.Ports, links: Sequence[int], seconds: float, key: bytes | None
+) -> list[Messages]:
+    """Receives the latest message of each type of each vehicle, as an additional link peer.
+
+    Args:
+        own: Ports of the simulation.
+        links: UDP port of each vehicle's link.
+        seconds: Wall time [s].
+        key: 32 bytes, if the links are signed with a key.
+    """
     n = len(links)
-    heard = [{} for _ in range(n)]
+    heard: list[Messages] = [{} for _ in range(n)]
     parser = mavlink.MAVLink(None, SYSTEM_ID, 190)
     parser.robust_parsing = True
     if key:
@@ -112,8 +127,26 @@ def _listen(own, links, seconds, key):
     return heard
 
 
-def _vehicle(name, port, health, earlier, seconds, heard, paused):
-    """Findings about one vehicle, from its health report or else from its MAVLink streams."""
+def vehicle_findings(
+    name: str,
+    port: int,
+    health: Health,
+    earlier: Health,
+    seconds: float,
+    heard: Messages,
+    paused: bool,
+) -> Iterator[Finding]:
+    """Yields findings about one vehicle, from its health report or else its MAVLink streams.
+
+    Args:
+        name: Name of the vehicle.
+        port: UDP port of its link.
+        health: Health report, {} if it has none.
+        earlier: Health report before.
+        seconds: Simulated time between the two [s].
+        heard: Messages that came.
+        paused: Whether the simulation is paused.
+    """
     yield from _link(name, port, heard, paused)
     if "test_ratios" not in health:  # real PX4, whose health comes over MAVLink
         health = _from_mavlink(heard)
@@ -138,8 +171,8 @@ def _vehicle(name, port, health, earlier, seconds, heard, paused):
     yield from _set_points(name, health, earlier, seconds)
 
 
-def _failsafes(name, health):
-    """Active failsafe conditions with advice; else the configured failsafe actions."""
+def _failsafes(name: str, health: Health) -> Iterator[Finding]:
+    """Yields active failsafe conditions with advice; else the configured failsafe actions."""
     for words, advice in health.get("failing", {}).values():
         yield Finding(WARNING, name, words, advice)
     if not health.get("failing") and health.get("answers"):
@@ -154,8 +187,8 @@ def _failsafes(name, health):
         )
 
 
-def _peers(name, health, earlier):
-    """The peers of each link, before this program sent messages itself."""
+def _peers(name: str, health: Health, earlier: Health) -> Iterator[Finding]:
+    """Yields the peers of each link, as they were before this program sent messages itself."""
     heard = {
         kind.replace("_", " "): link["heard_s"]
         for kind, link in earlier.get("links", {}).items()
@@ -174,7 +207,7 @@ def _peers(name, health, earlier):
         yield Finding(OK, name, f"receives {', '.join(speaks)}")
 
 
-def _link(name, port, heard, paused):
+def _link(name: str, port: int, heard: Messages, paused: bool) -> Iterator[Finding]:
     if not heard and not paused:
         yield Finding(
             FAULT,
@@ -187,11 +220,11 @@ def _link(name, port, heard, paused):
         yield Finding(OK, name, f"link answers on UDP {port}")
 
 
-def _from_mavlink(heard):
-    """The health report of a vehicle, as far as its MAVLink streams contain it."""
+def _from_mavlink(heard: Messages) -> Health:
+    """Returns the health report of a vehicle as far as its MAVLink streams contain it."""
     beat, system, status = (heard.get(k) for k in ("HEARTBEAT", "SYS_STATUS", "ESTIMATOR_STATUS"))
     if beat is None:
-        return None
+        return {}
     mode = from_custom_mode(beat.custom_mode)
     armed = bool(beat.base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
     not_ready = (
@@ -199,7 +232,7 @@ def _from_mavlink(heard):
         and not armed
         and not (system.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
     )
-    health = {
+    health: dict[str, Any] = {
         "mode": ROS_NAME[mode] if mode is not None else f"mode {beat.custom_mode:#x}",
         "armed": armed,
         "failsafe": beat.system_status == mavlink.MAV_STATE_CRITICAL,
@@ -222,7 +255,7 @@ def _from_mavlink(heard):
     return health
 
 
-def _estimator(name, health):
+def _estimator(name: str, health: Health) -> Iterator[Finding]:
     in_use = [source for source, used in health["aid_sources"].items() if used]
     if not health["aligned"]:
         yield Finding(
@@ -260,7 +293,7 @@ def _estimator(name, health):
         yield Finding(OK, name, f"estimator uses {', '.join(in_use) or 'its sensors'}")
 
 
-def _battery(name, health):
+def _battery(name: str, health: Health) -> Iterator[Finding]:
     if health["battery"] is None:
         return
     text = f"battery {health['battery']:.0%}, {health['voltage']:.1f} V"
@@ -272,8 +305,8 @@ def _battery(name, health):
         yield Finding(OK, name, text)
 
 
-def _set_points(name, health, earlier, seconds):
-    """The rate of an offboard controller's set-points, in simulated time."""
+def _set_points(name: str, health: Health, earlier: Health, seconds: float) -> Iterator[Finding]:
+    """Checks the rate of an offboard controller's set-points, in simulated time."""
     if "set_points" not in health or not earlier or seconds <= 0:
         return
     rate = (health["set_points"] - earlier["set_points"]) / seconds

@@ -4,6 +4,7 @@ Every finding is ok, a warning or a fault. The checks of the machine do not use 
 simulation; those of the fleet use its control socket, and MAVLink as an additional ground station.
 """
 
+import argparse
 import importlib.util
 import inspect
 import json
@@ -15,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -38,7 +39,7 @@ EXAMPLES = """examples:
 LISTEN_S = 2.5  # wall time to listen to the vehicles [s]
 
 
-def register(subparsers: Any) -> None:
+def register(subparsers: Any) -> None:  # argparse has no public type
     """Adds `xtdrone doctor` to the command line."""
     parser = subparsers.add_parser(
         "doctor", help="check this machine and a running fleet", epilog=EXAMPLES
@@ -49,7 +50,7 @@ def register(subparsers: Any) -> None:
     parser.set_defaults(run=_run)
 
 
-def _run(args):
+def _run(args: argparse.Namespace) -> int:
     findings = []
     key = key_file.read_key(args.key) if args.key else None
     for check in (*MACHINE, lambda: fleet(args.instance, key=key)):
@@ -65,7 +66,7 @@ def _run(args):
 # The machine ----------------------------------------------------------------------------------
 
 
-def packages() -> Iterator[Any]:
+def packages() -> Iterator[Finding]:
     """Checks Python and the packages that pyproject.toml requires."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < (3, 10):  # noqa: UP036  (a checkout's src/ runs with any Python)
@@ -84,7 +85,7 @@ def packages() -> Iterator[Any]:
         )
         return
     for requirement in wanted:
-        name = re.match(r"[\w.-]+", requirement)[0]
+        name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
         if "extra ==" in requirement:
             continue
         try:
@@ -97,7 +98,7 @@ def packages() -> Iterator[Any]:
         yield Finding(OK, "Python", f"{version} with all packages")
 
 
-def ros() -> Iterator[Any]:
+def ros() -> Iterator[Finding]:
     """Checks roscore, roslaunch, ROS_PACKAGE_PATH and the mavros_msgs package."""
     if shutil.which("roslaunch") is None:
         yield Finding(
@@ -145,8 +146,8 @@ def ros() -> Iterator[Any]:
         )
 
 
-def _has_package(name):
-    """Whether ROS finds a package."""
+def _has_package(name: str) -> bool:
+    """Returns whether ROS finds a package."""
     rospack = shutil.which("rospack")
     return (
         rospack is not None
@@ -154,7 +155,7 @@ def _has_package(name):
     )
 
 
-def programs() -> Iterator[Any]:
+def programs() -> Iterator[Finding]:
     """Checks Gazebo and PX4, which are optional."""
     gazebo = root() / ".setup" / "gazebo11"
     if (gazebo / "libxtdrone_lockstep.so").exists():
@@ -175,7 +176,7 @@ def programs() -> Iterator[Any]:
         )
 
 
-def display() -> Iterator[Any]:
+def display() -> Iterator[Finding]:
     """Checks the display and the libraries of viewers, and off-screen OpenGL for cameras."""
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if screen:
@@ -213,8 +214,8 @@ def display() -> Iterator[Any]:
         yield Finding(WARNING, "OpenGL", f"no camera images: {error}")
 
 
-def _viewer(subject, lacking):
-    """Whether a viewer finds the libraries that it opens."""
+def _viewer(subject: str, lacking: Sequence[str]) -> Finding:
+    """Checks the libraries that a viewer opens."""
     if lacking:
         return Finding(
             WARNING,
@@ -225,16 +226,16 @@ def _viewer(subject, lacking):
     return Finding(OK, subject, "its libraries are installed")
 
 
-def system() -> Iterator[Any]:
+def system() -> Iterator[Finding]:
     """Checks resource limits, disk space, clock and compiled kernels."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 3 * ports.MAX_VEHICLES + 256
     if hard != resource.RLIM_INFINITY and hard < needed:
-        most = max(0, (hard - 256) // 3)
+        vehicles = max(0, (hard - 256) // 3)
         yield Finding(
             WARNING,
             "open files",
-            f"at most {hard}: enough for {most} vehicles",
+            f"at most {hard}: enough for {vehicles} vehicles",
             f"raise it with 'ulimit -Hn {needed}'",
         )
     else:
@@ -279,7 +280,7 @@ def system() -> Iterator[Any]:
         )
 
 
-def _clock():
+def _clock() -> Finding:
     """Checks the clock that paces real time: a sleep of 1 ms may take 5 ms on average."""
     begin = time.monotonic()
     for _ in range(20):
@@ -295,13 +296,15 @@ def _clock():
     return Finding(OK, "clock", f"a pause of 1 ms takes {each * 1e3:.1f} ms")
 
 
-def taken_ports() -> Iterator[Any]:
+def taken_ports() -> Iterator[Finding]:
     """Finds programs that use the ports of a simulation."""
     import psutil
 
     tcp_ports, udp_ports = _named_ports()
-    held = {}
+    held: dict[tuple[str, str], list[int]] = {}
     for connection in psutil.net_connections("inet"):
+        if not connection.laddr:
+            continue
         number, tcp = connection.laddr.port, connection.type == socket.SOCK_STREAM
         if tcp and connection.status != psutil.CONN_LISTEN:
             continue
@@ -324,9 +327,10 @@ def taken_ports() -> Iterator[Any]:
         yield Finding(OK, "ports", "all free")
 
 
-def _named_ports():
-    """The purpose of each port of every instance: (TCP ports, UDP ports)."""
-    tcp, udp = {11311: "ROS master"}, {}
+def _named_ports() -> tuple[dict[int, str], dict[int, str]]:
+    """Returns the purpose of each TCP and UDP port of every instance."""
+    tcp: dict[int, str] = {11311: "ROS master"}
+    udp: dict[int, str] = {}
     for own in map(ports.Ports, range(ports.INSTANCES)):
         which = f", instance {own.instance}" if own.instance else ""
         tcp[own.control] = f"control socket{which}"
@@ -346,7 +350,7 @@ def _named_ports():
     return tcp, udp
 
 
-def _program(pid):
+def _program(pid: int | None) -> str:
     import psutil
 
     if pid is None:
@@ -364,8 +368,8 @@ MACHINE = (packages, ros, programs, display, system, taken_ports)
 # The fleet ------------------------------------------------------------------------------------
 
 
-def fleet(instance: int, listen_s: float = LISTEN_S, key: bytes | None = None) -> Iterator[Any]:
-    """Findings about the running simulation of an instance, if there is one; key: of its links."""
+def fleet(instance: int, listen_s: float = LISTEN_S, key: bytes | None = None) -> Iterator[Finding]:
+    """Yields findings about the running simulation of an instance; key: of its links."""
     from . import fleet as doctor_fleet
 
     try:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from xtdrone_core.contracts import Flight
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.scenario.options import Option
 from xtdrone_dynamics.compiled import njit
-from xtdrone_dynamics.euler_zxy import body_rates, from_quaternion
+from xtdrone_dynamics.euler_zxy import Body, body_rates, from_quaternion
 
 from . import gains as gain_files, record
 from .control import HEIGHT, STEP_S, YAW, control, reference
@@ -96,7 +96,9 @@ class TeleoperationAgent(FlightAgent):
         """
         super().__init__(n, height, on_event=on_event)
         flown = record.read(sticks, motion=False).each_step().sticks if sticks else script()
-        self._gains, delay = gain_files.read(gains) if gains else (gain_files.TABLE_2.copy(), 0.0)
+        self._gains, delay = gain_files.TABLE_2.copy(), 0.0
+        if gains:
+            self._gains, delay = gain_files.read(gains)
         late = np.repeat(flown[:1], round(delay / STEP_S), axis=0)
         self._sticks = np.ascontiguousarray(np.concatenate([late, flown]))
         self._gains[YAW:] = _slowed(self._gains[YAW:], np.array(TABLE_1)[[9, 8, 7]] / quickest)
@@ -143,22 +145,34 @@ class TeleoperationAgent(FlightAgent):
         self._fresh_pid = False
         return False
 
-    def goals_reached(self) -> dict[str, Any]:
-        """Nothing to reach: a pilot's sticks have no goal."""
+    def goals_reached(self) -> dict[str, tuple[int, int]]:
+        """Returns no goals: a pilot's sticks have none."""
         return {}
 
 
-def _slowed(gains: np.ndarray, most: np.ndarray) -> np.ndarray:
-    """Gains (3, 4) whose proportional part is at most (3,), the others in proportion."""
-    factor = np.minimum(1.0, most / np.maximum(gains[:, 1], 1e-9))
+def _slowed(gains: np.ndarray, maximum: np.ndarray) -> np.ndarray:
+    """Scales gains (3, 4) so that their proportional part is at most (3,)."""
+    factor = np.minimum(1.0, maximum / np.maximum(gains[:, 1], 1e-9))
     return np.column_stack([gains[:, 0], gains[:, 1:] * factor[:, None]])
 
 
 @njit
 def _fly(
-    sticks, gains, body, mass, height, quat, held, errors, integrals, turns, first, rates, force
-):
-    """Rates (N, 3) and force (N, 3) of a fleet."""
+    sticks: np.ndarray,
+    gains: np.ndarray,
+    body: Body,
+    mass: np.ndarray,
+    height: np.ndarray,
+    quat: np.ndarray,
+    held: np.ndarray,
+    errors: np.ndarray,
+    integrals: np.ndarray,
+    turns: np.ndarray,
+    first: bool,
+    rates: np.ndarray,
+    force: np.ndarray,
+) -> None:
+    """Computes rates (N, 3) and force (N, 3) of a fleet."""
     for i in range(height.shape[0]):
         roll, pitch, yaw = from_quaternion(quat[i, 0], quat[i, 1], quat[i, 2], quat[i, 3])
         turn = (yaw - turns[i]) / TURN

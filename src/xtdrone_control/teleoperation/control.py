@@ -93,7 +93,16 @@ def control(
 
 
 @njit
-def _one(axis, place, references, errors, integrals, gains, dt, first):
+def _one(
+    axis: int,
+    place: float,
+    references: np.ndarray,
+    errors: np.ndarray,
+    integrals: np.ndarray,
+    gains: np.ndarray,
+    dt: float,
+    first: bool,
+) -> tuple[float, float]:
     error = references[axis] - place
     before = error if first else errors[axis]
     errors[axis] = error

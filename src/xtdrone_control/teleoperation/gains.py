@@ -52,7 +52,7 @@ def read(path: Path | str) -> tuple[np.ndarray, float]:
     return gains, delay
 
 
-def _axis(path, name, values):
+def _axis(path: Path | str, name: str, values: object) -> list[float]:
     if not isinstance(values, dict) or set(values) != set(GAINS):
         raise TeleoperationError(
             f"gains '{path}': {name} needs {', '.join(GAINS)}, no more and no less"
@@ -60,11 +60,14 @@ def _axis(path, name, values):
     return [_number(path, f"{name}: {key}", values[key], MAX_GAIN) for key in GAINS]
 
 
-def _number(path: Any, what: str, value: Any, most: float) -> float:
-    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not plain or not 0.0 <= value <= most:
+def _number(path: Path | str, what: str, value: object, maximum: float) -> float:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not 0.0 <= value <= maximum
+    ):
         raise TeleoperationError(
-            f"gains '{path}': {what} is {value!r}: give a number from 0 to {most:g}"
+            f"gains '{path}': {what} is {value!r}: give a number from 0 to {maximum:g}"
         )
     return float(value)
 

@@ -83,29 +83,29 @@ def read(path: Path | str, motion: bool = True) -> Record:
         TeleoperationError: It cannot be read, lacks columns, has values that are not finite, times
             that do not increase, sticks that nobody moves, or is too short.
     """
-    found = _read_ulog(path) if str(path).endswith(".ulg") else _read_csv(path, motion)
-    _check(path, found)
-    if motion and found.motion is None:
+    record = _read_ulog(path) if str(path).endswith(".ulg") else _read_csv(path, motion)
+    _check(path, record)
+    if motion and record.motion is None:
         raise TeleoperationError(f"'{path}' has sticks, but no {', '.join(MOTION)}")
-    return found
+    return record
 
 
-def _check(path, found):
-    steps = np.diff(found.t_s)
+def _check(path: Path | str, record: Record) -> None:
+    steps = np.diff(record.t_s)
     if (steps <= 0.0).any():
         row = int(np.argmax(steps <= 0.0)) + 2
         raise TeleoperationError(f"'{path}': time does not increase at sample {row}")
-    if len(found.t_s) < 2 or not _MIN_S <= found.t_s[-1] <= _MAX_S:
-        length = found.t_s[-1] if len(found.t_s) else 0.0
+    if len(record.t_s) < 2 or not _MIN_S <= record.t_s[-1] <= _MAX_S:
+        length = record.t_s[-1] if len(record.t_s) else 0.0
         raise TeleoperationError(
             f"'{path}' has {length:.3g} s: give a record of {_MIN_S:g} to {_MAX_S:g} s"
         )
-    most = np.abs(found.sticks).max()
-    if most > 1.01:
-        raise TeleoperationError(f"'{path}': a stick is {most:.3g}, and sticks are -1 to 1")
+    largest = np.abs(record.sticks).max()
+    if largest > 1.01:
+        raise TeleoperationError(f"'{path}': a stick is {largest:.3g}, and sticks are -1 to 1")
 
 
-def _read_csv(path, motion):
+def _read_csv(path: Path | str, motion: bool) -> Record:
     header, rows = _table(path)
     names = set(header)
     kinds: Sequence[tuple[str, Callable[..., Record]]] = (
@@ -123,7 +123,7 @@ def _read_csv(path, motion):
     )
 
 
-def _table(path):
+def _table(path: Path | str) -> tuple[list[str], list[list[str]]]:
     text = files.read_text(path, "flight record", 256 * files.MB, TeleoperationError)
     rows = csv.reader(text.lstrip("\ufeff").splitlines())
     try:
@@ -138,21 +138,21 @@ def _table(path):
 class _Columns:
     """Columns of a table as numbers."""
 
-    def __init__(self, path, header, rows):
+    def __init__(self, path: Path | str, header: list[str], rows: list[list[str]]):
         self._path, self._header, self._rows = path, header, rows
 
-    def first_of(self, *names):
-        """The first of these names that the table has."""
+    def first_of(self, *names: str) -> str:
+        """Returns the first of these names that the table has."""
         for name in names:
             if name in self._header:
                 return name
         raise TeleoperationError(f"'{self._path}' has no column '{' or '.join(names)}'")
 
-    def has(self, name):
+    def has(self, name: str) -> bool:
         return name in self._header
 
-    def numbers(self, name, hold=False):
-        """(K,) of a column; with hold an empty cell has the value of the row before."""
+    def numbers(self, name: str, hold: bool = False) -> np.ndarray:
+        """Returns (K,) of a column; with hold an empty cell has the value of the row before."""
         column = self._header.index(self.first_of(name))
         values, last = np.empty(len(self._rows)), math.nan
         for k, row in enumerate(self._rows):
@@ -172,7 +172,7 @@ class _Columns:
         return values
 
 
-def _ours(path, columns, motion):
+def _ours(path: Path | str, columns: _Columns, motion: bool) -> Record:
     t_s = columns.numbers("t")
     sticks = np.stack([columns.numbers(name) for name in STICKS], axis=1)
     if not motion and not all(map(columns.has, MOTION)):
@@ -182,7 +182,7 @@ def _ours(path, columns, motion):
     return Record(t_s - t_s[:1], sticks, moved)
 
 
-def _tello_vision(path, columns, motion):
+def _tello_vision(path: Path | str, columns: _Columns, motion: bool) -> Record:
     """The app's speeds in percent: Uz forward, Ux right, Uy up, Uyaw clockwise; pitch nose up."""
     get = {
         name: columns.numbers(name)
@@ -196,7 +196,7 @@ def _tello_vision(path, columns, motion):
     )
 
 
-def _datcon(path, columns, motion):
+def _datcon(path: Path | str, columns: _Columns, motion: bool) -> Record:
     """DJI's sticks of 10000, right and up positive; angles north, east, down in degrees."""
     roll = columns.first_of("IMU_ATTI(0):roll", "IMU_ATTI(0):roll:C")
     suffix = roll.partition("roll")[2]
@@ -225,21 +225,21 @@ def _datcon(path, columns, motion):
     )
 
 
-def _motion(height, roll, pitch, yaw):
-    """(K, 4) from angles of north, east, down, nose up and clockwise positive [deg]."""
+def _motion(height: np.ndarray, roll: np.ndarray, pitch: np.ndarray, yaw: np.ndarray) -> np.ndarray:
+    """Returns (K, 4) from angles of north, east, down, nose up and clockwise positive [deg]."""
     quat = from_euler_array(_DEGREES * np.stack([roll, -pitch, -yaw], axis=1))
     return _axes(height, quat)
 
 
-def _axes(height, quat):
-    """(K, 4) height, yaw, pitch, roll from heights (K,) and attitudes (K, 4), body to world."""
+def _axes(height: np.ndarray, quat: np.ndarray) -> np.ndarray:
+    """Returns (K, 4) height, yaw, pitch, roll for heights (K,) and attitudes (K, 4)."""
     angles = np.empty((len(quat), 3))
     _angles(np.ascontiguousarray(quat, dtype=float), angles)
     return np.stack([height, np.unwrap(angles[:, 2]), angles[:, 1], angles[:, 0]], axis=1)
 
 
 @njit
-def _angles(quat, out):
+def _angles(quat: np.ndarray, out: np.ndarray) -> None:
     for k in range(quat.shape[0]):
         out[k, 0], out[k, 1], out[k, 2] = from_quaternion(
             quat[k, 0], quat[k, 1], quat[k, 2], quat[k, 3]
@@ -249,17 +249,17 @@ def _angles(quat, out):
 _PX4_STICKS = (("throttle", "yaw", "pitch", "roll"), ("z", "r", "x", "y"))  # since 1.14, before
 
 
-def _read_ulog(path):
-    """PX4's manual_control_setpoint, vehicle_attitude and vehicle_local_position."""
+def _read_ulog(path: Path | str) -> Record:
+    """Reads PX4's manual_control_setpoint, vehicle_attitude and vehicle_local_position."""
     from xtdrone_autopilot.ulog.reader import FlightLog
 
     log = FlightLog(path)
     topics = {}
     for name in ("manual_control_setpoint", "vehicle_attitude", "vehicle_local_position"):
-        found = log.topic(name)
-        if found is None or not len(found["t"]):
+        topic = log.topic(name)
+        if topic is None or not len(topic["t"]):
             raise TeleoperationError(f"'{path}' has no {name}: sticks and motion must be logged")
-        topics[name] = found
+        topics[name] = topic
     manual, attitude, place = topics.values()
     manual = _valid(path, manual)
     t_s = np.asarray(attitude["t"])
@@ -280,8 +280,8 @@ def _read_ulog(path):
     return Record(t_s - t_s[:1], sticks, motion)
 
 
-def _valid(path, manual):
-    """The samples at which sticks were there: before and after, a vehicle flies by itself."""
+def _valid(path: Path | str, manual: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns the samples with sticks: before and after them a vehicle flies by itself."""
     chosen = np.asarray(manual.get("valid", np.ones(len(manual["t"])))) != 0
     if not chosen.any():
         raise TeleoperationError(f"'{path}': manual_control_setpoint is never valid")

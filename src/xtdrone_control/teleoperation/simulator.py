@@ -70,7 +70,16 @@ def simulate(
 
 
 @njit
-def _fly(sticks, gains, body, start, lean, states, references, commands):
+def _fly(
+    sticks: np.ndarray,
+    gains: np.ndarray,
+    body: Body,
+    start: EulerState,
+    lean: np.ndarray,
+    states: np.ndarray,
+    references: np.ndarray,
+    commands: np.ndarray,
+) -> None:
     s = start
     held, errors, integrals = np.zeros(4), np.zeros(4), np.zeros(4)
     held[HEIGHT], held[YAW] = s[2], s[5]

@@ -1,7 +1,7 @@
-"""A process beside a simulation, such as the browser station's server: started, heard, ended.
+"""A process beside a simulation, such as the server of the page.
 
-It reads one line of JSON from its standard input, says "ready", and ends when its standard input
-does. What else it says goes to the simulation's log.
+It reads one line of JSON from its standard input, prints "ready", and ends when its standard input
+does. What it prints to its standard error goes to the simulation's log.
 """
 
 import json
@@ -9,30 +9,30 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from ..errors import ControlError
 from .parent import end, tied
 
-_CLOSE_S = 3.0  # wall time that it gets to close [s]
+_CLOSE_S = 3.0  # wall time in which the process has to end [s]
 
 
 class Companion:
-    """The simulation's end of one."""
+    """Starts the process, wakes it and ends it."""
 
-    def __init__(self, module: str, told: Any, log: Callable[[str], None]):
-        """Starts it and waits until it is ready.
+    def __init__(self, module: str, description: Mapping[str, Any], log: Callable[[str], None]):
+        """Starts the process and waits until it is ready.
 
         Args:
-            module: What Python runs.
-            told: Plain data for it.
-            log: Called with each line that it says later, in a thread of its own.
+            module: The module that Python runs.
+            description: Plain data for the process, such as the vehicles of the simulation.
+            log: Called in another thread with each line that the process prints later.
 
         Raises:
-            ControlError: It ended instead; the message is the last line that it said.
+            ControlError: It ended instead; the message is its last line.
         """
-        self._process: subprocess.Popen | None = subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -40,38 +40,41 @@ class Companion:
             preexec_fn=tied(),
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
-        process = self._process
+        self._process: subprocess.Popen | None = process
+        self.pid = process.pid
         assert process.stdin is not None and process.stdout is not None
         assert process.stderr is not None
         try:
-            process.stdin.write(json.dumps(told).encode() + b"\n")
+            process.stdin.write(json.dumps(description).encode() + b"\n")
             process.stdin.flush()
-            said = process.stdout.readline()
+            answer = process.stdout.readline()
         except BrokenPipeError:
-            said = b""
-        if said != b"ready\n":
-            why = process.stderr.read().decode(errors="replace").strip().splitlines()
+            answer = b""
+        if answer != b"ready\n":
+            lines = process.stderr.read().decode(errors="replace").strip().splitlines()
             self.close()
-            raise ControlError(why[-1] if why else "no reason was given")
+            raise ControlError(lines[-1] if lines else "no reason was given")
         self._input = process.stdin.fileno()
         os.set_blocking(self._input, False)
-        threading.Thread(target=_pass_on, args=(process.stderr, log), daemon=True).start()
+        threading.Thread(target=_forward, args=(process.stderr, log), daemon=True).start()
 
     def wake(self) -> None:
-        """Sends a byte, so that it looks at what it shares with this process; never waits."""
+        """Sends a byte, so that the process looks at the shared memory; never waits."""
         if self._process is not None:
             try:
                 os.write(self._input, b"\n")
             except (BlockingIOError, BrokenPipeError):  # it is awake, or gone
                 pass
 
-    def close(self) -> None:
-        """Ends it. May be called twice."""
+    def close(self) -> int | None:
+        """Ends the process; returns its exit status, or None if it was closed before."""
         process, self._process = self._process, None
-        if process is not None:
-            end(process, _CLOSE_S)
+        if process is None:
+            return None
+        end(process, _CLOSE_S)
+        return process.returncode
 
 
-def _pass_on(stream: IO[bytes], log: Callable[[str], None]) -> None:
+def _forward(stream: IO[bytes], log: Callable[[str], None]) -> None:
     for line in stream:
         log(line.decode(errors="replace").rstrip())

@@ -190,6 +190,11 @@ class ControlServer:
                 self._send(client, {**line, **tables})
 
     @property
+    def has_subscriber(self) -> bool:
+        """Whether somebody gets the ticks."""
+        return any(client.subscribed for client in list(self._clients.values()))
+
+    @property
     def has_barrier(self) -> bool:
         """Whether some subscriber takes part in the barrier."""
         return any(client.awaited for client in self._clients.values())
@@ -227,6 +232,11 @@ class ControlServer:
                 f"a client of the control socket did not take in {MISSES} ticks in a row "
                 f"within {timeout:g} s each: the simulation does not wait for it any more"
             )
+
+    @property
+    def connections(self) -> int:
+        """Number of open connections."""
+        return len(self._clients)
 
     def _accept(self) -> None:
         try:

@@ -6,15 +6,11 @@ completely at construction, so that no error is left for the flight.
 """
 
 import dataclasses
-import math
 import os
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from .. import files, registry, resources
 from ..errors import ScenarioError, shown, unknown_name
@@ -25,61 +21,18 @@ from . import declared as declarations
 from .declared import DeclaredOptions, Settings
 from .disturbances import parse_disturbances
 from .options import Option, check_address, checked, number, option, options_of
+from .vehicles import (
+    FLEET,
+    MAX_FLEET,
+    VehicleSpec,
+    check_vehicles,
+    fleet,
+    parse_vehicles,
+    plain_vehicle,
+    specs_in,
+    specs_of,
+)
 from .weather import check_rendering
-
-MAX_FLEET = 10_000  # vehicles of one scenario; MAVLink links allow fewer, see ports.MAX_VEHICLES
-_TURN = 100.0  # largest yaw at start, in either direction [rad]
-MIN_SPACING = 0.6  # two vehicles may not start closer than this [m]
-# Within which a vehicle may start, east and north, and up [m]: the local frame is a plane, and the
-# atmosphere's model ends at the tropopause.
-FARTHEST = 100e3
-HEIGHTS = -500.0, 10e3
-GRID_SPACING = 3.0  # of vehicles without a pose of their own [m], as in XTDrone
-
-
-@dataclass(frozen=True)
-class VehicleSpec:
-    """One vehicle of a scenario.
-
-    Examples:
-        >>> import xtdrone as xd
-        >>> xd.VehicleSpec("iris", "leader", (0.0, 0.0, 0.0), yaw=1.57).name
-        'leader'
-    """
-
-    type: str  # a name from models/, or a path to an SDF file (any os.PathLike is made one)
-    name: str  # ROS namespace, for example iris_0
-    pos: tuple[float, float, float]  # of the model's origin at start, world [m]
-    yaw: float = 0.0  # at start, counter-clockwise from east [rad]
-    autopilot: str = ""  # flight stack, or module:Class; empty: the scenario's
-    number: int = -1  # its ports and system id follow from it; -1: its place in the fleet
-
-    def __post_init__(self) -> None:
-        if isinstance(self.type, os.PathLike):
-            object.__setattr__(self, "type", os.fspath(self.type))
-
-
-_KEYS = {field.name for field in dataclasses.fields(VehicleSpec)}
-_Entry = tuple[str, Sequence[float] | None, float | None]  # type, pos, yaw; None: on the grid
-
-# Short forms of `vehicles`, on command lines, in launch files and in YAML.
-FLEET = {
-    "vehicle": Option(
-        "type of every vehicle: a name from models/, or a path to a model; NAME=TYPE "
-        "names them NAME_0 and so on",
-        names=resources.vehicle_names,
-        unset="iris",
-    ),
-    "n": Option(
-        "number of vehicles; with MAVLink links at most 250", least=1, most=MAX_FLEET, unset="1"
-    ),
-    "vehicles": Option(
-        "mixed fleet instead of vehicle and n: 'iris*4, typhoon_h480*2' or "
-        "'iris@0,0,0; NAME=TYPE@3,0,0,1.57'",
-        metavar="LIST",
-        unset="n vehicles of that type",
-    ),
-}
 
 
 class _TakesDeclared(type):
@@ -247,7 +200,7 @@ class Scenario(metaclass=_TakesDeclared):
     declared: tuple[DeclaredOptions, ...] = ()  # the options of autopilots and stations
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "vehicles", _specs_in(self.vehicles))
+        object.__setattr__(self, "vehicles", specs_in(self.vehicles))
         if isinstance(self.world, os.PathLike):
             object.__setattr__(self, "world", os.fspath(self.world))
         for name, (field, declared) in options_of(type(self)).items():
@@ -257,11 +210,7 @@ class Scenario(metaclass=_TakesDeclared):
         self._number()
         self._settle_autopilots()
         run_folder.check_name(self.name)
-        if not 1 <= len(self.vehicles) <= MAX_FLEET:
-            raise ScenarioError(
-                f"{len(self.vehicles)} vehicles are not allowed: give 1 to {MAX_FLEET}"
-            )
-        self._check_vehicles()
+        check_vehicles(self.vehicles)
         parse_disturbances(self.disturbances, [vehicle.name for vehicle in self.vehicles])
         resources.world_sdf(self.world)
         check_rendering(self.rendering, self.time_of_day, self.weather, self.engine)
@@ -395,38 +344,6 @@ class Scenario(metaclass=_TakesDeclared):
         if self.key:
             key_file.read_key(self.key)
 
-    def _check_vehicles(self) -> None:
-        seen = set()
-        for vehicle in self.vehicles:
-            if not (isinstance(vehicle.type, str) and isinstance(vehicle.name, str)):
-                raise ScenarioError(
-                    f"type '{shown(vehicle.type)}' and name '{shown(vehicle.name)}'"
-                    " of a vehicle are not allowed: give strings"
-                )
-            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,99}", vehicle.name):
-                raise ScenarioError(
-                    f"vehicle name '{shown(vehicle.name)}' is not a ROS name: use "
-                    "letters, digits and '_', at most 100, the first one a letter"
-                )
-            if vehicle.name in seen:
-                raise ScenarioError(
-                    f"two vehicles are called '{vehicle.name}': give each a name of its own"
-                )
-            seen.add(vehicle.name)
-            _check_pose(vehicle)
-        for type_ in {vehicle.type for vehicle in self.vehicles}:
-            resources.vehicle_sdf(type_)
-        pos = np.array([vehicle.pos for vehicle in self.vehicles])
-        for i in range(len(pos) - 1):
-            gap = np.linalg.norm(pos[i + 1 :] - pos[i], axis=1)
-            j = int(np.argmin(gap))
-            if gap[j] < MIN_SPACING:
-                a, b = self.vehicles[i].name, self.vehicles[i + 1 + j].name
-                raise ScenarioError(
-                    f"'{a}' and '{b}' start {gap[j]:.2f} m apart: give poses at "
-                    f"least {MIN_SPACING} m apart"
-                )
-
     @property
     def n(self) -> int:
         """Number of vehicles."""
@@ -436,7 +353,7 @@ class Scenario(metaclass=_TakesDeclared):
         """Plain data for YAML."""
         data = {name: getattr(self, name) for name in self.options()}
         data = {"vehicles": [dataclasses.asdict(vehicle) for vehicle in self.vehicles], **data}
-        data["vehicles"] = [_plain_vehicle(i, v) for i, v in enumerate(data["vehicles"])]
+        data["vehicles"] = [plain_vehicle(i, v) for i, v in enumerate(data["vehicles"])]
         return data
 
     @classmethod
@@ -474,7 +391,7 @@ class Scenario(metaclass=_TakesDeclared):
         if vehicles is None or vehicles == "":
             specs = fleet(checked("vehicle", str, FLEET["vehicle"], kind), n)
         elif isinstance(vehicles, list):
-            specs = _specs_of(vehicles)
+            specs = specs_of(vehicles)
         else:
             specs = parse_vehicles(checked("vehicles", str, FLEET["vehicles"], vehicles))
         if isinstance(data.get("disturbances"), list):
@@ -507,179 +424,3 @@ class Scenario(metaclass=_TakesDeclared):
             ScenarioError: No such file, not YAML, or not a scenario.
         """
         return cls.from_dict(files.read_yaml(path, "scenario", error=ScenarioError), defaults)
-
-
-def grid(n: int, spacing: float = GRID_SPACING) -> np.ndarray:
-    """n positions on a square grid on the ground, row by row from the origin: (n, 3) [m]."""
-    side = max(1, math.ceil(math.sqrt(n)))
-    index = np.arange(n)
-    return np.stack([index % side * spacing, index // side * spacing, 0.0 * index], axis=1)
-
-
-def fleet(kind: str, n: int) -> tuple[VehicleSpec, ...]:
-    """n vehicles of one type on the grid, named type_0 to type_(n-1); NAME=TYPE names them NAME_0.
-
-    Raises:
-        ScenarioError: n outside 1 to MAX_FLEET.
-    """
-    count = checked("n", int, FLEET["n"], n)
-    return _placed([(kind, None, None)] * count)
-
-
-def _named(kind: str) -> tuple[str, str]:
-    """What the vehicles of a type are called, and the type: of NAME=TYPE, a type, or a path."""
-    match = re.fullmatch(r"([A-Za-z]\w*)=(.+)", kind)
-    if match:
-        return match[1], match[2]
-    path = Path(kind)
-    label = path if "/" not in kind or path.expanduser().is_dir() else path.parent
-    return label.name, kind
-
-
-def parse_vehicles(text: str) -> tuple[VehicleSpec, ...]:
-    """The vehicles of a list like `iris*4, typhoon_h480*2` or `iris@0,0,0; iris@3,0,0,1.57`.
-
-    Entries are separated by ';' (or by ',' where no entry has a pose). An entry is
-    a type, then `*COUNT` or `@X,Y[,Z[,YAW]]` [m, m, m, rad]. A type is a name
-    from models/, or a path to an SDF file or a model's folder. Names are type_index, counted over
-    the whole list, so that the index is also the MAVLink instance; of NAME=TYPE they are
-    NAME_index, so that `iris=iris_stereo` is iris_0 to ROS.
-
-    Raises:
-        ScenarioError: An entry that cannot be read.
-    """
-    return _placed(_entries(text))
-
-
-def _entries(text: str) -> list[_Entry]:
-    """(type, pos or None, yaw) of each vehicle of a list."""
-    entries: list[_Entry] = []
-    for entry in re.split(r";" if "@" in text or ";" in text else r",", text):
-        match = re.fullmatch(r"\s*([^*@\s]+)\s*(?:\*\s*(\d+)|@([-+.eE\d\s,]+))?\s*", entry)
-        if not match:
-            raise ScenarioError(
-                f"cannot read vehicle '{shown(entry)}': write TYPE, TYPE*COUNT or "
-                "TYPE@X,Y,Z,YAW, separated by ';'"
-            )
-        kind, count, pose = match.groups()
-        times = (
-            1
-            if count is None
-            else number(f"count in '{shown(entry)}'", count, 1, MAX_FLEET, whole=True)
-        )
-        try:
-            numbers = [float(x) for x in pose.split(",")] if pose else None
-        except ValueError:
-            numbers = []
-        if numbers is not None and not 2 <= len(numbers) <= 4:
-            raise ScenarioError(
-                f"cannot read the pose in '{entry.strip()}': give X,Y[,Z[,YAW]] in "
-                "metres and radians"
-            )
-        pos = (
-            None
-            if numbers is None
-            else tuple((numbers + [0.0])[:3] if len(numbers) < 3 else numbers[:3])
-        )
-        yaw = numbers[3] if numbers and len(numbers) == 4 else 0.0
-        entries += [(kind, pos, yaw)] * times
-        if len(entries) > MAX_FLEET:
-            raise ScenarioError(
-                f"{len(entries)} vehicles and more are not allowed: give 1 to {MAX_FLEET}"
-            )
-    return entries
-
-
-def _specs_in(given: object) -> tuple[VehicleSpec, ...]:
-    """The vehicles of a text, of one that is a path, or of a sequence of these and of specs."""
-    items = [given] if isinstance(given, (str, os.PathLike)) else given
-    if not isinstance(items, Iterable):
-        raise ScenarioError(
-            f"vehicles {shown(given)} are not allowed: give a text such as "
-            "'iris*4', or a list of vehicles"
-        )
-    entries: list[_Entry | VehicleSpec] = []
-    for item in items:
-        if isinstance(item, VehicleSpec):
-            entries.append(item)
-        elif isinstance(item, os.PathLike):
-            entries.append((os.fspath(item), None, None))
-        elif isinstance(item, str):
-            entries += _entries(item)
-        else:
-            raise ScenarioError(
-                f"vehicle {shown(item)} is not allowed: give a text, a vehicle "
-                "composed in Python, or a VehicleSpec"
-            )
-    placed = iter(
-        _placed(
-            [
-                (entry.type, entry.pos, entry.yaw) if isinstance(entry, VehicleSpec) else entry
-                for entry in entries
-            ]
-        )
-    )
-    return tuple(
-        entry if isinstance(entry, VehicleSpec) else spec for entry, spec in zip(entries, placed)
-    )
-
-
-def _placed(entries: Sequence[_Entry]) -> tuple[VehicleSpec, ...]:
-    """Specs of (type, pos or None, yaw or None); those without a pose go on the grid."""
-    positions = iter(grid(sum(pos is None for _, pos, _ in entries)))
-    specs = []
-    for i, (kind, pos, yaw) in enumerate(entries):
-        x, y, z = (float(x) for x in (next(positions) if pos is None else pos))
-        label, kind = _named(kind)
-        specs.append(VehicleSpec(kind, f"{label}_{i}", (x, y, z), yaw or 0.0))
-    return tuple(specs)
-
-
-def _check_pose(vehicle: VehicleSpec) -> None:
-    """Refuses a start that is not on this part of the Earth."""
-    for axis, value, least, most in zip(
-        ("x", "y", "z", "yaw"),
-        (*vehicle.pos, vehicle.yaw),
-        (-FARTHEST, -FARTHEST, HEIGHTS[0], -_TURN),
-        (FARTHEST, FARTHEST, HEIGHTS[1], _TURN),
-    ):
-        number(
-            f"{axis} of '{vehicle.name}'", value, least, most, unit="rad" if axis == "yaw" else "m"
-        )
-
-
-def _specs_of(items: list) -> tuple[VehicleSpec, ...]:
-    entries = []
-    for item in items:
-        if not isinstance(item, dict) or not isinstance(item.get("type"), str):
-            raise ScenarioError(
-                f"vehicle {shown(item)} has no type: write {{type: iris, pos: [0, 0, 0]}}"
-            )
-        unknown = set(item) - _KEYS
-        if unknown:
-            raise ScenarioError(unknown_name("vehicle key", unknown.pop(), _KEYS))
-        pos = item.get("pos")
-        if pos is not None and not (isinstance(pos, list) and len(pos) == 3):
-            raise ScenarioError(f"pos {shown(pos)} of a vehicle must be three numbers [m]")
-        entries.append(
-            (
-                item["type"],
-                pos and [number("pos of a vehicle", x) for x in pos],
-                number("yaw of a vehicle", item.get("yaw", 0.0)),
-            )
-        )
-    own = {"name", "autopilot", "number"}
-    return tuple(
-        dataclasses.replace(spec, **{key: item[key] for key in own & item.keys()})
-        for spec, item in zip(_placed(entries), items)
-    )
-
-
-def _plain_vehicle(i: int, values: dict[str, Any]) -> dict[str, Any]:
-    """A vehicle for YAML, with autopilot and number where they do not go without saying."""
-    plain = {**values, "pos": list(values["pos"])}
-    if not plain["autopilot"]:
-        del plain["autopilot"]
-    if plain["number"] == i:
-        del plain["number"]
-    return plain

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..errors import XtdroneError
 from .options import Option, default_of
-from .scenario import FLEET, Scenario, fleet, parse_vehicles
+from .scenario import Scenario
+from .vehicles import FLEET, fleet, parse_vehicles
 
 
 def declared() -> dict[str, tuple[type, Option, str]]:

@@ -21,7 +21,7 @@ _DISTRIBUTIONS = {
 
 
 def is_named() -> bool:
-    """Whether the environment names a display."""
+    """Tells whether the environment names a display."""
     return any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")))
 
 

@@ -139,15 +139,17 @@ class ArduPilotAutopilot(OwnState, RemovableVehicles, Observer):
         if not self._begun:
             self._begun = True
             self._await_fleet()
-        for share in range(1, FRAMES + 1):
-            for i in self._link.exchange(self._lines(t_us, sensors, share / FRAMES), self._look):
+        for frame in range(1, FRAMES + 1):
+            for i in self._link.exchange(
+                self._lines(t_us, sensors, frame / FRAMES), self._check_processes
+            ):
                 raise AutopilotError(
                     f"ArduPilot {i} of '{self._names[i]}' does not answer for "
                     f"{ANSWER_S:g} s: it hangs"
                 )
         self._past = self._now
         if t_us % _TELEMETRY_US == 0:
-            self._look()
+            self._check_processes()
             self._telemetry.step(t_us)
         for i, order in enumerate(self._motors):
             pulses = self._link.pulses[i, order]
@@ -208,7 +210,8 @@ class ArduPilotAutopilot(OwnState, RemovableVehicles, Observer):
         self._telemetry.close()
         self._link.close()
 
-    def _start(self, i):
+    def _start(self, i: int) -> process.ArduPilotProcess:
+        assert self._installation is not None
         self._starts[i] += 1
         return process.ArduPilotProcess(
             self._installation,
@@ -223,8 +226,8 @@ class ArduPilotAutopilot(OwnState, RemovableVehicles, Observer):
             int(self._starts[i]),
         )
 
-    def _lines(self, t_us, sensors, share):
-        """The state of each vehicle as ArduPilot reads it, at a share of the step to t_us.
+    def _lines(self, t_us: int, sensors: SensorBatch, fraction: float) -> list[bytes]:
+        """The state of each vehicle as ArduPilot reads it, at a fraction of the step to t_us.
 
         The readings of gyroscope and accelerometer are those of the whole step.
         """
@@ -232,22 +235,22 @@ class ArduPilotAutopilot(OwnState, RemovableVehicles, Observer):
             (self._now[:, 6:] * self._past[:, 6:]).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0
         )  # of two quaternions of one attitude, the nearer
         now = np.hstack([self._now[:, :6], turned * self._now[:, 6:]])
-        at = self._past + share * (now - self._past)
+        at = self._past + fraction * (now - self._past)
         pos, vel = enu_ned(at[:, :3]), enu_ned(at[:, 3:6])
         quat = quat_enu_ned(at[:, 6:] / np.linalg.norm(at[:, 6:], axis=1, keepdims=True))
         gyro, accel = flu_frd(sensors.gyro), flu_frd(sensors.accel)
-        t = (t_us + (share - 1.0) * STEP_US) * 1e-6
+        t = (t_us + (fraction - 1.0) * STEP_US) * 1e-6
         return [
             _LINE.format(t, *g, *a, *p, *q, *v).encode()
             for g, a, p, q, v in zip(gyro, accel, pos, quat[:, [3, 0, 1, 2]], vel)
         ]
 
-    def _await_fleet(self):
+    def _await_fleet(self) -> None:
         """Blocks until every ArduPilot has connected, the time limit is over, or interrupt()."""
         begin, announced = time.monotonic(), False
         while self._link.missing.size and not self._interrupted:
             self._link.listen(_WAIT_S)
-            self._look()
+            self._check_processes()
             missing = self._link.missing
             late = time.monotonic() - begin
             if missing.size and self._processes and late > CONNECT_S:
@@ -266,7 +269,7 @@ class ArduPilotAutopilot(OwnState, RemovableVehicles, Observer):
                     self._on_text(i, _WARNING, text)
                     _log.warning("%s: %s", self._names[i], text)
 
-    def _look(self):
+    def _check_processes(self) -> None:
         for i, running in enumerate(self._processes):
             if not self._link.left[i] and (end := running.end()):
                 text = f"ArduPilot {i} of '{self._names[i]}' {end}"

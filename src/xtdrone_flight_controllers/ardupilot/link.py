@@ -112,7 +112,7 @@ class JsonLink:
         self.connected[i] = False
         self.pulses[i], self._frames[i], self._addresses[i] = 0.0, -1, None
 
-    def _open(self, i, port):
+    def _open(self, i: int, port: int) -> None:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             sock.bind(("127.0.0.1", port))
@@ -128,7 +128,7 @@ class JsonLink:
         self._vehicle_of[sock.fileno()] = i
         self._poll.register(sock, select.POLLIN)
 
-    def _receive(self, i):
+    def _receive(self, i: int) -> None:
         while True:
             try:
                 data, address = self._sockets[i].recvfrom(_LARGEST)
@@ -138,7 +138,7 @@ class JsonLink:
                 return
             self._take(i, data, address)
 
-    def _take(self, i, data, address):
+    def _take(self, i: int, data: bytes, address: tuple[str, int]) -> None:
         packet = _PACKETS.get(int.from_bytes(data[:2], "little"))
         if packet is None or len(data) != packet.size:
             return

@@ -7,7 +7,6 @@ world's origin here.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -144,11 +143,11 @@ class ArduPilotTelemetry(PeerTelemetry):
                 i, mavlink.MAV_CMD_REQUEST_MESSAGE, mavlink.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN
             )
 
-    def _position(self, i, m):
+    def _position(self, i: int, m: np.void) -> None:
         if self._origin_known[i]:
             super()._position(i, m)
 
-    def _origin_is(self, i: int, m: Any) -> None:
+    def _origin_is(self, i: int, m: np.void) -> None:
         lat, lon = (math.radians(m[name] * 1e-7) for name in ("latitude", "longitude"))
         x, y = to_local(lat, lon, *self._origin[:2])
         self._offsets[i] = x, y, m["altitude"] * 1e-3 - self._origin[2]

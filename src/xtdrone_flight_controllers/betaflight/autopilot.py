@@ -1,13 +1,15 @@
 """Real Betaflight as the inner loops of the embedded flight stack."""
 
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn, cast
 
 import numpy as np
 
 from xtdrone_autopilot.autopilot import EmbeddedAutopilot
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_autopilot.interfaces import Estimator
 from xtdrone_core.contracts import AutopilotContext
 from xtdrone_core.state import SensorBatch, SetPoints
 
@@ -37,7 +39,7 @@ class BetaflightMixer:
     def __init__(self, link: BetaflightLink, order: Sequence[int]):
         """Of one vehicle; order: the motor of each rotor."""
         self._link, self._order = link, list(order)
-        self.sensors: Any = None  # SensorBatch
+        self.sensors: SensorBatch
         self.asked_s = self.still_s = self.t = 0.0
         self.spun = False
 
@@ -48,7 +50,7 @@ class BetaflightMixer:
         self,
         status: np.ndarray,
         parameters: np.ndarray,
-        estimator: Any,
+        estimator: Estimator,
         dt: float,
         commands: np.ndarray,
     ) -> None:
@@ -59,7 +61,7 @@ class BetaflightMixer:
         self.spun = armed and (self.spun or turns)
         self.still_s = self.still_s + dt if self.spun and not turns else 0.0
         self.t += dt
-        self.send(sticks(status, turns), estimator.quat[0])
+        self.send(sticks(status, turns), estimator.records["quat"][0])
         commands[0, : len(self._order)] = self._link.motors[self._order]
 
     def send(self, channels: np.ndarray, quat: np.ndarray) -> None:
@@ -90,7 +92,8 @@ class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
         "process; fly autopilot:=embedded for that"
     )
     _process: process.BetaflightProcess | None = None
-    _betaflight: BetaflightLink | None = None
+    _betaflight: BetaflightLink
+    mixer: BetaflightMixer
 
     @classmethod
     def for_scenario(cls, context: AutopilotContext) -> "BetaflightAutopilot":
@@ -105,7 +108,7 @@ class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
             process.motors(fleet.vehicles[0]),
             process.find(scenario.settings(BetaflightOptions).betaflight),
         )
-        autopilot = super().for_scenario(context)
+        autopilot = cast("BetaflightAutopilot", super().for_scenario(context))
         try:
             autopilot._attach(
                 order, binary, scenario.vehicles[0].name, context.folder, context.on_text
@@ -115,7 +118,14 @@ class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
             raise
         return autopilot
 
-    def _attach(self, order, binary, name, folder, on_text):
+    def _attach(
+        self,
+        order: Sequence[int],
+        binary: Path | None,
+        name: str,
+        folder: Path | None,
+        on_text: Callable[[int, int, str], None],
+    ) -> None:
         """Opens the link, and starts Betaflight if a binary is given."""
         self._name, self._on_text = name, on_text
         self._betaflight = BetaflightLink()
@@ -174,10 +184,10 @@ class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
         if self._process is not None:
             self._process.stop()
             self._process = None
-        if self._betaflight is not None:
+        if "_betaflight" in vars(self):  # the constructor may have failed before
             self._betaflight.close()
 
-    def _warm_up(self):
+    def _warm_up(self) -> None:
         """Sends the first readings, at rest, until Betaflight answers and may arm."""
         link, mixer = self._betaflight, self.mixer
         begin, first, announced = time.monotonic(), None, False
@@ -201,7 +211,7 @@ class BetaflightAutopilot(OwnState, EmbeddedAutopilot):
                 self._on_text(0, _WARNING, "waiting for Betaflight's SITL on this machine")
             mixer.send(still, self.estimator.quat[0])
 
-    def _lost(self, why):
+    def _lost(self, why: str) -> NoReturn:
         if self._process is not None:
             time.sleep(0.05)  # the exit status is available only a moment later
             why = self._process.end() or why

@@ -12,9 +12,9 @@ import select
 import socket
 import struct
 import time
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from xtdrone_autopilot.errors import AutopilotError
 
@@ -38,7 +38,7 @@ class BetaflightLink:
         heard_s: Wall time of the last ones, -inf before the first [s].
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         """Opens the port of the motors.
 
         Raises:
@@ -66,13 +66,13 @@ class BetaflightLink:
     def exchange(
         self,
         t: float,
-        gyro: npt.ArrayLike,
-        accel: npt.ArrayLike,
-        quat: npt.ArrayLike,
-        vel: npt.ArrayLike,
-        place: npt.ArrayLike,
+        gyro: Sequence[float] | np.ndarray,
+        accel: Sequence[float] | np.ndarray,
+        quat: Sequence[float] | np.ndarray,
+        vel: Sequence[float] | np.ndarray,
+        place: Sequence[float] | np.ndarray,
         pressure: float,
-        channels: npt.ArrayLike,
+        channels: Sequence[float] | np.ndarray,
     ) -> None:
         """Sends readings and sticks, and waits for the motors; after ANSWER_S it goes on.
 
@@ -92,17 +92,18 @@ class BetaflightLink:
         )
         sticks = STICKS.pack(t, *(round(float(pulse)) for pulse in channels))
         time.sleep(max(0.0, min(self._next_s - time.monotonic(), STEP_S)))
-        self._receive()
+        self.receive()
         for data, port in ((sticks, STICKS_PORT), (readings, READINGS_PORT)):
             try:
                 self._socket.sendto(data, (_HERE, port))
             except OSError:  # it is not there: heard_s tells
                 pass
         select.select([self._socket], [], [], ANSWER_S)
-        self._receive()
+        self.receive()
         self._next_s = time.monotonic() + STEP_S
 
-    def _receive(self):
+    def receive(self) -> None:
+        """Takes the motor outputs that have come; never waits."""
         while True:
             try:
                 data, address = self._socket.recvfrom(256)

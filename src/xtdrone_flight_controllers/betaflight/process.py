@@ -102,7 +102,7 @@ class BetaflightProcess(PeerProcess):
         found = re.findall(r"Arming disabled: (.*)", self.console.read_text(errors="replace"))
         return found[-1] if found else ""
 
-    def _configure(self, binary, lines):
+    def _configure(self, binary: Path, lines: Sequence[str]) -> None:
         """Writes its eeprom.bin; Betaflight then ends."""
         file = self.work / "betaflight.cli"
         file.write_text("\n".join(lines))

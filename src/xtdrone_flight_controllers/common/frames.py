@@ -1,6 +1,6 @@
 """Decodes the MAVLink messages of a flight stack to records, only those with a handler."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from xtdrone_core.mavlink.framing import Frame, FrameStream
 class FrameReader:
     """Decodes chosen messages from the byte stream of one MAVLink peer."""
 
-    def __init__(self, names: Sequence[str], forward: Callable[[Frame, bytes], None] | None = None):
+    def __init__(self, names: Iterable[str], forward: Callable[[Frame, bytes], None] | None = None):
         """A reader of one peer.
 
         Args:
@@ -28,8 +28,8 @@ class FrameReader:
         """Number of bytes so far that belong to no valid frame."""
         return self._stream.garbage
 
-    def feed(self, data: bytes) -> list:
-        """The chosen messages that these bytes complete.
+    def feed(self, data: bytes) -> list[tuple[str, int, np.void]]:
+        """Returns the chosen messages that these bytes complete.
 
         Args:
             data: The bytes received.
@@ -38,7 +38,7 @@ class FrameReader:
             (name, system id, record) each; the record's fields are MAVLink's,
             in MAVLink's units.
         """
-        found = []
+        messages = []
         for frame in self._stream.feed(data):
             self.frames += 1
             if self._forward is not None:
@@ -46,5 +46,5 @@ class FrameReader:
             if frame.message_id in self._wanted:
                 name, dtype = self._wanted[frame.message_id]
                 payload = frame.payload[: dtype.itemsize].ljust(dtype.itemsize, b"\0")
-                found.append((name, frame.system, np.frombuffer(payload, dtype=dtype)[0]))
-        return found
+                messages.append((name, frame.system, np.frombuffer(payload, dtype=dtype)[0]))
+        return messages

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from xtdrone_autopilot.errors import AutopilotError
-from xtdrone_core.vehicle import Vehicle
+from xtdrone_core.vehicle import Actuator, Vehicle
 
-_ALIGNED = math.radians(22.0)  # most that a rotor may stand beside its motor's direction
+_MAX_OFFSET = math.radians(22.0)  # of a rotor from the direction of its motor [rad]
 
 
 def match(
     model: Vehicle, places: Sequence[tuple[float, int]], stack: str, allowed: str
 ) -> list[int]:
-    """The motor of each rotor.
+    """Assigns a motor of a flight stack's frame to each rotor.
 
     Args:
         model: The vehicle.
@@ -32,19 +32,19 @@ def match(
     rotors = model.rotors
     if len(rotors) != len(places) or len(rotors) != len(model.actuators) - len(_servos(model)):
         raise unlike(model, stack, allowed)
-    found: list[int] = []
+    motors: list[int] = []
     for rotor in rotors:
         # Clockwise from the nose: body x ahead, y to the left.
         at = math.atan2(-rotor.pos[1], rotor.pos[0])
         away = [abs(math.remainder(math.radians(angle) - at, math.tau)) for angle, _ in places]
         best = int(np.argmin(away))
-        if away[best] > _ALIGNED or places[best][1] != rotor.direction or best in found:
+        if away[best] > _MAX_OFFSET or places[best][1] != rotor.direction or best in motors:
             raise AutopilotError(
                 f"the rotors of '{model.type}' do not stand or turn as those of a "
                 f"frame of {stack}'s: give {allowed}, or fly autopilot:=embedded"
             )
-        found.append(best)
-    return found
+        motors.append(best)
+    return motors
 
 
 def unlike(model: Vehicle, stack: str, allowed: str) -> AutopilotError:
@@ -54,6 +54,6 @@ def unlike(model: Vehicle, stack: str, allowed: str) -> AutopilotError:
     )
 
 
-def _servos(model):
-    """Actuators that are left alone: those of a camera mount."""
+def _servos(model: Vehicle) -> list[Actuator]:
+    """The actuators of a camera mount, which no motor is looked for."""
     return [actuator for actuator in model.actuators if actuator.name.startswith("gimbal_")]

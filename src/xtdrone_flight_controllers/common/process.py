@@ -36,18 +36,18 @@ class PeerProcess:
             start: Number of this start in the run, from 1; each start has its own folder.
         """
         self._what = what
-        self._temporary = None
+        self._temporary: Path | None = None
         self._process: subprocess.Popen | None = None
         if folder is None:
-            self._temporary = Path(tempfile.mkdtemp(prefix=f"xtdrone-{what.lower()}-"))
-        self.work = (self._temporary or folder / what.lower()) / (
-            name if start == 1 else f"{name}.{start}"
-        )
+            parent = self._temporary = Path(tempfile.mkdtemp(prefix=f"xtdrone-{what.lower()}-"))
+        else:
+            parent = folder / what.lower()
+        self.work = parent / (name if start == 1 else f"{name}.{start}")
         self.work.mkdir(parents=True, exist_ok=True)
         self.console = (folder / "console" if folder is not None else self.work) / f"{name}.log"
 
     def keep_logs(self, link: str, logs: Path) -> None:
-        """Has a folder of logs in the working folder lie elsewhere."""
+        """Makes a folder of the working folder a link to one that stays."""
         logs.mkdir(parents=True, exist_ok=True)
         (self.work / link).symlink_to(logs.absolute())
 
@@ -77,11 +77,17 @@ class PeerProcess:
     @property
     def pid(self) -> int:
         """Process id, which is also the id of its process group."""
-        return self._process.pid
+        return self._running.pid
+
+    @property
+    def _running(self) -> subprocess.Popen:
+        """The process, which run() has started."""
+        assert self._process is not None
+        return self._process
 
     def end(self) -> str:
         """How the process ended, as text for a message; empty while it runs."""
-        status = self._process.poll()
+        status = self._running.poll()
         if status is None:
             return ""
         if status < 0:
@@ -111,9 +117,9 @@ class PeerProcess:
             if self._temporary is not None:
                 shutil.rmtree(self._temporary, ignore_errors=True)
 
-    def _signal(self, number):
+    def _signal(self, number: signal.Signals) -> None:
         try:
-            os.killpg(self._process.pid, number)
+            os.killpg(self._running.pid, number)
         except ProcessLookupError:
             pass
 
@@ -138,15 +144,15 @@ def find_binary(path: str, variable: str, what: str, inner: str, allowed: str) -
     if not given:
         return None
     place = Path(given).expanduser().absolute()
-    found = [place] if place.is_file() else sorted(place.glob(inner))
-    if not found or not found[-1].is_file():
+    binaries = [place] if place.is_file() else sorted(place.glob(inner))
+    if not binaries or not binaries[-1].is_file():
         raise AutopilotError(f"no {what} at '{given}': give {allowed}")
-    if not os.access(found[-1], os.X_OK):
-        raise AutopilotError(f"'{found[-1]}' is not executable: chmod +x it, or give another")
-    return found[-1].resolve()
+    if not os.access(binaries[-1], os.X_OK):
+        raise AutopilotError(f"'{binaries[-1]}' is not executable: chmod +x it, or give another")
+    return binaries[-1].resolve()
 
 
-def _confine():
+def _confine() -> None:
     """Runs in the child: denies real-time priority."""
     _libc.prctl(_PR_CAPBSET_DROP, _CAP_SYS_NICE, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))

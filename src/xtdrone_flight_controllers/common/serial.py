@@ -129,7 +129,7 @@ class SerialPort:
             os.close(self._fd)
             self._fd = -1
 
-    def _configure(self):
+    def _configure(self) -> None:
         if not stat.S_ISCHR(os.fstat(self._fd).st_mode) or not os.isatty(self._fd):
             raise AutopilotError(
                 f"'{self.device}' is no serial device: give one such as "
@@ -147,7 +147,7 @@ class SerialPort:
         values[2] |= termios.CLOCAL | termios.CREAD
         termios.tcsetattr(self._fd, termios.TCSANOW, values)
 
-    def _push(self, data):
+    def _push(self, data: bytes) -> bytes:
         """Writes what the device takes; returns the rest."""
         if not data:
             return data
@@ -158,7 +158,7 @@ class SerialPort:
         except OSError as error:
             raise self._gone(error.strerror) from error
 
-    def _gone(self, why):
+    def _gone(self, why: str | None) -> SerialGone:
         return SerialGone(f"its serial device '{self.device}' is gone ({why}): was it unplugged?")
 
 

@@ -7,7 +7,7 @@ their modes, what they take) is in the classes that derive from PeerTelemetry.
 import math
 import socket
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class PeerTelemetry:
         self._socket.bind(("127.0.0.1", 0))
         self._socket.setblocking(False)
         self.port = self._socket.getsockname()[1]
-        self._handlers: dict[str, Callable[[int, Any], None]] = {
+        self._handlers: dict[str, Callable[[int, np.void], None]] = {
             "HEARTBEAT": self._heartbeat,
             "LOCAL_POSITION_NED": self._position,
             "ATTITUDE_QUATERNION": self._attitude,
@@ -113,7 +113,7 @@ class PeerTelemetry:
         """Why vehicle i does not arm."""
         raise NotImplementedError
 
-    def _origin_is(self, i: int, m: Any) -> None:
+    def _origin_is(self, i: int, m: np.void) -> None:
         """Takes a GPS_GLOBAL_ORIGIN."""
 
     # ------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ class PeerTelemetry:
 
     # To the flight stack ----------------------------------------------------------------------
 
-    def send(self, i: int, message: Any, every: bool = False) -> None:
+    def send(self, i: int, message: mavlink.MAVLink_message, every: bool = False) -> None:
         """Sends a message to vehicle i on the link for commands, or on every link in use."""
         if self._left[i]:
             return
@@ -272,7 +272,7 @@ class PeerTelemetry:
             self._ignored.add((i, why))
             self._on_text(i, mavlink.MAV_SEVERITY_WARNING, f"Set-point ignored: {why}")
 
-    def _greet(self, i):
+    def _greet(self, i: int) -> None:
         self.send(
             i,
             mavlink.MAVLink_heartbeat_message(
@@ -290,7 +290,7 @@ class PeerTelemetry:
 
     # From the flight stack --------------------------------------------------------------------
 
-    def _receive(self):
+    def _receive(self) -> None:
         for _ in range(_MAX_DATAGRAMS * len(self.heard_us)):
             try:
                 data, address = self._socket.recvfrom(65536)
@@ -310,7 +310,7 @@ class PeerTelemetry:
                     if in_range(name, record):
                         self._handlers[name](vehicle, record)
 
-    def _heartbeat(self, i, m):
+    def _heartbeat(self, i: int, m: np.void) -> None:
         if m["autopilot"] != self.flight_stack:
             return
         if self.heard_us[i] < 0:
@@ -321,25 +321,25 @@ class PeerTelemetry:
         if mode is not None:
             self._mode[i] = mode
 
-    def _position(self, i, m):
+    def _position(self, i: int, m: np.void) -> None:
         self._pos[i] = enu_ned((m["x"], m["y"], m["z"])) + self._offsets[i]
         self._vel[i] = enu_ned((m["vx"], m["vy"], m["vz"]))
         self._located[i] = True
 
-    def _attitude(self, i, m):
+    def _attitude(self, i: int, m: np.void) -> None:
         self._quat[i] = quat_enu_ned((m["q2"], m["q3"], m["q4"], m["q1"]))
         self._ang_vel[i] = flu_frd((m["rollspeed"], m["pitchspeed"], m["yawspeed"]))
 
-    def _extended(self, i, m):
+    def _extended(self, i: int, m: np.void) -> None:
         if m["landed_state"] != mavlink.MAV_LANDED_STATE_UNDEFINED:
             self._landed[i] = m["landed_state"] == mavlink.MAV_LANDED_STATE_ON_GROUND
 
-    def _status(self, i, m):
+    def _status(self, i: int, m: np.void) -> None:
         self._checked[i] = bool(
             int(m["onboard_control_sensors_health"]) & mavlink.MAV_SYS_STATUS_PREARM_CHECK
         )
 
-    def _acknowledged(self, i, m):
+    def _acknowledged(self, i: int, m: np.void) -> None:
         if (
             m["command"] in (mavlink.MAV_CMD_DO_SET_MODE, mavlink.MAV_CMD_COMPONENT_ARM_DISARM)
             and m["result"] != mavlink.MAV_RESULT_ACCEPTED
@@ -350,6 +350,6 @@ class PeerTelemetry:
                 f"command {m['command']} was refused, result {m['result']}",
             )
 
-    def _text(self, i, m):
+    def _text(self, i: int, m: np.void) -> None:
         text = m["text"].tobytes().split(b"\0")[0].decode("ascii", "replace")
         self._on_text(i, int(m["severity"]), text)

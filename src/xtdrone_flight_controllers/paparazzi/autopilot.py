@@ -4,6 +4,7 @@ import math
 import select
 import time
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -151,7 +152,7 @@ class PaparazziAutopilot(OwnState):
     def readings(self, i: int, sensors: SensorBatch) -> bytes:
         """The messages of vehicle i in one step."""
         s, aircraft = sensors, self._aircraft[i]
-        found = messages.frame(
+        data = messages.frame(
             messages.HITL_IMU,
             *flu_frd(s.gyro[i]),
             *flu_frd(s.accel[i]),
@@ -160,7 +161,7 @@ class PaparazziAutopilot(OwnState):
         )
         if s.gps_new[i]:
             lat, lon, alt = float(s.gps_lat[i]), float(s.gps_lon[i]), float(s.gps_alt[i])
-            found += messages.frame(
+            data += messages.frame(
                 messages.HITL_GPS,
                 math.degrees(lat),
                 math.degrees(lon),
@@ -174,10 +175,10 @@ class PaparazziAutopilot(OwnState):
         new = messages.BARO * bool(s.baro_new[i]) + messages.AIRSPEED * bool(s.airspeed_new[i])
         if new:
             speed = math.sqrt(max(float(s.airspeed_pressure[i]), 0.0) * _RHO_TO_AIRSPEED)
-            found += messages.frame(
+            data += messages.frame(
                 messages.HITL_AIR_DATA, float(s.baro_pressure[i]), speed, 0.0, 0.0, new, aircraft
             )
-        return found
+        return data
 
     def estimates(self) -> Estimates:
         """Paparazzi's estimates, as far as its telemetry has ROTORCRAFT_FP on this port."""
@@ -222,11 +223,11 @@ class PaparazziAutopilot(OwnState):
         for device in self._devices:
             device.close()
 
-    def _listen(self, timeout):
+    def _listen(self, timeout: float) -> None:
         for number, _ in self._poll.poll(timeout * 1e3):
             self._receive(self._vehicle_of[number])
 
-    def _receive(self, i):
+    def _receive(self, i: int) -> None:
         try:
             data = self._devices[i].read()
         except SerialGone as gone:
@@ -247,27 +248,27 @@ class PaparazziAutopilot(OwnState):
                 f"'{device.device}': is {device.baud} its baud rate?",
             )
 
-    def _take(self, i, number, payload):
+    def _take(self, i: int, number: int, payload: bytes) -> None:
         e = self._estimates
         if number == messages.MOTOR_MIXING:
             values = messages.motors(payload)[: self.commands.shape[1]]
             self.commands[i, : len(values)] = values
             self._commanded_us[i] = self._t_us
-        elif number == messages.ROTORCRAFT_FP and (found := messages.position(payload)):
-            e.pos[i], e.vel[i] = found.pos, found.vel
-            roll, pitch, yaw = found.attitude
+        elif number == messages.ROTORCRAFT_FP and (fix := messages.position(payload)):
+            e.pos[i], e.vel[i] = fix.pos, fix.vel
+            roll, pitch, yaw = fix.attitude
             e.quat[i] = from_euler(roll, -pitch, math.pi / 2 - yaw)
             self._located[i] = True
         elif number == messages.ROTORCRAFT_STATUS and (flags := messages.status(payload)):
             e.armed[i], e.landed[i] = flags[0], not flags[1]
 
-    def _write(self, i, data):
+    def _write(self, i: int, data: bytes) -> None:
         try:
             self._devices[i].write(data)
         except SerialGone as gone:
             self._lost(i, f"cannot be reached: {gone}")
 
-    def _await_fleet(self):
+    def _await_fleet(self) -> None:
         """Blocks until every flight controller has spoken, the limit is over, or interrupt()."""
         begin, announced = time.monotonic(), False
         while not self._heard.all() and not self._interrupted:
@@ -282,7 +283,7 @@ class PaparazziAutopilot(OwnState):
             announced = late > 1.0
             self._listen(_WAIT_S)
 
-    def _lost(self, i, why):
+    def _lost(self, i: int, why: str) -> NoReturn:
         text = f"Paparazzi {i} of '{self._names[i]}' {why}"
         self._on_text(i, _CRITICAL, text)
         raise AutopilotError(text)

@@ -4,7 +4,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,14 +38,16 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
     MAVLink links. Ground stations and other MAVLink clients connect to PX4, not to the simulation.
     """
 
+    _link: SimulatorLink
+
     def __init__(
         self,
         fleet: FleetModel,
         names: Sequence[str],
         origin: Sequence[float],
         offsets: npt.ArrayLike,
-        installation: Any = None,
-        folder: Path | str | None = None,
+        installation: px4_process.Px4Installation | None = None,
+        folder: Path | None = None,
         loss: str = "stop",
         shared_origin: bool = True,
         on_text: Callable[[int, int, str], None] | None = None,
@@ -78,9 +79,9 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
         """
         super().__init__(fleet, names, origin, loss, on_text, own)
         n = fleet.n
-        self._truth = None  # FleetState
+        self._truth: FleetState | None = None
         self._announced = np.zeros(n, dtype=np.bool_)
-        self._processes = []
+        self._processes: list[px4_process.Px4Process] = []
         self._installation, self._folder, self._fleet = installation, folder, fleet
         self._parameters, self._defaults = parameters or [{}] * n, defaults or [{}] * n
         self._starts = np.zeros(n, dtype=np.int64)  # how often this simulation started each PX4
@@ -97,8 +98,9 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
             self.close()
             raise
 
-    def _start(self, i):
+    def _start(self, i: int) -> px4_process.Px4Process:
         """Starts the PX4 of vehicle i."""
+        assert self._installation is not None
         self._starts[i] += 1
         return px4_process.Px4Process(
             self._installation,
@@ -153,7 +155,7 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
         return self._link.armed
 
     @property
-    def pids(self) -> list:
+    def pids(self) -> list[int]:
         """Process ids of the PX4s that this simulation started."""
         return [process.pid for process in self._processes]
 
@@ -185,9 +187,9 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
         if t_us % TELEMETRY_US == 0:
             if not chosen.all():
                 link.listen(0.0)
-            self._look_after_processes()
+            self._check_processes()
             self._telemetry.step(t_us)
-            self._tell_hanging_from_waiting(t_us)
+            self._find_hanging(t_us)
         return self._commands_from(link.controls)
 
     def reset(self, mask: np.ndarray | None = None) -> None:
@@ -235,7 +237,7 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
         self._processes = []
         super().close()
 
-    def _await_fleet(self):
+    def _await_fleet(self) -> None:
         """Blocks until every PX4 has connected, the time limit is over, or interrupt()."""
         link, begin, first = self._link, time.monotonic(), None
         while (missing := np.flatnonzero(link.state == Peer.AWAITED)).size:
@@ -254,9 +256,9 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
                     link.lose(int(missing[0]), f"did not connect within {CONNECT_S:g} s")
                 return
             link.listen(_WAIT_S)
-            self._look_after_processes()
+            self._check_processes()
 
-    def _announce(self, i):
+    def _announce(self, i: int) -> None:
         if self._announced[i]:
             return
         self._announced[i] = True
@@ -270,12 +272,12 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
         self._on_text(i, _WARNING, text)
         _log.warning("%s: %s", self._names[i], text)  # the simulation waits
 
-    def _look_after_processes(self):
+    def _check_processes(self) -> None:
         for i, process in enumerate(self._processes):
             if self._link.state[i] != Peer.LOST and (end := process.end()):
                 self._link.lose(i, end)
 
-    def _tell_hanging_from_waiting(self, t_us):
+    def _find_hanging(self, t_us: int) -> None:
         """A PX4 that does not answer and sends no heartbeat hangs; with one, it only waits.
 
         While it starts up it may answer before its first heartbeat, and pause.
@@ -285,12 +287,12 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
         for i in np.flatnonzero(silent & (t_us - alive_us >= HEARTBEAT_US)):
             self._link.hang(int(i), "does not answer and sends no heartbeat: it hangs")
 
-    def _replaced(self, i):
+    def _replaced(self, i: int) -> None:
         """Another PX4 has connected in place of a lost one that was started externally."""
         self._telemetry.begin_again(i)
         self._news(i, "was replaced: another one has connected, and starts anew")
 
-    def _lost(self, i, why):
+    def _lost(self, i: int, why: str) -> None:
         if self._processes and why.startswith("closed"):
             time.sleep(0.05)  # the exit status is available only a moment after the socket closes
             why = self._processes[i].end() or why
@@ -299,15 +301,15 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
 
 def _parameters_of(scenario: Scenario) -> list[dict[str, float]]:
     """The parameters that the start-up script of each PX4 of a scenario sets."""
-    found = []
+    parameters = []
     for spec in scenario.vehicles:
         values = parameter_file.of_model(spec.type)
         if scenario.pose_source == "truth":  # fuse external vision only, as the embedded stack does
             values |= {"EKF2_GPS_CTRL": 0, "EKF2_HGT_REF": HEIGHT_BY_VISION}
         if scenario.params:
             values |= parameter_file.of_scenario(scenario, spec.name)[0]
-        found.append(values)
-    return found
+        parameters.append(values)
+    return parameters
 
 
 def _refuse_living(own: Ports, n: int) -> None:

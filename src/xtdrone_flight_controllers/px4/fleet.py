@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,23 @@ _CRITICAL, _INFO = 2, 6  # MAV_SEVERITY
 _log = logging.getLogger(__name__)
 
 
+class Link(Protocol):
+    """The simulation's end of the links of real PX4s.
+
+    Attributes:
+        state: (N,) Peer.
+        controls: (N, CONTROLS) latest actuator controls.
+        armed: (N,) bool.
+    """
+
+    state: np.ndarray
+    controls: np.ndarray
+    armed: np.ndarray
+
+    def close(self) -> None:
+        """Closes the links. May be called twice."""
+
+
 class Px4Fleet(OwnState, Observer):
     """Real PX4s: their actuator channels, sensor messages and telemetry. Inherit from it."""
 
@@ -31,6 +48,7 @@ class Px4Fleet(OwnState, Observer):
         "the state of a real PX4 cannot be saved or loaded: it lies in its process; fly "
         "autopilot:=embedded for that"
     )
+    _link: Link
 
     def __init__(
         self,
@@ -74,8 +92,6 @@ class Px4Fleet(OwnState, Observer):
         self._thrust_poly = bodies["thrust_poly"]
         self._interrupted = False
         self._begun = False
-        self._telemetry: Any = None
-        self._link: Any = None
 
     def _open_telemetry(self, offsets: npt.ArrayLike, shared_origin: bool) -> None:
         """Opens the telemetry; see FleetTelemetry."""
@@ -117,24 +133,24 @@ class Px4Fleet(OwnState, Observer):
 
     def close(self) -> None:
         """Closes all links; may be repeated."""
-        for part in (self._telemetry, self._link):
-            if part is not None:
-                part.close()
+        for part in ("_telemetry", "_link"):
+            if part in vars(self):  # the constructor may have failed before
+                getattr(self, part).close()
 
-    def _commands_from(self, controls):
+    def _commands_from(self, controls: np.ndarray) -> np.ndarray:
         """The actuator commands (N, A) of HIL_ACTUATOR_CONTROLS.controls (N, CONTROLS)."""
         self.commands[:] = np.take_along_axis(controls, self._channels, axis=1)
         self.commands *= self._mask
         return self.commands
 
-    def _news(self, i, text):
+    def _news(self, i: int, text: str) -> None:
         self._on_text(i, _INFO, f"PX4 {i} {text}")
 
-    def _lost(self, i, why):
+    def _lost(self, i: int, why: str) -> None:
         """Reports a lost PX4; raises AutopilotError if `loss` is "stop"."""
         text = f"PX4 {i} of '{self._names[i]}' {why}"
         self._on_text(i, _CRITICAL, text)
-        if self._telemetry is not None:
+        if "_telemetry" in vars(self):
             self._telemetry.forget(i)
         if self._loss == "stop":
             raise AutopilotError(f"{text}; px4_loss:=continue flies the rest of the fleet on")

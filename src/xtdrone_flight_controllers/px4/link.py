@@ -11,9 +11,8 @@ The wall clock is used for time-outs only.
 import select
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 
@@ -31,6 +30,7 @@ ALIGN_S = 0.004  # wall time per step that PX4 gets to answer while it is not in
 STOP_US = 200_000  # simulated time without an answer after which the rotors stop [us]
 MAX_GARBAGE = 2048  # invalid bytes after which a peer does not count as PX4
 _CHUNK = 65536
+_MESSAGES = "HIL_ACTUATOR_CONTROLS", "HEARTBEAT"
 _ARMED = 128  # bit of HIL_ACTUATOR_CONTROLS.mode
 
 
@@ -59,8 +59,8 @@ class SimulatorLink:
     def __init__(
         self,
         n: int,
-        on_loss: Callable[..., None],
-        on_news: Callable[..., None],
+        on_loss: Callable[[int, str], None],
+        on_news: Callable[[int, str], None],
         own: Ports | None = None,
         on_replaced: Callable[[int], None] | None = None,
     ):
@@ -82,15 +82,16 @@ class SimulatorLink:
         self.armed = np.zeros(n, dtype=np.bool_)
         self._ports = own or Ports()
         self._on_loss, self._on_news, self._on_replaced = on_loss, on_news, on_replaced
-        self._listeners, self._sockets = {}, [None] * n
-        self._readers = [None] * n
+        self._listeners: dict[int, tuple[int, socket.socket]] = {}  # by file descriptor
+        self._sockets: list[socket.socket | None] = [None] * n
+        self._readers = [FrameReader(_MESSAGES) for _ in range(n)]
         self._since = np.zeros(n)  # wall time of connecting [s]
         self._sent = np.zeros(n, dtype=np.int64)  # readings sent since then
         self.answered_us = np.full(n, -1, dtype=np.int64)
         self._t_us = -1  # of the last readings [us]
         self._step_us = 0  # from the readings before to these [us]
-        self._refused = set()  # vehicles of which a further connection was reported
-        self._vehicle_of = {}  # file descriptor of a connection: vehicle
+        self._refused: set[int] = set()  # vehicles of which a further connection was reported
+        self._vehicle_of: dict[int, int] = {}  # by the file descriptor of a connection
         self._poll = select.poll()
         self._all_in_step = False
         try:
@@ -100,7 +101,7 @@ class SimulatorLink:
             self.close()
             raise
 
-    def _listen(self, i):
+    def _listen(self, i: int) -> None:
         sock, port = socket.socket(), self._ports.simulator(i)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -120,9 +121,9 @@ class SimulatorLink:
         """Closes every connection. May be called twice."""
         for _, sock in self._listeners.values():
             sock.close()
-        for sock in self._sockets:
-            if sock is not None:
-                sock.close()
+        for connection in self._sockets:
+            if connection is not None:
+                connection.close()
         self._listeners.clear()
         self._vehicle_of.clear()
         self._sockets = [None] * len(self._sockets)
@@ -139,7 +140,7 @@ class SimulatorLink:
             elif number in self._vehicle_of:
                 self._receive(self._vehicle_of[number])
 
-    def exchange(self, t_us: int, frames: Any) -> None:
+    def exchange(self, t_us: int, frames: Sequence[bytes]) -> None:
         """One lockstep step: sends the readings, waits for the answers that are due.
 
         Args:
@@ -148,8 +149,9 @@ class SimulatorLink:
         """
         self._step_us, self._t_us = t_us - self._t_us, t_us
         for i, data in enumerate(frames):
-            if self._sockets[i] is not None and self.state[i] != Peer.HANGING:
-                self._send(i, data)
+            sock = self._sockets[i]
+            if sock is not None and self.state[i] != Peer.HANGING:
+                self._send(i, sock, data)
         if not self._all_in_step:
             self._align(t_us)
         waited = 0.0
@@ -191,7 +193,7 @@ class SimulatorLink:
         self.state[i] = Peer.AWAITED
         self._all_in_step = False
 
-    def _align(self, t_us):
+    def _align(self, t_us: int) -> None:
         """Receives from PX4s that are not in lockstep; drops those that have never answered.
 
         Blocks for at most ALIGN_S, so they slow down the rest of the fleet only a little.
@@ -204,7 +206,7 @@ class SimulatorLink:
         for i in np.flatnonzero(silent):
             self.lose(int(i), f"connected, but sent no actuator controls for {SILENCE_S:g} s")
 
-    def _accept(self, i, listener):
+    def _accept(self, i: int, listener: socket.socket) -> None:
         try:
             sock, _ = listener.accept()
         except OSError:
@@ -218,23 +220,20 @@ class SimulatorLink:
                     i, f"further connections to TCP {self._ports.simulator(i)} are refused"
                 )
             return
-        if lost:
+        if lost and self._on_replaced is not None:
             self.await_again(i)
             self._on_replaced(i)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setblocking(False)
-        self._sockets[i], self._readers[i] = (
-            sock,
-            FrameReader(("HIL_ACTUATOR_CONTROLS", "HEARTBEAT")),
-        )
+        self._sockets[i], self._readers[i] = sock, FrameReader(_MESSAGES)
         self._vehicle_of[sock.fileno()] = i
         self._poll.register(sock, select.POLLIN)
         self._since[i] = time.monotonic()
         self.state[i] = Peer.CONNECTED
 
-    def _send(self, i, data):
+    def _send(self, i: int, sock: socket.socket, data: bytes) -> None:
         try:
-            sent = self._sockets[i].send(data)
+            sent = sock.send(data)
         except BlockingIOError:
             sent = 0
         except OSError:
@@ -244,9 +243,11 @@ class SimulatorLink:
             self.lose(i, "does not read its simulator link any more")
         self._sent[i] += 1
 
-    def _receive(self, i):
+    def _receive(self, i: int) -> None:
+        sock = self._sockets[i]
+        assert sock is not None  # it is polled
         try:
-            data = self._sockets[i].recv(_CHUNK)
+            data = sock.recv(_CHUNK)
         except BlockingIOError:
             return
         except OSError:
@@ -269,7 +270,7 @@ class SimulatorLink:
         if reader.garbage > MAX_GARBAGE:
             self.lose(i, f"sent {reader.garbage} bytes that are not MAVLink")
 
-    def _take(self, i, record):
+    def _take(self, i: int, record: np.void) -> None:
         """Takes an answer; one to readings that were answered before changes the controls only."""
         answered = min(int(record["time_usec"]), self._t_us)  # nobody answers what is to come
         if answered > self.answered_us[i]:
@@ -285,7 +286,7 @@ class SimulatorLink:
         controls = np.nan_to_num(record["controls"]) if self.armed[i] else 0.0
         self.controls[i] = np.clip(controls, -1.0, 1.0)
 
-    def _drop(self, i):
+    def _drop(self, i: int) -> None:
         self._stop_rotors(i)
         sock = self._sockets[i]
         if sock is not None:
@@ -294,6 +295,6 @@ class SimulatorLink:
             sock.close()
             self._sockets[i] = None
 
-    def _stop_rotors(self, i):
+    def _stop_rotors(self, i: int) -> None:
         self.controls[i] = 0.0
         self.armed[i] = False

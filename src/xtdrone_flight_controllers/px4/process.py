@@ -160,7 +160,9 @@ class Px4Process(PeerProcess):
         )
 
 
-def _write_airframe(folder, model, parameters, defaults) -> str:
+def _write_airframe(
+    folder: Path, model: Vehicle, parameters: Mapping[str, float], defaults: Mapping[str, float]
+) -> str:
     """Adds the airframe and parameters of a vehicle to folder; returns the airframe's name."""
     airframe = _KNOWN.get(model.type)
     if airframe is None:
@@ -186,7 +188,7 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.9g}"
 
 
-def _shift(scripts, ports, i) -> None:
+def _shift(scripts: Path, ports: Ports, i: int) -> None:
     """Sets MAV_SYS_ID and PX4's remote UDP ports for a simulation instance other than 0.
 
     PX4 derives its local ports from its instance number (`-i`), which is what a simulation
@@ -240,7 +242,7 @@ def airframe_of(model: Vehicle) -> str:
     )
 
 
-def _gimbal_of(model):
+def _gimbal_of(model: Vehicle) -> list[str]:
     """Lines by which PX4 turns the servos of a camera mount.
 
     MNT_DO_STAB 2 stabilises a locked yaw. With 1, which is roll and pitch as well, PX4 v1.15 takes
@@ -250,7 +252,8 @@ def _gimbal_of(model):
     servos = mount_servos(model).values()
     if not servos:
         return []
-    values, reversed_outputs = {"MNT_MODE_IN": 4, "MNT_MODE_OUT": 0, "MNT_DO_STAB": 2}, 0
+    values: dict[str, float] = {"MNT_MODE_IN": 4, "MNT_MODE_OUT": 0, "MNT_DO_STAB": 2}
+    reversed_outputs = 0
     for servo in servos:
         axis, turns = servo.name.removeprefix("gimbal_").upper(), sense(model, servo)
         values[f"MNT_RANGE_{axis}"] = 2.0 * math.degrees(abs(servo.input_scaling))
@@ -264,7 +267,7 @@ def _gimbal_of(model):
 def hover_command(model: Vehicle) -> float:
     """Command 0..1, the same for all rotors, at which the thrust equals the weight."""
 
-    def lift(command):
+    def lift(command: float) -> float:
         return sum(
             rotor.motor_constant
             * min(rotor.max_rot_velocity, rotor.zero_position_armed + command * rotor.input_scaling)

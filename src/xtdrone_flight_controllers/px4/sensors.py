@@ -1,7 +1,6 @@
 """Messages from simulator to PX4: HIL_SENSOR, HIL_GPS, DISTANCE_SENSOR, HIL_STATE_QUATERNION."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -45,8 +44,8 @@ class SensorFrames:
         self._length = np.zeros(n, dtype=np.int64)
 
     def encode(
-        self, t_us: int, sensors: SensorBatch, truth: FleetState | None, chosen: Any
-    ) -> list:
+        self, t_us: int, sensors: SensorBatch, truth: FleetState | None, chosen: np.ndarray
+    ) -> list[bytes]:
         """The messages to each chosen vehicle in one step; HIL_SENSOR, PX4's clock, comes first.
 
         Args:
@@ -74,7 +73,7 @@ class SensorFrames:
             self._append("HIL_STATE_QUATERNION", chosen)
         return [row[:length].tobytes() for row, length in zip(self._out, self._length)]
 
-    def _append(self, name, chosen):
+    def _append(self, name: str, chosen: np.ndarray) -> None:
         item = self._layouts[name]
         append_frames(
             self._bytes[name],
@@ -87,7 +86,7 @@ class SensorFrames:
             self._length,
         )
 
-    def _sensor(self, m, t_us, s):
+    def _sensor(self, m: np.ndarray, t_us: int, s: SensorBatch) -> None:
         m["time_usec"] = t_us
         m["xacc"], m["yacc"], m["zacc"] = flu_frd(s.accel).T
         m["xgyro"], m["ygyro"], m["zgyro"] = flu_frd(s.gyro).T
@@ -103,7 +102,7 @@ class SensorFrames:
             + DIFFERENTIAL_PRESSURE * s.airspeed_new.astype(np.uint32)
         )
 
-    def _gps(self, m, s):
+    def _gps(self, m: np.ndarray, s: SensorBatch) -> None:
         m["time_usec"] = s.gps_t_us
         m["fix_type"] = s.gps_fix
         m["lat"], m["lon"] = (np.rint(np.degrees(x) * 1e7) for x in (s.gps_lat, s.gps_lon))
@@ -117,7 +116,7 @@ class SensorFrames:
         m["cog"] = np.rint(np.degrees(np.arctan2(east, north)) % 360.0 * 100) % 36000
         m["satellites_visible"] = s.gps_sats
 
-    def _range(self, m, t_us, s):
+    def _range(self, m: np.ndarray, t_us: int, s: SensorBatch) -> None:
         m["time_boot_ms"] = t_us // 1000 & 0xFFFFFFFF
         m["max_distance"] = _MAX_UINT16 - 1  # PX4 rejects readings beyond it [cm]
         m["current_distance"] = np.rint(np.clip(100 * s.range_distance, 0, _MAX_UINT16))
@@ -127,7 +126,7 @@ class SensorFrames:
         m["covariance"] = 255  # unknown
         m["signal_quality"] = np.where(np.isfinite(s.range_distance), 100, 1)  # 1 = invalid
 
-    def _truth(self, m, t_us, state):
+    def _truth(self, m: np.ndarray, t_us: int, state: FleetState) -> None:
         m["time_usec"] = t_us
         m["attitude_quaternion"] = quat_enu_ned(state.quat)[:, [3, 0, 1, 2]]
         m["rollspeed"], m["pitchspeed"], m["yawspeed"] = flu_frd(state.ang_vel).T
@@ -147,7 +146,7 @@ class SensorFrames:
         )
 
 
-def _to_body(quat, force_ned):
+def _to_body(quat: np.ndarray, force_ned: np.ndarray) -> np.ndarray:
     """Rotates vectors (N, 3) from NED to body FRD; quat is the attitude, body FLU to ENU."""
     x, y, z, w = quat_enu_ned(quat).T
     q = np.stack([x, y, z], axis=1)

@@ -9,7 +9,6 @@ these ports counts, and only of their vehicle.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +37,12 @@ _UNKNOWN_COVARIANCE = [math.nan] * 21
 
 
 class FleetTelemetry(PeerTelemetry):
-    """Estimates of N vehicles from PX4's telemetry; sends set-points and commands to PX4."""
+    """Estimates of N vehicles from PX4's telemetry; sends set-points and commands to PX4.
+
+    Attributes:
+        thrust_poly: (N, 3) collective thrust [N] as polynomial of the common rotor command, or
+            None.
+    """
 
     flight_stack = mavlink.MAV_AUTOPILOT_PX4
 
@@ -67,12 +71,13 @@ class FleetTelemetry(PeerTelemetry):
         """
         self._ports = own or Ports()
         super().__init__(n, on_text, self._ports)
-        self._thrust_poly = thrust_poly
+        self.thrust_poly = thrust_poly
         self._origin = tuple(origin)
         self._shared = shared_origin
         if not shared_origin:
             self._offsets = np.array(offsets, dtype=float)
-        self._links = (self._ports.camera_local,)  # PX4's ports of the links in use
+        # PX4's ports of the links in use, by its number
+        self._links: tuple[Callable[[int], int], ...] = (self._ports.camera_local,)
         self._vehicle_at = {
             ("127.0.0.1", local(i)): i
             for i in range(n)
@@ -205,7 +210,7 @@ class FleetTelemetry(PeerTelemetry):
         """Sends SET_ATTITUDE_TARGET: attitude or body rates, with normalised thrust."""
         why = (
             "an attitude or body rates need a force along the body's z axis"
-            if self._thrust_poly is None or not math.isfinite(s.force[i, 2])
+            if self.thrust_poly is None or not math.isfinite(s.force[i, 2])
             else "a force across the body's z axis cannot be flown"
             if np.nan_to_num(s.force[i, :2]).any()
             else ""
@@ -220,7 +225,8 @@ class FleetTelemetry(PeerTelemetry):
         mask = _NO_ATTITUDE * (not by_attitude)
         mask |= sum(1 << k for k in range(3) if not math.isfinite(rates[k]))
         quat = quat_enu_ned(s.quat[i])[[3, 0, 1, 2]] if by_attitude else (1.0, 0.0, 0.0, 0.0)
-        thrust = command_of(self._thrust_poly[i : i + 1], np.maximum(s.force[i : i + 1, 2], 0.0))[0]
+        assert self.thrust_poly is not None  # else there is a reason why not
+        thrust = command_of(self.thrust_poly[i : i + 1], np.maximum(s.force[i : i + 1, 2], 0.0))[0]
         self.send(
             i,
             mavlink.MAVLink_set_attitude_target_message(
@@ -234,7 +240,7 @@ class FleetTelemetry(PeerTelemetry):
             ),
         )
 
-    def _origin_is(self, i: int, m: Any) -> None:
+    def _origin_is(self, i: int, m: np.void) -> None:
         lat, lon = m["latitude"] * 1e-7, m["longitude"] * 1e-7
         wanted = map(math.degrees, self._origin[:2])
         if self._shared and all(

@@ -34,6 +34,8 @@ class Px4HitlAutopilot(Px4Fleet):
     whatever speed the scenario has.
     """
 
+    _link: HitlLink
+
     def __init__(
         self,
         fleet: FleetModel,
@@ -90,6 +92,11 @@ class Px4HitlAutopilot(Px4Fleet):
             scenario.ports,
         )
 
+    @property
+    def garbage(self) -> np.ndarray:
+        """(N,) int64, bytes of each flight controller so far that are not MAVLink."""
+        return self._link.garbage
+
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
         """One step in real time: sends the readings of t_us, returns actuator commands (N, A) 0..1.
 
@@ -119,7 +126,7 @@ class Px4HitlAutopilot(Px4Fleet):
             "simulation; or fly autopilot:=px4"
         )
 
-    def _await_fleet(self):
+    def _await_fleet(self) -> None:
         """Blocks until every flight controller has spoken, the limit is over, or interrupt()."""
         link, begin, announced = self._link, time.monotonic(), False
         while (missing := np.flatnonzero(link.state == Peer.AWAITED)).size:

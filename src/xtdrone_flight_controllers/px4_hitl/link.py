@@ -13,7 +13,7 @@ import select
 import socket
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -147,7 +147,7 @@ class HitlLink:
         device.close()
         self._on_loss(i, why)
 
-    def _open(self, i, device, own):
+    def _open(self, i: int, device: SerialPort, own: Ports) -> None:
         self._devices.append(device)
         self._watch(device, lambda: self._receive(i))
         for local, remote in (
@@ -167,14 +167,14 @@ class HitlLink:
                     f"{ports.advice()}"
                 ) from error
             sock.setblocking(False)
-            self._watch(sock, lambda route=route: self._pass_on(i, route))
+            self._watch(sock, partial(self._pass_on, i, route))
 
-    def _watch(self, source: Any, handle: Callable[[], None]) -> None:
+    def _watch(self, source: SerialPort | socket.socket, handle: Callable[[], None]) -> None:
         self._sources[source.fileno()] = handle
         self._poll.register(source, select.POLLIN)
 
-    def _forwarder(self, i):
-        """What passes the frames of flight controller i on to its UDP clients."""
+    def _forwarder(self, i: int) -> Callable[[Frame, bytes], None]:
+        """Returns what forwards the frames of flight controller i to its UDP clients."""
 
         def forward(frame: Frame, data: bytes) -> None:
             if frame.message_id != self._actuators:
@@ -186,7 +186,7 @@ class HitlLink:
 
         return forward
 
-    def _pass_on(self, i, route):
+    def _pass_on(self, i: int, route: "_Route") -> None:
         """From a UDP client to the flight controller; the link answers who spoke last."""
         try:
             data, route.remote = route.socket.recvfrom(_LARGEST)
@@ -195,7 +195,7 @@ class HitlLink:
         if self.state[i] != Peer.LOST:
             self._write(i, data)
 
-    def _write(self, i, data):
+    def _write(self, i: int, data: bytes) -> bool:
         """Whether the device took the bytes."""
         try:
             return self._devices[i].write(data)
@@ -203,7 +203,7 @@ class HitlLink:
             self.lose(i, f"cannot be reached: {gone}")
             return True
 
-    def _receive(self, i):
+    def _receive(self, i: int) -> None:
         try:
             data = self._devices[i].read()
         except SerialGone as gone:
@@ -228,7 +228,7 @@ class HitlLink:
                 f"is {device.baud} its baud rate?",
             )
 
-    def _take(self, i, name, record):
+    def _take(self, i: int, name: str, record: np.void) -> None:
         if name == "HEARTBEAT":
             if record["autopilot"] != mavlink.MAV_AUTOPILOT_PX4:
                 return
@@ -246,7 +246,7 @@ class HitlLink:
         self.armed[i] = bool(record["mode"] & _ARMED)
         self.controls[i] = np.clip(np.nan_to_num(record["controls"]) * self.armed[i], -1.0, 1.0)
 
-    def _check(self, i):
+    def _check(self, i: int) -> None:
         device = self._devices[i].device
         silent = self._t_us - self._heard_us[i]
         if self.state[i] == Peer.LOST:

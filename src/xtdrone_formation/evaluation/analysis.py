@@ -17,7 +17,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import FARTHEST
+from xtdrone_core.scenario.vehicles import FARTHEST
 
 from ..errors import FormationError
 from ..settling import SETTLED_S, in_place
@@ -75,15 +75,15 @@ class Flight:
     """Motion of a fleet in a run, and its formations."""
 
     folder: Path
-    source: str  # of the motion, a key of recordings.SOURCES
-    names: list[str]  # of the vehicles, the leader first
+    source: str  # source of the motion: a key of recordings.SOURCES
+    names: list[str]  # vehicles, the leader first
     t_s: np.ndarray  # (T,) [s]
     pos: np.ndarray  # (T, N, 3) world [m]
     vel: np.ndarray  # (T, N, 3) world [m/s]
     yaw: np.ndarray  # (T, N) heading, see recordings.Motion
     windows: tuple[Window, ...]
     late: tuple[str, ...]  # formations excluded: already in place when the recording begins
-    mission: dict[str, Any]  # of the leader: path_m, rms_slot_error_m, max_slot_error_m; or empty
+    mission: dict[str, Any]  # the leader's path_m, rms_slot_error_m, max_slot_error_m; or empty
     messages: dict[str, Any]  # messages_sent and messages_lost between the vehicles, if known
 
     @property

@@ -17,9 +17,9 @@ from .recordings import SOURCE_NAMES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MAX_POINTS = 1500  # of a line; more are not visible
-_LINES = ("-", (0, (5, 3)), (0, (1, 2)))  # of runs, which show where two coincide
-_MARKERS = ("o", "s", "^", "D", "v", "P")  # of the slots, formation by formation
+_MAX_POINTS = 1500  # per line; more are not visible
+_LINES = ("-", (0, (5, 3)), (0, (1, 2)))  # line styles of runs: show where two coincide
+_MARKERS = ("o", "s", "^", "D", "v", "P")  # markers of the slots, by formation
 
 
 def trajectories(flight: Flight, path: Path | str) -> None:

@@ -16,7 +16,7 @@ from xtdrone_core.errors import shown
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
 from xtdrone_core.scenario.options import number
-from xtdrone_core.scenario.scenario import MAX_FLEET
+from xtdrone_core.scenario.vehicles import MAX_FLEET
 
 from .. import serialisation
 from ..errors import FormationError
@@ -28,7 +28,7 @@ SOURCE_NAMES = {
     "rosbag": "estimates (ROS topics in the rosbag)",
 }
 _POSE = re.compile(r"/([^/]+)/mavros/local_position/(pose|velocity_local)")
-_MAX_VALUE = 1e7  # of a position or speed [m, m/s]
+_MAX_VALUE = 1e7  # largest position or speed [m, m/s]
 _ESTIMATE = "timestamp x y z heading vx vy vz xy_valid z_valid".split()  # fields that are read
 _HOW_TO_RECORD = {
     "truth": "every run does",
@@ -169,7 +169,7 @@ def _rosbag(folder: Path, paths: list[Path]) -> _Motions:
             f"'{paths[0]}' has no poses: record mavros/local_position/pose and "
             "velocity_local of each vehicle"
         )
-    return _interpolate(
+    return interpolate(
         [
             (_with_headings(np.array(rows[name]["pose"])), np.array(rows[name]["velocity_local"]))
             for name in _names(folder, rows)
@@ -215,12 +215,12 @@ def _ulog(folder: Path, paths: list[Path]) -> _Motions:
             f"the flight logs of '{folder}' have no vehicle_local_position: log that topic"
         )
     tables = {name: np.concatenate(parts) for name, parts in logs.items()}
-    return _interpolate(
+    return interpolate(
         [(tables[name][:, :5], tables[name][:, [0, 5, 6, 7]]) for name in _names(folder, tables)]
     )
 
 
-def _interpolate(fleet: list[tuple[np.ndarray, np.ndarray]]) -> _Motions:
+def interpolate(fleet: list[tuple[np.ndarray, np.ndarray]]) -> _Motions:
     """Interpolates rows (t_us, x, y, z, heading) and (t_us, velocity) at the leader's times."""
     unique = [
         [rows[np.unique(rows[:, 0], return_index=True)[1]] for rows in both] for both in fleet

@@ -25,7 +25,7 @@ _WHOLE = (
 
 
 def table(folder: Path | str) -> str:
-    """A row for each formation, then the figures of the whole flight and the run folder.
+    """Returns a row for each formation, then the figures of the whole flight and the run folder.
 
     Raises:
         FormationError: The folder has no summary of a flight.
@@ -60,7 +60,7 @@ def table(folder: Path | str) -> str:
     return "\n".join([*lines, f"{'run folder':17} {Path(folder).resolve()}"])
 
 
-def _word(value: Any, unit: str) -> str:  # of a JSON file
+def _word(value: Any, unit: str) -> str:  # value: from a JSON file
     if value is None:
         return "-"
     if isinstance(value, bool):

@@ -8,7 +8,7 @@ from typing import Any
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import LogGaps
 from xtdrone_core.runs.truth_log import TruthWriter
-from xtdrone_core.scenario.scenario import grid
+from xtdrone_core.scenario.vehicles import grid
 
 from ..agents import FormationAgent
 from ..evaluation import report

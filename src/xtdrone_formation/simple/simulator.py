@@ -19,19 +19,19 @@ from .. import formations
 from ..errors import FormationError
 from ..schemes import saturate
 
-PERIOD_US = 20_000  # of a step [us]
+PERIOD_US = 20_000  # one step [us]
 
 
 @dataclass(frozen=True)
 class PointMass:
     """Parameters of the vehicle model; the defaults approximate the iris with its flight stack."""
 
-    time_constant: float = 0.3  # of the velocity [s]
-    position_gain: float = 0.95  # of position set-points [1/s]
+    time_constant: float = 0.3  # response of the velocity [s]
+    position_gain: float = 0.95  # for position set-points [1/s]
     max_speed: float = 12.0  # [m/s]
     max_acceleration: float = 5.0  # [m/s^2]
-    takeoff_height: float = 2.5  # of the mode TAKEOFF [m]
-    land_speed: float = 0.7  # of the mode LAND [m/s]
+    takeoff_height: float = 2.5  # in the mode TAKEOFF [m]
+    land_speed: float = 0.7  # in the mode LAND [m/s]
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
@@ -82,7 +82,7 @@ class SimpleSimulator:
         self._error = noise * np.random.default_rng(seed).standard_normal((n, 3))
         self._set_points = SetPoints.empty(n)
         self._hold = home.copy()  # position of the modes that hold one
-        self._ready = np.ones(n, dtype=np.bool_)
+        self.ready = np.ones(n, dtype=np.bool_)
         self._quat = np.zeros((n, 4))
         self._still = np.zeros((n, 3))
 
@@ -98,7 +98,7 @@ class SimpleSimulator:
             self.armed,
             self.landed,
             self.mode,
-            self._ready,
+            self.ready,
         )
 
     def state(self) -> FleetState:

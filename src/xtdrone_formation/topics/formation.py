@@ -28,7 +28,7 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
     def on_event(t_us: int, name: str, **values: Any) -> None:
         if name == "formation":
             topics.inform(
-                f"formation {values['formation']}: {values['method']}, smallest separation "
+                f"formation {values['formation']}: {values['method']}, least separation "
                 f"{values['min_separation']:.2f} m, {values['duration_s']:.1f} s"
             )
         log(t_us, name, **values)

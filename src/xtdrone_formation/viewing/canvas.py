@@ -21,8 +21,8 @@ _MANY = 200  # vehicles, from which they are drawn as arrowheads with thin lines
 _MAX_NAMED = 40  # vehicles, up to which their names are written
 _TRAIL, _TRAIL_OF_MANY = 80, 25  # points of a trail
 _LINK_OPACITY, _MAX_OPAQUE_LINKS = 0.85, 20  # more links than these are drawn fainter
-_TRAIL_OPACITY = 0.9  # of the newest piece of a trail
-_VEHICLES_ORDER = 2  # of drawing: after the grid and the axes, before the other lines
+_TRAIL_OPACITY = 0.9  # newest piece of a trail
+_VEHICLES_ORDER = 2  # drawn after the grid and the axes, before the other lines
 
 
 class Canvas(canvas.Canvas):
@@ -119,7 +119,7 @@ class Canvas(canvas.Canvas):
         self.addItem(self._vehicles)
 
     def _shaded(self) -> np.ndarray:
-        """(N * F, 3, 4) colours of the corners of the vehicles' triangles, lit from one side."""
+        """Returns (N * F, 3, 4) colours of the vehicles' triangles by corner, lit from a side."""
         body = self._body
         colours = np.repeat(self._colours[:, None], len(body.shade), axis=1)
         colours[:, body.dark] = rgba(NOSE)
@@ -131,7 +131,7 @@ class Canvas(canvas.Canvas):
         self.set_lines(layer, lines if self.shown[layer] else None)
 
     def _trails(self) -> np.ndarray:
-        """(N, K - 1, 2, 3) pieces of the vehicles' last paths."""
+        """Returns (N, K - 1, 2, 3) pieces of the vehicles' last paths."""
         trail = self.scene.trail(self._trail_points)
         return np.stack([trail[:-1], trail[1:]], axis=2).swapaxes(0, 1)
 

@@ -66,7 +66,7 @@ def _body(triangles: list[Any], dark: list[bool]) -> Body:  # corners: tuples or
 
 
 def _multirotor() -> Body:
-    """Four arms with a disc each, and a nose."""
+    """Returns four arms with a disc each, and a nose."""
     triangles: list[Any] = []
     dark = []
     for k in range(4):
@@ -91,7 +91,7 @@ def _multirotor() -> Body:
 
 
 def _dart() -> Body:
-    """An arrowhead, for many vehicles."""
+    """Returns an arrowhead, for many vehicles."""
     nose, left, right = (0.6, 0.0, 0.0), (-0.45, 0.42, 0.0), (-0.45, -0.42, 0.0)
     tail, top = (-0.25, 0.0, 0.0), (-0.2, 0.0, 0.28)
     return _body(

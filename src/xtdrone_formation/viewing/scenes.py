@@ -9,7 +9,7 @@ import numpy as np
 
 from xtdrone_core import XtdroneError
 from xtdrone_core.runs import run_folder
-from xtdrone_core.scenario.scenario import grid
+from xtdrone_core.scenario.vehicles import grid
 
 from .. import schemes
 from ..agents import FormationAgent
@@ -22,7 +22,7 @@ from ..schemes import scheme
 from ..simple.simulator import PERIOD_US, PointMass, SimpleSimulator
 
 TRAIL_STEP_S = 0.1  # between two points of a trail [s]
-_MAX_STEPS = 50  # of the live simulator per frame, so that the window stays responsive
+_MAX_STEPS = 50  # live simulator's steps per frame: the window stays responsive
 
 
 class Replay:

@@ -18,7 +18,7 @@ from .scenes import Replay, Scene
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 TICK_MS = 33  # between two frames [ms]
-SIZE = (1280, 800)  # of the window, on a screen that is large enough [pixels]
+SIZE = (1280, 800)  # window size, on a screen that is large enough [pixels]
 _MAX_FRAME_S = 0.2  # largest wall time between frames, so that a stalled window does not jump [s]
 _BACKGROUND = "#e9ebee"  # light, whatever the desktop's theme
 _PANEL = 270  # width of the panel at the right [pixels]
@@ -92,7 +92,7 @@ class Viewer(QtWidgets.QWidget):
         self._timer.start()
 
     def pause(self) -> None:
-        """Pauses; the camera can still be moved."""
+        """Pauses the flight; the camera can still be moved."""
         self.bar.show_playing(False)
         self._timer.stop()
 

@@ -1,4 +1,4 @@
-"""Messages of RTPS 2.3, the protocol below DDS: what is needed to answer requests.
+"""Messages of RTPS 2.3, the wire protocol of DDS, as far as services need them.
 
 OMG, "The Real-time Publish-Subscribe Protocol DDS Interoperability Wire Protocol", version 2.3,
 sections 9.4 (messages) and 9.6 (parameters).
@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 HEADER = b"RTPS\x02\x03\x00\x00"  # version 2.3, no vendor
-PREFIX = 12  # bytes of a GUID that are its participant's
-UNKNOWN = bytes(4)  # an entity: all of them
+PREFIX = 12  # length of a GUID's prefix, which is its participant's [bytes]
+UNKNOWN = bytes(4)  # ENTITYID_UNKNOWN: all entities
 _LITTLE, _QOS, _DATA, _FINAL, _INVALID = 1, 2, 4, 2, 2  # flags of submessages
 ACKNACK, HEARTBEAT, GAP, INFO_DESTINATION, DATA = 0x06, 0x07, 0x08, 0x0E, 0x15
 NACK_FRAG, DATA_FRAG = 0x12, 0x16
-_LOCATOR = 24  # bytes
-_BITS = 256  # of a set of sequence numbers at most
-# Bytes from behind their own field to the inline QoS of a DATA and a DATA_FRAG.
+_LOCATOR = 24  # length of a locator [bytes]
+_BITS = 256  # maximum size of a set of sequence numbers
+# octetsToInlineQos of a DATA and a DATA_FRAG [bytes].
 _TO_QOS, _FRAG_TO_QOS = 16, 28
 CDR, PL_CDR = b"\x00\x01\x00\x00", b"\x00\x03\x00\x00"  # little-endian
 
@@ -67,7 +67,7 @@ class Submessage:
 
 
 def parsed(data: bytes, own: bytes) -> Iterator[Submessage]:
-    """The submessages of a datagram that are for a participant; nothing where it is no RTPS.
+    """Yields the submessages of a datagram for a participant; none if it is no RTPS.
 
     Args:
         data: The datagram.
@@ -92,8 +92,8 @@ def parsed(data: bytes, own: bytes) -> Iterator[Submessage]:
             continue
 
 
-def _numbers(order, body, at):
-    """Base and members of a set of sequence numbers, and where it ends."""
+def _numbers(order: str, body: bytes, at: int) -> tuple[int, tuple[int, ...], int]:
+    """Returns base and members of a set of sequence numbers, and where it ends."""
     high, low, count = struct.unpack_from(f"{order}iII", body, at)
     base, words = (high << 32) + low, (min(count, _BITS) + 31) // 32
     bits = struct.unpack_from(f"{order}{words}I", body, at + 12)
@@ -104,14 +104,14 @@ def _numbers(order, body, at):
     )
 
 
-def _number(order, body, at):
+def _number(order: str, body: bytes, at: int) -> int:
     high, low = struct.unpack_from(f"{order}iI", body, at)
     return (high << 32) + low
 
 
-def _data(source, flags, order, body):
+def _data(source: bytes, flags: int, order: str, body: bytes) -> Submessage:
     (to_qos,) = struct.unpack_from(f"{order}H", body, 2)
-    at, qos = 4 + to_qos, {}
+    at, qos = 4 + to_qos, dict[int, bytes]()
     if flags & _QOS:
         qos, at = _parameters(order, body, at)
     return Submessage(
@@ -125,10 +125,10 @@ def _data(source, flags, order, body):
     )
 
 
-def _data_frag(source, flags, order, body):
+def _data_frag(source: bytes, flags: int, order: str, body: bytes) -> Submessage:
     (to_qos,) = struct.unpack_from(f"{order}H", body, 2)
     first, _, length, size = struct.unpack_from(f"{order}IHHI", body, 20)
-    at, qos = 4 + to_qos, {}
+    at, qos = 4 + to_qos, dict[int, bytes]()
     if flags & _QOS:
         qos, at = _parameters(order, body, at)
     return Submessage(
@@ -144,7 +144,7 @@ def _data_frag(source, flags, order, body):
     )
 
 
-def _heartbeat(source, flags, order, body):
+def _heartbeat(source: bytes, flags: int, order: str, body: bytes) -> Submessage:
     return Submessage(
         HEARTBEAT,
         source,
@@ -156,20 +156,20 @@ def _heartbeat(source, flags, order, body):
     )
 
 
-def _acknack(source, flags, order, body):
+def _acknack(source: bytes, flags: int, order: str, body: bytes) -> Submessage:
     base, numbers, _ = _numbers(order, body, 8)
     return Submessage(
         ACKNACK, source, body[:4], body[4:8], base, numbers=numbers, final=bool(flags & _FINAL)
     )
 
 
-def _nack_frag(source, flags, order, body):
+def _nack_frag(source: bytes, flags: int, order: str, body: bytes) -> Submessage:
     return Submessage(
         NACK_FRAG, source, body[:4], body[4:8], 0, numbers=(_number(order, body, 8),), final=True
     )
 
 
-def _gap(source, flags, order, body):
+def _gap(source: bytes, flags: int, order: str, body: bytes) -> Submessage:
     first = _number(order, body, 8)
     base, numbers, _ = _numbers(order, body, 16)
     return Submessage(GAP, source, body[:4], body[4:8], first, base - 1, numbers)
@@ -185,20 +185,20 @@ _PARSERS = {
 }
 
 
-def _parameters(order, body, at):
-    """Parameters of a list that begins at a place, equal ones joined, and where it ends."""
-    found: dict[int, bytes] = {}
+def _parameters(order: str, body: bytes, at: int) -> tuple[dict[int, bytes], int]:
+    """Returns the parameters of a list, equal ones joined, and where the list ends."""
+    parameters: dict[int, bytes] = {}
     while True:
         name, size = struct.unpack_from(f"{order}HH", body, at)
         at += 4
         if name == _SENTINEL:
-            return found, at
-        found[name] = found.get(name, b"") + body[at : at + size]
+            return parameters, at
+        parameters[name] = parameters.get(name, b"") + body[at : at + size]
         at += size
 
 
 def parameters(payload: bytes) -> Mapping[int, bytes]:
-    """Parameters of a payload that is a list of them; {} where it is none."""
+    """Returns the parameters of a payload that is a parameter list; {} if it is none."""
     order = {b"\x00\x03": "<", b"\x00\x02": ">"}.get(payload[:2])
     if order is None:
         return {}
@@ -209,7 +209,7 @@ def parameters(payload: bytes) -> Mapping[int, bytes]:
 
 
 def listed(items: Sequence[tuple[int, bytes]]) -> bytes:
-    """A list of parameters."""
+    """Serialises a parameter list."""
     text = b"".join(
         struct.pack("<HH", name, len(value) + -len(value) % 4) + value + bytes(-len(value) % 4)
         for name, value in items
@@ -218,18 +218,18 @@ def listed(items: Sequence[tuple[int, bytes]]) -> bytes:
 
 
 def string(text: str) -> bytes:
-    """A parameter that is a string."""
+    """Serialises a string parameter."""
     return struct.pack("<I", len(text) + 1) + text.encode() + b"\0"
 
 
 def locator(address: tuple[str, int]) -> bytes:
-    """A parameter that is an address of IPv4."""
+    """Serialises the locator of an IPv4 address."""
     host, port = address
     return struct.pack("<iI", 1, port) + bytes(12) + bytes(map(int, host.split(".")))
 
 
 def addresses(value: bytes) -> tuple[tuple[str, int], ...]:
-    """The addresses of those locators that are of UDP over IPv4."""
+    """Returns the addresses of the locators that are UDP over IPv4."""
     parts = [value[k : k + _LOCATOR] for k in range(0, len(value) - _LOCATOR + 1, _LOCATOR)]
     return tuple(
         (".".join(map(str, part[20:])), struct.unpack_from("<I", part, 4)[0])
@@ -239,23 +239,23 @@ def addresses(value: bytes) -> tuple[tuple[str, int], ...]:
 
 
 def sequence_number(number: int) -> bytes:
-    """Eight bytes of a sequence number."""
+    """Serialises a sequence number."""
     return struct.pack("<iI", number >> 32, number & 0xFFFFFFFF)
 
 
-def _submessage(kind, flags, body):
+def _submessage(kind: int, flags: int, body: bytes) -> bytes:
     return struct.pack("<BBH", kind, flags | _LITTLE, len(body)) + body
 
 
 def to(prefix: bytes) -> bytes:
-    """Says for which participant the following submessages are."""
+    """Serialises INFO_DESTINATION: the participant that the following submessages are for."""
     return _submessage(INFO_DESTINATION, 0, prefix)
 
 
 def data(
     reader: bytes, writer: bytes, number: int, payload: bytes, qos: Sequence[tuple[int, bytes]] = ()
 ) -> bytes:
-    """A sample.
+    """Serialises a sample.
 
     Args:
         reader, writer: Entities.
@@ -285,7 +285,7 @@ def data_frags(
     qos: Sequence[tuple[int, bytes]],
     length: int,
 ) -> list[bytes]:
-    """The same as data() in parts of some length [bytes], each of which is a submessage."""
+    """Serialises a sample as DATA_FRAG submessages with parts of a length [bytes]."""
     inline = listed(qos) if qos else b""
     return [
         _submessage(
@@ -304,7 +304,7 @@ def data_frags(
 
 
 def heartbeat(reader: bytes, writer: bytes, last: int, count: int, final: bool) -> bytes:
-    """Says that the samples 1 to `last` are there; final: who has them all need not answer."""
+    """Serialises a HEARTBEAT for samples 1 to last; final: a complete reader need not answer."""
     return _submessage(
         HEARTBEAT,
         _FINAL if final else 0,
@@ -313,7 +313,7 @@ def heartbeat(reader: bytes, writer: bytes, last: int, count: int, final: bool) 
 
 
 def acknack(reader: bytes, writer: bytes, base: int, missing: Sequence[int], count: int) -> bytes:
-    """Says that all samples below `base` are known, and which are missing from there on."""
+    """Serialises an ACKNACK: all samples below base are known, and which others are missing."""
     bits = [0] * ((missing[-1] - base) // 32 + 1 if missing else 0)
     for number in missing:
         bits[(number - base) // 32] |= 1 << (31 - (number - base) % 32)

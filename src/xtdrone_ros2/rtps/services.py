@@ -1,10 +1,10 @@
-"""A participant of RTPS that offers services as both of ROS 2's middlewares call them.
+"""A participant of RTPS that offers services to both of ROS 2's middlewares.
 
-rmw_cyclonedds_cpp puts whose request it is before the request; rmw_fastrtps_cpp writes it beside
-it, into RTPS's inline parameters, which Cyclone DDS does not let its users write. Two servers, one
-for each, are no way out: a client calls as soon as it has found one of them. So this participant
-speaks RTPS itself: it announces a reader of requests and a writer of responses for each service,
-by unicast, to whomever it finds, and answers there as the client's middleware wants it.
+rmw_cyclonedds_cpp puts the identity of the client before the request; rmw_fastrtps_cpp puts it into
+RTPS's inline parameters, which Cyclone DDS does not let its users write. Two servers, one for each,
+do not help: a client calls as soon as it has discovered one of them. So this participant speaks
+RTPS itself: it announces a reader of requests and a writer of responses for each service, by
+unicast, to each participant that it discovers, and answers as that client's middleware expects.
 """
 
 import os
@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
@@ -154,20 +154,20 @@ class Services:
 
     # Discovery ----------------------------------------------------------------------------------
 
-    def _run(self):
+    def _run(self) -> None:
         due = 0.0
         while True:
             now = time.monotonic()
             if now >= due:
                 due = now + _EACH_S
                 self._announce(now)
-            ready, _, _ = select.select([self._socket, self._ended], [], [], due - now)
+            ready, _, _ = select.select([self._socket.fileno(), self._ended], [], [], due - now)
             if self._ended in ready:
                 return
-            if self._socket in ready:
+            if self._socket.fileno() in ready:
                 self._receive()
 
-    def _announce(self, now):
+    def _announce(self, now: float) -> None:
         own = rtps.data(
             _SPDP[1],
             _SPDP[0],
@@ -200,16 +200,16 @@ class Services:
                     if stream.waits:
                         self._send_all(peer.addresses(key[:4]), prefix, [stream.heartbeat()])
 
-    def _greet(self, source, cyclone, message):
-        """Notes a participant, and tells a new one of the services."""
-        found = rtps.parameters(message.payload)
-        discovery = rtps.addresses(found.get(rtps.DISCOVERY_LOCATOR, b""))
-        default = rtps.addresses(found.get(rtps.DEFAULT_LOCATOR, b"")) or discovery
+    def _greet(self, source: bytes, cyclone: bool, message: rtps.Submessage) -> None:
+        """Adds a participant, and announces the services to a new one."""
+        known = rtps.parameters(message.payload)
+        discovery = rtps.addresses(known.get(rtps.DISCOVERY_LOCATOR, b""))
+        default = rtps.addresses(known.get(rtps.DEFAULT_LOCATOR, b"")) or discovery
         if not discovery:
             if rtps.STATUS in message.qos:
                 self._peers.pop(source, None)
             return
-        (seconds,) = struct.unpack_from("<i", found.get(rtps.LEASE, struct.pack("<i", _LEASE_S)))
+        (seconds,) = struct.unpack_from("<i", known.get(rtps.LEASE, struct.pack("<i", _LEASE_S)))
         until = time.monotonic() + max(seconds, _LEASE_S)
         if source in self._peers:
             self._peers[source].until = until
@@ -217,8 +217,8 @@ class Services:
         peer = self._peers[source] = _Peer(discovery, default, cyclone, until)
         self._send_all(discovery, source, self._offers(peer))
 
-    def _offers(self, peer) -> Iterator[bytes]:
-        """Submessages that tell a participant of the services' writers and readers."""
+    def _offers(self, peer: _Peer) -> Iterator[bytes]:
+        """Yields submessages that announce the services' writers and readers."""
         count = len(self._services)
         for (writer, reader), word, end in ((_WRITERS, "rr", "Reply"), (_READERS, "rq", "Request")):
             stream = peer.outgoing[writer + reader] = Outgoing(reader, writer, count)
@@ -247,7 +247,7 @@ class Services:
 
     # Requests -----------------------------------------------------------------------------------
 
-    def _receive(self):
+    def _receive(self) -> None:
         try:
             datagram = self._socket.recv(65536)
         except OSError:  # an earlier datagram found nobody there
@@ -261,7 +261,7 @@ class Services:
                 elif message.source in self._peers:
                     self._take(self._peers[message.source], message)
 
-    def _take(self, peer, message):
+    def _take(self, peer: _Peer, message: rtps.Submessage) -> None:
         addresses = peer.addresses(message.writer)
         if message.kind in (rtps.ACKNACK, rtps.NACK_FRAG):
             if message.writer in self._writers:
@@ -289,21 +289,21 @@ class Services:
                 respond = self._respond_cyclone if peer.cyclone else self._respond_fast
                 self._pool.submit(respond, self._services[message.reader], message)
             elif message.reader == _WRITERS[1]:
-                self._note_writer(peer, message)
+                self._add_writer(peer, message)
 
     @staticmethod
-    def _stream(peer, writer, reader):
+    def _stream(peer: _Peer, writer: bytes, reader: bytes) -> Outgoing:
         known = peer.outgoing.get(writer + rtps.UNKNOWN)  # of a client that did not say which
         return known or peer.outgoing.setdefault(writer + reader, Outgoing(reader, writer))
 
-    def _note_writer(self, peer, message):
-        """Notes to which service's reader a writer's requests go."""
-        found = rtps.parameters(message.payload)
-        reader = self._by_topic.get(found.get(rtps.TOPIC, b"")[4:].split(b"\0")[0].decode())
-        if reader is not None and len(found.get(rtps.ENDPOINT, b"")) == 16:
-            peer.readers[found[rtps.ENDPOINT][rtps.PREFIX :]] = reader
+    def _add_writer(self, peer: _Peer, message: rtps.Submessage) -> None:
+        """Stores which service's reader a writer's requests go to."""
+        endpoint = rtps.parameters(message.payload)
+        reader = self._by_topic.get(endpoint.get(rtps.TOPIC, b"")[4:].split(b"\0")[0].decode())
+        if reader is not None and len(endpoint.get(rtps.ENDPOINT, b"")) == 16:
+            peer.readers[endpoint[rtps.ENDPOINT][rtps.PREFIX :]] = reader
 
-    def _respond_cyclone(self, service, message):
+    def _respond_cyclone(self, service: _Offered, message: rtps.Submessage) -> None:
         request = message.payload
         response = service.answer(request[:_HEAD] + request[_BODY:])
         if response is not None:
@@ -314,7 +314,7 @@ class Services:
                 response[:_HEAD] + request[_HEAD:_BODY] + response[_HEAD:],
             )
 
-    def _respond_fast(self, service, message):
+    def _respond_fast(self, service: _Offered, message: rtps.Submessage) -> None:
         response = service.answer(message.payload)
         if response is None:
             return
@@ -329,7 +329,14 @@ class Services:
             service, message, reader, response, tuple((name, related) for name in rtps.RELATED)
         )
 
-    def _reply(self, service, message, reader, response, qos=()):
+    def _reply(
+        self,
+        service: _Offered,
+        message: rtps.Submessage,
+        reader: bytes,
+        response: bytes,
+        qos: tuple[tuple[int, bytes], ...] = (),
+    ) -> None:
         with self._lock:
             peer = self._peers.get(message.source)
             if peer is None:
@@ -341,7 +348,9 @@ class Services:
 
     # Sending ------------------------------------------------------------------------------------
 
-    def _send_all(self, addresses, prefix, submessages):
+    def _send_all(
+        self, addresses: Collection[tuple[str, int]], prefix: bytes, submessages: Iterable[bytes]
+    ) -> None:
         """Sends submessages to a participant, as many in a datagram as fit."""
         whose = rtps.to(prefix)
         batch = b""
@@ -353,7 +362,7 @@ class Services:
         if batch:
             self._send(addresses, whose + batch)
 
-    def _send(self, addresses, submessages):
+    def _send(self, addresses: Collection[tuple[str, int]], submessages: bytes) -> None:
         for address in addresses:
             try:
                 self._socket.sendto(rtps.HEADER + self.prefix + submessages, address)

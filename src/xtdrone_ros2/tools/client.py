@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from xtdrone_core.errors import failure
 from xtdrone_mavros.vehicle_kind import OF_VEHICLE_TYPE, Kind
@@ -16,11 +15,11 @@ from ..topics.px4_out import namespace
 from ..wire import ros1
 from ..wire.node import Node, Reader
 from ..wire.quality import DEFAULT, SENSOR
-from ..wire.types import Types
+from ..wire.types import Message, Types
 
 _STATUS = "px4_msgs/msg/VehicleStatus"
 _POLL_S = 0.05
-_TURN_MS = 200  # after which the graph is told of new topics
+_TURN_MS = 200  # after which new topics are announced
 
 
 class Ros2:
@@ -30,8 +29,8 @@ class Ros2:
         """Joins a domain.
 
         Args:
-            name: Of the node, beginning with /.
-            names: Of the vehicles, in the order of the fleet.
+            name: Node's name, beginning with /.
+            names: Namespaces of the vehicles, in the order of the fleet.
             domain: ROS_DOMAIN_ID.
             address: IPv4 address of the interface.
 
@@ -41,8 +40,8 @@ class Ros2:
         self._names, self._domain = list(names), domain
         self._node = Node(Types(), name, domain, address)
         self._kinds: dict[str, Kind] = {}
-        self._alive: Reader | None = None  # of what the simulation publishes as long as it runs
-        self._told, self._closed = False, False
+        self._alive: Reader | None = None  # subscribes to a topic of the simulation
+        self._announced, self._closed = False, False
         self._thread = threading.Thread(target=self._handle, daemon=True)
         self._thread.start()
 
@@ -71,19 +70,19 @@ class Ros2:
         """See Ros."""
         return self._kinds.get(name)
 
-    def listen(self, topic: str, kind: str, handle: Callable[[bytes], Any]) -> None:
+    def listen(self, topic: str, kind: str, handle: Callable[[bytes], object]) -> None:
         """See Ros."""
         ros1.listen(self._node, topic, kind, handle)
-        self._told = False
+        self._announced = False
 
     def output(self, topic: str, kind: str, latched: bool = False) -> ros1.Output:
         """See Ros."""
         made = ros1.Output(self._node, topic, kind, latched)
-        self._told = False
+        self._announced = False
         return made
 
     def ended(self) -> bool:
-        """Whether there is no simulation, or the node has failed."""
+        """Returns whether there is no simulation, or the node has failed."""
         alive = self._alive
         return (
             self._closed
@@ -107,25 +106,25 @@ class Ros2:
         self._thread.join()
         self._node.close()
 
-    def _on_status(self, name, data):
+    def _on_status(self, name: str, data: bytes) -> None:
         self._kinds[name] = kind_of_status(self._node.types.read(data, _STATUS))
 
-    def _handle(self):
+    def _handle(self) -> None:
         poll = select.poll()
         poll.register(self._node, select.POLLIN)
         while not self._closed:
             poll.poll(_TURN_MS)
             try:
                 self._node.handle()
-                if not self._told:
-                    self._told = True
+                if not self._announced:
+                    self._announced = True
                     self._node.announce()
             except Exception as error:
                 self.error(failure("a message", error))
 
 
-def kind_of_status(message: Any) -> Kind:
-    """The kind of a vehicle by its px4_msgs/VehicleStatus."""
+def kind_of_status(message: Message) -> Kind:
+    """Returns the kind of a vehicle for its px4_msgs/VehicleStatus."""
     return (
         Kind.VTOL if message.is_vtol else OF_VEHICLE_TYPE.get(message.vehicle_type, Kind.MULTIROTOR)
     )

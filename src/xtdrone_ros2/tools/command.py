@@ -3,7 +3,7 @@
 import argparse
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xtdrone_core import ControlError
 from xtdrone_core.runs import ports
@@ -12,6 +12,10 @@ from xtdrone_core.scenario.options import number_type
 
 from ..errors import Ros2Error
 from ..options import MAX_DOMAIN, ros_domain
+
+if TYPE_CHECKING:  # slow to import, and in part an optional extra
+    from xtdrone_formation.topics.fleet import EventLog
+    from xtdrone_formation.topics.ros import Ros
 
 LOCAL = "127.0.0.1"
 _ANSWER_S, _POLL_S = 5.0, 0.1
@@ -43,7 +47,7 @@ AGENT = f"""{_SIMULATION}\
 """
 
 
-def register(subparsers: Any) -> None:
+def register(subparsers: Any) -> None:  # argparse has no public type
     """`xtdrone ros2`."""
     parser = subparsers.add_parser("ros2", help="tools for ROS 2's topics, without ROS 2")
     tools = parser.add_subparsers(dest="tool", metavar="TOOL", required=True)
@@ -129,7 +133,7 @@ def _missing(error: ImportError) -> Ros2Error:
     return Ros2Error(f"it needs {error.name}: pip install 'xtdrone[ros2]'")
 
 
-def _keyboard(args):
+def _keyboard(args: argparse.Namespace) -> None:
     from xtdrone_control import terminal
 
     terminal.require("xtdrone ros2 keyboard")
@@ -141,34 +145,42 @@ def _keyboard(args):
     fly(names, args.domain, args.address)
 
 
-def _formation(args):
+def _formation(args: argparse.Namespace) -> int:
     from xtdrone_formation.topics import formation
 
     return _run(args, lambda ros, log: formation.run(ros, args, log), echo=False)
 
 
-def _director(args):
+def _director(args: argparse.Namespace) -> int:
     from xtdrone_formation.topics import director
 
-    return _run(args, lambda ros, log: _flown(director.run, director.finish, ros, args, log))
+    return _run(args, lambda ros, log: _fly(director.run, director.finish, ros, args, log))
 
 
-def _agent(args):
+def _agent(args: argparse.Namespace) -> int:
     from xtdrone_formation.topics import agent
     from xtdrone_formation.topics.fleet import end_simulation
 
-    return _run(args, lambda ros, log: _flown(agent.run, end_simulation, ros, args, log))
+    return _run(args, lambda ros, log: _fly(agent.run, end_simulation, ros, args, log))
 
 
-def _flown(fly, finish, ros, args, log):
-    """Flies, and finishes a simulation here whose flight was flown to its end."""
+def _fly(
+    fly: Callable[["Ros", argparse.Namespace, "EventLog"], tuple[int, bool]],
+    finish: Callable[[ControlClient], object],
+    ros: "Ros",
+    args: argparse.Namespace,
+    log: "EventLog",
+) -> int:
+    """Flies, and then finishes the simulation, if it is on this machine."""
     status, done = fly(ros, args, log)
     if done and not args.no_stop and log.client is not None:
         finish(log.client)
     return status
 
 
-def _run(args: argparse.Namespace, run: Callable[[Any, Any], int | None], echo: bool = True) -> int:
+def _run(
+    args: argparse.Namespace, run: Callable[["Ros", "EventLog"], int | None], echo: bool = True
+) -> int:
     """Calls run(ros, log) with a node, and an EventLog of the simulation on this machine."""
     from xtdrone_formation.topics.fleet import EventLog
 

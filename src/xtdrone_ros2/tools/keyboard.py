@@ -1,18 +1,20 @@
 """XTDrone's keyboard over ROS 2's topics."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from xtdrone_control import terminal
 from xtdrone_control.keyboard import LEADER, Teleop, VehicleState
 from xtdrone_core import modes
+from xtdrone_mavros.convert.geometry import Vector
 
 from ..topics.pegasus import NAMESPACE
 from ..topics.px4_out import namespace
 from ..topics.row import numbered
-from ..wire.node import Node
-from ..wire.quality import DEFAULT, SENSOR
-from ..wire.types import Types
+from ..wire.node import Node, Writer
+from ..wire.quality import DEFAULT, SENSOR, Quality
+from ..wire.types import Message, Types
 from .client import kind_of_status
 
 _ARMED = 2  # arming_state of px4_msgs/VehicleStatus
@@ -22,7 +24,7 @@ def fly(names: Sequence[str], domain: int, address: str) -> None:
     """Commands vehicles until the keyboard is left.
 
     Args:
-        names: Of the vehicles, in the order of the fleet.
+        names: Namespaces of the vehicles, in the order of the fleet.
         domain: ROS_DOMAIN_ID.
         address: IPv4 address of the interface.
 
@@ -50,13 +52,15 @@ class Topics:
         """Publishes and subscribes.
 
         Args:
-            node: A Node.
-            names: Of the vehicles, in the order of the fleet.
+            node: Node of the topics.
+            names: Namespaces of the vehicles, in the order of the fleet.
         """
         self._node = node
-        self.states = [VehicleState() for _ in names]
+        self.states: Sequence[VehicleState] = [VehicleState() for _ in names]
         self.leader = ""
-        self._cmd, self._motion, self._pose = {}, {}, {}
+        self._cmd: dict[str, Writer] = {}
+        self._motion: dict[str, dict[str, Writer]] = {}
+        self._pose: dict[str, Writer] = {}
         for who in (*names, LEADER):
             top = f"/xtdrone/{who}/cmd"
             self._cmd[who] = node.writer(top, "std_msgs/msg/String", DEFAULT)
@@ -84,16 +88,18 @@ class Topics:
             ):
                 self._listen(topic, kind, quality, functools.partial(take, state))
 
-    def _listen(self, topic, kind, quality, take):
+    def _listen(
+        self, topic: str, kind: str, quality: Quality, take: Callable[[Message], None]
+    ) -> None:
         self._node.reader(
             topic, kind, lambda data: take(self._node.types.read(data, kind)), quality
         )
 
-    def _send(self, writer, kind, **fields):
+    def _send(self, writer: Writer, kind: str, **fields: Any) -> None:
         writer.write(self._node.types.serialised(self._node.types.message(kind, **fields)))
 
     def handle(self) -> bool:
-        """Takes in what has come; never the end."""
+        """Handles the messages that have come; returns False: it never ends the keyboard."""
         self._node.handle()
         return False
 
@@ -103,7 +109,7 @@ class Topics:
             self.leader = ""
         self._send(self._cmd[who], "std_msgs/msg/String", data=command)
 
-    def move(self, who: str, kind: str, linear: tuple, turn: float) -> None:
+    def move(self, who: str, kind: str, linear: Vector, turn: float) -> None:
         """Publishes a motion, "velocity" or "acceleration" [m/s, m/s^2, rad/s]."""
         self._send(
             self._motion[who][kind],
@@ -112,7 +118,7 @@ class Topics:
             angular={"z": turn},
         )
 
-    def set_position(self, who: str, pos: tuple) -> None:
+    def set_position(self, who: str, pos: Vector) -> None:
         """Publishes a position, ENU [m]."""
         self._send(
             self._pose[who],
@@ -121,20 +127,20 @@ class Topics:
             orientation={"w": 1.0},
         )
 
-    def _on_leader(self, message):
+    def _on_leader(self, message: Message) -> None:
         self.leader = message.data
 
 
-def _on_info(state, message):
+def _on_info(state: VehicleState, message: Message) -> None:
     state.info = message.data
 
 
-def _on_pose(state, message):
+def _on_pose(state: VehicleState, message: Message) -> None:
     position = message.pose.position
     state.pos = position.x, position.y, position.z
 
 
-def _on_status(state, message):
+def _on_status(state: VehicleState, message: Message) -> None:
     state.connected, state.armed = True, message.arming_state == _ARMED
     known = modes.NAV_STATES.get(message.nav_state)
     state.mode = modes.ros_name(known.custom_mode) if known else str(message.nav_state)

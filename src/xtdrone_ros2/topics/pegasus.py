@@ -5,6 +5,8 @@ the true one. Readings of the IMU and the magnetometer are FRD, and the receiver
 as there.
 """
 
+from typing import Any
+
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd
@@ -15,11 +17,11 @@ from .row import STATE_RATE, FleetTopic, Step
 
 NAMESPACE = "/drone{i}"
 MAP, MAP_NED, BODY, BODY_FRD = "map", "map_ned", "drone{i}_base_link", "drone{i}_base_link_frd"
-_FIX = 3  # gps_fix from which on a position is known
-_NO_FIX, _GPS, _DIAGONAL_KNOWN = -1, 1, 2  # of NavSatStatus and NavSatFix
+_FIX = 3  # smallest gps_fix with a position
+_NO_FIX, _GPS, _DIAGONAL_KNOWN = -1, 1, 2  # constants of NavSatStatus and NavSatFix
 
 
-def _header(frame):
+def _header(frame: str) -> dict[str, Any]:
     return {"header": {"frame_id": frame}}
 
 

@@ -1,16 +1,18 @@
-"""What PX4 v1.15 takes by uXRCE-DDS, below /fmu/in: off-board control and commands.
+"""Topics that PX4 v1.15 subscribes to by uXRCE-DDS, below /fmu/in: off-board control, commands.
 
-As in PX4, offboard_control_mode says that the controller lives, and of what kind its set-points
-are; a set-point counts until the next one of its kind. So each of the two sends the latest
-set-point on, by MAVLink. World NED, body FRD; NaN is not controlled.
+As in PX4, offboard_control_mode says that the controller is alive, and of what kind its set-points
+are; a set-point is valid until the next one of its kind. So both forward the latest set-point by
+MAVLink. World NED, body FRD; NaN is not controlled.
 """
 
 import math
 from typing import Any
 
 from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_mavros.host import Log
 from xtdrone_mavros.inputs.fields import target
-from xtdrone_mavros.rows import Subscription
+from xtdrone_mavros.mavlink_link import FleetLink
+from xtdrone_mavros.rows import RosMessage, Subscription
 
 PREFIX = "/fmu/in/"
 ACK = "/fmu/out/vehicle_command_ack"
@@ -39,162 +41,164 @@ class Px4Vehicle:
     """One vehicle's inputs.
 
     Attributes:
-        index, name: Of the vehicle.
-        link: A FleetLink.
-        host: Its log(name, severity, text) is for the user.
+        index, name: Number and name of the vehicle.
+        link: MAVLink link to the fleet.
+        host: Log.
         now_us: Simulated time [us].
-        kind: Of the set-points: trajectory, attitude or rates; "" before it is known.
+        kind: Kind of set-points: trajectory, attitude or rates; "" before it is known.
         set_points: The last MAVLink message of each kind.
-        askers: Command -> system and component that asked for it last.
+        askers: Command -> system and component that last sent it.
     """
 
-    def __init__(self, index: int, name: str, link: Any, host: Any):
+    def __init__(self, index: int, name: str, link: FleetLink, host: Log):
         self.index, self.name, self.link, self.host = index, name, link, host
         self.now_us = 0
         self.kind = ""
-        self.set_points: dict[str, Any] = {}
+        self.set_points: dict[str, mavlink.MAVLink_message] = {}
         self.askers: dict[int, tuple[int, int]] = {}
 
     def send_set_point(self) -> None:
-        """Sends the set-point that counts, if there is one."""
+        """Sends the valid set-point, if there is one."""
         message = self.set_points.get(self.kind)
         if message is not None:
             message.time_boot_ms = self.now_us // 1000 & 0xFFFFFFFF
             self.link.send(self.index, message)
 
-    def take(self, kind: str, message: Any) -> None:
+    def take(self, kind: str, message: mavlink.MAVLink_message) -> None:
         """Takes a new set-point."""
         self.set_points[kind] = message
         if kind == self.kind:
             self.send_set_point()
 
 
-def offboard_control_mode(v: Px4Vehicle, m: Any) -> None:
-    v.kind = next((kind for name, kind in _KINDS.items() if getattr(m, name)), "")
-    if not v.kind and any(getattr(m, name) for name in _NOT_TAKEN):
-        v.host.log(
-            v.name,
+def offboard_control_mode(vehicle: Px4Vehicle, message: RosMessage) -> None:
+    vehicle.kind = next((kind for name, kind in _KINDS.items() if getattr(message, name)), "")
+    if not vehicle.kind and any(getattr(message, name) for name in _NOT_TAKEN):
+        vehicle.host.log(
+            vehicle.name,
             mavlink.MAV_SEVERITY_WARNING,
             "offboard_control_mode: thrust, torque and actuators are not taken: set "
             "position, velocity, acceleration, attitude or body_rate",
         )
-    v.send_set_point()
+    vehicle.send_set_point()
 
 
-def trajectory_setpoint(v: Px4Vehicle, m: Any) -> None:
+def trajectory_setpoint(vehicle: Px4Vehicle, message: RosMessage) -> None:
     mask, numbers = 0, []
-    for k, value in enumerate((*m.position, *m.velocity, *m.acceleration)):
+    for k, value in enumerate((*message.position, *message.velocity, *message.acceleration)):
         known = math.isfinite(value)
         mask |= 0 if known else 1 << k
         numbers.append(float(value) if known else 0.0)
-    for value, bit in ((m.yaw, _YAW), (m.yawspeed, _YAW_RATE)):
+    for value, bit in ((message.yaw, _YAW), (message.yawspeed, _YAW_RATE)):
         known = math.isfinite(value)
         mask |= 0 if known else bit
         numbers.append(float(value) if known else 0.0)
-    v.take(
+    vehicle.take(
         "trajectory",
         mavlink.MAVLink_set_position_target_local_ned_message(
-            0, *target(v), mavlink.MAV_FRAME_LOCAL_NED, mask, *numbers
+            0, *target(vehicle), mavlink.MAV_FRAME_LOCAL_NED, mask, *numbers
         ),
     )
 
 
-def vehicle_attitude_setpoint(v: Px4Vehicle, m: Any) -> None:
-    turning = math.isfinite(m.yaw_sp_move_rate)
-    v.take(
+def vehicle_attitude_setpoint(vehicle: Px4Vehicle, message: RosMessage) -> None:
+    turning = math.isfinite(message.yaw_sp_move_rate)
+    vehicle.take(
         "attitude",
         mavlink.MAVLink_set_attitude_target_message(
             0,
-            *target(v),
+            *target(vehicle),
             _ROLL_RATE | _PITCH_RATE | (0 if turning else _BODY_YAW_RATE),
-            [float(x) for x in m.q_d],
+            [float(x) for x in message.q_d],
             0.0,
             0.0,
-            float(m.yaw_sp_move_rate) if turning else 0.0,
-            _thrust(m),
+            float(message.yaw_sp_move_rate) if turning else 0.0,
+            _thrust(message),
         ),
     )
 
 
-def vehicle_rates_setpoint(v: Px4Vehicle, m: Any) -> None:
-    v.take(
+def vehicle_rates_setpoint(vehicle: Px4Vehicle, message: RosMessage) -> None:
+    vehicle.take(
         "rates",
         mavlink.MAVLink_set_attitude_target_message(
             0,
-            *target(v),
+            *target(vehicle),
             _ATTITUDE,
             [1.0, 0.0, 0.0, 0.0],
-            float(m.roll),
-            float(m.pitch),
-            float(m.yaw),
-            _thrust(m),
+            float(message.roll),
+            float(message.pitch),
+            float(message.yaw),
+            _thrust(message),
         ),
     )
 
 
-def _thrust(m):
-    """0..1: along the body's z of what hovers, or its x of what flies by wings."""
-    x, _, z = (float(value) for value in m.thrust_body)
+def _thrust(message: RosMessage) -> float:
+    """Returns the thrust, 0..1, along the body's z of a multirotor, or its x of a plane."""
+    x, _, z = (float(value) for value in message.thrust_body)
     return min(max(-z if z else x, 0.0), 1.0)
 
 
-def vehicle_command(v: Px4Vehicle, m: Any) -> None:
+def vehicle_command(vehicle: Px4Vehicle, message: RosMessage) -> None:
     """Commands for another system are not this vehicle's, as in PX4."""
-    if m.target_system not in (0, v.index + 1):
+    if message.target_system not in (0, vehicle.index + 1):
         return
-    v.askers[m.command] = m.source_system, m.source_component
-    place = m.param5, m.param6
-    if m.command in _AT_A_PLACE and all(map(math.isfinite, place)) and any(place):
-        v.link.send(
-            v.index,
+    vehicle.askers[message.command] = message.source_system, message.source_component
+    place = message.param5, message.param6
+    if message.command in _AT_A_PLACE and all(map(math.isfinite, place)) and any(place):
+        vehicle.link.send(
+            vehicle.index,
             mavlink.MAVLink_command_int_message(
-                *target(v),
+                *target(vehicle),
                 mavlink.MAV_FRAME_GLOBAL,
-                m.command,
+                message.command,
                 0,
                 0,
-                m.param1,
-                m.param2,
-                m.param3,
-                m.param4,
+                message.param1,
+                message.param2,
+                message.param3,
+                message.param4,
                 *(round(degrees * 1e7) for degrees in place),
-                m.param7,
+                message.param7,
             ),
         )
         return
-    v.link.send(
-        v.index,
+    vehicle.link.send(
+        vehicle.index,
         mavlink.MAVLink_command_long_message(
-            *target(v),
-            m.command,
-            m.confirmation,
-            m.param1,
-            m.param2,
-            m.param3,
-            m.param4,
-            m.param5,
-            m.param6,
-            m.param7,
+            *target(vehicle),
+            message.command,
+            message.confirmation,
+            message.param1,
+            message.param2,
+            message.param3,
+            message.param4,
+            message.param5,
+            message.param6,
+            message.param7,
         ),
     )
 
 
-def command_ack(v: Px4Vehicle, m: Any) -> dict[str, Any]:
-    """Fields of px4_msgs/VehicleCommandAck, of a COMMAND_ACK."""
-    system, component = v.askers.get(m.command, (0, 0))
+def command_ack(
+    vehicle: Px4Vehicle, message: mavlink.MAVLink_command_ack_message
+) -> dict[str, Any]:
+    """Returns the fields of a px4_msgs/VehicleCommandAck for a COMMAND_ACK."""
+    system, component = vehicle.askers.get(message.command, (0, 0))
     return {
-        "timestamp": v.now_us,
-        "command": m.command,
-        "result": m.result,
-        "result_param1": m.progress,
-        "result_param2": m.result_param2,
+        "timestamp": vehicle.now_us,
+        "command": message.command,
+        "result": message.result,
+        "result_param1": message.progress,
+        "result_param2": message.result_param2,
         "target_system": system,
         "target_component": component,
         "from_external": True,
     }
 
 
-SUBSCRIPTIONS = (
+SUBSCRIPTIONS: tuple[Subscription[Px4Vehicle], ...] = (
     Subscription("offboard_control_mode", "px4_msgs/OffboardControlMode", offboard_control_mode),
     Subscription("trajectory_setpoint", "px4_msgs/TrajectorySetpoint", trajectory_setpoint),
     Subscription(

@@ -6,7 +6,7 @@ from typing import Any
 from cyclonedds.idl import make_idl_struct, types as dds
 from rosbags.interfaces import Nodetype
 
-from .types import Types
+from .types import FieldType, Types
 
 _NUMBERS = {
     name: getattr(dds, name)
@@ -26,21 +26,21 @@ _NUMBERS = {
 
 
 def dds_name(kind: str) -> str:
-    """The name of a type on the wire: pkg::msg::dds_::Name_ of pkg/msg/Name."""
+    """Returns the name of a type on the wire: pkg::msg::dds_::Name_ for pkg/msg/Name."""
     package, folder, name = kind.split("/")
     return f"{package}::{folder}::dds_::{name}_"
 
 
 @cache
-def struct(types: Types, kind: str) -> Any:
-    """Cyclone's class of a type. Messages are not made of it: they are written as bytes."""
+def struct(types: Types, kind: str) -> type[Any]:
+    """Returns Cyclone's class of a type. Messages are written as bytes, without its objects."""
     fields = {name: _field(types, node) for name, node in types.store.fielddefs[kind][1]}
     if "/srv/" in kind:  # with what rmw_cyclonedds puts before a request or a response
         fields = {"client_guid": dds.uint64, "sequence_number": dds.int64, **fields}
     return make_idl_struct(kind.rpartition("/")[2], dds_name(kind).replace("::", "."), fields)
 
 
-def _field(types: Types, node: Any) -> Any:
+def _field(types: Types, node: FieldType) -> Any:  # Cyclone has no common type of fields
     form, described = node
     if form == Nodetype.NAME:
         return struct(types, described)
@@ -49,5 +49,6 @@ def _field(types: Types, node: Any) -> Any:
     element, length = described
     inner = _field(types, element)
     if form == Nodetype.ARRAY:
-        return dds.array[inner, length]
-    return dds.sequence[inner, length] if length else dds.sequence[inner]
+        return dds.array[inner, length]  # type: ignore[misc]  # a metaclass makes it a type
+    sequence: Any = dds.sequence
+    return sequence[inner, length] if length else sequence[inner]

@@ -1,7 +1,7 @@
-"""Messages of a whole fleet as NumPy records: where each number lies in the serialised bytes.
+"""Messages of a whole fleet as NumPy records over their serialised bytes.
 
-A template is serialised once by rosbags. As long as strings and lengths stay what they are in
-it, so do the places of all numbers, and a message is the template's bytes with other numbers.
+A template is serialised once by rosbags. As long as its strings and lengths stay the same, so do
+the places of all numbers, and a message is the template's bytes with other numbers.
 Writing those of nine vehicles takes one assignment for each field.
 """
 
@@ -12,31 +12,31 @@ import numpy as np
 import numpy.typing as npt
 from rosbags.interfaces import Nodetype
 
-from .types import Types, number_of
+from .types import FieldType, Message, Types, number_of
 
-_HEADER = 4  # bytes of encapsulation, from whose end on places are aligned
+_HEADER = 4  # length of the encapsulation, behind which fields are aligned [bytes]
 
 
 class Layout:
-    """The places of the numbers of one template.
+    """Places of the numbers of one template.
 
     Attributes:
-        template: Its bytes, encapsulation and padding included.
-        dtype: Of a record over them. Fields are named by their path, for example
+        template: Bytes of the template, encapsulation and padding included.
+        dtype: Type of a record over them. Fields are named by their path, for example
             `pose.position.x`; `pose.position` is all its numbers, where they have one type and
             no gaps, and `transforms.0.transform` the same within a sequence.
     """
 
-    def __init__(self, types: Types, template: Any):
+    def __init__(self, types: Types, template: Message):
         """Finds the places.
 
         Args:
-            types: Of the template.
-            template: A message of rosbags.
+            types: Types of the distribution.
+            template: Message of rosbags.
         """
         self._types = types
         self._places: dict[str, tuple[np.dtype, int, int]] = {}  # path -> type, count, offset
-        self._single: list[tuple[np.dtype, int, int]] = []  # the same of each field of numbers
+        self._single: list[tuple[np.dtype, int, int]] = []  # likewise, for each field of numbers
         self.template = types.serialised(template)
         self._struct(template, "", 0)
         names, places = list(self._places), list(self._places.values())
@@ -50,11 +50,11 @@ class Layout:
         )
 
     def records(self, n: int) -> np.ndarray:
-        """n records that hold the template."""
+        """Returns n records that hold the template."""
         return np.frombuffer(bytearray(self.template * n), dtype=self.dtype)
 
-    def _struct(self, message, path, at) -> int:
-        """Notes the numbers of a message that begins at or behind `at`; returns its end."""
+    def _struct(self, message: Message, path: str, at: int) -> int:
+        """Stores the places of a message that begins at or behind `at`; returns its end."""
         first = len(self._single)
         for name, node in self._types.store.fielddefs[message.__msgtype__][1]:
             at = self._field(node, getattr(message, name), f"{path}.{name}".lstrip("."), at)
@@ -66,7 +66,7 @@ class Layout:
                 self._places[path] = kind, count, begin
         return at
 
-    def _field(self, node, value, path, at) -> int:
+    def _field(self, node: FieldType, value: Any, path: str, at: int) -> int:
         form, described = node
         if form == Nodetype.NAME:
             return self._struct(value, path, at)
@@ -83,7 +83,7 @@ class Layout:
             at = self._field((of, kind), part, f"{path}.{k}", at)
         return at
 
-    def _numbers(self, base, count, path, at) -> int:
+    def _numbers(self, base: str, count: int, path: str, at: int) -> int:
         if count == 0:
             return at
         kind = number_of(base)
@@ -103,14 +103,14 @@ class Batch:
     Vehicles whose strings differ in length have records of their own.
     """
 
-    def __init__(self, types: Types, templates: Sequence[Any]):
-        """The templates, one for each vehicle."""
+    def __init__(self, types: Types, templates: Sequence[Message]):
+        """templates: One message for each vehicle."""
         layouts = [Layout(types, template) for template in templates]
-        groups: dict[Any, list[int]] = {}
+        groups: dict[str, list[int]] = {}
         for i, layout in enumerate(layouts):
             groups.setdefault(str(layout.dtype.fields), []).append(i)
-        self._groups = []
-        self._place = [(np.empty(0), 0)] * len(layouts)
+        self._groups: list[tuple[np.ndarray, np.ndarray]] = []  # vehicles, records
+        self._place: list[tuple[np.ndarray, int]] = [(np.empty(0), 0)] * len(layouts)
         for members in groups.values():
             records = np.frombuffer(
                 bytearray(b"".join(layouts[i].template for i in members)),
@@ -124,7 +124,7 @@ class Batch:
         """Sets a number of all messages.
 
         Args:
-            name: Of the field, see Layout.dtype.
+            name: Path of the field, see Layout.dtype.
             values: One for all, or (N,) or (N, k).
         """
         values = np.asarray(values)
@@ -133,12 +133,12 @@ class Batch:
                 values if values.ndim == 0 or len(self._groups) == 1 else values[members]
             )
 
-    def stamp(self, t_us: int) -> None:
+    def stamp(self, t_us: int | np.ndarray) -> None:
         """Sets the time of the header of all messages [us]."""
         self["header.stamp.sec"] = t_us // 1_000_000
         self["header.stamp.nanosec"] = t_us % 1_000_000 * 1000
 
     def data(self, i: int) -> bytes:
-        """The bytes of vehicle i's message."""
+        """Returns the bytes of vehicle i's message."""
         records, k = self._place[i]
         return records[k].tobytes()

@@ -19,16 +19,16 @@ from ..rtps.services import Services
 from .idl import dds_name, struct
 from .quality import DEFAULT, LATCHED, Quality
 from .recorder import Recorder
-from .types import Types
+from .types import Message, Types
 
 LOCAL = "127.0.0.1"
-_CALLS = 8  # of services at once
-_ANY = 0xFFFF  # samples in every state
-_TAKEN = 64  # samples at once
-_PARTICIPANTS = 100  # of one machine that are looked for where there is no multicast
-_RECEIVE = "4MB"  # buffer asked of the kernel
-# On loopback, which often has no multicast, we call at all ports that participants may have, each
-# second: others do not hear of us otherwise, nor we of them.
+_CALLS = 8  # calls of services that run at once
+_ANY = 0xFFFF  # mask of samples in every state
+_TAKEN = 64  # samples taken at once
+_PARTICIPANTS = 100  # on one machine that are searched without multicast
+_RECEIVE = "4MB"  # receive buffer
+# On loopback, which often has no multicast, announcements go each second to all ports that
+# participants may have: otherwise no participant would discover another.
 _ON_LOOPBACK = f"""<AllowMulticast>false</AllowMulticast></General><Discovery>
 <ParticipantIndex>auto</ParticipantIndex>
 <MaxAutoParticipantIndex>{_PARTICIPANTS}</MaxAutoParticipantIndex>
@@ -46,7 +46,7 @@ class Writer:
     """A publisher of serialised messages.
 
     Attributes:
-        wanted: Whether somebody subscribes to it, or it is recorded or latched.
+        wanted: Whether it has subscribers, or is recorded or latched.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class Writer:
         quality: Quality,
         record: Callable[[bytes], None] | None = None,
     ):
-        """Of a Node, see Node.writer(); record() takes each message, too."""
+        """See Node.writer(); record() gets each message as well."""
         self._record = record
-        # One that is not reliable keeps nothing for those who come late.
+        # A writer that is not reliable keeps nothing for late subscribers.
         self._always = record is not None or (quality.latched and quality.reliable)
         self.wanted = self._always
         self._listener = Listener(on_publication_matched=self._matched)
@@ -87,7 +87,7 @@ class Writer:
                 f"({len(data)} bytes): {DDSException(status)}"
             )
 
-    def _matched(self, writer, status):
+    def _matched(self, writer: DataWriter, status: Any) -> None:  # Cyclone's status
         self.wanted = self._always or status.current_count > 0
 
 
@@ -97,7 +97,7 @@ class Reader:
     def __init__(
         self, node: "Node", topic: str, kind: str, quality: Quality, handle: Callable[[bytes], None]
     ):
-        """Of a Node, see Node.reader()."""
+        """See Node.reader()."""
         self._node, self._handle = node, handle
         self._waiting = False
         self._listener = Listener(on_data_available=self._available)
@@ -109,13 +109,13 @@ class Reader:
         )
         node.keep(self)
 
-    def _available(self, reader):
+    def _available(self, reader: DataReader) -> None:
         if not self._waiting:
             self._waiting = True
             self._node.arrived(self)
 
     def take(self) -> None:
-        """Handles what has come."""
+        """Handles the messages that have come."""
         self._waiting = False
         while True:
             samples = ddspy_take(self.entity._ref, _ANY, _TAKEN)
@@ -134,8 +134,8 @@ class Node:
     """A participant with a node of ROS 2 or more, as `ros2 node list` and its like see them.
 
     Attributes:
-        participant: Cyclone's.
-        types: Of its messages.
+        participant: Cyclone's participant.
+        types: Types of the messages.
     """
 
     def __init__(
@@ -180,16 +180,16 @@ class Node:
                 f"DDS cannot start on {address} in domain {domain}: give an IPv4 "
                 "address of this machine, and a domain with free ports"
             ) from error
-        self._graph: Writer | None = Writer(
+        self._graph = Writer(
             self, "ros_discovery_info", "rmw_dds_common/msg/ParticipantEntitiesInfo", LATCHED
         )
 
     def keep(self, entity: Writer | Reader) -> None:
-        """Keeps what DDS's threads call, as long as they do: until close()."""
+        """Keeps an entity that DDS's threads call, until close()."""
         self._kept.append(entity)
 
     def fileno(self) -> int:
-        """Of what can be read when messages have come: for select()."""
+        """Returns the descriptor that is readable once messages have come, for select()."""
         return self._wake_out
 
     def arrived(self, reader: Reader) -> None:
@@ -210,7 +210,7 @@ class Node:
             self._arrived.popleft().take()
 
     def topic(self, name: str, kind: str) -> Topic:
-        """Cyclone's topic.
+        """Returns Cyclone's topic.
 
         Args:
             name: On the wire, for example rt/clock.
@@ -227,12 +227,12 @@ class Node:
         return known
 
     def writer(self, name: str, kind: str, quality: Quality = DEFAULT) -> Writer:
-        """A publisher.
+        """Returns a publisher.
 
         Args:
-            name: The topic, beginning with /.
+            name: Topic, beginning with /.
             kind: Its type, for example std_msgs/msg/String.
-            quality: What subscribers may ask for at most.
+            quality: QoS that it offers.
         """
         record = None if self._recorder is None else self._recorder.tap(name, kind, quality)
         made = Writer(self, f"rt{name}", kind, quality, record)
@@ -242,26 +242,28 @@ class Node:
     def reader(
         self, name: str, kind: str, handle: Callable[[bytes], None], quality: Quality = DEFAULT
     ) -> Reader:
-        """A subscriber.
+        """Returns a subscriber.
 
         Args:
-            name: The topic, beginning with /.
+            name: Topic, beginning with /.
             kind: Its type.
             handle: Called by handle() with each message.
-            quality: What it asks of publishers at least.
+            quality: QoS that it requests.
         """
         made = Reader(self, f"rt{name}", kind, quality, handle)
         self._nodes[self._name][1].append(made.entity.get_guid().bytes)
         return made
 
-    def service(self, name: str, kind: str, answer: Callable[[Any], Any], of: str = "") -> None:
+    def service(
+        self, name: str, kind: str, answer: Callable[[Message], Message], of: str = ""
+    ) -> None:
         """Offers a service; before announce().
 
         Args:
             name: Beginning with /.
             kind: Its type, for example std_srvs/srv/Trigger.
             answer: Gives the response to a request, in a thread of its own.
-            of: The node whose it is, beginning with /; this one where it is empty.
+            of: Node that offers it, beginning with /; "" for this one.
         """
 
         def respond(data: bytes) -> bytes | None:
@@ -278,7 +280,7 @@ class Node:
             known.append(guid)
 
     def announce(self) -> None:
-        """Tells ROS 2's graph which publishers and subscribers each node has."""
+        """Announces to ROS 2's graph which publishers and subscribers each node has."""
         if self._services is not None:
             self._services.start()
         own = self._gid(self.participant.get_guid().bytes)
@@ -292,7 +294,7 @@ class Node:
             )
         )
 
-    def _entities(self, name, guids):
+    def _entities(self, name: str, guids: tuple[list[bytes], list[bytes]]) -> dict[str, Any]:
         writers, readers = ([self._gid(guid) for guid in part] for part in guids)
         space, _, own = name.rpartition("/")
         return {
@@ -302,7 +304,7 @@ class Node:
             "writer_gid_seq": writers,
         }
 
-    def _gid(self, guid):
+    def _gid(self, guid: bytes) -> dict[str, list[int]]:
         length = len(self.types.blank("rmw_dds_common/msg/Gid").data)
         return {"data": list(guid.ljust(length, b"\0"))}
 

@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from rosbags.interfaces import (
     Connection,
@@ -25,7 +26,8 @@ from .quality import Quality
 from .types import Types
 
 STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
-_VERSIONS = {"humble": 8, "jazzy": 9}  # of metadata.yaml
+# Version of metadata.yaml.
+_VERSIONS: dict[str, Literal[8, 9]] = {"humble": 8, "jazzy": 9}
 _FOREVER = QosTime(2147483647, 4294967295)
 
 
@@ -85,7 +87,7 @@ class Recorder:
             )
         return lambda data: self._write(connection, data)
 
-    def _write(self, connection, data):
+    def _write(self, connection: Connection, data: bytes) -> None:
         with self._lock:
             if not self._open:
                 return

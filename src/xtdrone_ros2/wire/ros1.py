@@ -1,8 +1,7 @@
-"""Publishers and subscribers of ROS 2 whose users have messages that are serialised for ROS 1."""
+"""Publishers and subscribers of ROS 2 for messages that are serialised for ROS 1."""
 
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from rosbags.serde import SerdeError
 
@@ -15,19 +14,19 @@ class Output:
     """A publisher."""
 
     def __init__(self, node: Node, name: str, kind: str, latched: bool = False):
-        """Of a Node.
+        """Advertises.
 
         Args:
             node: The participant.
             name: The topic, beginning with /.
             kind: Its type, by ROS 1's name.
-            latched: Whether those who come late get the last messages.
+            latched: Whether late subscribers get the last messages.
         """
         self._kind, self._types = ros2_name(kind), node.types
         self._writer = node.writer(name, self._kind, MAVROS_LATCHED if latched else DEFAULT)
 
     def wanted(self) -> bool:
-        """Whether there are subscribers."""
+        """Returns whether there are subscribers."""
         return self._writer.wanted
 
     def publish(self, data: bytes) -> None:
@@ -35,8 +34,8 @@ class Output:
         self._writer.write(self._types.from_ros1(data, self._kind))
 
 
-def listen(node: Node, name: str, kind: str, handle: Callable[[bytes], Any]) -> None:
-    """Subscribes; what is no message of the type is said, and left out.
+def listen(node: Node, name: str, kind: str, handle: Callable[[bytes], object]) -> None:
+    """Subscribes; messages that are not of the type are reported and dropped.
 
     Args:
         node: The participant, whose handle() calls handle.
@@ -46,7 +45,7 @@ def listen(node: Node, name: str, kind: str, handle: Callable[[bytes], Any]) -> 
     """
     own = ros2_name(kind)
 
-    def take(data):
+    def take(data: bytes) -> None:
         try:
             message = node.types.to_ros1(data, own)
         except SerdeError as error:

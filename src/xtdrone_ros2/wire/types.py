@@ -3,7 +3,7 @@
 import dataclasses
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from rosbags.interfaces import Nodetype
@@ -12,9 +12,10 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from xtdrone_core import resources
 
 DISTRIBUTIONS = {"humble": Stores.ROS2_HUMBLE, "jazzy": Stores.ROS2_JAZZY}
-_PACKAGES = ("px4_msgs", "mavros_msgs", "geographic_msgs", "simulation_interfaces")  # of src/
+_PACKAGES = ("px4_msgs", "mavros_msgs", "geographic_msgs", "simulation_interfaces")  # in src/
 _NAMES, _PARAMETERS = "string[] names\n---\n", "Parameter[] parameters\n---\n"
-_SERVICES = {  # whose definitions are short
+# Definitions of services that are not in src/.
+_SERVICES = {
     "std_srvs": {"Empty": "---", "Trigger": "---\nbool success\nstring message"},
     "rcl_interfaces": {
         "ListParameters": "string[] prefixes\nuint64 depth\n---\nListParametersResult result",
@@ -26,17 +27,23 @@ _SERVICES = {  # whose definitions are short
     },
 }
 _NOTHING = [("structure_needs_at_least_one_member", (Nodetype.BASE, ("uint8", 0)))]
-_ROS1_TYPES = {"VFR_HUD": "VfrHud"}  # whose names ROS 2 has changed
-# The same of fields.
+_ROS1_TYPES = {"VFR_HUD": "VfrHud"}  # types that have another name in ROS 2
+# Fields that have another name in ROS 2.
 _ROS1_NAMES = {"secs": "sec", "nsecs": "nanosec", "D": "d", "K": "k", "R": "r", "P": "p"}
+
+
+# A message, which is an object of a dataclass that rosbags generates.
+Message: TypeAlias = Any
+# A field's type as rosbags describes it: a Nodetype, and a name or nested descriptions.
+FieldType: TypeAlias = Any
 
 
 class Types:
     """The types of one distribution of ROS 2.
 
     Attributes:
-        store: The Typestore of rosbags.
-        distribution: Its name.
+        store: Typestore of rosbags.
+        distribution: Name of the distribution.
     """
 
     def __init__(self, distribution: str = "humble"):
@@ -51,24 +58,28 @@ class Types:
             self._read(package, resources.root() / "src" / package)
         for package, services in _SERVICES.items():
             for name, text in services.items():
-                self._add(_of_service(package, name, text))
+                self._add(_service_types(package, name, text))
 
     def _read(self, package: str, folder: Path) -> None:
-        found: dict[str, Any] = {}
+        definitions: dict[str, FieldType] = {}
         for path in sorted(folder.glob("msg/*.msg")):
             name = ros2_name(f"{package}/{path.stem}")
-            found.update(get_types_from_msg(path.read_text(), name))
+            definitions.update(get_types_from_msg(path.read_text(), name))
         for path in sorted(folder.glob("srv/*.srv")):
-            found.update(_of_service(package, path.stem, path.read_text()))
-        self._add(found)
+            definitions.update(_service_types(package, path.stem, path.read_text()))
+        self._add(definitions)
 
-    def _add(self, found: dict[str, Any]) -> None:
+    def _add(self, definitions: dict[str, FieldType]) -> None:
         self.store.register(
-            {name: fields for name, fields in found.items() if name not in self.store.fielddefs}
+            {
+                name: fields
+                for name, fields in definitions.items()
+                if name not in self.store.fielddefs
+            }
         )
 
-    def blank(self, kind: str) -> Any:
-        """A message whose numbers are 0 and whose strings and sequences are empty.
+    def blank(self, kind: str) -> Message:
+        """Returns a message whose numbers are 0 and whose strings and sequences are empty.
 
         Args:
             kind: For example std_msgs/msg/Header.
@@ -76,7 +87,7 @@ class Types:
         _, fields = self.store.fielddefs[kind]
         return self.store.types[kind](**{name: self._blank(node) for name, node in fields})
 
-    def _blank(self, node: Any) -> Any:
+    def _blank(self, node: FieldType) -> Any:
         form, described = node
         if form == Nodetype.NAME:
             return self.blank(described)
@@ -88,17 +99,17 @@ class Types:
             return np.zeros(length, dtype=number_of(element[1][0]))
         return [self._blank(element) for _ in range(length)]
 
-    def message(self, kind: str, **values: Any) -> Any:
-        """A message with some of its fields: nested ones as dicts, sequences of messages as lists.
+    def message(self, kind: str, **values: Any) -> Message:
+        """Returns a message with some fields set: nested ones as dicts, sequences as lists.
 
         Args:
             kind: For example geometry_msgs/msg/PoseStamped.
-            values: By name.
+            values: Fields by name.
         """
         return self._filled(self.blank(kind), values)
 
-    def _filled(self, message: Any, values: dict) -> Any:
-        nodes = dict(self.store.fielddefs[message.__msgtype__][1])
+    def _filled(self, message: Message, values: dict[str, Any]) -> Message:
+        nodes: dict[str, FieldType] = dict(self.store.fielddefs[message.__msgtype__][1])
         changed: dict[str, Any] = {}
         for name, value in values.items():
             name = name if name in nodes else _ROS1_NAMES[name]
@@ -119,56 +130,56 @@ class Types:
             changed[name] = value
         return dataclasses.replace(message, **changed)
 
-    def serialised(self, message: Any) -> bytes:
-        """A message as CDR behind its 4 bytes of encapsulation, padded to a multiple of 4."""
+    def serialised(self, message: Message) -> bytes:
+        """Returns a message as CDR behind 4 bytes of encapsulation, padded to a multiple of 4."""
         return padded(
             bytes(self.store.serialize_cdr(message, message.__msgtype__, little_endian=True))
         )
 
     def from_ros1(self, data: bytes, kind: str) -> bytes:
-        """The same as serialised(), of a message that is serialised for ROS 1.
+        """Returns CDR, as serialised() does, for a message that is serialised for ROS 1.
 
         Args:
-            data: Its bytes.
-            kind: Its type, by ROS 2's name.
+            data: Bytes of the message.
+            kind: Type of the message, by ROS 2's name.
         """
         return padded(bytes(self.store.ros1_to_cdr(data, kind)))
 
     def to_ros1(self, data: bytes, kind: str) -> bytes:
-        """The other way round; kind as there."""
+        """Returns the bytes for ROS 1 of a message in CDR; kind by ROS 2's name."""
         return bytes(self.store.cdr_to_ros1(data, kind))
 
-    def read(self, data: bytes, kind: str) -> Any:
-        """The message of serialised bytes; rosbags' errors where they are none."""
+    def read(self, data: bytes, kind: str) -> Message:
+        """Deserialises a message; raises rosbags' errors if it is none."""
         return self.store.deserialize_cdr(data, kind)
 
 
-def _of_service(package: str, name: str, text: str) -> dict[str, Any]:
-    """The types of a service's request and response."""
+def _service_types(package: str, name: str, text: str) -> dict[str, FieldType]:
+    """Returns the types of a service's request and response."""
     lines = text.splitlines()
     middle = next(k for k, line in enumerate(lines) if line.strip() == "---")
-    found = {}
+    types = {}
     for part, end in ((lines[:middle], "Request"), (lines[middle + 1 :], "Response")):
         ((constants, fields),) = get_types_from_msg(
             "\n".join(part), f"{package}/msg/{name}"
         ).values()
-        found[f"{package}/srv/{name}_{end}"] = constants, fields or _NOTHING
-    return found
+        types[f"{package}/srv/{name}_{end}"] = constants, fields or _NOTHING
+    return types
 
 
 def padded(data: bytes) -> bytes:
-    """Bytes with zeros up to a multiple of 4, as DDS wants them."""
+    """Pads bytes with zeros to a multiple of 4, as DDS requires."""
     return data + bytes(-len(data) % 4)
 
 
 @cache
 def number_of(base: str) -> np.dtype:
-    """NumPy's little-endian type of one of ROS's."""
+    """Returns NumPy's little-endian type for a primitive type of ROS."""
     name = {"bool": "?", "char": "u1", "byte": "u1", "octet": "u1"}.get(base, base)
     return np.dtype(name).newbyteorder("<")
 
 
 def ros2_name(kind: str, folder: str = "msg") -> str:
-    """The name of a ROS 1 type (std_msgs/Header) in ROS 2 (std_msgs/msg/Header)."""
+    """Returns the name in ROS 2 (std_msgs/msg/Header) of a type of ROS 1 (std_msgs/Header)."""
     package, name = kind.split("/")
     return f"{package}/{folder}/{_ROS1_TYPES.get(name, name)}"

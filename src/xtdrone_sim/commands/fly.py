@@ -248,7 +248,7 @@ class _ProgressBar(Observer):
             file=sys.stderr,
             mininterval=0.2,
             delay=1e-3,
-            disable=None,  # in a file or pipe
+            disable=None,  # no bar in a file or pipe
             bar_format="{desc}: {n:.0f} s simulated, {elapsed} elapsed{postfix}",
         )
         self._event = "on the ground"

@@ -58,7 +58,7 @@ def _upload(args: argparse.Namespace) -> None:
     from xtdrone_autopilot.navigation.mission_items import TYPE_NAME
     from xtdrone_autopilot.navigation.plan_file import load
 
-    plan = load(args.file)  # what it cannot fly, the vehicle refuses
+    plan = load(args.file)  # the vehicle refuses items that it cannot fly
     client = open_client(args)
     try:
         for kind, items in plan.items.items():

@@ -96,19 +96,19 @@ def _check_vehicles(args: argparse.Namespace) -> int:
     """A line on each model; status 1 if one is refused or fails."""
     from ..model_check import check, models_in
 
-    said, bad = logging.getLogger("xtdrone_sim.parts"), False
-    said.disabled = True  # the remarks are in the lines
+    remarks_log, bad = logging.getLogger("xtdrone_sim.parts"), False
+    remarks_log.disabled = True  # the lines have the remarks
     try:
         for path in (model for given in args.path for model in models_in(Path(given).expanduser())):
-            found = check(path, args.hover)
-            bad = bad or found.verdict in ("refused", "fails")
+            result = check(path, args.hover)
+            bad = bad or result.verdict in ("refused", "fails")
             print(
-                f"{found.verdict:8} {path.name:28} "
-                + "; ".join(text for text in (found.reason, *found.remarks) if text),
+                f"{result.verdict:8} {path.name:28} "
+                + "; ".join(text for text in (result.reason, *result.remarks) if text),
                 flush=True,
             )
     finally:
-        said.disabled = False
+        remarks_log.disabled = False
     return int(bad)
 
 

@@ -1,4 +1,4 @@
-"""What the requests of the control socket need of a simulation."""
+"""The interface through which requests of the control socket control a simulation."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ from ..rendering.sensors import RenderedSensors
 from ..vehicles.pose import Pose
 from ..world import World
 
-Request = dict[str, Any]  # as it came in JSON
+Request = dict[str, Any]  # decoded from JSON
 Answer = dict[str, Any]
 Handler = Callable[[Request], Answer | None]
 

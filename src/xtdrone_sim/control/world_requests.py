@@ -137,7 +137,7 @@ def _numbers(request: Request, key: str, count: int) -> list[float]:
         not isinstance(values, list)
         or len(values) != count
         or not all(isinstance(value, (int, float)) for value in values)
-        or not all(abs(value) <= MAX_NUMBER for value in values)  # which no NaN is
+        or not all(abs(value) <= MAX_NUMBER for value in values)  # false for NaN
     ):
         raise ControlError(
             f"the request needs {count} finite numbers '{key}', up to {MAX_NUMBER:g}"

@@ -44,7 +44,7 @@ def with_payload(
 MASS = np.dtype(
     [
         ("row", "i8"),  # row of the body's wrench in `applied`; -1 for none
-        ("alone", "?"),  # whether its vehicle has no other body
+        ("alone", "?"),  # its vehicle has no other body
         ("arm", "f8", (3,)),  # centre of gravity, body frame [m]
         ("inertia", "f8", (6,)),  # about the centre of gravity, packed, body frame [kg m^2]
         ("inverse", "f8", (6,)),
@@ -111,30 +111,30 @@ def apply_wrench(
     """
     for i in range(masses.shape[0]):
         for b in range(masses.shape[1]):
-            m = masses[i, b]
-            if m.row < 0:
+            mass = masses[i, b]
+            if mass.row < 0:
                 continue
             qx, qy, qz, qw = quat[i, b, 0], quat[i, b, 1], quat[i, b, 2], quat[i, b, 3]
             wx, wy, wz = rate[i, b, 0], rate[i, b, 1], rate[i, b, 2]
             fx, fy, fz = wrench[i, b, 0], wrench[i, b, 1], wrench[i, b, 2]
-            px, py, pz = quaternion.rotate(qx, qy, qz, qw, m.arm[0], m.arm[1], m.arm[2])
+            px, py, pz = quaternion.rotate(qx, qy, qz, qw, mass.arm[0], mass.arm[1], mass.arm[2])
             mx = wrench[i, b, 3] - (py * fz - pz * fy)
             my = wrench[i, b, 4] - (pz * fx - px * fz)
             mz = wrench[i, b, 5] - (px * fy - py * fx)
-            r = m.row
-            applied[r, 0], applied[r, 1], applied[r, 2] = fx, fy, fz
-            applied[r, 3], applied[r, 4], applied[r, 5] = mx, my, mz
-            if not m.alone or wx * wx + wy * wy + wz * wz < _SLOW:
+            row = mass.row
+            applied[row, 0], applied[row, 1], applied[row, 2] = fx, fy, fz
+            applied[row, 3], applied[row, 4], applied[row, 5] = mx, my, mz
+            if not mass.alone or wx * wx + wy * wy + wz * wz < _SLOW:
                 continue
             tx, ty, tz = quaternion.rotate_inverse(qx, qy, qz, qw, mx, my, mz)
-            gx, gy, gz = rigid_body.gyroscopic_torque(m.inertia, wx, wy, wz)
+            gx, gy, gz = rigid_body.gyroscopic_torque(mass.inertia, wx, wy, wz)
             mx, my, mz = rigid_body.mean_gyroscopic_torque(
-                m.inertia, m.inverse, wx, wy, wz, tx, ty, tz, dt
+                mass.inertia, mass.inverse, wx, wy, wz, tx, ty, tz, dt
             )
             dx, dy, dz = quaternion.rotate(qx, qy, qz, qw, mx - gx, my - gy, mz - gz)
-            applied[r, 3] += dx
-            applied[r, 4] += dy
-            applied[r, 5] += dz
+            applied[row, 3] += dx
+            applied[row, 4] += dy
+            applied[row, 5] += dz
 
 
 def place_bodies(fleet: FleetModel, state: FleetState) -> None:
@@ -180,11 +180,11 @@ def place_fleet(
         for k in range(4):
             body_quat[i, 0, k] = quat[i, k]
         for b in range(1, vehicle[i].bodies):
-            one = body[i, b]
-            p, j = one.parent, one.joint
+            child = body[i, b]
+            p, j = child.parent, child.joint
             x, q, v, w = body_pos[i, p], body_quat[i, p], body_vel[i, p], body_ang_vel[i, p]
-            found = joint.moved(
-                one,
+            moved = joint.moved(
+                child,
                 joints[i, j],
                 joint_pos[i, j],
                 joint_vel[i, j],
@@ -203,13 +203,13 @@ def place_fleet(
                 w[2],
             )
             for k in range(3):
-                body_pos[i, b, k] = found[k]
-                body_vel[i, b, k] = found[7 + k]
-                body_ang_vel[i, b, k] = found[10 + k]
+                body_pos[i, b, k] = moved[k]
+                body_vel[i, b, k] = moved[7 + k]
+                body_ang_vel[i, b, k] = moved[10 + k]
             for k in range(4):
-                body_quat[i, b, k] = found[3 + k]
+                body_quat[i, b, k] = moved[3 + k]
 
 
-def _point_inertia(pos) -> np.ndarray:
+def _point_inertia(pos: np.ndarray) -> np.ndarray:
     """Inertia (3, 3) about the origin of a unit mass at pos [m^2]."""
     return pos @ pos * np.eye(3) - np.outer(pos, pos)

@@ -1,4 +1,4 @@
-"""Whether vehicles of a fleet are so far from each other and from the world that nothing touches.
+"""Clearance of a fleet: vehicles so far from each other and from the world that nothing touches.
 
 Then MuJoCo need not look for contacts. As in the neighbour lists of molecular dynamics (Verlet,
 Phys. Rev. 159, 1967), distances are computed once, and hold until somebody has moved by half of the
@@ -31,7 +31,9 @@ class Clearance:
         root = model.body_rootid[body]
         still = (model.body_weldid[body] == 0) & (model.body_mocapid[root] < 0)
         vehicle = {int(base): i for i, base in enumerate(roots)}
-        self._radius = np.zeros(len(roots))  # of a sphere about the base with all of a vehicle [m]
+        self._radius = np.zeros(
+            len(roots)
+        )  # radius of a sphere about the base that contains the vehicle [m]
         for geom, base in zip(touch[~still], root[~still].tolist(), strict=True):
             if base not in vehicle:  # a model that moves can come near at any time
                 self._radius[:] = math.inf
@@ -62,7 +64,9 @@ def _reach(model: mujoco.MjModel, geom: int) -> float:
     return float(far)
 
 
-def _statics(model: mujoco.MjModel, geoms: np.ndarray) -> tuple[np.ndarray, ...]:
+def _statics(
+    model: mujoco.MjModel, geoms: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Boxes about what stands still.
 
     Returns:
@@ -72,7 +76,9 @@ def _statics(model: mujoco.MjModel, geoms: np.ndarray) -> tuple[np.ndarray, ...]
     mujoco.mj_kinematics(model, data)
     centre, half = model.geom_aabb[geoms, :3], model.geom_aabb[geoms, 3:]
     low, high = centre - half, centre + half
-    planes = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_PLANE  # what is below touches it, too
+    planes = (
+        model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_PLANE
+    )  # whatever is below touches it, too
     low[planes], high[planes] = -math.inf, (math.inf, math.inf, 0.0)
     margin = model.geom_margin[geoms, None]
     return (
@@ -84,7 +90,17 @@ def _statics(model: mujoco.MjModel, geoms: np.ndarray) -> tuple[np.ndarray, ...]
 
 
 @fleet_kernel
-def _holds(qpos, at, radius, origins, axes, low, high, then, state):
+def _holds(
+    qpos: np.ndarray,
+    at: np.ndarray,
+    radius: np.ndarray,
+    origins: np.ndarray,
+    axes: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    then: np.ndarray,
+    state: np.ndarray,
+) -> bool:
     state[1] = max(0.0, state[1] - 1.0)
     far = state[0] * state[0]
     moved = False
@@ -112,7 +128,15 @@ def _holds(qpos, at, radius, origins, axes, low, high, then, state):
 
 
 @njit
-def _gap(qpos, at, radius, origins, axes, low, high):
+def _gap(
+    qpos: np.ndarray,
+    at: np.ndarray,
+    radius: np.ndarray,
+    origins: np.ndarray,
+    axes: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> float:
     """The least distance of a vehicle from anything; the first that is not positive, if any is."""
     least = math.inf
     for i in range(at.shape[0]):

@@ -12,7 +12,8 @@ not creep.
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -33,13 +34,16 @@ from ..world.models import WorldModel
 from .body import Masses, apply_wrench, place_bodies
 from .clearance import Clearance
 
+if TYPE_CHECKING:  # slow to import
+    from ..viewing.live import LiveWindow
+
 # By default MuJoCo writes its warnings to a file in the working folder.
 mujoco.set_mju_user_warning(logging.getLogger(__name__).warning)
 
 
 # No vehicle or model is faster on one axis: beyond, drag and gyroscopic torque, which are constant
 # during a step, would overshoot without bound.
-_FASTEST, _FASTEST_TURN = 1000.0, 500.0  # [m/s], [rad/s]
+_MAX_SPEED, _MAX_RATE = 1000.0, 500.0  # [m/s], [rad/s]
 _FRAME_US = 20_000  # frame period of the window [us]
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION  # all that a step depends on, except sleep
 _SLEEP = (
@@ -70,6 +74,16 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         inserted: The WorldModels that were inserted since the start.
     """
 
+    # Of the scene that was compiled last, see _compile().
+    _dt_us: int
+    _at: scene.Addresses
+    _actors: scene.Actors
+    _applied: np.ndarray
+    _qpos: np.ndarray
+    _jointed: bool
+    _looking: bool
+    _clearance: Clearance | None
+
     def __init__(
         self,
         world: World,
@@ -92,9 +106,10 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self.specs, self.models = tuple(specs), tuple(models)
         self._fleet = FleetModel.of(self.models)
         self._masses = Masses(self._fleet)
-        self._window = None
+        self.window: LiveWindow | None = None  # while one is open
         self._instance = instance
-        self._payloads = {}  # by vehicle: (mass [kg], position in the frame of its base [m])
+        # Mass [kg] and position in the frame of its base [m], by vehicle.
+        self._payloads: dict[int, tuple[float, np.ndarray]] = {}
         self.inserted: tuple[WorldModel, ...] = ()
         self._pushed: list[int] = []  # bodies of inserted models with a wrench for the next step
         shape = self._fleet.actuator.shape[1], self._fleet.joint.shape[1]
@@ -132,7 +147,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         state.acc[:] = acc
         state.acc[rows] = 0.0
 
-    def save(self) -> dict:
+    def save(self) -> dict[str, Any]:
         """Returns the state of the bodies, the sleeping trees and the payloads."""
         vector = np.zeros(mujoco.mj_stateSize(self.model, _STATE))
         mujoco.mj_getState(self.model, self.data, vector, _STATE)
@@ -149,7 +164,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             "asleep_contacts": [table.copy() for table in self._asleep_contacts],
         }
 
-    def load(self, snapshot: Mapping) -> None:
+    def load(self, snapshot: Mapping[str, Any]) -> None:
         """Restores a state returned by save()."""
         self._payloads = dict(snapshot["payloads"])
         self.inserted = tuple(WorldModel.restore(plain) for plain in snapshot["inserted"])
@@ -202,25 +217,26 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
 
     def _joints(self, i: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Indices into qpos and qvel of each joint of a vehicle, in the order of its model."""
-        model, found = self.model, []
+        model = self.model
+        indices: list[tuple[np.ndarray, np.ndarray]] = []
         tree = model.body_treeid[self._at.body[i, 0]]
         for joint in np.unique(model.dof_jntid[model.dof_treeid == tree]):
             wide = 7 if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE else 1
-            found.append(
+            indices.append(
                 (
                     model.jnt_qposadr[joint] + np.arange(wide),
                     np.flatnonzero(model.dof_jntid == joint),
                 )
             )
-        return found
+        return indices
 
     def _wake(self, tree: int) -> list[int]:
         """Wakes a kinematic tree and those that fell asleep with it; returns their indices."""
-        asleep, found = self.data.tree_asleep, [tree]
-        while asleep[found[-1]] >= 0 and asleep[found[-1]] not in found:
-            found.append(int(asleep[found[-1]]))
-        asleep[found] = self._fresh_sleep[found]
-        return found
+        asleep, woken = self.data.tree_asleep, [tree]
+        while asleep[woken[-1]] >= 0 and asleep[woken[-1]] not in woken:
+            woken.append(int(asleep[woken[-1]]))
+        asleep[woken] = self._fresh_sleep[woken]
+        return woken
 
     def _list_awake(self, awake: np.ndarray) -> None:
         """Rebuilds MuJoCo's lists of awake trees and bodies from awake (T,) bool by tree."""
@@ -277,16 +293,16 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
                 state.tyre_load,
             )
         self._extract(1e6 / dt_us)
-        if self._window is not None and self.state.t_us % _FRAME_US == 0:
-            self._window.show(self.state, self.inserted, self)
+        if self.window is not None and self.state.t_us % _FRAME_US == 0:
+            self.window.show(self.state, self.inserted, self)
         return self.state
 
-    def _look_for_contacts(self, wanted):
+    def _look_for_contacts(self, wanted: bool) -> None:
         if wanted is not self._looking:
             self._looking = wanted
             self.model.opt.disableflags ^= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
 
-    def _move_actors(self):
+    def _move_actors(self) -> None:
         """Puts actors where they are now, and wakes what rests near them."""
         near = self._actors.follow(self.data, self.state.t_us, self.state.pos, bool(self.inserted))
         if len(near):
@@ -301,14 +317,14 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             asleep = self.data.body_awake[self._owner_roots] == 0
             if not np.array_equal(asleep, self._asleep):
                 self._asleep = asleep
-                found = self._touching(self._awake_copy())
-                rows = asleep[found[0]].any(axis=1)
-                self._asleep_contacts = found[0][rows], found[1][rows]
+                all_pairs, all_normals = self._touching(self._awake_copy())
+                rows = asleep[all_pairs].any(axis=1)
+                self._asleep_contacts = all_pairs[rows], all_normals[rows]
             pairs = np.concatenate([pairs, self._asleep_contacts[0]])
             normals = np.concatenate([normals, self._asleep_contacts[1]])
         return Contacts(self._owners, pairs, normals)
 
-    def _touching(self, data) -> tuple[np.ndarray, np.ndarray]:
+    def _touching(self, data: mujoco.MjData) -> tuple[np.ndarray, np.ndarray]:
         """Pairs and normals as those of Contacts, with indices into _owners."""
         if data.ncon == 0:
             return _NO_CONTACTS
@@ -321,7 +337,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         normals[swapped] *= -1.0
         return owners, normals
 
-    def _awake_copy(self):
+    def _awake_copy(self) -> mujoco.MjData:
         flags = self.model.opt.enableflags
         self.model.opt.enableflags = flags & ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
         data = mujoco.MjData(self.model)
@@ -379,10 +395,10 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
 
     def inserted_states(self) -> np.ndarray:
         """States (P, 13) of the inserted models; see WorldEditor."""
-        found = np.zeros((len(self.inserted), 13))
-        for row, at in zip(found, self._placed, strict=True):
+        states = np.zeros((len(self.inserted), 13))
+        for row, at in zip(states, self._placed, strict=True):
             row[:3], row[3:7], row[7 : 7 + len(at.vel)] = at.pos, np.roll(at.quat, -1), at.vel
-        return found
+        return states
 
     def place_inserted(self, index: int, state: np.ndarray) -> None:
         """Moves an inserted model; see WorldEditor."""
@@ -391,7 +407,9 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             self._place_free(at, state)
             return
         at.pos[:], at.quat[:] = state[:3], np.roll(state[3:7], 1)
-        self._wake_trees(range(self.model.ntree))  # what sleeps may stand on it, or in its way
+        self._wake_trees(
+            range(self.model.ntree)
+        )  # a sleeping body may stand on it, or where it goes
 
     def push_inserted(self, index: int, wrench: np.ndarray) -> None:
         """Applies a wrench during the next step; see WorldEditor."""
@@ -399,11 +417,11 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self._applied[body] += wrench
         self._pushed.append(body)
 
-    def _place_free(self, at, state):
+    def _place_free(self, at: scene.Placed, state: np.ndarray) -> None:
         at.pos[:], at.quat[:], at.vel[:] = state[:3], np.roll(state[3:7], 1), state[7:]
         self._wake_trees([self.model.body_treeid[at.body]])
 
-    def _wake_trees(self, trees):
+    def _wake_trees(self, trees: Iterable[int]) -> None:
         awake = self.data.tree_awake.astype(bool)
         for tree in trees:
             awake[self._wake(tree)] = True
@@ -417,17 +435,17 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         """
         from ..viewing.live import LiveWindow
 
-        self._window = LiveWindow(
+        self.window = LiveWindow(
             self._world, self.specs, self.models, self._instance, self.inserted
         )
 
     def close(self) -> None:
         """Closes the window. May be called twice."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
+        if self.window is not None:
+            self.window.close()
+            self.window = None
 
-    def _compile(self):
+    def _compile(self) -> None:
         self.model = scene.build(
             self._world,
             self.specs,
@@ -446,7 +464,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self.data = mujoco.MjData(self.model)
         self._fresh_sleep = self.data.tree_asleep.copy()
         self._fresh_awake = self.data.body_awake.copy()
-        self._dt_us = 0
+        self._dt_us = 0  # no step has set it
         self._at = scene.addresses(self.model, self.specs, self.models)
         self._masses.records["row"] = self._at.body
         self._clearance = (
@@ -454,7 +472,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             if len(self.specs) >= LARGE_FLEET
             else None
         )
-        self._looking = True  # for contacts
+        self._looking = True  # MuJoCo looks for contacts
         self._qpos, self._qvel = self.data.qpos, self.data.qvel
         self._applied = self.data.xfrc_applied
         self._jointed = len(self._at.locks) > 0
@@ -475,7 +493,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self._owner_roots[self._owner_of] = self.model.body_rootid[self.model.geom_bodyid]
         self._asleep, self._asleep_contacts = None, _NO_CONTACTS
 
-    def _weigh(self, i):
+    def _weigh(self, i: int) -> None:
         """Writes mass, centre of gravity and inertia of one vehicle with payload into the model."""
         model, body = self.model, self._at.body[i, 0]
         total, centre, inertia = self._masses.load(i, *self._payloads[i])
@@ -490,11 +508,11 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
         model.geom_sameframe[model.geom_bodyid == body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
 
-    def _derive(self):
+    def _derive(self) -> None:
         """Recomputes the constants that MuJoCo derives from masses when it compiles a model."""
         mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
 
-    def _recompile(self, inserted):
+    def _recompile(self, inserted: np.ndarray) -> None:
         """Compiles the scene again; the fleet keeps its state.
 
         Args:
@@ -510,7 +528,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self._extract(0.0)
         self.state.acc[:] = acc
 
-    def _extract(self, rate):
+    def _extract(self, rate: float) -> None:
         state, at = self.state, self._at
         for placed in self._placed:
             _limit_speed(placed.vel, 0)
@@ -535,7 +553,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             state.joint_vel[at.moving] = self._qvel[at.joint_qvel[at.moving]]
             place_bodies(self._fleet, state)
 
-    def _owner(self, geom) -> str:
+    def _owner(self, geom: int) -> str:
         """Name of the vehicle or world model that a geom belongs to."""
         root = self.model.body_rootid[self.model.geom_bodyid[geom]]
         if root > 0:
@@ -545,16 +563,23 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
 
 
 @njit
-def _limit_speed(qvel, at):
+def _limit_speed(qvel: np.ndarray, at: int) -> None:
     """Limits the speeds of the free body whose six numbers begin there, if it has them."""
     for k in range(at, min(at + 6, len(qvel))):
-        most = _FASTEST if k < at + 3 else _FASTEST_TURN
-        if abs(qvel[k]) > most:  # not where it is NaN, which has to be noticed
-            qvel[k] = math.copysign(most, qvel[k])
+        limit = _MAX_SPEED if k < at + 3 else _MAX_RATE
+        if abs(qvel[k]) > limit:  # not where it is NaN, which has to be noticed
+            qvel[k] = math.copysign(limit, qvel[k])
 
 
 @njit
-def _load_tyres(tyres, geoms, frames, rows, forces, load):
+def _load_tyres(
+    tyres: np.ndarray,
+    geoms: np.ndarray,
+    frames: np.ndarray,
+    rows: np.ndarray,
+    forces: np.ndarray,
+    load: np.ndarray,
+) -> None:
     """Sums the normal forces (N, T, 3) of the contacts of each tyre."""
     load[:] = 0.0
     for c in range(geoms.shape[0]):
@@ -568,7 +593,17 @@ def _load_tyres(tyres, geoms, frames, rows, forces, load):
 
 
 @fleet_kernel
-def _extract(qpos, qvel, base, rate, pos, quat, vel, ang_vel, acc):
+def _extract(
+    qpos: np.ndarray,
+    qvel: np.ndarray,
+    base: np.ndarray,
+    rate: float,
+    pos: np.ndarray,
+    quat: np.ndarray,
+    vel: np.ndarray,
+    ang_vel: np.ndarray,
+    acc: np.ndarray,
+) -> int:
     """Copies MuJoCo's state to the fleet's arrays; returns the first non-finite vehicle, or -1."""
     broken = -1
     for i in range(pos.shape[0]):

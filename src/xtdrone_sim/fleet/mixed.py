@@ -75,12 +75,17 @@ class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Obs
         self._commands = np.zeros(context.fleet.actuator.shape)
         self._index()
 
+    @classmethod
+    def for_scenario(cls, context: AutopilotContext) -> "MixedAutopilot":
+        """Returns the autopilots of a scenario's fleet; see Autopilot."""
+        return cls(context)
+
     def _add(self, sub_fleet: SubFleet) -> None:
         self._sub_fleets.append(sub_fleet)
         if self._context.scenario.pose_source == "truth":
             required(
                 sub_fleet.autopilot,
-                ExternalPose,
+                ExternalPose,  # type: ignore[type-abstract]  # a protocol
                 f"autopilot '{sub_fleet.name}' takes no pose from outside",
                 "leave out pose_source:=truth",
             )
@@ -104,7 +109,7 @@ class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Obs
                 if not stays.all():
                     required(
                         former.autopilot,
-                        RemovableVehicles,
+                        RemovableVehicles,  # type: ignore[type-abstract]  # a protocol
                         f"autopilot '{name}' keeps the vehicles that it starts with",
                         "leave them in the fleet",
                     )
@@ -260,7 +265,7 @@ class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Obs
         sub_fleet, own = self._of[i]
         required(
             sub_fleet.autopilot,
-            ExternalPose,
+            ExternalPose,  # type: ignore[type-abstract]  # a protocol
             f"autopilot '{sub_fleet.name}' takes no pose from outside",
             "let embedded or px4 fly this vehicle",
         ).take_pose(own, t_us, np.asarray(pos), np.asarray(quat))

@@ -1,1 +1,1 @@
-"""What watches a flight and changes nothing of it: crashes, figures, laps, recordings."""
+"""Observers of a flight: crashes, figures, laps, recordings. They change nothing of it."""

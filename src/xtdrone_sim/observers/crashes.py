@@ -21,6 +21,7 @@ from xtdrone_core import FleetModel, FleetState, SensorBatch
 from xtdrone_core.contracts import Engine, Observer
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.snapshot import Memory, Rows, take_over
+from xtdrone_core.state import Contacts
 from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
 from xtdrone_dynamics.compiled import fleet_kernel, njit
 
@@ -46,9 +47,9 @@ class Crash(NamedTuple):
     t_us: int  # simulated time [us]
     vehicle: str
     kind: str  # vehicle, obstacle, ground or tipped
-    other: str  # what it touched: a vehicle, or a model of the world
+    other: str  # the vehicle or model of the world that it touched
     speed: float  # relative to it, just before [m/s]
-    tilt: float  # of the vehicle's up axis from the vertical [deg]
+    tilt: float  # angle between the vehicle's up axis and the vertical [deg]
 
     def __str__(self) -> str:
         """One line, without the time."""
@@ -67,7 +68,7 @@ class CrashMonitor(Memory, Observer):
 
     Attributes:
         collisions: (t_us, name, name), each once per touch.
-        crashes: Of the whole flight.
+        crashes: The crashes of the whole flight.
         crashed: (N,) bool, since the start or the last reset of each vehicle.
         on_ground: (N,) bool, which vehicles touch a ground.
     """
@@ -93,10 +94,10 @@ class CrashMonitor(Memory, Observer):
         on_collision: Callable[[int, list[str]], None],
         on_crash: Callable[[Crash], None],
     ):
-        """Of vehicles with these names.
+        """Watches vehicles with these names.
 
         Args:
-            names: Of the vehicles.
+            names: Names of the vehicles.
             fleet: The vehicles.
             engine: Moves them.
             on_collision: Called as on_collision(t_us, [name, name]) at each new contact.
@@ -105,7 +106,7 @@ class CrashMonitor(Memory, Observer):
         n = len(names)
         self._names, self._engine = list(names), engine
         self._rotors = fleet.rotor_mask
-        self._carries = vehicle_types(fleet) == ROVER  # on whose decks others may land
+        self._carries = vehicle_types(fleet) == ROVER  # others may land on their decks
         self._on_collision, self._on_crash = on_collision, on_crash
         self._known: tuple[str, ...] = ()  # names of contacts, to whose
         self._vehicle_of = np.zeros(0, dtype=np.int64)  # vehicle these belong; -1: none
@@ -124,7 +125,7 @@ class CrashMonitor(Memory, Observer):
 
     @property
     def crashes(self) -> list[Crash]:
-        """Of the whole flight."""
+        """The crashes of the whole flight."""
         return [Crash(*each) for each in self._crashes]
 
     def table(self) -> list[dict[str, Any]]:
@@ -182,7 +183,7 @@ class CrashMonitor(Memory, Observer):
         """Takes over the lists, and the state of the vehicles that were in the former fleet."""
         take_over(self, before, rows)
 
-    def _evaluate(self, t_us, state):
+    def _evaluate(self, t_us: int, state: FleetState) -> None:
         contacts = self._engine.contacts()
         if not len(contacts.pairs):
             self._touching = set()
@@ -215,7 +216,7 @@ class CrashMonitor(Memory, Observer):
             for i in np.flatnonzero((self._kind > 0) & ~self.crashed):
                 self._crash(t_us, int(i), contacts, state)
 
-    def _crash(self, t_us, i, contacts, state):
+    def _crash(self, t_us: int, i: int, contacts: Contacts, state: FleetState) -> None:
         """Notes the crash of vehicle i at a contact."""
         pair = contacts.pairs[self._row[i]]
         other = contacts.names[pair[0] if self._vehicle_of[pair[1]] == i else pair[1]]
@@ -236,7 +237,7 @@ class CrashMonitor(Memory, Observer):
         self._crashes.append(tuple(crash))
         self._on_crash(crash)
 
-    def _collide(self, t_us, contacts):
+    def _collide(self, t_us: int, contacts: Contacts) -> None:
         """Notes new contacts with other vehicles and with what is not a ground."""
         touching = set()
         for (one, other), normal in zip(contacts.pairs.tolist(), contacts.normals.tolist()):
@@ -258,21 +259,21 @@ class CrashMonitor(Memory, Observer):
 
 @njit
 def _judge(
-    t_us,
-    pairs,
-    normals,
-    vehicle_of,
-    quat,
-    before,
-    actuator,
-    rotors,
-    carries,
-    on_ground,
-    leant_us,
-    leaning_us,
-    kind,
-    row,
-):
+    t_us: int,
+    pairs: np.ndarray,
+    normals: np.ndarray,
+    vehicle_of: np.ndarray,
+    quat: np.ndarray,
+    before: np.ndarray,
+    actuator: np.ndarray,
+    rotors: np.ndarray,
+    carries: np.ndarray,
+    on_ground: np.ndarray,
+    leant_us: np.ndarray,
+    leaning_us: np.ndarray,
+    kind: np.ndarray,
+    row: np.ndarray,
+) -> bool:
     """Finds vehicles on the ground and crashes in contacts.
 
     Args:
@@ -335,19 +336,19 @@ def _judge(
 
 
 @njit
-def _on_deck(carries, one, other, normal_z):
-    """Whether of two vehicles the upper one stands on a rover or boat.
+def _on_deck(carries: np.ndarray, one: int, other: int, normal_z: float) -> bool:
+    """Whether the upper one of two vehicles stands on a rover or boat.
 
     Args:
         carries: (N,) bool, on which vehicles others may stand.
         one, other: Indices of the vehicles.
         normal_z: Vertical part of the normal of their contact, from one to the other.
     """
-    return abs(normal_z) > _LEVEL and carries[one if normal_z > 0.0 else other]
+    return bool(abs(normal_z) > _LEVEL and carries[one if normal_z > 0.0 else other])
 
 
 @njit
-def _turns(actuator, rotors, i):
+def _turns(actuator: np.ndarray, rotors: np.ndarray, i: int) -> bool:
     """Whether a rotor of vehicle i turns."""
     turns = False
     for k in range(actuator.shape[1]):
@@ -356,7 +357,7 @@ def _turns(actuator, rotors, i):
 
 
 @fleet_kernel
-def _jolted(acc):
+def _jolted(acc: np.ndarray) -> bool:
     """Whether an acceleration (N, 3) may be that of an impact."""
     for i in range(acc.shape[0]):
         if acc[i, 0] ** 2 + acc[i, 1] ** 2 + acc[i, 2] ** 2 > _JOLT * _JOLT:

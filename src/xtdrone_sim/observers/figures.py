@@ -16,7 +16,7 @@ from .crashes import CrashMonitor
 from .laps import LapTimer
 from .recording import Console
 
-_MAX_CRASHES = 5  # that are printed one by one
+_MAX_CRASHES = 5  # number of crashes that are printed one by one
 _RUN_COMMANDS = "plot", "view"  # subcommands that show a run
 
 
@@ -89,7 +89,7 @@ class Flown(Protocol):
 
     @property
     def reached(self) -> Mapping[str, tuple[int, int]]:
-        """By the name of the goals: how many were reached, and of how many."""
+        """Number of goals reached and number of goals, by the name of the goals."""
 
     def real_time_factor(self) -> float:
         """Simulated over wall time."""

@@ -35,7 +35,7 @@ class LapTimer(Observer):
         ghost: Ghost | None,
         on_event: Callable[..., None],
     ):
-        """Of vehicles on a track; on_event(t_us, name, **values) is called at each event."""
+        """Times vehicles on a track; on_event(t_us, name, **values) is called at each event."""
         self.laps, self.ghost = Laps(track, len(specs)), ghost
         self._names, self._on_event = [spec.name for spec in specs], on_event
         self._bests = self.laps.best.copy()  # before the lap that is flown
@@ -88,7 +88,7 @@ class LapTimer(Observer):
             "lap",
             vehicle=name,
             lap=passage.lap - 1,
-            lap_s=round(passage.split_s, 4),
+            lap_s=_number(passage.split_s),
             best=passage.best,
         )
         if passage.lap > self.laps.track.laps:
@@ -98,7 +98,7 @@ class LapTimer(Observer):
             )
 
     def status(self) -> dict[str, Any]:
-        """Where everybody is, as plain data; None stands for what is not known."""
+        """Returns the progress of all vehicles as plain data; None stands for what is not known."""
         laps = self.laps
         return {
             "vehicles": [
@@ -141,21 +141,21 @@ class LapTimer(Observer):
         }
 
     def closing_lines(self) -> list[tuple[str, str]]:
-        """What is printed at the end of a flight: a name and a text for each vehicle that raced."""
-        found = []
+        """Returns a name and a text for each vehicle that raced, for the end of the flight."""
+        lines = []
         for i, name in enumerate(self._names):
             times = [lap["splits"][-1] for lap in self.laps.flown[i]]
             if times:
                 missed = self.laps.missed[i]
-                found.append(
+                lines.append(
                     (
                         "laps",
                         f"{name}: {', '.join(f'{t:.2f}' for t in times)} s, the best "
                         f"{min(times):.2f} s" + f"; {missed} gates missed" * bool(missed),
                     )
                 )
-        return found
+        return lines
 
 
-def _number(value: float) -> float | None:
-    return round(float(value), 4) if np.isfinite(value) else None
+def _number(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else round(float(value), 4)

@@ -3,7 +3,7 @@
 from xtdrone_core import FleetState, SensorBatch
 from xtdrone_core.contracts import ExternalPose, Observer
 
-PERIOD_US = 40_000  # of poses [us]
+PERIOD_US = 40_000  # between two poses [us]
 
 
 class TruthPose(Observer):
@@ -12,10 +12,10 @@ class TruthPose(Observer):
     period_us = PERIOD_US
 
     def __init__(self, autopilot: ExternalPose):
-        """For an autopilot that takes poses."""
+        """Feeds an autopilot that takes poses."""
         self._autopilot = autopilot
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """One pose of each vehicle."""
+        """Passes one pose of each vehicle."""
         for i in range(len(state.pos)):
             self._autopilot.take_pose(i, t_us, state.pos[i], state.quat[i])

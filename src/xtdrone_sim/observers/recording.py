@@ -14,9 +14,9 @@ from xtdrone_core.runs.truth_log import TruthWriter
 
 WARNING = 4  # severity of a text from a flight stack, as in MAVLink
 SUMMARY_S = 2.0  # between two summaries of a flight [s, wall]
-_GAP_SIZE = 384  # of the gaps of one log in summary.json [bytes]
-_CRASH_SIZE = 256  # of a crash [bytes]
-_SUMMARY_SIZE = 3072  # of the rest
+_GAP_SIZE = 384  # space for the gaps of one log in summary.json [bytes]
+_CRASH_SIZE = 256  # space for a crash [bytes]
+_SUMMARY_SIZE = 3072  # space for the rest [bytes]
 
 
 class TruthRecorder(Observer):
@@ -25,7 +25,7 @@ class TruthRecorder(Observer):
     period_us = TICK_US
 
     def __init__(self, path: Path | str, n: int, gaps: LogGaps | None = None):
-        """As TruthWriter.
+        """Creates the file.
 
         Raises:
             XtdroneError: The file cannot be written.
@@ -33,7 +33,7 @@ class TruthRecorder(Observer):
         self._writer = TruthWriter(path, n, gaps)
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """One record."""
+        """Writes one record."""
         self._writer.write(state)
 
     def close(self) -> None:
@@ -50,12 +50,12 @@ class Console:
     """
 
     def __init__(self, names: Sequence[str], folder: Path | None, gaps: LogGaps | None = None):
-        """Of a simulation.
+        """Creates the file.
 
         Args:
             names: Names of the vehicles.
             folder: Run folder; None writes nothing.
-            gaps: Collects what the disk does not take; None: its own.
+            gaps: Collects gaps of the file; None: its own.
         """
         self._names = list(names)
         self.warnings = 0
@@ -71,7 +71,7 @@ class Console:
         self.warnings, self.last_warning = before.warnings, before.last_warning
 
     def say(self, t_us: int, vehicle: int | None, severity: int, text: str) -> None:
-        """A line of one vehicle, None for the simulation; severity as in MAVLink."""
+        """Writes a line of one vehicle, None for the simulation; severity as in MAVLink."""
         who = "simulation" if vehicle is None else self._names[vehicle]
         if vehicle is not None and severity <= WARNING:
             self.warnings += 1
@@ -87,12 +87,12 @@ class SummaryKeeper(Observer):
     period_us = TICK_US
 
     def __init__(self, folder: Path, n: int, gaps: LogGaps, summary: Callable[[], dict[str, Any]]):
-        """Of a simulation.
+        """Reserves space for the summary.
 
         Args:
             folder: Run folder.
             n: Number of vehicles.
-            gaps: Collects what is missing in the logs.
+            gaps: Collects gaps of all logs.
             summary: Returns the fields, without gaps and end.
         """
         self._folder, self._gaps, self._summary = folder, gaps, summary
@@ -105,11 +105,11 @@ class SummaryKeeper(Observer):
         self._due = 0.0
 
     def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """The first one."""
+        """Writes the first summary."""
         self.write(t_us)
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """Another one, if it is due."""
+        """Writes another summary, if it is due."""
         if time.monotonic() >= self._due:
             self.write(t_us)
 
@@ -131,6 +131,6 @@ class SummaryKeeper(Observer):
                 log_gaps=self._gaps.table(),
             )
         except OSError as error:
-            self._file.fail(error.strerror, t_us)
+            self._file.fail(str(error.strerror), t_us)
         else:
             self._file.succeed(t_us)

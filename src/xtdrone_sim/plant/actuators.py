@@ -6,6 +6,7 @@ xtdrone_dynamics. A user-defined kind brings its own function, `act`.
 
 import math
 import types
+from collections.abc import Callable, Sequence
 
 import numba
 import numpy as np
@@ -13,9 +14,9 @@ import numpy as np
 from xtdrone_core import FleetModel, FleetState
 from xtdrone_core.fleet_model import PROPELLER, ROTOR, SERVO, SURFACE, WHEEL
 from xtdrone_core.runs.snapshot import Memory
-from xtdrone_core.vehicle import KINDS
+from xtdrone_core.vehicle import KINDS, Actuator
 from xtdrone_dynamics import quaternion
-from xtdrone_dynamics.compiled import fleet_kernel, njit
+from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 from xtdrone_dynamics.earth import atmosphere
 from xtdrone_dynamics.forces import aerodynamics, half_wing, propeller, rotor, servo, wing
@@ -34,7 +35,7 @@ class ActuatorStage(Memory):
     Attributes:
         wind: (N, 3) velocity of the air at each vehicle, world frame [m/s]; modify in place.
         density: (N,) density of the air at each vehicle [kg/m^3].
-        speed_share: (N,) fraction of maxRotVelocity that the battery voltage allows.
+        speed_limit: (N,) fraction of maxRotVelocity that the battery voltage allows.
         effectiveness: (N, A) fraction of a rotor's nominal force; 1 unless damaged.
         power: (N,) total shaft power in the last step [W].
         wrench: (N, B, 6) wrench of the last step on each body: force [N], then torque about the
@@ -43,7 +44,7 @@ class ActuatorStage(Memory):
         tread: (N, T, 2) deflection of the tyres, in the direction of rolling and to the left [m].
     """
 
-    MEMORY = ("wind", "density", "speed_share", "effectiveness", "power", "joint_targets", "tread")
+    MEMORY = ("wind", "density", "speed_limit", "effectiveness", "power", "joint_targets", "tread")
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class ActuatorStage(Memory):
         n = fleet.n
         self.wind = np.zeros((n, 3))
         self.density = np.full(n, SEA_LEVEL_DENSITY)
-        self.speed_share = np.ones(n)
+        self.speed_limit = np.ones(n)
         self.effectiveness = np.ones(fleet.actuator.shape)
         self.power = np.zeros(n)
         self.wrench = np.zeros((*fleet.body.shape, 6))
@@ -112,7 +113,7 @@ class ActuatorStage(Memory):
             fleet.effects,
             self._altitude,
             self._water[0],
-            self.speed_share,
+            self.speed_limit,
             self.effectiveness,
             state.body_pos,
             state.body_quat,
@@ -184,8 +185,8 @@ class ActuatorStage(Memory):
 
 @fleet_kernel
 def add_downwash(
-    vehicle: np.ndarray,
-    actuator: np.ndarray,
+    vehicles: np.ndarray,
+    actuators: np.ndarray,
     effects: np.ndarray,
     effectiveness: np.ndarray,
     pos: np.ndarray,
@@ -194,32 +195,51 @@ def add_downwash(
     air: np.ndarray,
 ) -> None:
     """Adds the wakes of vehicles above to the wind; wakes point straight down."""
-    for i in range(vehicle.shape[0]):
-        e = effects[i]
-        if e.wake_radius == 0.0:
+    for i in range(vehicles.shape[0]):
+        effect = effects[i]
+        if effect.wake_radius == 0.0:
             continue
         thrust = 0.0
-        for k in range(vehicle[i].rotors):
+        for k in range(vehicles[i].rotors):
             thrust += (
-                effectiveness[i, k] * actuator[i, k].motor_constant * speed[i, k] * speed[i, k]
+                effectiveness[i, k] * actuators[i, k].motor_constant * speed[i, k] * speed[i, k]
             )
-        for j in range(vehicle.shape[0]):
+        for j in range(vehicles.shape[0]):
             aside = math.hypot(pos[i, 0] - pos[j, 0], pos[i, 1] - pos[j, 1])
             air[j, 2] -= aerodynamics.downwash(
-                thrust, e.disc_area, e.wake_radius, density[i], pos[i, 2] - pos[j, 2], aside
+                thrust,
+                effect.disc_area,
+                effect.wake_radius,
+                density[i],
+                pos[i, 2] - pos[j, 2],
+                aside,
             )
 
 
 @njit(forceinline=True)
-def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down, dt):
+def _act(
+    actuator: Record,
+    effects: Record,
+    command: float,
+    value: float,
+    speed_limit: float,
+    ratio: float,
+    height: float,
+    vx: float,
+    vy: float,
+    vz: float,
+    up: tuple[float, float, float],
+    down: tuple[float, float, float],
+    dt: float,
+) -> tuple[float, ...]:
     """Dispatches one step of an actuator to the function of its kind.
 
     Args:
-        a: Record of the actuator.
-        e: Record of its vehicle's effects.
+        actuator: Its record.
+        effects: Record of its vehicle's effects.
         command: Command in lower..upper.
         value: Speed or position at the start of the step.
-        speed_share: Fraction of the largest speed that the battery voltage allows.
+        speed_limit: Fraction of the largest speed that the battery voltage allows.
         ratio: Factor on the actuator's forces from air density and damage.
         height: Height of the actuator above z = 0, of a propeller above the water [m].
         vx, vy, vz: Velocity of the actuator relative to the air, frame of its body [m/s].
@@ -230,26 +250,28 @@ def _act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down,
         (value at the end, force xyz [N] and moment xyz [N m] at the actuator, frame of its body,
         shaft power [W]).
     """
-    if a.kind == ROTOR:
-        return rotor.act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down)
-    if a.kind == SERVO or a.kind == SURFACE:
-        return servo.act(a, command, value, dt)
-    if a.kind == WHEEL:
-        return servo.turn(a, command, value, dt)
-    if a.kind == PROPELLER:
-        return propeller.act(a, command, value, height, dt)
+    if actuator.kind == ROTOR:
+        return rotor.act(
+            actuator, effects, command, value, speed_limit, ratio, height, vx, vy, vz, up, down
+        )
+    if actuator.kind == SERVO or actuator.kind == SURFACE:
+        return servo.act(actuator, command, value, dt)
+    if actuator.kind == WHEEL:
+        return servo.turn(actuator, command, value, dt)
+    if actuator.kind == PROPELLER:
+        return propeller.act(actuator, command, value, height, dt)
     return value, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 
 
 @fleet_kernel
 def step_actuators(
     commands: np.ndarray,
-    vehicle: np.ndarray,
-    actuator: np.ndarray,
+    vehicles: np.ndarray,
+    actuators: np.ndarray,
     effects: np.ndarray,
     altitude: float,
     water: float,
-    speed_share: np.ndarray,
+    speed_limit: np.ndarray,
     effectiveness: np.ndarray,
     pos: np.ndarray,
     quat: np.ndarray,
@@ -267,14 +289,14 @@ def step_actuators(
     # Most rotors are alike, and the exponentials of their lag as long as all else.
     tau_up, tau_down = 0.0, 0.0
     up = down = rotor.lag_factors(0.0, dt)
-    for i in range(vehicle.shape[0]):
-        e = effects[i]
-        if e.air_density:
+    for i in range(vehicles.shape[0]):
+        effect = effects[i]
+        if effect.air_density:
             density[i] = atmosphere.density(altitude + pos[i, 0, 2])
         thickness = density[i] / SEA_LEVEL_DENSITY
-        total, share = 0.0, speed_share[i]
-        n_actuators = vehicle[i].actuators
-        for b in range(vehicle[i].bodies):
+        total, limit = 0.0, speed_limit[i]
+        n_actuators = vehicles[i].actuators
+        for b in range(vehicles[i].bodies):
             qx, qy, qz, qw = quat[i, b, 0], quat[i, b, 1], quat[i, b, 2], quat[i, b, 3]
             ux, uy, uz = quaternion.rotate_inverse(
                 qx,
@@ -288,30 +310,33 @@ def step_actuators(
             wx, wy, wz = ang_vel[i, b, 0], ang_vel[i, b, 1], ang_vel[i, b, 2]
             fx = fy = fz = 0.0
             if b == 0:
-                fx, fy, fz = aerodynamics.drag(e, density[i], ux, uy, uz)
+                fx, fy, fz = aerodynamics.drag(effect, density[i], ux, uy, uz)
             mx = my = mz = 0.0
             for j in range(n_actuators):
-                a = actuator[i, j]
-                if a.body != b:
+                actuator = actuators[i, j]
+                if actuator.body != b:
                     continue
-                command = min(a.upper, max(a.lower, commands[i, j]))
-                rx, ry, rz = a.pos[0], a.pos[1], a.pos[2]
+                command = min(actuator.upper, max(actuator.lower, commands[i, j]))
+                rx, ry, rz = actuator.pos[0], actuator.pos[1], actuator.pos[2]
                 height = 0.0
-                if e.ground_radius > 0.0 or a.kind == PROPELLER:
+                if effect.ground_radius > 0.0 or actuator.kind == PROPELLER:
                     height = pos[i, b, 2] + quaternion.rotate(qx, qy, qz, qw, rx, ry, rz)[2]
-                    if a.kind == PROPELLER:
+                    if actuator.kind == PROPELLER:
                         height -= water
-                if a.time_constant_up != tau_up:
-                    tau_up, up = a.time_constant_up, rotor.lag_factors(a.time_constant_up, dt)
-                if a.time_constant_down != tau_down:
-                    tau_down = a.time_constant_down
+                if actuator.time_constant_up != tau_up:
+                    tau_up, up = (
+                        actuator.time_constant_up,
+                        rotor.lag_factors(actuator.time_constant_up, dt),
+                    )
+                if actuator.time_constant_down != tau_down:
+                    tau_down = actuator.time_constant_down
                     down = rotor.lag_factors(tau_down, dt)
                 value[i, j], hx, hy, hz, bx, by, bz, shaft = _act(
-                    a,
-                    e,
+                    actuator,
+                    effect,
                     command,
                     value[i, j],
-                    share,
+                    limit,
                     thickness * effectiveness[i, j],
                     height,
                     ux + wy * rz - wz * ry,
@@ -321,36 +346,45 @@ def step_actuators(
                     down,
                     dt,
                 )
-                if a.kind == SERVO:
-                    joint_targets[i, a.joint] = value[i, j]
+                if actuator.kind == SERVO:
+                    joint_targets[i, actuator.joint] = value[i, j]
                 total += shaft
                 fx, fy, fz = fx + hx, fy + hy, fz + hz
                 mx += bx + ry * hz - rz * hy
                 my += by + rz * hx - rx * hz
                 mz += bz + rx * hy - ry * hx
-            w = wrench[i, b]
-            w[0], w[1], w[2] = quaternion.rotate(qx, qy, qz, qw, fx, fy, fz)
-            w[3], w[4], w[5] = quaternion.rotate(qx, qy, qz, qw, mx, my, mz)
+            out = wrench[i, b]
+            out[0], out[1], out[2] = quaternion.rotate(qx, qy, qz, qw, fx, fy, fz)
+            out[3], out[4], out[5] = quaternion.rotate(qx, qy, qz, qw, mx, my, mz)
         power[i] = total
 
 
 @njit
-def _in_slipstream(w, a, speed, share, density, vx, vy, vz):
+def _in_slipstream(
+    surface: Record,
+    actuator: Record,
+    speed: float,
+    effectiveness: float,
+    density: float,
+    vx: float,
+    vy: float,
+    vz: float,
+) -> tuple[float, float, float]:
     """Velocity of a wing relative to the air behind a rotor, in the frame of their body [m/s]."""
-    ax, ay, az = a.axis[0], a.axis[1], a.axis[2]
+    ax, ay, az = actuator.axis[0], actuator.axis[1], actuator.axis[2]
     along = vx * ax + vy * ay + vz * az
-    thrust = a.motor_constant * share * speed * abs(speed)
-    if a.max_relative_airspeed > 0.0:
-        thrust *= 1.0 - rotor.thrust_lost(a.max_relative_airspeed, along)
-    more = wing.slipstream(thrust, w.disc_area, density, along) - along
+    thrust = actuator.motor_constant * effectiveness * speed * abs(speed)
+    if actuator.max_relative_airspeed > 0.0:
+        thrust *= 1.0 - rotor.thrust_lost(actuator.max_relative_airspeed, along)
+    more = wing.slipstream(thrust, surface.disc_area, density, along) - along
     return vx + more * ax, vy + more * ay, vz + more * az
 
 
 @fleet_kernel
 def add_wings(
-    vehicle: np.ndarray,
+    vehicles: np.ndarray,
     wings: np.ndarray,
-    actuator: np.ndarray,
+    actuators: np.ndarray,
     effects: np.ndarray,
     effectiveness: np.ndarray,
     quat: np.ndarray,
@@ -362,11 +396,11 @@ def add_wings(
     wrench: np.ndarray,
 ) -> None:
     """Adds the forces of the lifting surfaces to the wrenches of the bodies."""
-    for i in range(vehicle.shape[0]):
+    for i in range(vehicles.shape[0]):
         ratio = density[i] / SEA_LEVEL_DENSITY if effects[i].air_density else 1.0
-        for k in range(vehicle[i].wings):
-            w = wings[i, k]
-            b = w.body
+        for k in range(vehicles[i].wings):
+            surface = wings[i, k]
+            b = surface.body
             qx, qy, qz, qw = quat[i, b, 0], quat[i, b, 1], quat[i, b, 2], quat[i, b, 3]
             ux, uy, uz = quaternion.rotate_inverse(
                 qx,
@@ -378,21 +412,21 @@ def add_wings(
                 vel[i, b, 2] - air[i, 2],
             )
             wx, wy, wz = ang_vel[i, b, 0], ang_vel[i, b, 1], ang_vel[i, b, 2]
-            rx, ry, rz = w.pos[0], w.pos[1], w.pos[2]
-            deflection = value[i, w.control] if w.control >= 0 else 0.0
+            rx, ry, rz = surface.pos[0], surface.pos[1], surface.pos[2]
+            deflection = value[i, surface.control] if surface.control >= 0 else 0.0
             vx, vy, vz = ux + wy * rz - wz * ry, uy + wz * rx - wx * rz, uz + wx * ry - wy * rx
-            if w.rotor >= 0:
+            if surface.rotor >= 0:
                 vx, vy, vz = _in_slipstream(
-                    w,
-                    actuator[i, w.rotor],
-                    value[i, w.rotor],
-                    ratio * effectiveness[i, w.rotor],
+                    surface,
+                    actuators[i, surface.rotor],
+                    value[i, surface.rotor],
+                    ratio * effectiveness[i, surface.rotor],
                     density[i],
                     vx,
                     vy,
                     vz,
                 )
-            fx, fy, fz, mx, my, mz = wing.forces(w, deflection, ratio, vx, vy, vz)
+            fx, fy, fz, mx, my, mz = wing.forces(surface, deflection, ratio, vx, vy, vz)
             mx, my, mz = mx + ry * fz - rz * fy, my + rz * fx - rx * fz, mz + rx * fy - ry * fx
             fx, fy, fz = quaternion.rotate(qx, qy, qz, qw, fx, fy, fz)
             mx, my, mz = quaternion.rotate(qx, qy, qz, qw, mx, my, mz)
@@ -403,9 +437,9 @@ def add_wings(
 
 @fleet_kernel
 def add_half_wings(
-    vehicle: np.ndarray,
+    vehicles: np.ndarray,
     half_wings: np.ndarray,
-    actuator: np.ndarray,
+    actuators: np.ndarray,
     effectiveness: np.ndarray,
     quat: np.ndarray,
     vel: np.ndarray,
@@ -416,10 +450,10 @@ def add_half_wings(
     wrench: np.ndarray,
 ) -> None:
     """Adds the forces of the half wings to the wrenches of the bodies."""
-    for i in range(vehicle.shape[0]):
-        for k in range(vehicle[i].half_wings):
-            w = half_wings[i, k]
-            b, r = w.body, w.rotor
+    for i in range(vehicles.shape[0]):
+        for k in range(vehicles[i].half_wings):
+            surface = half_wings[i, k]
+            b, r = surface.body, surface.rotor
             qx, qy, qz, qw = quat[i, b, 0], quat[i, b, 1], quat[i, b, 2], quat[i, b, 3]
             ux, uy, uz = quaternion.rotate_inverse(
                 qx,
@@ -430,10 +464,10 @@ def add_half_wings(
                 vel[i, b, 1] - air[i, 1],
                 vel[i, b, 2] - air[i, 2],
             )
-            thrust = actuator[i, r].motor_constant * effectiveness[i, r] * value[i, r] ** 2
+            thrust = actuators[i, r].motor_constant * effectiveness[i, r] * value[i, r] ** 2
             wx, wy, wz = ang_vel[i, b, 0], ang_vel[i, b, 1], ang_vel[i, b, 2]
             fx, fy, fz, mx, my, mz = half_wing.wrench(
-                w, value[i, w.control], thrust, density[i], ux, uy, uz, wx, wy, wz
+                surface, value[i, surface.control], thrust, density[i], ux, uy, uz, wx, wy, wz
             )
             out = wrench[i, b]
             fx, fy, fz = quaternion.rotate(qx, qy, qz, qw, fx, fy, fz)
@@ -442,23 +476,34 @@ def add_half_wings(
             out[3], out[4], out[5] = out[3] + mx, out[4] + my, out[5] + mz
 
 
-def _step_with(kinds):
+def _step_with(kinds: Sequence[type[Actuator]]) -> Callable[..., None]:
     """Compiles step_actuators with a dispatch table that includes these kinds."""
     act = _act
     for number, kind in enumerate(kinds, len(KINDS) + 1):
+        assert kind.act is not None, f"{kind.__name__} has no act()"
         act = _extended(act, number, kind.act)
-    plain = step_actuators.py_func
+    plain = step_actuators.py_func  # type: ignore[attr-defined]  # of a Numba dispatcher
     extended = types.FunctionType(plain.__code__, {**plain.__globals__, "_act": act})
-    return numba.njit(error_model="numpy")(extended)
+    step: Callable[..., None] = numba.njit(error_model="numpy")(extended)
+    return step
 
 
-def _extended(act, number, own):
-    """A dispatch function with one more kind."""
+def _extended(
+    act: Callable[..., tuple[float, ...]], number: int, own: Callable[..., tuple[float, ...]]
+) -> Callable[..., tuple[float, ...]]:
+    """Returns a dispatch function with one more kind."""
 
     @numba.njit(error_model="numpy")
-    def either(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down, dt):
-        if a.kind == number:
-            return own(a, e, command, value, speed_share, ratio, height, vx, vy, vz, dt)
-        return act(a, e, command, value, speed_share, ratio, height, vx, vy, vz, up, down, dt)
+    def either(  # type: ignore[no-untyped-def]  # compiled for records and numbers
+        actuator, effects, command, value, speed_limit, ratio, height, vx, vy, vz, up, down, dt
+    ):
+        if actuator.kind == number:
+            return own(
+                actuator, effects, command, value, speed_limit, ratio, height, vx, vy, vz, dt
+            )
+        return act(
+            actuator, effects, command, value, speed_limit, ratio, height, vx, vy, vz, up, down, dt
+        )
 
-    return either
+    dispatch: Callable[..., tuple[float, ...]] = either
+    return dispatch

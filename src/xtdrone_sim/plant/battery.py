@@ -31,13 +31,13 @@ class BatteryStage(Memory):
         self.step(np.zeros(n), 0, np.ones(n))
         self.remember_start()
 
-    def step(self, shaft_power: np.ndarray, dt_us: int, speed_share: np.ndarray) -> None:
+    def step(self, shaft_power: np.ndarray, dt_us: int, speed_limit: np.ndarray) -> None:
         """Discharges the packs over one step.
 
         Args:
             shaft_power: (N,) total shaft power of the rotors [W].
             dt_us: Length of the step [us].
-            speed_share: (N,) output, written for vehicles with a pack: fraction of maxRotVelocity
+            speed_limit: (N,) output, written for vehicles with a pack: fraction of maxRotVelocity
                 that the voltage allows, proportional to it below rated_voltage.
         """
         _step(
@@ -47,12 +47,20 @@ class BatteryStage(Memory):
             self.charge,
             self.voltage,
             self.current,
-            speed_share,
+            speed_limit,
         )
 
 
 @fleet_kernel
-def _step(records, shaft_power, dt, charge, voltage, current, speed_share):
+def _step(
+    records: np.ndarray,
+    shaft_power: np.ndarray,
+    dt: float,
+    charge: np.ndarray,
+    voltage: np.ndarray,
+    current: np.ndarray,
+    speed_limit: np.ndarray,
+) -> None:
     for i in range(records.shape[0]):
         pack = records[i]
         if pack.cells == 0:
@@ -62,4 +70,4 @@ def _step(records, shaft_power, dt, charge, voltage, current, speed_share):
             charge[i], pack.cells, pack.internal_resistance, power
         )
         charge[i] = battery.drained(charge[i], pack.capacity, current[i], dt)
-        speed_share[i] = min(1.0, voltage[i] / pack.rated_voltage)
+        speed_limit[i] = min(1.0, voltage[i] / pack.rated_voltage)

@@ -11,7 +11,11 @@ from xtdrone_core.contracts import Engine
 from xtdrone_core.runs.snapshot import Rows
 from xtdrone_core.scenario.disturbances import Disturbance, parse_disturbances
 
+from .actuators import ActuatorStage
+from .battery import BatteryStage
+
 DRAIN_PERIOD_US = 20_000  # update period of the mass of a draining tank [us]
+Position = tuple[float, float, float]  # place of a payload, body FLU [m]
 
 
 class Disturbances:
@@ -21,7 +25,12 @@ class Disturbances:
     """
 
     def __init__(
-        self, scenario: Scenario, fleet: FleetModel, engine: Engine, actuators: Any, battery: Any
+        self,
+        scenario: Scenario,
+        fleet: FleetModel,
+        engine: Engine,
+        actuators: ActuatorStage,
+        battery: BatteryStage,
     ):
         """Reads the disturbances of a scenario and checks them against the fleet.
 
@@ -39,8 +48,8 @@ class Disturbances:
         self._names = [spec.name for spec in scenario.vehicles]
         self._counts = fleet.n_rotors.tolist()
         self._engine, self._actuators, self._battery = engine, actuators, battery
-        self._payloads = {}  # by vehicle: (mass [kg], position)
-        self._drains = {}  # by vehicle: rate [kg/s]
+        self._payloads: dict[int, tuple[float, Position]] = {}  # mass [kg] by vehicle
+        self._drains: dict[int, float] = {}  # rate by vehicle [kg/s]
         self._scenario = parse_disturbances(scenario.disturbances, self._names)
         self._waiting = list(self._scenario)
         self._epoch_us = [0] * len(self._names)
@@ -127,15 +136,16 @@ class Disturbances:
         self._payloads, self._drains = dict(snapshot["payloads"]), dict(snapshot["drains"])
         self._epoch_us = list(snapshot["epoch_us"])
 
-    def _drains_now(self, i, t_us) -> bool:
+    def _drains_now(self, i: int, t_us: int) -> bool:
         return (t_us - self._epoch_us[i]) % DRAIN_PERIOD_US == 0
 
-    def values(self, disturbance: Disturbance) -> dict:
-        """Values of a disturbance for its event."""
-        extra = {
-            "rotor": {"rotor": disturbance.rotor},
-            "payload": {"pos": list(disturbance.pos)},
-        }.get(disturbance.kind, {})
+    def values(self, disturbance: Disturbance) -> dict[str, Any]:
+        """Returns the values of a disturbance for its event."""
+        extra: dict[str, Any] = {}
+        if disturbance.kind == "rotor":
+            extra["rotor"] = disturbance.rotor
+        elif disturbance.kind == "payload":
+            extra["pos"] = list(disturbance.pos)
         return {
             "kind": disturbance.kind,
             "vehicle": self._names[disturbance.vehicle],
@@ -143,7 +153,7 @@ class Disturbances:
             "value": disturbance.value,
         }
 
-    def _check(self, disturbance):
+    def _check(self, disturbance: Disturbance) -> None:
         name = self._names[disturbance.vehicle]
         if disturbance.rotor >= self._counts[disturbance.vehicle]:
             count = self._counts[disturbance.vehicle]
@@ -159,7 +169,7 @@ class Disturbances:
             # Applied now, so that an engine without payloads raises its error before the flight.
             self._load(disturbance.vehicle, 0.0, disturbance.pos)
 
-    def _apply(self, disturbance):
+    def _apply(self, disturbance: Disturbance) -> None:
         i = disturbance.vehicle
         if disturbance.kind == "payload":
             self._load(i, disturbance.value, disturbance.pos)
@@ -170,7 +180,7 @@ class Disturbances:
         else:
             self._battery.charge[i] = disturbance.value
 
-    def _drain(self, i):
+    def _drain(self, i: int) -> None:
         mass, pos = self._payloads.get(i, (0.0, (0.0, 0.0, 0.0)))
         left = max(0.0, mass - self._drains[i] * DRAIN_PERIOD_US * 1e-6)
         if left == 0.0:
@@ -178,6 +188,6 @@ class Disturbances:
         if mass > 0.0:
             self._load(i, left, pos)
 
-    def _load(self, i, mass, pos):
+    def _load(self, i: int, mass: float, pos: Position) -> None:
         self._payloads[i] = mass, pos
-        self._engine.set_payload(i, mass, pos)
+        self._engine.set_payload(i, mass, np.array(pos))

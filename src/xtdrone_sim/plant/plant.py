@@ -25,7 +25,7 @@ class Plant:
         battery: The fleet's BatteryStage.
         wind: The fleet's Wind, or None in still air.
         disturbances: The scenario's Disturbances.
-        pushes: Wrenches from outside.
+        pushes: External wrenches.
     """
 
     def __init__(self, scenario: Scenario, fleet: FleetModel, world: World, engine: Engine):
@@ -91,7 +91,7 @@ class Plant:
         if self.wind is not None:
             self.wind.step(t_us, dt_us, state.pos, state.vel, self.actuators.wind)
         wrench = self.actuators.step(commands, state, dt_us)
-        self.battery.step(self.actuators.power, dt_us, self.actuators.speed_share)
+        self.battery.step(self.actuators.power, dt_us, self.actuators.speed_limit)
         self.pushes.apply(t_us, state, wrench)
         return wrench
 
@@ -134,15 +134,15 @@ class Plant:
         if changed is None and self._changed is not None:
             self.wind, self._changed = self._at_start(), None
         elif changed is not None:
-            wind = self.actuators.wind.copy()
+            velocities = self.actuators.wind.copy()
             self.change_wind(changed)
-            self.actuators.wind[:] = wind
+            self.actuators.wind[:] = velocities
         for wind, saved in zip(self._winds, snapshot["winds"], strict=True):
             wind.load(saved)
 
 
 def _fleet_of(scenario: Scenario) -> tuple[int, int, list[int]]:
-    """How many vehicles, the seed, and the numbers of the vehicles."""
+    """Number of vehicles, seed, and the numbers of the vehicles."""
     return scenario.n, scenario.seed, [spec.number for spec in scenario.vehicles]
 
 

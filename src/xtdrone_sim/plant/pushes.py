@@ -1,4 +1,4 @@
-"""Wrenches from outside on vehicles and inserted models, each for a while."""
+"""External wrenches on vehicles and inserted models, each for a while."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -18,32 +18,32 @@ class Push:
 
     link: str  # full name
     owner: int  # index of the vehicle; from N on of the inserted models
-    body: int  # of the vehicle
-    point: tuple  # where the force acts, frame of the body [m]
-    force: tuple  # world [N]
-    torque: tuple  # world [N m]
-    begin_us: int  # simulated time [us]
-    end_us: float  # of its last step [us]; inf for one that is cleared by name
+    body: int  # index in the vehicle
+    point: tuple[float, ...]  # point of application of the force, frame of the body [m]
+    force: tuple[float, ...]  # world [N]
+    torque: tuple[float, ...]  # world [N m]
+    begin_us: int  # simulated time of the first step [us]
+    end_us: float  # simulated time of the last step [us]; inf: until it is cleared by name
 
 
 class Pushes:
     """The wrenches that are applied now or later."""
 
     def __init__(self, n: int, engine: Engine):
-        """For a fleet of n vehicles in an engine; none at first."""
+        """Applies wrenches to n vehicles in an engine; there is none at first."""
         self._n, self._engine = n, engine
         self._all: list[Push] = []
 
     def add(self, push: Push) -> None:
-        """Schedules one."""
+        """Schedules a wrench."""
         self._all.append(push)
 
     def clear(self, link: str) -> None:
-        """Ends those on a link."""
+        """Ends the wrenches on a link."""
         self._all = [push for push in self._all if push.link != link]
 
     def forget(self, index: int) -> None:
-        """Ends those on inserted[index], which is removed."""
+        """Ends the wrenches on inserted[index], which is removed."""
         gone = self._n + index
         self._all = [
             dataclasses.replace(push, owner=push.owner - (push.owner > gone))
@@ -52,7 +52,7 @@ class Pushes:
         ]
 
     def apply(self, t_us: int, state: FleetState, wrench: np.ndarray) -> None:
-        """Adds those of this step to wrench (N, B, 6), or passes them to the engine."""
+        """Adds the wrenches of this step to wrench (N, B, 6), or passes them to the engine."""
         if not self._all:
             return
         self._all = [push for push in self._all if t_us <= push.end_us]
@@ -70,11 +70,11 @@ class Pushes:
                 )
 
     def reset(self, mask: np.ndarray) -> None:
-        """Ends those on these vehicles (mask (N,) bool)."""
+        """Ends the wrenches on these vehicles (mask (N,) bool)."""
         self._all = [push for push in self._all if push.owner >= self._n or not mask[push.owner]]
 
     def regroup(self, before: "Pushes", rows: Rows) -> None:
-        """Takes over those on vehicles that were in the former fleet, too, and on other models."""
+        """Takes over the wrenches on vehicles of the former fleet, and on inserted models."""
         more = rows.after - rows.before  # owners are vehicles, and behind them inserted models
         owners = {
             **rows.kept,
@@ -91,7 +91,7 @@ class Pushes:
         return [dataclasses.asdict(push) for push in self._all]
 
     def load(self, saved: list[Mapping[str, Any]]) -> None:
-        """Restores those of save()."""
+        """Restores what save() returned."""
         self._all = [
             Push(
                 **{**values, **{name: tuple(values[name]) for name in ("point", "force", "torque")}}

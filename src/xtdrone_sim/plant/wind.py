@@ -3,9 +3,10 @@
 import difflib
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,8 @@ class WindParameters:
         Raises:
             WindError: The text is invalid.
         """
-        values, gusts = {}, []
+        values: dict[str, Any] = {}  # fields of WindParameters
+        gusts: list[Gust] = []
         for word in text.split():
             key, equals, value = word.partition("=")
             key, value = (key, value) if equals else ("mean", word)
@@ -98,7 +100,7 @@ class WindParameters:
         return cls(gusts=tuple(gusts), **values)
 
     @classmethod
-    def of_world(cls, tags: dict, folder: Path) -> "WindParameters":
+    def of_world(cls, tags: Mapping[str, str], folder: Path) -> "WindParameters":
         """Reads the SDF tags of a world, World.wind.
 
         Supported are <linear_velocity> of <wind>, and of PX4's wind plugin
@@ -125,13 +127,15 @@ class WindParameters:
                 raise WindError(f"unknown tag <{tag}> of the wind: did you mean <{near[0]}>?")
         mean = np.array(_vector(tags.get("linear_velocity", "0 0 0")))
         mean += _directed(tags, "windVelocityMean", "windDirectionMean")
-        gusts, duration = (), _from_zero(tags, "windGustDuration")
+        gusts: tuple[Gust, ...] = ()
+        duration = _from_zero(tags, "windGustDuration")
         if duration > 0.0:
             peak = _directed(tags, "windGustVelocityMean", "windGustDirectionMean")
-            gusts = (Gust(_from_zero(tags, "windGustStart"), duration, tuple(peak.tolist())),)
+            x, y, z = peak.tolist()
+            gusts = (Gust(_from_zero(tags, "windGustStart"), duration, (x, y, z)),)
         file = tags.get("windField", "")
         return cls(
-            tuple(mean.tolist()),
+            (float(mean[0]), float(mean[1]), float(mean[2])),
             gusts,
             _from_zero(tags, "drydenWind20ft"),
             str(folder / file) if file else "",
@@ -218,7 +222,7 @@ class Wind(Memory):
         )
 
 
-def _number(text) -> float:
+def _number(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -228,36 +232,37 @@ def _number(text) -> float:
     return value
 
 
-def _from_zero(tags, tag) -> float:
+def _from_zero(tags: Mapping[str, str], tag: str) -> float:
     value = _number(tags.get(tag, "0"))
     if value < 0.0:
         raise WindError(f"<{tag}> of the wind is {value:g}: give a number from 0")
     return value
 
 
-def _positive(text) -> float:
+def _positive(text: str) -> float:
     value = _number(text)
     if value <= 0.0:
         raise WindError(f"'{text}' of the wind must be above 0")
     return value
 
 
-def _vector(text) -> tuple[float, float, float]:
+def _vector(text: str) -> tuple[float, float, float]:
     values = tuple(map(_number, text.replace(",", " ").split()))
     if len(values) != 3:
         raise WindError(f"'{text}' of the wind is not a velocity: give E,N,U in m/s")
-    return values
+    return values[0], values[1], values[2]
 
 
-def _directed(tags, speed, direction) -> np.ndarray:
+def _directed(tags: Mapping[str, str], speed: str, direction: str) -> np.ndarray:
     towards = np.array(_vector(tags.get(direction, "1 0 0")))
     length = np.linalg.norm(towards)
     if length == 0.0:
         raise WindError(f"<{direction}> of the wind has length 0")
-    return _number(tags.get(speed, "0")) * towards / length
+    velocity: np.ndarray = _number(tags.get(speed, "0")) * towards / length
+    return velocity
 
 
-def _read_field(file) -> tuple:
+def _read_field(file: str) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
     """Axes (x, y, z) and velocities (X, Y, Z, 3) of a file; a single zero point without one."""
     if not file:
         return (np.zeros(1),) * 3, np.zeros((1, 1, 1, 3))
@@ -286,11 +291,11 @@ def _read_field(file) -> tuple:
             f"velocity of wind field '{file}' has shape {field.shape}: give "
             f"numbers within {_MAX:g}, of shape {shape}"
         )
-    return tuple(axes), field
+    return (axes[0], axes[1], axes[2]), field
 
 
 @njit
-def _start(streams, filters):
+def _start(streams: np.ndarray, filters: np.ndarray) -> None:
     for i in range(filters.shape[0]):
         a, b = next_normals(streams[i])
         filters[i, 0] = a
@@ -301,19 +306,28 @@ def _start(streams, filters):
 
 
 @njit
-def _place(axis, value):
+def _place(axis: np.ndarray, value: float) -> tuple[int, float]:
     """Cell and fraction of a value on a rising axis; values beyond the ends are clamped."""
     last = axis.shape[0] - 1
     if last == 0 or value <= axis[0]:
         return 0, 0.0
     if value >= axis[last]:
         return last - 1, 1.0
-    cell = np.searchsorted(axis, value, side="right") - 1
+    cell: int = np.searchsorted(axis, value, side="right") - 1  # type: ignore[assignment]
     return cell, (value - axis[cell]) / (axis[cell + 1] - axis[cell])
 
 
 @njit
-def _interpolate(xs, ys, zs, field, x, y, z, k):
+def _interpolate(
+    xs: np.ndarray,
+    ys: np.ndarray,
+    zs: np.ndarray,
+    field: np.ndarray,
+    x: float,
+    y: float,
+    z: float,
+    k: int,
+) -> float:
     """Trilinear interpolation of component k of the field."""
     i, a = _place(xs, x)
     j, b = _place(ys, y)
@@ -329,8 +343,22 @@ def _interpolate(xs, ys, zs, field, x, y, z, k):
 
 @njit
 def _step(
-    t_us, epoch_us, dt, mean, gusts, wind_20ft, xs, ys, zs, field, pos, vel, streams, filters, out
-):
+    t_us: int,
+    epoch_us: np.ndarray,
+    dt: float,
+    mean: np.ndarray,
+    gusts: np.ndarray,
+    wind_20ft: float,
+    xs: np.ndarray,
+    ys: np.ndarray,
+    zs: np.ndarray,
+    field: np.ndarray,
+    pos: np.ndarray,
+    vel: np.ndarray,
+    streams: np.ndarray,
+    filters: np.ndarray,
+    out: np.ndarray,
+) -> None:
     for i in range(out.shape[0]):
         base_x, base_y, base_z = mean[0], mean[1], mean[2]
         for g in range(gusts.shape[0]):

@@ -1,1 +1,1 @@
-"""MuJoCo scenes of worlds and vehicles: what engines simulate, cameras draw and rays hit."""
+"""MuJoCo scenes of worlds and vehicles, for engines, cameras and rays."""

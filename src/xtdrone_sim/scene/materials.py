@@ -68,7 +68,7 @@ def load(path: Path, shrink: bool = True) -> np.ndarray:
         raise SdfError(f"{path}: cannot be read as a picture: {shown(error)}") from error
 
 
-def _noise(rng, roughness: float, stretch: int = 1) -> np.ndarray:
+def _noise(rng: np.random.Generator, roughness: float, stretch: int = 1) -> np.ndarray:
     """Tileable noise in 0..1, (size, size): octaves of smoothed random grids."""
     total, weight, amplitude = np.zeros((_SIZE, _SIZE)), 0.0, 1.0
     for cells in (4, 8, 16, 32, 64, 128, 256):
@@ -79,7 +79,7 @@ def _noise(rng, roughness: float, stretch: int = 1) -> np.ndarray:
     return np.clip(0.5 + 2.0 * (total / weight - 0.5), 0.0, 1.0)
 
 
-def _enlarged(grid) -> np.ndarray:
+def _enlarged(grid: np.ndarray) -> np.ndarray:
     """Interpolates the grid's rows to the texture's width, linearly and periodically."""
     place = np.arange(_SIZE) * grid.shape[1] / _SIZE
     left = place.astype(int)
@@ -87,12 +87,20 @@ def _enlarged(grid) -> np.ndarray:
     return grid[:, left] * (1.0 - part) + grid[:, (left + 1) % grid.shape[1]] * part
 
 
-def _mottle(rng, dark, light, roughness) -> np.ndarray:
+def _mottle(
+    rng: np.random.Generator,
+    dark: tuple[float, float, float],
+    light: tuple[float, float, float],
+    roughness: float,
+) -> np.ndarray:
     noise = _noise(rng, roughness)[:, :, None]
-    return np.array(dark) * (1.0 - noise) + np.array(light) * noise
+    image: np.ndarray = np.array(dark) * (1.0 - noise) + np.array(light) * noise
+    return image
 
 
-def _blocks(rng, rows, columns, shift) -> tuple[np.ndarray, np.ndarray]:
+def _blocks(
+    rng: np.random.Generator, rows: int, columns: int, shift: float
+) -> tuple[np.ndarray, np.ndarray]:
     """A random shade for each block of a wall, and a mask of the joints."""
     y, x = np.mgrid[0:_SIZE, 0:_SIZE] / _SIZE
     row = (y * rows).astype(int)
@@ -103,7 +111,7 @@ def _blocks(rng, rows, columns, shift) -> tuple[np.ndarray, np.ndarray]:
     return shade, joint
 
 
-def _bricks(rng) -> np.ndarray:
+def _bricks(rng: np.random.Generator) -> np.ndarray:
     shade, joint = _blocks(rng, 40, 16, 0.5)
     shade = (0.6 + 0.4 * shade) * (0.75 + 0.35 * _noise(rng, 0.8))
     image = shade[:, :, None] * np.array((0.72, 0.34, 0.25))
@@ -111,7 +119,7 @@ def _bricks(rng) -> np.ndarray:
     return image
 
 
-def _planks(rng) -> np.ndarray:
+def _planks(rng: np.random.Generator) -> np.ndarray:
     shade, joint = _blocks(rng, 24, 2, 0.5)
     grain = _noise(rng, 0.9, stretch=8)
     image = ((0.65 + 0.2 * shade) * (0.7 + 0.4 * grain))[:, :, None] * np.array((0.8, 0.58, 0.36))
@@ -119,7 +127,7 @@ def _planks(rng) -> np.ndarray:
     return image
 
 
-def _tiles(rng) -> np.ndarray:
+def _tiles(rng: np.random.Generator) -> np.ndarray:
     shade, joint = _blocks(rng, 8, 8, 0.0)
     image = ((0.8 + 0.1 * shade) * (0.85 + 0.2 * _noise(rng, 0.8)))[:, :, None] * np.ones(3)
     image[joint] = 0.5

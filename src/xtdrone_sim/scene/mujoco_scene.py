@@ -1,20 +1,21 @@
 """Builds the MuJoCo model of a world with vehicles through MjSpec."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
 
 from sensor_models.rendered.declaration import has_cameras
-from xtdrone_core import SensorBlock, Vehicle, VehicleSpec
+from xtdrone_core import Body, SensorBlock, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 
 from ..errors import EngineError
+from ..vehicles.actors import Actor, Limb
 from ..vehicles.pose import Pose, start_pose
-from ..world import World
+from ..world import Light, World
 from ..world.models import WorldModel
 from . import materials
 from .mujoco_shapes import Shapes, wxyz
@@ -22,8 +23,8 @@ from .mujoco_shapes import Shapes, wxyz
 SKY = "sky"  # name of the sky's texture
 _TIMESTEP = 0.004  # timestep until the first step sets it [s]
 _CAMERA_AXES = quaternion.from_matrix(0, 0, -1, -1, 0, 0, 0, 1, 0)  # they look along -z, y up
-_ACTOR = "actor/"  # begin of the names of their bodies
-_NEAR = 6.0  # of an actor's frame, wherein it may touch something [m]
+_ACTOR = "actor/"  # prefix of the names of actors' bodies
+_NEAR = 6.0  # distance from an actor's frame within which it may touch something [m]
 _COARSE_US = 100_000  # between two moves of an actor that nothing is near
 _STIFF = 0.9999  # MuJoCo's largest constraint impedance, for joints that follow targets
 _LIGHTS = {
@@ -50,10 +51,10 @@ def build(
     world: World,
     specs: Sequence[VehicleSpec],
     models: Sequence[Vehicle],
-    loaded: Any = frozenset(),
+    loaded: Container[int] = frozenset(),
     seen: bool = True,
     inserted: Sequence[WorldModel] = (),
-    dress: Callable[[Any], None] = lambda scene: None,
+    dress: Callable[[mujoco.MjSpec], None] = lambda scene: None,
     picture: Callable[[str], np.ndarray] = materials.picture,
 ) -> mujoco.MjModel:
     """Compiles the scene.
@@ -93,10 +94,10 @@ def build(
             _add_cameras(bodies, spec.name, model)
     for shape in world.shapes:
         shapes.add(scene.worldbody, shape.name, shape, fixed=True)
-    for model in inserted:
-        body = _add_inserted(scene, model)
-        for shape in model.shapes:
-            shapes.add(body, shape.name, shape, fixed=model.static)
+    for each in inserted:
+        body = _add_inserted(scene, each)
+        for shape in each.shapes:
+            shapes.add(body, shape.name, shape, fixed=each.static)
     for actor in world.actors:
         for limb in actor.limbs:
             body = scene.worldbody.add_body(name=_limb_name(actor, limb), mocap=True)
@@ -164,11 +165,11 @@ def actor_of(body: str) -> str:
     return body.split("/")[1] if body.startswith(_ACTOR) else ""
 
 
-def _limb_name(actor, limb) -> str:
+def _limb_name(actor: Actor, limb: Limb) -> str:
     return f"{_ACTOR}{actor.name}/{limb.name}"
 
 
-def _add_light(scene, light):
+def _add_light(scene: mujoco.MjSpec, light: Light) -> None:
     # MuJoCo has one map of shadows: the viewer draws that of the sun.
     added = scene.worldbody.add_light(
         type=_LIGHTS[light.kind],
@@ -202,7 +203,8 @@ def addresses(
     n = len(specs)
     body = np.full((n, max((len(vehicle.bodies) for vehicle in models), default=1)), -1)
     joints = np.full((2, n, max((len(vehicle.joints) for vehicle in models), default=0)), -1)
-    base, locks = np.zeros((n, 2), dtype=int), []
+    base = np.zeros((n, 2), dtype=int)
+    locks: list[int] = []
     tyres = np.full((model.ngeom, 2), -1)
     for i, (spec, vehicle) in enumerate(zip(specs, models, strict=True)):
         free = model.joint(spec.name)
@@ -211,13 +213,15 @@ def addresses(
             body[i, k] = model.body(_body_name(spec, k, part)).id
         for k, joint in enumerate(vehicle.joints):
             name = f"{spec.name}/{joint.name}"
-            found = model.joint(name)
-            joints[:, i, k] = found.qposadr[0], found.dofadr[0]
+            driven = model.joint(name)
+            joints[:, i, k] = driven.qposadr[0], driven.dofadr[0]
             locks.append(model.equality(name).id)
         for shape in vehicle.shapes:
             if shape.tyre >= 0:
                 tyres[model.geom(f"{spec.name}/{shape.name}").id] = i, shape.tyre
-    return Addresses(body, base, *joints, np.array(locks, dtype=int), joints[0] >= 0, tyres)
+    return Addresses(
+        body, base, joints[0], joints[1], np.array(locks, dtype=int), joints[0] >= 0, tyres
+    )
 
 
 class Placed(NamedTuple):
@@ -233,30 +237,32 @@ def placed(
     model: mujoco.MjModel, data: mujoco.MjData, inserted: Sequence[WorldModel]
 ) -> list[Placed]:
     """The inserted models in a scene compiled by build()."""
-    found = []
+    views = []
     for each in inserted:
         body = model.body(each.name)
         if each.static:
             k = body.mocapid[0]
-            found.append(Placed(body.id, data.mocap_pos[k], data.mocap_quat[k], data.qvel[:0]))
+            views.append(Placed(body.id, data.mocap_pos[k], data.mocap_quat[k], data.qvel[:0]))
         else:
             joint = model.joint(each.name)
             p, v = joint.qposadr[0], joint.dofadr[0]
-            found.append(
+            views.append(
                 Placed(
                     body.id, data.qpos[p : p + 3], data.qpos[p + 3 : p + 7], data.qvel[v : v + 6]
                 )
             )
-    return found
+    return views
 
 
-def _body_name(spec, k, body) -> str:
+def _body_name(spec: VehicleSpec, k: int, body: Body) -> str:
     return spec.name if k == 0 else f"{spec.name}/{body.name}"
 
 
-def _add_bodies(scene, spec, vehicle, pose, loaded) -> list:
+def _add_bodies(
+    scene: mujoco.MjSpec, spec: VehicleSpec, vehicle: Vehicle, pose: Pose, loaded: bool
+) -> list[mujoco.MjsBody]:
     """Adds the bodies of a vehicle with their joints."""
-    added = []
+    added: list[mujoco.MjsBody] = []
     for k, part in enumerate(vehicle.bodies):
         parent, place = (
             (scene.worldbody, pose) if k == 0 else (added[part.parent], Pose(part.pos, part.quat))
@@ -290,7 +296,7 @@ def _add_bodies(scene, spec, vehicle, pose, loaded) -> list:
     return added
 
 
-def _add_inserted(scene, model):
+def _add_inserted(scene: mujoco.MjSpec, model: WorldModel) -> mujoco.MjsBody:
     body = scene.worldbody.add_body(
         name=model.name, pos=model.start.pos, quat=wxyz(model.start.quat), mocap=model.static
     )
@@ -300,7 +306,7 @@ def _add_inserted(scene, model):
     return body
 
 
-def _weigh(body, part, cog):
+def _weigh(body: mujoco.MjsBody, part: Body | WorldModel, cog: Sequence[float]) -> None:
     """Gives a body the mass and inertia of a vehicle's Body or of a WorldModel."""
     body.explicitinertial = True
     body.ipos = cog
@@ -309,7 +315,7 @@ def _weigh(body, part, cog):
     body.fullinertia = [*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]]
 
 
-def _options(scene, world):
+def _options(scene: mujoco.MjSpec, world: World) -> None:
     option = scene.option
     option.timestep = _TIMESTEP
     option.gravity = (0.0, 0.0, -world.gravity)
@@ -336,7 +342,7 @@ def _options(scene, world):
     )
 
 
-def _add_cameras(bodies, name, model):
+def _add_cameras(bodies: Sequence[mujoco.MjsBody], name: str, model: Vehicle) -> None:
     for block in model.sensors:
         if has_cameras(block):
             pose = Pose(block.pos, block.quat).to(Pose(quat=_CAMERA_AXES))

@@ -1,7 +1,8 @@
 """Shapes of SDF as MuJoCo's geoms, with meshes, heightmaps, colours and textures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import mujoco
 import numpy as np
 
 from ..vehicles.look import Look
-from ..vehicles.mesh import Mesh, convex_pieces
+from ..vehicles.mesh import Extrusion, Mesh, MeshFile, convex_pieces
 from ..vehicles.shapes import Shape
 from . import materials
 
@@ -29,8 +30,8 @@ _KINDS = {
 _CONVEX = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
 _SHELL = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # also fits what has no volume
 _BATCH = 12_000  # geoms that are added to a scene at once
-_PREFIX = "asset/"  # of the names of assets, and what a batch puts before the names in it
-_FACES = (0, 1, 2, 0, 2, 3)  # of a side's four corners
+_PREFIX = "asset/"  # prefix of the names of assets, which a batch puts before the names in it
+_FACES = (0, 1, 2, 0, 2, 3)  # two triangles of the four corners of a side
 
 
 class _Batch:
@@ -40,19 +41,19 @@ class _Batch:
     thousand pieces would take minutes. A batch has a tree of its own until it is attached.
     """
 
-    def __init__(self, scene: Any) -> None:
+    def __init__(self, scene: mujoco.MjSpec) -> None:
         self._scene = scene
-        self._geoms: list[tuple[Any, str]] = []  # with their names
-        self._body = self._frame = None
+        self._geoms: list[tuple[mujoco.MjsGeom, str]] = []  # and their names
+        self._body: mujoco.MjsBody | None = None
 
-    def add(self, name: str, make: Callable[[Any], Any]) -> Any:
-        """A geom of this name that is made in a body; attach() puts _PREFIX before its assets."""
+    def add(self, name: str, make: Callable[[mujoco.MjsBody], mujoco.MjsGeom]) -> mujoco.MjsGeom:
+        """Makes a geom in the batch; attach() names it, and puts _PREFIX before its assets."""
         if len(self._geoms) >= _BATCH:
             self.attach()
         if self._body is None:
             self._part = mujoco.MjSpec()
             self._body = self._part.worldbody
-            self._frame = self._body.add_frame()
+            self._frame: mujoco.MjsFrame = self._body.add_frame()
         geom = make(self._body)
         geom.set_frame(self._frame)
         self._geoms.append((geom, name))
@@ -71,12 +72,16 @@ class Shapes:
     """Adds shapes to a scene; each mesh, heightmap and texture is an asset once."""
 
     def __init__(
-        self, scene: Any, seen: bool, picture: Callable[[str], np.ndarray] = materials.picture
+        self,
+        scene: mujoco.MjSpec,
+        seen: bool,
+        picture: Callable[[str], np.ndarray] = materials.picture,
     ) -> None:
-        """For a MjSpec; see mujoco_scene.build() for `seen` and `picture`."""
+        """Adds to a scene; see mujoco_scene.build() for `seen` and `picture`."""
         self._scene, self._seen, self._draw = scene, seen, picture
-        self._assets: dict[Any, str] = {}
-        self._in_pieces: dict[Any, list[tuple[str, np.ndarray]]] = {}  # of meshes, by their size
+        self._assets: dict[object, str] = {}  # name of each asset, by what it was made of
+        # Asset and centre of the convex pieces of a mesh, by mesh and scale.
+        self._in_pieces: dict[object, list[tuple[str, np.ndarray]]] = {}
         self._names: set[str] = set()
         self._batch = _Batch(scene)
 
@@ -84,7 +89,7 @@ class Shapes:
         """Must be called after the last shape."""
         self._batch.attach()
 
-    def add(self, body: Any, name: str, shape: Shape, fixed: bool = False) -> None:
+    def add(self, body: mujoco.MjsBody, name: str, shape: Shape, fixed: bool = False) -> None:
         """Adds a shape to a body of the scene.
 
         MuJoCo's contacts take the convex hull of a mesh. What is fixed to the world consists of
@@ -117,16 +122,16 @@ class Shapes:
                 geom.group = _VISUAL_GROUP
                 geom.contype = geom.conaffinity = 0
 
-    def _collide(self, geom, name):
+    def _collide(self, geom: mujoco.MjsGeom, name: str) -> None:
         geom.name, geom.group = self._unique(name), COLLISION_GROUP
 
-    def _unique(self, name):
+    def _unique(self, name: str) -> str:
         while name in self._names:  # Gazebo takes two of one name
             name += "'"
         self._names.add(name)
         return name
 
-    def _geom(self, body, shape, **more) -> Any:
+    def _geom(self, body: mujoco.MjsBody, shape: Shape, **more: Any) -> mujoco.MjsGeom:
         # Of two surfaces the more slippery one counts, as in Gazebo; MuJoCo takes the other one,
         # but for priorities.
         slippery = round(_TYRE * max(1.0 - shape.friction, 0.0))
@@ -140,7 +145,7 @@ class Shapes:
             **more,
         )
 
-    def _primitive(self, body, shape) -> Any:
+    def _primitive(self, body: mujoco.MjsBody, shape: Shape) -> mujoco.MjsGeom:
         if shape.kind == "heightmap":
             return self._geom(body, shape, hfieldname=self._heightmap(shape))
         geom = self._geom(body, shape)
@@ -154,14 +159,12 @@ class Shapes:
             geom.size = [0.5 * shape.size[0], 0.5 * shape.size[1], 1.0]
         return geom
 
-    def _add_pieces(self, body, name, shape):
+    def _add_pieces(self, body: mujoco.MjsBody, name: str, shape: Shape) -> None:
         for k, (asset, centre) in enumerate(self._pieces(shape)):
             if body == self._scene.worldbody:
+                meshname = asset.removeprefix(_PREFIX)
                 geom = self._batch.add(
-                    self._unique(f"{name}#{k}"),
-                    lambda body, asset=asset: self._geom(
-                        body, shape, meshname=asset.removeprefix(_PREFIX)
-                    ),
+                    self._unique(f"{name}#{k}"), partial(self._geom, shape=shape, meshname=meshname)
                 )
                 geom.group = COLLISION_GROUP
             else:
@@ -169,20 +172,21 @@ class Shapes:
                 self._collide(geom, f"{name}#{k}")
             geom.pos = shape.pose.point(centre)
 
-    def _pieces(self, shape):
+    def _pieces(self, shape: Shape) -> list[tuple[str, np.ndarray]]:
         """Asset and centre of each convex piece of a mesh; the same for all trees of a forest."""
         key = shape.mesh, tuple(shape.size)
         if key not in self._in_pieces:
-            found = self._in_pieces[key] = []
-            for part in shape.mesh.parts():
+            pieces: list[tuple[str, np.ndarray]] = []
+            self._in_pieces[key] = pieces
+            for part in _mesh_of(shape).parts():
                 for points in convex_pieces(_scaled(part, shape.size)):
                     centre = points.mean(axis=0)  # MuJoCo keeps points in single precision
-                    found.append((self._add_mesh(points - centre, None, inertia=_CONVEX), centre))
+                    pieces.append((self._add_mesh(points - centre, None, inertia=_CONVEX), centre))
         return self._in_pieces[key]
 
-    def _visual(self, body, shape) -> list:
+    def _visual(self, body: mujoco.MjsBody, shape: Shape) -> list[mujoco.MjsGeom]:
         if shape.kind == "mesh":
-            return [self._part(body, shape, part) for part in shape.mesh.parts()]
+            return [self._part(body, shape, part) for part in _mesh_of(shape).parts()]
         look = shape.look
         geom = self._primitive(body, shape)
         if look.texture is not None:
@@ -196,7 +200,7 @@ class Shapes:
             geom.meshname = self._papered_box(shape.size, look.texture is None)
         return [geom]
 
-    def _part(self, body, shape, part: Mesh) -> Any:
+    def _part(self, body: mujoco.MjsBody, shape: Shape, part: Mesh) -> mujoco.MjsGeom:
         look = shape.look
         geom = self._geom(body, shape, meshname=self._mesh(part, shape))
         if look.given:
@@ -213,11 +217,11 @@ class Shapes:
             geom.rgba = (*part.colour[:3], part.colour[3] * look.colour[3])
         return geom
 
-    def _new(self, key) -> str:
+    def _new(self, key: object) -> str:
         self._assets[key] = f"{_PREFIX}{len(self._assets)}"
         return self._assets[key]
 
-    def _mesh(self, part: Mesh, shape) -> str:
+    def _mesh(self, part: Mesh, shape: Shape) -> str:
         """Name of a mesh asset, made once per mesh and scale."""
         key = id(part), shape.size
         if key not in self._assets:
@@ -227,11 +231,20 @@ class Shapes:
             )
         return self._assets[key]
 
-    def _add_mesh(self, points, faces, uv=None, uv_faces=None, inertia=None) -> str:
+    def _add_mesh(
+        self,
+        points: np.ndarray,
+        faces: np.ndarray | None,
+        uv: np.ndarray | None = None,
+        uv_faces: np.ndarray | None = None,
+        inertia: mujoco.mjtMeshInertia | None = None,
+    ) -> str:
         name = self._new(object())
         if len(points) < 4:  # MuJoCo wants four
             points = np.concatenate([points, points[:1].repeat(4 - len(points), axis=0) + _THIN])
-        more = {} if faces is None else {"userface": np.asarray(faces, dtype=np.int32).ravel()}
+        more: dict[str, np.ndarray] = {}
+        if faces is not None:
+            more["userface"] = np.asarray(faces, dtype=np.int32).ravel()
         if uv is not None:  # MuJoCo counts from the picture's upper edge
             more |= {
                 "usertexcoord": (uv * (1.0, -1.0) + (0.0, 1.0)).ravel(),
@@ -240,9 +253,10 @@ class Shapes:
         self._scene.add_mesh(name=name, uservert=points.ravel(), inertia=inertia, **more)
         return name
 
-    def _heightmap(self, shape) -> str:
+    def _heightmap(self, shape: Shape) -> str:
         key = shape.heights, shape.size
         if key not in self._assets:
+            assert shape.heights is not None, "a heightmap without a picture"
             heights = read_heights(shape.heights)
             field = self._scene.add_hfield(name=self._new(key))
             field.nrow, field.ncol = heights.shape
@@ -255,7 +269,7 @@ class Shapes:
             field.userdata = heights.ravel()
         return self._assets[key]
 
-    def _procedural(self, look: Look, uniform) -> str:
+    def _procedural(self, look: Look, uniform: bool) -> str:
         """Name of a material textured like the Gazebo script of a look.
 
         Args:
@@ -281,12 +295,13 @@ class Shapes:
         """Name of a material with the picture of a look."""
         key = look.texture, look.repeats, look.surface
         if key not in self._assets:
+            assert look.texture is not None, "a look without a picture"
             if look.texture not in self._assets:
                 self._texture(look.texture, materials.load(look.texture))
             self._material(key, look, look.texture, False, look.repeats)
         return self._assets[key]
 
-    def _texture(self, key, image):
+    def _texture(self, key: object, image: np.ndarray) -> None:
         texture = self._scene.add_texture(
             name=self._new(key),
             type=mujoco.mjtTexture.mjTEXTURE_2D,
@@ -296,7 +311,14 @@ class Shapes:
         )
         texture.data = image.tobytes()
 
-    def _material(self, key, look, texture=None, uniform=False, repeats=(1.0, 1.0)):
+    def _material(
+        self,
+        key: object,
+        look: Look,
+        texture: object = None,
+        uniform: bool = False,
+        repeats: tuple[float, float] = (1.0, 1.0),
+    ) -> None:
         material = self._scene.add_material(
             name=self._new(key), texuniform=uniform, specular=0.1, shininess=0.1, texrepeat=repeats
         )
@@ -307,7 +329,7 @@ class Shapes:
         if texture is not None:
             material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = self._assets[texture]
 
-    def _papered_box(self, size, tiled) -> str:
+    def _papered_box(self, size: tuple[float, ...], tiled: bool) -> str:
         """Name of a box mesh with texture coordinates on every side.
 
         MuJoCo projects a 2D texture along one axis of a primitive box, which stretches it
@@ -320,7 +342,9 @@ class Shapes:
         key = size, tiled
         if key not in self._assets:
             half = 0.5 * np.array(size)
-            points, coordinates, faces = [], [], []
+            points: list[np.ndarray] = []
+            coordinates: list[list[float]] = []
+            faces: list[int] = []
             for axis in range(3):
                 u, v = (axis + 1) % 3, (axis + 2) % 3
                 for side in (1, -1):
@@ -356,18 +380,24 @@ def read_heights(picture: Path) -> np.ndarray:
     Raises:
         SdfError: Not a picture.
     """
-    red = materials.load(picture, shrink=False)[::-1, :, 0].astype(float)
+    red: np.ndarray = materials.load(picture, shrink=False)[::-1, :, 0].astype(float)
     return red / (red.max() or 1.0)
 
 
-def wxyz(quat: tuple) -> tuple:
-    """A quaternion in MuJoCo's order."""
+def wxyz(quat: Sequence[float]) -> tuple[float, float, float, float]:
+    """Returns a quaternion xyzw in MuJoCo's order."""
     return quat[3], quat[0], quat[1], quat[2]
 
 
-def _joined(shape) -> Mesh:
+def _mesh_of(shape: Shape) -> MeshFile | Extrusion:
+    """The mesh of a shape of this kind."""
+    assert shape.mesh is not None, f"a shape of kind {shape.kind} without a mesh"
+    return shape.mesh
+
+
+def _joined(shape: Shape) -> Mesh:
     """All parts of a shape's mesh as one."""
-    parts = shape.mesh.parts()
+    parts = _mesh_of(shape).parts()
     if len(parts) == 1:
         return parts[0]
     firsts = np.cumsum([0, *(len(part.points) for part in parts[:-1])])
@@ -377,6 +407,6 @@ def _joined(shape) -> Mesh:
     )
 
 
-def _scaled(part: Mesh, scale) -> Mesh:
+def _scaled(part: Mesh, scale: Sequence[float]) -> Mesh:
     faces = part.faces[:, ::-1] if np.prod(scale) < 0.0 else part.faces
     return replace(part, points=part.points * scale, faces=faces)

@@ -14,6 +14,8 @@ from xtdrone_core.errors import ScenarioError, shown, unknown_name
 
 from ..errors import SdfError
 
+Element = Any  # an element of lxml, whose class is private
+
 OWN = "{urn:xtdrone}"  # namespace of the elements that only this workspace reads
 _OWN_PARENTS = {
     "effects": "model",

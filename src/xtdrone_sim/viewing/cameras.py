@@ -19,18 +19,18 @@ CAMERAS = {
     "top": "frames the fleet from above",
     "still": "stands still and frames the whole flight",
 }
-_AZIMUTH, _ELEVATION = (math.radians(-120.0), math.radians(16.0))  # of the eye [rad]
+_AZIMUTH, _ELEVATION = (math.radians(-120.0), math.radians(16.0))  # direction of the eye [rad]
 _ORBIT_RATE = math.radians(10.0)  # [rad/s]
 _MAX_ELEVATION = math.radians(85.0)  # straight down the image would have no upper side
-_BEHIND, _ABOVE = 5.0, math.radians(18.0)  # of a followed vehicle: distance in spans, [rad]
+_BEHIND, _ABOVE = 5.0, math.radians(18.0)  # behind a followed vehicle [spans], above it [rad]
 _MARGIN = 1.3  # around the vehicles [m]
 _SMOOTH_S = 0.7  # time constant of the camera's motions [s]
 _ARM = 0.85  # fraction of the distance to an obstacle at which the eye stays
 _ROOM = 0.4  # free space around the line to the eye [m]
 _ELEVATION_GAIN = 0.4  # slows changes of the elevation, which jumps where obstacles appear
-_MAX_POINTS = 60  # of the fleet, tested for whether they are visible
+_MAX_POINTS = 60  # points of the fleet tested for visibility
 _NEAR_TO = 0.3  # what is nearer to a point does not hide it, such as the ground below it [m]
-_BLOCKED_COST, _ELEVATION_COST = 4.0, 0.2  # of a line that ends at an obstacle, [1/rad]
+_BLOCKED_COST, _ELEVATION_COST = 4.0, 0.2  # for a blocked line of sight, per elevation [1/rad]
 _STEPS = np.radians(
     [0.0, 8.0, 16.0, 26.0, 38.0, 52.0, 68.0]
 )  # tried elevations above the wanted one
@@ -62,7 +62,7 @@ class Camera:
     raised: float = 0.0
     zoom: float = 1.0
     _smooth: np.ndarray | None = field(default=None, repr=False)  # target, distance, elevation
-    _heading: float = 0.0  # of the vehicle that is followed [rad]
+    _heading: float = 0.0  # heading of the followed vehicle [rad]
     _t_s: float = 0.0  # time for which it has been looking [s]
 
     def __post_init__(self) -> None:

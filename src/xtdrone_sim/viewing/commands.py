@@ -20,13 +20,13 @@ EXAMPLES = """examples:
 In the window: drag to turn, wheel for the distance, H for the keys. 'xtdrone formation view' draws
 slots and who hears whom, and no world.
 """
-SIZE, WINDOW = (1280, 720), (1100, 680)  # of a film, of a window [pixels]
+SIZE, WINDOW = (1280, 720), (1100, 680)  # film and window [pixels]
 _GIF_SIZE, _FPS, _GIF_FPS = (640, 360), 30.0, 12.5
 _MIN, _MAX = 64, 4096  # side of an image [pixels]
 
 
 def register_view(subparsers: Any) -> None:
-    """`xtdrone view`: replays a run in its world."""
+    """Registers `xtdrone view`, which replays a run in its world."""
     from .cameras import CAMERAS
 
     parser = subparsers.add_parser(

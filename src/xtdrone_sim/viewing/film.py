@@ -14,11 +14,11 @@ from ..errors import ViewError
 from .stage import Stage
 
 SUFFIXES = (".mp4", ".gif", ".png")
-_MAX_IMAGES = 100_000  # of a film: 55 minutes at 30 per second
-_MAX_PIXELS = 1_000_000_000  # of all images of a GIF, which are in memory together: 3 GB
+_MAX_IMAGES = 100_000  # 55 minutes at 30 per second
+_MAX_PIXELS = 1_000_000_000  # all images of a GIF are in memory together: 3 GB
 _QUALITY = "21"  # constant rate factor of H.264: 18 is visually lossless, 28 is small
 _CODEC = "libx264"
-_COLOURS = 112  # of a GIF, chosen from its images
+_COLOURS = 112  # a GIF's palette, chosen from its images
 _MAX_VEHICLE_COLOURS = 16  # further ones, which few pixels have
 _SAMPLES = 6  # images from which the colours are chosen
 _MARK = outputs.MARK.encode()

@@ -17,7 +17,7 @@ from ..world.models import WorldModel
 
 TRAIL_S = 8.0  # length of a trail [s]
 _TRAIL_STEP_S = 0.1
-_MAX_PIECES = 3000  # of the trails of a fleet together
+_MAX_PIECES = 3000  # all trails of a fleet together
 _CAPTION_S = 3.0  # time for which the caption of an event is shown [s]
 _CAPTIONS = {
     "armed": "armed",
@@ -106,7 +106,7 @@ class Replay:
         points[-1] = self.state(t_s).pos
         return points
 
-    def inserted(self) -> tuple[tuple[WorldModel, ...], Any]:
+    def inserted(self) -> tuple[tuple[WorldModel, ...], Sequence[np.ndarray]]:
         """Returns models that were inserted during the flight, and their states: not recorded."""
         return (), ()
 

@@ -73,7 +73,7 @@ class LiveFlight:
         self._state.pos[:] = self.everything
         self._past: deque[tuple[int, np.ndarray]] = deque()
         self._progress: deque[tuple[float, float]] = deque()  # wall time, simulated time
-        self._inserted: tuple[tuple[WorldModel, ...], Any] = (), ()
+        self._inserted: tuple[tuple[WorldModel, ...], Sequence[np.ndarray]] = (), ()
         self._set_scene(scene)
 
     def update(self) -> None:
@@ -113,7 +113,7 @@ class LiveFlight:
         (begin, first), (end, last) = self._progress[0], self._progress[-1]
         return f"{(last - first) / max(end - begin, 1e-3):.2g} x"
 
-    def inserted(self) -> tuple[tuple[WorldModel, ...], Any]:
+    def inserted(self) -> tuple[tuple[WorldModel, ...], Sequence[np.ndarray]]:
         """Returns the models that were inserted into the world, and their states (P, 13)."""
         return self._inserted
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 _SIZE = 1 / 40  # height of the letters, in heights of the image
-_MIN_SIZE = 10  # of the letters [pixels]
+_MIN_SIZE = 10  # letters [pixels]
 _ABOVE = 0.9  # distance of a name from its vehicle, in heights of the letters
 _WHITE, _DARK = (255, 255, 255), (20, 24, 30)
-_LUMINANCE, _BRIGHT = (0.2126, 0.7152, 0.0722), 0.55  # of RGB; letters on brighter are dark
+_LUMINANCE, _BRIGHT = (0.2126, 0.7152, 0.0722), 0.55  # weights of RGB; dark letters on brighter
 _MAX_NAMES = 60  # vehicles up to which they have names
 
 

@@ -6,17 +6,18 @@ PX4 number k sends to UDP 19410 + k (ROMFS/px4fmu_common/init.d-posix/px4-rc.mav
 import contextlib
 import socket
 import time
-from typing import Any
 
 import numpy as np
 
-from xtdrone_core import FleetState, SensorBatch, frames
+from xtdrone_core import FleetState, Scenario, SensorBatch, frames
 from xtdrone_core.contracts import Observer
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 from xtdrone_dynamics.quaternion import rotate_inverse_array
+
+from ..world import World
 
 MIN_PERIOD_S = 0.015  # wall time between two states: a viewer draws no more [s]
 
@@ -26,9 +27,8 @@ class Px4Viewer(Observer):
 
     period_us = TICK_US
 
-    def __init__(self, simulation: Any):
+    def __init__(self, scenario: Scenario, world: World) -> None:
         """Opens the socket; append it to the observers of the simulation."""
-        scenario, world = simulation.scenario, simulation.world
         ports = scenario.ports
         self._addresses = [("127.0.0.1", ports.viewer(i)) for i in range(scenario.n)]
         self._encoders = [

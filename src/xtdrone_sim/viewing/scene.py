@@ -14,6 +14,8 @@ from xtdrone_dynamics.quaternion import from_matrix
 from ..rendering.scene import RenderedScene
 from ..scene import mujoco_scene
 from ..scene.mujoco_shapes import COLLISION_GROUP
+from ..world import World
+from ..world.models import WorldModel
 
 FIELD = math.radians(45.0)  # vertical field of view [rad]
 _HALF = math.tan(0.5 * FIELD)
@@ -21,10 +23,10 @@ _HALF = math.tan(0.5 * FIELD)
 # that is drawn, and too small unless that and the distance of the light are large.
 _NEAR, _FAR, _SUN = 0.1, 20_000.0, 10_000.0
 _ZENITH, _NADIR = (0.33, 0.53, 0.82), (1.0, 1.0, 1.0)  # the horizon has their mean
-_GROUND, _LINE = (0.49, 0.54, 0.45), (0.59, 0.63, 0.55)  # of a ground without texture
+_GROUND, _LINE = (0.49, 0.54, 0.45), (0.59, 0.63, 0.55)  # a ground without texture
 _GRID = 2.0  # distance of the lines on such a ground [m]
 _SHADOWS, _COARSE = 2048, 1024  # side of the shadow map with and without smooth edges [pixels]
-_SHADOW_REACH = 1.6  # of the shadows, by that of the fleet's trails
+_SHADOW_REACH = 1.6  # times the reach of the fleet's trails
 _MIN_SHADOW_REACH = 12.0  # [m]
 _GROWTH, _SHIFT = 1.5, 0.25  # steps of that reach, and of the shadows' middle in reaches
 _TRAIL_PIXELS = 3.5  # width of a trail, in an image 720 pixels high
@@ -55,7 +57,7 @@ class FlightScene(RenderedScene):
 
     def __init__(
         self,
-        world: Any,
+        world: World,
         specs: Sequence[VehicleSpec],
         models: Sequence[Vehicle],
         size: tuple[int, int],
@@ -97,7 +99,8 @@ class FlightScene(RenderedScene):
             around = state.pos if trails is None else np.concatenate([state.pos, *trails.points])
         middle = 0.5 * (around.min(axis=0) + around.max(axis=0))
         reach = float(np.linalg.norm(around - middle, axis=1).max())
-        self._shadows = _steady(middle, max(_MIN_SHADOW_REACH, _SHADOW_REACH * (reach + middle[2])))
+        wanted = max(_MIN_SHADOW_REACH, _SHADOW_REACH * (reach + middle[2]))
+        self._shadows = steady_shadows(middle, wanted)
         self.place(state, *inserted)
 
     def picture(self, view: View, size: tuple[int, int]) -> np.ndarray:
@@ -150,7 +153,7 @@ class FlightScene(RenderedScene):
         )
         return np.where(geoms < 0, np.inf, distances)
 
-    def _build(self, inserted: Any) -> mujoco.MjModel:
+    def _build(self, inserted: Sequence[WorldModel]) -> mujoco.MjModel:
         model = mujoco_scene.build(
             self._world, self._specs, self._models, inserted=inserted, dress=_dress
         )
@@ -247,7 +250,7 @@ def _dress(scene: Any) -> None:  # a MjSpec, which has no annotations
             geom.material, geom.rgba = "ground", (1.0, 1.0, 1.0, 1.0)
 
 
-def _steady(middle: np.ndarray, reach: float) -> tuple[np.ndarray, float]:
+def steady_shadows(middle: np.ndarray, reach: float) -> tuple[np.ndarray, float]:
     """Rounds middle and reach of the shadows, so that their edges do not flicker."""
     reach = _GROWTH ** math.ceil(math.log(reach, _GROWTH))
     step = _SHIFT * reach

@@ -19,16 +19,16 @@ from .stage import Stage
 Flight = Replay | LiveFlight
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 TICK_MS = 30  # between two images [ms]
-STEP_S = 0.1  # of a step with the arrow keys [s]
+STEP_S = 0.1  # one press of an arrow key [s]
 LONG_STEP_S = 5.0  # and with Shift [s]
-_MAX_SIZE = (1920, 1200)  # of the image; larger windows enlarge it [pixels]
+_MAX_SIZE = (1920, 1200)  # largest image; larger windows enlarge it [pixels]
 _SAMPLES = 4  # per pixel, with a graphics card
 _SOFTWARE = ("llvmpipe", "softpipe", "swrast")  # renderers without a graphics card
 _QUALITIES = (1.0, 0.7, 0.5)  # fraction of the width and height that is drawn, from fine to quick
 _SLOW_S, _QUICK_S = 0.15, 0.03  # time of an image above and below which the quality changes [s]
 JUDGED = 9  # number of images whose median time is judged
 _MAX_STEP_S = 0.3  # simulated at most between two images, so that a stalled window does not jump
-_TURN = 0.006  # of the camera, per pixel [rad]
+_TURN = 0.006  # camera turn per pixel [rad]
 _WHEEL = 1.15  # factor of the distance, per notch
 
 

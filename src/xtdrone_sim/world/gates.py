@@ -2,9 +2,9 @@
 
 from lxml import etree
 
-from xtdrone_core.racing.track import Track
+from xtdrone_core.racing.track import Gate, Track
 
-_COLOURS = ("0.95 0.42 0.1 1", "0.93 0.93 0.95 1")  # of start and finish, and of the others
+_COLOURS = ("0.95 0.42 0.1 1", "0.93 0.93 0.95 1")  # start and finish; the others
 
 
 def gate_models(track: Track) -> tuple[str, ...]:
@@ -14,7 +14,7 @@ def gate_models(track: Track) -> tuple[str, ...]:
     )
 
 
-def _model(name, gate, colour) -> str:
+def _model(name: str, gate: Gate, colour: str) -> str:
     model = etree.Element("model", name=name)
     etree.SubElement(model, "static").text = "1"
     # SDF pitches downwards.

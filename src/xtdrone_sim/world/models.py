@@ -23,13 +23,13 @@ class WorldModel:
 
     name: str
     static: bool
-    pose: Pose  # of the model where it was inserted, world
+    pose: Pose  # where the model was inserted, world
     links: tuple[tuple[str, Pose], ...]  # full name, pose in the model's frame; the first counts
-    shapes: tuple[Shape, ...] = ()  # in the body's frame
-    cog: tuple[float, float, float] = (0.0, 0.0, 0.0)  # in the model's frame [m]
+    shapes: tuple[Shape, ...] = ()  # collisions and visuals, body frame
+    cog: tuple[float, float, float] = (0.0, 0.0, 0.0)  # centre of gravity, model frame [m]
     mass: float = 0.0  # [kg]; 0 for a static model
     inertia: tuple = ()  # (3, 3) about the centre of gravity, the model's axes [kg m^2]
-    sdf: str = ""  # that it was read from
+    sdf: str = ""  # its SDF text
 
     @property
     def start(self) -> Pose:
@@ -43,7 +43,7 @@ class WorldModel:
         return Scope(element, Pose(), f"{self.name}::")
 
     def plain(self) -> dict[str, Any]:
-        """What restore() needs, in plain data."""
+        """Returns plain data for restore()."""
         return {
             "sdf": self.sdf,
             "name": self.name,
@@ -53,7 +53,7 @@ class WorldModel:
 
     @classmethod
     def restore(cls, plain: Mapping[str, Any]) -> "WorldModel":
-        """The model that plain() described."""
+        """Returns the model that plain() described."""
         return read_model(
             plain["sdf"],
             plain["name"],
@@ -102,17 +102,17 @@ def read_model(words: str, name: str, pose: Pose, own_pose: bool = True) -> Worl
 
 def of_world(scope: Scope) -> tuple[WorldModel, ...]:
     """The models of a world's file, all of them static."""
-    found = []
+    models = []
     for name, nested in scope.models():
         pose = nested.pose("", nested.element)
         back = pose.inverse()
-        found.append(
+        models.append(
             WorldModel(
                 name, True, pose, tuple((full, back.to(frame)) for full, _, frame in nested.links())
             )
         )
-    return tuple(found)
+    return tuple(models)
 
 
-def _moved(shape, inward) -> Shape:
+def _moved(shape: Shape, inward: Pose) -> Shape:
     return replace(shape, pose=inward.to(shape.pose))

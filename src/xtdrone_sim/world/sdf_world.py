@@ -2,11 +2,10 @@
 
 import copy
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from xtdrone_core import Scenario, ScenarioError, resources
 from xtdrone_core.racing.track import read_track
@@ -15,7 +14,7 @@ from xtdrone_dynamics.earth.magnetic_field import earth_field
 
 from ..vehicles.actors import Actor, read_actor
 from ..vehicles.pose import Pose
-from ..vehicles.sdf_file import fail, parse, parse_text
+from ..vehicles.sdf_file import Element, fail, parse, parse_text
 from ..vehicles.sdf_tree import (
     Scope,
     name_of,
@@ -34,6 +33,7 @@ from .models import WorldModel, of_world
 from .sky import Fog, sky_and_fog
 
 _SEA = 1025.0  # density of sea water [kg/m^3]
+Rgb = tuple[float, float, float]  # 0..1
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Light:
 
     kind: str  # directional, point or spot
     pos: tuple[float, float, float]  # world [m]
-    direction: tuple[float, float, float]  # in which it shines, world
+    direction: tuple[float, float, float]  # direction of its light, world
     diffuse: tuple[float, float, float]  # RGB, 0..1
     specular: tuple[float, float, float]  # RGB, 0..1
     cast_shadows: bool
     attenuation: tuple[float, float, float] = (1.0, 0.0, 0.0)  # constant, per m, per m^2
     range: float = 10.0  # nothing further away is lit [m]
-    cutoff: float = 0.0  # of a spot, from its axis [rad]
+    cutoff: float = 0.0  # outer angle of a spot [rad]
     falloff: float = 0.0  # exponent of a spot, from the axis outwards
 
 
@@ -58,19 +58,19 @@ class World:
 
     name: str
     sdf: Path
-    latitude: float  # of the origin [rad]
-    longitude: float  # of the origin [rad]
-    altitude: float  # of the origin above mean sea level [m]
+    latitude: float  # geodetic latitude of the origin [rad]
+    longitude: float  # longitude of the origin [rad]
+    altitude: float  # height of the origin above mean sea level [m]
     gravity: float  # downwards [m/s^2]
     magnetic_field: tuple[float, float, float]  # world ENU [T]
-    wind: dict  # tags of the wind plugin as text, and linear_velocity; empty in still air
+    wind: dict[str, str]  # tags of the wind plugin as text, and linear_velocity; empty in still air
     shapes: tuple[Shape, ...]  # world frame
     lights: tuple[Light, ...]
     ambient: tuple[float, float, float]  # RGB, 0..1
     background: tuple[float, float, float]  # RGB, 0..1
     models: tuple[WorldModel, ...] = ()  # without their shapes, which are above
     actors: tuple[Actor, ...] = ()  # people that walk, cars that drive
-    remarks: tuple[str, ...] = ()  # what of the file is left out, a line each
+    remarks: tuple[str, ...] = ()  # a line for each thing in the file that is left out
     water: float = -math.inf  # height of the water's surface [m]; -inf without water
     water_density: float = 0.0  # [kg/m^3]
     added: tuple[str, ...] = ()  # models that are not in its file, as SDF
@@ -85,7 +85,7 @@ def world_of(scenario: Scenario) -> World:
     )
 
 
-def add_models(element: Any, models: Iterable[str]) -> None:
+def add_models(element: Element, models: Iterable[str]) -> None:
     """Adds models, as SDF, to the <world> of a file.
 
     Raises:
@@ -141,10 +141,10 @@ def load_world(name_or_path: str | PathLike[str], added: tuple[str, ...] = ()) -
         lon,
         alt,
         _gravity(element),
-        tuple(map(float, field)),
+        (float(field[0]), float(field[1]), float(field[2])),
         _wind(scope),
         tuple(shapes_of(scope, remarks)),
-        tuple(_light(*found) for found in scope.lights()),
+        tuple(_light(*placed) for placed in scope.lights()),
         ambient,
         background,
         of_world(scope),
@@ -156,14 +156,14 @@ def load_world(name_or_path: str | PathLike[str], added: tuple[str, ...] = ()) -
     )
 
 
-def _state(element) -> dict[str, Pose]:
-    """Where a saved world's first <state> puts models and links, in place of their own <pose>."""
+def _state(element: Element) -> dict[str, Pose]:
+    """Poses of models and links in a saved world's first <state>, in place of their own <pose>."""
     state = element.find("state")
     return {} if state is None else dict(_saved_poses(state))
 
 
-def _saved_poses(element, prefix=""):
-    """Yields (name, pose in the world) of the models in a state, and of what is in them."""
+def _saved_poses(element: Element, prefix: str = "") -> Iterator[tuple[str, Pose]]:
+    """Yields name and pose in the world of the models in a state, and of what is in them."""
     for child in element.iterchildren("model", "link"):
         name = prefix + name_of(child)
         if child.find("pose") is not None:
@@ -171,7 +171,7 @@ def _saved_poses(element, prefix=""):
         yield from _saved_poses(child, f"{name}::")
 
 
-def _origin(coordinates) -> tuple:
+def _origin(coordinates: Element) -> tuple[float, float, float]:
     lat, lon = number(coordinates, "latitude_deg"), number(coordinates, "longitude_deg")
     alt = number(coordinates, "elevation", 0.0)
     if not (-90.0 <= lat <= 90.0 and -180.0 <= lon <= 180.0):
@@ -190,7 +190,7 @@ def _origin(coordinates) -> tuple:
     return math.radians(lat), math.radians(lon), alt
 
 
-def _gravity(element) -> float:
+def _gravity(element: Element) -> float:
     child = element.find("gravity")
     if child is None:
         return GRAVITY
@@ -200,8 +200,8 @@ def _gravity(element) -> float:
     return -z
 
 
-def _wind(scope) -> dict:
-    tags = {}
+def _wind(scope: Scope) -> dict[str, str]:
+    tags: dict[str, str] = {}
     child = scope.element.find("wind/linear_velocity")
     if child is not None:
         numbers(child, 3)
@@ -212,7 +212,7 @@ def _wind(scope) -> dict:
     return tags
 
 
-def _water(scope) -> tuple[float, float]:
+def _water(scope: Scope) -> tuple[float, float]:
     """Height of the surface and density: <xtdrone:water>, or PX4's model `ocean` of salt water."""
     block = scope.own("water")
     if block is None:
@@ -227,7 +227,7 @@ def _water(scope) -> tuple[float, float]:
     return level, density
 
 
-def _light(element, pose) -> Light:
+def _light(element: Element, pose: Pose) -> Light:
     kind = element.get("type", "")
     if kind not in ("directional", "point", "spot"):
         fail(element, f"light type is '{kind}': give directional, point or spot")
@@ -245,11 +245,10 @@ def _light(element, pose) -> Light:
         light = replace(
             light,
             range=number(fading, "range", light.range),
-            attenuation=tuple(
-                number(fading, tag, value)
-                for tag, value in zip(
-                    ("constant", "linear", "quadratic"), light.attenuation, strict=True
-                )
+            attenuation=(
+                number(fading, "constant", light.attenuation[0]),
+                number(fading, "linear", light.attenuation[1]),
+                number(fading, "quadratic", light.attenuation[2]),
             ),
         )
     spot = element.find("spot")
@@ -260,9 +259,10 @@ def _light(element, pose) -> Light:
     return light
 
 
-def _colour(element, tag, default) -> tuple:
+def _colour(element: Element, tag: str, default: Rgb) -> Rgb:
     child = element.find(tag)
     if child is None:
         return default
     count = len((child.text or "").split())
-    return numbers(child, count if count in (3, 4) else 4)[:3]
+    red, green, blue = numbers(child, count if count in (3, 4) else 4)[:3]
+    return red, green, blue

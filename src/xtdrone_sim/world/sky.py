@@ -1,9 +1,8 @@
 """Sky and fog of a world's <scene>."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from ..vehicles.sdf_file import fail
+from ..vehicles.sdf_file import Element, fail
 from ..vehicles.sdf_tree import number, numbers, text
 
 # SDF's names and, where they differ, Gazebo's own.
@@ -17,11 +16,11 @@ class Fog:
     kind: str  # linear, exp: exp(-density d), or exp2: exp(-(density d)^2)
     colour: tuple[float, float, float]  # RGB, 0..1
     density: float  # [1/m]
-    start: float  # of linear: where it begins [m]
-    end: float  # of linear: where nothing else is seen [m]
+    start: float  # distance at which linear fog begins [m]
+    end: float  # distance beyond which linear fog hides everything [m]
 
 
-def sky_and_fog(scene: Any) -> tuple[float | None, Fog | None]:
+def sky_and_fog(scene: Element | None) -> tuple[float | None, Fog | None]:
     """Hour of <sky><time>, None without; and <fog>, None without.
 
     Args:
@@ -38,9 +37,9 @@ def sky_and_fog(scene: Any) -> tuple[float | None, Fog | None]:
     return None if hour is None else numbers(hour, 1)[0], _fog(scene.find("fog"))
 
 
-def _fog(element) -> Fog | None:
+def _fog(element: Element | None) -> Fog | None:
     kind = "none" if element is None else text(element, "type", "none").strip()
-    if kind == "none":
+    if element is None or kind == "none":
         return None
     if kind not in _KINDS:
         fail(element, f"<type> of fog is '{kind}': give none, linear, constant or quadratic")
@@ -57,4 +56,4 @@ def _fog(element) -> Fog | None:
     colour = element.find("color")
     count = 3 if colour is None else len((colour.text or "").split())
     rgb = (1.0, 1.0, 1.0) if colour is None else numbers(colour, count if count in (3, 4) else 4)
-    return Fog(_KINDS[kind], tuple(rgb[:3]), density, start, end)
+    return Fog(_KINDS[kind], (rgb[0], rgb[1], rgb[2]), density, start, end)

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from sensor_models.rendered import messages
 from xtdrone_core import Estimates, FleetState, Reading, SensorBatch, SensorBlock, SetPoints
-from xtdrone_core.contracts import Observer
+from xtdrone_core.contracts import Flight, Observer
 from xtdrone_core.flight_agent import FlightAgent
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.log_file import LogFile
@@ -42,6 +42,10 @@ class TrajectoryAgent(FlightAgent):
     If the vehicle has a stereo camera, images, IMU and the true state are recorded to the folder
     `dataset` of the run, from the end of the climb to the start of the descent. In addition to the
     events of FlightAgent: `trajectory` (index: per cent flown).
+
+    Attributes:
+        begin_us: Simulated time at which the trajectory begins; None before the climb has ended.
+        recorder: What records the flight; None before attach().
     """
 
     def __init__(
@@ -65,21 +69,21 @@ class TrajectoryAgent(FlightAgent):
         self.trajectory = trajectories.load(trajectory)
         first = self.trajectory.at(0.0)[0]
         super().__init__(1, float(first[2]), climb_speed=1.0, land_from=0.5, on_event=on_event)
-        self._begin_us: int | None = None
+        self.begin_us: int | None = None
         self._reported = 0  # per cent in the last event
-        self._recorder: _Recorder | None = None
+        self.recorder: _Recorder | None = None
         self._metadata, self._bag = metadata, bag
 
-    def attach(self, simulation: Any) -> None:
+    def attach(self, flight: Flight) -> None:
         """Sets up the recording. Called once, before the flight.
 
         Raises:
             SlamError: The vehicle has no stereo pair, the run has no folder, or the vehicle does
                 not stand below the start of the trajectory.
         """
-        self._check_start(simulation.state.pos[0])
-        self._recorder = _Recorder(simulation, self._bag)
-        simulation.observers.append(self._recorder)
+        self._check_start(flight.state.pos[0])
+        self.recorder = _Recorder(flight, self._bag)
+        flight.observers.append(self.recorder)
 
     def save(self) -> NoReturn:
         """Not supported: the files of a recording cannot be resumed.
@@ -100,9 +104,9 @@ class TrajectoryAgent(FlightAgent):
     def begin(self, t_us: int, estimates: Estimates) -> None:
         """Begins the trajectory in 1 s; its start must be above the take-off position."""
         self._check_start(self.home[0])
-        self._begin_us = t_us + round(_HOLD_S * 1e6)
-        if self._recorder is not None:
-            self._recorder.start()
+        self.begin_us = t_us + round(_HOLD_S * 1e6)
+        if self.recorder is not None:
+            self.recorder.start()
 
     def goals_reached(self) -> dict[str, tuple[int, int]]:
         """Returns how much of the trajectory was flown."""
@@ -110,8 +114,8 @@ class TrajectoryAgent(FlightAgent):
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
         """Writes position and yaw set-points with their derivatives as feed-forward."""
-        assert self._begin_us is not None  # begin() was called
-        t = (t_us - self._begin_us) * 1e-6
+        assert self.begin_us is not None  # begin() was called
+        t = (t_us - self.begin_us) * 1e-6
         out.pos[0], out.vel[0], yaw, out.yaw_rate[0], out.acc[0] = self.trajectory.at(t)
         out.yaw[0] = yaw
         percent = int(100.0 * min(max(t / self.trajectory.duration, 0.0), 1.0))
@@ -121,8 +125,8 @@ class TrajectoryAgent(FlightAgent):
         over = t > self.trajectory.duration + _HOLD_S
         if over:
             self._yaw = np.array([yaw])
-            if self._recorder is not None:
-                self._recorder.stop()
+            if self.recorder is not None:
+                self.recorder.stop()
         return over
 
     def _check_start(self, position: np.ndarray) -> None:
@@ -140,19 +144,19 @@ class TrajectoryAgent(FlightAgent):
         Args:
             folder: Run folder; the metrics are added to its summary.json.
         """
-        if self._recorder is None or self._recorder.frames == 0 or self._begin_us is None:
+        if self.recorder is None or self.recorder.frames == 0 or self.begin_us is None:
             return
-        table = self._recorder.truth()
-        flown = table[:, 0] * 1e6 >= self._begin_us
+        table = self.recorder.truth()
+        flown = table[:, 0] * 1e6 >= self.begin_us
         errors, yaw_errors = [], []
         for t, x, y, z, *quat in table[flown][::10]:
-            pos, _, yaw, *_ = self.trajectory.at(t - self._begin_us * 1e-6)
+            pos, _, yaw, *_ = self.trajectory.at(t - self.begin_us * 1e-6)
             axis = Rotation.from_quat(quat).as_matrix()[:, 0]
             error = np.arctan2(axis[1], axis[0]) - yaw
             errors.append(np.linalg.norm(pos - (x, y, z)))
             yaw_errors.append(np.degrees(abs((error + np.pi) % (2 * np.pi) - np.pi)))
         metrics: dict[str, Any] = {
-            "dataset_frames": self._recorder.frames,
+            "dataset_frames": self.recorder.frames,
             "trajectory_length_m": round(
                 float(np.linalg.norm(np.diff(table[:, 1:4], axis=0), axis=1).sum()), 2
             ),
@@ -173,27 +177,25 @@ class _Recorder(Observer):
 
     wants_readings = True
 
-    def __init__(self, simulation: Any, bag: bool) -> None:
-        cameras = [sensor for sensor in simulation.rendered_sensors() if sensor["kind"] == "stereo"]
-        if not cameras or simulation.folder is None:
+    def __init__(self, flight: Flight, bag: bool) -> None:
+        cameras = [sensor for sensor in flight.rendered_sensors() if sensor["kind"] == "stereo"]
+        if not cameras or flight.folder is None:
             raise SlamError(
                 "nothing to record: fly a vehicle with a stereo pair, for example "
                 "--vehicle iris_stereo"
             )
         sensor = cameras[0]
-        calibration, self._imu_pos = stereo_calibration(
-            sensor, simulation.fleet.vehicles[0].sensors
-        )
-        folder = Path(simulation.folder)
+        calibration, self._imu_pos = stereo_calibration(sensor, flight.fleet.vehicles[0].sensors)
+        folder = flight.folder
         self._writer = DatasetWriter(folder / "dataset", calibration)
-        if simulation.scenario.ros2_record != "none":
+        if flight.scenario.ros2_record != "none":
             write_kalibr(folder / "bags" / "kalibr", calibration.flipped(), _ros2_topics(sensor))
         self._bag = BagWriter(folder / "bags" / "flight.bag", calibration) if bag else None
         self._key = sensor["vehicle"], sensor["sensor"]
         self._depth_key = next(
             (
                 (other["vehicle"], other["sensor"])
-                for other in simulation.rendered_sensors()
+                for other in flight.rendered_sensors()
                 if other["kind"] == "depth" and _same_view(other, sensor)
             ),
             None,
@@ -203,8 +205,8 @@ class _Recorder(Observer):
         self._pairs: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._from_us: int | None = None
         self._until_us: int | None = None
-        self._simulation = simulation
-        self._file = LogFile(folder / "dataset", simulation.log_gaps)
+        self._flight = flight
+        self._file = LogFile(folder / "dataset", flight.log_gaps)
 
     @property
     def frames(self) -> int:
@@ -213,11 +215,11 @@ class _Recorder(Observer):
 
     def start(self) -> None:
         """Starts recording."""
-        self._from_us = self._simulation.t_us
+        self._from_us = self._flight.t_us
 
     def stop(self) -> None:
         """Stops recording; images of earlier times that arrive later are still taken."""
-        self._until_us = self._simulation.t_us
+        self._until_us = self._flight.t_us
 
     def close(self) -> None:
         """Closes the files. May be called twice."""
@@ -245,10 +247,10 @@ class _Recorder(Observer):
         try:
             method(*values)
         except (SlamError, OSError) as error:
-            self._file.fail(str(error), self._simulation.t_us)
+            self._file.fail(str(error), self._flight.t_us)
         else:
             if not self._file.broken:
-                self._file.succeed(self._simulation.t_us)
+                self._file.succeed(self._flight.t_us)
 
     def on_reading(self, reading: Reading) -> None:
         """Takes pairs, and depth images of the same view."""

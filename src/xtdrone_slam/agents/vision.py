@@ -4,14 +4,14 @@ import atexit
 import queue
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from xtdrone_core import FleetState, Reading, SensorBatch
-from xtdrone_core.contracts import ExternalPose, Observer, SettableParameters, required
+from xtdrone_core.contracts import ExternalPose, Flight, Observer, SettableParameters, required
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import Option
 
@@ -21,7 +21,7 @@ from ..datasets.dataset import DatasetWriter
 from ..errors import SlamError
 from .trajectory import TRAJECTORY, TrajectoryAgent, stereo_calibration
 
-LATENCY_MS = 80.0  # of the poses, from exposure to estimator [ms]
+LATENCY_MS = 80.0  # from exposure to estimator [ms]
 _REST_US = 2_000_000  # rest at the start, for the estimator to align its attitude [us]
 _SYSTEM = "vision"  # folder in the run folder, for the calibration and the system's files
 
@@ -64,29 +64,29 @@ class VisionAgent(TrajectoryAgent):
         self._gps_off = gps_off
         self._vision: _Vision | None = None
 
-    def attach(self, simulation: Any) -> None:
+    def attach(self, flight: Flight) -> None:
         """Starts the system. Called once, before the flight.
 
         Raises:
             SlamError: The vehicle has no stereo pair, or the system cannot be started.
         """
-        super().attach(simulation)
-        name = f"autopilot '{simulation.scenario.autopilot}'"
+        super().attach(flight)
+        name = f"autopilot '{flight.scenario.autopilot}'"
         if self._gps_off:
             required(
-                simulation.autopilot,
+                flight.autopilot,
                 SettableParameters,  # type: ignore[type-abstract]  # a protocol
                 f"{name} has no parameters to set here",
                 "disable GNSS there, and give gps_off=false",
             ).set_parameter(0, "EKF2_GPS_CTRL", 0)
         required(
-            simulation.autopilot,
+            flight.autopilot,
             ExternalPose,  # type: ignore[type-abstract]  # a protocol
             f"{name} accepts no external pose",
             "use another autopilot",
         )
-        self._vision = _Vision(simulation, self._adapter, self._latency_us, self.event)
-        simulation.observers.append(self._vision)
+        self._vision = _Vision(flight, self._adapter, self._latency_us, self.event)
+        flight.observers.append(self._vision)
 
     def report(self, folder: Path | str) -> None:
         """Prints also the accuracy of the system's poses."""
@@ -146,23 +146,18 @@ class _Vision(Observer):
     wants_readings = True
 
     def __init__(
-        self,
-        simulation: Any,
-        adapter: adapters.Adapter,
-        latency_us: int,
-        event: Callable[..., None],
+        self, flight: Flight, adapter: adapters.Adapter, latency_us: int, event: Callable[..., None]
     ) -> None:
-        sensor = next(
-            sensor for sensor in simulation.rendered_sensors() if sensor["kind"] == "stereo"
-        )
-        calibration, imu_pos = stereo_calibration(sensor, simulation.fleet.vehicles[0].sensors)
-        folder = Path(simulation.folder) / _SYSTEM
+        sensor = next(sensor for sensor in flight.rendered_sensors() if sensor["kind"] == "stereo")
+        calibration, imu_pos = stereo_calibration(sensor, flight.fleet.vehicles[0].sensors)
+        assert flight.folder is not None  # the recorder has made its dataset there
+        folder = flight.folder / _SYSTEM
         DatasetWriter(folder, calibration).close()
-        self._simulation, self._latency_us, self._event = simulation, latency_us, event
+        self._flight, self._latency_us, self._event = flight, latency_us, event
         self._key = sensor["vehicle"], sensor["sensor"]
         self._imu = "imu" in adapter.inputs
         # The start position of the scenario is known.
-        self._align = Aligner(simulation.state.pos[0], imu_pos)
+        self._align = Aligner(flight.state.pos[0], imu_pos)
         # Times of delivery and of exposure, position, quaternion.
         self._pending: list[tuple[int, int, np.ndarray, np.ndarray]] = []
         self._errors: list[float] = []
@@ -200,7 +195,8 @@ class _Vision(Observer):
         self._truth[t_us] = state.pos[0].copy()
         while self._pending and self._pending[0][0] <= t_us:
             _, measured_us, position, quat = self._pending.pop(0)
-            self._simulation.autopilot.take_pose(0, measured_us, position, quat)
+            autopilot = self._flight.autopilot  # another one when the fleet has changed
+            cast(ExternalPose, autopilot).take_pose(0, measured_us, position, quat)
             error = position - self._truth.pop(measured_us)
             self._errors.append(float(np.linalg.norm(error)))
 
@@ -234,5 +230,5 @@ class _Vision(Observer):
     def _schedule(self, t_us: int, pose: Sequence[float]) -> None:
         if not self._align.aligned:
             self._event(t_us, "vision", index="aligned")
-        position, quat = self._align(pose, self._simulation.autopilot.estimates().quat[0])
+        position, quat = self._align(pose, self._flight.autopilot.estimates().quat[0])
         self._pending.append((t_us + self._latency_us, t_us, position, quat))

@@ -138,12 +138,13 @@ def _make(adapter: Adapter, folder: Path, progress: Callable[[str, str], object]
                 progress(step, output[-1])
         if process.returncode:
             raise SlamError(
-                f"cannot install '{adapter.name}' into '{folder}', step {step}: {_reason(output)}"
+                f"cannot install '{adapter.name}' into '{folder}', step {step}: "
+                f"{failure_reason(output)}"
             )
     (folder / _MARKER).write_text(_requirements(adapter))
 
 
-def _reason(output: list[str]) -> str:
+def failure_reason(output: list[str]) -> str:
     """Returns the relevant line of a failed step's output."""
     if any(word in line for line in output for word in _UNREACHABLE):
         return (

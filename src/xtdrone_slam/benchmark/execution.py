@@ -20,10 +20,11 @@ from ..evaluation import report, results, tables
 from ..evaluation.metrics import MAX_DIFF_S
 from ..evaluation.verdict import DEFAULTS, GOOD, Limits
 from . import campaign
+from .plan import Campaign
 
 
 def execute(
-    plan: campaign.Campaign,
+    plan: Campaign,
     folder: Path | str,
     report_folder: Path | str | None = None,
     gui: bool = False,

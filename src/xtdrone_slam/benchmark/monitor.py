@@ -20,7 +20,7 @@ class Usage:
     """One sample."""
 
     t_s: float  # since the monitor began [s]
-    cpu_percent: float  # of one core, since the last sample; several cores give more than 100
+    cpu_percent: float  # since the last sample; one core is 100, several give more
     memory_mib: float  # resident, summed over the tree [MiB]
     processes: int  # alive
 

@@ -22,7 +22,7 @@ from ..errors import SlamError
 # Columns: the optical axes in the simulation's camera frame (x forward, y left, z up).
 _OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
 _FLU_FRD = np.diag([1.0, -1.0, -1.0, 1.0])  # from forward, left, up to forward, right, down
-TOPICS = "/cam0/image_raw", "/cam1/image_raw", "/imu0"  # of a dataset's images and IMU
+TOPICS = "/cam0/image_raw", "/cam1/image_raw", "/imu0"  # a dataset's images and IMU
 
 
 Matrix = tuple[tuple[float, ...], ...]  # rows
@@ -351,7 +351,7 @@ def _noise(imu: Imu) -> dict[str, float]:
 
 
 _MAX_NUMBER = 1e9  # in a calibration
-_MAX_PIXELS = 100_000  # of a side
+_MAX_PIXELS = 100_000  # per side
 _INVALID = (
     XtdroneError,
     KeyError,

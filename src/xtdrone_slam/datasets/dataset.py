@@ -207,7 +207,7 @@ class Dataset:
         ]
 
     def __len__(self) -> int:
-        """Number of stereo pairs."""
+        """Returns the number of stereo pairs."""
         return len(self._files)
 
     def pair(self, index: int) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from xtdrone_core.errors import shown
 from ..errors import SlamError
 
 MAX_POSITION = 1e6  # absolute value of a coordinate [m]
-_MAX_TIME = 1e11  # of a time stamp, also since 1970 [s]
+_MAX_TIME = 1e11  # largest time stamp, also since 1970 [s]
 _COLUMNS = "t x y z qx qy qz qw"
 
 
@@ -59,7 +59,7 @@ class LineFile:
         """Closes the file. May be called twice."""
         try:
             self._file.close()
-        except OSError:  # of a line for which write() has raised an error
+        except OSError:  # write() has already raised an error for this line
             pass
 
 

@@ -98,7 +98,7 @@ class Flight:
     metadata: dict[str, Any]
     truth: np.ndarray  # (T, 8), columns as in a TUM file
     systems: tuple[System, ...]
-    limits: Limits = DEFAULTS  # of the verdicts
+    limits: Limits = DEFAULTS  # bounds for the verdicts
 
     @property
     def runs(self) -> list[tuple[System, Run]]:
@@ -125,7 +125,7 @@ def write_flight(folder: Path, name: str, truth: np.ndarray, metadata: dict[str,
         raise SlamError(f"cannot write '{target}': {error.strerror}") from error
 
 
-_COUNTS = ("frames", "dropped", "lost", "answers")  # of every outcome
+_COUNTS = ("frames", "dropped", "lost", "answers")  # counts in every outcome
 _MORE_COUNTS = ("not_arrived", "missing")
 
 

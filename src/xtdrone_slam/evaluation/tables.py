@@ -375,7 +375,7 @@ def _alignment(flight: Flight) -> str:
     return f"alignment {'/'.join(sorted(kinds))}" if kinds else "every run failed"
 
 
-def _plain(value: Any) -> Any:  # of outcome.json
+def _plain(value: Any) -> Any:  # value: from outcome.json
     return "" if value is None else value
 
 

@@ -53,7 +53,7 @@ def vary(world: str, light: float, texture: float, path: Path) -> Path:
     return Path(path)
 
 
-def _hash(visual: Any) -> float:
+def _hash(visual: etree._Element) -> float:
     """Returns a number from 0 to 1 that depends on the names of the visual and its parents only."""
     names = [element.get("name", "") for element in (visual, *visual.iterancestors())]
     return zlib.crc32("/".join(names).encode()) / 2**32

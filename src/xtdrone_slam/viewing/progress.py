@@ -12,7 +12,7 @@ import numpy as np
 from ..datasets.calibration import pose_matrix
 from ..evaluation.usage import usage_in_flight
 
-_MIN_LENGTH_M = 2.0  # of a path, to align the estimate by positions, not by its first pose [m]
+_MIN_LENGTH_M = 2.0  # path that aligns by positions, not by its first pose [m]
 
 
 class Tail:
@@ -27,7 +27,7 @@ class Tail:
             width: Number of columns; rows with another number are skipped.
         """
         self.path, self._separator, self._width = Path(path), separator, width
-        self._offset = 0  # of the file, up to which it was read [bytes]
+        self._offset = 0  # the file was read up to here [bytes]
         self._rows: list[list[float]] = []
 
     def table(self) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from xtdrone_autopilot.ulog.reader import NAV_STATES
 from xtdrone_core import Scenario
 from xtdrone_core.errors import shown
-from xtdrone_core.scenario.scenario import MAX_FLEET
+from xtdrone_core.scenario.vehicles import MAX_FLEET
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 

@@ -12,7 +12,7 @@ from xtdrone_core import Scenario, XtdroneError, listing, registry
 from xtdrone_core.errors import shown
 from xtdrone_core.scenario import arguments, scenario_options
 from xtdrone_core.scenario.options import checked
-from xtdrone_core.scenario.scenario import FLEET, fleet
+from xtdrone_core.scenario.vehicles import FLEET, fleet
 
 from ..errors import WebError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from xtdrone_core import Scenario, XtdroneError, files
-from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_core.scenario.vehicles import parse_vehicles
 
 from ..errors import WebError
 from .form import Plan, read, written

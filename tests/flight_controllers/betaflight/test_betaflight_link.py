@@ -18,7 +18,7 @@ from xtdrone_autopilot.state.vehicle_status import (
 )
 from xtdrone_core import ARM, FleetModel, Mode, Scenario, ScenarioError, SetPoints
 from xtdrone_core.command import main
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_flight_controllers.betaflight import autopilot as betaflight, link as packets, process
 from xtdrone_flight_controllers.betaflight.link import BetaflightLink
 from xtdrone_flight_controllers.betaflight.sticks import HIGH, LOW, MIDDLE, MIN_CHECK, RATES, sticks
@@ -113,7 +113,7 @@ def test_readings_never_come_in_a_heap(peer):
     for data in (b"", b"x" * 15, b"x" * 17):
         peer.say(data)
     peer.say(np.array([math.nan, math.inf, -1.0, 0.5], dtype=np.float32).tobytes())
-    link._receive()
+    link.receive()
     link.close()
     assert link.motors.tolist() == [0.0, 1.0, 0.0, 0.5]
 

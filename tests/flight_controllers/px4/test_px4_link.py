@@ -16,7 +16,7 @@ from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_core import FleetModel, FleetState, Scenario, ScenarioError, SensorBatch
 from xtdrone_core.contracts import AutopilotContext
 from xtdrone_core.runs import ports
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_flight_controllers.common.frames import FrameReader
 from xtdrone_flight_controllers.px4 import (
     autopilot as px4,

@@ -28,7 +28,7 @@ from xtdrone_core.command import main
 from xtdrone_core.mavlink.client import param_value
 from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
-from xtdrone_core.scenario.scenario import fleet
+from xtdrone_core.scenario.vehicles import fleet
 from xtdrone_flight_controllers.px4 import process as px4_process
 from xtdrone_flight_controllers.px4.link import Peer
 from xtdrone_sim.simulation import Simulation

@@ -187,7 +187,7 @@ def test_health_says_what_a_px4_waits_for(pair):
 
 def test_attitude_rates_and_force_go_to_px4_as_an_attitude_target(pair):
     telemetry, peers, texts = pair
-    telemetry._thrust_poly = np.array([[0.0, 10.0, 30.0]] * 2)  # 40 N at full command
+    telemetry.thrust_poly = np.array([[0.0, 10.0, 30.0]] * 2)  # 40 N at full command
     wishes = SetPoints.empty(2)
     wishes.quat[0] = 0.0, 0.0, 0.0, 1.0  # level, faces east
     wishes.yaw_rate[0] = 0.3

@@ -115,7 +115,7 @@ def test_rotors_stand_still_while_it_is_disarmed_and_after_its_last_controls(ben
     found.fly(lambda commands: not commands.any())
     found.boards[0].mode = ARMED
     found.fly(np.any)
-    found.boards[0]._answers = False
+    found.boards[0].answers = False
     found.fly(lambda commands: not commands.any())
 
 
@@ -178,7 +178,7 @@ def test_garbage_is_skipped_and_nothing_but_garbage_is_a_wrong_baud_rate(bench):
     found.boards[0].controls[:4] = 0.5
     found.fly(np.any)
     found.boards[0].say(b"\xfe\x09nsh> " * 1000)
-    found.fly(lambda commands: found.autopilot._link.garbage[0] > MAX_GARBAGE)
+    found.fly(lambda commands: found.autopilot.garbage[0] > MAX_GARBAGE)
     found.fly(np.all)
 
 
@@ -228,7 +228,7 @@ def test_one_that_falls_silent_or_says_nothing_is_named(bench, monkeypatch):
 
 def test_one_of_another_system_id_is_told_which(bench):
     found = bench()
-    found.boards[0]._packer.srcSystem = 7
+    found.boards[0].packer.srcSystem = 7
     found.start()
     with pytest.raises(AutopilotError, match="says that it is system 7: set MAV_SYS_ID 1"):
         found.fly()

@@ -26,7 +26,7 @@ _URI = f"mftp://{GENERAL}"
 class Answers:
     """Describes the vehicles of a fleet."""
 
-    def __init__(self, status: np.ndarray, clock: StepClock):
+    def __init__(self, status: np.ndarray, clock: StepClock) -> None:
         """status: (N,) of VEHICLE_STATUS. clock: Time of the flight stack."""
         self._status, self._clock = status, clock
 
@@ -73,7 +73,7 @@ class Answers:
 class EventProtocol:
     """Answers ground stations that have missed events."""
 
-    def __init__(self, events: Events, links: Any):
+    def __init__(self, events: Events, links: Any) -> None:
         """events: Of the fleet. links: Replies go out on them."""
         self._events, self._links = events, links
 

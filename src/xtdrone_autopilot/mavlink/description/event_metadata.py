@@ -1,11 +1,13 @@
 """All events as a ground station reads them: component metadata of type 4."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from xtdrone_core.modes import NAV_STATES
 
 from ...safety.arming_checks import ARMING_SUMMARY, CHECKS, HEALTH_SUMMARY
-from ...safety.checks import Component
+from ...safety.checks import Check, Component
 from ...state.events import ENUMS, EVENTS, event_number
 
 _MODES, _COMPONENTS = "navigation_mode_group_t", "health_component_t"  # bit fields
@@ -24,7 +26,10 @@ _TYPES = {"f": "float"}
 
 def metadata() -> dict:
     """Events, their groups, and the enumerations of their arguments."""
-    checks = {False: {}, True: {}}  # whether they are about health: number -> event
+    checks: dict[bool, dict[str, Any]] = {
+        False: {},
+        True: {},
+    }  # whether they are about health: number -> event
     for check in CHECKS:
         checks[check.health][str(check.number)] = _check(check)
     for name, health in ((ARMING_SUMMARY, False), (HEALTH_SUMMARY, True)):
@@ -62,7 +67,7 @@ def metadata() -> dict:
     }
 
 
-def _arguments(kinds):
+def _arguments(kinds: Sequence[str]) -> dict[str, Any]:
     if not kinds:
         return {}
     return {
@@ -73,7 +78,7 @@ def _arguments(kinds):
     }
 
 
-def _check(check):
+def _check(check: Check) -> dict[str, Any]:
     extra = [{"name": "arg0", "type": _TYPES[check.argument]}] if check.argument else []
     return {
         "name": check.name,
@@ -86,7 +91,7 @@ def _check(check):
     }
 
 
-def _summary(name):
+def _summary(name: str) -> dict[str, Any]:
     message, arguments = _SUMMARY[name]
     return {
         "name": name,
@@ -99,7 +104,7 @@ def _summary(name):
     }
 
 
-def _enums():
+def _enums() -> dict[str, Any]:
     plain = {
         name: {
             "type": "uint8_t",
@@ -126,5 +131,5 @@ def _enums():
     }
 
 
-def _entry(text):
+def _entry(text: str) -> dict[str, str]:
     return {"name": re.sub(r"\W+", "_", text).lower(), "description": text.replace("_", " ")}

@@ -8,10 +8,11 @@ import functools
 import json
 import lzma
 import math
+from typing import Any
 
 from xtdrone_core.mavlink.checksum import crc32
 
-from ...parameters.store import table
+from ...parameters.store import Parameter, table
 from . import event_metadata
 
 _FOLDER = "etc/extras"
@@ -42,7 +43,7 @@ def files() -> dict[str, bytes]:
     return found
 
 
-def _described(p):
+def _described(p: Parameter) -> dict[str, Any]:
     row = {
         "name": p.name,
         "type": "Int32" if p.type is int else "Float",
@@ -61,5 +62,5 @@ def _described(p):
     }
 
 
-def _packed(content):
+def _packed(content: object) -> bytes:
     return lzma.compress(json.dumps(content).encode())

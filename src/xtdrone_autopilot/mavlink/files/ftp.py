@@ -25,8 +25,8 @@ from xtdrone_core.mavlink.dialect import mavlink
 
 from ...state.handlers import receives
 from ..description import metadata
-from ..links import MAX_PEERS
-from .written import WrittenFiles
+from ..links import MAX_PEERS, Address
+from .written import Path as WrittenPath, WrittenFiles
 
 _HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, request, burst end, offset
 _PAYLOAD = 251
@@ -71,16 +71,20 @@ _PROTECTED_FOLDERS = ("log", "params", "etc")
 class _Refused(Exception):
     """An error, reported to the client by its number."""
 
-    def __init__(self, error: int):
+    def __init__(self, error: int) -> None:
         super().__init__(error)
         self.error = error
+
+
+_File = Path | bytes | bytearray
+_Key = tuple[int, int, Address | None]  # link kind, vehicle, address of the client
 
 
 @dataclass
 class _Session:
     """A file that one client has open: no more of it is read than there was at first."""
 
-    file: Path | bytes | bytearray
+    file: _File
     size: int
     to_write: bool = False
 
@@ -88,7 +92,7 @@ class _Session:
 class FileServer:
     """Answers FILE_TRANSFER_PROTOCOL on the links of a fleet."""
 
-    def __init__(self, log: Any, parameter_files: Sequence[Path] | None, links: Any):
+    def __init__(self, log: Any, parameter_files: Sequence[Path] | None, links: Any) -> None:
         """A server of a fleet's files.
 
         Args:
@@ -97,8 +101,13 @@ class FileServer:
             links: Its Links.
         """
         self._log, self._parameter_files, self._links = log, parameter_files, links
-        self._sessions = {}  # (link kind, vehicle, address) -> _Session
-        self._written = defaultdict(WrittenFiles)  # by vehicle
+        self._sessions: dict[_Key, _Session] = {}
+        self._written: defaultdict[int, WrittenFiles] = defaultdict(WrittenFiles)  # by vehicle
+
+    @property
+    def n_open(self) -> int:
+        """Number of files that clients have open."""
+        return len(self._sessions)
 
     @receives("FILE_TRANSFER_PROTOCOL")
     def handle(self, link: Any, message: Any) -> None:
@@ -116,7 +125,11 @@ class FileServer:
             parts = [(_NAK, offset, bytes((refused.error,)))]
         except OSError as error:
             parts = [
-                (_NAK, offset, _OF_ERRNO.get(error.errno, bytes((_FAIL_ERRNO, error.errno or 0))))
+                (
+                    _NAK,
+                    offset,
+                    _OF_ERRNO.get(error.errno or 0, bytes((_FAIL_ERRNO, error.errno or 0))),
+                )
             ]
         for k, (kind, at, data) in enumerate(parts):
             last = opcode == _BURST and k == len(parts) - 1
@@ -131,7 +144,9 @@ class FileServer:
                 ),
             )
 
-    def _answer(self, key, opcode, data, size, offset):
+    def _answer(
+        self, key: _Key, opcode: int, data: bytes, size: int, offset: int
+    ) -> list[tuple[int, int, bytes]]:
         """The messages of the reply: (ACK or NAK, offset, data) of each."""
         if opcode == _LIST:
             return [(_ACK, offset, self._entries(key[1], data, offset))]
@@ -154,7 +169,7 @@ class FileServer:
             self._change(key[1], opcode, data, offset)
         return [(_ACK, 0, b"")]
 
-    def _change(self, i, opcode, data, offset):
+    def _change(self, i: int, opcode: int, data: bytes, offset: int) -> None:
         """Makes, removes, renames or cuts what clients of vehicle i have written."""
         written = self._written[i]
         if opcode == _RENAME:
@@ -173,43 +188,43 @@ class FileServer:
             raise _Refused(_UNKNOWN)
         change(self._writable(data))
 
-    def _writable(self, data):
+    def _writable(self, data: bytes) -> WrittenPath:
         """The names of a path that clients may change."""
         names = tuple(self._names(data))
         if not names or names[0] in _PROTECTED_FOLDERS:
             raise _Refused(_PROTECTED)
         return names
 
-    def _tree(self, i):
+    def _tree(self, i: int) -> dict[WrittenPath, dict[str, _File | None]]:
         """Path of a folder, as its names -> (name -> file or None, a folder) of vehicle i."""
         logs = [] if self._log is None else self._log.files(i)
         saved = [] if self._parameter_files is None else [self._parameter_files[i]]
-        tree = {("log",): {}, ("params",): {}}
+        tree: dict[WrittenPath, dict[str, _File | None]] = {("log",): {}, ("params",): {}}
         for folder, paths in (("log", logs), ("params", saved)):
             tree[folder,] = {
                 path.name: path for path in paths if path.is_file() and not path.is_symlink()
             }
         for path, data in metadata.files().items():
-            *folder, name = path.split("/")
-            tree.setdefault(tuple(folder), {})[name] = data
+            *parents, name = path.split("/")
+            tree.setdefault(tuple(parents), {})[name] = data
         written = self._written[i].entries if i in self._written else {}
-        for (*folder, name), content in written.items():
+        for (*parents, name), content in written.items():
             if content is None:
-                tree.setdefault((*folder, name), {})
+                tree.setdefault((*parents, name), {})
             else:
-                tree.setdefault(tuple(folder), {})[name] = content
-        for folder in list(tree):
-            for k in range(len(folder)):
-                tree.setdefault(folder[:k], {})[folder[k]] = None
+                tree.setdefault(tuple(parents), {})[name] = content
+        for names in list(tree):
+            for k in range(len(names)):
+                tree.setdefault(names[:k], {})[names[k]] = None
         return tree
 
     @staticmethod
-    def _names(data):
+    def _names(data: bytes) -> list[str]:
         """The names that make up a path."""
         text = data.split(b"\0")[0].decode("utf-8", "replace")
         return [name for name in text.split("/") if name not in ("", ".")]
 
-    def _entries(self, i, data, offset):
+    def _entries(self, i: int, data: bytes, offset: int) -> bytes:
         """As many entries of a folder as fit, from number `offset` on."""
         folder = self._tree(i).get(tuple(self._names(data)))
         if folder is None:
@@ -228,7 +243,7 @@ class FileServer:
             out += entry
         return out
 
-    def _file(self, i, data):
+    def _file(self, i: int, data: bytes) -> _File:
         """The file of vehicle i that a path names; what was logged so far is in it."""
         names = self._names(data)
         if len(names) == 2 and names[0] == "log" and self._log is not None:
@@ -238,13 +253,14 @@ class FileServer:
             raise _Refused(_NOT_FOUND)
         return file
 
-    def _open(self, key, opcode, data):
+    def _open(self, key: _Key, opcode: int, data: bytes) -> int:
         """Opens a file and closes the client's previous one; returns its size."""
         to_write = opcode != _OPEN
+        file: _File
         if to_write:
-            file = self._written[key[1]].open(self._writable(data))
+            file = written = self._written[key[1]].open(self._writable(data))
             if opcode == _CREATE:
-                file.clear()
+                written.clear()
         else:
             file = self._file(key[1], data)
         self._sessions.pop(key, None)
@@ -253,15 +269,15 @@ class FileServer:
         self._sessions[key] = _Session(file, _size(file), to_write)
         return self._sessions[key].size
 
-    def _write(self, key, offset, data):
+    def _write(self, key: _Key, offset: int, data: bytes) -> None:
         session = self._sessions.get(key)
         if session is None:
             raise _Refused(_NO_SESSION)
-        if not session.to_write:
+        if not session.to_write or not isinstance(session.file, bytearray):
             raise OSError(errno.EBADF, "opened for reading")
         self._written[key[1]].write(session.file, offset, data)
 
-    def _read(self, key, offset, size):
+    def _read(self, key: _Key, offset: int, size: int) -> bytes:
         session = self._sessions.get(key)
         if session is None:
             raise _Refused(_NO_SESSION)
@@ -269,7 +285,7 @@ class FileServer:
             raise _Refused(_END)
         return _read(session.file, offset, min(size, session.size - offset))
 
-    def _crc(self, i, data):
+    def _crc(self, i: int, data: bytes) -> int:
         file, crc, at = self._file(i, data), 0, 0
         while block := _read(file, at, _BLOCK):
             crc = crc32(block, crc)
@@ -277,11 +293,11 @@ class FileServer:
         return crc
 
 
-def _size(file):
+def _size(file: _File) -> int:
     return file.stat().st_size if isinstance(file, Path) else len(file)
 
 
-def _read(file, offset, size):
+def _read(file: _File, offset: int, size: int) -> bytes:
     if not isinstance(file, Path):
         return bytes(file[offset : offset + size])
     with open(file, "rb") as opened:

@@ -1,5 +1,6 @@
 """Flight logs over MAVLink: LOG_REQUEST_LIST, LOG_REQUEST_DATA, LOG_ERASE, LOG_REQUEST_END."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from xtdrone_dynamics.compiled import njit
 from ...state.handlers import receives
 from ...state.outbox import WARNING, Outbox
 from ..frames import frame_crc, layout
-from ..links import Link
+from ..links import Address, Link
 
 BLOCK = 90  # bytes of a log in one LOG_DATA
 FRAME = 12 + 7 + BLOCK  # of a whole LOG_DATA on the wire [bytes]
@@ -21,12 +22,15 @@ PIECES_PER_TICK = 10  # of all transfers together: 540 kB per simulated second
 _LOG_DATA = layout("LOG_DATA")
 
 
+_Key = tuple[int, int, Address | None]  # link kind, vehicle, address of the client
+
+
 @dataclass
 class _Transfer:
     """What one client still has to get."""
 
     link: Link
-    address: tuple
+    address: Address
     number: int  # id of the log
     path: Path
     offset: int
@@ -34,7 +38,16 @@ class _Transfer:
 
 
 @njit
-def _frame(data, offset, number, message_id, crc_extra, system, sequence, out):
+def frames_of_data(
+    data: np.ndarray,
+    offset: int,
+    number: int,
+    message_id: int,
+    crc_extra: int,
+    system: int,
+    sequence: int,
+    out: np.ndarray,
+) -> int:
     """LOG_DATA frames of a piece of a log, one behind the other; one empty one for no bytes.
 
     Returns:
@@ -76,10 +89,10 @@ def _frame(data, offset, number, message_id, crc_extra, system, sequence, out):
 class LogDownload:
     """Serves the logs of a fleet to clients on its links."""
 
-    def __init__(self, log: Any, outbox: Outbox, links: Any):
+    def __init__(self, log: Any, outbox: Outbox, links: Any) -> None:
         """log: the fleet's FleetLog, or None; links: its Links."""
         self._log, self._outbox, self._links = log, outbox, links
-        self._transfers = {}  # (link kind, vehicle, address) -> _Transfer
+        self._transfers: dict[_Key, _Transfer] = {}
         self._out = np.zeros(FRAMES_PER_PIECE * FRAME, dtype=np.uint8)
 
     def step(self) -> None:
@@ -92,11 +105,11 @@ class LogDownload:
             if self._send(transfer):
                 self._transfers[key] = transfer  # behind the others
 
-    def _files(self, i):
+    def _files(self, i: int) -> Sequence[Path]:
         return [] if self._log is None else self._log.files(i)
 
     @receives("LOG_REQUEST_LIST")
-    def _list(self, link, message):
+    def _list(self, link: Link, message: Any) -> None:
         if self._log is not None:
             self._log.flush(link.vehicle)
         files = self._files(link.vehicle)
@@ -113,7 +126,7 @@ class LogDownload:
                 )
 
     @receives("LOG_REQUEST_DATA")
-    def _data(self, link, message):
+    def _data(self, link: Link, message: Any) -> None:
         files = self._files(link.vehicle)
         if message.id >= len(files):
             self._outbox.say(
@@ -129,21 +142,21 @@ class LogDownload:
         )
 
     @receives("LOG_ERASE")
-    def _erase(self, link, message):
+    def _erase(self, link: Link, message: Any) -> None:
         if self._log is not None:
             for key in [k for k in self._transfers if k[1] == link.vehicle]:
                 del self._transfers[key]
             self._log.erase(link.vehicle)
 
     @receives("LOG_REQUEST_END")
-    def _end(self, link, message):
+    def _end(self, link: Link, message: Any) -> None:
         self._transfers.pop(self._key(link), None)
 
     @staticmethod
-    def _key(link):
+    def _key(link: Link) -> _Key:
         return link.kind, link.vehicle, link.sender
 
-    def _send(self, transfer) -> bool:
+    def _send(self, transfer: _Transfer) -> bool:
         """Sends one piece; says whether more of the transfer is left."""
         size = min(transfer.end - transfer.offset, FRAMES_PER_PIECE * BLOCK)
         data = b""
@@ -156,7 +169,7 @@ class LogDownload:
                 transfer.end = transfer.offset
         link = transfer.link
         sequence = self._links.take_sequence(link, max(1, -(-len(data) // BLOCK)))
-        length = _frame(
+        length = frames_of_data(
             np.frombuffer(data, dtype=np.uint8),
             transfer.offset,
             transfer.number,

@@ -38,7 +38,7 @@ class WrittenFiles:
     def open(self, path: Path) -> bytearray:
         """The content of a file, which is made if it is missing."""
         if path not in self.entries:
-            return self._add(path, bytearray())
+            self._add(path, bytearray())
         return self._content(path)
 
     def remove(self, path: Path) -> None:
@@ -72,39 +72,38 @@ class WrittenFiles:
         self._grow(content, offset + len(data))
         content[offset : offset + len(data)] = data
 
-    def _add(self, path, entry):
+    def _add(self, path: Path, entry: bytearray | None) -> None:
         if path in self.entries or not path:
             raise _error(errno.EEXIST)
         self._check_place(path)
         if len(self.entries) >= MAX:
             raise _error(errno.ENOSPC)
         self.entries[path] = entry
-        return entry
 
-    def _check_place(self, path):
+    def _check_place(self, path: Path) -> None:
         """A new entry has a name that can be listed, in a folder that exists."""
         if path[-1] == ".." or not path[-1].isprintable():
             raise _error(errno.EINVAL)
         if len(path) > 1 and self._entry(path[:-1]) is not None:
             raise _error(errno.ENOTDIR)
 
-    def _grow(self, content, length):
+    def _grow(self, content: bytearray, length: int) -> None:
         more = length - len(content)
         if more > QUOTA - sum(len(file) for file in self.entries.values() if file):
             raise _error(errno.ENOSPC)
         content.extend(bytes(max(more, 0)))
 
-    def _entry(self, path):
+    def _entry(self, path: Path) -> bytearray | None:
         if path not in self.entries:
             raise _error(errno.ENOENT)
         return self.entries[path]
 
-    def _content(self, path):
+    def _content(self, path: Path) -> bytearray:
         content = self._entry(path)
         if content is None:
             raise _error(errno.EISDIR)
         return content
 
 
-def _error(number):
+def _error(number: int) -> OSError:
     return OSError(number, os.strerror(number))

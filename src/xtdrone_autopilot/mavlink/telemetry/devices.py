@@ -17,7 +17,9 @@ _SMOOTHING = 0.01  # weight of the newest difference in a vibration metric, as P
 
 
 @njit
-def _smooth_changes(gyro, accel, before, smooth):
+def _smooth_changes(
+    gyro: np.ndarray, accel: np.ndarray, before: np.ndarray, smooth: np.ndarray
+) -> None:
     """Low-passes the size of the change of readings (N, 3) since the last call."""
     for i in range(len(smooth)):
         for kind in range(2):
@@ -41,10 +43,10 @@ class DeviceStreams:
         rotors: (N,) their number.
     """
 
-    def __init__(self, reported: Any):
+    def __init__(self, reported: Any) -> None:
         """reported: a Reported of streams.py."""
         self._status, self._battery = reported.status, reported.battery
-        self._readings = reported.readings
+        self.readings = reported.readings
         self._commands = reported.commands
         mask = np.pad(reported.rotor_mask, ((0, 0), (0, -reported.rotor_mask.shape[1] % BATCH)))
         self.rotors = mask.sum(axis=1)
@@ -52,7 +54,7 @@ class DeviceStreams:
         self._before = np.full((len(mask), 2, 3), np.nan)  # the IMU's reading at the last tick
         self._vibration = np.zeros((len(mask), 2))  # of the gyroscope, of the accelerometer
 
-    def _rotor_commands(self, batch):
+    def _rotor_commands(self, batch: int) -> np.ndarray:
         """(N, 4) commands 0..1 of a batch of ESCs, 0 where there is none."""
         columns = self._columns[:, BATCH * batch : BATCH * batch + BATCH]
         last = self._commands.shape[1] - 1
@@ -79,7 +81,7 @@ class DeviceStreams:
     def watch(self) -> None:
         """Follows the IMU; call it at each tick of the streams."""
         _smooth_changes(
-            self._readings.sensors.gyro, self._readings.sensors.accel, self._before, self._vibration
+            self.readings.sensors.gyro, self.readings.sensors.accel, self._before, self._vibration
         )
 
     @streams("VIBRATION", ground_station=0.1, offboard=0.5, bridge=False)

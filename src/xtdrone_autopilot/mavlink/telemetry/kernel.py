@@ -4,6 +4,7 @@ A message is its array (N,) of streams.py, laid out as on the wire.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +79,7 @@ def fill_global_position(motion: np.ndarray, ms: int, out: np.ndarray) -> None:
 
 
 @njit
-def _centimetres(speed):
+def _centimetres(speed: float) -> Any:  # compiled, an int16
     return np.int16(min(max(np.rint(speed * 100.0), -32767.0), 32767.0))
 
 
@@ -121,10 +122,10 @@ def fill_position_target(
 
 
 @njit
-def _open(v):
+def _open(set_point: np.ndarray) -> int:
     """Bits of the components that a set-point leaves open."""
     bits = 0
     for k in range(3):
-        if not math.isfinite(v[k]):
+        if not math.isfinite(set_point[k]):
             bits |= 1 << k
     return bits

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.mavlink.dialect import mavlink
-from xtdrone_core.modes import NAV_STATES
+from xtdrone_core.modes import NAV_STATES, NavState
 
 from ...state.handlers import streams
 
@@ -22,7 +22,7 @@ _ADVANCED, _NOT_SELECTABLE = 1, 2  # MAV_MODE_PROPERTY
 class ModeStreams:
     """Fills the messages about modes."""
 
-    def __init__(self, reported: Any):
+    def __init__(self, reported: Any) -> None:
         """reported: a Reported of streams.py."""
         self._status, self._events = reported.status, reported.events
 
@@ -55,7 +55,7 @@ def available_modes(number: int) -> list:
     ]
 
 
-def _name(state):
+def _name(state: NavState) -> bytes:
     if state.standard:
         return b""
     return b"(Mode not available)" if state.external else state.name.encode()

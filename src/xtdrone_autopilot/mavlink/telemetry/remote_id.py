@@ -2,6 +2,7 @@
 
 import calendar
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class RemoteIdStreams:
         readings: Those of the current step.
     """
 
-    def __init__(self, reported: Any):
+    def __init__(self, reported: Any) -> None:
         """reported: a Reported of streams.py."""
         self.status, self.readings = reported.status, reported.readings
         self._failsafes, self._estimator = reported.failsafes, reported.estimator
@@ -79,6 +80,6 @@ class RemoteIdStreams:
         m["timestamp"] = int(time.time()) - _EPOCH_S
 
 
-def _class_of(accuracy, bounds):
+def _class_of(accuracy: np.ndarray, bounds: Sequence[tuple[float, int]]) -> np.ndarray:
     """(N,) the class of the first bound that an accuracy (N,) is below, 0 = none."""
     return np.select([accuracy < bound for bound, _ in bounds], [kind for _, kind in bounds], 0)

@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import EngineError
 
 ANSWER_S = 30.0  # wall-clock time-out of a reply from gzserver [s]
-LARGEST = 1 << 28  # reply, an image at most [bytes]
+MAX_REPLY = 1 << 28  # size of a reply, such as an image [bytes]
 _HEADER = struct.Struct("<II")
 _LENGTH = struct.Struct("<I")
 
@@ -34,7 +34,7 @@ class Channel:
             operation: Number of the operation.
             body: Its payload.
             seconds: Wall-clock time-out of the reply [s].
-            size: What the reply has to have [bytes]; None = up to LARGEST.
+            size: What the reply has to have [bytes]; None = up to MAX_REPLY.
 
         Raises:
             EngineError: gzserver has ended, does not reply, or replies something else.
@@ -44,8 +44,8 @@ class Channel:
                 self._socket.settimeout(seconds)
             self._socket.sendall(_HEADER.pack(operation, len(body)) + body)
             length = _LENGTH.unpack(self._receive(_LENGTH.size))[0]
-            if length > LARGEST or size not in (None, length):
-                wanted = f"up to {LARGEST}" if size is None else size
+            if length > MAX_REPLY or size not in (None, length):
+                wanted = f"up to {MAX_REPLY}" if size is None else size
                 raise EngineError(
                     f"gzserver answers request {operation} with {length} bytes "
                     f"instead of {wanted}: {self._complaint()}"
@@ -62,7 +62,7 @@ class Channel:
                 self._socket.settimeout(ANSWER_S)
 
     def text(self, operation: int, body: bytes = b"", seconds: float = ANSWER_S) -> str:
-        """As request(), for a reply that is a text."""
+        """Sends a request whose reply is a text; see request()."""
         return self.request(operation, body, seconds).decode(errors="replace")
 
     def ask(
@@ -87,7 +87,7 @@ class Channel:
         """Closes the socket. May be called twice."""
         self._socket.close()
 
-    def _receive(self, size) -> bytearray:
+    def _receive(self, size: int) -> bytearray:
         """Receives exactly this many bytes."""
         data = bytearray(size)
         rest = memoryview(data)

@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -47,7 +47,7 @@ _CHATTER = re.compile(
     r"\[(Msg|Dbg)\]|\[Err\] \[OpenAL|Audio will be disabled|ALSA lib|AL lib|"
     "Couldn't find a preferred IP"
 )
-_REFUSED = "X Error of failed request"  # by the display, of the first window
+_REFUSED = "X Error of failed request"  # the display refuses the first window
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 STEP_S = 0.004  # physics step until the first step sets it [s]
 START_S = 60.0  # wall-clock time-out of gzserver's start [s]
@@ -123,10 +123,12 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             self._fleet.tyre.shape[1],
         )
         self.inserted: tuple[WorldModel, ...] = ()
-        self._processes: list[subprocess.Popen] = []
-        self._opening: threading.Thread | None = None  # of gzclient
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._opening: threading.Thread | None = None  # keeps gzclient open
         self._closing = False
-        self._channel = self._looks = None
+        self._channels: tuple[Channel, Channel] | None = (
+            None  # the channel for steps, and that for images
+        )
         plugin = self._setup / _PLUGIN
         if not plugin.is_file():
             raise EngineError(
@@ -164,7 +166,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         self.state.acc[~chosen] = acc[~chosen]
         self.state.actuator[chosen] = 0.0
 
-    def save(self) -> dict:
+    def save(self) -> dict[str, Any]:
         """Not supported, for the reason given in load().
 
         Raises:
@@ -269,7 +271,17 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         name = self.inserted[index].name.encode()
         self._channel.request(_PUSH, np.asarray(wrench, dtype=float).tobytes() + name)
 
-    def _states(self, names) -> np.ndarray:
+    @property
+    def _channel(self) -> Channel:
+        """The channel for steps and requests."""
+        return self._connected()[0]
+
+    def _connected(self) -> tuple[Channel, Channel]:
+        if self._channels is None:
+            raise EngineError("gzserver is not running: build a new engine")
+        return self._channels
+
+    def _states(self, names: Sequence[str]) -> np.ndarray:
         if not names:
             return np.zeros((0, _WIDTH))
         data = self._channel.request(
@@ -277,10 +289,10 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         )
         return np.frombuffer(data).reshape(-1, _WIDTH).copy()
 
-    def _has(self, name) -> bool:
+    def _has(self, name: str) -> bool:
         return bool(np.isfinite(self._states([name])).all())
 
-    def _await_models(self, done, complaint):
+    def _await_models(self, done: Callable[[], bool], complaint: str) -> None:
         """Waits until Gazebo's world loop, which pauses without requests, has done its part."""
         end = time.monotonic() + MODELS_S
         while not done():
@@ -311,7 +323,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         Raises:
             EngineError: gzserver has ended.
         """
-        head = _RAYS.pack(self._masses.records[vehicle, 0]["row"], longest, *pos)
+        head = _RAYS.pack(self._masses.records[vehicle, 0]["row"], longest, *np.asarray(pos))
         return np.frombuffer(
             self._channel.request(
                 _CAST, head + np.asarray(directions).tobytes(), size=8 * (np.size(directions) // 3)
@@ -320,7 +332,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
 
     def beam(self, vehicle: int, point: npt.ArrayLike, direction: npt.ArrayLike) -> float:
         """Range from a point along a direction to the first shape of any other model [m]."""
-        return float(self.cast(vehicle, point, direction, FURTHEST)[0])
+        return float(self.cast(vehicle, point, np.asarray(direction), FURTHEST)[0])
 
     def scene(self, _largest: tuple[int, int], _samples: int) -> GazeboScene:
         """The scene for cameras and lidars, drawn by Gazebo's sensors at the sizes in the SDF.
@@ -328,7 +340,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         Raises:
             EngineError: Gazebo cannot render on this machine.
         """
-        return GazeboScene(self._looks, self.specs, self.models, self.cast)
+        return GazeboScene(self._connected()[1], self.specs, self.models, self.cast)
 
     def open_viewer(self) -> None:
         """Opens gzclient on the running world; the simulation goes on when it is closed.
@@ -342,24 +354,23 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         self._opening = threading.Thread(target=self._keep_open, args=(client,), daemon=True)
         self._opening.start()
 
-    def _keep_open(self, client):
+    def _keep_open(self, client: "subprocess.Popen[bytes]") -> None:
         """Starts gzclient again if it crashes at its start, as Gazebo 11's does now and then.
 
         It returns when gzclient has ended: what a thread started is ended with that thread.
         """
         for _ in range(_TRIES - 1):
             begin = time.monotonic()
-            closed = client.wait() == 0  # by who looked at it
-            if closed or self._closing or time.monotonic() - begin > _OPEN_S:
+            closed_by_user = client.wait() == 0
+            if closed_by_user or self._closing or time.monotonic() - begin > _OPEN_S:
                 return
             client = self._start_process("gzclient", [])
         client.wait()
 
     def close(self) -> None:
         """Terminates gzclient and gzserver. May be called twice."""
-        for channel in (self._looks, self._channel):
-            if channel is not None:
-                channel.close()
+        for channel in reversed(self._channels or ()):
+            channel.close()
         self._closing = True
         while self._processes or (self._opening is not None and self._opening.is_alive()):
             if self._processes:
@@ -370,11 +381,11 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
 
     # gzserver ---------------------------------------------------------------------------------
 
-    def _read_environment(self, world, instance):
+    def _read_environment(self, world: World, instance: int) -> dict[str, str]:
         script = f". '{self._setup / 'env.sh'}' && env -0"
         text = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
         environment = dict(item.split("=", 1) for item in text.decode().split("\0") if item)
-        around = world.sdf.parent.parent  # of a world, whose models are beside its folder
+        around = world.sdf.parent.parent  # models are beside the folder of worlds
         for name, folders in (
             ("GAZEBO_MODEL_PATH", (around, around / "models", resources.root() / "models")),
             ("GAZEBO_RESOURCE_PATH", (world.sdf.parent,)),
@@ -383,18 +394,17 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         environment["GAZEBO_MASTER_URI"] = gazebo_master(instance, environment["GAZEBO_MASTER_URI"])
         return environment
 
-    def _start(self, world, plugin):
+    def _start(self, world: World, plugin: Path) -> None:
         _refuse_taken(self._environment["GAZEBO_MASTER_URI"])
         path, looks = self._folder / "lockstep", self._folder / "looks"
         (self._folder / "scenario.world").write_text(self._sdf(world, plugin, path, looks))
         if not os.environ.get("DISPLAY"):  # needed without cameras too: Gazebo opens a display
             self._environment["DISPLAY"] = self._open_display()
         with _listener(path) as main, _listener(looks) as second:
-            self._channel = self._serve(main)
-            self._looks = self._accept(second)
+            self._channels = self._serve(main), self._accept(second)
 
-    def _serve(self, listener):
-        """Starts gzserver, again if the display refuses its first window, and gives its channel."""
+    def _serve(self, listener: socket.socket) -> Channel:
+        """Starts gzserver, again if the display refuses its first window; returns its channel."""
         for _ in range(_TRIES):
             self._server = self._start_process(
                 "gzserver", ["--verbose", "-u", self._folder / "scenario.world"]
@@ -410,10 +420,10 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
                 (self._folder / "gzserver.log").unlink()
         raise refused
 
-    def _sdf(self, world, plugin, path, looks) -> str:
+    def _sdf(self, world: World, plugin: Path, path: Path, looks: Path) -> str:
         return world_sdf(world, self.specs, self.models, plugin, path, looks, STEP_S)
 
-    def _accept(self, listener):
+    def _accept(self, listener: socket.socket) -> Channel:
         end = time.monotonic() + START_S
         while not select.select([listener], [], [], 0.1)[0]:
             # Without our plugin it would go on running.
@@ -446,7 +456,13 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             )
         return f":{number}"
 
-    def _start_process(self, program, words, environment=None, pass_fds=()):
+    def _start_process(
+        self,
+        program: str,
+        words: Sequence[object],
+        environment: Mapping[str, str] | None = None,
+        pass_fds: Sequence[int] = (),
+    ) -> "subprocess.Popen[bytes]":
         environment = self._environment if environment is None else environment
         with open(self._folder / f"{program}.log", "ab") as log:
             process = subprocess.Popen(
@@ -466,17 +482,17 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         """Whether a line of gzserver's log has all of these words."""
         return any(all(word in line for word in words) for line in self._said())
 
-    def _said(self, program="gzserver") -> list[str]:
+    def _said(self, program: str = "gzserver") -> list[str]:
         """Lines that a program has logged so far."""
         text = _COLOUR.sub("", (self._folder / f"{program}.log").read_text(errors="replace"))
         return [line.strip() for line in text.splitlines() if line.strip()]
 
-    def _complaint(self, program="gzserver") -> str:
+    def _complaint(self, program: str = "gzserver") -> str:
         """The last error line of a program's log, and the signal that ended the program."""
         lines = [line for line in self._said(program) if not _CHATTER.match(line)]
         errors = [line for line in lines if "[Err]" in line or "rror" in line]
         words = (errors or lines)[-1:]
-        process = next(process for process in self._processes if process.args[0].endswith(program))
+        process = next(each for each in self._processes if _program(each).endswith(program))
         try:
             status = process.wait(_TELL_S)
             words += [signal.Signals(-status).name] if status < 0 else []
@@ -486,7 +502,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
 
     # The fleet --------------------------------------------------------------------------------
 
-    def _name_fleet(self):
+    def _name_fleet(self) -> None:
         """Exchanges the order of all bodies, joints and tyres with the plugin."""
         pairs = list(zip(self.specs, self.models, strict=True))
         self._channel.ask(
@@ -527,7 +543,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         self._joints_end = len(self._applied) * _WIDTH + 2 * int(self._moving.sum())
         self._state_size = 8 * (self._joints_end + 3 * len(self._tyres))
 
-    def _take(self, operation, body, rate):
+    def _take(self, operation: int, body: bytes, rate: float) -> None:
         """Takes over the state that a request is answered with; see Channel.request()."""
         state, size = self.state, len(self._applied) * _WIDTH
         numbers = np.frombuffer(self._channel.request(operation, body, size=self._state_size))
@@ -560,21 +576,27 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             )
 
 
-def _listener(path):
+def _program(process: "subprocess.Popen[bytes]") -> str:
+    """The path of the program that a process was started with."""
+    words = process.args
+    return str(words[0] if isinstance(words, list) else words)
+
+
+def _listener(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen()
     return listener
 
 
-def _which(program, path):
-    found = shutil.which(program, path=path)
-    if found is None:
+def _which(program: str, path: str) -> str:
+    program_path = shutil.which(program, path=path)
+    if program_path is None:
         raise EngineError(f"there is no {program}: run scripts/setup_gazebo.sh")
-    return found
+    return program_path
 
 
-def _stop(process):
+def _stop(process: "subprocess.Popen[bytes]") -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -587,7 +609,7 @@ def _stop(process):
             continue
 
 
-def _refuse_stale(setup):
+def _refuse_stale(setup: Path) -> None:
     """Compares the plugin's sources with those that the set-up script recorded at the build.
 
     Raises:
@@ -602,7 +624,7 @@ def _refuse_stale(setup):
         )
 
 
-def _refuse_taken(uri):
+def _refuse_taken(uri: str) -> None:
     """Checks the master's address before gzserver starts, which would not report a conflict.
 
     Raises:

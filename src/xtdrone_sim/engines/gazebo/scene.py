@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sensor_models.range_finder import RangeParameters
 from sensor_models.rendered.declaration import cameras_in
-from sensor_models.rendered.lidar import lidar_of
+from sensor_models.rendered.lidar import LidarParameters, lidar_of
 from sensor_models.sensor import STEP_US, period_steps
 from xtdrone_core import FleetState, Vehicle, VehicleSpec
 
@@ -46,6 +46,7 @@ def scanners(specs: Sequence[VehicleSpec], models: Sequence[Vehicle]) -> str:
         for block in model.sensors:
             if block.kind == "lidar":
                 lidar = lidar_of(block)
+                beams: LidarParameters | RangeParameters = lidar
                 fan = (
                     lidar.columns,
                     lidar.min_angle,
@@ -55,11 +56,11 @@ def scanners(specs: Sequence[VehicleSpec], models: Sequence[Vehicle]) -> str:
                     lidar.max_elevation,
                 )
             elif block.kind == "range":
-                lidar, fan = RangeParameters.from_block(block), (1, 0.0, 0.0, 1, 0.0, 0.0)
+                beams, fan = RangeParameters.from_block(block), (1, 0.0, 0.0, 1, 0.0, 0.0)
             else:
                 continue
-            period = period_steps(lidar.rate) * STEP_US
-            numbers = period, *block.pos, *block.quat, *fan, lidar.minimum, lidar.maximum
+            period = period_steps(beams.rate) * STEP_US
+            numbers = period, *block.pos, *block.quat, *fan, beams.minimum, beams.maximum
             lines.append(
                 f"{spec.name}\t{link_name(block.body)}\t{block.name}\t"
                 f"{' '.join(map(str, numbers))}\n"
@@ -113,8 +114,8 @@ class GazeboScene:
             for vehicle, sensor, camera in self._numbers
         ]
         channel.ask(_CAMERAS, "\n".join(lines), READY_S)
-        most = max(len(model.bodies) for model in models)
-        self._used = np.array([[k < len(model.bodies) for k in range(most)] for model in models])
+        width = max(len(model.bodies) for model in models)
+        self._used = np.array([[k < len(model.bodies) for k in range(width)] for model in models])
         self._poses = np.zeros((len(bodies), 7))
 
     @property
@@ -130,7 +131,7 @@ class GazeboScene:
         inserted: Sequence[WorldModel] = (),
         states: Sequence[np.ndarray] = (),
     ) -> None:
-        """As RenderedScene.place, for images only; rays use the physics poses of the bodies.
+        """Places the bodies for images; rays use their physics poses. See RenderedScene.place().
 
         Gazebo shows its inserted models itself.
         """
@@ -145,9 +146,9 @@ class GazeboScene:
         near: float,
         far: float,
         depth: bool = False,
-        key: Key = (),
+        key: Key = ("", "", ""),
     ) -> Any:
-        """As RenderedScene.draw, with the camera of this key."""
+        """Draws with the camera of this key; see RenderedScene.draw()."""
         head = _DRAWING.pack(
             self._numbers[key],
             pinhole.left,
@@ -156,8 +157,8 @@ class GazeboScene:
             -pinhole.top,
             near,
             far,
-            *pos,
-            *quat,
+            *np.asarray(pos),
+            *np.asarray(quat),
         )
         shape = pinhole.height, pinhole.width
         size = 3 * shape[0] * shape[1]

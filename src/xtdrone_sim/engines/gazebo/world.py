@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,14 @@ from lxml import etree
 
 from sensor_models.lens import pinhole_of
 from sensor_models.rendered.declaration import cameras_in, has_cameras
-from xtdrone_core import Body, Vehicle, VehicleSpec
+from xtdrone_core import Body, SensorBlock, Vehicle, VehicleSpec
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.constants import GRAVITY
 
 from ...errors import EngineError
 from ...vehicles.pose import Pose, body_frames, start_pose
 from ...vehicles.sdf import scope_of
-from ...vehicles.sdf_file import parse, resolve_uri
+from ...vehicles.sdf_file import Element, parse, resolve_uri
 from ...vehicles.sdf_tree import pose_of
 from ...world.models import WorldModel
 from ...world.sdf_world import World, add_models
@@ -109,7 +109,7 @@ def joint_name(joint: int) -> str:
     return f"joint{joint}"
 
 
-def _vehicle(spec, vehicle):
+def _vehicle(spec: VehicleSpec, vehicle: Vehicle) -> Element:
     """A model with one link per body; the link frame is the body frame."""
     out = etree.Element("model", name=spec.name)
     _set(out, "pose", _six(start_pose(spec, vehicle)))
@@ -137,7 +137,7 @@ def _vehicle(spec, vehicle):
     return out
 
 
-def _link(k, body, frame):
+def _link(k: int, body: Body, frame: Pose) -> Element:
     link = etree.Element("link", name=link_name(k))
     if k > 0:
         _set(link, "pose", _six(frame))
@@ -152,7 +152,7 @@ def _link(k, body, frame):
     return link
 
 
-def _shown(model, link, source) -> list:
+def _shown(model: Vehicle | WorldModel, link: str, source: Element) -> list[Element]:
     """A link's collisions and visuals, without those that the model leaves out."""
     there = {shape.name for shape in model.shapes}
     return [
@@ -167,7 +167,9 @@ def shape_name(name: str) -> str:
     return name.replace("::", ".")
 
 
-def _shape(link, child, link_pose, mass, rolling=()):
+def _shape(
+    link: str, child: Element, link_pose: Pose, mass: float, rolling: Container[str] = ()
+) -> Element:
     """A collision or visual of a link, at its pose in the body frame.
 
     Mass 0 leaves it as it is; those of the names in `rolling` have no friction, which the plant
@@ -191,7 +193,7 @@ def _shape(link, child, link_pose, mass, rolling=()):
     return shape
 
 
-def _joint(k, vehicle):
+def _joint(k: int, vehicle: Vehicle) -> Element:
     """A joint without limits: the plant applies those of its actuator."""
     joint = vehicle.joints[k]
     out = etree.Element(
@@ -209,7 +211,7 @@ def _joint(k, vehicle):
     return out
 
 
-def _camera(block):
+def _camera(block: SensorBlock) -> Element:
     """Gazebo camera sensors for a block: the ideal images that the lens models distort.
 
     They stay inactive; the plugin triggers each frame. Their update rate only matters to
@@ -227,20 +229,17 @@ def _camera(block):
         aside = max(abs(pinhole.left), abs(pinhole.right))
         _set(element, "horizontal_fov", repr(2.0 * math.atan(aside)))
         image = etree.SubElement(element, "image")
-        for tag, value in (
-            ("width", pinhole.width),
-            ("height", pinhole.height),
-            ("format", "R8G8B8"),
-            ("anti_aliasing", camera.anti_aliasing),
-        ):
-            _set(image, tag, value)
+        _set(image, "width", pinhole.width)
+        _set(image, "height", pinhole.height)
+        _set(image, "format", "R8G8B8")
+        _set(image, "anti_aliasing", camera.anti_aliasing)
         clip = etree.SubElement(element, "clip")
         _set(clip, "near", camera.near)
         _set(clip, "far", camera.far)
     return sensor
 
 
-def _soften(collision, mass):
+def _soften(collision: Element, mass: float) -> None:
     """Replaces ODE's stiff contact of a collision by springs and dampers.
 
     With stiff contact a standing vehicle shakes by 5 m/s^2 at every step. No real
@@ -256,7 +255,7 @@ def _soften(collision, mass):
         _set(ode, tag, value)
 
 
-def _document(element) -> str:
+def _document(element: Element) -> str:
     root = etree.Element("sdf", version=_VERSION)
     root.append(element)
     etree.strip_elements(root, "{urn:xtdrone}*", with_tail=False)
@@ -264,14 +263,14 @@ def _document(element) -> str:
     return etree.tostring(root, encoding="unicode")
 
 
-def _six(pose) -> str:
+def _six(pose: Pose) -> str:
     return " ".join(repr(float(x)) for x in (*pose.pos, *quaternion.to_euler(*pose.quat)))
 
 
-def _set(parent, tag, value):
+def _set(parent: Element, tag: str, value: object) -> None:
     _child(parent, tag).text = str(value)
 
 
-def _child(parent, tag):
+def _child(parent: Element, tag: str) -> Element:
     child = parent.find(tag)
     return etree.SubElement(parent, tag) if child is None else child

@@ -20,9 +20,9 @@ _FLOW = {
 }
 _FORWARD_BACKWARD = 0.5  # largest forward-backward error of a track [pixels]
 _EPIPOLAR = 1.5  # largest distance of a match from its epipolar line [pixels]
-_MIN_DISPARITY = 1.5  # of a point that has a depth [pixels]
+_MIN_DISPARITY = 1.5  # a point with less has no depth [pixels]
 _REPROJECTION = 1.5  # largest error of an inlier [pixels]
-_MIN_INLIERS = 12  # of a pose
+_MIN_INLIERS = 12  # needed for a pose
 _SPACING = 18  # minimum distance between corners [pixels]
 
 

@@ -10,8 +10,8 @@ from xtdrone_slam.datasets.calibration import Calibration, rectification
 
 _CELL = 32  # size of the grid cells over which features are distributed [pixels]
 _ROW = 2.0  # largest row difference of a stereo match at the finest level [pixels]
-_MIN_DEPTH = 0.3  # of a stereo match [m]
-_MAX_DEPTH = 250.0  # of a stereo match [baselines]
+_MIN_DEPTH = 0.3  # stereo match [m]
+_MAX_DEPTH = 250.0  # stereo match [baselines]
 _HAMMING = 64  # largest distance between descriptors of one point [bits]
 _RATIO = 0.8  # Lowe's ratio test along a row, where repetitive texture is ambiguous
 _FLOW_RADIUS = 4.0  # largest distance between an ORB feature and its optical flow result [pixels]

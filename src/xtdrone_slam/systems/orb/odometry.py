@@ -21,7 +21,7 @@ from .pose import refine
 _NARROW, _WIDE = 20.0, 120.0  # search radii around the projection of a landmark [pixels]
 _RATIO = 0.9  # Lowe's ratio test of descriptor distances
 _REFINED_SIGMA = 0.5  # standard deviation of a feature refined by optical flow [pixels]
-_MIN_LANDMARKS = 20  # of a pose
+_MIN_LANDMARKS = 20  # needed for a pose
 _RECENT, _OTHERS = 4, 4  # latest, and nearest older keyframes whose landmarks are searched
 _MAX_INTERVAL = 10  # pairs between two keyframes
 _KEYFRAME_BELOW = 80  # tracked landmarks; a keyframe is made below this number in any case
@@ -58,6 +58,11 @@ class Odometry:
         self._best = 0  # most landmarks tracked since then
         # Features and landmark numbers of a keyframe to be made.
         self._pending: tuple[Features, np.ndarray] | None = None
+
+    @property
+    def keyframes(self) -> list[Keyframe]:
+        """The keyframes of the map, in the order of time."""
+        return self._map.keyframes
 
     def step(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray | None, int]:
         """Processes a pair.

@@ -60,7 +60,7 @@ def settings(stereo: calibration.Calibration, features: int, fast: int, loops: i
 
 
 def body_from_rectified(stereo: calibration.Calibration) -> np.ndarray:
-    """(4, 4) of the rectified left camera, the frame whose pose ORB-SLAM3 returns."""
+    """Returns the (4, 4) of the rectified left camera, the frame whose pose ORB-SLAM3 returns."""
     left, right = stereo.left, stereo.right
     pose = stereo.right_from_left
     rotation = cv2.stereoRectify(

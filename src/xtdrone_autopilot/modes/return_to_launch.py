@@ -1,7 +1,6 @@
 """AUTO.RTL: climb, fly back, come down, wait, land; as PX4's direct return."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,10 +8,8 @@ from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.abilities.vehicle_type import FIXED_WING, NOT_VTOL, ROVER
 
-from ..interfaces import Estimator
-from ..parameters.store import ParameterStore
-from ..state.flight_state import FlightState
-from ..state.outbox import INFO, Outbox
+from ..state.flight_state import ModeTask
+from ..state.outbox import INFO
 from ..state.vehicle_status import (
     HOVERS,
     ON_WINGS,
@@ -21,14 +18,13 @@ from ..state.vehicle_status import (
     TARGET_POSITION,
     WATCH_STOP,
 )
-from .mission import Missions
-from .navigator import Navigator
+from .flight_mode import FlightMode, ModeParts
 
 CLIMB, MOVE, DESCEND, WAIT, CENTRE, LAND, DONE, STOP = range(8)
 _LANDS_AS_MISSION = (1, 3)  # of RTL_TYPE
 
 
-class Return(Memory):
+class Return(Memory, ModeTask):
     """Returns of a fleet to home or the rally point nearest to the vehicle.
 
     A fixed wing lands by the landing of its mission if it has one, from RTL_TYPE 1. A VTOL on its
@@ -37,23 +33,13 @@ class Return(Memory):
 
     MEMORY = ("_stage", "_height", "_destination", "_entrance")
 
-    def __init__(
-        self,
-        status: np.ndarray,
-        parameters: ParameterStore,
-        estimator: Estimator,
-        navigator: Navigator,
-        missions: Missions,
-        flight: FlightState,
-        origin: Sequence[float],
-        outbox: Outbox,
-    ):
-        """No vehicle returns; arguments as of Missions, which knows the rally points."""
-        self._status, self._parameters, self._estimator = status, parameters, estimator
-        self._navigator, self._missions = navigator, missions
-        self._origin, self._outbox = origin, outbox
-        flight.on_enter[Mode.RTL] = self.begin
-        n = len(status)
+    def __init__(self, parts: ModeParts) -> None:
+        """No vehicle returns."""
+        self._status, self._parameters = parts.status, parts.parameters
+        self._estimator, self._navigator = parts.estimator, parts.navigator
+        self._missions, self._request_transition = parts.missions, parts.request_transition
+        self._origin, self._outbox = parts.origin, parts.outbox
+        n = len(parts.status)
         self._stage = np.full(n, DONE, dtype=np.int8)  # the next one
         self._height = np.zeros(n)  # of the way back, world z [m]
         self._destination = np.zeros((n, 3))  # [m]
@@ -61,7 +47,7 @@ class Return(Memory):
         self.remember_start()
 
     def begin(self, i: int) -> None:
-        """Vehicle i has changed to AUTO.RTL."""
+        """Chooses the destination of vehicle i, and climbs."""
         v, pos = self._status[i], self._estimator.pos[i]
         if not v["armed"] or v["landed"]:
             self._stage[i] = DONE
@@ -101,17 +87,17 @@ class Return(Memory):
     def reached(self, i: int) -> None:
         """The navigator has reached the target of vehicle i."""
         if self._stage[i] == STOP:
-            self._missions.on_transition(i, HOVERS)
+            self._request_transition(i, HOVERS)
         else:
             self._next(i)
 
     def transition_over(self, i: int) -> None:
-        """Vehicle i, a VTOL, hovers now."""
+        """Vehicle i hovers: it flies to the centre and lands."""
         if self._stage[i] == STOP:
             self._stage[i] = CENTRE
             self._next(i)
 
-    def _return_height(self, i, distance):
+    def _return_height(self, i: int, distance: float) -> float:
         """Height of the way back above the destination, by the cone over it [m]."""
         height, angle = self._get(i, "RTL_RETURN_ALT"), self._get(i, "RTL_CONE_ANG")
         radius = self._get(i, "NAV_ACC_RAD")
@@ -123,7 +109,7 @@ class Return(Memory):
             height = min(height, distance / math.tan(math.radians(min(angle, 89.0))))
         return max(height, 2.0 * radius)
 
-    def _next(self, i):
+    def _next(self, i: int) -> None:
         stage, pos, navigator = int(self._stage[i]), self._estimator.pos[i], self._navigator
         place, entrance = self._destination[i].copy(), self._entrance[i]
         if np.isfinite(entrance[0]):
@@ -167,7 +153,7 @@ class Return(Memory):
             self._outbox.say(i, INFO, "RTL: land at destination\t")
         self._stage[i] = min(stage + 1, DONE)
 
-    def _land_as_mission(self, i, stage, entrance):
+    def _land_as_mission(self, i: int, stage: int, entrance: np.ndarray) -> None:
         """Climbs where it is, loiters down to where the landing begins, and lands."""
         navigator, following = self._navigator, DESCEND
         if stage == CLIMB:
@@ -183,5 +169,8 @@ class Return(Memory):
             navigator.watch(i)
         self._stage[i] = following
 
-    def _get(self, i, name):
+    def _get(self, i: int, name: str) -> float:
         return self._parameters.get(i, name)
+
+
+MODE = FlightMode(Mode.RTL, Return)

@@ -3,18 +3,14 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from xtdrone_core.modes import Mode
 from xtdrone_core.runs.snapshot import Memory
 
-from ..interfaces import Estimator
-from ..parameters.store import ParameterStore
-from ..state.clock import StepClock
-from ..state.flight_state import FlightState
-from ..state.outbox import WARNING, Outbox
+from ..state.flight_state import ModeTask
+from ..state.outbox import WARNING
 from ..state.vehicle_status import TARGET_POSITION
-from .navigator import Navigator
+from .flight_mode import FlightMode, ModeParts
 
 LOST_US = 3_000_000  # a target silent for so long is lost [us]
 _SLOW = 0.5  # below this speed the course of the target stays what it was [m/s]
@@ -34,26 +30,17 @@ TARGET = np.dtype(
 )
 
 
-class FollowTarget(Memory):
+class FollowTarget(Memory, ModeTask):
     """Targets of a fleet, one for each vehicle."""
 
     MEMORY = ("_targets",)
 
-    def __init__(
-        self,
-        status: np.ndarray,
-        parameters: ParameterStore,
-        estimator: Estimator,
-        navigator: Navigator,
-        flight: FlightState,
-        clock: StepClock,
-        outbox: Outbox,
-    ):
-        """No vehicle has a target; arguments as of Missions."""
-        self._status, self._parameters, self._estimator = status, parameters, estimator
-        self._navigator, self._clock, self._outbox = navigator, clock, outbox
-        flight.on_enter[Mode.FOLLOW_TARGET] = self.begin
-        self._targets = np.zeros(len(status), dtype=TARGET)
+    def __init__(self, parts: ModeParts) -> None:
+        """No vehicle has a target."""
+        self._status, self._parameters = parts.status, parts.parameters
+        self._estimator, self._navigator = parts.estimator, parts.navigator
+        self._clock, self._outbox = parts.clock, parts.outbox
+        self._targets = np.zeros(len(parts.status), dtype=TARGET)
         self._targets["t"], self._targets["course"] = _NEVER, math.nan
         self.remember_start()
 
@@ -63,10 +50,10 @@ class FollowTarget(Memory):
             return "there is no target: send FOLLOW_TARGET once a second or more"
         return ""
 
-    def _lost(self, i):
+    def _lost(self, i: int) -> bool:
         return self._clock.t_us - self._targets["t"][i] > LOST_US
 
-    def heard(self, i: int, pos: npt.ArrayLike, vel: npt.ArrayLike) -> None:
+    def heard(self, i: int, pos: np.ndarray, vel: np.ndarray | None) -> None:
         """The target of vehicle i is at pos (3,) [m] with vel (3,) [m/s], None = not known."""
         target, now = self._targets[i], self._clock.t_us
         age = (now - target["t"]) * 1e-6
@@ -104,7 +91,7 @@ class FollowTarget(Memory):
             if self._follows(i) and self._lost(i) and not self._targets["waits"][i]:
                 self._wait(i, f"Target not heard for {LOST_US * 1e-6:g} s: waiting for it")
 
-    def _wait(self, i, text):
+    def _wait(self, i: int, text: str) -> None:
         v = self._status[i]
         v["target"] = self._estimator.pos[i] + _STOP_S * v["smooth_vel"]
         v["centre"] = v["target"] + 1e3 * np.array(
@@ -114,11 +101,11 @@ class FollowTarget(Memory):
         self._targets["waits"][i] = True
         self._outbox.say(i, WARNING, text)
 
-    def _follows(self, i):
+    def _follows(self, i: int) -> bool:
         v = self._status[i]
         return v["mode"] == Mode.FOLLOW_TARGET and v["armed"] and v["mode_stage"] == 0
 
-    def _aim(self, i):
+    def _aim(self, i: int) -> None:
         v, target, get = self._status[i], self._targets[i], self._parameters.get
         target["waits"] = False
         course = target["course"]
@@ -138,3 +125,6 @@ class FollowTarget(Memory):
         if get(i, "FLW_TGT_ALT_M") != 2:
             v["target_vel"][2] = 0.0
         v["target_speed"] = get(i, "FLW_TGT_MAX_VEL")
+
+
+MODE = FlightMode(Mode.FOLLOW_TARGET, FollowTarget)

@@ -1,0 +1,77 @@
+"""AUTO.TAKEOFF: up to a height, then AUTO.LOITER; a VTOL may go on to fixed-wing flight."""
+
+import math
+
+from xtdrone_core.modes import VTOL_TAKEOFF, Mode
+
+from ..state.flight_state import ModeTask
+from ..state.outbox import INFO
+from ..state.vehicle_status import HOVERS, ON_WINGS, TARGET_LOITER, TARGET_POSITION, TARGET_TAKEOFF
+from .flight_mode import FlightMode, ModeParts
+
+
+class Takeoff(ModeTask):
+    """Take-offs of a fleet."""
+
+    def __init__(self, parts: ModeParts) -> None:
+        """No vehicle takes off."""
+        self._status, self._estimator, self._parameters = (
+            parts.status,
+            parts.estimator,
+            parts.parameters,
+        )
+        self._navigator, self._flight, self._outbox = parts.navigator, parts.flight, parts.outbox
+        self._request_transition = parts.request_transition
+
+    def begin(self, i: int) -> None:
+        """Climbs to the requested height, or to MIS_TAKEOFF_ALT above vehicle i."""
+        v = self._status[i]
+        if not v["armed"]:
+            return
+        height = float(v["takeoff_height"])
+        v["takeoff_height"] = math.nan
+        if not math.isfinite(height):
+            above = self._parameters.get(i, "MIS_TAKEOFF_ALT")
+            height = self._estimator.pos[i, 2] + above
+            self._outbox.say(i, INFO, f"Using default takeoff altitude: {above:.1f} m\t")
+        self._navigator.take_off(i, height)
+
+    def reached(self, i: int) -> None:
+        """Vehicle i is at its height: it loiters, or begins its transition."""
+        if self._goes_on_to_wings(i):
+            self._align_or_change_over(i)
+            return
+        target = self._status["target"][i].copy()
+        self._status["target_type"][i] = TARGET_LOITER
+        self._flight.enter(i, Mode.LOITER)
+        if self._status["vtol_state"][i] == ON_WINGS:  # it may still be far from the circle
+            self._navigator.fly_to(i, target, TARGET_LOITER)
+
+    def transition_over(self, i: int) -> None:
+        """Vehicle i flies on its wings: it climbs to VTO_LOITER_ALT above home."""
+        v = self._status[i]
+        if v["nav_state"] == VTOL_TAKEOFF and v["vtol_state"] == ON_WINGS:
+            above = v["home"][2] + self._parameters.get(i, "VTO_LOITER_ALT")
+            self._navigator.fly_to(i, [*v["centre"][:2], above], TARGET_LOITER)
+            self._navigator.watch(i)
+
+    def _goes_on_to_wings(self, i: int) -> bool:
+        """Whether it takes off by NAV_VTOL_TAKEOFF, and does not fly on its wings yet."""
+        v = self._status[i]
+        return bool(v["nav_state"] == VTOL_TAKEOFF and v["vtol_state"] == HOVERS)
+
+    def _align_or_change_over(self, i: int) -> None:
+        """Turns the nose to the place of the loiter; then the transition begins."""
+        v = self._status[i]
+        east, north = (v["centre"] - self._estimator.pos[i])[:2]
+        away = math.hypot(east, north) > self._parameters.get(i, "NAV_ACC_RAD")
+        if away and v["target_type"] == TARGET_TAKEOFF:
+            self._navigator.fly_to(
+                i, v["target"].copy(), TARGET_POSITION, yaw=math.atan2(north, east)
+            )
+            self._navigator.watch(i)
+        else:
+            self._request_transition(i, ON_WINGS)
+
+
+MODE = FlightMode(Mode.TAKEOFF, Takeoff)
