@@ -67,12 +67,12 @@ def fuse_others(ekf: VehicleEkf, step: Step) -> None:
             and params.EKF2_RNG_CTRL != 0
         ):
             delay_us = round(params.EKF2_RNG_DELAY * 1e3)
-            slots = find_slots(step.times, step.count, state.aligned_steps, t_us - delay_us)
+            slots = find_slots(step.times, step.n_steps, state.aligned_steps, t_us - delay_us)
             if slots[0] >= 0:
                 fuse_range(ekf, slots, delay_us * 1e-6, readings.range_distance, t_us)
         if readings.airspeed_new and params.EKF2_ARSP_THR > 0.0:
             delay_us = round(params.EKF2_ASP_DELAY * 1e3)
-            slots = find_slots(step.times, step.count, state.aligned_steps, t_us - delay_us)
+            slots = find_slots(step.times, step.n_steps, state.aligned_steps, t_us - delay_us)
             air_density = density(step.origin[2] + state.pos[2])
             if readings.baro_temperature > 0.0:
                 air_density = readings.baro_pressure / (
@@ -94,7 +94,7 @@ def fuse_fix(ekf: VehicleEkf, step: Step) -> None:
     lat, lon, height = step.origin
     pos[0], pos[1] = to_local(readings.gps_lat, readings.gps_lon, lat, lon)
     pos[2] = readings.gps_alt - height
-    slots = find_slots(step.times, step.count, ekf.state.aligned_steps, readings.gps_t_us)
+    slots = find_slots(step.times, step.n_steps, ekf.state.aligned_steps, readings.gps_t_us)
     delay = (step.t_us - readings.gps_t_us) * 1e-6
     eph, epv = readings.gps_eph, readings.gps_epv
     accuracy = (max(eph, tuning.gps_pos_noise), max(epv, tuning.gps_pos_noise))

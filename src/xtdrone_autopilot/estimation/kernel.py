@@ -191,4 +191,4 @@ def add_noises(ekf: VehicleEkf, step: Step) -> None:
         variance = ekf.params.EKF2_WIND_NSD**2 * dt
         add_noise(cov, WIND, 2, variance, tuning.wind_sigma**2)
     slew_to_gps(ekf, dt)
-    store_past_state(ekf.history[step.count % HISTORY_STEPS], ekf.state, ekf.estimate)
+    store_past_state(ekf.history[step.n_steps % HISTORY_STEPS], ekf.state, ekf.estimate)

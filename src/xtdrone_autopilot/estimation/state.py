@@ -99,7 +99,7 @@ class Step(NamedTuple):
     dt: float  # length of the step [s]
     t_us: int  # end of the step [us]
     times: np.ndarray  # (HISTORY_STEPS,) ends of the steps in the history, including this one [us]
-    count: int  # number of steps so far
+    n_steps: int  # number of steps so far
 
 
 @njit
