@@ -120,7 +120,7 @@ def check_mag(ekf: VehicleEkf, ratios: np.ndarray, t_us: int) -> None:
         passed = passed and ratios[k] <= 1.0
     if passed:
         state.mag_t = t_us
-    elif t_us - state.mag_t > ekf.tuning.mag_reset_time:  # its bias has changed
+    elif t_us - state.mag_t > ekf.tuning.mag_reset_time:  # the bias has changed
         reset_covariance(ekf.cov, FIELD_BIAS, 3, ekf.tuning.field_bias_reset_sigma**2)
         state.mag_t = t_us
 

@@ -69,7 +69,7 @@ PAST_STATE = np.dtype(
         ("dv", "f8", (3,)),  # dv of FILTER at the end of the step [m/s]
         ("dp", "f8", (3,)),  # dp of FILTER at the end of the step [m]
         ("antenna_pos", "f8", (3,)),  # GPS antenna relative to the centre of gravity, world [m]
-        ("antenna_vel", "f8", (3,)),  # its velocity relative to the centre of gravity, world [m/s]
+        ("antenna_vel", "f8", (3,)),  # velocity of antenna_pos, world [m/s]
         ("quat", "f8", (4,)),  # attitude xyzw, body to world
     ],
     align=True,
@@ -79,11 +79,11 @@ PAST_STATE = np.dtype(
 class VehicleEkf(NamedTuple):
     """Records and arrays of one vehicle's filter, as kernels take them."""
 
-    tuning: Record  # of EkfParameters
-    params: Record  # of the flight stack's parameters
-    readings: Record  # of SENSORS, the readings of the step
-    estimate: Record  # of ESTIMATE
-    state: Record  # of FILTER
+    tuning: Record  # record of EkfParameters
+    params: Record  # record of the flight stack's parameters
+    readings: Record  # SENSORS of the step
+    estimate: Record  # ESTIMATE, the output
+    state: Record  # FILTER, the state
     history: np.ndarray  # (HISTORY_STEPS,) of PAST_STATE
     cov: np.ndarray  # (SIZE, SIZE) covariance of the error state
     work: np.ndarray  # (6, SIZE) scratch; row 0 is the pending correction
