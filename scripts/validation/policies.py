@@ -29,11 +29,11 @@ from xtdrone_core.contracts import Observer
 from xtdrone_core.runs import ports, run_folder
 from xtdrone_core.scenario.scenario import Scenario
 from xtdrone_gym.learning import curve
-from xtdrone_gym.learning.scaling import Scaling
 from xtdrone_gym.learning.training import Plan, Training
 from xtdrone_gym.policy.agent import PolicyAgent
 from xtdrone_gym.policy.policy_file import Policy
 from xtdrone_gym.realism import FLIGHT
+from xtdrone_gym.scaling import Scaling
 from xtdrone_gym.task_batch import TaskBatch
 from xtdrone_gym.tasks import TASKS
 from xtdrone_sim.simulation import Simulation

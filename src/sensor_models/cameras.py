@@ -40,7 +40,7 @@ _SDF_FORMATS = {
     **{name: name for name in FORMATS},
 }
 _MAX_SIDE = 4096  # [pixels]
-_MAX_PIXELS = 100_000  # of a focal length or a principal point
+_MAX_PIXELS = 100_000  # largest focal length or principal point
 _MAX_EXPOSURE = 0.1  # [s]
 _MAX_EV = 20.0
 _MAX_FRINGE = 0.02
@@ -92,8 +92,8 @@ class CameraParameters:
     width: int  # [pixels]
     height: int  # [pixels]
     format: str  # mono8 or rgb8
-    noise_mean: float  # of a pixel, full scale is 1
-    noise_stddev: float  # of a pixel, full scale is 1; of a depth image [m]
+    noise_mean: float  # mean of a pixel's noise, full scale is 1
+    noise_stddev: float  # standard deviation of a pixel's noise, full scale 1; of a depth [m]
     fx: float  # focal lengths [pixels]
     fy: float
     cx: float  # principal point [pixels]
@@ -113,9 +113,9 @@ class CameraParameters:
     exposure_time: float = 0.005  # [s]; what moves meanwhile is blurred
     exposure_value: float | None = None  # EV at ISO 100; None = automatic
     vignetting: float = 0.4  # 1 = cos^4 of the angle from the axis, 0 = none
-    chromatic_aberration: float = 0.0  # red is larger than green by this share, blue smaller
-    bloom: float = 0.02  # share of the light that the lens scatters
-    flare: float = 1.0  # of reflections in the lens and its glare; 1 = coated glass, 0 = none
+    chromatic_aberration: float = 0.0  # relative size of red over green, and of green over blue
+    bloom: float = 0.02  # fraction of the light that the lens scatters
+    flare: float = 1.0  # strength of reflections in the lens; 1 = coated glass, 0 = none
 
     def __post_init__(self) -> None:
         def check(fine: bool, what: str, allowed: str) -> None:
@@ -256,13 +256,13 @@ def cameras_of(block: SensorBlock) -> tuple[CameraParameters, ...]:
         raise SensorError(f"'{block.name}' has {len(cameras)} cameras: give one, or a stereo pair")
     rate = sample_rate(block)
     names = _PAIR if len(cameras) == 2 else ("",)
-    found = [_camera(block, rate, name, camera) for name, camera in zip(names, cameras)]
-    if len(found) == 2 and found[1].hack_baseline == 0.0:
-        apart = math.dist(found[0].pos, found[1].pos)
-        found[1] = dataclasses.replace(found[1], hack_baseline=apart)
-    if len(found) == 2:
-        found[0] = dataclasses.replace(found[0], hack_baseline=0.0)
-    return tuple(found)
+    pair = [_camera(block, rate, name, camera) for name, camera in zip(names, cameras)]
+    if len(pair) == 2 and pair[1].hack_baseline == 0.0:
+        apart = math.dist(pair[0].pos, pair[1].pos)
+        pair[1] = dataclasses.replace(pair[1], hack_baseline=apart)
+    if len(pair) == 2:
+        pair[0] = dataclasses.replace(pair[0], hack_baseline=0.0)
+    return tuple(pair)
 
 
 def _camera(block: SensorBlock, rate: float, name: str, camera: dict) -> CameraParameters:

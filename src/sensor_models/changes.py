@@ -26,7 +26,7 @@ def parse_changes(text: str) -> dict[str, dict[str, str]]:
     Raises:
         SensorError: An entry that cannot be read, an unknown name, or no such value.
     """
-    found: dict[str, dict[str, str]] = {}
+    changes: dict[str, dict[str, str]] = {}
     for entry in filter(str.strip, text.split(";")):
         match = _ENTRY.fullmatch(entry)
         if not match:
@@ -37,8 +37,8 @@ def parse_changes(text: str) -> dict[str, dict[str, str]]:
         if kind not in sensors():
             raise SensorError(unknown_name("kind of sensor", kind, sensors()))
         _check(kind, name, value)
-        found.setdefault(kind, {})[name] = value
-    return found
+        changes.setdefault(kind, {})[name] = value
+    return changes
 
 
 def changed(block: SensorBlock, changes: Changes) -> SensorBlock:

@@ -101,11 +101,11 @@ class GpsParameters:
         """
         values = values_of(block, TAGS)
         usual = preset_of(block, TAGS)
-        for name, most in (("fix", 8), ("satellites", 100)):
-            if not (values[name] == int(values[name]) <= most):
+        for name, maximum in (("fix", 8), ("satellites", 100)):
+            if not (values[name] == int(values[name]) <= maximum):
                 raise SensorError(
                     f"{name} {values[name]:g} of '{block.name}' is not allowed: give "
-                    f"a whole number from 0 to {most}"
+                    f"a whole number from 0 to {maximum}"
                 )
         across, up = values["hdop"] / usual["hdop"], values["vdop"] / usual["vdop"]
         return cls(

@@ -28,7 +28,7 @@ from .streams import new_stream
 _log = logging.getLogger(__name__)
 
 _LARGEST = 4096  # side of a pinhole image [pixels]
-_LEVELS = 1 << 16  # of the table that noise is drawn from
+_LEVELS = 1 << 16  # entries of the table that noise is drawn from
 _NEWTON_STEPS = 30
 
 
@@ -404,7 +404,7 @@ def ranges_with_noise(
     stream: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """What a lidar says of true distances (M,); inf beyond its range, -inf too near [m]."""
+    """Writes a lidar's readings of true distances (M,); inf beyond its range, -inf too near [m]."""
     for k in range(true.shape[0]):
         value = true[k]
         noise = table[_next_word(stream) & np.uint64(0xFFFF)]

@@ -17,7 +17,7 @@ from .streams import next_normals
 CHANNEL = np.dtype(
     [
         ("decay", "f8"),
-        ("drive", "f8"),  # of the bias over one period: XTDrone (12)
+        ("drive", "f8"),  # random drive of the bias over one period: XTDrone (12)
         ("white", "f8"),  # standard deviation of one reading's white noise
         ("bias", "f8"),  # the Gauss-Markov one, now
         ("turn_on", "f8"),  # the one that stays
@@ -34,9 +34,9 @@ class NoiseParameters:
 
     noise_density: float  # white noise, continuous [u/sqrt(Hz)]
     random_walk: float  # drive of the bias, continuous [u/sqrt(s)]
-    bias_correlation_time: float  # of the Gauss-Markov bias [s]
+    bias_correlation_time: float  # correlation time of the Gauss-Markov bias [s]
     turn_on_bias_sigma: float  # standard deviation of a constant bias beside it [u]
-    start_bias_sigma: float = 0.0  # of the Gauss-Markov bias at start [u]
+    start_bias_sigma: float = 0.0  # deviation of the Gauss-Markov bias at start [u]
 
     def __post_init__(self) -> None:
         for name in ("noise_density", "random_walk", "turn_on_bias_sigma", "start_bias_sigma"):

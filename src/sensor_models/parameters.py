@@ -34,11 +34,11 @@ _PRESETS = Path(__file__).parent / "presets.yaml"
 class Tags:
     """Allowed elements of a sensor's block, besides the parameters of its presets."""
 
-    kind: str  # of the block
+    kind: str  # kind of the block
     preset: str  # that a block without <preset> has
     sitl: Mapping[str, tuple[str, float]] = field(default_factory=dict)  # its tag: our name, scale
-    prefixes: tuple[str, ...] = ("",)  # of the quantities with the errors of Table I
-    names: tuple[str, ...] = ()  # of parameters that no preset gives
+    prefixes: tuple[str, ...] = ("",)  # prefixes of the quantities with the errors of Table I
+    names: tuple[str, ...] = ()  # names of parameters that no preset gives
     lists: Mapping[str, int] = field(default_factory=dict)  # parameters of so many numbers
     signed: tuple[str, ...] = ()  # parameters that may be negative
     read_apart: tuple[str, ...] = ()  # tags that `more` reads

@@ -9,11 +9,11 @@ from .parameters import number_of
 from .rendered.declaration import rendered_sensors
 from .sensor import STEP_US, sensors, whole_rate
 
-_TOLERANCE = 0.01  # share of a rate that counts as the same
+_TOLERANCE = 0.01  # relative difference up to which rates count as the same
 
 
 def rounded_rates(blocks: Sequence[SensorBlock]) -> list[str]:
-    """A line on the sensors whose rates are no whole number of steps, one on those without a rate.
+    """Returns a line on rates that are no whole number of steps, and one on missing rates.
 
     Raises:
         SensorError: A rate that is no number.
@@ -36,7 +36,7 @@ def rounded_rates(blocks: Sequence[SensorBlock]) -> list[str]:
 
 
 def _asked(block: SensorBlock) -> float:
-    """The rate that a block itself gives [Hz]; 0 without one."""
+    """Returns the rate that a block itself gives [Hz]; 0 without one."""
     if block.kind in rendered_sensors():
         return given_rate(block)
     if block.kind not in sensors():

@@ -21,7 +21,7 @@ from xtdrone_core.state import Topic
 from .errors import SensorError
 from .parameters import Tags
 
-STEP_US = 4_000  # of engine and sensors [us]
+STEP_US = 4_000  # step of engine and sensors [us]
 GROUP = "xtdrone.sensors"
 WORLD = np.dtype(
     [
@@ -64,11 +64,11 @@ class Sensor:
     flag: str = ""  # field of the readings that says whether one is new; "" = each step
     begin: Callable[..., None] | None = None
     plugins: tuple[str, ...] = ()  # sitl_gazebo's plugins, without lib and .so
-    types: tuple[str, ...] = ()  # of SDF's <sensor>
+    types: tuple[str, ...] = ()  # types of SDF's <sensor>
     stream: int = -1  # number of its random stream; -1: from its name
     casts: bool = False  # needs the distance along a beam: memory has pos and axis
-    log: Topic | None = None  # of readings of its own, in the flight log
-    mavlink: Topic | None = None  # of readings of its own, to MAVLink's clients
+    log: Topic | None = None  # topic of readings of its own in the flight log
+    mavlink: Topic | None = None  # MAVLink message of readings of its own
 
     @property
     def kind(self) -> str:
@@ -128,8 +128,8 @@ def sensors() -> dict[str, Sensor]:
     Raises:
         SensorError: As declarations().
     """
-    found = [sensor for sensor in declarations().values() if isinstance(sensor, Sensor)]
-    return {sensor.kind: sensor for sensor in sorted(found, key=Sensor.stream_number)}
+    measured = [sensor for sensor in declarations().values() if isinstance(sensor, Sensor)]
+    return {sensor.kind: sensor for sensor in sorted(measured, key=Sensor.stream_number)}
 
 
 def period_steps(rate: float) -> int:

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from xtdrone_core import FleetState, SensorBatch, SensorBlock
+from xtdrone_core import SensorBatch, SensorBlock
 from xtdrone_core.runs.snapshot import Memory, Rows, take_over
 from xtdrone_core.state import ExtraReadings
 from xtdrone_dynamics.compiled import Record
@@ -23,6 +23,30 @@ from .streams import new_stream
 _MOUNTING = 100  # number of the stream of what is fixed when a vehicle is built
 
 Cast = Callable[[int, np.ndarray, np.ndarray], float]
+
+
+class Motion(Protocol):
+    """The true motion of N vehicles: a FleetState, or the state of a batch."""
+
+    @property
+    def pos(self) -> np.ndarray:
+        """(N, 3) world [m]."""
+
+    @property
+    def quat(self) -> np.ndarray:
+        """(N, 4) xyzw, body to world."""
+
+    @property
+    def vel(self) -> np.ndarray:
+        """(N, 3) world [m/s]."""
+
+    @property
+    def ang_vel(self) -> np.ndarray:
+        """(N, 3) body frame [rad/s]."""
+
+    @property
+    def acc(self) -> np.ndarray:
+        """(N, 3) world [m/s^2]."""
 
 
 class SensorArray(Memory):
@@ -81,13 +105,13 @@ class SensorArray(Memory):
         self._schedule()
 
     def reset(self, mask: np.ndarray | None = None, step: int = 0) -> None:
-        """These vehicles' sensors as at the start; their schedules count from a step."""
+        """Puts these vehicles' sensors back to the start; their schedules count from a step."""
         super().reset(mask)
         self.memory["epoch"][slice(None) if mask is None else mask] = step
         self._schedule()
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
-        """As of Memory."""
+        """Restores a state returned by save()."""
         super().load(snapshot)
         self._schedule()
         self._flagged = self._flags is not None  # the readings that come with it may have flags
@@ -97,7 +121,7 @@ class SensorArray(Memory):
         step: int,
         chosen: np.ndarray,
         world: Record,
-        state: FleetState,
+        state: Motion,
         wind: np.ndarray,
         cast: Cast,
     ) -> None:
@@ -128,7 +152,7 @@ class SensorArray(Memory):
         )
 
     def _schedule(self) -> None:
-        """At which steps some vehicle may have something to do: _first + k _grid."""
+        """Computes the steps at which some vehicle has something to do: _first + k _grid."""
         fitted = self.memory[self.memory["period"] > 0]
         late = (
             fitted["latency"] if "latency" in (fitted.dtype.names or ()) else np.zeros(1, dtype=int)
@@ -138,8 +162,8 @@ class SensorArray(Memory):
             np.gcd.reduce(np.concatenate([fitted["period"], late, fitted["epoch"] - self._first]))
         )
 
-    def _measure(self, step: int, chosen: np.ndarray, state: FleetState, cast: Cast) -> None:
-        """True distances of the beams that are due."""
+    def _measure(self, step: int, chosen: np.ndarray, state: Motion, cast: Cast) -> None:
+        """Measures the true distances of the beams that are due."""
         for i in np.flatnonzero(chosen & (self.memory["period"] > 0)).tolist():
             vehicle = self.memory[i]
             if (step - vehicle["epoch"]) % vehicle["period"] == 0:
@@ -202,7 +226,7 @@ class SensorSuite(Memory):
         new = parse_changes(changes)
         fleet = [_by_kind(blocks, presets, new) for blocks in fleet_blocks]
         for kind in new:
-            if not any(kind in found for found in fleet):
+            if not any(kind in by_kind for by_kind in fleet):
                 raise SensorError(
                     f"no vehicle has a sensor of kind '{kind}': leave its parameters out"
                 )
@@ -215,7 +239,7 @@ class SensorSuite(Memory):
         self._all, self._still = np.ones(self.n, dtype=np.bool_), np.zeros((self.n, 3))
         self._arrays: dict[str, SensorArray] = {}
         for kind, sensor in sensors().items():
-            blocks = [found.get(kind) for found in fleet]
+            blocks = [by_kind.get(kind) for by_kind in fleet]
             if any(block is not None for block in blocks):
                 readings = self._records
                 if sensor.readings:
@@ -243,7 +267,7 @@ class SensorSuite(Memory):
 
     def step(
         self,
-        state: FleetState,
+        state: Motion,
         t_us: int,
         wind: np.ndarray | None = None,
         mask: np.ndarray | None = None,
@@ -274,7 +298,7 @@ class SensorSuite(Memory):
         return self.batch
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """These vehicles' sensors and readings as at the start, their schedules from now on.
+        """Puts these vehicles' sensors and readings back to the start; schedules count from now.
 
         Their first readings are those of the next step(); step(..., mask=mask) at the same time
         gives them at once.
@@ -291,7 +315,7 @@ class SensorSuite(Memory):
         take_over(self, before, rows)
 
     def save(self) -> dict[str, Any]:
-        """As of Memory."""
+        """Returns the state of sensors and readings."""
         return {
             **super().save(),
             "step": self._step,
@@ -300,7 +324,7 @@ class SensorSuite(Memory):
         }
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
-        """As of Memory."""
+        """Restores a state returned by save()."""
         super().load(snapshot)
         self._step, self.batch.t_us = snapshot["step"], snapshot["t_us"]
         for kind, array in self._arrays.items():
@@ -310,29 +334,29 @@ class SensorSuite(Memory):
 def _by_kind(
     blocks: Sequence[SensorBlock], presets: dict[str, str], changes: Changes
 ) -> dict[str, SensorBlock]:
-    """A vehicle's blocks of the kinds that the suite measures; a preset takes a block's place.
+    """Returns a vehicle's blocks of the kinds that the suite measures; presets replace them.
 
     Raises:
         SensorError: Two of a kind, or no imu.
     """
-    found: dict[str, SensorBlock] = {}
+    kept: dict[str, SensorBlock] = {}
     for block in blocks:
         if block.kind in sensors():
-            if block.kind in found:
+            if block.kind in kept:
                 raise SensorError(f"'{block.name}' is a second {block.kind}: give a vehicle one")
-            found[block.kind] = changed(
+            kept[block.kind] = changed(
                 replace(block, parameters={"preset": presets[block.kind]})
                 if block.kind in presets
                 else block,
                 changes,
             )
-    if "imu" not in found:
+    if "imu" not in kept:
         raise SensorError("a vehicle without an imu cannot be flown: give its SDF one")
-    return found
+    return kept
 
 
 def _to_ground(vehicle: int, point: np.ndarray, direction: np.ndarray) -> float:
-    """Distance along a beam to the plane z = 0 [m]."""
+    """Returns the distance along a beam to the plane z = 0 [m]."""
     if direction[2] == 0.0 or point[2] * direction[2] > 0.0:
         return math.inf
     return -point[2] / direction[2]

@@ -234,8 +234,8 @@ def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
         raise AttributeError(f"module 'xtdrone' has no attribute '{name}'")
     module, _, attribute = _EXPORTS[name].partition(":")
-    found = globals()[name] = getattr(import_module(module), attribute)
-    return found
+    value = globals()[name] = getattr(import_module(module), attribute)
+    return value
 
 
 def __dir__() -> list[str]:

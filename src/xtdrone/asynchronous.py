@@ -38,7 +38,7 @@ class AsyncSimulation:
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """As Simulation."""
+        """Takes the arguments of Simulation."""
         self.plain = Simulation(*arguments, **options)
 
     async def __aenter__(self) -> "AsyncSimulation":
@@ -53,7 +53,7 @@ class AsyncSimulation:
         self.plain.close()
 
     async def run(self, seconds: float | None = None) -> None:
-        """As Simulation.run().
+        """Does the same as Simulation.run().
 
         Raises:
             XtdroneError: No time is given and there is nothing to end the flight.
@@ -71,7 +71,7 @@ class AsyncSimulation:
     async def run_until(
         self, condition: Callable[[], Any], what: str, time_out: float = 60.0
     ) -> None:
-        """As Simulation.run_until().
+        """Does the same as Simulation.run_until().
 
         Raises:
             XtdroneError: The time-out came first.
@@ -83,23 +83,23 @@ class AsyncSimulation:
             await self.run(TICK_US * 1e-6)
 
     async def arm(self, vehicles: Vehicles = None, *, time_out: float = 60.0) -> None:
-        """As Simulation.arm()."""
+        """Does the same as Simulation.arm()."""
         await self._do(self.plain.commands.arm(vehicles, time_out))
 
     async def takeoff(
         self, height: float, vehicles: Vehicles = None, *, time_out: float = 60.0
     ) -> None:
-        """As Simulation.takeoff()."""
+        """Does the same as Simulation.takeoff()."""
         await self._do(self.plain.commands.takeoff(height, vehicles, time_out))
 
     async def goto(
         self, pos: Any, vehicles: Vehicles = None, *, yaw: Any = np.nan, time_out: float = 60.0
     ) -> None:
-        """As Simulation.goto()."""
+        """Does the same as Simulation.goto()."""
         await self._do(self.plain.commands.goto(pos, vehicles, yaw, time_out))
 
     async def land(self, vehicles: Vehicles = None, *, time_out: float = 60.0) -> None:
-        """As Simulation.land()."""
+        """Does the same as Simulation.land()."""
         await self._do(self.plain.commands.land(vehicles, time_out))
 
     async def _do(self, waits: Iterator[Wait]) -> None:

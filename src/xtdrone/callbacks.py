@@ -22,7 +22,7 @@ class Callback(Observer):
     """A function that is called until remove(); it can still be called by hand."""
 
     def __init__(self, flight: Lockstep, function: Callable[..., Any], period: float = 0.0) -> None:
-        """Every `period` seconds of simulated time, 0 for each step.
+        """Calls it every `period` seconds of simulated time, 0 for each step.
 
         Raises:
             XtdroneError: No function, or a period that is no multiple of 4 ms.
@@ -59,7 +59,7 @@ class ReadingCallback(Callback):
     """function(t [s], name of the vehicle, record) with each new reading of a kind of sensor."""
 
     def __init__(self, flight: Lockstep, function: OnSensor, kind: str) -> None:
-        """kind: imu, gps and so on."""
+        """Takes a kind of sensor: imu, gps and so on."""
         super().__init__(flight, function)
         self._kind, self._flag = kind, kinds_of_sensors()[kind].flag
         self._fleet: FleetModel | None = None  # that the following are of
@@ -93,7 +93,7 @@ class ImageCallback(Callback):
     wants_readings = True
 
     def __init__(self, flight: Lockstep, function: OnSensor, kind: str) -> None:
-        """kind: camera, stereo, depth or lidar."""
+        """Takes a kind of sensor: camera, stereo, depth or lidar."""
         super().__init__(flight, function)
         self._kind = kind
 
@@ -107,7 +107,7 @@ class ContactCallback(Callback):
     """function(t [s], name, name) when two begin to touch."""
 
     def __init__(self, flight: Lockstep, function: OnContact) -> None:
-        """Of vehicles and models, the ground included."""
+        """Calls it at contacts of vehicles and models, the ground included."""
         super().__init__(flight, function)
         self._touching = set(flight.engine.contacts().by_name())
 

@@ -28,11 +28,11 @@ class Commands:
     """Requests to the Operator of a flight; each yields what to wait for before it goes on."""
 
     def __init__(self, flight: Lockstep, operator: Operator | None, flown: np.ndarray) -> None:
-        """operator: None where an Agent flies all; flown: (N,) bool, by backends of their own."""
+        """Takes the Operator, None where an Agent flies all, and (N,) flown by backends."""
         self._flight, self._operator, self._flown = flight, operator, flown
 
     def fly(self, operator: Operator, flown: np.ndarray | None = None) -> None:
-        """The Operator of a fleet that has changed; flown: None for no backends."""
+        """Takes the Operator of a fleet that has changed; flown: None for no backends."""
         n = self._flight.scenario.n
         self._operator, self._flown = (
             operator,

@@ -18,7 +18,7 @@ _STILL = (0.0, 0.0, 0.0)
 
 
 class Obstacles:
-    """What stands in the way; those with a mass fall and can be pushed.
+    """Obstacles; those with a mass fall and can be pushed.
 
     Examples:
         >>> import xtdrone as xd
@@ -50,7 +50,7 @@ class Obstacles:
         return name
 
     def where(self, name: str) -> np.ndarray:
-        """Position (3,) of a vehicle, model or actor by its name, world [m].
+        """Returns position (3,) of a vehicle, model or actor by its name, world [m].
 
         Raises:
             XtdroneError: There is none.

@@ -21,7 +21,7 @@ class Operator(BaseAgent):
     MEMORY = ("launch_pos", "set_points", "_task", "_requested_us", "_out")
 
     def __init__(self, n: int, actuators: int = 0) -> None:
-        """n vehicles on the ground, with up to `actuators` actuators each."""
+        """Begins with n vehicles on the ground, with up to `actuators` actuators each."""
         self.launch_pos = np.full((n, 3), np.nan)
         self.set_points = SetPoints.empty(n, actuators)
         self._out = SetPoints.empty(n, actuators)
@@ -43,7 +43,7 @@ class Operator(BaseAgent):
         self._request(mask, _LAND)
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
-        """The standing set-points, and mode and arming requests that were not granted yet."""
+        """Returns the set-points, and mode and arming requests that were not granted yet."""
         out, task = self._out, self._task
         out.records[:], out.actuators[:] = self.set_points.records, self.set_points.actuators
         flies = (task == _HOLD) | (task == _FLY)

@@ -112,7 +112,7 @@ class Simulation(Callbacks, Obstacles, Spawning):
         self._flight.observers.append(Ros2Station(self._flight))
 
     def _equip(self, agent: Agent | None, backends: Mapping[str, Backend]) -> None:
-        """Who flies what: an Agent or the commands, and backends."""
+        """Decides who flies what: an Agent or the commands, and backends."""
         flight, operator = self._flight, None
         n, actuators = flight.fleet.actuator.shape
         flown = np.zeros(n, dtype=np.bool_)
@@ -138,7 +138,7 @@ class Simulation(Callbacks, Obstacles, Spawning):
 
     @property
     def scenario(self) -> Scenario:
-        """What is simulated."""
+        """The scenario."""
         return self._flight.scenario
 
     @property
@@ -148,12 +148,12 @@ class Simulation(Callbacks, Obstacles, Spawning):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the vehicles."""
+        """Names of the vehicles."""
         return tuple(spec.name for spec in self.scenario.vehicles)
 
     @property
     def vehicles(self) -> tuple[Vehicle, ...]:
-        """What the vehicles are: bodies, actuators, sensors."""
+        """Models of the vehicles: bodies, actuators, sensors."""
         return self._flight.fleet.vehicles
 
     @property
@@ -183,23 +183,23 @@ class Simulation(Callbacks, Obstacles, Spawning):
 
     @property
     def crashes(self) -> list[Crash]:
-        """What has crashed so far: time [us], vehicle, kind, what it touched, speed, tilt."""
+        """Crashes so far: time [us], vehicle, kind, contact, speed, tilt."""
         return self._flight.crashes
 
     @property
     def done(self) -> bool:
-        """Whether the Agent has completed the flight."""
+        """True when the Agent has completed the flight."""
         agent = self._flight.agent
         return agent is not None and agent.done
 
     def health(self) -> list[dict[str, Any]]:
-        """Health of each vehicle: mode, armed, not_ready (the reason, or ""), and more."""
+        """Returns health of each vehicle: mode, armed, not_ready (the reason, or ""), and more."""
         return self._flight.autopilot.health()
 
     # Time ---------------------------------------------------------------------------------------
 
     def step(self, steps: int = 1) -> None:
-        """Single lockstep steps of 4 ms."""
+        """Makes single lockstep steps of 4 ms."""
         for _ in range(steps):
             self._flight.step()
 
@@ -344,7 +344,7 @@ class Simulation(Callbacks, Obstacles, Spawning):
                 self.run_until(*each)
 
     def late(self, what: str, time_out: float) -> str:
-        """The message of a time-out, with the reasons that the vehicles give."""
+        """Returns the message of a time-out, with the reasons that the vehicles give."""
         waiting = [
             f"{name}: {state['not_ready']}"
             for name, state in zip(self.names, self.health(), strict=True)
@@ -358,18 +358,18 @@ class Simulation(Callbacks, Obstacles, Spawning):
 
 
 def _backends_of(given: Sequence[Any], scenario: Scenario) -> dict[str, Backend]:
-    """The backends of composed vehicles, by the names that these have in the scenario."""
-    found: dict[str, Backend] = {}
+    """Returns the backends of composed vehicles, by the names that these have in the scenario."""
+    backends: dict[str, Backend] = {}
     i = 0
     for item in given:
         if isinstance(item, Multirotor) and item.backend is not None:
-            found[scenario.vehicles[i].name] = item.backend()
+            backends[scenario.vehicles[i].name] = item.backend()
         i += len(parse_vehicles(item)) if isinstance(item, str) else 1
-    return found
+    return backends
 
 
 def load_vehicle(name: str | os.PathLike[str]) -> Vehicle:
-    """A vehicle by its name in models/, from an SDF file, or as it was composed.
+    """Returns a vehicle by its name in models/, from an SDF file, or as it was composed.
 
     Raises:
         XtdroneError: There is none, or its file is invalid.

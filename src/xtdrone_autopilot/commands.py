@@ -66,7 +66,7 @@ def _files(names: Iterable[str]) -> Iterator[Path]:
 
 
 def _folder(path: Path, args: argparse.Namespace) -> Path:
-    """Where the files of a log go; logs of several vehicles do not share names."""
+    """Returns the folder for the files of a log; logs of several vehicles do not share names."""
     if args.out is None:
         return path.parent
     several = len(list(_files(args.file))) > 1

@@ -37,7 +37,7 @@ class Variation(NamedTuple):
 
 
 class Records(NamedTuple):
-    """The records of vehicles; see xtdrone_core.fleet_model. Last the meshes that they may touch.
+    """Records of vehicles, see xtdrone_core.fleet_model, and meshes that they may touch.
 
     Those of the V vehicles of an environment, or of the M vehicles of several.
     """
@@ -65,8 +65,8 @@ BASE = np.dtype(
     [
         ("inertia", "f8", (6,)),  # with joints at zero, packed, about the origin [kg m^2]
         ("inverse", "f8", (6,)),
-        ("radius", "f8"),  # of the sphere about the origin that holds its collisions [m]
-        ("points", "i8"),  # how many contact points it has
+        ("radius", "f8"),  # radius of the sphere about the origin that holds its collisions [m]
+        ("points", "i8"),  # number of its contact points
         ("moves", "?"),  # it has joints
         ("wakes", "?"),  # some vehicle of the environment has a downwash
     ],
@@ -78,17 +78,17 @@ class Air(NamedTuple):
     """Surroundings that all environments share."""
 
     gravity: float  # downwards [m/s^2]
-    altitude: float  # of the world's origin above mean sea level [m]
+    altitude: float  # altitude of the world's origin above mean sea level [m]
     water: float  # height of the water's surface [m]; -inf without water
-    water_weight: float  # of the water over its volume [N/m^3]
+    water_weight: float  # specific weight of the water [N/m^3]
 
 
 def new_state(model: FleetModel, environments: int, real: type) -> BatchState:
-    """A state at rest at the origin."""
+    """Returns a state at rest at the origin."""
     v, actuators = model.actuator.shape
     joints, tyres = model.joint.shape[1], model.tyre.shape[1]
     lead = environments, v
-    found = BatchState(
+    state = BatchState(
         *(
             np.zeros((*lead, *shape), dtype=real)
             for shape in (
@@ -107,5 +107,5 @@ def new_state(model: FleetModel, environments: int, real: type) -> BatchState:
             )
         )
     )
-    found.quat[..., 3] = 1.0
-    return found
+    state.quat[..., 3] = 1.0
+    return state

@@ -1,5 +1,6 @@
 """The command `xtdrone batch`: worlds of a batch."""
 
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def register(subparsers: Any) -> None:
     show.set_defaults(run=_show)
 
 
-def _show(args):
+def _show(args: argparse.Namespace) -> None:
     import numpy as np
 
     from .worlds.generate import World

@@ -40,7 +40,8 @@ class CpuBackend:
         self._flat = (
             flat(batch.state),
             flat(batch.variation),
-            *flat((batch.loop_state.memory, batch.action)),
+            batch.loop_state.memory.reshape(-1),
+            batch.action.reshape(-1),
         )
         self._t_us = 0
 

@@ -7,7 +7,7 @@ or does not run in lanes, is stepped by steps.step(), one thread for each enviro
 import functools
 import math
 import types
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numba import cuda
@@ -28,36 +28,39 @@ from .physics.lanes.layout import ROTOR_ROWS, ROWS
 from .physics.steps import Chunk, new_chunk
 from .randomisation import draw
 
-BLOCKS = 1056  # of lanes that have a scratch; more take turns
-THREADS, WORKERS = 64, 64 * 528  # of a block, and in all, of kernels with a thread per environment
+BLOCKS = 1056  # blocks of lanes that have a scratch; more take turns
+THREADS, WORKERS = 64, 64 * 528  # threads of a block and in all, one for each environment
+
+OnDevice = Any  # an array of numba.cuda, which has no types, or a tuple of such arrays
+_Arrays = TypeVar("_Arrays", bound=NamedTuple)
 
 
-@cuda.jit(device=True)
-def _own(count: int):
-    """Of range(count) what the lane of this thread does."""
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def _own(count: int) -> range:
+    """Returns the part of range(count) that the lane of this thread does."""
     return range(cuda.threadIdx.x, count, LANES)
 
 
-def _device(plain: types.FunctionType) -> Any:
-    """A function that kernels call; in the simulator, faster, as it is."""
+def _device(plain: Any) -> Any:
+    """Compiles a function that kernels call; in the simulator, faster, it stays as it is."""
     return plain if cuda.config.ENABLE_CUDASIM else cuda.jit(device=True)(plain)
 
 
-def _nothing(*_):
-    """In place of what no vehicle on the device needs."""
+def _no_vectoring(*_: Any) -> None:
+    """Stands for vector_fleet(), which no vehicle on the device needs."""
 
 
 class _Functions(Target):
     """Functions of the device."""
 
-    _math = math  # type: ignore[assignment]
+    _math = math
 
     def _compile(self, plain: types.FunctionType) -> Any:
         return _device(plain)
 
     def _value(self, value: Any, names: set[str]) -> Any:
         if value is vector_fleet:  # allocates by linear algebra that the device lacks
-            return _device(_nothing)
+            return _device(_no_vectoring)
         return super()._value(value, names)
 
 
@@ -74,15 +77,15 @@ class _Lanes(_Functions):
 
 
 def fly_lanes(
-    model: Any,
+    model: OnDevice,
     i: int,
     rows: np.ndarray,
     clear: np.ndarray,
     vehicles: int,
     scratch: np.ndarray,
     rotor_scratch: np.ndarray,
-    state: Any,
-    variation: Any,
+    state: OnDevice,
+    variation: OnDevice,
     memory: np.ndarray,
     action: np.ndarray,
     level: int,
@@ -127,7 +130,7 @@ def fly_lanes(
 
 
 def mark_clear(
-    records: Any,
+    records: OnDevice,
     objects: np.ndarray,
     pos: np.ndarray,
     vel: np.ndarray,
@@ -140,12 +143,12 @@ def mark_clear(
 
 
 def step_others(
-    records: Any,
-    air: Any,
-    state: Any,
-    variation: Any,
-    loops: Any,
-    loop_state: Any,
+    records: OnDevice,
+    air: OnDevice,
+    state: OnDevice,
+    variation: OnDevice,
+    loops: OnDevice,
+    loop_state: OnDevice,
     objects: np.ndarray,
     action: np.ndarray,
     t_us: int,
@@ -153,7 +156,7 @@ def step_others(
     sub_steps: int,
     which: np.ndarray,
     clear: np.ndarray,
-    chunks: Any,
+    chunks: OnDevice,
 ) -> None:
     """Kernel: steps.step() of the environments that are not `clear`; `chunks`: (workers, ...)."""
     own = cuda.grid(1)
@@ -161,11 +164,11 @@ def step_others(
         return
     chunk = Chunk(
         chunks.status[own],
-        chunks.measured[own],
+        chunks.estimate[own],
         chunks.commands[own],
         chunks.thrust[own],
         chunks.values[own],
-        chunks.position[own],
+        chunks.servo_pos[own],
         chunks.action[own],
         chunks.pos[own],
         chunks.quat[own],
@@ -195,7 +198,7 @@ def step_others(
         chunks.system[own],
         chunks.unknowns[own],
         chunks.power[own],
-        chunks.share[own],
+        chunks.speed_limit[own],
         chunks.density[own],
         chunks.rows[own],
     )
@@ -226,7 +229,7 @@ def copy_rows(which: np.ndarray, start: np.ndarray, target: np.ndarray) -> None:
 
 
 def draw_starts(
-    which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: Any, variation: Any
+    which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: OnDevice, variation: OnDevice
 ) -> None:
     """Kernel: randomisation.draw(), a thread for each environment."""
     for k in range(cuda.grid(1), which.size, cuda.gridsize(1)):
@@ -235,12 +238,12 @@ def draw_starts(
 
 @functools.cache
 def kernels(real: type) -> types.SimpleNamespace:
-    """The kernels for a state of np.float32 or np.float64."""
+    """Returns the kernels for a state of np.float32 or np.float64."""
     own, double = _Lanes(real), _Functions(np.float64)
     return types.SimpleNamespace(
-        fly_lanes=cuda.jit(own.typed(fly_lanes)),
+        fly_lanes=cuda.jit(own.typed(cast(types.FunctionType, fly_lanes))),
         **{
-            kernel.__name__: cuda.jit(double.typed(kernel))
+            kernel.__name__: cuda.jit(double.typed(cast(types.FunctionType, kernel)))
             for kernel in (mark_clear, step_others, copy_rows, draw_starts)
         },
     )
@@ -254,31 +257,31 @@ class DeviceCopies(NamedTuple):
     variation: Variation
     flat_variation: Variation
     loop_state: LoopState
-    memory: Any  # of loop_state, with all axes made one as in the other flat ones
-    action: Any  # (E, V, K)
-    flat_action: Any
-    model: Any
-    records: Any
-    objects: Any
-    loops: Any
+    memory: OnDevice  # flat memory of loop_state
+    action: OnDevice  # (E, V, K)
+    flat_action: OnDevice
+    model: OnDevice
+    records: OnDevice
+    objects: OnDevice
+    loops: OnDevice
     chunks: Chunk
-    scratch: Any  # (blocks, ROWS)
-    rotor_scratch: Any  # (blocks, A, ROTOR_ROWS)
-    which: Any  # (E,)
-    clear: Any  # (E,)
-    streams: Any  # (E, 4)
+    scratch: OnDevice  # (blocks, ROWS)
+    rotor_scratch: OnDevice  # (blocks, A, ROTOR_ROWS)
+    which: OnDevice  # (E,)
+    clear: OnDevice  # (E,)
+    streams: OnDevice  # (E, 4)
 
 
 def copy_to_device(batch: BatchDescription, place: Any) -> DeviceCopies:
     """Copies a batch to the device, with place(array)."""
     real, environments = batch.real, batch.environments
 
-    def both(arrays):
+    def both(arrays: _Arrays) -> tuple[_Arrays, _Arrays]:
         placed = [place(array) for array in arrays]
         views = [array.reshape(array.size) for array in placed]
-        return type(arrays)(*placed), type(arrays)(*views)
+        return type(arrays)._make(placed), type(arrays)._make(views)
 
-    def all_of(arrays):
+    def all_of(arrays: Any) -> Any:
         return type(arrays)(
             *(
                 all_of(each)
@@ -338,6 +341,7 @@ class CudaBackend:
             place: Copies an array to the device.
         """
         self._batch, self._place = batch, place
+        self._kernels = kernels(batch.real)  # type: ignore[arg-type]  # a type is hashable
         self.held = copy_to_device(batch, place)
         first = np.arange(batch.environments, dtype=np.uint64)[:, None] * np.uint64(batch.vehicles)
         self._rows = [(i, place((first + columns).ravel())) for i, columns in batch.types]
@@ -346,18 +350,18 @@ class CudaBackend:
     @property
     def state(self) -> BatchState:
         """Views of the state on the device."""
-        return BatchState(*map(view, self.held.state))
+        return BatchState(*cast(Any, map(view, self.held.state)))
 
     @property
     def variation(self) -> Variation:
         """Views of the variation on the device."""
-        return Variation(*map(view, self.held.variation))
+        return Variation(*cast(Any, map(view, self.held.variation)))
 
     def step(self, action: Any, t_us: int, wind: np.ndarray | None = None) -> None:
         """Advances all environments; see Backend."""
         self.held.action.copy_to_device(action)
         if wind is not None:
-            self.held.state.wind.copy_to_device(wind)
+            cast(OnDevice, self.held.state.wind).copy_to_device(wind)
         for kernel, blocks, threads, arguments in self.step_calls(t_us):
             _launch(kernel, blocks, threads, arguments)
 
@@ -382,7 +386,7 @@ class CudaBackend:
     def host_state(self) -> BatchState:
         """Copies the state into the arrays of the description, and returns them."""
         for array, here in zip(self.held.state, self._batch.state, strict=True):
-            array.copy_to_host(here)
+            cast(OnDevice, array).copy_to_host(here)
         return self._batch.state
 
     def owns(self, action: object) -> bool:
@@ -405,7 +409,7 @@ class CudaBackend:
 
     def step_calls(self, t_us: int) -> list[tuple[Any, int, int, tuple]]:
         """Returns the kernels of a step: (kernel, blocks, threads of each, arguments)."""
-        held, batch, kernel = self.held, self._batch, kernels(self._batch.real)
+        held, batch, kernel = self.held, self._batch, self._kernels
         clock = t_us, STEP_US, batch.sub_steps
         calls: list[tuple[Any, int, int, tuple]] = []
         if batch.in_lanes:
@@ -473,9 +477,9 @@ class CudaBackend:
         )
         return calls
 
-    def reset_calls(self, which: Any) -> list[tuple[Any, int, int, tuple]]:
+    def reset_calls(self, which: OnDevice) -> list[tuple[Any, int, int, tuple]]:
         """Returns the kernels of a reset, as step_calls(); which: indices, on the device."""
-        held, batch, kernel = self.held, self._batch, kernels(self._batch.real)
+        held, batch, kernel = self.held, self._batch, self._kernels
         blocks, environments = -(-len(which) // THREADS), batch.environments
         calls = [
             (
@@ -527,8 +531,8 @@ def _simulated(arguments: tuple) -> tuple:
     return tuple(plain(value, False) for value in arguments)
 
 
-def view(array: Any) -> DeviceArray:
-    """An array of numba.cuda as other libraries take it."""
+def view(array: OnDevice) -> DeviceArray:
+    """Returns an array of numba.cuda as other libraries take it."""
     if cuda.config.ENABLE_CUDASIM:
         return DeviceArray(array, array.ctypes.data, (CPU, 0))
     address = array.__cuda_array_interface__["data"][0]

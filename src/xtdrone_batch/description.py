@@ -16,6 +16,7 @@ from .physics.lanes.layout import LaneModel
 from .physics.meshes import MeshTables, mesh_tables
 from .scenes import TriangleMesh
 
+Real = type[np.float32] | type[np.float64]
 _Arrays = TypeVar("_Arrays", bound=NamedTuple)
 
 
@@ -27,7 +28,7 @@ class BatchDescription:
     """
 
     sub_steps: int  # number of sub-steps of 4 ms in one step
-    real: type  # type of the numbers, np.float32 or np.float64
+    real: Real  # type of the numbers, np.float32 or np.float64
     state: BatchState
     variation: Variation
     loops: Loops
@@ -122,11 +123,9 @@ def repeated(arrays: _Arrays, times: int, shared: tuple[str, ...] = ()) -> _Arra
 
     The fields named in `shared` stay as they are.
     """
-    return type(arrays)(
-        *(
-            array if name in shared else np.concatenate([array] * times)
-            for name, array in zip(arrays._fields, arrays)
-        )
+    return type(arrays)._make(
+        array if name in shared else np.concatenate([array] * times)
+        for name, array in zip(arrays._fields, arrays)
     )
 
 
@@ -150,9 +149,8 @@ def records_of(model: FleetModel, meshes: Sequence[TriangleMesh]) -> Records:
     base = np.zeros(model.n, dtype=BASE)
     for i, (vehicle, contacts) in enumerate(zip(model.vehicles, points)):
         padded[i, : len(contacts)] = contacts
-        inertia = np.array(vehicle.inertia)
-        base[i]["inertia"] = packed(inertia)
-        base[i]["inverse"] = packed(np.linalg.inv(inertia))
+        base[i]["inertia"] = packed(vehicle.inertia)
+        base[i]["inverse"] = packed(np.linalg.inv(np.array(vehicle.inertia)).tolist())
         base[i]["radius"] = bounding_radius(contacts)
         base[i]["points"] = len(contacts)
         base[i]["moves"] = bool(vehicle.joints)

@@ -9,8 +9,8 @@ import numpy as np
 
 from .errors import BatchError
 
-CPU, CUDA = 1, 2  # of DLPack's DLDeviceType
-_CODES = {"i": 0, "u": 1, "f": 2}  # of DLPack's DLDataTypeCode
+CPU, CUDA = 1, 2  # values of DLPack's DLDeviceType
+_CODES = {"i": 0, "u": 1, "f": 2}  # values of DLPack's DLDataTypeCode
 _NAME = b"dltensor"
 
 
@@ -33,17 +33,17 @@ class _Managed(ctypes.Structure):
     _fields_ = [("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
 
 
-_lent: dict[int, tuple] = {}  # what consumers still hold: address of the _Managed to its parts
+_lent: dict[int, tuple] = {}  # what consumers still hold, by the address of its _Managed
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _give_back(address):
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator]
+def _give_back(address: int) -> None:
     _lent.pop(address, None)
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-def _drop(capsule):
-    """Of a capsule that no one has taken."""
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator]
+def _drop(capsule: int) -> None:
+    """Drops a capsule that no one has taken."""
     if ctypes.pythonapi.PyCapsule_IsValid(ctypes.c_void_p(capsule), _NAME):
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p]
@@ -57,7 +57,7 @@ class DeviceArray:
         on_device: The array of numba.cuda.
     """
 
-    def __init__(self, on_device: Any, address: int, device: tuple[int, int]):
+    def __init__(self, on_device: Any, address: int, device: tuple[int, int]) -> None:
         """A view.
 
         Args:
@@ -90,8 +90,8 @@ class DeviceArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """A copy on the CPU."""
-        found = self.on_device.copy_to_host()
-        return found if dtype is None else found.astype(dtype)
+        host = self.on_device.copy_to_host()
+        return host if dtype is None else host.astype(dtype)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """(kind of device, its number), by DLPack."""

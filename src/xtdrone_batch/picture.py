@@ -13,10 +13,10 @@ from xtdrone_dynamics.quaternion import from_euler
 from .scenes import BOX, NO_OBJECT, PLANE, Scenes
 from .simulation import BatchSimulation
 
-_CEILING = 0.55  # share of the height: boxes that begin above it are left out of the plan
-_FOV = 0.35  # of the plan: narrow, so that nothing leans [rad]
-_MARGIN = 2.0  # around what stands there [m]
-_SHARP = 2  # rays for a pixel, along each side
+_CEILING = 0.55  # fraction of the height above which boxes are left out of the plan
+_FOV = 0.35  # field of view of the plan: narrow, so that nothing leans [rad]
+_MARGIN = 2.0  # margin around the objects [m]
+_OVERSAMPLING = 2  # rays along each side of a pixel
 
 
 def draw(scenes: Scenes, path: Path | str) -> None:
@@ -71,12 +71,18 @@ def draw(scenes: Scenes, path: Path | str) -> None:
         batch.state.pos[0, 0], batch.state.quat[0, 0] = pos, from_euler(*euler)
         camera = batch.add_camera(
             CameraParameters.pinhole(
-                _SHARP * width, _SHARP * height, fov, near=near, far=max(2e3, 4.0 * eye)
+                _OVERSAMPLING * width,
+                _OVERSAMPLING * height,
+                fov,
+                near=near,
+                far=max(2e3, 4.0 * eye),
             ),
             channels=("image",),
         )
-        image = camera.capture().image[0, 0].astype(float)
-        image = image.reshape(height, _SHARP, width, _SHARP, 3).mean(axis=(1, 3))
+        pixels = camera.capture().image
+        assert pixels is not None, "the channel is asked for"
+        image = pixels[0, 0].astype(float)
+        image = image.reshape(height, _OVERSAMPLING, width, _OVERSAMPLING, 3).mean(axis=(1, 3))
         if title == "plan":
             x, y = middle[0], middle[1]
             half = 0.5 * wide
@@ -91,8 +97,8 @@ def draw(scenes: Scenes, path: Path | str) -> None:
     outputs.save_figure(figure, path, dpi=100)
 
 
-def _extent(scenes):
-    """Corners about the middles of all objects but planes, and about where vehicles start."""
+def _extent(scenes: Scenes) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the corners about the middles of all objects but planes and about the starts."""
     o = scenes.objects[0]
     middles = o["pos"][(o["kind"] != NO_OBJECT) & (o["kind"] != PLANE)]
     low, high = scenes.bounds[0].copy()

@@ -1,8 +1,7 @@
-"""What is drawn anew when an environment is reset: starts, masses, motors."""
+"""Randomisation at the reset of an environment: starts, masses, motors, wind."""
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from sensor_models.streams import next_uniform
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
 
+from .arrays import BatchState, Variation
 from .errors import BatchError
 
 _MAX = 1e5
@@ -30,32 +30,32 @@ class Randomisation:
     tilt: float = 0.0  # about a random level axis, 0 to this [rad]
     vel: float = 0.0  # along each axis, world [m/s]
     ang_vel: float = 0.0  # about each axis, body [rad/s]
-    mass: float = 0.0  # share of mass and inertia, below 1
-    thrust: float = 0.0  # share of each rotor's forces, below 1
+    mass: float = 0.0  # fraction of mass and inertia, below 1
+    thrust: float = 0.0  # fraction of each rotor's forces, below 1
     wind: float = 0.0  # of a steady level wind from any direction, 0 to this [m/s]
 
     def __post_init__(self) -> None:
         """Raises BatchError where a width is not allowed."""
         for entry in fields(self):
             value = getattr(self, entry.name)
-            most = 1.0 if entry.name in ("mass", "thrust") else _MAX
+            maximum = 1.0 if entry.name in ("mass", "thrust") else _MAX
             widths = tuple(value) if entry.name == "pos" else (value,)
             if len(widths) not in (1, 3) or not all(
-                isinstance(width, (int, float)) and 0.0 <= width <= most for width in widths
+                isinstance(width, (int, float)) and 0.0 <= width <= maximum for width in widths
             ):
                 raise BatchError(
                     f"{entry.name} = {value} of the randomisation is not allowed: "
                     f"give {'three numbers' if entry.name == 'pos' else 'a number'} "
-                    f"from 0 to {most:g}"
+                    f"from 0 to {maximum:g}"
                 )
-            if most == 1.0 and value == 1.0:
+            if maximum == 1.0 and value == 1.0:
                 raise BatchError(
                     f"{entry.name} = 1 of the randomisation is not allowed: nothing "
                     "would be left; give less"
                 )
 
     def widths(self) -> np.ndarray:
-        """As draw() takes them: (10,)."""
+        """Returns all widths as an array (10,), for draw()."""
         return np.array(
             [
                 *self.pos,
@@ -71,9 +71,9 @@ class Randomisation:
         )
 
 
-def between(a: Randomisation, b: Randomisation, share: float) -> Randomisation:
-    """A randomisation as wide as `a` and a share (0..1) of the way from there to `b`."""
-    widths = (1.0 - share) * a.widths() + share * b.widths()
+def between(a: Randomisation, b: Randomisation, fraction: float) -> Randomisation:
+    """Interpolates the widths of two randomisations; fraction 0 gives `a`, 1 gives `b`."""
+    widths = (1.0 - fraction) * a.widths() + fraction * b.widths()
     return Randomisation(tuple(widths[:3]), *widths[3:].tolist())
 
 
@@ -90,13 +90,17 @@ def seed_streams(seed: int, first: int, streams: np.ndarray) -> None:
 
 
 @njit
-def _draw(stream, width):
+def _draw(stream: np.ndarray, width: float) -> float:
     return width * (2.0 * next_uniform(stream) - 1.0)
 
 
 @njit
 def draw(
-    which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: Any, variation: Any
+    which: np.ndarray,
+    widths: np.ndarray,
+    streams: np.ndarray,
+    state: BatchState,
+    variation: Variation,
 ) -> None:
     """Draws the starts and models of some environments, whose state is their start already.
 
@@ -104,24 +108,24 @@ def draw(
         which: Indices of the environments.
         widths: (10,) of Randomisation.
         streams: (E, 4), advanced.
-        state, variation: See arrays; changed in place.
+        state, variation: BatchState and Variation, changed in place.
     """
     for row in range(which.shape[0]):
         e = which[row]
-        s = streams[e]
+        stream = streams[e]
         if widths[9] > 0.0:
-            speed, course = 0.5 * (widths[9] + _draw(s, widths[9])), _draw(s, math.pi)
+            speed, course = 0.5 * (widths[9] + _draw(stream, widths[9])), _draw(stream, math.pi)
             for i in range(state.pos.shape[1]):
                 state.wind[e, i, 0] = speed * math.cos(course)
                 state.wind[e, i, 1] = speed * math.sin(course)
         for i in range(state.pos.shape[1]):
             for k in range(3):
-                state.pos[e, i, k] += _draw(s, widths[k])
-            half, axis = 0.5 * _draw(s, widths[3]), _draw(s, math.pi)
-            lean = 0.25 * (widths[4] + _draw(s, widths[4]))
-            q = state.quat[e, i]
+                state.pos[e, i, k] += _draw(stream, widths[k])
+            half, axis = 0.5 * _draw(stream, widths[3]), _draw(stream, math.pi)
+            lean = 0.25 * (widths[4] + _draw(stream, widths[4]))
+            quat = state.quat[e, i]
             x, y, z, w = quaternion.multiply(
-                0.0, 0.0, math.sin(half), math.cos(half), q[0], q[1], q[2], q[3]
+                0.0, 0.0, math.sin(half), math.cos(half), quat[0], quat[1], quat[2], quat[3]
             )
             x, y, z, w = quaternion.multiply(
                 math.sin(lean) * math.cos(axis),
@@ -133,10 +137,10 @@ def draw(
                 z,
                 w,
             )
-            q[0], q[1], q[2], q[3] = x, y, z, w
+            quat[0], quat[1], quat[2], quat[3] = x, y, z, w
             for k in range(3):
-                state.vel[e, i, k] += _draw(s, widths[5])
-                state.ang_vel[e, i, k] += _draw(s, widths[6])
-            variation.mass[e, i] = 1.0 + _draw(s, widths[7])
+                state.vel[e, i, k] += _draw(stream, widths[5])
+                state.ang_vel[e, i, k] += _draw(stream, widths[6])
+            variation.mass[e, i] = 1.0 + _draw(stream, widths[7])
             for r in range(variation.effectiveness.shape[2]):
-                variation.effectiveness[e, i, r] = 1.0 + _draw(s, widths[8])
+                variation.effectiveness[e, i, r] = 1.0 + _draw(stream, widths[8])

@@ -161,7 +161,8 @@ class BatchSimulation:
     @property
     def action_shape(self) -> tuple[int, int, int]:
         """(E, V, K) of an action."""
-        return self.description.action.shape
+        e, v, k = self.description.action.shape
+        return e, v, k
 
     @property
     def sensors(self) -> SensorBatch:
@@ -260,14 +261,12 @@ class BatchSimulation:
             self.description.streams[which] = fresh[which]
             if self._world is not None:
                 # Another seed than the vehicles', so that worlds and starts are independent.
-                seed_streams(~np.uint64(seed), self.first, fresh)
+                seed_streams(int(~np.uint64(seed)), self.first, fresh)
                 self._world_streams[which] = fresh[which]
-        if self._world is not None:
+        if (world := self._world) is not None:
             self.threads.over(
                 len(which),
-                lambda first, last: self._world.fill(
-                    self.scenes, which[first:last], self._world_streams
-                ),
+                lambda first, last: world.fill(self.scenes, which[first:last], self._world_streams),
             )
             self.rays.invalidate(mask)
         self.t_us[which] = 0
@@ -461,14 +460,15 @@ def _bytes(*arrays: tuple) -> int:
     return sum(array.nbytes for each in arrays for array in each)
 
 
-def _whole(name: str, value: Any, least: int, most: int) -> int:
+def _whole(name: str, value: Any, minimum: int, maximum: int) -> int:
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, np.integer))
-        or not least <= value <= most
+        or not minimum <= value <= maximum
     ):
         raise BatchError(
-            f"{name} = {shown(value)} is not allowed: give a whole number from {least} to {most}"
+            f"{name} = {shown(value)} is not allowed: "
+            f"give a whole number from {minimum} to {maximum}"
         )
     return int(value)
 

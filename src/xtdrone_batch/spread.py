@@ -44,7 +44,7 @@ class SpreadBatch:
             vehicles, environments: As for BatchSimulation.
             workers: How many processes or actors.
             ray: Address of a Ray cluster, or 'local' to start one; "" for processes.
-            options: Further ones of BatchSimulation. Each worker has one thread unless told.
+            options: Further ones of BatchSimulation. Each worker has one thread by default.
 
         Raises:
             XtdroneError: As of BatchSimulation; or Ray is not installed.
@@ -161,12 +161,12 @@ class _Process:
             BatchError: It failed, or the process has ended.
         """
         try:
-            failed, found = self._pipe.recv()
+            failed, value = self._pipe.recv()
         except (EOFError, ConnectionResetError):
             raise BatchError(_ENDED) from None
         if failed:
-            raise BatchError(found)
-        return found
+            raise BatchError(value)
+        return value
 
     def close(self) -> None:
         self._pipe.close()
@@ -180,9 +180,9 @@ def _serve(pipe: Any, given: tuple) -> None:
 
     def answer(make: Callable[[], Any]) -> Any:
         try:
-            found = make()
-            pipe.send((False, found.state() if isinstance(found, Part) else found))
-            return found
+            result = make()
+            pipe.send((False, result.state() if isinstance(result, Part) else result))
+            return result
         except XtdroneError as error:
             pipe.send((True, str(error)))
             return None

@@ -19,8 +19,8 @@ class Threads:
 
     def over(self, total: int, kernel: Callable[[int, int], None]) -> None:
         """Calls kernel(first, last) so that all of 0..total-1 are done; returns afterwards."""
-        shares = min(self.count, total)
-        ranges = [(total * k // shares, total * (k + 1) // shares) for k in range(shares)]
+        parts = min(self.count, total)
+        ranges = [(total * k // parts, total * (k + 1) // parts) for k in range(parts)]
         waiting = [self._pool.submit(kernel, *each) for each in ranges[1:]] if self._pool else []
         kernel(*ranges[0])
         for done in waiting:

@@ -16,7 +16,7 @@ from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
 
 _REACHED = 0.3  # acceptance radius of a corner [m]
 _RETRY_US = 500_000  # until a request that was not granted is sent again [us]
-_LOITER_US = 3_000_000  # in AUTO.LOITER for this long, a mission that ends in the air is over [us]
+_LOITER_US = 3_000_000  # time in AUTO.LOITER after which a mission in the air is over [us]
 _REST_SPEED = 0.15  # a vehicle at rest is slower [m/s]
 _SLIDE_US = 15_000_000  # a plane that lands at 8 m/s on its belly takes 13 s to come to rest [us]
 

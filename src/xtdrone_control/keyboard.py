@@ -43,7 +43,7 @@ COMMANDS = {
 HOVER_KEYS = ("s", "k")
 QUIT_KEYS = ("q", "\x03", "\x04")
 UNITS = {"velocity": "m/s", "acceleration": "m/s2"}
-FORMATIONS = {  # by the digit keys for the leader, as in XTDrone
+FORMATIONS = {  # digit keys of the leader by number of vehicles, as in XTDrone
     6: ("origin", "T", "diamond", "triangle"),
     9: ("origin", "cube", "pyramid", "triangle"),
     18: ("origin", "cuboid", "sphere", "diamond"),
@@ -51,7 +51,7 @@ FORMATIONS = {  # by the digit keys for the leader, as in XTDrone
 OTHER_FORMATIONS = ("origin", "cube", "pyramid", "triangle", "sphere", "circle", "line")
 FEW_FORMATIONS = ("origin", "triangle", "line", "V", "circle", "grid")  # below nine vehicles
 
-ROTORS, WINGS, WHEELS = range(3)  # what moves a vehicle; boats are steered as rovers are
+ROTORS, WINGS, WHEELS = range(3)  # propulsion; boats are steered like rovers
 MOTION_HELP = {
     ROTORS: (
         "w/x forward, back",

@@ -57,7 +57,7 @@ class RaceAgent(FlightAgent):
         self._speed, self._acceleration, self._asked = speed, acceleration, laps
         self._track: Track | None = None
         self._course: Course | None = None
-        self._laps: Laps | None = None  # by the estimates
+        self._laps: Laps | None = None  # laps by the estimates
         self._begun_us = 0
 
     def attach(self, flight: Flight) -> None:

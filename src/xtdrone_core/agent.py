@@ -8,7 +8,7 @@ import numpy as np
 from .runs.snapshot import Memory
 from .state import Estimates, SetPoints
 
-PERIOD_US = 20_000  # of set-points [us]
+PERIOD_US = 20_000  # period of set-points [us]
 
 
 class BaseAgent(Memory):

@@ -52,7 +52,7 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
 
     def add_subparsers(self, **kwargs: Any) -> Any:
-        """As argparse's; an action without examples of its own shows those of its command."""
+        """Extends argparse's: an action without examples of its own shows those of its command."""
         actions = super().add_subparsers(**kwargs)
         self.subcommands = actions.choices
         add = actions.add_parser
@@ -68,7 +68,7 @@ class _Parser(argparse.ArgumentParser):
         return actions
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse's, but refuses what is left over here, where the options are known."""
+        """Extends argparse's: refuses unknown words here, where the options are known."""
         options = self._option_string_actions
         for name in (word.partition("=")[0] for word in args or ()):
             if name not in options and RENAMED.get(name) in options:
@@ -93,7 +93,7 @@ class _Parser(argparse.ArgumentParser):
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         values = super()._get_values(action, arg_strings)
-        if action.nargs is None and values == []:  # of --option=--
+        if action.nargs is None and values == []:  # from --option=--
             raise argparse.ArgumentError(action, "expected one argument")
         return values
 
@@ -151,7 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reason(error: OSError) -> str:
-    """What the system refused, in words."""
+    """Explains an error of the operating system."""
     if error.errno == errno.EMFILE:
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return (

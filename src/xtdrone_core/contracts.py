@@ -81,7 +81,7 @@ class Engine(Stateful, Protocol):
         """
 
     def contacts(self) -> Contacts:
-        """What is in contact after the last step."""
+        """Returns the contacts after the last step."""
 
     def set_payload(self, vehicle: int, mass: float, pos: np.ndarray) -> None:
         """Attaches a point mass [kg] to a vehicle at pos (3,), body [m]; replaces the last one.
@@ -186,7 +186,7 @@ class RemovableVehicles(Protocol):
 
 @dataclass(frozen=True)
 class AutopilotContext:
-    """What an autopilot is built from."""
+    """Everything that an autopilot is built from."""
 
     scenario: "Scenario"
     fleet: "FleetModel"  # the vehicles that it flies
@@ -271,13 +271,13 @@ class Observer:
         >>> import xtdrone as xd
         >>> class Heights(xd.Observer):
         ...     period_us = 100_000
-        ...     found = []
+        ...     heights = []
         ...
         ...     def on_step(self, t_us, state, sensors):
-        ...         self.found.append(state.pos[0, 2])
+        ...         self.heights.append(state.pos[0, 2])
         >>> with xd.Simulation(xd.Scenario(vehicles="iris"), observers=[Heights()]) as sim:
         ...     sim.run(1.0)
-        >>> len(Heights.found)
+        >>> len(Heights.heights)
         10
     """
 
@@ -324,10 +324,10 @@ class Agent(Stateful, Protocol):
 
 
 class Flight(Protocol):
-    """What an Attachable Agent may access of its simulation."""
+    """The part of a simulation that an Attachable Agent may access."""
 
     scenario: "Scenario"
-    folder: "Path | None"  # of the run
+    folder: "Path | None"  # run folder
     fleet: "FleetModel"
     autopilot: Autopilot
     t_us: int

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from .errors import XtdroneError, shown
 
 MB = 1 << 20
-# What the readers of archives and of NumPy's arrays raise where the bytes are damaged.
+# Errors of the readers of archives and NumPy arrays if the bytes are damaged.
 DAMAGED = (
     OSError,
     ValueError,
@@ -38,8 +38,8 @@ DAMAGED = (
     zlib.error,
     struct.error,
 )
-_DEPTH = 100  # of lists and mappings in each other
-_VALUES = 1_000_000  # of one document, what its references expand to included
+_DEPTH = 100  # greatest nesting of lists and mappings
+_VALUES = 1_000_000  # greatest number of values in one document, after its references are expanded
 _YAML = "tag:yaml.org,2002:"
 _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISDIR, "a folder"),
@@ -55,7 +55,7 @@ class FileError(XtdroneError):
 
 
 def is_file(path: Path | str) -> bool:
-    """Whether there is a regular file; False for a name that no file can have."""
+    """Returns whether there is a regular file; False for a name that no file can have."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -63,7 +63,7 @@ def is_file(path: Path | str) -> bool:
 
 
 def is_folder(path: Path | str) -> bool:
-    """Whether there is a folder; False for a name that none can have."""
+    """Returns whether there is a folder; False for a name that none can have."""
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -71,7 +71,7 @@ def is_folder(path: Path | str) -> bool:
 
 
 def kind_of(mode: int) -> str:
-    """What a path of this mode is in place of a regular file, or an empty string."""
+    """Names the kind of a path of this mode; empty for a regular file."""
     return next((kind for matches, kind in _KINDS if matches(mode)), "")
 
 

@@ -107,11 +107,11 @@ def effects_dtype(real: Real = np.float64) -> np.dtype:
         [
             ("linear_drag", real, (3,)),  # along each body axis [N s/m]
             ("drag_areas", real, (3,)),  # drag coefficient times area [m^2]
-            ("ground_radius", real),  # of a rotor, for ground effect [m]
+            ("ground_radius", real),  # radius of a rotor, for ground effect [m]
             ("lift", real),  # translational, of one rotor [N s^2/m^2]
-            ("damping", real),  # of climb and descent, of one rotor [N s^2/m]
-            ("wake_radius", real),  # of the downwash of the whole vehicle [m]
-            ("disc_area", real),  # of all rotors [m^2]
+            ("damping", real),  # damping of climb and descent by one rotor [N s^2/m]
+            ("wake_radius", real),  # radius of the downwash of the whole vehicle [m]
+            ("disc_area", real),  # disc area of all rotors [m^2]
             ("air_density", "?"),  # coefficients scale with the density of the air
         ],
         align=True,
@@ -141,7 +141,7 @@ class FleetModel:
     hull: np.ndarray  # (N, H) hull_dtype
     effects: np.ndarray  # (N,) effects_dtype
     battery: np.ndarray  # (N,) battery_dtype
-    kinds: tuple[type[Actuator], ...] = KINDS  # of actuators, those of the vehicles' own last
+    kinds: tuple[type[Actuator], ...] = KINDS  # kinds of actuators, own ones last
 
     @classmethod
     def of(cls, vehicles: Iterable[Vehicle], dtype: Real = np.float64) -> "FleetModel":
@@ -266,7 +266,7 @@ def _fill(record: Any, part: Any) -> None:
             record[entry.name] = getattr(part, entry.name)
 
 
-def _fill_vehicle(record: Any, vehicle: Vehicle) -> None:
+def _fill_vehicle(record: np.void, vehicle: Vehicle) -> None:
     record["mass"], record["inertia"] = vehicle.mass, vehicle.inertia
     for name in (
         "bodies",
@@ -281,7 +281,7 @@ def _fill_vehicle(record: Any, vehicle: Vehicle) -> None:
         record[name] = len(getattr(vehicle, name))
 
 
-def _fill_body(record: Any, body: Body) -> None:
+def _fill_body(record: np.void, body: Body) -> None:
     record["inertia"] = packed(body.inertia)
     for name in ("parent", "mass", "cog", "pos", "quat"):
         record[name] = getattr(body, name)
@@ -294,7 +294,7 @@ def _power_constant(vehicle: Vehicle, rotor: Rotor) -> float:
     return rotor.moment_constant * rotor.motor_constant
 
 
-def _fill_effects(record: Any, vehicle: Vehicle) -> None:
+def _fill_effects(record: np.void, vehicle: Vehicle) -> None:
     effects = vehicle.effects
     if "linear_drag" in effects:
         record["linear_drag"] = effects["linear_drag"]["coefficients"]

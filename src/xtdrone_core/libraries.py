@@ -24,10 +24,10 @@ _ONE_PACKAGE = {"libglib-2.0.so.0": "libglib2.0-0", "libgthread-2.0.so.0": "libg
 
 def qt_files(window: bool = True) -> list[Path]:
     """The ELF files of PySide6 that draw, with window in a window; empty without PySide6."""
-    found = importlib.util.find_spec("PySide6")
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec("PySide6")
+    if spec is None or not spec.submodule_search_locations:
         return []
-    folder = Path(found.submodule_search_locations[0])
+    folder = Path(spec.submodule_search_locations[0])
     plugins = [folder / "Qt" / "plugins" / name for name in QT_PLUGINS if window]
     return [*plugins, *folder.glob("QtOpenGLWidgets*.so")]
 
@@ -59,7 +59,7 @@ def packages(libraries: Iterable[str]) -> list[str]:
 
 
 def advice(names: Iterable[str]) -> str:
-    """What installs these packages."""
+    """Returns the command that installs these packages."""
     return f"run scripts/setup.sh, or 'apt-get install {' '.join(names)}'"
 
 

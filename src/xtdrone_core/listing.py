@@ -25,7 +25,7 @@ SCHEMA_EXAMPLES = """examples:
 """
 
 
-def register_list(subparsers: Any) -> None:
+def register_list(subparsers: Any) -> None:  # argparse has no public name for its class
     """`xtdrone list`."""
     parser = subparsers.add_parser(
         "list", help="list registered names: engines, agents, worlds", epilog=LIST_EXAMPLES
@@ -49,11 +49,11 @@ def _list(args: argparse.Namespace) -> None:
     if args.kind is not None and args.kind not in known:
         raise XtdroneError(unknown_name("list", args.kind, known))
     wanted = [args.kind] if args.kind else list(known)
-    found = {kind: _described(kind) for kind in wanted}
+    lists = {kind: _described(kind) for kind in wanted}
     if args.json:
-        print(json.dumps(found[args.kind] if args.kind else found, indent=2))
+        print(json.dumps(lists[args.kind] if args.kind else lists, indent=2))
         return
-    for kind, names in found.items():
+    for kind, names in lists.items():
         if not args.kind:
             print(f"{kind}:")
         if not args.kind and len(names) > _MANY:
@@ -75,7 +75,7 @@ def _described(kind: str) -> dict[str, Any]:
     return names
 
 
-# What is listed -------------------------------------------------------------------------------
+# Lists -------------------------------------------------------------------------------
 
 
 def engines() -> dict[str, str]:
@@ -102,35 +102,35 @@ def described(
         group: The group.
         options: The options of a class.
     """
-    found: dict[str, Any] = {}
+    descriptions: dict[str, Any] = {}
     for name, text in group.descriptions().items():
         try:
             known = rows(options(group.load(name)))
         except ScenarioError:  # the text says why it cannot be loaded
             known = {}
-        found[name] = {"description": text, "options": known}
-    return found
+        descriptions[name] = {"description": text, "options": known}
+    return descriptions
 
 
 def runs() -> dict[str, str]:
     """The runs in runs/, the newest first, with their vehicles and length."""
-    found = {}
+    lines = {}
     for name in run_folder.names():
         try:
             summary = files.read_json(run_folder.find(name) / run_folder.SUMMARY)
-            found[name] = f"{summary['n']} vehicles, {summary['sim_time_s']:.1f} s"
-        except (XtdroneError, KeyError, TypeError, ValueError):  # of another kind, or damaged
-            found[name] = ""
-    return found
+            lines[name] = f"{summary['n']} vehicles, {summary['sim_time_s']:.1f} s"
+        except (XtdroneError, KeyError, TypeError, ValueError):  # another file, or damaged
+            lines[name] = ""
+    return lines
 
 
 def worlds() -> dict[str, str]:
     """A line on each world: the first comment of its file."""
-    found = {}
+    lines = {}
     for name in resources.world_names():
         comment = re.search(r"<!--\s*(.*?)\s*-->", files.read_text(resources.world_sdf(name)), re.S)
-        found[name] = " ".join(comment[1].split()) if comment else ""
-    return found
+        lines[name] = " ".join(comment[1].split()) if comment else ""
+    return lines
 
 
 def vehicles() -> dict[str, str]:

@@ -31,7 +31,7 @@ class Mode(IntEnum):
 
 
 class Requirement(Flag):
-    """What PX4 requires of a mode, as in its mode requirements; losing it ends the mode."""
+    """Mode requirements of PX4; a mode ends when one of its requirements is lost."""
 
     NOTHING = 0
     ANGULAR_VELOCITY = auto()
@@ -43,9 +43,9 @@ class Requirement(Flag):
     MISSION = auto()
     OFFBOARD_SIGNAL = auto()
     MANUAL_CONTROL = auto()
-    LIMITS = auto()  # of wind and flight time
+    LIMITS = auto()  # limits of wind and flight time
     ANOTHER_TO_ARM = auto()  # the vehicle cannot be armed in it
-    REGISTRATION = auto()  # of a program that flies it
+    REGISTRATION = auto()  # registration of the program that flies the mode
 
 
 _R = Requirement
@@ -75,7 +75,7 @@ class NavState:
 
     @property
     def external(self) -> bool:
-        """Whether it is for a program outside, which this stack does not offer."""
+        """Whether the mode is flown by an external program, which this stack does not offer."""
         return Requirement.REGISTRATION in self.requires
 
 
@@ -108,7 +108,7 @@ NAV_STATES = {  # by PX4's vehicle_status.nav_state
 
 
 def may_arm(nav_state: int) -> bool:
-    """Whether a vehicle may be armed in one of PX4's modes."""
+    """Returns whether a vehicle may be armed in one of PX4's modes."""
     return Requirement.ANOTHER_TO_ARM not in NAV_STATES[nav_state].requires
 
 
@@ -127,7 +127,7 @@ class Need(Flag):
 class ModeSpec:
     """Properties of one mode, except its control law."""
 
-    nav_state: int  # of NAV_STATES
+    nav_state: int  # one of NAV_STATES
     needs: Need
     by_position: bool = True  # flies by its position: losing that is a failsafe
     rc_exception: int = 0  # bit of COM_RCL_EXCEPT: losing the sticks is no failure in it

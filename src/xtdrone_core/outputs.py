@@ -14,7 +14,7 @@ from .files import FileError, kind_of
 
 MARK = "xtdrone"  # in the metadata of pictures
 _SEEN = 8192  # bytes at both ends of a file that tell what it is
-_FIELD = {".png": "Software", ".pdf": "Creator", ".svg": "Creator"}  # of a picture's metadata
+_FIELD = {".png": "Software", ".pdf": "Creator", ".svg": "Creator"}  # names the program
 
 
 def free_for(

@@ -37,7 +37,12 @@ FOLLOWERS = (
     "#50008c",
 )
 CROWD = "#5b7a9d"  # followers of a fleet in which colours no longer tell them apart
-_LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))  # of the next vehicles of a colour
+_LINES = (
+    "-",
+    (0, (5, 2)),
+    (0, (1, 1.5)),
+    (0, (5, 2, 1, 2)),
+)  # line styles of further vehicles of one colour
 MAX_COLOURED = 1 + len(FOLLOWERS) * len(_LINES)  # vehicles that have a line of their own
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # Okabe, Ito
 BEHIND, FLOWN, MARKS = 1.5, 3.0, 4.0  # zorder: plans and limits, what was flown, marks on it
@@ -295,26 +300,26 @@ def legend(on: Any, below: bool = False, of: Iterable[Any] | None = None) -> Non
     from matplotlib.transforms import ScaledTranslation
 
     panels = list(of) if of is not None else list(on.axes) if isinstance(on, Figure) else [on]
-    found: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for panel in panels:
         for handle, label in zip(*panel.get_legend_handles_labels()):
-            found.setdefault(label, handle)
-    if not found:
+            handles.setdefault(label, handle)
+    if not handles:
         return
     how: dict[str, Any] = {
         "fontsize": _RC["legend.fontsize"],
         "frameon": False,
         "handlelength": 2.4,
     }
-    columns = -(-len(found) // _MAX_ROWS)
+    columns = -(-len(handles) // _MAX_ROWS)
     if below:
-        entry = max(map(len, found)) * 0.075 + 0.6  # its width [inch]
+        entry = max(map(len, handles)) * 0.075 + 0.6  # its width [inch]
         room = (
             on.get_figwidth()
             if panels != [on]
             else (on.get_position().width * on.get_figure().get_figwidth())
         )
-        columns = max(1, min(len(found), int(room / entry)))
+        columns = max(1, min(len(handles), int(room / entry)))
     if panels != [on]:
         how["loc"] = "outside lower center" if below else "outside right upper"
     elif below:
@@ -327,7 +332,7 @@ def legend(on: Any, below: bool = False, of: Iterable[Any] | None = None) -> Non
         }
     else:
         how |= {"loc": "upper left", "bbox_to_anchor": (1.0, 1.02), "borderaxespad": 0.3}
-    on.legend(list(found.values()), list(found), ncols=columns, **how)
+    on.legend(list(handles.values()), list(handles), ncols=columns, **how)
 
 
 def mark_events(rows: Sequence[Any], marks: Sequence[tuple[float, str]]) -> None:

@@ -65,49 +65,49 @@ class Group:
         self.check(name)
         entry = self.table().get(name) or metadata.EntryPoint(name, name, self.entry_points)
         try:
-            found = entry.load()
+            loaded = entry.load()
         except (ImportError, AttributeError, ValueError) as error:
             raise ScenarioError(
                 f"cannot load {self.what} '{shown(name)}': {error}; a class of "
                 "your own is named module:Class, its folder on PYTHONPATH"
             ) from error
-        except (Exception, SystemExit) as error:  # of a module of the user's, as it is imported
+        except (Exception, SystemExit) as error:  # raised by a module of the user as it is imported
             raise ScenarioError(
                 f"cannot load {self.what} '{shown(name)}': {type(error).__name__} {error}"
             ) from error
-        lacking = self._lacking(found)
+        lacking = self._lacking(loaded)
         if lacking:
             raise ScenarioError(
                 f"{self.what} '{shown(name)}' {lacking}: see {self.contract.replace(':', '.')}"
             )
-        return found
+        return loaded
 
-    def _lacking(self, found: Any) -> str:
+    def _lacking(self, loaded: Any) -> str:
         """Why something is not of this kind, or an empty string."""
-        if not isinstance(found, type) or getattr(found, "_is_protocol", False):
+        if not isinstance(loaded, type) or getattr(loaded, "_is_protocol", False):
             return "is not a class that can be made"
         module, _, name = self.contract.partition(":")
         contract = getattr(importlib.import_module(module), name)
         if not getattr(contract, "_is_protocol", False):
-            return "" if issubclass(found, contract) else f"does not inherit from {name}"
+            return "" if issubclass(loaded, contract) else f"does not inherit from {name}"
         methods = [
             name
             for name, member in vars(contract).items()
             if not name.startswith("_") and (callable(member) or isinstance(member, classmethod))
         ]
-        missing = [f"{name}()" for name in methods if not callable(getattr(found, name, None))]
+        missing = [f"{name}()" for name in methods if not callable(getattr(loaded, name, None))]
         return f"has no {', '.join(missing)}" if missing else ""
 
     def descriptions(self) -> dict[str, str]:
         """The first line of the docstring of each class, or why it cannot be loaded."""
-        found = {}
+        lines = {}
         for name in self.names():
             try:
                 text = inspect.getdoc(self.load(name)) or ""
             except ScenarioError as error:
                 text = str(error.__cause__ or error)
-            found[name] = text.split("\n\n")[0].replace("\n", " ")
-        return found
+            lines[name] = text.split("\n\n")[0].replace("\n", " ")
+        return lines
 
 
 ENGINES = Group("engine", "xtdrone.engines", "xtdrone_core.contracts:Engine")
@@ -137,14 +137,14 @@ def completion(name: str) -> Callable[[], Iterable[str]]:
 @functools.cache
 def entries(group: str) -> dict[str, metadata.EntryPoint]:
     """The entry points of a group by name: other packages', then the workspace's."""
-    found = {
+    table = {
         entry.name: entry
         for entry in metadata.entry_points(group=group)
         if _checkout() is None or entry.dist is None or entry.dist.name != _OWN
     }
     for name, value in (_checkout() or {}).get(group, {}).items():
-        found[name] = metadata.EntryPoint(name, value, group)
-    return found
+        table[name] = metadata.EntryPoint(name, value, group)
+    return table
 
 
 @functools.cache

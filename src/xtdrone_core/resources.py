@@ -8,7 +8,10 @@ from pathlib import Path
 from . import files
 from .errors import ScenarioError, XtdroneError, shown, unknown_name
 
-TEMPLATES = {".jinja": "PX4's scripts/jinja_gen.py", ".erb": "erb FILE > FILE.sdf"}  # what renders
+TEMPLATES = {
+    ".jinja": "PX4's scripts/jinja_gen.py",
+    ".erb": "erb FILE > FILE.sdf",
+}  # their renderers
 _CONFIG = "model.config"  # names a model's SDF files, one for each version of SDF
 
 
@@ -75,10 +78,12 @@ def model_sdf(folder: Path) -> Path:
 def _newest(config: Path) -> str:
     """The file of the newest version of SDF that a model.config names; "" without one."""
     try:
-        found = files.read_xml(config).iterfind("sdf")
+        entries = files.read_xml(config).iterfind("sdf")
     except XtdroneError:
         return ""
-    versions = [(_version(entry.get("version", "")), (entry.text or "").strip()) for entry in found]
+    versions = [
+        (_version(entry.get("version", "")), (entry.text or "").strip()) for entry in entries
+    ]
     return max(versions, key=lambda entry: entry[0], default=((), ""))[1]
 
 

@@ -78,13 +78,13 @@ class FleetState:
     def copy(self) -> "FleetState":
         """A deep copy, to keep a state beyond the step."""
         n, bodies = self.body_pos.shape[:2]
-        found = FleetState.zeros(
+        state = FleetState.zeros(
             n, self.actuator.shape[1], self.joint_pos.shape[1], bodies, self.tyre_load.shape[1]
         )
-        found.t_us = self.t_us
+        state.t_us = self.t_us
         for name in ARRAYS_OF_STATE:
-            getattr(found, name)[:] = getattr(self, name)
-        return found
+            getattr(state, name)[:] = getattr(self, name)
+        return state
 
 
 ARRAYS_OF_STATE = tuple(entry.name for entry in fields(FleetState))[1:]
@@ -94,7 +94,7 @@ ARRAYS_OF_STATE = tuple(entry.name for entry in fields(FleetState))[1:]
 class Contacts:
     """Contact points between vehicles and models of the world, from the engine."""
 
-    names: tuple[str, ...]  # of vehicles and models, sorted
+    names: tuple[str, ...]  # names of vehicles and models, sorted
     pairs: np.ndarray  # (K, 2) indices into names, the smaller first
     normals: np.ndarray  # (K, 3) unit vectors from the first to the second, world
 
@@ -140,7 +140,7 @@ SENSORS = np.dtype(
 class Topic:
     """How readings of an additional kind of sensor are logged (ULog) or sent (MAVLink)."""
 
-    name: str  # of the ULog topic, or of the message of MAVLink's common dialect
+    name: str  # name of the ULog topic, or of the message of MAVLink's common dialect
     rate: float  # [Hz]
     # Name of each field: its ULog type (not used for MAVLink), and a function that gives its
     # values (N,) or (N, k) from the records (N,) and the time [us].
@@ -216,14 +216,14 @@ ReadingArray = tuple[str, str, list[int]]  # name, dtype such as <f4, and shape 
 class SensorDescription(TypedDict):
     """A sensor that sees the scene, in plain data: what other processes know of it."""
 
-    kind: str  # of its readings
+    kind: str  # kind of its readings
     vehicle: str  # name
     sensor: str  # name
     period_us: int  # between two readings [us]
     latency_us: int  # from the measurement to the reading's arrival [us]
-    arrays: list[ReadingArray]  # of a reading
-    tags: dict[str, str]  # of its Gazebo plugins: names of topics and frames
-    parameters: list[dict[str, Any]]  # of each camera or scanner in it
+    arrays: list[ReadingArray]  # arrays of a reading
+    tags: dict[str, str]  # names of topics and frames from its Gazebo plugins
+    parameters: list[dict[str, Any]]  # parameters of each camera or scanner in it
 
 
 @dataclass(slots=True)

@@ -21,12 +21,12 @@ BASE = 0  # index of the base among a vehicle's bodies
 class Body:
     """One rigid body: all links that no actuator moves against each other."""
 
-    name: str  # of its first link
+    name: str  # name of its first link
     parent: int  # index of the body that its joint is attached to; -1 for the base
     mass: float  # [kg]
     inertia: Matrix  # about its own centre of gravity, axes of its frame [kg m^2]
     cog: Vector = (0.0, 0.0, 0.0)  # centre of gravity in its frame [m]; 0 but for the base
-    pos: Vector = (0.0, 0.0, 0.0)  # of its frame in the parent's, joint at zero [m]
+    pos: Vector = (0.0, 0.0, 0.0)  # origin of its frame in the parent's, joint at zero [m]
     quat: Quaternion = (0.0, 0.0, 0.0, 1.0)  # xyzw, its frame to the parent's, joint at zero
     links: tuple[str, ...] = ()  # full names of the links that it is made of
 
@@ -36,18 +36,18 @@ class Joint:
     """A joint that an actuator moves. All others are fixed at zero and not listed."""
 
     name: str
-    body: int  # that it moves against the body's parent
+    body: int  # the body that it moves against its parent
     prismatic: bool  # slides [m] instead of turning [rad]
     axis: Vector  # unit vector, frame of the body
     anchor: Vector  # a point on the axis, frame of the body [m]
     lower: float  # [rad] or [m]
     upper: float  # [rad] or [m]
-    damping: float = 0.0  # of the joint itself [N m s/rad] or [N s/m]
+    damping: float = 0.0  # viscous damping of the joint [N m s/rad] or [N s/m]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Actuator:
-    """What all actuators have. Each kind adds its own fields, all of them numbers.
+    """Base class of actuators. Each kind adds its own fields, all of them numbers.
 
     A user-defined kind also has `act`: a compiled function, as the table of kinds in
     xtdrone_sim.plant.actuators calls it. An SDF file names it by module:Class.
@@ -60,7 +60,7 @@ class Actuator:
     act: ClassVar[Callable[..., tuple[float, ...]] | None] = None
     name: str
     channel: int = -1  # PX4's number for its command
-    body: int = BASE  # that it acts on
+    body: int = BASE  # the body that it acts on
     lower: float = 0.0  # command range
     upper: float = 1.0
     input_scaling: float  # [rad/s], [rad] or [m] per unit of command
@@ -94,7 +94,7 @@ class Servo(Actuator):
     lower: float = -1.0
     joint: int  # index among the vehicle's joints; `body` is the one that it moves
     rate: float  # largest speed of the joint [rad/s] or [m/s]
-    time_constant: float  # of the lag behind the command [s]
+    time_constant: float  # lag behind the command [s]
     joint_lower: float  # where the joint ends [rad] or [m]
     joint_upper: float
 
@@ -106,7 +106,7 @@ class Surface(Actuator):
     kind = "surface"
     lower: float = -1.0
     pos: Vector  # centre of pressure of its wing in the frame of its body [m]
-    axis: Vector  # of the hinge, frame of its body
+    axis: Vector  # axis of the hinge, frame of its body
     rate: float  # [rad/s]
     time_constant: float  # [s]
     joint_lower: float  # [rad]
@@ -115,13 +115,13 @@ class Surface(Actuator):
 
 @dataclass(frozen=True, kw_only=True)
 class Wheel(Actuator):
-    """What turns a wheel; the ground acts on its Tyre."""
+    """Drives a wheel; the ground acts on its Tyre."""
 
     kind = "wheel"
     lower: float = -1.0
     pos: Vector  # hub in the frame of its body [m]
     axis: Vector  # about which it turns, frame of its body
-    time_constant: float  # of its speed [s]
+    time_constant: float  # lag of its speed behind the command [s]
     max_rot_velocity: float  # [rad/s]
 
 
@@ -154,7 +154,7 @@ class SensorBlock:
     pos: Vector  # in the frame of its body; the base's lies in the centre of gravity [m]
     quat: Quaternion  # xyzw, sensor to body
     parameters: dict[str, Any]  # tags of the plugin or sensor element, as text or nested dict
-    body: int = BASE  # that it is mounted on
+    body: int = BASE  # the body that it is mounted on
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ class Pack:
 
     cells: int  # in series
     capacity: float  # [A h]
-    internal_resistance: float  # of the whole pack [Ohm]
-    efficiency: float  # of motors and speed controllers: shaft power over electrical power
+    internal_resistance: float  # resistance of the whole pack [Ohm]
+    efficiency: float  # shaft power over electrical power, motors and speed controllers together
     rated_voltage: float  # at the terminals, from which on rotors reach maxRotVelocity [V]
     avionics_power: float  # taken by everything but the motors [W]
     charge: float  # at start, 0 to 1
@@ -176,10 +176,10 @@ class Wing:
     """A lifting surface, under the parameter names of PX4 sitl_gazebo's LiftDrag plugin."""
 
     name: str
-    body: int = BASE  # that it acts on
+    body: int = BASE  # the body that it acts on
     control: int = -1  # index of the actuator that deflects its control surface; -1 = none
     rotor: int = -1  # index of the actuator in whose slipstream it lies; -1 = none
-    disc_area: float = 0.0  # of that rotor [m^2]
+    disc_area: float = 0.0  # disc area of that rotor [m^2]
     pos: Vector  # centre of pressure in the frame of its body [m]
     forward: Vector  # unit vector against the drag at no angle of attack, frame of its body
     upward: Vector  # unit vector of the lift there, frame of its body
@@ -205,32 +205,32 @@ class Wing:
 class HalfWing:
     """Half a wing with its elevon, behind a propeller; names as in dronesim (6)-(11)."""
 
-    body: int = BASE  # that it acts on
+    body: int = BASE  # the body that it acts on
     control: int  # index of the actuator that deflects its elevon
     rotor: int  # index of the rotor ahead of it
     pos: Vector  # its point in the frame of its body [m]
     forward: Vector  # unit vector along the thrust, frame of its body
     left: Vector  # unit vector along the span, about which the elevon turns, frame of its body
-    area: float  # of this half [m^2]
+    area: float  # area of this half [m^2]
     chord: float  # [m]
-    span: float  # of the whole wing [m]
+    span: float  # span of the whole wing [m]
     cd0: float  # drag along the thrust
     cy0: float  # and along the span
     lift_slope: float  # [1/rad]
-    offset: float  # of the aerodynamic centre ahead of `pos` [m]
+    offset: float  # distance of the aerodynamic centre ahead of `pos` [m]
     zeta_f: float  # effect of the elevon on the force
     zeta_m: float  # and on the moment
     damping: Vector  # diagonal of Phi_mw
-    disc_area: float  # of the propeller [m^2]
+    disc_area: float  # disc area of the propeller [m^2]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tyre:
-    """Where a wheel touches the ground, driven or not; see xtdrone_dynamics.forces.tyre."""
+    """Contact of a wheel with the ground, driven or not; see xtdrone_dynamics.forces.tyre."""
 
     name: str
     link: str  # full name of the wheel's link, whose collision rolls on the ground
-    body: int = BASE  # that it acts on
+    body: int = BASE  # the body that it acts on
     wheel: int = -1  # index of the Wheel that drives it; -1 = it rolls freely
     pos: Vector  # hub in the frame of its body [m]
     axis: Vector  # unit vector about which it turns, frame of its body
@@ -246,7 +246,7 @@ class Hull:
     """A float in the water; see xtdrone_dynamics.forces.hull."""
 
     name: str
-    body: int = BASE  # that it acts on
+    body: int = BASE  # the body that it acts on
     pos: Vector  # centre of its bottom, frame of its body [m]
     length: float  # along the body's x axis [m]
     width: float  # [m]
@@ -273,7 +273,7 @@ class Vehicle:
     sdf: Path
     mass: float  # whole vehicle [kg]
     inertia: Matrix  # whole vehicle with all joints at zero, about its centre of gravity [kg m^2]
-    cog: Vector  # of the whole vehicle with all joints at zero, in the model frame [m]
+    cog: Vector  # centre of gravity with all joints at zero, in the model frame [m]
     bodies: tuple[Body, ...]  # the base first, parents before their children
     joints: tuple[Joint, ...] = ()
     actuators: tuple[Actuator, ...] = ()  # rotors by motorNumber, then the others by channel
@@ -285,9 +285,9 @@ class Vehicle:
     shapes: tuple[Any, ...] = ()  # collisions and visuals, each in the frame of its body
     effects: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)  # by name
     battery: Pack | None = None  # None: the flight stack simulates one, as PX4 does
-    remarks: tuple[str, ...] = ()  # what of the file is left out or changed, a line each
+    remarks: tuple[str, ...] = ()  # a line for each thing of the file that is left out or changed
 
     @property
     def rotors(self) -> tuple[Rotor, ...]:
         """Its rotors, the first of its actuators."""
-        return tuple(found for found in self.actuators if isinstance(found, Rotor))
+        return tuple(actuator for actuator in self.actuators if isinstance(actuator, Rotor))

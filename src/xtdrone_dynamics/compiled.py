@@ -218,19 +218,19 @@ def _digest(paths: Iterable[Path], also: str = "") -> str:
 
 def _closure(path: Path) -> frozenset[Path]:
     """The file and all files below src/ that it imports, directly or not."""
-    found: set[Path] = set()
+    files: set[Path] = set()
     waiting = [path]
     while waiting:
         here = waiting.pop()
-        if here not in found:
-            found.add(here)
+        if here not in files:
+            files.add(here)
             waiting += _imports(here)
-    return frozenset(found)
+    return frozenset(files)
 
 
 @functools.cache
 def _imports(path: Path) -> tuple[Path, ...]:
-    found: list[Path] = []
+    files: list[Path] = []
     for name, names in _IMPORT.findall(path.read_bytes()):
         module = name.decode()
         dots = len(module) - len(module.lstrip("."))
@@ -240,5 +240,5 @@ def _imports(path: Path) -> tuple[Path, ...]:
         target = base.joinpath(*filter(None, module.lstrip(".").split(".")))
         candidates = [target.with_suffix(".py")] if target != base else []
         candidates += [target / f"{name}.py" for name in re.findall(r"\w+", names.decode())]
-        found += [candidate for candidate in candidates if candidate.is_file()]
-    return tuple(found)
+        files += [candidate for candidate in candidates if candidate.is_file()]
+    return tuple(files)

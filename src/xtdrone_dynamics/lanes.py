@@ -46,7 +46,7 @@ class Target:
         self._made: dict[Any, Any] = {}
 
     def inlined(self, function: Any) -> Any:
-        """The same compiled function, inlined where it is called, with constants of one type.
+        """Returns the compiled function, inlined where it is called, with constants of one type.
 
         What it calls, of this workspace, is treated alike.
 
@@ -59,13 +59,13 @@ class Target:
         return self._made[function]
 
     def loop(self, loop: "LaneLoop") -> Any:
-        """The compiled loop over lanes."""
+        """Returns the compiled loop over lanes."""
         if loop not in self._made:
             self._made[loop] = self._compile_loop(self.typed(loop.function))
         return self._made[loop]
 
     def typed(self, plain: types.FunctionType) -> types.FunctionType:
-        """The Python function with constants of one type and with what it calls made alike."""
+        """Returns the Python function with constants of one type, and its callees made alike."""
         names = set(plain.__code__.co_names)
         scope = dict(plain.__globals__)
         for name in names & set(scope):
@@ -74,15 +74,15 @@ class Target:
             types.CellType(self._value(cell.cell_contents, names)) for cell in plain.__closure__
         )
         constants = tuple(_constant(value, self.real) for value in plain.__code__.co_consts)
-        made = types.FunctionType(
+        function = types.FunctionType(
             plain.__code__.replace(co_consts=constants),
             scope,
             plain.__name__,
             plain.__defaults__,
             closure,
         )
-        made.__module__ = plain.__module__
-        return made
+        function.__module__ = plain.__module__
+        return function
 
     def _compile(self, plain: types.FunctionType) -> Any:
         return numba.njit(error_model="numpy", forceinline=True, fastmath=_FREEDOM[self.real])(
@@ -93,7 +93,7 @@ class Target:
         return numba.njit(error_model="numpy", fastmath=_FREEDOM[self.real])(plain)
 
     def _value(self, value: Any, names: set[str]) -> Any:
-        """A global of a function: kernels made alike, constants typed, modules with both."""
+        """Returns a global of a function: kernels made alike, constants typed, modules of both."""
         if isinstance(value, Dispatcher):
             return self.inlined(value)
         if isinstance(value, LaneLoop):
@@ -112,15 +112,15 @@ class Target:
     @functools.cached_property
     def _math(self) -> types.ModuleType:
         """The module math with constants of one type, and atan2 as arithmetic."""
-        found = types.ModuleType("math")
+        module = types.ModuleType("math")
         for name in ("sqrt", "isfinite", "copysign", "sin", "cos"):
-            setattr(found, name, getattr(math, name))
+            setattr(module, name, getattr(math, name))
         for name in ("inf", "nan", "pi"):
-            setattr(found, name, self.real(getattr(math, name)))
-        found.atan2 = self.inlined(  # type: ignore[attr-defined]
+            setattr(module, name, self.real(getattr(math, name)))
+        module.atan2 = self.inlined(  # type: ignore[attr-defined]
             arctangent if self.real is np.float64 else short_arctangent
         )
-        return found
+        return module
 
 
 @functools.cache
@@ -148,7 +148,7 @@ def _load_mxcsr(context, word):  # type: ignore[no-untyped-def]
 
 @njit
 def flush_denormals(on: bool) -> None:
-    """Whether numbers too small for the type become zero on this thread, from now on.
+    """Sets whether numbers too small for the type become zero on this thread.
 
     What decays towards zero otherwise ends in numbers that take the processor a hundred times as
     long: soon in single precision.
@@ -179,9 +179,9 @@ def kernel_in_lanes(function: Any, real: type) -> Any:
         function: A Python function of arrays.
         real: np.float32 or np.float64, of all its numbers.
     """
-    made = lanes_of(real).typed(function)
-    made.__qualname__ = made.__name__ = f"{function.__name__}_{np.dtype(real).name}"
-    return njit(nogil=True)(made)
+    kernel = lanes_of(real).typed(function)
+    kernel.__qualname__ = kernel.__name__ = f"{function.__name__}_{np.dtype(real).name}"
+    return njit(nogil=True)(kernel)
 
 
 @njit

@@ -1,6 +1,6 @@
-"""Work on a whole fleet that a second thread shares, without the interpreter.
+"""Work on a whole fleet that is split with a second thread, without the interpreter.
 
-The work is cut into shares that do not depend on each other, so that its result does not depend on
+The work is cut into parts that do not depend on each other, so that its result does not depend on
 who does which. The thread stays in compiled code: it neither needs the interpreter's lock nor keeps
 it. The caller does what the thread has not begun, and so never waits for a thread that another
 program keeps from running.
@@ -42,28 +42,28 @@ def worthwhile(n: int) -> bool:
 
 
 class SharedWork:
-    """A kernel that is called for each share, by the caller and by a thread side by side."""
+    """Calls a kernel for each part of some work, in the caller and in a thread side by side."""
 
     def __init__(
         self,
         kernel: Callable[[int, _Arguments, tuple], None],
-        shares: int,
+        parts: int,
         arguments: _Arguments,
         scratch: Callable[[], tuple] = tuple,
         threaded: bool = True,
     ):
-        """The thread waits.
+        """Starts the thread, which waits.
 
         Args:
-            kernel: kernel(share, arguments, scratch), compiled and of a module.
-            shares: How many shares there are.
-            arguments: Arrays that it works on.
-            scratch: Makes the arrays that a thread has for itself.
-            threaded: Whether there is a thread, or the caller does all; see worthwhile().
+            kernel: kernel(part, arguments, scratch), compiled, at the top level of a module.
+            parts: Number of parts.
+            arguments: Arrays that the kernel works on.
+            scratch: Makes the scratch arrays of a thread.
+            threaded: Whether to start a thread; otherwise the caller does all. See worthwhile().
         """
-        # Of each share, whether it waits, and whether it is done; at last, whether some wait.
-        self._semaphores = np.zeros((2 * shares + 1, _SEMAPHORE), dtype=np.uint8)
-        self._begun = np.zeros(shares, dtype=np.bool_)  # by the thread
+        # One for each part that waits, one for each that is done, and one for any that waits.
+        self._semaphores = np.zeros((2 * parts + 1, _SEMAPHORE), dtype=np.uint8)
+        self._begun = np.zeros(parts, dtype=np.bool_)  # parts that the thread has begun
         self._arguments, self._scratch = arguments, scratch()
         self._pending, self._threaded = False, threaded
         serve, complete, alone = _loops_of(kernel)
@@ -79,19 +79,19 @@ class SharedWork:
         self._end = weakref.finalize(self, _end, self._semaphores, ends, thread)
 
     def offer(self) -> None:
-        """The work may begin; its arguments may not change until complete()."""
+        """Lets the work begin; its arguments may not change until complete()."""
         self._pending = True
         if self._threaded:
             _offer(self._semaphores)
 
     def complete(self) -> None:
-        """Returns when all that was offered is done."""
+        """Does what the thread has not begun, and returns when all is done."""
         if self._pending:
             self._complete(self._semaphores, self._begun, self._arguments, self._scratch)
             self._pending = False
 
     def do(self) -> None:
-        """All of it, now."""
+        """Does all of the work now."""
         self.offer()
         self.complete()
 
@@ -104,24 +104,24 @@ class SharedWork:
 
 def _end(semaphores: np.ndarray, ends: np.ndarray, thread: threading.Thread) -> None:
     ends[0] = True
-    _offer(semaphores[-1:])  # wakes the thread; a share would be done once more
+    _offer(semaphores[-1:])  # wakes the thread; a part would be done once more
     thread.join()
 
 
 @functools.cache
 def _loops_of(kernel: Any) -> tuple[Any, Any, Any]:
-    """_serve(), _complete() and _alone() for a kernel."""
-    made = []
+    """Returns _serve(), _complete() and _alone() for a kernel."""
+    compiled = []
     for function in (_serve, _complete, _alone):
         plain = types.FunctionType(function.__code__, {**globals(), "_kernel": kernel})
         plain.__module__ = __name__
         plain.__name__ = f"{function.__name__}_{kernel.__name__}"
         plain.__qualname__ = f"{plain.__name__}_{kernel.__module__}"
-        made.append(fleet_kernel(plain, kernel))
-    return made[0], made[1], made[2]
+        compiled.append(fleet_kernel(plain, kernel))
+    return compiled[0], compiled[1], compiled[2]
 
 
-def _kernel(share: int, arguments: tuple, scratch: tuple) -> None:
+def _kernel(part: int, arguments: tuple, scratch: tuple) -> None:
     """Stands for the kernel."""
 
 
@@ -153,31 +153,31 @@ def _sleep(semaphore: np.ndarray) -> None:
 
 
 def _serve(semaphores: np.ndarray, ends: np.ndarray, arguments: tuple, scratch: tuple) -> None:
-    """What the thread does: whatever share waits, from the first on."""
-    shares = len(semaphores) // 2
+    """Runs in the thread: does the parts that wait, from the first on."""
+    parts = len(semaphores) // 2
     while True:
         _wait(semaphores[-1])  # the next work often follows soon
         if ends[0]:
             return
-        for k in range(shares):
+        for k in range(parts):
             if _sem_trywait(semaphores[k].ctypes.data) == 0:
                 _kernel(k, arguments, scratch)
-                _sem_post(semaphores[shares + k].ctypes.data)
+                _sem_post(semaphores[parts + k].ctypes.data)
 
 
 def _complete(semaphores: np.ndarray, begun: np.ndarray, arguments: tuple, scratch: tuple) -> None:
-    """Does the shares that the thread has not begun, from the last on, and waits for the others."""
-    shares = len(semaphores) // 2
-    for k in range(shares - 1, -1, -1):
+    """Does the parts that the thread has not begun, from the last on, and waits for the others."""
+    parts = len(semaphores) // 2
+    for k in range(parts - 1, -1, -1):
         begun[k] = _sem_trywait(semaphores[k].ctypes.data) != 0
         if not begun[k]:
             _kernel(k, arguments, scratch)
-    for k in range(shares):
+    for k in range(parts):
         if begun[k]:
-            _wait(semaphores[shares + k])
+            _wait(semaphores[parts + k])
 
 
 def _alone(semaphores: np.ndarray, begun: np.ndarray, arguments: tuple, scratch: tuple) -> None:
-    """Does all shares."""
+    """Does all parts in the caller."""
     for k in range(len(begun)):
         _kernel(k, arguments, scratch)

@@ -9,8 +9,8 @@ configurator shows them.
 from .compiled import njit
 
 BETAFLIGHT_UNIT = 200.0  # full stick at an RC rate of 1 [deg/s]
-_STEEPER = 14.54  # RC rates above 2 count so many times more
-_MIN = 0.01  # of Betaflight's denominator
+_STEEPER = 14.54  # factor on what an RC rate exceeds 2 by
+_MIN_DENOMINATOR = 0.01  # of Betaflight's curve
 
 
 @njit
@@ -29,7 +29,7 @@ def super_exponential(stick: float, expo: float, super_expo: float) -> float:
         super_expo: 0..0.95.
 
     Returns:
-        Share of the largest rate, -1..1.
+        Fraction of the largest rate, -1..1.
     """
     stick = min(1.0, max(-1.0, stick))
     return exponential(stick, expo) * (1.0 - super_expo) / (1.0 - abs(stick) * super_expo)
@@ -53,4 +53,9 @@ def betaflight_rate(stick: float, rc_rate: float, super_rate: float, expo: float
     curved = stick * size * size * size * expo + stick * (1.0 - expo)
     if rc_rate > 2.0:
         rc_rate += _STEEPER * (rc_rate - 2.0)
-    return BETAFLIGHT_UNIT * rc_rate * curved / min(1.0, max(_MIN, 1.0 - size * super_rate))
+    return (
+        BETAFLIGHT_UNIT
+        * rc_rate
+        * curved
+        / min(1.0, max(_MIN_DENOMINATOR, 1.0 - size * super_rate))
+    )

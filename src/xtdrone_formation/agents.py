@@ -60,10 +60,10 @@ class FormationAgent(FormationFlight):
         Raises:
             FormationError: A formation or scheme is unknown or does not fit.
         """
-        radio = Radio(**_taken(options, Radio))
+        radio = Radio(**_pop_fields(options, Radio))
         if isinstance(scheme, str):
             kind = schemes.SCHEMES.load(scheme).Parameters
-            parameters = kind(**_taken(options, kind))
+            parameters = kind(**_pop_fields(options, kind))
             self._scheme = scheme
             leader, follower = schemes.scheme(scheme, radio, parameters, topology)
         else:
@@ -252,6 +252,6 @@ class PathFormation(FormationAgent):
         return True
 
 
-def _taken(options: dict[str, Any], kind: type) -> dict[str, Any]:
+def _pop_fields(options: dict[str, Any], kind: type) -> dict[str, Any]:
     """Removes the options of a dataclass from these, and returns them."""
     return {name: options.pop(name) for name in options_of(kind) if name in options}

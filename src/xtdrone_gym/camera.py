@@ -16,7 +16,7 @@ class TaskCamera:
     """
 
     def __init__(self, batch: BatchSimulation, task: Task):
-        """The camera of a task that has one."""
+        """Mounts the camera of a task that has one."""
         assert task.camera is not None
         self._camera, self._threads = batch.add_camera(task.camera), batch.threads
         rows, columns = task.pooled
@@ -30,6 +30,7 @@ class TaskCamera:
         """Takes the images of some environments (indices) as they stand now."""
         everyone = len(which) == len(self._blocks)
         depth = self._camera.capture(None if everyone else which).depth
+        assert depth is not None  # it is a depth camera
         self._threads.over(
             len(which), lambda first, last: pool(which[first:last], depth, self._far, self._blocks)
         )
@@ -37,7 +38,7 @@ class TaskCamera:
 
 @njit(nogil=True)
 def pool(which: np.ndarray, depth: np.ndarray, far: float, out: np.ndarray) -> None:
-    """The nearest distance in each block of depth images, as a share of `far`.
+    """The nearest distance in each block of depth images, as a fraction of `far`.
 
     Args:
         which: Indices of environments.

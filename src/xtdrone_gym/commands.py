@@ -1,8 +1,9 @@
 """The command `xtdrone learn`: from a task to a policy."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xtdrone_core import resources
 from xtdrone_core.errors import MISSED
@@ -10,6 +11,9 @@ from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
 
 from .learning.settings import CHANGES, NUMBERS, SETTINGS, parse
+
+if TYPE_CHECKING:
+    from .learning.training import Plan
 
 EXAMPLES = """examples:
   xtdrone learn Position-v0
@@ -53,8 +57,8 @@ def register(subparsers: Any) -> None:
         "--target",
         type=number_type("target", 0.0, 1.0),
         default=None,
-        metavar="SHARE",
-        help="of unseen episodes that succeed",
+        metavar="RATE",
+        help="success rate of unseen episodes",
     )
     add(
         "--steps",
@@ -94,8 +98,8 @@ def register(subparsers: Any) -> None:
     )
     for name, metavar, text in (
         ("wind", "SPEED", "from any direction, 0 to this [m/s]"),
-        ("mass", "SHARE", "by which the randomisation of mass and inertia differs"),
-        ("thrust", "SHARE", "by which the randomisation of each rotor's forces differs"),
+        ("mass", "FRACTION", "by which the randomisation of mass and inertia differs"),
+        ("thrust", "FRACTION", "by which the randomisation of each rotor's forces differs"),
         (
             "curriculum",
             "STEPS",
@@ -117,9 +121,10 @@ def register(subparsers: Any) -> None:
     parser.set_defaults(run=_learn)
 
 
-def _number(name):
-    least, most, whole, unit = NUMBERS[name]
-    return number_type(name, least, most, whole=whole, unit=unit)
+def _number(name: str) -> Callable[[str], float]:
+    """Returns the type of an option."""
+    low, high, whole, unit = NUMBERS[name]
+    return number_type(name, low, high, whole=whole, unit=unit)
 
 
 def _task_names() -> list[str]:
@@ -129,7 +134,7 @@ def _task_names() -> list[str]:
 
 
 def tasks() -> dict[str, str]:
-    """Name and meaning of each task, for `xtdrone list tasks`."""
+    """Returns name and aim of each task, for `xtdrone list tasks`."""
     from .tasks import TASKS
 
     return {task.name: f"{task.text}; success: {task.success}" for task in TASKS.values()}
@@ -163,15 +168,9 @@ def _learn(args: argparse.Namespace) -> int | None:
         realism=FLIGHT if args.realism == "flight" else Realism(),
         changes=changes,
         settings=parse(args.set),
-        **{
-            name: value
-            for name, value in (
-                ("target", args.target),
-                ("steps", args.steps and int(args.steps)),
-                ("seconds", 60.0 if unlimited else args.seconds),
-            )
-            if value is not None
-        },
+        target=Plan.target if args.target is None else args.target,
+        steps=int(args.steps or Plan.steps),
+        seconds=60.0 if unlimited else (args.seconds or Plan.seconds),
     )
     folder = Path(args.out or run_folder.runs_root() / f"learn_{task.name}")
     trials = sweep.trials(plan, args.vary, args.seeds)
@@ -183,10 +182,11 @@ def _learn(args: argparse.Namespace) -> int | None:
     return MISSED if args.target is not None and min(success) < args.target else None
 
 
-def _one(plan: Any, folder: Path, args: argparse.Namespace) -> float:
-    """One training, with a progress bar."""
+def _one(plan: "Plan", folder: Path, args: argparse.Namespace) -> float:
+    """Runs one training with a progress bar; returns its success rate."""
     from tqdm import tqdm
 
+    from .learning.ppo import Progress
     from .learning.training import Training
 
     training = Training(plan, folder, args.resume, args.tensorboard)
@@ -201,7 +201,7 @@ def _one(plan: Any, folder: Path, args: argparse.Namespace) -> float:
         else "{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} s {postfix}",
     ) as bar:
 
-        def watch(progress: Any, success: float) -> None:
+        def watch(progress: Progress, success: float) -> None:
             bar.update(min(progress.seconds, plan.seconds) - bar.n)
             bar.set_postfix_str(
                 f"{progress.steps / 1e6:.2f} M steps, reward "

@@ -1,4 +1,4 @@
-"""What keeps a policy from flying elsewhere, put into its training: noise, bias, delay, wind."""
+"""Differences between training and flight, for the training: noise, bias and delay."""
 
 import math
 from dataclasses import dataclass, fields
@@ -35,7 +35,7 @@ class Realism:
     tilt_bias: float = 0.0  # [rad]
     rate_noise: float = 0.0  # [rad/s]
     rate_bias: float = 0.0  # [rad/s]
-    action_bias: float = 0.0  # of what arrives of an action, share of its range
+    action_bias: float = 0.0  # of an action as it arrives, as a fraction of its range
     delay: int = 0  # of actions, drawn from 0 to this for each episode [steps]
 
     def __post_init__(self) -> None:
@@ -43,29 +43,29 @@ class Realism:
         for entry in fields(self):
             value = getattr(self, entry.name)
             whole = entry.name == "delay"
-            most = MAX_DELAY if whole else 100.0
+            limit = MAX_DELAY if whole else 100.0
             if (
                 isinstance(value, bool)
                 or not isinstance(value, int if whole else (int, float))
-                or not 0 <= value <= most
+                or not 0 <= value <= limit
             ):
                 raise BatchError(
                     f"{entry.name} = {value!r} is not allowed: give a "
-                    f"{'whole ' if whole else ''}number from 0 to {most:g}"
+                    f"{'whole ' if whole else ''}number from 0 to {limit:g}"
                 )
 
     @property
     def measures(self) -> bool:
-        """Whether anything is measured with an error."""
+        """Tells whether anything is measured with an error."""
         return bool(self.widths().any())
 
     @property
     def disturbs(self) -> bool:
-        """Whether anything else arrives than the last action."""
+        """Tells whether anything else arrives than the last action."""
         return self.delay > 0 or self.action_bias > 0.0
 
     def widths(self) -> np.ndarray:
-        """As draw_bias() and measure() take them: (4, 2) of noise and bias."""
+        """Returns standard deviations (4, 2) of noise and bias, for draw_bias() and measure()."""
         return np.array(
             [
                 [getattr(self, f"{kind}_{error}") for error in ("noise", "bias")]
@@ -99,7 +99,7 @@ class Measured(NamedTuple):
 
 
 def new_measured(environments: int, vehicles: int) -> Measured:
-    """Arrays of zeros."""
+    """Returns arrays of zeros."""
     lead = environments, vehicles
     return Measured(
         *(np.zeros((*lead, *shape), dtype=np.float32) for shape in ((3,), (4,), (3,), (3,), (4, 3)))
@@ -122,31 +122,33 @@ def draw_bias(which: np.ndarray, widths: np.ndarray, streams: np.ndarray, m: Mea
 @njit(nogil=True)
 def draw_disturbance(
     which: np.ndarray,
-    most: int,
+    max_delay: int,
     widths: np.ndarray,
     streams: np.ndarray,
     delay: np.ndarray,
     offset: np.ndarray,
 ) -> None:
-    """Draws what becomes of the actions of new episodes.
+    """Draws delays and lasting errors of the actions of new episodes.
 
     Args:
         which: Indices of environments.
-        most: Longest delay [steps].
+        max_delay: Longest delay [steps].
         widths: (K,) standard deviation of the lasting error of each number.
         streams: (E, 4), advanced.
         delay: (E,) by how many steps they are late, the output.
         offset: (E, V, K) lasting errors, the output.
     """
     for e in which:
-        delay[e] = min(int(next_uniform(streams[e]) * (most + 1)), most)
+        delay[e] = min(int(next_uniform(streams[e]) * (max_delay + 1)), max_delay)
         for i in range(offset.shape[1]):
             for k in range(offset.shape[2]):
                 offset[e, i, k] = widths[k] * next_normals(streams[e])[0]
 
 
 @njit
-def _noisy(stream, width, bias, x, y, z):
+def _noisy(
+    stream: np.ndarray, width: float, bias: np.ndarray, x: float, y: float, z: float
+) -> tuple[float, float, float]:
     a, b = next_normals(stream)
     c, _ = next_normals(stream)
     return x + bias[0] + width * a, y + bias[1] + width * b, z + bias[2] + width * c
@@ -197,7 +199,7 @@ def disturbed(
     given: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """The actions that arrive now.
+    """Writes the actions that arrive now.
 
     Args:
         which: Indices of environments.

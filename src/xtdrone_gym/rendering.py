@@ -4,7 +4,7 @@ They are drawn off screen by the scene of `xtdrone view`, on the processor where
 graphics card.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,20 +41,21 @@ _ORIGIN = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
 
 class _SharedMesh(NamedTuple):
-    """A mesh of Scenes as shapes want it."""
+    """A mesh of Scenes, for a Shape."""
 
     mesh: Mesh
 
     def parts(self) -> tuple[Mesh, ...]:
-        """The one."""
+        """Returns the mesh."""
         return (self.mesh,)
 
 
 class _TaskScene(FlightScene):
     """A scene whose goals do not stand in the camera's way."""
 
-    def _build(self, inserted):
-        model = super()._build(inserted)
+    def build(self, inserted: Sequence[WorldModel]) -> Any:  # MjModel, which has no types
+        """Builds the scene; goals are in a group of their own."""
+        model = super().build(inserted)
         goals = [model.body(each.name).id for each in inserted if each.name.startswith(_GOAL)]
         model.geom_group[np.isin(model.geom_bodyid, goals)] = _UNSEEN
         return model
@@ -73,7 +74,7 @@ class View:
         size: tuple[int, int] = SIZE,
         camera: str = "still",
     ):
-        """Nothing is drawn yet.
+        """Builds the scene.
 
         Args:
             tasks: The environments.
@@ -117,7 +118,7 @@ class View:
         )
 
     def image(self, note: str = "") -> np.ndarray:
-        """The environment as it stands now, (h, w, 3) uint8, the first row the highest.
+        """Returns an image of the environment, (h, w, 3) uint8, the first row the highest.
 
         Args:
             note: Text at the lower left.
@@ -152,7 +153,7 @@ class View:
         """Frees the scene. May be called twice."""
         self._scene.close()
 
-    def _update(self):
+    def _update(self) -> float:
         """Takes over the state; returns the simulated time since the last image [s]."""
         e, s, state = self._environment, self._tasks.batch.host_state(), self._state
         t_us = int(self._tasks.batch.t_us[e])
@@ -167,19 +168,19 @@ class View:
             self._past.pop(0)
         return dt
 
-    def _objects(self):
+    def _objects(self) -> np.ndarray:
         objects = self._tasks.batch.scenes.objects
         return objects[self._environment % len(objects)]
 
-    def _goals(self):
-        """Places of the goals (V, 3), of a task that has any."""
+    def _goals(self) -> np.ndarray:
+        """Returns the places of the goals (V, 3), of a task that has any."""
         tasks, e = self._tasks, self._environment
-        if tasks.task.marks is None:
+        if tasks.task.goal_positions is None:
             return np.zeros((0, 3))
-        return np.asarray(tasks.task.marks(tasks.goal[e], tasks.memory[e]), dtype=float)
+        return np.asarray(tasks.task.goal_positions(tasks.goal[e], tasks.memory[e]), dtype=float)
 
-    def _models(self):
-        """What stands there as models and their states; new models where other things do."""
+    def _models(self) -> tuple[tuple[WorldModel, ...], np.ndarray]:
+        """Returns objects and goals as models with their states; new models after a change."""
         objects = self._objects()
         objects = objects[(objects["kind"] != NO_OBJECT) & (objects["kind"] != PLANE)]
         looks = objects[["kind", "mesh", "size", "colour"]]
@@ -268,17 +269,17 @@ def record(
 
 
 def _model(name: str, shape: Shape) -> WorldModel:
-    """A shape as something that is moved from outside."""
+    """Returns a model of a shape that is moved from outside."""
     return WorldModel(name, True, Pose(), (), (shape,))
 
 
 def _shape(each: Any, scenes: Scenes, pose: Pose = Pose()) -> Shape:
-    """An object (a record of Scenes) as a shape that is seen only."""
+    """Returns an object (a record of Scenes) as a shape without collisions."""
     kind = _KIND_NAMES[int(each["kind"])]
     mesh: Any = None
     if each["kind"] == MESH:
-        found = scenes.meshes[int(each["mesh"])]
-        mesh = _SharedMesh(Mesh(found.points, found.faces))
+        triangles = scenes.meshes[int(each["mesh"])]
+        mesh = _SharedMesh(Mesh(triangles.points, triangles.faces))
     colour = tuple(map(float, each["colour"]))
     return Shape(
         kind,

@@ -1,4 +1,4 @@
-"""What a task is: vehicles, an action level, what is observed, what is rewarded.
+"""A task: vehicles, an action level, observations and rewards.
 
 A task is one file in tasks/, with kernels that go over the environments once after each step.
 """
@@ -23,13 +23,13 @@ class Part(NamedTuple):
     """A part of an observation."""
 
     name: str
-    count: int
+    width: int  # how many numbers
     bound: float  # values are cut to -bound..bound, in their unit
     scale: float  # a usual value, by which a policy divides
 
 
-class Seen(NamedTuple):
-    """What an observation is made of. E environments of V vehicles; of an Agent E = N, V = 1."""
+class ObservationArrays(NamedTuple):
+    """Inputs and output of observe(): E environments of V vehicles; of an Agent E = N, V = 1."""
 
     pos: np.ndarray  # (E, V, 3) as measured, world [m]
     quat: np.ndarray  # (E, V, 4) xyzw, body to world
@@ -42,12 +42,12 @@ class Seen(NamedTuple):
     observation: np.ndarray  # (E, V, N), the output
 
 
-class Judged(NamedTuple):
-    """What a reward is made of, the true state; and the outputs."""
+class RewardArrays(NamedTuple):
+    """Inputs of judge(), the true state, and its outputs."""
 
     state: BatchState
     objects: np.ndarray  # (E, O) or (1, O) of scenes.object_dtype()
-    goal: np.ndarray  # as in Seen
+    goal: np.ndarray  # as in ObservationArrays
     memory: np.ndarray
     action: np.ndarray
     reward: np.ndarray  # (E, V), the output
@@ -63,8 +63,18 @@ def no_advance(which: np.ndarray, seen: Any, t_us: np.ndarray, dt: float) -> Non
 
 
 def first_of_goals(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
-    """Of goals that begin with a place, that place (V, 3)."""
+    """Returns the places (V, 3) with which goals begin."""
     return goal[:, :3]
+
+
+@njit(nogil=True)
+def draw_goals(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+    """Draws the goals of new episodes, evenly between limits (2, G); see Task.begin."""
+    for e in which:
+        for i in range(x.goal.shape[1]):
+            for k in range(x.goal.shape[2]):
+                fraction = next_uniform(streams[e])
+                x.goal[e, i, k] = limits[0, k] + fraction * (limits[1, k] - limits[0, k])
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +86,8 @@ class Task:
     """
 
     name: str  # with its version: Position-v0
-    text: str  # what is to be done, in a line
-    success: str  # what counts as a success, in a line
+    text: str  # the aim, in a line
+    success: str  # condition of a success, in a line
     action: str  # of xtdrone_batch.levels.LEVELS
     low: tuple[float, ...]  # bounds of an action, in its units
     high: tuple[float, ...]
@@ -87,29 +97,31 @@ class Task:
     randomisation: Randomisation
     goal: tuple[tuple[float, ...], tuple[float, ...]]  # lowest and highest that is drawn
     parts: tuple[Part, ...]  # of an observation
-    observe: Callable[..., None]  # observe(which, Seen)
-    judge: Callable[..., None]  # judge(which, Judged)
-    begin: Callable[..., None] = field(default_factory=lambda: draw_goals)  # begin(which, Judged,
-    # limits (2, G), streams (E, 4)): goal and memory of new episodes
-    advance: Callable[..., None] = no_advance  # advance(which, Seen, t_us (E,), dt): moves goals,
-    # after a step and before judge(); by true poses in a batch, by estimates in a flight
+    observe: Callable[..., None]  # observe(which, ObservationArrays)
+    judge: Callable[..., None]  # judge(which, RewardArrays)
+    # begin(which, RewardArrays, limits (2, G), streams (E, 4)): goal and memory of new episodes
+    begin: Callable[..., None] = draw_goals
+    # advance(which, ObservationArrays, t_us (E,), dt): moves goals, after a step and before
+    # judge(); by true poses in a batch, by estimates in a flight
+    advance: Callable[..., None] = no_advance
     memory: int = 0  # numbers that the task keeps for each vehicle
     world: str | None = None  # of worlds/batch; None for a ground
     camera: CameraParameters | None = None
     pooled: tuple[int, int] = (0, 0)  # rows and columns of its image in an observation
-    marks: Callable[..., np.ndarray] | None = first_of_goals  # marks(goal (V, G), memory (V, M)):
-    # places (V, 3) that pictures mark; None where a goal is no place
-    learner: Mapping[str, Any] = field(default_factory=dict)  # settings of learning.settings that
-    # it needs, and environments
+    # goal_positions(goal (V, G), memory (V, M)) returns the places (V, 3) that pictures mark;
+    # None where a goal is no place
+    goal_positions: Callable[..., np.ndarray] | None = first_of_goals
+    # settings of learning.settings that it needs, and environments
+    learner: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def vehicles(self) -> int:
-        """In one environment."""
+        """Number of vehicles in one environment."""
         return len(self.starts)
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """As LEVELS names them."""
+        """Names of the numbers of an action."""
         return LEVELS[self.action].fields
 
     @property
@@ -119,20 +131,20 @@ class Task:
 
     @property
     def size(self) -> int:
-        """Numbers in an observation."""
-        return sum(part.count for part in self.parts)
+        """Number of numbers in an observation."""
+        return sum(part.width for part in self.parts)
 
     def per_number(self, name: str) -> np.ndarray:
-        """The bound or scale of each number of an observation (N,)."""
+        """Returns the bound or scale of each number of an observation (N,)."""
         return np.concatenate(
-            [np.full(part.count, getattr(part, name), dtype=np.float32) for part in self.parts]
+            [np.full(part.width, getattr(part, name), dtype=np.float32) for part in self.parts]
         )
 
 
 def last_action(low: tuple[float, ...], high: tuple[float, ...]) -> Part:
-    """The part of an observation that holds the last action."""
-    most = max(map(abs, (*low, *high)))
-    return Part("last_action", len(low), most, most)
+    """Returns the part of an observation that holds the last action."""
+    bound = max(map(abs, (*low, *high)))
+    return Part("last_action", len(low), bound, bound)
 
 
 # The parts that observe_body() writes: everything in the body's frame, so that no heading differs.
@@ -142,7 +154,7 @@ BODY = (
     Part("velocity", 3, 30.0, 3.0),  # [m/s]
     Part("body_rates", 3, 40.0, 4.0),  # [rad/s]
 )
-BODY_SIZE = sum(part.count for part in BODY)
+BODY_SIZE = sum(part.width for part in BODY)
 VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)  # of the goal less the vehicle's [m/s]
 # Bounds of body rates [rad/s] and thrust 0..1, as most tasks have them.
 RATES_LOW, RATES_HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
@@ -184,29 +196,29 @@ def put_action(s: Any, e: int, i: int, out: np.ndarray, k: int) -> None:
 
 @njit(inline="always")
 def touches(s: Any, e: int, i: int) -> bool:
-    """Whether anything touched a vehicle in the last step."""
+    """Tells whether anything touched a vehicle in the last step."""
     f = s.contact[e, i]
     return f[0] != 0.0 or f[1] != 0.0 or f[2] != 0.0
 
 
 @njit(inline="always")
 def apart(s: Any, e: int, i: int) -> float:
-    """Distance of a vehicle from the nearest other one of its environment [m]."""
-    least = math.inf
+    """Returns the distance of a vehicle from the nearest other one of its environment [m]."""
+    nearest = math.inf
     for j in range(s.pos.shape[1]):
         if j != i:
-            least = min(least, square_apart(s.pos[e, i], s.pos[e, j]))
-    return math.sqrt(least)
+            nearest = min(nearest, square_apart(s.pos[e, i], s.pos[e, j]))
+    return math.sqrt(nearest)
 
 
 @njit(inline="always")
 def square_apart(a: np.ndarray, b: np.ndarray) -> float:
-    """Square of the distance of two places (3,) [m^2]."""
+    """Returns the square of the distance of two places (3,) [m^2]."""
     return (b[0] - a[0]) ** 2 + (b[1] - a[1]) ** 2 + (b[2] - a[2]) ** 2
 
 
 def others(count: int) -> tuple[Part, ...]:
-    """The parts that observe_others() writes, of so many other vehicles."""
+    """Returns the parts that observe_others() writes, of so many other vehicles."""
     return (
         Part("others_position", 3 * count, 20.0, 2.0),
         Part("others_velocity", 3 * count, 30.0, 3.0),
@@ -215,7 +227,7 @@ def others(count: int) -> tuple[Part, ...]:
 
 @njit(inline="always")
 def reward_of_place(square: float, w: np.ndarray) -> float:
-    """1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w| of a distance squared [m^2] and body rates (3,).
+    """Returns 1 / (1 + 16 d^2) + 1 - d / 10 - 0.02 |w|, of d^2 [m^2] and body rates w (3,).
 
     It draws from afar, is sharp at the goal, and is worth staying alive for.
     """
@@ -262,7 +274,7 @@ def observe_moving_goal(s: Any, e: int, i: int, out: np.ndarray) -> int:
 
 @njit(nogil=True)
 def observe_goal(which: np.ndarray, s: Any) -> None:
-    """An observation of POSITION_ERROR, BODY and the last action."""
+    """Writes an observation of POSITION_ERROR, BODY and the last action."""
     for e in which:
         for i in range(s.pos.shape[1]):
             p, g, out = s.pos[e, i], s.goal[e, i], s.observation[e, i]
@@ -270,13 +282,3 @@ def observe_goal(which: np.ndarray, s: Any) -> None:
                 out, 0, POSITION_ERROR.bound, s.quat[e, i], g[0] - p[0], g[1] - p[1], g[2] - p[2]
             )
             put_action(s, e, i, out, observe_body(s, e, i, out, 3))
-
-
-@njit(nogil=True)
-def draw_goals(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
-    """Goals of new episodes, evenly between limits (2, G); see Task.begin."""
-    for e in which:
-        for i in range(x.goal.shape[1]):
-            for k in range(x.goal.shape[2]):
-                share = next_uniform(streams[e])
-                x.goal[e, i, k] = limits[0, k] + share * (limits[1, k] - limits[0, k])

@@ -1,5 +1,6 @@
 """TaskBatch: a task in many environments at once, on plain arrays. Every interface is above it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from xtdrone_dynamics.compiled import njit
 
 from .camera import TaskCamera
 from .realism import TRUE, Realism, disturbed, draw_bias, draw_disturbance, measure, new_measured
-from .task import Judged, Seen, Task
+from .task import ObservationArrays, RewardArrays, Task
 from .tasks import TASKS
 
 SEEDS = 2**31
@@ -22,7 +23,7 @@ PRIVILEGED = 6  # numbers of privileged() beside the observation
 
 
 def find_task(task: Task | str) -> Task:
-    """A task by its name; a Task is returned as it is.
+    """Returns a task by its name; a Task is returned as it is.
 
     Raises:
         BatchError: There is no such task.
@@ -47,11 +48,14 @@ class TaskBatch:
         terminated, truncated, over: (E,) bool: one has, the time is out, one of both.
         success: (E,) bool, whether the episode counts as a success if it ends now.
         action: (E, V, K) float32, the last one, within its bounds.
+        arriving: (E, V, K) float32, the last action with the realism's delay and error.
+        delay: (E,) by how many steps actions arrive late in this episode.
+        reward_arrays: The arrays of the task's judge().
         final: As observation; of environments that step_and_restart() has restarted, their last
             observation before.
         first: (E, V) float32; of those the potential of their first state.
-        hardness: 0..1, share of the realism, and of what the randomisation has more than the
-            task's, in episodes that begin from now on.
+        hardness: 0..1, fraction of the realism, and of what the randomisation adds to the task's,
+            in episodes that begin from now on.
 
     Examples:
         >>> import xtdrone as xd
@@ -91,7 +95,8 @@ class TaskBatch:
             raise BatchError(f"history = {history} is not allowed: give 0 to {MAX_HISTORY}")
         self.realism, self.history = realism, history
         fleet = "; ".join(f"{vehicle}@{x},{y},{z}" for x, y, z in task.starts)
-        world = {} if task.world is None else {"scenes": World(task.world)}
+        if task.world is not None:
+            options["scenes"] = World(task.world)
         self._randomisation = randomisation or task.randomisation
         self.batch = BatchSimulation(
             fleet,
@@ -101,12 +106,11 @@ class TaskBatch:
             dtype="float32",
             seed=seed,
             randomisation=self._randomisation,
-            **world,
             **options,
         )
         self.limit_us = round(task.seconds * 1e6)
         lead, size, width = (environments, task.vehicles), task.size, len(task.low)
-        self._low, self._high = np.float32(task.low), np.float32(task.high)
+        self._low, self._high = (np.array(limit, np.float32) for limit in (task.low, task.high))
         self.observation = np.zeros((*lead, (history + 1) * size), dtype=np.float32)
         self.final = self.observation.copy()
         self.reward = np.zeros(lead, dtype=np.float32)
@@ -116,10 +120,10 @@ class TaskBatch:
         )
         self.ended = np.zeros(lead, dtype=np.bool_)
         self.action = np.zeros((*lead, width), dtype=np.float32)
-        self._arriving = np.zeros_like(self.action) if realism.disturbs else self.action
+        self.arriving = np.zeros_like(self.action) if realism.disturbs else self.action
         self._offset = np.zeros_like(self.action)
         self._given = np.zeros((realism.delay + 1, *self.action.shape), dtype=np.float32)
-        self._delay = np.zeros(environments, dtype=np.int64)
+        self.delay = np.zeros(environments, dtype=np.int64)
         self._count = 0
         self._camera = None if task.camera is None else TaskCamera(self.batch, task)
         goal = np.zeros((*lead, len(task.goal[0])), dtype=np.float32)
@@ -128,7 +132,7 @@ class TaskBatch:
         poses = state.pos, state.quat, state.vel, state.ang_vel
         image = np.zeros((*lead, 0), np.float32) if self._camera is None else self._camera.pooled
         now = np.zeros((*lead, size), dtype=np.float32)
-        self._judged = Judged(
+        self.reward_arrays = RewardArrays(
             state,
             self.batch.scenes.objects,
             goal,
@@ -139,7 +143,7 @@ class TaskBatch:
             self.ended,
             self.success,
         )
-        self.true = Seen(*poses, goal, memory, self.action, image, now)
+        self.true = ObservationArrays(*poses, goal, memory, self.action, image, now)
         self._measured = new_measured(environments, task.vehicles) if realism.measures else None
         self.seen = (
             self.true
@@ -159,29 +163,29 @@ class TaskBatch:
 
     @property
     def environments(self) -> int:
-        """E."""
+        """Number of environments, E."""
         return self.batch.environments
 
     @property
     def goal(self) -> np.ndarray:
-        """(E, V, G) of the task, see its file."""
+        """Goals (E, V, G); the task's file says what the numbers are."""
         return self.true.goal
 
     @property
     def memory(self) -> np.ndarray:
-        """(E, V, M) what the task keeps, see its file."""
+        """Memory (E, V, M) of the task; the task's file says what the numbers are."""
         return self.true.memory
 
     @property
     def hardness(self) -> float:
-        """See above."""
+        """Fraction of the realism, see the class."""
         return self._hardness
 
     @hardness.setter
-    def hardness(self, share: float) -> None:
-        self._hardness = share
-        self._widths = share * self.realism.widths()
-        self.batch.randomise(between(self.task.randomisation, self._randomisation, share))
+    def hardness(self, fraction: float) -> None:
+        self._hardness = fraction
+        self._widths = fraction * self.realism.widths()
+        self.batch.randomise(between(self.task.randomisation, self._randomisation, fraction))
 
     def begin(self, mask: np.ndarray | None = None, seed: int | None = None) -> np.ndarray:
         """Begins episodes in all environments, or in those of a mask (E,) bool.
@@ -204,7 +208,7 @@ class TaskBatch:
         self._given[:, which] = 0.0
         for array in (self.ended, self.terminated, self.truncated, self.over):
             array[which] = False
-        self._over(which, self.task.begin, self._judged, self._limits, self._streams)
+        self._over(which, self.task.begin, self.reward_arrays, self._limits, self._streams)
         if self.realism.disturbs:
             self._over(
                 which,
@@ -212,20 +216,20 @@ class TaskBatch:
                 round(self._hardness * self.realism.delay),
                 0.5 * self._hardness * self.realism.action_bias * (self._high - self._low),
                 self._streams,
-                self._delay,
+                self.delay,
                 self._offset,
             )
         if self._measured is not None:
             self._over(which, draw_bias, self._widths, self._streams, self._measured)
         self.task.advance(which, self.true, self.batch.t_us, self.task.step_s)
-        self._over(which, self.task.judge, self._judged)
+        self._over(which, self.task.judge, self.reward_arrays)
         self.reward[which], self.success[which] = 0.0, False
         self._observe(which)
         self._over(which, fill_history, self.seen.observation, self.observation)
         return self.observation
 
     def step(self, action: np.ndarray) -> None:
-        """One step of all environments; those that are over go on until begin().
+        """Makes one step of all environments; those that are over go on until begin().
 
         Args:
             action: (E, V, K) in the task's units; it is cut to the task's bounds.
@@ -240,17 +244,17 @@ class TaskBatch:
             self._over(
                 self._all,
                 disturbed,
-                self._delay,
+                self.delay,
                 self._offset,
                 self._count,
                 self._given,
-                self._arriving,
+                self.arriving,
             )
-        self.batch.step(self._arriving)
+        self.batch.step(self.arriving)
         self._judge()
 
     def take(self, action: np.ndarray) -> None:
-        """Notes an action as the last one, within its bounds; see step()."""
+        """Keeps an action as the last one, within its bounds; see step()."""
         given = np.asarray(action, dtype=np.float32)
         if given.shape != self.action.shape:
             raise BatchError(
@@ -263,7 +267,7 @@ class TaskBatch:
     def follow(
         self, t_us: int, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray
     ) -> None:
-        """As a step, but the vehicles move elsewhere: this is where they are.
+        """Takes the poses of vehicles that move elsewhere, in place of a step.
 
         Args:
             t_us: Since the episodes began [us].
@@ -277,11 +281,11 @@ class TaskBatch:
         self.batch.t_us[:] = t_us
         self._judge()
 
-    def _judge(self):
-        """Goals, rewards, ends and observations after the vehicles have moved."""
+    def _judge(self) -> None:
+        """Updates goals, rewards, ends and observations after the vehicles have moved."""
         self.batch.host_state()
         self._over(self._all, self.task.advance, self.true, self.batch.t_us, self.task.step_s)
-        self._over(self._all, self.task.judge, self._judged)
+        self._over(self._all, self.task.judge, self.reward_arrays)
         np.any(self.ended, axis=1, out=self.terminated)
         np.greater_equal(self.batch.t_us, self.limit_us, out=self.truncated)
         self.truncated &= ~self.terminated
@@ -290,7 +294,7 @@ class TaskBatch:
         self._over(self._all, shift_history, self.seen.observation, self.observation)
 
     def step_and_restart(self, action: np.ndarray) -> None:
-        """As step(); then episodes that are over begin anew, with what they last saw in `final`.
+        """Makes a step; then begins episodes that are over anew, their last observation in `final`.
 
         All but observation, goal and memory are those of the step.
         """
@@ -329,9 +333,9 @@ class TaskBatch:
         out[..., size] = variation.mass
         out[..., size + 1] = variation.effectiveness.mean(axis=2)
         out[..., size + 2 : size + 5] = self.batch.host_state().wind
-        out[..., size + 5] = self._delay[:, None]
+        out[..., size + 5] = self.delay[:, None]
 
-    def _observe(self, which):
+    def _observe(self, which: np.ndarray) -> None:
         if self._measured is not None:
             self._over(
                 which, measure, self._widths, self._streams, self.batch.host_state(), self._measured
@@ -340,7 +344,8 @@ class TaskBatch:
             self._camera.look(which)
         self._over(which, self.task.observe, self.seen)
 
-    def _over(self, which, kernel, *arguments):
+    def _over(self, which: np.ndarray, kernel: Callable[..., None], *arguments: Any) -> None:
+        """Calls a kernel for environments (indices), in parts by the threads."""
         self.batch.threads.over(
             len(which), lambda first, last: kernel(which[first:last], *arguments)
         )

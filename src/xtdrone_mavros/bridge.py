@@ -67,14 +67,14 @@ class Bridge:
         """Publishes messages.
 
         Args:
-            received: As FleetLink.receive() gives them.
+            received: Messages that FleetLink.receive() yields.
         """
         for i, message_id, payload, _ in received:
             self.vehicles[i].latest[message_id] = payload
         for i, message_id, payload, frame in received:
             try:
                 self.vehicles[i].take(message_id, payload, frame)
-            except Exception as error:  # of one message: the others go on
+            except Exception as error:  # concerns one message: the others go on
                 self.vehicles[i].log_failure(mavlink.mavlink_map[message_id].msgname, error)
 
     def tick(self, t_us: int) -> None:

@@ -25,7 +25,7 @@ ONLY_ACCELERATION = _POS | _VEL | _YAW
 _ZERO: Vector = (0.0, 0.0, 0.0)
 HOLDS = ("HOVER", "loiter")  # hold the current position: a plane stays around it
 TRANSITIONS = {"multirotor": mavlink.MAV_VTOL_STATE_MC, "plane": mavlink.MAV_VTOL_STATE_FW}
-_MODES = {"takeoff": "AUTO.TAKEOFF", "land": "AUTO.LAND"}  # by the commands of XTDrone's plane
+_MODES = {"takeoff": "AUTO.TAKEOFF", "land": "AUTO.LAND"}  # commands of XTDrone's plane
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class CommandTranslator:
             self._hover()
             self._report(f"{command}: done")
             return None
-        if command == "idle":  # of XTDrone's plane, for PX4 up to v1.11
+        if command == "idle":  # a command of XTDrone's plane, for PX4 up to v1.11
             self._report("idle refused: PX4 has no idle set-point any more; give loiter or land")
             return None
         if command in TRANSITIONS:

@@ -1,7 +1,7 @@
-"""What the bridge needs of ROS, 1 or 2."""
+"""Interface of the bridge to ROS, 1 or 2."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 
 class Output(Protocol):
@@ -40,8 +40,8 @@ class Host(Log, Protocol):
     def load_params(self, name: str) -> Mapping[str, int | float]:
         """Returns a vehicle's parameters on the parameter server."""
 
-    def set_parameter(self, name: str, key: str, value: Any) -> None:
+    def set_parameter(self, name: str, key: str, value: str) -> None:
         """Sets one of MAVROS's own parameters on the parameter server."""
 
-    def later(self, function: Callable[[], Any]) -> None:
+    def later(self, function: Callable[[], object]) -> None:
         """Calls a function in a thread of its own, after those before it."""

@@ -23,7 +23,8 @@ _BUFFER = 8 << 20  # receive buffer, for all that comes within one tick [bytes]
 
 
 Inbox: TypeAlias = "queue.SimpleQueue[mavlink.MAVLink_message]"
-_Unpack: TypeAlias = Callable[[bytes], tuple[Any, ...]]
+Numbers: TypeAlias = tuple[Any, ...]  # types and length depend on the message
+_Unpack: TypeAlias = Callable[[bytes], Numbers]
 
 
 class Received(NamedTuple):
@@ -40,7 +41,7 @@ def _layout(message_id: int) -> tuple[_Unpack, int]:
     return message.unpacker.unpack, message.unpacker.size
 
 
-def unpack(message_id: int, payload: bytes) -> tuple[Any, ...]:
+def unpack(message_id: int, payload: bytes) -> Numbers:
     """Returns the numbers and texts of a payload in the order of the wire, arrays flattened."""
     reader, size = _LAYOUTS.get(message_id) or _LAYOUTS.setdefault(message_id, _layout(message_id))
     return reader(payload[:size].ljust(size, b"\0"))

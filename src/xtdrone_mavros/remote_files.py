@@ -6,12 +6,12 @@ https://mavlink.io/en/services/ftp.html
 import errno
 import struct
 import threading
-from typing import Any
 
 from xtdrone_core.mavlink.dialect import mavlink
 
 from .mavlink_link import FleetLink
 from .requests import LinkTransport
+from .rows import Fields
 
 WAIT_S = 1.0  # time-out of an answer [s]
 _HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, request, burst end, offset
@@ -55,9 +55,9 @@ class RemoteFiles:
         self._transport, self._vehicle = LinkTransport(link, i), i + 1
         self._sequence = 0
 
-    def list(self, path: str) -> list[dict[str, Any]] | None:
+    def list(self, path: str) -> list[Fields] | None:
         """Returns the entries of a folder, as the fields of mavros_msgs/FileEntry."""
-        files: list[dict[str, Any]] = []
+        files: list[Fields] = []
         offset = 0
         while True:
             data = self._ask(_LIST, offset=offset, data=path.encode())

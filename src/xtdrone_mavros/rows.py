@@ -12,7 +12,8 @@ from xtdrone_core.errors import XtdroneError
 # A message or request of ROS 1 or ROS 2, or anything else with the fields of its type: the classes
 # are generated, and differ between the two.
 RosMessage: TypeAlias = Any
-Parameters: TypeAlias = Mapping[str, Any]  # of MAVROS, nested as on the parameter server
+Parameters: TypeAlias = Mapping[str, Any]  # MAVROS's parameters, nested as on the server
+Fields: TypeAlias = dict[str, Any]  # fields of a message by name, nested ones too
 Response: TypeAlias = tuple[Any, ...]  # the fields of a service's response, in their order
 VehicleT = TypeVar("VehicleT")
 
@@ -24,8 +25,8 @@ class Topic(Generic[VehicleT]):
     name: str
     type: str  # for example mavros_msgs/State
     message: str = ""  # MAVLink message that it is made of; "" = published elsewhere, or never
-    build: Callable[[VehicleT, bytes], bytes | None] | None = None  # from that message's payload
-    rate: float = 0.0  # of that message on the bridge's link [Hz]; 0 = when there is something new
+    build: Callable[[VehicleT, bytes], bytes | None] | None = None  # converts its payload
+    rate: float = 0.0  # rate of the message on the bridge's link [Hz]; 0 = at each change
     latched: bool = False  # and built even without subscribers
 
 

@@ -12,20 +12,20 @@ from . import ros_serialisation as ros
 from .command_translator import LATE_US
 from .convert import decode, encode, geometry
 from .host import Host, Output
-from .mavlink_link import COMPONENT_ID, FleetLink, unpack
+from .mavlink_link import COMPONENT_ID, FleetLink, Numbers, unpack
 from .remote_files import RemoteFiles
 from .requests import Requests, heartbeat
 from .rows import Parameters, Response, RosMessage, Service, ServiceFailed, Subscription, Topic
 from .timesync import Timesync
 
 LOST_US = 10_000_000  # without a heartbeat for this long a vehicle counts as gone [us]
-PARAMETERS_US = 10_000_000  # from the connection until all parameters are read, MAVROS's [us]
+PARAMETERS_US = 10_000_000  # delay of reading all parameters after the connection [us]
 _FAILURES_US = 1_000_000  # between two lines of the log on failures of one kind [us]
 _OTHER_CLOCK_US = 1_000_000  # stamps that differ by more are of another clock [us]
 _ATTITUDE, _IMU = mavlink.MAVLINK_MSG_ID_ATTITUDE_QUATERNION, mavlink.MAVLINK_MSG_ID_HIGHRES_IMU
 _HEARTBEAT = mavlink.MAVLINK_MSG_ID_HEARTBEAT
 _ESC_INFO, _ESC_STATUS = 290, 291
-_GUIDED, _MANUAL_INPUT, _ARMED = 8, 64, 128  # of MAV_MODE_FLAG
+_GUIDED, _MANUAL_INPUT, _ARMED = 8, 64, 128  # bits of MAV_MODE_FLAG
 _NO_MISSION = 65535  # total of MISSION_CURRENT
 MISSION = mavlink.MAV_MISSION_TYPE_MISSION
 _PLANS = {
@@ -103,13 +103,13 @@ class Vehicle:
         self.landing_target_us: int | None = None
         self.connected = False
         self.heard_us = -LOST_US - 1
-        self._frame = b""  # of the message that is handled now
+        self._frame = b""  # bytes of the message that is handled now
         self._converted: dict[Callable[[bytes], Any], tuple[bytes, Any]] = {}
         self._offboard = False
         self._set_point_us: int | None = None  # time of the last set-point; None: no stream
         self._parameters_due_us: int | None = None  # when all parameters are read unasked
         self._pull_after_gcs = True  # whether missions that others upload are read
-        self._next_due: dict[str, int] = {}  # by what is limited in its rate: when it is next taken
+        self._next_due: dict[str, int] = {}  # time at which a rate-limited input is next taken [us]
         self._chunks: dict[int, str] = {}  # id of a long status text -> text so far
         self._mission_current = 0
         self._mission_total: int | None = None  # None = not known yet
@@ -152,7 +152,7 @@ class Vehicle:
         """
         try:
             row.handle(self, message)
-        except Exception as error:  # of one message: the others go on
+        except Exception as error:  # concerns one message: the others go on
             self.log_failure(row.name, error)
 
     def answer(self, row: Service["Vehicle"], request: RosMessage) -> Response:
@@ -305,7 +305,7 @@ class Vehicle:
         if self.connected:
             self.send(mavlink.MAVLink_timesync_message(0, self.now_us * 1000))
 
-    def motors(self, message_id: int) -> tuple[list[tuple[Any, ...]], int]:
+    def motors(self, message_id: int) -> tuple[list[Numbers], int]:
         """Returns ESC_INFO or ESC_STATUS of all motors, four in each message.
 
         Returns:
@@ -350,8 +350,8 @@ class Vehicle:
     def _waypoint_list(self) -> bytes:
         current = self._mission_current
         waypoints = [
-            waypoint._replace(is_current=sequence == current)
-            for sequence, waypoint in enumerate(self.plans[MISSION])
+            (frame, command, sequence == current, *rest)
+            for sequence, (frame, command, _, *rest) in enumerate(self.plans[MISSION])
         ]
         return ros.waypoint_list(current, waypoints)
 

@@ -1,1 +1,1 @@
-"""What the nodes of ROS 1 share, and the only package that imports rospy beside nodes/."""
+"""Shared modules of the nodes of ROS 1; only they and nodes/ import rospy."""

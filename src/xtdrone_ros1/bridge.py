@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import rosgraph
@@ -31,7 +30,7 @@ from xtdrone_mavros.command_translator import STALL_S
 from xtdrone_mavros.convert.geometry import rotate_inverse
 from xtdrone_mavros.inputs import SUBSCRIPTIONS
 from xtdrone_mavros.mavlink_link import FleetLink
-from xtdrone_mavros.rows import Parameters, Service as ServiceRow
+from xtdrone_mavros.rows import Fields, Parameters, Service as ServiceRow
 from xtdrone_mavros.services import SERVICES, ServiceFailed
 from xtdrone_mavros.vehicle import Vehicle
 from xtdrone_msgs.srv import SetSpeed, SetSpeedResponse, Step, StepResponse
@@ -71,7 +70,7 @@ class RosHost:
     """ROS 1 as the bridge's host; see xtdrone_mavros.host.Host."""
 
     def __init__(self) -> None:
-        self._later: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._later: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
 
     @staticmethod
     def output(name: str, topic: str, kind: str, latched: bool) -> Output:
@@ -94,11 +93,11 @@ class RosHost:
         return rospy.get_param(f"/{name}/mavros/param", {})
 
     @staticmethod
-    def set_parameter(name: str, key: str, value: Any) -> None:
+    def set_parameter(name: str, key: str, value: str) -> None:
         """Sets one of MAVROS's own parameters."""
         rospy.set_param(f"/{name}/mavros/{key}", value)
 
-    def later(self, function: Callable[[], Any]) -> None:
+    def later(self, function: Callable[[], object]) -> None:
         """Calls a function in the thread of work()."""
         self._later.put(function)
 
@@ -130,7 +129,7 @@ def offer(vehicle: Vehicle, defaults: Parameters) -> None:
         Service(top + service.name, cls, answer(vehicle, cls, service))
 
 
-def merged(defaults: Parameters, given: Parameters) -> dict[str, Any]:
+def merged(defaults: Parameters, given: Parameters) -> Fields:
     """Returns nested parameters: the given ones, and defaults for the others."""
     values = {
         key: merged(defaults[key], value)

@@ -24,7 +24,7 @@ class Connection:
         """Sends one message, or drops it if the subscriber has not kept up."""
         sock = self._connection.socket
         if sock is None or self._connection.done:
-            self._connection.write_data(data)  # which raises what rospy expects
+            self._connection.write_data(data)  # raises the exception that rospy expects
             return
         try:
             if self._rest:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 # A generated class of genpy, which has no types, and one of its objects.
 MessageClass: TypeAlias = Any
 Message: TypeAlias = Any
+Fields: TypeAlias = Mapping[str, Any]  # fields of a message by name, nested ones too
 
 _BYTES: dict[MessageClass, MessageClass] = {}
 
@@ -18,6 +19,11 @@ def ros_class(kind: str, folder: str = "msg") -> MessageClass:
     """Returns the class of a type, for example std_msgs/Float64; folder: msg or srv."""
     package, name = kind.split("/")
     return getattr(importlib.import_module(f"{package}.{folder}"), name)
+
+
+def request(service: MessageClass) -> Message:
+    """Returns an empty request of a service's class."""
+    return service._request_class()
 
 
 def response(service: MessageClass) -> Message:
@@ -45,7 +51,7 @@ def field_types(message: Message) -> dict[str, str]:
     return dict(zip(message.__slots__, message._slot_types))
 
 
-def fill(message: Message, fields: Mapping[str, Any]) -> Message:
+def fill(message: Message, fields: Fields) -> Message:
     """Sets the fields of a message, nested ones too; a list of dicts becomes one of messages."""
     types = field_types(message)
     for name, value in fields.items():

@@ -4,7 +4,6 @@ Nothing is rendered before somebody subscribes.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from sensor_models.rendered import messages
 from xtdrone_core.runs.control_link import ControlClient
@@ -16,7 +15,7 @@ from .topics import pegasus
 from .topics.row import numbered
 from .wire.node import Node
 from .wire.quality import SENSOR
-from .wire.types import ros2_name
+from .wire.types import Fields, ros2_name
 
 
 class Cameras:
@@ -71,11 +70,11 @@ class Cameras:
                 for topic, kind, fields in messages.messages(sensor, t_us, data, self._wanted):
                     self._send(topic, ros2_name(kind), fields)
 
-    def _send(self, topic: str, kind: str, fields: dict[str, Any]) -> None:
+    def _send(self, topic: str, kind: str, fields: Fields) -> None:
         types = self._node.types
         self._writers[topic].write(types.serialised(types.message(kind, **fields)))
 
 
-def _body_frame(i: int, name: str) -> tuple[str, str, dict[str, Any]]:
+def _body_frame(i: int, name: str) -> tuple[str, str, Fields]:
     """Returns the body's frame under ROS 1's name, whose children are its sensors."""
     return numbered(pegasus.BODY, i), f"{name}/base_link", {}

@@ -132,7 +132,7 @@ class Commands:
             row.handle(vehicle, self._node.types.read(data, ros2_name(row.type)))
         except SerdeError as error:
             self.log(vehicle.name, mavlink.MAV_SEVERITY_WARNING, f"{row.name}: {error}")
-        except Exception as error:  # of one message: the others go on
+        except Exception as error:  # concerns one message: the others go on
             self.log(vehicle.name, mavlink.MAV_SEVERITY_WARNING, failure(row.name, error))
 
     def _command(self, vehicle: px4_in.Px4Vehicle, request: RosMessage) -> RosMessage:

@@ -1,4 +1,4 @@
-"""What the process of ROS 2 knows of a simulation: sent to it as plain data when it starts."""
+"""Description of a simulation for the process of ROS 2, which gets it as plain data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,9 +10,9 @@ from xtdrone_core.state import SensorDescription
 class RotorRange(NamedTuple):
     """Speeds of a rotor that its flight stack can command."""
 
-    channel: int  # of the actuator commands
-    min_speed: float  # at command 0 [rad/s]
-    speed_range: float  # from command 0 to command 1 [rad/s]
+    channel: int  # index in the actuator commands
+    min_speed: float  # speed at command 0 [rad/s]
+    speed_range: float  # difference between the speeds at command 1 and 0 [rad/s]
     max_speed: float  # [rad/s]
 
 
@@ -69,7 +69,7 @@ class FleetDescription:
     distribution: str
     options: Mapping[str, OptionValue]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:  # JSON
         """Returns plain data for from_json()."""
         return asdict(self)
 

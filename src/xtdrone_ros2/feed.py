@@ -1,4 +1,4 @@
-"""What goes from the simulation to the process of ROS 2 at each step: one record a vehicle."""
+"""Steps of a simulation for the process of ROS 2: a ring of records, one for each vehicle."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from xtdrone_core.contracts import Autopilot
 from xtdrone_core.runs.frame_ring import FrameReader, FrameWriter
 from xtdrone_core.state import SENSORS
 
-_LONGEST, _SHORTEST = 1024, 64  # steps in the ring, 4 s and 0.26 s of real time
-_MEMORY = 32 << 20  # that a ring of more than the fewest steps may take [bytes]
+_MAX_STEPS, _MIN_STEPS = 1024, 64  # steps in the ring, 4 s and 0.26 s of real time
+_MEMORY = 32 << 20  # maximum size of a ring with more than the fewest steps [bytes]
 
 VEHICLE = np.dtype(
     [
@@ -44,7 +44,7 @@ class Feeder:
     """The simulation's end.
 
     Attributes:
-        path: Of the ring.
+        path: Path of the ring.
     """
 
     def __init__(self, path: Path, n: int):
@@ -53,7 +53,7 @@ class Feeder:
         Raises:
             ControlError: It cannot be made.
         """
-        slots = min(max(_MEMORY // (n * VEHICLE.itemsize), _SHORTEST), _LONGEST)
+        slots = min(max(_MEMORY // (n * VEHICLE.itemsize), _MIN_STEPS), _MAX_STEPS)
         self._records = np.zeros(n, dtype=VEHICLE)
         self._ring = FrameWriter(path, arrays(n), slots)
         self.path = self._ring.path

@@ -28,7 +28,7 @@ from .wire.ros1 import Output
 from .wire.types import ros2_name
 
 _PARAMETERS = Path(xtdrone_mavros.__file__).with_name("mavros_parameters.yaml")
-_TICK_US = 20_000  # at which the bridge looks after its connections [us]
+_TICK_US = 20_000  # period at which the bridge checks its connections [us]
 
 
 class Mavros:
@@ -51,7 +51,7 @@ class Mavros:
         """
         self._node, self._log, self._due_us = node, log, 0
         self._parameters: dict[str, dict[str, Any]] = {}
-        self._later: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._later: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._bridge = Bridge(names, link, self)
         given = yaml.safe_load(_PARAMETERS.read_text())
         for vehicle in self._bridge.vehicles:
@@ -111,7 +111,7 @@ class Mavros:
         while True:
             self._later.get()()
 
-    # What the Bridge needs of ROS -----------------------------------------------------------
+    # Host of the Bridge -----------------------------------------------------------
 
     def output(self, name: str, topic: str, kind: str, latched: bool) -> Output:
         """Returns a publisher; its topic is global if it begins with /."""
@@ -120,22 +120,22 @@ class Mavros:
         )
 
     def log(self, name: str, severity: int, text: str) -> None:
-        """Warnings and worse; the simulation says the others itself."""
+        """Logs warnings and worse; the simulation itself logs the others."""
         if severity <= mavlink.MAV_SEVERITY_WARNING:
             self._log(name, severity, text)
 
     def store_params(self, name: str, values: dict[str, int | float]) -> None:
-        """Keeps a vehicle's parameters."""
+        """Stores a vehicle's parameters."""
         self._parameters[name] = values
 
-    def load_params(self, name: str) -> dict[str, Any]:
-        """What was kept."""
+    def load_params(self, name: str) -> dict[str, int | float]:
+        """Returns a vehicle's stored parameters."""
         return self._parameters.get(name, {})
 
-    def set_parameter(self, name: str, key: str, value: Any) -> None:
-        """Keeps one."""
+    def set_parameter(self, name: str, key: str, value: str) -> None:
+        """Stores one of MAVROS's own parameters."""
         self._parameters.setdefault(name, {})[key] = value
 
-    def later(self, function: Callable[[], Any]) -> None:
+    def later(self, function: Callable[[], object]) -> None:
         """Calls a function that takes its time, after those before it."""
         self._later.put(function)

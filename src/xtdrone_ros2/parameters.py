@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from xtdrone_core import ControlError
 from xtdrone_core.mavlink.client import ClientError, MavlinkClient, is_integer, param_value
@@ -13,7 +13,7 @@ from xtdrone_mavros.requests import LinkTransport
 
 from .wire.node import Node
 from .wire.quality import PARAMETER_EVENTS
-from .wire.types import Message
+from .wire.types import Fields, Message
 
 Value = bool | int | float | str
 _PACKAGE = "rcl_interfaces/srv/"
@@ -29,7 +29,6 @@ _FIELDS = dict(_TYPES.values())
 _NAMES = {number: kind.__name__ for kind, (number, _) in _TYPES.items()}
 _FEW = 8  # up to so many parameters are read one by one
 _ANSWER_S, _TRIES = 1.0, 1
-Fields: TypeAlias = dict[str, Any]  # of a response, nested ones too
 PARAM_VALUE = mavlink.MAVLINK_MSG_ID_PARAM_VALUE
 
 
@@ -56,6 +55,7 @@ class Holder(Protocol):
         """Returns a description, and whether the parameter is read-only."""
 
 
+T = TypeVar("T")
 Answer: TypeAlias = Callable[[Message], Fields]
 
 
@@ -132,7 +132,7 @@ class ParameterServices:
         return {"result": self._result(self._set_every, request.parameters)}
 
     @staticmethod
-    def _result(act: Callable[[Any], None], argument: Message) -> Fields:
+    def _result(act: Callable[[T], None], argument: T) -> Fields:
         try:
             act(argument)
         except Refused as error:
@@ -186,7 +186,7 @@ class ParameterServices:
             self._changed(self._name, values)
 
 
-def to_message(value: Value | None) -> dict[str, Any]:
+def to_message(value: Value | None) -> Fields:
     """Returns the fields of a rcl_interfaces/ParameterValue; {} (not set) for None."""
     if value is None:
         return {}
@@ -254,11 +254,11 @@ class SimulationParameters:
     """The options of the simulation: read-only but for its speed."""
 
     def __init__(self, options: Mapping[str, tuple[Value, str]], instance: int):
-        """Of a simulation.
+        """Takes the options of a simulation.
 
         Args:
-            options: Name -> value and what it is.
-            instance: Of the simulation's control socket.
+            options: Name -> value and description.
+            instance: Instance of the simulation.
         """
         self._options, self._instance = options, instance
 
@@ -308,7 +308,7 @@ class Parameters:
     """The parameters of a fleet and of its simulation, and /parameter_events."""
 
     def __init__(self, node: Node, names: Sequence[str], link: FleetLink):
-        """Offers those of the vehicles.
+        """Offers the parameters of the vehicles.
 
         Args:
             node: The participant.
@@ -322,7 +322,7 @@ class Parameters:
             ParameterServices(node, f"/{name}", VehicleParameters(link, i))
 
     def offer(self, name: str, options: Mapping[str, tuple[Value, str]], instance: int) -> None:
-        """Offers those of the simulation, as of the node `name`; see SimulationParameters."""
+        """Offers the simulation's options as parameters of the node `name`."""
         ParameterServices(
             self._node, name, SimulationParameters(options, instance), self._publish_event
         )
@@ -340,7 +340,7 @@ class Parameters:
             decoded: Returns the message.
         """
         *_, name, kind = unpack(PARAM_VALUE, payload)
-        key, known = (payload[:4], kind), self._known[i]  # in bytes, since some are NaN
+        key, known = (payload[:4], kind), self._known[i]  # compared as bytes, since some are NaN
         if known.setdefault(name, key) != key:
             known[name] = key
             message = decoded()

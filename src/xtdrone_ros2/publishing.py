@@ -1,7 +1,6 @@
 """Publishes the topics of a fleet, the clock and the transforms where there are subscribers."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from .topics.row import STATE_RATE, Fleet, FleetTopic, Step, numbered
 from .wire.layout import Batch, Layout
 from .wire.node import Node, Writer
 from .wire.quality import CLOCK, LATCHED, TF
-from .wire.types import Message, ros2_name
+from .wire.types import Fields, Message, ros2_name
 
 _TO_NED = {"x": -(0.5**0.5), "y": -(0.5**0.5), "z": 0.0, "w": 0.0}  # Pegasus's signs
 _TO_FRD = {"x": 1.0, "y": 0.0, "z": 0.0, "w": 0.0}
@@ -154,14 +153,14 @@ class Frames:
             node.types, self._message([(pegasus.MAP, name, {}) for name in names])
         )
         self._record = self._layout.records(1)
-        self._fixed: list[tuple[str, str, dict[str, Any]]] = [
+        self._fixed: list[tuple[str, str, Fields]] = [
             (pegasus.MAP, pegasus.MAP_NED, {"rotation": _TO_NED})
         ]
         for i, name in enumerate(names):
             self._fixed.append((name, numbered(pegasus.BODY_FRD, i), {"rotation": _TO_FRD}))
         self.publish_static([])
 
-    def publish_static(self, more: Sequence[tuple[str, str, dict[str, Any]]]) -> None:
+    def publish_static(self, more: Sequence[tuple[str, str, Fields]]) -> None:
         """Publishes the fixed transforms.
 
         Args:
@@ -169,7 +168,7 @@ class Frames:
         """
         self._static.write(self._node.types.serialised(self._message([*self._fixed, *more])))
 
-    def _message(self, items: Sequence[tuple[str, str, dict[str, Any]]]) -> Message:
+    def _message(self, items: Sequence[tuple[str, str, Fields]]) -> Message:
         return self._node.types.message(
             "tf2_msgs/msg/TFMessage",
             transforms=[

@@ -1,13 +1,13 @@
 """Services that steer the simulation, with simulation_interfaces' names, by the control socket."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
 from xtdrone_core import ControlError
 from xtdrone_core.runs.control_link import ControlClient
 
 from .wire.node import Node
-from .wire.types import Message
+from .wire.types import Fields, Message
 
 _PACKAGE = "simulation_interfaces/srv/"
 _UNSUPPORTED, _OK, _INCORRECT_STATE, _FAILED = 0, 1, 3, 4  # constants of Result
@@ -17,7 +17,6 @@ _TIME = 1  # scope of ResetSimulation
 _ORDERS = {_PLAYING: "resume", _PAUSED: "pause", _QUITTING: "stop"}
 
 
-Fields: TypeAlias = Mapping[str, Any]  # of a response, nested ones too
 Answer: TypeAlias = Callable[[ControlClient, Message], Fields]
 
 
@@ -111,5 +110,5 @@ class SimulationServices:
         return _result(_OK)
 
 
-def _result(number: int, text: str = "") -> dict[str, Any]:
+def _result(number: int, text: str = "") -> Fields:
     return {"result": {"result": number, "error_message": text}}

@@ -7,7 +7,7 @@ flight.
 
 import logging
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from .description import FleetDescription, OptionValue, RotorRange
 from .errors import Ros2Error
 from .feed import Feeder
 
+if TYPE_CHECKING:  # slow to import
+    from xtdrone_sim.simulation import Simulation
+
 _log = logging.getLogger(__name__)
 
 
@@ -29,7 +32,7 @@ class Ros2Station(Observer):
 
     period_us = 0  # every step
 
-    def __init__(self, simulation: Any):
+    def __init__(self, simulation: "Simulation"):
         """Starts the process and waits until it has joined its domain.
 
         Args:
@@ -74,7 +77,7 @@ class Ros2Station(Observer):
                 getattr(self, part).close()
 
 
-def describe(simulation: Any, ring: str) -> FleetDescription:
+def describe(simulation: "Simulation", ring: str) -> FleetDescription:
     """Returns the description of a Simulation; ring: path of the ring with its steps."""
     scenario, world, fleet = simulation.scenario, simulation.world, simulation.fleet
     vtol = vtol_types(fleet) != NOT_VTOL

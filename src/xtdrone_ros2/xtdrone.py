@@ -37,7 +37,7 @@ from .wire.types import ros2_name
 
 CONFIRM_S, REASON_S = 5.0, 1.0  # wall time for a mode, and for the reason of a refusal, to come [s]
 _POLL_S = 0.01
-_STREAMED_US = 500_000  # of set-points before OFFBOARD is asked for [us]
+_STREAMED_US = 500_000  # stream of set-points before OFFBOARD is requested [us]
 _COMMANDS = ("ARM", "DISARM", *HOLDS, *TRANSITIONS, *modes.FROM_ROS_NAME)
 T = TypeVar("T")
 _TEXT, _EXTENDED = mavlink.MAVLINK_MSG_ID_STATUSTEXT, mavlink.MAVLINK_MSG_ID_EXTENDED_SYS_STATE
@@ -63,7 +63,7 @@ class XtdroneVehicle:
         self._lock = threading.Lock()
         self._one_request = threading.Lock()
         self._now_us, self._mode, self._reason = 0, "", ""
-        self._begun_us: int | None = None  # of the stream [us]
+        self._begun_us: int | None = None  # start of the stream [us]
         self._next_us = 0.0
 
     def step(self, t_us: int, vehicle: np.void) -> None:
@@ -71,7 +71,7 @@ class XtdroneVehicle:
 
         Args:
             t_us: Simulated time [us].
-            vehicle: Its record of feed.VEHICLE.
+            vehicle: Record of the vehicle, of type feed.VEHICLE.
         """
         self._now_us = t_us
         if self._begun_us is None:
@@ -217,7 +217,7 @@ class Xtdrone:
             node: Node of the publishers.
             names: Namespaces of the vehicles.
             link: MAVLink link to the fleet, which others read.
-            vehicle_types: PX4's, 0 for a VTOL.
+            vehicle_types: PX4's vehicle_type of each, 0 for a VTOL.
             subscribe: Called with the name of each topic, its vehicle and its row.
         """
         self._vehicles = []
@@ -235,7 +235,7 @@ class Xtdrone:
             vehicle.step(t_us, record)
 
     def take(self, received: Sequence[Received]) -> None:
-        """Notes what has come by MAVLink."""
+        """Takes MAVLink messages."""
         for i, message_id, payload, _ in received:
             if message_id in (_TEXT, _EXTENDED):
                 self._vehicles[i].take(message_id, payload)

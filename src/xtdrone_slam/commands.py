@@ -54,7 +54,7 @@ def _completed(argument: Any, names: Callable[[], Iterable[str]]) -> None:
     argument.completer = lambda **_: list(names())
 
 
-def _add_flight(parser: ArgumentParser, *wanted: str) -> None:
+def _add_flight(parser: ArgumentParser, *options: str) -> None:
     """Adds options of a flight, by their names in FlightOptions, with its defaults."""
     from xtdrone_core import Scenario
 
@@ -75,7 +75,7 @@ def _add_flight(parser: ArgumentParser, *wanted: str) -> None:
         "vehicle": ("vehicle type, with a grey stereo pair", resources.vehicle_names),
         "gps": (scenario["gps"][1].help, scenario["gps"][1].names),
     }
-    for name in wanted:
+    for name in options:
         text, names = known[name]
         default = getattr(defaults, name)
         kind: Any = (

@@ -20,7 +20,6 @@ from xtdrone_sim.world import Light, World
 from .gltf import scene
 
 _ACTOR_STEP_S, _ACTOR_MAX = 0.25, 2000  # between samples of an actor's round, and how many
-_ROTATING = "rotor", "propeller"
 _CAMERAS = "camera", "stereo", "depth"
 
 Vector = tuple[float, ...]
@@ -256,7 +255,7 @@ def _actor(actor: Actor) -> ActorDescription:
         start=actor.start,
         loop=actor.loop,
         t=_rounded(times),
-        arc_length=_rounded([actor.way(actor.start + t) for t in times.tolist()]),
+        arc_length=_rounded([actor.arc_length(actor.start + t) for t in times.tolist()]),
         pos=tuple(_rounded(pose.pos) for pose in poses),
         quat=tuple(_rounded(pose.quat) for pose in poses),
         limbs=tuple(
@@ -285,8 +284,7 @@ def _type(model: Vehicle) -> TypeDescription:
         RotorDescription(
             k, scene.hub(model, k, frames).pos, actuator.axis, actuator.direction, actuator.body
         )
-        for k, actuator in enumerate(model.actuators)
-        if actuator.kind in _ROTATING
+        for k, actuator in scene.rotors_of(model)
     )
     return TypeDescription(
         glb=str(scene.vehicle_file(model)),

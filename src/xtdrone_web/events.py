@@ -13,7 +13,7 @@ _MAX_READ = 1 << 20  # of the event log at once [bytes]
 
 
 class EventLog:
-    """Reads what the run folder's event log gets.
+    """Reader of the run folder's event log, as it grows.
 
     Attributes:
         slots: (N - 1, 3) of the followers beside the leader, as the last formation that was
@@ -21,13 +21,13 @@ class EventLog:
     """
 
     def __init__(self, folder: str):
-        """folder: Of the run; "" where there is none."""
+        """Takes the folder of the run; "" where there is none."""
         self._path = Path(folder) / "events.jsonl" if folder else None
         self._at = 0
         self.slots: np.ndarray | None = None
 
     def news(self) -> list[dict[str, Any]]:
-        """Events since the last call: t [s], level as MAVLink's severities, who, and a text."""
+        """Returns the events since the last call: t [s], level (MAVLink's severity), who, text."""
         if self._path is None or not self._path.exists():
             return []
         with open(self._path, "rb") as file:
@@ -42,17 +42,17 @@ class EventLog:
         return [page_event(event) for event in events]
 
 
-def _slots(given):
-    """The slots of an event, which any client may have written; None where they are none."""
+def _slots(given: object) -> np.ndarray | None:
+    """Returns the slots of an event, which any client may have written; None where it has none."""
     try:
-        found = np.array(given, dtype=float)
+        slots: np.ndarray = np.array(given, dtype=float)
     except (TypeError, ValueError):
         return None
-    return found if found.ndim == 2 and found.shape[1] == 3 else None
+    return slots if slots.ndim == 2 and slots.shape[1] == 3 else None
 
 
 def page_event(line: dict[str, Any]) -> dict[str, Any]:
-    """An event of the run folder's log as pages get it: t [s], level, who and a text."""
+    """Returns an event of the run folder's log as pages get it: t [s], level, who and a text."""
     line = dict(line)
     name = line.pop("event", "")
     t = line.pop("t_us", 0) * 1e-6
@@ -66,7 +66,7 @@ def page_event(line: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shown(value):
+def _shown(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) if len(value) < 10 else f"{len(value)} of them"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -12,7 +12,7 @@ _UNKNOWN = ("slot", "set_pos", "set_vel", "voltage", "current", "range", "batter
 
 @cache
 def layout() -> dict:
-    """What static/frame.json says."""
+    """Returns the content of static/frame.json."""
     return json.loads((STATIC / "frame.json").read_text())
 
 
@@ -29,7 +29,7 @@ HEADER, VEHICLE = _dtype("header"), _dtype("vehicle")
 
 
 def blank(n: int) -> np.ndarray:
-    """Records (n,) of VEHICLE without any value yet."""
+    """Returns records (n,) of VEHICLE without any value yet."""
     records = np.zeros(n, dtype=VEHICLE)
     records["quat"][:, 3] = records["est_quat"][:, 3] = 1.0
     for name in _UNKNOWN:
@@ -38,7 +38,7 @@ def blank(n: int) -> np.ndarray:
 
 
 def pack(records: np.ndarray, t_s: float, wall_s: float, latency: tuple[float, ...]) -> bytes:
-    """A whole frame.
+    """Returns a whole frame.
 
     Args:
         records: (n,) of VEHICLE.
@@ -53,12 +53,12 @@ def pack(records: np.ndarray, t_s: float, wall_s: float, latency: tuple[float, .
 
 
 def pack_past(frames: list[bytes]) -> bytes:
-    """Several frames in the order of time, for trails and plots after a jump."""
+    """Returns several frames in the order of time, for trails and plots after a jump."""
     return np.uint32(layout()["past"]).astype("<u4").tobytes() + b"".join(frames)
 
 
 def unpack(data: bytes) -> tuple[np.void, np.ndarray]:
-    """Header and records (n,) of a frame."""
+    """Returns header and records (n,) of a frame."""
     header = np.frombuffer(data, dtype=HEADER, count=1)[0]
     return header, np.frombuffer(
         data, dtype=VEHICLE, count=int(header["n"]), offset=HEADER.itemsize

@@ -64,7 +64,9 @@ class Station(Observer):
             ("steps", "<f8", (STEPS, 2)),
             ("passages", "<i8", (n,)),
         )
-        self._ring = FrameWriter(path_of(os.getpid(), simulation.scenario.instance, "web"), arrays)
+        self._ring = FrameWriter(
+            path_of(os.getpid(), simulation.scenario.instance, "web"), list(arrays)
+        )
         token = secrets.token_urlsafe(18)
         try:
             self._server = Companion(

@@ -306,9 +306,11 @@ def test_images_agree_with_the_lockstep_renderer(tmp_path):
     ids, distances = np.zeros(len(ray), dtype=np.int32), np.zeros(len(ray))
     unit = ray / np.linalg.norm(ray, axis=1, keepdims=True)
     groups = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
+    data = mujoco.MjData(scene.model)
+    mujoco.mj_kinematics(scene.model, data)
     mujoco.mj_multiRay(
         scene.model,
-        scene._data,
+        data,
         start,
         unit.ravel(),
         groups,
@@ -479,14 +481,14 @@ def test_trees_hold_every_box_once(count):
 def numbers_for(loop):
     """Arguments of a loop over lanes, by their names."""
     given = {
-        "x": np.ones(ROWS, np.float32),
-        "o": np.ones(OBJECT, np.float32),
-        "t": np.ones(9, np.float32),
-        "m": np.ones(9, np.float32),
+        "packet": np.ones(ROWS, np.float32),
+        "obj": np.ones(OBJECT, np.float32),
+        "triangle": np.ones(9, np.float32),
+        "matrix": np.ones(9, np.float32),
         "rays": np.ones((3, surfaces.R), np.float32),
         "boxes": np.ones((6, LEAF), np.float32),
         "beam": np.ones(surfaces.BEAM, np.float32),
-        "found": np.ones(LEAF, np.float32),
+        "entry_lengths": np.ones(LEAF, np.float32),
     }
     code = loop.function.__code__
     return [given.get(name, np.float32(1.0)) for name in code.co_varnames[: code.co_argcount]]

@@ -1,5 +1,7 @@
 """A batch over processes and Ray actors gives the bytes of one process."""
 
+import multiprocessing
+
 import numpy as np
 import pytest
 
@@ -51,7 +53,8 @@ def test_bad_workers():
 
 def test_a_worker_that_is_killed_is_reported():
     with SpreadBatch("iris@0,0,9", 2) as batch:
-        batch._workers[0]._process.kill()
-        batch._workers[0]._process.join()
+        worker, *_ = multiprocessing.active_children()
+        worker.kill()
+        worker.join()
         with pytest.raises(BatchError, match="a worker of the batch has ended"):
             batch.step(np.zeros((2, 1, 4)))

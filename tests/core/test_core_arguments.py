@@ -191,7 +191,7 @@ def test_they_are_listed_where_they_are_asked_for(capsys):
     with pytest.raises(SystemExit):
         main(["fly", "formation", "--set", "scheme=consensus", "--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert "share of the packets that is lost, 0 to 1" in text and "of the slot error" in text
+    assert "fraction of the packets that is lost, 0 to 1" in text and "of the slot error" in text
 
 
 def test_what_an_option_takes_by_name_is_listed(capsys, tmp_path, monkeypatch):

@@ -102,7 +102,7 @@ def test_a_curriculum_grows_with_the_steps_and_is_resumed(tmp_path):
         return abs(training.learner.tasks.batch.variation.mass - 1.0).max()
 
     training = Training(plan, tmp_path)
-    assert spread(training) == 0.0 and not training.learner.tasks._delay.any()
+    assert spread(training) == 0.0 and not training.learner.tasks.delay.any()
     training.run()
     resumed = Training(plan, tmp_path, resume=True)
     for each in (training, resumed):
@@ -198,8 +198,8 @@ def test_the_advantage_of_a_known_value_is_its_error():
     learner = training.learner
     for p in learner.critic.parameters():
         torch.nn.init.zeros_(p)
-    _, _, rollout = learner._roll()
-    rewards = learner._reward.numpy()
+    _, _, rollout = learner.roll()
+    rewards = rollout.reward.numpy()
     sums, total = np.zeros_like(rewards), np.zeros(4)
     for t in reversed(range(6)):
         total = rewards[t] + learner.settings.discount * total * (1.0 - rollout.over[t].numpy())

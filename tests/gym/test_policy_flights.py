@@ -24,10 +24,9 @@ class Ends(Observer):
         self.agent, self.distances, self._last = agent, [], None
 
     def on_step(self, t_us, state, sensors):
-        agent = self.agent
-        if not agent._waits:
-            goal = agent._pilot.tasks.goal.reshape(-1, 3)
-            self._last = np.linalg.norm(state.pos + agent._offset - goal, axis=1)
+        goals = self.agent.episode_goals()
+        if goals is not None:
+            self._last = np.linalg.norm(state.pos - goals, axis=1)
         elif self._last is not None:
             self.distances.append(self._last)
             self._last = None

@@ -56,8 +56,8 @@ def test_actions_arrive_late_by_what_each_episode_has_drawn():
     arrived = []
     for action in given:
         tasks.step(action)
-        arrived.append(tasks._arriving[:, 0, 3].copy())
-    late = tasks._delay
+        arrived.append(tasks.arriving[:, 0, 3].copy())
+    late = tasks.delay
     assert set(late) == {0, 1, 2, 3}
     for k in range(3, 8):
         assert arrived[k] == pytest.approx(given[k - late, 0, 0, 3])
@@ -68,11 +68,11 @@ def test_actions_arrive_late_by_what_each_episode_has_drawn():
 def test_what_arrives_has_a_lasting_error():
     tasks = batch(realism=Realism(action_bias=0.1))
     hover(tasks, 2)
-    error = tasks._arriving - tasks.action
+    error = tasks.arriving - tasks.action
     half = 0.5 * (np.array(tasks.task.high) - tasks.task.low)
     assert error.std(axis=(0, 1)) == pytest.approx(0.1 * half, rel=0.1)
     hover(tasks)
-    assert tasks._arriving - tasks.action == pytest.approx(error, abs=1e-6)
+    assert tasks.arriving - tasks.action == pytest.approx(error, abs=1e-6)
 
 
 def test_wind_blows_from_any_direction_up_to_its_speed():
@@ -101,7 +101,7 @@ def test_a_critic_may_know_the_truth():
     clean.goal[:], clean.action[:] = tasks.goal, tasks.action
     clean.task.observe(np.arange(50), clean.true)
     assert out[..., : tasks.task.size] == pytest.approx(clean.true.observation, abs=1e-5)
-    assert (out[..., -1] == tasks._delay[:, None]).all()
+    assert (out[..., -1] == tasks.delay[:, None]).all()
 
 
 @pytest.mark.parametrize(

@@ -60,13 +60,13 @@ def test_the_reward_of_position_is_aerial_gyms():
     state.pos[:], state.quat[:] = (0.3, -0.2, 30.5), (0.1, 0, 0, 0.99498744)
     state.ang_vel[:], tasks.goal[:] = (0.4, 0.0, -0.3), (0.0, 0.0, 30.0)
     one = np.arange(1)
-    tasks.task.judge(one, tasks._judged)
+    tasks.task.judge(one, tasks.reward_arrays)
     d, tilt, w = np.sqrt(0.09 + 0.04 + 0.25), 2.0 * np.arcsin(0.1), 0.5
     near = 3.0 * np.exp(-8.0 * d * d) + 2.0 * np.exp(-4.0 * d * d)
     wanted = near + (20.0 - d) / 40.0 + near * (0.2 / (0.1 + tilt**2) + 3.0 / (1.0 + w * w))
     assert tasks.reward[0, 0] == pytest.approx(wanted, rel=1e-4) and not tasks.ended[0, 0]
     state.pos[:] = 0.0, 8.1, 30.0
-    tasks.task.judge(one, tasks._judged)
+    tasks.task.judge(one, tasks.reward_arrays)
     assert tasks.reward[0, 0] == -20.0 and tasks.ended[0, 0]
 
 

@@ -13,6 +13,7 @@ from bridge_host import NOW, Host, Link
 from ros_fixtures import GENERATED
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.mavlink.framing import frames
+from xtdrone_ros1 import messages as ros_messages
 
 from .common import Crash, Kind, Nonsense, mutated_bytes, number, text
 from .mavlink import columns, message
@@ -41,7 +42,7 @@ def ros_class(kind, folder="msg"):
 
 def filled(rng, made):
     """A ROS message with something awkward in its fields, as far as their types hold it."""
-    for name, kind in zip(made.__slots__, made._slot_types):
+    for name, kind in ros_messages.field_types(made).items():
         if rng.random() < 0.3:
             continue  # it stays 0
         base, array, count = kind.rstrip("]").partition("[")
@@ -148,8 +149,8 @@ class KIND(Kind):
             return what, row.name, serialised(filled(rng, ros_class(row.type)()))
         if what == "service":
             row = list(self.services.values())[index % len(self.services)]
-            request = ros_class(row.type, "srv")._request_class
-            return what, row.name, serialised(filled(rng, request()))
+            empty = ros_messages.request(ros_class(row.type, "srv"))
+            return what, row.name, serialised(filled(rng, empty))
         if what == "raw":
             row = rng.choice([row for row in self.inputs.values() if row.raw])
             data = serialised(filled(rng, ros_class(row.type)()))
@@ -173,7 +174,7 @@ class KIND(Kind):
             vehicle.take_input(row, data if row.raw else ros_class(row.type)().deserialize(data))
         elif what == "service":
             row = self.services[name]
-            request = ros_class(row.type, "srv")._request_class().deserialize(data)
+            request = ros_messages.request(ros_class(row.type, "srv")).deserialize(data)
             vehicle.answer(row, request)
         elif what == "vehicle":
             self.link.incoming += [

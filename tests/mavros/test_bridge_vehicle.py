@@ -16,6 +16,7 @@ from xtdrone_mavros.bridge import Bridge
 from xtdrone_mavros.inputs import SUBSCRIPTIONS, set_points
 from xtdrone_mavros.services import SERVICES, commands, parameters, plans
 from xtdrone_mavros.topics import TOPICS
+from xtdrone_ros1.messages import response as response_of
 
 MISSION = mavlink.MAV_MISSION_TYPE_MISSION
 GEOID = geoid_height(math.radians(47.5), math.radians(8.5))  # at the places below [m]
@@ -519,7 +520,7 @@ def test_mission_services(fleet):
 @pytest.mark.parametrize("row", SERVICES, ids=lambda row: row.name)
 def test_services_answer_with_the_fields_of_their_type(row):
     package, cls = row.type.split("/")
-    response = getattr(importlib.import_module(f"{package}.srv"), cls)._response_class()
+    response = response_of(getattr(importlib.import_module(f"{package}.srv"), cls))
     assert len(response.__slots__) <= 3
 
 

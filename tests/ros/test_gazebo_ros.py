@@ -8,6 +8,7 @@ import pytest
 
 from ros_fixtures import NODES, ROOT, needs_ros, ros  # noqa: F401
 from waiting import until
+from xtdrone_ros1.messages import md5sum
 
 pytestmark = needs_ros
 
@@ -52,7 +53,7 @@ MD5 = {
 @pytest.mark.parametrize("name", MD5)
 def test_md5_sum_is_that_of_gazebo_ros(name):
     package, folder, kind = name.split("/")
-    assert getattr(importlib.import_module(f"{package}.{folder}"), kind)._md5sum == MD5[name]
+    assert md5sum(getattr(importlib.import_module(f"{package}.{folder}"), kind)) == MD5[name]
 
 
 @pytest.fixture

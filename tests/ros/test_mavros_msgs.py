@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ros_fixtures import needs_ros
+from xtdrone_ros1.messages import md5sum
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data/mavros_reference.json").read_text())
 MD5 = REFERENCE["messages"] | {  # all of mavros_msgs, and what they are made of
@@ -22,7 +23,7 @@ MD5 = REFERENCE["messages"] | {  # all of mavros_msgs, and what they are made of
 def test_md5_sum_is_that_of_mavros(name):
     package, folder, kind = name.split("/")
     cls = getattr(importlib.import_module(f"{package}.{folder}"), kind)
-    assert cls._md5sum == MD5[name]
+    assert md5sum(cls) == MD5[name]
 
 
 @needs_ros

@@ -6,6 +6,7 @@ pytest.importorskip("cyclonedds")
 
 from rosbags.highlevel import AnyReader
 from rosbags.interfaces import QosDurability, QosReliability
+from rosbags.rosbag2 import Writer
 
 from xtdrone_ros2.errors import Ros2Error
 from xtdrone_ros2.wire.quality import LATCHED, SENSOR
@@ -65,7 +66,7 @@ def test_a_full_disk_ends_the_recording_with_one_line(tmp_path, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(recorder._writer, "write", full)
+    monkeypatch.setattr(Writer, "write", full)
     recorder.now_us = 1_500_000
     for _ in range(3):
         tap(types.serialised(types.message(POSE)))

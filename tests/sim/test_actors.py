@@ -44,11 +44,13 @@ def test_limbs_swing_with_the_way_and_come_to_rest(tmp_path):
     (ann,) = load_world(path).actors
     names = [limb.name for limb in ann.limbs]
     left, right = names.index("left_leg"), names.index("right_leg")
-    assert ann.way(2.0) == pytest.approx(3.0)
-    assert ann.way(13.0) == pytest.approx(ann.way(12.0) + ann.way(1.0))  # the next round
+    assert ann.arc_length(2.0) == pytest.approx(3.0)
+    assert ann.arc_length(13.0) == pytest.approx(
+        ann.arc_length(12.0) + ann.arc_length(1.0)
+    )  # the next round
 
     def leaning(k, t):  # of a limb, forwards
-        _, y, _, w = ann.limbs[k].at(ann.way(t), 1.0).quat
+        _, y, _, w = ann.limbs[k].at(ann.arc_length(t), 1.0).quat
         return 2.0 * math.atan2(y, w)
 
     angles = np.array([[leaning(left, t), leaning(right, t)] for t in np.linspace(0.5, 3.5, 31)])
@@ -175,7 +177,7 @@ def test_routes_are_walked_at_their_speed(way):
     ann = xd.Person(name="ann", route=route, way=way, speed=2.0)
     (walker,) = load_world(xd.Scene(name="yard", actors=(ann,))).actors
     times = np.arange(0.1, walker.times[-1] - 0.1, 0.1)
-    speeds = [(walker.way(t + 0.05) - walker.way(t - 0.05)) / 0.1 for t in times]
+    speeds = [(walker.arc_length(t + 0.05) - walker.arc_length(t - 0.05)) / 0.1 for t in times]
     assert np.median(speeds) == pytest.approx(2.0, rel=0.02) and max(speeds) < 2.7
     points = np.array([walker.pose(t).pos for t in times])
     for corner in route[1:3]:

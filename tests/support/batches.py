@@ -17,7 +17,7 @@ from xtdrone_autopilot.state.vehicle_status import (
     describe_bodies,
     new_status,
 )
-from xtdrone_batch.physics.control import MEASURED
+from xtdrone_batch.physics.control import ESTIMATE
 from xtdrone_batch.simulation import STEP_US, BatchSimulation
 from xtdrone_core import FleetModel, Mode
 from xtdrone_core.resources import vehicle_names
@@ -112,7 +112,7 @@ class StackOnTruth:
         p["hover"] = command_of(p["thrust_poly"], p["mass"] * GRAVITY)
         p["tilt_limit"] = np.radians(q["MPC_TILTMAX_AIR"])
         p["climb_max"], p["sink_max"] = q["MPC_Z_VEL_MAX_UP"], q["MPC_Z_VEL_MAX_DN"]
-        self.records = np.zeros(1, dtype=MEASURED)  # read by the loops as an estimator's
+        self.records = np.zeros(1, dtype=ESTIMATE)  # read by the loops as an estimator's
         self.slow = PositionControl(model), VelocityControl(model)
         self.fast = AttitudeControl(model), RateControl(model)
         self.mixer, self.commands = Mixer(model), np.zeros(model.actuator.shape)
@@ -120,7 +120,7 @@ class StackOnTruth:
     def step(self, t_us: int, state, level: str, action: np.ndarray) -> np.ndarray:
         """Commands (A,) for an action (4,) of level 'position' or 'velocity'."""
         p, q, dt = self.status, self.store.values, STEP_US * 1e-6
-        for name in MEASURED.names:
+        for name in ESTIMATE.names:
             self.records[name] = getattr(state, name)
         p["acc_filtered"] += dt / (ACC_FILTER_S + dt) * (state.acc - p["acc_filtered"])
         p["sp_kind"] = TRAJECTORY

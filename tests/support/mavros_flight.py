@@ -13,6 +13,7 @@ import rospy
 from nav_msgs.msg import Odometry
 
 from mavros_msgs.msg import PositionTarget, State
+from xtdrone_ros1 import messages as ros_messages
 
 TOP = "/iris_0/mavros/"
 HOVER, YAW = (2.0, 1.0, 5.0), 0.5  # ENU [m], [rad]
@@ -184,7 +185,7 @@ class Flight:
     def _call(self, service, request):
         """The answer of a service as plain values, or {'error': text}."""
         cls = roslib.message.get_service_class(self._services[service]["type"])
-        message = cls._request_class()
+        message = ros_messages.request(cls)
         genpy.message.fill_message_args(message, [request])
         try:
             return plain(rospy.ServiceProxy(TOP + service, cls).call(message))

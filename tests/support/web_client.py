@@ -40,7 +40,10 @@ class Client:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(LIMIT_S)
 
     def send(self, **message):
-        self._do(self.socket.send_str(json.dumps(message)))
+        self.send_text(json.dumps(message))
+
+    def send_text(self, text):
+        self._do(self.socket.send_str(text))
 
     def send_bytes(self, data):
         self._do(self.socket.send_bytes(data))

@@ -27,7 +27,7 @@ def test_people_and_cars_move_in_a_replay(tmp_path, context):
             for actor in actors:
                 own = found[actor.name]
                 assert np.abs(np.subtract(own["pos"], actor.pose(t_s).pos)).max() < 0.25
-                way = actor.way(t_s)
+                way = actor.arc_length(t_s)
                 for limb, quat in zip(actor.limbs, own["legs"], strict=True):
                     assert abs(np.dot(limb.at(way, 1.0).quat, quat)) > 0.995
             seen.append(found["car_red"]["pos"])

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -111,7 +112,8 @@ def served(description, work):
             finally:
                 await station.close()
 
-    return asyncio.run(run())
+    with ThreadPoolExecutor(1) as thread:  # Playwright has an event loop in this one
+        return thread.submit(lambda: asyncio.run(run())).result()
 
 
 def page(pilot=True):

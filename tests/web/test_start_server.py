@@ -248,7 +248,7 @@ def zipped(files, **more):
     ],
 )
 def test_uploads_that_lead_elsewhere_or_are_too_much(sent, says, monkeypatch):
-    monkeypatch.setattr(uploads, "UNPACKED", 2 << 20)
+    monkeypatch.setattr(uploads, "MAX_UNPACKED", 2 << 20)
     with pytest.raises(WebError, match="(?s)") as refused:
         uploads.unpacked(sent)
     assert says in str(refused.value) and "\n" not in str(refused.value)

@@ -136,7 +136,7 @@ def test_what_is_no_log_is_refused_in_one_line_and_not_kept(tuning, name, body, 
 
 
 def test_an_upload_that_is_too_large_is_refused_at_its_head(tuning):
-    status, answer = upload(tuning, "big.csv", b"", Content_Length=str(logs.LARGEST + 1))
+    status, answer = upload(tuning, "big.csv", b"", Content_Length=str(logs.MAX_UPLOAD + 1))
     assert status == 200 and "more than 256 MB" in answer["error"]
 
 

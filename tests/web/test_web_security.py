@@ -113,7 +113,7 @@ def test_bad_input_gets_one_clear_line(connect, station, message, says):
 
 def test_what_is_no_message_is_said_to_be_none(connect, station):
     client = connect(station.token)
-    client._do(client.socket.send_str("[1, 2"))
+    client.send_text("[1, 2")
     error = client.until(lambda m: isinstance(m, dict) and m.get("op") == "error")
     assert "op" in error["error"]
     client.send_bytes(b"\1\2\3")

@@ -77,8 +77,8 @@ class View:
     scene: Scene
     vehicle: int  # index in the fleet
     body: int  # index of the body that the sensor is mounted on
-    names: tuple[str, str]  # of vehicle and sensor
-    pos: np.ndarray  # (3,) of that body, world [m]
+    names: tuple[str, str]  # names of vehicle and sensor
+    pos: np.ndarray  # (3,) position of that body, world [m]
     quat: np.ndarray  # (4,) xyzw, that body to world
     t_us: int  # simulated time [us]
 
@@ -163,19 +163,19 @@ class RosTopic(NamedTuple):
     name: str
     type: str  # such as sensor_msgs/Image
     part: dict[str, Any]  # parameters of the part that it belongs to
-    fields: Callable[[Header, dict[str, np.ndarray]], dict[str, Any]]  # of a message, by the
-    # arrays of a reading; nested fields are dicts
+    fields: Callable[[Header, dict[str, np.ndarray]], dict[str, Any]]  # builds the fields of a
+    # message from the arrays of a reading; nested fields are dicts
 
 
 @dataclass(frozen=True)
 class RenderedSensor:
     """One kind of sensor that sees the scene."""
 
-    kind: str  # of its SDF blocks
-    types: tuple[str, ...]  # of SDF's <sensor>
+    kind: str  # kind of its SDF blocks
+    types: tuple[str, ...]  # types of SDF's <sensor>
     parts: Callable[[SensorBlock], Sequence[Part]]  # its parameters
-    instrument: Callable[[SensorBlock, int, int, int], Instrument]  # of (block, seed, number of
-    # the vehicle, number of its first random stream; it may use two)
+    instrument: Callable[[SensorBlock, int, int, int], Instrument]  # its arguments: block, seed,
+    # number of the vehicle, number of the first random stream; it may use two streams
     ros: Callable[[SensorDescription], Sequence[RosTopic]]
     readings: tuple[str, ...] = ()  # kinds of its readings; () = its own
     casts: bool = False  # casts rays, which see where the engine's bodies are at that moment

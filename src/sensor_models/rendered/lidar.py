@@ -60,11 +60,11 @@ class LidarParameters:
     rate: float  # [Hz]
     latency: float  # [s]
     columns: int  # rays side by side
-    min_angle: float  # of the first, counter-clockwise from the x axis [rad]
-    max_angle: float  # of the last [rad]
+    min_angle: float  # angle of the first ray, counter-clockwise from the x axis [rad]
+    max_angle: float  # angle of the last ray [rad]
     rows: int  # rays above each other; 1 makes a plane scanner
-    min_elevation: float  # of the lowest row [rad]
-    max_elevation: float  # of the highest row [rad]
+    min_elevation: float  # elevation of the lowest row [rad]
+    max_elevation: float  # elevation of the highest row [rad]
     minimum: float  # shortest distance [m]
     maximum: float  # longest distance [m]
     resolution: float  # one bit [m], or 0
@@ -148,7 +148,7 @@ def lidar_rays(lidar: LidarParameters) -> np.ndarray:
 
 
 def noisy_ranges(true: np.ndarray, lidar: LidarParameters, stream: np.ndarray) -> np.ndarray:
-    """What a lidar says of true distances; inf beyond its range, -inf too near [m]."""
+    """Returns a lidar's readings of true distances; inf beyond its range, -inf too near [m]."""
     out = np.empty(true.shape, dtype=np.float32)
     ranges_with_noise(
         true.reshape(-1),

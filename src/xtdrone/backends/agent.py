@@ -33,7 +33,7 @@ class BackendsAgent(BaseAgent):
     period_us = _STEP_US
 
     def __init__(self, scenario: Scenario, backends: Mapping[str, Backend], rest: Agent) -> None:
-        """For a scenario, backends by the names of their vehicles.
+        """Takes a scenario, and backends by the names of their vehicles.
 
         Raises:
             ScenarioError: No such vehicle, or something that is no backend.
@@ -83,7 +83,7 @@ class BackendsAgent(BaseAgent):
 
     @property
     def done(self) -> bool:  # type: ignore[override]  # derived, never set
-        """Whether every backend is done and its vehicle down, and so is the Agent of the others."""
+        """True when every backend is done and its vehicle down, and the others' Agent is done."""
         if self._flight is None:
             return False
         estimates = self._flight.autopilot.estimates()
@@ -94,7 +94,7 @@ class BackendsAgent(BaseAgent):
         )
 
     def step(self, t_us: int, estimates: Estimates) -> SetPoints:
-        """The commands of all backends that are due, and what the Agent of the others asks for."""
+        """Returns the commands of all backends that are due, and of the others' Agent."""
         out = self._out
         out.clear()
         self._ask(t_us, estimates)

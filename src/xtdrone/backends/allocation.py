@@ -18,7 +18,7 @@ class Allocation:
     """
 
     def __init__(self, vehicle: Vehicle) -> None:
-        """For one vehicle.
+        """Takes one vehicle.
 
         Raises:
             ScenarioError: Its rotors cannot push up and turn it about all axes.
@@ -35,7 +35,7 @@ class Allocation:
         self._records, self._rotors = fleet.actuator[0, rotors], rotors
 
     def thrusts(self, thrust: float, torque: npt.ArrayLike) -> np.ndarray:
-        """Thrust (R,) of each rotor [N], cut off at its limits.
+        """Returns thrust (R,) of each rotor [N], cut off at its limits.
 
         Args:
             thrust: Along the body's z axis [N].

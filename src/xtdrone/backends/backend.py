@@ -58,13 +58,13 @@ class Backend(Memory):
     vehicle: Vehicle
 
     def prepare(self) -> None:
-        """Called once before the flight, when self.vehicle is set."""
+        """Prepares for the flight; called once, when self.vehicle is set."""
 
     def begin(self, state: VehicleState) -> None:
-        """Called before the first step(), also again after a reset."""
+        """Begins a flight; called before the first step(), also after a reset."""
 
     def step(self, t: float, state: VehicleState, sensors: np.void) -> Command:
-        """What the vehicle is to do.
+        """Returns what the vehicle is to do.
 
         Args:
             t: Time since begin() [s].

@@ -33,7 +33,7 @@ class MellingerGains:
     rates: float = 0.5  # [N m s]
 
     def scaled(self, factor: float) -> "MellingerGains":
-        """All of them times a factor."""
+        """Returns the gains times a factor."""
         return MellingerGains(**{name: factor * value for name, value in self.__dict__.items()})
 
 
@@ -67,7 +67,7 @@ class Mellinger(Backend):
         truth: bool = False,
         drag: float | None = None,
     ) -> None:
-        """A flight of a trajectory.
+        """Prepares to fly a trajectory.
 
         Args:
             trajectory: Of the centre of gravity.

@@ -65,7 +65,7 @@ class Actor(Part):
             )
 
     def _points(self) -> np.ndarray:
-        """The route (M, 3) [m]."""
+        """Returns the route (M, 3) [m]."""
         rows = []
         for point in self.route:
             try:
@@ -82,42 +82,44 @@ class Actor(Part):
         return np.array(rows)
 
     def waypoints(self) -> tuple[np.ndarray, np.ndarray]:
-        """Times (K,) [s], and positions [m] and yaws [rad] (K, 4) at them."""
+        """Returns times (K,) [s], and positions [m] and yaws [rad] (K, 4) at them."""
         line = self._line()
         length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
         count = max(2, math.ceil(length[-1] / (self.speed * self.step_s)) + 1)
-        marks = np.linspace(0.0, length[-1], count)
+        distances = np.linspace(0.0, length[-1], count)
 
-        def at(way: np.ndarray) -> np.ndarray:
-            return np.stack([np.interp(way, length, line[:, k]) for k in range(3)], axis=1)
+        def at(arc_length: np.ndarray) -> np.ndarray:
+            return np.stack([np.interp(arc_length, length, line[:, k]) for k in range(3)], axis=1)
 
-        pos = at(marks)
+        pos = at(distances)
         if self.way == "round":
             pos[-1] = pos[0]
-        ahead = at(np.minimum(marks + _FINE, length[-1])) - at(np.maximum(marks - _FINE, 0.0))
+        ahead = at(np.minimum(distances + _FINE, length[-1])) - at(
+            np.maximum(distances - _FINE, 0.0)
+        )
         table = np.concatenate([pos, np.arctan2(ahead[:, 1], ahead[:, 0])[:, None]], axis=1)
         if self.way == "round":
             table[-1, 3] = table[0, 3]
-        times = marks / self.speed
+        times = distances / self.speed
         return (times, table) if self.way != "to_and_fro" else _and_back(times, table)
 
     def _line(self) -> np.ndarray:
-        """The route with round corners, as points (M, 3) a few centimetres apart."""
+        """Returns the route with round corners, as points (M, 3) a few centimetres apart."""
         points = self._points()
         last = len(points) - 1
         closed = self.way == "round"
-        found = [] if closed else [points[:1]]
+        pieces = [] if closed else [points[:1]]
         for k in range(last + 1) if closed else range(1, last):
-            found.append(
+            pieces.append(
                 _rounded(points[k - 1], points[k], points[(k + 1) % len(points)], self.corner)
             )
-        found.append(points[last:])
-        line = np.concatenate(found)
+        pieces.append(points[last:])
+        line = np.concatenate(pieces)
         if closed:  # it begins behind the corner at the first point, and ends there
             line = np.concatenate([line[_PARTS - 1 : -1], line[:_PARTS]])
         length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
-        marks = np.union1d(length, np.arange(0.0, length[-1], _FINE))
-        return np.stack([np.interp(marks, length, line[:, k]) for k in range(3)], axis=1)
+        distances = np.union1d(length, np.arange(0.0, length[-1], _FINE))
+        return np.stack([np.interp(distances, length, line[:, k]) for k in range(3)], axis=1)
 
     def write(self, model: Any) -> None:
         """Adds <actor> to a <world>."""
@@ -183,7 +185,7 @@ def _rounded(
 
 
 def _and_back(times: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A way, the turn at its end, the same way back, and the turn at its beginning."""
+    """Returns a path, the turn at its end, the path back, and the turn at its beginning."""
     back = table[::-1].copy()
     back[:, 3] += math.pi
 

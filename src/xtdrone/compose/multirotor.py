@@ -88,7 +88,7 @@ class Multirotor:
                 )
 
     def sdf(self) -> str:
-        """The text of its SDF file."""
+        """Returns the text of its SDF file."""
         root, model = document("model", self.name)
         self.frame.write(model)
         for number, rotor in enumerate(self.rotors):
@@ -113,7 +113,7 @@ class Multirotor:
         return write_file(path, self.sdf())
 
     def vehicle(self) -> Vehicle:
-        """What the reader of SDF makes of it.
+        """Returns the vehicle that the reader of SDF makes of it.
 
         Raises:
             XtdroneError: A part is invalid.

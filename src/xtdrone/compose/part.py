@@ -35,7 +35,7 @@ class Part:
 
 
 def add(parent: Any, tag: str, value: object = None, **attributes: str) -> Any:
-    """A child element; a value may be text, a number, a truth value or a sequence of numbers."""
+    """Adds a child element; a value is text, a number, a bool or a sequence of numbers."""
     # Declared on the element itself: after a file that declares it on <sdf>, Gazebo 11 spawns none.
     own = {"xtdrone": OWN[1:-1]} if tag.startswith(OWN) else None
     child = etree.SubElement(parent, tag, attributes, nsmap=own)
@@ -45,7 +45,7 @@ def add(parent: Any, tag: str, value: object = None, **attributes: str) -> Any:
 
 
 def words(value: object) -> str:
-    """A value as SDF's text; numbers keep all their digits."""
+    """Returns a value as SDF's text; numbers keep all their digits."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -56,13 +56,13 @@ def words(value: object) -> str:
 
 
 def add_pose(parent: Any, pos: Vector, rpy: Vector = ORIGIN, **attributes: str) -> None:
-    """A `<pose>`: position [m], roll, pitch and yaw [rad]; none where it is the frame itself."""
+    """Adds a `<pose>`: position [m], roll, pitch and yaw [rad]; none at the frame itself."""
     if any(pos) or any(rpy) or attributes:
         add(parent, "pose", (*pos, *rpy), **attributes)
 
 
 def add_inertial(link: Any, mass: float, inertia: Vector) -> None:
-    """An `<inertial>` [kg], principal moments [kg m^2]."""
+    """Adds an `<inertial>` [kg], principal moments [kg m^2]."""
     inertial = add(link, "inertial")
     add(inertial, "mass", mass)
     matrix = add(inertial, "inertia")
@@ -73,7 +73,7 @@ def add_inertial(link: Any, mass: float, inertia: Vector) -> None:
 
 
 def add_colour(visual: Any, colour: Colour) -> None:
-    """A `<material>` of one colour."""
+    """Adds a `<material>` of one colour."""
     rgba = colour if len(colour) == 4 else (*colour, 1.0)
     material = add(visual, "material")
     for tag in ("ambient", "diffuse"):
@@ -81,7 +81,7 @@ def add_colour(visual: Any, colour: Colour) -> None:
 
 
 def box_inertia(mass: float, size: Vector) -> Vector:
-    """Principal moments of a solid box [kg m^2]: its mass [kg] and sides [m]."""
+    """Returns principal moments of a solid box [kg m^2]: its mass [kg] and sides [m]."""
     x, y, z = size
     return (
         mass * (y * y + z * z) / 12.0,
@@ -135,13 +135,13 @@ def check_vectors(what: str, **values: Any) -> None:
 
 
 def document(kind: str, name: str) -> tuple[Any, Any]:
-    """An SDF document with a `<model>` or `<world>` of that name: (root, that element)."""
+    """Returns an SDF document with a `<model>` or `<world>` of that name: (root, that element)."""
     root = etree.Element("sdf", {"version": "1.7"})
     return root, add(root, kind, name=name)
 
 
 def text_of(root: Any) -> str:
-    """A document as indented text."""
+    """Returns a document as indented text."""
     etree.indent(root)
     text: str = etree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0"?>\n{text}\n'
@@ -165,7 +165,7 @@ def write_file(path: Path | str, text: str) -> Path:
 
 
 def kept_file(kind: str, name: str, text: str) -> Path:
-    """The file of a document in the cache, by its content; written if it is not there.
+    """Returns the file of a document in the cache, by its content; written if it is not there.
 
     Args:
         kind: models or worlds, the folder.

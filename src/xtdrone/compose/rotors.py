@@ -62,7 +62,7 @@ class ThrustCurve:
             )
 
     def coefficients(self) -> Mapping[str, float]:
-        """The numbers of its motor plugin by PX4 sitl_gazebo's tags; see docs/vehicles.md."""
+        """Returns the numbers of its motor plugin by PX4's tags; see docs/vehicles.md."""
         raise NotImplementedError
 
     def write(self, plugin: Any) -> None:
@@ -95,7 +95,7 @@ class QuadraticThrust(ThrustCurve):
     rolling_coefficient: float = 1e-6  # C_R of (5) [N s^2]
 
     def coefficients(self) -> Mapping[str, float]:
-        """The four constants."""
+        """Returns the four constants."""
         return {
             "motorConstant": self.motor_constant,
             "momentConstant": self.moment_constant,
@@ -125,7 +125,7 @@ class PropellerThrust(ThrustCurve):
     lift_slope: float = 5.7  # [1/rad]
 
     def coefficients(self) -> Mapping[str, float]:
-        """None: the reader computes them from the geometry."""
+        """Returns none: the reader computes them from the geometry."""
         return {}
 
     def write(self, plugin: Any) -> None:

@@ -85,7 +85,7 @@ class Scene:
                 )
 
     def sdf(self) -> str:
-        """The text of its SDF file."""
+        """Returns the text of its SDF file."""
         root, world = document("world", self.name)
         add(world, "gravity", (0.0, 0.0, -9.80665))
         physics = add(world, "physics", type="ode")

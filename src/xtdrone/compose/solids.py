@@ -88,7 +88,7 @@ class Solid(Part):
         self._model(model, self.name or self.kind, self.pos, self.rpy)
 
     def sdf(self) -> str:
-        """The text of an SDF file with it alone at the origin, to be inserted into a simulation."""
+        """Returns the text of an SDF file with it alone at the origin, for insert()."""
         root, _ = document("model", "none")
         root.remove(root[0])
         self._model(root, self.name or self.kind, ORIGIN, ORIGIN)
@@ -178,7 +178,7 @@ class Cylinder(Solid):
         add(cylinder, "length", self.length)
 
     def bounds(self) -> Vector:
-        """The box around it [m]."""
+        """Returns the box around it [m]."""
         return 2.0 * self.radius, 2.0 * self.radius, self.length
 
 
@@ -206,5 +206,5 @@ class Mesh(Solid):
         add(mesh, "scale", self.scale)
 
     def bounds(self) -> Vector:
-        """The box around it as given [m]."""
+        """Returns the box around it as given [m]."""
         return self.size

@@ -85,7 +85,7 @@ class GimbalManager(Memory):
     def _turn(
         self, link: MessageSource, flags: int, angles: Sequence[float], rates: Sequence[float]
     ) -> Answer:
-        """To roll, pitch and yaw [rad], or where they are NaN at rates [rad/s]."""
+        """Turns to roll, pitch and yaw [rad]; where they are NaN, it turns at rates [rad/s]."""
         i = link.vehicle
         if not self.mount.fitted[i]:
             return _no_gimbal()

@@ -134,7 +134,7 @@ class Mount(Memory):
     MEMORY = ("records",)
 
     def __init__(self, fleet: FleetModel, estimator: Any, clock: StepClock) -> None:
-        """estimator: gives where the vehicles are, and their attitude."""
+        """All mounts look straight ahead; the estimator gives positions and attitudes."""
         self._estimator, self._clock = estimator, clock
         self.records = np.zeros(fleet.n, dtype=MOUNT)
         self.angles = self.records["angles"]
@@ -166,7 +166,7 @@ class Mount(Memory):
             _apply(self.records, self._servos, self._numbers, self._estimator.records, dt, commands)
 
     def heading(self, i: int) -> float:
-        """Of vehicle i, clockwise from north [rad]."""
+        """Returns the heading of vehicle i, clockwise from north [rad]."""
         return NORTH - self._estimator.yaw(i)
 
     def ranges(self, i: int) -> np.ndarray:
@@ -174,14 +174,14 @@ class Mount(Memory):
         return self._servos["range"][i]
 
     def look_ahead(self, i: int | slice) -> None:
-        """Straight ahead, level."""
+        """Looks straight ahead, level."""
         rows = self.records[i : i + 1] if isinstance(i, int) else self.records[i]
         rows["angles"], rows["rates"], rows["bearing"], rows["roi"] = 0.0, 0.0, np.nan, np.nan
 
     def turn(
         self, i: int, angles: npt.ArrayLike, rates: npt.ArrayLike = 0.0, from_north: bool = False
     ) -> None:
-        """To angles, (3,) roll, pitch and yaw [rad].
+        """Turns to angles, (3,) roll, pitch and yaw [rad].
 
         Args:
             i: The vehicle.
@@ -200,7 +200,7 @@ class Mount(Memory):
             m["angles"][YAW] = wrap_pi(m["bearing"] - heading)
 
     def look_at(self, i: int, position: Sequence[float] | np.ndarray | None) -> None:
-        """At a place from now on.
+        """Looks at a place from now on.
 
         Args:
             i: The vehicle.

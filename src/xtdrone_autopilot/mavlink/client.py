@@ -123,7 +123,7 @@ class Client(MavlinkClient):
 
 
 def _advice(ports: Ports, alone: bool) -> str:
-    """What to do about a vehicle that does not answer."""
+    """Returns what to do about a vehicle that does not answer."""
     paused = count = None
     with (
         contextlib.suppress(ControlError),

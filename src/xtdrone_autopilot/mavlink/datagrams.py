@@ -73,7 +73,7 @@ class Sender:
         self._scratch = _new_scratch()
 
     def set_addresses(self, i: int, addresses: Sequence[tuple[str, int]]) -> None:
-        """Where send() sends the frames of vehicle i."""
+        """Sets where send() sends the frames of vehicle i."""
         self._counts[i] = len(addresses)
         for k, address in enumerate(addresses):
             self._addresses[i, k] = pack_address(address)
@@ -99,7 +99,7 @@ class Sender:
         )
 
     def shared(self, frames: np.ndarray, length: np.ndarray) -> SharedWork:
-        """send() of what these arrays hold each time, side by side with a thread."""
+        """Returns send() of the contents of these arrays as work that is shared with a thread."""
         return SharedWork(
             _send_share, -(-len(length) // _SHARE), self._fleet(frames, length), _new_scratch
         )
@@ -117,7 +117,7 @@ def _new_scratch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @functools.cache
 def _cuts() -> bool:
-    """Whether the kernel cuts datagrams apart, as Linux 4.18 and newer do."""
+    """Returns whether the kernel cuts datagrams apart, as Linux 4.18 and newer do."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             sock.setsockopt(_SOL_UDP, _UDP_SEGMENT, 0)
@@ -128,13 +128,13 @@ def _cuts() -> bool:
 
 @njit
 def _send_share(share: int, fleet: tuple[Any, ...], scratch: tuple[Any, ...]) -> None:
-    """Hands the datagrams of one share of the fleet to the kernel."""
+    """Hands the datagrams of one part of the fleet to the operating system."""
     _send(fleet, share * _SHARE, (share + 1) * _SHARE, scratch)
 
 
 @fleet_kernel
 def _send(fleet: tuple[Any, ...], first: int, last: int, scratch: tuple[Any, ...]) -> None:
-    """Hands the datagrams of some vehicles to the kernel."""
+    """Hands the datagrams of some vehicles to the operating system."""
     sockets, frames, length, addresses, counts, cuts = fleet
     messages, parts, controls = scratch
     for i in range(first, min(last, len(sockets))):
@@ -163,7 +163,10 @@ def _send(fleet: tuple[Any, ...], first: int, last: int, scratch: tuple[Any, ...
 
 @njit
 def _segments_end(frames: np.ndarray, end: int, length: int, size: int) -> int:
-    """Where the datagrams end that the kernel can cut apart: of one size, the last one at most."""
+    """Returns the end of the datagrams that the operating system can cut apart.
+
+    All have one size; the last may be shorter.
+    """
     while end < length:
         after = _datagram_end(frames, end, length)
         if after - end > size:
@@ -177,7 +180,7 @@ def _segments_end(frames: np.ndarray, end: int, length: int, size: int) -> int:
 
 @njit
 def _datagram_end(frames: np.ndarray, begin: int, length: int) -> int:
-    """Where the datagram that begins with a frame ends."""
+    """Returns the end of the datagram that begins with a frame."""
     end = begin + _OVERHEAD + frames[begin + 1]
     while end < length and end + _OVERHEAD + frames[end + 1] - begin <= LARGEST:
         end += _OVERHEAD + frames[end + 1]

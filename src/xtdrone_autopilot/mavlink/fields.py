@@ -1,4 +1,4 @@
-"""What the fields of a message may hold: whatever is beyond is refused before a handler sees it.
+"""Limits of the fields of messages: whatever is beyond is refused before a handler sees it.
 
 Integers are limited by their types. Numbers with a point can be anything, so those that a handler
 uses are in LIMITED, with limits that follow from their units in the dialect. Items of missions
@@ -35,7 +35,7 @@ class Limit:
     ignored_by: int = 0  # bits of the type mask, each of which says that it does not count
 
     def allows(self, value: Any) -> bool:
-        """Whether a value, or each number of an array, is in range."""
+        """Returns whether a value, or each number of an array, is in range."""
         return all(
             self.least <= number <= self.most or (self.may_be_unset and number != number)
             for number in (value if isinstance(value, (list, tuple)) else (value,))
@@ -146,7 +146,7 @@ LIMITED: dict[str, tuple[Limit, ...]] = {
 
 
 def fault(message: Any) -> str:
-    """What is wrong with a message: its first field that is out of range, or an empty string."""
+    """Returns what is wrong with a message: its first field out of range, or an empty string."""
     for limit in LIMITED.get(message.get_type(), ()):
         counts = not (limit.ignored_by and message.type_mask & limit.ignored_by)
         if counts and not limit.allows(getattr(message, limit.field)):
@@ -155,7 +155,7 @@ def fault(message: Any) -> str:
 
 
 def in_range(name: str, record: np.void) -> bool:
-    """Whether all fields of a record of a message (see layout()) are in range."""
+    """Returns whether all fields of a record of a message (see layout()) are in range."""
     return all(limit.allows(record[limit.field]) for limit in LIMITED.get(name, ()))
 
 

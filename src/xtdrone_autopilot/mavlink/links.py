@@ -105,7 +105,7 @@ class Link:
     refused_senders: set[Address] = field(default_factory=set)  # of whom it has been said
 
     def addresses(self) -> list[Address]:
-        """Where streams of this link go."""
+        """Addresses to which streams of this link go."""
         return [self.remote, *self.peers]
 
 
@@ -310,7 +310,7 @@ class Links:
             handle(link, message)
 
     def _refuses(self, link: Link, data: bytes, frame: Frame, address: Address) -> bool:
-        """Whether a frame is not signed as it must be; counts it, and says so once."""
+        """Returns whether a frame is not signed as it must be; counts it, and says so once."""
         why = link.signer.refusal(data, frame) if link.signer is not None else ""
         if not why:
             return False
@@ -337,7 +337,7 @@ class Links:
 
     @staticmethod
     def _make_room(link: Link, t_us: int) -> bool:
-        """Whether another peer finds room; the one that was silent the longest may leave for it."""
+        """Returns whether there is room for another peer; one silent for long is dropped for it."""
         if len(link.peers) == MAX_PEERS:
             silent = min(link.peers, key=link.peers.__getitem__)
             if t_us - link.peers[silent] < _QUIET_US:

@@ -1,4 +1,4 @@
-"""What comes in by MAVLink: each message goes to the method that is marked with its name.
+"""Dispatch of incoming MAVLink messages to the methods that are marked with their names.
 
 Only messages addressed to this vehicle are handled, and only those whose fields are in range; see
 fields.py. A handler that fails costs its message and a line in the log. The handlers are in
@@ -55,7 +55,7 @@ class Messages:
 
     @property
     def names(self) -> list[str]:
-        """Of the messages that have a handler."""
+        """Names of the messages that have a handler."""
         return sorted(self.handlers)
 
     def handle(self, link: Any, message: Any) -> None:

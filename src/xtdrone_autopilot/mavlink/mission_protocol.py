@@ -92,7 +92,7 @@ class MissionProtocol:
         return message.get_srcSystem(), message.get_srcComponent()
 
     def _is_of(self, upload: _Upload, link: Link, message: Any) -> bool:
-        """Whether a message comes from the sender of an upload; ids alone do not tell clients."""
+        """Returns whether a message is from the sender of an upload, by its ids and address."""
         return upload.partner == self._partner(message) and upload.address == link.sender
 
     def _answer(

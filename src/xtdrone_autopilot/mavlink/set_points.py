@@ -245,7 +245,7 @@ class SetPointMessages:
 
 
 def _note_rates(v: Record, sticks: Sequence[float], seconds: float) -> None:
-    """How fast the sticks move, as PX4 filters it for manual_control_setpoint.sticks_moving."""
+    """Filters how fast the sticks move, as PX4 does for manual_control_setpoint.sticks_moving."""
     if seconds > _STICKS_AWAY_S:
         v["stick_rates"] = 0.0
     elif seconds > 0.0:

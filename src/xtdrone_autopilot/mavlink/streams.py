@@ -61,7 +61,7 @@ PARTS = (ClockStreams, ModeStreams, RemoteIdStreams)  # that fill further messag
 
 @dataclass(frozen=True)
 class Reported:
-    """What the streams report of a fleet."""
+    """Parts of a fleet that the streams report on."""
 
     status: np.ndarray  # (N,) of VEHICLE_STATUS
     parameters: ParameterStore
@@ -97,7 +97,7 @@ def _has_position(s: Record) -> bool:
 
 
 def _has_target(s: Record) -> np.ndarray:
-    """Whether it flies to a place of its own choice, as in the AUTO modes."""
+    """Returns whether it flies to a place of its own choice, as in the AUTO modes."""
     p = s._status
     return _AUTO[p["mode"]] & p["armed"] & np.isfinite(p["sp_pos"]).all(axis=1)
 
@@ -158,7 +158,7 @@ class Streams:
             self._arrays[self.index["SERVO_OUTPUT_RAW"]][name] = _NO_PULSE
         self._fill = [fill for _, _, fill in found]
         self._filled_t = [-1] * len(self.names)
-        self._shared_t = -1
+        self._common_t = -1
         self._motion = np.zeros(n, dtype=MOTION)
         self._ned, self._ned_vel = self._motion["ned"], self._motion["ned_vel"]
         self._frd_rate, self._home = self._motion["frd_rate"], self._motion["home"]
@@ -178,7 +178,7 @@ class Streams:
         return out
 
     def changed(self, name: str) -> None:
-        """What a message reports has changed within this step."""
+        """Notes that the contents of a message have changed within this step."""
         self._filled_t[self.index[name]] = -1
 
     def append(
@@ -191,7 +191,7 @@ class Streams:
         length: np.ndarray,
     ) -> None:
         """Frames message k of the chosen vehicles behind what out (N, BUFFER) already holds."""
-        self._share(t_us)
+        self._compute_common(t_us)
         stream, owner, item = self.streams[k], self._owners[k], self._layouts[k]
         for batch in range(stream.batches):
             there = chosen & stream.where(owner, batch)
@@ -218,11 +218,11 @@ class Streams:
             self._bytes[k], item.id, item.crc_extra, chosen, self._systems, sequence, out, length
         )
 
-    def _share(self, t_us: int) -> None:
-        """What several messages need, worked out once for each tick."""
-        if self._shared_t == t_us:
+    def _compute_common(self, t_us: int) -> None:
+        """Computes once for each tick what several messages need."""
+        if self._common_t == t_us:
             return
-        self._shared_t = t_us
+        self._common_t = t_us
         self.devices.watch()
         e = self._estimator
         self._ms = t_us // 1000

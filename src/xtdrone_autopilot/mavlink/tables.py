@@ -42,7 +42,7 @@ _WIDTH = 100  # of running text [characters]
 
 
 def streams_table() -> str:
-    """What goes out: rate on each link where it streams by itself [Hz]."""
+    """Table of the streams: rate on each link where a message streams by itself [Hz]."""
     rows = ["| message | ground station [Hz] | offboard [Hz] | bridge [Hz] |", "|---|---|---|---|"]
     for stream in sorted(stream_declarations(), key=lambda stream: stream.name):
         rates = [f"{stream.rates[link]:.3g}" if link in stream.rates else "–" for link in _LINKS]
@@ -51,7 +51,7 @@ def streams_table() -> str:
 
 
 def received_table() -> str:
-    """What comes in."""
+    """Table of the messages that are received."""
     rows = ["| about | messages |", "|---|---|"]
     for about, kind in _RECEIVERS.items():
         rows.append(f"| {about} | {', '.join(sorted(declarations(kind, 'receives')))} |")
@@ -86,7 +86,7 @@ def modes_table() -> str:
 
 
 def failsafes_table() -> str:
-    """What can fail, what decides on the action, and what a user can do."""
+    """Table of failsafes: what can fail, what decides on the action, and the remedy."""
     rows = ["| failsafe | holds when | action by | what to do |", "|---|---|---|---|"]
     rows += [f"| {c.name} | {c.text} | {c.parameter or '–'} | {c.advice} |" for c in CONDITIONS]
     return "\n".join(rows)

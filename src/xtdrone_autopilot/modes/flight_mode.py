@@ -1,4 +1,4 @@
-"""What a flight mode consists of, and the list of those that modules of this folder declare."""
+"""Declaration of a flight mode, and the list of those in this folder and other packages."""
 
 import importlib
 import pkgutil

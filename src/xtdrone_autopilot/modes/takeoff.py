@@ -56,7 +56,7 @@ class Takeoff(ModeTask):
             self._navigator.watch(i)
 
     def _goes_on_to_wings(self, i: int) -> bool:
-        """Whether it takes off by NAV_VTOL_TAKEOFF, and does not fly on its wings yet."""
+        """Returns whether it takes off by NAV_VTOL_TAKEOFF, and does not fly on its wings yet."""
         v = self._status[i]
         return bool(v["nav_state"] == VTOL_TAKEOFF and v["vtol_state"] == HOVERS)
 

@@ -1,1 +1,1 @@
-"""What each mode asks of the control loops: modes, missions, following."""
+"""Set-points of flight modes, trajectories, missions and take-off and landing detection."""

@@ -51,7 +51,7 @@ def _update_leg(vehicle: Record, pos: np.ndarray) -> bool:
 
 @njit
 def _place_on_line(vehicle: Record, pos: np.ndarray) -> tuple[int, float, float]:
-    """Where the vehicle is on its leg, and the nearest point of the line (x, y) [m]."""
+    """Returns where the vehicle is on its leg, and the nearest point of the line (x, y) [m]."""
     start, end = vehicle.line[0], vehicle.line[1]
     length = _distance_xy(start, end)
     if length < 1e-6:
@@ -136,7 +136,7 @@ def _start_speed(
 
 @njit
 def _turning(vehicle: Record) -> bool:
-    """Whether the velocity of the trajectory does not point to the target yet."""
+    """Returns whether the velocity of the trajectory does not point to the target yet."""
     speed = math.hypot(vehicle.smooth_vel[0], vehicle.smooth_vel[1])
     dx, dy = vehicle.path[1, 0] - vehicle.smooth_pos[0], vehicle.path[1, 1] - vehicle.smooth_pos[1]
     distance = math.hypot(dx, dy)

@@ -78,8 +78,8 @@ _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 _RADIUS = {LOITER_UNLIM: 2, LOITER_TIME: 2, LOITER_TO_ALT: 1}  # parameter with the radius
 _AT_CIRCLE = 1.0  # a turn begins this near to its circle [m]
 _FLYING = (TAKEOFF, LAND, LOITER_TO_ALT, LOITER_TURNS)  # what rovers and boats cannot do
-# What is done about the current item: it itself, a climb or a way before it, a circle, or a turn
-# towards the way of a VTOL's transition, and that.
+# Work on the current item: the item itself, a climb or an approach before it, a circle, or a turn
+# towards the course of a VTOL's transition, and the transition.
 _ITEM, _CLIMB, _APPROACH, _LEVEL, _CIRCLE, _ALIGN, _TRANSITION = range(7)
 
 MISSION_STATUS = np.dtype(
@@ -99,7 +99,7 @@ MISSION_STATUS = np.dtype(
 
 
 class _Own(NamedTuple):
-    """Stands where a link stands: the autopilot's own, for commands that are items."""
+    """Source of commands that are mission items: the autopilot itself."""
 
     vehicle: int
     source: tuple[int, int]  # system and component id
@@ -118,9 +118,9 @@ class _Flown:
     jumps: dict[int, int] = field(default_factory=dict)  # item number -> jumps made
 
 
-def _speed(wanted: float) -> float:
+def _speed(speed: float) -> float:
     """A speed of DO_CHANGE_SPEED [m/s], NaN = none given."""
-    return wanted if wanted > 0 else math.nan
+    return speed if speed > 0 else math.nan
 
 
 def _state_of(item: Item) -> int:
@@ -213,7 +213,7 @@ class Missions(Memory, ModeTask):
         return self._items[kind][i]
 
     def waypoints(self, i: int) -> tuple[int, int]:
-        """How many items with a place vehicle i has reached, and how many its mission has."""
+        """Returns how many placed items vehicle i has reached, and how many its mission has."""
         placed = [item.command in PLACED for item in self._items[MISSION][i]]
         return sum(placed[: self.last_reached[i] + 1]), sum(placed)
 
@@ -258,7 +258,7 @@ class Missions(Memory, ModeTask):
             self.replace(i, kind, items.get(kind, []))
 
     def is_for_vtol(self, i: int) -> bool:
-        """Whether the missions of vehicle i may hold items of VTOLs."""
+        """Returns whether the missions of vehicle i may hold items of VTOLs."""
         return bool(self._status["vtol_type"][i] != NOT_VTOL)
 
     def current(self, i: int) -> int:
@@ -291,7 +291,7 @@ class Missions(Memory, ModeTask):
             self._make_fence(i)
 
     def save(self) -> dict:
-        """As of Memory, with the items and the progress of each vehicle."""
+        """Returns copies of the state, with the items and the progress of each vehicle."""
         items = [
             [kind, [[dataclasses.astuple(item) for item in one] for one in group]]
             for kind, group in self._items.items()
@@ -352,7 +352,7 @@ class Missions(Memory, ModeTask):
         return ""
 
     def landing(self, i: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Where the landing of vehicle i's mission begins and ends, (3,) each [m]; None = none."""
+        """Returns start and end of the landing in vehicle i's mission, (3,) each [m]; or None."""
         before = None
         for item in self._items[MISSION][i]:
             if item.command not in PLACED or not item.has_place:
@@ -378,7 +378,7 @@ class Missions(Memory, ModeTask):
         return ""
 
     def set_roi(self, i: int, position: np.ndarray | None) -> None:
-        """What the camera looks at, and in a mission the vehicle faces, from now on.
+        """Sets what the camera looks at, and in a mission the vehicle faces.
 
         Other modes do not turn the vehicle, as in PX4.
 
@@ -738,7 +738,7 @@ class Missions(Memory, ModeTask):
             self._navigator.fly_to(i, position, TARGET_LAND, previous=f.last or OPEN, speed=f.speed)
 
     def _runs_off(self, v: Record) -> bool:
-        """Whether it takes off and lands as a fixed wing: no VTOL does."""
+        """Returns whether it takes off and lands as a fixed wing: no VTOL does."""
         return v["vehicle_type"] == FIXED_WING and v["vtol_type"] == NOT_VTOL
 
     def _rise(self, i: int, f: _Flown, position: np.ndarray) -> None:
@@ -766,7 +766,7 @@ class Missions(Memory, ModeTask):
         return True
 
     def _align(self, i: int, f: _Flown, item: Item) -> None:
-        """Turns towards the way that a transition to the wings goes."""
+        """Turns towards the course of a transition to fixed-wing flight."""
         f.work = _ALIGN
         place = np.array([*self._estimator.pos[i, :2], self._status["target"][i, 2]])
         ahead = (
@@ -774,8 +774,8 @@ class Missions(Memory, ModeTask):
             if item.command == VTOL_TAKEOFF
             else self._next_place(i, f.index + 1)
         )
-        way = np.zeros(2) if ahead is None else (ahead - place)[:2]
-        yaw = math.atan2(way[1], way[0]) if math.hypot(*way) > _AT_CIRCLE else math.nan
+        offset = np.zeros(2) if ahead is None else (ahead - place)[:2]
+        yaw = math.atan2(offset[1], offset[0]) if math.hypot(*offset) > _AT_CIRCLE else math.nan
         self._navigator.fly_to(i, place, TARGET_POSITION, yaw=yaw)
         self._navigator.watch(i)
 
@@ -827,7 +827,7 @@ class Missions(Memory, ModeTask):
         return None if item is None else self._place(i, item)
 
     def _lands_next(self, i: int, index: int) -> bool:
-        """Whether the first placed item from one on is a fixed wing's landing."""
+        """Returns whether the first placed item from one on is a fixed wing's landing."""
         item = self._next_placed(i, index)
         return item is not None and item.command == LAND and bool(self._runs_off(self._status[i]))
 

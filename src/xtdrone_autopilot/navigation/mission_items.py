@@ -107,14 +107,14 @@ class Item:
 
     @property
     def has_place(self) -> bool:
-        """Whether it says where; some commands may leave that open."""
+        """Returns whether it says where; some commands may leave that open."""
         return _UNKNOWN_PLACE not in (self.x, self.y) and not (
             self.command in _PLACE_OPTIONAL and self.x == self.y == 0
         )
 
     @property
     def relative(self) -> bool:
-        """Whether its height counts from home."""
+        """Returns whether its height counts from home."""
         return self.frame in _RELATIVE
 
     @property

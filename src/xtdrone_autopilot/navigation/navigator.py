@@ -492,7 +492,7 @@ class Navigator(Memory):
         self.watch(i, WATCH_HEIGHT, height=self.height_reached(i, position[2]))
 
     def height_reached(self, i: int, height: float) -> float:
-        """How far below a take-off height, world z [m], it counts as reached [m]."""
+        """Returns how far below a take-off height, world z [m], it counts as reached [m]."""
         above = height - self._status["home"][i, 2]
         radius = self._parameters.get(i, "NAV_MC_ALT_RAD")
         return 0.5 * above if 0.0 < above < radius else radius

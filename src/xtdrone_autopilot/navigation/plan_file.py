@@ -52,7 +52,7 @@ _NO_PLACE = 0x7FFFFFFF
 
 @dataclass(frozen=True)
 class Plan:
-    """What a .plan file holds."""
+    """Contents of a .plan file."""
 
     items: dict[int, list[Item]] = field(
         default_factory=dict
@@ -357,7 +357,7 @@ def _moved(plan: Plan, east: float, north: float) -> Plan:
 
 
 def shifted(items: dict, east: float, north: float) -> dict:
-    """The same items, every position moved by east and north [m]."""
+    """Returns the items with every position moved by east and north [m]."""
 
     def moved(item: Item) -> Item:
         if item.frame not in _GEOGRAPHIC or not item.has_place:

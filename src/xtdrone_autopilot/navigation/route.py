@@ -134,7 +134,7 @@ class _Route:
             self._go(seq, self._position(item) if item.command in PLACED else self._at, wait)
 
     def _position(self, item: Item) -> np.ndarray:
-        """Where the item is; an axis that it leaves open stays as it is."""
+        """Returns the position of an item; an axis that it leaves open keeps its value."""
         place = item.position(self._origin, self._home)
         if item.command == TAKEOFF and not item.has_place:
             place[:2] = self._at[:2]

@@ -244,7 +244,7 @@ class ArmingChecks(Memory):
                 self._arguments[check.name] = argument
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """As of Memory; the next report comes two seconds after the new start."""
+        """Resets vehicles; their next report comes two seconds after the new start."""
         super().reset(mask)
         chosen = slice(None) if mask is None else mask
         self._reported_t[chosen] = self._clock.epoch_us[chosen]
@@ -435,7 +435,7 @@ def _find(
 
 @njit
 def _find_of_modes(p: Record, e: Record, q: Record, t_us: int, failing: np.ndarray) -> None:
-    """What modes require of one vehicle."""
+    """Finds which requirements of modes one vehicle does not meet."""
     aligned = e.flags & ALIGNED != 0
     failing[_CANNOT_TAKE_OFF] = not p.armed and not _MAY_ARM[p.nav_state]
     failing[_ATTITUDE] = failing[_ALTITUDE] = not aligned

@@ -84,7 +84,7 @@ class Battery(Memory):
         dt: float,
         due: np.ndarray | slice = slice(None),
     ) -> None:
-        """dt [s] later.
+        """Steps all batteries.
 
         Args:
             armed: (N,) bool.

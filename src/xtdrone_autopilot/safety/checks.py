@@ -1,4 +1,4 @@
-"""What a health or arming check is: PX4's event of it, and what it forbids.
+"""Declaration of a health or arming check: PX4's event of it, and the modes that it forbids.
 
 A check is declared where its condition is: by a class of conditions.py, or in arming_checks.py.
 """
@@ -19,7 +19,7 @@ ALL = 0xFFFFFFFF  # modes
 
 
 class Component(IntEnum):
-    """What a check is about: PX4's health_component_t, as the number of its bit."""
+    """Component that a check is about: PX4's health_component_t, as the number of its bit."""
 
     ABSOLUTE_PRESSURE = 1
     GPS = 3
@@ -34,7 +34,7 @@ class Component(IntEnum):
 
 
 class Level(IntEnum):
-    """How bad it is: levels of events."""
+    """Severity of a check: levels of events."""
 
     EMERGENCY = 0
     CRITICAL = 2
@@ -81,7 +81,7 @@ class Check:
 
     @property
     def number(self) -> int:
-        """Of its event."""
+        """Number of its event."""
         return event_number(self.name)
 
     @property

@@ -112,7 +112,7 @@ class Condition(Memory):
         raise NotImplementedError
 
     def check_due(self, due: np.ndarray | None, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """As check(), for the vehicles that are due (N,) bool; the others keep their state."""
+        """Calls check() for the vehicles that are due (N,) bool; the others keep their state."""
         if due is None:
             return self.check(flying, q)
         before = {name: getattr(self, name).copy() for name in self.MEMORY or ()}
@@ -147,7 +147,7 @@ class Condition(Memory):
         return self.why(i)
 
     def argument(self, i: int) -> float:
-        """Of the events of the checks that have one."""
+        """Argument of the events of the checks that have one."""
         raise NotImplementedError
 
     def armed(self, i: int) -> None:
@@ -644,6 +644,6 @@ CONDITIONS = (
 
 
 def sticks_held(watched: Watched, i: int) -> bool:
-    """Whether vehicle i receives manual control."""
+    """Returns whether vehicle i receives manual control."""
     age = (watched.clock.t_us - watched.status["stick_t"][i]) * 1e-6
     return bool(age <= watched.parameters.get(i, "COM_RC_LOSS_T"))

@@ -124,14 +124,14 @@ class Failsafes(Memory):
         }
 
     def save(self) -> dict:
-        """As of Memory, with the conditions."""
+        """Includes the conditions; see Memory."""
         return {
             **super().save(),
             "conditions": {name: condition.save() for name, condition in self.conditions.items()},
         }
 
     def load(self, snapshot: Mapping[str, Any]) -> None:
-        """As of Memory, with the conditions."""
+        """Includes the conditions; see Memory."""
         super().load(snapshot)
         for name, condition in self.conditions.items():
             condition.load(snapshot["conditions"][name])

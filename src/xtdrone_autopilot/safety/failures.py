@@ -83,7 +83,7 @@ class Failures(Memory):
         return ""
 
     def failed(self, i: int, unit: int) -> bool:
-        """Whether a unit of vehicle i is off."""
+        """Returns whether a unit of vehicle i is off."""
         return bool(self._unit[unit][i])
 
     def drop_failed_readings(self, sensors: SensorBatch) -> None:

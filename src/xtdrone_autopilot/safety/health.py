@@ -50,7 +50,7 @@ class Health:
         missions: Missions,
         clock: StepClock,
     ) -> None:
-        """status: (N,) of VEHICLE_STATUS; the rest are its parts."""
+        """Takes status, (N,) of VEHICLE_STATUS, and the parts to report on."""
         self._status, self._estimator, self._battery = status, estimator, battery
         self._failsafes, self._commander, self._clock = failsafes, commander, clock
         self._missions = missions

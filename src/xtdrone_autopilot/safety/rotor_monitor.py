@@ -17,15 +17,16 @@ from xtdrone_dynamics.compiled import fleet_kernel
 
 FILTER_S = 0.02  # time constant of the residuals [s]
 STEADY_S = 2.0  # time constant of the lift that a payload or a low battery takes [s]
-FOUND_S = 0.08  # for so long must one rotor explain what is missing [s]
-MIN_THRUST = 0.7  # of the mean of all rotors; the controller asks more, not less, of a dead one
-MIN_SHARE = 0.6  # of the rotor's torque that is missing
-MIN_LIFT = 0.4  # of the rotor's lift that is missing
-MAX_REST = 0.35  # of what is missing may the rotor leave unexplained, squared
+DETECTION_S = 0.08  # time for which one rotor must explain the residuals [s]
+# Least thrust of a suspect over the mean of all rotors: of a dead one the controller asks more.
+MIN_THRUST = 0.7
+MIN_FRACTION = 0.6  # least fraction of the rotor's torque that is missing
+MIN_LIFT = 0.4  # least fraction of the rotor's lift that is missing
+MAX_RESIDUAL = 0.35  # largest squared fraction of the torque residual that the rotor leaves open
 
 
 @fleet_kernel
-def _watch(
+def _step_fleet(
     vehicle: np.ndarray,
     actuator: np.ndarray,
     flying: np.ndarray,
@@ -34,11 +35,11 @@ def _watch(
     estimates: np.ndarray,
     accel: np.ndarray,
     last_rate: np.ndarray,
-    missing: np.ndarray,
-    steady: np.ndarray,
+    residuals: np.ndarray,
+    lift_bias: np.ndarray,
     speed: np.ndarray,
-    blamed: np.ndarray,
-    since: np.ndarray,
+    suspect: np.ndarray,
+    suspect_s: np.ndarray,
     torque: np.ndarray,
     lift: np.ndarray,
     axis: np.ndarray,
@@ -46,8 +47,9 @@ def _watch(
     dt: float,
     failed: np.ndarray,
 ) -> None:
+    """Updates the residuals of all vehicles, and writes failed rotors into `failed`."""
     gain = dt / (FILTER_S + dt)
-    known_up, known_down, share_up, share_down = -1.0, -1.0, 0.0, 0.0  # most rotors are alike
+    tau_up, tau_down, alpha_up, alpha_down = -1.0, -1.0, 0.0, 0.0  # most rotors are alike
     for i in range(commands.shape[0]):
         rate = estimates[i].ang_vel
         j = vehicle[i].inertia
@@ -62,17 +64,17 @@ def _watch(
         lifting = 0.0
         for r in range(n_rotors):
             a = actuator[i, r]
-            wanted = 0.0
+            speed_sp = 0.0
             if flying[i]:
-                wanted = a.zero_position_armed + a.input_scaling * commands[i, r]
-            if a.time_constant_up != known_up:
-                known_up = a.time_constant_up
-                share_up = 1.0 - math.exp(-dt / max(known_up, 1e-6))
-            if a.time_constant_down != known_down:
-                known_down = a.time_constant_down
-                share_down = 1.0 - math.exp(-dt / max(known_down, 1e-6))
-            share = share_up if wanted > speed[i, r] else share_down
-            speed[i, r] += share * (wanted - speed[i, r])
+                speed_sp = a.zero_position_armed + a.input_scaling * commands[i, r]
+            if a.time_constant_up != tau_up:
+                tau_up = a.time_constant_up
+                alpha_up = 1.0 - math.exp(-dt / max(tau_up, 1e-6))
+            if a.time_constant_down != tau_down:
+                tau_down = a.time_constant_down
+                alpha_down = 1.0 - math.exp(-dt / max(tau_down, 1e-6))
+            alpha = alpha_up if speed_sp > speed[i, r] else alpha_down
+            speed[i, r] += alpha * (speed_sp - speed[i, r])
             thrust = actuator[i, r].motor_constant * speed[i, r] * speed[i, r]
             mean += thrust / n_rotors
             lifting += lift[i, r] * thrust
@@ -84,50 +86,54 @@ def _watch(
         ay = (rate[1] - last_rate[i, 1]) / dt - (g[1, 0] * tx + g[1, 1] * ty + g[1, 2] * tz)
         for k in range(3):
             last_rate[i, k] = rate[k]
-        missing[i, 0] += gain * (ax - missing[i, 0])
-        missing[i, 1] += gain * (ay - missing[i, 1])
+        residuals[i, 0] += gain * (ax - residuals[i, 0])
+        residuals[i, 1] += gain * (ay - residuals[i, 1])
         bias = estimates[i].accel_bias
         measured = 0.0
         for k in range(3):
             measured += axis[i, k] * (accel[i, k] - bias[k])
         lost = lifting / vehicle[i].mass - measured
-        missing[i, 2] += gain * (lost - missing[i, 2])
+        residuals[i, 2] += gain * (lost - residuals[i, 2])
         if not flying[i] or enabled[i] == 0:
-            blamed[i] = -1
+            suspect[i] = -1
             failed[i] = -1
-            missing[i] = 0.0
-            steady[i] = 0.0
+            residuals[i] = 0.0
+            lift_bias[i] = 0.0
             continue
         # Not below zero: a vehicle that stands on the ground is carried, not light.
-        steady[i] = max(steady[i] + dt / STEADY_S * (lost - steady[i]), 0.0)
+        lift_bias[i] = max(lift_bias[i] + dt / STEADY_S * (lost - lift_bias[i]), 0.0)
         if failed[i] >= 0:
             continue
-        best = -1
+        candidate = -1
         for r in range(n_rotors):
             thrust = actuator[i, r].motor_constant * speed[i, r] * speed[i, r]
             if thrust < MIN_THRUST * mean:
                 continue
             sx = -(g[0, 0] * torque[i, 0, r] + g[0, 1] * torque[i, 1, r]) * thrust
             sy = -(g[1, 0] * torque[i, 0, r] + g[1, 1] * torque[i, 1, r]) * thrust
-            size = max(sx * sx + sy * sy, 1e-9)
-            share = (missing[i, 0] * sx + missing[i, 1] * sy) / size
-            dx, dy = missing[i, 0] - sx * share, missing[i, 1] - sy * share
-            rest = (dx * dx + dy * dy) / (size * max(share * share, 1e-9))
-            wanting = (missing[i, 2] - steady[i]) * vehicle[i].mass
-            if share > MIN_SHARE and rest < MAX_REST and wanting > MIN_LIFT * lift[i, r] * thrust:
-                best = r
-        if best < 0 or best != blamed[i]:
-            since[i] = 0.0
-        since[i] += dt
-        blamed[i] = best
-        if best >= 0 and since[i] >= FOUND_S:
-            failed[i] = best
+            norm2 = max(sx * sx + sy * sy, 1e-9)
+            fraction = (residuals[i, 0] * sx + residuals[i, 1] * sy) / norm2
+            dx, dy = residuals[i, 0] - sx * fraction, residuals[i, 1] - sy * fraction
+            residual = (dx * dx + dy * dy) / (norm2 * max(fraction * fraction, 1e-9))
+            missing_lift = (residuals[i, 2] - lift_bias[i]) * vehicle[i].mass
+            if (
+                fraction > MIN_FRACTION
+                and residual < MAX_RESIDUAL
+                and missing_lift > MIN_LIFT * lift[i, r] * thrust
+            ):
+                candidate = r
+        if candidate < 0 or candidate != suspect[i]:
+            suspect_s[i] = 0.0
+        suspect_s[i] += dt
+        suspect[i] = candidate
+        if candidate >= 0 and suspect_s[i] >= DETECTION_S:
+            failed[i] = candidate
 
 
 class RotorMonitor(Memory):
     """Watches the rotors of a fleet."""
 
-    MEMORY = ("_speed", "_last_rate", "_missing", "_steady", "_blamed", "_since")
+    MEMORY = ("_speed", "_last_rate", "_residuals", "_lift_bias", "_suspect", "_suspect_s")
 
     def __init__(self, fleet: FleetModel) -> None:
         """No rotor has failed."""
@@ -141,10 +147,10 @@ class RotorMonitor(Memory):
         self._inverse = np.linalg.inv(fleet.vehicle["inertia"])
         self._speed = np.zeros((n, rotors))
         # Residuals: angular acceleration about x and y [rad/s^2], lift by mass [m/s^2].
-        self._last_rate, self._missing = np.zeros((n, 3)), np.zeros((n, 3))
-        self._steady = np.zeros(n)  # of the lift's residual [m/s^2]
-        self._blamed = np.full(n, -1, dtype=np.int64)
-        self._since = np.zeros(n)
+        self._last_rate, self._residuals = np.zeros((n, 3)), np.zeros((n, 3))
+        self._lift_bias = np.zeros(n)  # of the lift's residual [m/s^2]
+        self._suspect = np.full(n, -1, dtype=np.int64)
+        self._suspect_s = np.zeros(n)
         self.remember_start()
 
     def step(
@@ -157,7 +163,7 @@ class RotorMonitor(Memory):
         dt: float,
         failed: Any,
     ) -> None:
-        """One step of dt [s].
+        """Steps the monitor.
 
         Args:
             flying: (N,) bool, in the air with rotors on.
@@ -172,7 +178,7 @@ class RotorMonitor(Memory):
         if dt <= 0.0:
             return
         f = self._fleet
-        _watch(
+        _step_fleet(
             f.vehicle,
             f.actuator,
             flying,
@@ -181,11 +187,11 @@ class RotorMonitor(Memory):
             estimates,
             accel,
             self._last_rate,
-            self._missing,
-            self._steady,
+            self._residuals,
+            self._lift_bias,
             self._speed,
-            self._blamed,
-            self._since,
+            self._suspect,
+            self._suspect_s,
             self._torque,
             self._lift,
             self._axis,

@@ -1,1 +1,1 @@
-"""What the parts of the flight stack share: records, time, answers, events and messages."""
+"""Ground layer of the flight stack: records, time, answers, events and outgoing messages."""

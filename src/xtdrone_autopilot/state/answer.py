@@ -19,5 +19,5 @@ class Answer:
 
     @property
     def accepted(self) -> bool:
-        """Whether the request was granted."""
+        """Returns whether the request was granted."""
         return self.result == ACCEPTED

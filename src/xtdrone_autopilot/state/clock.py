@@ -52,7 +52,7 @@ class StepClock(Memory):
         self._phases.clear()
 
     def any_due(self, period_us: int) -> bool:
-        """Whether a period ends now for some vehicle."""
+        """Returns whether a period ends now for some vehicle."""
         if period_us not in self._phases:
             self._phases[period_us] = set((self.epoch_us % period_us).tolist())
         return self.t_us % period_us in self._phases[period_us]

@@ -115,7 +115,7 @@ class Event:
 
     @property
     def number(self) -> int:
-        """PX4's."""
+        """PX4's number of the event."""
         return event_number(self.name)
 
     def pack(self, values: Sequence[Any]) -> bytes:

@@ -9,7 +9,7 @@ from xtdrone_dynamics.compiled import njit
 
 @njit
 def inside_polygon(vertices: np.ndarray, x: float, y: float) -> bool:
-    """Whether (x, y) lies inside a polygon (K, 2), by counting the edges to its right."""
+    """Returns whether (x, y) lies inside a polygon (K, 2), by counting the edges to its right."""
     inside = False
     last = vertices.shape[0] - 1
     for k in range(vertices.shape[0]):
@@ -53,7 +53,7 @@ class Fence:
         ]
 
     def contains(self, x: float, y: float) -> bool:
-        """Whether the position (x, y) [m] is allowed."""
+        """Returns whether the position (x, y) [m] is allowed."""
         included = not self._has_inclusions
         for inclusion, vertices in self._polygons:
             if inside_polygon(vertices, x, y):

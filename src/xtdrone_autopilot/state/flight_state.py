@@ -14,7 +14,7 @@ from .vehicle_status import NEW_MODE
 
 
 class ModeTask:
-    """What a flight mode does beside its control law; it overrides the methods that it needs."""
+    """Task of a flight mode beside its control law; a mode overrides the methods that it needs."""
 
     def why_not(self, i: int) -> str:
         """Why vehicle i cannot change to the mode or be armed in it, or an empty string."""

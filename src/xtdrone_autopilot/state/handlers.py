@@ -1,4 +1,4 @@
-"""Declares what a method deals with: messages that come in, commands, streams that go out."""
+"""Marks methods as handlers of messages and commands, or as sources of telemetry streams."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ def on_request(name: str) -> Callable[[_Method], _Method]:
 
 @dataclass(frozen=True)
 class Stream:
-    """How a message of the telemetry goes out."""
+    """Declares how a telemetry message goes out."""
 
     name: str
     rates: dict = field(default_factory=dict)  # [Hz] on each link where it streams by itself

@@ -1,11 +1,10 @@
 """From actions to actuator commands: the flight stack's own control loops, or geometric control.
 
-The loops are those of xtdrone_autopilot.control, fed with the true state, at their own rates. What
-an action holds is told by LEVELS.
+The loops are those of xtdrone_autopilot.control, fed with the true state, at their own rates.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,14 +28,15 @@ from xtdrone_core import FleetModel
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.modes import Mode
 from xtdrone_dynamics.abilities.vehicle_type import vehicle_types, vtol_types
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY
 
+from ..arrays import Records
 from ..errors import BatchError
 from ..levels import AT_ACTUATOR, AT_ATTITUDE, AT_POSITION, AT_VELOCITY, Level
 from .geometric import K_P, attitude_control, desired_acceleration, rotate_heading
 
-_KEPT = (
+_STATUS_FIELDS = (
     "vehicle_type",
     "vtol_type",
     "vtol_state",
@@ -75,19 +75,19 @@ _KEPT = (
     "drag",
 )
 CONTROL = np.dtype(
-    [(name, VEHICLE_STATUS.fields[name][0]) for name in _KEPT]
+    [(name, VEHICLE_STATUS[name]) for name in _STATUS_FIELDS]
     + [("heading", "f8", (2,))],  # cosine and sine of the yaw, 0 = none yet
     align=True,
-)  # of one environment, in the scratch of a thread
+)  # status of a vehicle, in the scratch of a thread
 
-MEASURED = np.dtype(
+ESTIMATE = np.dtype(
     [("pos", "f8", (3,)), ("quat", "f8", (4,)), ("vel", "f8", (3,)), ("ang_vel", "f8", (3,))],
     align=True,
-)  # what the loops read of the state
+)  # the true state, in place of an estimate, for the loops
 
 
 class Allocation(NamedTuple):
-    """What the mixer of one environment's vehicles needs, see allocation.Mixer."""
+    """Constants of the mixer of one environment's vehicles, see allocation.Mixer."""
 
     mixer: np.ndarray
     gain: np.ndarray
@@ -106,24 +106,24 @@ class Allocation(NamedTuple):
 
 
 class Loops(NamedTuple):
-    """The control loops of one environment's vehicles: what all environments share."""
+    """Control loops of one environment's vehicles, the same in all environments."""
 
     level: int
     geometric: bool
     status: np.ndarray  # (V,) CONTROL, at the start
-    parameters: np.ndarray  # (V,) of the flight stack
+    parameters: np.ndarray  # (V,) parameters of the flight stack
     allocation: Allocation
 
 
 class LoopState(NamedTuple):
-    """What the control loops keep from step to step."""
+    """Memory of the control loops from step to step."""
 
-    memory: np.ndarray  # (E, V, MEMORY_SIZE) see recall()
+    memory: np.ndarray  # (E, V, MEMORY_SIZE) see load_memory()
     values: np.ndarray  # (E, V, A) thrusts and joint positions of vectored vehicles
-    position: np.ndarray  # (E, V, A) of their servos
+    servo_pos: np.ndarray  # (E, V, A) positions of their servos
 
 
-# The first IN_LANES stand in this order in the scratch of the lanes, too.
+# Columns of the memory. The first IN_LANES are in this order in the scratch of the lanes, too.
 HEADING, VEL_INTEGRAL, ACC_FILTERED, SP_QUAT, SP_YAW_RATE, RATE_INTEGRAL = 0, 2, 5, 8, 12, 13
 SP_THRUST, IN_LANES, FREE_YAW, SP_SIDE_FORCE, MEMORY_SIZE = 16, 17, 17, 18, 20
 
@@ -131,7 +131,7 @@ SP_THRUST, IN_LANES, FREE_YAW, SP_SIDE_FORCE, MEMORY_SIZE = 16, 17, 17, 18, 20
 def make_loops(
     model: FleetModel, environments: int, level: Level, controller: str, real: type
 ) -> tuple[Loops, LoopState]:
-    """The loops of a batch, at rest.
+    """Returns the loops of a batch, at rest.
 
     Raises:
         BatchError: No such controller.
@@ -151,10 +151,10 @@ def make_loops(
     status["tilt_limit"] = np.radians(values["MPC_TILTMAX_AIR"])
     status["climb_max"], status["sink_max"] = values["MPC_Z_VEL_MAX_UP"], values["MPC_Z_VEL_MAX_DN"]
     kept = np.zeros(n, dtype=CONTROL)
-    for name in _KEPT:
+    for name in _STATUS_FIELDS:
         kept[name] = status[name]
     mixer = Mixer(model)
-    u = mixer.vectoring
+    vectoring = mixer.vectoring
     allocation = Allocation(
         mixer.pseudo_inverse,
         mixer.gain,
@@ -163,18 +163,21 @@ def make_loops(
         mixer.intact,
         mixer.max_thrust,
         mixer.n_rotors,
-        u.used,
-        u.tiltrotor,
-        u.forward_weight,
-        u.weight,
-        u.scale,
-        u.low,
-        u.high,
+        vectoring.used,
+        vectoring.tiltrotor,
+        vectoring.forward_weight,
+        vectoring.weight,
+        vectoring.scale,
+        vectoring.low,
+        vectoring.high,
     )
     loops = Loops(level.number, controller == "geometric", kept, values, allocation)
-    memory = np.zeros((environments, n, MEMORY_SIZE), dtype=real)
+    memory: np.ndarray = np.zeros((environments, n, MEMORY_SIZE), dtype=real)
     memory[..., FREE_YAW], memory[..., SP_QUAT + 3] = np.nan, 1.0
-    start = [array[:, : model.actuator.shape[1] * bool(u.any)] for array in (u.values, u.position)]
+    start = [
+        array[:, : model.actuator.shape[1] * bool(vectoring.any)]
+        for array in (vectoring.values, vectoring.position)
+    ]
     return loops, LoopState(
         memory, *(np.repeat(array[None], environments, axis=0) for array in start)
     )
@@ -187,23 +190,23 @@ def command(
     status: np.ndarray,
     thrust: np.ndarray,
     values: np.ndarray,
-    places: np.ndarray,
-    records: Any,
-    measured: np.ndarray,
+    servo_pos: np.ndarray,
+    records: Records,
+    estimate: np.ndarray,
     t_us: int,
     dt: float,
     commands: np.ndarray,
 ) -> None:
-    """Commands of one environment's actuators for one sub-step.
+    """Computes the commands of one environment's actuators for one sub-step.
 
     Args:
         loops: Of the batch.
         action: (V, K).
         status: (V,) CONTROL.
         thrust: (V, A) scratch.
-        values, places: (V, A) values and position of the LoopState.
+        values, servo_pos: (V, A) of the LoopState.
         records: The Records.
-        measured: (V,) MEASURED.
+        estimate: (V,) ESTIMATE.
         t_us: Simulated time [us].
         dt: Length of the sub-step [s].
         commands: (V, A), the output.
@@ -214,159 +217,184 @@ def command(
             for k in range(commands.shape[1]):
                 commands[i, k] = action[i, k]
         return
-    q = loops.parameters
+    params = loops.parameters
     if loops.geometric and level >= AT_VELOCITY:
         for i in range(status.shape[0]):
             status[i].sp_kind = RATES
-            _fly_geometric(status[i], action[i], level == AT_POSITION, measured[i], dt)
+            _control_geometric(status[i], action[i], level == AT_POSITION, estimate[i], dt)
     else:
         if t_us % LOOP_US == 0 or level < AT_VELOCITY:
             for i in range(status.shape[0]):
-                _take(level, action[i], status[i])
+                _set_set_points(level, action[i], status[i])
         if level >= AT_VELOCITY and t_us % LOOP_US == 0:
-            position.control_fleet(status, q, measured)
-            velocity.control_fleet(status, q, measured, LOOP_US * 1e-6)
-        attitude.control_fleet(status, q, measured)
-        rate.control_fleet(status, q, measured, dt)
-    a = loops.allocation
+            position.control_fleet(status, params, estimate)
+            velocity.control_fleet(status, params, estimate, LOOP_US * 1e-6)
+        attitude.control_fleet(status, params, estimate)
+        rate.control_fleet(status, params, estimate, dt)
+    allocation = loops.allocation
     if values.shape[1] > 0:
         vector_fleet(
             status,
-            q,
+            params,
             records.vehicle,
             records.body,
             records.joint,
             records.actuator,
             records.half_wing,
-            a.vectored,
-            a.tiltrotor,
-            a.forward_weight,
-            a.weight,
-            a.scale,
-            a.low,
-            a.high,
+            allocation.vectored,
+            allocation.tiltrotor,
+            allocation.forward_weight,
+            allocation.weight,
+            allocation.scale,
+            allocation.low,
+            allocation.high,
             values,
-            places,
+            servo_pos,
             dt,
             thrust,
             commands,
         )
     mix_fleet(
         status,
-        q,
+        params,
         records.actuator,
-        a.mixer,
-        a.gain,
-        a.hessian,
-        a.used,
-        a.whole,
-        a.vectored,
-        a.t_max,
-        a.n_rotors,
+        allocation.mixer,
+        allocation.gain,
+        allocation.hessian,
+        allocation.used,
+        allocation.whole,
+        allocation.vectored,
+        allocation.t_max,
+        allocation.n_rotors,
         thrust,
         commands,
     )
 
 
 @njit
-def _fly_geometric(v, action, to_place, measured, dt):
-    """Writes torque and thrust of geometric control for one vehicle."""
-    p, q, u, w, j = measured.pos, measured.quat, measured.vel, measured.ang_vel, v.inertia
+def _control_geometric(
+    status: Record, action: np.ndarray, at_position: bool, estimate: Record, dt: float
+) -> None:
+    """Writes the set-points of torque and thrust by geometric control."""
+    pos, quat, vel, ang_vel, inertia = (
+        estimate.pos,
+        estimate.quat,
+        estimate.vel,
+        estimate.ang_vel,
+        status.inertia,
+    )
     wx, wy, wz, yaw_rate = action[0], action[1], action[2], action[3]
-    if to_place:
-        wx, wy, wz, yaw_rate = (K_P * (wx - p[0]), K_P * (wy - p[1]), K_P * (wz - p[2]), 0.0)
-        v.heading[0], v.heading[1] = math.cos(action[3]), math.sin(action[3])
+    if at_position:
+        wx, wy, wz, yaw_rate = (K_P * (wx - pos[0]), K_P * (wy - pos[1]), K_P * (wz - pos[2]), 0.0)
+        status.heading[0], status.heading[1] = math.cos(action[3]), math.sin(action[3])
     else:
-        if v.heading[0] == 0.0 and v.heading[1] == 0.0:
-            v.heading[0] = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
-            v.heading[1] = 2.0 * (q[3] * q[2] + q[0] * q[1])
-        v.heading[0], v.heading[1] = rotate_heading(v.heading[0], v.heading[1], yaw_rate * dt)
-    ax, ay, az = desired_acceleration(u[0], u[1], u[2], wx, wy, wz, GRAVITY)
-    v.sp_thrust, v.sp_torque[0], v.sp_torque[1], v.sp_torque[2] = attitude_control(
-        ax,
-        ay,
-        az,
-        v.heading[0],
-        v.heading[1],
-        yaw_rate,
-        q[0],
-        q[1],
-        q[2],
-        q[3],
-        w[0],
-        w[1],
-        w[2],
-        v.mass,
-        (j[0, 0], j[1, 1], j[2, 2], j[0, 1], j[0, 2], j[1, 2]),
+        if status.heading[0] == 0.0 and status.heading[1] == 0.0:
+            status.heading[0] = 1.0 - 2.0 * (quat[1] * quat[1] + quat[2] * quat[2])
+            status.heading[1] = 2.0 * (quat[3] * quat[2] + quat[0] * quat[1])
+        status.heading[0], status.heading[1] = rotate_heading(
+            status.heading[0], status.heading[1], yaw_rate * dt
+        )
+    ax, ay, az = desired_acceleration(vel[0], vel[1], vel[2], wx, wy, wz, GRAVITY)
+    status.sp_thrust, status.sp_torque[0], status.sp_torque[1], status.sp_torque[2] = (
+        attitude_control(
+            ax,
+            ay,
+            az,
+            status.heading[0],
+            status.heading[1],
+            yaw_rate,
+            quat[0],
+            quat[1],
+            quat[2],
+            quat[3],
+            ang_vel[0],
+            ang_vel[1],
+            ang_vel[2],
+            status.mass,
+            (
+                inertia[0, 0],
+                inertia[1, 1],
+                inertia[2, 2],
+                inertia[0, 1],
+                inertia[0, 2],
+                inertia[1, 2],
+            ),
+        )
     )
 
 
 @njit
-def _take(level, action, v):
-    """Writes an action as the set-points of the loops."""
+def _set_set_points(level: int, action: np.ndarray, status: Record) -> None:
+    """Writes an action into the set-points of the loops."""
     for k in range(3):
-        v.sp_pos[k] = v.sp_vel[k] = v.sp_acc[k] = math.nan
-    v.sp_side_force[0] = v.sp_side_force[1] = 0.0
-    v.sp_yaw = v.sp_yaw_rate = math.nan
-    v.sp_kind = TRAJECTORY
+        status.sp_pos[k] = status.sp_vel[k] = status.sp_acc[k] = math.nan
+    status.sp_side_force[0] = status.sp_side_force[1] = 0.0
+    status.sp_yaw = status.sp_yaw_rate = math.nan
+    status.sp_kind = TRAJECTORY
     if level == AT_POSITION:
         for k in range(3):
-            v.sp_pos[k] = action[k]
-        v.sp_yaw = action[3]
+            status.sp_pos[k] = action[k]
+        status.sp_yaw = action[3]
     elif level == AT_VELOCITY:
         for k in range(3):
-            v.sp_vel[k] = action[k]
-        v.sp_yaw_rate = action[3]
+            status.sp_vel[k] = action[k]
+        status.sp_yaw_rate = action[3]
     elif level == AT_ATTITUDE:
-        v.sp_kind = ATTITUDE
+        status.sp_kind = ATTITUDE
         for k in range(4):
-            v.sp_quat[k] = action[k]
-        v.sp_thrust = thrust_newtons(v, min(max(action[4], 0.0), 1.0))
+            status.sp_quat[k] = action[k]
+        status.sp_thrust = thrust_newtons(status, min(max(action[4], 0.0), 1.0))
     else:
-        v.sp_kind = RATES
+        status.sp_kind = RATES
         for k in range(3):
-            v.sp_rates[k] = action[k]
-        v.sp_thrust = thrust_newtons(v, min(max(action[3], 0.0), 1.0))
+            status.sp_rates[k] = action[k]
+        status.sp_thrust = thrust_newtons(status, min(max(action[3], 0.0), 1.0))
 
 
 @njit
-def recall(v: Any, memory: np.ndarray) -> None:
-    """Copies what the loops keep into the record of a vehicle; memory (MEMORY_SIZE,)."""
+def load_memory(status: Record, memory: np.ndarray) -> None:
+    """Copies the memory (MEMORY_SIZE,) of the loops into the status of a vehicle."""
     for k in range(3):
-        v.vel_integral[k] = memory[VEL_INTEGRAL + k]
-        v.rate_integral[k] = memory[RATE_INTEGRAL + k]
-        v.acc_filtered[k] = memory[ACC_FILTERED + k]
-    v.free_yaw = memory[FREE_YAW]
-    v.heading[0], v.heading[1] = memory[HEADING], memory[HEADING + 1]
+        status.vel_integral[k] = memory[VEL_INTEGRAL + k]
+        status.rate_integral[k] = memory[RATE_INTEGRAL + k]
+        status.acc_filtered[k] = memory[ACC_FILTERED + k]
+    status.free_yaw = memory[FREE_YAW]
+    status.heading[0], status.heading[1] = memory[HEADING], memory[HEADING + 1]
     for k in range(4):
-        v.sp_quat[k] = memory[SP_QUAT + k]
-    v.sp_side_force[0], v.sp_side_force[1] = memory[SP_SIDE_FORCE], memory[SP_SIDE_FORCE + 1]
-    v.sp_thrust, v.sp_yaw_rate = memory[SP_THRUST], memory[SP_YAW_RATE]
-    v.sp_kind = TRAJECTORY
+        status.sp_quat[k] = memory[SP_QUAT + k]
+    status.sp_side_force[0], status.sp_side_force[1] = (
+        memory[SP_SIDE_FORCE],
+        memory[SP_SIDE_FORCE + 1],
+    )
+    status.sp_thrust, status.sp_yaw_rate = memory[SP_THRUST], memory[SP_YAW_RATE]
+    status.sp_kind = TRAJECTORY
 
 
 @njit
-def keep(v: Any, memory: np.ndarray) -> None:
-    """The inverse of recall()."""
+def store_memory(status: Record, memory: np.ndarray) -> None:
+    """Copies the memory of the loops back from the status of a vehicle."""
     for k in range(3):
-        memory[VEL_INTEGRAL + k] = v.vel_integral[k]
-        memory[RATE_INTEGRAL + k] = v.rate_integral[k]
-        memory[ACC_FILTERED + k] = v.acc_filtered[k]
-    memory[FREE_YAW] = v.free_yaw
-    if math.isfinite(v.free_yaw):
-        v.heading[0], v.heading[1] = math.cos(v.free_yaw), math.sin(v.free_yaw)
-    memory[HEADING], memory[HEADING + 1] = v.heading[0], v.heading[1]
+        memory[VEL_INTEGRAL + k] = status.vel_integral[k]
+        memory[RATE_INTEGRAL + k] = status.rate_integral[k]
+        memory[ACC_FILTERED + k] = status.acc_filtered[k]
+    memory[FREE_YAW] = status.free_yaw
+    if math.isfinite(status.free_yaw):
+        status.heading[0], status.heading[1] = math.cos(status.free_yaw), math.sin(status.free_yaw)
+    memory[HEADING], memory[HEADING + 1] = status.heading[0], status.heading[1]
     for k in range(4):
-        memory[SP_QUAT + k] = v.sp_quat[k]
-    memory[SP_SIDE_FORCE], memory[SP_SIDE_FORCE + 1] = v.sp_side_force[0], v.sp_side_force[1]
-    memory[SP_THRUST] = v.sp_thrust
+        memory[SP_QUAT + k] = status.sp_quat[k]
+    memory[SP_SIDE_FORCE], memory[SP_SIDE_FORCE + 1] = (
+        status.sp_side_force[0],
+        status.sp_side_force[1],
+    )
+    memory[SP_THRUST] = status.sp_thrust
     # No rate is a rate of 0 to the attitude loop; lanes compute with it.
-    memory[SP_YAW_RATE] = v.sp_yaw_rate if math.isfinite(v.sp_yaw_rate) else 0.0
+    memory[SP_YAW_RATE] = status.sp_yaw_rate if math.isfinite(status.sp_yaw_rate) else 0.0
 
 
 @njit
-def filter_acceleration(v: Any, acc: np.ndarray, dt: float) -> None:
+def filter_acceleration(status: Record, acc: np.ndarray, dt: float) -> None:
     """Low-passes the true acceleration (3,) for the damping of the velocity loop."""
     gain = dt / (ACC_FILTER_S + dt)
     for k in range(3):
-        v.acc_filtered[k] += gain * (acc[k] - v.acc_filtered[k])
+        status.acc_filtered[k] += gain * (acc[k] - status.acc_filtered[k])

@@ -1,7 +1,7 @@
 """Geometric control of Aerial Gym (1)-(9), after Lee, Leok and McClamroch (2010).
 
 Scalar functions without branches or trigonometry, so that they run in lanes. The gains k_r and k_w
-act on angular acceleration, so that they fit vehicles of any inertia; yaw gets a share of them.
+act on angular acceleration, so that they fit vehicles of any inertia; yaw gets a fraction of them.
 """
 
 import math
@@ -15,18 +15,18 @@ K_P, K_V = 0.95, 1.8  # position to velocity, velocity to acceleration [1/s]
 K_R, K_W = 200.0, 20.0  # errors of attitude and of body rates to acceleration [1/s^2], [1/s]
 YAW_R, YAW_W = 0.2, 0.5  # of these, for yaw
 TAN_TILT = 1.0  # tangent of the largest tilt
-MIN_LIFT = 0.1  # of gravity: least vertical acceleration that the rotors give
+MIN_LIFT = 0.1  # smallest vertical acceleration that the rotors give, over gravity
 
 
 @njit
 def desired_acceleration(
     vx: float, vy: float, vz: float, wx: float, wy: float, wz: float, gravity: float
 ) -> Vector:
-    """Acceleration that the rotors shall give, (6), within the tilt limit.
+    """Returns the acceleration set-point of the rotors, (6), within the tilt limit.
 
     Args:
         vx, vy, vz: Velocity, world [m/s].
-        wx, wy, wz: Wanted velocity, world [m/s].
+        wx, wy, wz: Velocity set-point, world [m/s].
         gravity: [m/s^2].
 
     Returns:
@@ -34,8 +34,8 @@ def desired_acceleration(
     """
     ax, ay = K_V * (wx - vx), K_V * (wy - vy)
     az = max(K_V * (wz - vz) + gravity, MIN_LIFT * gravity)
-    share = min(1.0, az * TAN_TILT / math.sqrt(max(ax * ax + ay * ay, 1e-12)))
-    return share * ax, share * ay, az
+    scale = min(1.0, az * TAN_TILT / math.sqrt(max(ax * ax + ay * ay, 1e-12)))
+    return scale * ax, scale * ay, az
 
 
 @njit
@@ -59,8 +59,8 @@ def attitude_control(
     """Collective thrust and torque for an acceleration and a heading, (1)-(5) and (7)-(9).
 
     Args:
-        ax, ay, az: Acceleration that the rotors shall give, world [m/s^2].
-        cy, sy: Cosine and sine of the wanted yaw.
+        ax, ay, az: Acceleration set-point of the rotors, world [m/s^2].
+        cy, sy: Cosine and sine of the yaw set-point.
         yaw_rate: Its rate [rad/s].
         qx, qy, qz, qw: Attitude, body to world.
         wx, wy, wz: Angular velocity, body [rad/s].
@@ -70,7 +70,7 @@ def attitude_control(
     Returns:
         (thrust [N], torque x, y, z [N m], body).
     """
-    # (7): what of the wanted acceleration lies along the body's z axis.
+    # (7): the part of the acceleration along the body's z axis.
     _, _, along = quaternion.rotate_inverse(qx, qy, qz, qw, ax, ay, az)
     thrust = max(mass * along, 0.0)
     # (8), (9): pitch and roll of the attitude whose z axis lies along it.

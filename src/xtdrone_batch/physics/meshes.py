@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from xtdrone_dynamics import quaternion
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 
+from ..arrays import Records
 from ..rays.tree import LEAF, build, new_tree
 from ..scenes import TriangleMesh
 
@@ -28,8 +29,8 @@ class MeshTables(NamedTuple):
 
 
 def mesh_tables(meshes: Sequence[TriangleMesh]) -> MeshTables:
-    """The tables of meshes."""
-    found = []
+    """Returns the tables of meshes."""
+    tables = []
     first = np.zeros((len(meshes) + 1, 3), dtype=np.int64)
     for m, mesh in enumerate(meshes):
         corners = np.asarray(mesh.points, dtype=float)[np.asarray(mesh.faces)]
@@ -45,19 +46,25 @@ def mesh_tables(meshes: Sequence[TriangleMesh]) -> MeshTables:
         )
         build(boxes, np.arange(len(boxes)), len(boxes), *tree[:4])
         reach = np.array([np.linalg.norm(corners, axis=-1).max()])
-        found.append((reach, corners.reshape(-1, 9), tree.node, tree.info, tree.item))
+        tables.append((reach, corners.reshape(-1, 9), tree.node, tree.info, tree.item))
         first[m + 1] = first[m] + (len(corners), len(tree.node), len(tree.item))
     empty = (
         np.zeros(1),
         np.zeros((1, 9)),
         *(getattr(new_tree((), 1), name) for name in ("node", "info", "item")),
     )
-    return MeshTables(first, *(np.concatenate(arrays) for arrays in zip(*(found or [empty]))))
+    return MeshTables(first, *(np.concatenate(arrays) for arrays in zip(*(tables or [empty]))))
 
 
 @njit
 def mesh_distance(
-    tables: Any, o: Any, x: float, y: float, z: float, most: float, deepest: float
+    tables: "MeshTables | Records",
+    obj: Record,
+    x: float,
+    y: float,
+    z: float,
+    max_distance: float,
+    deepest: float,
 ) -> tuple[float, float, float, float]:
     """Distance of a point from an object's mesh and the normal there, as contacts.distance().
 
@@ -66,24 +73,26 @@ def mesh_distance(
 
     Args:
         tables: Has the fields of MeshTables.
-        o: Record of the object.
+        obj: Record of the object.
         x, y, z: The point, world [m].
-        most: Surfaces further away are not looked for [m].
+        max_distance: Surfaces further away are ignored [m].
         deepest: [m].
 
     Returns:
-        (distance [m], inf where nothing is within `most`; normal xyz, world).
+        (distance [m], inf where nothing is within max_distance; normal xyz, world).
     """
-    qx, qy, qz, qw = o.quat[0], o.quat[1], o.quat[2], o.quat[3]
-    px, py, pz = quaternion.rotate_inverse(qx, qy, qz, qw, x - o.pos[0], y - o.pos[1], z - o.pos[2])
-    sx, sy, sz = o.size[0], o.size[1], o.size[2]
+    qx, qy, qz, qw = obj.quat[0], obj.quat[1], obj.quat[2], obj.quat[3]
+    px, py, pz = quaternion.rotate_inverse(
+        qx, qy, qz, qw, x - obj.pos[0], y - obj.pos[1], z - obj.pos[2]
+    )
+    sx, sy, sz = obj.size[0], obj.size[1], obj.size[2]
     side = -1.0 if sx * sy * sz < 0.0 else 1.0  # a mirrored mesh is turned inside out
-    m = o.mesh
-    triangles, nodes = tables.mesh_first[m, 0], tables.mesh_first[m, 1]
-    leaves, many = tables.mesh_first[m, 2], tables.mesh_first[m + 1, 1] - nodes
-    best, lean, n = most * most, 0.0, 0
-    nx, ny, nz, found = 0.0, 0.0, 1.0, False
-    while n < many:
+    mesh = obj.mesh
+    triangles, nodes = tables.mesh_first[mesh, 0], tables.mesh_first[mesh, 1]
+    leaves, node_count = tables.mesh_first[mesh, 2], tables.mesh_first[mesh + 1, 1] - nodes
+    best, facing, n = max_distance * max_distance, 0.0, 0
+    nx, ny, nz, hit = 0.0, 0.0, 1.0, False
+    while n < node_count:
         b = tables.mesh_node[nodes + n]
         dx = _outside(px, sx * b[0], sx * b[3])
         dy = _outside(py, sy * b[1], sy * b[4])
@@ -115,19 +124,19 @@ def mesh_distance(
             fx, fy, fz = fx * scale, fy * scale, fz * scale
             # Of several triangles that meet there the one that faces the point most decides.
             far = math.sqrt(square)
-            faces = (dx * fx + dy * fy + dz * fz) / far if far > 0.0 else 0.0
-            if not found or square < best * (1.0 - _TIE) or abs(faces) > abs(lean):
-                found, lean = True, faces
+            cosine = (dx * fx + dy * fy + dz * fz) / far if far > 0.0 else 0.0
+            if not hit or square < best * (1.0 - _TIE) or abs(cosine) > abs(facing):
+                hit, facing = True, cosine
                 if far > 1e-9:
-                    turn = -1.0 / far if faces < 0.0 else 1.0 / far
+                    turn = -1.0 / far if cosine < 0.0 else 1.0 / far
                     nx, ny, nz = turn * dx, turn * dy, turn * dz
                 else:
                     nx, ny, nz = fx, fy, fz
             best = min(best, square)
-    if not found:
+    if not hit:
         return math.inf, 0.0, 0.0, 1.0
     gap = math.sqrt(best)
-    if lean < 0.0:
+    if facing < 0.0:
         if gap <= deepest:
             gap = -gap
         else:
@@ -137,14 +146,24 @@ def mesh_distance(
 
 
 @njit
-def _outside(x, a, b):
-    """Distance of a number from what lies between two others."""
+def _outside(x: float, a: float, b: float) -> float:
+    """Returns the distance of a number from the interval between two others."""
     return max(min(a, b) - x, x - max(a, b), 0.0)
 
 
 @njit
-def _nearest(ux, uy, uz, vx, vy, vz, wx, wy, wz):
-    """Shares (p, q) of a triangle's sides u and v at its nearest point to w.
+def _nearest(
+    ux: float,
+    uy: float,
+    uz: float,
+    vx: float,
+    vy: float,
+    vz: float,
+    wx: float,
+    wy: float,
+    wz: float,
+) -> tuple[float, float]:
+    """Returns the coordinates (p, q) along a triangle's sides u and v of its nearest point to w.
 
     After Ericson, "Real-Time Collision Detection", 2005, 5.1.5.
     """
@@ -170,7 +189,7 @@ def _nearest(ux, uy, uz, vx, vy, vz, wx, wy, wz):
         return 0.0, vw / (vw - vc)
     first = ub * vc - uc * vb
     if first <= 0.0 and vb - ub >= 0.0 and uc - vc >= 0.0:
-        share = (vb - ub) / ((vb - ub) + (uc - vc))
-        return 1.0 - share, share
+        fraction = (vb - ub) / ((vb - ub) + (uc - vc))
+        return 1.0 - fraction, fraction
     whole = first + second + third
     return second / whole, third / whole

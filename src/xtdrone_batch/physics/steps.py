@@ -4,7 +4,7 @@ A chunk is stepped by the kernels of the lockstep fleet, so that there is one ph
 motion of bodies and the contacts are the batch's own.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,19 @@ from xtdrone_sim.plant.actuators import add_downwash, add_half_wings, add_wings,
 from xtdrone_sim.plant.ground import add_tyres
 from xtdrone_sim.plant.water import add_hulls
 
-from ..arrays import Records
+from ..arrays import Air, BatchState, Records, Variation
 from ..levels import AT_ACTUATOR
-from .contacts import MAX, touch_each_other, touch_objects
-from .control import CONTROL, MEASURED, command, filter_acceleration, keep, recall
+from .contacts import MAX_CONTACTS, touch_each_other, touch_objects
+from .control import (
+    CONTROL,
+    ESTIMATE,
+    Loops,
+    LoopState,
+    command,
+    filter_acceleration,
+    load_memory,
+    store_memory,
+)
 from .joints import accelerate_jointed
 
 CHUNK = 32  # vehicles in a chunk; an environment that has more is a chunk of its own
@@ -30,11 +39,11 @@ class Chunk(NamedTuple):
     """The M vehicles of a chunk, in double precision; each thread has its own."""
 
     status: np.ndarray  # (M,) CONTROL
-    measured: np.ndarray  # (M,) MEASURED
+    estimate: np.ndarray  # (M,) MEASURED
     commands: np.ndarray  # (M, A)
     thrust: np.ndarray  # (M, A)
     values: np.ndarray  # (M, A) of LoopState
-    position: np.ndarray  # (M, A)
+    servo_pos: np.ndarray  # (M, A)
     action: np.ndarray  # (M, K)
     pos: np.ndarray  # (M, 3), and so on as in BatchState
     quat: np.ndarray
@@ -64,18 +73,18 @@ class Chunk(NamedTuple):
     system: np.ndarray  # (M, 6, 6)
     unknowns: np.ndarray  # (M, 6)
     power: np.ndarray  # (M,)
-    share: np.ndarray  # (M,)
+    speed_limit: np.ndarray  # (M,) fraction of the rotors' speed that the battery allows
     density: np.ndarray  # (M,)
-    rows: np.ndarray  # (MAX, 16) of contacts
+    rows: np.ndarray  # (MAX_CONTACTS, 16) of contacts
 
 
 def new_chunk(records: Records, status: np.ndarray, width: int, vectored: int) -> Chunk:
-    """The arrays of a chunk.
+    """Returns the arrays of a chunk.
 
     Args:
-        records: Of the M vehicles.
+        records: Records of the M vehicles.
         status: (M,) CONTROL at the start.
-        width: Of an action.
+        width: Size of an action.
         vectored: Actuators in LoopState.values, 0 without vectored vehicles.
     """
     (m, bodies), joints = records.body.shape, records.joint.shape[1]
@@ -84,7 +93,7 @@ def new_chunk(records: Records, status: np.ndarray, width: int, vectored: int) -
         "commands": (m, actuators),
         "thrust": (m, actuators),
         "values": (m, vectored),
-        "position": (m, vectored),
+        "servo_pos": (m, vectored),
         "action": (m, width),
         "pos": (m, 3),
         "quat": (m, 4),
@@ -113,365 +122,420 @@ def new_chunk(records: Records, status: np.ndarray, width: int, vectored: int) -
         "system": (m, 6, 6),
         "unknowns": (m, 6),
         "power": (m,),
-        "rows": (MAX, 16),
+        "rows": (MAX_CONTACTS, 16),
     }
-    found = {name: np.zeros(shape) for name, shape in zeros.items()}
-    found["quat"][:, 3] = 1.0
+    arrays = {name: np.zeros(shape) for name, shape in zeros.items()}
+    arrays["quat"][:, 3] = 1.0
     return Chunk(
         status=status.astype(CONTROL),
-        measured=np.zeros(m, dtype=MEASURED),
+        estimate=np.zeros(m, dtype=ESTIMATE),
         mass=np.ones(m),
-        share=np.ones(m),
+        speed_limit=np.ones(m),
         density=np.full(m, SEA_LEVEL_DENSITY),
-        **found,
+        **arrays,
     )
 
 
 @njit(nogil=True)
 def step(
-    records: Any,
-    air: Any,
-    state: Any,
-    variation: Any,
-    loops: Any,
-    loop_state: Any,
+    records: Records,
+    air: Air,
+    state: BatchState,
+    variation: Variation,
+    loops: Loops,
+    loop_state: LoopState,
     objects: np.ndarray,
     action: np.ndarray,
     t_us: int,
     dt_us: int,
     sub_steps: int,
     which: np.ndarray,
-    chunk: Any,
+    chunk: Chunk,
 ) -> None:
     """Advances some environments by some sub-steps under one action.
 
     Args:
-        records, loops: Of the M vehicles of a chunk: those of some environments.
+        records, loops: Records and Loops of the M vehicles of a chunk: some environments.
         air, state, variation: See arrays.
         loop_state: See control.
         objects: (E, O) or (1, O) scenes.object_dtype; one row serves all environments.
         action: (E, V, K).
         t_us: Simulated time at the start [us].
-        dt_us: Of a sub-step [us].
-        sub_steps: How many.
+        dt_us: Length of a sub-step [us].
+        sub_steps: Number of sub-steps.
         which: Indices of the environments; several threads call this for different ones.
         chunk: The Chunk of this thread.
     """
-    v = state.pos.shape[1]
-    most = records.vehicle.shape[0] // v
-    for begin in range(0, len(which), most):
-        chosen = which[begin : begin + most]
+    vehicles = state.pos.shape[1]
+    environments = records.vehicle.shape[0] // vehicles
+    for begin in range(0, len(which), environments):
+        chosen = which[begin : begin + environments]
         for k in range(len(chosen)):
-            for i in range(v):
-                _load(chunk, k * v + i, state, variation, loop_state, action, chosen[k], i)
+            for i in range(vehicles):
+                _load(chunk, k * vehicles + i, state, variation, loop_state, action, chosen[k], i)
         for s in range(sub_steps):
-            _accelerate(records, air, loops, chunk, v, t_us + s * dt_us, dt_us * 1e-6)
-            _touch(records, chunk, objects, chosen, v, dt_us * 1e-6)
+            _accelerate(records, air, loops, chunk, vehicles, t_us + s * dt_us, dt_us * 1e-6)
+            _touch(records, chunk, objects, chosen, vehicles, dt_us * 1e-6)
             _displace(chunk, dt_us * 1e-6)
         for k in range(len(chosen)):
-            for i in range(v):
-                _store(chunk, k * v + i, state, loop_state, chosen[k], i, sub_steps)
+            for i in range(vehicles):
+                _store(chunk, k * vehicles + i, state, loop_state, chosen[k], i, sub_steps)
 
 
 @njit
-def _load(c, m, state, variation, loop_state, action, e, i):
-    """Vehicle i of environment e into row m of the chunk."""
+def _load(
+    chunk: Chunk,
+    m: int,
+    state: BatchState,
+    variation: Variation,
+    loop_state: LoopState,
+    action: np.ndarray,
+    e: int,
+    i: int,
+) -> None:
+    """Loads vehicle i of environment e into row m of the chunk."""
     for k in range(3):
-        c.pos[m, k], c.vel[m, k] = state.pos[e, i, k], state.vel[e, i, k]
-        c.ang_vel[m, k], c.acc[m, k] = state.ang_vel[e, i, k], state.acc[e, i, k]
-        c.wind[m, k], c.contact[m, k] = state.wind[e, i, k], 0.0
+        chunk.pos[m, k], chunk.vel[m, k] = state.pos[e, i, k], state.vel[e, i, k]
+        chunk.ang_vel[m, k], chunk.acc[m, k] = state.ang_vel[e, i, k], state.acc[e, i, k]
+        chunk.wind[m, k], chunk.contact[m, k] = state.wind[e, i, k], 0.0
     for k in range(4):
-        c.quat[m, k] = state.quat[e, i, k]
-    for k in range(c.actuator.shape[1]):
-        c.actuator[m, k] = state.actuator[e, i, k]
-        c.effectiveness[m, k] = variation.effectiveness[e, i, k]
-    c.mass[m] = variation.mass[e, i]
-    for k in range(c.joint_pos.shape[1]):
-        c.joint_pos[m, k], c.joint_vel[m, k] = state.joint_pos[e, i, k], state.joint_vel[e, i, k]
-    for t in range(c.tread.shape[1]):
+        chunk.quat[m, k] = state.quat[e, i, k]
+    for k in range(chunk.actuator.shape[1]):
+        chunk.actuator[m, k] = state.actuator[e, i, k]
+        chunk.effectiveness[m, k] = variation.effectiveness[e, i, k]
+    chunk.mass[m] = variation.mass[e, i]
+    for k in range(chunk.joint_pos.shape[1]):
+        chunk.joint_pos[m, k], chunk.joint_vel[m, k] = (
+            state.joint_pos[e, i, k],
+            state.joint_vel[e, i, k],
+        )
+    for t in range(chunk.tread.shape[1]):
         for k in range(3):
-            c.tyre_load[m, t, k] = state.tyre_load[e, i, t, k]
+            chunk.tyre_load[m, t, k] = state.tyre_load[e, i, t, k]
         for k in range(2):
-            c.tread[m, t, k] = state.tread[e, i, t, k]
-    for k in range(c.action.shape[1]):
-        c.action[m, k] = action[e, i, k]
-    for k in range(c.values.shape[1]):
-        c.values[m, k] = loop_state.values[e, i, k]
-        c.position[m, k] = loop_state.position[e, i, k]
-    recall(c.status[m], loop_state.memory[e, i])
+            chunk.tread[m, t, k] = state.tread[e, i, t, k]
+    for k in range(chunk.action.shape[1]):
+        chunk.action[m, k] = action[e, i, k]
+    for k in range(chunk.values.shape[1]):
+        chunk.values[m, k] = loop_state.values[e, i, k]
+        chunk.servo_pos[m, k] = loop_state.servo_pos[e, i, k]
+    load_memory(chunk.status[m], loop_state.memory[e, i])
 
 
 @njit
-def _store(c, m, state, loop_state, e, i, sub_steps):
-    """Row m of the chunk back into vehicle i of environment e."""
+def _store(
+    chunk: Chunk, m: int, state: BatchState, loop_state: LoopState, e: int, i: int, sub_steps: int
+) -> None:
+    """Stores row m of the chunk back into vehicle i of environment e."""
     for k in range(3):
-        state.pos[e, i, k], state.vel[e, i, k] = c.pos[m, k], c.vel[m, k]
-        state.ang_vel[e, i, k], state.acc[e, i, k] = c.ang_vel[m, k], c.acc[m, k]
-        state.contact[e, i, k] = c.contact[m, k] / sub_steps
+        state.pos[e, i, k], state.vel[e, i, k] = chunk.pos[m, k], chunk.vel[m, k]
+        state.ang_vel[e, i, k], state.acc[e, i, k] = chunk.ang_vel[m, k], chunk.acc[m, k]
+        state.contact[e, i, k] = chunk.contact[m, k] / sub_steps
     for k in range(4):
-        state.quat[e, i, k] = c.quat[m, k]
-    for k in range(c.actuator.shape[1]):
-        state.actuator[e, i, k] = c.actuator[m, k]
-    for k in range(c.joint_pos.shape[1]):
-        state.joint_pos[e, i, k], state.joint_vel[e, i, k] = c.joint_pos[m, k], c.joint_vel[m, k]
-    for t in range(c.tread.shape[1]):
+        state.quat[e, i, k] = chunk.quat[m, k]
+    for k in range(chunk.actuator.shape[1]):
+        state.actuator[e, i, k] = chunk.actuator[m, k]
+    for k in range(chunk.joint_pos.shape[1]):
+        state.joint_pos[e, i, k], state.joint_vel[e, i, k] = (
+            chunk.joint_pos[m, k],
+            chunk.joint_vel[m, k],
+        )
+    for t in range(chunk.tread.shape[1]):
         for k in range(3):
-            state.tyre_load[e, i, t, k] = c.tyre_load[m, t, k]
+            state.tyre_load[e, i, t, k] = chunk.tyre_load[m, t, k]
         for k in range(2):
-            state.tread[e, i, t, k] = c.tread[m, t, k]
-    for k in range(c.values.shape[1]):
-        loop_state.values[e, i, k] = c.values[m, k]
-        loop_state.position[e, i, k] = c.position[m, k]
-    keep(c.status[m], loop_state.memory[e, i])
+            state.tread[e, i, t, k] = chunk.tread[m, t, k]
+    for k in range(chunk.values.shape[1]):
+        loop_state.values[e, i, k] = chunk.values[m, k]
+        loop_state.servo_pos[e, i, k] = chunk.servo_pos[m, k]
+    store_memory(chunk.status[m], loop_state.memory[e, i])
 
 
 @njit
-def _accelerate(records, air, loops, c, v, t_us, dt):
-    """Commands, forces, and the velocities at the end of a sub-step without contacts."""
-    for m in range(c.pos.shape[0]):
-        to = c.measured[m]
+def _accelerate(
+    records: Records, air: Air, loops: Loops, chunk: Chunk, vehicles: int, t_us: int, dt: float
+) -> None:
+    """Computes commands and forces; advances velocities to the end of a sub-step, no contacts."""
+    for m in range(chunk.pos.shape[0]):
+        estimate = chunk.estimate[m]
         for k in range(3):
-            to.pos[k], to.vel[k], to.ang_vel[k] = c.pos[m, k], c.vel[m, k], c.ang_vel[m, k]
-            c.body_pos[m, 0, k], c.body_vel[m, 0, k] = c.pos[m, k], c.vel[m, k]
-            c.body_rate[m, 0, k], c.air[m, k] = c.ang_vel[m, k], c.wind[m, k]
+            estimate.pos[k], estimate.vel[k], estimate.ang_vel[k] = (
+                chunk.pos[m, k],
+                chunk.vel[m, k],
+                chunk.ang_vel[m, k],
+            )
+            chunk.body_pos[m, 0, k], chunk.body_vel[m, 0, k] = chunk.pos[m, k], chunk.vel[m, k]
+            chunk.body_rate[m, 0, k], chunk.air[m, k] = chunk.ang_vel[m, k], chunk.wind[m, k]
         for k in range(4):
-            to.quat[k] = c.body_quat[m, 0, k] = c.quat[m, k]
+            estimate.quat[k] = chunk.body_quat[m, 0, k] = chunk.quat[m, k]
         if loops.level != AT_ACTUATOR:
-            filter_acceleration(c.status[m], c.acc[m], dt)
+            filter_acceleration(chunk.status[m], chunk.acc[m], dt)
     if records.joint.shape[1] > 0:
         place_fleet(
             records.vehicle,
             records.body,
             records.joint,
-            c.pos,
-            c.quat,
-            c.vel,
-            c.ang_vel,
-            c.joint_pos,
-            c.joint_vel,
-            c.body_pos,
-            c.body_quat,
-            c.body_vel,
-            c.body_rate,
+            chunk.pos,
+            chunk.quat,
+            chunk.vel,
+            chunk.ang_vel,
+            chunk.joint_pos,
+            chunk.joint_vel,
+            chunk.body_pos,
+            chunk.body_quat,
+            chunk.body_vel,
+            chunk.body_rate,
         )
     command(
         loops,
-        c.action,
-        c.status,
-        c.thrust,
-        c.values,
-        c.position,
+        chunk.action,
+        chunk.status,
+        chunk.thrust,
+        chunk.values,
+        chunk.servo_pos,
         records,
-        c.measured,
+        chunk.estimate,
         t_us,
         dt,
-        c.commands,
+        chunk.commands,
     )
     if records.base[0].wakes:
-        for m in range(0, c.pos.shape[0], v):
-            n = m + v
+        for m in range(0, chunk.pos.shape[0], vehicles):
+            n = m + vehicles
             add_downwash(
                 records.vehicle[m:n],
                 records.actuator[m:n],
                 records.effects[m:n],
-                c.effectiveness[m:n],
-                c.pos[m:n],
-                c.actuator[m:n],
-                c.density[m:n],
-                c.air[m:n],
+                chunk.effectiveness[m:n],
+                chunk.pos[m:n],
+                chunk.actuator[m:n],
+                chunk.density[m:n],
+                chunk.air[m:n],
             )
     step_actuators(
-        c.commands,
+        chunk.commands,
         records.vehicle,
         records.actuator,
         records.effects,
         air.altitude,
         air.water,
-        c.share,
-        c.effectiveness,
-        c.body_pos,
-        c.body_quat,
-        c.body_vel,
-        c.body_rate,
-        c.air,
-        c.density,
+        chunk.speed_limit,
+        chunk.effectiveness,
+        chunk.body_pos,
+        chunk.body_quat,
+        chunk.body_vel,
+        chunk.body_rate,
+        chunk.air,
+        chunk.density,
         dt,
-        c.actuator,
-        c.wrench,
-        c.targets,
-        c.power,
+        chunk.actuator,
+        chunk.wrench,
+        chunk.targets,
+        chunk.power,
     )
     add_wings(
         records.vehicle,
         records.wing,
         records.actuator,
         records.effects,
-        c.effectiveness,
-        c.body_quat,
-        c.body_vel,
-        c.body_rate,
-        c.air,
-        c.density,
-        c.actuator,
-        c.wrench,
+        chunk.effectiveness,
+        chunk.body_quat,
+        chunk.body_vel,
+        chunk.body_rate,
+        chunk.air,
+        chunk.density,
+        chunk.actuator,
+        chunk.wrench,
     )
     add_half_wings(
         records.vehicle,
         records.half_wing,
         records.actuator,
-        c.effectiveness,
-        c.body_quat,
-        c.body_vel,
-        c.body_rate,
-        c.air,
-        c.density,
-        c.actuator,
-        c.wrench,
+        chunk.effectiveness,
+        chunk.body_quat,
+        chunk.body_vel,
+        chunk.body_rate,
+        chunk.air,
+        chunk.density,
+        chunk.actuator,
+        chunk.wrench,
     )
     add_tyres(
         records.vehicle,
         records.tyre,
-        c.tyre_load,
-        c.body_quat,
-        c.body_vel,
-        c.body_rate,
-        c.actuator,
-        c.tread,
+        chunk.tyre_load,
+        chunk.body_quat,
+        chunk.body_vel,
+        chunk.body_rate,
+        chunk.actuator,
+        chunk.tread,
         dt,
-        c.wrench,
+        chunk.wrench,
     )
     add_hulls(
         records.vehicle,
         records.hull,
         air.water,
         air.water_weight,
-        c.body_pos,
-        c.body_quat,
-        c.body_vel,
-        c.body_rate,
-        c.wrench,
+        chunk.body_pos,
+        chunk.body_quat,
+        chunk.body_vel,
+        chunk.body_rate,
+        chunk.wrench,
     )
-    for m in range(c.pos.shape[0]):
+    for m in range(chunk.pos.shape[0]):
         if records.base[m].moves:
-            _follow(
+            _move_joints(
                 records.vehicle[m].joints,
-                c.targets[m],
-                c.joint_pos[m],
-                c.joint_vel[m],
-                c.old_joint_vel[m],
-                c.joint_acc[m],
+                chunk.targets[m],
+                chunk.joint_pos[m],
+                chunk.joint_vel[m],
+                chunk.old_joint_vel[m],
+                chunk.joint_acc[m],
                 dt,
             )
             accelerate_jointed(
                 records,
                 m,
-                c.mass[m],
+                chunk.mass[m],
                 air.gravity,
-                c.wrench[m],
-                c.body_pos[m],
-                c.body_quat[m],
-                c.body_rate[m],
-                c.old_joint_vel[m],
-                c.joint_acc[m],
-                c.body_acc[m],
-                c.body_spin[m],
-                c.system[m],
-                c.unknowns[m],
-                c.vel[m],
-                c.ang_vel[m],
+                chunk.wrench[m],
+                chunk.body_pos[m],
+                chunk.body_quat[m],
+                chunk.body_rate[m],
+                chunk.old_joint_vel[m],
+                chunk.joint_acc[m],
+                chunk.body_acc[m],
+                chunk.body_spin[m],
+                chunk.system[m],
+                chunk.unknowns[m],
+                chunk.vel[m],
+                chunk.ang_vel[m],
                 dt,
             )
         else:
-            _accelerate_free(records, air, c, m, dt)
+            _accelerate_free(records, air, chunk, m, dt)
 
 
 @njit
-def _accelerate_free(records, air, c, m, dt):
-    """Velocities of a vehicle of one body."""
-    base, scale = records.base[m], c.mass[m]
-    j, jj = base.inertia, base.inverse
+def _accelerate_free(records: Records, air: Air, chunk: Chunk, m: int, dt: float) -> None:
+    """Advances the velocities of a vehicle of one body."""
+    base, scale = records.base[m], chunk.mass[m]
+    inertia, inverse = base.inertia, base.inverse
     tx, ty, tz = quaternion.rotate_inverse(
-        c.quat[m, 0],
-        c.quat[m, 1],
-        c.quat[m, 2],
-        c.quat[m, 3],
-        c.wrench[m, 0, 3],
-        c.wrench[m, 0, 4],
-        c.wrench[m, 0, 5],
+        chunk.quat[m, 0],
+        chunk.quat[m, 1],
+        chunk.quat[m, 2],
+        chunk.quat[m, 3],
+        chunk.wrench[m, 0, 3],
+        chunk.wrench[m, 0, 4],
+        chunk.wrench[m, 0, 5],
     )
-    found = rigid_body.accelerate(
-        c.vel[m, 0],
-        c.vel[m, 1],
-        c.vel[m, 2],
-        c.ang_vel[m, 0],
-        c.ang_vel[m, 1],
-        c.ang_vel[m, 2],
-        (c.wrench[m, 0, 0] / scale, c.wrench[m, 0, 1] / scale, c.wrench[m, 0, 2] / scale),
+    velocities = rigid_body.accelerate(
+        chunk.vel[m, 0],
+        chunk.vel[m, 1],
+        chunk.vel[m, 2],
+        chunk.ang_vel[m, 0],
+        chunk.ang_vel[m, 1],
+        chunk.ang_vel[m, 2],
+        (
+            chunk.wrench[m, 0, 0] / scale,
+            chunk.wrench[m, 0, 1] / scale,
+            chunk.wrench[m, 0, 2] / scale,
+        ),
         (tx / scale, ty / scale, tz / scale),
         records.vehicle[m].mass,
-        (j[0], j[1], j[2], j[3], j[4], j[5]),
-        (jj[0], jj[1], jj[2], jj[3], jj[4], jj[5]),
+        (inertia[0], inertia[1], inertia[2], inertia[3], inertia[4], inertia[5]),
+        (inverse[0], inverse[1], inverse[2], inverse[3], inverse[4], inverse[5]),
         air.gravity,
         dt,
     )
     for k in range(3):
-        c.vel[m, k] = min(max(found[k], -MAX_SPEED), MAX_SPEED)
-        c.ang_vel[m, k] = min(max(found[3 + k], -MAX_RATE), MAX_RATE)
+        chunk.vel[m, k] = min(max(velocities[k], -MAX_SPEED), MAX_SPEED)
+        chunk.ang_vel[m, k] = min(max(velocities[3 + k], -MAX_RATE), MAX_RATE)
 
 
 @njit
-def _follow(count, target, pos, vel, before, acc, dt):
-    """Moves joints to their targets; gives their speeds before and their accelerations."""
+def _move_joints(
+    count: int,
+    target: np.ndarray,
+    pos: np.ndarray,
+    vel: np.ndarray,
+    old_vel: np.ndarray,
+    acc: np.ndarray,
+    dt: float,
+) -> None:
+    """Moves joints to their targets; writes their speeds before and their accelerations."""
     for j in range(count):
-        before[j] = vel[j]
+        old_vel[j] = vel[j]
         acc[j] = -vel[j] / dt - (pos[j] - target[j]) / (dt * dt)
         vel[j] = (target[j] - pos[j]) / dt
         pos[j] = target[j]
 
 
 @njit
-def _touch(records, c, objects, chosen, v, dt):
-    """Contacts of the chunk's environments."""
+def _touch(
+    records: Records,
+    chunk: Chunk,
+    objects: np.ndarray,
+    chosen: np.ndarray,
+    vehicles: int,
+    dt: float,
+) -> None:
+    """Applies the contacts of the chunk's environments."""
     for k in range(len(chosen)):
-        first = k * v
-        if v > 1:
-            last = first + v
+        first = k * vehicles
+        if vehicles > 1:
+            last = first + vehicles
             touch_each_other(
                 records.base[first:last],
                 records.vehicle[first:last],
-                c.mass[first:last],
-                c.pos[first:last],
-                c.vel[first:last],
-                c.contact[first:last],
+                chunk.mass[first:last],
+                chunk.pos[first:last],
+                chunk.vel[first:last],
+                chunk.contact[first:last],
                 dt,
             )
         row = objects[chosen[k] if objects.shape[0] > 1 else 0]
-        for m in range(first, first + v):
+        for m in range(first, first + vehicles):
             touch_objects(
                 records,
                 row,
                 records.point[m],
                 records.base[m],
-                c.mass[m] * records.vehicle[m].mass,
-                c.mass[m],
-                c.pos[m],
-                c.quat[m],
-                c.vel[m],
-                c.ang_vel[m],
-                c.contact[m],
-                c.tyre_load[m],
-                c.rows,
+                chunk.mass[m] * records.vehicle[m].mass,
+                chunk.mass[m],
+                chunk.pos[m],
+                chunk.quat[m],
+                chunk.vel[m],
+                chunk.ang_vel[m],
+                chunk.contact[m],
+                chunk.tyre_load[m],
+                chunk.rows,
                 dt,
             )
 
 
 @njit
-def _displace(c, dt):
-    """Poses at the end of the sub-step."""
-    for m in range(c.pos.shape[0]):
-        p, q, u, w = c.pos[m], c.quat[m], c.vel[m], c.ang_vel[m]
+def _displace(chunk: Chunk, dt: float) -> None:
+    """Advances the poses to the end of the sub-step."""
+    for m in range(chunk.pos.shape[0]):
+        pos, quat, vel, ang_vel = chunk.pos[m], chunk.quat[m], chunk.vel[m], chunk.ang_vel[m]
         for k in range(3):
-            c.acc[m, k] = (u[k] - c.measured[m].vel[k]) / dt
-        p[0], p[1], p[2], q[0], q[1], q[2], q[3] = rigid_body.displace(
-            p[0], p[1], p[2], q[0], q[1], q[2], q[3], u[0], u[1], u[2], w[0], w[1], w[2], dt
+            chunk.acc[m, k] = (vel[k] - chunk.estimate[m].vel[k]) / dt
+        pos[0], pos[1], pos[2], quat[0], quat[1], quat[2], quat[3] = rigid_body.displace(
+            pos[0],
+            pos[1],
+            pos[2],
+            quat[0],
+            quat[1],
+            quat[2],
+            quat[3],
+            vel[0],
+            vel[1],
+            vel[2],
+            ang_vel[0],
+            ang_vel[1],
+            ang_vel[2],
+            dt,
         )

@@ -86,11 +86,11 @@ class Frames(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Of one thread."""
+    """Scratch arrays of one thread."""
 
     packet: np.ndarray  # (ROWS,) f4
     beam: np.ndarray  # (2, BEAM) f4: of the sensor, of a mesh
-    found: np.ndarray  # (LEAF,) f4
+    entry: np.ndarray  # (LEAF,) f4 entry() of the boxes of a leaf
     candidate: np.ndarray  # (S,) i4
     near: np.ndarray  # (B LEAF,) f4
     box: np.ndarray  # (B, 6, LEAF) f4 of the candidates
@@ -99,7 +99,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(objects: int) -> Scratch:
-    """For at most so many objects in an environment."""
+    """Returns scratch arrays for at most so many objects in an environment."""
     blocks = leaves_of(objects)
     return Scratch(
         np.zeros(ROWS, dtype=np.float32),
@@ -125,29 +125,29 @@ def _take(
     fx: np.float32,
     fy: np.float32,
     frames: Frames,
-    s: Scratch,
+    scratch: Scratch,
 ) -> None:
     """Takes frames first..last-1, of what is between near and far along the rays."""
     coloured, labelled = frames.colour.shape[1] > 0, frames.segmentation.shape[1] > 0
     flowing = frames.flow.shape[1] > 0
     normals = coloured or frames.normal.shape[1] > 0
     painted = normals or labelled or flowing
-    beam = s.beam[0]
+    beam = scratch.beam[0]
     for f in range(first, last):
         e, owner = poses.environment[f], poses.owner[f]
         x, y, z = poses.pos[f, 0], poses.pos[f, 1], poses.pos[f, 2]
-        m = poses.matrix[f]
+        matrix = poses.matrix[f]
         number, kind = placed.number[e], placed.kind[e]
         for tile in range(pattern.tile.shape[0]):
-            aim(beam, pattern.tile[tile], m, x, y, z)
-            count = _candidates(placed, e, owner, beam, far, s)
+            aim(beam, pattern.tile[tile], matrix, x, y, z)
+            count = _candidates(placed, e, owner, beam, far, scratch)
             for p in range(TILE * tile, min(TILE * (tile + 1), pattern.packet.shape[0])):
-                start(s.packet, pattern.ray[p], m, far)
+                start(scratch.packet, pattern.ray[p], matrix, far)
                 if painted:
-                    light.sky(s.packet)
+                    light.sky(scratch.packet)
                 if flowing:
                     light.sky_flow(
-                        s.packet,
+                        scratch.packet,
                         pattern.ray[p],
                         poses.spin[f, 0],
                         poses.spin[f, 1],
@@ -155,46 +155,51 @@ def _take(
                         fx,
                         fy,
                     )
-                aim(beam, pattern.packet[p], m, x, y, z)
+                aim(beam, pattern.packet[p], matrix, x, y, z)
                 for block in range((count + LEAF - 1) // LEAF):
-                    entries(s.box[block], beam, far, s.near[block * LEAF : (block + 1) * LEAF])
+                    entries(
+                        scratch.box[block],
+                        beam,
+                        far,
+                        scratch.near[block * LEAF : (block + 1) * LEAF],
+                    )
                 seen = 0
                 for j in range(count):
-                    i = s.candidate[j]
+                    i = scratch.candidate[j]
                     if (
-                        s.near[j] < NOWHERE
-                        and any_beyond(s.packet, s.near[j])
+                        scratch.near[j] < NOWHERE
+                        and any_beyond(scratch.packet, scratch.near[j])
                         and _meet(
                             number[i],
                             kind[i],
                             i,
                             meshes,
                             pattern.packet[p],
-                            m,
+                            matrix,
                             x,
                             y,
                             z,
                             near,
                             far,
-                            s,
+                            scratch,
                         )
                     ):
-                        s.met[seen] = i
+                        scratch.met[seen] = i
                         seen += 1
                 if painted:
                     for j in range(seen):
-                        i = s.met[j]
-                        _paint(number[i], kind[i], i, meshes, x, y, z, normals, s)
+                        i = scratch.met[j]
+                        _paint(number[i], kind[i], i, meshes, x, y, z, normals, scratch)
                         if flowing:
-                            o = number[i]
+                            obj = number[i]
                             light.add_flow(
-                                s.packet,
-                                o,
+                                scratch.packet,
+                                obj,
                                 pattern.ray[p],
-                                m,
-                                x - o[POS],
-                                y - o[POS + 1],
-                                z - o[POS + 2],
+                                matrix,
+                                x - obj[POS],
+                                y - obj[POS + 1],
+                                z - obj[POS + 2],
                                 poses.vel[f, 0],
                                 poses.vel[f, 1],
                                 poses.vel[f, 2],
@@ -202,12 +207,14 @@ def _take(
                                 fy,
                                 np.float32(i),
                             )
-                light.finish(s.packet)
-                _write(s.packet, pattern.index[p], pattern.pixels, frames, f)
+                light.finish(scratch.packet)
+                _write(scratch.packet, pattern.pixel[p], pattern.pixels, frames, f)
 
 
-def _candidates(placed, e, owner, beam, far, s):
-    """The objects that a beam may meet, the nearest first; returns how many."""
+def _candidates(
+    placed: Placed, e: int, owner: int, beam: np.ndarray, far: np.float32, scratch: Scratch
+) -> int:
+    """Writes the objects that a beam may meet, the nearest first; returns their number."""
     count, n = 0, 0
     while n < placed.nodes[e]:
         if entry_of_node(placed.node[e, n], beam, far) == NOWHERE:
@@ -215,65 +222,98 @@ def _candidates(placed, e, owner, beam, far, s):
             continue
         leaf = placed.info[e, n, 0]
         if leaf >= 0:
-            entries(placed.leaf[e, leaf], beam, far, s.found)
+            entries(placed.leaf[e, leaf], beam, far, scratch.entry)
             for k in range(LEAF):
                 i = placed.item[e, leaf, k]
-                if s.found[k] < NOWHERE and placed.kind[e, i, OWNER] != owner:
+                if scratch.entry[k] < NOWHERE and placed.kind[e, i, OWNER] != owner:
                     j = count
-                    while j > 0 and s.near[j - 1] > s.found[k]:
-                        s.near[j], s.candidate[j] = s.near[j - 1], s.candidate[j - 1]
+                    while j > 0 and scratch.near[j - 1] > scratch.entry[k]:
+                        scratch.near[j], scratch.candidate[j] = (
+                            scratch.near[j - 1],
+                            scratch.candidate[j - 1],
+                        )
                         j -= 1
-                    s.near[j], s.candidate[j] = s.found[k], i
+                    scratch.near[j], scratch.candidate[j] = scratch.entry[k], i
                     count += 1
         n += 1
     for j in range(count):
-        box = placed.box[e, s.candidate[j]]
+        box = placed.box[e, scratch.candidate[j]]
         for k in range(6):
-            s.box[j // LEAF, k, j % LEAF] = box[k]
+            scratch.box[j // LEAF, k, j % LEAF] = box[k]
     return count
 
 
-def _local(o, x, y, z):
-    """A point in an object's frame."""
-    dx, dy, dz = x - o[POS], y - o[POS + 1], z - o[POS + 2]
+def _local(obj: np.ndarray, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Returns a point in an object's frame."""
+    dx, dy, dz = x - obj[POS], y - obj[POS + 1], z - obj[POS + 2]
     return (
-        o[3] * dx + o[6] * dy + o[9] * dz,
-        o[4] * dx + o[7] * dy + o[10] * dz,
-        o[5] * dx + o[8] * dy + o[11] * dz,
+        obj[3] * dx + obj[6] * dy + obj[9] * dz,
+        obj[4] * dx + obj[7] * dy + obj[10] * dz,
+        obj[5] * dx + obj[8] * dy + obj[11] * dz,
     )
 
 
-def _meet(o, kind, i, meshes, box, m, x, y, z, near, far, s):
-    """Whether an object is the first on some ray of the packet."""
+def _meet(
+    obj: np.ndarray,
+    kind: np.ndarray,
+    i: int,
+    meshes: Meshes,
+    box: np.ndarray,
+    matrix: np.ndarray,
+    x: float,
+    y: float,
+    z: float,
+    near: np.float32,
+    far: np.float32,
+    scratch: Scratch,
+) -> bool:
+    """Meets an object; returns whether it is the first on some ray of the packet."""
     who = np.float32(i)
-    px, py, pz = _local(o, x, y, z)
+    px, py, pz = _local(obj, x, y, z)
     if kind[KIND] == BOX:
-        meet_box(s.packet, o, px, py, pz, near, who)
+        meet_box(scratch.packet, obj, px, py, pz, near, who)
     elif kind[KIND] == CYLINDER:
-        meet_cylinder(s.packet, o, px, py, pz, near, who)
+        meet_cylinder(scratch.packet, obj, px, py, pz, near, who)
     elif kind[KIND] == SPHERE:
-        meet_sphere(s.packet, o, x - o[POS], y - o[POS + 1], z - o[POS + 2], near, who)
+        meet_sphere(
+            scratch.packet, obj, x - obj[POS], y - obj[POS + 1], z - obj[POS + 2], near, who
+        )
     elif kind[KIND] == PLANE:
-        meet_plane(s.packet, o, px, py, pz, near, who)
+        meet_plane(scratch.packet, obj, px, py, pz, near, who)
     else:
-        _meet_mesh(o, kind[WHICH_MESH], who, meshes, box, m, px, py, pz, near, far, s)
-    return met(s.packet, who) > 0
+        _meet_mesh(obj, kind[WHICH_MESH], who, meshes, box, matrix, px, py, pz, near, far, scratch)
+    return met(scratch.packet, who) > 0
 
 
-def _meet_mesh(o, mesh, who, meshes, box, m, px, py, pz, near, far, s):
-    """The triangles of a mesh."""
-    into, turn, beam = s.turn[0], s.turn[1], s.beam[1]
+def _meet_mesh(
+    obj: np.ndarray,
+    mesh: int,
+    who: np.float32,
+    meshes: Meshes,
+    box: np.ndarray,
+    matrix: np.ndarray,
+    px: float,
+    py: float,
+    pz: float,
+    near: np.float32,
+    far: np.float32,
+    scratch: Scratch,
+) -> None:
+    """Meets the triangles of a mesh."""
+    into, turn, beam = scratch.turn[0], scratch.turn[1], scratch.beam[1]
     for j in range(3):
-        scale = np.float32(1.0) / o[HALF + j]
+        scale = np.float32(1.0) / obj[HALF + j]
         for k in range(3):
-            into[3 * j + k] = o[AXES + 3 * k + j] * scale
+            into[3 * j + k] = obj[AXES + 3 * k + j] * scale
     for j in range(3):
         for k in range(3):
             turn[3 * j + k] = (
-                into[3 * j] * m[k] + into[3 * j + 1] * m[3 + k] + into[3 * j + 2] * m[6 + k]
+                into[3 * j] * matrix[k]
+                + into[3 * j + 1] * matrix[3 + k]
+                + into[3 * j + 2] * matrix[6 + k]
             )
-    px, py, pz = px / o[HALF], py / o[HALF + 1], pz / o[HALF + 2]
-    turn_into(s.packet, into)
+    px, py, pz = px / obj[HALF], py / obj[HALF + 1], pz / obj[HALF + 2]
+    turn_into(scratch.packet, into)
     aim(beam, box, turn, px, py, pz)
     triangles, nodes, leaves = meshes.first[mesh]
     last = meshes.first[mesh + 1, 1]
@@ -285,12 +325,12 @@ def _meet_mesh(o, mesh, who, meshes, box, m, px, py, pz, near, far, s):
         leaf = meshes.info[n, 0]
         if leaf >= 0:
             leaf += leaves
-            entries(meshes.leaf[leaf], beam, far, s.found)
+            entries(meshes.leaf[leaf], beam, far, scratch.entry)
             for k in range(LEAF):
-                if s.found[k] < NOWHERE and any_beyond(s.packet, s.found[k]):
+                if scratch.entry[k] < NOWHERE and any_beyond(scratch.packet, scratch.entry[k]):
                     part = meshes.item[leaf, k]
                     meet_triangle(
-                        s.packet,
+                        scratch.packet,
                         meshes.triangle[triangles + part],
                         px,
                         py,
@@ -302,50 +342,71 @@ def _meet_mesh(o, mesh, who, meshes, box, m, px, py, pz, near, far, s):
         n += 1
 
 
-def _paint(o, kind, i, meshes, x, y, z, normals, s):
-    """Classes, normals and colours where an object is the first on a ray."""
+def _paint(
+    obj: np.ndarray,
+    kind: np.ndarray,
+    i: int,
+    meshes: Meshes,
+    x: float,
+    y: float,
+    z: float,
+    normals: bool,
+    scratch: Scratch,
+) -> None:
+    """Writes class, normal and colour where an object is the first on a ray."""
     who = np.float32(i)
-    light.semantic(s.packet, who, np.float32(kind[LABEL]))
+    light.semantic(scratch.packet, who, np.float32(kind[LABEL]))
     if not normals:
         return
-    px, py, pz = _local(o, x, y, z)
+    px, py, pz = _local(obj, x, y, z)
     if kind[KIND] == BOX:
-        light.box_normals(s.packet, o, px, py, pz, who)
+        light.box_normals(scratch.packet, obj, px, py, pz, who)
     elif kind[KIND] == CYLINDER:
-        light.cylinder_normals(s.packet, o, px, py, pz, who)
+        light.cylinder_normals(scratch.packet, obj, px, py, pz, who)
     elif kind[KIND] == SPHERE:
-        light.sphere_normals(s.packet, o, x - o[POS], y - o[POS + 1], z - o[POS + 2], who)
+        light.sphere_normals(
+            scratch.packet, obj, x - obj[POS], y - obj[POS + 1], z - obj[POS + 2], who
+        )
     elif kind[KIND] == PLANE:
-        light.plane_normals(s.packet, o, who)
+        light.plane_normals(scratch.packet, obj, who)
     else:
-        light.mesh_normals(s.packet, o, meshes.triangle, meshes.first[kind[WHICH_MESH], 0], who)
-    light.shade(s.packet, o, who)
+        light.mesh_normals(
+            scratch.packet, obj, meshes.triangle, meshes.first[kind[WHICH_MESH], 0], who
+        )
+    light.shade(scratch.packet, obj, who)
 
 
-def _write(x, index, pixels, frames, f):
-    """A packet's lanes to their pixels."""
+def _write(packet: np.ndarray, index: np.ndarray, pixels: int, frames: Frames, f: int) -> None:
+    """Writes a packet's lanes to their pixels."""
     if frames.distance.shape[1] > 0:
-        _spread(x, FAR, index, frames.distance[f], ONE, ZERO)
+        _scatter_row(packet, FAR, index, frames.distance[f], ONE, ZERO)
     if frames.segmentation.shape[1] > 0:
-        _spread(x, SEMANTIC, index, frames.segmentation[f], ONE, ZERO)
+        _scatter_row(packet, SEMANTIC, index, frames.segmentation[f], ONE, ZERO)
     if frames.colour.shape[1] == pixels:
-        light.grey(x)
-        _spread(x, COLOUR, index, frames.colour[f], ONE, ZERO)
+        light.grey(packet)
+        _scatter_row(packet, COLOUR, index, frames.colour[f], ONE, ZERO)
     elif frames.colour.shape[1] > 0:
         for c in range(3):
-            _spread(x, COLOUR + c * R, index, frames.colour[f], THREE, np.uintp(c))
+            _scatter_row(packet, COLOUR + c * R, index, frames.colour[f], THREE, np.uintp(c))
     if frames.normal.shape[1] > 0:
         for c in range(3):
-            _spread(x, NORMAL + c * R, index, frames.normal[f], THREE, np.uintp(c))
+            _scatter_row(packet, NORMAL + c * R, index, frames.normal[f], THREE, np.uintp(c))
     if frames.flow.shape[1] > 0:
         for c in range(2):
-            _spread(x, FLOW + c * R, index, frames.flow[f], TWO, np.uintp(c))
+            _scatter_row(packet, FLOW + c * R, index, frames.flow[f], TWO, np.uintp(c))
 
 
-def _spread(x, row, index, out, stride, offset):
-    """One row of the scratch to the pixels of a frame, `stride` numbers for each."""
+def _scatter_row(
+    packet: np.ndarray,
+    row: int,
+    index: np.ndarray,
+    out: np.ndarray,
+    stride: np.uintp,
+    offset: np.uintp,
+) -> None:
+    """Writes one row of the scratch to the pixels of a frame, `stride` numbers for each."""
     for k in range(R):
-        out[index[k] * stride + offset] = x[row + k]
+        out[index[k] * stride + offset] = packet[row + k]
 
 
 take: Any = kernel_in_lanes(_take, np.float32)

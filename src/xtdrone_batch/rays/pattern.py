@@ -15,7 +15,7 @@ class Pattern(NamedTuple):
     """N rays as whole packets and tiles; the last ray is repeated to fill them."""
 
     ray: np.ndarray  # (P, 3, PACKET) f4 directions; x forward, y left, z up
-    index: np.ndarray  # (P, PACKET) u8 which pixel or beam a ray belongs to, ascending
+    pixel: np.ndarray  # (P, PACKET) u8 which pixel or beam a ray belongs to, ascending
     packet: np.ndarray  # (P, 6) f4 centre and half sides of the box of a packet's directions
     tile: np.ndarray  # (ceil(P / TILE), 6) f4 the same of a tile's
     pixels: int  # N
@@ -51,7 +51,7 @@ def camera_rays(camera: CameraParameters) -> np.ndarray:
     return np.stack([np.ones_like(x), -x, -y], axis=2)
 
 
-def _box(low, high):
+def _box(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.hstack([0.5 * (low + high), 0.5 * (high - low)]).astype(np.float32)
 
 

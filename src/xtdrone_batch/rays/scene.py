@@ -1,15 +1,15 @@
 """The objects and vehicles of a batch, placed for rays."""
 
-from typing import Any
-
 import numpy as np
 import psutil
 
 from xtdrone_core import FleetModel
 from xtdrone_dynamics import quaternion
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
+from xtdrone_sim.vehicles.mesh import Extrusion, MeshFile
 from xtdrone_sim.vehicles.pose import body_frames
 
+from ..arrays import BatchState
 from ..errors import BatchError
 from ..scenes import (
     BOX,
@@ -43,7 +43,9 @@ class RayScene:
         label: Class of vehicles.
     """
 
-    def __init__(self, scenes: Scenes, model: FleetModel, environments: int, threads: Threads):
+    def __init__(
+        self, scenes: Scenes, model: FleetModel, environments: int, threads: Threads
+    ) -> None:
         """Allocates; nothing is placed before update().
 
         Args:
@@ -89,7 +91,7 @@ class RayScene:
         """The objects of these environments (E,) bool were changed; None for all."""
         self._stale[:] |= True if mask is None or self._rows != len(mask) else mask
 
-    def update(self, state: Any) -> None:
+    def update(self, state: BatchState) -> None:
         """Places what moved or was changed since the last call.
 
         Args:
@@ -117,7 +119,7 @@ class RayScene:
             ),
         )
 
-    def _new(self, rows):
+    def _new(self, rows: int) -> Placed:
         return Placed(
             np.zeros((rows, self.objects, OBJECT), dtype=np.float32),
             np.zeros((rows, self.objects, 4), dtype=np.int32),
@@ -130,8 +132,8 @@ def _bodies(model: FleetModel | None, meshes: list, label: int) -> np.ndarray:
     """The shapes of each vehicle (V, K) in its base's frame; their meshes are appended."""
     if model is None:
         return np.zeros((1, 0), dtype=object_dtype())
-    known: dict[Any, int] = {}
-    found = []
+    known: dict[MeshFile | Extrusion, int] = {}
+    vehicles = []
     for vehicle in model.vehicles:
         frames, rows = body_frames(vehicle), []
         for shape in vehicle.shapes:
@@ -148,14 +150,14 @@ def _bodies(model: FleetModel | None, meshes: list, label: int) -> np.ndarray:
                     meshes.append(_whole_mesh(shape.mesh))
                 row["mesh"] = known[shape.mesh]
             rows.append(row)
-        found.append(rows)
-    bodies = np.zeros((model.n, max(map(len, found))), dtype=object_dtype())
-    for i, rows in enumerate(found):
+        vehicles.append(rows)
+    bodies = np.zeros((model.n, max(map(len, vehicles))), dtype=object_dtype())
+    for i, rows in enumerate(vehicles):
         bodies[i, : len(rows)] = rows
     return bodies
 
 
-def _whole_mesh(mesh):
+def _whole_mesh(mesh: MeshFile | Extrusion) -> TriangleMesh:
     parts = mesh.parts()
     first = np.cumsum([0, *(len(part.points) for part in parts)])
     return TriangleMesh(
@@ -164,13 +166,13 @@ def _whole_mesh(mesh):
     )
 
 
-def _extent(points):
+def _extent(points: np.ndarray) -> np.ndarray:
     return np.concatenate([points.min(axis=0), points.max(axis=0)])
 
 
 def _meshes(meshes: list) -> Meshes:
     """The triangles and trees of all meshes."""
-    found, first = [], np.zeros((len(meshes) + 1, 3), dtype=np.int32)
+    tables, first = [], np.zeros((len(meshes) + 1, 3), dtype=np.int32)
     for m, mesh in enumerate(meshes):
         corners = np.asarray(mesh.points, dtype=np.float32)[np.asarray(mesh.faces)]
         triangle = np.concatenate(
@@ -179,10 +181,10 @@ def _meshes(meshes: list) -> Meshes:
         boxes = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
         tree = new_tree((), len(boxes))
         build(boxes, np.arange(len(boxes)), len(boxes), *tree[:4])
-        found.append((triangle, *tree[:4]))
+        tables.append((triangle, *tree[:4]))
         first[m + 1] = first[m] + (len(triangle), len(tree.node), len(tree.leaf))
     empty = (np.zeros((0, 9), dtype=np.float32), *new_tree((), 0)[:4])
-    joined = [np.concatenate(arrays) for arrays in zip(*(found or [empty]))]
+    joined = [np.concatenate(arrays) for arrays in zip(*(tables or [empty]))]
     return Meshes(joined[0], first, *joined[1:])
 
 
@@ -205,39 +207,41 @@ def _place(
         scene = objects[min(e, objects.shape[0] - 1)]
         count = 0
         for i in range(still):
-            o = scene[i]
+            obj = scene[i]
             _set(
                 placed.number[e, i],
-                o.pos[0],
-                o.pos[1],
-                o.pos[2],
-                o.quat[0],
-                o.quat[1],
-                o.quat[2],
-                o.quat[3],
-                o,
+                obj.pos[0],
+                obj.pos[1],
+                obj.pos[2],
+                obj.quat[0],
+                obj.quat[1],
+                obj.quat[2],
+                obj.quat[3],
+                obj,
             )
             for k in range(3):
-                placed.number[e, i, VEL + k] = o.vel[k] if o.moving else 0.0
-                placed.number[e, i, SPIN + k] = o.ang_vel[k] if o.moving else 0.0
-            _name(placed.kind[e, i], o.kind, o.mesh, o.semantic, -1)
+                placed.number[e, i, VEL + k] = obj.vel[k] if obj.moving else 0.0
+                placed.number[e, i, SPIN + k] = obj.ang_vel[k] if obj.moving else 0.0
+            _name(placed.kind[e, i], obj.kind, obj.mesh, obj.semantic, -1)
         for v in range(bodies.shape[0]):
             for j in range(bodies.shape[1]):
-                o, i = bodies[v, j], still + v * bodies.shape[1] + j
-                q = quat[e, v]
-                x, y, z = quaternion.rotate(q[0], q[1], q[2], q[3], o.pos[0], o.pos[1], o.pos[2])
-                a, b, c, d = quaternion.multiply(
-                    q[0], q[1], q[2], q[3], o.quat[0], o.quat[1], o.quat[2], o.quat[3]
+                obj, i = bodies[v, j], still + v * bodies.shape[1] + j
+                q, w = quat[e, v], ang_vel[e, v]
+                x, y, z = quaternion.rotate(
+                    q[0], q[1], q[2], q[3], obj.pos[0], obj.pos[1], obj.pos[2]
                 )
-                number, w = placed.number[e, i], ang_vel[e, v]
-                _set(number, x + pos[e, v, 0], y + pos[e, v, 1], z + pos[e, v, 2], a, b, c, d, o)
+                a, b, c, d = quaternion.multiply(
+                    q[0], q[1], q[2], q[3], obj.quat[0], obj.quat[1], obj.quat[2], obj.quat[3]
+                )
+                number = placed.number[e, i]
+                _set(number, x + pos[e, v, 0], y + pos[e, v, 1], z + pos[e, v, 2], a, b, c, d, obj)
                 sx, sy, sz = quaternion.rotate(q[0], q[1], q[2], q[3], w[0], w[1], w[2])
                 number[SPIN], number[SPIN + 1], number[SPIN + 2] = sx, sy, sz
                 # Of the shape's own origin.
                 number[VEL] = vel[e, v, 0] + sy * z - sz * y
                 number[VEL + 1] = vel[e, v, 1] + sz * x - sx * z
                 number[VEL + 2] = vel[e, v, 2] + sx * y - sy * x
-                _name(placed.kind[e, i], o.kind, o.mesh, o.semantic, v)
+                _name(placed.kind[e, i], obj.kind, obj.mesh, obj.semantic, v)
         for i in range(placed.kind.shape[1]):
             if placed.kind[e, i, KIND] != NO_OBJECT:
                 _enclose(placed.number[e, i], placed.kind[e, i], mesh_box, placed.box[e, i])
@@ -255,29 +259,39 @@ def _place(
 
 
 @njit
-def _name(kind, which, mesh, label, owner):
+def _name(kind: np.ndarray, which: int, mesh: int, label: int, owner: int) -> None:
     kind[KIND], kind[WHICH_MESH], kind[LABEL], kind[OWNER] = which, mesh, label, owner
 
 
 @njit
-def _set(number, x, y, z, qx, qy, qz, qw, o):
+def _set(
+    number: np.ndarray,
+    x: float,
+    y: float,
+    z: float,
+    qx: float,
+    qy: float,
+    qz: float,
+    qw: float,
+    obj: Record,
+) -> None:
     """Pose, size and colour of an object."""
     number[POS], number[POS + 1], number[POS + 2] = x, y, z
-    m = quaternion.to_matrix(qx, qy, qz, qw)
+    matrix = quaternion.to_matrix(qx, qy, qz, qw)
     for k in range(9):
-        number[AXES + k] = m[k]
-    a, b, c = o.size[0], o.size[1], o.size[2]
-    if o.kind == BOX or o.kind == PLANE:
+        number[AXES + k] = matrix[k]
+    a, b, c = obj.size[0], obj.size[1], obj.size[2]
+    if obj.kind == BOX or obj.kind == PLANE:
         a, b, c = 0.5 * a, 0.5 * b, 0.5 * c
-    elif o.kind == CYLINDER:
+    elif obj.kind == CYLINDER:
         b = 0.5 * b
     number[HALF], number[HALF + 1], number[HALF + 2] = a, b, c
     for k in range(3):
-        number[TINT + k] = o.colour[k]
+        number[TINT + k] = obj.colour[k]
 
 
 @njit
-def _enclose(number, kind, mesh_box, box):
+def _enclose(number: np.ndarray, kind: np.ndarray, mesh_box: np.ndarray, box: np.ndarray) -> None:
     """The box around an object, along the world's axes."""
     for k in range(3):
         a, b, c = number[AXES + 3 * k], number[AXES + 3 * k + 1], number[AXES + 3 * k + 2]
@@ -292,16 +306,18 @@ def _enclose(number, kind, mesh_box, box):
         elif kind[KIND] == CYLINDER:
             half = sx * max(1.0 - c * c, 0.0) ** 0.5 + abs(c) * sy
         elif kind[KIND] == MESH:
-            m = mesh_box[kind[WHICH_MESH]]
+            extent = mesh_box[kind[WHICH_MESH]]
             middle += 0.5 * (
-                a * sx * (m[0] + m[3]) + b * sy * (m[1] + m[4]) + c * sz * (m[2] + m[5])
+                a * sx * (extent[0] + extent[3])
+                + b * sy * (extent[1] + extent[4])
+                + c * sz * (extent[2] + extent[5])
             )
             half = (
                 0.5
                 * (
-                    abs(a * sx) * (m[3] - m[0])
-                    + abs(b * sy) * (m[4] - m[1])
-                    + abs(c * sz) * (m[5] - m[2])
+                    abs(a * sx) * (extent[3] - extent[0])
+                    + abs(b * sy) * (extent[4] - extent[1])
+                    + abs(c * sz) * (extent[5] - extent[2])
                 )
                 + _THIN
             )

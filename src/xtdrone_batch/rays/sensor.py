@@ -50,12 +50,12 @@ class Mounting:
 
     def __post_init__(self) -> None:
         """Raises BatchError where a width is not allowed."""
-        for name, most in (("pos", 1e3), ("angles", _MAX_TURN)):
+        for name, maximum in (("pos", 1e3), ("angles", _MAX_TURN)):
             widths = getattr(self, name)
-            if np.shape(widths) != (3,) or not all(0.0 <= width <= most for width in widths):
+            if np.shape(widths) != (3,) or not all(0.0 <= width <= maximum for width in widths):
                 raise BatchError(
                     f"{name} = {widths} of the mounting is not allowed: give three "
-                    f"numbers from 0 to {most:g}"
+                    f"numbers from 0 to {maximum:g}"
                 )
 
 
@@ -411,7 +411,8 @@ def mounted(
             )
         )
     block = blocks[sensor]
-    return tuple(rendered_sensors()[block.kind].parts(block))
+    parts = rendered_sensors()[block.kind].parts(block)
+    return tuple(part for part in parts if isinstance(part, CameraParameters | LidarParameters))
 
 
 def rosette(beams: int, half_angle: float, petals: float = 7.3) -> np.ndarray:
@@ -443,13 +444,15 @@ def _checked(channels: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _unit_beams(beams: np.ndarray) -> np.ndarray:
-    found = np.asarray(beams, dtype=float)
-    if found.ndim != 3 or found.shape[2] != 3 or not found.size:
-        raise BatchError(f"beams of shape {found.shape} are not allowed: give (rows, columns, 3)")
-    length = np.linalg.norm(found, axis=2, keepdims=True)
+    directions = np.asarray(beams, dtype=float)
+    if directions.ndim != 3 or directions.shape[2] != 3 or not directions.size:
+        raise BatchError(
+            f"beams of shape {directions.shape} are not allowed: give (rows, columns, 3)"
+        )
+    length = np.linalg.norm(directions, axis=2, keepdims=True)
     if not (np.isfinite(length).all() and length.min() > 0.0):
         raise BatchError("a beam without a direction is not allowed: give finite vectors, none 0")
-    return found / length
+    return directions / length
 
 
 @njit
@@ -490,22 +493,50 @@ def _pose(
     for e in range(mount_pos.shape[0]):
         for c in range(mount_pos.shape[1]):
             v, f = carriers[c], e * mount_pos.shape[1] + c
-            q, w, arm, turn = quat[e, v], ang_vel[e, v], mount_pos[e, c], mount_quat[e, c]
-            offset = quaternion.rotate(q[0], q[1], q[2], q[3], arm[0], arm[1], arm[2])
+            vehicle_quat, vehicle_rate, arm, mount = (
+                quat[e, v],
+                ang_vel[e, v],
+                mount_pos[e, c],
+                mount_quat[e, c],
+            )
+            offset = quaternion.rotate(
+                vehicle_quat[0],
+                vehicle_quat[1],
+                vehicle_quat[2],
+                vehicle_quat[3],
+                arm[0],
+                arm[1],
+                arm[2],
+            )
             speed = quaternion.rotate(
-                q[0],
-                q[1],
-                q[2],
-                q[3],
-                w[1] * arm[2] - w[2] * arm[1],
-                w[2] * arm[0] - w[0] * arm[2],
-                w[0] * arm[1] - w[1] * arm[0],
+                vehicle_quat[0],
+                vehicle_quat[1],
+                vehicle_quat[2],
+                vehicle_quat[3],
+                vehicle_rate[1] * arm[2] - vehicle_rate[2] * arm[1],
+                vehicle_rate[2] * arm[0] - vehicle_rate[0] * arm[2],
+                vehicle_rate[0] * arm[1] - vehicle_rate[1] * arm[0],
             )
             a, b, c_, d = quaternion.multiply(
-                q[0], q[1], q[2], q[3], turn[0], turn[1], turn[2], turn[3]
+                vehicle_quat[0],
+                vehicle_quat[1],
+                vehicle_quat[2],
+                vehicle_quat[3],
+                mount[0],
+                mount[1],
+                mount[2],
+                mount[3],
             )
             matrix = quaternion.to_matrix(a, b, c_, d)
-            spin = quaternion.rotate_inverse(turn[0], turn[1], turn[2], turn[3], w[0], w[1], w[2])
+            spin = quaternion.rotate_inverse(
+                mount[0],
+                mount[1],
+                mount[2],
+                mount[3],
+                vehicle_rate[0],
+                vehicle_rate[1],
+                vehicle_rate[2],
+            )
             for k in range(3):
                 poses.pos[f, k] = pos[e, v, k] + offset[k]
                 poses.vel[f, k] = vel[e, v, k] + speed[k]

@@ -13,6 +13,7 @@ from xtdrone_dynamics.lanes import LaneLoop
 from .pattern import PACKET
 from .tree import LEAF, NOWHERE
 
+Real = float | np.float32  # loops in lanes compute with either
 R = PACKET
 YES, NO = np.int32(1), np.int32(0)  # as wide as the numbers in the lanes
 # Rows of a packet's scratch.
@@ -42,8 +43,8 @@ OBJECT = 24
 BEAM = 21
 
 
-def _factors(low, high):
-    """Of one axis of a beam: for the higher corner and for the lower one; see entry()."""
+def _factors(low: float, high: float) -> tuple[float, ...]:
+    """Returns the factors of one axis of a beam, of higher and of lower corner; see entry()."""
     low = min(low, -1e-12) if low <= 0.0 else max(low, 1e-12)
     high = min(high, -1e-12) if high <= 0.0 else max(high, 1e-12)
     forward, back = 1.0 / low, 1.0 / high
@@ -52,16 +53,18 @@ def _factors(low, high):
     return (*up, *down)
 
 
-def aim(beam: np.ndarray, box: np.ndarray, m: np.ndarray, x: float, y: float, z: float) -> None:
-    """Sets a beam: from a point, with directions of a sensor's box turned by the matrix m."""
+def aim(
+    beam: np.ndarray, box: np.ndarray, matrix: np.ndarray, x: float, y: float, z: float
+) -> None:
+    """Sets a beam: from a point, with directions of a sensor's box turned by the matrix."""
     beam[0], beam[1], beam[2] = x, y, z
     for k in range(3):
-        a, b, c = m[3 * k], m[3 * k + 1], m[3 * k + 2]
+        a, b, c = matrix[3 * k], matrix[3 * k + 1], matrix[3 * k + 2]
         middle = a * box[0] + b * box[1] + c * box[2]
         half = (abs(a) * box[3] + abs(b) * box[4] + abs(c) * box[5]) * 1.00001 + 1e-6
-        found = _factors(middle - half, middle + half)
+        factors = _factors(middle - half, middle + half)
         for j in range(6):
-            beam[3 + 6 * k + j] = found[j]
+            beam[3 + 6 * k + j] = factors[j]
 
 
 def entry(
@@ -70,9 +73,9 @@ def entry(
     fx: tuple[float, ...],
     fy: tuple[float, ...],
     fz: tuple[float, ...],
-    far: float,
+    far: Real,
 ) -> float:
-    """Where a beam may first meet a box: its shortest length, or NOWHERE.
+    """Returns the shortest length at which a beam may meet a box, or NOWHERE.
 
     A direction d between dl and dh meets the slab from l to h at the length t if t dl <= h and
     t dh >= l: a limit from above or from below, by the signs of dl and dh.
@@ -92,8 +95,8 @@ def entry(
     return first if first <= min(last, far) else NOWHERE
 
 
-def entry_of_node(node: np.ndarray, beam: np.ndarray, far: float) -> float:
-    """entry() of a node (6,)."""
+def entry_of_node(node: np.ndarray, beam: np.ndarray, far: Real) -> float:
+    """Returns entry() for a node (6,)."""
     x, y, z = beam[0], beam[1], beam[2]
     return entry(
         (node[0] - x, node[1] - y, node[2] - z),
@@ -106,14 +109,14 @@ def entry_of_node(node: np.ndarray, beam: np.ndarray, far: float) -> float:
 
 
 @LaneLoop
-def entries(boxes: np.ndarray, beam: np.ndarray, far: float, found: np.ndarray) -> None:
-    """entry() of the boxes of one leaf; those are in the lanes here."""
+def entries(boxes: np.ndarray, beam: np.ndarray, far: Real, entry_lengths: np.ndarray) -> None:
+    """Writes entry() for the boxes of one leaf, which are in the lanes here."""
     x, y, z = beam[0], beam[1], beam[2]
     fx = (beam[3], beam[4], beam[5], beam[6], beam[7], beam[8])
     fy = (beam[9], beam[10], beam[11], beam[12], beam[13], beam[14])
     fz = (beam[15], beam[16], beam[17], beam[18], beam[19], beam[20])
     for k in range(LEAF):
-        found[k] = entry(
+        entry_lengths[k] = entry(
             (boxes[0, k] - x, boxes[1, k] - y, boxes[2, k] - z),
             (boxes[3, k] - x, boxes[4, k] - y, boxes[5, k] - z),
             fx,
@@ -124,112 +127,152 @@ def entries(boxes: np.ndarray, beam: np.ndarray, far: float, found: np.ndarray) 
 
 
 @LaneLoop
-def start(x: np.ndarray, rays: np.ndarray, m: np.ndarray, far: float) -> None:
-    """Directions in the world, and nothing met."""
-    a, b, c, d, e, f, g, h, i = m[0], m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8]
+def start(packet: np.ndarray, rays: np.ndarray, matrix: np.ndarray, far: Real) -> None:
+    """Writes the directions in the world, and that nothing was met."""
+    a, b, c, d, e, f, g, h, i = (
+        matrix[0],
+        matrix[1],
+        matrix[2],
+        matrix[3],
+        matrix[4],
+        matrix[5],
+        matrix[6],
+        matrix[7],
+        matrix[8],
+    )
     for k in range(R):
         u, v, w = rays[0, k], rays[1, k], rays[2, k]
-        x[RAY + k] = a * u + b * v + c * w
-        x[RAY + R + k] = d * u + e * v + f * w
-        x[RAY + 2 * R + k] = g * u + h * v + i * w
-        x[FAR + k], x[WHO + k] = far, -1.0
+        packet[RAY + k] = a * u + b * v + c * w
+        packet[RAY + R + k] = d * u + e * v + f * w
+        packet[RAY + 2 * R + k] = g * u + h * v + i * w
+        packet[FAR + k], packet[WHO + k] = far, -1.0
 
 
 @LaneLoop
-def any_beyond(x: np.ndarray, near: float) -> int:
-    """Whether a ray still reaches further."""
-    found = NO
+def any_beyond(packet: np.ndarray, near: Real) -> np.int32:
+    """Whether some ray still reaches further than `near`."""
+    any_ray = NO
     for k in range(R):
-        found |= YES if x[FAR + k] > near else NO
-    return found
+        any_ray |= YES if packet[FAR + k] > near else NO
+    return any_ray
 
 
 @LaneLoop
-def met(x: np.ndarray, who: float) -> int:
+def met(packet: np.ndarray, who: Real) -> np.int32:
     """Whether an object is the first on some ray.
 
     On its own: in a loop that stores, too, such a sum would keep the compiler from vectors.
     """
-    found = NO
+    any_ray = NO
     for k in range(R):
-        found |= YES if x[WHO + k] == who else NO
-    return found
+        any_ray |= YES if packet[WHO + k] == who else NO
+    return any_ray
 
 
-def _steady(d):
-    """A component of a direction that one can divide by."""
+def _steady(d: float) -> float:
+    """Keeps a component of a direction away from zero."""
     return d if abs(d) > 1e-12 else 1e-12
 
 
 @LaneLoop
 def meet_plane(
-    x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float, who: float
+    packet: np.ndarray, obj: np.ndarray, px: float, py: float, pz: float, near: Real, who: Real
 ) -> None:
-    """The upper side of a rectangle; p: the rays' start in its frame."""
-    a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
-    wide, deep = o[HALF], o[HALF + 1]
+    """Meets the upper side of a rectangle; p: the rays' start in its frame."""
+    a, b, c, d, e, f, g, h, i = (
+        obj[3],
+        obj[4],
+        obj[5],
+        obj[6],
+        obj[7],
+        obj[8],
+        obj[9],
+        obj[10],
+        obj[11],
+    )
+    wide, deep = obj[HALF], obj[HALF + 1]
     for k in range(R):
-        dx, dy, dz = x[RAY + k], x[RAY + R + k], x[RAY + 2 * R + k]
+        dx, dy, dz = packet[RAY + k], packet[RAY + R + k], packet[RAY + 2 * R + k]
         u, v, w = a * dx + d * dy + g * dz, b * dx + e * dy + h * dz, c * dx + f * dy + i * dz
         t = -pz / _steady(w)
         hit = (
             (w < 0.0)
             & (t > near)
-            & (t < x[FAR + k])
+            & (t < packet[FAR + k])
             & (abs(px + t * u) <= wide)
             & (abs(py + t * v) <= deep)
         )
-        x[FAR + k] = t if hit else x[FAR + k]
-        x[WHO + k] = who if hit else x[WHO + k]
+        packet[FAR + k] = t if hit else packet[FAR + k]
+        packet[WHO + k] = who if hit else packet[WHO + k]
 
 
 @LaneLoop
 def meet_box(
-    x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float, who: float
+    packet: np.ndarray, obj: np.ndarray, px: float, py: float, pz: float, near: Real, who: Real
 ) -> None:
-    """A box; p: the rays' start in its frame."""
-    a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
-    lx, ly, lz = -o[HALF] - px, -o[HALF + 1] - py, -o[HALF + 2] - pz
-    hx, hy, hz = o[HALF] - px, o[HALF + 1] - py, o[HALF + 2] - pz
+    """Meets a box; p: the rays' start in its frame."""
+    a, b, c, d, e, f, g, h, i = (
+        obj[3],
+        obj[4],
+        obj[5],
+        obj[6],
+        obj[7],
+        obj[8],
+        obj[9],
+        obj[10],
+        obj[11],
+    )
+    lx, ly, lz = -obj[HALF] - px, -obj[HALF + 1] - py, -obj[HALF + 2] - pz
+    hx, hy, hz = obj[HALF] - px, obj[HALF + 1] - py, obj[HALF + 2] - pz
     for k in range(R):
-        dx, dy, dz = x[RAY + k], x[RAY + R + k], x[RAY + 2 * R + k]
+        dx, dy, dz = packet[RAY + k], packet[RAY + R + k], packet[RAY + 2 * R + k]
         u = 1.0 / _steady(a * dx + d * dy + g * dz)
         v = 1.0 / _steady(b * dx + e * dy + h * dz)
         w = 1.0 / _steady(c * dx + f * dy + i * dz)
         first = max(max(min(lx * u, hx * u), min(ly * v, hy * v)), min(lz * w, hz * w))
         last = min(min(max(lx * u, hx * u), max(ly * v, hy * v)), max(lz * w, hz * w))
-        hit = (first <= last) & (first > near) & (first < x[FAR + k])
-        x[FAR + k] = first if hit else x[FAR + k]
-        x[WHO + k] = who if hit else x[WHO + k]
+        hit = (first <= last) & (first > near) & (first < packet[FAR + k])
+        packet[FAR + k] = first if hit else packet[FAR + k]
+        packet[WHO + k] = who if hit else packet[WHO + k]
 
 
 @LaneLoop
 def meet_sphere(
-    x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float, who: float
+    packet: np.ndarray, obj: np.ndarray, px: float, py: float, pz: float, near: Real, who: Real
 ) -> None:
-    """A sphere; p: the rays' start from its centre, world."""
-    inside = px * px + py * py + pz * pz - o[HALF] * o[HALF]
+    """Meets a sphere; p: the rays' start from its centre, world."""
+    inside = px * px + py * py + pz * pz - obj[HALF] * obj[HALF]
     for k in range(R):
-        dx, dy, dz = x[RAY + k], x[RAY + R + k], x[RAY + 2 * R + k]
+        dx, dy, dz = packet[RAY + k], packet[RAY + R + k], packet[RAY + 2 * R + k]
         square = dx * dx + dy * dy + dz * dz
         along = px * dx + py * dy + pz * dz
         disc = along * along - square * inside
         t = (-along - math.sqrt(max(disc, 0.0))) / square
-        hit = (disc > 0.0) & (t > near) & (t < x[FAR + k])
-        x[FAR + k] = t if hit else x[FAR + k]
-        x[WHO + k] = who if hit else x[WHO + k]
+        hit = (disc > 0.0) & (t > near) & (t < packet[FAR + k])
+        packet[FAR + k] = t if hit else packet[FAR + k]
+        packet[WHO + k] = who if hit else packet[WHO + k]
 
 
 @LaneLoop
 def meet_cylinder(
-    x: np.ndarray, o: np.ndarray, px: float, py: float, pz: float, near: float, who: float
+    packet: np.ndarray, obj: np.ndarray, px: float, py: float, pz: float, near: Real, who: Real
 ) -> None:
-    """A cylinder with its ends; p: the rays' start in its frame."""
-    a, b, c, d, e, f, g, h, i = o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]
-    radius, tall = o[HALF], o[HALF + 1]
+    """Meets a cylinder with its ends; p: the rays' start in its frame."""
+    a, b, c, d, e, f, g, h, i = (
+        obj[3],
+        obj[4],
+        obj[5],
+        obj[6],
+        obj[7],
+        obj[8],
+        obj[9],
+        obj[10],
+        obj[11],
+    )
+    radius, tall = obj[HALF], obj[HALF + 1]
     inside = px * px + py * py - radius * radius
     for k in range(R):
-        dx, dy, dz = x[RAY + k], x[RAY + R + k], x[RAY + 2 * R + k]
+        dx, dy, dz = packet[RAY + k], packet[RAY + R + k], packet[RAY + 2 * R + k]
         u, v = a * dx + d * dy + g * dz, b * dx + e * dy + h * dz
         w = 1.0 / _steady(c * dx + f * dy + i * dz)
         square = max(u * u + v * v, 1e-12)
@@ -238,43 +281,60 @@ def meet_cylinder(
         root = math.sqrt(max(disc, 0.0))
         first = max((-along - root) / square, min((-tall - pz) * w, (tall - pz) * w))
         last = min((-along + root) / square, max((-tall - pz) * w, (tall - pz) * w))
-        hit = (disc > 0.0) & (first <= last) & (first > near) & (first < x[FAR + k])
-        x[FAR + k] = first if hit else x[FAR + k]
-        x[WHO + k] = who if hit else x[WHO + k]
+        hit = (disc > 0.0) & (first <= last) & (first > near) & (first < packet[FAR + k])
+        packet[FAR + k] = first if hit else packet[FAR + k]
+        packet[WHO + k] = who if hit else packet[WHO + k]
 
 
 @LaneLoop
-def turn_into(x: np.ndarray, m: np.ndarray) -> None:
-    """Directions in a mesh's frame, by the matrix m from the world."""
-    a, b, c, d, e, f, g, h, i = m[0], m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8]
+def turn_into(packet: np.ndarray, matrix: np.ndarray) -> None:
+    """Writes the directions in a mesh's frame; matrix: world to mesh."""
+    a, b, c, d, e, f, g, h, i = (
+        matrix[0],
+        matrix[1],
+        matrix[2],
+        matrix[3],
+        matrix[4],
+        matrix[5],
+        matrix[6],
+        matrix[7],
+        matrix[8],
+    )
     for k in range(R):
-        u, v, w = x[RAY + k], x[RAY + R + k], x[RAY + 2 * R + k]
-        x[LOCAL + k] = a * u + b * v + c * w
-        x[LOCAL + R + k] = d * u + e * v + f * w
-        x[LOCAL + 2 * R + k] = g * u + h * v + i * w
+        u, v, w = packet[RAY + k], packet[RAY + R + k], packet[RAY + 2 * R + k]
+        packet[LOCAL + k] = a * u + b * v + c * w
+        packet[LOCAL + R + k] = d * u + e * v + f * w
+        packet[LOCAL + 2 * R + k] = g * u + h * v + i * w
 
 
 @LaneLoop
 def meet_triangle(
-    x: np.ndarray,
-    t: np.ndarray,
+    packet: np.ndarray,
+    triangle: np.ndarray,
     px: float,
     py: float,
     pz: float,
-    near: float,
-    who: float,
-    part: float,
+    near: Real,
+    who: Real,
+    part: Real,
 ) -> None:
-    """Both sides of a triangle (Moeller and Trumbore 1997); p: the rays' start in its frame.
+    """Meets both sides of a triangle (Moeller and Trumbore 1997); p: the rays' start in its frame.
 
-    t: its first corner and its edges from there.
+    triangle: its first corner and its edges from there.
     """
-    ax, ay, az, bx, by, bz = t[3], t[4], t[5], t[6], t[7], t[8]
-    sx, sy, sz = px - t[0], py - t[1], pz - t[2]
+    ax, ay, az, bx, by, bz = (
+        triangle[3],
+        triangle[4],
+        triangle[5],
+        triangle[6],
+        triangle[7],
+        triangle[8],
+    )
+    sx, sy, sz = px - triangle[0], py - triangle[1], pz - triangle[2]
     qx, qy, qz = sy * az - sz * ay, sz * ax - sx * az, sx * ay - sy * ax
     reach = bx * qx + by * qy + bz * qz
     for k in range(R):
-        dx, dy, dz = x[LOCAL + k], x[LOCAL + R + k], x[LOCAL + 2 * R + k]
+        dx, dy, dz = packet[LOCAL + k], packet[LOCAL + R + k], packet[LOCAL + 2 * R + k]
         hx, hy, hz = dy * bz - dz * by, dz * bx - dx * bz, dx * by - dy * bx
         det = ax * hx + ay * hy + az * hz
         scale = 1.0 / (det if abs(det) > 1e-30 else 1e-30)
@@ -288,8 +348,8 @@ def meet_triangle(
             & (v >= -1e-6)
             & (u + v <= 1.000001)
             & (far > near)
-            & (far < x[FAR + k])
+            & (far < packet[FAR + k])
         )
-        x[FAR + k] = far if hit else x[FAR + k]
-        x[WHO + k] = who if hit else x[WHO + k]
-        x[PART + k] = part if hit else x[PART + k]
+        packet[FAR + k] = far if hit else packet[FAR + k]
+        packet[WHO + k] = who if hit else packet[WHO + k]
+        packet[PART + k] = part if hit else packet[PART + k]

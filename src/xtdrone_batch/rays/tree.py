@@ -43,7 +43,9 @@ def new_tree(lead: tuple[int, ...], items: int) -> Tree:
 
 
 @njit
-def _divide(boxes, order, first, last, middle, axis):
+def _divide(
+    boxes: np.ndarray, order: np.ndarray, first: int, last: int, middle: int, axis: int
+) -> None:
     """Puts the boxes with the lower centres along an axis before `middle` (Hoare's quickselect)."""
     while last - first > 1:
         pivot = (

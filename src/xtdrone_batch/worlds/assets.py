@@ -4,7 +4,7 @@ An asset is a list of parts. Position and size of a part grow linearly with the 
 for an instance, axis by axis, so that one table of numbers serves them all.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ import numpy as np
 from xtdrone_core import files
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.quaternion import from_matrix
-from xtdrone_sim.vehicles.mesh import MESH_SUFFIXES, MeshFile
+from xtdrone_sim.vehicles.mesh import MESH_SUFFIXES, Extrusion, Mesh, MeshFile
 from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.vehicles.sdf_file import parse
 from xtdrone_sim.vehicles.sdf_tree import Scope
-from xtdrone_sim.vehicles.shapes import shapes_of
+from xtdrone_sim.vehicles.shapes import Shape, shapes_of
 from xtdrone_sim.world import load_world
 
 from ..errors import BatchError
@@ -60,12 +60,12 @@ class Asset:
 
 def _parts(*rows: tuple) -> np.ndarray:
     """PARTs of boxes: (pos, pos_more, size, size_more)."""
-    found = np.zeros(len(rows), dtype=PART)
-    for part, (pos, pos_more, size, size_more) in zip(found, rows):
+    parts = np.zeros(len(rows), dtype=PART)
+    for part, (pos, pos_more, size, size_more) in zip(parts, rows):
         part["kind"], part["quat"], part["colour"] = BOX, (0, 0, 0, 1), -1.0
         part["pos"], part["pos_more"] = pos, pos_more
         part["size"], part["size_more"] = size, size_more
-    return found
+    return parts
 
 
 def _primitive(kind: int, sizes: int, lift: tuple) -> Asset:
@@ -175,7 +175,7 @@ def _mesh_part(mesh: TriangleMesh, pose: Pose, scale: Any, meshes: list) -> np.n
     return part
 
 
-def _joined(parts: Any) -> TriangleMesh:
+def _joined(parts: Iterable[Mesh]) -> TriangleMesh:
     first = np.cumsum([0, *(len(part.points) for part in parts)])
     return TriangleMesh(
         np.concatenate([part.points for part in parts]),
@@ -183,15 +183,15 @@ def _joined(parts: Any) -> TriangleMesh:
     )
 
 
-def _of_shapes(shapes: Any, path: Path, meshes: list) -> list[np.ndarray]:
+def _of_shapes(shapes: Iterable[Shape], path: Path, meshes: list) -> list[np.ndarray]:
     """The collisions of an SDF, in the colours of their links' visuals."""
-    known: dict[Any, int] = {}
+    known: dict[MeshFile | Extrusion, int] = {}
     colours = {
         shape.link: shape.look.colour[:3]
         for shape in shapes
         if not shape.collides and shape.look.given
     }
-    found = []
+    parts = []
     for shape in shapes:
         if not shape.collides:
             continue
@@ -200,13 +200,13 @@ def _of_shapes(shapes: Any, path: Path, meshes: list) -> list[np.ndarray]:
                 f"'{path.name}' has a {shape.kind} ('{shape.name}'): a batch has {', '.join(KINDS)}"
             )
         part = _part(KINDS[shape.kind], shape.pose, shape.size, colours.get(shape.link))
-        if shape.kind == "mesh":
+        if shape.mesh is not None:
             if shape.mesh not in known:
                 known[shape.mesh] = len(meshes)
                 meshes.append(_joined(shape.mesh.parts()))
             part["mesh"] = known[shape.mesh]
-        found.append(part)
-    return found
+        parts.append(part)
+    return parts
 
 
 def _of_trimesh(path: Path) -> TriangleMesh:
@@ -215,7 +215,7 @@ def _of_trimesh(path: Path) -> TriangleMesh:
     except ImportError:
         raise BatchError(f"'{path.name}': {_URDF}") from None
     try:
-        mesh = trimesh.load(path, force="mesh")
+        mesh: Any = trimesh.load(path, force="mesh")  # its type depends on the file
         points, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
     except Exception as error:  # of many readers
         raise BatchError(f"'{path.name}' is not a mesh: {error}") from None
@@ -241,18 +241,18 @@ def _of_urdf(path: Path, meshes: list) -> list[np.ndarray]:
         links = [(link, robot.get_transform(link.name)) for link in robot.robot.links]
     except Exception as error:  # of the XML, of the joints
         raise BatchError(f"'{path.name}' is not a URDF: {error}") from None
-    found = []
+    parts = []
     for link, transform in links:
         for collision in link.collisions:
             matrix = transform if collision.origin is None else transform @ collision.origin
             pose = Pose(tuple(matrix[:3, 3]), tuple(from_matrix(*matrix[:3, :3].ravel())))
             form = collision.geometry
             if form.box is not None:
-                found.append(_part(BOX, pose, form.box.size))
+                parts.append(_part(BOX, pose, form.box.size))
             elif form.sphere is not None:
-                found.append(_part(SPHERE, pose, (form.sphere.radius,)))
+                parts.append(_part(SPHERE, pose, (form.sphere.radius,)))
             elif form.cylinder is not None:
-                found.append(_part(CYLINDER, pose, (form.cylinder.radius, form.cylinder.length)))
+                parts.append(_part(CYLINDER, pose, (form.cylinder.radius, form.cylinder.length)))
             elif form.mesh is not None:
                 file = path.parent / form.mesh.filename.removeprefix("file://")
                 scale = np.broadcast_to(1.0 if form.mesh.scale is None else form.mesh.scale, 3)
@@ -261,5 +261,5 @@ def _of_urdf(path: Path, meshes: list) -> list[np.ndarray]:
                     if file.suffix.lower() in MESH_SUFFIXES
                     else _of_trimesh(file)
                 )
-                found.append(_mesh_part(mesh, pose, scale, meshes))
-    return found
+                parts.append(_mesh_part(mesh, pose, scale, meshes))
+    return parts

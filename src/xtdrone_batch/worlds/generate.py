@@ -8,7 +8,7 @@ import psutil
 
 from sensor_models.streams import next_uniform
 from xtdrone_dynamics import quaternion
-from xtdrone_dynamics.compiled import njit
+from xtdrone_dynamics.compiled import Record, njit
 
 from ..errors import BatchError
 from ..randomisation import seed_streams
@@ -29,7 +29,7 @@ class World:
         2
     """
 
-    def __init__(self, file: WorldFile | Path | str):
+    def __init__(self, file: WorldFile | Path | str) -> None:
         """Reads the file; errors as of read_world()."""
         self.file = file if isinstance(file, WorldFile) else read_world(file)
         meshes = [np.linalg.norm(mesh.points[:, :2], axis=1).max() for mesh in self.file.meshes]
@@ -117,7 +117,7 @@ def _fill(
             _put(o, PLANE, 0, 1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
             o.size[0], o.size[1], o.size[2] = ground[0], ground[0], 0.0
             o.colour[0], o.colour[1], o.colour[2] = ground[1], ground[2], ground[3]
-        _wind(path, course, bounds, s)
+        _walk(path, course, bounds, s)
         count = 0
         for pool in pools:
             many = pool.count[0] + int(next_uniform(s) * (pool.count[1] - pool.count[0] + 1))
@@ -141,7 +141,7 @@ def _fill(
                             + pool.lift[2] * drawn[7]
                         )
                     radius = _radius(pool, parts, reach, drawn)
-                    room = pool.clearance < 0.0 or _room(
+                    room = pool.clearance < 0.0 or _is_apart(
                         drawn[0], drawn[1], radius, pool.clearance, spawn, taken, count, pool.course
                     )
                     if room:
@@ -159,21 +159,21 @@ def _fill(
 
 
 @njit
-def _wind(path, course, bounds, s):
-    """The course of an environment: x, y, z and heading of each step."""
+def _walk(path: np.ndarray, course: np.ndarray, bounds: np.ndarray, stream: np.ndarray) -> None:
+    """Writes the course of an environment: x, y, z and heading of each step."""
     x, y, z, heading = course[0], course[1], course[2], course[6]
     for n in range(path.shape[0]):
         path[n, 0], path[n, 1], path[n, 2], path[n, 3] = x, y, z, heading
-        heading += course[4] * (2.0 * next_uniform(s) - 1.0)
+        heading += course[4] * (2.0 * next_uniform(stream) - 1.0)
         x += course[3] * math.cos(heading)
         y += course[3] * math.sin(heading)
-        z = min(max(z + course[5] * (2.0 * next_uniform(s) - 1.0), bounds[0, 2]), bounds[1, 2])
+        z = min(max(z + course[5] * (2.0 * next_uniform(stream) - 1.0), bounds[0, 2]), bounds[1, 2])
 
 
 @njit
-def _radius(pool, parts, reach, drawn):
-    """Of the upright cylinder about an instance."""
-    found = 0.0
+def _radius(pool: Record, parts: np.ndarray, reach: np.ndarray, drawn: np.ndarray) -> float:
+    """Returns the radius of the upright cylinder about an instance [m]."""
+    radius = 0.0
     for j in range(pool.parts):
         part = parts[pool.first + j]
         ax = abs(part.pos_more[0] + part.pos[0] * drawn[5])
@@ -181,17 +181,26 @@ def _radius(pool, parts, reach, drawn):
         sx = part.size_more[0] + part.size[0] * drawn[5]
         sy = part.size_more[1] + part.size[1] * drawn[6]
         if part.kind == BOX or part.kind == PLANE:
-            wide = 0.5 * math.hypot(sx, sy)
+            half_width = 0.5 * math.hypot(sx, sy)
         elif part.kind == MESH:
-            wide = max(sx, sy) * reach[part.mesh]
+            half_width = max(sx, sy) * reach[part.mesh]
         else:
-            wide = sx
-        found = max(found, math.hypot(ax, ay) + wide)
-    return found
+            half_width = sx
+        radius = max(radius, math.hypot(ax, ay) + half_width)
+    return radius
 
 
 @njit
-def _room(x, y, radius, clearance, spawn, taken, count, on_course):
+def _is_apart(
+    x: float,
+    y: float,
+    radius: float,
+    clearance: float,
+    spawn: np.ndarray,
+    taken: np.ndarray,
+    count: int,
+    on_course: bool,
+) -> bool:
     """Whether an instance keeps its distance from others, and from where vehicles start."""
     if not on_course and math.hypot(x - spawn[0], y - spawn[1]) < radius + spawn[2]:
         return False
@@ -204,18 +213,30 @@ def _room(x, y, radius, clearance, spawn, taken, count, on_course):
 
 
 @njit
-def _put(o, kind, mesh, semantic, x, y, z, qx, qy, qz, qw):
-    o.kind, o.mesh, o.semantic, o.moving = kind, mesh, semantic, 0
-    o.pos[0], o.pos[1], o.pos[2] = x, y, z
-    o.quat[0], o.quat[1], o.quat[2], o.quat[3] = qx, qy, qz, qw
+def _put(
+    obj: Record,
+    kind: int,
+    mesh: int,
+    semantic: int,
+    x: float,
+    y: float,
+    z: float,
+    qx: float,
+    qy: float,
+    qz: float,
+    qw: float,
+) -> None:
+    obj.kind, obj.mesh, obj.semantic, obj.moving = kind, mesh, semantic, 0
+    obj.pos[0], obj.pos[1], obj.pos[2] = x, y, z
+    obj.quat[0], obj.quat[1], obj.quat[2], obj.quat[3] = qx, qy, qz, qw
     for k in range(3):
-        o.vel[k] = 0.0
-        o.ang_vel[k] = 0.0
+        obj.vel[k] = 0.0
+        obj.ang_vel[k] = 0.0
 
 
 @njit
-def _place(o, part, pool, drawn, direction):
-    """One part of an instance."""
+def _place(obj: Record, part: Record, pool: Record, drawn: np.ndarray, direction: float) -> None:
+    """Places one part of an instance."""
     half, lean = 0.5 * drawn[3], 0.5 * drawn[4]
     a, b, c, d = quaternion.multiply(
         math.sin(lean) * math.cos(direction),
@@ -240,7 +261,7 @@ def _place(o, part, pool, drawn, direction):
         a, b, c, d, part.quat[0], part.quat[1], part.quat[2], part.quat[3]
     )
     _put(
-        o,
+        obj,
         part.kind,
         part.mesh,
         part.semantic or pool.semantic,
@@ -253,11 +274,11 @@ def _place(o, part, pool, drawn, direction):
         d,
     )
     for k in range(3):
-        o.size[k] = part.size_more[k] + part.size[k] * drawn[5 + k]
-        o.colour[k] = drawn[8 + k] if part.colour[k] < 0.0 else part.colour[k]
-        o.vel[k] = drawn[11 + k]
-    o.ang_vel[2] = drawn[14]
-    o.moving = 1 if pool.moving else 0
+        obj.size[k] = part.size_more[k] + part.size[k] * drawn[5 + k]
+        obj.colour[k] = drawn[8 + k] if part.colour[k] < 0.0 else part.colour[k]
+        obj.vel[k] = drawn[11 + k]
+    obj.ang_vel[2] = drawn[14]
+    obj.moving = 1 if pool.moving else 0
 
 
 @njit(nogil=True)
@@ -265,16 +286,16 @@ def move(first: int, last: int, bounds: np.ndarray, objects: np.ndarray, dt: flo
     """Moves what moves in environments first..last-1 by dt [s]; it turns back at the bounds."""
     for e in range(first, last):
         for i in range(objects.shape[1]):
-            o = objects[e, i]
-            if not o.moving or o.kind == NO_OBJECT:
+            obj = objects[e, i]
+            if not obj.moving or obj.kind == NO_OBJECT:
                 continue
             for k in range(3):
-                o.pos[k] += o.vel[k] * dt
-                if (o.pos[k] < bounds[e, 0, k] and o.vel[k] < 0.0) or (
-                    o.pos[k] > bounds[e, 1, k] and o.vel[k] > 0.0
+                obj.pos[k] += obj.vel[k] * dt
+                if (obj.pos[k] < bounds[e, 0, k] and obj.vel[k] < 0.0) or (
+                    obj.pos[k] > bounds[e, 1, k] and obj.vel[k] > 0.0
                 ):
-                    o.vel[k] = -o.vel[k]
-            wx, wy, wz = o.ang_vel[0], o.ang_vel[1], o.ang_vel[2]
+                    obj.vel[k] = -obj.vel[k]
+            wx, wy, wz = obj.ang_vel[0], obj.ang_vel[1], obj.ang_vel[2]
             rate = math.sqrt(wx * wx + wy * wy + wz * wz)
             if rate > 0.0:
                 turn = math.sin(0.5 * rate * dt) / rate
@@ -283,9 +304,9 @@ def move(first: int, last: int, bounds: np.ndarray, objects: np.ndarray, dt: flo
                     wy * turn,
                     wz * turn,
                     math.cos(0.5 * rate * dt),
-                    o.quat[0],
-                    o.quat[1],
-                    o.quat[2],
-                    o.quat[3],
+                    obj.quat[0],
+                    obj.quat[1],
+                    obj.quat[2],
+                    obj.quat[3],
                 )
-                o.quat[0], o.quat[1], o.quat[2], o.quat[3] = a, b, c, d
+                obj.quat[0], obj.quat[1], obj.quat[2], obj.quat[3] = a, b, c, d

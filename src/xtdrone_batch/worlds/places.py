@@ -1,7 +1,6 @@
 """Places where vehicles are free of objects and of each other."""
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,7 @@ from xtdrone_dynamics.compiled import njit
 
 from ..errors import BatchError
 from ..physics.contacts import distance, near
-from ..physics.meshes import mesh_distance, mesh_tables
+from ..physics.meshes import MeshTables, mesh_distance, mesh_tables
 from ..randomisation import seed_streams
 from ..scenes import MESH, Scenes
 
@@ -79,7 +78,7 @@ def free_places(
 
 @njit(nogil=True)
 def _draw(
-    tables: Any,
+    tables: MeshTables,
     objects: np.ndarray,
     limits: np.ndarray,
     radii: np.ndarray,
@@ -90,47 +89,47 @@ def _draw(
 ) -> None:
     """Draws places until one is free, for each vehicle; counts those that find none."""
     for e in range(out.shape[0]):
-        s, row = streams[e], objects[e if objects.shape[0] > 1 else 0]
+        stream, scene = streams[e], objects[e if objects.shape[0] > 1 else 0]
         for v in range(out.shape[1]):
-            place, found = out[e, v], False
+            place, free = out[e, v], False
             for _ in range(TRIES):
                 for k in range(3):
-                    place[k] = limits[e, 0, k] + next_uniform(s) * (
+                    place[k] = limits[e, 0, k] + next_uniform(stream) * (
                         limits[e, 1, k] - limits[e, 0, k]
                     )
-                place[3] = math.pi * (2.0 * next_uniform(s) - 1.0)
-                if _is_free(tables, row, place, radii[v] + clearance) and _is_apart(
+                place[3] = math.pi * (2.0 * next_uniform(stream) - 1.0)
+                if _is_free(tables, scene, place, radii[v] + clearance) and _is_apart(
                     out[e], radii, v, clearance
                 ):
-                    found = True
+                    free = True
                     break
-            lost[e] += 0 if found else 1
+            lost[e] += 0 if free else 1
 
 
 @njit
-def _is_free(tables, row, place, radius):
+def _is_free(tables: MeshTables, scene: np.ndarray, place: np.ndarray, radius: float) -> bool:
     """Whether a sphere touches no object."""
-    for i in range(row.shape[0]):
-        o = row[i]
-        if near(tables, o, place[0], place[1], place[2], radius):
-            if o.kind == MESH:
+    for i in range(scene.shape[0]):
+        obj = scene[i]
+        if near(tables, obj, place[0], place[1], place[2], radius):
+            if obj.kind == MESH:
                 gap, _, _, _ = mesh_distance(
-                    tables, o, place[0], place[1], place[2], math.inf, math.inf
+                    tables, obj, place[0], place[1], place[2], math.inf, math.inf
                 )
             else:
-                gap, _, _, _ = distance(o, place[0], place[1], place[2])
+                gap, _, _, _ = distance(obj, place[0], place[1], place[2])
             if gap < radius:
                 return False
     return True
 
 
 @njit
-def _is_apart(places, radii, v, clearance):
+def _is_apart(places: np.ndarray, radii: np.ndarray, v: int, clearance: float) -> bool:
     """Whether vehicle v keeps its distance from those before it."""
     for j in range(v):
-        least = radii[v] + radii[j] + clearance
+        min_distance = radii[v] + radii[j] + clearance
         dx, dy = places[v, 0] - places[j, 0], places[v, 1] - places[j, 1]
         dz = places[v, 2] - places[j, 2]
-        if dx * dx + dy * dy + dz * dz < least * least:
+        if dx * dx + dy * dy + dz * dz < min_distance * min_distance:
             return False
     return True

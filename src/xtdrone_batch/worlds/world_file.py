@@ -91,14 +91,14 @@ def read_world(name: Path | str) -> WorldFile:
     """
     path = resources.batch_world(name)
     if path.suffix == ".world":
-        found = parse_world(
+        world = parse_world(
             {
                 "ground": False,
                 "objects": [{"asset": path.name, "clearance": -1, "pos": [0, 0, 0], "yaw": 0}],
             },
             path,
         )
-        return replace(found, bounds=_extent(found))
+        return replace(world, bounds=_extent(world))
     return parse_world(files.read_yaml(path, "world file", error=BatchError), path)
 
 
@@ -219,12 +219,12 @@ def _fill(
             if key in row
             else np.broadcast_to(np.reshape(default, (2, -1)), (2, used))
         )
-        least = 1e-6 if key == "size" else 0.0 if key in ("colour", "tilt") else -_FAR
-        if pair.min() < least or pair.max() > (1.0 if key == "colour" else _FAR):
+        minimum = 1e-6 if key == "size" else 0.0 if key in ("colour", "tilt") else -_FAR
+        if pair.min() < minimum or pair.max() > (1.0 if key == "colour" else _FAR):
             reader.fail(
                 f"{where}.{key}",
                 shown(row[key]),
-                f"give numbers from {least:g}" + (" to 1" if key == "colour" else ""),
+                f"give numbers from {minimum:g}" + (" to 1" if key == "colour" else ""),
             )
         if used == 1 and key == "size" and len(asset.parts) and asset.lift == (0.0, 0.0, 0.0):
             pair = np.repeat(pair, 3, axis=1)  # a file's model grows as a whole
@@ -277,33 +277,33 @@ class _Reader:
                 )
         return given
 
-    def number(self, key: str, given: Any, least: float) -> float:
-        return float(self.numbers(key, given, (), least))
+    def number(self, key: str, given: Any, minimum: float) -> float:
+        return float(self.numbers(key, given, (), minimum))
 
-    def numbers(self, key: str, given: Any, shape: tuple, least: float = -_FAR) -> np.ndarray:
-        found = self._array(given)
+    def numbers(self, key: str, given: Any, shape: tuple, minimum: float = -_FAR) -> np.ndarray:
+        array = self._array(given)
         if (
-            found is None
-            or found.shape != shape
-            or not np.isfinite(found).all()
-            or found.min() < least
-            or found.max() > _FAR
+            array is None
+            or array.shape != shape
+            or not np.isfinite(array).all()
+            or array.min() < minimum
+            or array.max() > _FAR
         ):
             what = "a number" if shape == () else " of ".join(map(str, shape)) + " numbers"
-            self.fail(key, shown(given), f"give {what} from {least:g} to {_FAR:g}")
-        return found
+            self.fail(key, shown(given), f"give {what} from {minimum:g} to {_FAR:g}")
+        return array
 
     def range(self, key: str, given: Any, width: int) -> np.ndarray:
         """(2, width) lowest and highest values."""
-        found = self._array(given)
+        array = self._array(given)
         shapes = ((), (2,)) if width == 1 else ((width,), (2, width))
-        if found is None or found.shape not in shapes or not np.isfinite(found).all():
+        if array is None or array.shape not in shapes or not np.isfinite(array).all():
             what = "a number" if width == 1 else f"{width} numbers"
             self.fail(key, shown(given), f"give {what}, or a pair [from, to] of them")
         pair = (
-            np.broadcast_to(found, (2, width))
-            if found.shape in ((), (width,)) and not (width == 1 and found.shape == (2,))
-            else found.reshape(2, width)
+            np.broadcast_to(array, (2, width))
+            if array.shape in ((), (width,)) and not (width == 1 and array.shape == (2,))
+            else array.reshape(2, width)
         )
         if (pair[0] > pair[1]).any():
             self.fail(key, shown(given), "give the lower value first")
@@ -312,7 +312,7 @@ class _Reader:
     @staticmethod
     def _array(given: Any) -> Any:
         try:
-            found = np.array(given, dtype=float)
+            array = np.array(given, dtype=float)
         except (TypeError, ValueError):
             return None
-        return None if isinstance(given, (bool, str)) else found
+        return None if isinstance(given, (bool, str)) else array

@@ -17,8 +17,8 @@ from . import gains as gain_files, record
 from .control import HEIGHT, STEP_S, YAW, control, reference
 from .simulator import TABLE_1
 
-_PERIOD_US = 4000  # of the algorithm here, the lockstep's [us]
-_STEPS = round(_PERIOD_US * 1e-6 / STEP_S)  # of the references in it
+_PERIOD_US = 4000  # period of the algorithm, the lockstep's [us]
+_STEPS = round(_PERIOD_US * 1e-6 / STEP_S)  # steps of the references in one period
 _SCRIPT_S = 16.0
 TURN = 2.0 * math.pi
 

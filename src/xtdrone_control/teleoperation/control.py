@@ -15,7 +15,7 @@ AXES = ("height", "yaw", "pitch", "roll")
 HEIGHT, YAW, PITCH, ROLL = range(4)
 SCALE, PROPORTIONAL, INTEGRAL, DERIVATIVE = range(4)  # columns of gains
 GAINS = ("k", "p", "i", "d")
-MAX_TILT = 0.25 * math.pi  # of the references of pitch and roll [rad]
+MAX_TILT = 0.25 * math.pi  # maximum reference of pitch and roll [rad]
 STEP_S = 1e-3  # period of the algorithm, for which k of height and yaw holds [s]
 
 
@@ -48,7 +48,7 @@ def pid(
     Args:
         error: Reference minus state.
         before: Error of the step before; the same as error at the first.
-        integral: Of the error until the step before.
+        integral: Integral of the error until the step before.
         p, i, d: Gains.
         dt: Length of the step [s].
 

@@ -13,9 +13,9 @@ from ..errors import TeleoperationError
 from .control import AXES, GAINS
 
 MAX_GAIN = 30.0  # bounds of every gain are 0 and this, section 3 of the paper
-MAX_DELAY_S = 0.5  # of a link [s]
+MAX_DELAY_S = 0.5  # delay of a link [s]
 _HEAD = "# Gains of the teleoperation, of xtdrone tune or by hand: xtdrone fly teleoperation\n"
-_OURS = _HEAD[:20].encode()  # by which a file is known as one that may be replaced
+_OURS = _HEAD[:20].encode()  # head of a file that may be replaced
 
 TABLE_2 = np.array(
     [  # k, p, i, d of height, yaw, pitch, roll

@@ -11,7 +11,7 @@ from .control import HEIGHT, PITCH, ROLL, STEP_S, YAW, control, reference
 
 # Table 1, in the order of euler_zxy.Body: mass, inertia, friction, friction of the angles, g.
 TABLE_1: Body = (0.225, 5e-3, 5e-3, 5e-3, 1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 9.81)
-PLACES = (2, 5, 4, 3)  # of height, yaw, pitch and roll in a state
+PLACES = (2, 5, 4, 3)  # indices of height, yaw, pitch and roll in a state
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def simulate(
         sticks: (K, 4) at 1 ms, -1..1: up, counter-clockwise, forward, right.
         gains: (4, 4) of height, yaw, pitch, roll, columns k, p, i, d.
         body: The vehicle.
-        start: Its state at the first step; height and yaw are the first references.
+        start: State at the first step; height and yaw are the first references.
         lean: (K, 2) added to the references of pitch and roll, as against wind [rad]; None: none.
     """
     sticks = np.ascontiguousarray(sticks, dtype=float)

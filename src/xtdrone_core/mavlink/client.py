@@ -50,26 +50,26 @@ class Refused(ClientError):
 Receive = Callable[[float], Any]  # the next message within so many seconds, or None
 
 
-Condition = Callable[[Any], bool]  # of a message
+Condition = Callable[[mavlink.MAVLink_message], bool]  # takes a message
 
 
-def _any(message: Any) -> bool:
+def _any(message: mavlink.MAVLink_message) -> bool:
     return True
 
 
 class Transport(Protocol):
-    """The way to one vehicle and back."""
+    """Sends messages to one vehicle and receives its own."""
 
     system: int  # system id of this end
 
-    def send(self, message: Any) -> None:
+    def send(self, message: mavlink.MAVLink_message) -> None:
         """Sends a pymavlink message to the vehicle."""
 
     def listen(self, *kinds: str) -> AbstractContextManager[Receive]:
         """Receives the vehicle's messages of these types while the context lasts."""
 
 
-def ground_station_heartbeat() -> Any:
+def ground_station_heartbeat() -> mavlink.MAVLink_message:
     """The message by which a ground station says that it is there."""
     return mavlink.MAVLink_heartbeat_message(
         mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, mavlink.MAV_STATE_ACTIVE, 3
@@ -91,7 +91,7 @@ class MavlinkClient:
 
         Args:
             vehicle: Its system id.
-            transport: The way to it.
+            transport: Connection to the vehicle.
             tries: How often to ask before it counts as silent.
             wait_s: How long to wait for an answer each time [s].
         """
@@ -158,7 +158,7 @@ class MavlinkClient:
             * self.tries,
         )
 
-    def _command(self, number: int, requests: Sequence[Any]) -> tuple[int, str]:
+    def _command(self, number: int, requests: Sequence[mavlink.MAVLink_message]) -> tuple[int, str]:
         with self._exchange("COMMAND_ACK") as exchange:
             ack = exchange.ask(
                 requests,
@@ -224,12 +224,12 @@ class MavlinkClient:
             return self._store(message), exchange.said
 
     def parameters(self) -> dict[str, int | float]:
-        """Every parameter of the vehicle; asks again for those that were lost on the way.
+        """Every parameter of the vehicle; asks again for those that were lost.
 
         Raises:
             NoAnswer: The vehicle does not answer; `params` holds those that came.
         """
-        found: dict[int, str] = {}
+        names: dict[int, str] = {}
         count = None
         with self._exchange("PARAM_VALUE") as exchange:
             everything = mavlink.MAVLink_param_request_list_message(*self._target)
@@ -238,21 +238,23 @@ class MavlinkClient:
                 self._store(message)
                 count = message.param_count
                 if message.param_index < count:
-                    found[message.param_index] = message.param_id
-                if len(found) >= count:
-                    return {name: self.params[name][0] for name in found.values()}
+                    names[message.param_index] = message.param_id
+                if len(names) >= count:
+                    return {name: self.params[name][0] for name in names.values()}
                 message = exchange.next(self.wait_s)
                 if message is None:  # some were lost: ask for the first that is missing
-                    missing = next(k for k in range(count) if k not in found)
+                    missing = next(k for k in range(count) if k not in names)
                     message = self._answer(
                         exchange,
                         mavlink.MAVLink_param_request_read_message(*self._target, b"", missing),
                     )
 
-    def _parameter(self, exchange: "_Exchange", request: Any, name: str) -> int | float:
+    def _parameter(
+        self, exchange: "_Exchange", request: mavlink.MAVLink_message, name: str
+    ) -> int | float:
         return self._store(self._answer(exchange, request, lambda m: m.param_id == name))
 
-    def _store(self, message: Any) -> int | float:
+    def _store(self, message: mavlink.MAVLink_message) -> int | float:
         value = param_value(message)
         self.params[message.param_id] = value, message.param_type
         return value
@@ -300,7 +302,9 @@ class MavlinkClient:
                     )
         raise NoAnswer(f"vehicle {self.vehicle} fell silent during the upload")
 
-    def download(self, kind: int = mavlink.MAV_MISSION_TYPE_MISSION) -> list[Any]:
+    def download(
+        self, kind: int = mavlink.MAV_MISSION_TYPE_MISSION
+    ) -> list[mavlink.MAVLink_message]:
         """The items of a kind that the vehicle holds, as MISSION_ITEM_INT messages.
 
         Raises:
@@ -355,7 +359,7 @@ class MavlinkClient:
                 2 * self.wait_s,
             )
 
-    def _check(self, ack: Any, exchange: "_Exchange") -> None:
+    def _check(self, ack: mavlink.MAVLink_message, exchange: "_Exchange") -> None:
         if ack.type != mavlink.MAV_MISSION_ACCEPTED:
             name = mavlink.enums["MAV_MISSION_RESULT"][ack.type].name
             raise Refused(f"vehicle {self.vehicle}: {exchange.said or name}", ack.type)
@@ -367,7 +371,7 @@ class MavlinkClient:
         with self._exchange("HEARTBEAT") as exchange:
             return exchange.ask([ground_station_heartbeat()] * self.tries, self.wait_s) is not None
 
-    def send(self, message: Any) -> None:
+    def send(self, message: mavlink.MAVLink_message) -> None:
         """Sends a message for which no answer is awaited."""
         self._transport.send(message)
 
@@ -377,10 +381,10 @@ class MavlinkClient:
     def _answer(
         self,
         exchange: "_Exchange",
-        request: Any,
+        request: mavlink.MAVLink_message,
         condition: Condition = _any,
         wait_s: float | None = None,
-    ) -> Any:
+    ) -> mavlink.MAVLink_message:
         message = exchange.ask([request] * self.tries, wait_s or self.wait_s, condition)
         if message is None:
             raise NoAnswer(
@@ -411,7 +415,12 @@ class _Exchange:
         """The STATUSTEXTs so far."""
         return "; ".join(self._texts)
 
-    def ask(self, requests: Sequence[Any], wait_s: float, condition: Condition = _any) -> Any:
+    def ask(
+        self,
+        requests: Sequence[mavlink.MAVLink_message],
+        wait_s: float,
+        condition: Condition = _any,
+    ) -> mavlink.MAVLink_message:
         """Sends one request after the other until an answer meets the condition, or None does."""
         for request in requests:
             self._transport.send(request)
@@ -420,7 +429,7 @@ class _Exchange:
                 return message
         return None
 
-    def next(self, seconds: float, condition: Condition = _any) -> Any:
+    def next(self, seconds: float, condition: Condition = _any) -> mavlink.MAVLink_message:
         """The next message that meets the condition, or None after the time."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
@@ -433,14 +442,14 @@ class _Exchange:
                 return message
         return None
 
-    def _keep(self, message: Any) -> None:
+    def _keep(self, message: mavlink.MAVLink_message) -> None:
         if message.chunk_seq and self._texts:
             self._texts[-1] += message.text
         else:
             self._texts.append(message.text)
 
 
-def _is_item(seq: int, kind: int, message: Any) -> bool:
+def _is_item(seq: int, kind: int, message: mavlink.MAVLink_message) -> bool:
     return (
         message.get_type() == "MISSION_ITEM_INT"
         and message.seq == seq
@@ -449,11 +458,11 @@ def _is_item(seq: int, kind: int, message: Any) -> bool:
 
 
 def is_integer(kind: int) -> bool:
-    """Whether a MAV_PARAM_TYPE is a whole number."""
+    """Returns whether a MAV_PARAM_TYPE is a whole number."""
     return kind in _INTEGERS
 
 
-def param_value(message: Any) -> int | float:
+def param_value(message: mavlink.MAVLink_message) -> int | float:
     """Value of a PARAM_VALUE; PX4 encodes integers bytewise in the float field."""
     kind = _INTEGERS.get(message.param_type)
     if kind is None:

@@ -73,12 +73,12 @@ _FITS, _KNOWN = _plausible()
 
 
 def _known_old(d: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Whether the MAVLink 1 headers at some offsets are of known messages."""
+    """Returns whether the MAVLink 1 headers at some offsets are of known messages."""
     return _FITS[d[at + 5], d[at + 1]]
 
 
 def _known_new(d: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Whether the MAVLink 2 headers at some offsets are of known messages."""
+    """Returns whether the MAVLink 2 headers at some offsets are of known messages."""
     number = d[at + 7] | d[at + 8].astype(np.int64) << 8
     return (d[at + 2] <= 1) & (d[at + 9] == 0) & _KNOWN[number]
 
@@ -140,21 +140,21 @@ def _starts(data: bytes, at: int) -> list[int]:
     All at once, since garbage may be full of first bytes.
     """
     d = np.frombuffer(data, dtype=np.uint8)
-    found: list[int] = []
+    offsets: list[int] = []
     for first, length, known in ((_V1, _HEADER_V1, _known_old), (_V2, _HEADER_V2, _known_new)):
         starts = np.flatnonzero(d[at:] == first) + at
         k = np.searchsorted(starts, len(d) - length, side="right")
-        found += starts[:k][known(d, starts[:k])].tolist()
-        found += starts[k:].tolist()
-    return sorted(found)
+        offsets += starts[:k][known(d, starts[:k])].tolist()
+        offsets += starts[k:].tolist()
+    return sorted(offsets)
 
 
 def frames(data: bytes) -> Iterator[Frame]:
     """The frames of a datagram; a truncated frame at its end is dropped."""
-    found, at = find_frame(data, 0)
-    while found is not None:
-        yield found
-        found, at = find_frame(data, at)
+    frame, at = find_frame(data, 0)
+    while frame is not None:
+        yield frame
+        frame, at = find_frame(data, at)
 
 
 class FrameStream:
@@ -172,12 +172,12 @@ class FrameStream:
     def feed(self, data: bytes) -> Iterator[Frame]:
         """The frames that these bytes complete."""
         self.buffer = buffer = self._rest + data
-        found, at = find_frame(buffer, 0, True)
+        frame, at = find_frame(buffer, 0, True)
         before = 0
-        while found is not None:
-            self.garbage += found.start - before
+        while frame is not None:
+            self.garbage += frame.start - before
             before = at
-            yield found
-            found, at = find_frame(buffer, at, True)
+            yield frame
+            frame, at = find_frame(buffer, at, True)
         self.garbage += at - before
         self._rest = buffer[at:]

@@ -13,7 +13,7 @@ from ..runs.truth_log import read_truth
 from ..scenario.scenario import Scenario
 from .track import Track
 
-PERIOD_S = 0.02  # of the true path in a run folder [s]
+PERIOD_S = 0.02  # period of the true path in a run folder [s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def laps_of(folder: Path, track: Track) -> list[tuple[float, int, dict[str, Any]
     ):
         return []
     try:
-        found = [
+        laps = [
             (float(lap["splits"][-1]), i, lap)
             for i, vehicle in enumerate(race["vehicles"])
             for lap in vehicle["laps"]
@@ -65,7 +65,7 @@ def laps_of(folder: Path, track: Track) -> list[tuple[float, int, dict[str, Any]
             f"the laps in the summary of '{shown(folder)}' are damaged: "
             f"{type(error).__name__} {error}"
         ) from error
-    return sorted(found, key=lambda lap: lap[:2])
+    return sorted(laps, key=lambda lap: lap[:2])
 
 
 def read_ghost(run: str, track: Track) -> Ghost:
@@ -102,14 +102,14 @@ def read_ghost(run: str, track: Track) -> Ghost:
 
 def runs_with(track: Track, most: int = 50) -> list[dict[str, Any]]:
     """Run folders that have a whole lap of a track, the newest first: name and best lap [s]."""
-    found = []
+    ghosts = []
     for name in run_folder.names():
         try:
             laps = laps_of(run_folder.runs_root() / name, track)
-        except XtdroneError:  # of another version, or damaged
+        except XtdroneError:  # the file is of another version, or damaged
             continue
         if laps:
-            found.append({"run": name, "best_s": round(laps[0][0], 3)})
-        if len(found) == most:
+            ghosts.append({"run": name, "best_s": round(laps[0][0], 3)})
+        if len(ghosts) == most:
             break
-    return found
+    return ghosts

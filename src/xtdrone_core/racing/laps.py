@@ -1,6 +1,6 @@
 """Which gates vehicles pass, and when.
 
-A gate is passed where the way from one position to the next goes through its opening in its
+A gate is passed where the segment from one position to the next goes through its opening in its
 direction; the time is interpolated between the two. The clock of a lap starts and stops at the
 first gate. Gates count in their order: who flies past the next one beside its opening has missed
 it, and has to come back.
@@ -28,8 +28,8 @@ class Passage:
     t_s: float  # simulated time [s]
     missed: bool = False
     split_s: float | None = None  # since the lap began; None at the start of the first [s]
-    lap_s: float | None = None  # of the lap that ends here [s]
-    best: bool = False  # that lap is the vehicle's best
+    lap_s: float | None = None  # time of the lap that ends here [s]
+    best: bool = False  # whether that lap is the vehicle's best
 
 
 class Laps(Memory):
@@ -91,23 +91,23 @@ class Laps(Memory):
         """Takes positions (N, 3) [m]; returns the passages since the last call."""
         now = np.einsum("nij,nj->ni", self._axes[self.next], pos - self._centres[self.next])
         crossed = (self._before[:, 0] < 0.0) & (now[:, 0] >= 0.0)
-        found = [
+        passages = [
             passage
             for i in np.flatnonzero(crossed)
             if (passage := self._cross(int(i), t_us, now[i])) is not None
         ]
         self._before, self._t_us = now, t_us
-        for passage in found:  # its place as the gate after that sees it
+        for passage in passages:  # its place as the gate after that sees it
             i, k = passage.vehicle, self.next[passage.vehicle]
             self._before[i] = self._axes[k] @ (pos[i] - self._centres[k])
-        return found
+        return passages
 
     def _cross(self, i: int, t_us: int, now: np.ndarray) -> Passage | None:
-        """What it is that vehicle i has crossed the plane of its next gate."""
+        """Returns the event that vehicle i has passed or missed its next gate."""
         before, gate = self._before[i], int(self.next[i])
-        share = before[0] / (before[0] - now[0])
-        aside = np.abs(before[1:] + share * (now[1:] - before[1:]))
-        t_s = (self._t_us + share * (t_us - self._t_us)) * 1e-6
+        fraction = before[0] / (before[0] - now[0])
+        aside = np.abs(before[1:] + fraction * (now[1:] - before[1:]))
+        t_s = (self._t_us + fraction * (t_us - self._t_us)) * 1e-6
         if (aside < self._half[gate]).all():
             self.count[i] += 1
             return self._pass(i, gate, t_s)

@@ -25,8 +25,8 @@ from ..scenario.options import number
 
 BAR = 0.1  # thickness of a frame [m]
 MAX_GATES, MAX_LAPS = 100, 1000
-FARTHEST = 10e3  # of a gate from the origin [m]
-SIZES = 0.3, 50.0  # of an opening [m]
+FARTHEST = 10e3  # greatest distance of a gate from the origin [m]
+SIZES = 0.3, 50.0  # least and greatest width and height of an opening [m]
 _KEYS, _GATE_KEYS = {"about", "laps", "gates"}, {"pos", "yaw", "pitch", "size"}
 
 
@@ -35,10 +35,10 @@ class Gate:
     """An opening with a frame."""
 
     pos: tuple[float, float, float]  # centre of the opening, world [m]
-    yaw: float  # of its direction, counter-clockwise from east [rad]
-    pitch: float  # of its direction, upwards [rad]
-    width: float  # of the opening [m]
-    height: float  # of the opening [m]
+    yaw: float  # direction of flight, counter-clockwise from east [rad]
+    pitch: float  # direction of flight, upwards [rad]
+    width: float  # width of the opening [m]
+    height: float  # height of the opening [m]
 
     def axes(self) -> np.ndarray:
         """Its direction, its left and its up as the rows of (3, 3), world."""

@@ -31,12 +31,12 @@ from . import ports
 Handler = Callable[[str, dict[str, Any]], dict[str, Any] | None]
 
 TICK_US = 20_000  # period of ticks and of the barrier [us]
-TABLES = ("models", "links")  # that ticks can carry
+TABLES = ("models", "links")  # tables that ticks can carry
 MAX_CLIENTS = 64
-MAX_REQUESTS = 64  # of one client that are answered at once
-LONGEST = 1 << 20  # of a request [bytes]
+MAX_REQUESTS = 64  # requests of one client that are answered at once
+LONGEST = 1 << 20  # greatest length of a request [bytes]
 MISSES = 3  # time-outs in a row after which the barrier gives a client up
-SEND_S = 1.0  # that a client may take to read before it is dropped [s]
+SEND_S = 1.0  # time in which a client has to read before it is dropped [s]
 _LARGEST = 1 << 53  # whole number; floating point holds all up to there
 _EXAMPLE = 'a request is a line of JSON like {"op": "status"}'
 _TRUTH_WIDTH = 13
@@ -107,14 +107,14 @@ class _Client:
     """One connection."""
 
     sock: socket.socket
-    rest: bytes = b""  # what is not yet a line
+    rest: bytes = b""  # received bytes that are no complete line yet
     lines: deque[bytes] = field(default_factory=deque)  # not dealt with yet
     known: bool = False  # has made a request
     subscribed: bool = False
     barrier: bool = False  # asked for it
     misses: int = 0  # ticks in a row that it did not take in within the time-out
     done: int = -1  # last tick that it has taken in [us]
-    tables: list[str] = field(default_factory=list)  # that it gets with a tick
+    tables: list[str] = field(default_factory=list)  # tables that it gets with a tick
 
     @property
     def awaited(self) -> bool:
@@ -146,7 +146,7 @@ class ControlServer:
         self._listener.listen()
         self._listener.setblocking(False)
         self._clients: dict[socket.socket, _Client] = {}
-        self._tick_us = -1  # of the last tick
+        self._tick_us = -1  # simulated time of the last tick [us]
 
     def poll(self, handle: Handler, timeout: float = 0.0) -> None:
         """Answers clients' requests; handle(op, request) returns a dict or raises ControlError.
@@ -191,7 +191,7 @@ class ControlServer:
 
     @property
     def has_subscriber(self) -> bool:
-        """Whether somebody gets the ticks."""
+        """Whether a client gets the ticks."""
         return any(client.subscribed for client in list(self._clients.values()))
 
     @property
@@ -390,7 +390,7 @@ class ControlClient:
                 raise ControlError(line.get("error", "the simulation refused"))
 
     def ready(self, timeout: float) -> bool:
-        """Whether next_tick() has something to read, at once or within the time-out [s]."""
+        """Returns whether next_tick() has something to read, at once or within the time-out [s]."""
         if self._ticks or b"\n" in self._buffer:
             return True
         return bool(_readable([self._sock], timeout))

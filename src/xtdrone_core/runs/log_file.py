@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-MAX = 5  # gaps of one log that are told apart; the last one takes in the others
+MAX = 5  # gaps of one log that are listed; the last one includes all later ones
 
 _log = logging.getLogger(__name__)
 
 
 class LogGaps:
-    """What is missing in the logs of a run; the first gap is reported by a warning."""
+    """Collects the gaps in the logs of a run; the first gap is reported by a warning."""
 
     def __init__(
         self, folder: Path | None = None, on_first: Callable[[str], object] = _log.warning
@@ -136,7 +136,7 @@ def append(path: Path, data: Any, create: bool = True) -> None:
             while rest:
                 rest = rest[os.write(file, rest) :]
         except OSError:
-            with contextlib.suppress(OSError):  # of a device
+            with contextlib.suppress(OSError):  # a device cannot be truncated
                 os.ftruncate(file, os.fstat(file).st_size - (len(data) - len(rest)))
             raise
     finally:

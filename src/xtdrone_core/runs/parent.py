@@ -12,14 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-_PR_SET_PDEATHSIG = 1  # of prctl(2)
+_PR_SET_PDEATHSIG = 1  # option of prctl(2)
 _libc = ctypes.CDLL(None, use_errno=True)
 FAILED_S = 0.5  # wall time in which roslaunch sees that a required node has failed [s]
 LINGER_S = 300.0  # wall time that a node waits for its roslaunch to end it [s]
 
 
 def launched() -> bool:
-    """Whether roslaunch started this process."""
+    """Returns whether roslaunch started this process."""
     return any(word.startswith("__log:=") for word in sys.argv)
 
 

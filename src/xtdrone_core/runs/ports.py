@@ -23,8 +23,8 @@ from ..scenario.options import number, number_type
 
 MAX_VEHICLES = 250  # MAVLink system ids 251 to 255 are left to ground stations
 INSTANCES = 5
-SHIFT = 3000  # of every port, from one instance to the next
-VARIABLE = "XTDRONE_INSTANCE"  # of the environment: the instance where none is given
+SHIFT = 3000  # shift of every port from one instance to the next
+VARIABLE = "XTDRONE_INSTANCE"  # environment variable with the default instance
 
 _GAZEBO_MASTER = 11345
 _VIEWER = 19410  # as PX4's SIH has it
@@ -89,7 +89,7 @@ class Ports:
     """
 
     instance: int = field(default_factory=default_instance)
-    numbers: tuple[int, ...] = ()  # of the vehicles; empty: those of a whole fleet, 0 and up
+    numbers: tuple[int, ...] = ()  # numbers of the vehicles; empty: 0 and up
 
     def __post_init__(self) -> None:
         instance = number("instance", self.instance, 0, INSTANCES - 1, whole=True)
@@ -116,7 +116,7 @@ class Ports:
         return self.range("foxglove").start
 
     def viewer(self, i: int) -> int:
-        """Where PX4's own viewer waits for the state of vehicle i. Nobody here binds it."""
+        """Port on which PX4's own viewer receives the state of vehicle i; it is not bound here."""
         return _VIEWER + self.px4_number(i)
 
     def number(self, i: int) -> int:
@@ -139,16 +139,16 @@ class Ports:
 
     @property
     def ground_station(self) -> int:
-        """Where every vehicle sends its ground station's link."""
+        """Port to which every vehicle sends its ground station's link."""
         return self.range("ground_station").start
 
     @property
     def bridge(self) -> int:
-        """Where every vehicle sends its bridge's link."""
+        """Port to which every vehicle sends its bridge's link."""
         return self.range("bridge").start
 
     def offboard(self, i: int) -> int:
-        """Where vehicle i sends its offboard link: 14540 + i up to nine, then 14549."""
+        """Port to which vehicle i sends its offboard link: 14540 + i up to nine, then 14549."""
         return self.range("offboard")[min(self.number(i), _ALONE - 1)]
 
     def ground_station_local(self, i: int) -> int:
@@ -215,7 +215,7 @@ class Ports:
         return tuple(_RANGES)
 
     def free(self) -> bool:
-        """Whether a fleet could start on this instance now, as far as its first vehicle tells."""
+        """Returns whether the ports of the first vehicle of this instance are free."""
         tcp = (self.control, self.web, self.replay, self.foxglove, self.simulator(0))
         udp = (self.ground_station_local(0), self.offboard_local(0), self.bridge_local(0))
         return not any(in_use(port, tcp=True) for port in tcp) and not any(map(in_use, udp))
@@ -233,7 +233,7 @@ def gazebo_master(instance: int, uri: str = "") -> str:
 
 
 def in_use(port: int, tcp: bool = False) -> bool:
-    """Whether a process has bound a port on loopback."""
+    """Returns whether a process has bound a port on loopback."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM if tcp else socket.SOCK_DGRAM) as sock:
         if tcp:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -65,14 +65,14 @@ def newest() -> Path:
 def names() -> list[str]:
     """The runs below runs_root(), the newest first, for messages and tab completion."""
     try:
-        found = [
+        runs = [
             (entry.stat().st_mtime, entry.name)
             for entry in os.scandir(runs_root())
             if entry.is_dir(follow_symlinks=False)
         ]
     except OSError:
         return []
-    return [name for _, name in sorted(found, reverse=True)]
+    return [name for _, name in sorted(runs, reverse=True)]
 
 
 def find(run: str) -> Path:
@@ -271,7 +271,7 @@ def read_events(folder: Path) -> list[dict[str, Any]]:
     path = Path(folder) / "events.jsonl"
     if not os.path.lexists(path):
         return []
-    found = []
+    events = []
     for line in files.read_text(path, "event log").split("\n"):
         try:
             event = files.parse_json(line, "event")
@@ -283,15 +283,15 @@ def read_events(folder: Path) -> list[dict[str, Any]]:
             and isinstance(event.get("t_us"), int)
             and 0 <= event["t_us"] < _ENDLESS_US
         ):
-            found.append(event)
-    return sorted(found, key=lambda event: event["t_us"])
+            events.append(event)
+    return sorted(events, key=lambda event: event["t_us"])
 
 
 class EventLog:
     """events.jsonl: events of a flight with their times, one JSON object per line."""
 
     def __init__(self, folder: Path, gaps: LogGaps | None = None) -> None:
-        """Of a run folder; gaps collects what the disk does not take, None: its own."""
+        """Opens the log of a run folder; gaps collects what the disk does not take."""
         self._file = LogFile(Path(folder) / "events.jsonl", gaps or LogGaps())
 
     def add(self, t_us: int, event: str, **values: Any) -> None:

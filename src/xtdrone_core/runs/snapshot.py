@@ -20,7 +20,7 @@ import numpy as np
 from .. import files
 from ..errors import XtdroneError, shown
 
-VERSION = 1  # of the file's layout
+VERSION = 1  # version of the file's layout
 _FORMAT = "xtdrone snapshot"
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -281,14 +281,14 @@ def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rows:
-    """Where the vehicles of a fleet that has grown or shrunk were before."""
+    """Maps the rows of a fleet that has grown or shrunk to the rows that it had before."""
 
     before: int  # number of vehicles
     source: np.ndarray  # (N,) int, the former row of each vehicle; -1: it is new
 
     @classmethod
     def of(cls, before: Sequence[Any], after: Sequence[Any]) -> "Rows":
-        """By what the vehicles are called, or any other values that tell them apart."""
+        """Matches vehicles by their names, or by any other values that identify them."""
         at = {value: row for row, value in enumerate(before)}
         return cls(len(before), np.array([at.get(value, -1) for value in after], dtype=np.int64))
 
@@ -362,13 +362,13 @@ def _regrouped_array(saved: np.ndarray, fresh: np.ndarray, rows: Rows) -> np.nda
     """The same of an array; other axes may have grown or shrunk, too, as that of the actuators."""
     if saved.shape == fresh.shape or not saved.shape:
         return saved
-    found = fresh.copy()
+    array = fresh.copy()
     both: tuple[Any, ...] = tuple(
         slice(min(one, other)) for one, other in zip(saved.shape, fresh.shape)
     )
     if (len(saved), len(fresh)) == (rows.before, rows.after):
         kept = ~rows.new
-        found[(kept, *both[1:])] = saved[(rows.source[kept], *both[1:])]
+        array[(kept, *both[1:])] = saved[(rows.source[kept], *both[1:])]
     else:
-        found[both] = saved[both]
-    return found
+        array[both] = saved[both]
+    return array

@@ -17,7 +17,7 @@ from .log_file import LogFile, LogGaps
 WIDTH = 13  # numbers per vehicle
 _FLUSH_US = 1_000_000  # simulated time between two writes to the file [us]
 _BUFFER = 1 << 20  # bytes after which it is written earlier
-_LARGEST = 1e9  # of any number in a log [m, m/s, rad/s]
+_LARGEST = 1e9  # largest absolute value of a number in a log [m, m/s, rad/s]
 
 
 def _record(n: int) -> np.dtype:

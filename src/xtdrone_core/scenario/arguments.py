@@ -42,7 +42,7 @@ class Argument:
     name: str
     kind: Any  # its annotation without Annotated; Any where there is none
     default: Any  # REQUIRED where it must be given
-    option: Option  # of an empty help where the class declares none
+    option: Option  # its help is empty if the class declares none
 
     def read(self, text: str) -> Any:
         """The value of a text from a command line, in its own type.
@@ -128,22 +128,22 @@ def arguments_of(cls: type, given: Mapping[str, str] | None = None) -> dict[str,
     Raises:
         ScenarioError: The part that a value names cannot be loaded.
     """
-    found: dict[str, Argument] = {}
+    arguments: dict[str, Argument] = {}
     for owner in cls.__mro__:
         if "__init__" not in vars(owner):
             continue
         kinds, handed_on = _signature(vars(owner)["__init__"])
         for name, argument in kinds.items():
-            found.setdefault(name, argument)
+            arguments.setdefault(name, argument)
         if handed_on is None:
             break
         for more in handed_on:
-            _add_fields(found, more)
+            _add_fields(arguments, more)
     if not issubclass(cls, Configured):
-        return found
+        return arguments
     for more in cls.more_options(given or {}):
-        _add_fields(found, more)
-    return {name: argument for name, argument in found.items() if name not in cls.FIXED}
+        _add_fields(arguments, more)
+    return {name: argument for name, argument in arguments.items() if name not in cls.FIXED}
 
 
 def fields_of(cls: type) -> dict[str, Argument]:
@@ -238,7 +238,7 @@ def _offer(argument: Argument, **_: Any) -> list[str]:
 
 
 def completions(cls: type, prefix: str, words: Sequence[str]) -> list[str]:
-    """What may follow `--set prefix`, where --set was given these words before."""
+    """Returns the completions of `--set prefix` after the words that --set was given before."""
     try:
         given = dict(pair("set", word) for word in words if "=" in word)
         known = arguments_of(cls, given)
@@ -271,9 +271,9 @@ def _signature(init: Callable[..., Any]) -> tuple[dict[str, Argument], tuple[typ
     return own, handed_on  # type: ignore[return-value]  # is_dataclass() is true of instances too
 
 
-def _add_fields(found: dict[str, Argument], cls: type) -> None:
+def _add_fields(arguments: dict[str, Argument], cls: type) -> None:
     for name, argument in fields_of(cls).items():
-        found.setdefault(name, argument)
+        arguments.setdefault(name, argument)
 
 
 def _alternatives(kind: Any) -> tuple[list[Any], bool]:

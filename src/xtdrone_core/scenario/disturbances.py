@@ -6,7 +6,7 @@ the kind of disturbance, the vehicle's name, and values:
     12: payload iris_0 0.3            attaches a mass [kg] to the vehicle; 0 removes it
     12: payload iris_0 0.3 0,0,-0.1   the same, offset from the centre of gravity, body [m]
     15: drain iris_0 0.02             the payload loses this much [kg/s] until it is gone
-    20: rotor iris_0 2 0.0            rotor 2 gives this share of its forces, 0 to 1
+    20: rotor iris_0 2 0.0            rotor 2 gives this fraction of its forces, 0 to 1
     25: charge iris_0 0.1             state of charge of the battery, 0 to 1
 
 The flight stack is not informed of any of them.
@@ -35,8 +35,8 @@ class Disturbance:
     t_us: int  # simulated time at which it takes effect [us]
     kind: str  # payload, drain, rotor or charge
     vehicle: int  # its index
-    value: float  # mass [kg], rate [kg/s], share of the forces, state of charge
-    pos: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of a payload, body FLU [m]
+    value: float  # mass [kg], rate [kg/s], fraction of the forces, state of charge
+    pos: tuple[float, float, float] = (0.0, 0.0, 0.0)  # position of a payload, body FLU [m]
     rotor: int = -1  # index of the rotor that breaks
 
 
@@ -50,7 +50,7 @@ def parse_disturbances(text: str, names: Collection[str]) -> tuple[Disturbance, 
     Raises:
         ScenarioError: An entry cannot be parsed.
     """
-    found: list[Disturbance] = []
+    disturbances: list[Disturbance] = []
     for entry in filter(None, map(str.strip, text.split(";"))):
         when, colon, rest = entry.partition(":")
         t = _number(when, entry) if colon else math.nan
@@ -58,8 +58,8 @@ def parse_disturbances(text: str, names: Collection[str]) -> tuple[Disturbance, 
             raise ScenarioError(
                 f"disturbance '{entry}' has no time: write for example '12: {entry}'"
             )
-        found.append(parse_disturbance(rest, names, round(t * 1e6)))
-    return tuple(sorted(found, key=lambda each: each.t_us))
+        disturbances.append(parse_disturbance(rest, names, round(t * 1e6)))
+    return tuple(sorted(disturbances, key=lambda each: each.t_us))
 
 
 def parse_disturbance(text: str, names: Collection[str], t_us: int) -> Disturbance:

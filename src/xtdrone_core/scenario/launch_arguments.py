@@ -33,10 +33,10 @@ def check_arguments(arguments: list[str], folder: Path) -> None:
     files = [folder / argument for argument in arguments if argument.endswith((".launch", ".xml"))]
     known: set[str] = set()
     for file in files:
-        found = settable(file)
-        if found is None:
+        inner = settable(file)
+        if inner is None:
             return
-        known |= found
+        known |= inner
     for name in given:
         if files and not name.startswith("_") and name not in known:
             raise ScenarioError(unknown_name(f"argument of {files[0].name}", name, known))

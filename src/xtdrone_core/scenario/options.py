@@ -26,7 +26,7 @@ class Option:
     help: str  # one line; for numbers without their range, which is added
     unit: str = ""
     metavar: str = ""  # for the command line, where the name is not clear enough
-    unset: str = ""  # what an empty value means
+    unset: str = ""  # meaning of an empty value
     choices: tuple[str, ...] = ()  # all that is allowed
     names: Callable[[], Iterable[str]] | None = None  # for tab completion; others may be valid
     least: float = -math.inf

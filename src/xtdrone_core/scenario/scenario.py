@@ -224,7 +224,7 @@ class Scenario(metaclass=_TakesDeclared):
         for settings in self.declared:
             settings.check(self)
 
-    def __getattr__(self, name: str) -> Any:  # of any type, as their declarations say
+    def __getattr__(self, name: str) -> Any:  # the type is that of the declared option
         for settings in self.__dict__.get("declared", ()):
             if name in options_of(type(settings)):
                 return getattr(settings, name)
@@ -298,7 +298,7 @@ class Scenario(metaclass=_TakesDeclared):
 
     @property
     def has_real_px4(self) -> bool:
-        """Whether a real PX4 flies, on which programs have the off-board link and no other."""
+        """Whether a real PX4 flies, to which programs have the off-board link and no other."""
         return any(declarations.options_of_autopilot(name).REAL_PX4 for name in self.autopilots)
 
     @property
@@ -319,7 +319,7 @@ class Scenario(metaclass=_TakesDeclared):
         return Ports(self.instance, tuple(vehicle.number for vehicle in self.vehicles))
 
     def _check_links(self) -> None:
-        """Who may command: signed links are the embedded autopilot's, and others need a key."""
+        """Refuses open links without a key, and a key for links that cannot be signed."""
         given = "remote" if self.remote else "key"
         other = next(
             (

@@ -22,7 +22,7 @@ MIN_SPACING = 0.6  # two vehicles may not start closer than this [m]
 # atmosphere's model ends at the tropopause.
 FARTHEST = 100e3
 HEIGHTS = -500.0, 10e3
-GRID_SPACING = 3.0  # of vehicles without a pose of their own [m], as in XTDrone
+GRID_SPACING = 3.0  # spacing of vehicles without a pose of their own [m], as in XTDrone
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class VehicleSpec:
 
     type: str  # a name from models/, or a path to an SDF file (any os.PathLike is made one)
     name: str  # ROS namespace, for example iris_0
-    pos: tuple[float, float, float]  # of the model's origin at start, world [m]
+    pos: tuple[float, float, float]  # origin of the model at start, world [m]
     yaw: float = 0.0  # at start, counter-clockwise from east [rad]
     autopilot: str = ""  # flight stack, or module:Class; empty: the scenario's
     number: int = -1  # its ports and system id follow from it; -1: its place in the fleet
@@ -88,7 +88,7 @@ def fleet(kind: str, n: int) -> tuple[VehicleSpec, ...]:
 
 
 def _named(kind: str) -> tuple[str, str]:
-    """What the vehicles of a type are called, and the type: of NAME=TYPE, a type, or a path."""
+    """Returns the name of the vehicles and their type, from NAME=TYPE, a type, or a path."""
     match = re.fullmatch(r"([A-Za-z]\w*)=(.+)", kind)
     if match:
         return match[1], match[2]

@@ -7,15 +7,15 @@ from ..errors import ScenarioError, shown
 from .options import number
 
 KINDS = ("clear", "fog", "rain")
-_VISIBILITY = 200.0, 5.0, 20_000.0  # of fog where none is given, least and most [m]
-_RATE = 10.0, 0.1, 200.0  # of rain [mm/h]
+_VISIBILITY = 200.0, 5.0, 20_000.0  # visibility in fog: default, least and most [m]
+_RATE = 10.0, 0.1, 200.0  # rain: default, least and most [mm/h]
 
 
 @dataclass(frozen=True)
 class Weather:
     """The weather of a run."""
 
-    kind: str  # of KINDS
+    kind: str  # one of KINDS
     visibility: float = 0.0  # in fog [m]; 0 = as the rest says
     rain: float = 0.0  # [mm/h]
 

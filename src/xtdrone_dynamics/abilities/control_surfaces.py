@@ -9,11 +9,11 @@ from xtdrone_core.vehicle import Surface
 
 from ..forces import wing
 
-_SPEED = 15.0  # at which the torques are compared [m/s]
+_SPEED = 15.0  # airspeed at which the torques are compared [m/s]
 _DEFLECTION = 0.1  # [rad]
-_STRONG = 0.5  # of the strongest surface's torque about an axis, from which a surface serves it
+_STRONG = 0.5  # fraction of the strongest torque about an axis from which a surface serves it
 _ALONG = math.cos(math.radians(45.0))
-_WEAK = 0.02  # of the largest torque about any axis: less is no control of an axis
+_WEAK = 0.02  # fraction of the largest torque below which an axis is not controlled
 
 
 def wing_axes(vehicle: Vehicle) -> np.ndarray:
@@ -31,7 +31,7 @@ def wing_axes(vehicle: Vehicle) -> np.ndarray:
 
 def is_tailsitter(vehicle: Vehicle) -> bool:
     """Whether the largest wing of a vehicle flies along its z axis."""
-    largest = max(vehicle.wings, key=lambda found: found.area, default=None)
+    largest = max(vehicle.wings, key=lambda each: each.area, default=None)
     return largest is not None and abs(largest.forward[2]) > _ALONG
 
 
@@ -77,10 +77,10 @@ def surface_signs(fleet: FleetModel) -> np.ndarray:
 
 
 def cannot_glide(vehicle: Vehicle, signs: np.ndarray) -> str:
-    """Why a vehicle cannot fly as a fixed wing, or an empty string.
+    """Returns the reason why a vehicle cannot fly as a fixed wing, or an empty string.
 
     Args:
-        vehicle: It.
+        vehicle: The vehicle.
         signs: (A, 3) of surface_signs.
     """
     missing = [

@@ -11,7 +11,7 @@ import numpy as np
 from xtdrone_core import FleetModel
 from xtdrone_core.fleet_model import ROTOR, SERVO, SURFACE
 
-from ..compiled import njit
+from ..compiled import Record, njit
 from ..constants import GRAVITY, SEA_LEVEL_DENSITY
 from ..forces import half_wing, joint, rotor
 from ..quaternion import rotate, rotate_inverse
@@ -24,8 +24,9 @@ ROWS = (
     "pitch torque",
     "yaw torque",
 )
-_HOVER = slice(2, 6)  # rows commanded on a conventional multirotor: vertical force and torques
-_SMALL = 1e-6  # singular values below this share of the largest count as zero
+_Wrench = tuple[float, float, float, float, float, float]
+_HOVER = slice(2, 6)  # rows that a conventional multirotor commands: vertical force, torques
+_SMALL = 1e-6  # singular values below this fraction of the largest count as zero
 
 
 def effectiveness(
@@ -50,12 +51,12 @@ def effectiveness(
         (N, 6, A): force [N] along the base's axes, then torque [N m] about the base's origin.
     """
     out = np.zeros((fleet.n, 6, fleet.actuator.shape[1]))
-    places = np.zeros(fleet.joint.shape) if joint_pos is None else np.asarray(joint_pos, float)
-    given = np.zeros(fleet.actuator.shape) if thrust is None else np.asarray(thrust, float)
+    positions = np.zeros(fleet.joint.shape) if joint_pos is None else np.asarray(joint_pos, float)
+    thrusts = np.zeros(fleet.actuator.shape) if thrust is None else np.asarray(thrust, float)
     poses = np.zeros((*fleet.body.shape, 7))
     poses[..., 6] = 1.0
     ux, uy, uz = map(float, airspeed)
-    place(fleet.vehicle, fleet.body, fleet.joint, places, poses)
+    place(fleet.vehicle, fleet.body, fleet.joint, positions, poses)
     fill(
         fleet.vehicle,
         fleet.body,
@@ -63,7 +64,7 @@ def effectiveness(
         fleet.actuator,
         fleet.half_wing,
         poses,
-        given,
+        thrusts,
         ux,
         uy,
         uz,
@@ -78,14 +79,14 @@ def hover_thrust(fleet: FleetModel) -> np.ndarray:
     Returns:
         (N, A) [N]; zeros for a vehicle that cannot hover so.
     """
-    found = np.zeros(fleet.actuator.shape)
+    thrusts = np.zeros(fleet.actuator.shape)
     largest = largest_thrust(fleet)
     for i, matrix in enumerate(effectiveness(fleet)):
         rotors = fleet.rotor_mask[i]
         hover = _hover(matrix[:, rotors], largest[i, rotors], fleet.vehicle["mass"][i] * GRAVITY)
         if hover is not None:
-            found[i, rotors] = hover
-    return found
+            thrusts[i, rotors] = hover
+    return thrusts
 
 
 def in_hover(fleet: FleetModel) -> np.ndarray:
@@ -97,12 +98,12 @@ def _hover(matrix: np.ndarray, largest: np.ndarray, weight: float) -> np.ndarray
     """Thrust of each rotor (R,) [N] of a matrix (6, R) that carries a weight at rest, or None."""
     if not matrix.size:
         return None
-    wanted = np.array((weight, 0.0, 0.0, 0.0))
-    hover: np.ndarray = np.linalg.pinv(matrix[2:]) @ wanted
+    hover_wrench = np.array((weight, 0.0, 0.0, 0.0))
+    hover: np.ndarray = np.linalg.pinv(matrix[2:]) @ hover_wrench
     if rank(matrix) == 6:
-        hover = np.linalg.pinv(matrix) @ (0.0, 0.0, *wanted)
+        hover = np.linalg.pinv(matrix) @ (0.0, 0.0, *hover_wrench)
     fits = (hover > 0.0).all() and (hover <= largest).all()
-    return hover if fits and abs(matrix[2:] @ hover - wanted).max() <= 1e-6 * weight else None
+    return hover if fits and abs(matrix[2:] @ hover - hover_wrench).max() <= 1e-6 * weight else None
 
 
 def rank(matrix: np.ndarray) -> int:
@@ -119,22 +120,24 @@ def commanded(matrix: np.ndarray) -> np.ndarray:
     Returns:
         (6,) bool.
     """
-    found = np.ones(6, dtype=np.bool_)
+    rows = np.ones(6, dtype=np.bool_)
     if rank(matrix) < 6:
-        found[:2] = False
+        rows[:2] = False
         scaled = _scaled(matrix)[_HOVER]
         reached: np.ndarray = np.zeros((4, 4))
         if matrix.size:
             reached = scaled @ np.linalg.pinv(scaled, rcond=_SMALL)
-        found[_HOVER] = abs(np.diag(reached) - 1.0) < 1e-3
-    return found
+        rows[_HOVER] = abs(np.diag(reached) - 1.0) < 1e-3
+    return rows
 
 
 def largest_thrust(fleet: FleetModel) -> np.ndarray:
     """Maximum thrust of each rotor, (N, A) [N]; zero for other actuators."""
-    a = fleet.actuator
-    top = np.minimum(a["zero_position_armed"] + a["input_scaling"], a["max_rot_velocity"])
-    return np.where(fleet.rotor_mask, a["motor_constant"] * top**2, 0.0)
+    actuator = fleet.actuator
+    max_speed = np.minimum(
+        actuator["zero_position_armed"] + actuator["input_scaling"], actuator["max_rot_velocity"]
+    )
+    return np.where(fleet.rotor_mask, actuator["motor_constant"] * max_speed**2, 0.0)
 
 
 def largest_torque(fleet: FleetModel) -> np.ndarray:
@@ -142,10 +145,12 @@ def largest_torque(fleet: FleetModel) -> np.ndarray:
 
     All that gives one is used: rotors from standstill to full thrust, servos from end to end.
     """
-    a, torques = fleet.actuator, in_hover(fleet)[:, 3:]
-    top = largest_thrust(fleet)
-    high = np.where(fleet.rotor_mask, top, a["upper"])[:, None]
-    low = np.where(fleet.rotor_mask, np.where(a["bidirectional"], -top, 0.0), a["lower"])[:, None]
+    actuator, torques = fleet.actuator, in_hover(fleet)[:, 3:]
+    max_thrust = largest_thrust(fleet)
+    high = np.where(fleet.rotor_mask, max_thrust, actuator["upper"])[:, None]
+    low = np.where(
+        fleet.rotor_mask, np.where(actuator["bidirectional"], -max_thrust, 0.0), actuator["lower"]
+    )[:, None]
     reached = np.stack([torques * high, torques * low])
     reached = np.where(torques == 0.0, 0.0, reached)  # servos without end stops that turn nothing
     return np.minimum(reached.max(axis=0).sum(axis=-1), -reached.min(axis=0).sum(axis=-1))
@@ -156,8 +161,8 @@ def cannot_hover(fleet: FleetModel) -> list[str]:
     matrices, largest = in_hover(fleet), largest_thrust(fleet)
     both = fleet.actuator["bidirectional"]
     return [
-        _obstacle(*found)
-        for found in zip(matrices, largest, both, fleet.vehicle["mass"] * GRAVITY, strict=True)
+        _obstacle(*row)
+        for row in zip(matrices, largest, both, fleet.vehicle["mass"] * GRAVITY, strict=True)
     ]
 
 
@@ -188,23 +193,27 @@ def _tolerance(matrix: np.ndarray) -> float:
 
 @njit
 def place(
-    vehicle: np.ndarray, body: np.ndarray, joints: np.ndarray, places: np.ndarray, poses: np.ndarray
+    vehicle: np.ndarray,
+    body: np.ndarray,
+    joints: np.ndarray,
+    joint_pos: np.ndarray,
+    poses: np.ndarray,
 ) -> None:
     """Computes the poses of all bodies in the base frame.
 
     Args:
         vehicle, body, joints: Records of N vehicles.
-        places: (N, J) joint positions [rad] or [m].
+        joint_pos: (N, J) joint positions [rad] or [m].
         poses: (N, B, 7), output: position [m] and quaternion xyzw; the base's own is already set.
     """
     for i in range(vehicle.shape[0]):
         for b in range(1, vehicle[i].bodies):
-            one = body[i, b]
-            p = poses[i, one.parent]
-            found = joint.moved(
-                one,
-                joints[i, one.joint],
-                places[i, one.joint],
+            record = body[i, b]
+            p = poses[i, record.parent]
+            state = joint.moved(
+                record,
+                joints[i, record.joint],
+                joint_pos[i, record.joint],
                 0.0,
                 p[0],
                 p[1],
@@ -221,7 +230,7 @@ def place(
                 0.0,
             )
             for k in range(7):
-                poses[i, b, k] = found[k]
+                poses[i, b, k] = state[k]
 
 
 @njit
@@ -238,7 +247,7 @@ def fill(
     uz: float,
     out: np.ndarray,
 ) -> None:
-    """Computes the effectiveness; the arguments as of place() and effectiveness().
+    """Computes the effectiveness; see place() and effectiveness().
 
     Args:
         vehicle, body, joints, actuator, half_wings: Records of N vehicles.
@@ -249,18 +258,23 @@ def fill(
     """
     for i in range(vehicle.shape[0]):
         for j in range(vehicle[i].actuators):
-            a = actuator[i, j]
-            if a.kind == ROTOR:
-                _put(out, i, j, _push(a, poses[i, a.body], 1.0, thrust[i, j], ux, uy, uz))
-            elif a.kind == SERVO:
-                _turn(
+            record = actuator[i, j]
+            if record.kind == ROTOR:
+                _set_column(
+                    out,
+                    i,
+                    j,
+                    _thrust_wrench(record, poses[i, record.body], 1.0, thrust[i, j], ux, uy, uz),
+                )
+            elif record.kind == SERVO:
+                _add_servo(
                     vehicle[i].rotors,
                     body[i],
-                    joints[i, a.joint],
+                    joints[i, record.joint],
                     actuator[i],
                     poses[i],
                     thrust[i],
-                    a.body,
+                    record.body,
                     ux,
                     uy,
                     uz,
@@ -268,47 +282,59 @@ def fill(
                     j,
                     out,
                 )
-            elif a.kind == SURFACE:
+            elif record.kind == SURFACE:
                 for k in range(vehicle[i].half_wings):
-                    w = half_wings[i, k]
-                    if w.control == j and w.body == 0:
-                        _deflect(w, thrust[i, w.rotor], ux, uy, uz, i, j, out)
+                    wing = half_wings[i, k]
+                    if wing.control == j and wing.body == 0:
+                        _add_elevon(wing, thrust[i, wing.rotor], ux, uy, uz, i, j, out)
 
 
 @njit
-def _deflect(w, thrust, ux, uy, uz, i, j, out):  # type: ignore[no-untyped-def]
+def _add_elevon(
+    wing: Record, thrust: float, ux: float, uy: float, uz: float, i: int, j: int, out: np.ndarray
+) -> None:
     """Derivative of the wrench of a half wing of the base with respect to its elevon: linear."""
-    one = half_wing.wrench(w, 1.0, thrust, SEA_LEVEL_DENSITY, ux, uy, uz, 0.0, 0.0, 0.0)
-    none = half_wing.wrench(w, 0.0, thrust, SEA_LEVEL_DENSITY, ux, uy, uz, 0.0, 0.0, 0.0)
+    deflected = half_wing.wrench(wing, 1.0, thrust, SEA_LEVEL_DENSITY, ux, uy, uz, 0.0, 0.0, 0.0)
+    neutral = half_wing.wrench(wing, 0.0, thrust, SEA_LEVEL_DENSITY, ux, uy, uz, 0.0, 0.0, 0.0)
     for k in range(6):
-        out[i, k, j] += one[k] - none[k]
+        out[i, k, j] += deflected[k] - neutral[k]
 
 
 @njit
-def _push(a, pose, share, thrust, ux, uy, uz):  # type: ignore[no-untyped-def]
+def _thrust_wrench(
+    rotor_record: Record,
+    pose: np.ndarray,
+    mean_square: float,
+    thrust: float,
+    ux: float,
+    uy: float,
+    uz: float,
+) -> _Wrench:
     """Derivative of a rotor's force and torque with respect to its thrust, base frame."""
     qx, qy, qz, qw = pose[3], pose[4], pose[5], pose[6]
     vx, vy, vz = rotate_inverse(qx, qy, qz, qw, ux, uy, uz)
     # d speed / d thrust at this thrust, from thrust = C_T speed^2.
     speed = 0.0
     if thrust > 0.0:
-        speed = 0.5 / np.sqrt(a.motor_constant * thrust)
+        speed = 0.5 / np.sqrt(rotor_record.motor_constant * thrust)
     fx, fy, fz, mx, my, mz = rotor.wrench(
-        speed * share,
-        share,
-        a.direction,
-        a.axis[0],
-        a.axis[1],
-        a.axis[2],
+        speed * mean_square,
+        mean_square,
+        rotor_record.direction,
+        rotor_record.axis[0],
+        rotor_record.axis[1],
+        rotor_record.axis[2],
         1.0,
-        a.moment_constant,
-        a.rotor_drag_coefficient,
-        a.rolling_moment_coefficient,
+        rotor_record.moment_constant,
+        rotor_record.rotor_drag_coefficient,
+        rotor_record.rolling_moment_coefficient,
         vx,
         vy,
         vz,
     )
-    rx, ry, rz = rotate(qx, qy, qz, qw, a.pos[0], a.pos[1], a.pos[2])
+    rx, ry, rz = rotate(
+        qx, qy, qz, qw, rotor_record.pos[0], rotor_record.pos[1], rotor_record.pos[2]
+    )
     rx, ry, rz = pose[0] + rx, pose[1] + ry, pose[2] + rz
     fx, fy, fz = rotate(qx, qy, qz, qw, fx, fy, fz)
     mx, my, mz = rotate(qx, qy, qz, qw, mx, my, mz)
@@ -323,7 +349,21 @@ def _push(a, pose, share, thrust, ux, uy, uz):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _turn(rotors, body, one, actuator, poses, thrust, moved, ux, uy, uz, i, j, out):  # type: ignore[no-untyped-def]
+def _add_servo(
+    rotors: int,
+    body: np.ndarray,
+    joint_record: Record,
+    actuator: np.ndarray,
+    poses: np.ndarray,
+    thrust: np.ndarray,
+    moved: int,
+    ux: float,
+    uy: float,
+    uz: float,
+    i: int,
+    j: int,
+    out: np.ndarray,
+) -> None:
     """Derivative, with respect to a joint position, of the wrench of the rotors it carries.
 
     A force F at p, turned about an axis n through c, changes by n x F. Its torque p x F + M changes
@@ -331,8 +371,12 @@ def _turn(rotors, body, one, actuator, poses, thrust, moved, ux, uy, uz, i, j, o
     """
     pose = poses[moved]
     qx, qy, qz, qw = pose[3], pose[4], pose[5], pose[6]
-    nx, ny, nz = rotate(qx, qy, qz, qw, one.axis[0], one.axis[1], one.axis[2])
-    cx, cy, cz = rotate(qx, qy, qz, qw, one.anchor[0], one.anchor[1], one.anchor[2])
+    nx, ny, nz = rotate(
+        qx, qy, qz, qw, joint_record.axis[0], joint_record.axis[1], joint_record.axis[2]
+    )
+    cx, cy, cz = rotate(
+        qx, qy, qz, qw, joint_record.anchor[0], joint_record.anchor[1], joint_record.anchor[2]
+    )
     cx, cy, cz = pose[0] + cx, pose[1] + cy, pose[2] + cz
     sx, sy, sz = ny * cz - nz * cy, nz * cx - nx * cz, nx * cy - ny * cx
     for r in range(rotors):
@@ -341,15 +385,15 @@ def _turn(rotors, body, one, actuator, poses, thrust, moved, ux, uy, uz, i, j, o
             b = body[b].parent
         if b != moved or thrust[r] == 0.0:
             continue
-        fx, fy, fz, mx, my, mz = _push(
+        fx, fy, fz, mx, my, mz = _thrust_wrench(
             actuator[r], poses[actuator[r].body], thrust[r], thrust[r], ux, uy, uz
         )
-        if one.prismatic:
-            _add(
+        if joint_record.prismatic:
+            _add_column(
                 out, i, j, (0.0, 0.0, 0.0, ny * fz - nz * fy, nz * fx - nx * fz, nx * fy - ny * fx)
             )
         else:
-            _add(
+            _add_column(
                 out,
                 i,
                 j,
@@ -365,12 +409,12 @@ def _turn(rotors, body, one, actuator, poses, thrust, moved, ux, uy, uz, i, j, o
 
 
 @njit
-def _put(out, i, j, values):  # type: ignore[no-untyped-def]
+def _set_column(out: np.ndarray, i: int, j: int, values: _Wrench) -> None:
     for k in range(6):
         out[i, k, j] = values[k]
 
 
 @njit
-def _add(out, i, j, values):  # type: ignore[no-untyped-def]
+def _add_column(out: np.ndarray, i: int, j: int, values: _Wrench) -> None:
     for k in range(6):
         out[i, k, j] += values[k]

@@ -13,7 +13,7 @@ MULTICOPTER, FIXED_WING, ROVER = 1, 2, 3  # PX4's numbers; a boat is a rover, to
 NOT_VTOL, TAILSITTER, TILTROTOR, STANDARD_VTOL = -1, 0, 1, 2  # PX4's VT_TYPE
 _NO_TYRE = "no driven wheel has a cylinder or sphere to roll on"
 _PUSHED = "the flight stack flies no rotor that only pushes forwards: fly it by real PX4"
-_LEVEL = 1e-3  # of a rotor's thrust upwards, below which it only pushes
+_LEVEL = 1e-3  # fraction of a rotor's thrust upwards below which it only pushes
 
 
 def vehicle_types(fleet: FleetModel) -> np.ndarray:
@@ -49,11 +49,11 @@ def vtol_types(fleet: FleetModel) -> np.ndarray:
 
 def tilted_rotors(fleet: FleetModel) -> np.ndarray:
     """(N, A) bool: the rotors that servos tilt forwards, of winged vehicles that hover."""
-    found = np.zeros_like(fleet.rotor_mask)
+    tilted = np.zeros_like(fleet.rotor_mask)
     servo = fleet.actuator["kind"] == SERVO
     winged = (fleet.actuator["kind"] == SURFACE).any(axis=1) & servo.any(axis=1)
     if not winged.any():
-        return found
+        return tilted
     forwards = servo & (in_hover(fleet)[:, 0] > 0.0)
     for i in np.flatnonzero(winged & (vehicle_types(fleet) == MULTICOPTER)):
         moved = set(fleet.actuator["body"][i, forwards[i]].tolist())
@@ -61,44 +61,44 @@ def tilted_rotors(fleet: FleetModel) -> np.ndarray:
             body = fleet.actuator["body"][i, r]
             while body > 0 and body not in moved:
                 body = fleet.body["parent"][i, body]
-            found[i, r] = body > 0
-    return found
+            tilted[i, r] = body > 0
+    return tilted
 
 
 def lifting_rotors(fleet: FleetModel) -> np.ndarray:
     """(N, A) bool: the rotors that carry a vehicle in hover; all of what is no standard VTOL."""
-    found = fleet.rotor_mask.copy()
+    lifting = fleet.rotor_mask.copy()
     winged = (fleet.actuator["kind"] == SURFACE).any(axis=1)
     if not winged.any():
-        return found
+        return lifting
     matrices = in_hover(fleet)
     for i in np.flatnonzero(winged & (vehicle_types(fleet) == MULTICOPTER)):
         if rank(matrices[i]) < 6:
-            found[i] &= abs(matrices[i, 2]) >= _LEVEL
-    return found
+            lifting[i] &= abs(matrices[i, 2]) >= _LEVEL
+    return lifting
 
 
 def cannot_fly(fleet: FleetModel) -> list[str]:
     """Reason why the flight stack cannot fly or drive each vehicle; empty where it can."""
-    found = cannot_hover(fleet)
+    reasons = cannot_hover(fleet)
     matrices, signs, lifting = in_hover(fleet), surface_signs(fleet), lifting_rotors(fleet)
     for i, kind in enumerate(vehicle_types(fleet).tolist()):
         if kind == FIXED_WING:
-            found[i] = cannot_glide(fleet.vehicles[i], signs[i])
+            reasons[i] = cannot_glide(fleet.vehicles[i], signs[i])
         elif kind == ROVER:
-            found[i] = _cannot_drive(fleet.vehicles[i])
+            reasons[i] = _cannot_drive(fleet.vehicles[i])
         else:
-            found[i] = found[i] or _pushed(matrices[i][:, lifting[i]])
-    return found
+            reasons[i] = reasons[i] or _pushed(matrices[i][:, lifting[i]])
+    return reasons
 
 
 def _cannot_drive(vehicle: Vehicle) -> str:
-    """Why nothing moves a rover or boat, or nothing."""
+    """Returns the reason why nothing moves a rover or boat, or an empty string."""
     driven = any(tyre.wheel >= 0 for tyre in vehicle.tyres)
-    screws = any(isinstance(found, Propeller) for found in vehicle.actuators)
+    screws = any(isinstance(actuator, Propeller) for actuator in vehicle.actuators)
     return "" if driven or screws else _NO_TYRE
 
 
 def _pushed(matrix: np.ndarray) -> str:
-    """Why a vehicle that hovers is not flown for its rotors' columns (6, R), or nothing."""
+    """Returns the reason why a vehicle with these columns (6, R) of rotors is not flown."""
     return _PUSHED if rank(matrix) < 6 and (abs(matrix[2]) < _LEVEL).any() else ""

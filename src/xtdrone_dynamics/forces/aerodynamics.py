@@ -1,9 +1,8 @@
 """Aerodynamic effects beyond XTDrone (3)-(6): drag of the body, ground effect, inflow, downwash."""
 
 import math
-from typing import Any
 
-from ..compiled import njit
+from ..compiled import Record, njit
 from ..shapes import Vector
 
 _NEAREST = 0.5  # heights below this many radii count as this: the theory ends there
@@ -42,20 +41,22 @@ def quadratic_drag(
 
 
 @njit
-def drag(e: Any, density: float, vx: float, vy: float, vz: float) -> Vector:
+def drag(effects: Record, density: float, vx: float, vy: float, vz: float) -> Vector:
     """Drag force of a body by the effects that its vehicle names.
 
     Args:
-        e: The record of the vehicle's effects.
+        effects: The record of the vehicle's effects.
         density: Of the air [kg/m^3].
         vx, vy, vz: Velocity relative to the air, body frame [m/s].
 
     Returns:
         (x, y, z) [N], body frame.
     """
-    fx, fy, fz = linear_drag(e.linear_drag[0], e.linear_drag[1], e.linear_drag[2], vx, vy, vz)
+    fx, fy, fz = linear_drag(
+        effects.linear_drag[0], effects.linear_drag[1], effects.linear_drag[2], vx, vy, vz
+    )
     dx, dy, dz = quadratic_drag(
-        e.drag_areas[0], e.drag_areas[1], e.drag_areas[2], density, vx, vy, vz
+        effects.drag_areas[0], effects.drag_areas[1], effects.drag_areas[2], density, vx, vy, vz
     )
     return fx + dx, fy + dy, fz + dz
 

@@ -7,9 +7,8 @@ along the span, z normal to both.
 """
 
 import math
-from typing import Any
 
-from ..compiled import njit
+from ..compiled import Record, njit
 
 
 @njit
@@ -33,7 +32,7 @@ def slipstream(
 
 @njit
 def forces(
-    w: Any,
+    wing: Record,
     deflection: float,
     thrust: float,
     density: float,
@@ -52,7 +51,7 @@ def forces(
     this force and of the propeller are added by the caller.
 
     Args:
-        w: Record with area S, chord c, span b (of the whole wing), cd0, cy0, lift_slope, offset
+        wing: Record with area S, chord c, span b (of the whole wing), cd0, cy0, lift_slope, offset
             (of the aerodynamic centre ahead of w's point, Δr), zeta_f, zeta_m, damping (3)
             (diagonal of Φ_mω) and disc_area.
         deflection: Of the elevon about the span [rad].
@@ -65,21 +64,24 @@ def forces(
         (force xyz [N], moment xyz [N m]), axes of the wing.
     """
     speed = math.sqrt(vx * vx + vy * vy + vz * vz)
-    sx, sy, sz = slipstream(speed, vx, vy, vz, thrust, density, w.disc_area)
-    scale = -0.5 * density * w.area
-    normal = w.lift_slope + w.cd0
-    turn = deflection * w.zeta_f
-    fx, fy, fz = w.cd0 * (sx - turn * sz), w.cy0 * sy, normal * (sz + turn * sx)
-    turn = deflection * w.zeta_m
-    mx = w.span * speed * w.damping[0] * w.span * wx
-    my = -w.offset * normal * (sz + turn * sx) + w.chord * speed * w.damping[1] * w.chord * wy
-    mz = w.offset * w.cy0 * sy + w.span * speed * w.damping[2] * w.span * wz
+    sx, sy, sz = slipstream(speed, vx, vy, vz, thrust, density, wing.disc_area)
+    scale = -0.5 * density * wing.area
+    normal = wing.lift_slope + wing.cd0
+    turn = deflection * wing.zeta_f
+    fx, fy, fz = wing.cd0 * (sx - turn * sz), wing.cy0 * sy, normal * (sz + turn * sx)
+    turn = deflection * wing.zeta_m
+    mx = wing.span * speed * wing.damping[0] * wing.span * wx
+    my = (
+        -wing.offset * normal * (sz + turn * sx)
+        + wing.chord * speed * wing.damping[1] * wing.chord * wy
+    )
+    mz = wing.offset * wing.cy0 * sy + wing.span * speed * wing.damping[2] * wing.span * wz
     return scale * fx, scale * fy, scale * fz, scale * mx, scale * my, scale * mz
 
 
 @njit
 def wrench(
-    w: Any,
+    wing: Record,
     deflection: float,
     thrust: float,
     density: float,
@@ -93,7 +95,7 @@ def wrench(
     """Force and moment of a half wing about the origin of its body, in the body's frame.
 
     Args:
-        w: Record as of forces(), with pos [m], forward and left (unit vectors), frame of the body.
+        wing: Record of forces(), with pos [m], forward and left (unit vectors), frame of the body.
         deflection, thrust, density: As of forces().
         vx, vy, vz: Velocity of the origin relative to the air, frame of the body [m/s].
         wx, wy, wz: Angular velocity, frame of the body [rad/s].
@@ -101,13 +103,13 @@ def wrench(
     Returns:
         (force xyz [N], moment xyz [N m]).
     """
-    px, py, pz = w.pos[0], w.pos[1], w.pos[2]
+    px, py, pz = wing.pos[0], wing.pos[1], wing.pos[2]
     ux, uy, uz = vx + wy * pz - wz * py, vy + wz * px - wx * pz, vz + wx * py - wy * px
-    ax, ay, az = w.forward[0], w.forward[1], w.forward[2]
-    bx, by, bz = w.left[0], w.left[1], w.left[2]
+    ax, ay, az = wing.forward[0], wing.forward[1], wing.forward[2]
+    bx, by, bz = wing.left[0], wing.left[1], wing.left[2]
     cx, cy, cz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
     fx, fy, fz, mx, my, mz = forces(
-        w,
+        wing,
         deflection,
         thrust,
         density,

@@ -7,11 +7,10 @@ potential, so that it neither adds energy nor takes any. Still water, without wa
 """
 
 import math
-from typing import Any
 
-from ..compiled import njit
+from ..compiled import Record, njit
 
-_GAUSS = 1.0 / math.sqrt(3.0)  # the two points of Gauss and Legendre, of half a side
+_GAUSS = 1.0 / math.sqrt(3.0)  # the two Gauss-Legendre points, as a fraction of half a side
 _LEVEL = 1e-6  # smaller cosines of the tilt count as this
 
 
@@ -42,14 +41,14 @@ def segment(radius: float, depth: float) -> float:
 
 @njit
 def buoyancy(
-    h: Any, k: int, below: float, ux: float, uy: float, uz: float
+    hull: Record, k: int, below: float, ux: float, uy: float, uz: float
 ) -> tuple[float, float, float, float]:
     """Submerged volume of one of a float's four columns, and where it is.
 
     The two of a half-cylinder on each side of its keel act on the keel.
 
     Args:
-        h: The float's record.
+        hull: The float's record.
         k: Column, 0 to 3.
         below: Depth of the origin of the body below the surface [m].
         ux, uy, uz: Unit vector upwards, frame of the body.
@@ -57,18 +56,18 @@ def buoyancy(
     Returns:
         (volume [m^3], its centre xyz in the frame of the body [m]).
     """
-    side = 0.0 if h.half_cylinder else 1.0
-    x = h.pos[0] + 0.5 * h.length * (_GAUSS if k & 1 else -_GAUSS)
-    y = h.pos[1] + 0.5 * side * h.width * (_GAUSS if k & 2 else -_GAUSS)
-    z = h.pos[2]
+    side = 0.0 if hull.half_cylinder else 1.0
+    x = hull.pos[0] + 0.5 * hull.length * (_GAUSS if k & 1 else -_GAUSS)
+    y = hull.pos[1] + 0.5 * side * hull.width * (_GAUSS if k & 2 else -_GAUSS)
+    z = hull.pos[2]
     depth = below - (ux * x + uy * y + uz * z)
-    if h.half_cylinder:
-        return 0.25 * h.length * segment(0.5 * h.width, depth), x, y, z
-    part, centre = column(h.height, depth, uz)
-    return 0.25 * h.length * h.width * part, x, y, z + centre
+    if hull.half_cylinder:
+        return 0.25 * hull.length * segment(0.5 * hull.width, depth), x, y, z
+    part, centre = column(hull.height, depth, uz)
+    return 0.25 * hull.length * hull.width * part, x, y, z + centre
 
 
 @njit
 def drag(linear: float, quadratic: float, speed: float) -> float:
-    """Against a velocity [m/s] or rate [rad/s]: [N] or [N m]."""
+    """Returns the drag [N] or [N m] against a velocity [m/s] or rate [rad/s]."""
     return -(linear + quadratic * abs(speed)) * speed

@@ -1,17 +1,16 @@
 """Kinematics of a body that a joint connects to its parent."""
 
 import math
-from typing import Any
 
-from ..compiled import njit
+from ..compiled import Record, njit
 from ..quaternion import multiply, rotate, rotate_inverse
 from ..shapes import State
 
 
 @njit
 def moved(
-    body: Any,
-    joint: Any,
+    body: Record,
+    joint: Record,
     position: float,
     speed: float,
     px: float,

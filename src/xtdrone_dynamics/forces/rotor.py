@@ -1,9 +1,8 @@
 """One rotor: thrust, H-force, moments and motor lag; XTDrone (3)-(10)."""
 
 import math
-from typing import Any
 
-from ..compiled import njit
+from ..compiled import Record, njit
 from ..shapes import Acted, Vector
 from . import aerodynamics
 
@@ -60,10 +59,11 @@ def mean_powers(
 
 @njit
 def lag_factors(time_constant: float, dt: float) -> Vector:
-    """What lagged() needs of a time constant [s] and a step [s].
+    """Returns the factors of lagged() for a time constant [s] and a step [s].
 
     Returns:
-        (what is left of a gap after the step, its mean over the step, the mean of its square).
+        (fraction of a gap that remains after the step, its mean over the step, the mean of its
+        square).
     """
     if time_constant <= 0.0:
         return 0.0, 0.0, 0.0
@@ -103,9 +103,9 @@ def lagged(speed: float, target: float, up: Vector, down: Vector) -> Vector:
 
 
 @njit
-def target_speed(command: float, scaling: float, zero: float, top: float) -> float:
+def target_speed(command: float, scaling: float, zero: float, max_speed: float) -> float:
     """Speed for a command 0..1 of a rotor that turns one way; exactly 0 stops it [rad/s]."""
-    return min(top, scaling * command + zero) if command > 0.0 else 0.0
+    return min(max_speed, scaling * command + zero) if command > 0.0 else 0.0
 
 
 @njit
@@ -157,7 +157,7 @@ def wrench(
 
 @njit
 def thrust_lost(largest_airspeed: float, along: float) -> float:
-    """Share of its thrust that a rotor loses in axial flow, as PX4's gazebo_motor_model has it.
+    """Fraction of its thrust that a rotor loses in axial flow, as PX4's gazebo_motor_model has it.
 
     The reaction torque stays, as there.
 
@@ -173,11 +173,11 @@ def thrust_lost(largest_airspeed: float, along: float) -> float:
 
 @njit(forceinline=True)
 def act(
-    a: Any,
-    e: Any,
+    rotor: Record,
+    effects: Record,
     command: float,
     speed: float,
-    speed_share: float,
+    speed_limit: float,
     ratio: float,
     height: float,
     vx: float,
@@ -189,11 +189,11 @@ def act(
     """One step of a rotor; XTDrone (3)-(6) and the aerodynamic effects at its hub.
 
     Args:
-        a: Record of the rotor.
-        e: Record of its vehicle's effects.
+        rotor: Record of the rotor.
+        effects: Record of its vehicle's effects.
         command: Command within the rotor's range; exactly 0 stops it.
         speed: Speed at the start of the step [rad/s]; negative for reverse rotation.
-        speed_share: Fraction of the largest speed that the battery voltage allows.
+        speed_limit: Fraction of the largest speed that the battery voltage allows.
         ratio: Factor on the rotor's forces from air density and damage.
         height: Height of the hub above the ground [m].
         vx, vy, vz: Velocity of the hub relative to the air, frame of its body [m/s].
@@ -203,53 +203,59 @@ def act(
         (speed at the end, force xyz [N] and moment xyz [N m] at the hub, shaft power [W]).
     """
     target = 0.0
-    top = a.max_rot_velocity * speed_share
+    max_speed = rotor.max_rot_velocity * speed_limit
     if command > 0.0:
-        target = min(top, a.input_scaling * command + a.zero_position_armed)
+        target = min(max_speed, rotor.input_scaling * command + rotor.zero_position_armed)
     elif command < 0.0:
-        target = max(-top, a.input_scaling * command - a.zero_position_armed)
+        target = max(-max_speed, rotor.input_scaling * command - rotor.zero_position_armed)
     # A rotor in reverse is the mirror image of one that turns forwards.
     side = -1.0 if speed < 0.0 or (speed == 0.0 and target < 0.0) else 1.0
     after, mean, square = lagged(side * speed, side * target, up, down)
     after *= side
-    power = a.power_constant * ratio * square * mean
-    ax, ay, az = a.axis[0], a.axis[1], a.axis[2]
+    power = rotor.power_constant * ratio * square * mean
+    ax, ay, az = rotor.axis[0], rotor.axis[1], rotor.axis[2]
     fx, fy, fz, mx, my, mz = wrench(
         mean,
         side * square,
-        side * a.direction,
+        side * rotor.direction,
         ax,
         ay,
         az,
-        a.motor_constant * ratio,
-        side * a.moment_constant,
-        a.rotor_drag_coefficient * ratio,
-        a.rolling_moment_coefficient * ratio,
+        rotor.motor_constant * ratio,
+        side * rotor.moment_constant,
+        rotor.rotor_drag_coefficient * ratio,
+        rotor.rolling_moment_coefficient * ratio,
         vx,
         vy,
         vz,
     )
-    more = 0.0
-    if e.ground_radius > 0.0:
-        more += (
+    extra = 0.0
+    if effects.ground_radius > 0.0:
+        extra += (
             side
-            * a.motor_constant
+            * rotor.motor_constant
             * ratio
             * square
-            * (aerodynamics.ground_effect(e.ground_radius, height) - 1.0)
+            * (aerodynamics.ground_effect(effects.ground_radius, height) - 1.0)
         )
     along = vx * ax + vy * ay + vz * az
-    if a.max_relative_airspeed > 0.0:
-        more -= (
-            side * a.motor_constant * ratio * square * thrust_lost(a.max_relative_airspeed, along)
+    if rotor.max_relative_airspeed > 0.0:
+        extra -= (
+            side
+            * rotor.motor_constant
+            * ratio
+            * square
+            * thrust_lost(rotor.max_relative_airspeed, along)
         )
-    if e.lift > 0.0 or e.damping > 0.0:
+    if effects.lift > 0.0 or effects.damping > 0.0:
         across = vx * vx + vy * vy + vz * vz - along * along
         if mean > 0.0:
-            more += (
-                side * ratio * aerodynamics.inflow_thrust(e.lift, e.damping, mean, across, along)
+            extra += (
+                side
+                * ratio
+                * aerodynamics.inflow_thrust(effects.lift, effects.damping, mean, across, along)
             )
-    return after, fx + more * ax, fy + more * ay, fz + more * az, mx, my, mz, power
+    return after, fx + extra * ax, fy + extra * ay, fz + extra * az, mx, my, mz, power
 
 
 @njit
@@ -266,7 +272,7 @@ def thrust_constant(static_thrust: float, diameter: float, density: float) -> fl
 
 @njit
 def drag_coefficient(
-    static_drag: float, blades: int, chord: float, diameter: float, density: float
+    static_drag: float, blades: float, chord: float, diameter: float, density: float
 ) -> float:
     """C_D [N s^2/m] from the blades' drag coefficient C_d0; XTDrone (8).
 
@@ -284,7 +290,7 @@ def drag_coefficient(
 def rolling_coefficient(
     root_pitch: float,
     twist: float,
-    blades: int,
+    blades: float,
     lift_slope: float,
     chord: float,
     diameter: float,

@@ -1,15 +1,13 @@
 """Servos and wheels: rate limit and lag."""
 
-from typing import Any
-
-from ..compiled import njit
+from ..compiled import Record, njit
 from ..shapes import Acted
 from .rotor import lag
 
 
 @njit
 def follow(position: float, target: float, rate: float, time_constant: float, dt: float) -> float:
-    """Where a servo is after dt: a first-order lag whose speed is limited.
+    """Position of a servo after dt: a first-order lag whose speed is limited.
 
     Args:
         position, target: [rad] or [m].
@@ -24,11 +22,11 @@ def follow(position: float, target: float, rate: float, time_constant: float, dt
 
 
 @njit
-def act(a: Any, command: float, position: float, dt: float) -> Acted:
+def act(actuator: Record, command: float, position: float, dt: float) -> Acted:
     """One step of a servo or control surface; the engine moves the body.
 
     Args:
-        a: The actuator's record.
+        actuator: The actuator's record.
         command: In its range.
         position: Of the joint or surface [rad] or [m].
         dt: Length of the step [s].
@@ -36,15 +34,15 @@ def act(a: Any, command: float, position: float, dt: float) -> Acted:
     Returns:
         As the plant's table of kinds.
     """
-    target = a.zero_position_armed + a.input_scaling * command
-    target = min(a.joint_upper, max(a.joint_lower, target))
-    position = follow(position, target, a.rate, a.time_constant, dt)
+    target = actuator.zero_position_armed + actuator.input_scaling * command
+    target = min(actuator.joint_upper, max(actuator.joint_lower, target))
+    position = follow(position, target, actuator.rate, actuator.time_constant, dt)
     return (position, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @njit
 def speed_after(
-    a: Any,
+    actuator: Record,
     command: float,
     speed: float,
     time_constant_up: float,
@@ -54,7 +52,7 @@ def speed_after(
     """Speed of a wheel or propeller after a step [rad/s].
 
     Args:
-        a: The actuator's record.
+        actuator: The actuator's record.
         command: In its range; 0 stops it.
         speed: [rad/s].
         time_constant_up, time_constant_down: While speeding up and slowing down [s].
@@ -62,19 +60,19 @@ def speed_after(
     """
     target = 0.0
     if command != 0.0:
-        target = a.zero_position_armed + a.input_scaling * command
-    target = min(a.max_rot_velocity, max(-a.max_rot_velocity, target))
+        target = actuator.zero_position_armed + actuator.input_scaling * command
+    target = min(actuator.max_rot_velocity, max(-actuator.max_rot_velocity, target))
     speeding = abs(target) > abs(speed)
     tau = time_constant_up if speeding else time_constant_down
     return lag(speed, target, tau, tau, dt)
 
 
 @njit
-def turn(a: Any, command: float, speed: float, dt: float) -> Acted:
+def turn(actuator: Record, command: float, speed: float, dt: float) -> Acted:
     """One step of a wheel, without any force: the ground acts on its tyre.
 
     Args:
-        a: The actuator's record.
+        actuator: The actuator's record.
         command: In its range.
         speed: [rad/s].
         dt: Length of the step [s].
@@ -82,5 +80,7 @@ def turn(a: Any, command: float, speed: float, dt: float) -> Acted:
     Returns:
         As the plant's table of kinds.
     """
-    speed = speed_after(a, command, speed, a.time_constant, a.time_constant, dt)
+    speed = speed_after(
+        actuator, command, speed, actuator.time_constant, actuator.time_constant, dt
+    )
     return (speed, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

@@ -7,17 +7,16 @@ directions share the limit, an ellipse.
 """
 
 import math
-from typing import Any
 
-from ..compiled import njit
+from ..compiled import Record, njit
 from ..constants import GRAVITY
 
-_DAMPING = 0.5  # ratio, of the oscillation of a mass on its tyres at rest
+_DAMPING = 0.5  # damping ratio of a mass on its tyres at rest
 
 
 @njit
 def force(
-    t: Any,
+    tyre: Record,
     load: float,
     speed: float,
     lateral: float,
@@ -29,7 +28,7 @@ def force(
     """Advances the deflection of a tyre; returns the force of the ground.
 
     Args:
-        t: The tyre's record.
+        tyre: The tyre's record.
         load: Force of the ground along its normal [N].
         speed, lateral: Velocity of the hub over the ground, in the direction of rolling and to
             the left of it [m/s].
@@ -42,17 +41,17 @@ def force(
     """
     if load <= 0.0:
         return 0.0, 0.0, 0.0, 0.0
-    stiffness = t.slip_stiffness / t.relaxation_length  # of the tread over the load [1/m]
+    stiffness = tyre.slip_stiffness / tyre.relaxation_length  # of the tread over the load [1/m]
     damping = 2.0 * _DAMPING * math.sqrt(stiffness / GRAVITY)  # [s/m]
     slip = speed - rolling
     rate = (
-        stiffness * math.hypot(slip / t.friction, lateral / t.lateral_friction)
-        + abs(rolling) / t.relaxation_length
+        stiffness * math.hypot(slip / tyre.friction, lateral / tyre.lateral_friction)
+        + abs(rolling) / tyre.relaxation_length
     )
     # Implicit, since the deflection follows fast slip within less than a step.
     x = (along + slip * dt) / (1.0 + rate * dt)
     y = (across + lateral * dt) / (1.0 + rate * dt)
     fx = -stiffness * x - damping * (x - along) / dt
     fy = -stiffness * y - damping * (y - across) / dt
-    load /= max(1.0, math.hypot(fx / t.friction, fy / t.lateral_friction))
+    load /= max(1.0, math.hypot(fx / tyre.friction, fy / tyre.lateral_friction))
     return load * fx, load * fy, x, y

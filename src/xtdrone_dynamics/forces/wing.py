@@ -6,40 +6,41 @@ coefficients up to the angle of stall, then slopes of their own, bounded by thos
 """
 
 import math
-from typing import Any
 
-from ..compiled import njit
+from ..compiled import Record, njit
 
-_FINITE = 0.7  # of a flat plate's lift, which a plate of finite span reaches; the plugin's value
+_FINITE = 0.7  # fraction of a flat plate's lift at a finite span; the plugin's value
 _STILL = 0.01  # slower air exerts no force [m/s]
 
 
 @njit
-def lift_coefficient(w: Any, alpha: float) -> float:
-    """Without control surface; w: the wing's record, alpha: angle of attack [rad]."""
-    if abs(alpha) <= w.alpha_stall:
-        return float(w.cla * alpha)
+def lift_coefficient(wing: Record, alpha: float) -> float:
+    """Returns the lift coefficient without control surface; alpha: angle of attack [rad]."""
+    if abs(alpha) <= wing.alpha_stall:
+        return float(wing.cla * alpha)
     side = 1.0 if alpha > 0.0 else -1.0
-    beyond = w.cla * w.alpha_stall + w.cla_stall * (side * alpha - w.alpha_stall)
+    beyond = wing.cla * wing.alpha_stall + wing.cla_stall * (side * alpha - wing.alpha_stall)
     plate = 2.0 * _FINITE * math.sin(side * alpha) * math.cos(alpha)
     return float(side * max(beyond, plate))
 
 
 @njit
-def drag_coefficient(w: Any, alpha: float) -> float:
-    """Without control surface; w: the wing's record, alpha: angle of attack [rad]."""
+def drag_coefficient(wing: Record, alpha: float) -> float:
+    """Returns the drag coefficient without control surface; alpha: angle of attack [rad]."""
     size = abs(alpha)
-    if size <= w.alpha_stall:
-        return float(abs(w.cd_alpha0 + w.cda * size))
-    beyond = w.cd_alpha0 + w.cda * w.alpha_stall + w.cda_stall * (size - w.alpha_stall)
-    return float(abs(min(beyond, w.cd_alpha0 + 2.0 * math.sin(size) ** 2)))
+    if size <= wing.alpha_stall:
+        return float(abs(wing.cd_alpha0 + wing.cda * size))
+    beyond = (
+        wing.cd_alpha0 + wing.cda * wing.alpha_stall + wing.cda_stall * (size - wing.alpha_stall)
+    )
+    return float(abs(min(beyond, wing.cd_alpha0 + 2.0 * math.sin(size) ** 2)))
 
 
 @njit
-def moment_coefficient(w: Any, alpha: float) -> float:
-    """Without control surface; w: the wing's record, alpha: angle of attack [rad]."""
-    inside = min(w.alpha_stall, max(-w.alpha_stall, alpha))
-    return float(w.cm_alpha0 + w.cma * inside + w.cma_stall * (alpha - inside))
+def moment_coefficient(wing: Record, alpha: float) -> float:
+    """Returns the moment coefficient without control surface; alpha: angle of attack [rad]."""
+    inside = min(wing.alpha_stall, max(-wing.alpha_stall, alpha))
+    return float(wing.cm_alpha0 + wing.cma * inside + wing.cma_stall * (alpha - inside))
 
 
 @njit
@@ -62,12 +63,12 @@ def slipstream(thrust: float, disc_area: float, density: float, along: float) ->
 
 @njit
 def forces(
-    w: Any, deflection: float, ratio: float, vx: float, vy: float, vz: float
+    wing: Record, deflection: float, ratio: float, vx: float, vy: float, vz: float
 ) -> tuple[float, float, float, float, float, float]:
     """Force and moment of a wing at its centre of pressure.
 
     Args:
-        w: The wing's record.
+        wing: The wing's record.
         deflection: Of its control surface [rad].
         ratio: Density of the air over that of the world's origin at sea level.
         vx, vy, vz: Velocity of the centre of pressure relative to the air, body frame [m/s].
@@ -75,29 +76,29 @@ def forces(
     Returns:
         (force xyz [N], moment xyz [N m]), body frame.
     """
-    fx, fy, fz = w.forward[0], w.forward[1], w.forward[2]
+    fx, fy, fz = wing.forward[0], wing.forward[1], wing.forward[2]
     along = vx * fx + vy * fy + vz * fz
-    ux, uy, uz = w.upward[0], w.upward[1], w.upward[2]
-    if w.radial_symmetry:  # upward is where the air comes from, across the axis
+    ux, uy, uz = wing.upward[0], wing.upward[1], wing.upward[2]
+    if wing.radial_symmetry:  # upward is where the air comes from, across the axis
         ux, uy, uz = along * fx - vx, along * fy - vy, along * fz - vz
         size = math.sqrt(ux * ux + uy * uy + uz * uz)
         if size < _STILL:
-            ux, uy, uz = w.upward[0], w.upward[1], w.upward[2]
+            ux, uy, uz = wing.upward[0], wing.upward[1], wing.upward[2]
         else:
             ux, uy, uz = ux / size, uy / size, uz / size
     up = vx * ux + vy * uy + vz * uz
     square = along * along + up * up  # of the velocity in the plane of lift and drag
     if square <= _STILL * _STILL:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    alpha = w.alpha0 + math.atan2(-up, along)
+    alpha = wing.alpha0 + math.atan2(-up, along)
     if alpha > math.pi:
         alpha -= math.tau
     elif alpha < -math.pi:
         alpha += math.tau
-    lift = lift_coefficient(w, alpha) + w.cl_delta * deflection
-    drag = drag_coefficient(w, alpha) + abs(w.cd_delta * deflection)
-    moment = moment_coefficient(w, alpha) + w.cm_delta * deflection
-    pressure = 0.5 * w.air_density * ratio * w.area
+    lift = lift_coefficient(wing, alpha) + wing.cl_delta * deflection
+    drag = drag_coefficient(wing, alpha) + abs(wing.cd_delta * deflection)
+    moment = moment_coefficient(wing, alpha) + wing.cm_delta * deflection
+    pressure = 0.5 * wing.air_density * ratio * wing.area
     speed = math.sqrt(square)
     # Lift is normal to the velocity in the plane, drag against it.
     on_up = pressure * speed * (lift * along - drag * up)

@@ -24,8 +24,8 @@ from .telemetry import ArduPilotTelemetry
 
 MAX = 100  # vehicles, each a process
 CONNECT_S = 30.0  # wall time for the fleet to connect [s]
-STEP_US = 4000  # of the simulation [us]
-FRAMES = 2  # of the JSON interface in a step: ArduPilot's loop needs a clock finer than its period
+STEP_US = 4000  # step of the simulation [us]
+FRAMES = 2  # frames in a step: ArduPilot's loop needs a clock finer than its period
 _TELEMETRY_US = 20_000  # period of reading the telemetry [us]
 _IDLE, _RANGE = 1000.0, 1000.0  # pulse width of no thrust, and from there to all [us]
 _CRITICAL, _WARNING = 2, 4  # MAV_SEVERITY
@@ -127,7 +127,7 @@ class ArduPilotAutopilot(OwnState, RemovableVehicles, Observer):
         self._now = np.hstack([state.pos, state.vel, state.quat])
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """As on_start()."""
+        """Keeps the true pose."""
         self.on_start(t_us, state, sensors)
 
     def step(self, t_us: int, sensors: SensorBatch) -> np.ndarray:
@@ -233,7 +233,7 @@ class ArduPilotAutopilot(OwnState, RemovableVehicles, Observer):
         """
         turned = np.where(
             (self._now[:, 6:] * self._past[:, 6:]).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0
-        )  # of two quaternions of one attitude, the nearer
+        )  # the nearer one of the two quaternions of an attitude
         now = np.hstack([self._now[:, :6], turned * self._now[:, 6:]])
         at = self._past + fraction * (now - self._past)
         pos, vel = enu_ned(at[:, :3]), enu_ned(at[:, 3:6])

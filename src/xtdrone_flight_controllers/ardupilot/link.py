@@ -21,7 +21,7 @@ from xtdrone_core.runs.ports import Ports
 
 CHANNELS = 16
 ANSWER_S = 5.0  # wall time after which an ArduPilot that does not answer counts as hanging [s]
-_LOOK_S = 0.1  # of which one poll takes at most [s]
+_LOOK_S = 0.1  # longest wait of one poll [s]
 _PACKETS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}  # by magic number
 _LARGEST = 1024  # bytes of a packet that is read
 

@@ -10,7 +10,7 @@ from ..common.options import ALL_PARTS
 
 @dataclass(frozen=True)
 class ArduPilotOptions(AutopilotOptions):
-    """What real ArduPilot is started from."""
+    """The program that is started."""
 
     OWN_PARTS = ALL_PARTS
     PX4_MODES = False

@@ -12,9 +12,9 @@ from ..common.process import PeerProcess, find_binary
 from . import frames
 
 _OF_IRIS = 101.0  # largest angular acceleration of an iris about roll or pitch [rad/s^2]
-_LOOP_HZ = 250  # of ArduPilot: one loop a step
-_FRAME_HZ = 500  # of the JSON interface
-_INSTANCES = 100  # of ArduPilot's own numbers (-I) to one of ours
+_LOOP_HZ = 250  # loop rate of ArduPilot: one loop a step
+_FRAME_HZ = 500  # frame rate of the JSON interface
+_INSTANCES = 100  # instances of ArduPilot (-I) for each instance of the simulation
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def parameters_of(model: Vehicle, turn_max: float) -> dict[str, float]:
     """
     frame_class, order = frames.motors(model)
     share = _OF_IRIS / turn_max if turn_max > 0.0 else 1.0
-    found = {
+    parameters = {
         "FRAME_CLASS": frame_class,
         "FRAME_TYPE": 1,
         "SCHED_LOOP_RATE": _LOOP_HZ,
@@ -153,13 +153,13 @@ def parameters_of(model: Vehicle, turn_max: float) -> dict[str, float]:
         "SERIAL2_PROTOCOL": 2,
     }
     for axis in ("RLL", "PIT"):
-        found |= {
+        parameters |= {
             f"ATC_RAT_{axis}_P": 0.135 * share,
             f"ATC_RAT_{axis}_I": 0.135 * share,
             f"ATC_RAT_{axis}_D": 0.0036 * share,
         }
     for k in range(len(order)):
-        found[f"SERVO{k + 1}_FUNCTION"] = 33 + k if k < 8 else 82 + k - 8
-    for name, value in zip("XYZ", (5, 13, -18)):  # what its simulated compasses are off by
-        found |= {f"COMPASS_OFS{k}_{name}": value for k in ("", "2", "3")}
-    return found
+        parameters[f"SERVO{k + 1}_FUNCTION"] = 33 + k if k < 8 else 82 + k - 8
+    for name, value in zip("XYZ", (5, 13, -18)):  # offsets of its simulated compasses
+        parameters |= {f"COMPASS_OFS{k}_{name}": value for k in ("", "2", "3")}
+    return parameters

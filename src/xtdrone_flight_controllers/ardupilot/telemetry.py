@@ -64,12 +64,12 @@ class ArduPilotTelemetry(PeerTelemetry):
         self._asked_us = np.full(n, -_RETRY_US)  # when a take-off was asked for
 
     def ends(self, i: int) -> list[Address]:
-        """Where it sends from."""
+        """The address that it sends from."""
         address = self._addresses[i]
         return [] if address is None else [address]
 
     def vehicle_at(self, address: Address, system: int) -> int | None:
-        """By the system id of who sends first."""
+        """Finds the vehicle by its system id; the first address that uses one keeps it."""
         i = self.vehicle_of.get(system)
         if i is None or self._addresses[i] not in (None, address):
             return None
@@ -77,13 +77,13 @@ class ArduPilotTelemetry(PeerTelemetry):
         return i
 
     def mode_of(self, custom_mode: int) -> Mode | None:
-        """As ArduCopter numbers its modes."""
+        """Returns the mode with ArduCopter's number."""
         return _MODE_OF.get(custom_mode)
 
     def numbers_of(self, mode: Mode) -> tuple[int, int] | None:
         """ArduCopter's number; a take-off is a command in GUIDED."""
-        found = MODES.get(Mode.OFFBOARD if mode is Mode.TAKEOFF else mode)
-        return None if found is None else (found, 0)
+        number = MODES.get(Mode.OFFBOARD if mode is Mode.TAKEOFF else mode)
+        return None if number is None else (number, 0)
 
     def apply(self, set_points: SetPoints) -> None:
         """Sends an Agent's set-points and requests.

@@ -27,7 +27,7 @@ _CRITICAL, _WARNING = 2, 4  # MAV_SEVERITY
 
 
 class BetaflightMixer:
-    """In place of the embedded mixer: asks Betaflight by its sticks, and takes its motors.
+    """Takes the place of the embedded mixer: sends sticks to Betaflight, and takes its motors.
 
     Attributes:
         asked_s: For how long it has been asked to arm [s].
@@ -37,7 +37,7 @@ class BetaflightMixer:
     """
 
     def __init__(self, link: BetaflightLink, order: Sequence[int]):
-        """Of one vehicle; order: the motor of each rotor."""
+        """Makes the mixer of one vehicle; order: the motor of each rotor."""
         self._link, self._order = link, list(order)
         self.sensors: SensorBatch
         self.asked_s = self.still_s = self.t = 0.0

@@ -8,7 +8,7 @@ from xtdrone_core.scenario.options import option
 
 @dataclass(frozen=True)
 class BetaflightOptions(AutopilotOptions):
-    """What real Betaflight is started from. The embedded flight stack flies, by its outer loops."""
+    """The program that is started. The embedded flight stack has the outer loops."""
 
     OWN_PARTS = ("rate_control", "mixer")
     SIGNED_LINKS = True

@@ -20,7 +20,7 @@ _SLOWEST_MOTOR = 0.015  # time constant [s]; heavy_lifter (0.05) and crazyflie (
 _CONFIGURE_S = 20.0  # wall time for Betaflight to take its configuration [s]
 # P, I, D and feed-forward, found with an iris.
 GAINS = {"roll": (45, 60, 30, 0), "pitch": (45, 60, 30, 0), "yaw": (45, 40, 0, 0)}
-# What has to differ from Betaflight's defaults. GPS is off, since positions are held from outside.
+# Settings other than Betaflight's defaults. GPS is off, since positions are held from outside.
 CONFIGURATION = (
     "feature -GPS",
     "set motor_pwm_protocol = PWM",
@@ -94,13 +94,13 @@ class BetaflightProcess(PeerProcess):
         """
         super().__init__("Betaflight", name, folder)
         self._configure(binary, [*CONFIGURATION, "save", ""])
-        by_line = ["stdbuf", "-oL"] if shutil.which("stdbuf") else []  # what it said at the end
+        by_line = ["stdbuf", "-oL"] if shutil.which("stdbuf") else []  # writes its last lines
         self.run([*by_line, binary], {})
 
     def refusal(self) -> str:
         """Why it does not arm, in Betaflight's words; empty if its console has none."""
-        found = re.findall(r"Arming disabled: (.*)", self.console.read_text(errors="replace"))
-        return found[-1] if found else ""
+        reasons = re.findall(r"Arming disabled: (.*)", self.console.read_text(errors="replace"))
+        return reasons[-1] if reasons else ""
 
     def _configure(self, binary: Path, lines: Sequence[str]) -> None:
         """Writes its eeprom.bin; Betaflight then ends."""

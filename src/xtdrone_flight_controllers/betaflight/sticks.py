@@ -7,9 +7,9 @@ from xtdrone_autopilot.state.vehicle_status import NO_SET_POINT, thrust_normalis
 from .link import CHANNELS
 
 LOW, MIDDLE, HIGH = 1000.0, 1500.0, 2000.0  # pulse widths [us]
-MIN_CHECK = 1050.0  # of the throttle at which the motors begin to rise from idle [us]
+MIN_CHECK = 1050.0  # throttle at which the motors begin to rise from idle [us]
 IDLE = 0.055  # output of a motor there
-RATES = 250, 250, 200  # of roll, pitch and yaw at full stick [degrees/s]
+RATES = 250, 250, 200  # roll, pitch and yaw rate at full stick [degrees/s]
 ROLL, PITCH, THROTTLE, YAW, ARM = range(5)  # channels
 
 
@@ -21,17 +21,17 @@ def sticks(status: np.ndarray, may_lift: bool) -> np.ndarray:
         may_lift: Whether the throttle may leave its lowest position: Betaflight arms only there.
     """
     v = status[0]
-    found = np.full(CHANNELS, LOW)
-    found[[ROLL, PITCH, YAW]] = MIDDLE
+    channels = np.full(CHANNELS, LOW)
+    channels[[ROLL, PITCH, YAW]] = MIDDLE
     if not v["armed"]:
-        return found
-    found[ARM] = HIGH
+        return channels
+    channels[ARM] = HIGH
     if v["sp_kind"] == NO_SET_POINT or not may_lift:
-        return found
-    share = (float(thrust_normalised(status)[0]) - IDLE) / (1.0 - IDLE)
-    found[THROTTLE] = MIN_CHECK + min(max(share, 0.0), 1.0) * (HIGH - MIN_CHECK)
+        return channels
+    throttle = (float(thrust_normalised(status)[0]) - IDLE) / (1.0 - IDLE)
+    channels[THROTTLE] = MIN_CHECK + min(max(throttle, 0.0), 1.0) * (HIGH - MIN_CHECK)
     # Body FLU: a stick to the right rolls to the right, one ahead pitches down, both positive
     # here, and one to the right turns clockwise.
-    share = np.degrees(v["sp_rates"]) / RATES * (1.0, 1.0, -1.0)
-    found[[ROLL, PITCH, YAW]] += (HIGH - MIDDLE) * np.clip(np.nan_to_num(share), -1.0, 1.0)
-    return found
+    deflection = np.degrees(v["sp_rates"]) / RATES * (1.0, 1.0, -1.0)
+    channels[[ROLL, PITCH, YAW]] += (HIGH - MIDDLE) * np.clip(np.nan_to_num(deflection), -1.0, 1.0)
+    return channels

@@ -5,7 +5,7 @@ from typing import Any
 from xtdrone_autopilot.options import PARTS
 from xtdrone_core.scenario.options import option
 
-ALL_PARTS = tuple(PARTS)  # of the embedded flight stack
+ALL_PARTS = tuple(PARTS)  # all parts of the embedded flight stack
 
 
 def serial() -> Any:  # a field of a dataclass

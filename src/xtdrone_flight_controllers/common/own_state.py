@@ -1,4 +1,4 @@
-"""What holds for flight stacks whose state lies in a program of their own."""
+"""Base of flight stacks whose state lies in a program of their own."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

@@ -86,7 +86,7 @@ class PeerProcess:
         return self._process
 
     def end(self) -> str:
-        """How the process ended, as text for a message; empty while it runs."""
+        """Describes the end of the process for a message; empty while it runs."""
         status = self._running.poll()
         if status is None:
             return ""

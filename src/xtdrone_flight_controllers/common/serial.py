@@ -36,7 +36,7 @@ def parse_devices(text: str, n: int) -> list[tuple[str, int]]:
     Raises:
         AutopilotError: Not one device for each vehicle, one twice, or no such baud rate.
     """
-    found = []
+    devices = []
     for item in filter(None, (part.strip() for part in text.split(","))):
         device, colon, baud = item.rpartition(":")
         if not (colon and baud.isdecimal()):  # names in /dev/serial/by-path have colons
@@ -46,19 +46,19 @@ def parse_devices(text: str, n: int) -> list[tuple[str, int]]:
                 f"baud rate {baud} of '{device}' is not allowed: give one of "
                 f"{', '.join(map(str, BAUDS[-18:]))}"
             )
-        found.append((device, int(baud)))
-    if len(found) != n:
+        devices.append((device, int(baud)))
+    if len(devices) != n:
         raise AutopilotError(
-            f"serial '{text}' names {len(found)} devices for {n} vehicles: give "
+            f"serial '{text}' names {len(devices)} devices for {n} vehicles: give "
             "DEVICE[:BAUD] of each, separated by commas, such as "
             f"/dev/ttyACM0:{BAUD}"
         )
-    twice = [device for k, (device, _) in enumerate(found) if device in dict(found[:k])]
+    twice = [device for k, (device, _) in enumerate(devices) if device in dict(devices[:k])]
     if twice:
         raise AutopilotError(
             f"serial names '{twice[0]}' twice: each vehicle needs a flight controller of its own"
         )
-    return found
+    return devices
 
 
 class SerialPort:
@@ -75,7 +75,7 @@ class SerialPort:
             AutopilotError: It is not there, is no serial device, or another program has it.
         """
         self.device, self.baud = device, baud
-        self._left = b""  # what the device has not taken yet
+        self._left = b""  # bytes that the device has not taken yet
         try:
             self._fd = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
         except OSError as error:
@@ -93,7 +93,7 @@ class SerialPort:
         return self._fd
 
     def read(self) -> bytes:
-        """What has come, perhaps nothing.
+        """Reads the bytes that have come, perhaps none.
 
         Raises:
             SerialGone: The device is not there any more.
@@ -163,7 +163,7 @@ class SerialPort:
 
 
 def _advice(error: OSError) -> str:
-    """What to do about an error of open()."""
+    """Suggests a remedy for an error of open()."""
     if isinstance(error, FileNotFoundError):
         return "; is it plugged in? 'ls /dev/serial/by-id' shows those that are"
     if isinstance(error, PermissionError):

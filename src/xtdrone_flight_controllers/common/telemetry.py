@@ -22,7 +22,7 @@ from .frames import FrameReader
 
 GREET_US = 1_000_000  # period of the heartbeat to the flight stack [us]
 NEVER = 1 << 62  # [us]
-_MAX_DATAGRAMS = 256  # of each vehicle that are read at once
+_MAX_DATAGRAMS = 256  # datagrams of each vehicle that are read at once
 _BITS = {"pos": 0x7, "vel": 0x38, "acc": 0x1C0}
 _NO_YAW, _NO_YAW_RATE = 1024, 2048
 Address = tuple[str, int]
@@ -88,7 +88,7 @@ class PeerTelemetry:
         self._landed = np.ones(n, dtype=np.bool_)
         self._mode = np.zeros(n, dtype=np.int8)
 
-    # What a flight stack defines --------------------------------------------------------------
+    # Defined by a flight stack --------------------------------------------------------------
 
     def ends(self, i: int) -> Iterable[Address]:
         """Vehicle i's ends of the links in use; the last one takes commands."""

@@ -35,7 +35,7 @@ class Message(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Of ROTORCRAFT_FP: ENU [m], ENU [m/s]; roll, pitch and yaw clockwise from north, FRD [rad]."""
+    """Position ENU [m], velocity ENU [m/s], and roll, pitch, yaw from north, FRD [rad]."""
 
     pos: tuple[float, ...]
     vel: tuple[float, ...]
@@ -71,20 +71,20 @@ def position(payload: bytes) -> Position | None:
     """A ROTORCRAFT_FP, None if it is of another length."""
     if len(payload) != _FP.size:
         return None
-    found = _FP.unpack(payload)
+    values = _FP.unpack(payload)
     return Position(
-        tuple(x / _METRE for x in found[:3]),
-        tuple(x / _SPEED for x in found[3:6]),
-        tuple(x / _ANGLE for x in found[6:9]),
+        tuple(x / _METRE for x in values[:3]),
+        tuple(x / _SPEED for x in values[3:6]),
+        tuple(x / _ANGLE for x in values[6:9]),
     )
 
 
 def status(payload: bytes) -> tuple[bool, bool] | None:
-    """Whether the motors are on and whether it flies, of a ROTORCRAFT_STATUS; None as above."""
+    """Decodes ROTORCRAFT_STATUS: whether the motors are on and whether it flies, or None."""
     if len(payload) != _STATUS.size:
         return None
-    found = _STATUS.unpack(payload)
-    return bool(found[7]), bool(found[6])
+    values = _STATUS.unpack(payload)
+    return bool(values[7]), bool(values[6])
 
 
 class Reader:

@@ -164,7 +164,7 @@ class Px4Autopilot(Px4Fleet, ExternalPose, RemovableVehicles):
         self._truth = state
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """As on_start()."""
+        """Keeps the true state."""
         self._truth = state
 
     def take_pose(self, i: int, t_us: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> None:

@@ -1,4 +1,4 @@
-"""What software in the loop and hardware in the loop share of a fleet of real PX4s."""
+"""Base of a fleet of real PX4s, for software in the loop and hardware in the loop."""
 
 import logging
 from collections.abc import Callable, Sequence

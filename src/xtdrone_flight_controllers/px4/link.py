@@ -88,7 +88,7 @@ class SimulatorLink:
         self._since = np.zeros(n)  # wall time of connecting [s]
         self._sent = np.zeros(n, dtype=np.int64)  # readings sent since then
         self.answered_us = np.full(n, -1, dtype=np.int64)
-        self._t_us = -1  # of the last readings [us]
+        self._t_us = -1  # simulated time of the last readings [us]
         self._step_us = 0  # from the readings before to these [us]
         self._refused: set[int] = set()  # vehicles of which a further connection was reported
         self._vehicle_of: dict[int, int] = {}  # by the file descriptor of a connection

@@ -20,7 +20,7 @@ def px4_loss() -> Any:  # a field of a dataclass
 
 @dataclass(frozen=True)
 class Px4Options(AutopilotOptions):
-    """What real PX4 is started from, and what follows from its loss."""
+    """The program that is started, and the reaction to its loss."""
 
     OWN_PARTS = ALL_PARTS
     REAL_PX4 = True

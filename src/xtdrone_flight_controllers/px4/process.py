@@ -46,13 +46,15 @@ def simulation_defaults(gps_latency: float) -> dict[str, float]:
     Args:
         gps_latency: From the time at which a fix is true to its arrival [s].
     """
-    found = {
+    defaults = {
         "EKF2_ABL_LIM": _ACCELEROMETER_BIAS_LIMIT,
         "EKF2_GPS_DELAY": 1000.0 * gps_latency,
         "IMU_GYRO_CAL_EN": 0.0,
     }
     return (
-        found if gps_latency <= _LONGEST_DELAY else found | {"EKF2_DELAY_MAX": 1000.0 * gps_latency}
+        defaults
+        if gps_latency <= _LONGEST_DELAY
+        else defaults | {"EKF2_DELAY_MAX": 1000.0 * gps_latency}
     )
 
 

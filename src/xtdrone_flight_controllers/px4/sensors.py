@@ -15,7 +15,9 @@ from xtdrone_dynamics.earth.geodesy import to_geodetic_array
 # Bits of HIL_SENSOR.fields_updated. PX4 takes a barometer reading only with all three of its bits.
 IMU, MAGNETOMETER, BAROMETER = 0x3F, 0x1C0, 0x1A00
 DIFFERENTIAL_PRESSURE = 0x400
-TRUTH_PERIOD_US = 8000  # of HIL_STATE_QUATERNION; PX4 requests 5000, no multiple of a step [us]
+TRUTH_PERIOD_US = (
+    8000  # period of HIL_STATE_QUATERNION [us]; PX4 requests 5000, no multiple of a step
+)
 _BUFFER = 512  # for the messages of one vehicle in one step [bytes]
 _MAX_INT16, _MAX_UINT16 = 32767, 65535
 

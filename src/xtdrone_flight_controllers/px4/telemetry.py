@@ -24,9 +24,9 @@ from xtdrone_core.state import SetPoints
 from ..common.telemetry import NEVER, Address, PeerTelemetry
 
 ORIGIN_US = 500_000  # from sending the shared origin to the first external pose [us]
-_ORIGIN_TOLERANCE = 2e-7  # of latitude and longitude of the shared origin [deg]
+_ORIGIN_TOLERANCE = 2e-7  # tolerance of latitude and longitude of the shared origin [deg]
 _NO_ATTITUDE = 128  # bit of the type mask of attitude targets
-_POSE_VARIANCE = 1e-4, 1e-4  # of an external pose [m^2], [rad^2]
+_POSE_VARIANCE = 1e-4, 1e-4  # variances of an external pose [m^2], [rad^2]
 # Upper triangle of the 6 x 6 covariance, row by row: x, y, z, roll, pitch, yaw; NaN = unknown.
 _POSE_COVARIANCE = [
     _POSE_VARIANCE[row // 3] if row == column else 0.0
@@ -96,11 +96,11 @@ class FleetTelemetry(PeerTelemetry):
         return [("127.0.0.1", local(i)) for local in self._links]
 
     def vehicle_at(self, address: Address, system: int) -> int | None:
-        """By the port."""
+        """Finds the vehicle by the port."""
         return self._vehicle_at.get(address)
 
     def mode_of(self, custom_mode: int) -> Mode | None:
-        """As PX4 numbers its modes."""
+        """Returns the mode with PX4's number."""
         return from_custom_mode(custom_mode)
 
     def numbers_of(self, mode: Mode) -> tuple[int, int]:

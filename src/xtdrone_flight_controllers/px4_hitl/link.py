@@ -196,7 +196,7 @@ class HitlLink:
             self._write(i, data)
 
     def _write(self, i: int, data: bytes) -> bool:
-        """Whether the device took the bytes."""
+        """Writes bytes; returns whether the device took them."""
         try:
             return self._devices[i].write(data)
         except SerialGone as gone:

@@ -145,8 +145,8 @@ def _rosbag(folder: Path, paths: list[Path]) -> _Motions:
         files.check(path, "bag", FormationError)
         try:
             with Reader(path) as bag:
-                wanted = [c for c in bag.connections if _POSE.fullmatch(c.topic)]
-                for connection, _, data in bag.messages(wanted):
+                connections = [c for c in bag.connections if _POSE.fullmatch(c.topic)]
+                for connection, _, data in bag.messages(connections):
                     match = _POSE.fullmatch(connection.topic)
                     assert match is not None
                     name, what = match.groups()

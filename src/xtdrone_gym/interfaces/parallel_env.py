@@ -18,7 +18,7 @@ except ImportError as error:
     raise needs("pettingzoo", "gym", error) from error
 
 
-class BatchParallelEnv(ParallelEnv):
+class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
     """A task in one environment, whose vehicles are "vehicle_0", "vehicle_1", ...
 
     An episode begins and ends for all of them together. Actions and observations are in the
@@ -40,39 +40,39 @@ class BatchParallelEnv(ParallelEnv):
             XtdroneError: There is no such task, or an option is not allowed.
         """
         self.tasks = TaskBatch(task, 1, **{"threads": 1, **options})
-        found, count = self.tasks.task, self.tasks.task.vehicles
+        spec, count = self.tasks.task, self.tasks.task.vehicles
         self.render_mode, self._views = render_mode, Views(self.tasks, render_mode)
         self.metadata = {
-            "name": found.name,
+            "name": spec.name,
             "render_modes": list(RENDER_MODES),
-            "render_fps": round(1.0 / found.step_s),
+            "render_fps": round(1.0 / spec.step_s),
             "is_parallelizable": True,
         }
         self.possible_agents = [f"vehicle_{i}" for i in range(count)]
         self.agents: list[str] = []
-        bound = np.tile(found.per_number("bound"), self.tasks.history + 1)
-        low, high = np.float32(found.low), np.float32(found.high)
+        bound = np.tile(spec.per_number("bound"), self.tasks.history + 1)
+        low, high = (np.array(limit, np.float32) for limit in (spec.low, spec.high))
         self.observation_spaces = {name: Box(-bound, bound) for name in self.possible_agents}
         self.action_spaces = {name: Box(low, high) for name in self.possible_agents}
         whole = np.tile(bound, count)
         self.state_space = Box(-whole, whole)
 
     def observation_space(self, agent: str) -> Box:
-        """Of an agent."""
+        """Returns the space of an agent."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Box:
-        """Of an agent."""
+        """Returns the space of an agent."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
-        """Observations and infos of a new episode."""
+        """Begins an episode; returns observations and infos."""
         self.tasks.begin(seed=seed)
         self.agents = list(self.possible_agents)
         return self._observations(), self._all({})
 
     def step(self, actions: dict) -> tuple[dict, dict, dict, dict, dict]:
-        """Observations, rewards, terminations, truncations, infos after an action of each agent.
+        """Acts; returns observations, rewards, terminations, truncations and infos.
 
         Raises:
             BatchError: The episode is over, or an agent has no action.
@@ -102,11 +102,11 @@ class BatchParallelEnv(ParallelEnv):
         return results
 
     def state(self) -> np.ndarray:
-        """The observations of all vehicles, one after the other."""
+        """Returns the observations of all vehicles, one after the other."""
         return self.tasks.observation[0].reshape(-1).copy()
 
     def render(self) -> np.ndarray | None:
-        """An image (h, w, 3), see rendering.View; None without render_mode."""
+        """Returns an image (h, w, 3), see rendering.View; None without render_mode."""
         images = self._views.images()
         return None if images is None else images[0]
 
@@ -114,10 +114,10 @@ class BatchParallelEnv(ParallelEnv):
         """Frees what render() needs."""
         self._views.close()
 
-    def _observations(self):
+    def _observations(self) -> dict[str, np.ndarray]:
         return {name: self.tasks.observation[0, i].copy() for i, name in enumerate(self.agents)}
 
-    def _all(self, value):
+    def _all(self, value: Any) -> dict[str, Any]:  # any value, the same for each agent
         return {name: value.copy() if isinstance(value, dict) else value for name in self.agents}
 
 

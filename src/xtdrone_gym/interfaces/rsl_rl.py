@@ -17,7 +17,7 @@ except ImportError as error:
     raise needs("rsl-rl-lib", "learners", error) from error
 
 
-class RslRlEnv(VecEnv):
+class RslRlEnv(VecEnv):  # type: ignore[misc]  # optional
     """A task in many environments; observations are of about 1 and actions -1..1, see Rows.
 
     Observations have two groups: "policy", and "privileged", which only a critic may know:
@@ -50,18 +50,18 @@ class RslRlEnv(VecEnv):
             XtdroneError: There is no such task, or an option is not allowed.
         """
         self.rows = Rows(TaskBatch(task, environments, **options), discount)
-        found = self.rows.tasks.task
-        self.num_envs, self.num_actions = self.rows.count, len(found.low)
-        self.max_episode_length = round(found.seconds / found.step_s)
+        spec = self.rows.tasks.task
+        self.num_envs, self.num_actions = self.rows.count, len(spec.low)
+        self.max_episode_length = round(spec.seconds / spec.step_s)
         self.cfg = {
-            "task": found.name,
+            "task": spec.name,
             "environments": environments,
             **{name: repr(value) for name, value in options.items()},
         }
 
     @property
     def tasks(self) -> TaskBatch:
-        """What is simulated."""
+        """The environments."""
         return self.rows.tasks
 
     @property
@@ -77,11 +77,11 @@ class RslRlEnv(VecEnv):
         self.tasks.batch.t_us[:] = first * self._step_us
 
     @property
-    def _step_us(self):
+    def _step_us(self) -> int:
         return round(1e6 * self.tasks.task.step_s)
 
     def get_observations(self) -> TensorDict:
-        """What is seen now."""
+        """Returns the observations."""
         return TensorDict(
             {
                 "policy": torch.from_numpy(self.rows.observation()),
@@ -91,9 +91,9 @@ class RslRlEnv(VecEnv):
         )
 
     def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict]:
-        """Observations, rewards (R,), ends (R,) and extras after actions (R, K).
+        """Makes a step by actions (R, K); returns observations, rewards, ends and extras.
 
-        Ended episodes have begun anew; extras has time_outs (R,) and the share of successes.
+        Ended episodes have begun anew; extras has time_outs (R,) and the success rate.
         """
         rows, tasks = self.rows, self.tasks
         rows.step(actions.detach().cpu().numpy())

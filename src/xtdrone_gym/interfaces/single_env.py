@@ -1,6 +1,6 @@
 """One environment of a task, as gymnasium.make() gives it."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -14,7 +14,7 @@ from .views import RENDER_MODES
 class BatchEnv(gymnasium.Env):
     """A task in one environment; arguments are those of BatchVectorEnv."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 50}
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 50}
 
     def __init__(self, task: Task | str, render_mode: str | None = None, **options: Any):
         self._vector = BatchVectorEnv(
@@ -31,13 +31,13 @@ class BatchEnv(gymnasium.Env):
         self.action_space = self._vector.single_action_space
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple:
-        """Observation and info of a new episode."""
+        """Begins an episode; returns observation and info."""
         super().reset(seed=seed)
         observation, info = self._vector.reset(seed=seed)
         return observation[0].copy(), info
 
     def step(self, action: np.ndarray) -> tuple:
-        """Observation, reward, terminated, truncated, info after one action."""
+        """Acts; returns observation, reward, terminated, truncated and info."""
         observation, reward, terminated, truncated, info = self._vector.step(
             np.asarray(action, dtype=np.float32)[None]
         )
@@ -50,7 +50,7 @@ class BatchEnv(gymnasium.Env):
         )
 
     def render(self) -> np.ndarray | None:
-        """An image (h, w, 3), see rendering.View; None without render_mode."""
+        """Returns an image (h, w, 3), see rendering.View; None without render_mode."""
         images = self._vector.render()
         return None if images is None else images[0]
 

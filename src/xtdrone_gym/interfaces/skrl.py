@@ -18,7 +18,7 @@ except ImportError as error:
     raise needs("skrl", "learners", error) from error
 
 
-class SkrlEnv(Wrapper):
+class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional
     """A task in many environments; observations are of about 1 and actions -1..1, see Rows.
 
     state() is what only a critic may know. Tensors are the CPU's.
@@ -56,17 +56,17 @@ class SkrlEnv(Wrapper):
 
     @property
     def tasks(self) -> TaskBatch:
-        """What is simulated."""
+        """The environments."""
         return self.rows.tasks
 
     def reset(self) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Observations (R, N) of new episodes, and an empty info."""
+        """Begins episodes; returns observations (R, N), and an empty info."""
         return torch.from_numpy(self.rows.begin()), {}
 
     def step(
         self, actions: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, Any]:
-        """Observations (R, N), then (R, 1) of rewards, terminated and truncated, and an info.
+        """Acts; returns observations (R, N), rewards, terminated, truncated (R, 1), and an info.
 
         Args:
             actions: (R, K).
@@ -89,7 +89,7 @@ class SkrlEnv(Wrapper):
         return torch.from_numpy(self.rows.state())
 
     def render(self, *args: Any, **kwargs: Any) -> tuple[np.ndarray, ...] | None:
-        """Images of the first environments, see rendering.View; None without render_mode."""
+        """Returns images of the first environments; None without render_mode."""
         return self._views.images()
 
     def close(self) -> None:
@@ -98,27 +98,27 @@ class SkrlEnv(Wrapper):
 
     @property
     def num_envs(self) -> int:
-        """R."""
+        """Number of rows, R."""
         return self.rows.count
 
     @property
     def num_agents(self) -> int:
-        """Each row is one."""
+        """Number of agents of a row."""
         return 1
 
     @property
     def observation_space(self) -> Box:
-        """Of a row."""
+        """Space of a row."""
         return self.rows.observation_space
 
     @property
     def action_space(self) -> Box:
-        """Of a row."""
+        """Space of a row."""
         return self.rows.action_space
 
     @property
     def state_space(self) -> Box:
-        """Of a row of state()."""
+        """Space of a row of state()."""
         return self.rows.state_space
 
 

@@ -3,7 +3,7 @@
 PPO("MlpPolicy", BatchVecEnv("Position-v0", 1024)).learn(1_000_000)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,11 +63,11 @@ class BatchVecEnv(VecEnv):
 
     @property
     def tasks(self) -> TaskBatch:
-        """What is simulated."""
+        """The environments."""
         return self.rows.tasks
 
     def reset(self) -> np.ndarray:
-        """Observations (R, N) of new episodes; seed() before it seeds all of them."""
+        """Begins episodes; returns observations (R, N). seed() before it seeds all of them."""
         seed = self._seeds[0]
         self._reset_seeds()
         self._reset_options()
@@ -79,8 +79,9 @@ class BatchVecEnv(VecEnv):
         self._action = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict]]:
-        """Observations (R, N), rewards (R,), ends (R,), infos after the last actions."""
+        """Acts; returns observations (R, N), rewards (R,), ends (R,) and infos."""
         rows, tasks = self.rows, self.tasks
+        assert self._action is not None  # step_async() comes first
         rows.step(self._action)
         infos: list[dict] = [{} for _ in range(self.num_envs)]
         which = np.flatnonzero(rows.over)
@@ -99,11 +100,11 @@ class BatchVecEnv(VecEnv):
         self._views.close()
 
     def get_images(self) -> Sequence[np.ndarray | None]:
-        """Of the first environments, see rendering.View."""
+        """Returns images of the first environments, see rendering.View."""
         return self._views.images() or ()
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute of this object, which all rows share."""
+        """Returns an attribute of this object, which all rows share."""
         return [getattr(self, attr_name) for _ in self._rows_of(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
@@ -117,7 +118,7 @@ class BatchVecEnv(VecEnv):
         indices: VecEnvIndices = None,
         **method_kwargs: Any,
     ) -> list[Any]:
-        """Not available: a row has no object of its own.
+        """Refuses: a row has no object of its own.
 
         Raises:
             BatchError: Always.
@@ -128,9 +129,9 @@ class BatchVecEnv(VecEnv):
         )
 
     def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:
-        """False for each row."""
+        """Returns false for each row."""
         return [False for _ in self._rows_of(indices)]
 
-    def _rows_of(self, indices):
-        """Row indices; before VecEnv's constructor has run, too."""
+    def _rows_of(self, indices: VecEnvIndices) -> Iterable[int]:
+        """Returns row indices; before VecEnv's constructor has run, too."""
         return range(self.rows.count) if indices is None else self._get_indices(indices)

@@ -60,11 +60,12 @@ class BatchVectorEnv(VectorEnv):
             "render_modes": list(RENDER_MODES),
             "render_fps": round(1.0 / self.tasks.task.step_s),
         }
-        found, many = self.tasks.task, self.tasks.task.vehicles
-        bounds = np.tile(found.per_number("bound"), many * (self.tasks.history + 1))
+        spec, many = self.tasks.task, self.tasks.task.vehicles
+        bounds = np.tile(spec.per_number("bound"), many * (self.tasks.history + 1))
         self.single_observation_space = gymnasium.spaces.Box(-bounds, bounds)
         self.single_action_space = gymnasium.spaces.Box(
-            np.tile(np.float32(found.low), many), np.tile(np.float32(found.high), many)
+            np.tile(np.array(spec.low, np.float32), many),
+            np.tile(np.array(spec.high, np.float32), many),
         )
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -73,7 +74,7 @@ class BatchVectorEnv(VectorEnv):
 
     @property
     def batch(self) -> BatchSimulation:
-        """What is simulated."""
+        """The simulation."""
         return self.tasks.batch
 
     def reset(
@@ -87,7 +88,7 @@ class BatchVectorEnv(VectorEnv):
         return self._observation, {}
 
     def step(self, actions: np.ndarray) -> tuple:
-        """Observation, reward, terminated, truncated, info after one action in each environment."""
+        """Acts in each environment; returns observation, reward, terminated, truncated, info."""
         tasks = self.tasks
         given = np.asarray(actions, dtype=np.float32)
         if given.shape != self.action_space.shape:
@@ -116,7 +117,7 @@ class BatchVectorEnv(VectorEnv):
         return self._observation, reward, tasks.terminated, tasks.truncated, info
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """Images (h, w, 3) of the first environments, see rendering.View; None without a mode."""
+        """Returns images (h, w, 3) of the first environments; None without a mode."""
         return self._views.images()
 
     def close_extras(self, **kwargs: Any) -> None:

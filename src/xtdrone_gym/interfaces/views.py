@@ -16,7 +16,7 @@ class Views:
     """Images of the first environments of a TaskBatch, whose scenes are made by the first call."""
 
     def __init__(self, tasks: TaskBatch, mode: str | None):
-        """For a render_mode.
+        """Takes a render_mode.
 
         Raises:
             BatchError: There is no such mode.

@@ -10,7 +10,7 @@ from xtdrone_core import plot_style
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
-    """The columns of a curve.csv; NaN where nothing stands."""
+    """Returns the columns of a curve.csv; NaN where nothing stands."""
     with open(path, newline="") as file:
         rows = list(csv.DictReader(file))
     return {

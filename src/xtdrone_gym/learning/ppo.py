@@ -21,30 +21,31 @@ import torch
 from torch import nn
 
 from ..rows import Rows
+from ..scaling import Scaling
 from ..task_batch import TaskBatch
-from .scaling import Scaling
 from .settings import Settings
 
-_TOO_MUCH = 2.0  # times the wanted change: an update ends there
+_MAX_CHANGE = 2.0  # times the wanted change: an update ends there
 
 
 def layers(sizes: tuple[int, ...], last: int, gain: float) -> nn.Sequential:
-    """A perceptron of rectified linear units.
+    """Returns a perceptron of rectified linear units.
 
     Args:
-        sizes: Of its input and hidden layers.
-        last: Numbers of its output.
-        gain: Of the output layer at the start.
+        sizes: Widths of its input and hidden layers.
+        last: Width of its output.
+        gain: Initial gain of the output layer.
     """
     parts: list[nn.Module] = []
     for a, b in itertools.pairwise(sizes):
-        parts += [nn.Linear(a, b), nn.ReLU()]
-        nn.init.orthogonal_(parts[-2].weight, math.sqrt(2.0))
-        nn.init.zeros_(parts[-2].bias)
-    parts.append(nn.Linear(sizes[-1], last))
-    nn.init.orthogonal_(parts[-1].weight, gain)
-    nn.init.zeros_(parts[-1].bias)
-    return nn.Sequential(*parts)
+        hidden = nn.Linear(a, b)
+        nn.init.orthogonal_(hidden.weight, math.sqrt(2.0))
+        nn.init.zeros_(hidden.bias)
+        parts += [hidden, nn.ReLU()]
+    output = nn.Linear(sizes[-1], last)
+    nn.init.orthogonal_(output.weight, gain)
+    nn.init.zeros_(output.bias)
+    return nn.Sequential(*parts, output)
 
 
 class Actor(nn.Module):
@@ -59,7 +60,7 @@ class Actor(nn.Module):
         self.log_deviation = nn.Parameter(torch.full((outputs,), math.log(settings.deviation)))
 
     def forward(self, x: torch.Tensor, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean (M, K) and the next memory (M, H)."""
+        """Returns mean (M, K) and the next memory (M, H)."""
         if self.recurrent:
             memory = self.cell(x, memory)
             x = memory
@@ -74,6 +75,7 @@ class Rollout(NamedTuple):
     action: torch.Tensor  # (T, R, K) -1..1
     mean: torch.Tensor  # (T, R, K) of the policy that acted
     memory: torch.Tensor  # (R, H) at the start
+    reward: torch.Tensor  # (T, R) scaled
     over: torch.Tensor  # (T, R)
     advantage: torch.Tensor  # (T, R)
     target: torch.Tensor  # (T, R) of the value
@@ -86,7 +88,7 @@ class Progress(NamedTuple):
     steps: int  # of all rows so far
     seconds: float  # of training so far
     reward: float  # mean of a step
-    success: float  # share of the episodes that ended in it; NaN without any
+    success: float  # success rate of the episodes that ended in it; NaN without any
     change: float  # Kullback-Leibler divergence of its last update
     learning_rate: float
 
@@ -101,12 +103,12 @@ class Learner:
     """
 
     def __init__(self, tasks: TaskBatch, settings: Settings = Settings(), seed: int = 0):
-        """Nothing is learned yet.
+        """Begins without training.
 
         Args:
-            tasks: What is to be learned.
-            settings: Of the learner.
-            seed: Of networks and exploration; the tasks have their own.
+            tasks: The environments.
+            settings: Settings of the learner.
+            seed: Seed of networks and exploration; the tasks have their own.
         """
         self.tasks, self.settings, self.seed = tasks, settings, seed
         self.rows = Rows(tasks, settings.discount, settings.shaping)
@@ -141,7 +143,7 @@ class Learner:
         self.restart()
 
     def save(self) -> dict[str, Any]:
-        """All that learning goes on from, as plain data and arrays, see restart()."""
+        """Returns all that learning goes on from, as plain data and arrays, see restart()."""
         optimisers = [
             {
                 name: value.numpy()
@@ -195,7 +197,7 @@ class Learner:
         """Iterations of rollout and update, as many as asked for."""
         for _ in range(iterations):
             begin = time.perf_counter()
-            reward, success, rollout = self._roll()
+            reward, success, rollout = self.roll()
             change = self._update(rollout)
             self.iteration += 1
             self.steps += rollout.advantage.numel()
@@ -211,7 +213,8 @@ class Learner:
             )
 
     @torch.inference_mode()
-    def _roll(self) -> tuple[float, float, Rollout]:
+    def roll(self) -> tuple[float, float, Rollout]:
+        """Makes the rollout of one iteration; returns mean reward, success rate and rollout."""
         rows, tasks, s = self.rows, self.tasks, self.settings
         start = self._memory.clone()
         deviation = self.actor.log_deviation.exp()
@@ -251,36 +254,39 @@ class Learner:
             self._action,
             self._mean,
             start,
+            self._reward,
             self._over,
             advantage,
             advantage + value[:-1],
         )
         return total / s.horizon, won / ended if ended else math.nan, rollout
 
-    def _scaled(self, reward, over):
-        """Rewards (R,) divided by the standard deviation of the discounted returns so far."""
+    def _scaled(self, reward: np.ndarray, over: np.ndarray) -> np.ndarray:
+        """Returns rewards (R,) divided by the standard deviation of the returns so far."""
         self._return[:] = self.settings.discount * self._return + reward
         batch_mean, batch_square = self._return.mean(), np.square(self._return).mean()
-        share = 1.0 / min(self._seen + 1, 1000)
-        self._moments += share * (np.array([batch_mean, batch_square]) - self._moments)
+        weight = 1.0 / min(self._seen + 1, 1000)
+        self._moments += weight * (np.array([batch_mean, batch_square]) - self._moments)
         self._seen += 1
         self._return[over] = 0.0
         spread = math.sqrt(max(self._moments[1] - self._moments[0] ** 2, 1e-8))
-        return np.float32(reward / spread)
+        return np.asarray(reward / spread, dtype=np.float32)
 
-    def _look(self, t):
-        """Writes what actor and critic see into row t."""
+    def _look(self, t: int) -> None:
+        """Writes the inputs of actor and critic into row t."""
         self._observation[t] = torch.from_numpy(self.rows.observation())
         self._critic[t] = self._of_critic(self._observation[t], self.rows.state)
 
-    def _of_critic(self, observation, state):
-        """What the critic sees (M, C); state() is called only if it sees more than the actor."""
+    def _of_critic(
+        self, observation: torch.Tensor, state: Callable[[], np.ndarray]
+    ) -> torch.Tensor:
+        """Returns the critic's input (M, C); calls state() only if it sees more than the actor."""
         if not self.settings.asymmetric:
             return observation
         return torch.cat([observation, torch.from_numpy(state())], dim=1)
 
-    def _after(self, truncated):
-        """Values (R,) after the last steps of truncated rows (R,) bool; others 0."""
+    def _after(self, truncated: np.ndarray) -> torch.Tensor:
+        """Returns values (R,) after the last steps of truncated rows (R,) bool; others 0."""
         out = torch.zeros(len(truncated))
         which = np.flatnonzero(truncated)
         if len(which):
@@ -298,8 +304,8 @@ class Learner:
         valued.result()
         return change
 
-    def _update_critic(self, r):
-        """On a thread of its own, since it shares nothing with the actor."""
+    def _update_critic(self, r: Rollout) -> None:
+        """Runs on a thread of its own, since it shares nothing with the actor."""
         optimiser, seen, target = self.optimisers[1], _flat(r.critic[:-1]), _flat(r.target)
         for index in self._minibatches(self._generators[2]):
             error = self.critic(seen[index])[:, 0] - target[index]
@@ -308,7 +314,7 @@ class Learner:
             nn.utils.clip_grad_norm_(self.critic.parameters(), 1.0)
             optimiser.step()
 
-    def _update_actor(self, r):
+    def _update_actor(self, r: Rollout) -> float:
         s, optimiser = self.settings, self.optimisers[0]
         old_deviation = self.actor.log_deviation.detach().clone()
         advantage = _flat((r.advantage - r.advantage.mean()) / (r.advantage.std() + 1e-8))
@@ -331,21 +337,21 @@ class Learner:
                 change = float(
                     _divergence(means[index], old_deviation, mean, self.actor.log_deviation)
                 )
-            if change > _TOO_MUCH * s.change:
+            if change > _MAX_CHANGE * s.change:
                 break
         self._adapt(change)
         return change
 
-    def _adapt(self, change):
-        """The learning rate of the next update, by the change that this one has made."""
+    def _adapt(self, change: float) -> None:
+        """Sets the learning rate of the next update, by the change of the policy in this one."""
         group, wanted = self.optimisers[0].param_groups[0], self.settings.change
         if change > 1.5 * wanted:
             group["lr"] = max(group["lr"] / 1.5, 1e-5)
         elif change < wanted / 1.5:
             group["lr"] = min(group["lr"] * 1.5, 1e-2)
 
-    def _minibatches(self, generator):
-        """Indices t R + row of each minibatch; of a recurrent policy whole sequences of rows."""
+    def _minibatches(self, generator: torch.Generator) -> Iterator[torch.Tensor]:
+        """Yields indices t R + row of each minibatch; of a recurrent policy whole sequences."""
         s, lead = self.settings, self._observation.shape[1]
         for _ in range(s.epochs):
             if s.recurrent:
@@ -357,8 +363,8 @@ class Learner:
                     s.minibatches
                 )
 
-    def _means(self, r, seen, index):
-        """What the policy would do now (M, K)."""
+    def _means(self, r: Rollout, seen: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        """Returns the actions of the present policy (M, K)."""
         if not self.settings.recurrent:
             return self.actor(seen, r.memory)[0]
         horizon = self.settings.horizon
@@ -372,7 +378,7 @@ class Learner:
 
 
 def arrays_of(net: nn.Module) -> dict[str, np.ndarray]:
-    """The weights of a network by name."""
+    """Returns the weights of a network by name."""
     return {name: value.numpy() for name, value in net.state_dict().items()}
 
 
@@ -381,18 +387,25 @@ def set_arrays(net: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
     net.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
 
 
-def _flat(x):
-    """Steps and rows as one axis."""
+def _flat(x: torch.Tensor) -> torch.Tensor:
+    """Returns steps and rows as one axis."""
     return x.reshape(-1, *x.shape[2:])
 
 
-def _log_density(action, mean, log_deviation):
-    """Logarithm of a Gaussian's density, but for a constant."""
+def _log_density(
+    action: torch.Tensor, mean: torch.Tensor, log_deviation: torch.Tensor
+) -> torch.Tensor:
+    """Returns the logarithm of a Gaussian's density, but for a constant."""
     return (-0.5 * ((action - mean) / log_deviation.exp()).square() - log_deviation).sum(-1)
 
 
-def _divergence(mean, log_deviation, new_mean, new_log_deviation):
-    """Mean Kullback-Leibler divergence of two Gaussians, the old one first."""
+def _divergence(
+    mean: torch.Tensor,
+    log_deviation: torch.Tensor,
+    new_mean: torch.Tensor,
+    new_log_deviation: torch.Tensor,
+) -> torch.Tensor:
+    """Returns the mean Kullback-Leibler divergence of two Gaussians, the old one first."""
     ratio = (2.0 * (log_deviation - new_log_deviation)).exp()
     apart = ((mean - new_mean) / new_log_deviation.exp()).square()
     return 0.5 * (ratio + apart - 1.0).sum(-1).mean() + (new_log_deviation - log_deviation).sum()
@@ -404,9 +417,9 @@ def evaluate(
     scaling: Scaling,
     tasks: TaskBatch,
     seed: int = 0,
-    watch: Callable[[TaskBatch], Any] | None = None,
+    watch: Callable[[TaskBatch], object] | None = None,
 ) -> float:
-    """Share of one episode in each environment that succeed, without exploration.
+    """Returns the success rate of one episode in each environment, without exploration.
 
     Args:
         actor: The policy.

@@ -1,4 +1,4 @@
-"""What a training may be told: its numbers, and settings of the learner; needs no PyTorch."""
+"""Numbers of a training and settings of the learner; imports no PyTorch."""
 
 import ast
 import dataclasses
@@ -25,7 +25,7 @@ CHANGES = "wind", "mass", "thrust"  # those of the randomisation
 
 @dataclass(frozen=True)
 class Settings:
-    """Of the learner; the defaults suit every task in tasks/."""
+    """Settings of the learner; the defaults suit every task in tasks/."""
 
     horizon: int = 32  # steps of each environment in an iteration
     epochs: int = 5  # passes over them
@@ -37,7 +37,7 @@ class Settings:
     critic_rate: float = 6e-3  # of the critic
     change: float = 0.02  # wanted mean Kullback-Leibler divergence of an update
     entropy: float = 0.001  # its weight
-    deviation: float = 0.3  # of an action at the start, share of its range
+    deviation: float = 0.3  # of an action at the start, as a fraction of its range
     least_deviation: float = 0.05
     hidden: tuple[int, ...] = (64, 64)
     recurrent: int = 0  # size of a GRU before the actor's layers; 0 = none
@@ -49,26 +49,26 @@ SETTINGS = tuple(entry.name for entry in dataclasses.fields(Settings))
 
 
 def parse(texts: Iterable[str]) -> dict[str, Any]:
-    """Settings from NAME=VALUE, as the command line takes them.
+    """Returns settings from NAME=VALUE, as the command line takes them.
 
     Raises:
         LearningError: There is no such setting, or its value is of another kind.
     """
     fields = {entry.name: entry for entry in dataclasses.fields(Settings)}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for text in texts:
         name, value = pair("set", text)
         if name not in fields:
             raise LearningError(unknown_name("setting", name, fields))
-        usual = fields[name].default
+        usual: Any = fields[name].default  # one of the types of Settings
         try:
             given = ast.literal_eval(
                 value.strip().capitalize() if isinstance(usual, bool) else value
             )
             kind = type(usual)
-            found[name] = tuple(int(n) for n in given) if kind is tuple else kind(given)
+            values[name] = tuple(int(n) for n in given) if kind is tuple else kind(given)
         except (ValueError, SyntaxError, TypeError) as error:
             raise LearningError(
                 f"{name} = {shown(value)} is not allowed: give a value such as {usual!r}"
             ) from error
-    return found
+    return values

@@ -40,7 +40,7 @@ class Trial(NamedTuple):
 
 
 def trials(plan: "Plan", vary: Sequence[str], seeds: int) -> list[Trial]:
-    """Every training of a sweep.
+    """Returns every training of a sweep.
 
     Args:
         plan: What does not vary, and the first seed.
@@ -56,26 +56,28 @@ def trials(plan: "Plan", vary: Sequence[str], seeds: int) -> list[Trial]:
         if name in varied:
             raise LearningError(f"--vary gives {name} twice: give all its values in one")
         varied[name] = sweep.parse(name, spec)
-    found = []
+    trials_of_sweep = []
     for values in itertools.product(*varied.values()):
         named = dict(zip(varied, values))
         one = plan
         for name, value in named.items():
             one = _changed(one, name, value)
-        found += [Trial(named, dataclasses.replace(one, seed=plan.seed + k)) for k in range(seeds)]
-    if len(found) > MAX:
+        trials_of_sweep += [
+            Trial(named, dataclasses.replace(one, seed=plan.seed + k)) for k in range(seeds)
+        ]
+    if len(trials_of_sweep) > MAX:
         raise LearningError(
-            f"{len(found)} trainings are not allowed: give fewer values or seeds, "
+            f"{len(trials_of_sweep)} trainings are not allowed: give fewer values or seeds, "
             f"at most {MAX} trainings"
         )
-    return found
+    return trials_of_sweep
 
 
-def _changed(plan, name, text):
-    """A plan with another value of one quantity."""
+def _changed(plan: "Plan", name: str, text: str) -> "Plan":
+    """Returns a plan with another value of one quantity."""
     if name in NUMBERS:
-        least, most, whole, unit = NUMBERS[name]
-        value = number(name, text, least, most, whole, unit)
+        low, high, whole, unit = NUMBERS[name]
+        value = number(name, text, low, high, whole, unit)
         if name in CHANGES:
             return dataclasses.replace(plan, changes={**plan.changes, name: value})
         return dataclasses.replace(plan, **{name: value})
@@ -85,7 +87,7 @@ def _changed(plan, name, text):
 
 
 def train(task: "tuple[str, Plan]") -> dict[str, Any]:
-    """One training of several, (folder, Plan); runs in a process of its own."""
+    """Runs one training of several, (folder, Plan), in a process of its own."""
     from .training import Training
 
     folder, plan = Path(task[0]), task[1]
@@ -126,8 +128,8 @@ def run(work: Sequence[Trial], folder: Path, ray: str | None) -> list[float]:
     )
     rows: dict[int, dict[str, Any]] = {}
     task, names = work[0].plan.task, [trial.folder for trial in work]
-    asked = [(str((folder / trial.folder).resolve()), trial.plan) for trial in work]
-    for done in tqdm(runner.run(asked), total=len(work), desc=task, disable=None):
+    tasks = [(str((folder / trial.folder).resolve()), trial.plan) for trial in work]
+    for done in tqdm(runner.run(tasks), total=len(work), desc=task, disable=None):
         name = names[done.index]
         if done.error:
             raise LearningError(f"the training {shown(name)} failed: {done.error}")

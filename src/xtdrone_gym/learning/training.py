@@ -22,10 +22,11 @@ from xtdrone_batch.randomisation import Randomisation
 from xtdrone_core.runs import snapshot
 
 from ..errors import LearningError
-from ..policy import export, policy_file
+from ..policy import policy_file
 from ..realism import TRUE, Realism
 from ..task import Task
 from ..task_batch import TaskBatch, find_task
+from . import export
 from .curve import draw
 from .ppo import Actor, Learner, Progress, arrays_of, evaluate, set_arrays
 from .settings import Settings
@@ -38,7 +39,7 @@ _UNSEEN = 2**30  # seeds of evaluations are from here on
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be learned, and for how long: until the first of target, steps and seconds."""
+    """A task and its environments, learned until the first of target, steps and seconds."""
 
     task: str
     vehicle: str = "iris"
@@ -57,11 +58,11 @@ class Plan:
     settings: dict[str, Any] = field(default_factory=dict)  # of Settings, others than the task's
 
     def randomisation(self) -> Randomisation:
-        """The task's, with the changes."""
+        """Returns the task's randomisation with the changes."""
         return dataclasses.replace(find_task(self.task).randomisation, **self.changes)
 
     def tasks(self, environments: int, seed: int) -> TaskBatch:
-        """Environments of the task."""
+        """Returns environments of the task."""
         return TaskBatch(
             self.task,
             environments,
@@ -147,7 +148,7 @@ class Training:
         return self.success
 
     def evaluate(self, actor: Actor, episodes: int, number: int) -> float:
-        """Share of unseen episodes that succeed, without exploration."""
+        """Returns the success rate of unseen episodes, without exploration."""
         if self._trial is None or self._trial.environments != episodes:
             self._trial = self.plan.tasks(episodes, _UNSEEN)
         return evaluate(actor, self.learner.scaling, self._trial, seed=_UNSEEN + number)
@@ -171,7 +172,7 @@ class Training:
         )
 
     def describe(self) -> policy_file.Description:
-        """What the policy's JSON says."""
+        """Returns the description in the policy's JSON."""
         plan, learner, task = self.plan, self.learner, self.learner.tasks.task
         scaling = learner.scaling
         return policy_file.Description(
@@ -182,7 +183,7 @@ class Training:
             centre=tuple(map(float, scaling.centre)),
             half=tuple(map(float, scaling.half)),
             period_us=round(task.step_s * 1e6),
-            observation=tuple((part.name, part.count) for part in task.parts),
+            observation=tuple((part.name, part.width) for part in task.parts),
             history=plan.history,
             memory=learner.actor.recurrent,
             randomisation=dataclasses.asdict(plan.randomisation()),
@@ -197,15 +198,15 @@ class Training:
             },
         )
 
-    def _hardness(self, steps):
-        """Of new episodes, after so many steps."""
+    def _hardness(self, steps: int) -> float:
+        """Returns the hardness of new episodes, after so many steps."""
         return min(steps / self.plan.curriculum, 1.0) if self.plan.curriculum else 1.0
 
-    def _is_due(self, progress, steps):
-        """Whether so many steps, about, have passed since it was due the last time."""
+    def _is_due(self, progress: Progress, steps: int) -> bool:
+        """Tells whether so many steps, about, have passed since it was due the last time."""
         return progress.iteration % max(1, round(steps * progress.iteration / progress.steps)) == 0
 
-    def _open(self, folder, resume):
+    def _open(self, folder: Path, resume: bool) -> None:
         checkpoint = folder / "checkpoint.zip"
         folder.mkdir(parents=True, exist_ok=True)
         if checkpoint.exists():
@@ -230,7 +231,7 @@ class Training:
         else:
             (folder / "curve.csv").write_text(",".join(_COLUMNS) + "\n")
 
-    def _log(self, progress, evaluated):
+    def _log(self, progress: Progress, evaluated: bool) -> None:
         if self.folder is None:
             return
         values = [*progress, self.success if evaluated else ""]
@@ -251,7 +252,7 @@ _COLUMNS = (*Progress._fields, "evaluated")
 
 
 def _plan_data(plan: Plan) -> dict[str, Any]:
-    """What two trainings must share for the one to go on with the other."""
+    """Returns what two trainings must share for the one to go on with the other."""
     data = dataclasses.asdict(plan)
     for name in ("target", "steps", "seconds", "threads", "episodes"):
         del data[name]

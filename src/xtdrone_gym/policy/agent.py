@@ -1,7 +1,7 @@
 """PolicyAgent: flies a policy inside the lockstep, under any flight stack."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class PolicyAgent(FlightAgent):
         seed: Annotated[int, Option("of the goals", least=0, most=2**31)] = 0,
         on_event: Callable[..., None] | None = None,
     ):
-        """A flight of n vehicles.
+        """Prepares a flight of n vehicles.
 
         Raises:
             XtdroneError: There is no such policy, or a file of it is damaged.
@@ -59,12 +59,12 @@ class PolicyAgent(FlightAgent):
             )
         self._episodes, self._pause_us, self._seed = episodes, round(pause * 1e6), seed
         self._pilot: Pilot | None = None
-        self._hover: Any = None  # (N, 3) where the vehicles wait [m]
-        self._offset: Any = None  # (N, 3) from the world to the task's frame [m]
+        self._hover = np.zeros((n, 3))  # where the vehicles wait [m]
+        self._offset = np.zeros((n, 3))  # from the world to the task's frame [m]
         self._began_us = self._due_us = 0  # the wait or the episode; the next action
         self._flown, self._waits = 0, True
         self._won = np.zeros(n, dtype=np.int64)
-        self._last: Any = None  # the last actions
+        self._last = np.zeros((n, 0), dtype=np.float32)  # actions of the last step
 
     def attach(self, flight: Flight) -> None:
         """Loads the task.
@@ -84,8 +84,18 @@ class PolicyAgent(FlightAgent):
         self._status = new_status(self.n)
         describe_bodies(self._status, fleet)
 
+    def episode_goals(self) -> np.ndarray | None:
+        """Returns where the vehicles are to fly in this episode (N, 3), world [m].
+
+        None while they wait for an episode.
+        """
+        if self._waits:
+            return None
+        goals: np.ndarray = self._flown_pilot.tasks.goal.reshape(self.n, -1)[:, :3] - self._offset
+        return goals
+
     def goals_reached(self) -> dict[str, tuple[int, int]]:
-        """The episodes that have succeeded, of all vehicles."""
+        """Returns the episodes that have succeeded, of all vehicles."""
         return {"episodes": (int(self._won.sum()), self._episodes * self.n)}
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
@@ -95,14 +105,13 @@ class PolicyAgent(FlightAgent):
         self._wait_here(t_us, self.home + [0.0, 0.0, self.height])
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
-        """One period of waiting or of an episode."""
+        """Flies one period of waiting or of an episode."""
         if self._waits:
             out.pos[:] = self._hover
             if t_us - self._began_us < self._pause_us:
                 return False
             self._begin_episode(t_us, estimates)
-        pilot = self._pilot
-        assert pilot is not None
+        pilot = self._flown_pilot
         since = t_us - self._began_us
         if t_us >= self._due_us:
             self._due_us = t_us + self._policy.description.period_us
@@ -118,18 +127,25 @@ class PolicyAgent(FlightAgent):
         self._command(out)
         return False
 
-    def _wait_here(self, t_us, place):
+    @property
+    def _flown_pilot(self) -> Pilot:
+        assert self._pilot is not None  # begin() has refused to fly without
+        return self._pilot
+
+    def _wait_here(self, t_us: int, place: np.ndarray) -> None:
         self._hover, self._began_us, self._waits = place, t_us, True
 
-    def _begin_episode(self, t_us, estimates):
+    def _begin_episode(self, t_us: int, estimates: Estimates) -> None:
         self._began_us = self._due_us = t_us
         self._waits = False
-        self._pilot.begin()
-        self._offset = self._pilot.starts - estimates.pos
+        pilot = self._flown_pilot
+        pilot.begin()
+        self._offset = pilot.starts - estimates.pos
 
-    def _end_episode(self, t_us, estimates, out):
-        """Counts what was reached; returns whether it was the last one."""
-        won = np.repeat(self._pilot.tasks.success, self._pilot.tasks.task.vehicles)
+    def _end_episode(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
+        """Counts successes; returns whether it was the last one."""
+        tasks = self._flown_pilot.tasks
+        won = np.repeat(tasks.success, tasks.task.vehicles)
         self._won += won
         self._flown += 1
         self.event(t_us, "episode", index=self._flown, success=won.tolist())

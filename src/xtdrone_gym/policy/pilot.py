@@ -1,4 +1,4 @@
-"""Pilot: what a policy does with measured poses, wherever they come from."""
+"""Pilot: actions of a policy for measured poses, wherever they come from."""
 
 import numpy as np
 
@@ -7,7 +7,8 @@ from xtdrone_core.errors import shown
 from xtdrone_core.vehicle import Vehicle
 
 from ..errors import LearningError
-from ..learning.scaling import Scaling
+from ..scaling import Scaling
+from ..task import Task
 from ..task_batch import TaskBatch, find_task
 from .policy_file import ANY, Policy
 
@@ -63,7 +64,7 @@ class Pilot:
     def act(
         self, t_us: int, pos: np.ndarray, quat: np.ndarray, vel: np.ndarray, ang_vel: np.ndarray
     ) -> np.ndarray:
-        """The actions (N, K) in the task's units.
+        """Returns the actions (N, K) in the task's units.
 
         Args:
             t_us: Since the episode began [us].
@@ -85,7 +86,7 @@ class Pilot:
         tasks.take(self.scaling.action(output).reshape(tasks.action.shape))
         return tasks.action.reshape(n, -1)
 
-    def _check_vehicles(self, vehicles):
+    def _check_vehicles(self, vehicles: tuple[Vehicle, ...]) -> None:
         types = sorted({vehicle.type for vehicle in vehicles})
         if len(types) > 1:
             raise LearningError(f"a policy flies vehicles of one type, not {', '.join(types)}")
@@ -96,18 +97,18 @@ class Pilot:
                 f"--vehicle {types[0]}"
             )
 
-    def _check_task(self, task):
+    def _check_task(self, task: Task) -> None:
         d = self._d
-        parts = tuple((part.name, part.count) for part in task.parts)
-        for what, wanted, found in (
+        parts = tuple((part.name, part.width) for part in task.parts)
+        for what, wanted, described in (
             ("observation", parts, d.observation),
             ("action", task.action, d.action),
             ("actions", task.action_names, d.actions),
             ("period_us", round(task.step_s * 1e6), d.period_us),
         ):
-            if wanted != found:
+            if wanted != described:
                 raise LearningError(
                     f"policy '{shown(self.policy.path)}' does not fit "
-                    f"{task.name}: its {what} is {shown(found)} and the task's "
+                    f"{task.name}: its {what} is {shown(described)} and the task's "
                     f"{wanted}"
                 )

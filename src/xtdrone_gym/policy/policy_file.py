@@ -94,7 +94,7 @@ class Policy:
         self._names = ["action", "next_memory"][: 1 + bool(self.description.memory)]
 
     def first_memory(self, rows: int) -> np.ndarray:
-        """The memory (R, H) of new episodes."""
+        """Returns the memory (R, H) of new episodes."""
         return np.zeros((rows, self.description.memory), dtype=np.float32)
 
     def act(self, observation: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -143,30 +143,38 @@ def _read_description(path: Path) -> Description:
     names = [field.name for field in dataclasses.fields(Description)]
     files.check_keys(data, f"description of a policy '{shown(path)}'", names, LearningError)
     try:
-        found = Description(
+        description = Description(
             **{
                 **data,
                 "observation": tuple((str(name), int(n)) for name, n in data["observation"]),
                 **{name: tuple(data[name]) for name in ("actions", "centre", "half")},
             }
         )
-        sizes = (found.format, found.period_us, found.history, found.memory, found.inputs)
-        numbers = np.array([*found.centre, *found.half], dtype=float)
+        sizes = (
+            description.format,
+            description.period_us,
+            description.history,
+            description.memory,
+            description.inputs,
+        )
+        numbers = np.array([*description.centre, *description.half], dtype=float)
     except (TypeError, ValueError) as error:
         raise _unfit(path, one_line(str(error))) from error
-    if found.format != FORMAT:
-        raise _unfit(path, f"its format is {shown(found.format)} and this program reads {FORMAT}")
+    if description.format != FORMAT:
+        raise _unfit(
+            path, f"its format is {shown(description.format)} and this program reads {FORMAT}"
+        )
     if not (
         all(isinstance(size, int) for size in sizes)
-        and found.period_us > 0
-        and 0 <= found.history <= 64
-        and 0 <= found.memory <= 4096
-        and found.inputs > 0
-        and len(found.actions) == len(found.centre) == len(found.half)
+        and description.period_us > 0
+        and 0 <= description.history <= 64
+        and 0 <= description.memory <= 4096
+        and description.inputs > 0
+        and len(description.actions) == len(description.centre) == len(description.half)
         and np.isfinite(numbers).all()
     ):
         raise _unfit(path, "a number in it is not allowed")
-    return found
+    return description
 
 
 def _check_network(path: Path, network: bytes, description: Description) -> None:
@@ -204,13 +212,13 @@ def _check_network(path: Path, network: bytes, description: Description) -> None
         "action": len(description.actions),
         **({"next_memory": memory} if memory else {}),
     }
-    found = {
+    shapes = {
         value.name: value.type.tensor_type.shape.dim[-1].dim_value
         for value in (*graph.input, *graph.output)
         if value.type.tensor_type.shape.dim
     }
-    if found != wanted:
-        raise _unfit(path, f"inputs and outputs are {shown(found)} and its JSON wants {wanted}")
+    if shapes != wanted:
+        raise _unfit(path, f"inputs and outputs are {shown(shapes)} and its JSON wants {wanted}")
 
 
 def _session(path: Path, network: bytes) -> Any:

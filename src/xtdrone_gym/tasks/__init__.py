@@ -9,8 +9,8 @@ from ..task import Task
 def discover() -> dict[str, Task]:
     """Returns the tasks of all modules of this folder by their names."""
     modules = [
-        importlib.import_module(f"{__name__}.{found.name}")
-        for found in pkgutil.iter_modules(__path__)
+        importlib.import_module(f"{__name__}.{info.name}")
+        for info in pkgutil.iter_modules(__path__)
     ]
     return {module.TASK.name: module.TASK for module in modules}
 

@@ -3,7 +3,7 @@
 The action is a velocity in the world, which the flight stack's loops fly. Observed are the goal
 from the vehicle and the velocity, in the world's frame, height and place across the forest, the
 heading's cosine and sine, the vertical in the body's frame, the camera's image as the nearest
-distance in each of 3 x 16 fields (as a share of 10 m), and the last action.
+distance in each of 3 x 16 fields (as a fraction of 10 m), and the last action.
 
 Reward: how much nearer to the goal the last step has come [m], 10 at the goal, -10 at the end by a
 touch or outside of the forest. The episode is complete, and a success, within 1 m of the goal.

@@ -35,8 +35,8 @@ WORLD = np.array([0.0, 0.0, 0.0, 1.0], dtype=np.float32)
 
 
 @njit
-def _push(room):
-    """By which an edge at a distance [m] weighs beside pursuers."""
+def _push(room: float) -> float:
+    """Returns the weight of an edge at a distance [m] beside that of pursuers."""
     return max(1.0 / max(room, 0.1) - 1.0 / EDGE, 0.0)
 
 
@@ -55,10 +55,10 @@ def flee(goal: np.ndarray, pos: np.ndarray, dt: float) -> None:
     ax, ay = ax - edge * x, ay - edge * y
     az += _push(z - LOWEST) - _push(HIGHEST - z)
     level = math.sqrt(ax * ax + ay * ay) + 1e-6
-    share = min(dt / LAG, 1.0)
-    goal[3] += share * (SPEED * ax / level - goal[3])
-    goal[4] += share * (SPEED * ay / level - goal[4])
-    goal[5] += share * (min(max(az, -CLIMB), CLIMB) - goal[5])
+    gain = min(dt / LAG, 1.0)
+    goal[3] += gain * (SPEED * ax / level - goal[3])
+    goal[4] += gain * (SPEED * ay / level - goal[4])
+    goal[5] += gain * (min(max(az, -CLIMB), CLIMB) - goal[5])
     for k in range(3):
         goal[k] += goal[3 + k] * dt
     inside = min(RADIUS / (math.sqrt(goal[0] ** 2 + goal[1] ** 2) + 1e-6), 1.0)

@@ -72,11 +72,11 @@ def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
                 before = g[3] * (last[0] - g[0]) + g[4] * (last[1] - g[1])
                 after = g[3] * (p[0] - g[0]) + g[4] * (p[1] - g[1])
                 if before < 0.0 <= after:
-                    share = before / (before - after)
-                    left = g[3] * (last[1] + share * (p[1] - last[1]) - g[1]) - g[4] * (
-                        last[0] + share * (p[0] - last[0]) - g[0]
+                    fraction = before / (before - after)
+                    left = g[3] * (last[1] + fraction * (p[1] - last[1]) - g[1]) - g[4] * (
+                        last[0] + fraction * (p[0] - last[0]) - g[0]
                     )
-                    up = last[2] + share * (p[2] - last[2]) - g[2]
+                    up = last[2] + fraction * (p[2] - last[2]) - g[2]
                     aside = max(abs(left), abs(up)) / (0.5 * SIDE)
                     if aside < 1.0:
                         m[PASSED] = 1.0 - aside
@@ -152,5 +152,5 @@ TASK = Task(
     judge=judge,
     advance=advance,
     memory=MEMORY,
-    marks=next_gates,
+    goal_positions=next_gates,
 )

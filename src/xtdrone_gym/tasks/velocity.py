@@ -72,5 +72,5 @@ TASK = Task(
     parts=(VELOCITY_ERROR, *BODY, last_action(RATES_LOW, RATES_HIGH)),
     observe=observe,
     judge=judge,
-    marks=None,
+    goal_positions=None,
 )

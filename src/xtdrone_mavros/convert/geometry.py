@@ -18,7 +18,7 @@ Quaternion: TypeAlias = tuple[float, float, float, float]  # xyzw
 Numbers: TypeAlias = Sequence[float]
 
 _HALF = math.sqrt(0.5)
-_EQUATOR_M, _ECCENTRICITY_2 = 6_378_137.0, 6.694379990141317e-3  # of WGS 84
+_EQUATOR_M, _ECCENTRICITY_2 = 6_378_137.0, 6.694379990141317e-3  # WGS 84
 NED_ENU = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
 FRD_FLU = np.diag([1.0, -1.0, -1.0])
 TO_NED: Quaternion = (_HALF, _HALF, 0.0, 0.0)  # rotation from ENU

@@ -7,7 +7,7 @@ from ..vehicle import Vehicle
 from .fields import duration_us, target, time_us
 
 _DEBUG, _VECTOR, _ARRAY, _FLOAT, _INT = range(5)  # DebugValue.TYPE_...
-_NAME, _ARRAY_LENGTH = 10, 58  # of a debug value
+_NAME, _ARRAY_LENGTH = 10, 58  # length of a debug value's name and array
 _CALLSIGN, _TEXT, _TUNE = 8, 50, 248  # longest strings
 
 

@@ -13,13 +13,13 @@ from ..vehicle import Vehicle
 from .fields import quat, time_us, xyz
 
 FIX_PERIOD_US = 200_000  # between two of gps_input and fake_gps, as in MAVROS [us]
-FAKE_ORIGIN = 47.3667, 8.55, 408.0  # of fake_gps: Zurich [deg, m above the ellipsoid]
-_FAKE_ERROR_CM, _FAKE_SATELLITES, _FAKE_FIX = 200, 5, 3  # of fake_gps
+FAKE_ORIGIN = 47.3667, 8.55, 408.0  # origin of fake_gps: Zurich [deg, m above the ellipsoid]
+_FAKE_ERROR_CM, _FAKE_SATELLITES, _FAKE_FIX = 200, 5, 3  # accuracy and fix of fake_gps
 _RTCM_PART, _RTCM_PARTS = 180, 4  # bytes in one GPS_RTCM_DATA, messages of one fragmented text
-_DISTANCES, _UNKNOWN = 72, 0xFFFF  # of OBSTACLE_DISTANCE
+_DISTANCES, _UNKNOWN = 72, 0xFFFF  # number and unknown value of OBSTACLE_DISTANCE
 _TARGET_SIZE_M = 0.3
 _TARGET_NUMBER = ord("1")  # MAVROS takes the last letter of "landing_target_1"
-_CHANNELS = 12  # of HIL_RC_INPUTS_RAW
+_CHANNELS = 12  # channels of HIL_RC_INPUTS_RAW
 _FLOW_SENSOR = 127  # id of a simulated optical flow
 _WORLD = {"odom": True, "map": True, "odom_ned": False, "map_ned": False}  # frame: is it ENU
 _BODY = {"base_link": True, "base_link_frd": False}  # frame: is it FLU

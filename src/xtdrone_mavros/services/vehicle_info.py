@@ -1,13 +1,11 @@
 """Service of what is known about the vehicle and about MAVROS itself."""
 
-from typing import Any
-
 from xtdrone_core import modes
 from xtdrone_core.mavlink.dialect import mavlink
 
 from ..inputs.fields import target
 from ..mavlink_link import COMPONENT_ID, SYSTEM_ID, unpack
-from ..rows import Response, RosMessage, Service, ServiceFailed
+from ..rows import Fields, Response, RosMessage, Service, ServiceFailed
 from ..vehicle import Vehicle
 
 _HEARTBEAT = mavlink.MAVLINK_MSG_ID_HEARTBEAT
@@ -28,7 +26,7 @@ def vehicle_info(vehicle: Vehicle, request: RosMessage) -> Response:
     return True, [fields]
 
 
-def _own_fields() -> dict[str, Any]:
+def _own_fields() -> Fields:
     """Returns what MAVROS's own heartbeat contains."""
     return dict(
         available_info=_HAVE_HEARTBEAT,
@@ -40,7 +38,7 @@ def _own_fields() -> dict[str, Any]:
     )
 
 
-def _fields(vehicle: Vehicle) -> dict[str, Any] | None:
+def _fields(vehicle: Vehicle) -> Fields | None:
     """Returns the fields of mavros_msgs/VehicleInfo; None before the first heartbeat."""
     beat = vehicle.latest.get(_HEARTBEAT)
     version = vehicle.latest.get(mavlink.MAVLINK_MSG_ID_AUTOPILOT_VERSION)
@@ -48,7 +46,7 @@ def _fields(vehicle: Vehicle) -> dict[str, Any] | None:
         return None
     system, component = target(vehicle)
     custom, kind, autopilot, base, status, _ = unpack(_HEARTBEAT, beat)
-    fields: dict[str, Any] = dict(
+    fields: Fields = dict(
         header={
             "stamp": {
                 "secs": vehicle.heard_us // 1_000_000,

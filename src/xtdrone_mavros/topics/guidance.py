@@ -127,7 +127,9 @@ TOPICS: tuple[Topic[Vehicle], ...] = (
         _attitude_target,
         10,
     ),
-    Topic("setpoint_trajectory/desired", "nav_msgs/Path"),  # with what comes in
+    Topic(
+        "setpoint_trajectory/desired", "nav_msgs/Path"
+    ),  # published when setpoint_trajectory/local comes
     Topic(
         "trajectory/desired",
         "mavros_msgs/Trajectory",

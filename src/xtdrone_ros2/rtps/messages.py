@@ -31,7 +31,8 @@ USER_DATA, DEFAULT_LOCATOR, DISCOVERY_LOCATOR, PARTICIPANT, BUILTIN, ENDPOINT, S
     0x5A,
     0x71,
 )
-RELATED = 0x83, 0x800F  # whose request a response answers: the standard's, and Fast DDS's
+# Identity of the request that a response answers: the standard's parameter, and Fast DDS's.
+RELATED = 0x83, 0x800F
 _SENTINEL = 1
 
 
@@ -40,16 +41,16 @@ class Submessage:
     """One submessage that was received.
 
     Attributes:
-        kind: Its id.
+        kind: Id of the submessage.
         source: GUID prefix of the sender.
         reader, writer: Entities.
         number: Sequence number of a DATA, first one of a HEARTBEAT or GAP, base of an ACKNACK.
         last: Last sequence number of a HEARTBEAT.
-        numbers: Those of the set of an ACKNACK or GAP, or the one of a NACK_FRAG.
+        numbers: Sequence numbers in the set of an ACKNACK or GAP, or that of a NACK_FRAG.
         final: No answer is needed.
         qos: Inline parameters of a DATA.
-        payload: Of a DATA, encapsulation included; of a DATA_FRAG, its part.
-        at, size: Of a DATA_FRAG, where its part begins in a payload of how many bytes.
+        payload: Payload of a DATA, encapsulation included, or the part in a DATA_FRAG.
+        at, size: Begin of a DATA_FRAG's part, and size of the whole payload [bytes].
     """
 
     kind: int
@@ -259,7 +260,7 @@ def data(
 
     Args:
         reader, writer: Entities.
-        number: Its sequence number.
+        number: Sequence number of the sample.
         payload: With its encapsulation; without one, `qos` says what has ended.
         qos: Inline parameters.
     """

@@ -63,7 +63,7 @@ class Incoming:
 
     def answer(self, message: rtps.Submessage) -> bytes:
         """Returns the ACKNACK to a HEARTBEAT."""
-        self._below = max(self._below, message.number)  # what is older is gone
+        self._below = max(self._below, message.number)  # older samples are gone
         self._seen = {number for number in self._seen if number >= self._below}
         self._advance()
         end = min(message.last, self._below + _WINDOW - 1)

@@ -29,11 +29,11 @@ _READERS = bytes.fromhex("000004c2"), bytes.fromhex("000004c7")  # and of reader
 _LISTENING = dict((_WRITERS, _READERS))
 _OF_DISCOVERY = 0xC0  # bits of an entity's kind
 _BUILTIN = 0x3F  # these six
-_READER_KIND, _WRITER_KIND = 4, 3  # of entities without a key
+_READER_KIND, _WRITER_KIND = 4, 3  # kinds of entities without a key
 _MULTICAST, _PORT, _PER_DOMAIN, _FIRST = "239.255.0.1", 7400, 250, 10
 _RELIABLE = struct.pack("<IiI", 2, 0, 100_000_000)  # blocks for 0.02 s
 _LEASE_S, _EACH_S = 10, 1.0
-_HEAD, _BODY = 4, 20  # where Cyclone's clients say whose a request is, and where that ends [bytes]
+_HEAD, _BODY = 4, 20  # begin and end of the client's identity in Cyclone's requests [bytes]
 _BATCH = 8_000  # bytes of submessages in one datagram
 _NEITHER = struct.pack(">I", 3)  # status of what is disposed and unregistered
 
@@ -52,7 +52,7 @@ class _Peer:
     readers: dict[bytes, bytes] = field(default_factory=lambda: dict(_LISTENING))
 
     def addresses(self, entity: bytes) -> tuple[tuple[str, int], ...]:
-        """Where it hears of an entity, by the kind of that."""
+        """Returns the addresses for an entity: those of discovery, or the default ones."""
         return self.discovery if entity[3] & _OF_DISCOVERY else self.default
 
 
@@ -78,7 +78,7 @@ class Services:
     """The participant, in a thread of its own.
 
     Attributes:
-        prefix: Its GUID's first 12 bytes.
+        prefix: First 12 bytes of the participant's GUID.
     """
 
     def __init__(self, domain: int, address: str, ports: int, pool: Executor):
@@ -88,7 +88,7 @@ class Services:
             domain: ROS_DOMAIN_ID.
             address: IPv4 address of the interface.
             ports: Participants of one machine that are looked for.
-            pool: Of the threads that answer.
+            pool: Threads that answer.
 
         Raises:
             OSError: The address is not this machine's.
@@ -195,7 +195,7 @@ class Services:
                 },
                 own,
             )
-            for prefix, peer in self._peers.items():  # what was lost is asked for again
+            for prefix, peer in self._peers.items():  # asks again for lost samples
                 for key, stream in peer.outgoing.items():
                     if stream.waits:
                         self._send_all(peer.addresses(key[:4]), prefix, [stream.heartbeat()])
@@ -271,7 +271,7 @@ class Services:
                     self._stream(peer, message.writer, message.reader).answer(message),
                 )
             return
-        if message.reader == rtps.UNKNOWN:  # for all that listen to the writer
+        if message.reader == rtps.UNKNOWN:  # addressed to all readers of the writer
             message = replace(message, reader=peer.readers.get(message.writer, rtps.UNKNOWN))
         if message.reader not in self._services and message.reader not in _LISTENING.values():
             return
@@ -293,7 +293,7 @@ class Services:
 
     @staticmethod
     def _stream(peer: _Peer, writer: bytes, reader: bytes) -> Outgoing:
-        known = peer.outgoing.get(writer + rtps.UNKNOWN)  # of a client that did not say which
+        known = peer.outgoing.get(writer + rtps.UNKNOWN)  # of a client that did not name its reader
         return known or peer.outgoing.setdefault(writer + reader, Outgoing(reader, writer))
 
     def _add_writer(self, peer: _Peer, message: rtps.Submessage) -> None:

@@ -77,7 +77,11 @@ def register(subparsers: Any) -> None:  # argparse has no public type
 
 
 def _add(
-    tools: Any, name: str, text: str, examples: str, run: Callable[[argparse.Namespace], int | None]
+    tools: Any,  # argparse has no public type
+    name: str,
+    text: str,
+    examples: str,
+    run: Callable[[argparse.Namespace], int | None],
 ) -> argparse.ArgumentParser:
     """A tool with the options that all of them have."""
     tool = tools.add_parser(name, help=text, description=text, epilog=examples)

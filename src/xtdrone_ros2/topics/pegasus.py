@@ -5,14 +5,13 @@ the true one. Readings of the IMU and the magnetometer are FRD, and the receiver
 as there.
 """
 
-from typing import Any
-
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd
 from xtdrone_dynamics.quaternion import rotate_inverse_array
 
 from ..wire.layout import Batch
+from ..wire.types import Fields
 from .row import STATE_RATE, FleetTopic, Step
 
 NAMESPACE = "/drone{i}"
@@ -21,7 +20,7 @@ _FIX = 3  # smallest gps_fix with a position
 _NO_FIX, _GPS, _DIAGONAL_KNOWN = -1, 1, 2  # constants of NavSatStatus and NavSatFix
 
 
-def _header(frame: str) -> dict[str, Any]:
+def _header(frame: str) -> Fields:
     return {"header": {"frame_id": frame}}
 
 

@@ -17,7 +17,7 @@ from xtdrone_mavros.rows import RosMessage, Subscription
 from ..description import RotorRange
 
 _GROUP = 8  # actuators of one message
-_GROUPS = 2  # of PX4's 16 channels
+_GROUPS = 2  # messages for PX4's 16 channels
 
 
 class RotorSpeeds:

@@ -26,7 +26,12 @@ _KINDS = {
 }
 _NOT_TAKEN = ("thrust_and_torque", "direct_actuator")
 _YAW, _YAW_RATE = 1 << 10, 1 << 11  # bits that ignore them, of position targets
-_ROLL_RATE, _PITCH_RATE, _BODY_YAW_RATE, _ATTITUDE = 1, 2, 4, 128  # of attitude targets
+_ROLL_RATE, _PITCH_RATE, _BODY_YAW_RATE, _ATTITUDE = (
+    1,
+    2,
+    4,
+    128,
+)  # bits that ignore them, of attitude targets
 _AT_A_PLACE = {  # commands whose parameters 5 and 6 are degrees, which a float does not hold
     mavlink.MAV_CMD_NAV_TAKEOFF,
     mavlink.MAV_CMD_NAV_LAND,

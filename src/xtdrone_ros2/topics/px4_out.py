@@ -1,4 +1,4 @@
-"""What PX4 v1.15 publishes by uXRCE-DDS, below /fmu/out, from the flight stack's estimates.
+"""Topics that PX4 v1.15 publishes by uXRCE-DDS, below /fmu/out, from the flight stack's estimates.
 
 Vehicle 0 is /fmu/out/..., vehicle i /px4_i/fmu/out/..., as PX4 names its instances. World NED, body
 FRD, quaternions wxyz; what is not known is NaN, where the message allows it. Rates are those of
@@ -22,7 +22,7 @@ from .row import FleetTopic, Step
 _NAN, _INF = math.nan, math.inf
 _PERIOD_US, _STATUS_US, _BATTERY_US = 12_000, 500_000, 200_000
 _STEP_US = 4_000  # over which a reading of the IMU is the mean
-_NED = 1  # of VehicleOdometry
+_NED = 1  # pose_frame of VehicleOdometry
 _DISARMED, _ARMED = 1, 2
 _WXYZ = [3, 0, 1, 2]
 _NAV_STATE = np.array([MODES[mode].nav_state for mode in Mode])

@@ -1,18 +1,19 @@
-"""What a row of the tables of a fleet's topics is."""
+"""Rows of the tables of ROS 2 topics that a fleet publishes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from ..wire.layout import Batch
 from ..wire.quality import SENSOR, Quality
+from ..wire.types import Fields
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """What rows know of the simulated fleet.
+    """The simulated fleet, as far as rows need it.
 
     Attributes:
         origin: Latitude, longitude [rad] and height above the sea [m] of the world's origin.
@@ -20,7 +21,7 @@ class Fleet:
         offsets: (N, 3) of each vehicle's local frame, world [m].
         vehicle_type: (N,) of PX4's VehicleStatus; 0 for a VTOL, whose type changes in flight.
         vtol: (N,) bool.
-        names: Of the vehicles.
+        names: Namespaces of the vehicles.
     """
 
     names: tuple[str, ...]
@@ -43,7 +44,7 @@ class Step:
     Attributes:
         t_us: Simulated time [us].
         vehicles: (N,) of feed.VEHICLE.
-        fleet: What does not change.
+        fleet: The fleet, which does not change.
     """
 
     t_us: int
@@ -51,7 +52,7 @@ class Step:
     fleet: Fleet
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """A field of the vehicles, or of their sensors."""
+        """Returns a field of the vehicles, or of their sensors."""
         if name in self.vehicles.dtype.fields:
             return self.vehicles[name]
         return self.vehicles["sensors"][name]
@@ -63,19 +64,27 @@ class FleetTopic:
 
     name: str  # below the namespace of its table
     type: str
-    fill: Callable[[Step, Batch], None]  # sets what changes
-    constants: Mapping[str, Any] = field(default_factory=dict)  # what does not
-    period_us: int = 0  # least time between two [us]; 0 = each step, STATE_RATE = the option's
-    new: str = ""  # flag of the sensors: goes out where there is a new reading
-    changes: tuple[str, ...] = ()  # fields with whose changes it goes out, too
+    fill: Callable[[Step, Batch], None]  # sets the fields that change
+    constants: Fields = field(default_factory=dict)  # fields that do not change
+    period_us: int = 0  # minimum period [us]; 0 = each step, STATE_RATE = the option's
+    new: str = ""  # flag of the sensors: published only with a new reading
+    changes: tuple[str, ...] = ()  # fields whose changes publish it at once
     quality: Quality = SENSOR
 
 
-STATE_RATE = -1  # as period_us: at the rate of the option ros2_rate
+STATE_RATE = -1  # value of period_us: the rate of the option ros2_rate
+
+
+@overload
+def numbered(values: str, i: int) -> str: ...
+
+
+@overload
+def numbered(values: Fields, i: int) -> dict[str, Any]: ...
 
 
 def numbered(values: Any, i: int) -> Any:
-    """Constants with the vehicle's number put in."""
+    """Returns constants with the vehicle's number put in."""
     if isinstance(values, Mapping):
         return {name: numbered(value, i) for name, value in values.items()}
     return values.replace("{i}", str(i)) if isinstance(values, str) else values

@@ -35,7 +35,7 @@ def dds_name(kind: str) -> str:
 def struct(types: Types, kind: str) -> type[Any]:
     """Returns Cyclone's class of a type. Messages are written as bytes, without its objects."""
     fields = {name: _field(types, node) for name, node in types.store.fielddefs[kind][1]}
-    if "/srv/" in kind:  # with what rmw_cyclonedds puts before a request or a response
+    if "/srv/" in kind:  # rmw_cyclonedds puts these before a request or a response
         fields = {"client_guid": dds.uint64, "sequence_number": dds.int64, **fields}
     return make_idl_struct(kind.rpartition("/")[2], dds_name(kind).replace("::", "."), fields)
 

@@ -19,7 +19,7 @@ from ..rtps.services import Services
 from .idl import dds_name, struct
 from .quality import DEFAULT, LATCHED, Quality
 from .recorder import Recorder
-from .types import Message, Types
+from .types import Fields, Message, Types
 
 LOCAL = "127.0.0.1"
 _CALLS = 8  # calls of services that run at once
@@ -149,8 +149,8 @@ class Node:
         """Joins a domain.
 
         Args:
-            types: Of its messages.
-            name: Of the node, such as /xtdrone.
+            types: Types of the messages.
+            name: Node's name, such as /xtdrone.
             domain: ROS_DOMAIN_ID.
             address: IPv4 address of the interface; that of loopback reaches this machine alone.
             recorder: Records what is published.
@@ -161,7 +161,7 @@ class Node:
         self.types = types
         self._recorder = recorder
         self._name, self._at = name, (domain, address)
-        self._services: Services | None = None  # where there are any
+        self._services: Services | None = None  # None as long as none is offered
         self._topics: dict[str, Topic] = {}
         # GUIDs of the writers and readers of each node of ROS 2 that this participant is.
         self._nodes: dict[str, tuple[list[bytes], list[bytes]]] = {name: ([], [])}
@@ -214,7 +214,7 @@ class Node:
 
         Args:
             name: On the wire, for example rt/clock.
-            kind: Its type.
+            kind: Type.
         """
         known = self._topics.get(name)
         if known is None:
@@ -231,7 +231,7 @@ class Node:
 
         Args:
             name: Topic, beginning with /.
-            kind: Its type, for example std_msgs/msg/String.
+            kind: Type, for example std_msgs/msg/String.
             quality: QoS that it offers.
         """
         record = None if self._recorder is None else self._recorder.tap(name, kind, quality)
@@ -246,7 +246,7 @@ class Node:
 
         Args:
             name: Topic, beginning with /.
-            kind: Its type.
+            kind: Type.
             handle: Called by handle() with each message.
             quality: QoS that it requests.
         """
@@ -261,7 +261,7 @@ class Node:
 
         Args:
             name: Beginning with /.
-            kind: Its type, for example std_srvs/srv/Trigger.
+            kind: Type, for example std_srvs/srv/Trigger.
             answer: Gives the response to a request, in a thread of its own.
             of: Node that offers it, beginning with /; "" for this one.
         """
@@ -294,7 +294,7 @@ class Node:
             )
         )
 
-    def _entities(self, name: str, guids: tuple[list[bytes], list[bytes]]) -> dict[str, Any]:
+    def _entities(self, name: str, guids: tuple[list[bytes], list[bytes]]) -> Fields:
         writers, readers = ([self._gid(guid) for guid in part] for part in guids)
         space, _, own = name.rpartition("/")
         return {
@@ -313,7 +313,7 @@ class Node:
         if self._services is not None:
             self._services.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
-        for entity in (self.participant, self._domain):  # with all that belongs to them
+        for entity in (self.participant, self._domain):  # deletes their entities as well
             entity._delete(entity._ref)
         os.close(self._wake_in)
         os.close(self._wake_out)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cyclonedds.core import Policy, Qos
 
-_BLOCK_NS = 1_000_000  # that a slow subscriber may hold up all others [ns]
+_BLOCK_NS = 1_000_000  # maximum time that a slow subscriber blocks the others [ns]
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Quality:
     latched: bool = False  # "transient local": late subscribers get the last messages
 
     def policies(self) -> Qos:
-        """The same for DDS."""
+        """Returns the QoS policies of DDS."""
         return Qos(
             Policy.Reliability.Reliable(_BLOCK_NS)
             if self.reliable

@@ -44,10 +44,10 @@ class Recorder:
         """Begins a bag.
 
         Args:
-            path: Its folder, which must not exist.
+            path: Folder of the bag, which must not exist.
             storage: One of STORAGES.
             topics: Regular expression of whole names: what is recorded.
-            types: Of the messages.
+            types: Types of the messages.
             warn: Called with a line if the recording ends early.
 
         Raises:
@@ -62,7 +62,7 @@ class Recorder:
             self._writer.open()
         except re.error as error:
             raise Ros2Error(f"ros2_topics '{topics}' is no regular expression: {error}") from error
-        except Exception as error:  # of the disk, or of the library of the storage
+        except Exception as error:  # the disk's, or the storage library's
             raise Ros2Error(f"cannot record into '{path}': {error}") from error
         self.now_us = 0
         self._types, self._warn = types, warn
@@ -71,12 +71,12 @@ class Recorder:
         self._connections: dict[str, Connection] = {}
 
     def tap(self, topic: str, kind: str, quality: Quality) -> Callable[[bytes], None] | None:
-        """What takes the messages of a topic; None where it is not recorded.
+        """Returns a function that records a topic's messages; None if it is not recorded.
 
         Args:
-            topic: Its name.
-            kind: Its type.
-            quality: Offered by the publisher.
+            topic: Name of the topic.
+            kind: Type of the topic.
+            quality: QoS that the publisher offers.
         """
         if not self._pattern.fullmatch(topic):
             return None
@@ -93,7 +93,7 @@ class Recorder:
                 return
             try:
                 self._writer.write(connection, self.now_us * 1000, data)
-            except Exception as error:  # of the disk, or of the library of the storage
+            except Exception as error:  # the disk's, or the storage library's
                 self._open = False
                 self._warn(f"the recording ends at {self.now_us * 1e-6:.2f} s: {error}")
 
@@ -101,7 +101,7 @@ class Recorder:
         """Completes the bag."""
         with self._lock:
             self._open = False
-            with contextlib.suppress(Exception):  # what could not be written was said
+            with contextlib.suppress(Exception):  # a failure to write was reported
                 self._writer.close()
 
 

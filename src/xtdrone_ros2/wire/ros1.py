@@ -19,7 +19,7 @@ class Output:
         Args:
             node: The participant.
             name: The topic, beginning with /.
-            kind: Its type, by ROS 1's name.
+            kind: Type of the topic, by ROS 1's name.
             latched: Whether late subscribers get the last messages.
         """
         self._kind, self._types = ros2_name(kind), node.types
@@ -40,7 +40,7 @@ def listen(node: Node, name: str, kind: str, handle: Callable[[bytes], object]) 
     Args:
         node: The participant, whose handle() calls handle.
         name: The topic, beginning with /.
-        kind: Its type, by ROS 1's name.
+        kind: Type of the topic, by ROS 1's name.
         handle: Called with each message.
     """
     own = ros2_name(kind)

@@ -1,6 +1,7 @@
 """Message types of ROS 2, and their serialisation: the standard ones, px4_msgs and mavros_msgs."""
 
 import dataclasses
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -36,6 +37,7 @@ _ROS1_NAMES = {"secs": "sec", "nsecs": "nanosec", "D": "d", "K": "k", "R": "r", 
 Message: TypeAlias = Any
 # A field's type as rosbags describes it: a Nodetype, and a name or nested descriptions.
 FieldType: TypeAlias = Any
+Fields: TypeAlias = Mapping[str, Any]  # fields of a message by name, nested ones too
 
 
 class Types:
@@ -87,7 +89,7 @@ class Types:
         _, fields = self.store.fielddefs[kind]
         return self.store.types[kind](**{name: self._blank(node) for name, node in fields})
 
-    def _blank(self, node: FieldType) -> Any:
+    def _blank(self, node: FieldType) -> Any:  # a field's value
         form, described = node
         if form == Nodetype.NAME:
             return self.blank(described)
@@ -99,7 +101,7 @@ class Types:
             return np.zeros(length, dtype=number_of(element[1][0]))
         return [self._blank(element) for _ in range(length)]
 
-    def message(self, kind: str, **values: Any) -> Message:
+    def message(self, kind: str, **values: Any) -> Message:  # fields' values
         """Returns a message with some fields set: nested ones as dicts, sequences as lists.
 
         Args:
@@ -108,19 +110,19 @@ class Types:
         """
         return self._filled(self.blank(kind), values)
 
-    def _filled(self, message: Message, values: dict[str, Any]) -> Message:
+    def _filled(self, message: Message, values: Fields) -> Message:
         nodes: dict[str, FieldType] = dict(self.store.fielddefs[message.__msgtype__][1])
         changed: dict[str, Any] = {}
         for name, value in values.items():
             name = name if name in nodes else _ROS1_NAMES[name]
             form, described = nodes[name]
-            if isinstance(value, dict):
+            if isinstance(value, Mapping):
                 value = self._filled(getattr(message, name), value)
             elif form in (Nodetype.ARRAY, Nodetype.SEQUENCE):
                 (of, kind), _ = described
                 if of == Nodetype.NAME:
                     value = [
-                        self._filled(self.blank(kind), part) if isinstance(part, dict) else part
+                        self._filled(self.blank(kind), part) if isinstance(part, Mapping) else part
                         for part in value
                     ]
                 elif isinstance(value, bytes):

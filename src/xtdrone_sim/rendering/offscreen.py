@@ -11,7 +11,7 @@ from xtdrone_core import libraries
 from ..errors import EngineError
 
 BACKENDS = ("egl", "osmesa")
-PACKAGES = ("libegl1", "libgl1-mesa-dri", "libopengl0")  # of Debian and Ubuntu, for EGL
+PACKAGES = ("libegl1", "libgl1-mesa-dri", "libopengl0")  # packages of Debian and Ubuntu, for EGL
 _PROBE = "import mujoco; mujoco.GLContext(16, 16).make_current()"
 
 

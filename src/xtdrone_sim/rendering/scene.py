@@ -18,11 +18,12 @@ from xtdrone_core.contracts import Engine, WorldEditor
 from xtdrone_dynamics.quaternion import to_matrix
 
 from ..scene import mujoco_scene as scene
+from ..world import World
 from ..world.models import WorldModel
 from . import offscreen
 
 _MAX_SHAPES = 20_000
-FURTHEST = 1e4  # of a range finder's beam [m]
+FURTHEST = 1e4  # longest beam of a range finder [m]
 _SKY = 0.7  # distance of MuJoCo's sky, part of the far plane's; it hides what lies behind
 _COLLISIONS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
 
@@ -38,12 +39,12 @@ class RenderedScene:
 
     def __init__(
         self,
-        world: Any,
+        world: World,
         specs: Sequence[VehicleSpec],
         models: Sequence[Vehicle],
         largest: tuple[int, int],
         samples: int = 0,
-    ):
+    ) -> None:
         """Compiles the scene; nothing is rendered before the first sample.
 
         Args:
@@ -54,14 +55,15 @@ class RenderedScene:
         """
         self._world, self._specs, self._models = world, specs, models
         self._largest, self._samples = largest, samples
-        self._gl = self._context = None
+        self._gl: Any = None  # of MuJoCo, which has no types
+        self._context: Any = None
         self._compile(())
 
-    def _compile(self, inserted):
+    def _compile(self, inserted: tuple[WorldModel, ...]) -> None:
         """Compiles the scene with models that were inserted into the world."""
         self.close()
         self._shown = inserted
-        self.model = self._build(inserted)
+        self.model = self.build(inserted)
         vis = self.model.vis
         vis.global_.offwidth, vis.global_.offheight = self._largest
         vis.quality.offsamples = self._samples
@@ -73,7 +75,7 @@ class RenderedScene:
         self._inserted = scene.placed(self.model, self._data, inserted)
         self._actors = scene.Actors(self.model, self._world)
 
-    def _build(self, inserted):
+    def build(self, inserted: tuple[WorldModel, ...]) -> Any:
         return scene.build(self._world, self._specs, self._models, inserted=inserted)
 
     def place(
@@ -142,7 +144,8 @@ class RenderedScene:
             EngineError: Nothing here can render.
         """
         self._open()
-        matrix = to_matrix(*quat)
+        x, y, z, w = np.asarray(quat, dtype=float)
+        matrix = to_matrix(x, y, z, w)
         aside = max(abs(pinhole.left), abs(pinhole.right))
         far = far / _SKY * math.sqrt(1.0 + aside * aside)
         self._aim(
@@ -216,7 +219,15 @@ class RenderedScene:
             self._context = self._gl = None
 
     @staticmethod
-    def _aim(drawn, pos, forward, up, pinhole, near, far):
+    def _aim(
+        drawn: Any,
+        pos: npt.ArrayLike,
+        forward: npt.ArrayLike,
+        up: npt.ArrayLike,
+        pinhole: Pinhole,
+        near: float,
+        far: float,
+    ) -> None:
         """Puts the camera of a MjvScene where a pinhole camera is."""
         for camera in drawn.camera:
             camera.pos, camera.forward, camera.up = pos, forward, up
@@ -227,7 +238,7 @@ class RenderedScene:
             camera.frustum_top = -near * pinhole.top
             camera.orthographic = 0
 
-    def _open(self):
+    def _open(self) -> None:
         if self._context is not None:
             return
         self._gl = offscreen.context_class()(*self._largest)
@@ -240,7 +251,7 @@ class RenderedScene:
         self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
         self._update()
 
-    def _update(self):
+    def _update(self) -> None:
         mujoco.mjv_updateScene(
             self.model,
             self._data,
@@ -261,8 +272,8 @@ class Beams:
     """Rays of range finders, cast in a separate scene."""
 
     def __init__(
-        self, world: Any, specs: Sequence[VehicleSpec], models: Sequence[Vehicle], engine: Engine
-    ):
+        self, world: World, specs: Sequence[VehicleSpec], models: Sequence[Vehicle], engine: Engine
+    ) -> None:
         """Compiles the scene.
 
         Args:
@@ -271,9 +282,9 @@ class Beams:
         """
         self._scene = RenderedScene(world, specs, models, (1, 1))
         self._engine, self._peopled = engine, bool(world.actors)
-        self._placed = None  # poses of the bodies in the scene
+        self._placed: list[np.ndarray] | None = None  # poses of the bodies in the scene
 
-    def __call__(self, vehicle: int, point, direction) -> float:
+    def __call__(self, vehicle: int, point: np.ndarray, direction: np.ndarray) -> float:
         """Distance from a point along a direction to the first thing but the vehicle [m]."""
         state, further = self._engine.state, inserted_in(self._engine)
         poses = (

@@ -7,8 +7,8 @@ one link.
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from ..errors import SdfError
 from .look import Look
 from .mesh import MESH_SUFFIXES, MeshFile
 from .pose import Pose
-from .sdf_file import fail, parse, resolve_uri
-from .sdf_tree import OWN, Scope, name_of, number, numbers, pose_of, refuse_unknown, text, vector
+from .sdf_file import OWN, Element, fail, parse, resolve_uri
+from .sdf_tree import Scope, name_of, number, numbers, pose_of, refuse_unknown, text, vector
 from .shapes import Shape, shapes_of
 
 _STAND_IN = Shape(
@@ -30,14 +30,15 @@ _TRUE = ("1", "true")
 _PAINT = "paint"  # begin of the names of visuals that an actor's own colour is for
 _HERE = Pose()
 _PER_PIECE = 16  # lengths of the curve between two waypoints are summed in so many parts
-_PACE_S = 0.2  # before and after, over which it is seen whether an actor walks [s]
-_STROLL = 0.5  # from this pace on, limbs swing fully [m/s]
+_PACE_S = 0.2  # time before and after over which an actor's speed is taken [s]
+_STROLL = 0.5  # speed from which limbs swing fully [m/s]
 
 
 @dataclass(frozen=True)
 class Limb:
-    """A link of an actor. Its angle about the axis is way * turn + swing * sin(
-    way * stride + phase).
+    """A link of an actor.
+
+    After an arc length s its angle about the axis is s * turn + swing * sin(s * stride + phase).
 
     The swing is smaller where the actor is slow, and 0 where it stands.
     """
@@ -51,9 +52,11 @@ class Limb:
     phase: float = 0.0  # [rad]
     shapes: tuple[Shape, ...] = ()  # in the frame of the limb
 
-    def at(self, way: float, share: float) -> Pose:
-        """Its pose in the frame of the actor, after a way [m] and with a share of its swing."""
-        angle = way * self.turn + share * self.swing * math.sin(way * self.stride + self.phase)
+    def at(self, arc_length: float, fraction: float) -> Pose:
+        """Returns its pose in the frame of the actor, after an arc length [m]."""
+        angle = arc_length * self.turn + fraction * self.swing * math.sin(
+            arc_length * self.stride + self.phase
+        )
         half = math.sin(0.5 * angle)
         return self.pose.to(Pose(quat=(*(half * x for x in self.axis), math.cos(0.5 * angle))))
 
@@ -69,7 +72,9 @@ class Actor:
     tangents: tuple[tuple, ...]  # of the curve through these positions, per waypoint [m]
     loop: bool
     start: float  # simulated time at which it starts [s]
-    marks: tuple[tuple[float, ...], tuple[float, ...]]  # times [s], and how far it is then [m]
+    arc_lengths: tuple[
+        tuple[float, ...], tuple[float, ...]
+    ]  # times [s], and the length of the path up to then [m]
 
     @property
     def moves(self) -> bool:
@@ -79,11 +84,11 @@ class Actor:
     @property
     def fastest(self) -> float:
         """Its greatest speed [m/s]."""
-        times, way = self.marks
-        return float(max(np.diff(way) / np.diff(times), default=0.0))
+        times, arc_length = self.arc_lengths
+        return float(max(np.diff(arc_length) / np.diff(times), default=0.0))
 
     def pose(self, t: float) -> Pose:
-        """Where it is.
+        """Returns where it is.
 
         Args:
             t: Simulated time [s].
@@ -94,27 +99,27 @@ class Actor:
             return self.poses[min(k, len(self.times) - 1)]
         return Pose(
             self._point(k, t),
-            _between(self.poses[k - 1].quat, self.poses[k].quat, self._share(k, t)),
+            _between(self.poses[k - 1].quat, self.poses[k].quat, self._fraction(k, t)),
         )
 
     def limbs_at(self, t: float) -> list[Pose]:
-        """Where its limbs are at a simulated time [s], world."""
+        """Returns where its limbs are at a simulated time [s], world."""
         whole = self.pose(t)
-        way = self.way(t)
-        pace = (self.way(t + _PACE_S) - self.way(t - _PACE_S)) / (2.0 * _PACE_S)
-        return [whole.to(limb.at(way, min(1.0, pace / _STROLL))) for limb in self.limbs]
+        arc_length = self.arc_length(t)
+        speed = (self.arc_length(t + _PACE_S) - self.arc_length(t - _PACE_S)) / (2.0 * _PACE_S)
+        return [whole.to(limb.at(arc_length, min(1.0, speed / _STROLL))) for limb in self.limbs]
 
-    def way(self, t: float) -> float:
-        """How far it has gone at a simulated time [s], in all its rounds [m]."""
+    def arc_length(self, t: float) -> float:
+        """Returns the length of its path at a simulated time [s], in all its rounds [m]."""
         turns, t = self._turns(t)
-        times, ways = self.marks
+        times, lengths = self.arc_lengths
         k = min(bisect_right(times, t), len(times) - 1)
         if k == 0 or t <= times[k - 1]:
-            return turns * ways[-1] + ways[max(k - 1, 0)]
-        share = min(1.0, (t - times[k - 1]) / (times[k] - times[k - 1]))
-        return turns * ways[-1] + ways[k - 1] + share * (ways[k] - ways[k - 1])
+            return turns * lengths[-1] + lengths[max(k - 1, 0)]
+        fraction = min(1.0, (t - times[k - 1]) / (times[k] - times[k - 1]))
+        return turns * lengths[-1] + lengths[k - 1] + fraction * (lengths[k] - lengths[k - 1])
 
-    def _turns(self, t) -> tuple[int, float]:
+    def _turns(self, t: float) -> tuple[int, float]:
         """Rounds that are behind it, and time in this one [s]."""
         t -= self.start
         last = self.times[-1]
@@ -122,18 +127,18 @@ class Actor:
             return int(t // last), t % last
         return 0, t
 
-    def _share(self, k, t) -> float:
+    def _fraction(self, k: int, t: float) -> float:
         return (t - self.times[k - 1]) / (self.times[k] - self.times[k - 1])
 
-    def _point(self, k, t) -> tuple:
+    def _point(self, k: int, t: float) -> tuple:
         a, b = self.poses[k - 1], self.poses[k]
         return tuple(
-            _hermite(self._share(k, t), *values)
+            _hermite(self._fraction(k, t), *values)
             for values in zip(a.pos, b.pos, self.tangents[k - 1], self.tangents[k], strict=True)
         )
 
 
-def read_actor(element: Any, remarks: list[str]) -> Actor:
+def read_actor(element: Element, remarks: list[str]) -> Actor:
     """An <actor> with its script.
 
     Waypoints of all trajectories are one path in the order of their times; of two trajectories with
@@ -168,11 +173,11 @@ def read_actor(element: Any, remarks: list[str]) -> Actor:
         delay,
         ((0.0,), (0.0,)),
     )
-    return replace(still, marks=_marks(still))
+    return replace(still, arc_lengths=_arc_lengths(still))
 
 
-def _waypoints(element, name) -> dict[float, Pose]:
-    found: dict[float, Pose] = {}
+def _waypoints(element: Element, name: str) -> dict[float, Pose]:
+    poses: dict[float, Pose] = {}
     for path in element.iterfind("script/trajectory"):
         points = list(path.iterchildren("waypoint"))
         if len(points) == 1:
@@ -190,12 +195,12 @@ def _waypoints(element, name) -> dict[float, Pose]:
                     f"<time> {time:g} of actor '{name}' does not rise: give times from 0 "
                     f"on, this one above {max(last, 0.0):g}",
                 )
-            found[time], last = pose_of(point), time
-    return found
+            poses[time], last = pose_of(point), time
+    return poses
 
 
-def _marks(actor) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Times, and how far the actor has gone at them."""
+def _arc_lengths(actor: Actor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Returns times, and the length of the actor's path up to them."""
     times = [actor.times[0]]
     for before, after in zip(actor.times[:-1], actor.times[1:]):
         times += [before + (after - before) * j / _PER_PIECE for j in range(1, _PER_PIECE + 1)]
@@ -204,7 +209,7 @@ def _marks(actor) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(times), (0.0, *np.cumsum(steps).tolist())
 
 
-def _limbs(element, name, remarks) -> tuple[Limb, ...]:
+def _limbs(element: Element, name: str, remarks: list[str]) -> tuple[Limb, ...]:
     given = element.find(OWN + "figure")
     if given is not None:
         limbs = _model((given.text or "").strip(), given, name)
@@ -215,7 +220,7 @@ def _limbs(element, name, remarks) -> tuple[Limb, ...]:
     return (Limb("body", shapes=(shape, solid)),)
 
 
-def _model(words, given, actor) -> tuple[Limb, ...]:
+def _model(words: str, given: Element, actor: str) -> tuple[Limb, ...]:
     """The links of a model: a name from models/, or a path from the folder of the actor's file."""
     folder = resources.root() / "models" / words
     if not words or not folder.is_dir():
@@ -236,13 +241,13 @@ def _model(words, given, actor) -> tuple[Limb, ...]:
         )
         limb = Limb(link, pose, shapes=own)
         joint = by_child.get(link)
-        limbs.append(limb if joint is None else _moved(limb, joint, actor))
+        limbs.append(limb if joint is None else _with_joint(limb, joint, actor))
     if not limbs:
         fail(model, f"model of actor '{actor}' has no <link>")
     return tuple(limbs)
 
 
-def _moved(limb, joint, actor) -> Limb:
+def _with_joint(limb: Limb, joint: Element, actor: str) -> Limb:
     """A limb on a joint with <xtdrone:swing> or <xtdrone:roll>; one without stands still."""
     axis = (
         vector(joint.find("axis"), "xyz", (0.0, 1.0, 0.0))
@@ -252,7 +257,7 @@ def _moved(limb, joint, actor) -> Limb:
     length = math.hypot(*axis)
     if not length:
         fail(joint, f"<xyz> of joint '{name_of(joint)}' of actor '{actor}' has no length")
-    limb = replace(limb, axis=tuple(x / length for x in axis))
+    limb = replace(limb, axis=(axis[0] / length, axis[1] / length, axis[2] / length))
     swing, roll = joint.find(OWN + "swing"), joint.find(OWN + "roll")
     if swing is not None:
         refuse_unknown(swing, ("angle", "stride", "phase"))
@@ -268,10 +273,10 @@ def _moved(limb, joint, actor) -> Limb:
     return limb
 
 
-def _painted(limbs, colour) -> tuple[Limb, ...]:
+def _painted(limbs: tuple[Limb, ...], colour: tuple[float, ...]) -> tuple[Limb, ...]:
     """Limbs whose visuals named paint... have a colour."""
 
-    def paint(shape):
+    def paint(shape: Shape) -> Shape:
         own = shape.name.rpartition("::")[2]
         return (
             replace(shape, look=replace(shape.look, colour=colour))
@@ -282,19 +287,19 @@ def _painted(limbs, colour) -> tuple[Limb, ...]:
     return tuple(replace(limb, shapes=tuple(map(paint, limb.shapes))) for limb in limbs)
 
 
-def _above_zero(element, tag) -> float:
+def _above_zero(element: Element, tag: str) -> float:
     value = number(element, tag)
     if value <= 0.0:
         fail(element, f"<{tag}> is {value:g}: give metres above 0")
     return value
 
 
-def _tangents(points, tension) -> tuple:
+def _tangents(points: Sequence[tuple[float, ...]], tension: float) -> tuple:
     """Catmull and Rom's, as Gazebo has them; a closed path is smooth at its ends, too."""
     last = len(points) - 1
     closed = last > 1 and points[0] == points[last]
 
-    def neighbours(k):
+    def neighbours(k: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
         if closed and k in (0, last):
             return points[last - 1], points[1]
         return points[max(k - 1, 0)], points[min(k + 1, last)]
@@ -308,7 +313,7 @@ def _tangents(points, tension) -> tuple:
     )
 
 
-def _hermite(s, start, end, leaving, arriving) -> float:
+def _hermite(s: float, start: float, end: float, leaving: float, arriving: float) -> float:
     """The cubic from start to end with these slopes at both, at s from 0 to 1."""
     return (
         (2.0 * s**3 - 3.0 * s**2 + 1.0) * start
@@ -318,7 +323,7 @@ def _hermite(s, start, end, leaving, arriving) -> float:
     )
 
 
-def _skin(element, name, remarks) -> Shape:
+def _skin(element: Element, name: str, remarks: list[str]) -> Shape:
     shape = replace(_STAND_IN, name=f"{name}::skin", link=name)
     skin = element.find("skin")
     if skin is None:
@@ -344,8 +349,8 @@ def _skin(element, name, remarks) -> Shape:
     )
 
 
-def _between(a, b, share) -> tuple:
-    """Attitude at a share of the way between two, along the shorter arc."""
+def _between(a: tuple[float, ...], b: tuple[float, ...], fraction: float) -> tuple:
+    """Interpolates two attitudes along the shorter arc."""
     side = 1.0 if sum(x * y for x, y in zip(a, b, strict=True)) >= 0.0 else -1.0
-    mixed = [x + share * (side * y - x) for x, y in zip(a, b, strict=True)]
+    mixed = [x + fraction * (side * y - x) for x, y in zip(a, b, strict=True)]
     return quaternion.normalize(*mixed)

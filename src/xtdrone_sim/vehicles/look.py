@@ -4,12 +4,11 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from xtdrone_core import files
 
 from ..errors import SdfError
-from .sdf_file import fail, resolve_uri
+from .sdf_file import Element, fail, resolve_uri
 from .sdf_tree import number, numbers
 
 _PLAIN = {  # Gazebo's own material scripts that are one plain colour
@@ -55,7 +54,7 @@ class Look:
     surface: Surface | None = None  # where the SDF says how it shines
 
 
-def look_of(element: Any) -> Look:
+def look_of(element: Element) -> Look:
     """The look that a visual's <material> and <transparency> describe."""
     material = element.find("material")
     if material is None:
@@ -72,7 +71,8 @@ def look_of(element: Any) -> Look:
         if child is not None:
             count = len((child.text or "").split())
             values = numbers(child, count if count in (3, 4) else 4)
-            colour = values if len(values) == 4 else (*values, 1.0)
+            red, green, blue, alpha = (*values, 1.0)[:4]
+            colour = red, green, blue, alpha
             break
     surface, emissive, albedo = _shine(material)
     if emissive:
@@ -90,15 +90,15 @@ def look_of(element: Any) -> Look:
     )
 
 
-def _shine(material) -> tuple[Surface | None, tuple, Path | None]:
+def _shine(material: Element) -> tuple[Surface | None, tuple, Path | None]:
     """Surface, emissive colour and picture of <specular>, <emissive> and <pbr><metal>."""
     metal, glow = material.find("pbr/metal"), _rgb(material, "emissive")
     emissive = glow if glow and max(glow) > 0.0 else ()
     if metal is not None:
         surface = Surface(
             _DIELECTRIC,
-            _share(metal, "roughness", 0.5),
-            _share(metal, "metalness", 0.5),
+            _fraction(metal, "roughness", 0.5),
+            _fraction(metal, "metalness", 0.5),
             max(emissive, default=0.0),
         )
         return surface, emissive, _albedo(metal.find("albedo_map"))
@@ -120,7 +120,7 @@ def _shine(material) -> tuple[Surface | None, tuple, Path | None]:
     )
 
 
-def _albedo(element) -> Path | None:
+def _albedo(element: Element) -> Path | None:
     """The picture that an <albedo_map> names; None where it is not here."""
     uri = "" if element is None else (element.text or "").strip()
     try:
@@ -129,14 +129,14 @@ def _albedo(element) -> Path | None:
         return None
 
 
-def _share(element, tag, default) -> float:
+def _fraction(element: Element, tag: str, default: float) -> float:
     value = number(element, tag, default)
     if not 0.0 <= value <= 1.0:
         fail(element.find(tag), f"<{tag}> is {value:g}: give 0 to 1")
     return value
 
 
-def _rgb(material, tag) -> tuple:
+def _rgb(material: Element, tag: str) -> tuple:
     """A colour (3,) of a material; () where it has none."""
     child = material.find(tag)
     if child is None:
@@ -145,7 +145,7 @@ def _rgb(material, tag) -> tuple:
     return numbers(child, count if count in (3, 4) else 4)[:3]
 
 
-def _of_script(material, name) -> tuple:
+def _of_script(material: Element, name: str) -> tuple:
     """Colour, picture and repeats of an OGRE material script in the folders that SDF names."""
     folders = []
     for uri in material.iterfind("script/uri"):
@@ -177,7 +177,7 @@ def _of_script(material, name) -> tuple:
     return _WHITE, None, (1.0, 1.0)
 
 
-def _block(text, name) -> str:
+def _block(text: str, name: str) -> str:
     """The text between the braces of a script's material; "" where it is not there."""
     text = re.sub(r"//[^\n]*", "", text)
     start = re.search(rf"\bmaterial\s+{re.escape(name)}\s*(?::[^{{]*)?{{", text)
@@ -190,7 +190,7 @@ def _block(text, name) -> str:
     return text[start.end() : at]
 
 
-def _picture(name, folders) -> Path | None:
+def _picture(name: str, folders: list[Path]) -> Path | None:
     for folder in folders:
         for path in (folder / name, folder.parent / "textures" / name):
             if path.is_file():

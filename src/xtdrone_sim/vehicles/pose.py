@@ -1,9 +1,8 @@
 """Poses (position and attitude) and their composition, as in SDF."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
-
-import numpy.typing as npt
 
 from xtdrone_core import SensorBlock, Vehicle, VehicleSpec
 from xtdrone_core.vehicle import BASE
@@ -30,13 +29,15 @@ class Pose(NamedTuple):
         back = Pose(quat=(-self.quat[0], -self.quat[1], -self.quat[2], self.quat[3]))
         return Pose(back.direction([-x for x in self.pos]), back.quat)
 
-    def point(self, pos: npt.ArrayLike) -> tuple:
+    def point(self, pos: Iterable[float]) -> tuple:
         """A point given in this frame, one frame further out."""
         return tuple(a + b for a, b in zip(self.pos, self.direction(pos)))
 
-    def direction(self, vector: npt.ArrayLike) -> tuple:
+    def direction(self, vector: Iterable[float]) -> tuple:
         """A vector given in this frame, one frame further out."""
-        return quaternion.rotate(*self.quat, *map(float, vector))
+        x, y, z = map(float, vector)
+        qx, qy, qz, qw = self.quat
+        return quaternion.rotate(qx, qy, qz, qw, x, y, z)
 
 
 def body_frames(vehicle: Vehicle) -> list[Pose]:
@@ -56,10 +57,10 @@ def start_pose(spec: VehicleSpec, vehicle: Vehicle) -> Pose:
 
 def sensors_at_zero(vehicle: Vehicle) -> list[SensorBlock]:
     """A vehicle's sensors in the frame of its base, with all joints at zero."""
-    frames, found = body_frames(vehicle), []
+    frames, blocks = body_frames(vehicle), []
     for block in vehicle.sensors:
         placed = Pose(block.pos, block.quat)
         if block.body != BASE:
             placed = frames[block.body].to(placed)
-        found.append(replace(block, pos=placed.pos, quat=placed.quat, body=BASE))
-    return found
+        blocks.append(replace(block, pos=placed.pos, quat=placed.quat, body=BASE))
+    return blocks

@@ -3,13 +3,14 @@
 import math
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sensor_models.rendered.declaration import parts_of
 from sensor_models.sensor import sensors
 from xtdrone_core import FleetModel, Vehicle, outputs, plot_style
-from xtdrone_core.vehicle import Servo, Surface
+from xtdrone_core.vehicle import Actuator, Body, Joint, Servo, Surface, Vector
 from xtdrone_dynamics import battery
 from xtdrone_dynamics.abilities.effectiveness import (
     ROWS,
@@ -57,7 +58,7 @@ def vehicle_figures(model: Vehicle) -> dict:
         "inertia_kg_m2": [list(row) for row in model.inertia],
         "bodies": [_body_line(body) for body in model.bodies],
         "joints": [_joint_line(joint, model) for joint in model.joints],
-        "actuators": [_actuator_line(found, model) for found in model.actuators],
+        "actuators": [_actuator_line(actuator, model) for actuator in model.actuators],
         "rotors": len(model.rotors),
         "commands": ", ".join(name for name, yes in zip(ROWS, can, strict=True) if yes)
         or "nothing",
@@ -74,7 +75,7 @@ def vehicle_figures(model: Vehicle) -> dict:
     return {**figures, "allocation_matrix": matrix.tolist(), "effects": model.effects}
 
 
-def _largest_forces(envelope, weight) -> list[list[float]]:
+def _largest_forces(envelope: ForceEnvelope, weight: float) -> list[list[float]]:
     """Of each axis, the farthest forces to both sides [N]; `weight` is carried by x and y."""
     rows = []
     for axis, direction in enumerate(np.eye(3)):
@@ -85,24 +86,24 @@ def _largest_forces(envelope, weight) -> list[list[float]]:
     return rows
 
 
-def _hubs(model) -> np.ndarray:
+def _hubs(model: Vehicle) -> np.ndarray:
     """Hubs of the rotors (R, 3) in the frame of the base, joints at zero [m]."""
     return np.array(
         [_in_base(model, rotor.body, rotor.pos, rotor.axis)[0] for rotor in model.rotors]
     )
 
 
-def _in_base(model, body, pos, axis) -> tuple[np.ndarray, np.ndarray]:
+def _in_base(model: Vehicle, body: int, pos: Vector, axis: Vector) -> tuple[np.ndarray, np.ndarray]:
     """A point (3,) [m] and a direction (3,) of a body in the frame of the base, joints at zero."""
-    body = model.bodies[body]
-    while body.parent >= 0:
-        pos = np.add(rotate(*body.quat, *pos), body.pos)
-        axis = rotate(*body.quat, *axis)
-        body = model.bodies[body.parent]
+    part = model.bodies[body]
+    while part.parent >= 0:
+        x, y, z = np.add(rotate(*part.quat, *pos), part.pos)
+        pos, axis = (x, y, z), rotate(*part.quat, *axis)
+        part = model.bodies[part.parent]
     return np.array(pos), np.array(axis)
 
 
-def _flies(fleet, hover) -> str:
+def _flies(fleet: FleetModel, hover: np.ndarray) -> str:
     """How a vehicle is flown that can be."""
     kind = vehicle_types(fleet)[0]
     if kind == FIXED_WING:
@@ -112,7 +113,7 @@ def _flies(fleet, hover) -> str:
     return "yes" if hover.any() else "not without turning: the rotors' torques do not balance"
 
 
-def _rotor_figures(model, largest) -> dict:
+def _rotor_figures(model: Vehicle, largest: np.ndarray) -> dict:
     hubs = _hubs(model)
     span = max(np.linalg.norm(a - b) for a in hubs for b in hubs)
     return {
@@ -124,7 +125,9 @@ def _rotor_figures(model, largest) -> dict:
     }
 
 
-def _hover_figures(model, fleet, matrix, hover) -> dict:
+def _hover_figures(
+    model: Vehicle, fleet: FleetModel, matrix: np.ndarray, hover: np.ndarray
+) -> dict:
     """Of a hover with these thrusts (A,) [N], in which `matrix` (4, A) acts."""
     rotors = len(model.rotors)
     speed = np.sqrt(hover[:rotors] / [r.motor_constant for r in model.rotors])
@@ -150,12 +153,12 @@ def _hover_figures(model, fleet, matrix, hover) -> dict:
     }
 
 
-def _body_line(body) -> str:
+def _body_line(body: Body) -> str:
     more = f" with {len(body.links) - 1} more links" if len(body.links) > 1 else ""
     return f"{body.name}{more}, {body.mass:.4g} kg"
 
 
-def _joint_line(joint, model) -> str:
+def _joint_line(joint: Joint, model: Vehicle) -> str:
     body = model.bodies[joint.body]
     unit = "m" if joint.prismatic else "rad"
     return (
@@ -164,10 +167,10 @@ def _joint_line(joint, model) -> str:
     )
 
 
-def _actuator_line(found, model) -> str:
+def _actuator_line(actuator: Actuator, model: Vehicle) -> str:
     return (
-        f"{found.kind} {found.name} on {model.bodies[found.body].name}, channel "
-        f"{found.channel}, command {found.lower:g} to {found.upper:g}"
+        f"{actuator.kind} {actuator.name} on {model.bodies[actuator.body].name}, channel "
+        f"{actuator.channel}, command {actuator.lower:g} to {actuator.upper:g}"
     )
 
 
@@ -185,20 +188,20 @@ def vehicle_sensors(model: Vehicle) -> list[dict]:
     Raises:
         SensorError: Invalid values.
     """
-    found = []
+    listed = []
     for block in model.sensors:
         if block.kind in sensors():
             values = asdict(sensors()[block.kind].parameters.from_block(block))
         else:
             parts = {getattr(part, "name", ""): _unplaced(part) for part in parts_of(block)}
             values = parts.get("", parts)
-        found.append(
+        listed.append(
             {"kind": block.kind, "name": block.name, "pos_m": list(block.pos), "parameters": values}
         )
-    return found
+    return listed
 
 
-def _unplaced(parameters) -> dict:
+def _unplaced(parameters: Any) -> dict:
     return {
         name: value
         for name, value in asdict(parameters).items()
@@ -206,41 +209,42 @@ def _unplaced(parameters) -> dict:
     }
 
 
-def _battery_figures(model, speed) -> dict:
+def _battery_figures(model: Vehicle, speed: np.ndarray) -> dict:
     """How the pack carries a hover with these rotor speeds (R,) [rad/s]."""
     pack = model.battery
+    assert pack is not None, "called for vehicles with a battery"
     constant = [
         pack.rotor_power_constant or r.moment_constant * r.motor_constant for r in model.rotors
     ]
     shaft = float(constant @ speed**3)
     power = shaft / pack.efficiency + pack.avionics_power
     needed = max(speed / [r.max_rot_velocity for r in model.rotors]) * pack.rated_voltage
-    charge, seconds, first = pack.charge, 0.0, None
+    charge, seconds, at_start = pack.charge, 0.0, None
     while True:
         voltage, current = battery.load(charge, pack.cells, pack.internal_resistance, power)
-        first = first or (voltage, current)
+        at_start = at_start or (voltage, current)
         if voltage < needed or charge == 0.0:
             break
         charge = battery.drained(charge, pack.capacity, current, 1.0)
         seconds += 1.0
     return {
         "hover_shaft_power_w": shaft,
-        "hover_voltage_v": first[0],
-        "hover_current_a": first[1],
+        "hover_voltage_v": at_start[0],
+        "hover_current_a": at_start[1],
         "hover_time_min": seconds / 60.0,
     }
 
 
-def _torque_reserve(direction, low, high) -> float:
+def _torque_reserve(direction: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
     """The torque at which the first actuator reaches a limit when it is added to the hover [N m].
 
     Args:
         direction: (A,) change of each actuator per newton metre.
         low, high: (A,) limits less the values in hover.
     """
-    room = np.where(direction > 0.0, high, -low)
+    margin = np.where(direction > 0.0, high, -low)
     moving = np.abs(direction) > 1e-12
-    return float((room[moving] / np.abs(direction[moving])).min()) if moving.any() else 0.0
+    return float((margin[moving] / np.abs(direction[moving])).min()) if moving.any() else 0.0
 
 
 def draw_layout(model: Vehicle, path: Path | str) -> None:
@@ -266,7 +270,7 @@ def draw_layout(model: Vehicle, path: Path | str) -> None:
     plot_style.save(figure, path)
 
 
-def _draw_rotors(model, figure, cell) -> None:
+def _draw_rotors(model: Vehicle, figure: Any, cell: Any) -> None:
     from matplotlib.patches import Circle
 
     hubs = _hubs(model)
@@ -318,7 +322,7 @@ def _draw_rotors(model, figure, cell) -> None:
     axes.set(xlim=(-limit, limit), ylim=(-limit, limit))
 
 
-def _draw_tilts(model, axes, radius) -> None:
+def _draw_tilts(model: Vehicle, axes: Any, radius: float) -> None:
     """A line along the axis of each joint that carries rotors."""
     carriers = {rotor.body for rotor in model.rotors}
     carriers |= {model.bodies[body].parent for body in carriers}
@@ -333,7 +337,7 @@ def _draw_tilts(model, axes, radius) -> None:
             )
 
 
-def _draw_wings(model, axes) -> None:
+def _draw_wings(model: Vehicle, axes: Any) -> None:
     for wing in model.wings:
         (front, left, _), span = _in_base(
             model, wing.body, wing.pos, tuple(np.cross(wing.forward, wing.upward))
@@ -347,7 +351,7 @@ def _draw_wings(model, axes) -> None:
         )
 
 
-def _draw_envelope(model, figure, cell) -> None:
+def _draw_envelope(model: Vehicle, figure: Any, cell: Any) -> None:
     """The sections of the force envelope along the body's planes, and the weight."""
     envelope = ForceEnvelope(FleetModel.of([model]))
     axes = plot_style.map_axes(
@@ -366,9 +370,9 @@ def _draw_envelope(model, figure, cell) -> None:
     axes.plot(0.0, model.mass * GRAVITY, "k+", label="weight")
 
 
-def _arrow(axes, start, end, **style) -> None:
+def _arrow(axes: Any, start: tuple, end: tuple, **style: Any) -> None:
     axes.annotate("", xytext=start, xy=end, arrowprops={"arrowstyle": "->", **style})
 
 
-def _around(x, y, radius, angle) -> tuple:
+def _around(x: float, y: float, radius: float, angle: float) -> tuple:
     return x + radius * math.cos(angle), y + radius * math.sin(angle)

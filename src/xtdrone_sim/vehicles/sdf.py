@@ -1,16 +1,19 @@
 """Vehicles from SDF files, as Gazebo 11 and PX4's sitl_gazebo plugins read them."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from os import PathLike
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sensor_models.rates import rounded_rates
-from sensor_models.rendered.declaration import rendered_sensors
-from sensor_models.sensor import sensors
+from sensor_models.rendered.declaration import RenderedSensor, rendered_sensors
+from sensor_models.sensor import Sensor, sensors
 from xtdrone_core import FleetModel, SensorBlock, Vehicle, resources
-from xtdrone_core.vehicle import Rotor
+from xtdrone_core.vehicle import Rotor, Tyre
 from xtdrone_dynamics.abilities.effectiveness import effectiveness, largest_thrust
 
 from ..errors import SdfError
@@ -23,9 +26,9 @@ from .parts.links import Links, held_joints, read_links
 from .parts.tyres import read_tyres
 from .parts.wings import read_wings
 from .pose import Pose
-from .sdf_file import parse
+from .sdf_file import Element, parse
 from .sdf_tree import Scope, name_of, plugin_name, pose_of, to_dict
-from .shapes import shapes_of
+from .shapes import Shape, shapes_of
 
 _LARGEST = 1e9  # mass, inertia, force and torque [kg, kg m^2, N, N m]
 
@@ -56,12 +59,12 @@ def scope_of(vehicle: Vehicle) -> Scope:
 
 
 @lru_cache(maxsize=64)
-def _read(path, _mtime) -> Scope:
+def _read(path: Path, _mtime: int) -> Scope:
     return Scope(parse(path, "model"), Pose())
 
 
 @lru_cache(maxsize=64)
-def _load(path, mtime) -> Vehicle:
+def _load(path: Path, mtime: int) -> Vehicle:
     scope = _read(path, mtime)
     remarks = held_joints(scope)
     channels = read_channels(scope, remarks)
@@ -73,7 +76,7 @@ def _load(path, mtime) -> Vehicle:
     wings = tuple(read_wings(scope, links, actuators, controls, remarks))
     tyres = tuple(read_tyres(scope, links, actuators, controls, shapes, remarks))
     hulls = tuple(read_hulls(scope, links, remarks))
-    if any(isinstance(found, Rotor) for found in actuators) and not any(
+    if any(isinstance(actuator, Rotor) for actuator in actuators) and not any(
         block.kind == "gps" for block in blocks
     ):
         remarks.append(
@@ -122,13 +125,13 @@ def _check_magnitudes(vehicle: Vehicle) -> None:
         )
 
 
-def _shapes(scope, links: Links, remarks):
+def _shapes(scope: Scope, links: Links, remarks: list[str]) -> Iterator[Shape]:
     for shape in shapes_of(scope, remarks):
         body, pose = links.inside(shape.link, shape.pose)
         yield replace(shape, pose=pose, body=body)
 
 
-def _rolling(shapes, tyres):
+def _rolling(shapes: Iterable[Shape], tyres: Sequence[Tyre]) -> tuple[Shape, ...]:
     """The shapes, those that tyres touch the ground with marked as such."""
     of_link = {tyre.link: k for k, tyre in enumerate(tyres)}
     return tuple(
@@ -139,7 +142,7 @@ def _rolling(shapes, tyres):
     )
 
 
-def _sensors(scope, links: Links, remarks) -> tuple[SensorBlock, ...]:
+def _sensors(scope: Scope, links: Links, remarks: list[str]) -> tuple[SensorBlock, ...]:
     """All sensors; of the kinds that a vehicle has once, the first: PX4's before the links' own."""
     blocks: list[SensorBlock] = []
     for owner, plugin in scope.elements("plugin"):
@@ -170,7 +173,7 @@ def _sensors(scope, links: Links, remarks) -> tuple[SensorBlock, ...]:
     return tuple(block for block in blocks if not any(block is other for other in extra))
 
 
-def _named_link(scope, plugin) -> tuple[str, Pose]:
+def _named_link(scope: Scope, plugin: Element) -> tuple[str, Pose]:
     """Full name and pose of the link that a sensor's plugin names."""
     link = plugin.findtext("linkName", "").strip()
     if not link:
@@ -180,14 +183,14 @@ def _named_link(scope, plugin) -> tuple[str, Pose]:
     return scope.prefix + link, scope.pose(link, plugin)
 
 
-def _slashed(scope, link) -> str:
+def _slashed(scope: Scope, link: str) -> str:
     """A link's name as it is declared: plugins name links with and without a leading slash."""
     names = {name_of(child) for child in scope.element.iterchildren("link")}
     plain = link.removeprefix("/")
     return f"/{plain}" if f"/{plain}" in names else plain
 
 
-def _link_sensor(sensor) -> tuple:
+def _link_sensor(sensor: Element) -> tuple:
     """Kind and tags of a <sensor>; None where it is of no use here."""
     for plugin in sensor.iterchildren("plugin"):
         kind = _kind_of_plugin(plugin)
@@ -196,17 +199,19 @@ def _link_sensor(sensor) -> tuple:
         if kind:
             return kind, to_dict(plugin)
     kind = sensor.get("type")
-    declared = [*rendered_sensors().values(), *sensors().values()]
+    declared: list[RenderedSensor | Sensor] = [*rendered_sensors().values(), *sensors().values()]
     return {name: each.kind for each in declared for name in each.types}.get(kind), to_dict(sensor)
 
 
-def _kind_of_plugin(plugin) -> str | None:
+def _kind_of_plugin(plugin: Element) -> str | None:
     """The kind of sensor whose plugin this is."""
     name = plugin_name(plugin)
-    return next((found.kind for found in sensors().values() if name in found.plugins), None)
+    return next((sensor.kind for sensor in sensors().values() if name in sensor.plugins), None)
 
 
-def _block(kind, name, links: Links, link, pose, tags) -> SensorBlock:
+def _block(
+    kind: str, name: str, links: Links, link: str, pose: Pose, tags: dict[str, Any]
+) -> SensorBlock:
     # A plugin may name a frame, which moves with the base.
     body, placed = (
         links.inside(link, pose)

@@ -38,7 +38,7 @@ _XACRO_S = 60.0  # time-out of a file's rendering [s]
 _DECLARATION = re.compile(rb"<\?xml[^>]*\?>")
 
 
-def fail(element: Any, message: str) -> NoReturn:
+def fail(element: Element, message: str) -> NoReturn:
     """Raises SdfError with file and line of an element."""
     raise SdfError(f"{element.base}:{element.sourceline}: {message}")
 
@@ -72,7 +72,7 @@ def _root(data: bytes, name: str) -> Any:
     return files.parse_xml(data, name, SdfError)
 
 
-def _first(root, what):
+def _first(root: Element, what: tuple[str, ...]) -> Element:
     """The first element of some kinds in an SDF document."""
     if root.tag == "robot":
         file = Path(root.base)
@@ -86,7 +86,7 @@ def _first(root, what):
     fail(root, f"has no <{'> or <'.join(what)}>")
 
 
-def resolve_uri(element: Any, uri: str) -> Path:
+def resolve_uri(element: Element, uri: str) -> Path:
     """The file or folder that a URI of this element's file names.
 
     `model://NAME/...` is looked up among the models beside the SDF file, then in GAZEBO_MODEL_PATH,
@@ -114,7 +114,7 @@ def resolve_uri(element: Any, uri: str) -> Path:
     )
 
 
-def resolve_model(element: Any, uri: str) -> Path:
+def resolve_model(element: Element, uri: str) -> Path:
     """The SDF file that an <include>'s URI names: a file, or that of a model's folder.
 
     Raises:
@@ -161,7 +161,7 @@ def _expanded(path: Path) -> bytes:
         raise SdfError(f"{path}: xacro does not end within {_XACRO_S:g} s") from error
 
 
-def _check_own(root):
+def _check_own(root: Element) -> None:
     """Rejects elements of the xtdrone namespace that would be ignored: misspelt or misplaced."""
     for element in root.iter("*"):
         name = etree.QName(element).localname

@@ -8,21 +8,22 @@ import copy
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from lxml import etree
 
 from xtdrone_core.errors import shown, unknown_name
 
 from .pose import Pose
-from .sdf_file import OWN, fail, parse, resolve_model
+from .sdf_file import OWN, Element, fail, parse, resolve_model
 
+_Numbers = TypeVar("_Numbers", bound=tuple[float, ...])
 _MAX_NESTING = 16
 _LARGEST = 1e18
 FARTHEST = 1e6  # of a pose, and the largest side of a shape [m]
 
 
-def refuse_unknown(element: Any, known: Iterable[str]) -> None:
+def refuse_unknown(element: Element, known: Iterable[str]) -> None:
     """Refuses children of an element that are not known, or appear twice.
 
     Args:
@@ -54,7 +55,7 @@ def refuse_unknown(element: Any, known: Iterable[str]) -> None:
         seen.add(child.tag)
 
 
-def text(element: Any, tag: str, default: str | None = None) -> str:
+def text(element: Element, tag: str, default: str | None = None) -> str:
     """The text of a child; without a default the child must be there."""
     child = element.find(tag)
     if child is None or not (child.text or "").strip():
@@ -65,7 +66,7 @@ def text(element: Any, tag: str, default: str | None = None) -> str:
     return child.text.strip()
 
 
-def numbers(element: Any, count: int) -> tuple[float, ...]:
+def numbers(element: Element, count: int) -> tuple[float, ...]:
     """The numbers that an element's text lists; 1e16, which SDF has for 'no limit', is one."""
     tokens = (element.text or "").split()
     try:
@@ -81,7 +82,7 @@ def numbers(element: Any, count: int) -> tuple[float, ...]:
     return values
 
 
-def number(element: Any, tag: str, default: float | None = None) -> float:
+def number(element: Element, tag: str, default: float | None = None) -> float:
     """The number in a child; without a default the child must be there."""
     child = element.find(tag)
     if child is None and default is not None:
@@ -90,13 +91,13 @@ def number(element: Any, tag: str, default: float | None = None) -> float:
     return numbers(child, 1)[0]
 
 
-def vector(element: Any, tag: str, default: tuple) -> tuple[float, ...]:
-    """As many numbers in a child as the default has."""
+def vector(element: Element, tag: str, default: _Numbers) -> _Numbers:
+    """Returns the numbers in a child, as many as the default has."""
     child = element.find(tag)
-    return default if child is None else numbers(child, len(default))
+    return default if child is None else cast(_Numbers, numbers(child, len(default)))
 
 
-def pose_of(element: Any) -> Pose:
+def pose_of(element: Element) -> Pose:
     """The <pose> of an element in its own reference frame."""
     child = element.find("pose")
     if child is None or not (child.text or "").strip():
@@ -107,21 +108,21 @@ def pose_of(element: Any) -> Pose:
     return Pose.of(*values)
 
 
-def name_of(element: Any) -> str:
+def name_of(element: Element) -> str:
     """The name attribute, which must be there."""
     if not element.get("name"):
         fail(element, f"<{element.tag}> has no name attribute")
     return element.get("name")
 
 
-def plugin_name(element: Any) -> str:
+def plugin_name(element: Element) -> str:
     """The file name of a plugin without folder, lib and .so."""
     return element.get("filename", "").rpartition("/")[2].removeprefix("lib").removesuffix(".so")
 
 
-def to_dict(element: Any) -> dict:
+def to_dict(element: Element) -> dict[str, Any]:
     """An element's tags as text, nested tags as dicts, repeated tags as lists."""
-    out = {}
+    out: dict[str, Any] = {}
     for child in element:
         value = to_dict(child) if len(child) else (child.text or "").strip()
         if child.tag in out:
@@ -137,12 +138,12 @@ class Scope:
 
     def __init__(
         self,
-        element: Any,
+        element: Element,
         pose: Pose,
         prefix: str = "",
         depth: int = 0,
         placed: Mapping[str, Pose] | None = None,
-    ):
+    ) -> None:
         """Reads the names in a model.
 
         Args:
@@ -161,11 +162,13 @@ class Scope:
         self.prefix = prefix
         self._pose = pose
         self._known = dict(placed or {})
-        self._elements = {}
-        self._nested = {}
-        self._lights = []
-        self._actors = []
-        included = {}  # name: the <model> of an <include>, with that pose if it has one
+        self._elements: dict[str, Element] = {}
+        self._nested: dict[str, Scope] = {}
+        self._lights: list[tuple[Element, Pose]] = []
+        self._actors: list[Element] = []
+        included: dict[
+            str, tuple[Element, Element]
+        ] = {}  # name: the <model> of an <include>, with that pose if it has one
         for child in list(element.iterchildren("include")):
             self._include(child, included)
         for child in element.iterchildren("link", "joint", "frame", "model"):
@@ -188,45 +191,46 @@ class Scope:
                 where = where.to(Scope(model, Pose(), "", depth + 1).pose(anchor, source).inverse())
             self._nested[name] = Scope(model, where, f"{prefix}{name}::", depth + 1, within[name])
 
-    def links(self) -> list:
+    def links(self) -> list[tuple[str, Element, Pose]]:
         """(full name, element, pose in the root's frame) of all links, nested ones too."""
         own = [
             (self.prefix + name_of(link), link, self.pose(name_of(link), link))
             for link in self.element.iterchildren("link")
         ]
-        return own + [found for nested in self._nested.values() for found in nested.links()]
+        return own + [below for nested in self._nested.values() for below in nested.links()]
 
-    def models(self) -> list:
+    def models(self) -> "list[tuple[str, Scope]]":
         """(name, its scope) of the models nested directly in it."""
         return list(self._nested.items())
 
-    def elements(self, tag: str) -> list:
+    def elements(self, tag: str) -> "list[tuple[Scope, Element]]":
         """(scope, element) of every direct child with a tag, nested models' too."""
         own = [(self, child) for child in self.element.iterchildren(tag)]
-        return own + [found for nested in self._nested.values() for found in nested.elements(tag)]
+        return own + [below for nested in self._nested.values() for below in nested.elements(tag)]
 
-    def own(self, name: str) -> Any:
+    def own(self, name: str) -> Element:
         """The vehicle's block <xtdrone:name>, of the model or of one nested in it; or None."""
-        found = [element for _, element in self.elements(OWN + name)]
-        if len(found) > 1:
-            fail(found[1], f"a second <xtdrone:{name}>: give a vehicle one")
-        return found[0] if found else None
+        blocks = [element for _, element in self.elements(OWN + name)]
+        if len(blocks) > 1:
+            fail(blocks[1], f"a second <xtdrone:{name}>: give a vehicle one")
+        return blocks[0] if blocks else None
 
-    def lights(self) -> list:
+    def lights(self) -> list[tuple[Element, Pose]]:
         """(element, pose in the root's frame) of all lights, nested models' too."""
         return self._lights + [
-            found for nested in self._nested.values() for found in nested.lights()
+            below for nested in self._nested.values() for below in nested.lights()
         ]
 
-    def actors(self) -> list:
+    def actors(self) -> list[Element]:
         """The <actor>s of this scope."""
         return self._actors
 
-    def find(self, tag: str, name: str, asker: Any) -> Any:
+    def find(self, tag: str, name: str, asker: Element) -> Element:
         """The link or joint of a name, which must be there."""
         if not self.has(tag, name):
             fail(asker, f"there is no {tag} '{name}' in model '{name_of(self.element)}'")
         scope, last = self._split(name)
+        assert scope is not None, "it has the name"
         return scope._elements[last]
 
     def has(self, tag: str, name: str) -> bool:
@@ -234,23 +238,22 @@ class Scope:
         scope, last = self._split(name)
         return scope is not None and last in scope._elements and scope._elements[last].tag == tag
 
-    def _split(self, name):
+    def _split(self, name: str) -> "tuple[Scope | None, str]":
         """(scope, name in it) of a name; a link of a model that was flattened is "gps0::link"."""
         if name in self._elements:
             return self, name
         head, _, last = name.rpartition("::")
         return self._inner(head), last
 
-    def _inner(self, head):
+    def _inner(self, head: str) -> "Scope | None":
         """The scope of a nested model by its name, "" for this one; None where it is not there."""
-        scope = self
+        scope: Scope | None = self
         for part in head.split("::") if head else ():
-            scope = scope._nested.get(part)
-            if scope is None:
-                return None
+            if scope is not None:
+                scope = scope._nested.get(part)
         return scope
 
-    def pose(self, name: str, asker: Any) -> Pose:
+    def pose(self, name: str, asker: Element) -> Pose:
         """Where a frame lies in the root's frame.
 
         Raises:
@@ -277,7 +280,7 @@ class Scope:
             pose = scope._known[name] = pose.to(pose_of(element))
         return pose
 
-    def _reference(self, element) -> str:
+    def _reference(self, element: Element) -> str:
         child = element.find("pose")
         if child is not None:
             named = child.get("relative_to") or child.get("frame")
@@ -287,12 +290,12 @@ class Scope:
             return text(element, "child")
         return element.get("attached_to", "") if element.tag == "frame" else ""
 
-    def _add(self, name, element):
+    def _add(self, name: str, element: Element) -> None:
         if self._elements.get(name, element) is not element:
             fail(element, f"there are two elements called '{name}'")
         self._elements[name] = element
 
-    def _own_name(self, name) -> str:
+    def _own_name(self, name: str) -> str:
         """A name for something in this scope; Gazebo loads a world's models of one name, too."""
         if self.element.tag != "world" or name not in self._elements:
             return name
@@ -300,7 +303,7 @@ class Scope:
             f"{name}_{k}" for k in itertools.count(1) if f"{name}_{k}" not in self._elements
         )
 
-    def _include(self, element, included):
+    def _include(self, element: Element, included: dict[str, tuple[Element, Element]]) -> None:
         path = resolve_model(element, text(element, "uri"))
         model = parse(path, "model", "light", "actor")
         if model.tag == "light":  # as Gazebo's own model://sun
@@ -315,7 +318,7 @@ class Scope:
             self._add(name, source)
             included[name] = source, model
 
-    def _merge(self, element, model):
+    def _merge(self, element: Element, model: Element) -> None:
         """Takes over what an included model consists of, at a frame in place of its own."""
         own = f"_merged__{name_of(model)}__model__"
         frame = etree.SubElement(self.element, "frame", name=own)
@@ -338,5 +341,5 @@ class Scope:
                 child.base = base
 
 
-def _named(element) -> str:
+def _named(element: Element) -> str:
     return f" '{element.get('name')}'" if element.get("name") else ""

@@ -9,7 +9,7 @@ from ..errors import SdfError
 from .look import Look, look_of
 from .mesh import MESH_SUFFIXES, Extrusion, MeshFile
 from .pose import Pose
-from .sdf_file import fail, resolve_uri
+from .sdf_file import Element, fail, resolve_uri
 from .sdf_tree import FARTHEST, Scope, name_of, number, numbers, pose_of, text, vector
 
 _THINNEST = 1e-9  # smaller sides count as none [m]; of a mesh its scale
@@ -42,17 +42,17 @@ def shapes_of(scope: Scope, remarks: list[str] | None = None) -> list[Shape]:
         scope: The model or world.
         remarks: Gets a line on each visual that cannot be drawn.
     """
-    found, notes = [], [] if remarks is None else remarks
+    shapes, notes = [], [] if remarks is None else remarks
     for name, link, pose in scope.links():
         for child in link.iterchildren("collision", "visual"):
-            found += [
+            shapes += [
                 replace(shape, link=name)
                 for shape in _shapes(child, f"{name}::{name_of(child)}", pose, notes)
             ]
-    return found
+    return shapes
 
 
-def _shapes(element, name, link_pose, remarks) -> list[Shape]:
+def _shapes(element: Element, name: str, link_pose: Pose, remarks: list[str]) -> list[Shape]:
     geometry = element.find("geometry")
     if geometry is None or len(geometry) == 0:
         fail(element, f"{element.tag} '{name}' has no <geometry>")
@@ -95,24 +95,24 @@ def _shapes(element, name, link_pose, remarks) -> list[Shape]:
     ]
 
 
-def _box(form, shape) -> list[Shape]:
+def _box(form: Element, shape: Shape) -> list[Shape]:
     return [replace(shape, size=numbers(_child(form, "size"), 3))]
 
 
-def _sphere(form, shape) -> list[Shape]:
+def _sphere(form: Element, shape: Shape) -> list[Shape]:
     return [replace(shape, size=(number(form, "radius"),))]
 
 
-def _cylinder(form, shape) -> list[Shape]:
+def _cylinder(form: Element, shape: Shape) -> list[Shape]:
     return [replace(shape, size=(number(form, "radius"), number(form, "length")))]
 
 
-def _plane(form, shape) -> list[Shape]:
+def _plane(form: Element, shape: Shape) -> list[Shape]:
     turn = Pose(quat=_towards(form, vector(form, "normal", (0.0, 0.0, 1.0))))
     return [replace(shape, size=vector(form, "size", (100.0, 100.0)), pose=shape.pose.to(turn))]
 
 
-def _mesh(form, shape) -> list[Shape]:
+def _mesh(form: Element, shape: Shape) -> list[Shape]:
     path = resolve_uri(form, text(form, "uri"))
     if path.suffix.lower() not in MESH_SUFFIXES:
         fail(
@@ -129,8 +129,8 @@ def _mesh(form, shape) -> list[Shape]:
     return [replace(shape, size=vector(form, "scale", (1.0, 1.0, 1.0)), mesh=mesh)]
 
 
-def _polyline(form, shape) -> list[Shape]:
-    points = [numbers(point, 2) for point in form.iterchildren("point")]
+def _polyline(form: Element, shape: Shape) -> list[Shape]:
+    points = [(x, y) for x, y in (numbers(p, 2) for p in form.iterchildren("point"))]
     if points and points[0] == points[-1]:
         points.pop()
     if len(points) < 3:
@@ -145,7 +145,7 @@ def _polyline(form, shape) -> list[Shape]:
     ]
 
 
-def _heightmap(form, shape) -> list[Shape]:
+def _heightmap(form: Element, shape: Shape) -> list[Shape]:
     picture = resolve_uri(form, text(form, "uri"))
     moved = shape.pose.to(Pose(vector(form, "pos", (0.0, 0.0, 0.0))))
     texture, repeats = None, (1.0, 1.0)
@@ -174,12 +174,12 @@ _FORMS = {
 _OF_FILES = ("mesh", "heightmap")  # a picture without them is better than no flight
 
 
-def _child(element, tag) -> Any:
+def _child(element: Element, tag: str) -> Any:
     text(element, tag)
     return element.find(tag)
 
 
-def _towards(element, normal) -> tuple:
+def _towards(element: Element, normal: tuple[float, float, float]) -> tuple:
     """The quaternion that turns the z axis towards a vector."""
     x, y, z = normal
     length = math.sqrt(x * x + y * y + z * z)

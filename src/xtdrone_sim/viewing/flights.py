@@ -86,7 +86,7 @@ class Replay:
         t_us = min(max(t_s, self.start_s), self.end_s) * 1e6
         k, after, fraction, step_us = interpolation.place(self._t_us, t_us)
         here, there = self._table[k], self._table[after]
-        fractions = interpolation.shares(
+        fractions = interpolation.fractions(
             fraction, step_us * 1e-6, here[:, :3], there[:, :3], here[:, 7:10]
         )
         state = self._state

@@ -40,13 +40,13 @@ def draw(
     pen = ImageDraw.Draw(picture)
     size = max(_MIN_SIZE, round(_SIZE * picture.height))
     font = _font(size)
-    taken: list[tuple] = []
+    boxes: list[tuple] = []
     for place, name, colour in list(zip(places, names, colours))[:_MAX_NAMES]:
         if np.isfinite(place).all() and (place >= 0).all() and (place < picture.size).all():
             x, y = float(place[0]), float(place[1]) - _ABOVE * size
-            while any(_overlap(pen.textbbox((x, y), name, font, "mb"), other) for other in taken):
+            while any(_overlap(pen.textbbox((x, y), name, font, "mb"), other) for other in boxes):
                 y -= 0.5 * size  # higher, until it covers no other
-            taken.append(pen.textbbox((x, y), name, font, "mb"))
+            boxes.append(pen.textbbox((x, y), name, font, "mb"))
             # The colour as the outline of white letters, of dark ones where it is bright.
             pen.text(
                 (x, y),

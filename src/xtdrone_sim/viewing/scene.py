@@ -153,7 +153,8 @@ class FlightScene(RenderedScene):
         )
         return np.where(geoms < 0, np.inf, distances)
 
-    def _build(self, inserted: Sequence[WorldModel]) -> mujoco.MjModel:
+    def build(self, inserted: Sequence[WorldModel]) -> mujoco.MjModel:
+        """Builds the scene with models that were inserted."""
         model = mujoco_scene.build(
             self._world, self._specs, self._models, inserted=inserted, dress=_dress
         )

@@ -214,8 +214,8 @@ def merge(benchmarks: list[tuple[str, list[Flight]]]) -> list[Flight]:
                 None,
             )
             if same is None:
-                taken = {other.name for other in merged}
-                title = flight.name if flight.name not in taken else f"{flight.name} ({name})"
+                names = {other.name for other in merged}
+                title = flight.name if flight.name not in names else f"{flight.name} ({name})"
                 merged.append(replace(flight, name=title))
             else:
                 merged[same] = _joined(merged[same], flight, name)
@@ -223,9 +223,9 @@ def merge(benchmarks: list[tuple[str, list[Flight]]]) -> list[Flight]:
 
 
 def _joined(first: Flight, second: Flight, name: str) -> Flight:
-    taken = {system.label for system in first.systems}
+    labels = {system.label for system in first.systems}
     new = [
-        System(f"{system.label} ({name})" if system.label in taken else system.label, system.runs)
+        System(f"{system.label} ({name})" if system.label in labels else system.label, system.runs)
         for system in second.systems
     ]
     return replace(first, systems=(*first.systems, *new))

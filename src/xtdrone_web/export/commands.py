@@ -1,6 +1,7 @@
 """Subcommand `xtdrone export`: recorded flights as animated scenes for other programs."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def _complete_file(prefix: str = "", **_: Any) -> list[str]:
 
 
 def _complete_vehicles(parsed_args: Any, prefix: str = "", **_: Any) -> list[str]:
-    """Names of a run's vehicles, behind those that are given already."""
+    """Returns names of a run's vehicles, behind those that are given already."""
     from xtdrone_core import Scenario
 
     scenario = Scenario.load(run_folder.find(parsed_args.source) / "scenario.yaml")
@@ -120,8 +121,8 @@ def _export(args: argparse.Namespace) -> int:
     return 0
 
 
-def _free_for(given) -> Path:
-    """The path that is written.
+def _free_for(given: str) -> Path:
+    """Returns the path that is written.
 
     Raises:
         WebError: Its name says no format, the format's package is missing, or something is there.
@@ -141,7 +142,7 @@ def _free_for(given) -> Path:
     return outputs.free_for(path, "USD file", lambda _: usd.ours(path), WebError)
 
 
-def _chosen(words, names) -> list[int]:
+def _chosen(words: str, names: Sequence[str]) -> list[int]:
     from ..errors import WebError
 
     given = [word.strip() for word in words.split(",") if word.strip()]

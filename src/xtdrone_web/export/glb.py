@@ -25,7 +25,7 @@ class FlightGlb(Glb):
     """Implements Stage."""
 
     def __init__(self, name: str, motion: Motion) -> None:
-        """For a flight of this name.
+        """Begins the file of a flight of this name.
 
         Rotors turn with their logged speed, but at most 2 rad from one key frame to the next.
         """
@@ -86,17 +86,19 @@ class FlightGlb(Glb):
 
     def light(self, name: str, light: Light) -> None:
         """See Stage."""
-        told: dict[str, Any] = {
+        described: dict[str, Any] = {
             "type": light.kind,
             "name": name,
             "color": list(light.diffuse),
             "intensity": _BRIGHT[light.kind],
         }
         if light.kind != "directional":
-            told["range"] = light.range
+            described["range"] = light.range
         if light.kind == "spot":
-            told["spot"] = {"outerConeAngle": min(light.cutoff or math.pi / 4.0, math.pi / 2.0)}
-        self._lights.append(told)
+            described["spot"] = {
+                "outerConeAngle": min(light.cutoff or math.pi / 4.0, math.pi / 2.0)
+            }
+        self._lights.append(described)
         self._used.add(_LIGHTS)
         self.node(
             name,
@@ -118,7 +120,7 @@ class FlightGlb(Glb):
             self._json["extensionsUsed"] = sorted(self._used)
         path.write_bytes(self.encoded())
 
-    def _channel(self, node, target, values):
+    def _channel(self, node: int, target: str, values: np.ndarray) -> None:
         self._samplers.append(
             {"input": self._times, "output": self._floats(values), "interpolation": "LINEAR"}
         )

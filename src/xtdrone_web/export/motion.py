@@ -30,7 +30,7 @@ class Motion(NamedTuple):
 def sampled(
     recording: Recording, chosen: Sequence[int], begin_s: float, end_s: float, rate: float
 ) -> Motion:
-    """The motion of some vehicles, with a progress bar.
+    """Returns the motion of some vehicles, with a progress bar.
 
     Args:
         recording: The flight.
@@ -67,13 +67,13 @@ def continuous(quat: np.ndarray) -> np.ndarray:
 
 
 def turned(axis: Sequence[float], angle: np.ndarray) -> np.ndarray:
-    """Attitudes (K, 4) of turns by angles (K,) about a unit vector [rad]."""
+    """Returns attitudes (K, 4) of turns by angles (K,) about a unit vector [rad]."""
     half = 0.5 * angle[:, None]
     return np.concatenate([np.sin(half) * np.array(axis), np.cos(half)], axis=1)
 
 
 def joint_motion(vehicle: Vehicle, actuator: np.ndarray) -> dict[int, tuple]:
-    """How joints that are logged move bodies, each in the frame of its parent.
+    """Returns how logged joints move bodies, each in the frame of its parent.
 
     Args:
         vehicle: The Vehicle.
@@ -82,7 +82,7 @@ def joint_motion(vehicle: Vehicle, actuator: np.ndarray) -> dict[int, tuple]:
     Returns:
         By body: positions (K, 3) [m] and attitudes (K, 4).
     """
-    found: dict[int, tuple] = {}
+    motions: dict[int, tuple] = {}
     for k, servo in enumerate(vehicle.actuators[: actuator.shape[1]]):
         if not isinstance(servo, Servo) or not actuator[:, k].any():
             continue
@@ -98,11 +98,11 @@ def joint_motion(vehicle: Vehicle, actuator: np.ndarray) -> dict[int, tuple]:
             anchor = np.tile(np.asarray(joint.anchor, dtype=float), (len(at), 1))
             offset = anchor - rotate_array(turn, anchor)
         frame = np.tile(body.quat, (len(at), 1))
-        found[joint.body] = (
+        motions[joint.body] = (
             np.array(body.pos) + rotate_array(frame, offset),
             multiply_array(frame, turn),
         )
-    return found
+    return motions
 
 
 def angles(speed: np.ndarray, rate: float, most: float = np.inf) -> np.ndarray:

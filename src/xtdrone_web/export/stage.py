@@ -7,15 +7,18 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from sensor_models.cameras import CameraParameters
 from sensor_models.rendered.declaration import cameras_in
-from xtdrone_core import plot_style
+from xtdrone_core import Vehicle, plot_style
 from xtdrone_dynamics.quaternion import from_matrix
+from xtdrone_sim.vehicles.actors import Actor
 from xtdrone_sim.vehicles.look import Look
 from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.vehicles.shapes import Shape
 from xtdrone_sim.viewing.cameras import Camera
+from xtdrone_sim.viewing.flights import blank_state
 from xtdrone_sim.viewing.scene import FIELD, FlightScene
-from xtdrone_sim.world import Light
+from xtdrone_sim.world import Light, World
 
 from ..gltf import scene
 from ..gltf.writer import ROOT, Part
@@ -35,7 +38,7 @@ _FEWER = 25  # of the key frames it looks at one in so many
 
 
 class Lens(NamedTuple):
-    """What a camera sees."""
+    """Field of view and range of a camera."""
 
     vertical: float  # field of view [rad]
     aspect: float  # width by height
@@ -55,10 +58,10 @@ class Stage(Protocol):
         name: str = "",
         colour: np.ndarray | None = None,
     ) -> int:
-        """A new material; see Glb."""
+        """Adds a material; see Glb."""
 
     def mesh(self, parts: Sequence[Part]) -> int:
-        """A new mesh; see Glb."""
+        """Adds a mesh; see Glb."""
 
     def node(
         self,
@@ -68,22 +71,22 @@ class Stage(Protocol):
         quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
         parent: int = ROOT,
     ) -> int:
-        """A new node; see Glb."""
+        """Adds a node; see Glb."""
 
     def move(self, node: int, pos: np.ndarray, quat: np.ndarray) -> None:
-        """Key frames of a node: positions (K, 3) [m] and attitudes (K, 4)."""
+        """Adds key frames of a node: positions (K, 3) [m] and attitudes (K, 4)."""
 
     def spin(self, node: int, axis: Sequence[float], speed: np.ndarray) -> None:
         """Turns a node about an axis through its origin, at speeds (K,) [rad/s]."""
 
     def line(self, name: str, points: np.ndarray, colour: np.ndarray, parent: int) -> None:
-        """A line through points (M, 3) in a colour (3,), linear."""
+        """Adds a line through points (M, 3) in a colour (3,), linear."""
 
     def camera(self, name: str, lens: Lens, pose: Pose, parent: int = ROOT) -> None:
-        """A camera that looks along -z of its pose."""
+        """Adds a camera that looks along -z of its pose."""
 
     def light(self, name: str, light: Light) -> None:
-        """A light of the world."""
+        """Adds a light of the world."""
 
     def write(self, path: Path) -> None:
         """Writes the file."""
@@ -131,13 +134,13 @@ def fill(
         stage.camera("overview", Lens(FIELD, _ASPECT, 0.5, 2000.0), _overview(recording, motion))
 
 
-def _colour(i, n) -> np.ndarray:
+def _colour(i: int, n: int) -> np.ndarray:
     from matplotlib.colors import to_rgb
 
     return scene.linear(to_rgb(plot_style.vehicle_color(i, n)))
 
 
-def _world(stage, world):
+def _world(stage: Stage, world: World) -> None:
     made = scene.surfaces_of(world.shapes)
     if math.isfinite(world.water):
         made.add(
@@ -151,8 +154,8 @@ def _world(stage, world):
         stage.light(f"light_{k}", light)
 
 
-def _actor(stage, actor, motion):
-    """Its limbs, each a node that moves in the world: where it is follows from the time."""
+def _actor(stage: Stage, actor: Actor, motion: Motion) -> None:
+    """Adds the limbs of an actor, each a node that moves in the world."""
     whole = stage.node(actor.name)
     tracks = zip(*(actor.limbs_at(motion.begin_s + t) for t in motion.t_s.tolist()))
     for limb, poses in zip(actor.limbs, tracks, strict=True):
@@ -160,8 +163,9 @@ def _actor(stage, actor, motion):
         node = stage.node(
             f"{actor.name}/{limb.name}",
             stage.mesh(parts) if parts else None,
-            *poses[0],
-            parent=whole,
+            poses[0].pos,
+            poses[0].quat,
+            whole,
         )
         stage.move(
             node,
@@ -170,9 +174,18 @@ def _actor(stage, actor, motion):
         )
 
 
-def _vehicle(stage, name, model, meshes, motion, column, cameras):
+def _vehicle(
+    stage: Stage,
+    name: str,
+    model: Vehicle,
+    meshes: dict[tuple[str, int], int],
+    motion: Motion,
+    column: int,
+    cameras: bool,
+) -> None:
     whole = stage.node(name, None, motion.pos[0, column], motion.quat[0, column])
     stage.move(whole, motion.pos[:, column], motion.quat[:, column])
+    rotors = dict(scene.rotors_of(model))
     moved = joint_motion(model, motion.actuator[:, column])
     bodies: list[int] = []
     for k, body in enumerate(model.bodies):
@@ -184,7 +197,7 @@ def _vehicle(stage, name, model, meshes, motion, column, cameras):
             stage.move(bodies[k], *moved[k])
     for (kind, k), mesh in meshes.items():
         if kind == "rotor":
-            rotor = model.actuators[k]
+            rotor = rotors[k]
             node = stage.node(f"{name}/rotor_{k}", mesh, rotor.pos, parent=bodies[rotor.body])
             if k < motion.actuator.shape[2] and motion.actuator[:, column, k].any():
                 stage.spin(node, rotor.axis, rotor.direction * motion.actuator[:, column, k])
@@ -199,23 +212,28 @@ def _vehicle(stage, name, model, meshes, motion, column, cameras):
             )
 
 
-def _lens(eye) -> Lens:
+def _lens(eye: CameraParameters) -> Lens:
     high, wide = 0.5 * eye.height / eye.fy, 0.5 * eye.width / eye.fx
     return Lens(2.0 * math.atan(high), wide / high, eye.near, eye.far)
 
 
-def _overview(recording, motion) -> Pose:
-    """Where a camera that stands still sees the whole flight, and no tree is before it."""
+def _overview(recording: Recording, motion: Motion) -> Pose:
+    """Returns where a camera that stands still sees the whole flight, and no tree is before it."""
     room = FlightScene(recording.world, recording.specs, recording.models, (16, 16))
     view = Camera("still").view(
-        room, None, motion.pos[::_FEWER].reshape(-1, 3), _ASPECT, _SPAN, 0.0
+        room,
+        blank_state(recording.models),
+        motion.pos[::_FEWER].reshape(-1, 3),
+        _ASPECT,
+        _SPAN,
+        0.0,
     )
     room.close()
     return Pose(tuple(view.eye.tolist()), facing(view.target - view.eye))
 
 
-def facing(direction: Sequence[float]) -> tuple:
-    """The attitude xyzw in which -z shows there."""
+def facing(direction: Sequence[float]) -> tuple[float, ...]:
+    """Returns the attitude xyzw in which -z shows there."""
     back = -np.array(direction, dtype=float)
     back /= np.linalg.norm(back)
     right = np.cross((0.0, 1.0, 0.0) if abs(back[2]) > 0.9 else (0.0, 0.0, 1.0), back)

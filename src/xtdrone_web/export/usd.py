@@ -28,7 +28,7 @@ _Z = (0.0, 0.0, 1.0)
 
 
 def modules() -> Any:
-    """The package pxr.
+    """Returns the package pxr.
 
     Raises:
         WebError: It is not installed.
@@ -56,7 +56,7 @@ def modules() -> Any:
 
 
 def ours(path: Path) -> bool:
-    """Whether a USD file was written by this program."""
+    """Tells whether a USD file was written by this program."""
     pxr = modules()
     with contextlib.suppress(pxr.Tf.ErrorException):
         layer = pxr.Sdf.Layer.OpenAsAnonymous(str(path), metadataOnly=True)
@@ -75,7 +75,7 @@ class FlightUsd:
     """
 
     def __init__(self, name: str, motion: Motion) -> None:
-        """For a flight of this name.
+        """Begins the file of a flight of this name.
 
         Raises:
             WebError: There is no usd-core.
@@ -128,12 +128,12 @@ class FlightUsd:
         self._materials.append(material)
         return len(self._materials) - 1
 
-    def _shader(self, path, kind):
+    def _shader(self, path: str, kind: str) -> Any:  # of pxr, which is optional
         shader = self._pxr.UsdShade.Shader.Define(self.stage, path)
         shader.CreateIdAttr(kind)
         return shader
 
-    def _texture(self, path, image):
+    def _texture(self, path: str, image: np.ndarray) -> Any:  # of pxr, which is optional
         types = self._pxr.Sdf.ValueTypeNames
         texture = self._shader(f"{path}/texture", "UsdUVTexture")
         self._images.append((texture.CreateInput("file", types.Asset), image))
@@ -194,7 +194,7 @@ class FlightUsd:
         self._nodes.append(prim)
         return len(self._nodes) - 1
 
-    def _path(self, name, parent):
+    def _path(self, name: str, parent: int) -> Any:  # of pxr, which is optional
         own = self._pxr.Tf.MakeValidIdentifier(name.rpartition("/")[2])
         above = self._nodes[parent]
         taken = {str(child.GetName()) for child in above.GetAllChildren()}
@@ -202,13 +202,13 @@ class FlightUsd:
             own += "_"
         return above.GetPath().AppendChild(own)
 
-    def _place(self, prim, pos, quat):
+    def _place(self, prim: Any, pos: Sequence[float], quat: Sequence[float]) -> None:  # of pxr
         pxr = self._pxr
         form, double = pxr.UsdGeom.Xformable(prim), pxr.UsdGeom.XformOp.PrecisionDouble
         form.AddTranslateOp(double).Set(pxr.Gf.Vec3d(*map(float, pos)))
         form.AddOrientOp(double).Set(self._quaternion(quat))
 
-    def _quaternion(self, quat):
+    def _quaternion(self, quat: Sequence[float]) -> Any:  # of pxr, which is optional
         x, y, z, w = map(float, quat)
         return self._pxr.Gf.Quatd(w, x, y, z)
 
@@ -298,7 +298,7 @@ class FlightUsd:
         else:
             self._export(path)
 
-    def _export(self, path):
+    def _export(self, path: Path) -> None:
         from PIL import Image
 
         folder = path.parent / f"{path.stem}_textures"

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core import Estimates, FleetState, Reading, SensorBatch
+from xtdrone_core import Estimates, FleetState, Reading, SensorBatch, Vehicle
 from xtdrone_core.modes import ROS_NAME
+from xtdrone_core.state import SensorDescription
+from xtdrone_sim.world import World
 
 from ..gltf import scene, writer
 
@@ -30,14 +32,21 @@ STATE_SCHEMA = {
         "wind": _NUMBERS,
     },
 }
+_MODES = {int(mode): name for mode, name in ROS_NAME.items()}
 _LEVELS = ("Fatal", "Fatal", "Fatal", "Error", "Warning", "Info", "Info", "Debug")  # by severity
 
 
 class Channels:
-    """The topics of a fleet; what nobody listens to is not made."""
+    """The topics of a fleet; a message that nobody listens to is not made."""
 
-    def __init__(self, foxglove: Any, context: Any, names: Sequence[str], sensors: Sequence[dict]):
-        """Advertises them.
+    def __init__(
+        self,
+        foxglove: Any,
+        context: Any,
+        names: Sequence[str],
+        sensors: Sequence[SensorDescription],
+    ):
+        """Advertises the topics.
 
         Args:
             foxglove: The SDK.
@@ -68,15 +77,15 @@ class Channels:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody wants images or scans."""
+        """True while anybody wants images or scans."""
         return any(channel.has_sinks() for channel in self._images.values())
 
     def transforms(self, t_us: int, state: FleetState) -> None:
-        """True poses of all vehicles, and once a second those of their sensors."""
+        """Sends true poses of all vehicles, and once a second those of their sensors."""
         if not self._tf.has_sinks():
             return
         m, stamp = self._m, self._stamp(t_us)
-        found = [
+        transforms = [
             m.FrameTransform(
                 timestamp=stamp,
                 parent_frame_id="world",
@@ -89,7 +98,7 @@ class Channels:
             )
         ]
         if t_us % 1_000_000 == 0:
-            found += [
+            transforms += [
                 m.FrameTransform(
                     timestamp=stamp,
                     parent_frame_id=vehicle,
@@ -99,7 +108,7 @@ class Channels:
                 )
                 for (vehicle, sensor), each in self._sensors.items()
             ]
-        self._tf.log(m.FrameTransforms(transforms=found), log_time=t_us * 1000)
+        self._tf.log(m.FrameTransforms(transforms=transforms), log_time=t_us * 1000)
 
     def states(
         self,
@@ -109,7 +118,7 @@ class Channels:
         sensors: SensorBatch,
         wind: np.ndarray,
     ) -> None:
-        """Poses, estimates and the rest of each vehicle."""
+        """Sends poses, estimates and the state of each vehicle."""
         for channels, source in ((self._pose, state), (self._estimate, estimates)):
             pos, quat = source.pos.tolist(), source.quat.tolist()
             for i, channel in enumerate(channels):
@@ -128,7 +137,7 @@ class Channels:
             if channel.has_sinks():
                 channel.log(
                     {
-                        "mode": ROS_NAME.get(int(estimates.mode[i]), ""),
+                        "mode": _MODES.get(int(estimates.mode[i]), ""),
                         "armed": bool(estimates.armed[i]),
                         "landed": bool(estimates.landed[i]),
                         "ready": bool(estimates.ready[i]),
@@ -144,7 +153,7 @@ class Channels:
                 )
 
     def fixes(self, t_us: int, sensors: SensorBatch) -> None:
-        """Readings of the GPS receivers."""
+        """Sends the readings of the GPS receivers."""
         places = np.degrees(np.stack([sensors.gps_lat, sensors.gps_lon], axis=1)).tolist()
         for i, channel in enumerate(self._fix):
             # Before the first fix has arrived, a receiver's place is 0, 0.
@@ -164,15 +173,15 @@ class Channels:
                 )
 
     def text(self, t_us: int, severity: int, who: str, text: str) -> None:
-        """An event or a message of a flight stack."""
+        """Sends an event or a message of a flight stack."""
         level = getattr(self._m.LogLevel, _LEVELS[min(max(severity, 0), 7)])
         self._log.log(
             self._m.Log(timestamp=self._stamp(t_us), level=level, message=text, name=who),
             log_time=t_us * 1000,
         )
 
-    def models(self, t_us: int, world: Any, vehicles: Sequence[Any]) -> None:
-        """The world's and the vehicles' shapes, as glTF."""
+    def models(self, t_us: int, world: World, vehicles: Sequence[Vehicle]) -> None:
+        """Sends the world's and the vehicles' shapes, as glTF."""
         m = self._m
         shapes = [("world", scene.world_file(world))]
         shapes += [
@@ -206,7 +215,7 @@ class Channels:
         )
 
     def reading(self, reading: Reading) -> None:
-        """An image or a scan."""
+        """Sends an image or a scan."""
         frame = f"{reading.vehicle}/{reading.sensor}"
         for name, array in reading.data.items():
             channel = self._images.get(f"/{frame}/{name}")
@@ -218,7 +227,7 @@ class Channels:
                 message = self._image(reading, frame, array)
             channel.log(message, log_time=reading.t_us * 1000)
 
-    def _scan(self, reading, frame, ranges):
+    def _scan(self, reading: Reading, frame: str, ranges: np.ndarray) -> Any:  # of the SDK
         lidar = self._sensors[reading.vehicle, reading.sensor]["parameters"][0]
         row = ranges[len(ranges) // 2]  # the middle one of a scanner in space
         return self._m.LaserScan(
@@ -232,7 +241,7 @@ class Channels:
             ),
         )
 
-    def _image(self, reading, frame, array):
+    def _image(self, reading: Reading, frame: str, array: np.ndarray) -> Any:  # of the SDK
         encoding = "rgb8" if array.ndim == 3 else "32FC1" if array.dtype.kind == "f" else "mono8"
         data = np.ascontiguousarray(array, dtype="<f4" if encoding == "32FC1" else np.uint8)
         return self._m.RawImage(
@@ -245,20 +254,20 @@ class Channels:
             data=data.tobytes(),
         )
 
-    def _stamp(self, t_us):
+    def _stamp(self, t_us: int) -> Any:  # of the SDK
         return self._m.Timestamp(t_us // 1_000_000, t_us % 1_000_000 * 1000)
 
-    def _vector(self, values):
+    def _vector(self, values: Sequence[float]) -> Any:  # of the SDK
         return self._m.Vector3(x=values[0], y=values[1], z=values[2])
 
-    def _turn(self, quat):
+    def _turn(self, quat: Sequence[float]) -> Any:  # of the SDK
         return self._m.Quaternion(x=quat[0], y=quat[1], z=quat[2], w=quat[3])
 
 
-def _json(value) -> float | None:
-    """A number, or None for one that JSON does not have."""
+def _json(value: float) -> float | None:
+    """Returns a number, or None for one that JSON does not have."""
     return round(float(value), 4) if np.isfinite(value) else None
 
 
-def _list(values) -> list[float | None]:
+def _list(values: np.ndarray) -> list[float | None]:
     return [_json(value) for value in values]

@@ -31,7 +31,7 @@ class McapFile:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing: the SDK holds a lock, and a warning about a full disk would wait for it."""
+        """Does nothing: the SDK holds a lock, and a warning about a full disk would wait for it."""
 
     def save(self) -> None:
         """Writes what was taken, once the SDK is done with it."""
@@ -44,5 +44,5 @@ class McapFile:
             self._file.append(data, self.t_us)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Where it is: the writer, told not to seek, only asks for that."""
+        """Returns the position; the writer, which does not seek, only asks for that."""
         return self._size

@@ -8,7 +8,7 @@ INSTALL = "pip install 'xtdrone[foxglove]', or pip install foxglove-sdk mcap pro
 
 
 def sdk(wanted: str) -> Any:
-    """The module foxglove.
+    """Returns the module foxglove.
 
     Args:
         wanted: What it is needed for.

@@ -13,6 +13,7 @@ from xtdrone_core import FleetState, Reading, SensorBatch
 from xtdrone_core.contracts import Observer
 from xtdrone_core.runs.control_link import TICK_US
 from xtdrone_core.runs.ports import Ports, advice, in_use
+from xtdrone_sim.simulation import Simulation
 
 from ..errors import WebError
 from ..events import page_event
@@ -36,8 +37,8 @@ class Telemetry(Observer):
 
     period_us = TICK_US
 
-    def __init__(self, simulation: Any):
-        """What its scenario asks for, `foxglove` and `mcap`; append it to its observers.
+    def __init__(self, simulation: Simulation):
+        """Opens what the scenario asks for, `foxglove` and `mcap`; append it to the observers.
 
         Raises:
             WebError: The SDK is missing, the port is taken, or there is no run folder.
@@ -48,12 +49,14 @@ class Telemetry(Observer):
         self._world, self._models = simulation.world, simulation.fleet.vehicles
         self._names = [spec.name for spec in scenario.vehicles]
         self._context = foxglove.Context()
-        self._server = self._writer = self._file = None
+        self._server: Any = None  # of the SDK, which is optional
+        self._writer: Any = None
+        self._file: McapFile | None = None
         self._show = threading.Event()  # somebody needs the shapes
         self._due, self._t_us = 0.0, simulation.t_us
         self.url = ""
         if scenario.mcap:
-            self._record(scenario, simulation)
+            self._record(simulation)
         if scenario.foxglove:
             self._listen(Ports(scenario.instance).foxglove)
         self._channels = Channels(
@@ -61,7 +64,7 @@ class Telemetry(Observer):
         )
         self._show.set()
 
-    def _record(self, scenario, simulation):
+    def _record(self, simulation: Simulation) -> None:
         if simulation.folder is None:
             raise WebError("mcap needs a run folder: leave out --no_run_folder, or mcap")
         mcap = self._foxglove.mcap
@@ -72,16 +75,18 @@ class Telemetry(Observer):
         self._writer = self._foxglove.open_mcap(
             self._file, context=self._context, writer_options=options
         )
-        self._writer.write_metadata(METADATA, {"scenario": json.dumps(scenario.to_dict())})
+        self._writer.write_metadata(
+            METADATA, {"scenario": json.dumps(simulation.scenario.to_dict())}
+        )
         self._save(simulation.t_us)
 
-    def _listen(self, port):
+    def _listen(self, port: int) -> None:
         websocket = self._foxglove.websocket
         if in_use(port, tcp=True):
             raise WebError(f"port {port} (TCP) of foxglove is in use; {advice()}")
         show = self._show
 
-        class Listener(websocket.ServerListener):
+        class Listener(websocket.ServerListener):  # type: ignore[misc, name-defined]
             def on_subscribe(self, client: Any, channel: Any) -> None:
                 if channel.topic == "/scene":
                     show.set()
@@ -98,15 +103,15 @@ class Telemetry(Observer):
 
     @property
     def wants_readings(self) -> bool:  # type: ignore[override]
-        """Cameras and lidars work only while somebody wants what they see."""
+        """Tells whether somebody listens to cameras or lidars; they work only then."""
         return self._channels.watched
 
     def on_start(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """The start."""
+        """Sends the start."""
         self._send(t_us, state, sensors)
 
     def on_step(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
-        """The state of a tick."""
+        """Sends the state of a tick."""
         self._t_us = t_us
         now = time.monotonic()
         if self._writer is not None or now >= self._due:
@@ -115,13 +120,14 @@ class Telemetry(Observer):
         if self._writer is not None and t_us % _FLUSH_US == 0:
             self._save(t_us)
 
-    def _save(self, t_us):
+    def _save(self, t_us: int) -> None:
         """Ends the chunk and appends it to the file."""
+        assert self._file is not None
         self._writer.flush()
         self._file.t_us = t_us
         self._file.save()
 
-    def _send(self, t_us, state, sensors):
+    def _send(self, t_us: int, state: FleetState, sensors: SensorBatch) -> None:
         if self._show.is_set():
             self._show.clear()
             self._channels.models(t_us, self._world, self._models)
@@ -136,15 +142,15 @@ class Telemetry(Observer):
             self._server.broadcast_time(t_us * 1000)
 
     def on_reading(self, reading: Reading) -> None:
-        """An image or a scan."""
+        """Sends an image or a scan."""
         self._channels.reading(reading)
 
     def on_text(self, t_us: int, vehicle: int | None, severity: int, text: str) -> None:
-        """A message of a flight stack."""
+        """Sends a message of a flight stack."""
         self._channels.text(t_us, severity, "" if vehicle is None else self._names[vehicle], text)
 
     def on_event(self, t_us: int, name: str, values: Mapping[str, Any]) -> None:
-        """An event of the flight."""
+        """Sends an event of the flight."""
         event = page_event({"event": name, "t_us": t_us, **values})
         self._channels.text(t_us, event["level"], event["who"], event["text"])
 
@@ -154,7 +160,7 @@ class Telemetry(Observer):
         self._server = self._writer = None
         if server is not None:
             server.stop()
-        if writer is not None:
+        if writer is not None and self._file is not None:
             writer.close()
             self._file.t_us = self._t_us
             self._file.save()

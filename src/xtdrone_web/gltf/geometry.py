@@ -1,17 +1,22 @@
 """Triangles of the shapes that SDF has, with normals and places in a texture."""
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from xtdrone_sim.scene.materials import TILE
 from xtdrone_sim.scene.mujoco_shapes import read_heights
+from xtdrone_sim.vehicles.mesh import Mesh
+from xtdrone_sim.vehicles.pose import Pose
+from xtdrone_sim.vehicles.shapes import Shape
 
 _SEGMENTS = 20  # of a circle
 _FEW = 8  # of a circle of less than this radius
 _SMALL = 0.03  # [m]
-_LARGEST_FIELD = 257  # points of a heightmap along each side
+_MAX_FIELD = 257  # points of a heightmap along each side
 _FLAT_QUAD = ((0, 1, 2), (0, 2, 3))
 
 
@@ -22,19 +27,19 @@ class Triangles(NamedTuple):
     normals: np.ndarray  # (3 T, 3)
     uv: np.ndarray  # (3 T, 2) in sides of a texture
 
-    def placed(self, pose: Any) -> "Triangles":
-        """Moved from a Pose's frame to the one around it."""
+    def placed(self, pose: Pose) -> "Triangles":
+        """Returns them moved from a Pose's frame to the one around it."""
         turn = matrix(pose.quat)
         return Triangles(self.points @ turn.T + pose.pos, self.normals @ turn.T, self.uv)
 
 
 def joined(parts: list[Triangles]) -> Triangles:
-    """All of them as one."""
+    """Returns all of them as one."""
     return Triangles(*(np.concatenate(arrays) for arrays in zip(*parts)))
 
 
-def matrix(quat: tuple) -> np.ndarray:
-    """(3, 3) rotation of a quaternion xyzw."""
+def matrix(quat: Sequence[float]) -> np.ndarray:
+    """Returns the (3, 3) rotation of a quaternion xyzw."""
     x, y, z, w = quat
     return np.array(
         [
@@ -45,23 +50,26 @@ def matrix(quat: tuple) -> np.ndarray:
     )
 
 
-def of_shape(shape: Any, tiled: bool = True) -> list[tuple[Triangles, Any]]:
-    """The triangles of a Shape in its own frame, and the Mesh that they come from or None.
+def of_shape(shape: Shape, tiled: bool = True) -> list[tuple[Triangles, Mesh | None]]:
+    """Returns the triangles of a shape in its own frame, and the Mesh that they come from or None.
 
     Args:
         shape: A box, sphere, cylinder, plane, mesh or heightmap.
         tiled: Whether a texture has its own scale, instead of one picture on each side.
     """
-    if shape.kind == "mesh":
+    if shape.mesh is not None:
         return [(_of_mesh(part, shape.size), part) for part in shape.mesh.parts()]
-    if shape.kind == "heightmap":
-        return [(_field(shape), None)]
-    make = {"box": _box, "sphere": _sphere, "cylinder": _cylinder, "plane": _plane}[shape.kind]
-    return [(make(*shape.size, tile=TILE if tiled else 0.0), None)]
+    if shape.heights is not None:
+        return [(_field(shape.heights, shape.size), None)]
+    return [(_MAKERS[shape.kind](*shape.size, tile=TILE if tiled else 0.0), None)]
 
 
-def _flat(corners, faces, uv=None) -> Triangles:
-    """Triangles with the normals of their planes."""
+def _flat(
+    corners: np.ndarray,
+    faces: np.ndarray | tuple[tuple[int, ...], ...],
+    uv: np.ndarray | None = None,
+) -> Triangles:
+    """Returns triangles with the normals of their planes."""
     points = corners[np.asarray(faces)].reshape(-1, 3)
     sides = points.reshape(-1, 3, 3)
     normals = np.cross(sides[:, 1] - sides[:, 0], sides[:, 2] - sides[:, 0])
@@ -70,7 +78,7 @@ def _flat(corners, faces, uv=None) -> Triangles:
     return Triangles(points, normals, np.zeros((len(points), 2)) if uv is None else uv)
 
 
-def _box(x, y, z, tile=0.0) -> Triangles:
+def _box(x: float, y: float, z: float, tile: float = 0.0) -> Triangles:
     half, parts = 0.5 * np.array([x, y, z]), []
     for axis in range(3):
         u, v = (axis + 1) % 3, (axis + 2) % 3
@@ -90,19 +98,19 @@ def _box(x, y, z, tile=0.0) -> Triangles:
     return joined(parts)
 
 
-def _plane(x, y, tile=0.0) -> Triangles:
+def _plane(x: float, y: float, tile: float = 0.0) -> Triangles:
     corners = 0.5 * np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]])
     uv = (corners[:, :2] / (tile or max(x, y)))[np.ravel(_FLAT_QUAD)]
     return _flat(corners, _FLAT_QUAD, uv)
 
 
-def _circle(radius):
+def _circle(radius: float) -> np.ndarray:
     count = _FEW if radius < _SMALL else _SEGMENTS
     angle = np.linspace(0.0, 2.0 * math.pi, count + 1)
     return np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
-def _cylinder(radius, length, tile=0.0) -> Triangles:
+def _cylinder(radius: float, length: float, tile: float = 0.0) -> Triangles:
     ring = _circle(radius)
     count, half = len(ring) - 1, 0.5 * length
     low, high = (np.c_[radius * ring, np.full(count + 1, z)] for z in (-half, half))
@@ -118,7 +126,7 @@ def _cylinder(radius, length, tile=0.0) -> Triangles:
     return joined([Triangles(side, normals, uv), *caps])
 
 
-def _cap(ring, z, tile) -> Triangles:
+def _cap(ring: np.ndarray, z: float, tile: float) -> Triangles:
     up = z > 0.0
     first, second = (ring[:-1], ring[1:]) if up else (ring[1:], ring[:-1])
     points = np.stack([np.zeros_like(first), first, second], axis=1).reshape(-1, 2)
@@ -129,7 +137,7 @@ def _cap(ring, z, tile) -> Triangles:
     )
 
 
-def _sphere(radius, tile=0.0) -> Triangles:
+def _sphere(radius: float, tile: float = 0.0) -> Triangles:
     count = _FEW if radius < _SMALL else _SEGMENTS
     across = np.linspace(0.0, 2.0 * math.pi, count + 1)
     up = np.linspace(-0.5 * math.pi, 0.5 * math.pi, count // 2 + 1)
@@ -140,23 +148,22 @@ def _sphere(radius, tile=0.0) -> Triangles:
     return Triangles(radius * normals, normals, np.zeros((len(normals), 2)))
 
 
-def _of_mesh(part, scale) -> Triangles:
+def _of_mesh(part: Mesh, scale: Sequence[float]) -> Triangles:
     faces = part.faces[:, ::-1] if np.prod(scale) < 0.0 else part.faces
     uv = None
-    if part.uv is not None:
+    if part.uv is not None and part.uv_faces is not None:
         order = part.uv_faces[:, ::-1] if np.prod(scale) < 0.0 else part.uv_faces
         uv = part.uv[order].reshape(-1, 2) * (1.0, -1.0) + (0.0, 1.0)  # glTF counts from the top
     return _flat(part.points * scale, faces, uv)
 
 
-def _field(shape) -> Triangles:
-    heights = read_heights(shape.heights)
-    step = -(-max(heights.shape) // _LARGEST_FIELD)
-    heights = heights[::step, ::step] * shape.size[2]
+def _field(picture: Path, size: Sequence[float]) -> Triangles:
+    heights = read_heights(picture)
+    step = -(-max(heights.shape) // _MAX_FIELD)
+    heights = heights[::step, ::step] * size[2]
     rows, columns = heights.shape
     x, y = np.meshgrid(
-        np.linspace(-0.5, 0.5, columns) * shape.size[0],
-        np.linspace(-0.5, 0.5, rows) * shape.size[1],
+        np.linspace(-0.5, 0.5, columns) * size[0], np.linspace(-0.5, 0.5, rows) * size[1]
     )
     corners = np.stack([x, y, heights], axis=2).reshape(-1, 3)
     k = np.arange(rows * columns).reshape(rows, columns)
@@ -165,3 +172,11 @@ def _field(shape) -> Triangles:
         [np.stack(each, axis=2).reshape(-1, 3) for each in ((a, b, c), (a, c, d))]
     )
     return _flat(corners, faces, (corners[:, :2] / TILE)[faces.ravel()])
+
+
+_MAKERS: dict[str, Callable[..., Triangles]] = {  # called with sizes of the shape
+    "box": _box,
+    "sphere": _sphere,
+    "cylinder": _cylinder,
+    "plane": _plane,
+}

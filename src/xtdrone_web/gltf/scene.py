@@ -12,19 +12,24 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from xtdrone_core import Vehicle
+from xtdrone_core.vehicle import Propeller, Rotor
 from xtdrone_sim.scene import materials
+from xtdrone_sim.vehicles.actors import Actor
 from xtdrone_sim.vehicles.mesh import MeshFile
 from xtdrone_sim.vehicles.pose import Pose, body_frames
+from xtdrone_sim.vehicles.shapes import Shape
+from xtdrone_sim.world import World
 
 from . import geometry
 from .geometry import Triangles
 from .writer import Glb, Part
 
+RotorLike = Rotor | Propeller  # what has a hub
 _VERSION = 6  # of the files: a new number makes all of them anew
 _NEAR_HUB = 0.05  # a rotor's blades are so near its hub [m]
 _VISIBLE_FAR = 0.08  # shapes with no side of this length are left out from afar [m]
@@ -33,34 +38,36 @@ _ROUGH = {"Grass": 1.0, "Bricks": 0.9, "WoodFloor": 0.55, "Road": 0.95}
 
 
 def cache_folder() -> Path:
-    """Where the files are kept."""
+    """Returns the folder where the files are kept."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "xtdrone" / "web"
 
 
-def world_file(world: Any) -> Path:
-    """The file of a World, made if it is not there."""
+def world_file(world: World) -> Path:
+    """Returns the file of a world, made if it is not there."""
     return kept("world", world.shapes, lambda: _world(world))
 
 
 def vehicle_file(vehicle: Vehicle) -> Path:
-    """The file of a Vehicle, made if it is not there."""
+    """Returns the file of a vehicle, made if it is not there."""
     return kept("vehicle", vehicle.shapes, lambda: _vehicle(vehicle))
 
 
-def actor_file(actor: Any) -> Path:
-    """The file of an Actor, made if it is not there: a node `limb_K` for each limb."""
+def actor_file(actor: Actor) -> Path:
+    """Returns the file of an actor, made if it is not there: a node `limb_K` for each limb."""
     return kept(
         "actor", [shape for limb in actor.limbs for shape in limb.shapes], lambda: _actor(actor)
     )
 
 
-def kept(kind: str, shapes: Sequence[Any], make: Callable[[], bytes], suffix: str = ".glb") -> Path:
-    """The file of a kind that is made of these shapes, from the cache or by make()."""
-    told = [repr(shape) for shape in shapes]
+def kept(
+    kind: str, shapes: Sequence[Shape], make: Callable[[], bytes], suffix: str = ".glb"
+) -> Path:
+    """Returns the file of a kind that is made of these shapes, from the cache or by make()."""
+    parts = [repr(shape) for shape in shapes]
     used = {path for shape in shapes for path in _sources(shape)}
-    told += [f"{path} {path.stat().st_mtime_ns}" for path in sorted(used) if path.exists()]
-    name = hashlib.sha256(f"{_VERSION} {told}".encode()).hexdigest()[:24]
+    parts += [f"{path} {path.stat().st_mtime_ns}" for path in sorted(used) if path.exists()]
+    name = hashlib.sha256(f"{_VERSION} {parts}".encode()).hexdigest()[:24]
     path = cache_folder() / f"{kind}-{name}{suffix}"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,15 +77,15 @@ def kept(kind: str, shapes: Sequence[Any], make: Callable[[], bytes], suffix: st
     return path
 
 
-def _sources(shape):
-    """Files that a shape's look depends on."""
-    found = [shape.look.texture, shape.heights]
+def _sources(shape: Shape) -> list[Path]:
+    """Returns the files that a shape's look depends on."""
+    paths = [shape.look.texture, shape.heights]
     if isinstance(shape.mesh, MeshFile):
-        found.append(shape.mesh.path)
-    return [path for path in found if path is not None]
+        paths.append(shape.mesh.path)
+    return [path for path in paths if path is not None]
 
 
-def _world(world) -> bytes:
+def _world(world: World) -> bytes:
     glb = Glb()
     parts = surfaces_of(world.shapes).parts(glb)
     if parts:
@@ -86,7 +93,7 @@ def _world(world) -> bytes:
     return glb.encoded()
 
 
-def _vehicle(vehicle) -> bytes:
+def _vehicle(vehicle: Vehicle) -> bytes:
     glb, frames = Glb(), body_frames(vehicle)
     nodes = surfaces_of_vehicle(vehicle)
     for (kind, number), made in sorted(nodes.items()):
@@ -97,7 +104,7 @@ def _vehicle(vehicle) -> bytes:
     return glb.encoded()
 
 
-def _actor(actor) -> bytes:
+def _actor(actor: Actor) -> bytes:
     glb = Glb()
     for k, limb in enumerate(actor.limbs):
         parts = surfaces_of(limb.shapes).parts(glb)
@@ -107,13 +114,22 @@ def _actor(actor) -> bytes:
 
 
 def hub(vehicle: Vehicle, rotor: int, frames: Sequence[Pose]) -> Pose:
-    """Where an actuator's hub is, given the frames of the bodies."""
-    actuator: Any = vehicle.actuators[rotor]
+    """Returns where an actuator's hub is, given the frames of the bodies."""
+    actuator = cast(RotorLike, vehicle.actuators[rotor])
     return frames[actuator.body].to(Pose(tuple(actuator.pos)))
 
 
-def surfaces_of(shapes: Iterable[Any]) -> "Surfaces":
-    """All that is seen of Shapes: of a World or a limb."""
+def rotors_of(vehicle: Vehicle) -> list[tuple[int, RotorLike]]:
+    """Returns indices and actuators of the rotors and propellers."""
+    return [
+        (k, cast(RotorLike, actuator))
+        for k, actuator in enumerate(vehicle.actuators)
+        if actuator.kind in ("rotor", "propeller")
+    ]
+
+
+def surfaces_of(shapes: Iterable[Shape]) -> "Surfaces":
+    """Returns all that is seen of shapes: of a World or a limb."""
     made = Surfaces()
     for shape in shapes:
         if not shape.collides:
@@ -122,7 +138,7 @@ def surfaces_of(shapes: Iterable[Any]) -> "Surfaces":
 
 
 def surfaces_of_vehicle(vehicle: Vehicle) -> dict[tuple[str, int], "Surfaces"]:
-    """All that is seen of a Vehicle.
+    """Returns all that is seen of a vehicle.
 
     Returns:
         By ("body", its index), in its frame, and by ("rotor", index of its actuator): blades, in
@@ -134,17 +150,17 @@ def surfaces_of_vehicle(vehicle: Vehicle) -> dict[tuple[str, int], "Surfaces"]:
         if rotor is None:
             nodes["body", shape.body].add(shape, shape.pose)
         else:
-            actuator: Any = vehicle.actuators[rotor]
+            actuator = cast(RotorLike, vehicle.actuators[rotor])
             offset = tuple(a - b for a, b in zip(shape.pose.pos, actuator.pos))
             nodes["rotor", rotor].add(shape, Pose(offset, shape.pose.quat))
     return nodes
 
 
-def _seen(vehicle):
+def _seen(vehicle: Vehicle) -> list[Shape]:
     return [shape for shape in vehicle.shapes if not shape.collides]
 
 
-def _far(vehicle, frames) -> "Surfaces":
+def _far(vehicle: Vehicle, frames: Sequence[Pose]) -> "Surfaces":
     far = Surfaces()
     for shape in _seen(vehicle):
         if shape.kind == "mesh" or max(shape.size) > _VISIBLE_FAR:
@@ -152,8 +168,8 @@ def _far(vehicle, frames) -> "Surfaces":
     return far
 
 
-def _boxed(shape):
-    """A round shape as a box, which has fewer corners and looks the same from afar."""
+def _boxed(shape: Shape) -> Shape:
+    """Returns a round shape as a box, which has fewer corners and looks the same from afar."""
     if shape.kind == "cylinder":
         width = 2.0 * shape.size[0]
         return replace(shape, kind="box", size=(width, width, shape.size[1]))
@@ -162,13 +178,13 @@ def _boxed(shape):
     return shape
 
 
-def _rotor_of(vehicle, shape) -> int | None:
-    """Index of the actuator whose blades a shape is, or None."""
+def _rotor_of(vehicle: Vehicle, shape: Shape) -> int | None:
+    """Returns the index of the actuator whose blades a shape is, or None."""
     link = shape.link.rpartition("::")[2].lower()
     if not any(word in link for word in _BLADES):
         return None
-    for k, actuator in enumerate(vehicle.actuators):
-        if actuator.kind in ("rotor", "propeller") and actuator.body == shape.body:
+    for k, actuator in rotors_of(vehicle):
+        if actuator.body == shape.body:
             apart = np.subtract(shape.pose.pos, actuator.pos)
             if np.linalg.norm(apart) < _NEAR_HUB:
                 return k
@@ -183,7 +199,7 @@ class Surfaces:
         self._papered: dict[Any, list[Triangles]] = defaultdict(list)
         self._ground: dict[tuple, list[Triangles]] = defaultdict(list)  # by colour
 
-    def add(self, shape: Any, pose: Pose) -> None:
+    def add(self, shape: Shape, pose: Pose) -> None:
         """Adds a visual at a pose."""
         look = shape.look
         for triangles, part in geometry.of_shape(shape, look.texture is None):
@@ -203,19 +219,19 @@ class Surfaces:
                 self._plain[round(colour[3], 2)].append((placed, tuple(colour[:3])))
 
     def parts(self, writer: Any, merged: bool = True) -> list[Part]:
-        """For mesh() of a writer.
+        """Returns the parts for mesh() of a writer.
 
         Args:
             writer: A Glb, or what has a method material() like it.
             merged: Whether all plain colours are one primitive, instead of one for each.
         """
-        found: list[Part] = []
+        parts: list[Part] = []
         for alpha, pieces in self._plain.items():
             if merged:
                 colours = np.concatenate(
                     [np.tile(linear(colour), (len(piece.points), 1)) for piece, colour in pieces]
                 )
-                found.append(
+                parts.append(
                     (
                         geometry.joined([piece for piece, _ in pieces]),
                         colours,
@@ -225,7 +241,7 @@ class Surfaces:
                 continue
             for each in sorted({colour for _, colour in pieces}):
                 same = [piece for piece, colour in pieces if colour == each]
-                found.append(
+                parts.append(
                     (
                         geometry.joined(same),
                         None,
@@ -233,7 +249,7 @@ class Surfaces:
                     )
                 )
         for ground, pieces in self._ground.items():
-            found.append(
+            parts.append(
                 (
                     geometry.joined(pieces),
                     None,
@@ -246,11 +262,11 @@ class Surfaces:
             script = key if isinstance(key, str) else ""
             image = materials.picture(key) if script else materials.load(key)
             rough = _ROUGH.get(script.rpartition("/")[2], 0.85)
-            found.append((geometry.joined(pieces), None, writer.material(rough, 0.0, image)))
-        return found
+            parts.append((geometry.joined(pieces), None, writer.material(rough, 0.0, image)))
+        return parts
 
 
 def linear(colour: Sequence[float]) -> np.ndarray:
-    """Linear light of an sRGB colour."""
+    """Returns the linear light of an sRGB colour."""
     c = np.clip(colour, 0.0, 1.0)
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)

@@ -21,7 +21,7 @@ class Glb:
     """A file that is being put together."""
 
     def __init__(self) -> None:
-        """With a root node that turns our z up to glTF's y up."""
+        """Begins with a root node that turns our z up to glTF's y up."""
         self._data = bytearray()
         self._json: dict[str, Any] = {
             "asset": {"version": "2.0", "generator": "xtdrone"},
@@ -44,7 +44,7 @@ class Glb:
         name: str = "",
         colour: np.ndarray | None = None,
     ) -> int:
-        """A new material; returns its number.
+        """Adds a material; returns its number.
 
         Args:
             roughness, metallic: 0 to 1.
@@ -59,16 +59,16 @@ class Glb:
         if alpha < 1.0 or colour is not None:
             linear = [1.0, 1.0, 1.0] if colour is None else colour.tolist()
             surface["baseColorFactor"] = [*linear, alpha]
-        found: dict[str, Any] = {"pbrMetallicRoughness": surface}
+        material: dict[str, Any] = {"pbrMetallicRoughness": surface}
         if name:
-            found["name"] = name
+            material["name"] = name
         if alpha < 1.0:
-            found["alphaMode"] = "BLEND"
-        self._json["materials"].append(found)
+            material["alphaMode"] = "BLEND"
+        self._json["materials"].append(material)
         return len(self._json["materials"]) - 1
 
     def mesh(self, parts: Sequence[Part]) -> int:
-        """A new mesh, which any number of nodes may show; returns its number.
+        """Adds a mesh, which any number of nodes may show; returns its number.
 
         Args:
             parts: Triangles, colours of their corners (3 T, 3) linear or None, and material.
@@ -109,7 +109,7 @@ class Glb:
         return len(nodes) - 1
 
     def encoded(self) -> bytes:
-        """The file."""
+        """Returns the file."""
         self._json["buffers"] = [{"byteLength": len(self._data)}] if self._data else []
         for name in ("meshes", "materials", "accessors", "bufferViews", "buffers"):
             if not self._json[name]:
@@ -121,7 +121,9 @@ class Glb:
             chunks += struct.pack("<I4s", len(self._data), b"BIN\0") + bytes(self._data)
         return struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
 
-    def _primitive(self, triangles, colours, material):
+    def _primitive(
+        self, triangles: Triangles, colours: np.ndarray | None, material: int
+    ) -> dict[str, Any]:
         attributes = {
             "POSITION": self._floats(triangles.points, _ARRAY, True),
             "NORMAL": self._floats(triangles.normals, _ARRAY),
@@ -133,8 +135,8 @@ class Glb:
             attributes["COLOR_0"] = self._floats(colours, _ARRAY)
         return {"attributes": attributes, "material": material}
 
-    def _floats(self, values, target=None, bounds=False) -> int:
-        """An accessor of rows (K, M), or of numbers (K, 1)."""
+    def _floats(self, values: np.ndarray, target: int | None = None, bounds: bool = False) -> int:
+        """Adds an accessor of rows (K, M), or of numbers (K, 1)."""
         values = np.ascontiguousarray(values, dtype="<f4")
         wide = values.shape[1]
         accessor = {
@@ -148,7 +150,7 @@ class Glb:
         self._json["accessors"].append(accessor)
         return len(self._json["accessors"]) - 1
 
-    def _view(self, data, target=None) -> int:
+    def _view(self, data: bytes, target: int | None = None) -> int:
         self._data += b"\0" * (-len(self._data) % 4)
         view = {"buffer": 0, "byteOffset": len(self._data), "byteLength": len(data)}
         self._json["bufferViews"].append(view | ({"target": target} if target else {}))
@@ -156,7 +158,7 @@ class Glb:
         self._data += b"\0" * (-len(self._data) % 4)
         return len(self._json["bufferViews"]) - 1
 
-    def _texture(self, image) -> int:
+    def _texture(self, image: np.ndarray) -> int:
         from PIL import Image
 
         file = io.BytesIO()
@@ -176,14 +178,14 @@ class Glb:
 
 
 def without(glb: bytes, name: str) -> bytes:
-    """A glTF file in which nothing shows the nodes of this name; their data stays in it."""
+    """Returns a glTF file in which nothing shows the nodes of this name; their data stays in it."""
     length = int.from_bytes(glb[12:16], "little")
-    told = json.loads(glb[20 : 20 + length])
-    hidden = {k for k, node in enumerate(told["nodes"]) if node["name"] == name}
-    for node in told["nodes"]:
+    described = json.loads(glb[20 : 20 + length])
+    hidden = {k for k, node in enumerate(described["nodes"]) if node["name"] == name}
+    for node in described["nodes"]:
         if "children" in node:
             node["children"] = [k for k in node["children"] if k not in hidden]
-    text = json.dumps(told, separators=(",", ":")).encode()
+    text = json.dumps(described, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 4)
     rest = glb[20 + length :]
     return b"".join(

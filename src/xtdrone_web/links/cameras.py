@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,25 +13,25 @@ from .world_control import WorldControl
 
 _KINDS = ("camera", "stereo", "depth")
 _WANTED_S = 2.0  # for which cameras are rendered after an image was asked for [s, simulated]
-_WIDEST = 640  # images are thinned out to this [pixels]
+_MAX_WIDTH = 640  # images are thinned out to this [pixels]
 
 
 class Cameras:
     """The cameras of a fleet. Nothing is rendered unless somebody asks for images."""
 
     def __init__(self, world: WorldControl):
-        """Of the simulation that this asks."""
+        """Takes what asks the simulation."""
         self._world = world
         self._readers: dict[int, FrameReader] = {}
         self._images: dict[int, bytes] = {}
         self._lock = asyncio.Lock()
 
     async def image(self, number: int) -> bytes | None:
-        """The newest image of a camera, or None."""
+        """Returns the newest image of a camera, or None."""
         async with self._lock:
             return await asyncio.get_running_loop().run_in_executor(None, self._newest, number)
 
-    def _newest(self, number):
+    def _newest(self, number: int) -> bytes | None:
         try:
             sensors = self._world.ask("sensors", for_s=_WANTED_S)["sensors"]
             if number >= len(sensors):
@@ -46,16 +47,16 @@ class Cameras:
         return self._images.get(number)
 
 
-def _picture(data) -> np.ndarray:
-    """One image (h, w) or (h, w, 3) uint8 of a reading; those of a stereo camera side by side."""
+def _picture(data: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Returns one image (h, w) or (h, w, 3) uint8 of a reading; a stereo camera's side by side."""
     return np.concatenate([each for each in data.values() if each.dtype == np.uint8], axis=1)
 
 
 def encoded(image: np.ndarray) -> bytes:
-    """An image as JPEG."""
+    """Returns an image as JPEG."""
     from PIL import Image
 
-    step = -(-image.shape[1] // _WIDEST)
+    step = -(-image.shape[1] // _MAX_WIDTH)
     file = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(image[::step, ::step])).save(file, "JPEG", quality=80)
     return file.getvalue()

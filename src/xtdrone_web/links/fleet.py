@@ -1,4 +1,4 @@
-"""A ground station's MAVLink link to all vehicles: one UDP socket, and what they told last."""
+"""A ground station's MAVLink link to all vehicles: one UDP socket, and their last messages."""
 
 import asyncio
 import contextlib
@@ -19,10 +19,10 @@ from xtdrone_core.mavlink.signing import Signer
 from xtdrone_core.runs.ports import Ports, system_id
 
 SYSTEM = 252  # system id of this ground station
-_LARGEST = 4096  # of a datagram [bytes]
-_AT_ONCE = 256  # datagrams that are read before others get their turn
+_MAX_DATAGRAM = 4096  # of a datagram [bytes]
+_MAX_AT_ONCE = 256  # datagrams that are read before others get their turn
 _BUFFER = 4 << 20  # asked of the kernel [bytes]
-_LONG = 50  # characters of a STATUSTEXT that goes on in another one
+_TEXT_LENGTH = 50  # characters of a STATUSTEXT that goes on in another one
 _HEADER, _HEADER_V1, _CHECKSUM, _SIGNATURE = 10, 6, 2, 13  # bytes of MAVLink's frames
 _V1, _V2 = 0xFE, 0xFD
 _TARGET = struct.Struct("<I11fHB")  # POSITION_TARGET_LOCAL_NED
@@ -44,6 +44,7 @@ _DECODED = {
         "SYS_STATUS",
     )
 }
+Message = Any  # a message of pymavlink, which has no types
 OnText = Callable[[int, int, str], None]  # vehicle, severity, text
 
 
@@ -87,7 +88,7 @@ class FleetLink:
         self._decoder = mavlink.MAVLink(None)
         self._signer = Signer(key, 7) if key else None
         self._lock = threading.Lock()
-        self._inboxes: dict[tuple[int, str], list[queue.SimpleQueue]] = {}
+        self._inboxes: dict[tuple[int, str], list[queue.SimpleQueue[Message]]] = {}
         self._texts: dict[tuple[int, int], str] = {}
         self._on_text = on_text
         self._receivers = {
@@ -96,7 +97,7 @@ class FleetLink:
             "SYS_STATUS": self._status,
             "MISSION_CURRENT": self._current,
         }
-        self.clients = [MavlinkClient(system_id(i), _Way(self, i)) for i in range(n)]
+        self.clients = [MavlinkClient(system_id(i), _VehicleTransport(self, i)) for i in range(n)]
 
     def start(self) -> None:
         """Takes messages in the running event loop from now on."""
@@ -108,11 +109,11 @@ class FleetLink:
         self._socket.close()
 
     def greet(self) -> None:
-        """Says that a ground station is here; once a second."""
+        """Sends a ground station's heartbeat to all vehicles; to be called once a second."""
         for i in range(self.n):
             self.send(i, ground_station_heartbeat())
 
-    def send(self, i: int, message: Any) -> None:
+    def send(self, i: int, message: Message) -> None:
         """Sends a pymavlink message to vehicle i."""
         with self._lock:
             data = message.pack(self._encoder)
@@ -123,9 +124,9 @@ class FleetLink:
                 self._socket.sendto(part, self._addresses[i])
 
     @contextlib.contextmanager
-    def inbox(self, i: int, kinds: tuple[str, ...]) -> Iterator[queue.SimpleQueue]:
-        """A queue of vehicle i's messages of some kinds, while the context lasts."""
-        box: queue.SimpleQueue = queue.SimpleQueue()
+    def inbox(self, i: int, kinds: tuple[str, ...]) -> Iterator[queue.SimpleQueue[Message]]:
+        """Returns a queue of vehicle i's messages of some kinds, while the context lasts."""
+        box: queue.SimpleQueue[Message] = queue.SimpleQueue()
         with self._lock:
             for kind in kinds:
                 self._inboxes.setdefault((i, kind), []).append(box)
@@ -136,19 +137,19 @@ class FleetLink:
                 for kind in kinds:
                     self._inboxes[i, kind].remove(box)
 
-    def _receive(self):
-        for _ in range(_AT_ONCE):
+    def _receive(self) -> None:
+        for _ in range(_MAX_AT_ONCE):
             try:
-                data = self._socket.recv(_LARGEST)
+                data = self._socket.recv(_MAX_DATAGRAM)
             except (BlockingIOError, OSError):
                 return
             self._scan(data)
 
-    def _scan(self, data):
+    def _scan(self, data: bytes) -> None:
         """Goes through the frames of a datagram and skips those that nobody wants.
 
-        The checksum is only computed for those that are decoded: what a fleet streams is much
-        more than what this station needs.
+        The checksum is only computed for those that are decoded: a fleet streams much
+        more than this station needs.
         """
         at, length = 0, len(data)
         while at + _HEADER_V1 + _CHECKSUM <= length:
@@ -169,14 +170,14 @@ class FleetLink:
                     self._decode(system - 1, data[at:end])
             at = end
 
-    def _target(self, i, payload):
+    def _target(self, i: int, payload: bytes) -> None:
         values = _TARGET.unpack(payload.ljust(_TARGET.size, b"\0")[: _TARGET.size])
         x, y, z, vx, vy, vz = values[1:7]
         mask = values[12]
         self.set_pos[i] = (math.nan,) * 3 if mask & _NO_POS else (y, x, -z)
         self.set_vel[i] = (math.nan,) * 3 if mask & _NO_VEL else (vy, vx, -vz)
 
-    def _decode(self, i, frame):
+    def _decode(self, i: int, frame: bytes) -> None:
         try:
             message = self._decoder.decode(bytearray(frame))
         except Exception:  # whatever the library trips over: no message then
@@ -188,40 +189,40 @@ class FleetLink:
         for box in self._inboxes.get((i, kind), ()):
             box.put(message)
 
-    def _heartbeat(self, i, m):
+    def _heartbeat(self, i: int, m: Message) -> None:
         if m.get_srcComponent() == mavlink.MAV_COMP_ID_AUTOPILOT1:
             self.heard[i] = time.monotonic()
 
-    def _status(self, i, m):
+    def _status(self, i: int, m: Message) -> None:
         self.battery[i] = m.battery_remaining / 100 if m.battery_remaining >= 0 else math.nan
 
-    def _current(self, i, m):
+    def _current(self, i: int, m: Message) -> None:
         self.mission_seq[i] = m.seq
 
-    def _text(self, i, m):
+    def _text(self, i: int, m: Message) -> None:
         whole = self._texts.pop((i, m.id), "") + m.text if m.id else m.text
-        if m.id and len(m.text) >= _LONG:
+        if m.id and len(m.text) >= _TEXT_LENGTH:
             self._texts[i, m.id] = whole
         else:
             self._on_text(i, m.severity, whole.strip())
 
 
-class _Way:
-    """The way to one vehicle; see xtdrone_core.mavlink.client.Transport."""
+class _VehicleTransport:
+    """Transport to one vehicle; see xtdrone_core.mavlink.client.Transport."""
 
     system = SYSTEM
 
     def __init__(self, link: FleetLink, i: int):
         self._link, self._i = link, i
 
-    def send(self, message: Any) -> None:
+    def send(self, message: Message) -> None:
         self._link.send(self._i, message)
 
     @contextlib.contextmanager
     def listen(self, *kinds: str) -> Iterator[Receive]:
         with self._link.inbox(self._i, kinds) as box:
 
-            def receive(seconds):
+            def receive(seconds: float) -> Message | None:
                 try:
                     return box.get(timeout=max(seconds, 0.0))
                 except queue.Empty:

@@ -25,7 +25,7 @@ PACKET = struct.Struct("<BxH4fd")
 KIND = 1
 LOST_S = 0.4  # without sticks after which a page counts as gone [s]
 _KEPT_S = 5.0  # of latencies [s]
-_LARGEST_MS = 1000.0  # latencies beyond are those of a clock that is not known yet
+_MAX_MS = 1000.0  # latencies beyond are those of a clock that is not known yet
 
 
 class Sticks:
@@ -36,7 +36,7 @@ class Sticks:
     """
 
     def __init__(self, link: FleetLink):
-        """Sends over this link."""
+        """Takes the link over which sticks are sent."""
         self._link = link
         self.flown: dict[int, float] = {}
         self._open: deque[tuple[float, float]] = deque(maxlen=1000)  # read, sent [s]
@@ -72,7 +72,7 @@ class Sticks:
         return i
 
     def lost(self) -> list[int]:
-        """Vehicles whose sticks have stopped since the last call."""
+        """Returns vehicles whose sticks have stopped since the last call."""
         now = time.monotonic()
         gone = [i for i, t in self.flown.items() if now - t > LOST_S]
         for i in gone:
@@ -92,7 +92,7 @@ class Sticks:
             if sent_s < begins[0]:  # older than what is known of the steps
                 continue
             late = 1e3 * (ends[int(np.searchsorted(begins, sent_s))] - read_s)
-            if 0.0 <= late <= _LARGEST_MS:
+            if 0.0 <= late <= _MAX_MS:
                 self._latencies.append((sent_s, float(late)))
 
     def latency(self) -> tuple[float, float, float, float]:

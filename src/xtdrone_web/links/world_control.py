@@ -42,7 +42,7 @@ class WorldControl:
         return Order(lambda request: self.ask(op, **{k: request[k] for k in names if k in request}))
 
     def ask(self, op: str, **values: Any) -> Answer:  # values of JSON
-        """One request and its answer.
+        """Sends a request; returns its answer.
 
         Raises:
             WebError: The simulation refuses it, or there is none.

@@ -16,7 +16,7 @@ import numpy as np
 from xtdrone_core import XtdroneError
 from xtdrone_core.errors import failure, one_line
 from xtdrone_core.mavlink import key_file
-from xtdrone_core.modes import ROS_NAME
+from xtdrone_core.modes import ROS_NAME, Mode
 from xtdrone_core.runs.frame_ring import FrameReader
 from xtdrone_core.runs.ports import Ports
 
@@ -42,7 +42,7 @@ _EVENTS = 400  # that a new page gets
 _REPEATS = 30  # of which a new one may be a repetition
 _STALE_S = 2.0  # without a heartbeat after which a vehicle counts as not connected [s]
 _MAX_REQUESTS = 8  # that are under way at once
-_FLOWN_BY_STICKS = ("MANUAL", "STABILIZED", "ACRO", "ALTCTL", "POSCTL")
+_FLOWN_BY_STICKS = (Mode.MANUAL, Mode.STABILIZED, Mode.ACRO, Mode.ALTCTL, Mode.POSCTL)
 
 
 class Station(Base):
@@ -72,7 +72,7 @@ class Station(Base):
         for panel in self._panels:
             self._orders |= panel.orders()
         self._cameras = Cameras(self.world)
-        self._reader = FrameReader(description.ring, description.arrays)
+        self._reader = FrameReader(description.ring, list(description.arrays))
         self._log = EventLog(description.folder)
         self._events: deque[Answer] = deque(maxlen=_EVENTS)
         self._records = frame.blank(n)
@@ -277,8 +277,7 @@ class Station(Base):
         flown = [
             i
             for i in vehicles
-            if self._records["armed"][i]
-            and ROS_NAME.get(int(self._records["mode"][i])) in _FLOWN_BY_STICKS
+            if self._records["armed"][i] and self._records["mode"][i] in _FLOWN_BY_STICKS
         ]
         for i in flown:
             self.event(4, self.names[i], f"{why}: it holds its position")

@@ -36,11 +36,11 @@ def addresses() -> list[tuple[str, str]]:
 
 def server_sides() -> dict[str, type[Panel]]:
     """Returns the Panels that have orders or messages by the panels' names."""
-    names = [found.name for found in pkgutil.iter_modules(__path__) if found.name != "panel"]
+    names = [module.name for module in pkgutil.iter_modules(__path__) if module.name != "panel"]
     own = {name: importlib.import_module(f"{__name__}.{name}").PANEL for name in names}
     return own | _others()
 
 
 def _others() -> dict[str, type[Panel]]:
-    """The Panels of other packages."""
+    """Returns the Panels of other packages."""
     return {name: entry.load() for name, entry in registry.entries(GROUP).items()}

@@ -26,7 +26,7 @@ class Disturb(Panel):
     """Disturbances."""
 
     def orders(self) -> Mapping[str, Order]:
-        """Wind and disturbances of the simulation, and PX4's failure injection."""
+        """Returns wind and disturbances of the simulation, and PX4's failure injection."""
         world = self.services.world
         return {
             "wind": world.order("wind", "wind"),
@@ -35,7 +35,7 @@ class Disturb(Panel):
         }
 
     def scene(self) -> dict[str, Any]:
-        """The units that can fail."""
+        """Returns the units that can fail."""
         return {"failures": list(UNITS)}
 
     def _fail(self, request: Request, vehicles: list[int]) -> Command:

@@ -21,7 +21,7 @@ class Map(Panel):
     """The map."""
 
     def orders(self) -> Mapping[str, Order]:
-        """The items of a vehicle's plan."""
+        """Returns the items of a vehicle's plan."""
         return {"items": Order(self._items, for_viewers=True)}
 
     def _items(self, request: Request) -> Answer:

@@ -2,6 +2,7 @@
 
 import csv
 import importlib.resources
+import io
 from collections.abc import Mapping
 from functools import cache
 
@@ -20,7 +21,7 @@ class Params(Panel):
     """The parameter editor."""
 
     def orders(self) -> Mapping[str, Order]:
-        """All parameters of a vehicle, and one parameter of several."""
+        """Returns all parameters of a vehicle, and one parameter of several."""
         return {"params": Order(self._all), "param_set": self.services.pilot.order(self._set)}
 
     def _all(self, request: Request) -> Answer:
@@ -64,11 +65,8 @@ class Params(Panel):
 def known_parameters() -> dict[str, dict[str, str]]:
     """Returns type, unit, range, default and description of PX4's parameters by their names."""
     file = importlib.resources.files("xtdrone_autopilot.parameters") / "px4.csv"
-    with file.open(newline="", encoding="utf-8") as lines:
-        return {
-            row["name"]: {column: row[column] for column in _COLUMNS}
-            for row in csv.DictReader(lines)
-        }
+    rows = csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"), newline=""))
+    return {row["name"]: {column: row[column] for column in _COLUMNS} for row in rows}
 
 
 PANEL = Params

@@ -26,7 +26,7 @@ class Race(Panel):
         self._passages = b""
 
     def orders(self) -> Mapping[str, Order]:
-        """The runs that have a ghost, and a ghost."""
+        """Returns the runs that have a ghost, and a ghost."""
         return {
             "ghosts": Order(self.runs, for_viewers=True),
             "ghost": Order(self.ghost, for_viewers=True),

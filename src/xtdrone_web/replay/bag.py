@@ -15,7 +15,7 @@ import numpy as np
 from xtdrone_autopilot.ulog.reader import NAV_STATES
 from xtdrone_core import Scenario
 from xtdrone_core.errors import shown
-from xtdrone_core.scenario.vehicles import MAX_FLEET
+from xtdrone_core.scenario.vehicles import MAX_FLEET, parse_vehicles
 from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
@@ -28,11 +28,12 @@ _MAVROS = re.compile(
     r"|state|battery)"
 )
 _MODES = {name: number for number, name in NAV_STATES.items()}
-_WORST = 1e7  # position that no vehicle has [m]
+_MAX_POSITION = 1e7  # of any vehicle [m]
+Topics = dict[str, list[tuple[Any, ...]]]  # rows of time and values, by topic
 
 
 def read(path: Path, vehicle: str, world: str) -> Recording:
-    """A bag, with all that has poses in it.
+    """Returns a bag, with all that has poses in it.
 
     Args:
         path: The .bag.
@@ -41,16 +42,16 @@ def read(path: Path, vehicle: str, world: str) -> Recording:
     Raises:
         WebError: It is damaged or has no poses, or rosbags is missing.
     """
-    found = _content(path)
-    names = [name for name, topics in found.items() if topics["pose"]]
+    content = _content(path)
+    names = [name for name, topics in content.items() if topics["pose"]]
     if not names or len(names) > MAX_FLEET:
         raise WebError(
             f"'{path}' has poses of {len(names)} vehicles: give a bag with PoseStamped "
             "or Odometry, for example one of record:=true"
         )
-    poses = {name: np.array(found[name]["pose"]) for name in names}
-    if not all(np.all(np.abs(each[:, 1:4]) < _WORST) for each in poses.values()):
-        raise WebError(f"'{path}' is damaged: it has positions beyond {_WORST:g} m")
+    poses: dict[str, np.ndarray] = {name: np.array(content[name]["pose"]) for name in names}
+    if not all(np.all(np.abs(each[:, 1:4]) < _MAX_POSITION) for each in poses.values()):
+        raise WebError(f"'{path}' is damaged: it has positions beyond {_MAX_POSITION:g} m")
     poses = {
         name: each[np.unique(each[:, 0], return_index=True)[1]] for name, each in poses.items()
     }
@@ -66,10 +67,10 @@ def read(path: Path, vehicle: str, world: str) -> Recording:
         records["quat"] = turned(t_s, each[:, 0], each[:, 4:8])
         records["vel"] = np.gradient(records["pos"], t_s, axis=0) if len(t_s) > 1 else 0.0
         records["est_pos"], records["est_quat"] = records["pos"], records["quat"]
-        _fill(records, t_s, found[name])
+        _fill(records, t_s, content[name])
         records["est_vel"] = records["vel"]
-    specs = Scenario(vehicles=f"{vehicle}*{len(names)}", world=world).vehicles
-    specs = [replace(spec, name=name) for spec, name in zip(specs, names, strict=True)]
+    unnamed = Scenario(vehicles=parse_vehicles(f"{vehicle}*{len(names)}"), world=world).vehicles
+    specs = [replace(spec, name=name) for spec, name in zip(unnamed, names, strict=True)]
     return Recording(
         path.name,
         "rosbag",
@@ -82,10 +83,10 @@ def read(path: Path, vehicle: str, world: str) -> Recording:
     )
 
 
-def _fill(records, t_s, topics):
-    """What MAVROS says beside the pose."""
+def _fill(records: np.ndarray, t_s: np.ndarray, topics: Topics) -> None:
+    """Fills in the topics of MAVROS beside the pose."""
     if topics["velocity_local"]:
-        rows = np.array(topics["velocity_local"])
+        rows: np.ndarray = np.array(topics["velocity_local"])
         records["vel"] = between(t_s, rows[:, 0], rows[:, 1:4])
         records["rates"] = between(t_s, rows[:, 0], rows[:, 4:7])
     if topics["state"]:
@@ -102,8 +103,8 @@ def _fill(records, t_s, topics):
         records["battery"][known] = values[:, 2]
 
 
-def _content(path) -> dict[str, dict[str, list]]:
-    """Rows of time and values by vehicle and what they are."""
+def _content(path: Path) -> dict[str, Topics]:
+    """Returns rows of time and values by vehicle and topic."""
     try:
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
@@ -111,25 +112,27 @@ def _content(path) -> dict[str, dict[str, list]]:
         raise WebError(
             "bags need the Python package rosbags: pip install 'xtdrone[slam]'"
         ) from error
-    found: dict[str, dict[str, list]] = defaultdict(lambda: defaultdict(list))
+    content: dict[str, Topics] = defaultdict(lambda: defaultdict(list))
     try:
         with AnyReader([path], default_typestore=get_typestore(Stores.ROS1_NOETIC)) as bag:
             wanted = {each.id: _about(each) for each in bag.connections}
             for connection, _, raw in bag.messages(
                 [each for each in bag.connections if wanted[each.id]]
             ):
-                name, what = wanted[connection.id]
+                topic = wanted[connection.id]
+                assert topic is not None  # others were not asked for
+                name, what = topic
                 message: Any = bag.deserialize(raw, connection.msgtype)
-                found[name][what].append(_row(message, connection.msgtype, what))
+                content[name][what].append(_row(message, connection.msgtype, what))
     except Exception as error:  # damaged bytes raise any of them in rosbags
         raise WebError(
             f"cannot read '{path}': {shown(error)}; repair a truncated recording by rosbag reindex"
         ) from error
-    return found
+    return content
 
 
-def _about(connection) -> tuple[str, str] | None:
-    """Vehicle and what a topic has of it; None for topics that are left out."""
+def _about(connection: Any) -> tuple[str, str] | None:  # of rosbags, which is optional
+    """Returns the vehicle of a topic and the topic's kind; None for topics that are left out."""
     known = _MAVROS.fullmatch(connection.topic)
     if known:
         return known[1], known[2].rpartition("/")[2]
@@ -138,7 +141,7 @@ def _about(connection) -> tuple[str, str] | None:
     return None
 
 
-def _row(message, kind, what):
+def _row(message: Any, kind: str, what: str) -> tuple[Any, ...]:  # of rosbags, which is optional
     stamp = message.header.stamp
     t_s = stamp.sec + stamp.nanosec * 1e-9
     if what == "state":

@@ -95,7 +95,7 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _complete(prefix: str = "", **_: Any) -> list[str]:
-    """Names of runs, and files."""
+    """Returns names of runs, and files."""
     from argcomplete.completers import FilesCompleter
 
     return [

@@ -8,8 +8,9 @@ import numpy as np
 
 from xtdrone_autopilot.ulog.reader import NAV_STATES, FlightLog
 from xtdrone_autopilot.ulog.series import Series, estimate, of_ned, series, set_point
-from xtdrone_core import frames
+from xtdrone_core import Vehicle, VehicleSpec, frames
 from xtdrone_core.errors import one_line
+from xtdrone_sim.world import World
 
 from ..errors import WebError
 from ..frame import VEHICLE
@@ -25,7 +26,7 @@ _MAX_TEXTS = 2000  # of a log, on the page
 
 
 def fill(
-    records: np.ndarray, t_s: np.ndarray, log: FlightLog, model: Any, offset: np.ndarray
+    records: np.ndarray, t_s: np.ndarray, log: FlightLog, model: Vehicle, offset: np.ndarray
 ) -> None:
     """Puts all but the truth into a vehicle's records.
 
@@ -55,8 +56,8 @@ def fill(
         records["set_vel"][rows] = np.where(armed, values[:, 3:], np.nan)
 
 
-def _speeds(commands, model) -> np.ndarray:
-    """Speeds [rad/s] and angles that motors' commands (K, 8) ask for: actuators in their order."""
+def _speeds(commands: np.ndarray, model: Vehicle) -> np.ndarray:
+    """Returns speeds [rad/s] and angles of the actuators that motors' commands (K, 8) ask for."""
     out = np.zeros_like(commands)
     motors = [(k, a) for k, a in enumerate(model.actuators) if a.kind in ("rotor", "propeller")]
     for motor, (k, actuator) in enumerate(motors):
@@ -68,11 +69,11 @@ def _speeds(commands, model) -> np.ndarray:
     return out
 
 
-def _estimates(records, t_s, log, offset):
-    found, attitude = estimate(log), attitudes(log, "vehicle_attitude")
-    if found is not None:
-        values = between(t_s, found.t_s, found.values)
-        rows, valid = held(t_s, found.t_s, np.isfinite(found.values))
+def _estimates(records: np.ndarray, t_s: np.ndarray, log: FlightLog, offset: np.ndarray) -> None:
+    position, attitude = estimate(log), attitudes(log, "vehicle_attitude")
+    if position is not None:
+        values = between(t_s, position.t_s, position.values)
+        rows, valid = held(t_s, position.t_s, np.isfinite(position.values))
         values[: rows.start] = np.nan
         values[rows] = np.where(valid, values[rows], np.nan)
         records["est_pos"], records["est_vel"] = values[:, :3] + offset, values[:, 3:]
@@ -81,34 +82,36 @@ def _estimates(records, t_s, log, offset):
 
 
 def attitudes(log: FlightLog, topic: str) -> Series | None:
-    """Attitudes (K, 4) of a topic, xyzw, body FLU to ENU; None if it is not logged."""
-    found = series(log, topic, *_WXYZ)
-    if found is None:
+    """Returns attitudes (K, 4) of a topic, xyzw, body FLU to ENU; None if it is not logged."""
+    attitude = series(log, topic, *_WXYZ)
+    if attitude is None:
         return None
-    known = np.isfinite(found.values).all(axis=1)
+    known = np.isfinite(attitude.values).all(axis=1)
     return (
-        Series(found.t_s[known], frames.quat_enu_ned(found.values[known])) if known.any() else None
+        Series(attitude.t_s[known], frames.quat_enu_ned(attitude.values[known]))
+        if known.any()
+        else None
     )
 
 
-def _battery(records, t_s, log):
+def _battery(records: np.ndarray, t_s: np.ndarray, log: FlightLog) -> None:
     for name, topic, source in (
         ("voltage", "battery_status", "voltage_v"),
         ("current", "battery_status", "current_a"),
         ("battery", "battery_status", "remaining"),
         ("range", "distance_sensor", "current_distance"),
     ):
-        found = series(log, topic, source)
-        if found is not None:
-            rows, values = held(t_s, found.t_s, found.values)
+        readings = series(log, topic, source)
+        if readings is not None:
+            rows, values = held(t_s, readings.t_s, readings.values)
             # PX4 writes -1 for what it does not know.
             records[name][rows] = np.where(values[:, 0] < 0.0, np.nan, values[:, 0])
 
 
-def _status(records, t_s, log):
-    found = series(log, "vehicle_status", *_STATUS)
-    if found is not None:
-        rows, values = held(t_s, found.t_s, found.values)
+def _status(records: np.ndarray, t_s: np.ndarray, log: FlightLog) -> None:
+    status = series(log, "vehicle_status", *_STATUS)
+    if status is not None:
+        rows, values = held(t_s, status.t_s, status.values)
         records["armed"][: rows.start] = 0
         records["mode"][rows], records["ready"][rows] = values[:, 0], values[:, 2] > 0
         records["armed"][rows] = values[:, 1] == _ARMED
@@ -131,28 +134,28 @@ def texts(log: FlightLog, who: str) -> list[dict[str, Any]]:
     ]
 
 
-def _level(message) -> int:
-    """A severity of syslog, 0 to 7, which ULog writes as a digit."""
+def _level(message: Any) -> int:  # of pyulog, which has no types
+    """Returns a severity of syslog, 0 to 7, which ULog writes as a digit."""
     level = message.log_level
     return min(max(level - ord("0") if level >= ord("0") else level, 0), 7)
 
 
-def _changes(log, who) -> list[dict[str, Any]]:
-    """Modes, arming and take-offs of a log that has no run's events beside it."""
+def _changes(log: FlightLog, who: str) -> list[dict[str, Any]]:
+    """Returns modes, arming and take-offs of a log that has no run's events beside it."""
 
-    def event(t, text):
+    def event(t: float, text: str) -> dict[str, Any]:
         return {"t": t - log.seconds_of(0), "level": 6, "who": who, "text": text}
 
-    found = [event(begin, f"mode {name}") for begin, _, name in log.modes()]
+    events = [event(begin, f"mode {name}") for begin, _, name in log.modes()]
     for begin, end in log.armed():
-        found.append(event(begin, "armed"))
+        events.append(event(begin, "armed"))
         if end < log.seconds:
-            found.append(event(end, "disarmed"))
-    return found
+            events.append(event(end, "disarmed"))
+    return events
 
 
-def read(path: Path, world: Any, spec: Any, model: Any) -> Recording:
-    """A ULog, of this simulation or of real PX4, as a recording of one vehicle.
+def read(path: Path, world: World, spec: VehicleSpec, model: Vehicle) -> Recording:
+    """Returns a ULog, of this simulation or of real PX4, as a recording of one vehicle.
 
     Positions are PX4's ground truth where the simulator gave one, else estimates.
 
@@ -160,13 +163,13 @@ def read(path: Path, world: Any, spec: Any, model: Any) -> Recording:
         XtdroneError: It is no ULog, or has no position.
     """
     log = FlightLog(path)
-    found, true = estimate(log), of_ned(log, "vehicle_local_position_groundtruth")
-    main = found if true is None else true
+    estimated, true = estimate(log), of_ned(log, "vehicle_local_position_groundtruth")
+    main = estimated if true is None else true
     if main is None or not np.isfinite(main.values[:, :3]).all(axis=1).any():
         raise WebError(
             f"'{path}' has no position (vehicle_local_position): give a log that has that topic"
         )
-    first = main if found is None else found
+    first = main if estimated is None else estimated
     t_s = grid(float(min(first.t_s[0], main.t_s[0])), float(max(first.t_s[-1], main.t_s[-1])), 1)
     table = empty(len(t_s), 1)
     records = table[:, 0]

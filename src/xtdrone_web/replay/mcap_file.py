@@ -20,13 +20,15 @@ from ..foxglove.telemetry import METADATA
 from ..frame import VEHICLE
 from .recording import NO_MODE, Recording, between, empty, grid, held, turned
 
+Rows = list[tuple[float, ...]]  # time, position and attitude
+States = list[tuple[float, dict[str, Any]]]  # times and JSON of a vehicle
 _ROTORS = VEHICLE["actuator"].shape[0]
 _SEVERITIES = {1: 7, 2: 6, 3: 4, 4: 3, 5: 2}  # of foxglove.Log's levels
 _MODES = {name: number for number, name in NAV_STATES.items()}
 
 
 def read(path: Path) -> Recording:
-    """A recording, up to its last whole chunk.
+    """Returns a recording, up to its last whole chunk.
 
     Raises:
         WebError: It is damaged, is not of this simulation, or mcap or protobuf are missing.
@@ -62,8 +64,8 @@ def read(path: Path) -> Recording:
     )
 
 
-def _fill(records, t_s, estimate, states):
-    """Estimates, and what the JSON of a vehicle has."""
+def _fill(records: np.ndarray, t_s: np.ndarray, estimate: Rows | None, states: States) -> None:
+    """Fills in estimates, and the JSON of a vehicle."""
     for name in ("est_pos", "est_quat", "est_vel"):
         records[name] = np.nan
     if estimate:
@@ -74,7 +76,7 @@ def _fill(records, t_s, estimate, states):
         return
     at_s = np.array([t for t, _ in states])
 
-    def column(name, width=1):
+    def column(name: str, width: int = 1) -> np.ndarray:
         return np.array([_numbers(state.get(name), width) for _, state in states])
 
     for name, source in (
@@ -93,22 +95,24 @@ def _fill(records, t_s, estimate, states):
     records["mode"][known] = held(t_s, at_s, modes)[1]
 
 
-def _numbers(value, width) -> list[float]:
-    """So many numbers of a JSON value; NaN where it has none."""
+def _numbers(value: object, width: int) -> list[float]:
+    """Returns so many numbers of a JSON value; NaN where it has none."""
     given = value if isinstance(value, list) else [value]
     known = [float(x) if isinstance(x, (int, float)) else np.nan for x in given[:width]]
     return known + [np.nan] * (width - len(known))
 
 
-def _content(path) -> tuple[Scenario | None, dict, dict, list]:
-    """Scenario, rows (t, pos, quat) by vehicle or topic, states by vehicle, and events."""
+def _content(
+    path: Path,
+) -> tuple[Scenario | None, dict[str, Rows], dict[str, States], list[dict[str, Any]]]:
+    """Returns scenario, rows (t, pos, quat) by vehicle or topic, states by vehicle, and events."""
     try:
         from mcap.exceptions import EndOfFile, McapError
         from mcap.records import Channel, Message, Metadata, Schema
         from mcap.stream_reader import StreamReader
     except ImportError as error:
         raise WebError(f"MCAP files need the Python package mcap: {INSTALL}") from error
-    poses, states = defaultdict[str, list](list), defaultdict[str, list](list)
+    poses, states = defaultdict[str, Rows](list), defaultdict[str, States](list)
     events: list[dict[str, Any]] = []
     scenario, schemas, channels = None, Schemas(), {}
     with open(path, "rb") as file:
@@ -132,7 +136,14 @@ def _content(path) -> tuple[Scenario | None, dict, dict, list]:
     return scenario, poses, states, events
 
 
-def _take(record, channel, schemas, poses, states, events):
+def _take(
+    record: Any,  # of mcap, which is optional
+    channel: Any,
+    schemas: "Schemas",
+    poses: dict[str, Rows],
+    states: dict[str, States],
+    events: list[dict[str, Any]],
+) -> None:
     """Adds a message to what is known."""
     t_s, topic = record.log_time * 1e-9, channel.topic
     if channel.message_encoding == "json" and topic.endswith(f"/{STATE}"):
@@ -145,18 +156,13 @@ def _take(record, channel, schemas, poses, states, events):
         pose = schemas.decoded(channel.schema_id, record.data).pose
         poses[topic].append(_row(t_s, pose.position, pose.orientation))
     elif topic == "/log":
-        said = schemas.decoded(channel.schema_id, record.data)
+        log = schemas.decoded(channel.schema_id, record.data)
         events.append(
-            {
-                "t": t_s,
-                "level": _SEVERITIES.get(said.level, 6),
-                "who": said.name,
-                "text": said.message,
-            }
+            {"t": t_s, "level": _SEVERITIES.get(log.level, 6), "who": log.name, "text": log.message}
         )
 
 
-def _row(t_s, p, q):
+def _row(t_s: float, p: Any, q: Any) -> tuple[float, ...]:  # of protobuf's generated types
     return t_s, p.x, p.y, p.z, q.x, q.y, q.z, q.w
 
 
@@ -164,21 +170,21 @@ class Schemas:
     """Decodes protobuf messages by the schemas that the file carries."""
 
     def __init__(self) -> None:
-        """Without any."""
+        """Begins without any."""
         self._given: dict[int, Any] = {}
         self._classes: dict[int, Any] = {}
 
     def add(self, schema: Any) -> None:
-        """A schema of the file."""
+        """Adds a schema of the file."""
         self._given[schema.id] = schema
 
     def decoded(self, number: int, data: bytes) -> Any:
-        """A message."""
+        """Returns a message."""
         if number not in self._classes:
             self._classes[number] = self._class(self._given[number])
         return self._classes[number].FromString(data)
 
-    def _class(self, schema):
+    def _class(self, schema: Any) -> Any:  # of mcap and protobuf, which are optional
         try:
             from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
         except ImportError as error:

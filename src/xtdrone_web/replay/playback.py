@@ -113,14 +113,14 @@ class Playback:
         return MODES
 
     def at(self, t_s: float) -> np.ndarray:
-        """Records (n,) of all vehicles at a time [s]."""
+        """Returns records (n,) of all vehicles at a time [s]."""
         records = self._first.at(t_s)
         if self._second is None:
             return records
         return np.concatenate([records, self._second.at(t_s - self._shift)])
 
     def past(self, t_s: float) -> np.ndarray:
-        """Times before t_s that a page gets after a jump there [s], ascending."""
+        """Returns times before t_s that a page gets after a jump there [s], ascending."""
         n = len(self.scene.vehicles)
         count = min(round(_PAST_S / _PAST_STEP_S), _PAST_SIZE // (n * VEHICLE.itemsize))
         step = _PAST_S / max(count, 1)

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core import Vehicle, VehicleSpec
 from xtdrone_core.runs import interpolation
+from xtdrone_sim.world import World
 
 from ..errors import WebError
 from ..frame import VEHICLE, blank
 
 STEP_S = 0.02  # between two rows of a table, unless it would grow too large [s]
-_LARGEST = 400 << 20  # of a table [bytes]
+_MAX_TABLE = 400 << 20  # of a table [bytes]
 _BETWEEN = ("pos", "vel", "rates", "est_pos", "est_vel", "actuator")  # interpolated; others held
 _TURNS = ("quat", "est_quat")
 _FLYING = 0.5  # above its start, from which a vehicle has taken off [m]
@@ -25,8 +27,8 @@ class Recording:
     """A flight of n vehicles.
 
     Attributes:
-        name: What it is called on the page.
-        kind: What was read, for the page: "run", "ULog", "rosbag", "MCAP".
+        name: Name on the page.
+        kind: Kind of source, for the page: "run", "ULog", "rosbag", "MCAP".
         world: The World.
         specs, models: VehicleSpecs and Vehicles.
         t_s: (K,) times of the rows, ascending [s].
@@ -37,9 +39,9 @@ class Recording:
 
     name: str
     kind: str
-    world: Any
-    specs: Sequence[Any]
-    models: Sequence[Any]
+    world: World
+    specs: Sequence[VehicleSpec]
+    models: Sequence[Vehicle]
     t_s: np.ndarray
     table: np.ndarray
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -47,7 +49,7 @@ class Recording:
 
     @property
     def names(self) -> list[str]:
-        """Of the vehicles."""
+        """Names of the vehicles."""
         return [spec.name for spec in self.specs]
 
     @property
@@ -68,24 +70,26 @@ class Recording:
         return float(self.t_s[flying[0]]) if len(flying) else self.start_s
 
     def at(self, t_s: float) -> np.ndarray:
-        """Records (n,) at a time [s], between two rows interpolated; a copy."""
-        k, after, share, step_s = interpolation.place(self.t_s, t_s)
+        """Returns records (n,) at a time [s], between two rows interpolated; a copy."""
+        k, after, fraction, step_s = interpolation.place(self.t_s, t_s)
         here, there = self.table[k].copy(), self.table[after]
-        shares = interpolation.shares(share, step_s, here["pos"], there["pos"], here["vel"])
+        fractions = interpolation.fractions(
+            fraction, step_s, here["pos"], there["pos"], here["vel"]
+        )
         for name in _BETWEEN:
-            here[name] += shares * (there[name] - here[name])
+            here[name] += fractions * (there[name] - here[name])
         for name in _TURNS:
-            here[name] = interpolation.turned(here[name], there[name], shares)
+            here[name] = interpolation.turned(here[name], there[name], fractions)
         return here
 
 
 def grid(begin_s: float, end_s: float, n: int) -> np.ndarray:
-    """Times of a table's rows [s]: as dense as its size allows.
+    """Returns times of a table's rows [s]: as dense as its size allows.
 
     Raises:
         WebError: The times are none of a flight.
     """
-    most = max(2, _LARGEST // (n * VEHICLE.itemsize))
+    most = max(2, _MAX_TABLE // (n * VEHICLE.itemsize))
     length = end_s - begin_s
     if not (np.isfinite(begin_s) and 0.0 <= length < 1e7):
         raise WebError(
@@ -97,20 +101,20 @@ def grid(begin_s: float, end_s: float, n: int) -> np.ndarray:
 
 
 def thinned(t_s: np.ndarray, n: int) -> slice:
-    """Which rows of a log are kept, so that the table of n vehicles does not grow too large."""
-    most = max(2, _LARGEST // (n * VEHICLE.itemsize))
+    """Returns the rows of a log that are kept, so that the table does not grow too large."""
+    most = max(2, _MAX_TABLE // (n * VEHICLE.itemsize))
     return slice(None, None, -(-len(t_s) // most))
 
 
 def empty(rows: int, n: int) -> np.ndarray:
-    """A table (rows, n) without any value."""
+    """Returns a table (rows, n) without any value."""
     table = np.tile(blank(n), (rows, 1))
     table["mode"], table["armed"] = NO_MODE, 1
     return table
 
 
 def between(t_s: np.ndarray, at_s: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Values (K, M) of samples at at_s, linearly interpolated at t_s; unknown ones are left out."""
+    """Interpolates known values (K, M) of samples at at_s linearly at t_s."""
     out = np.empty((len(t_s), values.shape[1]))
     for k in range(values.shape[1]):
         known = np.isfinite(values[:, k])
@@ -119,14 +123,14 @@ def between(t_s: np.ndarray, at_s: np.ndarray, values: np.ndarray) -> np.ndarray
 
 
 def held(t_s: np.ndarray, at_s: np.ndarray, values: np.ndarray) -> tuple[slice, np.ndarray]:
-    """The rows from the first sample on, and the last samples before them."""
+    """Returns the rows from the first sample on, and the last samples before them."""
     begin = int(np.searchsorted(t_s, at_s[0])) if len(at_s) else len(t_s)
     return slice(begin, None), values[np.searchsorted(at_s, t_s[begin:], "right") - 1]
 
 
 def turned(t_s: np.ndarray, at_s: np.ndarray, quat: np.ndarray) -> np.ndarray:
-    """Attitudes (K, 4) xyzw of samples at at_s, interpolated at t_s and of unit length."""
+    """Returns attitudes (K, 4) xyzw of samples at at_s, interpolated at t_s and of unit length."""
     same = np.cumprod(np.append(1.0, np.where(np.sum(quat[1:] * quat[:-1], axis=1) < 0.0, -1, 1)))
-    found = between(t_s, at_s, quat * same[:, None])
-    length = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.where(length > 1e-3, found / np.maximum(length, 1e-9), (0.0, 0.0, 0.0, 1.0))
+    attitude = between(t_s, at_s, quat * same[:, None])
+    length = np.linalg.norm(attitude, axis=1, keepdims=True)
+    return np.where(length > 1e-3, attitude / np.maximum(length, 1e-9), (0.0, 0.0, 0.0, 1.0))

@@ -20,7 +20,7 @@ _MAX_LOGS = 30  # vehicles whose flight logs are read, as for figures
 
 
 def read(folder: Path) -> Recording:
-    """A run folder, also of a run that was killed.
+    """Returns a run folder, also of a run that was killed.
 
     Raises:
         XtdroneError: It is no run folder, has no truth log, or its world or vehicles are not here.

@@ -22,7 +22,7 @@ def serve(station: ReplayStation, address: str, instance: int) -> int:
     return 0
 
 
-async def _serve(station, guard):
+async def _serve(station: ReplayStation, guard: Guard) -> None:
     async with listening(App(station, guard).application(), guard):
         station.start()
         ended = asyncio.Event()

@@ -1,10 +1,11 @@
-"""Which reader a source needs."""
+"""The reader that a source needs."""
 
 from pathlib import Path
 
 from xtdrone_core import Scenario, files
 from xtdrone_core.errors import shown
 from xtdrone_core.runs import run_folder
+from xtdrone_core.scenario.vehicles import parse_vehicles
 
 from ..errors import WebError
 from .recording import Recording
@@ -14,7 +15,7 @@ KINDS = "a run folder, its name, or a file .ulg, .bag or .mcap"
 
 
 def read(source: str, vehicle: str = "iris", world: str = "empty") -> Recording:
-    """The recording of a source.
+    """Returns the recording of a source.
 
     Args:
         source: The name or path of a run, or a file.
@@ -34,7 +35,7 @@ def read(source: str, vehicle: str = "iris", world: str = "empty") -> Recording:
     return run.read(run_folder.find(source))
 
 
-def _file(path, vehicle, world) -> Recording:
+def _file(path: Path, vehicle: str, world: str) -> Recording:
     files.check(path, "recording", WebError)
     suffix = path.suffix.lower()
     if suffix == ".mcap":
@@ -50,5 +51,5 @@ def _file(path, vehicle, world) -> Recording:
 
     from . import flight_log
 
-    spec = Scenario(vehicles=f"{vehicle}*1", world=world).vehicles[0]
+    spec = Scenario(vehicles=parse_vehicles(f"{vehicle}*1"), world=world).vehicles[0]
     return flight_log.read(path, load_world(world), spec, load_vehicle(vehicle))

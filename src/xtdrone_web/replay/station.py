@@ -67,7 +67,7 @@ class ReplayStation(Base):
             self._task.cancel()
 
     def scene(self, page: Page) -> dict[str, Any]:
-        """What a page needs to know before the first frame; it begins to play."""
+        """Begins to play; returns what a page needs to know before the first frame."""
         player = Player(self._begin_s, speed=self._speed, wall_s=time.monotonic())
         self._players[page] = player
         events = self._playback.events
@@ -162,7 +162,7 @@ class ReplayStation(Base):
         }
 
     async def _play(self) -> None:
-        """A frame to every page whose time has changed."""
+        """Sends a frame to every page whose time has changed."""
         while True:
             for page in list(self.pages):
                 player = self._players[page]

@@ -24,7 +24,7 @@ class App:
         self._station, self._guard = station, guard
 
     def application(self) -> web.Application:
-        """A new aiohttp application."""
+        """Returns a new aiohttp application."""
         application = web.Application(middlewares=[rules(self._guard)], client_max_size=MAX_MESSAGE)
         application.add_routes(
             [

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def policy(frames: str = "'none'", framed_by: str = "'none'") -> str:
-    """The content policy of a page, with the origins that it may frame and that may frame it."""
+    """Returns a page's content policy: origins that it may frame, and that may frame it."""
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
         "img-src 'self' blob: data:; media-src blob:; connect-src 'self' blob:; "
@@ -38,7 +38,7 @@ class Guard:
     """
 
     def __init__(self, token: str, address: str, port: int):
-        """A guard of what is served on an address and port; see Station for the token."""
+        """Takes the token of pages that may command, and where the server listens."""
         self._token, self.address, self.port = token, address, port
         names = {*NAMES, address} - {"0.0.0.0"}
         self._hosts = {f"{name}:{port}" for name in names}
@@ -46,28 +46,28 @@ class Guard:
         self.neighbours = " ".join(f"http://{name}:{port}" for name in NAMES)
 
     def host_refused(self, host: str | None) -> str:
-        """Why a Host header is refused, or "": a page elsewhere may point its own name here."""
+        """Returns why a Host header is refused, or "": another site may point its name here."""
         if host in self._hosts or (self._everywhere and _is_address(host, self.port)):
             return ""
         return f"host '{(host or '')[:60]}' is not served here: open the link that was printed"
 
     def origin_refused(self, origin: str | None, host: str | None) -> str:
-        """Why an Origin header is refused, or "": another site's page may not connect."""
+        """Returns why an Origin header is refused, or "": another site's page may not connect."""
         if origin is None or origin == f"http://{host}":  # programs send none
             return ""
         return f"origin '{origin[:60]}' may not connect: open the link that was printed"
 
     def is_pilot(self, token: object) -> bool:
-        """Whether this is the token."""
+        """Tells whether this is the token."""
         return isinstance(token, str) and hmac.compare_digest(token.encode(), self._token.encode())
 
 
-def _is_address(host, port) -> bool:
-    """Whether a Host header is an IPv4 address, which no other site's name can be."""
+def _is_address(host: str | None, port: int) -> bool:
+    """Tells whether a Host header is an IPv4 address, which no other site's name can be."""
     parts = urlsplit(f"//{host}") if host else None
     words: Collection[str] = (parts.hostname or "").split(".") if parts else ()
     return (
-        bool(parts)
+        parts is not None
         and parts.port == port
         and len(words) == 4
         and all(word.isdecimal() for word in words)
@@ -75,14 +75,14 @@ def _is_address(host, port) -> bool:
 
 
 class Allowance:
-    """How many messages of a page are taken: a bucket that fills up again."""
+    """Limit of the messages of a page: a bucket that fills up again."""
 
     def __init__(self) -> None:
-        """Full."""
+        """Begins with a full bucket."""
         self._left, self._t = BURST, time.monotonic()
 
     def take(self) -> bool:
-        """Whether another message is within the allowance."""
+        """Takes a message; tells whether it is within the allowance."""
         now = time.monotonic()
         self._left = min(BURST, self._left + RATE * (now - self._t)) - 1.0
         self._t = now

@@ -1,4 +1,4 @@
-"""Who a page is: its first message, with the token or without."""
+"""The first message of a page, with the token or without."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ _HELLO_S = 5.0  # that a page has to say who it is [s]
 
 
 async def admitted(page: Page, guard: Guard) -> bool:
-    """Whether the page's first message, its hello, is in time and its token right."""
+    """Tells whether the page's first message, its hello, is in time and its token right."""
     messages = page.messages()
     try:
         hello = await asyncio.wait_for(anext(messages), _HELLO_S)

@@ -1,4 +1,4 @@
-"""How every server of a page listens."""
+"""Listening of every server of a page."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -20,9 +20,9 @@ async def listening(
     """Serves an application at its Guard's address and port while the context lasts.
 
     Args:
-        application: What is served.
+        application: Application to serve.
         guard: Its rules.
-        what: What messages call it.
+        what: Its name in messages.
 
     Raises:
         WebError: The port is taken.
@@ -46,6 +46,6 @@ async def listening(
 
 
 def link(guard: Guard, path: str = "") -> str:
-    """Of a page, for a browser on this machine."""
+    """Returns the link of a page, for a browser on this machine."""
     address = "127.0.0.1" if guard.address == "0.0.0.0" else guard.address
     return f"http://{address}:{guard.port}/{path}"

@@ -28,7 +28,7 @@ class Page:
     """
 
     def __init__(self, socket: web.WebSocketResponse, request: web.Request):
-        """A page that has connected."""
+        """Takes a page that has connected."""
         self.pilot = False
         self.looks = True
         self.sent = self.dropped = 0
@@ -42,7 +42,7 @@ class Page:
             request.transport.set_write_buffer_limits(high=_HIGH_WATER)
 
     def offer(self, frame: bytes) -> None:
-        """The newest frame; replaces one that has not left yet."""
+        """Takes the newest frame; it replaces one that was not sent yet."""
         if not self.looks:
             return
         if self._frame is not None:
@@ -51,7 +51,7 @@ class Page:
         self._wake.set()
 
     def tell(self, message: dict[str, Any]) -> None:
-        """A message that leaves before the next frame."""
+        """Sends a message before the next frame."""
         self._texts.append(json.dumps(message, separators=(",", ":"), default=str))
         self._wake.set()
 

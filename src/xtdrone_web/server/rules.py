@@ -1,4 +1,4 @@
-"""What holds for every request of a server: hosts, origins and the headers for browsers."""
+"""Rules for every request of a server: hosts, origins and the headers for browsers."""
 
 from collections.abc import Awaitable, Callable
 
@@ -9,7 +9,7 @@ from .guard import HEADERS, Guard
 
 
 def rules(guard: Guard) -> Middleware:
-    """A middleware that refuses other names and other sites' pages, and adds HEADERS."""
+    """Returns a middleware that refuses other names and other sites' pages, and adds HEADERS."""
 
     @web.middleware
     async def checked(

@@ -1,12 +1,13 @@
-"""The routes of the start page: what it shows. What it commands is in orders.py."""
+"""The routes that the start page reads; those that it commands by are in orders.py."""
 
 import asyncio
 import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from xtdrone_core import XtdroneError
 from xtdrone_core.errors import failure
@@ -21,8 +22,9 @@ from .jobs import Jobs
 from .orders import Orders
 from .shelf import SUFFIXES, Shelf, yaml_text
 
-_LARGEST = 1 << 20  # of a request, uploads apart [bytes]
+_MAX_REQUEST = 1 << 20  # of a request, uploads apart [bytes]
 _BEARER = "Bearer "
+Result = TypeVar("Result")
 
 
 class StartApp:
@@ -42,12 +44,12 @@ class StartApp:
         self._guard, self._shelf, self._jobs = guard, shelf, jobs
         self._orders, self._catalogue = orders, catalogue
         self._pool = ThreadPoolExecutor(4)
-        self._form: asyncio.Future | None = None
+        self._form: asyncio.Future[dict[str, Any]] | None = None
 
     def application(self) -> web.Application:
-        """A new aiohttp application."""
+        """Returns a new aiohttp application."""
         application = web.Application(
-            middlewares=[rules(self._guard), self._answered], client_max_size=_LARGEST
+            middlewares=[rules(self._guard), self._answered], client_max_size=_MAX_REQUEST
         )
         application.add_routes(
             [
@@ -56,7 +58,7 @@ class StartApp:
                 web.get("/api/form", self._described),
                 web.get("/api/catalogue", self._listed),
                 web.get("/api/me", self._me),
-                web.get("/api/jobs", self._told),
+                web.get("/api/jobs", self._job_list),
                 web.get("/api/jobs/{number:[0-9]{1,9}}", self._console),
                 web.get("/api/runs", self._runs),
                 web.get("/api/runs/{name}", self._run),
@@ -71,8 +73,8 @@ class StartApp:
         return application
 
     @web.middleware
-    async def _answered(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        """Commands need the token; refusals are one line, as JSON where the page asks."""
+    async def _answered(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuses commands without the token; answers errors in one line, as JSON to the page."""
         if request.method not in ("GET", "HEAD") and not self._is_pilot(request):
             return _refusal(
                 403,
@@ -91,52 +93,52 @@ class StartApp:
         except Exception as error:  # of one request: the server goes on
             return _refusal(500, failure(request.path[:80], error))
 
-    def _is_pilot(self, request) -> bool:
+    def _is_pilot(self, request: web.Request) -> bool:
         given = request.headers.get("Authorization", "")
         return given.startswith(_BEARER) and self._guard.is_pilot(given[len(_BEARER) :])
 
-    async def _do(self, work: Callable, *args: Any) -> Any:
-        """What reads files, beside the event loop."""
+    async def _do(self, work: Callable[..., Result], *args: Any) -> Result:  # of any function
+        """Runs what reads files beside the event loop."""
         return await asyncio.get_running_loop().run_in_executor(
             self._pool, functools.partial(work, *args)
         )
 
-    async def _index(self, request):
+    async def _index(self, request: web.Request) -> web.FileResponse:
         return web.FileResponse(STATIC / "start.html")
 
-    async def _me(self, request):
+    async def _me(self, request: web.Request) -> web.Response:
         given = request.headers.get("Authorization", "")
         pilot = self._is_pilot(request)
         if given and not pilot:
             raise WebError("the token is wrong or old: open the link that was printed last")
         return web.json_response({"pilot": pilot, "scenarios": str(self._shelf.folder)})
 
-    async def _described(self, request):
+    async def _described(self, request: web.Request) -> web.Response:
         if self._form is None:  # which imports every Agent: once
             self._form = asyncio.ensure_future(self._do(form.description))
         described = await asyncio.shield(self._form)
         first = self._first and form.written(self._first)
         return web.json_response({**described, "first": first})
 
-    async def _listed(self, request):
+    async def _listed(self, request: web.Request) -> web.Response:
         self._catalogue.begin()
-        return web.json_response(await self._do(self._catalogue.told))
+        return web.json_response(await self._do(self._catalogue.rows))
 
-    async def _told(self, request):
-        return web.json_response({"jobs": self._jobs.told(self._is_pilot(request))})
+    async def _job_list(self, request: web.Request) -> web.Response:
+        return web.json_response({"jobs": self._jobs.statuses(self._is_pilot(request))})
 
-    async def _console(self, request):
+    async def _console(self, request: web.Request) -> web.Response:
         job = self._jobs.find(int(request.match_info["number"]))
-        told = job.told(self._is_pilot(request))
-        return web.json_response({**told, "lines": list(job.lines)})
+        status = job.status(self._is_pilot(request))
+        return web.json_response({**status, "lines": list(job.lines)})
 
-    async def _runs(self, request):
+    async def _runs(self, request: web.Request) -> web.Response:
         return web.json_response(await self._do(runs.listed))
 
-    async def _run(self, request):
+    async def _run(self, request: web.Request) -> web.Response:
         return web.json_response(await self._do(runs.described, request.match_info["name"]))
 
-    async def _file(self, request):
+    async def _file(self, request: web.Request) -> web.FileResponse:
         path = await self._do(runs.file_of, request.match_info["name"], request.match_info["path"])
         kind = runs.TYPES.get(path.suffix.lower())
         headers = {
@@ -147,16 +149,16 @@ class StartApp:
             headers["Content-Disposition"] = "attachment"
         return web.FileResponse(path, headers=headers)
 
-    async def _scenarios(self, request):
+    async def _scenarios(self, request: web.Request) -> web.Response:
         return web.json_response(
             {"folder": str(self._shelf.folder), "scenarios": await self._do(self._shelf.names)}
         )
 
-    async def _scenario(self, request):
+    async def _scenario(self, request: web.Request) -> web.Response:
         plan = await self._do(self._shelf.load, request.match_info["name"])
         return web.json_response({"form": form.written(plan), "yaml": yaml_text(plan)})
 
-    async def _scenario_file(self, request):
+    async def _scenario_file(self, request: web.Request) -> web.FileResponse:
         name, kind = request.match_info["name"], request.match_info["kind"]
         path = self._shelf.path(name, kind)
         if path.is_symlink() or not path.is_file():
@@ -169,7 +171,7 @@ class StartApp:
             },
         )
 
-    async def _picture(self, request):
+    async def _picture(self, request: web.Request) -> web.FileResponse:
         path = await self._do(
             self._catalogue.picture, request.match_info["kind"], request.match_info["name"]
         )

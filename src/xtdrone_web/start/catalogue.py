@@ -1,4 +1,4 @@
-"""What vehicles and worlds there are, with figures and pictures, from a process of its own."""
+"""All vehicles and worlds with figures and pictures, which a process of its own makes."""
 
 import asyncio
 import contextlib
@@ -25,34 +25,34 @@ class Catalogue:
     """Vehicles and worlds by name; figures and pictures come as they are made.
 
     Attributes:
-        said: What the process says of each, by (kind, name).
+        reports: Figures and picture of each, or its error, by (kind, name): values of JSON.
     """
 
     def __init__(self, folder: Path):
-        """folder: Of the user's models."""
+        """Takes the folder of the user's models."""
         self.folder = folder
-        self.said: dict[tuple[str, str], dict[str, Any]] = {}
+        self.reports: dict[tuple[str, str], dict[str, Any]] = {}
         self._lines: dict[str, dict[str, str]] = {}
-        self._filling: asyncio.Task | None = None
+        self._filling: asyncio.Task[None] | None = None
 
     def known(self, kind: str) -> dict[str, str]:
-        """A line on each name of "vehicle" or "world"."""
+        """Returns a line on each name of a kind, "vehicle" or "world"."""
         if kind not in self._lines:
             self._lines[kind] = _vehicles() if kind == "vehicle" else listing.worlds()
         return self._lines[kind]
 
     def own(self) -> dict[str, str]:
-        """SDF file of each model of the user."""
-        found = {}
+        """Returns the SDF file of each model of the user."""
+        paths = {}
         for name in uploads.names(self.folder):
             try:
-                found[name] = str(resources.model_sdf(self.folder / name))
+                paths[name] = str(resources.model_sdf(self.folder / name))
             except XtdroneError:
                 continue
-        return found
+        return paths
 
-    def told(self) -> dict[str, Any]:
-        """For pages: names, lines, figures, and whether there is a picture."""
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """Returns names, lines, figures, and whether there is a picture: values for JSON."""
         vehicles = [
             self._row("vehicle", name, name, line) for name, line in self.known("vehicle").items()
         ]
@@ -67,22 +67,22 @@ class Catalogue:
             ],
         }
 
-    def _row(self, kind, name, label, line):
-        said = self.said.get((kind, name), {})
-        row = {key: value for key, value in said.items() if key not in ("picture", "kind")}
+    def _row(self, kind: str, name: str, label: str, line: str) -> dict[str, Any]:
+        report = self.reports.get((kind, name), {})
+        row = {key: value for key, value in report.items() if key not in ("picture", "kind")}
         return {
             **row,
             "name": name,
             "label": label,
             "line": line,
-            "picture": bool(said.get("picture")),
+            "picture": bool(report.get("picture")),
         }
 
     def picture(self, kind: str, label: str) -> Path | None:
-        """The picture of a name."""
+        """Returns the picture of a name, or None."""
         name = self.own().get(label, label) if kind == "vehicle" else label
-        found = self.said.get((kind, name), {}).get("picture")
-        return Path(found) if found else None
+        path = self.reports.get((kind, name), {}).get("picture")
+        return Path(path) if path else None
 
     def begin(self) -> None:
         """Begins to have everything described, once; called in the event loop."""
@@ -96,14 +96,14 @@ class Catalogue:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._filling
 
-    async def _fill(self):
-        """The worlds first, which are few."""
+    async def _fill(self) -> None:
+        """Has all described: the worlds first, which are few."""
         wanted = [("world", name) for name in self.known("world")]
         wanted += [("vehicle", name) for name in (*self.known("vehicle"), *self.own().values())]
         await self._describe(wanted)
 
     async def check(self, sdf: Path) -> dict[str, Any]:
-        """What the reader says of a file.
+        """Returns the reader's report on a file.
 
         Raises:
             WebError: It refuses it, or does not come to an end.
@@ -112,15 +112,15 @@ class Catalogue:
             await asyncio.wait_for(self._describe([("vehicle", str(sdf))], limited=True), _CHECK_S)
         except asyncio.TimeoutError as error:
             raise WebError(f"'{sdf.name}' is not read within {_CHECK_S:g} s") from error
-        said = self.said.pop(("vehicle", str(sdf)), None)
-        if said is None:
+        report = self.reports.pop(("vehicle", str(sdf)), None)
+        if report is None:
             raise WebError(f"'{sdf.name}' cannot be read: its reader has ended without a word")
-        if "error" in said:
-            raise WebError(said["error"])
-        self.said["vehicle", str(sdf)] = said
-        return said
+        if "error" in report:
+            raise WebError(report["error"])
+        self.reports["vehicle", str(sdf)] = report
+        return report
 
-    async def _describe(self, wanted, limited=False) -> None:
+    async def _describe(self, wanted: list[tuple[str, str]], limited: bool = False) -> None:
         """Starts the process, from the main thread: it ends with this one."""
         process = subprocess.Popen(
             [
@@ -143,8 +143,8 @@ class Catalogue:
         try:
             while line := await reader.readline():
                 if line.startswith(b'{"kind"'):
-                    said = json.loads(line)
-                    self.said[said["kind"], said["name"]] = said
+                    report = json.loads(line)
+                    self.reports[report["kind"], report["name"]] = report
         finally:
             transport.close()
             process.kill()
@@ -164,9 +164,9 @@ def _less() -> None:
 
 
 def _vehicles() -> dict[str, str]:
-    """A line on each vehicle of models/: those that `xtdrone list` has, and those that drive."""
-    found = listing.vehicles()
+    """Returns a line on each vehicle of models/, also on those that drive."""
+    lines = listing.vehicles()
     for folder in sorted((resources.root() / "models").iterdir()):
-        if folder.is_dir() and folder.name not in (*found, *_NO_VEHICLES):
-            found[folder.name] = listing.description(folder)
-    return dict(sorted(found.items()))
+        if folder.is_dir() and folder.name not in (*lines, *_NO_VEHICLES):
+            lines[folder.name] = listing.description(folder)
+    return dict(sorted(lines.items()))

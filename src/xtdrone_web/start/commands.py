@@ -1,5 +1,6 @@
 """Subcommand `xtdrone web`: the start page."""
 
+import argparse
 import ipaddress
 import webbrowser
 from pathlib import Path
@@ -63,7 +64,7 @@ def register(subparsers: Any) -> None:
     parser.set_defaults(run=_web)
 
 
-def _web(args):
+def _web(args: argparse.Namespace) -> None:
     from . import launch_file, shelf
     from .server import serve
 

@@ -10,9 +10,12 @@ import contextlib
 import json
 import math
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xtdrone_core import XtdroneError
+
+if TYPE_CHECKING:
+    from xtdrone_sim.world import World
 
 _FIGURES = (
     "mass_kg",
@@ -27,15 +30,15 @@ _LISTED = 40  # sensors of a vehicle
 
 
 def main(wanted: list[str]) -> int:
-    """Prints what is KIND:NAME; returns the exit status."""
+    """Prints the report on each KIND:NAME; returns the exit status."""
     for word in wanted:
         kind, _, name = word.partition(":")
         try:
-            said: dict[str, Any] = _vehicle(name) if kind == "vehicle" else _world(name)
+            report: dict[str, Any] = _vehicle(name) if kind == "vehicle" else _world(name)
         except XtdroneError as error:
-            said = {"error": str(error)}
+            report = {"error": str(error)}
         print(
-            json.dumps({"kind": kind, "name": name, **said})
+            json.dumps({"kind": kind, "name": name, **report})
             .replace("Infinity", "null")
             .replace("NaN", "null"),
             flush=True,
@@ -43,7 +46,7 @@ def main(wanted: list[str]) -> int:
     return 0
 
 
-def _vehicle(name) -> dict[str, Any]:
+def _vehicle(name: str) -> dict[str, Any]:
     from xtdrone_sim.vehicles.report import vehicle_figures, vehicle_sensors
     from xtdrone_sim.vehicles.sdf import load_vehicle
     from xtdrone_sim.world import load_world
@@ -52,17 +55,17 @@ def _vehicle(name) -> dict[str, Any]:
 
     model = load_vehicle(name)
     figures = vehicle_figures(model)
-    said: dict[str, Any] = {key: figures[key] for key in _FIGURES if key in figures}
-    said["sensors"] = [sensor["kind"] for sensor in vehicle_sensors(model)][:_LISTED]
-    said["remarks"] = list(model.remarks)[:_LISTED]
+    report: dict[str, Any] = {key: figures[key] for key in _FIGURES if key in figures}
+    report["sensors"] = [sensor["kind"] for sensor in vehicle_sensors(model)][:_LISTED]
+    report["remarks"] = list(model.remarks)[:_LISTED]
     with contextlib.suppress(Exception):  # whatever is wrong with graphics here: no picture
-        said["picture"] = pictures.kept(
+        report["picture"] = pictures.kept(
             "vehicle", model.shapes, lambda: pictures.vehicle_picture(model, load_world("empty"))
         )
-    return said
+    return report
 
 
-def _world(name) -> dict[str, Any]:
+def _world(name: str) -> dict[str, Any]:
     from xtdrone_sim.vehicles.sdf import load_vehicle
     from xtdrone_sim.world import load_world
 
@@ -70,19 +73,19 @@ def _world(name) -> dict[str, Any]:
 
     world = load_world(name)
     boat = world.water > -1e6
-    said: dict[str, Any] = {"water": world.water if boat else None, "outlines": _outlines(world)}
+    report: dict[str, Any] = {"water": world.water if boat else None, "outlines": _outlines(world)}
     with contextlib.suppress(Exception):
-        said["picture"] = pictures.kept(
+        report["picture"] = pictures.kept(
             "world",
             world.shapes,
             lambda: pictures.world_picture(load_vehicle("boat" if boat else "iris"), world),
         )
-    return said
+    return report
 
 
-def _outlines(world) -> list[list[float]]:
-    """Boxes and cylinders that stand on the ground, for the map: x, y, yaw, length, width [m]."""
-    found = []
+def _outlines(world: "World") -> list[list[float]]:
+    """Returns boxes and cylinders on the ground, for the map: x, y, yaw, length, width [m]."""
+    outlines = []
     for shape in world.shapes:
         x, y, z = shape.pose.pos
         if not shape.collides or shape.kind not in ("box", "cylinder", "sphere"):
@@ -95,8 +98,8 @@ def _outlines(world) -> list[list[float]]:
             continue
         qx, qy, qz, qw = shape.pose.quat
         yaw = math.atan2(2 * (qw * qz + qx * qy), 1 - 2 * (qy * qy + qz * qz))
-        found.append([round(v, 2) for v in (x, y, yaw, length, width)])
-    return found[:2000]
+        outlines.append([round(v, 2) for v in (x, y, yaw, length, width)])
+    return outlines[:2000]
 
 
 if __name__ == "__main__":

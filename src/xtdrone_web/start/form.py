@@ -4,7 +4,7 @@ A form is plain data: {"vehicles": [{type, name, pos, yaw}], "options": {NAME: V
 "settings": {NAME: TEXT}}. Options are those that Scenario declares, whatever they are.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,14 +37,14 @@ class Refused(WebError):
     """
 
     def __init__(self, field: str, text: str):
-        """Of a field, with the reason in one line."""
+        """Refuses the value of a field, with the reason in one line."""
         super().__init__(text)
         self.field = field
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is flown: a scenario, and by whom; without an Agent it waits for pilots."""
+    """A scenario and the Agent that flies it; without one it waits for pilots."""
 
     scenario: Scenario
     agent: str
@@ -52,7 +52,7 @@ class Plan:
 
 
 def description() -> dict[str, Any]:
-    """Everything that the form offers, from where it is declared."""
+    """Returns everything that the form offers, from where it is declared."""
     schema = listing.schema()["properties"]
     options = []
     for name, (kind, option, default) in scenario_options.declared().items():
@@ -86,7 +86,7 @@ def description() -> dict[str, Any]:
     }
 
 
-def _offered(names: Callable | None) -> list[str]:
+def _offered(names: Callable[[], Iterable[str]] | None) -> list[str]:
     try:
         return list(names()) if names else []
     except XtdroneError:
@@ -106,13 +106,14 @@ def _presets() -> dict[str, list[str]]:
 
 
 def _ready() -> dict[str, dict[str, str]]:
-    """What Gazebo and PX4 say in `xtdrone doctor`: a level, a text and what to do."""
+    """Returns what `xtdrone doctor` finds of Gazebo and PX4: text, state and advice."""
     from xtdrone_control.doctor import machine
 
-    found = {finding.subject.lower(): finding for finding in machine.programs()}
+    findings = {finding.subject.lower(): finding for finding in machine.programs()}
     how = {"gazebo": "run scripts/setup_gazebo.sh", "px4": "set PX4_BUILD, or give px4 below"}
     missing = {
-        name: "not set" in finding.text or finding.level != "ok" for name, finding in found.items()
+        name: "not set" in finding.text or finding.level != "ok"
+        for name, finding in findings.items()
     }
     return {
         name: {
@@ -120,12 +121,12 @@ def _ready() -> dict[str, dict[str, str]]:
             "there": "" if missing[name] else "yes",
             "how": finding.advice or (how[name] if missing[name] else ""),
         }
-        for name, finding in found.items()
+        for name, finding in findings.items()
     }
 
 
 def read(data: Any) -> Plan:
-    """The plan of a form.
+    """Returns the plan of a form.
 
     Raises:
         Refused: It cannot be flown.
@@ -145,7 +146,7 @@ def read(data: Any) -> Plan:
 
 
 def written(plan: Plan) -> dict[str, Any]:
-    """The form of a plan: options that are not at their defaults."""
+    """Returns the form of a plan: options that are not at their defaults."""
     values = plan.scenario.to_dict()
     usual = Scenario(vehicles=fleet("iris", 1)).to_dict()
     options = {
@@ -163,8 +164,8 @@ def written(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _options(given) -> dict[str, Any]:
-    """The values of the options that are given, each in its own type."""
+def _options(given: dict[Any, Any]) -> dict[str, Any]:
+    """Returns the values of the options that are given, each in its own type."""
     known, values = scenario_options.declared(), {}
     for name, value in given.items():
         if name not in known or name in FLEET or name in _OF_THE_PAGE:
@@ -180,8 +181,8 @@ def _options(given) -> dict[str, Any]:
     return values
 
 
-def _read_further(name, value) -> None:
-    """Reads what else would only be refused when the simulation starts."""
+def _read_further(name: str, value: Any) -> None:
+    """Reads values that would otherwise be refused only when the simulation starts."""
     if name == "wind":
         from xtdrone_sim.plant.wind import WindParameters
 
@@ -196,8 +197,8 @@ def _read_further(name, value) -> None:
         preset("gps", value)
 
 
-def _scenario(vehicles, options) -> Scenario:
-    """The scenario; an error is that of the first value without which there is none."""
+def _scenario(vehicles: list[Any], options: dict[str, Any]) -> Scenario:
+    """Returns the scenario; an error names the first value without which there is none."""
     try:
         return Scenario.from_dict({"vehicles": vehicles, **options})
     except XtdroneError as error:
@@ -211,8 +212,8 @@ def _scenario(vehicles, options) -> Scenario:
         raise Refused("vehicles", str(error)) from error
 
 
-def _settings(agent, settings) -> dict[str, str]:
-    """The options of the Agent as texts, those left out that are empty."""
+def _settings(agent: str, settings: dict[Any, Any]) -> dict[str, str]:
+    """Returns the options of the Agent as texts, those left out that are empty."""
     if not agent:
         return {}
     try:

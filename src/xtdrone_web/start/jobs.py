@@ -19,8 +19,8 @@ from xtdrone_core.runs.ports import INSTANCES, Ports, in_use
 from ..errors import WebError
 from ..links.world_control import WorldControl
 
-LINES = 2000  # of a console that are kept
-_LONGEST = 2000  # characters of a line
+MAX_LINES = 2000  # of a console that are kept
+_MAX_LINE = 2000  # characters of a line
 _ENDED = 24  # jobs that are remembered after their end
 _INTERRUPT_S, _TERMINATE_S = 20.0, 5.0  # that a job gets to end [s]
 _LINK = re.compile(r"(http://[\w.:\[\]]+/\S*)")
@@ -37,32 +37,37 @@ class Job:
         instance: Of the simulation or replay, or None.
         lines: Of its console, without tokens.
         clock: Of a simulation: simulated time t [s], and factor of real time.
-        link, watch_link: Of its page, for pilots and for viewers, once it has said them.
+        link, watch_link: Links of its page, for pilots and for viewers, once it has printed them.
     """
 
     def __init__(
-        self, number: int, kind: str, title: str, instance: int | None, process: subprocess.Popen
+        self,
+        number: int,
+        kind: str,
+        title: str,
+        instance: int | None,
+        process: subprocess.Popen[bytes],
     ):
-        """A program that runs."""
+        """Takes a program that runs."""
         self.number, self.kind, self.title, self.instance = number, kind, title, instance
         self.process = process
-        self.lines: deque[str] = deque(maxlen=LINES)
-        self.said = 0  # lines in all
+        self.lines: deque[str] = deque(maxlen=MAX_LINES)
+        self.line_count = 0  # lines of its console so far
         self.link = self.watch_link = self.folder = ""
         self.begun, self.ended = time.time(), 0.0
         self.stopping = False
-        self.reading: asyncio.Task | None = None
+        self.reading: asyncio.Task[None] | None = None
         self.clock: dict[str, float] = {}
         self._world = WorldControl(instance or 0, instance is not None)
         self._looking = False
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """Tells whether it has not ended."""
         return not self.ended
 
     def state(self) -> str:
-        """In a word."""
+        """Returns its state in a word."""
         if self.running:
             return (
                 "stopping"
@@ -74,7 +79,7 @@ class Job:
         return "failed" if self.process.returncode else "ended"
 
     def take(self, line: str) -> None:
-        """Another line of its console."""
+        """Takes another line of its console."""
         link = _LINK.search(line)
         if link and "viewers" in line:
             self.watch_link = link[1]
@@ -83,23 +88,23 @@ class Job:
         folder = re.search(r"run folder: (\S+)", line)
         if folder:
             self.folder = os.path.basename(folder[1])
-        self.lines.append(_TOKEN.sub("", one_line(line.rpartition("\r")[2])[:_LONGEST]))
-        self.said += 1
+        self.lines.append(_TOKEN.sub("", one_line(line.rpartition("\r")[2])[:_MAX_LINE]))
+        self.line_count += 1
 
     def look(self) -> None:
-        """Has the clock of a simulation asked for, in a thread; it is there at the next call."""
+        """Asks for the clock of a simulation in a thread; `clock` has it at the next call."""
         if self.kind == "simulation" and self.link and self.running and not self._looking:
             self._looking = True
             asyncio.get_running_loop().run_in_executor(None, self._ask_clock)
 
-    def _ask_clock(self):
+    def _ask_clock(self) -> None:
         with contextlib.suppress(WebError):  # it is ending, or not there yet
             status = self._world.ask("status")
             self.clock = {"t": status["t_us"] * 1e-6, "factor": status["real_time_factor_now"]}
         self._looking = False
 
-    def told(self, pilot: bool) -> dict[str, Any]:
-        """What a page is told of it; links with a token are for pilots."""
+    def status(self, pilot: bool) -> dict[str, Any]:
+        """Returns its state for a page: values for JSON; links with a token are for pilots."""
         self.look()
         shown = self.watch_link or _TOKEN.sub("", self.link)
         return {
@@ -113,17 +118,17 @@ class Job:
             "status": self.process.poll(),
             "run": self.folder,
             "link": self.link if pilot else shown,
-            "said": self.said,
+            "line_count": self.line_count,
             "clock": self.clock,
             "last": self.lines[-1] if self.lines else "",
         }
 
 
 class Jobs:
-    """All of them."""
+    """All jobs of a start page."""
 
     def __init__(self, first: int):
-        """first: The instance that simulations get if it is free."""
+        """Takes the instance that simulations get first, if it is free."""
         self._first = first
         self._jobs: dict[int, Job] = {}
         self._count = 0
@@ -166,7 +171,7 @@ class Jobs:
         return job
 
     def free_instance(self) -> int:
-        """The next instance on which a simulation can start.
+        """Returns the next instance on which a simulation can start.
 
         Raises:
             WebError: There is none.
@@ -178,11 +183,11 @@ class Jobs:
         raise WebError(f"all {INSTANCES} instances are in use: stop a simulation first")
 
     def taken(self, kind: str) -> set[int | None]:
-        """Instances of the jobs of a kind that run."""
+        """Returns the instances of the jobs of a kind that run."""
         return {job.instance for job in self.running() if job.kind == kind}
 
     def find(self, number: int) -> Job:
-        """A job by its number.
+        """Returns a job by its number.
 
         Raises:
             WebError: There is none.
@@ -191,12 +196,12 @@ class Jobs:
             raise WebError(f"there is no program {number} here, or it ended long ago")
         return self._jobs[number]
 
-    def told(self, pilot: bool) -> list[dict[str, Any]]:
-        """Job.told() of all, the newest first."""
-        return [job.told(pilot) for job in reversed(self._jobs.values())]
+    def statuses(self, pilot: bool) -> list[dict[str, Any]]:
+        """Returns the status of all jobs, the newest first."""
+        return [job.status(pilot) for job in reversed(self._jobs.values())]
 
     def running(self) -> list[Job]:
-        """Those that have not ended."""
+        """Returns the jobs that have not ended."""
         return [job for job in self._jobs.values() if job.running]
 
     async def stop(self, job: Job) -> None:
@@ -211,15 +216,16 @@ class Jobs:
                 return
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(job.process.pid, number)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(asyncio.shield(job.reading), seconds)
+            if job.reading is not None:
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(asyncio.shield(job.reading), seconds)
 
     async def close(self) -> None:
         """Ends all of them."""
         await asyncio.gather(*(self.stop(job) for job in self.running()))
 
 
-async def _read(job, then) -> None:
+async def _read(job: Job, then: Callable[[Job], None]) -> None:
     """Takes the console of a job until its end."""
     reader = asyncio.StreamReader(limit=1 << 20)
     loop = asyncio.get_running_loop()

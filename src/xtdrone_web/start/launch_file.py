@@ -3,24 +3,24 @@
 import math
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from xtdrone_core import Scenario, XtdroneError, files
-from xtdrone_core.scenario.vehicles import parse_vehicles
+from xtdrone_core.scenario.vehicles import VehicleSpec, parse_vehicles
 
 from ..errors import WebError
 from .form import Plan, read, written
 
 _SIMULATION = "$(find xtdrone_sim)/../../launch/simulation.launch"
-_LONGEST = 96  # of a line of defaults
 
 
 def text(plan: Plan, name: str) -> str:
-    """The launch file of a name: the form's values are defaults, which roslaunch's change.
+    """Returns the launch file of a name: the form's values are defaults, which roslaunch's change.
 
     Raises:
-        WebError: It cannot be said in a launch file.
+        WebError: A launch file cannot have it.
     """
     if plan.settings:
         raise WebError(
@@ -59,12 +59,12 @@ def text(plan: Plan, name: str) -> str:
 
 
 def _quoted(words: str) -> str:
-    """An attribute that keeps its line breaks for the reader; XML makes blanks of them."""
+    """Returns an attribute that keeps its line breaks for the reader; XML makes blanks of them."""
     return '"' + escape(words, {'"': "&quot;"}) + '"'
 
 
 def vehicle_list(scenario: Scenario) -> str:
-    """The vehicles as the option `vehicles` has them, poses included.
+    """Returns the vehicles as the option `vehicles` has them, poses included.
 
     Raises:
         WebError: A vehicle has a name that such a list does not give.
@@ -86,13 +86,13 @@ def vehicle_list(scenario: Scenario) -> str:
         )
         kind = vehicle.type if label == vehicle.type else f"{label}={vehicle.type}"
         entries.append(f"{kind}@{pose}")
-    found = "; ".join(entries)
-    if not _same(parse_vehicles(found), scenario.vehicles):
+    text = "; ".join(entries)
+    if not _same(parse_vehicles(text), scenario.vehicles):
         raise WebError("these vehicles cannot be written in a launch file: use the YAML")
-    return found
+    return text
 
 
-def _same(a, b) -> bool:
+def _same(a: Sequence[VehicleSpec], b: Sequence[VehicleSpec]) -> bool:
     return all(
         (x.name, x.type, x.autopilot) == (y.name, y.type, y.autopilot)
         and all(
@@ -104,7 +104,7 @@ def _same(a, b) -> bool:
 
 
 def load(path: Path) -> Plan:
-    """The plan of a launch file that text() wrote.
+    """Returns the plan of a launch file that text() wrote.
 
     Raises:
         XtdroneError: It is another file.

@@ -1,13 +1,13 @@
-"""What the start page commands: start and stop, save and remove, plots and replays, uploads."""
+"""The start page's commands: start and stop, save and remove, plots and replays, uploads."""
 
 import asyncio
 import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from aiohttp import web
+from aiohttp import BodyPartReader, web
 
 from xtdrone_core import Scenario
 from xtdrone_core.errors import one_line, shown
@@ -16,22 +16,23 @@ from xtdrone_core.runs.ports import INSTANCES
 from ..errors import WebError
 from . import form, runs, uploads
 from .catalogue import Catalogue
-from .jobs import Jobs
+from .jobs import Job, Jobs
 from .shelf import Shelf, write, yaml_text
 
 _MAX_PARTS = uploads.MAX
+Result = TypeVar("Result")
 
 
 class Orders:
     """Handlers of requests that only pilots may make."""
 
     def __init__(self, jobs: Jobs, shelf: Shelf, catalogue: Catalogue, folder: Path, address: str):
-        """folder: For the files of what is started; address: on which their pages are served."""
+        """Takes a folder for the files of jobs, and the address on which their pages are served."""
         self._jobs, self._shelf, self._catalogue = jobs, shelf, catalogue
         self._folder, self._address = folder, address
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of all orders."""
+        """Returns the routes of all orders."""
         return [
             web.post("/api/check", self._check),
             web.post("/api/start", self._start),
@@ -44,19 +45,19 @@ class Orders:
             web.delete("/api/models/{name}", self._remove),
         ]
 
-    async def _check(self, request):
+    async def _check(self, request: web.Request) -> web.Response:
         await _do(form.read, await _json(request))
         return web.json_response({"ok": True})
 
-    async def _start(self, request):
-        asked = await _json(request)
-        plan = await _do(form.read, asked)
-        given = (asked.get("options") or {}).get("instance")
+    async def _start(self, request: web.Request) -> web.Response:
+        data = await _json(request)
+        plan = await _do(form.read, data)
+        given = (data.get("options") or {}).get("instance")
         return web.json_response(
-            self._begin(plan, None if given in (None, "") else plan.scenario.instance).told(True)
+            self._begin(plan, None if given in (None, "") else plan.scenario.instance).status(True)
         )
 
-    def _begin(self, plan, wanted):
+    def _begin(self, plan: form.Plan, wanted: int | None) -> Job:
         """Starts a plan on an instance; None for the next free one."""
         scenario = plan.scenario
         if wanted is not None and wanted in self._jobs.taken("simulation"):
@@ -89,32 +90,32 @@ class Orders:
         )
         return self._jobs.start("simulation", title, words, instance)
 
-    async def _stop(self, request):
+    async def _stop(self, request: web.Request) -> web.Response:
         job = self._jobs.find(int(request.match_info["number"]))
         await self._jobs.stop(job)
-        return web.json_response(job.told(True))
+        return web.json_response(job.status(True))
 
-    async def _show(self, request):
+    async def _show(self, request: web.Request) -> web.Response:
         name, what = request.match_info["name"], request.match_info["what"]
         runs.folder_of(name)
         for job in self._jobs.running():
             if (job.kind, job.title) == (what, name):
-                return web.json_response(job.told(True))
+                return web.json_response(job.status(True))
         words, instance = [what, name], None
         if what == "replay":  # each has a page of its own
             instance = min(set(range(INSTANCES)) - self._jobs.taken(what), default=0)
             words += ["--instance", str(instance), "--address", self._address]
-        return web.json_response(self._jobs.start(what, name, words, instance).told(True))
+        return web.json_response(self._jobs.start(what, name, words, instance).status(True))
 
-    async def _save(self, request):
-        asked = await _json(request)
-        if not isinstance(asked, dict):
+    async def _save(self, request: web.Request) -> web.Response:
+        data = await _json(request)
+        if not isinstance(data, dict):
             raise WebError('to save is {"kind": "yaml", "form": {...}}')
-        plan = await _do(form.read, asked.get("form"))
-        path = await _do(self._shelf.save, request.match_info["name"], str(asked.get("kind")), plan)
+        plan = await _do(form.read, data.get("form"))
+        path = await _do(self._shelf.save, request.match_info["name"], str(data.get("kind")), plan)
         return web.json_response({"path": str(path)})
 
-    async def _take(self, request):
+    async def _take(self, request: web.Request) -> web.Response:
         plan = await _do(
             self._shelf.take,
             request.match_info["name"],
@@ -123,60 +124,60 @@ class Orders:
         )
         return web.json_response({"form": form.written(plan)})
 
-    async def _delete(self, request):
+    async def _delete(self, request: web.Request) -> web.Response:
         await _do(self._shelf.delete, request.match_info["name"])
         return web.json_response({"ok": True})
 
-    async def _upload(self, request):
+    async def _upload(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
         sent = await _parts(request)
-        found = await _do(uploads.unpacked, sent)
-        sdf = await _do(uploads.keep, self._catalogue.folder, name, found)
+        contents = await _do(uploads.unpacked, sent)
+        sdf = await _do(uploads.keep, self._catalogue.folder, name, contents)
         try:
-            said = await self._catalogue.check(sdf)
+            report = await self._catalogue.check(sdf)
         except BaseException:
             uploads.remove(self._catalogue.folder, name)
             raise
-        return web.json_response({**said, "name": str(sdf), "label": name})
+        return web.json_response({**report, "name": str(sdf), "label": name})
 
-    async def _remove(self, request):
+    async def _remove(self, request: web.Request) -> web.Response:
         await _do(uploads.remove, self._catalogue.folder, request.match_info["name"])
         return web.json_response({"ok": True})
 
 
-async def _do(work: Callable, *args: Any) -> Any:
-    """What reads files or imports, beside the event loop."""
+async def _do(work: Callable[..., Result], *args: Any) -> Result:  # of any function
+    """Runs what reads files or imports beside the event loop."""
     return await asyncio.get_running_loop().run_in_executor(None, functools.partial(work, *args))
 
 
-async def _json(request) -> Any:
+async def _json(request: web.Request) -> Any:  # JSON
     try:
         return json.loads(await request.text())
     except (ValueError, RecursionError) as error:
         raise WebError(f"cannot read the request: {one_line(str(error))[:120]}") from error
 
 
-async def _parts(request) -> dict[str, bytes]:
-    """The files of an upload by name, as long as they are not too much.
+async def _parts(request: web.Request) -> dict[str, bytes]:
+    """Returns the files of an upload by name, as long as they are not too much.
 
     Raises:
         WebError: They are, or it is no upload.
     """
     if not request.content_type.startswith("multipart/"):
         raise WebError("files are sent as multipart/form-data")
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     total = 0
     async for part in await request.multipart():
-        name = getattr(part, "filename", None)
-        if name is None:
+        name = part.filename if isinstance(part, BodyPartReader) else None
+        if not isinstance(part, BodyPartReader) or name is None:
             raise WebError("each part has to be a file with a name")
         data = bytearray()
         while chunk := await part.read_chunk(1 << 16):
             total += len(chunk)
-            if total > uploads.LARGEST:
-                raise WebError(f"more than {uploads.LARGEST >> 20} MB are not taken")
+            if total > uploads.MAX_SENT:
+                raise WebError(f"more than {uploads.MAX_SENT >> 20} MB are not taken")
             data += chunk
-        if name in found or len(found) >= _MAX_PARTS:
+        if name in contents or len(contents) >= _MAX_PARTS:
             raise WebError(f"'{shown(name)}' is one file too many, or is there twice")
-        found[name] = bytes(data)
-    return found
+        contents[name] = bytes(data)
+    return contents

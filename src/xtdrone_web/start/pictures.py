@@ -2,12 +2,14 @@
 
 import io
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from xtdrone_core import Vehicle, VehicleSpec
 from xtdrone_sim.vehicles.pose import body_frames
+from xtdrone_sim.vehicles.shapes import Shape
+from xtdrone_sim.world import World
 
 from ..gltf import geometry, scene
 
@@ -22,8 +24,8 @@ _EYE, _TARGET = np.array((-3.4, -2.5, 1.8)), np.array((3.2, 2.6, 0.7))
 _AWAY = 2.6  # times as far on water, where a boat swims
 
 
-def vehicle_picture(model: Vehicle, world: Any) -> bytes:
-    """JPEG of a vehicle on the ground of a world.
+def vehicle_picture(model: Vehicle, world: World) -> bytes:
+    """Returns a JPEG of a vehicle on the ground of a world.
 
     Raises:
         EngineError: Nothing here can render.
@@ -42,8 +44,8 @@ def vehicle_picture(model: Vehicle, world: Any) -> bytes:
     return _drawn(model, world, target + _FILLS * radius * away, target, -low[2])
 
 
-def world_picture(model: Vehicle, world: Any) -> bytes:
-    """JPEG of a world with a vehicle in it.
+def world_picture(model: Vehicle, world: World) -> bytes:
+    """Returns a JPEG of a world with a vehicle in it.
 
     Raises:
         EngineError: Nothing here can render.
@@ -52,24 +54,26 @@ def world_picture(model: Vehicle, world: Any) -> bytes:
     return _drawn(model, world, _EYE * (_AWAY if wet else 1.0), _TARGET, 0.25)
 
 
-def kept(kind: str, shapes: Any, make: Any) -> str:
-    """Path of the picture of these shapes, made if it is not there."""
+def kept(kind: str, shapes: Sequence[Shape], make: Callable[[], bytes]) -> str:
+    """Returns the path of the picture of these shapes, made if it is not there."""
     return str(scene.kept(f"{kind}-picture{_VERSION}", shapes, make, ".jpg"))
 
 
-def _points(model) -> np.ndarray:
-    """Corners of everything that is seen of a vehicle (K, 3), joints at zero [m]."""
+def _points(model: Vehicle) -> np.ndarray:
+    """Returns the corners of everything that is seen of a vehicle (K, 3), joints at zero [m]."""
     frames = body_frames(model)
-    found = [
+    corners = [
         part.placed(frames[shape.body].to(shape.pose)).points
         for shape in model.shapes
         if not shape.collides
         for part, _ in geometry.of_shape(shape, True)
     ]
-    return np.concatenate(found) if found else np.array([(-0.1, -0.1, 0.0), (0.1, 0.1, 0.1)])
+    return np.concatenate(corners) if corners else np.array([(-0.1, -0.1, 0.0), (0.1, 0.1, 0.1)])
 
 
-def _drawn(model, world, eye, target, height) -> bytes:
+def _drawn(
+    model: Vehicle, world: World, eye: np.ndarray, target: np.ndarray, height: float
+) -> bytes:
     from PIL import Image
 
     from xtdrone_sim.viewing.flights import blank_state

@@ -16,7 +16,7 @@ from ..errors import WebError
 LISTED = 200  # the newest runs
 _FILES = 500  # of a run that are listed
 _OVERVIEW = "plots/flight.png"
-_DEEPEST = 4  # folders in each other
+_MAX_DEPTH = 4  # folders in each other
 # Types of what is shown in the browser; everything else is a download.
 TYPES = {
     ".png": "image/png",
@@ -35,7 +35,7 @@ POLICY = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; s
 
 
 def folder_of(name: str) -> Path:
-    """The folder of a run in runs/.
+    """Returns the folder of a run in runs/.
 
     Raises:
         XtdroneError: It is no name, or there is none.
@@ -48,7 +48,7 @@ def folder_of(name: str) -> Path:
 
 
 def listed() -> dict[str, Any]:
-    """The newest runs, a row each, and how many there are."""
+    """Returns the newest runs, a row each, and how many there are."""
     names = run_folder.names()
     return {
         "folder": str(run_folder.runs_root()),
@@ -57,7 +57,7 @@ def listed() -> dict[str, Any]:
     }
 
 
-def _row(name) -> dict[str, Any]:
+def _row(name: str) -> dict[str, Any]:
     folder = run_folder.runs_root() / name
     try:
         at = max(
@@ -72,7 +72,7 @@ def _row(name) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=4 * LISTED)
 def _figures(folder: Path, at: float) -> dict[str, Any]:
-    """What summary and scenario say; at: when they were written, for the cache."""
+    """Returns figures of summary and scenario; at: when they were written, for the cache."""
     try:
         summary = files.read_json(folder / run_folder.SUMMARY)
     except XtdroneError:
@@ -88,7 +88,7 @@ def _figures(folder: Path, at: float) -> dict[str, Any]:
     }
 
 
-def _vehicles(folder, summary) -> str:
+def _vehicles(folder: Path, summary: dict[str, Any]) -> str:
     try:
         scenario = files.read_yaml(folder / "scenario.yaml", "scenario")
         types = [os.path.basename(str(each["type"])) for each in scenario["vehicles"]]
@@ -99,8 +99,8 @@ def _vehicles(folder, summary) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _result(summary) -> str:
-    """How it ended, in words."""
+def _result(summary: dict[str, Any]) -> str:
+    """Returns how a run ended, in words."""
     if not summary:
         return "no summary"
     crashes, reached = summary.get("crashes"), summary.get("reached")
@@ -116,17 +116,17 @@ def _result(summary) -> str:
 
 
 def described(name: str) -> dict[str, Any]:
-    """A run: its row, its summary and its files.
+    """Returns row, summary and files of a run.
 
     Raises:
         XtdroneError: There is none.
     """
     folder = folder_of(name)
-    found = []
+    paths = []
     for top, folders, names in os.walk(folder):
         depth = len(Path(top).relative_to(folder).parts)
-        folders[:] = sorted(folders) if depth < _DEEPEST else []
-        found += [
+        folders[:] = sorted(folders) if depth < _MAX_DEPTH else []
+        paths += [
             (Path(top) / each).relative_to(folder)
             for each in sorted(names)
             if not each.startswith(".")
@@ -138,40 +138,40 @@ def described(name: str) -> dict[str, Any]:
     return {
         **_row(name),
         "summary": summary,
-        "more": max(0, len(found) - _FILES),
+        "more": max(0, len(paths) - _FILES),
         "files": [
             {"path": str(path), "bytes": (folder / path).stat().st_size}
-            for path in found[:_FILES]
+            for path in paths[:_FILES]
             if (folder / path).exists()
         ],
         "plots": sorted(
             (
                 str(path)
-                for path in found
+                for path in paths
                 if path.parts[0] == "plots" and path.suffix in (".png", ".svg", ".jpg")
             ),
             key=lambda path: (path != _OVERVIEW, path),
         ),
         "reports": [
             str(path)
-            for path in found
+            for path in paths
             if path.suffix in (".md", ".html", ".pdf") or path.name.startswith("report")
         ],
     }
 
 
 def file_of(name: str, path: str) -> Path:
-    """A file of a run.
+    """Returns a file of a run.
 
     Raises:
         XtdroneError: There is none, or it is not in the run's folder.
     """
     folder = folder_of(name).resolve()
     try:
-        found = (folder / path).resolve()
-        inside = found.is_relative_to(folder) and found.is_file()
+        file = (folder / path).resolve()
+        inside = file.is_relative_to(folder) and file.is_file()
     except (OSError, ValueError):
         inside = False
     if not inside:
         raise WebError(f"run '{name}' has no file '{shown(path)}'")
-    return found
+    return file

@@ -5,8 +5,8 @@ import secrets
 import signal
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from xtdrone_core.runs.ports import Ports
 
@@ -28,7 +28,7 @@ def serve(
     instance: int,
     scenarios: Path,
     first: Plan | None = None,
-    opened: Any = None,
+    opened: Callable[[str], object] | None = None,
 ) -> None:
     """Serves the start page until SIGINT, SIGTERM or SIGHUP.
 
@@ -57,7 +57,15 @@ def serve(
         )
 
 
-async def _serve(address, port, instance, scenarios, folder, first, opened) -> None:
+async def _serve(
+    address: str,
+    port: int,
+    instance: int,
+    scenarios: Path,
+    folder: Path,
+    first: Plan | None,
+    opened: Callable[[str], object] | None,
+) -> None:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -23,14 +23,14 @@ _LARGEST = 4 * files.MB
 
 
 class Shelf:
-    """The folder."""
+    """A folder of saved scenarios."""
 
     def __init__(self, folder: Path):
-        """It is made when something is saved."""
+        """Takes the folder, which is made when something is saved."""
         self.folder = folder
 
     def path(self, name: str, kind: str = "yaml") -> Path:
-        """The file of a name.
+        """Returns the file of a name.
 
         Raises:
             XtdroneError: It is no name.
@@ -43,15 +43,17 @@ class Shelf:
         return self.folder / f"{name}{SUFFIXES[kind]}"
 
     def names(self) -> list[dict[str, Any]]:
-        """What is saved: name, kinds, when; the newest first."""
-        found: dict[str, dict[str, Any]] = {}
+        """Returns name, kinds and time of each saved scenario, the newest first."""
+        entries: dict[str, dict[str, Any]] = {}
         for kind, suffix in SUFFIXES.items():
             for path in self.folder.glob(f"*{suffix}"):
                 if path.is_file() and not path.is_symlink():
-                    entry = found.setdefault(path.stem, {"name": path.stem, "kinds": [], "at": 0.0})
+                    entry = entries.setdefault(
+                        path.stem, {"name": path.stem, "kinds": [], "at": 0.0}
+                    )
                     entry["kinds"].append(kind)
                     entry["at"] = max(entry["at"], path.stat().st_mtime)
-        return sorted(found.values(), key=lambda entry: -entry["at"])
+        return sorted(entries.values(), key=lambda entry: -entry["at"])
 
     def save(self, name: str, kind: str, plan: Plan) -> Path:
         """Writes a plan; one of the same name is replaced.
@@ -65,7 +67,7 @@ class Shelf:
         return path
 
     def load(self, name: str) -> Plan:
-        """The plan of a name: of its YAML, or else of its launch file.
+        """Returns the plan of a name: of its YAML, or else of its launch file.
 
         Raises:
             XtdroneError: There is none, or it is no scenario.
@@ -122,7 +124,7 @@ def write(path: Path, data: bytes) -> None:
 
 
 def yaml_text(plan: Plan) -> str:
-    """What --scenario reads; an Agent, which is no part of a scenario, is in the first comment."""
+    """Returns the YAML that --scenario reads; an Agent is in its first comment."""
     form = written(plan)
     data = yaml.safe_dump(
         {"vehicles": form["vehicles"], **form["options"]},
@@ -140,7 +142,7 @@ def yaml_text(plan: Plan) -> str:
 
 
 def load_yaml(path: Path) -> Plan:
-    """The plan of a scenario's YAML, and of the command in its first line.
+    """Returns the plan of a scenario's YAML, and of the command in its first line.
 
     Raises:
         XtdroneError: It is no scenario.

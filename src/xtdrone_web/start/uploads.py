@@ -14,11 +14,11 @@ from xtdrone_core.runs.run_folder import check_name
 from ..errors import WebError
 from .shelf import write
 
-LARGEST = 64 * MB  # of all that is sent
-UNPACKED = 256 * MB  # of all files of a model
+MAX_SENT = 64 * MB  # of all that is sent
+MAX_UNPACKED = 256 * MB  # of all files of a model
 MAX = 400  # files of a model
-_DEEPEST = 8  # folders in each other
-_LONGEST = 100  # characters of a part of a name
+_MAX_DEPTH = 8  # folders in each other
+_MAX_PART = 100  # characters of a part of a name
 SUFFIXES = (
     ".sdf",
     ".config",
@@ -52,7 +52,7 @@ SUFFIXES = (
 
 
 def unpacked(sent: dict[str, bytes]) -> dict[PurePosixPath, bytes]:
-    """The files of a model, by their place in its folder, from what was dropped.
+    """Returns the files of a model, by their place in its folder, from what was dropped.
 
     Args:
         sent: Contents by name; one zip, or files with their folders.
@@ -65,19 +65,19 @@ def unpacked(sent: dict[str, bytes]) -> dict[PurePosixPath, bytes]:
     zips = [name for name in sent if name.lower().endswith(".zip")]
     if zips and len(sent) > 1:
         raise WebError(f"drop '{shown(zips[0])}' alone, or the files without a zip")
-    found = (
+    contents = (
         _of_zip(zips[0], sent[zips[0]])
         if zips
         else {_place(name): data for name, data in sent.items()}
     )
-    if sum(map(len, found.values())) > UNPACKED or len(found) > MAX:
-        raise WebError(f"a model has at most {MAX} files and {UNPACKED // MB} MB")
-    return _without_common_folder(found)
+    if sum(map(len, contents.values())) > MAX_UNPACKED or len(contents) > MAX:
+        raise WebError(f"a model has at most {MAX} files and {MAX_UNPACKED // MB} MB")
+    return _without_common_folder(contents)
 
 
-def _of_zip(name, data):
-    """What a zip holds; it is read only as far as it is allowed, whatever its directory says."""
-    found, left = {}, UNPACKED
+def _of_zip(name: str, data: bytes) -> dict[PurePosixPath, bytes]:
+    """Returns the files of a zip; reads only as much as is allowed, whatever its directory says."""
+    contents, left = {}, MAX_UNPACKED
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
@@ -96,15 +96,15 @@ def _of_zip(name, data):
                     content = file.read(left + 1)
                 left -= len(content)
                 if left < 0:
-                    raise WebError(f"'{shown(name)}' unpacks to more than {UNPACKED // MB} MB")
-                found[place] = content
+                    raise WebError(f"'{shown(name)}' unpacks to more than {MAX_UNPACKED // MB} MB")
+                contents[place] = content
     except DAMAGED as error:
         raise WebError(f"cannot read the zip '{shown(name)}': {error}") from error
-    return found
+    return contents
 
 
 def _place(name: str) -> PurePosixPath:
-    """The place of a file in the model's folder.
+    """Returns the place of a file in the model's folder.
 
     Raises:
         WebError: It is no such place.
@@ -115,9 +115,9 @@ def _place(name: str) -> PurePosixPath:
         path.is_absolute()
         or not parts
         or ".." in parts
-        or len(parts) > _DEEPEST
+        or len(parts) > _MAX_DEPTH
         or any(
-            len(part) > _LONGEST
+            len(part) > _MAX_PART
             or part.startswith(".")
             or "\\" in part
             or ":" in part
@@ -137,17 +137,17 @@ def _place(name: str) -> PurePosixPath:
     return path
 
 
-def _without_common_folder(found):
-    """Places without the folder that all of them are in, if there is one."""
-    tops = {place.parts[0] for place in found}
-    if len(tops) == 1 and all(len(place.parts) > 1 for place in found):
+def _without_common_folder(contents: dict[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
+    """Returns the places without the folder that all of them are in, if there is one."""
+    tops = {place.parts[0] for place in contents}
+    if len(tops) == 1 and all(len(place.parts) > 1 for place in contents):
         return _without_common_folder(
-            {PurePosixPath(*place.parts[1:]): data for place, data in found.items()}
+            {PurePosixPath(*place.parts[1:]): data for place, data in contents.items()}
         )
-    return found
+    return contents
 
 
-def keep(folder: Path, name: str, found: dict[PurePosixPath, bytes]) -> Path:
+def keep(folder: Path, name: str, contents: dict[PurePosixPath, bytes]) -> Path:
     """Writes a model's files; one of the same name is not replaced.
 
     Args:
@@ -166,7 +166,7 @@ def keep(folder: Path, name: str, found: dict[PurePosixPath, bytes]) -> Path:
     if place.exists():
         raise WebError(f"there is a model '{name}' already: give it another name, or remove that")
     try:
-        for path, data in found.items():
+        for path, data in contents.items():
             write(place / path, data)
         return resources.model_sdf(place)
     except BaseException:
@@ -188,7 +188,7 @@ def remove(folder: Path, name: str) -> None:
 
 
 def names(folder: Path) -> list[str]:
-    """Names of the user's models."""
+    """Returns names of the user's models."""
     return (
         sorted(path.name for path in folder.glob("*") if path.is_dir() and not path.is_symlink())
         if folder.is_dir()

@@ -1,4 +1,4 @@
-"""What all tuning pages have in common: the chosen log, the search, what it found, a flight."""
+"""State that all tuning pages share: the chosen log, the search, its gains, a flight."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from xtdrone_core import XtdroneError, outputs
 from xtdrone_core.errors import failure, one_line
 
 from ..errors import WebError
-from ..links.order import Request
+from ..links.order import Answer, Request
 from ..server.page import Page
 from . import flight
 from .logs import Log, Logs
@@ -39,17 +39,17 @@ class Bench:
     """
 
     def __init__(self, log: Path | None = None, instance: int = 0):
-        """log: That is opened at the start; instance: Of flights."""
+        """Takes the log that is opened at the start, and the instance of flights."""
         self.pages: set[Page] = set()
         self.logs = Logs(log)
         self._log: Log | None = None
         self._count = 0  # of logs that were opened
         self._search: Worker | None = None
-        self._task: asyncio.Task | None = None
+        self._task: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
         self._shown: dict[str, Any] = {}  # newest message of each op; of progress, by axis
         self._flight = flight.Flight(self._tell, instance)
-        self._orders: dict[str, Callable[[dict], Coroutine]] = {
+        self._orders: dict[str, Callable[[Request], Coroutine[Any, Any, Answer | None]]] = {
             "logs": self._list,
             "open": self._open,
             "start": self._start,
@@ -60,7 +60,7 @@ class Bench:
         }
 
     def welcome(self, page: Page) -> None:
-        """A new page gets what there is."""
+        """Adds a page, and sends it what there is."""
         self.pages.add(page)
         page.tell({"op": "welcome"})
         for op in _REPLAYED:
@@ -75,7 +75,7 @@ class Bench:
             {"op": "answer", "id": request.get("id"), "to": op, **await self._answer(op, request)}
         )
 
-    async def _answer(self, op, asked):
+    async def _answer(self, op: str, request: Request) -> Answer:
         order = self._orders.get(op)
         if order is None:
             return {
@@ -84,7 +84,7 @@ class Bench:
                 f"{', '.join(sorted(self._orders))}",
             }
         try:
-            return {"ok": True, **(await order(asked) or {})}
+            return {"ok": True, **(await order(request) or {})}
         except XtdroneError as error:
             return {"ok": False, "error": one_line(str(error))}
         except OSError as error:
@@ -121,39 +121,41 @@ class Bench:
             for op in ("search", "progress", "done"):
                 self._shown.pop(op, None)
             self._count += 1
-            self._tell({**record, "op": "log", "number": self._count, **log.told()})
+            self._tell({**record, "op": "log", "number": self._count, **log.described()})
 
-    def _must_be_idle(self):
+    def _must_be_idle(self) -> None:
         if self._search is not None:
             raise WebError("a search is under way: cancel it first")
 
-    def _tell(self, told):
-        """To all pages, and to those that come later."""
-        if told["op"] == "progress":
-            self._shown.setdefault("progress", {})[told["axis"]] = told
+    def _tell(self, sent: flight.Message) -> None:
+        """Sends a message to all pages, and to those that come later."""
+        if sent["op"] == "progress":
+            self._shown.setdefault("progress", {})[sent["axis"]] = sent
         else:
-            self._shown[told["op"]] = told
+            self._shown[sent["op"]] = sent
         for page in self.pages:
-            page.tell(told)
+            page.tell(sent)
 
-    async def _list(self, asked):
-        return {"logs": await asyncio.to_thread(lambda: [log.told() for log in self.logs.all()])}
+    async def _list(self, request: Request) -> Answer:
+        return {
+            "logs": await asyncio.to_thread(lambda: [log.described() for log in self.logs.all()])
+        }
 
-    async def _open(self, asked):
-        await self.show(await asyncio.to_thread(self.logs.find, asked.get("log")))
+    async def _open(self, request: Request) -> None:
+        await self.show(await asyncio.to_thread(self.logs.find, request.get("log")))
 
-    async def _start(self, asked):
+    async def _start(self, request: Request) -> None:
         self._must_be_idle()
         if self._log is None:
             raise WebError("no log is open: choose one first")
-        words = ["tune", str(self._log.path), *_options(asked)]
+        words = ["tune", str(self._log.path), *_options(request)]
         self._shown.pop("progress", None)
         self._shown.pop("done", None)
         self._search = Worker([*words[:1], "--json", *words[1:]])
         self._tell({"op": "search", "running": True, "command": flight.command_line(words)})
         self._task = asyncio.create_task(self._run(self._search, self._log))
 
-    async def _run(self, worker, log):
+    async def _run(self, worker: Worker, log: Log) -> None:
         ended: dict[str, Any] = {"op": "search", "running": False}
         folders: list[str] = []
         try:
@@ -170,35 +172,36 @@ class Bench:
             self._search = None
             self._tell(ended)
 
-    def _take(self, told, log, folders):
-        if told.get("op") == "begin":
-            folders.append(told["folder"])
-        elif told.get("op") == "progress":
-            self._tell(told)
-        elif told.get("op") == "done":
-            words = flight.words(log.path, Path(told["gains"]))
+    def _take(self, line: flight.Message, log: Log, folders: list[str]) -> None:
+        """Takes a line of the search."""
+        if line.get("op") == "begin":
+            folders.append(line["folder"])
+        elif line.get("op") == "progress":
+            self._tell(line)
+        elif line.get("op") == "done":
+            words = flight.words(log.path, Path(line["gains"]))
             self._tell(
                 {
-                    **told,
-                    "yaml": Path(told["gains"]).read_text(),
+                    **line,
+                    "yaml": Path(line["gains"]).read_text(),
                     "fly": flight.command_line(words),
                     "run": log.run is not None,
                 }
             )
 
-    async def _cancel(self, asked):
+    async def _cancel(self, request: Request) -> None:
         if self._search is not None:
             await self._search.cancel()
         if self._task is not None:
             await self._task
 
-    def _gains(self):
+    def _gains(self) -> tuple[Log, Path]:
         done = self._shown.get("done")
         if done is None or self._log is None:
             raise WebError("there are no gains yet: start a search")
         return self._log, Path(done["gains"])
 
-    async def _save(self, asked):
+    async def _save(self, request: Request) -> Answer:
         log, gains = self._gains()
         if log.run is None:
             raise WebError(f"this log is of no run; its gains are in {gains}")
@@ -209,22 +212,22 @@ class Bench:
         path.write_bytes(text)
         return {"path": str(path)}
 
-    async def _fly(self, asked):
+    async def _fly(self, request: Request) -> None:
         log, gains = self._gains()
         await self._flight.start(log.path, gains)
 
-    async def _land(self, asked):
+    async def _land(self, request: Request) -> None:
         await self._flight.end()
 
 
-def _options(asked):
-    """Words of the command line; the command itself says what is not allowed."""
-    axes = asked.get("axes")
+def _options(request: Request) -> list[str]:
+    """Returns words of the command line; the command itself says what is not allowed."""
+    axes = request.get("axes")
     if not isinstance(axes, list) or not axes or not all(isinstance(axis, str) for axis in axes):
         raise WebError('axes are a list of names, such as ["yaw", "roll"]: choose at least one')
     words = [f"--axis={','.join(axes)}"]
     for name, option in _OPTIONS.items():
-        value = asked.get(name)
+        value = request.get(name)
         if value is None:
             continue
         plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)

@@ -11,11 +11,12 @@ from typing import Any
 from ..errors import WebError
 from .worker import Worker
 
+Message = dict[str, Any]  # to pages, with its op: values for JSON
 _PATIENCE_S = 30.0  # that it gets to write its summary and plots [s]
 
 
 def words(log: Path, gains: Path) -> list[str]:
-    """The command's words, after xtdrone."""
+    """Returns the words of the command line, after xtdrone."""
     return [
         "fly",
         "teleoperation",
@@ -33,21 +34,21 @@ def words(log: Path, gains: Path) -> list[str]:
 
 
 def command_line(given: list[str]) -> str:
-    """To copy into a shell."""
+    """Returns a line to copy into a shell."""
     return shlex.join(["xtdrone", *given])
 
 
 class Flight:
     """At most one flight at a time."""
 
-    def __init__(self, tell: Callable[[dict[str, Any]], Any], instance: int):
-        """tell: Gets {"op": "flight", ...} at each change; instance: Of its simulation."""
+    def __init__(self, tell: Callable[[Message], object], instance: int):
+        """Takes what gets {"op": "flight", ...} at each change, and the simulation's instance."""
         self._tell, self._instance = tell, instance
         self._worker: Worker | None = None
-        self._task: asyncio.Task | None = None
+        self._task: asyncio.Task[None] | None = None
 
     async def start(self, log: Path, gains: Path) -> None:
-        """Starts it; the link of its page is told once it is there.
+        """Starts it; pages get the link of its page once it is there.
 
         Raises:
             WebError: One is under way.
@@ -58,7 +59,7 @@ class Flight:
         self._tell({"op": "flight", "running": True})
         self._task = asyncio.create_task(self._run(self._worker))
 
-    async def _run(self, worker):
+    async def _run(self, worker: Worker) -> None:
         try:
             await worker.run(self._line)
             self._tell({"op": "flight", "running": False})
@@ -67,9 +68,9 @@ class Flight:
         finally:
             self._worker = None
 
-    def _line(self, line):
-        if found := re.match(r"page: (\S+)$", line):
-            self._tell({"op": "flight", "running": True, "url": found[1]})
+    def _line(self, line: str) -> None:
+        if match := re.match(r"page: (\S+)$", line):
+            self._tell({"op": "flight", "running": True, "url": match[1]})
 
     async def end(self) -> None:
         """Ends it as Ctrl-C does, so that its run folder is whole."""

@@ -11,7 +11,7 @@ from xtdrone_core.runs import run_folder
 from ..errors import WebError
 
 KINDS = (".csv", ".txt", ".ulg")
-LARGEST = 256 << 20  # of an upload [bytes]
+MAX_UPLOAD = 256 << 20  # [bytes]
 _MAX = 200  # that are listed
 _ULOG = b"ULog\x01\x12\x35"
 
@@ -30,8 +30,8 @@ class Log:
     path: Path
     run: Path | None = None
 
-    def told(self) -> dict[str, object]:
-        """For the page."""
+    def described(self) -> dict[str, object]:
+        """Returns name, size, origin and time for the page: values for JSON."""
         status = self.path.stat()
         return {
             "name": self.name,
@@ -42,41 +42,41 @@ class Log:
 
 
 class Logs:
-    """All logs that there are."""
+    """All logs that can be chosen."""
 
     def __init__(self, first: Path | None = None):
-        """first: Of the command line."""
+        """Takes the log of the command line, if there is one."""
         self.first = None if first is None else Log(first.name, first)
 
     def all(self) -> list[Log]:
-        """The command line's, then those of runs and uploads, the newest first."""
+        """Returns the command line's, then those of runs and uploads, the newest first."""
         root = run_folder.runs_root()
-        found = [
+        logs = [
             Log(str(path.relative_to(root)), path, path.parents[2])
             for path in root.glob("*/ulog/*/*.ulg")
             if not path.parents[2].is_symlink()
         ]
-        found += [
+        logs += [
             Log(str(path.relative_to(root)), path)
             for path in root.glob("tune_*/*")
             if path.suffix in KINDS
         ]
-        found.sort(key=lambda log: log.path.stat().st_mtime, reverse=True)
-        return ([self.first] if self.first else []) + found[:_MAX]
+        logs.sort(key=lambda log: log.path.stat().st_mtime, reverse=True)
+        return ([self.first] if self.first else []) + logs[:_MAX]
 
     def find(self, name: object) -> Log:
-        """The log of a name.
+        """Returns the log of a name.
 
         Raises:
             WebError: There is none.
         """
-        found = next((log for log in self.all() if log.name == name), None)
-        if found is None:
+        chosen = next((log for log in self.all() if log.name == name), None)
+        if chosen is None:
             raise WebError(f"there is no log '{shown(name)}': choose one of the list")
-        return found
+        return chosen
 
     def place(self, name: str) -> Log:
-        """Where an uploaded file is kept: runs/tune_STEM/NAME, with a number if that is taken.
+        """Returns where an upload is kept: runs/tune_STEM/NAME, with a number if that is taken.
 
         Raises:
             WebError: It is not a log's name, or the folder cannot be made.

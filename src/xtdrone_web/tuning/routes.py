@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -39,7 +40,7 @@ def tuning_routes(bench: Bench, guard: Guard, prefix: str = PREFIX) -> list[web.
 
 
 class _Pages:
-    def __init__(self, bench, guard):
+    def __init__(self, bench: Bench, guard: Guard):
         self._bench, self._guard = bench, guard
         self._uploading = False
 
@@ -60,7 +61,7 @@ class _Pages:
             await self._converse(page)
         return socket
 
-    async def _converse(self, page):
+    async def _converse(self, page: Page) -> None:
         self._bench.welcome(page)
         sending = asyncio.create_task(page.send())
         working: set[asyncio.Task[Any]] = set()
@@ -90,7 +91,7 @@ class _Pages:
                 await sending
 
     async def upload(self, request: web.Request) -> web.StreamResponse:
-        """A log as the body, ?name= its name; it is opened, and kept if it can be."""
+        """Takes a log as the body, ?name= its name; opens it, and keeps it if it can be read."""
         if not self._guard.is_pilot(
             request.headers.get("Authorization", "").removeprefix("Bearer ")
         ):
@@ -109,8 +110,8 @@ class _Pages:
         finally:
             self._uploading = False
 
-    async def _take(self, request, name):
-        if (request.content_length or 0) > logs.LARGEST:
+    async def _take(self, request: web.Request, name: str) -> web.Response:
+        if (request.content_length or 0) > logs.MAX_UPLOAD:
             raise WebError(_too_large())
         log = self._bench.logs.place(name)
         kept = False
@@ -128,24 +129,24 @@ class _Pages:
         return web.json_response({"ok": True, "name": log.name})
 
 
-async def _receive(request, name, path):
+async def _receive(request: web.Request, name: str, path: Path) -> None:
     size = 0
     with open(path, "xb") as file:
         while part := await asyncio.wait_for(request.content.readany(), _PART_S):
             if size == 0:
                 logs.check_beginning(name, part)
             size += len(part)
-            if size > logs.LARGEST:
+            if size > logs.MAX_UPLOAD:
                 raise WebError(_too_large())
             file.write(part)
     if size == 0:
         raise WebError("the file is empty")
 
 
-def _too_large():
-    return f"the file has more than {logs.LARGEST >> 20} MB, which is the most for a log"
+def _too_large() -> str:
+    return f"the file has more than {logs.MAX_UPLOAD >> 20} MB, which is the most for a log"
 
 
-def _refused(status, why):
-    """A refusal as JSON; 200 where only the file is at fault, which is no error of the page."""
+def _refused(status: int, why: str) -> web.Response:
+    """Returns a refusal as JSON; its status is 200 where only the file is at fault."""
     return web.json_response({"ok": False, "error": why}, status=status)

@@ -46,7 +46,7 @@ def serve(log: str | None, address: str, instance: int) -> int:
 
 
 def application(bench: Bench, guard: Guard) -> web.Application:
-    """The tuning page by itself, with the files that it needs."""
+    """Returns the tuning page by itself, with the files that it needs."""
     made = web.Application(middlewares=[rules(guard)])
 
     async def to_page(request: web.Request) -> web.StreamResponse:
@@ -58,7 +58,7 @@ def application(bench: Bench, guard: Guard) -> web.Application:
     return made
 
 
-async def _serve(log, address, instance):
+async def _serve(log: Path | None, address: str, instance: int) -> None:
     token = secrets.token_urlsafe(18)
     guard = Guard(token, address, Ports(instance).tuning)
     ended = asyncio.Event()

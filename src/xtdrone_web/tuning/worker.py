@@ -14,7 +14,7 @@ from xtdrone_core.runs.parent import tied
 
 from ..errors import WebError
 
-_LONGEST = 1 << 24  # of a line [bytes]
+_MAX_LINE = 1 << 24  # of a line [bytes]
 _PATIENCE_S = 5.0  # that a process gets to end [s]
 
 
@@ -22,18 +22,18 @@ class Worker:
     """Runs one command; it ends with this process, however that ends."""
 
     def __init__(self, words: Sequence[str]):
-        """words: Of the command line, after xtdrone."""
+        """Takes the words of the command line, after xtdrone."""
         self._words = words
         self._process: asyncio.subprocess.Process | None = None
         self._cancelled = False
 
     @property
     def pid(self) -> int | None:
-        """Of the process, once it has begun."""
+        """Number of the process, once it has begun."""
         return None if self._process is None else self._process.pid
 
-    async def run(self, told: Callable[[str], Any]) -> bool:
-        """Runs it to its end; told gets each line of its output.
+    async def run(self, take: Callable[[str], object]) -> bool:
+        """Runs it to its end; take() gets each line of its output.
 
         Returns:
             Whether it ended by itself, and was not cancelled.
@@ -51,7 +51,7 @@ class Worker:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            limit=_LONGEST,
+            limit=_MAX_LINE,
             start_new_session=True,
             preexec_fn=tied(signal.SIGKILL),
         )
@@ -60,7 +60,7 @@ class Worker:
             if self._cancelled:  # while it began
                 return False
             await asyncio.gather(
-                _lines(self._process.stdout, told), _lines(self._process.stderr, errors.append)
+                _lines(self._process.stdout, take), _lines(self._process.stderr, errors.append)
             )
             status = await self._process.wait()
         finally:
@@ -80,7 +80,9 @@ class Worker:
         if self._process is not None:
             await self._end(self._process, number, patience_s)
 
-    async def _end(self, process, number, patience_s):
+    async def _end(
+        self, process: asyncio.subprocess.Process, number: signal.Signals, patience_s: float
+    ) -> None:
         if process.returncode is not None:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -93,16 +95,17 @@ class Worker:
             await process.wait()
 
 
-async def _lines(stream, told):
+async def _lines(stream: asyncio.StreamReader | None, take: Callable[[str], object]) -> None:
+    assert stream is not None  # it is a pipe
     async for line in stream:
         if text := line.decode(errors="replace").strip():
-            told(text)
+            take(text)
 
 
 def message(line: str) -> dict[str, Any]:
-    """A line of JSON with an op; {} for what is none."""
+    """Returns a line of JSON with an op; {} for another line."""
     try:
-        found = json.loads(line)
+        data = json.loads(line)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) and isinstance(found.get("op"), str) else {}
+    return data if isinstance(data, dict) and isinstance(data.get("op"), str) else {}

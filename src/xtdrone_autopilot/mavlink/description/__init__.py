@@ -1,3 +1,3 @@
-"""What a ground station asks about the vehicle itself: protocol, modes, component metadata,
+"""Answers to a ground station about the vehicle itself: protocol, modes, component metadata,
 events.
 """

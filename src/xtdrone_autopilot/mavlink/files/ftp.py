@@ -225,7 +225,7 @@ class FileServer:
         return [name for name in text.split("/") if name not in ("", ".")]
 
     def _entries(self, i: int, data: bytes, offset: int) -> bytes:
-        """As many entries of a folder as fit, from number `offset` on."""
+        """Returns as many entries of a folder as fit, from number `offset` on."""
         folder = self._tree(i).get(tuple(self._names(data)))
         if folder is None:
             raise _Refused(_NOT_FOUND)

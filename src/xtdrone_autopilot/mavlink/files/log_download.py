@@ -27,7 +27,7 @@ _Key = tuple[int, int, Address | None]  # link kind, vehicle, address of the cli
 
 @dataclass
 class _Transfer:
-    """What one client still has to get."""
+    """Download of one client in progress."""
 
     link: Link
     address: Address

@@ -5,7 +5,7 @@ the scalar functions of the dynamics and of the flight stack. Such loops are com
 instructions as they stand; see xtdrone_dynamics.lanes for what must hold.
 """
 
-from typing import Any
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from xtdrone_autopilot.state.clock import LOOP_US
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 from xtdrone_dynamics.lanes import flush_denormals, kernel_in_lanes
 
+from ...arrays import BatchState, Variation
 from ...levels import AT_ACTUATOR, AT_POSITION, AT_RATES, AT_VELOCITY
 from .control import (
     begin_mix,
@@ -39,8 +40,11 @@ from .layout import (
     ROWS,
     SCALE,
     L,
+    LaneModel,
 )
 from .memory import load_block, store_block
+
+_Arrays = TypeVar("_Arrays", bound=NamedTuple)
 
 
 def _command(
@@ -79,11 +83,11 @@ def _command(
 
 
 def fly(
-    lanes: Any,
+    lanes: LaneModel,
     i: int,
     rows: np.ndarray,
-    state: Any,
-    variation: Any,
+    state: BatchState,
+    variation: Variation,
     memory: np.ndarray,
     action: np.ndarray,
     level: int,
@@ -146,8 +150,8 @@ def fly_block(
     rotor_params: np.ndarray,
     rotors: int,
     rows: np.ndarray,
-    state: Any,
-    variation: Any,
+    state: BatchState,
+    variation: Variation,
     memory: np.ndarray,
     action: np.ndarray,
     level: int,
@@ -223,7 +227,6 @@ def fly_block(
 FLY = {real: kernel_in_lanes(fly, real) for real in (np.float32, np.float64)}
 
 
-def flat(arrays: Any) -> Any:
+def flat(arrays: _Arrays) -> _Arrays:
     """Returns a tuple of flat views of arrays."""
-    views = [array.reshape(-1) for array in arrays]
-    return type(arrays)(*views) if hasattr(arrays, "_fields") else tuple(views)
+    return type(arrays)._make(array.reshape(-1) for array in arrays)

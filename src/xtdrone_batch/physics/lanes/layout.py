@@ -118,9 +118,9 @@ class LaneModel(NamedTuple):
 def lane_model(model: FleetModel, loops: Loops, gravity: float, dt: float, real: type) -> LaneModel:
     """Returns the constants. Vehicles and actions that need more than these loops do not fit."""
     n = model.n
-    vehicle = np.zeros((n, CONSTANTS), dtype=real)
+    vehicle: np.ndarray = np.zeros((n, CONSTANTS), dtype=real)
     max_rotors = -(-model.actuator.shape[1] // GROUP) * GROUP
-    rotors = np.zeros((n, max_rotors, ROTOR_CONSTANTS), dtype=real)
+    rotors: np.ndarray = np.zeros((n, max_rotors, ROTOR_CONSTANTS), dtype=real)
     rotors[..., R_THRUST] = rotors[..., R_SCALING] = 1.0
     fits = np.array([_fits(model, loops, i) for i in range(n)], dtype=np.bool_)
     for i in np.flatnonzero(fits):

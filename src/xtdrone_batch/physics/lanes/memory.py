@@ -1,13 +1,13 @@
 """Moves blocks of vehicles between the arrays of a batch and the lanes' scratch."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.lanes import LaneLoop
 
+from ...arrays import BatchState, Variation
 from ...levels import AT_ACTUATOR, AT_ATTITUDE, AT_POSITION, AT_RATES, AT_VELOCITY
 from ..control import FREE_YAW, IN_LANES, MEMORY_SIZE, RATE_INTEGRAL
 from .dynamics import accelerations
@@ -190,8 +190,8 @@ def _limit_commands(rotor_block: np.ndarray) -> None:
 def load_block(
     block: np.ndarray,
     rotor_block: np.ndarray,
-    state: Any,
-    variation: Any,
+    state: BatchState,
+    variation: Variation,
     memory: np.ndarray,
     action: np.ndarray,
     poly: np.ndarray,
@@ -246,7 +246,7 @@ def load_block(
 def store_block(
     block: np.ndarray,
     rotor_block: np.ndarray,
-    state: Any,
+    state: BatchState,
     memory: np.ndarray,
     rotors: int,
     width: int,

@@ -10,7 +10,7 @@ from .conditions import Conditions
 
 _ASIDE = 0.2  # cosine of the angle from the axis, beyond which no light gets into the lens
 _RAYS = 16  # to a source, that say how much of it is hidden
-_WEAK = 1e-4  # share of the scene's luminance that nothing of a lamp exceeds: it is left out
+_WEAK = 1e-4  # fraction of the mean luminance below which a lamp is left out
 _PEAK = 0.04  # luminance of the brightest ghost per illuminance [1/sr]
 
 
@@ -29,9 +29,9 @@ def sources(
         rows: Of lamps.Lamps.
         pos, axes: (3,) of the camera, (3, 3) its axes as columns, world.
         mean: Luminance of the image [cd/m^2].
-        free: Says of ways (M, 3) from the camera whether nothing is in them; (M,) bool.
+        free: Returns for rays (M, 3) from the camera whether nothing is in them; (M,) bool.
     """
-    found = []
+    visible = []
     sky = conditions.sky
     if sky.sun.any() and sky.towards[2] > 0.0:
         at = sky.towards @ axes
@@ -41,32 +41,32 @@ def sources(
             if conditions.veil[0] >= 0.0:
                 through = fog.transmittance(300.0 / max(sky.towards[2], 0.02), *conditions.air)
             if open_ * through > 0.0:
-                found.append((-at[1] / at[0], at[2] / at[0], open_ * through * sky.sun))
+                visible.append((-at[1] / at[0], at[2] / at[0], open_ * through * sky.sun))
     for lamp in rows[rows[:, 15] == 0.0]:
-        way = lamp[:3] - pos
-        away = float(np.linalg.norm(way))
-        at = way @ axes / max(away, 1e-9)
+        direction = lamp[:3] - pos
+        away = float(np.linalg.norm(direction))
+        at = direction @ axes / max(away, 1e-9)
         if at[0] <= _ASIDE or away < 2.0 * lamps.BULB:
             continue
-        lux = lamps.illuminance(lamp, *pos, *(way / away)) * lamp[6:9]
+        lux = lamps.illuminance(lamp, *pos, *(direction / away)) * lamp[6:9]
         if _PEAK * lux.max() < _WEAK * mean:
             continue
-        ways = (away - lamps.BULB) * _disc(way / away, lamps.BULB / away)
-        lux = lux * free(ways).mean() * fog.transmittance(away, *conditions.air)
+        directions = (away - lamps.BULB) * _disc(direction / away, lamps.BULB / away)
+        lux = lux * free(directions).mean() * fog.transmittance(away, *conditions.air)
         if lux.any():
-            found.append((-at[1] / at[0], at[2] / at[0], lux))
-    return found
+            visible.append((-at[1] / at[0], at[2] / at[0], lux))
+    return visible
 
 
-def _disc(towards, size) -> np.ndarray:
+def _disc(towards: np.ndarray, size: float) -> np.ndarray:
     """Directions (M, 3) that are spread evenly over a disc of an angular radius."""
     aside = np.cross(towards, [0.0, 0.0, 1.0] if abs(towards[2]) < 0.9 else [1.0, 0.0, 0.0])
     aside /= np.linalg.norm(aside)
     k = np.arange(_RAYS)
     radius, turn = size * np.sqrt((k + 0.5) / _RAYS), 2.399963 * k
-    ways = (
+    directions = (
         towards
         + (radius * np.cos(turn))[:, None] * aside
         + (radius * np.sin(turn))[:, None] * np.cross(towards, aside)
     )
-    return ways / np.linalg.norm(ways, axis=1)[:, None]
+    return directions / np.linalg.norm(directions, axis=1)[:, None]

@@ -16,7 +16,7 @@ def ground_of(
     model: mujoco.MjModel, surface_of: np.ndarray
 ) -> tuple[float, np.ndarray, int] | None:
     """Height [m], mean colour (3,) uint8 and surface of the largest level plane; None without."""
-    found = [
+    planes = [
         k
         for k in range(model.ngeom)
         if model.geom_type[k] == mujoco.mjtGeom.mjGEOM_PLANE
@@ -25,9 +25,9 @@ def ground_of(
         and model.geom_size[k, :2].min() >= _MIN
         and model.geom_quat[k, 0] > 0.9999
     ]
-    if not found:
+    if not planes:
         return None
-    plane = max(found, key=lambda k: model.geom_size[k, 0])
+    plane = max(planes, key=lambda k: model.geom_size[k, 0])
     colour = 255.0 * surfaces.colour_of(model, plane)
     return (
         float(model.geom_pos[plane, 2]),

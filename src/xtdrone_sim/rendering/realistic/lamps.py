@@ -12,9 +12,9 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
-LUX = 2000.0  # of a lamp of diffuse 1 without attenuation
+LUX = 2000.0  # illuminance by a lamp of diffuse 1 without attenuation
 BULB = 0.06  # radius of what is seen of a lamp [m]
-_SIDE = 512  # of a face [pixels]
+_SIDE = 512  # side of a face [pixels]
 _MARGIN = 4.0  # pixels beyond the edge of a face, for what smoothes shadows
 _REACH = _SIDE / (_SIDE - 2.0 * _MARGIN)  # half a face at unit distance
 _NEAR = 0.2  # what is nearer to a lamp is its own case, and casts no shadow [m]
@@ -33,7 +33,7 @@ class Lamps:
         parallel: (M, 3) unit vectors towards the directional lamps that cast shadows.
     """
 
-    def __init__(self, world: Any):
+    def __init__(self, world: Any) -> None:
         """Reads them; the first directional light is the sun, which is none of them.
 
         Args:
@@ -95,24 +95,24 @@ class Lamps:
             np.minimum(self._still[k], self._face(render, True, k), out=self.cubes[k])
         self._touched = touched
 
-    def _face(self, render, moving, k):
+    def _face(self, render: Callable[..., np.ndarray], moving: bool, k: int) -> np.ndarray:
         lamp, forward, up = self._around[k // 6], np.zeros(3), np.zeros(3)
         forward[k % 6 // 2] = -1.0 if k % 2 else 1.0
         up[(k % 6 // 2 + 2) % 3] = 1.0
         return render(moving, lamp[:3], forward, up, _REACH, _NEAR, lamp[13], _SIDE)
 
-    def _touches(self, centres, radii) -> np.ndarray:
+    def _touches(self, centres: np.ndarray, radii: np.ndarray) -> np.ndarray:
         """Whether something of these spheres is in each face, (6 K,)."""
         away = centres[None] - self._around[:, None, :3]  # (K, G, 3)
         near = np.linalg.norm(away, axis=2) - radii < self._around[:, None, 13]
         wide = radii * math.hypot(1.0, _REACH)
-        found = []
+        faces = []
         for face in range(6):
             axis = face // 2
             f = (-1.0 if face % 2 else 1.0) * away[:, :, axis]
             aside = np.maximum(np.abs(away[:, :, (axis + 1) % 3]), np.abs(away[:, :, axis - 1]))
-            found.append((near & (f > -radii) & (aside <= _REACH * f + wide)).any(axis=1))
-        return np.array(found).T.ravel()
+            faces.append((near & (f > -radii) & (aside <= _REACH * f + wide)).any(axis=1))
+        return np.array(faces).T.ravel()
 
 
 @njit
@@ -224,7 +224,7 @@ def bulbs(
             continue
         for v in range(max(int(cv - reach), 0), min(int(cv + reach) + 2, h)):
             for u in range(max(int(cu - reach), 0), min(int(cu + reach) + 2, w)):
-                share = min(max(reach - math.hypot(u - cu, v - cv), 0.0), 1.0)
-                if share > 0.0 and distance[v, u] > z - BULB:
+                coverage = min(max(reach - math.hypot(u - cu, v - cv), 0.0), 1.0)
+                if coverage > 0.0 and distance[v, u] > z - BULB:
                     for c in range(3):
-                        image[v, u, c] += share * (bright * lamp[6 + c] - image[v, u, c])
+                        image[v, u, c] += coverage * (bright * lamp[6 + c] - image[v, u, c])

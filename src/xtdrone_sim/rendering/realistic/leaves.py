@@ -8,7 +8,7 @@ from xtdrone_dynamics.compiled import njit
 
 _SCALES = 6.0, 19.0  # tufts and leaves per metre
 _BRIGHTEST = 0.16  # albedo of a leaf in green light
-_TILT = 0.8  # of the normal by tufts and leaves
+_TILT = 0.8  # tilt of the normal by tufts and leaves
 
 
 def is_green(colour: np.ndarray) -> bool:

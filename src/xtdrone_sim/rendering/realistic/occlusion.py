@@ -7,8 +7,8 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 
 _SAMPLES = 12
-_REACH = 1.2  # of what occludes [m]
-_WIDEST = 60.0  # of the disc that is searched [pixels]
+_REACH = 1.2  # distance up to which things occlude [m]
+_MAX_RADIUS = 60.0  # radius of the disc that is searched [pixels]
 _STRENGTH = 1.5
 
 
@@ -38,7 +38,7 @@ def occlusion(
             z = distance[v, u]
             if not math.isfinite(z):
                 continue
-            radius = min(_REACH / (z * pixel), _WIDEST)
+            radius = min(_REACH / (z * pixel), _MAX_RADIUS)
             if radius < 1.5:
                 continue
             x0, y0 = (left + (u + 0.5) * pixel) * z, (bottom + (v + 0.5) * pixel) * z

@@ -1,7 +1,7 @@
 """Rain: streaks of drops that fall through the view during the exposure.
 
 Sizes are Marshall and Palmer's (1948), speeds Atlas and others' (1973). A drop hides what is behind
-it for the share of the exposure in which it covers a pixel, as Garg and Nayar (2007) describe.
+it for the fraction of the exposure in which it covers a pixel, as Garg and Nayar (2007) describe.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 
 _SMALLEST = 1.0  # drops that are smaller are not drawn [mm]
-_NEAREST, _FARTHEST = 0.25, 6.0  # of the drops that are drawn [m]
+_NEAREST, _FARTHEST = 0.25, 6.0  # distances between which drops are drawn [m]
 _MAX = 30_000
 _MARGIN = 1.15  # drops from beside the image fall into it
 

@@ -22,6 +22,8 @@ from xtdrone_core import FleetState, Vehicle, VehicleSpec
 from xtdrone_dynamics.quaternion import to_matrix
 
 from ...scene import mujoco_scene
+from ...world import World
+from ...world.models import WorldModel
 from ..scene import RenderedScene
 from . import glare, ground, lamps, occlusion, passes, rain, shade, shadows, surfaces, textures, wet
 from .conditions import Conditions
@@ -46,19 +48,26 @@ class _Eye:
     camera: CameraParameters
 
 
+def _matrix(quat: npt.ArrayLike) -> np.ndarray:
+    """Returns the matrix (3, 3) of a quaternion xyzw."""
+    x, y, z, w = np.asarray(quat, dtype=float)
+    matrix: np.ndarray = np.array(to_matrix(x, y, z, w))
+    return matrix.reshape(3, 3)
+
+
 class RealisticScene(RenderedScene):
     """Draws a world with vehicles as a camera would see it. All calls must come from one thread."""
 
     def __init__(
         self,
-        world: Any,
+        world: World,
         specs: Sequence[VehicleSpec],
         models: Sequence[Vehicle],
         conditions: Conditions,
         seed: int,
         largest: tuple[int, int],
         samples: int = 0,
-    ):
+    ) -> None:
         """Compiles the scene; nothing is rendered before the first sample.
 
         Args:
@@ -78,20 +87,20 @@ class RealisticScene(RenderedScene):
             sky.towards if sunny else None, conditions.rain > 0.0, self._lamps.parallel
         )
         self._unlit = True  # the lamps' shadows are those of an earlier time
-        self._eyes = {
+        self._eyes: dict[tuple[str, ...], _Eye] = {
             (spec.name, block.name, camera.name): _Eye(i, block.body, camera)
             for i, (spec, model) in enumerate(zip(specs, models, strict=True))
             for block in model.sensors
             for camera in cameras_in(block)
         }
         self._state: FleetState | None = None
-        largest = tuple(max(self._finer * side, shadows.SIDE) for side in largest)
+        width, height = (max(self._finer * side, shadows.SIDE) for side in largest)
         # What smoothes edges and round things changes depth images, so not where there are any.
         self._measured = any(block.kind == "depth" for model in models for block in model.sensors)
-        super().__init__(world, specs, models, largest, samples if self._measured else 0)
+        super().__init__(world, specs, models, (width, height), samples if self._measured else 0)
 
     def place(self, state: FleetState, inserted: tuple = (), states: Sequence = ()) -> None:
-        """As RenderedScene.place."""
+        """Puts everything where it is; see RenderedScene.place()."""
         self._state, self._unlit = state, True
         super().place(state, inserted, states)
 
@@ -105,10 +114,10 @@ class RealisticScene(RenderedScene):
         depth: bool = False,
         key: tuple = (),
     ) -> Any:
-        """As RenderedScene.draw; `key` says which camera it is."""
+        """Renders an image; see RenderedScene.draw(). `key` names the camera."""
         distances = super().draw(pos, quat, pinhole, near, far, True)[1] if depth else None
         self._open()
-        axes = np.array(to_matrix(*quat)).reshape(3, 3)
+        axes = _matrix(quat)
         image = self._image(np.asarray(pos, dtype=float), axes, pinhole, near, key)
         return (image, distances) if depth else image
 
@@ -191,7 +200,9 @@ class RealisticScene(RenderedScene):
             )
         return light, distance
 
-    def _image(self, pos, axes, pinhole, near, key):
+    def _image(
+        self, pos: np.ndarray, axes: np.ndarray, pinhole: Pinhole, near: float, key: tuple[str, ...]
+    ) -> np.ndarray:
         """The exposed image (h, w, 3) uint8 of a camera."""
         eye = self._eyes.get(key)
         camera = _PLAIN if eye is None else eye.camera
@@ -236,30 +247,32 @@ class RealisticScene(RenderedScene):
         gain = exposure.gain_of(exposure.automatic(light) if value is None else value)
         return exposure.expose(light, gain, self._encode)
 
-    def _motion(self, eye, pos, axes):
+    def _motion(
+        self, eye: _Eye | None, pos: np.ndarray, axes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Velocity (3,) and angular velocity (3,) of a camera in its own axes."""
         if eye is None or self._state is None:
             return np.zeros(3), np.zeros(3)
         state, at = self._state, (eye.vehicle, eye.body)
-        turn = np.array(to_matrix(*state.body_quat[at])).reshape(3, 3)
+        turn = _matrix(state.body_quat[at])
         ang = turn @ state.body_ang_vel[at]
         vel = state.body_vel[at] + np.cross(ang, pos - state.body_pos[at])
         return vel @ axes, ang @ axes
 
-    def _random(self, key):
-        """Of one image of one camera: the same at each run."""
+    def _random(self, key: tuple[str, ...]) -> np.random.Generator:
+        """Returns the generator of one image of one camera, the same at each run."""
         t_us = 0 if self._state is None else int(self._state.t_us)
         return np.random.default_rng([self._seed, zlib.crc32(repr(key).encode()), t_us])
 
-    def _fine(self, pinhole):
+    def _fine(self, pinhole: Pinhole) -> Pinhole:
         return dataclasses.replace(
             pinhole, width=self._finer * pinhole.width, height=self._finer * pinhole.height
         )
 
-    def _t_s(self):
+    def _t_s(self) -> float:
         return 0.0 if self._state is None else self._state.t_us * 1e-6
 
-    def _light_lamps(self):
+    def _light_lamps(self) -> None:
         """Brings the shadows of point and spot lights up to date."""
         if len(self._lamps.cubes) and self._unlit:
             self._lamps.draw(
@@ -269,30 +282,66 @@ class RealisticScene(RenderedScene):
             )
         self._unlit = False
 
-    def _from_sun(self, eye, forward, up, half, far, side):
+    def _from_sun(
+        self,
+        eye: np.ndarray,
+        forward: np.ndarray,
+        up: np.ndarray,
+        half: float,
+        far: float,
+        side: int,
+    ) -> np.ndarray:
         """Distances (side, side) along a direction, of a square of half a side `half`."""
         return passes.square(
             self._wide, self._context, eye, forward, up, half, _FIRST, far, side, True
         )
 
-    def _from_lamp(self, moving, *view):
+    def _from_lamp(
+        self,
+        moving: bool,
+        eye: np.ndarray,
+        forward: np.ndarray,
+        up: np.ndarray,
+        half: float,
+        near: float,
+        far: float,
+        side: int,
+    ) -> np.ndarray:
         """Distances (side, side) from a lamp to what moves, or to what never does."""
         still, movers = self._parts
-        return passes.square(movers if moving else still, self._context, *view, False)
+        return passes.square(
+            movers if moving else still,
+            self._context,
+            eye,
+            forward,
+            up,
+            half,
+            near,
+            far,
+            side,
+            False,
+        )
 
-    def _free(self, pos, near, ways):
-        """Whether nothing that is drawn from `near` on is in ways (M, 3) from a point."""
-        length = np.linalg.norm(ways, axis=1)
-        ways = ways / length[:, None]
-        shapes, distances = np.empty(len(ways), dtype=np.int32), np.empty(len(ways))
-        for k, way in enumerate(ways):
+    def _free(self, pos: np.ndarray, near: float, directions: np.ndarray) -> np.ndarray:
+        """Returns whether rays (M, 3) from a point meet nothing drawn from `near` on; (M,)."""
+        length = np.linalg.norm(directions, axis=1)
+        directions = directions / length[:, None]
+        shapes, distances = np.empty(len(directions), dtype=np.int32), np.empty(len(directions))
+        for k, direction in enumerate(directions):
             shapes[k] = -1
             distances[k] = mujoco.mj_ray(
-                self.model, self._data, pos + near * way, way, _SEEN, True, -1, shapes[k : k + 1]
+                self.model,
+                self._data,
+                pos + near * direction,
+                direction,
+                _SEEN,
+                True,
+                -1,
+                shapes[k : k + 1],
             )
         return (shapes < 0) | (distances > length - near)
 
-    def _build(self, inserted):
+    def build(self, inserted: tuple[WorldModel, ...]) -> Any:
         self._shadows.forget()
         self._lamps.forget()
         model = mujoco_scene.build(
@@ -302,7 +351,7 @@ class RealisticScene(RenderedScene):
             model.vis.quality.numslices, model.vis.quality.numstacks = _ROUND
         return model
 
-    def _open(self):
+    def _open(self) -> None:
         if self._context is not None:
             return
         self._wide, self._parts = None, []
@@ -318,7 +367,7 @@ class RealisticScene(RenderedScene):
         self._ground = ground.ground_of(self.model, self._surface_of)
         self._update()
 
-    def _update(self):
+    def _update(self) -> None:
         super()._update()
         wide = self._wide
         if wide is None:

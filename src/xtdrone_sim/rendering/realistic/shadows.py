@@ -8,7 +8,7 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
-SIDE = 2048  # of the map of the world [pixels]
+SIDE = 2048  # side of the map of the world [pixels]
 _NEARER = 1024  # and of the one around what is seen
 _SHELTERS = 512  # and of the one that says where rain falls; its edges are soft over a metre
 _NEAR_REACH, _FAR_REACH = 3.0, 120.0  # least of the nearer map, and of the one of the world [m]
@@ -75,7 +75,7 @@ class Maps:
         places: (M, 14) middle, axes, reach and side.
     """
 
-    def __init__(self, count: int, side: int):
+    def __init__(self, count: int, side: int) -> None:
         """Space for `count` maps of at most `side` pixels; none hides anything."""
         self.depth = np.full((count, side, side), np.inf, dtype=np.float32)
         self.places = np.ones((count, 14))
@@ -90,7 +90,7 @@ class Maps:
 class Shadows:
     """Of what shines, or falls, in one direction: the sun, or else rain; and directional lamps."""
 
-    def __init__(self, sun: np.ndarray | None, rain: bool, parallel: np.ndarray):
+    def __init__(self, sun: np.ndarray | None, rain: bool, parallel: np.ndarray) -> None:
         """Draws nothing yet.
 
         Args:
@@ -146,7 +146,14 @@ class Shadows:
         return self._maps, self._beside
 
 
-def _drawn(render, middle, reach, towards, side, steps) -> ShadowMap:
+def _drawn(
+    render: Callable[..., np.ndarray],
+    middle: np.ndarray,
+    reach: float,
+    towards: np.ndarray,
+    side: int,
+    steps: int,
+) -> ShadowMap:
     frame = axes_of(towards)
     middle, reach = steady(middle, reach, frame, steps)
     return draw(render, middle, reach, frame, side)

@@ -10,13 +10,13 @@ from xtdrone_dynamics.compiled import njit
 
 from . import sun
 
-_ROWS, _COLUMNS = 256, 1280  # of the map; rows are closer together near the horizon
+_ROWS, _COLUMNS = 256, 1280  # size of the map; rows are closer together near the horizon
 _FORWARD = 0.76  # Henyey and Greenstein's asymmetry of haze
 _HAZE_BRIGHT = 0.9  # single-scattering albedo of haze
-_AGAIN = 0.9  # of the light scattered once is scattered again, about evenly
+_AGAIN = 0.9  # fraction of the scattered light that is scattered again, about evenly
 _NIGHT = np.array([0.006, 0.008, 0.014])  # luminance with half a moon [cd/m^2]
 _OVERCAST = np.array([0.93, 0.97, 1.0])
-_CLOUDS = 0.45  # share of the sky on a clear day
+_CLOUDS = 0.45  # fraction of the sky on a clear day
 _OCTAVES = 6
 _SEED = 7
 
@@ -40,17 +40,17 @@ class Sky:
 
 
 def sky_of(towards: np.ndarray, overcast: float = 0.0) -> Sky:
-    """The sky by the sun's direction.
+    """Returns the sky for a direction of the sun.
 
     Args:
         towards: (3,) unit vector to the sun.
-        overcast: Share of the sky's light that comes through an even cover of cloud, 0..1.
+        overcast: Fraction of the sky's light that comes through an even cover of cloud, 0..1.
     """
-    return _made(tuple(map(float, towards)), overcast)
+    return _computed(tuple(map(float, towards)), overcast)
 
 
 @lru_cache(maxsize=4)
-def _made(towards: tuple, overcast: float) -> Sky:
+def _computed(towards: tuple[float, ...], overcast: float) -> Sky:
     elevation = 0.5 * math.pi * np.linspace(0.0, 1.0, _ROWS)[:, None] ** 2
     azimuth = 2.0 * math.pi * np.arange(_COLUMNS) / _COLUMNS
     x, y = np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth)
@@ -73,23 +73,37 @@ def _made(towards: tuple, overcast: float) -> Sky:
     )
 
 
-def _scattered(x, y, z, elevation, towards, height) -> np.ndarray:
+def _scattered(
+    x: np.ndarray,
+    y: np.ndarray,
+    z: np.ndarray,
+    elevation: np.ndarray,
+    towards: tuple[float, ...],
+    height: float,
+) -> np.ndarray:
     """Luminance of clear air: Rayleigh's and haze's single scattering, and some of the second."""
     cosine = x * towards[0] + y * towards[1] + z * towards[2]
     rayleigh = 3.0 / (16.0 * math.pi) * (1.0 + cosine**2)
     g = _FORWARD
     haze = (1.0 - g * g) / (4.0 * math.pi * (1.0 + g * g - 2.0 * g * cosine) ** 1.5)
     depth = sun.RAYLEIGH + sun.HAZE
-    share = 1.0 - np.exp(-depth * sun.air_mass(elevation)[:, :, None])
+    scattered = 1.0 - np.exp(-depth * sun.air_mass(elevation)[:, :, None])
     phase = (
         rayleigh[:, :, None] * sun.RAYLEIGH
         + _HAZE_BRIGHT * haze[:, :, None] * sun.HAZE
         + _AGAIN / (4.0 * math.pi) * depth
     ) / depth
-    return sun.above(height) * phase * share
+    return sun.above(height) * phase * scattered
 
 
-def _clouded(clear, x, y, z, towards, light) -> np.ndarray:
+def _clouded(
+    clear: np.ndarray,
+    x: np.ndarray,
+    y: np.ndarray,
+    z: np.ndarray,
+    towards: tuple[float, ...],
+    light: np.ndarray,
+) -> np.ndarray:
     """Fair-weather clouds on a level high above, white where the sun reaches them."""
     rng = np.random.default_rng(_SEED)
     grid = rng.random((128, 128))
@@ -104,8 +118,9 @@ def _clouded(clear, x, y, z, towards, light) -> np.ndarray:
     return clear * (1.0 - cover[:, :, None]) + (cover * lit)[:, :, None] * white
 
 
-def _puffs(grid, u, v) -> np.ndarray:
-    total, scale, weight = 0.0, 0.9, 0.0
+def _puffs(grid: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    total: float | np.ndarray = 0.0
+    scale, weight = 0.9, 0.0
     for octave in range(_OCTAVES):
         amplitude = 0.55**octave
         total += amplitude * _smooth(grid, scale * u + 17.0 * octave, scale * v + 5.0 * octave)
@@ -114,7 +129,7 @@ def _puffs(grid, u, v) -> np.ndarray:
     return np.clip(0.5 + 1.9 * (total / weight - 0.5), 0.0, 1.0)
 
 
-def _smooth(grid, u, v) -> np.ndarray:
+def _smooth(grid: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Value noise of a periodic grid."""
     n = len(grid)
     i, j = np.floor(u).astype(int), np.floor(v).astype(int)
@@ -127,7 +142,7 @@ def _smooth(grid, u, v) -> np.ndarray:
     ) * b
 
 
-def _level(luminance, elevation) -> np.ndarray:
+def _level(luminance: np.ndarray, elevation: np.ndarray) -> np.ndarray:
     """Illuminance (3,) of a level surface by a map."""
     edges = np.diff(np.sin(elevation[:, 0]) ** 2, append=1.0) * math.pi  # cosine-weighted area
     return (luminance.mean(axis=1) * edges[:, None]).sum(axis=0)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-DECLINATION = math.radians(23.44)  # of midsummer in the north, 21 June
+DECLINATION = math.radians(23.44)  # declination at midsummer in the north, 21 June
 SIZE = math.radians(0.267)  # its angular radius
 _OUTSIDE = 128e3  # illuminance outside the atmosphere [lux]
 # Vertical optical depth of air and of haze on a clear day, red green blue.

@@ -39,7 +39,7 @@ def noise(
     return 0.5 + 0.15 * (total - total.mean()) / total.std()
 
 
-def _across(grid) -> np.ndarray:
+def _across(grid: np.ndarray) -> np.ndarray:
     """The grid's rows at the texture's width, smoothly."""
     place = np.arange(_SIZE) * grid.shape[1] / _SIZE
     left = place.astype(int)
@@ -48,36 +48,37 @@ def _across(grid) -> np.ndarray:
     return grid[:, left] * (1.0 - part) + grid[:, (left + 1) % grid.shape[1]] * part
 
 
-def _mixed(share, *colours) -> np.ndarray:
-    """Colours along a scale by a share (n, n), 0..1."""
-    at = np.clip(share, 0.0, 1.0) * (len(colours) - 1)
+def _mixed(value: np.ndarray, *colours: tuple[float, float, float]) -> np.ndarray:
+    """Returns colours along a scale by values (n, n), 0..1."""
+    position = np.clip(value, 0.0, 1.0) * (len(colours) - 1)
     return np.stack(
-        [np.interp(at, range(len(colours)), channel) for channel in np.array(colours).T], axis=-1
+        [np.interp(position, range(len(colours)), channel) for channel in np.array(colours).T],
+        axis=-1,
     )
 
 
-def _grass(rng) -> np.ndarray:
+def _grass(rng: np.random.Generator) -> np.ndarray:
     """Blades as fine noise that is longer in one direction, and tufts.
 
     Larger patches would be seen to repeat.
     """
     blades = 0.5 * noise(rng, 256, 512, 0.9, 2) + 0.5 * noise(rng, 512, 192, 0.9, 2)
     tufts = noise(rng, 32, 32, 0.8, 5)
-    share = 0.5 + 1.5 * (blades - 0.5) + 0.5 * (tufts - 0.5)
+    shade = 0.5 + 1.5 * (blades - 0.5) + 0.5 * (tufts - 0.5)
     return _mixed(
-        share, (0.17, 0.20, 0.09), (0.31, 0.37, 0.17), (0.44, 0.49, 0.26), (0.58, 0.57, 0.36)
+        shade, (0.17, 0.20, 0.09), (0.31, 0.37, 0.17), (0.44, 0.49, 0.26), (0.58, 0.57, 0.36)
     )
 
 
-def _asphalt(rng) -> np.ndarray:
+def _asphalt(rng: np.random.Generator) -> np.ndarray:
     """Grains of stone in tar, with some light and dark ones."""
     grains = noise(rng, 512, 512, 0.9, 2)
     worn = noise(rng, 3, 3, 0.6, 5)
-    share = 0.42 + 0.9 * (grains - 0.5) + 0.5 * (worn - 0.5)
-    return _mixed(share, (0.15, 0.15, 0.16), (0.33, 0.33, 0.34), (0.60, 0.59, 0.57))
+    shade = 0.42 + 0.9 * (grains - 0.5) + 0.5 * (worn - 0.5)
+    return _mixed(shade, (0.15, 0.15, 0.16), (0.33, 0.33, 0.34), (0.60, 0.59, 0.57))
 
 
-def _concrete(rng) -> np.ndarray:
+def _concrete(rng: np.random.Generator) -> np.ndarray:
     """Stains, pores, and the joints of slabs of two metres."""
     stains = noise(rng, 3, 3, 0.6, 6)
     pores = np.clip((noise(rng, 256, 256, 0.8, 2) - 0.72) / 0.1, 0.0, 1.0)
@@ -89,7 +90,7 @@ def _concrete(rng) -> np.ndarray:
     return image
 
 
-def _plaster(rng) -> np.ndarray:
+def _plaster(rng: np.random.Generator) -> np.ndarray:
     stains = noise(rng, 2, 2, 0.6, 5)
     grain = noise(rng, 256, 256, 0.9, 2)
     return _mixed(
@@ -97,7 +98,7 @@ def _plaster(rng) -> np.ndarray:
     )
 
 
-def _brick(rng) -> np.ndarray:
+def _brick(rng: np.random.Generator) -> np.ndarray:
     """Bricks of 25 by 10 cm in a running bond, rounded, with rough joints."""
     shade, edge = _bond(rng, 40, 16, 0.5, 0.018, 0.05)
     tint = _mixed(shade, (0.42, 0.20, 0.15), (0.60, 0.30, 0.22), (0.68, 0.40, 0.29))
@@ -107,16 +108,16 @@ def _brick(rng) -> np.ndarray:
     return image * (1.0 - edge)[:, :, None] + mortar * edge[:, :, None]
 
 
-def _floor(rng) -> np.ndarray:
+def _floor(rng: np.random.Generator) -> np.ndarray:
     """Boards of 16 cm with grain along them, and gaps."""
     shade, edge = _bond(rng, 24, 2, 0.37, 0.003, 0.02)
     grain = noise(rng, 192, 3, 0.85, 4)
-    share = 0.2 + 0.6 * shade + 0.55 * (grain - 0.5) + 0.2 * (noise(rng, 12, 2, 0.6, 3) - 0.5)
-    image = _mixed(share, (0.36, 0.22, 0.12), (0.56, 0.38, 0.22), (0.72, 0.54, 0.34))
+    tone = 0.2 + 0.6 * shade + 0.55 * (grain - 0.5) + 0.2 * (noise(rng, 12, 2, 0.6, 3) - 0.5)
+    image = _mixed(tone, (0.36, 0.22, 0.12), (0.56, 0.38, 0.22), (0.72, 0.54, 0.34))
     return image * (1.0 - 0.65 * edge)[:, :, None]
 
 
-def _bark(rng) -> np.ndarray:
+def _bark(rng: np.random.Generator) -> np.ndarray:
     """Fibres of wood."""
     grain = noise(rng, 96, 6, 0.85, 4)
     return _mixed(
@@ -124,7 +125,7 @@ def _bark(rng) -> np.ndarray:
     )
 
 
-def _tiles(rng) -> np.ndarray:
+def _tiles(rng: np.random.Generator) -> np.ndarray:
     shade, edge = _bond(rng, 8, 8, 0.0, 0.01, 0.01)
     image = _mixed(
         0.5 + 0.3 * (shade - 0.5) + 0.3 * (noise(rng, 256, 256, 0.9, 2) - 0.5),
@@ -134,7 +135,9 @@ def _tiles(rng) -> np.ndarray:
     return image * (1.0 - 0.45 * edge)[:, :, None]
 
 
-def _bond(rng, rows, columns, shift, across, along) -> tuple[np.ndarray, np.ndarray]:
+def _bond(
+    rng: np.random.Generator, rows: int, columns: int, shift: float, across: float, along: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Shade of each block of a wall, 0..1, and how much of each pixel is joint, 0..1."""
     y, x = (np.mgrid[0:_SIZE, 0:_SIZE] + 0.5) / _SIZE
     row = (y * rows).astype(int)

@@ -14,13 +14,13 @@ from xtdrone_dynamics.compiled import njit
 from . import fog, sky
 
 WATER = 1.33  # refractive index
-_OUTSIDE = 0.066  # share of even light that water reflects (Lekner and Dorf, table 1)
+_OUTSIDE = 0.066  # fraction of even light that water reflects (Lekner and Dorf, table 1)
 _INSIDE = 1.0 - (1.0 - _OUTSIDE) / WATER**2  # and that it reflects of light from within
 _ROUGH = 0.09  # slope of a thin film, which follows the grains below it
 _PUDDLE = 0.012  # and of a puddle, by the drops that fall into it
 _STEPS = 28  # along a ray that is followed through the image
 _FINER = 5  # halvings of the step that hits
-_GROWTH = 1.22  # of the steps
+_GROWTH = 1.22  # factor from one step to the next
 
 
 def puddles(rate: float) -> float:
@@ -63,7 +63,7 @@ def film(nz: float, patch: float, covered: float) -> float:
 
 @njit(inline="always")
 def _level(covered: float) -> float:
-    """What a share of the noise of patches exceeds: it is about evenly spread from 0.1 to 0.9."""
+    """Returns the value that a fraction of the noise exceeds; it spreads evenly from 0.1 to 0.9."""
     return 0.9 - 0.8 * covered
 
 
@@ -94,7 +94,7 @@ def reflected(
     """
     h, w = distance.shape
     density, start, end, kind = air
-    mirror = np.zeros((h, w, 4), dtype=np.float32)  # share that is reflected, and what is
+    mirror = np.zeros((h, w, 4), dtype=np.float32)  # fraction that is reflected, and its colour
     for v in range(h):
         for u in range(w):
             wet = films[v, u]
@@ -111,7 +111,7 @@ def reflected(
             along = (rx * nx + ry * ny + rz) / size
             if along >= 0.0:  # seen from behind: such a facet is hidden by others
                 nx, ny, size, along = 0.0, 0.0, 1.0, rz
-            share = min(wet, 1.0) * fresnel(-along, WATER)
+            fraction = min(wet, 1.0) * fresnel(-along, WATER)
             turn = 2.0 * along / size
             mx, my, mz = rx - turn * nx, ry - turn * ny, max(rz - turn, 1e-3)
             f = mx * axes[0, 0] + my * axes[1, 0] + mz * axes[2, 0]
@@ -119,7 +119,7 @@ def reflected(
             rise = mx * axes[0, 2] + my * axes[1, 2] + mz * axes[2, 2]
             uu, vv = _hit(distance, z, x, y, f, aside, rise, left, bottom, pixel)
             through = fog.transmittance(z * stretch, density, start, end, kind)
-            mirror[v, u, 0] = share
+            mirror[v, u, 0] = fraction
             hazy = 0.0
             if uu < 0 and veil[0] >= 0.0:
                 hazy = 1.0 - fog.transmittance(300.0 / max(mz, 0.02), density, start, end, kind)
@@ -132,29 +132,29 @@ def reflected(
                         seen += hazy * veil[c]
                 grey = veil[c] if veil[0] >= 0.0 else sky.sample(heavens, rx, ry, 0.02, c)
                 # What fog adds on the way to the ground is in the image, and stays.
-                mirror[v, u, 1 + c] = share * (through * seen + (1.0 - through) * grey)
+                mirror[v, u, 1 + c] = fraction * (through * seen + (1.0 - through) * grey)
     return _mixed(image, mirror)
 
 
 @njit(nogil=True)
 def _mixed(image: np.ndarray, mirror: np.ndarray) -> np.ndarray:
-    """The image with a mean share of each three by three pixels of what is mirrored there."""
+    """Returns the image with what is mirrored, as a mean of three by three pixels."""
     h, w = image.shape[:2]
     out = image.copy()
     for v in range(h):
         for u in range(w):
             if mirror[v, u, 0] == 0.0:
                 continue
-            count, share, red, green, blue = 0, 0.0, 0.0, 0.0, 0.0
+            count, fraction, red, green, blue = 0, 0.0, 0.0, 0.0, 0.0
             for j in range(max(v - 1, 0), min(v + 2, h)):
                 for i in range(max(u - 1, 0), min(u + 2, w)):
                     if mirror[j, i, 0] > 0.0:
                         count += 1
-                        share += mirror[j, i, 0]
+                        fraction += mirror[j, i, 0]
                         red += mirror[j, i, 1]
                         green += mirror[j, i, 2]
                         blue += mirror[j, i, 3]
-            kept = 1.0 - share / count
+            kept = 1.0 - fraction / count
             out[v, u, 0] = kept * image[v, u, 0] + red / count
             out[v, u, 1] = kept * image[v, u, 1] + green / count
             out[v, u, 2] = kept * image[v, u, 2] + blue / count

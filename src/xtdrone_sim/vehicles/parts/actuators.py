@@ -18,7 +18,7 @@ from xtdrone_core.vehicle import Actuator, Propeller, Rotor, Servo, Surface, Vec
 from xtdrone_dynamics.constants import SEA_LEVEL_DENSITY
 from xtdrone_dynamics.forces import rotor
 
-from ..sdf_file import OWN, fail
+from ..sdf_file import OWN, Element, fail
 from ..sdf_tree import Scope, name_of, number, plugin_name, refuse_unknown, text, vector
 from ..shapes import Shape
 from .links import NO_LIMIT, Links, axis_in_body, child_of, joint_limits, moves, unit
@@ -47,7 +47,7 @@ class Channel:
     """One output of the autopilot, from a control channel of the MAVLink plugin."""
 
     scope: Scope
-    element: object
+    element: Element
     number: int
     name: str
     scaling: float
@@ -63,11 +63,11 @@ def read_channels(scope: Scope, remarks: list[str]) -> list[Channel]:
         scope: The model.
         remarks: Gets a line on each channel whose joint is not there, or driven already.
     """
-    found: list[Channel] = []
+    channels: list[Channel] = []
     missing: list[str] = []
     for owner, plugin in scope.elements("plugin"):
         if plugin_name(plugin) == "gazebo_mavlink_interface":
-            found += [
+            channels += [
                 _channel(owner, element, missing)
                 for element in plugin.iterfind("control_channels/channel")
             ]
@@ -75,17 +75,17 @@ def read_channels(scope: Scope, remarks: list[str]) -> list[Channel]:
         remarks.append(
             f"channels without effect, since their joints are not there: {', '.join(missing)}"
         )
-    for k, channel in enumerate(found):
-        if channel.joint and channel.joint in [before.joint for before in found[:k]]:
+    for k, channel in enumerate(channels):
+        if channel.joint and channel.joint in [before.joint for before in channels[:k]]:
             remarks.append(
                 f"channel '{channel.name}' has no effect: another one drives the joint "
                 f"'{channel.joint}'"
             )
-            found[k] = replace(channel, joint="")
-    return found
+            channels[k] = replace(channel, joint="")
+    return channels
 
 
-def _channel(scope, element, missing) -> Channel:
+def _channel(scope: Scope, element: Element, missing: list[str]) -> Channel:
     scaling = number(element, "input_scaling")
     # PX4's plugin computes (command + offset) scaling + zero.
     zero = (
@@ -111,7 +111,7 @@ def _channel(scope, element, missing) -> Channel:
     )
 
 
-def _output(element, tag) -> int:
+def _output(element: Element, tag: str) -> int:
     """The number of one of the autopilot's outputs."""
     index = int(number(element, tag))
     if not 0 <= index < _OUTPUTS:
@@ -122,7 +122,7 @@ def _output(element, tag) -> int:
     return index
 
 
-def _gimbal_joint(scope, element) -> str:
+def _gimbal_joint(scope: Scope, element: Element) -> str:
     """The joint that the gimbal's plugin moves by a channel's topic, "/gimbal_roll_cmd"; or ""."""
     topic = element.findtext("gztopic", "")
     for plugin in scope.element.iterchildren("plugin"):
@@ -133,9 +133,9 @@ def _gimbal_joint(scope, element) -> str:
     return ""
 
 
-def driven_joints(scope: Scope, channels: Any) -> dict:
+def driven_joints(scope: Scope, channels: Iterable[Channel]) -> dict[str, tuple[Scope, Element]]:
     """Full names of the joints that servos move, to (scope, element) of each."""
-    surfaces, found = _lifts(scope), {}
+    surfaces, driven = _lifts(scope), {}
     for channel in channels:
         if (
             channel.position
@@ -145,12 +145,12 @@ def driven_joints(scope: Scope, channels: Any) -> dict:
         ):
             joint = _joint_of(channel)
             if moves(joint):
-                found[channel.joint] = channel.scope, joint
-    return found
+                driven[channel.joint] = channel.scope, joint
+    return driven
 
 
 def read_actuators(
-    scope: Scope, links: Links, channels: Any, shapes: Iterable[Shape]
+    scope: Scope, links: Links, channels: Sequence[Channel], shapes: Iterable[Shape]
 ) -> tuple[Actuator, ...]:
     """Rotors by motorNumber, then all others by channel.
 
@@ -190,45 +190,48 @@ def read_actuators(
             and moves(_joint_of(channel))
         ):
             if channel.joint in lifts:
-                rest.append(_surface(channel, *lifts[channel.joint], links))
+                owner, lifting = lifts[channel.joint]
+                rest.append(_surface(channel, owner, lifting, links))
             elif channel.position:
                 rest.append(_servo(channel, links, rotors))
             else:
                 wheels.append(channel)
     rest += [_wheel(channel, links, len(wheels), rims(shapes)) for channel in wheels]
     return tuple(
-        found
+        actuator
         for kind in (rotors, rest)
-        for found in sorted(kind, key=lambda actuator: actuator.channel)
+        for actuator in sorted(kind, key=lambda actuator: actuator.channel)
     )
 
 
 def by_joint(
     actuators: Sequence[Actuator], channels: Sequence[Channel]
-) -> dict[str, tuple[int, Any]]:
+) -> dict[str, tuple[int, Element]]:
     """Full names of the joints that channels turn, to the actuator's index and the element."""
     turning = {channel.number: channel for channel in channels if channel.joint}
     return {
-        turning[found.channel].joint: (k, turning[found.channel].element)
-        for k, found in enumerate(actuators)
-        if found.channel in turning
+        turning[actuator.channel].joint: (k, turning[actuator.channel].element)
+        for k, actuator in enumerate(actuators)
+        if actuator.channel in turning
     }
 
 
-def _lifts(scope) -> dict:
+def _lifts(scope: Scope) -> dict[str, tuple[Scope, Element]]:
     """Full name of a control surface's joint to (scope, element) of its wing or half wing."""
     lifting = (*wing_plugins(scope), *scope.elements(HALF_WING))
-    return {joint: found for found in lifting if (joint := control_joint(*found))}
+    return {joint: lift for lift in lifting if (joint := control_joint(*lift))}
 
 
-def _hub(scope, joint, links) -> tuple:
+def _hub(scope: Scope, joint: Element, links: Links) -> tuple[int, Vector, Vector]:
     """Body, position and axis of a revolute joint: (index, (3,) [m], (3,) unit vector)."""
     frame = scope.pose(name_of(joint), joint)
     body, placed = links.inside(child_of(scope, joint), frame)
     return body, placed.pos, axis_in_body(scope, joint, links, body)
 
 
-def _motor(scope, plugin, index, channel, links) -> dict:
+def _motor(
+    scope: Scope, plugin: Element, index: int, channel: Channel | None, links: Links
+) -> dict:
     """Common parameters of rotors and propellers."""
     joint = scope.find("joint", text(plugin, "jointName"), plugin)
     body, pos, axis = _hub(scope, joint, links)
@@ -237,7 +240,7 @@ def _motor(scope, plugin, index, channel, links) -> dict:
         fail(plugin, f"turningDirection is '{turning}': give ccw or cw")
     top = number(plugin, "maxRotVelocity")
     both = text(plugin, "reversible", "0") in _TRUE
-    values = {
+    values: dict[str, Any] = {
         "name": name_of(joint),
         "channel": index,
         "body": body,
@@ -263,7 +266,9 @@ def _motor(scope, plugin, index, channel, links) -> dict:
     return values
 
 
-def _rotor(scope, plugin, index, channel, links) -> Rotor:
+def _rotor(
+    scope: Scope, plugin: Element, index: int, channel: Channel | None, links: Links
+) -> Rotor:
     thrust, moment, drag, rolling = _coefficients(plugin)
     if thrust <= 0.0:
         fail(plugin, f"<motorConstant> of a rotor is {thrust:g}: give a number above 0")
@@ -293,7 +298,9 @@ def _rotor(scope, plugin, index, channel, links) -> Rotor:
     )
 
 
-def _propeller(scope, plugin, index, channel, links) -> Propeller:
+def _propeller(
+    scope: Scope, plugin: Element, index: int, channel: Channel | None, links: Links
+) -> Propeller:
     values = _motor(scope, plugin, index, channel, links)
     return Propeller(
         **{**values, "lower": -1.0},
@@ -302,7 +309,7 @@ def _propeller(scope, plugin, index, channel, links) -> Propeller:
     )
 
 
-def _coefficients(plugin) -> tuple:
+def _coefficients(plugin: Element) -> tuple:
     """C_T, C_M, C_D and C_R: the tags, or else from <xtdrone:propeller> by XTDrone (7)-(10)."""
     tags = ("motorConstant", "momentConstant", "rotorDragCoefficient", "rollingMomentCoefficient")
     blade = plugin.find(OWN + "propeller")
@@ -331,12 +338,12 @@ def _coefficients(plugin) -> tuple:
     return tuple(number(plugin, tag, value) for tag, value in zip(tags, computed, strict=True))
 
 
-def _joint_of(channel):
+def _joint_of(channel: Channel) -> Element:
     name = channel.joint.removeprefix(channel.scope.prefix)
     return channel.scope.find("joint", name, channel.element)
 
 
-def _common(channel) -> dict:
+def _common(channel: Channel) -> dict:
     return {
         "name": channel.name or channel.joint,
         "channel": channel.number,
@@ -345,7 +352,7 @@ def _common(channel) -> dict:
     }
 
 
-def _moving(channel) -> dict:
+def _moving(channel: Channel) -> dict:
     """Limits and lag of a channel's joint."""
     block = channel.element.find(OWN + "servo")
     lag = _LAG
@@ -361,7 +368,7 @@ def _moving(channel) -> dict:
     return {"rate": rate, "time_constant": lag, "joint_lower": lower, "joint_upper": upper}
 
 
-def _servo(channel, links, rotors) -> Servo:
+def _servo(channel: Channel, links: Links, rotors: Sequence[Rotor]) -> Servo:
     joint = links.joint_of(channel.joint)
     body, ends = links.joints[joint].body, _moving(channel)
     endless = ends["joint_lower"] <= -NO_LIMIT or ends["joint_upper"] >= NO_LIMIT
@@ -374,14 +381,14 @@ def _servo(channel, links, rotors) -> Servo:
     return Servo(**_common(channel), **ends, joint=joint, body=body)
 
 
-def _surface(channel, scope, plugin, links) -> Surface:
+def _surface(channel: Channel, scope: Scope, plugin: Element, links: Links) -> Surface:
     body, pos = centre_of_pressure(scope, plugin, links)
     joint = _joint_of(channel)
     axis = axis_in_body(channel.scope, joint, links, body)
     return Surface(**_common(channel), **_moving(channel), body=body, axis=axis, pos=pos)
 
 
-def _own(channel, links) -> Actuator:
+def _own(channel: Channel, links: Links) -> Actuator:
     """An actuator of a user-defined kind."""
     block = channel.element.find(OWN + "actuator")
     try:
@@ -423,7 +430,7 @@ def _own(channel, links) -> Actuator:
         fail(block, f"an actuator of kind '{block.get('kind')}' is incomplete: {error}")
 
 
-def _wheel(channel, links, sharing, rims) -> Wheel:
+def _wheel(channel: Channel, links: Links, sharing: int, rims: dict[str, Shape]) -> Wheel:
     """A driven wheel; `sharing`: how many push the vehicle.
 
     PX4's plugin turns it by a torque in proportion to the error of its speed. While it rolls, it

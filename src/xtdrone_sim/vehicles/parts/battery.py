@@ -16,18 +16,16 @@ and optionally <avionics_power> [W] (0), <charge> at start (1) and
 this is several times that of real rotors, because their momentConstant is too large.
 """
 
-from typing import Any
-
 from xtdrone_core import Pack
 
-from ..sdf_file import fail
+from ..sdf_file import Element, fail
 from ..sdf_tree import number, refuse_unknown
 
 _NEEDED = ("cells", "capacity", "internal_resistance", "efficiency", "rated_voltage")
 _OPTIONAL = {"avionics_power": 0.0, "charge": 1.0, "rotor_power_constant": 0.0}
 
 
-def read_battery(block: Any) -> Pack | None:
+def read_battery(block: Element) -> Pack | None:
     """Parameters of a <xtdrone:battery> block; None for None.
 
     Raises:
@@ -50,4 +48,4 @@ def read_battery(block: Any) -> Pack | None:
     ):
         if not right:
             fail(block, f"<{tag}> of the battery is {values[tag]:g}: give {allowed}")
-    return Pack(**{**values, "cells": int(values["cells"])})
+    return Pack(cells=int(values.pop("cells")), **values)

@@ -10,9 +10,7 @@ Beside XTDrone (3)-(6), which are always there, a model may have
 which Gazebo ignores.
 """
 
-from typing import Any
-
-from ..sdf_file import fail
+from ..sdf_file import Element, fail
 from ..sdf_tree import numbers, refuse_unknown, text
 
 EFFECTS = {  # name: {tag: number of values}; units in docs and in forces.aerodynamics
@@ -25,7 +23,7 @@ EFFECTS = {  # name: {tag: number of values}; units in docs and in forces.aerody
 }
 
 
-def read_effects(block: Any) -> dict:
+def read_effects(block: Element) -> dict:
     """The effects that a block <xtdrone:effects> names.
 
     Args:
@@ -54,7 +52,7 @@ def read_effects(block: Any) -> dict:
     return effects
 
 
-def _values(effect, tag, count) -> tuple:
+def _values(effect: Element, tag: str, count: int) -> tuple:
     text(effect, tag)
     values = numbers(effect.find(tag), count)
     if min(values) < 0.0:
@@ -64,7 +62,7 @@ def _values(effect, tag, count) -> tuple:
     return values
 
 
-def _feels_the_wake(effects) -> bool:
+def _feels_the_wake(effects: dict[str, dict[str, tuple[float, ...]]]) -> bool:
     """Whether air that comes down on a vehicle with these effects does anything to it."""
     along_z = (
         ("linear_drag", "coefficients", 2),

@@ -17,7 +17,7 @@ import numpy as np
 
 from xtdrone_core.vehicle import Actuator, HalfWing, Rotor
 
-from ..sdf_file import fail
+from ..sdf_file import Element, fail
 from ..sdf_tree import Scope, number, refuse_unknown, vector
 from .links import Links, unit
 from .wings import HALF_WING, centre_of_pressure, control_joint, link_frame
@@ -64,7 +64,7 @@ def read_half_wings(
                 f"no channel turns the elevon '{joint}' of a half wing: give the name of "
                 "a joint that one turns as <control_joint_name>",
             )
-        values = {tag: number(block, tag) for tag in (*_POSITIVE, *_NUMBERS)}
+        values: dict[str, Any] = {tag: number(block, tag) for tag in (*_POSITIVE, *_NUMBERS)}
         for tag in _POSITIVE:
             if values[tag] <= 0.0:
                 fail(block, f"<{tag}> of a half wing is {values[tag]:g}: give a number above 0")
@@ -80,16 +80,16 @@ def read_half_wings(
         )
 
 
-def _rotor(block: Any, body: int, actuators: Sequence[Actuator]) -> int:
+def _rotor(block: Element, body: int, actuators: Sequence[Actuator]) -> int:
     """Index of the rotor ahead of a half wing."""
     motor = number(block, "motorNumber")
-    for k, found in enumerate(actuators):
-        if isinstance(found, Rotor) and found.channel == motor and found.body == body:
+    for k, actuator in enumerate(actuators):
+        if isinstance(actuator, Rotor) and actuator.channel == motor and actuator.body == body:
             return k
     fail(block, f"there is no rotor {motor:g} on the body of a half wing: give its motorNumber")
 
 
-def _directions(block: Any, frame: Any) -> dict:
+def _directions(block: Element, frame: Any) -> dict:
     """Unit vectors along the thrust and the span, frame of the body."""
     forward = np.array(vector(block, "forward", (1.0, 0.0, 0.0)))
     left = np.array(vector(block, "left", (0.0, 1.0, 0.0)))

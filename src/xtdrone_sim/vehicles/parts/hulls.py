@@ -7,11 +7,13 @@
 </xtdrone:hull>
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from xtdrone_core.vehicle import Hull
 
-from ..sdf_file import OWN, fail
+from ..pose import Pose
+from ..sdf_file import OWN, Element, fail
 from ..sdf_tree import Scope, number, plugin_name, refuse_unknown, text, vector
 from .links import Links
 
@@ -51,6 +53,7 @@ def read_hulls(scope: Scope, links: Links, remarks: list[str]) -> Iterable[Hull]
                 "length, width and height above 0",
             )
         body, frame = _frame(owner, block, "link", links)
+        drag: dict[str, Any] = {tag: vector(block, tag, _NONE) for tag in _DRAG}  # of a Hull
         yield Hull(
             name=f"hull_{k}",
             body=body,
@@ -59,7 +62,7 @@ def read_hulls(scope: Scope, links: Links, remarks: list[str]) -> Iterable[Hull]
             width=width,
             height=height,
             displacement=links.mass / len(blocks) / _WATER,
-            **{tag: vector(block, tag, _NONE) for tag in _DRAG},
+            **drag,
         )
     for owner, plugin in scope.elements("plugin"):
         if plugin_name(plugin) == _PLUGIN:
@@ -70,14 +73,14 @@ def read_hulls(scope: Scope, links: Links, remarks: list[str]) -> Iterable[Hull]
             yield from _catamaran(owner, plugin, links)
 
 
-def _catamaran(scope, plugin, links):
+def _catamaran(scope: Scope, plugin: Element, links: Links) -> Iterator[Hull]:
     """The two half-cylinders of PX4's plugin, each with half of the drag."""
     radius, length = number(plugin, "hullRadius", 0.213), number(plugin, "boatLength", 1.35)
     beam = number(plugin, "boatWidth", 1.0)
     if min(radius, length) <= 0.0:
         fail(plugin, f"<hullRadius> is {radius:g} and <boatLength> {length:g}: give metres above 0")
     body, frame = _frame(scope, plugin, "bodyName", links)
-    halves = {
+    halves: dict[str, Any] = {
         name: tuple(0.5 * (number(plugin, tag, default) if tag else 0.0) for tag, default in tags)
         for name, tags in _TAGS.items()
     }
@@ -95,7 +98,7 @@ def _catamaran(scope, plugin, links):
         )
 
 
-def _frame(scope, element, tag, links):
+def _frame(scope: Scope, element: Element, tag: str, links: Links) -> tuple[int, Pose]:
     """Index of the body that a named link belongs to, and the link's pose in its frame."""
     name = text(element, tag)
     if scope.prefix + name not in links.of_link:

@@ -1,17 +1,19 @@
 """The links of a model as bodies: those that no actuator moves against each other are one."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from xtdrone_core import Body, Joint
+from xtdrone_core.vehicle import Vector
 from xtdrone_dynamics.quaternion import to_matrix_array
 
 from ..pose import Pose
-from ..sdf_file import fail
+from ..sdf_file import Element, fail
 from ..sdf_tree import Scope, name_of, number, numbers, pose_of, text
 
+_Mass = tuple[float, np.ndarray, np.ndarray]  # mass, centre of gravity, inertia about it
 _PRISMATIC = {"prismatic": True, "revolute": False, "continuous": False}  # those that move
 _LOOSE = ("gearbox",)  # types that hold no two links together
 NO_LIMIT = 1e16  # SDF's own for joints without an end
@@ -105,17 +107,17 @@ def centres(scope: Scope) -> dict[str, tuple]:
     return {name: pose.to(pose_of(link.find("inertial"))).pos for name, link, pose in scope.links()}
 
 
-def child_of(scope: Scope, joint: Any) -> str:
+def child_of(scope: Scope, joint: Element) -> str:
     """Full name of the link that a joint moves."""
     return scope.prefix + text(joint, "child")
 
 
-def parent_of(scope: Scope, joint: Any) -> str:
+def parent_of(scope: Scope, joint: Element) -> str:
     """Full name of the parent link of a joint."""
     return scope.prefix + text(joint, "parent")
 
 
-def moves(joint: Any) -> bool:
+def moves(joint: Element) -> bool:
     """Whether an actuator can move a joint of this type."""
     return joint.get("type") in _PRISMATIC
 
@@ -130,7 +132,7 @@ def held_joints(scope: Scope) -> list[str]:
     ]
 
 
-def joint_axis(scope: Scope, joint: Any) -> np.ndarray:
+def joint_axis(scope: Scope, joint: Element) -> np.ndarray:
     """The direction of a joint's axis in the model frame, not normalised."""
     xyz = joint.find("axis/xyz")
     if xyz is None:
@@ -149,18 +151,19 @@ def joint_axis(scope: Scope, joint: Any) -> np.ndarray:
     return axis
 
 
-def axis_in_body(scope: Scope, joint: Any, links: Links, body: int) -> tuple[float, ...]:
+def axis_in_body(scope: Scope, joint: Element, links: Links, body: int) -> Vector:
     """Unit vector of a joint's axis in the frame of a body."""
     return unit(links.frames[body].inverse().direction(joint_axis(scope, joint)))
 
 
-def unit(vector: Any) -> tuple[float, ...]:
-    """A vector (3,) at length 1."""
-    vector = np.array(vector)
-    return tuple(map(float, vector / np.linalg.norm(vector)))
+def unit(vector: Iterable[float]) -> Vector:
+    """Returns a vector (3,) at length 1."""
+    direction = np.array(tuple(vector))
+    x, y, z = map(float, direction / np.linalg.norm(direction))
+    return x, y, z
 
 
-def joint_limits(joint: Any) -> tuple[float, float, float]:
+def joint_limits(joint: Element) -> tuple[float, float, float]:
     """Lower and upper end of a joint, and its largest speed; NO_LIMIT where there is none."""
     limit = joint.find("axis/limit")
     if limit is None:
@@ -181,22 +184,24 @@ def joint_limits(joint: Any) -> tuple[float, float, float]:
     return lower, upper, speed if speed >= 0.0 else NO_LIMIT
 
 
-def _joint(name, owner, element, body, frame) -> Joint:
+def _joint(name: str, owner: Scope, element: Element, body: int, frame: Pose) -> Joint:
     back = frame.inverse()
-    axis = np.array(back.direction(joint_axis(owner, element)))
-    axis = tuple(map(float, axis / np.linalg.norm(axis)))
+    direction = np.array(back.direction(joint_axis(owner, element)))
+    x, y, z = map(float, direction / np.linalg.norm(direction))
     lower, upper, _ = joint_limits(element)
     dynamics = element.find("axis/dynamics")
     damping = 0.0 if dynamics is None else number(dynamics, "damping", 0.0)
     if damping < 0.0:
         fail(dynamics, f"<damping> of joint '{name}' is {damping:g}: give a number from 0")
     anchor = back.point(owner.pose(name_of(element), element).pos)
-    return Joint(name, body, _PRISMATIC[element.get("type")], axis, anchor, lower, upper, damping)
+    return Joint(
+        name, body, _PRISMATIC[element.get("type")], (x, y, z), anchor, lower, upper, damping
+    )
 
 
-def _masses(scope) -> dict:
+def _masses(scope: Scope) -> dict:
     """Mass, centre of gravity and inertia about it of each link, in the model frame."""
-    found = {}
+    masses = {}
     for name, link, pose in scope.links():
         inertial = link.find("inertial")
         if inertial is None:
@@ -206,16 +211,16 @@ def _masses(scope) -> dict:
             fail(inertial, f"mass of link '{name}' is {mass:g} kg: give a mass above 0")
         pose = pose.to(pose_of(inertial))
         rotation = to_matrix_array([pose.quat])[0]
-        found[name] = (mass, np.array(pose.pos), rotation @ _inertia(inertial, name) @ rotation.T)
-    if not found:
+        masses[name] = (mass, np.array(pose.pos), rotation @ _inertia(inertial, name) @ rotation.T)
+    if not masses:
         fail(scope.element, "the model has no link")
-    return found
+    return masses
 
 
-def _merged(name, bodies, remarks) -> tuple:
+def _merged(name: str, bodies: Sequence[_Mass], remarks: list[str]) -> tuple:
     """Mass, centre of gravity and inertia about it, of some links together."""
     total = sum(mass for mass, _, _ in bodies)
-    cog = sum(mass * pos for mass, pos, _ in bodies) / total
+    cog: np.ndarray = sum(mass * pos for mass, pos, _ in bodies) / total  # type: ignore[assignment]
     inertia = np.zeros((3, 3))
     for mass, pos, own in bodies:
         arm = pos - cog
@@ -232,7 +237,9 @@ def _merged(name, bodies, remarks) -> tuple:
     return total, tuple(map(float, cog)), _rows(inertia)
 
 
-def _groups(scope, links, driven) -> dict:
+def _groups(
+    scope: Scope, links: Sequence[str], driven: Mapping[str, tuple[Scope, Element]]
+) -> dict:
     """Name of the driven joint to the links that move with it; those of the base under ""."""
     group = {link: {link} for link in links}
     for owner, joint in scope.elements("joint"):
@@ -269,11 +276,13 @@ def _groups(scope, links, driven) -> dict:
     everywhere = set().union(*moved.values()) if moved else set()
     return {
         "": [link for link in links if link not in everywhere],
-        **{name: [link for link in links if link in found] for name, found in moved.items()},
+        **{name: [link for link in links if link in kept] for name, kept in moved.items()},
     }
 
 
-def _parents_first(groups, driven) -> list:
+def _parents_first(
+    groups: dict[str, list[str]], driven: Mapping[str, tuple[Scope, Element]]
+) -> list:
     """(name of the joint, links) of all bodies, the base first."""
     order, known = [("", groups[""])], set(groups[""])
     waiting = [(name, links) for name, links in groups.items() if name]
@@ -285,15 +294,15 @@ def _parents_first(groups, driven) -> list:
         for name, links in ready:
             order.append((name, links))
             known.update(links)
-        waiting = [found for found in waiting if found not in ready]
+        waiting = [body for body in waiting if body not in ready]
     return order
 
 
-def _rows(matrix) -> tuple:
+def _rows(matrix: np.ndarray) -> tuple:
     return tuple(map(tuple, matrix.tolist()))
 
 
-def _inertia(inertial, name) -> np.ndarray:
+def _inertia(inertial: Element, name: str) -> np.ndarray:
     element = inertial.find("inertia")
     if element is None:
         fail(inertial, f"link '{name}' has no <inertia>")

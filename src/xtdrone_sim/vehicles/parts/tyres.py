@@ -10,7 +10,7 @@ from typing import Any
 
 from xtdrone_core.vehicle import Actuator, Tyre, Wheel
 
-from ..sdf_file import OWN, fail
+from ..sdf_file import OWN, Element, fail
 from ..sdf_tree import Scope, name_of, number, refuse_unknown
 from ..shapes import Shape
 from .links import NO_LIMIT, Links, axis_in_body, child_of, joint_limits, moves
@@ -71,7 +71,16 @@ def read_tyres(
             )
 
 
-def _tyre(name, link, scope, joint, links, wheel, channel, rim) -> Tyre:
+def _tyre(
+    name: str,
+    link: str,
+    scope: Scope,
+    joint: Element,
+    links: Links,
+    wheel: int,
+    channel: Element | None,
+    rim: Shape,
+) -> Tyre:
     block = None if channel is None else channel.find(OWN + "wheel")
     values = {"slip_stiffness": _SLIP_STIFFNESS, "relaxation_length": rim.size[0]}
     if block is not None:
@@ -93,7 +102,7 @@ def _tyre(name, link, scope, joint, links, wheel, channel, rim) -> Tyre:
     )
 
 
-def _refuse_flat(scope, link, wheel) -> None:
+def _refuse_flat(scope: Scope, link: str, wheel: str) -> None:
     """Refuses a wheel whose cylinder or sphere has no radius."""
     for name, element, _ in scope.links():
         for form in element.iterfind("collision/geometry/*") if name == link else ():
@@ -101,7 +110,7 @@ def _refuse_flat(scope, link, wheel) -> None:
                 fail(form, f"the radius of wheel '{wheel}' is {radius:g}: give metres above 0")
 
 
-def _endless(joint) -> bool:
+def _endless(joint: Element) -> bool:
     if not moves(joint) or joint.get("type") == "prismatic":
         return False
     lower, upper, _ = joint_limits(joint)

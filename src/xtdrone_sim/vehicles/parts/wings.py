@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core import FleetModel, Vehicle
-from xtdrone_core.vehicle import BASE, Actuator, Rotor, Wing
+from xtdrone_core.vehicle import BASE, Actuator, Rotor, Vector, Wing
+from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.forces import wing
 
 from ..pose import Pose
-from ..sdf_file import OWN, fail
+from ..sdf_file import OWN, Element, fail
 from ..sdf_tree import Scope, number, plugin_name, refuse_unknown, text, vector
 from .links import Links
 
@@ -53,13 +54,13 @@ def wing_plugins(scope: Scope) -> list[tuple[Scope, Any]]:
     ]
 
 
-def control_joint(scope: Scope, plugin: Any) -> str:
+def control_joint(scope: Scope, plugin: Element) -> str:
     """Full name of the joint of a wing's control surface; empty where it has none."""
     name = plugin.findtext("control_joint_name", "").strip()
     return scope.prefix + name if name else ""
 
 
-def centre_of_pressure(scope: Scope, plugin: Any, links: Links) -> tuple[int, tuple[float, ...]]:
+def centre_of_pressure(scope: Scope, plugin: Element, links: Links) -> tuple[int, Vector]:
     """Body of a wing and its centre of pressure in that body's frame [m]."""
     body, frame = link_frame(scope, plugin, links)
     return body, frame.point(vector(plugin, "cp", (0.0, 0.0, 0.0)))
@@ -98,7 +99,9 @@ def read_wings(
         if joint and joint not in controls:
             remarks.append(f"wing '{name}' is never deflected: no channel turns '{joint}'")
         body, frame = link_frame(owner, plugin, links)
-        values = {tag: _number(plugin, tag, default) for tag, default in _DEFAULTS.items()}
+        values: dict[str, Any] = {
+            tag: _number(plugin, tag, default) for tag, default in _DEFAULTS.items()
+        }  # fields of a Wing
         for tag in ("area", "air_density", "alpha_stall"):
             if values[tag] <= 0.0:
                 fail(plugin, f"<{tag}> of wing '{name}' is {values[tag]:g}: give a number above 0")
@@ -128,13 +131,13 @@ def wing_figures(model: Vehicle) -> dict:
         Name (with its unit at the end) to figure: stall_speed_m_s, and level_flight (strings, a
         line for each of some speeds, with angle of attack and drag); empty without lift.
     """
-    found = _lift_by_angle(model)
-    if found is None:
+    curves = _lift_by_angle(model)
+    if curves is None:
         return {}
-    lift, _ = found
+    lift, _ = curves
     slowest = math.sqrt(model.mass * GRAVITY / lift[-1])
     lines = []
-    for speed in (slowest * share for share in _TRIMMED):
+    for speed in (slowest * factor for factor in _TRIMMED):
         angle, drag = level_flight(model, speed)
         lines.append(
             f"{speed:.1f} m/s: angle of attack {math.degrees(angle):.1f} deg, drag {drag:.2f} N"
@@ -152,16 +155,16 @@ def level_flight(model: Vehicle, speed: float) -> tuple[float, float]:
     Returns:
         NaN where they do not carry it, or would at less than -5 degrees.
     """
-    found = _lift_by_angle(model)
-    wanted = model.mass * GRAVITY / speed**2
-    if found is None or not found[0][0] <= wanted <= found[0][-1]:
+    curves = _lift_by_angle(model)
+    needed = model.mass * GRAVITY / speed**2
+    if curves is None or not curves[0][0] <= needed <= curves[0][-1]:
         return math.nan, math.nan
-    lift, drag = found
-    angle = float(np.interp(wanted, lift, _ANGLES[: len(lift)]))
+    lift, drag = curves
+    angle = float(np.interp(needed, lift, _ANGLES[: len(lift)]))
     return angle, speed**2 * float(np.interp(angle, _ANGLES, drag))
 
 
-def _lift_by_angle(model) -> tuple[np.ndarray, np.ndarray] | None:
+def _lift_by_angle(model: Vehicle) -> tuple[np.ndarray, np.ndarray] | None:
     """Lift up to the stall and drag at _ANGLES [N s^2/m^2]; None without lift."""
     records = [record for record in FleetModel.of([model]).wing[0] if record["body"] == BASE]
     if not records:
@@ -177,20 +180,22 @@ def _lift_by_angle(model) -> tuple[np.ndarray, np.ndarray] | None:
     return (lift[: stall + 1], drag) if lift[stall] > 0.0 else None
 
 
-def _lift_and_drag(records, forward, upward, angle) -> tuple[float, float]:
+def _lift_and_drag(
+    records: Sequence[Record], forward: np.ndarray, upward: np.ndarray, angle: float
+) -> tuple[float, float]:
     """Of some wings at an angle of attack, over the square of the air speed [N s^2/m^2]."""
     along = math.cos(angle) * forward - math.sin(angle) * upward
     force = np.sum([wing.forces(record, 0.0, 1.0, *along)[:3] for record in records], axis=0)
     return force @ (math.sin(angle) * forward + math.cos(angle) * upward), -force @ along
 
 
-def _number(plugin, tag, default) -> float:
+def _number(plugin: Element, tag: str, default: float) -> float:
     """A coefficient of a wing."""
-    found = _SECOND_POINT.fullmatch(plugin.findtext(tag, "").strip())
-    return float(found[1]) if found else number(plugin, tag, default)
+    match = _SECOND_POINT.fullmatch(plugin.findtext(tag, "").strip())
+    return float(match[1]) if match else number(plugin, tag, default)
 
 
-def link_frame(scope: Scope, plugin: Any, links: Links) -> tuple[int, Pose]:
+def link_frame(scope: Scope, plugin: Element, links: Links) -> tuple[int, Pose]:
     """Index of the body of a wing's link, and the link's pose in that body's frame."""
     name = text(plugin, "link_name")
     if scope.prefix + name not in links.of_link:
@@ -198,12 +203,13 @@ def link_frame(scope: Scope, plugin: Any, links: Links) -> tuple[int, Pose]:
     return links.inside(scope.prefix + name, scope.pose(name, plugin))
 
 
-def _directions(plugin, name, frame) -> dict:
+def _directions(plugin: Element, name: str, frame: Pose) -> dict:
     """Unit vectors forward, and upward at a right angle to it, in the frame of the body."""
     forward = np.array(vector(plugin, "forward", (1.0, 0.0, 0.0)))
     upward = np.array(vector(plugin, "upward", (0.0, 0.0, 1.0)))
     span = np.cross(forward, upward)
-    if np.linalg.norm(span) < 1e-6 * max(np.linalg.norm(forward) * np.linalg.norm(upward), 1e-9):
+    lengths = float(np.linalg.norm(forward) * np.linalg.norm(upward))
+    if np.linalg.norm(span) < 1e-6 * max(lengths, 1e-9):
         fail(
             plugin,
             f"<forward> and <upward> of wing '{name}' are parallel or zero: give two "
@@ -216,7 +222,7 @@ def _directions(plugin, name, frame) -> dict:
     }
 
 
-def _slipstream(plugin, name, body, actuators) -> dict:
+def _slipstream(plugin: Element, name: str, body: int, actuators: Sequence[Actuator]) -> dict:
     """The rotor in whose slipstream a wing lies, and its disc area; empty where none is named."""
     block = plugin.find(OWN + "slipstream")
     if block is None:
@@ -228,8 +234,8 @@ def _slipstream(plugin, name, body, actuators) -> dict:
     index = next(
         (
             k
-            for k, found in enumerate(actuators)
-            if isinstance(found, Rotor) and found.channel == motor
+            for k, actuator in enumerate(actuators)
+            if isinstance(actuator, Rotor) and actuator.channel == motor
         ),
         None,
     )

@@ -5,7 +5,6 @@ import json
 import os
 from pathlib import Path
 
-import cv2
 import numpy as np
 
 from xtdrone_slam.benchmark import link
@@ -61,18 +60,8 @@ def settings(stereo: calibration.Calibration, features: int, fast: int, loops: i
 
 def body_from_rectified(stereo: calibration.Calibration) -> np.ndarray:
     """Returns the (4, 4) of the rectified left camera, the frame whose pose ORB-SLAM3 returns."""
-    left, right = stereo.left, stereo.right
-    pose = stereo.right_from_left
-    rotation = cv2.stereoRectify(
-        left.matrix,
-        np.array(left.distortion),
-        right.matrix,
-        np.array(right.distortion),
-        (left.width, left.height),
-        pose[:3, :3],
-        pose[:3, 3],
-    )[0]
-    result = left.pose.copy()
+    rotation = calibration.rectification(stereo)[0]
+    result = stereo.left.pose.copy()
     result[:3, :3] = result[:3, :3] @ rotation.T
     return result
 

@@ -7,13 +7,16 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 
 _WHITE = 1.2  # luminance that saturates at EV 0 and ISO 100 [cd/m^2] (ISO 2720, q = 0.65)
-_MIDDLE = 0.19  # of full scale, where an automatic exposure puts the mean
-_SHARES = (0.95, 1.0), (0.98, 1.2)  # shares of the pixels, and of full scale that they stay below
+_MIDDLE = 0.19  # fraction of full scale to which an automatic exposure brings the mean
+_QUANTILES = (
+    (0.95, 1.0),
+    (0.98, 1.2),
+)  # fractions of the pixels, and of full scale that they stay below
 # Share of the first of them, below which a pixel counts no less: a night's sky brightens nothing.
 _DARK = 0.15
 _MIN, _MAX = -1.5, 17.0  # exposure values that it chooses from
-KNEE = 0.8  # of full scale: up to here levels are proportional to luminance
-_STEPS = 1 << 14  # of the table of levels
+KNEE = 0.8  # fraction of full scale up to which levels are proportional to luminance
+_STEPS = 1 << 14  # entries of the table of levels
 
 
 def gain_of(exposure_value: float) -> float:
@@ -29,11 +32,11 @@ def automatic(luminance: np.ndarray) -> float:
         luminance: (h, w, 3) [cd/m^2].
     """
     some = luminance[::8, ::8, 1].ravel()
-    places = [int(share * (len(some) - 1)) for share, _ in _SHARES]
+    places = [int(quantile * (len(some) - 1)) for quantile, _ in _QUANTILES]
     bright = [float(level) for level in np.partition(some, places)[places]]
     white = max(
         _log_mean(luminance, _DARK * bright[0]) / _MIDDLE,
-        *(level / part for level, (_, part) in zip(bright, _SHARES, strict=True)),
+        *(level / part for level, (_, part) in zip(bright, _QUANTILES, strict=True)),
     )
     return min(max(math.log2(white / _WHITE), _MIN), _MAX)
 

@@ -9,6 +9,7 @@ the square of the angle, as Stiles and Holladay found for the eye.
 
 import itertools
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -30,7 +31,7 @@ _STOP = 4  # the stop is before this surface
 _NUMBER = 8.0  # f-number, as in sunlight
 _FRONT = 9.5  # radius of the first surface's edge [mm]
 _LAYER = 1.38  # refractive index of its coating
-_WAVES = (610.0, 540.0, 460.0)  # of red, green and blue [nm]
+_WAVES = (610.0, 540.0, 460.0)  # wavelengths of red, green and blue [nm]
 _TUNED = (430.0, 620.0, 500.0, 560.0, 460.0, 640.0)  # wave of least reflection of each surface [nm]
 _SCATTERED = 3e-4  # luminance of the veil, per illuminance at the lens and 1 / angle^2
 _CORE = 0.01  # within this angle it grows no more [rad]
@@ -58,7 +59,7 @@ def ghosts() -> np.ndarray:
 
     Of each, in focal lengths of the lens: height at the stop in that of the entrance and in the
     tangent of the angle, for each of three times that it goes through the stop; height on the
-    sensor in these two; and the share (3,) of light that is reflected twice, red, green and blue.
+    sensor in these two; and the fraction of light that is reflected twice, of three colours.
     """
     focal, _ = _focal()
     rows = []
@@ -73,10 +74,12 @@ def ghosts() -> np.ndarray:
             ]
         )
         stops = (stops * 3)[:3] if len(stops) == 1 else stops
-        share = [_reflects(near, wave) * _reflects(far, wave) for wave in _WAVES]
-        rows.append([*np.ravel([[a, b / focal] for a, b in stops]), ray[0], ray[1] / focal, *share])
-    rows = np.array(rows)
-    return rows[np.argsort(-rows[:, 9] / np.maximum(rows[:, 6] ** 2, 1e-4))]
+        fraction = [_reflects(near, wave) * _reflects(far, wave) for wave in _WAVES]
+        rows.append(
+            [*np.ravel([[a, b / focal] for a, b in stops]), ray[0], ray[1] / focal, *fraction]
+        )
+    table = np.array(rows)
+    return table[np.argsort(-table[:, 9] / np.maximum(table[:, 6] ** 2, 1e-4))]
 
 
 def openings() -> tuple[float, float, float]:
@@ -125,9 +128,9 @@ def veil(
             square = ((py - y) ** 2 + (px - x) ** 2 + cz * cz) / (
                 (1.0 + px * px + py * py) * (1.0 + x * x + y * y)
             )
-            share = _SCATTERED / (square + _CORE * _CORE)
+            fraction = _SCATTERED / (square + _CORE * _CORE)
             for c in range(3):
-                image[v, u, c] += share * lux[c]
+                image[v, u, c] += fraction * lux[c]
 
 
 @njit(nogil=True)
@@ -168,17 +171,17 @@ def ghostly(
                 px = left + (u + 0.5) * pixel
                 across = (py * ax - px * ay) / scale
                 along = (px * ax + py * ay - middle) / scale
-                share = _within(wide, along, across, soft) * _within(
+                fraction = _within(wide, along, across, soft) * _within(
                     front, along + enters, across, soft
                 )
-                if apart and share > 0.0:
+                if apart and fraction > 0.0:
                     for m in (2, 4):
-                        share *= _within(
+                        fraction *= _within(
                             stop / abs(g[m]), along + enters + g[m + 1] * angle / g[m], across, soft
                         )
-                if share > 0.0:
+                if fraction > 0.0:
                     for c in range(3):
-                        image[v, u, c] += share * bright * g[8 + c] * lux[c]
+                        image[v, u, c] += fraction * bright * g[8 + c] * lux[c]
 
 
 @njit(inline="always")
@@ -198,12 +201,14 @@ def _focal() -> tuple[float, float]:
     return -1.0 / ray[2], stops[0][0]
 
 
-def _reflects(k, wave) -> float:
+def _reflects(k: int, wave: float) -> float:
     before = _LENS[k - 1][2] if k else 1.0
     return reflectance(before, _LENS[k][2], _TUNED[k], wave)
 
 
-def _path(steps, sensor=True):
+def _path(
+    steps: Sequence[int | tuple[str, int]], sensor: bool = True
+) -> tuple[np.ndarray, list[np.ndarray]]:
     """A ray through surfaces: its height and angle as rows in those at the entrance.
 
     Returns:

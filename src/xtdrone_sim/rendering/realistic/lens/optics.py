@@ -6,7 +6,7 @@ import numpy as np
 
 from xtdrone_dynamics.compiled import njit
 
-_BRIGHTEST = 2e7  # of what blooms; more, as the sun has, would hide the image [cd/m^2]
+_BRIGHTEST = 2e7  # luminance of what blooms; more, as the sun has, would hide the image [cd/m^2]
 _SPREAD = 0.025  # standard deviation of bloom, in widths of the image
 COARSE = 4  # glow is computed at so many times coarser pixels
 
@@ -39,19 +39,19 @@ def vignetted(image: np.ndarray, strength: float, left: float, bottom: float, pi
         y = bottom + (v + 0.5) * pixel
         for u in range(image.shape[1]):
             x = left + (u + 0.5) * pixel
-            share = (1.0 + x * x + y * y) ** (-2.0 * strength)
+            fraction = (1.0 + x * x + y * y) ** (-2.0 * strength)
             for c in range(3):
-                image[v, u, c] *= share
+                image[v, u, c] *= fraction
 
 
 @njit(nogil=True)
 def fringed(
     image: np.ndarray, amount: float, left: float, bottom: float, pixel: float
 ) -> np.ndarray:
-    """Lateral chromatic aberration: red is larger than green by a share, and blue smaller."""
+    """Lateral chromatic aberration: red is larger than green by a fraction, and blue smaller."""
     h, w = image.shape[:2]
     out = image.copy()
-    cx, cy = -left / pixel - 0.5, -bottom / pixel - 0.5  # of the axis [pixels]
+    cx, cy = -left / pixel - 0.5, -bottom / pixel - 0.5  # optical axis [pixels]
     for c in (0, 2):
         scale = 1.0 / (1.0 + amount) if c == 0 else 1.0 / (1.0 - amount)
         for v in range(h):
@@ -68,15 +68,15 @@ def fringed(
     return out
 
 
-def bloomed(image: np.ndarray, share: float) -> np.ndarray:
-    """Scatters a share of the light around where it falls; bright things glow."""
+def bloomed(image: np.ndarray, fraction: float) -> np.ndarray:
+    """Scatters a fraction of the light around where it falls; bright things glow."""
     glow = coarse(image)
     sigma = max(_SPREAD * glow.shape[1], 0.5)
     reach = math.ceil(3.0 * sigma)
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
     weights = (weights / weights.sum()).astype(np.float32)
     glow = _spread(_spread(glow, weights).transpose(1, 0, 2), weights).transpose(1, 0, 2)
-    return added(image, np.ascontiguousarray(glow), 1.0 - share, share)
+    return added(image, np.ascontiguousarray(glow), 1.0 - fraction, fraction)
 
 
 @njit(nogil=True)
@@ -116,8 +116,8 @@ def _spread(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 @njit(nogil=True)
-def added(image: np.ndarray, glow: np.ndarray, kept: float, share: float) -> np.ndarray:
-    """A share of an image and a share of a glow at COARSE times coarser pixels, as of coarse()."""
+def added(image: np.ndarray, glow: np.ndarray, kept: float, fraction: float) -> np.ndarray:
+    """Adds fractions of an image and of a glow at COARSE times coarser pixels, see coarse()."""
     h, w = image.shape[:2]
     rows, columns = glow.shape[:2]
     out = np.empty_like(image)
@@ -133,5 +133,5 @@ def added(image: np.ndarray, glow: np.ndarray, kept: float, share: float) -> np.
                 around = (glow[j, i, c] * (1.0 - a) + glow[j, k, c] * a) * (1.0 - b) + (
                     glow[m, i, c] * (1.0 - a) + glow[m, k, c] * a
                 ) * b
-                out[v, u, c] = kept * image[v, u, c] + share * around
+                out[v, u, c] = kept * image[v, u, c] + fraction * around
     return out

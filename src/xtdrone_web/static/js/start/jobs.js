@@ -42,7 +42,7 @@ export class Jobs {
     const stop = el("button", { class: "pilot", onclick: tried(() => { stop.disabled = true; return ask(`/api/jobs/${job.number}/stop`, { method: "POST" }).then(() => this.poll()); }) }, "Stop");
     const text = el("pre", { tabIndex: 0, "aria-label": `console of ${job.title}` }), about = el("span", { class: "quiet" });
     const box = el("article", { class: "card job", dataset: { number: job.number } }, el("div", { class: "row wrap" }, el("h3", {}, job.kind === "simulation" ? job.title : `${job.kind} of ${job.title}`), state, about, el("span", { class: "spacer" }), link, stop), text);
-    return { box, state, link, stop, text, about, said: -1 };
+    return { box, state, link, stop, text, about, lineCount: -1 };
   }
 
   async update(job) {
@@ -53,8 +53,8 @@ export class Jobs {
     card.stop.hidden = Boolean(job.ended);
     card.link.hidden = !job.link || Boolean(job.ended);
     if (job.link) card.link.href = here(job.link);
-    if (job.said === card.said) return;
-    card.said = job.said;
+    if (job.line_count === card.lineCount) return;
+    card.lineCount = job.line_count;
     const { lines } = await ask(`/api/jobs/${job.number}`).catch(() => ({ lines: [job.last] }));
     card.text.textContent = lines.join("\n");
     card.text.scrollTop = card.text.scrollHeight;

@@ -28,7 +28,7 @@ class Start {
     this.form = new Form(await ask("/api/form"), this.fleet);
     this.fleet.most = this.form.told.most;
     this.shelf = new Shelf((form, name) => { this.form.load(form); byId("savename").value = name; this.tab("form"); say(`'${name}' is on the form`); });
-    this.models = new Models(async (said) => { await this.catalogue(); this.fleet.choose(said.name); });
+    this.models = new Models(async (report) => { await this.catalogue(); this.fleet.choose(report.name); });
     byId("start").onclick = () => this.start();
     byId("saveyaml").onclick = () => this.save("yaml");
     byId("savelaunch").onclick = () => this.save("launch");

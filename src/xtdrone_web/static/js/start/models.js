@@ -5,7 +5,7 @@ import { ask, byId, Refusal } from "./api.js";
 const MAX_MB = 64;
 
 export class Models {
-  /** taken(said) is called with what the server says of a model that it has kept. */
+  /** taken(report) is called with the report on a model that the server has kept. */
   constructor(taken) {
     this.taken = taken;
     const drop = byId("drop");
@@ -30,10 +30,10 @@ export class Models {
       const body = new FormData();
       for (const [path, file] of files) body.append("file", file, path);
       says.textContent = `reading ${files.length} file${files.length > 1 ? "s" : ""} …`;
-      const said = await ask(`/api/models/${encodeURIComponent(byId("modelname").value.trim() || nameOf(files))}`, { method: "POST", body });
-      says.textContent = `kept as '${said.label}' in ${said.name}`;
+      const report = await ask(`/api/models/${encodeURIComponent(byId("modelname").value.trim() || nameOf(files))}`, { method: "POST", body });
+      says.textContent = `kept as '${report.label}' in ${report.name}`;
       byId("modelname").value = "";
-      await this.taken(said);
+      await this.taken(report);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       says.className = "refusal";

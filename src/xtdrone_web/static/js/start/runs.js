@@ -57,7 +57,7 @@ export class Runs {
 
   /** How far the plots are: the program says a line for each. */
   progress(job) {
-    if (job.kind === "plot" && job.title === this.open) byId("runsays").textContent = `drawing the plots … ${job.said ? `${job.said} done` : ""}`;
+    if (job.kind === "plot" && job.title === this.open) byId("runsays").textContent = `drawing the plots … ${job.line_count ? `${job.line_count} done` : ""}`;
   }
 
   /** A program has ended: plots that are new are shown. */

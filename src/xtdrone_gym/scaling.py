@@ -1,4 +1,4 @@
-"""Between a task's units and the numbers of about 1 that networks take and give."""
+"""Conversion between a task's units and numbers of about 1, for networks."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from xtdrone_autopilot.state.vehicle_status import command_of, describe_bodies, 
 from xtdrone_core import FleetModel
 from xtdrone_dynamics.constants import GRAVITY
 
-from ..task import Task
-from ..task_batch import TaskBatch
+from .task import Task
+from .task_batch import TaskBatch
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +23,12 @@ class Scaling:
 
     @classmethod
     def of(cls, tasks: TaskBatch) -> "Scaling":
-        """Of a batch's task and vehicle."""
+        """Returns the scaling of a batch's task and vehicle."""
         return cls.of_task(tasks.task, tasks.batch.model, tasks.history)
 
     @classmethod
     def of_task(cls, task: Task, model: FleetModel, history: int) -> "Scaling":
-        """Of a task, the first vehicle of a fleet, and so many earlier observations."""
+        """Returns the scaling of a task, a fleet's first vehicle and a length of history."""
         low, high = np.array(task.low), np.array(task.high)
         centre, half = 0.5 * (low + high), 0.5 * (high - low)
         if task.action in ("rates", "attitude"):
@@ -36,14 +36,16 @@ class Scaling:
         if task.action == "attitude":
             centre[:4] = 0.0, 0.0, 0.0, 1.0
         scale = task.per_number("scale")
-        return cls(np.tile(scale, history + 1), scale, np.float32(centre), np.float32(half))
+        return cls(
+            np.tile(scale, history + 1), scale, centre.astype(np.float32), half.astype(np.float32)
+        )
 
     def observation(self, observation: np.ndarray) -> np.ndarray:
-        """(..., N) divided by its scales."""
+        """Returns observations (..., N) divided by their scales."""
         return observation / self.scale
 
     def privileged(self, privileged: np.ndarray) -> np.ndarray:
-        """(..., N0 + PRIVILEGED) of TaskBatch.privileged(), likewise."""
+        """Returns TaskBatch.privileged() (..., N0 + PRIVILEGED), scaled likewise."""
         out = privileged.copy()
         n = len(self.base)
         out[..., :n] /= self.base
@@ -52,12 +54,12 @@ class Scaling:
         return out
 
     def action(self, output: np.ndarray) -> np.ndarray:
-        """(..., K) of a network as an action in the task's units."""
+        """Returns a network's output (..., K) as an action in the task's units."""
         return self.centre + self.half * output
 
 
 def hover_command(model: FleetModel) -> float:
-    """The common command of all rotors 0..1 at which the first vehicle hovers."""
+    """Returns the common command of all rotors 0..1 at which the first vehicle hovers."""
     status = new_status(model.n)
     describe_bodies(status, model)
     return float(command_of(status["thrust_poly"], status["mass"] * GRAVITY)[0])

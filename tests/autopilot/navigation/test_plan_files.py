@@ -18,7 +18,7 @@ from xtdrone_core.command import main
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.runs.run_folder import runs_root
 
-PLANS = Path(__file__).parents[2] / "docs" / "missions"
+PLANS = Path(__file__).parents[3] / "docs" / "missions"
 ORIGIN = math.radians(47.397742), math.radians(8.545594), 488.0  # the planned home of these plans
 STARTS = (5.0, 0.0, 0.0), (10.0, 0.0, 0.0), (30.0, -40.0, 0.0)
 

@@ -5,9 +5,9 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from ..learning.ppo import Actor
-from ..learning.scaling import Scaling
-from .policy_file import PRODUCER
+from ..policy.policy_file import PRODUCER
+from ..scaling import Scaling
+from .ppo import Actor
 
 OPSET, IR = 17, 8
 
@@ -15,8 +15,9 @@ OPSET, IR = 17, 8
 class _Graph:
     """Nodes and weights of a network under construction."""
 
-    def __init__(self):
-        self.nodes, self.weights = [], []
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
 
     def weight(self, array: np.ndarray) -> str:
         """Adds a constant; returns its name."""
@@ -25,13 +26,14 @@ class _Graph:
         )
         return self.weights[-1].name
 
-    def add(self, kind: str, *inputs: str, outputs: tuple[str, ...] = (), **options) -> str:
+    def add(self, kind: str, *inputs: str, outputs: tuple[str, ...] = (), **options: int) -> str:
         """Adds a node; returns the name of its first output."""
         outputs = outputs or (f"x{len(self.nodes)}",)
-        self.nodes.append(helper.make_node(kind, inputs, outputs, **options))
+        node = helper.make_node(kind, inputs, outputs, **options)  # type: ignore[arg-type]
+        self.nodes.append(node)
         return outputs[0]
 
-    def linear(self, x: str, layer: torch.nn.Module, output: str = "") -> str:
+    def linear(self, x: str, layer: torch.nn.Linear, output: str = "") -> str:
         """Adds a linear layer."""
         return self.affine(x, layer.weight, layer.bias, output)
 
@@ -47,12 +49,13 @@ class _Graph:
 
 
 def network(actor: Actor, scaling: Scaling) -> bytes:
-    """The network of an actor's mean action, with its scaling of observations, as an ONNX file."""
+    """Returns an actor's mean action, with the scaling of observations, as an ONNX file."""
     graph, size, memory = _Graph(), len(scaling.scale), actor.recurrent
     x = graph.add("Div", "observation", graph.weight(scaling.scale.astype(np.float32)))
     if memory:
         x = _gru(graph, x, actor.cell)
     *hidden, last = actor.mean
+    assert isinstance(last, torch.nn.Linear)
     for part in hidden:
         x = graph.linear(x, part) if isinstance(part, torch.nn.Linear) else graph.add("Relu", x)
     graph.linear(x, last, "action")
@@ -74,7 +77,7 @@ def network(actor: Actor, scaling: Scaling) -> bytes:
 
 
 def _gru(graph: _Graph, x: str, cell: torch.nn.GRUCell) -> str:
-    """A gated recurrent unit as PyTorch has it: r, z, n of input and memory."""
+    """Adds a gated recurrent unit as PyTorch has it: r, z, n of input and memory."""
     parts = [(f"{side}r", f"{side}z", f"{side}n") for side in "im"]
     for source, weight, bias, names in (
         (x, cell.weight_ih, cell.bias_ih, parts[0]),
