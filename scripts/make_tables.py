@@ -76,7 +76,9 @@ TOPICS_INTRODUCTION = """# Topics and services of a vehicle
 <!-- Written by scripts/make_tables.py from the tables in src/xtdrone_mavros/. -->
 
 Names are below `/V/mavros/`, where V is the vehicle's name, for example `iris_0`; names, types and
-meanings are MAVROS 1's. A topic is built only where there is a subscriber.
+meanings are MAVROS 1's, for ROS 1 and ROS 2 alike. A topic is built only where there is a
+subscriber. The tables of these ROS topics and services are `topics/`, `inputs/` and `services/` in
+src/xtdrone_mavros/.
 
 ## Topics that the bridge publishes
 
@@ -86,7 +88,7 @@ Rates are of simulated time, with the embedded flight stack.
 |---|---|---|---|
 """
 INPUTS_INTRODUCTION = """
-## Topics that it takes
+## Topics that the bridge subscribes to
 
 | topic | type |
 |---|---|

@@ -22,7 +22,7 @@ from _report import Report
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
 from stack_flights import VELOCITY, MissionFlight, each_step, hover_command, item
-from xtdrone_autopilot.navigation.navigator import TASK_US
+from xtdrone_autopilot.navigation.auto import TASK_US
 from xtdrone_autopilot.navigation.plan_file import load
 from xtdrone_autopilot.state.clock import LOOP_US, STEP_US
 from xtdrone_core import Mode, plot_style

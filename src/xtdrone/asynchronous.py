@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.runs.control_link import TICK_US
@@ -69,7 +70,7 @@ class AsyncSimulation:
                 return
 
     async def run_until(
-        self, condition: Callable[[], Any], what: str, time_out: float = 60.0
+        self, condition: Callable[[], ArrayLike], what: str, time_out: float = 60.0
     ) -> None:
         """Does the same as Simulation.run_until().
 
@@ -93,7 +94,12 @@ class AsyncSimulation:
         await self._do(self.plain.commands.takeoff(height, vehicles, time_out))
 
     async def goto(
-        self, pos: Any, vehicles: Vehicles = None, *, yaw: Any = np.nan, time_out: float = 60.0
+        self,
+        pos: ArrayLike,
+        vehicles: Vehicles = None,
+        *,
+        yaw: ArrayLike = np.nan,
+        time_out: float = 60.0,
     ) -> None:
         """Does the same as Simulation.goto()."""
         await self._do(self.plain.commands.goto(pos, vehicles, yaw, time_out))

@@ -13,9 +13,9 @@ from xtdrone_core.errors import XtdroneError, shown, unknown_name
 from xtdrone_core.state import FleetState, Reading, SensorBatch
 from xtdrone_sim.simulation import STEP_US, Simulation as Lockstep
 
-OnStep = Callable[[float, FleetState, SensorBatch], Any]
-OnSensor = Callable[[float, str, Any], Any]
-OnContact = Callable[[float, str, str], Any]
+OnStep = Callable[[float, FleetState, SensorBatch], object]
+OnSensor = Callable[[float, str, Any], object]  # time, vehicle, reading of its kind
+OnContact = Callable[[float, str, str], object]
 
 
 class Callback(Observer):

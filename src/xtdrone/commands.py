@@ -1,9 +1,10 @@
 """The commands of a simulation as sequences of what to wait for, for its plain and async form."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.state import SetPoints
@@ -19,7 +20,7 @@ _NEAR = 0.3  # from where on a vehicle is there [m]
 class Wait(NamedTuple):
     """What a command waits for."""
 
-    condition: Callable[[], Any]  # True, or an array of it
+    condition: Callable[[], ArrayLike]  # True, or an array of it
     what: str  # for the error message
     time_out: float  # [s] of simulated time
 
@@ -60,7 +61,9 @@ class Commands:
             raise XtdroneError(f"'{name}' is not armed: call arm() first")
         yield self._go(mask, operator, operator.launch_pos + (0.0, 0.0, height), np.nan, time_out)
 
-    def goto(self, pos: Any, vehicles: Vehicles, yaw: Any, time_out: float) -> Iterator[Wait]:
+    def goto(
+        self, pos: ArrayLike, vehicles: Vehicles, yaw: ArrayLike, time_out: float
+    ) -> Iterator[Wait]:
         """See Simulation.goto()."""
         mask, operator = self._chosen(vehicles)
         target = np.full((len(mask), 3), np.nan)
@@ -75,7 +78,7 @@ class Commands:
             lambda: ~self._flight.autopilot.estimates().armed[mask], "landed and disarmed", time_out
         )
 
-    def velocity(self, vel: Any, vehicles: Vehicles, yaw_rate: Any) -> None:
+    def velocity(self, vel: ArrayLike, vehicles: Vehicles, yaw_rate: ArrayLike) -> None:
         """See Simulation.velocity()."""
         mask, operator = self._chosen(vehicles)
         velocity, rate = np.full((len(mask), 3), np.nan), np.full(len(mask), np.nan)
@@ -106,7 +109,12 @@ class Commands:
         return mask, self._operator
 
     def _go(
-        self, mask: np.ndarray, operator: Operator, target: np.ndarray, yaw: Any, time_out: float
+        self,
+        mask: np.ndarray,
+        operator: Operator,
+        target: np.ndarray,
+        yaw: ArrayLike,
+        time_out: float,
     ) -> Wait:
         heading = np.full(len(mask), np.nan)
         heading[mask] = yaw

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from xtdrone_core.contracts import Agent, Observer
 from xtdrone_core.errors import XtdroneError
@@ -225,7 +226,9 @@ class Simulation(Callbacks, Obstacles, Spawning):
         if isinstance(self._flight.agent, Operator):
             raise XtdroneError("run() needs a time: give seconds, for example run(5.0)")
 
-    def run_until(self, condition: Callable[[], Any], what: str, time_out: float = 60.0) -> None:
+    def run_until(
+        self, condition: Callable[[], ArrayLike], what: str, time_out: float = 60.0
+    ) -> None:
         """Advances time until condition() is true; of an array all elements must be.
 
         Args:
@@ -264,10 +267,10 @@ class Simulation(Callbacks, Obstacles, Spawning):
 
     def goto(
         self,
-        pos: Any,
+        pos: ArrayLike,
         vehicles: Vehicles = None,
         *,
-        yaw: Any = np.nan,
+        yaw: ArrayLike = np.nan,
         wait: bool = True,
         time_out: float = 60.0,
     ) -> None:
@@ -285,7 +288,9 @@ class Simulation(Callbacks, Obstacles, Spawning):
         """
         self._do(self.commands.goto(pos, vehicles, yaw, time_out), wait)
 
-    def velocity(self, vel: Any, vehicles: Vehicles = None, *, yaw_rate: Any = np.nan) -> None:
+    def velocity(
+        self, vel: ArrayLike, vehicles: Vehicles = None, *, yaw_rate: ArrayLike = np.nan
+    ) -> None:
         """Flies at a constant velocity until the next command; does not wait.
 
         Args:

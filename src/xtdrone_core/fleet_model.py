@@ -266,7 +266,7 @@ def _fill(record: Any, part: Any) -> None:
             record[entry.name] = getattr(part, entry.name)
 
 
-def _fill_vehicle(record: Any, vehicle: Vehicle) -> None:
+def _fill_vehicle(record: np.void, vehicle: Vehicle) -> None:
     record["mass"], record["inertia"] = vehicle.mass, vehicle.inertia
     for name in (
         "bodies",
@@ -281,7 +281,7 @@ def _fill_vehicle(record: Any, vehicle: Vehicle) -> None:
         record[name] = len(getattr(vehicle, name))
 
 
-def _fill_body(record: Any, body: Body) -> None:
+def _fill_body(record: np.void, body: Body) -> None:
     record["inertia"] = packed(body.inertia)
     for name in ("parent", "mass", "cog", "pos", "quat"):
         record[name] = getattr(body, name)
@@ -294,7 +294,7 @@ def _power_constant(vehicle: Vehicle, rotor: Rotor) -> float:
     return rotor.moment_constant * rotor.motor_constant
 
 
-def _fill_effects(record: Any, vehicle: Vehicle) -> None:
+def _fill_effects(record: np.void, vehicle: Vehicle) -> None:
     effects = vehicle.effects
     if "linear_drag" in effects:
         record["linear_drag"] = effects["linear_drag"]["coefficients"]

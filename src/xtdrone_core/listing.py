@@ -25,7 +25,7 @@ SCHEMA_EXAMPLES = """examples:
 """
 
 
-def register_list(subparsers: Any) -> None:
+def register_list(subparsers: Any) -> None:  # argparse has no public name for its class
     """`xtdrone list`."""
     parser = subparsers.add_parser(
         "list", help="list registered names: engines, agents, worlds", epilog=LIST_EXAMPLES

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sensor_models.streams import next_normals, next_uniform
+from xtdrone_batch.arrays import BatchState
 from xtdrone_batch.errors import BatchError
 from xtdrone_dynamics import quaternion
 from xtdrone_dynamics.compiled import njit
@@ -156,7 +157,7 @@ def _noisy(
 
 @njit(nogil=True)
 def measure(
-    which: np.ndarray, widths: np.ndarray, streams: np.ndarray, s: Any, m: Measured
+    which: np.ndarray, widths: np.ndarray, streams: np.ndarray, state: BatchState, m: Measured
 ) -> None:
     """Measures some environments' poses.
 
@@ -164,13 +165,13 @@ def measure(
         which: Their indices.
         widths: (4, 2) of Realism.
         streams: (E, 4), advanced.
-        s: BatchState.
-        m: The output.
+        state: True poses.
+        m: Measured poses, the output.
     """
     for e in which:
         for i in range(m.pos.shape[1]):
             t, bias = streams[e], m.bias[e, i]
-            p, q, u, w = s.pos[e, i], s.quat[e, i], s.vel[e, i], s.ang_vel[e, i]
+            p, q, u, w = state.pos[e, i], state.quat[e, i], state.vel[e, i], state.ang_vel[e, i]
             m.pos[e, i, 0], m.pos[e, i, 1], m.pos[e, i, 2] = _noisy(
                 t, widths[0, 0], bias[0], p[0], p[1], p[2]
             )

@@ -58,7 +58,7 @@ class RewardArrays(NamedTuple):
     success: np.ndarray  # (E,) bool, the output: whether it counts as a success if it ends now
 
 
-def no_advance(which: np.ndarray, seen: Any, t_us: np.ndarray, dt: float) -> None:
+def no_advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
     """For tasks whose goals stay."""
 
 
@@ -68,13 +68,15 @@ def first_of_goals(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
 
 
 @njit(nogil=True)
-def draw_goals(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+def draw_goals(
+    which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: np.ndarray
+) -> None:
     """Draws the goals of new episodes, evenly between limits (2, G); see Task.begin."""
     for e in which:
-        for i in range(x.goal.shape[1]):
-            for k in range(x.goal.shape[2]):
+        for i in range(arrays.goal.shape[1]):
+            for k in range(arrays.goal.shape[2]):
                 fraction = next_uniform(streams[e])
-                x.goal[e, i, k] = limits[0, k] + fraction * (limits[1, k] - limits[0, k])
+                arrays.goal[e, i, k] = limits[0, k] + fraction * (limits[1, k] - limits[0, k])
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,9 +180,9 @@ def put_in_body(
 
 
 @njit(inline="always")
-def observe_body(s: Any, e: int, i: int, out: np.ndarray, k: int) -> int:
+def observe_body(arrays: ObservationArrays, e: int, i: int, out: np.ndarray, k: int) -> int:
     """Writes BODY of a vehicle from place k on; returns the next place."""
-    q, u, w = s.quat[e, i], s.vel[e, i], s.ang_vel[e, i]
+    q, u, w = arrays.quat[e, i], arrays.vel[e, i], arrays.ang_vel[e, i]
     put_in_body(out, k, BODY[0].bound, q, 0.0, 0.0, 1.0)
     put_in_body(out, k + 3, BODY[1].bound, q, u[0], u[1], u[2])
     put(out, k + 6, BODY[2].bound, w[0], w[1], w[2])
@@ -188,26 +190,26 @@ def observe_body(s: Any, e: int, i: int, out: np.ndarray, k: int) -> int:
 
 
 @njit(inline="always")
-def put_action(s: Any, e: int, i: int, out: np.ndarray, k: int) -> None:
+def put_action(arrays: ObservationArrays, e: int, i: int, out: np.ndarray, k: int) -> None:
     """Writes the last action from place k on."""
-    for j in range(s.action.shape[2]):
-        out[k + j] = s.action[e, i, j]
+    for j in range(arrays.action.shape[2]):
+        out[k + j] = arrays.action[e, i, j]
 
 
 @njit(inline="always")
-def touches(s: Any, e: int, i: int) -> bool:
+def touches(state: BatchState, e: int, i: int) -> bool:
     """Tells whether anything touched a vehicle in the last step."""
-    f = s.contact[e, i]
+    f = state.contact[e, i]
     return f[0] != 0.0 or f[1] != 0.0 or f[2] != 0.0
 
 
 @njit(inline="always")
-def apart(s: Any, e: int, i: int) -> float:
+def apart(state: BatchState, e: int, i: int) -> float:
     """Returns the distance of a vehicle from the nearest other one of its environment [m]."""
     nearest = math.inf
-    for j in range(s.pos.shape[1]):
+    for j in range(state.pos.shape[1]):
         if j != i:
-            nearest = min(nearest, square_apart(s.pos[e, i], s.pos[e, j]))
+            nearest = min(nearest, square_apart(state.pos[e, i], state.pos[e, j]))
     return math.sqrt(nearest)
 
 
@@ -240,45 +242,53 @@ def reward_of_place(square: float, w: np.ndarray) -> float:
 
 
 @njit
-def observe_others(s: Any, e: int, i: int, q: np.ndarray, out: np.ndarray, k: int) -> int:
+def observe_others(
+    arrays: ObservationArrays, e: int, i: int, q: np.ndarray, out: np.ndarray, k: int
+) -> int:
     """Writes where the others are and how they move [m], [m/s], both seen from a vehicle.
 
     In a frame of attitude q (4,), the nearest first; from place k on. Returns the next place.
     """
-    count = s.pos.shape[1] - 1
-    p, u, after = s.pos[e, i], s.vel[e, i], -1.0
+    count = arrays.pos.shape[1] - 1
+    p, u, after = arrays.pos[e, i], arrays.vel[e, i], -1.0
     for n in range(count):
         best, nearest = -1, math.inf
         for j in range(count + 1):  # the nearest of those that are further than the last one
-            square = square_apart(p, s.pos[e, j])
+            square = square_apart(p, arrays.pos[e, j])
             if j != i and after < square < nearest:
                 best, nearest = j, square
         after = nearest
-        a, b = s.pos[e, best], s.vel[e, best]
+        a, b = arrays.pos[e, best], arrays.vel[e, best]
         put_in_body(out, k + 3 * n, 20.0, q, a[0] - p[0], a[1] - p[1], a[2] - p[2])
         put_in_body(out, k + 3 * (count + n), 30.0, q, b[0] - u[0], b[1] - u[1], b[2] - u[2])
     return k + 6 * count
 
 
 @njit(inline="always")
-def observe_moving_goal(s: Any, e: int, i: int, out: np.ndarray) -> int:
+def observe_moving_goal(arrays: ObservationArrays, e: int, i: int, out: np.ndarray) -> int:
     """Writes POSITION_ERROR and VELOCITY_ERROR of a goal that begins with its place and velocity.
 
     Returns the next place.
     """
-    p, u, g, q = s.pos[e, i], s.vel[e, i], s.goal[e, i], s.quat[e, i]
+    p, u, g, q = arrays.pos[e, i], arrays.vel[e, i], arrays.goal[e, i], arrays.quat[e, i]
     put_in_body(out, 0, POSITION_ERROR.bound, q, g[0] - p[0], g[1] - p[1], g[2] - p[2])
     put_in_body(out, 3, VELOCITY_ERROR.bound, q, g[3] - u[0], g[4] - u[1], g[5] - u[2])
     return 6
 
 
 @njit(nogil=True)
-def observe_goal(which: np.ndarray, s: Any) -> None:
+def observe_goal(which: np.ndarray, arrays: ObservationArrays) -> None:
     """Writes an observation of POSITION_ERROR, BODY and the last action."""
     for e in which:
-        for i in range(s.pos.shape[1]):
-            p, g, out = s.pos[e, i], s.goal[e, i], s.observation[e, i]
+        for i in range(arrays.pos.shape[1]):
+            p, g, out = arrays.pos[e, i], arrays.goal[e, i], arrays.observation[e, i]
             put_in_body(
-                out, 0, POSITION_ERROR.bound, s.quat[e, i], g[0] - p[0], g[1] - p[1], g[2] - p[2]
+                out,
+                0,
+                POSITION_ERROR.bound,
+                arrays.quat[e, i],
+                g[0] - p[0],
+                g[1] - p[1],
+                g[2] - p[2],
             )
-            put_action(s, e, i, out, observe_body(s, e, i, out, 3))
+            put_action(arrays, e, i, out, observe_body(arrays, e, i, out, 3))

@@ -153,7 +153,7 @@ def test_rays_meet_the_ground_and_others_but_not_their_own_vehicle(build):
 
 def test_a_flights_range_finder_is_gazebos(tmp_path, monkeypatch):
     """Of PX4's plugin in the SDF; the geometry of the embedded engine has no part in it."""
-    monkeypatch.setattr("xtdrone_sim.simulation.Beams", None)
+    monkeypatch.setattr("xtdrone_sim.parts.Beams", None)
     path = tmp_path / "iris_laser.sdf"
     path.write_text(LASER_VEHICLE)
     found = []

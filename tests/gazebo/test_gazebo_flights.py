@@ -217,7 +217,7 @@ def test_a_plugin_that_gazebo_cannot_load_is_named(build, monkeypatch, tmp_path)
 
 def test_a_server_that_ends_is_named(build):
     engine = build(GazeboEngine, high())
-    os.killpg(engine._server.pid, signal.SIGKILL)
+    os.killpg(engine.server.pid, signal.SIGKILL)
     with pytest.raises(EngineError, match="gzserver"):
         for _ in range(1000):
             push(engine, np.zeros((1, 6)), STEP_US)
@@ -230,7 +230,7 @@ def test_nothing_survives_a_simulation_that_is_killed():
         "from xtdrone_sim.vehicles.sdf import load_vehicle;"
         "from xtdrone_sim.world import load_world;"
         "e = GazeboEngine(load_world('empty'), (VehicleSpec('iris', 'a', (0., 0., 0.)),),"
-        "(load_vehicle('iris'),)); print(e._server.pid, e._folder, flush=True);"
+        "(load_vehicle('iris'),)); print(e.server.pid, e.folder, flush=True);"
         "sys.stdin.read()"
     )
     parent = subprocess.Popen(

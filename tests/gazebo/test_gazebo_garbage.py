@@ -41,8 +41,8 @@ def test_garbage_on_the_plugins_socket_ends_with_a_reason(garbage):
     simulation = Simulation(Scenario(fleet("iris", 1), engine="gazebo", speed=0.0), links=False)
     try:
         simulation.step()
-        processes = list(simulation.engine._processes)
-        simulation.engine._channel._socket.sendall(garbage)
+        processes = list(simulation.engine.processes)
+        simulation.engine.channel.socket.sendall(garbage)
         with pytest.raises(EngineError, match="gzserver (has ended|answers)") as error:
             for _ in range(3):
                 simulation.step()

@@ -55,7 +55,7 @@ def until_drawn(screen, engine):
     waiting.until(
         lambda: (screen() == GROUND).all(axis=2).sum() > SEEN,
         "the ground is drawn",
-        running=engine._server,
+        running=engine.server,
     )
 
 
@@ -66,28 +66,28 @@ def test_gzclient_draws_the_world(screen, engine):
 
 def test_gzclient_that_ends_at_its_start_is_opened_again(screen, engine):
     engine.open_viewer()
-    first = engine._processes[-1]
+    first = engine.processes[-1]
     first.kill()
     until_drawn(screen, engine)
-    second = engine._processes[-1]
+    second = engine.processes[-1]
     # The kernel ends what a thread started with that thread.
-    assert second is not first and second.poll() is None and engine._opening.is_alive()
+    assert second is not first and second.poll() is None and engine.opening.is_alive()
     engine.close()
-    assert second.poll() is not None and not engine._opening.is_alive()
+    assert second.poll() is not None and not engine.opening.is_alive()
 
 
 def test_no_gzclient_is_one_line(engine, monkeypatch):
-    monkeypatch.setitem(engine._environment, "PATH", "/nowhere")
+    monkeypatch.setitem(engine.environment, "PATH", "/nowhere")
     with pytest.raises(EngineError, match="there is no gzclient"):
         engine.open_viewer()
 
 
 def test_gzserver_whose_window_the_display_refuses_is_started_again(tmp_path, monkeypatch):
     """Xlib's exit hangs in Gazebo's thread: the process stays, and with it the port."""
-    read = GazeboEngine._read_environment
+    read = GazeboEngine.read_environment
     monkeypatch.setattr(
         GazeboEngine,
-        "_read_environment",
+        "read_environment",
         lambda *args: {**(found := read(*args)), "PATH": f"{tmp_path}:{found['PATH']}"},
     )
     script = tmp_path / "gzserver"

@@ -101,7 +101,7 @@ def test_a_world_with_something_called_like_a_vehicle_is_refused(tmp_path):
 @pytest.mark.parametrize("uri", ["http://localhost:xx", "localhost", "http://localhost"])
 def test_a_master_address_without_a_port_is_refused(uri):
     with pytest.raises(EngineError, match=f"GAZEBO_MASTER_URI is '{uri}': give"):
-        gazebo_engine._refuse_taken(uri)
+        gazebo_engine.refuse_taken_port(uri)
 
 
 def test_a_plugin_of_other_sources_is_refused(monkeypatch, tmp_path):

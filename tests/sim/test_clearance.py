@@ -26,7 +26,7 @@ def engine(world, names, places):
 
 
 def clearance(of):
-    return Clearance(of.model, of._at.body[:, 0], of._at.base[:, 0])
+    return Clearance(of.model, of.addresses.body[:, 0], of.addresses.base[:, 0])
 
 
 @pytest.mark.slow
@@ -36,8 +36,8 @@ def test_the_same_bits_with_and_without_the_search(world):
     names = [TYPES[k % len(TYPES)] for k in range(36)]
     places = [(3.0 * (k % 6) - 7.5, 3.0 * (k // 6) - 7.5, 3.0) for k in range(36)]
     spared, whole = engine(world, names, places), engine(world, names, places)
-    assert spared._clearance is not None
-    whole._clearance = None
+    assert spared.clearance is not None
+    whole.clearance = None
     weight = np.array([9.80665 * model.mass for model in spared.models])
     searched, touched = [], 0
     for k in range(700):
@@ -67,7 +67,7 @@ def test_whatever_mujoco_finds_in_contact_is_near(world):
     names = [name for name in resources.vehicle_names() for _ in range(2)]
     of = engine(world, names, [(4.0 * k, 0.0, 5.0) for k in range(len(names))])
     rng = np.random.default_rng(7)
-    free = of._at.base[:, 0]
+    free = of.addresses.base[:, 0]
     near = clear = 0
     for _ in range(150):
         of.data.qpos[:] = rng.uniform(-3.0, 3.0, of.model.nq)
@@ -90,12 +90,12 @@ def test_distances_hold_until_somebody_has_moved_by_half_of_the_least_one():
     found = clearance(of)
     qpos = of.data.qpos.copy()
     assert found.holds(qpos)
-    qpos[of._at.base[1, 0]] = 0.5  # inside of each other
+    qpos[of.addresses.base[1, 0]] = 0.5  # inside of each other
     assert not found.holds(qpos)
-    qpos[of._at.base[1, 0]] = 5.0
+    qpos[of.addresses.base[1, 0]] = 5.0
     # All distances are looked at 25 steps after the last look, two of which have gone by.
     assert [found.holds(qpos) for _ in range(40)] == [False] * 23 + [True] * 17
-    qpos[of._at.base[1, 0]] = np.nan
+    qpos[of.addresses.base[1, 0]] = np.nan
     assert not found.holds(qpos)
 
 

@@ -50,7 +50,7 @@ def engine(world, x=0.0, z=0.3):
 def test_batches_make_the_same_scene(tmp_path, monkeypatch):
     world = forest(tmp_path, 3, 20)
     whole = engine(world).model
-    monkeypatch.setattr(mujoco_shapes, "_BATCH", 7)
+    monkeypatch.setattr(mujoco_shapes, "MAX_BATCH", 7)
     parts = engine(world).model
 
     def table(model):

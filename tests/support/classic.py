@@ -217,18 +217,18 @@ class ClassicGazebo(gazebo.GazeboEngine):
         trim, model = self._trim, self._trim.model
         surfaces = [isinstance(a, Surface) for a in model.actuators]
         for _ in range(_WARM_STEPS):
-            self._moved(gazebo._STEP, [DT, *np.zeros(6), *trim.actuator[surfaces]])
+            self._moved(gazebo.Operation.STEP, [DT, *np.zeros(6), *trim.actuator[surfaces]])
         place = self._shifted(trim.start, self._arm)
         # Gazebo misplaces a turned link that lies beside the origin of its model, always alike.
-        place[:3] += place[:3] - self._moved(gazebo._PLACE, [0.0, *place])[:3]
-        self._moved(gazebo._PLACE, [0.0, *place])
+        place[:3] += place[:3] - self._moved(gazebo.Operation.PLACE, [0.0, *place])[:3]
+        self._moved(gazebo.Operation.PLACE, [0.0, *place])
         stage, state = ActuatorStage(FleetModel.of([_wingless(model)])), state_of([model])
         put(state, trim.start, trim.actuator)
         rows = []
         for k in range(round(SECONDS / DT)):
             wrench = stage.step((trim.commands + added(k * DT))[None], state, STEP_US)[0, 0]
             wrench[3:] -= np.cross(Rotation.from_quat(state.quat[0]).apply(self._arm), wrench[:3])
-            row = self._moved(gazebo._STEP, [DT, *wrench, *state.actuator[0, surfaces]])
+            row = self._moved(gazebo.Operation.STEP, [DT, *wrench, *state.actuator[0, surfaces]])
             rows.append(self._shifted(row, -self._arm))
             put(state, rows[-1], state.actuator[0])
         return np.array(rows)
@@ -249,14 +249,14 @@ class ClassicGazebo(gazebo.GazeboEngine):
         return etree.tostring(world, encoding="unicode")
 
     def _name_fleet(self):
-        self._channel.ask(gazebo._FLEET, "v\tbase_link\n")
-        self._channel.ask(gazebo._JOINTS, "".join(f"v\t{name}\n" for name in self._hinges))
+        self.channel.ask(gazebo.Operation.FLEET, "v\tbase_link\n")
+        self.channel.ask(gazebo.Operation.JOINTS, "".join(f"v\t{name}\n" for name in self._hinges))
 
     def _moved(self, operation, numbers):
         """State (13,) of the base link after a request."""
         size = 8 * (13 + 2 * len(self._hinges))
         return np.frombuffer(
-            self._channel.request(operation, np.array(numbers).tobytes(), size=size)
+            self.channel.request(operation, np.array(numbers).tobytes(), size=size)
         )[:13]
 
     def _shifted(self, row, arm):

@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from xtdrone_core.errors import ScenarioError, shown, unknown_name
 
-from .part import OWN, Colour, Part, add, check_name, check_positive
+from .part import OWN, Colour, Element, Part, add, check_name, check_positive
 
 WAYS = {
     "round": "from the last point back to the first, on and on",
@@ -121,7 +121,7 @@ class Actor(Part):
         distances = np.union1d(length, np.arange(0.0, length[-1], _FINE))
         return np.stack([np.interp(distances, length, line[:, k]) for k in range(3)], axis=1)
 
-    def write(self, model: Any) -> None:
+    def write(self, model: Element) -> None:
         """Adds <actor> to a <world>."""
         actor = add(model, "actor", name=self.name)
         figure = str(self.figure)

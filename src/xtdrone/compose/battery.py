@@ -1,9 +1,8 @@
 """The battery of a vehicle."""
 
 from dataclasses import dataclass, fields
-from typing import Any
 
-from .part import OWN, Part, add
+from .part import OWN, Element, Part, add
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +23,7 @@ class Battery(Part):
     charge: float = 1.0  # at start, 0 to 1
     rotor_power_constant: float = 0.0  # shaft power / speed^3 of a rotor [W s^3]; 0 = C_M C_T
 
-    def write(self, model: Any) -> None:
+    def write(self, model: Element) -> None:
         """Adds <xtdrone:battery>."""
         block = add(model, OWN + "battery")
         for entry in fields(self):

@@ -1,9 +1,8 @@
 """Cameras and lidars of a vehicle."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from .part import add, add_pose
+from .part import Element, add, add_pose
 from .sensors import Sensor
 
 
@@ -11,7 +10,7 @@ from .sensors import Sensor
 class Rendered(Sensor):
     """A sensor with a picture of the world; parameters have the names of XTDrone's Table II."""
 
-    def fill_sensor(self, sensor: Any) -> None:
+    def fill_sensor(self, sensor: Element) -> None:
         """Adds rate, preset and parameters to `<sensor>`."""
         if self.rate is not None:
             add(sensor, "update_rate", float(self.rate))
@@ -21,7 +20,7 @@ class Rendered(Sensor):
             add(sensor, name, value)
         self.fill_view(sensor)
 
-    def fill_view(self, sensor: Any) -> None:
+    def fill_view(self, sensor: Element) -> None:
         """Adds SDF's own elements of the kind."""
 
 
@@ -42,11 +41,11 @@ class Camera(Rendered):
     height: int | None = None  # [pixels]; None: the preset's, or 240
     horizontal_fov: float | None = None  # [rad]; None: the preset's, or 1.047
 
-    def fill_view(self, sensor: Any) -> None:
+    def fill_view(self, sensor: Element) -> None:
         """Adds `<camera>`."""
         self.fill_camera(add(sensor, "camera", name=self.named))
 
-    def fill_camera(self, camera: Any) -> None:
+    def fill_camera(self, camera: Element) -> None:
         """Adds field of view and size of the picture."""
         if self.horizontal_fov is not None:
             add(camera, "horizontal_fov", self.horizontal_fov)
@@ -82,7 +81,7 @@ class StereoCamera(Camera):
 
     baseline: float = 0.12  # between the cameras [m]
 
-    def fill_view(self, sensor: Any) -> None:
+    def fill_view(self, sensor: Element) -> None:
         """Adds the left and the right `<camera>`."""
         for name, side in (("left", 0.5), ("right", -0.5)):
             camera = add(sensor, "camera", name=name)

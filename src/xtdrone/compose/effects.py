@@ -1,9 +1,9 @@
 """Drag and the other aerodynamic effects of a vehicle."""
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from .part import Part, Vector, add
+from .part import Element, Part, Vector, add
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class Effect(Part):
 
     effect: ClassVar[str]
 
-    def write(self, model: Any) -> None:
+    def write(self, model: Element) -> None:
         """Adds it to <xtdrone:effects>."""
         block = add(model, self.effect)
         for entry in fields(self):

@@ -1,9 +1,9 @@
 """The frame of a vehicle: its mass, and what it looks like and is touched by."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from .part import (
+    Element,
     Part,
     Vector,
     add,
@@ -49,7 +49,7 @@ class Frame(Part):
             round(moment, 15) for moment in box_inertia(self.mass, self.size)
         )
 
-    def write(self, model: Any) -> None:
+    def write(self, model: Element) -> None:
         """Adds its link, the base of the vehicle."""
         link = add(model, "link", name=BASE)
         add_pose(link, (0.0, 0.0, self.height or 0.5 * self.size[2]))

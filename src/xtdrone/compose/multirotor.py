@@ -11,7 +11,7 @@ from xtdrone_core.vehicle import Vehicle
 from .battery import Battery
 from .effects import Effect
 from .frame import Frame
-from .part import OWN, Part, add, check_name, document, kept_file, text_of, write_file
+from .part import OWN, Element, Part, add, check_name, document, kept_file, text_of, write_file
 from .rotors import Rotor
 from .sensors import Barometer, Gps, Imu, Magnetometer, Sensor
 
@@ -127,7 +127,7 @@ class Multirotor:
 
     __str__ = __fspath__
 
-    def _interface(self, model: Any) -> None:
+    def _interface(self, model: Element) -> None:
         plugin = add(
             model, "plugin", name="mavlink_interface", filename="libgazebo_mavlink_interface.so"
         )

@@ -11,6 +11,7 @@ from lxml import etree
 
 from xtdrone_core.errors import ScenarioError, shown
 
+Element = Any  # an element of lxml, whose class has no public name
 Vector = tuple[float, float, float]
 Colour = tuple[float, ...]  # RGB or RGBA, 0..1
 OWN = "{urn:xtdrone}"  # namespace of the elements that only this workspace reads
@@ -29,12 +30,12 @@ class Part:
         True
     """
 
-    def write(self, model: Any) -> None:
+    def write(self, model: Element) -> None:
         """Adds the part to an SDF element: `<model>` of a vehicle, `<world>` of a world."""
         raise NotImplementedError
 
 
-def add(parent: Any, tag: str, value: object = None, **attributes: str) -> Any:
+def add(parent: Element, tag: str, value: object = None, **attributes: str) -> Element:
     """Adds a child element; a value is text, a number, a bool or a sequence of numbers."""
     # Declared on the element itself: after a file that declares it on <sdf>, Gazebo 11 spawns none.
     own = {"xtdrone": OWN[1:-1]} if tag.startswith(OWN) else None
@@ -55,13 +56,13 @@ def words(value: object) -> str:
     return " ".join(repr(float(x)) for x in value)  # type: ignore[attr-defined]
 
 
-def add_pose(parent: Any, pos: Vector, rpy: Vector = ORIGIN, **attributes: str) -> None:
+def add_pose(parent: Element, pos: Vector, rpy: Vector = ORIGIN, **attributes: str) -> None:
     """Adds a `<pose>`: position [m], roll, pitch and yaw [rad]; none at the frame itself."""
     if any(pos) or any(rpy) or attributes:
         add(parent, "pose", (*pos, *rpy), **attributes)
 
 
-def add_inertial(link: Any, mass: float, inertia: Vector) -> None:
+def add_inertial(link: Element, mass: float, inertia: Vector) -> None:
     """Adds an `<inertial>` [kg], principal moments [kg m^2]."""
     inertial = add(link, "inertial")
     add(inertial, "mass", mass)
@@ -72,7 +73,7 @@ def add_inertial(link: Any, mass: float, inertia: Vector) -> None:
         add(matrix, tag, 0.0)
 
 
-def add_colour(visual: Any, colour: Colour) -> None:
+def add_colour(visual: Element, colour: Colour) -> None:
     """Adds a `<material>` of one colour."""
     rgba = colour if len(colour) == 4 else (*colour, 1.0)
     material = add(visual, "material")
@@ -134,13 +135,13 @@ def check_vectors(what: str, **values: Any) -> None:
             )
 
 
-def document(kind: str, name: str) -> tuple[Any, Any]:
+def document(kind: str, name: str) -> tuple[Element, Element]:
     """Returns an SDF document with a `<model>` or `<world>` of that name: (root, that element)."""
     root = etree.Element("sdf", {"version": "1.7"})
     return root, add(root, kind, name=name)
 
 
-def text_of(root: Any) -> str:
+def text_of(root: Element) -> str:
     """Returns a document as indented text."""
     etree.indent(root)
     text: str = etree.tostring(root, encoding="unicode")

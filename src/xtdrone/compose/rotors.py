@@ -11,6 +11,7 @@ from .frame import BASE
 from .part import (
     OWN,
     Colour,
+    Element,
     Part,
     Vector,
     add,
@@ -65,7 +66,7 @@ class ThrustCurve:
         """Returns the numbers of its motor plugin by PX4's tags; see docs/vehicles.md."""
         raise NotImplementedError
 
-    def write(self, plugin: Any) -> None:
+    def write(self, plugin: Element) -> None:
         """Adds its elements to the motor's plugin."""
         for tag, value in (
             ("timeConstantUp", self.time_constant_up),
@@ -128,7 +129,7 @@ class PropellerThrust(ThrustCurve):
         """Returns none: the reader computes them from the geometry."""
         return {}
 
-    def write(self, plugin: Any) -> None:
+    def write(self, plugin: Element) -> None:
         """Adds <xtdrone:propeller>."""
         super().write(plugin)
         blade = add(plugin, OWN + "propeller")
@@ -176,7 +177,7 @@ class Rotor(Part):
                 "axis 0 0 0 of a rotor is not allowed: give the direction of its thrust"
             )
 
-    def write_number(self, model: Any, number: int) -> None:
+    def write_number(self, model: Element, number: int) -> None:
         """Adds link, joint and motor of rotor `number`, and the arm to it."""
         name = f"rotor_{number}"
         link = add(model, "link", name=name)
@@ -207,7 +208,7 @@ class Rotor(Part):
         self.curve.write(plugin)
         self._arm(model.find(f"link[@name='{BASE}']"), number)
 
-    def channel(self, channels: Any, number: int) -> None:
+    def channel(self, channels: Element, number: int) -> None:
         """Adds its output of the autopilot to <control_channels>."""
         channel = add(channels, "channel", name=f"rotor{number + 1}")
         top = self.curve.max_command_speed or self.curve.max_speed
@@ -221,12 +222,12 @@ class Rotor(Part):
         ):
             add(channel, tag, value)
 
-    def _blades(self, link: Any) -> None:
+    def _blades(self, link: Element) -> None:
         visual = add(link, "visual", name="blades")
         add(add(add(visual, "geometry"), "box"), "size", (2.0 * self.radius, 0.018, 0.003))
         add_colour(visual, self.colour)
 
-    def _arm(self, base: Any, number: int) -> None:
+    def _arm(self, base: Element, number: int) -> None:
         x, y, z = self.pos
         length = math.hypot(x, y)
         if length == 0.0:

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xtdrone_core.errors import ScenarioError
 
 from .frame import BASE
 from .part import (
     ORIGIN,
+    Element,
     Part,
     Vector,
     add,
@@ -68,7 +69,7 @@ class Sensor(Part):
         """Its name."""
         return self.name or self.label
 
-    def write(self, model: Any) -> None:
+    def write(self, model: Element) -> None:
         """Adds it, with a link of its own if it has a mass."""
         link = self._link(model)
         if self.type:
@@ -84,13 +85,13 @@ class Sensor(Part):
             add(plugin, "linkName", link.get("name"))
             self.fill(plugin)
 
-    def fill_sensor(self, sensor: Any) -> None:
+    def fill_sensor(self, sensor: Element) -> None:
         """Adds its elements to `<sensor>`."""
         plugin = add(sensor, "plugin", name=f"{self.named}_plugin", filename=f"lib{self.plugin}.so")
         add(plugin, "robotNamespace", "")
         self.fill(plugin)
 
-    def fill(self, parent: Any) -> None:
+    def fill(self, parent: Element) -> None:
         """Adds preset, rate and parameters."""
         if self.preset:
             add(parent, "preset", self.preset)
@@ -99,7 +100,7 @@ class Sensor(Part):
         for name, value in self.parameters.items():
             add(parent, name, value)
 
-    def _link(self, model: Any) -> Any:
+    def _link(self, model: Element) -> Element:
         if not self.mass:
             return model.find(f"link[@name='{BASE}']")
         name = f"{self.named}_link"
@@ -131,7 +132,7 @@ class Imu(Sensor):
                 "a reading at every step, 250 Hz; leave it out"
             )
 
-    def fill(self, parent: Any) -> None:
+    def fill(self, parent: Element) -> None:
         """Adds preset and parameters."""
         Sensor.fill(self if self.rate is None else Imu(**{**self.__dict__, "rate": None}), parent)
 

@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from xtdrone_core.errors import ScenarioError
 
 from .part import (
     ORIGIN,
     Colour,
+    Element,
     Part,
     Vector,
     add,
@@ -59,7 +59,7 @@ class Solid(Part):
         """Its class in lower case."""
         return type(self).__name__.lower()
 
-    def geometry(self, parent: Any) -> None:
+    def geometry(self, parent: Element) -> None:
         """Adds the shape to `<geometry>`."""
         raise NotImplementedError
 
@@ -67,7 +67,7 @@ class Solid(Part):
         """Sides of the box around it [m], for its inertia."""
         raise NotImplementedError
 
-    def collision(self, link: Any, name: str) -> None:
+    def collision(self, link: Element, name: str) -> None:
         """Adds it to a link as what others touch."""
         collision = add(link, "collision", name=name)
         add_pose(collision, self.pos, self.rpy)
@@ -76,14 +76,14 @@ class Solid(Part):
         add(ode, "mu", self.friction)
         add(ode, "mu2", self.friction)
 
-    def visual(self, link: Any, name: str) -> None:
+    def visual(self, link: Element, name: str) -> None:
         """Adds it to a link as what cameras see."""
         visual = add(link, "visual", name=name)
         add_pose(visual, self.pos, self.rpy)
         self.geometry(add(visual, "geometry"))
         add_colour(visual, self.colour)
 
-    def write(self, model: Any) -> None:
+    def write(self, model: Element) -> None:
         """Adds it to a `<world>` as a model of its own."""
         self._model(model, self.name or self.kind, self.pos, self.rpy)
 
@@ -94,7 +94,7 @@ class Solid(Part):
         self._model(root, self.name or self.kind, ORIGIN, ORIGIN)
         return text_of(root)
 
-    def _model(self, parent: Any, name: str, pos: Vector, rpy: Vector) -> None:
+    def _model(self, parent: Element, name: str, pos: Vector, rpy: Vector) -> None:
         model = add(parent, "model", name=name)
         add(model, "static", self.mass == 0.0)
         add_pose(model, pos, rpy)
@@ -122,7 +122,7 @@ class Box(Solid):
         check_vectors("a box", size=self.size)
         check_positive("a box", size=self.size)
 
-    def geometry(self, parent: Any) -> None:
+    def geometry(self, parent: Element) -> None:
         """Adds `<box>`."""
         add(add(parent, "box"), "size", self.size)
 
@@ -146,7 +146,7 @@ class Sphere(Solid):
         super().__post_init__()
         check_positive("a sphere", radius=self.radius)
 
-    def geometry(self, parent: Any) -> None:
+    def geometry(self, parent: Element) -> None:
         """Adds `<sphere>`."""
         add(add(parent, "sphere"), "radius", self.radius)
 
@@ -171,7 +171,7 @@ class Cylinder(Solid):
         super().__post_init__()
         check_positive("a cylinder", radius=self.radius, length=self.length)
 
-    def geometry(self, parent: Any) -> None:
+    def geometry(self, parent: Element) -> None:
         """Adds `<cylinder>`."""
         cylinder = add(parent, "cylinder")
         add(cylinder, "radius", self.radius)
@@ -199,7 +199,7 @@ class Mesh(Solid):
         super().__post_init__()
         check_vectors("a mesh", scale=self.scale, size=self.size)
 
-    def geometry(self, parent: Any) -> None:
+    def geometry(self, parent: Element) -> None:
         """Adds `<mesh>`."""
         mesh = add(parent, "mesh")
         add(mesh, "uri", str(Path(self.file).expanduser().resolve()))

@@ -50,10 +50,10 @@ class Refused(ClientError):
 Receive = Callable[[float], Any]  # the next message within so many seconds, or None
 
 
-Condition = Callable[[Any], bool]  # takes a message
+Condition = Callable[[mavlink.MAVLink_message], bool]  # takes a message
 
 
-def _any(message: Any) -> bool:
+def _any(message: mavlink.MAVLink_message) -> bool:
     return True
 
 
@@ -62,14 +62,14 @@ class Transport(Protocol):
 
     system: int  # system id of this end
 
-    def send(self, message: Any) -> None:
+    def send(self, message: mavlink.MAVLink_message) -> None:
         """Sends a pymavlink message to the vehicle."""
 
     def listen(self, *kinds: str) -> AbstractContextManager[Receive]:
         """Receives the vehicle's messages of these types while the context lasts."""
 
 
-def ground_station_heartbeat() -> Any:
+def ground_station_heartbeat() -> mavlink.MAVLink_message:
     """The message by which a ground station says that it is there."""
     return mavlink.MAVLink_heartbeat_message(
         mavlink.MAV_TYPE_GCS, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, mavlink.MAV_STATE_ACTIVE, 3
@@ -158,7 +158,7 @@ class MavlinkClient:
             * self.tries,
         )
 
-    def _command(self, number: int, requests: Sequence[Any]) -> tuple[int, str]:
+    def _command(self, number: int, requests: Sequence[mavlink.MAVLink_message]) -> tuple[int, str]:
         with self._exchange("COMMAND_ACK") as exchange:
             ack = exchange.ask(
                 requests,
@@ -249,10 +249,12 @@ class MavlinkClient:
                         mavlink.MAVLink_param_request_read_message(*self._target, b"", missing),
                     )
 
-    def _parameter(self, exchange: "_Exchange", request: Any, name: str) -> int | float:
+    def _parameter(
+        self, exchange: "_Exchange", request: mavlink.MAVLink_message, name: str
+    ) -> int | float:
         return self._store(self._answer(exchange, request, lambda m: m.param_id == name))
 
-    def _store(self, message: Any) -> int | float:
+    def _store(self, message: mavlink.MAVLink_message) -> int | float:
         value = param_value(message)
         self.params[message.param_id] = value, message.param_type
         return value
@@ -300,7 +302,9 @@ class MavlinkClient:
                     )
         raise NoAnswer(f"vehicle {self.vehicle} fell silent during the upload")
 
-    def download(self, kind: int = mavlink.MAV_MISSION_TYPE_MISSION) -> list[Any]:
+    def download(
+        self, kind: int = mavlink.MAV_MISSION_TYPE_MISSION
+    ) -> list[mavlink.MAVLink_message]:
         """The items of a kind that the vehicle holds, as MISSION_ITEM_INT messages.
 
         Raises:
@@ -355,7 +359,7 @@ class MavlinkClient:
                 2 * self.wait_s,
             )
 
-    def _check(self, ack: Any, exchange: "_Exchange") -> None:
+    def _check(self, ack: mavlink.MAVLink_message, exchange: "_Exchange") -> None:
         if ack.type != mavlink.MAV_MISSION_ACCEPTED:
             name = mavlink.enums["MAV_MISSION_RESULT"][ack.type].name
             raise Refused(f"vehicle {self.vehicle}: {exchange.said or name}", ack.type)
@@ -367,7 +371,7 @@ class MavlinkClient:
         with self._exchange("HEARTBEAT") as exchange:
             return exchange.ask([ground_station_heartbeat()] * self.tries, self.wait_s) is not None
 
-    def send(self, message: Any) -> None:
+    def send(self, message: mavlink.MAVLink_message) -> None:
         """Sends a message for which no answer is awaited."""
         self._transport.send(message)
 
@@ -377,10 +381,10 @@ class MavlinkClient:
     def _answer(
         self,
         exchange: "_Exchange",
-        request: Any,
+        request: mavlink.MAVLink_message,
         condition: Condition = _any,
         wait_s: float | None = None,
-    ) -> Any:
+    ) -> mavlink.MAVLink_message:
         message = exchange.ask([request] * self.tries, wait_s or self.wait_s, condition)
         if message is None:
             raise NoAnswer(
@@ -411,7 +415,12 @@ class _Exchange:
         """The STATUSTEXTs so far."""
         return "; ".join(self._texts)
 
-    def ask(self, requests: Sequence[Any], wait_s: float, condition: Condition = _any) -> Any:
+    def ask(
+        self,
+        requests: Sequence[mavlink.MAVLink_message],
+        wait_s: float,
+        condition: Condition = _any,
+    ) -> mavlink.MAVLink_message:
         """Sends one request after the other until an answer meets the condition, or None does."""
         for request in requests:
             self._transport.send(request)
@@ -420,7 +429,7 @@ class _Exchange:
                 return message
         return None
 
-    def next(self, seconds: float, condition: Condition = _any) -> Any:
+    def next(self, seconds: float, condition: Condition = _any) -> mavlink.MAVLink_message:
         """The next message that meets the condition, or None after the time."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
@@ -433,14 +442,14 @@ class _Exchange:
                 return message
         return None
 
-    def _keep(self, message: Any) -> None:
+    def _keep(self, message: mavlink.MAVLink_message) -> None:
         if message.chunk_seq and self._texts:
             self._texts[-1] += message.text
         else:
             self._texts.append(message.text)
 
 
-def _is_item(seq: int, kind: int, message: Any) -> bool:
+def _is_item(seq: int, kind: int, message: mavlink.MAVLink_message) -> bool:
     return (
         message.get_type() == "MISSION_ITEM_INT"
         and message.seq == seq
@@ -453,7 +462,7 @@ def is_integer(kind: int) -> bool:
     return kind in _INTEGERS
 
 
-def param_value(message: Any) -> int | float:
+def param_value(message: mavlink.MAVLink_message) -> int | float:
     """Value of a PARAM_VALUE; PX4 encodes integers bytewise in the float field."""
     kind = _INTEGERS.get(message.param_type)
     if kind is None:

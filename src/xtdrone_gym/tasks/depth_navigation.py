@@ -10,7 +10,6 @@ touch or outside of the forest. The episode is complete, and a success, within 1
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,9 @@ from xtdrone_dynamics.compiled import njit
 
 from ..task import (
     BODY,
+    ObservationArrays,
     Part,
+    RewardArrays,
     Task,
     last_action,
     put,
@@ -43,26 +44,26 @@ IMAGE = Part("image", ROWS * COLUMNS, 1.0, 1.0)
 
 
 @njit(nogil=True)
-def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
+def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
     """Keeps the distance from the goal, and what the last step has gained; see Task."""
     for e in which:
-        for i in range(s.pos.shape[1]):
-            m, d = s.memory[e, i], math.sqrt(square_apart(s.goal[e, i], s.pos[e, i]))
+        for i in range(arrays.pos.shape[1]):
+            m, d = arrays.memory[e, i], math.sqrt(square_apart(arrays.goal[e, i], arrays.pos[e, i]))
             m[1] = m[0] - d if m[0] > 0.0 else 0.0
             m[0] = d
 
 
 @njit(nogil=True)
-def observe(which: np.ndarray, s: Any) -> None:
+def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """See Task."""
     for e in which:
-        for i in range(s.pos.shape[1]):
+        for i in range(arrays.pos.shape[1]):
             p, g, u, q, out = (
-                s.pos[e, i],
-                s.goal[e, i],
-                s.vel[e, i],
-                s.quat[e, i],
-                s.observation[e, i],
+                arrays.pos[e, i],
+                arrays.goal[e, i],
+                arrays.vel[e, i],
+                arrays.quat[e, i],
+                arrays.observation[e, i],
             )
             put(out, 0, TO_GOAL.bound, g[0] - p[0], g[1] - p[1], g[2] - p[2])
             put(out, 3, VELOCITY.bound, u[0], u[1], u[2])
@@ -72,28 +73,28 @@ def observe(which: np.ndarray, s: Any) -> None:
             put(out, 6, PLACE.bound, p[1], p[2], 0.0)
             put(out, 8, HEADING.bound, cos / length, sin / length, 0.0)
             put_in_body(out, 10, 1.0, q, 0.0, 0.0, 1.0)
-            for k in range(s.image.shape[2]):
-                out[13 + k] = s.image[e, i, k]
-            put_action(s, e, i, out, 13 + s.image.shape[2])
+            for k in range(arrays.image.shape[2]):
+                out[13 + k] = arrays.image[e, i, k]
+            put_action(arrays, e, i, out, 13 + arrays.image.shape[2])
 
 
 @njit(nogil=True)
-def judge(which: np.ndarray, x: Any) -> None:
+def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     """See Task."""
-    s = x.state
+    state = arrays.state
     for e in which:
-        for i in range(s.pos.shape[1]):
-            p, m = s.pos[e, i], x.memory[e, i]
+        for i in range(state.pos.shape[1]):
+            p, m = state.pos[e, i], arrays.memory[e, i]
             lost = (
-                touches(s, e, i)
+                touches(state, e, i)
                 or abs(p[1]) > SIDE
                 or p[2] < LOWEST
                 or p[2] > HIGHEST
                 or p[0] < BACK
             )
-            x.success[e] = m[0] < NEAR and not lost
-            x.terminated[e, i] = lost or x.success[e]
-            x.reward[e, i] = LOSS if lost else m[1] + (REACHED if x.success[e] else 0.0)
+            arrays.success[e] = m[0] < NEAR and not lost
+            arrays.terminated[e, i] = lost or arrays.success[e]
+            arrays.reward[e, i] = LOSS if lost else m[1] + (REACHED if arrays.success[e] else 0.0)
 
 
 LOW, HIGH = (-1.0, -2.0, -1.0, -1.0), (3.0, 2.0, 1.0, 1.0)

@@ -12,7 +12,6 @@ than 20 m from the slot. A success is that each root mean square of d from 6 s o
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,8 @@ from ..task import (
     RATES_HIGH,
     RATES_LOW,
     VELOCITY_ERROR,
+    ObservationArrays,
+    RewardArrays,
     Task,
     apart,
     last_action,
@@ -47,65 +48,65 @@ SETTLED, NEAR = 6.0, 0.3  # [s], [m]; slots may begin 15 m away
 
 
 @njit(nogil=True)
-def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: np.ndarray) -> None:
     """Draws the leader's curve and the wedge's direction; see Task."""
     for e in which:
         s = streams[e]
         turn = 2.0 * math.pi * next_uniform(s)
-        for k in range(x.goal.shape[2]):
-            x.goal[e, :, k] = limits[0, k] + next_uniform(s) * (limits[1, k] - limits[0, k])
-        for i in range(x.goal.shape[1]):
+        for k in range(arrays.goal.shape[2]):
+            arrays.goal[e, :, k] = limits[0, k] + next_uniform(s) * (limits[1, k] - limits[0, k])
+        for i in range(arrays.goal.shape[1]):
             back, left = -BEHIND, BESIDE * (1.0 - 2.0 * i)
             if i == 2:
                 back, left = -2.0 * BEHIND, 0.0
-            x.goal[e, i, CURVE] += math.cos(turn) * back - math.sin(turn) * left
-            x.goal[e, i, CURVE + 1] += math.sin(turn) * back + math.cos(turn) * left
+            arrays.goal[e, i, CURVE] += math.cos(turn) * back - math.sin(turn) * left
+            arrays.goal[e, i, CURVE + 1] += math.sin(turn) * back + math.cos(turn) * left
 
 
 @njit(nogil=True)
-def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
+def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
     """See Task."""
     for e in which:
         t = 1e-6 * t_us[e]
-        for i in range(s.pos.shape[1]):
-            g = s.goal[e, i]
+        for i in range(arrays.pos.shape[1]):
+            g = arrays.goal[e, i]
             c = g[CURVE:]
             follow(c, t, g)
             for k in range(3):
                 g[3 + k] = c[3 + k] * c[6 + k] * math.cos(c[6 + k] * t + c[9 + k])
             if t > SETTLED:
-                add_error(s.memory[e, i], square_apart(g, s.pos[e, i]))
+                add_error(arrays.memory[e, i], square_apart(g, arrays.pos[e, i]))
 
 
 @njit(nogil=True)
-def observe(which: np.ndarray, s: Any) -> None:
+def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """See Task."""
     for e in which:
-        for i in range(s.pos.shape[1]):
-            out = s.observation[e, i]
-            k = observe_body(s, e, i, out, observe_moving_goal(s, e, i, out))
-            k = observe_others(s, e, i, s.quat[e, i], out, k)
-            put_action(s, e, i, out, k)
+        for i in range(arrays.pos.shape[1]):
+            out = arrays.observation[e, i]
+            k = observe_body(arrays, e, i, out, observe_moving_goal(arrays, e, i, out))
+            k = observe_others(arrays, e, i, arrays.quat[e, i], out, k)
+            put_action(arrays, e, i, out, k)
 
 
 @njit(nogil=True)
-def judge(which: np.ndarray, x: Any) -> None:
+def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     """See Task."""
-    s = x.state
+    state = arrays.state
     for e in which:
-        x.success[e] = True
-        for i in range(s.pos.shape[1]):
-            nearest = apart(s, e, i)
-            square = square_apart(x.goal[e, i], s.pos[e, i])
-            lost = touches(s, e, i) or nearest < NEAREST or square > FURTHEST**2
-            x.reward[e, i] = (
+        arrays.success[e] = True
+        for i in range(state.pos.shape[1]):
+            nearest = apart(state, e, i)
+            square = square_apart(arrays.goal[e, i], state.pos[e, i])
+            lost = touches(state, e, i) or nearest < NEAREST or square > FURTHEST**2
+            arrays.reward[e, i] = (
                 LOSS
                 if lost
-                else (reward_of_place(square, s.ang_vel[e, i]) - price_of_closeness(nearest))
+                else (reward_of_place(square, state.ang_vel[e, i]) - price_of_closeness(nearest))
             )
-            x.potential[e, i] = -PULL * math.sqrt(square)
-            x.terminated[e, i] = lost
-            x.success[e] &= follows(x.memory[e, i], NEAR) and not lost
+            arrays.potential[e, i] = -PULL * math.sqrt(square)
+            arrays.terminated[e, i] = lost
+            arrays.success[e] &= follows(arrays.memory[e, i], NEAR) and not lost
 
 
 TASK = Task(

@@ -13,7 +13,6 @@ otherwise a price of 0.1 for each metre from the platform and of 0.02 |w| for bo
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,8 @@ from ..task import (
     RATES_HIGH,
     RATES_LOW,
     VELOCITY_ERROR,
+    ObservationArrays,
+    RewardArrays,
     Task,
     last_action,
     observe_body,
@@ -43,22 +44,22 @@ BEFORE, NOW, KEPT = 0, 4, 4  # velocity against the platform, and lean, of the l
 
 
 @njit(nogil=True)
-def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: np.ndarray) -> None:
     """The platform as it stands; see Task."""
     for e in which:
-        for i in range(x.goal.shape[1]):
-            o, g = x.objects[e, PLATFORM], x.goal[e, i]
+        for i in range(arrays.goal.shape[1]):
+            o, g = arrays.objects[e, PLATFORM], arrays.goal[e, i]
             for k in range(3):
                 g[k], g[3 + k] = o.pos[k], o.vel[k]
             g[2] += 0.5 * o.size[2]
 
 
 @njit(nogil=True)
-def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
+def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
     """Moves the platform as its world does, and keeps the approach; see Task."""
     for e in which:
-        for i in range(s.pos.shape[1]):
-            g, m, u, q = s.goal[e, i], s.memory[e, i], s.vel[e, i], s.quat[e, i]
+        for i in range(arrays.pos.shape[1]):
+            g, m, u, q = arrays.goal[e, i], arrays.memory[e, i], arrays.vel[e, i], arrays.quat[e, i]
             if t_us[e] > 0:
                 for k in range(2):
                     g[k] += g[3 + k] * dt
@@ -72,13 +73,13 @@ def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
 
 
 @njit(nogil=True)
-def observe(which: np.ndarray, s: Any) -> None:
+def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """See Task."""
     for e in which:
-        for i in range(s.pos.shape[1]):
-            out = s.observation[e, i]
-            k = observe_moving_goal(s, e, i, out)
-            put_action(s, e, i, out, observe_body(s, e, i, out, k))
+        for i in range(arrays.pos.shape[1]):
+            out = arrays.observation[e, i]
+            k = observe_moving_goal(arrays, e, i, out)
+            put_action(arrays, e, i, out, observe_body(arrays, e, i, out, k))
 
 
 @njit
@@ -105,22 +106,24 @@ def lands(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> bool:
 
 
 @njit(nogil=True)
-def judge(which: np.ndarray, x: Any) -> None:
+def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     """See Task."""
-    s = x.state
+    state = arrays.state
     for e in which:
-        for i in range(s.pos.shape[1]):
-            p, g, w = s.pos[e, i], x.goal[e, i], s.ang_vel[e, i]
-            touched = touches(s, e, i)
+        for i in range(state.pos.shape[1]):
+            p, g, w = state.pos[e, i], arrays.goal[e, i], state.ang_vel[e, i]
+            touched = touches(state, e, i)
             far = math.sqrt(square_apart(g, p))
-            x.success[e] = touched and lands(p, g, x.memory[e, i, BEFORE:])
-            x.terminated[e, i] = touched or far > FURTHEST
-            x.potential[e, i] = -far
-            x.reward[e, i] = -0.1 * far - 0.02 * math.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
-            if x.terminated[e, i]:
-                x.reward[e, i] = value_of_touch(p, g, x.memory[e, i, BEFORE:]) if touched else LOSS
-                if x.success[e]:
-                    x.reward[e, i] += LANDED
+            arrays.success[e] = touched and lands(p, g, arrays.memory[e, i, BEFORE:])
+            arrays.terminated[e, i] = touched or far > FURTHEST
+            arrays.potential[e, i] = -far
+            arrays.reward[e, i] = -0.1 * far - 0.02 * math.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
+            if arrays.terminated[e, i]:
+                arrays.reward[e, i] = (
+                    value_of_touch(p, g, arrays.memory[e, i, BEFORE:]) if touched else LOSS
+                )
+                if arrays.success[e]:
+                    arrays.reward[e, i] += LANDED
 
 
 TASK = Task(

@@ -13,7 +13,6 @@ slower than 0.5 m/s.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,8 @@ from ..task import (
     POSITION_ERROR,
     RATES_HIGH,
     RATES_LOW,
+    ObservationArrays,
+    RewardArrays,
     Task,
     apart,
     last_action,
@@ -46,14 +47,14 @@ NEAR, SLOW = 0.2, 0.5  # at a goal [m], [m/s]
 
 
 @njit(nogil=True)
-def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: np.ndarray) -> None:
     """Deals the corners of a square, whose centre's distance and height are drawn; see Task."""
-    count = x.goal.shape[1]
+    count = arrays.goal.shape[1]
     for e in which:
         s = streams[e]
         turn = 2.0 * math.pi * next_uniform(s)
         for i in range(count):
-            g = x.goal[e, i]
+            g = arrays.goal[e, i]
             angle = turn + 2.0 * math.pi * i / count
             far = limits[0, 0] + next_uniform(s) * (limits[1, 0] - limits[0, 0])
             g[0], g[1] = far * math.cos(angle), far * math.sin(angle)
@@ -61,9 +62,9 @@ def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) ->
         for i in range(count - 1, 0, -1):
             j = int(next_uniform(s) * (i + 1))
             for k in range(3):
-                a = x.goal[e, i, k]
-                x.goal[e, i, k] = x.goal[e, j, k]
-                x.goal[e, j, k] = a
+                a = arrays.goal[e, i, k]
+                arrays.goal[e, i, k] = arrays.goal[e, j, k]
+                arrays.goal[e, j, k] = a
 
 
 @njit(inline="always")
@@ -73,36 +74,44 @@ def price_of_closeness(nearest: float) -> float:
 
 
 @njit(nogil=True)
-def observe(which: np.ndarray, s: Any) -> None:
+def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """See Task."""
     for e in which:
-        for i in range(s.pos.shape[1]):
-            p, g, out = s.pos[e, i], s.goal[e, i], s.observation[e, i]
+        for i in range(arrays.pos.shape[1]):
+            p, g, out = arrays.pos[e, i], arrays.goal[e, i], arrays.observation[e, i]
             put_in_body(
-                out, 0, POSITION_ERROR.bound, s.quat[e, i], g[0] - p[0], g[1] - p[1], g[2] - p[2]
+                out,
+                0,
+                POSITION_ERROR.bound,
+                arrays.quat[e, i],
+                g[0] - p[0],
+                g[1] - p[1],
+                g[2] - p[2],
             )
-            k = observe_others(s, e, i, s.quat[e, i], out, observe_body(s, e, i, out, 3))
-            put_action(s, e, i, out, k)
+            k = observe_others(
+                arrays, e, i, arrays.quat[e, i], out, observe_body(arrays, e, i, out, 3)
+            )
+            put_action(arrays, e, i, out, k)
 
 
 @njit(nogil=True)
-def judge(which: np.ndarray, x: Any) -> None:
+def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     """See Task."""
-    s = x.state
+    state = arrays.state
     for e in which:
-        x.success[e] = True
-        for i in range(s.pos.shape[1]):
-            u, nearest = s.vel[e, i], apart(s, e, i)
-            square = square_apart(x.goal[e, i], s.pos[e, i])
-            lost = touches(s, e, i) or nearest < NEAREST or square > FURTHEST**2
-            x.reward[e, i] = (
+        arrays.success[e] = True
+        for i in range(state.pos.shape[1]):
+            u, nearest = state.vel[e, i], apart(state, e, i)
+            square = square_apart(arrays.goal[e, i], state.pos[e, i])
+            lost = touches(state, e, i) or nearest < NEAREST or square > FURTHEST**2
+            arrays.reward[e, i] = (
                 LOSS
                 if lost
-                else (reward_of_place(square, s.ang_vel[e, i]) - price_of_closeness(nearest))
+                else (reward_of_place(square, state.ang_vel[e, i]) - price_of_closeness(nearest))
             )
-            x.potential[e, i] = -PULL * math.sqrt(square)
-            x.terminated[e, i] = lost
-            x.success[e] &= (
+            arrays.potential[e, i] = -PULL * math.sqrt(square)
+            arrays.terminated[e, i] = lost
+            arrays.success[e] &= (
                 square < NEAR**2 and u[0] ** 2 + u[1] ** 2 + u[2] ** 2 < SLOW**2 and not lost
             )
 

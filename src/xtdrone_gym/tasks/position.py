@@ -9,14 +9,22 @@ and -20 at the end where d grows beyond 8 m.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
 from xtdrone_batch.randomisation import Randomisation
 from xtdrone_dynamics.compiled import njit
 
-from ..task import BODY, POSITION_ERROR, RATES_HIGH, RATES_LOW, Task, last_action, observe_goal
+from ..task import (
+    BODY,
+    POSITION_ERROR,
+    RATES_HIGH,
+    RATES_LOW,
+    RewardArrays,
+    Task,
+    last_action,
+    observe_goal,
+)
 
 FURTHEST = 8.0  # from the goal [m]
 LOSS = -20.0
@@ -25,12 +33,18 @@ NEAR, SLOW = 0.2, 0.5  # at a goal [m], [m/s]
 
 
 @njit(nogil=True)
-def judge(which: np.ndarray, x: Any) -> None:
+def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     """See Task."""
-    s = x.state
+    state = arrays.state
     for e in which:
-        for i in range(s.pos.shape[1]):
-            p, g, q, u, w = s.pos[e, i], x.goal[e, i], s.quat[e, i], s.vel[e, i], s.ang_vel[e, i]
+        for i in range(state.pos.shape[1]):
+            p, g, q, u, w = (
+                state.pos[e, i],
+                arrays.goal[e, i],
+                state.quat[e, i],
+                state.vel[e, i],
+                state.ang_vel[e, i],
+            )
             square = (g[0] - p[0]) ** 2 + (g[1] - p[1]) ** 2 + (g[2] - p[2]) ** 2
             d = math.sqrt(square)
             tilt = math.acos(min(max(1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1]), -1.0), 1.0))
@@ -38,16 +52,16 @@ def judge(which: np.ndarray, x: Any) -> None:
             sharp = math.exp(-4.0 * square)
             near = 3.0 * sharp * sharp + 2.0 * sharp
             lost = d > FURTHEST
-            x.terminated[e, i] = lost
-            x.reward[e, i] = (
+            arrays.terminated[e, i] = lost
+            arrays.reward[e, i] = (
                 LOSS
                 if lost
                 else near
                 + (20.0 - d) / 40.0
                 + near * (0.2 / (0.1 + tilt * tilt) + 3.0 / (1.0 + spin))
             )
-            x.potential[e, i] = -PULL * d
-            x.success[e] = d < NEAR and u[0] ** 2 + u[1] ** 2 + u[2] ** 2 < SLOW**2
+            arrays.potential[e, i] = -PULL * d
+            arrays.success[e] = d < NEAR and u[0] ** 2 + u[1] ** 2 + u[2] ** 2 < SLOW**2
 
 
 TASK = Task(

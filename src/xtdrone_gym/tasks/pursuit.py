@@ -13,14 +13,24 @@ otherwise a price of 0.02 for each metre of its distance from the evader.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
 from xtdrone_batch.randomisation import Randomisation
 from xtdrone_dynamics.compiled import njit
 
-from ..task import Part, Task, draw_goals, observe_others, others, put, square_apart, touches
+from ..task import (
+    ObservationArrays,
+    Part,
+    RewardArrays,
+    Task,
+    draw_goals,
+    observe_others,
+    others,
+    put,
+    square_apart,
+    touches,
+)
 
 RADIUS, LOWEST, HIGHEST, OUTSIDE = 12.0, 8.0, 16.0, 5.0  # [m]
 EDGE = 3.0  # nearer to an edge the evader flees from it, too [m]
@@ -67,57 +77,62 @@ def flee(goal: np.ndarray, pos: np.ndarray, dt: float) -> None:
 
 
 @njit(nogil=True)
-def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: np.ndarray) -> None:
     """One evader for all; see Task."""
-    draw_goals(which, x, limits, streams)
+    draw_goals(which, arrays, limits, streams)
     for e in which:
-        x.goal[e, 1:] = x.goal[e, 0]
+        arrays.goal[e, 1:] = arrays.goal[e, 0]
 
 
 @njit(nogil=True)
-def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
+def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
     """See Task."""
     for e in which:
         if t_us[e] > 0:
-            flee(s.goal[e, 0], s.pos[e], dt)
-            s.goal[e, 1:] = s.goal[e, 0]
+            flee(arrays.goal[e, 0], arrays.pos[e], dt)
+            arrays.goal[e, 1:] = arrays.goal[e, 0]
 
 
 @njit(nogil=True)
-def observe(which: np.ndarray, s: Any) -> None:
+def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """See Task."""
     for e in which:
-        for i in range(s.pos.shape[1]):
-            p, u, g, out = s.pos[e, i], s.vel[e, i], s.goal[e, i], s.observation[e, i]
+        for i in range(arrays.pos.shape[1]):
+            p, u, g, out = (
+                arrays.pos[e, i],
+                arrays.vel[e, i],
+                arrays.goal[e, i],
+                arrays.observation[e, i],
+            )
             put(out, 0, EVADER.bound, g[0] - p[0], g[1] - p[1], g[2] - p[2])
             put(out, 3, EVADER_VELOCITY.bound, g[3], g[4], g[5])
             put(out, 6, VELOCITY.bound, u[0], u[1], u[2])
             put(out, 9, PLACE.bound, p[0], p[1], p[2] - 0.5 * (LOWEST + HIGHEST))
-            observe_others(s, e, i, WORLD, out, 12)
+            observe_others(arrays, e, i, WORLD, out, 12)
 
 
 @njit(nogil=True)
-def judge(which: np.ndarray, x: Any) -> None:
+def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     """See Task."""
-    s = x.state
+    state = arrays.state
     for e in which:
-        x.success[e], fair = False, True
-        for i in range(s.pos.shape[1]):
-            p = s.pos[e, i]
-            d = math.sqrt(square_apart(x.goal[e, i], p))
+        arrays.success[e], fair = False, True
+        for i in range(state.pos.shape[1]):
+            p = state.pos[e, i]
+            d = math.sqrt(square_apart(arrays.goal[e, i], p))
             lost = (
-                touches(s, e, i)
+                touches(state, e, i)
                 or p[0] ** 2 + p[1] ** 2 > (RADIUS + OUTSIDE) ** 2
                 or abs(2.0 * p[2] - LOWEST - HIGHEST) > HIGHEST - LOWEST + 2.0 * OUTSIDE
             )
-            x.terminated[e, i] = lost
+            arrays.terminated[e, i] = lost
             fair &= not lost
-            x.success[e] |= d < CAUGHT
-            x.potential[e, i] = -d
-            x.reward[e, i] = LOSS if lost else -PRICE * d
-        x.success[e] &= fair
-        if x.success[e]:
-            x.terminated[e], x.reward[e] = True, REWARD
+            arrays.success[e] |= d < CAUGHT
+            arrays.potential[e, i] = -d
+            arrays.reward[e, i] = LOSS if lost else -PRICE * d
+        arrays.success[e] &= fair
+        if arrays.success[e]:
+            arrays.terminated[e], arrays.reward[e] = True, REWARD
 
 
 LOW, HIGH = (-5.0, -5.0, -1.5, -0.5), (5.0, 5.0, 1.5, 0.5)

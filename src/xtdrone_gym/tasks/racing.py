@@ -12,7 +12,6 @@ gates are passed.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,9 @@ from ..task import (
     BODY,
     RATES_HIGH,
     RATES_LOW,
+    ObservationArrays,
     Part,
+    RewardArrays,
     Task,
     last_action,
     observe_body,
@@ -44,13 +45,13 @@ DIRECTIONS = Part("gate_directions", 6, 1.0, 1.0)
 
 
 @njit(nogil=True)
-def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) -> None:
+def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: np.ndarray) -> None:
     """The gates as they stand; see Task."""
     for e in which:
-        for i in range(x.goal.shape[1]):
+        for i in range(arrays.goal.shape[1]):
             for n in range(GATES):
-                left, right = x.objects[e, 1 + BARS * n], x.objects[e, 2 + BARS * n]
-                g, q = x.goal[e, i, GATE * n : GATE * (n + 1)], left.quat
+                left, right = arrays.objects[e, 1 + BARS * n], arrays.objects[e, 2 + BARS * n]
+                g, q = arrays.goal[e, i, GATE * n : GATE * (n + 1)], left.quat
                 for k in range(3):
                     g[k] = 0.5 * (left.pos[k] + right.pos[k])
                 g[3] = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
@@ -58,16 +59,16 @@ def begin(which: np.ndarray, x: Any, limits: np.ndarray, streams: np.ndarray) ->
 
 
 @njit(nogil=True)
-def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
+def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
     """Which gate is next, and what the last step has gained; see Task."""
     for e in which:
-        for i in range(s.pos.shape[1]):
-            p, m = s.pos[e, i], s.memory[e, i]
+        for i in range(arrays.pos.shape[1]):
+            p, m = arrays.pos[e, i], arrays.memory[e, i]
             last = m[LAST : LAST + 3]
             m[GAIN], m[PASSED], m[MISSED] = 0.0, 0.0, 0.0
             n = int(m[NEXT])
             if m[STARTED] > 0.0 and n < GATES:
-                g = s.goal[e, i, GATE * n : GATE * (n + 1)]
+                g = arrays.goal[e, i, GATE * n : GATE * (n + 1)]
                 m[GAIN] = math.sqrt(square_apart(g, last)) - math.sqrt(square_apart(g, p))
                 before = g[3] * (last[0] - g[0]) + g[4] * (last[1] - g[1])
                 after = g[3] * (p[0] - g[0]) + g[4] * (p[1] - g[1])
@@ -89,35 +90,35 @@ def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
 
 
 @njit(nogil=True)
-def observe(which: np.ndarray, s: Any) -> None:
+def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """See Task."""
     for e in which:
-        for i in range(s.pos.shape[1]):
-            p, q, out = s.pos[e, i], s.quat[e, i], s.observation[e, i]
+        for i in range(arrays.pos.shape[1]):
+            p, q, out = arrays.pos[e, i], arrays.quat[e, i], arrays.observation[e, i]
             for k in range(2):
-                n = GATE * min(int(s.memory[e, i, NEXT]) + k, GATES - 1)
-                g = s.goal[e, i, n : n + GATE]
+                n = GATE * min(int(arrays.memory[e, i, NEXT]) + k, GATES - 1)
+                g = arrays.goal[e, i, n : n + GATE]
                 put_in_body(out, 3 * k, CENTRES.bound, q, g[0] - p[0], g[1] - p[1], g[2] - p[2])
                 put_in_body(out, 6 + 3 * k, DIRECTIONS.bound, q, g[3], g[4], 0.0)
-            put_action(s, e, i, out, observe_body(s, e, i, out, 12))
+            put_action(arrays, e, i, out, observe_body(arrays, e, i, out, 12))
 
 
 @njit(nogil=True)
-def judge(which: np.ndarray, x: Any) -> None:
+def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     """See Task."""
-    s = x.state
+    state = arrays.state
     for e in which:
-        for i in range(s.pos.shape[1]):
-            w, m = s.ang_vel[e, i], x.memory[e, i]
+        for i in range(state.pos.shape[1]):
+            w, m = state.ang_vel[e, i], arrays.memory[e, i]
             n = GATE * min(int(m[NEXT]), GATES - 1)
             lost = (
-                touches(s, e, i)
+                touches(state, e, i)
                 or m[MISSED] > 0.0
-                or square_apart(x.goal[e, i, n:], s.pos[e, i]) > FURTHEST**2
+                or square_apart(arrays.goal[e, i, n:], state.pos[e, i]) > FURTHEST**2
             )
-            x.success[e] = m[NEXT] == GATES and not lost
-            x.terminated[e, i] = lost or x.success[e]
-            x.reward[e, i] = (
+            arrays.success[e] = m[NEXT] == GATES and not lost
+            arrays.terminated[e, i] = lost or arrays.success[e]
+            arrays.reward[e, i] = (
                 LOSS
                 if lost
                 else m[GAIN]

@@ -10,7 +10,6 @@ success is a root mean square of d below 0.2 m from 3 s on.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,9 @@ from ..task import (
     BODY,
     RATES_HIGH,
     RATES_LOW,
+    ObservationArrays,
     Part,
+    RewardArrays,
     Task,
     last_action,
     observe_body,
@@ -61,49 +62,49 @@ def follows(memory: np.ndarray, bound: float) -> bool:
 
 
 @njit(nogil=True)
-def advance(which: np.ndarray, s: Any, t_us: np.ndarray, dt: float) -> None:
+def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
     """See Task."""
     for e in which:
         t = 1e-6 * t_us[e]
-        for i in range(s.pos.shape[1]):
-            g = s.goal[e, i]
+        for i in range(arrays.pos.shape[1]):
+            g = arrays.goal[e, i]
             for n in range(PLACES):
                 follow(g[CURVE:], t + AHEAD * n, g[3 * n :])
             if t > SETTLED:
-                add_error(s.memory[e, i], square_apart(g, s.pos[e, i]))
+                add_error(arrays.memory[e, i], square_apart(g, arrays.pos[e, i]))
 
 
 @njit(nogil=True)
-def observe(which: np.ndarray, s: Any) -> None:
+def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """See Task."""
     for e in which:
-        for i in range(s.pos.shape[1]):
-            p, g, out = s.pos[e, i], s.goal[e, i], s.observation[e, i]
+        for i in range(arrays.pos.shape[1]):
+            p, g, out = arrays.pos[e, i], arrays.goal[e, i], arrays.observation[e, i]
             for k in range(0, CURVE, 3):
                 put_in_body(
                     out,
                     k,
                     ERRORS.bound,
-                    s.quat[e, i],
+                    arrays.quat[e, i],
                     g[k] - p[0],
                     g[k + 1] - p[1],
                     g[k + 2] - p[2],
                 )
-            put_action(s, e, i, out, observe_body(s, e, i, out, CURVE))
+            put_action(arrays, e, i, out, observe_body(arrays, e, i, out, CURVE))
 
 
 @njit(nogil=True)
-def judge(which: np.ndarray, x: Any) -> None:
+def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     """See Task."""
-    s = x.state
+    state = arrays.state
     for e in which:
-        for i in range(s.pos.shape[1]):
-            square = square_apart(x.goal[e, i], s.pos[e, i])
+        for i in range(state.pos.shape[1]):
+            square = square_apart(arrays.goal[e, i], state.pos[e, i])
             lost = square > FURTHEST**2
-            x.terminated[e, i] = lost
-            x.reward[e, i] = LOSS if lost else reward_of_place(square, s.ang_vel[e, i])
-            x.potential[e, i] = -PULL * math.sqrt(square)
-            x.success[e] = follows(x.memory[e, i], NEAR)
+            arrays.terminated[e, i] = lost
+            arrays.reward[e, i] = LOSS if lost else reward_of_place(square, state.ang_vel[e, i])
+            arrays.potential[e, i] = -PULL * math.sqrt(square)
+            arrays.success[e] = follows(arrays.memory[e, i], NEAR)
 
 
 TASK = Task(

@@ -5,7 +5,6 @@ body rates as a price.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,8 @@ from ..task import (
     RATES_HIGH,
     RATES_LOW,
     VELOCITY_ERROR,
+    ObservationArrays,
+    RewardArrays,
     Task,
     last_action,
     observe_body,
@@ -30,31 +31,37 @@ NEAR = 0.3  # [m/s]
 
 
 @njit(nogil=True)
-def observe(which: np.ndarray, s: Any) -> None:
+def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
     """See Task."""
     for e in which:
-        for i in range(s.vel.shape[1]):
-            u, g, out = s.vel[e, i], s.goal[e, i], s.observation[e, i]
+        for i in range(arrays.vel.shape[1]):
+            u, g, out = arrays.vel[e, i], arrays.goal[e, i], arrays.observation[e, i]
             put_in_body(
-                out, 0, VELOCITY_ERROR.bound, s.quat[e, i], g[0] - u[0], g[1] - u[1], g[2] - u[2]
+                out,
+                0,
+                VELOCITY_ERROR.bound,
+                arrays.quat[e, i],
+                g[0] - u[0],
+                g[1] - u[1],
+                g[2] - u[2],
             )
-            put_action(s, e, i, out, observe_body(s, e, i, out, 3))
+            put_action(arrays, e, i, out, observe_body(arrays, e, i, out, 3))
 
 
 @njit(nogil=True)
-def judge(which: np.ndarray, x: Any) -> None:
+def judge(which: np.ndarray, arrays: RewardArrays) -> None:
     """See Task."""
-    s = x.state
+    state = arrays.state
     for e in which:
-        for i in range(s.pos.shape[1]):
-            u, g, w = s.vel[e, i], x.goal[e, i], s.ang_vel[e, i]
+        for i in range(state.pos.shape[1]):
+            u, g, w = state.vel[e, i], arrays.goal[e, i], state.ang_vel[e, i]
             error = math.sqrt((g[0] - u[0]) ** 2 + (g[1] - u[1]) ** 2 + (g[2] - u[2]) ** 2)
             spin = math.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
-            lost = u[0] ** 2 + u[1] ** 2 + u[2] ** 2 > FASTEST**2 or s.pos[e, i, 2] < 2.0
-            x.terminated[e, i] = lost
-            x.reward[e, i] = LOSS if lost else max(1.0 - error, -1.0) - 0.1 * spin
-            x.potential[e, i] = -error
-            x.success[e] = error < NEAR
+            lost = u[0] ** 2 + u[1] ** 2 + u[2] ** 2 > FASTEST**2 or state.pos[e, i, 2] < 2.0
+            arrays.terminated[e, i] = lost
+            arrays.reward[e, i] = LOSS if lost else max(1.0 - error, -1.0) - 0.1 * spin
+            arrays.potential[e, i] = -error
+            arrays.success[e] = error < NEAR
 
 
 TASK = Task(

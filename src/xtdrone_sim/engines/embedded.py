@@ -69,20 +69,23 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
     Attributes:
         state: The fleet's true state, overwritten at every step.
         model, data: MuJoCo's model and data, for sensors that cast rays or render.
+        addresses: Indices of the fleet in MuJoCo's arrays.
+        masses: Masses and inertias of the bodies, with payloads.
+        clearance: Decides whether MuJoCo looks for contacts; None: it always does.
         specs: The VehicleSpecs of the fleet.
         models: Their Vehicles, in the same order.
         inserted: The WorldModels that were inserted since the start.
     """
 
     # Of the scene that was compiled last, see _compile().
+    addresses: scene.Addresses
+    clearance: Clearance | None
     _dt_us: int
-    _at: scene.Addresses
     _actors: scene.Actors
     _applied: np.ndarray
     _qpos: np.ndarray
     _jointed: bool
     _looking: bool
-    _clearance: Clearance | None
 
     def __init__(
         self,
@@ -105,7 +108,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self._world = world
         self.specs, self.models = tuple(specs), tuple(models)
         self._fleet = FleetModel.of(self.models)
-        self._masses = Masses(self._fleet)
+        self.masses = Masses(self._fleet)
         self.window: LiveWindow | None = None  # while one is open
         self._instance = instance
         # Mass [kg] and position in the frame of its base [m], by vehicle.
@@ -132,7 +135,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         model, data, state = self.model, self.data, self.state
         awake = data.tree_awake.astype(bool)
         for i in rows:
-            tree = model.body_treeid[self._at.body[i, 0]]
+            tree = model.body_treeid[self.addresses.body[i, 0]]
             awake[self._wake(tree)] = True
             dofs = np.flatnonzero(model.dof_treeid == tree)
             data.qvel[dofs] = data.qacc_warmstart[dofs] = 0.0
@@ -219,7 +222,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         """Indices into qpos and qvel of each joint of a vehicle, in the order of its model."""
         model = self.model
         indices: list[tuple[np.ndarray, np.ndarray]] = []
-        tree = model.body_treeid[self._at.body[i, 0]]
+        tree = model.body_treeid[self.addresses.body[i, 0]]
         for joint in np.unique(model.dof_jntid[model.dof_treeid == tree]):
             wide = 7 if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE else 1
             indices.append(
@@ -264,7 +267,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             scene.stiffen(self.model)
         state = self.state
         apply_wrench(
-            self._masses.records,
+            self.masses.records,
             wrench,
             state.body_quat,
             state.body_ang_vel,
@@ -272,11 +275,11 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             self._applied,
         )
         if self._jointed:
-            self.model.eq_data[self._at.locks, 0] = joint_targets[self._at.moving]
+            self.model.eq_data[self.addresses.locks, 0] = joint_targets[self.addresses.moving]
         if self._actors:
             self._move_actors()
-        if self._clearance is not None:
-            self._look_for_contacts(not self._clearance.holds(self._qpos))
+        if self.clearance is not None:
+            self._look_for_contacts(not self.clearance.holds(self._qpos))
         mujoco.mj_step(self.model, self.data)
         if self._pushed:
             self._applied[self._pushed] = 0.0
@@ -285,7 +288,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         if self._fleet.tyre.size:
             contact = self.data.contact
             _load_tyres(
-                self._at.tyres,
+                self.addresses.tyres,
                 contact.geom,
                 contact.frame,
                 contact.efc_address,
@@ -306,7 +309,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         """Puts actors where they are now, and wakes what rests near them."""
         near = self._actors.follow(self.data, self.state.t_us, self.state.pos, bool(self.inserted))
         if len(near):
-            self._wake_trees(self.model.body_treeid[self._at.body[near, 0]])
+            self._wake_trees(self.model.body_treeid[self.addresses.body[near, 0]])
 
     def contacts(self) -> Contacts:
         """What is in contact after the last step; see Engine."""
@@ -360,10 +363,10 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
     def place(self, vehicle: int, state: np.ndarray) -> None:
         """Moves the base of a vehicle; see WorldEditor."""
         acc = self.state.acc.copy()
-        p, v = self._at.base[vehicle]
+        p, v = self.addresses.base[vehicle]
         self._place_free(
             scene.Placed(
-                self._at.body[vehicle, 0],
+                self.addresses.body[vehicle, 0],
                 self._qpos[p : p + 3],
                 self._qpos[p + 3 : p + 7],
                 self._qvel[v : v + 6],
@@ -465,17 +468,17 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self._fresh_sleep = self.data.tree_asleep.copy()
         self._fresh_awake = self.data.body_awake.copy()
         self._dt_us = 0  # no step has set it
-        self._at = scene.addresses(self.model, self.specs, self.models)
-        self._masses.records["row"] = self._at.body
-        self._clearance = (
-            Clearance(self.model, self._at.body[:, 0], self._at.base[:, 0])
+        self.addresses = scene.addresses(self.model, self.specs, self.models)
+        self.masses.records["row"] = self.addresses.body
+        self.clearance = (
+            Clearance(self.model, self.addresses.body[:, 0], self.addresses.base[:, 0])
             if len(self.specs) >= LARGE_FLEET
             else None
         )
         self._looking = True  # MuJoCo looks for contacts
         self._qpos, self._qvel = self.data.qpos, self.data.qvel
         self._applied = self.data.xfrc_applied
-        self._jointed = len(self._at.locks) > 0
+        self._jointed = len(self.addresses.locks) > 0
         free = sum(not model.static for model in self.inserted)  # they come after the vehicles
         self._own = self.model.nq - 7 * free, self.model.nv - 6 * free
         self._placed = scene.placed(self.model, self.data, self.inserted)
@@ -495,8 +498,8 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
 
     def _weigh(self, i: int) -> None:
         """Writes mass, centre of gravity and inertia of one vehicle with payload into the model."""
-        model, body = self.model, self._at.body[i, 0]
-        total, centre, inertia = self._masses.load(i, *self._payloads[i])
+        model, body = self.model, self.addresses.body[i, 0]
+        total, centre, inertia = self.masses.load(i, *self._payloads[i])
         moments, axes = np.linalg.eigh(inertia)
         axes[:, 2] *= np.sign(np.linalg.det(axes))
         x, y, z, w = quaternion.from_matrix_array(axes[None])[0]
@@ -529,7 +532,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
         self.state.acc[:] = acc
 
     def _extract(self, rate: float) -> None:
-        state, at = self.state, self._at
+        state, at = self.state, self.addresses
         for placed in self._placed:
             _limit_speed(placed.vel, 0)
         broken = _extract(

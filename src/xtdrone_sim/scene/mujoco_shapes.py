@@ -29,7 +29,7 @@ _KINDS = {
 }
 _CONVEX = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
 _SHELL = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # also fits what has no volume
-_BATCH = 12_000  # geoms that are added to a scene at once
+MAX_BATCH = 12_000  # geoms that are added to a scene at once
 _PREFIX = "asset/"  # prefix of the names of assets, which a batch puts before the names in it
 _FACES = (0, 1, 2, 0, 2, 3)  # two triangles of the four corners of a side
 
@@ -48,7 +48,7 @@ class _Batch:
 
     def add(self, name: str, make: Callable[[mujoco.MjsBody], mujoco.MjsGeom]) -> mujoco.MjsGeom:
         """Makes a geom in the batch; attach() names it, and puts _PREFIX before its assets."""
-        if len(self._geoms) >= _BATCH:
+        if len(self._geoms) >= MAX_BATCH:
             self.attach()
         if self._body is None:
             self._part = mujoco.MjSpec()

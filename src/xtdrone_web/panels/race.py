@@ -1,6 +1,7 @@
 """The race of a simulation: its laps when a gate is passed, and ghosts."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,26 @@ from xtdrone_core.racing.track import Track, read_track
 from ..errors import WebError
 from ..links.order import Answer, Order, Request
 from .panel import Panel, Services
+
+
+@dataclass(frozen=True)
+class GateDescription:
+    """A gate as the page draws it."""
+
+    pos: tuple[float, ...]  # world [m]
+    axes: list[list[float]]
+    bars: list[list[tuple[float, ...]]]  # position and size of each [m]
+
+
+@dataclass(frozen=True)
+class RaceDescription:
+    """A race as the page shows it."""
+
+    track: str
+    about: str
+    laps: int
+    ghost: str  # run whose ghost flies along at first; empty for none
+    gates: list[GateDescription]
 
 
 class Race(Panel):
@@ -34,26 +55,8 @@ class Race(Panel):
 
     def scene(self) -> dict[str, Any]:
         """Track, the ghost that flies along at first, and laps."""
-        return {"race": self._race(), "laps": self._laps}
-
-    def _race(self) -> Answer | None:
-        track = self._track
-        if track is None:
-            return None
-        return {
-            "track": track.name,
-            "about": track.about,
-            "laps": track.laps,
-            "ghost": self._ghost,
-            "gates": [
-                {
-                    "pos": list(gate.pos),
-                    "axes": gate.axes().tolist(),
-                    "bars": [[list(pos), list(size)] for pos, size in gate.bars()],
-                }
-                for gate in track.gates
-            ],
-        }
+        race = None if self._track is None else asdict(_described(self._track, self._ghost))
+        return {"race": race, "laps": self._laps}
 
     def on_frame(self, arrays: Mapping[str, np.ndarray]) -> Callable[[], Answer] | None:
         """Asks for the laps when gates were passed, missed or forgotten."""
@@ -88,6 +91,14 @@ class Race(Panel):
         if self._track is None:
             raise WebError("there is no race: start the simulation with --track NAME")
         return self._track
+
+
+def _described(track: Track, ghost_run: str) -> RaceDescription:
+    gates = [
+        GateDescription(gate.pos, gate.axes().tolist(), [[pos, size] for pos, size in gate.bars()])
+        for gate in track.gates
+    ]
+    return RaceDescription(track.name, track.about, track.laps, ghost_run, gates)
 
 
 PANEL = Race

@@ -4,6 +4,7 @@ import asyncio
 import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from aiohttp import web
@@ -125,11 +126,13 @@ class StartApp:
         return web.json_response(await self._do(self._catalogue.rows))
 
     async def _job_list(self, request: web.Request) -> web.Response:
-        return web.json_response({"jobs": self._jobs.statuses(self._is_pilot(request))})
+        return web.json_response(
+            {"jobs": [asdict(job) for job in self._jobs.statuses(self._is_pilot(request))]}
+        )
 
     async def _console(self, request: web.Request) -> web.Response:
         job = self._jobs.find(int(request.match_info["number"]))
-        status = job.status(self._is_pilot(request))
+        status = asdict(job.status(self._is_pilot(request)))
         return web.json_response({**status, "lines": list(job.lines)})
 
     async def _runs(self, request: web.Request) -> web.Response:

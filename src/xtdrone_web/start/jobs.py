@@ -10,7 +10,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from xtdrone_core.errors import one_line
 from xtdrone_core.runs.parent import tied
@@ -103,25 +103,44 @@ class Job:
             self.clock = {"t": status["t_us"] * 1e-6, "factor": status["real_time_factor_now"]}
         self._looking = False
 
-    def status(self, pilot: bool) -> dict[str, Any]:
-        """Returns its state for a page: values for JSON; links with a token are for pilots."""
+    def status(self, pilot: bool) -> "JobStatus":
+        """Returns its state for a page; links with a token are for pilots."""
         self.look()
         shown = self.watch_link or _TOKEN.sub("", self.link)
-        return {
-            "number": self.number,
-            "kind": self.kind,
-            "title": self.title,
-            "instance": self.instance,
-            "state": self.state(),
-            "begun": self.begun,
-            "ended": self.ended,
-            "status": self.process.poll(),
-            "run": self.folder,
-            "link": self.link if pilot else shown,
-            "line_count": self.line_count,
-            "clock": self.clock,
-            "last": self.lines[-1] if self.lines else "",
-        }
+        return JobStatus(
+            number=self.number,
+            kind=self.kind,
+            title=self.title,
+            instance=self.instance,
+            state=self.state(),
+            begun=self.begun,
+            ended=self.ended,
+            status=self.process.poll(),
+            run=self.folder,
+            link=self.link if pilot else shown,
+            line_count=self.line_count,
+            clock=self.clock,
+            last=self.lines[-1] if self.lines else "",
+        )
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """The state of a job, as a page gets it."""
+
+    number: int
+    kind: str
+    title: str
+    instance: int | None
+    state: str  # starting, running, stopping, stopped, failed or ended
+    begun: float  # [s] since 1970
+    ended: float  # 0 while it runs
+    status: int | None  # exit status
+    run: str  # name of its run folder; empty without one
+    link: str  # of its page; empty without one
+    line_count: int  # of its console so far
+    clock: dict[str, float]  # of a simulation: t [s] and factor
+    last: str  # line of its console
 
 
 class Jobs:
@@ -196,7 +215,7 @@ class Jobs:
             raise WebError(f"there is no program {number} here, or it ended long ago")
         return self._jobs[number]
 
-    def statuses(self, pilot: bool) -> list[dict[str, Any]]:
+    def statuses(self, pilot: bool) -> list[JobStatus]:
         """Returns the status of all jobs, the newest first."""
         return [job.status(pilot) for job in reversed(self._jobs.values())]
 

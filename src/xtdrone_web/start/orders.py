@@ -4,6 +4,7 @@ import asyncio
 import functools
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,9 +54,8 @@ class Orders:
         data = await _json(request)
         plan = await _do(form.read, data)
         given = (data.get("options") or {}).get("instance")
-        return web.json_response(
-            self._begin(plan, None if given in (None, "") else plan.scenario.instance).status(True)
-        )
+        instance = None if given in (None, "") else plan.scenario.instance
+        return web.json_response(asdict(self._begin(plan, instance).status(True)))
 
     def _begin(self, plan: form.Plan, wanted: int | None) -> Job:
         """Starts a plan on an instance; None for the next free one."""
@@ -93,19 +93,20 @@ class Orders:
     async def _stop(self, request: web.Request) -> web.Response:
         job = self._jobs.find(int(request.match_info["number"]))
         await self._jobs.stop(job)
-        return web.json_response(job.status(True))
+        return web.json_response(asdict(job.status(True)))
 
     async def _show(self, request: web.Request) -> web.Response:
         name, what = request.match_info["name"], request.match_info["what"]
         runs.folder_of(name)
         for job in self._jobs.running():
             if (job.kind, job.title) == (what, name):
-                return web.json_response(job.status(True))
+                return web.json_response(asdict(job.status(True)))
         words, instance = [what, name], None
         if what == "replay":  # each has a page of its own
             instance = min(set(range(INSTANCES)) - self._jobs.taken(what), default=0)
             words += ["--instance", str(instance), "--address", self._address]
-        return web.json_response(self._jobs.start(what, name, words, instance).status(True))
+        job = self._jobs.start(what, name, words, instance)
+        return web.json_response(asdict(job.status(True)))
 
     async def _save(self, request: web.Request) -> web.Response:
         data = await _json(request)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import math
 from collections.abc import Callable, Coroutine
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ class Bench:
             for op in ("search", "progress", "done"):
                 self._shown.pop(op, None)
             self._count += 1
-            self._tell({**record, "op": "log", "number": self._count, **log.described()})
+            self._tell({**record, "op": "log", "number": self._count, **asdict(log.described())})
 
     def _must_be_idle(self) -> None:
         if self._search is not None:
@@ -138,7 +139,9 @@ class Bench:
 
     async def _list(self, request: Request) -> Answer:
         return {
-            "logs": await asyncio.to_thread(lambda: [log.described() for log in self.logs.all()])
+            "logs": await asyncio.to_thread(
+                lambda: [asdict(log.described()) for log in self.logs.all()]
+            )
         }
 
     async def _open(self, request: Request) -> None:

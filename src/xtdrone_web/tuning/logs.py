@@ -30,15 +30,21 @@ class Log:
     path: Path
     run: Path | None = None
 
-    def described(self) -> dict[str, object]:
-        """Returns name, size, origin and time for the page: values for JSON."""
+    def described(self) -> "LogDescription":
+        """Returns its description for the page."""
         status = self.path.stat()
-        return {
-            "name": self.name,
-            "size": status.st_size,
-            "run": self.run is not None,
-            "written": time.strftime("%Y-%m-%d %H:%M", time.localtime(status.st_mtime)),
-        }
+        written = time.strftime("%Y-%m-%d %H:%M", time.localtime(status.st_mtime))
+        return LogDescription(self.name, status.st_size, self.run is not None, written)
+
+
+@dataclass(frozen=True)
+class LogDescription:
+    """A log, as a page gets it."""
+
+    name: str
+    size: int  # [bytes]
+    run: bool  # a run wrote it
+    written: str  # when
 
 
 class Logs:

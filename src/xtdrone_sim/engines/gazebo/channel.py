@@ -13,7 +13,11 @@ _LENGTH = struct.Struct("<I")
 
 
 class Channel:
-    """Sends requests to the plugin, one at a time."""
+    """Sends requests to the plugin, one at a time.
+
+    Attributes:
+        socket: The connected socket.
+    """
 
     def __init__(self, sock: Any, complaint: Callable[[], str]):
         """Takes ownership of a connected socket.
@@ -22,7 +26,7 @@ class Channel:
             sock: The socket.
             complaint: Called without arguments; returns gzserver's last error text.
         """
-        self._socket, self._complaint = sock, complaint
+        self.socket, self._complaint = sock, complaint
         sock.settimeout(ANSWER_S)
 
     def request(
@@ -41,8 +45,8 @@ class Channel:
         """
         try:
             if seconds != ANSWER_S:
-                self._socket.settimeout(seconds)
-            self._socket.sendall(_HEADER.pack(operation, len(body)) + body)
+                self.socket.settimeout(seconds)
+            self.socket.sendall(_HEADER.pack(operation, len(body)) + body)
             length = _LENGTH.unpack(self._receive(_LENGTH.size))[0]
             if length > MAX_REPLY or size not in (None, length):
                 wanted = f"up to {MAX_REPLY}" if size is None else size
@@ -59,7 +63,7 @@ class Channel:
             raise EngineError(f"gzserver has ended: {self._complaint()}") from error
         finally:
             if seconds != ANSWER_S:
-                self._socket.settimeout(ANSWER_S)
+                self.socket.settimeout(ANSWER_S)
 
     def text(self, operation: int, body: bytes = b"", seconds: float = ANSWER_S) -> str:
         """Sends a request whose reply is a text; see request()."""
@@ -85,14 +89,14 @@ class Channel:
 
     def close(self) -> None:
         """Closes the socket. May be called twice."""
-        self._socket.close()
+        self.socket.close()
 
     def _receive(self, size: int) -> bytearray:
         """Receives exactly this many bytes."""
         data = bytearray(size)
         rest = memoryview(data)
         while rest:
-            got = self._socket.recv_into(rest)
+            got = self.socket.recv_into(rest)
             if not got:
                 raise ConnectionError
             rest = rest[got:]

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -57,28 +58,30 @@ _STOP_S = 3.0
 _TRIES = 5  # starts of gzserver and of gzclient, which now and then fail by no fault of ours
 _OPEN_S = 15.0  # wall-clock time after which gzclient counts as started [s]
 _TELL_S = 0.5  # wall-clock time to wait for the exit status of a process [s]
-# Must match lockstep_world.cc.
-(
-    _STEP,
-    _RESET,
-    _FLEET,
-    _JOINTS,
-    _CONTACTS,
-    _PAYLOAD,
-    _CAST,
-    _SCANNERS,
-    _PLACE,
-    _INSERT,
-    _REMOVE,
-    _STATES,
-    _MOVE,
-    _PUSH,
-    _TYRES,
-) = range(1, 16)
 _TIME = struct.Struct("<d")
 _WEIGHT = struct.Struct("<11d")
 _RAYS = struct.Struct("<5d")
 _WIDTH = 13  # numbers per body: pos, quat, vel, ang_vel
+
+
+class Operation(IntEnum):
+    """Requests to the plugin; they must match lockstep_world.cc."""
+
+    STEP = 1
+    RESET = 2
+    FLEET = 3
+    JOINTS = 4
+    CONTACTS = 5
+    PAYLOAD = 6
+    CAST = 7
+    SCANNERS = 8
+    PLACE = 9
+    INSERT = 10
+    REMOVE = 11
+    STATES = 12
+    MOVE = 13
+    PUSH = 14
+    TYRES = 15
 
 
 class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
@@ -89,6 +92,11 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         specs: The VehicleSpecs of the fleet.
         models: Their Vehicles, in the same order.
         inserted: The WorldModels that were inserted since the start.
+        server: The process of gzserver.
+        processes: All processes that run, in the order of their start.
+        opening: The thread that keeps gzclient open, or None.
+        environment: The environment of the processes.
+        folder: Temporary folder with the world and the logs.
     """
 
     def __init__(
@@ -123,20 +131,18 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             self._fleet.tyre.shape[1],
         )
         self.inserted: tuple[WorldModel, ...] = ()
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._opening: threading.Thread | None = None  # keeps gzclient open
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.opening: threading.Thread | None = None  # keeps gzclient open
         self._closing = False
-        self._channels: tuple[Channel, Channel] | None = (
-            None  # the channel for steps, and that for images
-        )
+        self._channels: list[Channel] = []  # the one for steps, and the one for images
         plugin = self._setup / _PLUGIN
         if not plugin.is_file():
             raise EngineError(
                 "Gazebo 11 is not set up: run scripts/setup_gazebo.sh, or use engine:=embedded"
             )
         _refuse_stale(self._setup)
-        self._environment = self._read_environment(world, instance)
-        self._folder = Path(tempfile.mkdtemp(prefix="xtdrone-gazebo-"))
+        self.environment = self.read_environment(world, instance)
+        self.folder = Path(tempfile.mkdtemp(prefix="xtdrone-gazebo-"))
         try:
             self._start(world, plugin)
             self._name_fleet()
@@ -162,7 +168,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             [[*pose.pos, *pose.quat] if there else [np.nan] * 7 for there, pose in poses]
         )
         acc = self.state.acc.copy()
-        self._take(_RESET, table.tobytes(), 0.0)
+        self._take(Operation.RESET, table.tobytes(), 0.0)
         self.state.acc[~chosen] = acc[~chosen]
         self.state.actuator[chosen] = 0.0
 
@@ -196,7 +202,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         asked = _TIME.pack(dt) + self._applied.tobytes()
         if self._jointed:
             asked += joint_targets[self._moving].tobytes()
-        self._take(_STEP, asked, 1.0 / dt)
+        self._take(Operation.STEP, asked, 1.0 / dt)
         state.t_us += dt_us
         return state
 
@@ -206,7 +212,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         Raises:
             EngineError: gzserver has ended, or its answer is of another plugin.
         """
-        lines = [line.split("	") for line in self._channel.text(_CONTACTS).splitlines()]
+        lines = [line.split("	") for line in self.channel.text(Operation.CONTACTS).splitlines()]
         try:
             normals = np.array([line[2:] for line in lines], dtype=float).reshape(len(lines), 3)
         except ValueError:
@@ -224,13 +230,13 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         self._loaded[vehicle] = mass > 0.0
         inertia = self._masses.records[vehicle, 0]["inertia"]
         row = self._masses.records[vehicle, 0]["row"]
-        self._channel.request(_PAYLOAD, _WEIGHT.pack(row, total, *centre, *inertia))
+        self.channel.request(Operation.PAYLOAD, _WEIGHT.pack(row, total, *centre, *inertia))
 
     def place(self, vehicle: int, state: np.ndarray) -> None:
         """Moves the base of a vehicle; see WorldEditor."""
         acc = self.state.acc.copy()
         row = float(self._masses.records[vehicle, 0]["row"])
-        self._take(_PLACE, np.array([row, *state]).tobytes(), 0.0)
+        self._take(Operation.PLACE, np.array([row, *state]).tobytes(), 0.0)
         self.state.acc[:] = acc
 
     def insert(self, model: WorldModel) -> None:
@@ -239,7 +245,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         Raises:
             EngineError: Gazebo does not take it, or has ended.
         """
-        self._channel.request(_INSERT, model_sdf(model).encode())
+        self.channel.request(Operation.INSERT, model_sdf(model).encode())
         self._await_models(
             lambda: self._has(model.name), f"Gazebo does not take model '{model.name}'"
         )
@@ -252,7 +258,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             EngineError: Gazebo does not remove it, or has ended.
         """
         name = self.inserted[index].name
-        self._channel.request(_REMOVE, name.encode())
+        self.channel.request(Operation.REMOVE, name.encode())
         self._await_models(lambda: not self._has(name), f"Gazebo does not remove '{name}'")
         self.inserted = *self.inserted[:index], *self.inserted[index + 1 :]
 
@@ -262,30 +268,34 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
 
     def place_inserted(self, index: int, state: np.ndarray) -> None:
         """Moves an inserted model; see WorldEditor."""
-        self._channel.ask(
-            _MOVE, self.inserted[index].name, numbers=np.asarray(state, dtype=float).tobytes()
+        self.channel.ask(
+            Operation.MOVE,
+            self.inserted[index].name,
+            numbers=np.asarray(state, dtype=float).tobytes(),
         )
 
     def push_inserted(self, index: int, wrench: np.ndarray) -> None:
         """Applies a wrench during the next step; see WorldEditor."""
         name = self.inserted[index].name.encode()
-        self._channel.request(_PUSH, np.asarray(wrench, dtype=float).tobytes() + name)
+        self.channel.request(Operation.PUSH, np.asarray(wrench, dtype=float).tobytes() + name)
 
     @property
-    def _channel(self) -> Channel:
+    def channel(self) -> Channel:
         """The channel for steps and requests."""
-        return self._connected()[0]
+        return self._connected(0)
 
-    def _connected(self) -> tuple[Channel, Channel]:
-        if self._channels is None:
+    def _connected(self, k: int) -> Channel:
+        if k >= len(self._channels):
             raise EngineError("gzserver is not running: build a new engine")
-        return self._channels
+        return self._channels[k]
 
     def _states(self, names: Sequence[str]) -> np.ndarray:
         if not names:
             return np.zeros((0, _WIDTH))
-        data = self._channel.request(
-            _STATES, "".join(f"{name}\n" for name in names).encode(), size=8 * _WIDTH * len(names)
+        data = self.channel.request(
+            Operation.STATES,
+            "".join(f"{name}\n" for name in names).encode(),
+            size=8 * _WIDTH * len(names),
         )
         return np.frombuffer(data).reshape(-1, _WIDTH).copy()
 
@@ -325,8 +335,10 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         """
         head = _RAYS.pack(self._masses.records[vehicle, 0]["row"], longest, *np.asarray(pos))
         return np.frombuffer(
-            self._channel.request(
-                _CAST, head + np.asarray(directions).tobytes(), size=8 * (np.size(directions) // 3)
+            self.channel.request(
+                Operation.CAST,
+                head + np.asarray(directions).tobytes(),
+                size=8 * (np.size(directions) // 3),
             )
         )
 
@@ -340,7 +352,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         Raises:
             EngineError: Gazebo cannot render on this machine.
         """
-        return GazeboScene(self._connected()[1], self.specs, self.models, self.cast)
+        return GazeboScene(self._connected(1), self.specs, self.models, self.cast)
 
     def open_viewer(self) -> None:
         """Opens gzclient on the running world; the simulation goes on when it is closed.
@@ -351,8 +363,8 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         if not os.environ.get("DISPLAY"):
             raise EngineError("gui needs a display: set DISPLAY, or run without gui")
         client = self._start_process("gzclient", [])
-        self._opening = threading.Thread(target=self._keep_open, args=(client,), daemon=True)
-        self._opening.start()
+        self.opening = threading.Thread(target=self._keep_open, args=(client,), daemon=True)
+        self.opening.start()
 
     def _keep_open(self, client: "subprocess.Popen[bytes]") -> None:
         """Starts gzclient again if it crashes at its start, as Gazebo 11's does now and then.
@@ -369,19 +381,19 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
 
     def close(self) -> None:
         """Terminates gzclient and gzserver. May be called twice."""
-        for channel in reversed(self._channels or ()):
+        for channel in reversed(self._channels):
             channel.close()
         self._closing = True
-        while self._processes or (self._opening is not None and self._opening.is_alive()):
-            if self._processes:
-                _stop(self._processes.pop())
-            elif self._opening is not None:
-                self._opening.join(_TELL_S)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        while self.processes or (self.opening is not None and self.opening.is_alive()):
+            if self.processes:
+                _stop(self.processes.pop())
+            elif self.opening is not None:
+                self.opening.join(_TELL_S)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     # gzserver ---------------------------------------------------------------------------------
 
-    def _read_environment(self, world: World, instance: int) -> dict[str, str]:
+    def read_environment(self, world: World, instance: int) -> dict[str, str]:
         script = f". '{self._setup / 'env.sh'}' && env -0"
         text = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
         environment = dict(item.split("=", 1) for item in text.decode().split("\0") if item)
@@ -395,19 +407,20 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         return environment
 
     def _start(self, world: World, plugin: Path) -> None:
-        _refuse_taken(self._environment["GAZEBO_MASTER_URI"])
-        path, looks = self._folder / "lockstep", self._folder / "looks"
-        (self._folder / "scenario.world").write_text(self._sdf(world, plugin, path, looks))
+        refuse_taken_port(self.environment["GAZEBO_MASTER_URI"])
+        path, looks = self.folder / "lockstep", self.folder / "looks"
+        (self.folder / "scenario.world").write_text(self._sdf(world, plugin, path, looks))
         if not os.environ.get("DISPLAY"):  # needed without cameras too: Gazebo opens a display
-            self._environment["DISPLAY"] = self._open_display()
+            self.environment["DISPLAY"] = self._open_display()
         with _listener(path) as main, _listener(looks) as second:
-            self._channels = self._serve(main), self._accept(second)
+            self._channels.append(self._serve(main))
+            self._channels.append(self._accept(second))
 
     def _serve(self, listener: socket.socket) -> Channel:
         """Starts gzserver, again if the display refuses its first window; returns its channel."""
         for _ in range(_TRIES):
-            self._server = self._start_process(
-                "gzserver", ["--verbose", "-u", self._folder / "scenario.world"]
+            self.server = self._start_process(
+                "gzserver", ["--verbose", "-u", self.folder / "scenario.world"]
             )
             try:
                 return self._accept(listener)
@@ -415,9 +428,9 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
                 if not self._says(_REFUSED):
                     raise
                 refused = error
-                self._processes.remove(self._server)
-                _stop(self._server)  # Xlib's exit hangs in a thread of gzserver
-                (self._folder / "gzserver.log").unlink()
+                self.processes.remove(self.server)
+                _stop(self.server)  # Xlib's exit hangs in a thread of gzserver
+                (self.folder / "gzserver.log").unlink()
         raise refused
 
     def _sdf(self, world: World, plugin: Path, path: Path, looks: Path) -> str:
@@ -428,7 +441,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         while not select.select([listener], [], [], 0.1)[0]:
             # Without our plugin it would go on running.
             if (
-                self._server.poll() is not None
+                self.server.poll() is not None
                 or time.monotonic() > end
                 or self._says("Failed to load plugin", _PLUGIN)
                 or self._says(_REFUSED)
@@ -463,8 +476,8 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         environment: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
     ) -> "subprocess.Popen[bytes]":
-        environment = self._environment if environment is None else environment
-        with open(self._folder / f"{program}.log", "ab") as log:
+        environment = self.environment if environment is None else environment
+        with open(self.folder / f"{program}.log", "ab") as log:
             process = subprocess.Popen(
                 [_which(program, environment["PATH"]), *map(str, words)],
                 stdin=subprocess.DEVNULL,
@@ -475,7 +488,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
                 start_new_session=True,
                 preexec_fn=tied(),
             )
-        self._processes.append(process)
+        self.processes.append(process)
         return process
 
     def _says(self, *words: str) -> bool:
@@ -484,7 +497,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
 
     def _said(self, program: str = "gzserver") -> list[str]:
         """Lines that a program has logged so far."""
-        text = _COLOUR.sub("", (self._folder / f"{program}.log").read_text(errors="replace"))
+        text = _COLOUR.sub("", (self.folder / f"{program}.log").read_text(errors="replace"))
         return [line.strip() for line in text.splitlines() if line.strip()]
 
     def _complaint(self, program: str = "gzserver") -> str:
@@ -492,7 +505,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         lines = [line for line in self._said(program) if not _CHATTER.match(line)]
         errors = [line for line in lines if "[Err]" in line or "rror" in line]
         words = (errors or lines)[-1:]
-        process = next(each for each in self._processes if _program(each).endswith(program))
+        process = next(each for each in self.processes if _program(each).endswith(program))
         try:
             status = process.wait(_TELL_S)
             words += [signal.Signals(-status).name] if status < 0 else []
@@ -505,16 +518,16 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
     def _name_fleet(self) -> None:
         """Exchanges the order of all bodies, joints and tyres with the plugin."""
         pairs = list(zip(self.specs, self.models, strict=True))
-        self._channel.ask(
-            _FLEET,
+        self.channel.ask(
+            Operation.FLEET,
             "".join(
                 f"{spec.name}\t{link_name(k)}\n"
                 for spec, model in pairs
                 for k in range(len(model.bodies))
             ),
         )
-        self._channel.ask(
-            _JOINTS,
+        self.channel.ask(
+            Operation.JOINTS,
             "".join(
                 f"{spec.name}\t{joint_name(k)}\n"
                 for spec, model in pairs
@@ -529,11 +542,11 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         ]
         self._tyres = np.array([(i, shape.tyre) for i, shape in tyres], dtype=int).reshape(-1, 2)
         if tyres:
-            self._channel.ask(
-                _TYRES,
+            self.channel.ask(
+                Operation.TYRES,
                 "".join(f"{self.specs[i].name}\t{shape_name(shape.name)}\n" for i, shape in tyres),
             )
-        self._channel.request(_SCANNERS, scanners(self.specs, self.models).encode())
+        self.channel.request(Operation.SCANNERS, scanners(self.specs, self.models).encode())
         rows = self._masses.records["row"]
         self._used, self._base = rows >= 0, rows[:, 0]
         self._applied = np.zeros((rows.max() + 1, 6))
@@ -546,7 +559,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
     def _take(self, operation: int, body: bytes, rate: float) -> None:
         """Takes over the state that a request is answered with; see Channel.request()."""
         state, size = self.state, len(self._applied) * _WIDTH
-        numbers = np.frombuffer(self._channel.request(operation, body, size=self._state_size))
+        numbers = np.frombuffer(self.channel.request(operation, body, size=self._state_size))
         if not np.isfinite(numbers).all():
             table = numbers[:size].reshape(-1, _WIDTH)[self._base]
             wrong = np.flatnonzero(~np.isfinite(table).all(axis=1))
@@ -624,7 +637,7 @@ def _refuse_stale(setup: Path) -> None:
         )
 
 
-def _refuse_taken(uri: str) -> None:
+def refuse_taken_port(uri: str) -> None:
     """Checks the master's address before gzserver starts, which would not report a conflict.
 
     Raises:

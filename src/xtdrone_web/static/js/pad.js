@@ -1,6 +1,6 @@
 // The gamepad in a frame of another origin, hence in a process of its own in which nothing is
 // drawn: a picture that takes long does not hold up the sticks. The page says what is wanted, and
-// is told what was read.
+// gets what was read.
 
 import { CENTRED, Gamepad } from "./gamepad.js";
 import { Connection } from "./socket.js";
@@ -11,7 +11,7 @@ const NAMES = ["localhost", "127.0.0.1"]; // of this machine, by which the page 
 class Pad {
   constructor() {
     this.gamepad = new Gamepad();
-    this.told = 0;
+    this.sent = 0;
     addEventListener("message", (event) => this.take(event));
     parent.postMessage({ ready: true }, "*"); // says nothing but that it is there
     this.loop();
@@ -30,8 +30,8 @@ class Pad {
   read() {
     const now = performance.now(), found = this.gamepad.read(this.wanted);
     if (this.wanted.on && found) this.connection.sticks(this.wanted.vehicle, found.held ? found.values : CENTRED, now);
-    if (found?.orders.length || now - this.told >= TELL_MS) {
-      this.told = now;
+    if (found?.orders.length || now - this.sent >= TELL_MS) {
+      this.sent = now;
       this.tell({ found });
     }
   }

@@ -5,15 +5,15 @@ import { arrows, ask, byId, el, Refusal } from "./api.js";
 const WAIT_MS = 350; // after a change, before the server is asked whether it can be flown
 
 export class Form {
-  constructor(told, fleet) {
-    this.told = told;
+  constructor(offered, fleet) {
+    this.offered = offered;
     this.fleet = fleet;
     this.inputs = {};
     this.settings = {};
-    const own = { world: (o) => this.worlds(o), wind: (o) => this.wind(o), sensors: (o) => this.presets(o), engine: (o) => this.parts(o, told.engines), autopilot: (o) => this.parts(o, told.autopilots) };
+    const own = { world: (o) => this.worlds(o), wind: (o) => this.wind(o), sensors: (o) => this.presets(o), engine: (o) => this.parts(o, offered.engines), autopilot: (o) => this.parts(o, offered.autopilots) };
     this.shows = [];
-    const cards = told.groups.map((group) => {
-      const fields = told.options.filter((option) => option.group === group).map((option) => (own[option.name] || ((o) => this.field(o)))(option));
+    const cards = offered.groups.map((group) => {
+      const fields = offered.options.filter((option) => option.group === group).map((option) => (own[option.name] || ((o) => this.field(o)))(option));
       if (group !== "More") return el("fieldset", { class: "card" }, el("legend", {}, group), ...fields);
       return el("details", { class: "card", id: "more" }, el("summary", {}, `More options (${fields.length})`), ...fields);
     });
@@ -80,7 +80,7 @@ export class Form {
     const group = el("div", { class: "choices", role: "radiogroup", "aria-label": option.name });
     const show = () => { for (const each of group.children) { const on = each.dataset.name === (input.value || option.default); each.setAttribute("aria-checked", on); each.tabIndex = on ? 0 : -1; } };
     group.append(...option.offered.map((name) => {
-      const ready = this.told.ready[name];
+      const ready = this.offered.ready[name];
       return el("button", { type: "button", role: "radio", dataset: { name }, onclick: () => { input.value = name === option.default ? "" : name; show(); this.changed(); } },
         el("b", {}, name), el("small", {}, lines[name] || ""), ready ? el("small", { class: ready.there ? "" : "needs" }, ready.there ? ready.text : `${ready.text.split(";")[0]}: ${ready.how}`) : null);
     }));
@@ -122,7 +122,7 @@ export class Form {
   /** Sensors: a preset for each kind; whatever else may be changed is in the text. */
   presets(option) {
     const entries = () => this.inputs.sensors.value.split(";").map((word) => word.trim()).filter(Boolean);
-    const box = el("div", { class: "presets" }, ...Object.entries(this.told.presets).map(([kind, names]) => el("label", {}, kind, el("select", { dataset: { kind }, "aria-label": `preset of ${kind}`,
+    const box = el("div", { class: "presets" }, ...Object.entries(this.offered.presets).map(([kind, names]) => el("label", {}, kind, el("select", { dataset: { kind }, "aria-label": `preset of ${kind}`,
       onchange: (event) => {
         const rest = entries().filter((word) => !word.startsWith(`${kind}.preset`)), name = event.target.value;
         this.inputs.sensors.value = [...(name ? [`${kind}.preset=${name}`] : []), ...rest].join("; ");
@@ -139,7 +139,7 @@ export class Form {
   }
 
   agents() {
-    const select = el("select", { id: "o-agent" }, el("option", { value: "" }, "none: it waits for pilots"), ...Object.keys(this.told.agents).map((name) => el("option", { value: name }, name)));
+    const select = el("select", { id: "o-agent" }, el("option", { value: "" }, "none: it waits for pilots"), ...Object.keys(this.offered.agents).map((name) => el("option", { value: name }, name)));
     this.agent = select;
     this.settingsBox = el("div", { id: "settings" });
     select.onchange = () => { this.showAgent(); this.changed(); };
@@ -149,7 +149,7 @@ export class Form {
   }
 
   showAgent(values = {}) {
-    const agent = this.told.agents[this.agent.value];
+    const agent = this.offered.agents[this.agent.value];
     this.about.textContent = agent ? agent.description : "Fly it by the page, QGroundControl, MAVSDK or MAVROS.";
     this.settings = {};
     const fields = Object.entries(agent?.options || {}).map(([name, row]) => {
@@ -169,7 +169,7 @@ export class Form {
   /** A form that was saved. */
   load(form) {
     for (const [name, input] of Object.entries(this.inputs)) input.value = form.options[name] === undefined ? "" : String(form.options[name]);
-    const more = this.told.options.some(({ name, group }) => group === "More" && form.options[name] !== undefined);
+    const more = this.offered.options.some(({ name, group }) => group === "More" && form.options[name] !== undefined);
     if (more) byId("more").open = true;
     this.agent.value = form.agent;
     this.showAgent(form.settings);

@@ -26,14 +26,14 @@ class Start {
     this.jobs = new Jobs((job) => this.ended(job), (job) => this.runs.progress(job));
     this.fleet = new Fleet(() => this.form?.changed());
     this.form = new Form(await ask("/api/form"), this.fleet);
-    this.fleet.most = this.form.told.most;
+    this.fleet.most = this.form.offered.most;
     this.shelf = new Shelf((form, name) => { this.form.load(form); byId("savename").value = name; this.tab("form"); say(`'${name}' is on the form`); });
     this.models = new Models(async (report) => { await this.catalogue(); this.fleet.choose(report.name); });
     byId("start").onclick = () => this.start();
     byId("saveyaml").onclick = () => this.save("yaml");
     byId("savelaunch").onclick = () => this.save("launch");
     await this.catalogue();
-    this.form.load(this.form.told.first || { vehicles: [{ type: "iris", pos: [0, 0, 0], yaw: 0 }], options: {}, agent: "", settings: {} });
+    this.form.load(this.form.offered.first || { vehicles: [{ type: "iris", pos: [0, 0, 0], yaw: 0 }], options: {}, agent: "", settings: {} });
     document.body.dataset.ready = "yes";
   }
 
@@ -59,14 +59,14 @@ class Start {
 
   /** Vehicles and worlds; pictures and figures come one by one while they are made. */
   async catalogue() {
-    const told = await ask("/api/catalogue"), count = JSON.stringify(told).length;
-    if (count !== this.told) {
-      this.told = count;
-      this.fleet.offer(told.vehicles);
-      this.form.offerWorlds(told.worlds);
+    const listed = await ask("/api/catalogue"), count = JSON.stringify(listed).length;
+    if (count !== this.catalogueSize) {
+      this.catalogueSize = count;
+      this.fleet.offer(listed.vehicles);
+      this.form.offerWorlds(listed.worlds);
     }
     clearTimeout(this.looking);
-    const open = told.vehicles.filter((type) => type.mass_kg === undefined && !type.error).length + told.worlds.filter((world) => world.outlines === undefined && !world.error).length;
+    const open = listed.vehicles.filter((type) => type.mass_kg === undefined && !type.error).length + listed.worlds.filter((world) => world.outlines === undefined && !world.error).length;
     if (open) this.looking = setTimeout(() => this.catalogue().catch(() => {}), CATALOGUE_MS);
   }
 

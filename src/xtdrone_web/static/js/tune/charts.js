@@ -37,17 +37,17 @@ export class Charts {
   draw() {
     for (const { plot } of this.charts) plot.destroy();
     this.box.replaceChildren();
-    this.charts = Object.entries(this.record?.axes || {}).map(([axis, told]) => this.chart(axis, told));
+    this.charts = Object.entries(this.record?.axes || {}).map(([axis, signals]) => this.chart(axis, signals));
   }
 
-  chart(axis, told) {
+  chart(axis, signals) {
     const element = document.createElement("div"), head = document.createElement("h3"), value = document.createElement("output");
     element.className = "chart";
     element.dataset.axis = axis;
-    head.append(`${axis} [${told.unit}]${told.moves ? "" : ", does not move with its stick"}`, value);
+    head.append(`${axis} [${signals.unit}]${signals.moves ? "" : ", does not move with its stick"}`, value);
     element.append(head);
     this.box.append(element);
-    const tables = [[this.record.t, told.stick, told.measured]];
+    const tables = [[this.record.t, signals.stick, signals.measured]];
     for (const part of ["fitted", "held out"]) {
       const curve = (this.curves[axis] || []).find((each) => each.part === part);
       tables.push(curve ? [curve.t, curve.simulated] : [[this.record.t[0]], [null]]);
@@ -60,7 +60,7 @@ export class Charts {
       axes: [{ ...axes, size: 24 }, { ...axes, size: 48 }, { ...axes, scale: "stick", side: 1, size: 34, grid: { show: false } }],
       series: [{}, line("--blue", 1, { scale: "stick", alpha: 0.7 }), line("--quiet", 1.6), line("--accent", 1.8), line("--good", 1.8)],
       cursor: { drag: { x: true, y: false, setScale: false, dist: MIN_PIXELS }, sync: { key: "tune" }, bind: { dblclick: () => () => this.choose(0, this.record.seconds) } },
-      hooks: { drawClear: [(u) => this.shade(u)], setSelect: [(u) => this.selected(u)], setCursor: [(u) => this.read(u, told, value)] },
+      hooks: { drawClear: [(u) => this.shade(u)], setSelect: [(u) => this.selected(u)], setCursor: [(u) => this.read(u, signals, value)] },
     }, uPlot.join(tables), element);
     return { axis, plot };
   }

@@ -20,8 +20,8 @@ class Tuning {
     const base = location.pathname.replace(/\/$/, "");
     this.upload = `${base}/upload`;
     this.link = new Link(`${base}/socket`, {
-      welcome: () => this.list(), log: (told) => this.opened(told), search: (told) => this.searching(told),
-      progress: (told) => this.progress(told), done: (told) => this.found(told), flight: (told) => this.results.flight(told),
+      welcome: () => this.list(), log: (message) => this.opened(message), search: (message) => this.searching(message),
+      progress: (message) => this.progress(message), done: (message) => this.found(message), flight: (message) => this.results.flight(message),
       lost: (refused) => this.say(refused || "the connection is lost; trying again", true) });
   }
 
@@ -72,19 +72,19 @@ class Tuning {
     this.list();
   }
 
-  opened(told) {
-    if (this.log?.number === told.number) return; // the same, after a lost connection
-    this.log = told;
+  opened(message) {
+    if (this.log?.number === message.number) return; // the same, after a lost connection
+    this.log = message;
     this.results.clear();
     field("progress").replaceChildren();
-    field("title").textContent = told.name;
-    field("lognote").textContent = `${told.samples} samples, ${told.seconds.toFixed(1)} s, ${(told.size / 1e6).toFixed(2)} MB`;
-    for (const box of field("axes").querySelectorAll("input")) box.checked = told.axes[box.value].moves;
-    this.charts.open(told);
-    this.choose(0, told.seconds);
+    field("title").textContent = message.name;
+    field("lognote").textContent = `${message.samples} samples, ${message.seconds.toFixed(1)} s, ${(message.size / 1e6).toFixed(2)} MB`;
+    for (const box of field("axes").querySelectorAll("input")) box.checked = message.axes[box.value].moves;
+    this.charts.open(message);
+    this.choose(0, message.seconds);
     this.enable();
-    if (![...field("logs").options].some(({ value }) => value === told.name)) this.list();
-    field("logs").value = told.name;
+    if (![...field("logs").options].some(({ value }) => value === message.name)) this.list();
+    field("logs").value = message.name;
   }
 
   /** A stretch [s]; the whole log has no end. */
