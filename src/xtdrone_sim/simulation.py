@@ -24,7 +24,6 @@ from xtdrone_core.contracts import (
     Viewer,
     required,
 )
-from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import run_folder, snapshot
 from xtdrone_core.runs.control_link import TICK_US, ControlServer
 from xtdrone_core.runs.log_file import LogGaps
@@ -33,7 +32,9 @@ from xtdrone_core.state import SensorDescription
 from xtdrone_core.stations import wanted_stations
 
 from .control.requests import ControlRequests
+from .fleet.selection import refuse_other_change, vehicle_mask
 from .observers.crashes import Crash
+from .observers.figures import flight_summary
 from .observers.recording import WARNING, Console, SummaryKeeper, TruthRecorder
 from .pacer import Pacer
 from .parts import Parts, Setup, build_parts, regroupable
@@ -372,12 +373,7 @@ class Simulation:
 
     def _refuse_change(self, scenario: Scenario, has_new_agent: bool) -> None:
         """Refuses a change of the fleet that cannot be done, before anything is built."""
-        now, then = set(self.scenario.specified()), set(scenario.specified())
-        if not now < then and not then < now:
-            raise ScenarioError(
-                "a fleet either grows or shrinks, and the vehicles that stay keep "
-                "type, name, start, autopilot and number: add some, or remove some"
-            )
+        refuse_other_change(self.scenario, scenario)
         if self.folder is not None or self.requests is not None:
             raise ScenarioError(
                 "the vehicles of a recorded run, and of one with a control socket, "
@@ -385,7 +381,7 @@ class Simulation:
             )
         if self._agent is not None and not has_new_agent:
             raise ScenarioError(
-                f"{type(self._agent).__name__} flies a fleet of {len(now)}: let "
+                f"{type(self._agent).__name__} flies a fleet of {self.scenario.n}: let "
                 "the commands of the simulation or backends fly one that changes"
             )
         regroupable(self.engine, scenario.engine)
@@ -407,9 +403,7 @@ class Simulation:
             XtdroneError: It is not a snapshot, or belongs to another scenario.
         """
         saved, scenario = snapshot.read(path)
-        own = json.loads(
-            json.dumps(self.scenario.to_dict())
-        )  # the types of JSON, which the file has
+        own = json.loads(json.dumps(self.scenario.to_dict()))  # with the file's types
         _refuse_other(own, scenario, path)
         for name, part in self._stateful().items():
             if name not in saved:
@@ -434,26 +428,7 @@ class Simulation:
         Raises:
             ScenarioError: No such vehicle.
         """
-        n = self.scenario.n
-        if vehicles is None:
-            return np.ones(n, dtype=np.bool_)
-        given = np.asarray(vehicles)
-        if given.dtype == np.bool_ and given.shape == (n,):
-            return given.copy()
-        names = [spec.name for spec in self.scenario.vehicles]
-        mask = np.zeros(n, dtype=np.bool_)
-        for vehicle in np.atleast_1d(given).tolist():
-            if vehicle in names:
-                mask[names.index(vehicle)] = True
-            elif isinstance(vehicle, int) and 0 <= vehicle < n:
-                mask[vehicle] = True
-            else:
-                raise ScenarioError(
-                    unknown_name("vehicle", vehicle, names)
-                    if isinstance(vehicle, str)
-                    else f"vehicle {vehicle} is not there: give 0 to {n - 1}, or a name"
-                )
-        return mask
+        return vehicle_mask(self.scenario, vehicles)
 
     def stop(self) -> None:
         """Ends run() at the next step; safe from signal handlers and other threads."""
@@ -490,32 +465,7 @@ class Simulation:
 
     def summary(self) -> dict[str, Any]:
         """The simulation's fields of summary.json."""
-        s = self.scenario
-        health = self.autopilot.health() if s.key else ()
-        refused = {
-            vehicle.name: sum(link["refused"] for link in report["links"].values())
-            for vehicle, report in zip(s.vehicles, health)
-        }
-        return {
-            "n": s.n,
-            "engine": s.engine,
-            "autopilot": s.flown_by,
-            "transport": "agent" if self._agent is not None else "mavlink",
-            "world": s.world,
-            "seed": s.seed,
-            "gps": s.gps,
-            "pose_source": s.pose_source,
-            "speed": s.speed,
-            "sim_time_s": self.t_us * 1e-6,
-            "real_time_factor": round(self.real_time_factor(), 3),
-            "reached": {what: list(counts) for what, counts in self.reached.items()},
-            "collisions": len(self.collisions),
-            "crashes": self.monitor.table(),
-            **self.figures.summary(),
-            **({"refused_messages": refused} if s.key else {}),
-            **({} if self.race is None else {"race": self.race.summary()}),
-            "landed": bool(self.landed.all()),
-        }
+        return flight_summary(self, "mavlink" if self._agent is None else "agent")
 
     def close(self) -> None:
         """Ends all parts and writes summary.json; safe to call twice."""

@@ -10,7 +10,15 @@ import flights
 from flights import FIELD, ORIGIN, REST, N, block, fly, rms, sensors
 from xtdrone_autopilot.estimation.air_data import fuse_sideslip
 from xtdrone_autopilot.estimation.ekf import Ekf, EkfParameters
-from xtdrone_autopilot.estimation.state import ATT, SIZE, VEL, WIND as WIND_STATE
+from xtdrone_autopilot.estimation.state import (
+    ATT,
+    HISTORY_STEPS,
+    PAST_STATE,
+    SIZE,
+    VEL,
+    WIND as WIND_STATE,
+    VehicleEkf,
+)
 from xtdrone_autopilot.parameters.store import ParameterStore
 from xtdrone_autopilot.state.estimator_flags import (
     AIRSPEED_USED,
@@ -22,6 +30,7 @@ from xtdrone_autopilot.state.estimator_flags import (
     SIDESLIP_USED,
     VISION_USED,
 )
+from xtdrone_core.state import SENSORS
 
 DOWN = (0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))  # turns the block's x axis to the ground
 WIND = np.tile([4.0, -3.0, 0.0], (N, 1))
@@ -212,7 +221,10 @@ def test_sideslip_has_the_derivatives_of_finite_differences():
     state, estimate, work = ekf.filters[0], ekf.records[0], np.zeros((6, SIZE))
     params = ParameterStore(1).values[0]
     cov = ekf.covariances[0].copy()
-    fuse_sideslip(EkfParameters.load().record(), params, state, estimate, cov, work, ekf.t_us)
+    readings, history = np.zeros(1, SENSORS)[0], np.zeros(HISTORY_STEPS, PAST_STATE)
+    tuning = EkfParameters.load().record()
+    vehicle = VehicleEkf(tuning, params, readings, estimate, state, history, cov, work)
+    fuse_sideslip(vehicle, ekf.t_us)
 
     def slip(changed):
         turn = Rotation.from_rotvec(changed[ATT : ATT + 3]) * Rotation.from_quat(estimate["quat"])

@@ -35,6 +35,7 @@ from .state import (
     SIZE,
     TERRAIN,
     VEL,
+    VehicleEkf,
 )
 
 RANGE_IF_LOW_AND_SLOW, RANGE_ALWAYS = 1, 2  # values of EKF2_RNG_CTRL; 0 = never
@@ -43,17 +44,26 @@ _ZERO_VELOCITY_US = 100_000  # period of the zero-velocity update [us]
 
 
 @njit
-def height_reference(tuning: Record, params: Record, ekf: Record, t_us: int) -> int:
+def height_reference(ekf: VehicleEkf, t_us: int) -> int:
     """Returns the height reference: EKF2_HGT_REF's while its source is available, else GPS."""
-    since = t_us - tuning.aid_time
-    if params.EKF2_HGT_REF == HEIGHT_BY_BARO and params.EKF2_BARO_CTRL != 0 and ekf.baro_t > since:
+    params, state = ekf.params, ekf.state
+    since = t_us - ekf.tuning.aid_time
+    if (
+        params.EKF2_HGT_REF == HEIGHT_BY_BARO
+        and params.EKF2_BARO_CTRL != 0
+        and state.baro_t > since
+    ):
         return HEIGHT_BY_BARO
-    if params.EKF2_HGT_REF == HEIGHT_BY_RANGE and params.EKF2_RNG_CTRL != 0 and ekf.range_t > since:
+    if (
+        params.EKF2_HGT_REF == HEIGHT_BY_RANGE
+        and params.EKF2_RNG_CTRL != 0
+        and state.range_t > since
+    ):
         return HEIGHT_BY_RANGE
     if (
         params.EKF2_HGT_REF == HEIGHT_BY_VISION
         and params.EKF2_EV_CTRL & EV_HEIGHT
-        and ekf.vision_t > since
+        and state.vision_t > since
     ):
         return HEIGHT_BY_VISION
     return HEIGHT_BY_GPS
@@ -100,32 +110,30 @@ def fuse_mag(
 
 
 @njit
-def check_mag(
-    tuning: Record, ekf: Record, estimate: Record, cov: np.ndarray, ratios: np.ndarray, t_us: int
-) -> None:
+def check_mag(ekf: VehicleEkf, ratios: np.ndarray, t_us: int) -> None:
     """Records the magnetometer's test ratios; resets its bias if it was rejected for too long."""
+    estimate, state = ekf.estimate, ekf.state
     passed = True
     estimate.test_ratios[TEST_MAG] = 0.0
     for k in range(3):
         estimate.test_ratios[TEST_MAG] = max(estimate.test_ratios[TEST_MAG], ratios[k])
         passed = passed and ratios[k] <= 1.0
     if passed:
-        ekf.mag_t = t_us
-    elif t_us - ekf.mag_t > tuning.mag_reset_time:  # its bias has changed
-        reset_covariance(cov, FIELD_BIAS, 3, tuning.field_bias_reset_sigma**2)
-        ekf.mag_t = t_us
+        state.mag_t = t_us
+    elif t_us - state.mag_t > ekf.tuning.mag_reset_time:  # the bias has changed
+        reset_covariance(ekf.cov, FIELD_BIAS, 3, ekf.tuning.field_bias_reset_sigma**2)
+        state.mag_t = t_us
 
 
 @njit
-def baro_is_continuous(
-    tuning: Record, ekf: Record, cov: np.ndarray, height: float, t_us: int
-) -> bool:
+def baro_is_continuous(ekf: VehicleEkf, height: float, t_us: int) -> bool:
     """Returns whether to fuse a barometric height [m]; resets the offset after a long gap."""
-    if t_us - ekf.baro_t <= tuning.reset_time:
+    state = ekf.state
+    if t_us - state.baro_t <= ekf.tuning.reset_time:
         return True
-    ekf.baro_offset = height - ekf.pos[2]
-    reset_covariance(cov, BARO_OFFSET, 1, cov[POS + 2, POS + 2] + tuning.baro_noise**2)
-    ekf.baro_t = t_us
+    state.baro_offset = height - state.pos[2]
+    reset_covariance(ekf.cov, BARO_OFFSET, 1, ekf.cov[POS + 2, POS + 2] + ekf.tuning.baro_noise**2)
+    state.baro_t = t_us
     return False
 
 
@@ -160,33 +168,24 @@ def fuse_baro(
 
 
 @njit
-def check_baro(ekf: Record, estimate: Record, ratio: float, t_us: int) -> None:
+def check_baro(ekf: VehicleEkf, ratio: float, t_us: int) -> None:
     """Records the barometer's test ratio."""
-    estimate.test_ratios[TEST_BARO] = ratio
+    ekf.estimate.test_ratios[TEST_BARO] = ratio
     if ratio <= 1.0:
-        ekf.baro_t = t_us
+        ekf.state.baro_t = t_us
 
 
 @njit
 def fuse_range(
-    tuning: Record,
-    params: Record,
-    ekf: Record,
-    estimate: Record,
-    past: np.ndarray,
-    slots: tuple[int, int, float],
-    delay: float,
-    cov: np.ndarray,
-    work: np.ndarray,
-    distance: float,
-    t_us: int,
+    ekf: VehicleEkf, slots: tuple[int, int, float], delay: float, distance: float, t_us: int
 ) -> None:
     """Fuses a range finder's distance to the ground [m], measured `delay` [s] ago.
 
     It observes the terrain height and, depending on EKF2_HGT_REF and EKF2_RNG_CTRL, the
     vehicle's height. As in EKF2, a beam that is too far from vertical is ignored.
     """
-    dx, h, gain, quat = work[0], work[1], work[2], past[slots[1]].quat
+    params, estimate, state = ekf.params, ekf.estimate, ekf.state
+    dx, h, gain, quat = ekf.work[0], ekf.work[1], ekf.work[2], ekf.history[slots[1]].quat
     axis, mount = estimate.range_axis, estimate.range_pos
     beam = rotate(quat[0], quat[1], quat[2], quat[3], axis[0], axis[1], axis[2])
     arm = rotate(quat[0], quat[1], quat[2], quat[3], mount[0], mount[1], mount[2])
@@ -195,16 +194,16 @@ def fuse_range(
     sigma = params.EKF2_RNG_NOISE + params.EKF2_RNG_SFE * distance
     variance = (sigma * beam[2]) ** 2
     below = -beam[2] * distance - arm[2]  # depth of the ground below the centre of gravity [m]
-    height = delayed_position(ekf, past, slots, delay, 2)
-    if math.isnan(estimate.terrain) or t_us - ekf.range_t > tuning.reset_time:
+    height = delayed_position(ekf, slots, delay, 2)
+    if math.isnan(estimate.terrain) or t_us - state.range_t > ekf.tuning.reset_time:
         estimate.terrain = height - below
         for k in range(SIZE):  # the terrain is as uncertain as the vehicle's own height
-            cov[TERRAIN, k] = cov[POS + 2, k]
-            cov[k, TERRAIN] = cov[POS + 2, k]
-        cov[TERRAIN, TERRAIN] = cov[POS + 2, POS + 2] + variance
-        ekf.range_t = t_us
+            ekf.cov[TERRAIN, k] = ekf.cov[POS + 2, k]
+            ekf.cov[k, TERRAIN] = ekf.cov[POS + 2, k]
+        ekf.cov[TERRAIN, TERRAIN] = ekf.cov[POS + 2, POS + 2] + variance
+        state.range_t = t_us
         return
-    reference = height_reference(tuning, params, ekf, t_us) == HEIGHT_BY_RANGE
+    reference = height_reference(ekf, t_us) == HEIGHT_BY_RANGE
     h[:] = 0.0
     h[POS + 2] = 1.0
     h[VEL + 2] = -delay
@@ -212,15 +211,15 @@ def fuse_range(
     h[ATT] = distance * beam[1]
     h[ATT + 1] = -distance * beam[0]
     innovation = below - height + estimate.terrain
-    if reference or _range_aids_height(params, below, ekf.vel):
-        ratio = fuse(cov, dx, h, gain, innovation, variance, params.EKF2_RNG_GATE)
+    if reference or _range_aids_height(params, below, state.vel):
+        ratio = fuse(ekf.cov, dx, h, gain, innovation, variance, params.EKF2_RNG_GATE)
     else:
         ratio = fuse_partially(
-            cov, dx, h, gain, innovation, variance, params.EKF2_RNG_GATE, TERRAIN, 1
+            ekf.cov, dx, h, gain, innovation, variance, params.EKF2_RNG_GATE, TERRAIN, 1
         )
     estimate.test_ratios[TEST_RANGE] = ratio
     if ratio <= 1.0:
-        ekf.range_t = t_us
+        state.range_t = t_us
 
 
 @njit
@@ -233,48 +232,39 @@ def _range_aids_height(params: Record, below: float, vel: np.ndarray) -> bool:
 
 
 @njit
-def predict_terrain(
-    tuning: Record, params: Record, ekf: Record, estimate: Record, cov: np.ndarray, dt: float
-) -> None:
+def predict_terrain(ekf: VehicleEkf, dt: float) -> None:
     """Adds the process noise of the terrain height for a step of dt [s] at the present speed."""
-    if math.isnan(estimate.terrain):
+    params = ekf.params
+    if math.isnan(ekf.estimate.terrain):
         return
-    vel = ekf.vel
-    variance = tuning.terrain_noise**2 * dt
-    if not _range_aids_height(params, ekf.pos[2] - estimate.terrain, vel):
+    vel = ekf.state.vel
+    variance = ekf.tuning.terrain_noise**2 * dt
+    if not _range_aids_height(params, ekf.state.pos[2] - ekf.estimate.terrain, vel):
         slope = params.EKF2_TERR_GRAD
         variance = (
             (params.EKF2_TERR_NOISE**2 + slope * slope * (vel[0] ** 2 + vel[1] ** 2)) * dt * dt
         )
-    cov[TERRAIN, TERRAIN] += variance
+    ekf.cov[TERRAIN, TERRAIN] += variance
 
 
 @njit
-def _fuse_zero_velocity(
-    tuning: Record,
-    ekf: Record,
-    estimate: Record,
-    cov: np.ndarray,
-    work: np.ndarray,
-    gyro: np.ndarray,
-    sigma: float,
-    at_rest: bool,
-) -> None:
+def _fuse_zero_velocity(ekf: VehicleEkf, gyro: np.ndarray, sigma: float, at_rest: bool) -> None:
     """Fuses zero velocity with a standard deviation [m/s]; at rest the gyro bias as well."""
-    dx, h, gain = work[0], work[1], work[2]
+    tuning = ekf.tuning
+    dx, h, gain = ekf.work[0], ekf.work[1], ekf.work[2]
     for k in range(3):
         h[:] = 0.0
         h[VEL + k] = 1.0
-        fuse(cov, dx, h, gain, -ekf.vel[k], sigma * sigma, tuning.vel_gate)
+        fuse(ekf.cov, dx, h, gain, -ekf.state.vel[k], sigma * sigma, tuning.vel_gate)
         if at_rest:
             h[VEL + k] = 0.0
             h[GYRO_BIAS + k] = 1.0
             fuse(
-                cov,
+                ekf.cov,
                 dx,
                 h,
                 gain,
-                gyro[k] - estimate.gyro_bias[k],
+                gyro[k] - ekf.estimate.gyro_bias[k],
                 tuning.zero_rate_noise**2,
                 tuning.vel_gate,
             )
@@ -289,30 +279,22 @@ def is_moving(tuning: Record, ang_vel: np.ndarray, force: Vector) -> bool:
 
 
 @njit
-def is_at_rest(tuning: Record, ekf: Record, estimate: Record, t_us: int) -> bool:
+def is_at_rest(ekf: VehicleEkf, t_us: int) -> bool:
     """Returns whether the vehicle is at rest: landed, and without motion for rest_time."""
-    return estimate.landed and t_us - ekf.moved_t > tuning.rest_time
+    return ekf.estimate.landed and t_us - ekf.state.moved_t > ekf.tuning.rest_time
 
 
 @njit
-def zero_velocity_due(tuning: Record, ekf: Record, at_rest: bool, t_us: int) -> bool:
+def zero_velocity_due(ekf: VehicleEkf, at_rest: bool, t_us: int) -> bool:
     """Returns whether a zero-velocity update is due: at rest, or without a position source."""
-    aided = max(ekf.gps_t, ekf.vision_t, ekf.airspeed_t) > t_us - tuning.aid_time
-    return t_us - ekf.zero_velocity_t >= _ZERO_VELOCITY_US and (at_rest or not aided)
+    state = ekf.state
+    aided = max(state.gps_t, state.vision_t, state.airspeed_t) > t_us - ekf.tuning.aid_time
+    return t_us - state.zero_velocity_t >= _ZERO_VELOCITY_US and (at_rest or not aided)
 
 
 @njit
-def update_zero_velocity(
-    tuning: Record,
-    ekf: Record,
-    estimate: Record,
-    cov: np.ndarray,
-    work: np.ndarray,
-    gyro: np.ndarray,
-    at_rest: bool,
-    t_us: int,
-) -> None:
+def update_zero_velocity(ekf: VehicleEkf, gyro: np.ndarray, at_rest: bool, t_us: int) -> None:
     """Applies a zero-velocity update; gyro (3,) is the reading [rad/s]."""
-    ekf.zero_velocity_t = t_us
-    sigma = tuning.zero_velocity_noise if at_rest else tuning.no_aid_noise
-    _fuse_zero_velocity(tuning, ekf, estimate, cov, work, gyro, sigma, at_rest)
+    ekf.state.zero_velocity_t = t_us
+    sigma = ekf.tuning.zero_velocity_noise if at_rest else ekf.tuning.no_aid_noise
+    _fuse_zero_velocity(ekf, gyro, sigma, at_rest)

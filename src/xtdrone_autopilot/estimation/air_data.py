@@ -7,13 +7,13 @@ import math
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import Record, njit
+from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.earth.atmosphere import density
 from xtdrone_dynamics.quaternion import rotate
 
 from ..state.estimator_flags import TEST_AIRSPEED, TEST_SIDESLIP
 from .filter import fuse, fuse_partially, reset_covariance
-from .state import ATT, VEL, WIND
+from .state import ATT, VEL, WIND, VehicleEkf
 
 _SIDESLIP_US = 150_000  # period of sideslip fusion [us]
 _MIN_FORWARD_AIRSPEED = 1e-3  # a lower airspeed along the nose has no sideslip [m/s]
@@ -21,57 +21,49 @@ _MIN_FORWARD_AIRSPEED = 1e-3  # a lower airspeed along the nose has no sideslip 
 
 @njit
 def fuse_airspeed(
-    tuning: Record,
-    params: Record,
-    ekf: Record,
-    estimate: Record,
-    past: np.ndarray,
-    slots: tuple[int, int, float],
-    cov: np.ndarray,
-    work: np.ndarray,
-    pressure: float,
-    air_density: float,
-    t_us: int,
+    ekf: VehicleEkf, slots: tuple[int, int, float], pressure: float, air_density: float, t_us: int
 ) -> None:
     """Fuses the true airspeed along the pitot tube; it observes velocity and wind.
 
     Args:
-        tuning, params, ekf, estimate, past, cov, work: See vision.fuse_vision().
+        ekf: Filter of the vehicle.
         slots: From delayed_fusion.find_slots().
         pressure: Differential pressure [Pa].
         air_density: [kg/m^3].
         t_us: Present time [us].
     """
+    params, estimate, state = ekf.params, ekf.estimate, ekf.state
     speed = math.sqrt(max(2.0 * pressure / air_density, 0.0))
     if speed < params.EKF2_ARSP_THR:
         return
     older, newer, weight = slots
-    quat, axis = past[newer].quat, estimate.airspeed_axis
+    quat, axis = ekf.history[newer].quat, estimate.airspeed_axis
     ax, ay, az = rotate(quat[0], quat[1], quat[2], quat[3], axis[0], axis[1], axis[2])
-    dx, h, gain = work[0], work[1], work[2]
-    _start_wind(tuning, estimate, cov)
-    air_vel = work[3]  # velocity relative to the air when it was measured, world [m/s]
+    dx, h, gain = ekf.work[0], ekf.work[1], ekf.work[2]
+    _start_wind(ekf)
+    air_vel = ekf.work[3]  # velocity relative to the air when it was measured, world [m/s]
     for k in range(3):
-        past_dv = (1.0 - weight) * past[older].dv[k] + weight * past[newer].dv[k]
-        air_vel[k] = ekf.vel[k] - ekf.dv[k] + past_dv
+        past_dv = (1.0 - weight) * ekf.history[older].dv[k] + weight * ekf.history[newer].dv[k]
+        air_vel[k] = state.vel[k] - state.dv[k] + past_dv
         if k < 2:
             air_vel[k] -= estimate.wind[k]
     _air_velocity_jacobian(h, ax, ay, az, air_vel)
     predicted = ax * air_vel[0] + ay * air_vel[1] + az * air_vel[2]
     sigma = params.EKF2_EAS_NOISE * math.sqrt(density(0.0) / air_density)
-    ratio = fuse(cov, dx, h, gain, speed - predicted, sigma * sigma, params.EKF2_TAS_GATE)
+    ratio = fuse(ekf.cov, dx, h, gain, speed - predicted, sigma * sigma, params.EKF2_TAS_GATE)
     estimate.test_ratios[TEST_AIRSPEED] = ratio
     if ratio <= 1.0:
-        ekf.airspeed_t = t_us
+        state.airspeed_t = t_us
 
 
 @njit
-def _start_wind(tuning: Record, estimate: Record, cov: np.ndarray) -> None:
+def _start_wind(ekf: VehicleEkf) -> None:
     """Starts the wind estimate at zero, if there is none yet."""
+    estimate = ekf.estimate
     if math.isnan(estimate.wind[0]):
         estimate.wind[0] = 0.0
         estimate.wind[1] = 0.0
-        reset_covariance(cov, WIND, 2, tuning.wind_sigma**2)
+        reset_covariance(ekf.cov, WIND, 2, ekf.tuning.wind_sigma**2)
 
 
 @njit
@@ -94,35 +86,28 @@ def _air_velocity_jacobian(
 
 
 @njit
-def sideslip_due(params: Record, ekf: Record, estimate: Record, t_us: int) -> bool:
+def sideslip_due(ekf: VehicleEkf, t_us: int) -> bool:
     """Returns whether sideslip fusion is due: in fixed-wing flight, at its period."""
     return (
-        params.EKF2_FUSE_BETA != 0
-        and estimate.on_wings
-        and not estimate.landed
-        and t_us - ekf.sideslip_t >= _SIDESLIP_US
+        ekf.params.EKF2_FUSE_BETA != 0
+        and ekf.estimate.on_wings
+        and not ekf.estimate.landed
+        and t_us - ekf.state.sideslip_t >= _SIDESLIP_US
     )
 
 
 @njit
-def fuse_sideslip(
-    tuning: Record,
-    params: Record,
-    ekf: Record,
-    estimate: Record,
-    cov: np.ndarray,
-    work: np.ndarray,
-    t_us: int,
-) -> None:
+def fuse_sideslip(ekf: VehicleEkf, t_us: int) -> None:
     """Fuses zero sideslip: the ratio of air velocity along span and nose is 0.
 
     As in EKF2, it corrects only the wind while GPS or vision observe the velocity.
     """
-    dx, h, gain = work[0], work[1], work[2]
-    _start_wind(tuning, estimate, cov)
-    air_vel, quat, axis = work[3], estimate.quat, estimate.airspeed_axis
+    params, estimate, state = ekf.params, ekf.estimate, ekf.state
+    dx, h, gain = ekf.work[0], ekf.work[1], ekf.work[2]
+    _start_wind(ekf)
+    air_vel, quat, axis = ekf.work[3], estimate.quat, estimate.airspeed_axis
     for k in range(3):
-        air_vel[k] = ekf.vel[k] - (estimate.wind[k] if k < 2 else 0.0)
+        air_vel[k] = state.vel[k] - (estimate.wind[k] if k < 2 else 0.0)
     ax, ay, az = rotate(quat[0], quat[1], quat[2], quat[3], axis[0], axis[1], axis[2])
     sx, sy, sz = rotate(quat[0], quat[1], quat[2], quat[3], 0.0, 1.0, 0.0)
     forward = ax * air_vel[0] + ay * air_vel[1] + az * air_vel[2]
@@ -137,10 +122,12 @@ def fuse_sideslip(
         air_vel,
     )
     variance = params.EKF2_BETA_NOISE * params.EKF2_BETA_NOISE
-    if max(ekf.gps_t, ekf.vision_t) > t_us - tuning.aid_time:
-        ratio = fuse_partially(cov, dx, h, gain, -slip, variance, params.EKF2_BETA_GATE, WIND, 2)
+    if max(state.gps_t, state.vision_t) > t_us - ekf.tuning.aid_time:
+        ratio = fuse_partially(
+            ekf.cov, dx, h, gain, -slip, variance, params.EKF2_BETA_GATE, WIND, 2
+        )
     else:
-        ratio = fuse(cov, dx, h, gain, -slip, variance, params.EKF2_BETA_GATE)
+        ratio = fuse(ekf.cov, dx, h, gain, -slip, variance, params.EKF2_BETA_GATE)
     estimate.test_ratios[TEST_SIDESLIP] = ratio
     if ratio <= 1.0:
-        ekf.sideslip_t = t_us
+        state.sideslip_t = t_us

@@ -8,24 +8,24 @@ from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import from_matrix, to_matrix
 
-from .state import ACCEL_BIAS, ATT, BARO_OFFSET, EARTH, FIELD_BIAS, GYRO_BIAS, POS, VEL
+from .state import ACCEL_BIAS, ATT, BARO_OFFSET, EARTH, FIELD_BIAS, GYRO_BIAS, POS, VEL, VehicleEkf
 
 
 @njit
 def accumulate(
-    ekf: Record, gyro: np.ndarray, accel: np.ndarray, mag: np.ndarray, mag_new: bool
+    state: Record, gyro: np.ndarray, accel: np.ndarray, mag: np.ndarray, mag_new: bool
 ) -> None:
     """Adds one step's readings, body frame, to the sums of the alignment."""
-    ekf.samples += 1
+    state.samples += 1
     for k in range(3):
-        ekf.accel_sum[k] += accel[k]
-        ekf.accel_square += accel[k] * accel[k]
-        ekf.gyro_sum[k] += gyro[k]
-        ekf.gyro_square += gyro[k] * gyro[k]
+        state.accel_sum[k] += accel[k]
+        state.accel_square += accel[k] * accel[k]
+        state.gyro_sum[k] += gyro[k]
+        state.gyro_square += gyro[k] * gyro[k]
     if mag_new:
-        ekf.field_samples += 1
+        state.field_samples += 1
         for k in range(3):
-            ekf.field_sum[k] += mag[k]
+            state.field_sum[k] += mag[k]
 
 
 @njit
@@ -39,33 +39,32 @@ def _summed_variance(sums: np.ndarray, square_sum: float, count: float) -> float
 
 
 @njit
-def align(tuning: Record, ekf: Record, estimate: Record, field: np.ndarray, t_us: int) -> bool:
+def align(ekf: VehicleEkf, field: np.ndarray, t_us: int) -> bool:
     """Sets attitude and biases from the sums, if the vehicle was at rest.
 
     The accelerometer gives the vertical, the magnetometer the heading, corrected by the
     declination of the known field. The excess over gravity is accelerometer bias along that axis.
 
     Args:
-        tuning: Record of EkfParameters.
-        ekf: Record of FILTER, with the sums.
-        estimate: Record of ESTIMATE; attitude and biases are written.
+        ekf: Filter of the vehicle.
         field: (3,) the Earth's field, ENU [T].
         t_us: Present time [us].
 
     Returns:
         Whether the vehicle was at rest, and the attitude is set.
     """
-    count = float(ekf.samples)
-    ax, ay, az = ekf.accel_sum[0] / count, ekf.accel_sum[1] / count, ekf.accel_sum[2] / count
+    tuning, estimate, state = ekf.tuning, ekf.estimate, ekf.state
+    count = float(state.samples)
+    ax, ay, az = state.accel_sum[0] / count, state.accel_sum[1] / count, state.accel_sum[2] / count
     norm = math.sqrt(ax * ax + ay * ay + az * az)
-    wx, wy, wz = ekf.gyro_sum[0] / count, ekf.gyro_sum[1] / count, ekf.gyro_sum[2] / count
+    wx, wy, wz = state.gyro_sum[0] / count, state.gyro_sum[1] / count, state.gyro_sum[2] / count
     at_rest = (
-        _summed_variance(ekf.accel_sum, ekf.accel_square, count) < 3.0 * tuning.rest_accel**2
-        and _summed_variance(ekf.gyro_sum, ekf.gyro_square, count) < 3.0 * tuning.rest_gyro**2
+        _summed_variance(state.accel_sum, state.accel_square, count) < 3.0 * tuning.rest_accel**2
+        and _summed_variance(state.gyro_sum, state.gyro_square, count) < 3.0 * tuning.rest_gyro**2
         and abs(norm - GRAVITY) < tuning.rest_gravity
         and math.sqrt(wx * wx + wy * wy + wz * wz) < tuning.rest_rate
     )
-    if not at_rest or ekf.field_samples == 0:
+    if not at_rest or state.field_samples == 0:
         return False
     # Rows of the rotation from body to level: e is the body's x axis projected onto the horizontal
     # plane, n = u x e is 90 degrees to its left, u points up.
@@ -77,7 +76,7 @@ def align(tuning: Record, ekf: Record, estimate: Record, field: np.ndarray, t_us
     size = math.sqrt(ex * ex + ey * ey + ez * ez)
     ex, ey, ez = ex / size, ey / size, ez / size
     nx, ny, nz = uy * ez - uz * ey, uz * ex - ux * ez, ux * ey - uy * ex
-    mx, my, mz = ekf.field_sum[0], ekf.field_sum[1], ekf.field_sum[2]
+    mx, my, mz = state.field_sum[0], state.field_sum[1], state.field_sum[2]
     yaw = math.atan2(field[1], field[0]) - math.atan2(
         nx * mx + ny * my + nz * mz, ex * mx + ey * my + ez * mz
     )
@@ -100,9 +99,9 @@ def align(tuning: Record, ekf: Record, estimate: Record, field: np.ndarray, t_us
         uy * excess,
         uz * excess,
     )
-    ekf.aligned_t = t_us
-    ekf.mag_t = t_us
-    ekf.aligned_steps = 0
+    state.aligned_t = t_us
+    state.mag_t = t_us
+    state.aligned_steps = 0
     return True
 
 

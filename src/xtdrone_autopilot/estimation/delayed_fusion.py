@@ -24,11 +24,12 @@ from .state import (
     POS,
     POSITION_RESET,
     VEL,
+    VehicleEkf,
 )
 
 
 @njit
-def store_past_state(past: Record, ekf: Record, estimate: Record) -> None:
+def store_past_state(past: Record, state: Record, estimate: Record) -> None:
     """Stores this step in `past`, a record of PAST_STATE, for measurements that arrive later."""
     quat, ang_vel, antenna = estimate.quat, estimate.ang_vel, estimate.gps_pos
     for k in range(4):
@@ -44,8 +45,8 @@ def store_past_state(past: Record, ekf: Record, estimate: Record) -> None:
         ang_vel[0] * antenna[1] - ang_vel[1] * antenna[0],
     )
     for k in range(3):
-        past.dv[k] = ekf.dv[k]
-        past.dp[k] = ekf.dp[k]
+        past.dv[k] = state.dv[k]
+        past.dp[k] = state.dp[k]
         past.antenna_pos[k] = arm[k]
         past.antenna_vel[k] = arm_vel[k]
 
@@ -77,65 +78,59 @@ def find_slots(times: np.ndarray, count: int, usable: int, t_us: int) -> tuple[i
 
 @njit
 def delayed_position(
-    ekf: Record, past: np.ndarray, slots: tuple[int, int, float], delay: float, axis: int
+    ekf: VehicleEkf, slots: tuple[int, int, float], delay: float, axis: int
 ) -> float:
     """Returns the position along an axis (0, 1, 2) `delay` [s] ago, world [m]."""
+    state = ekf.state
     older, newer, weight = slots
-    past_dp = (1.0 - weight) * past[older].dp[axis] + weight * past[newer].dp[axis]
-    return ekf.pos[axis] - delay * (ekf.vel[axis] - ekf.dv[axis]) - ekf.dp[axis] + past_dp
+    past_dp = (1.0 - weight) * ekf.history[older].dp[axis] + weight * ekf.history[newer].dp[axis]
+    return state.pos[axis] - delay * (state.vel[axis] - state.dv[axis]) - state.dp[axis] + past_dp
 
 
 @njit
 def fuse_position(
-    ekf: Record,
-    past: np.ndarray,
+    ekf: VehicleEkf,
     slots: tuple[int, int, float],
     delay: float,
-    cov: np.ndarray,
-    work: np.ndarray,
     measured_pos: np.ndarray,
     accuracy: tuple[float, float],
     gate: float,
     antenna: bool,
     first: int,
     last: int,
-    ratios: np.ndarray,
     test_xy: int,
     test_z: int,
 ) -> bool:
     """Fuses a position that was measured `delay` [s] ago.
 
     Args:
-        ekf: Record of FILTER.
-        past: (HISTORY_STEPS,) of PAST_STATE.
+        ekf: Filter of the vehicle.
         slots: From find_slots().
         delay: Age of the measurement [s].
-        cov: (SIZE, SIZE) covariance.
-        work: (6, SIZE) scratch; row 0 is the pending correction.
         measured_pos: (3,) world [m].
         accuracy: (horizontal, vertical) standard deviations [m].
         gate: Innovation gate [standard deviations].
         antenna: True = position of the GPS antenna; False = of the centre of gravity.
         first, last: Axes first to last - 1 are fused.
-        ratios: (9,) test ratios.
-        test_xy, test_z: Indices in ratios of the horizontal and the vertical test.
+        test_xy, test_z: Indices of the horizontal and the vertical test in ESTIMATE's test_ratios.
 
     Returns:
         Whether all axes passed their tests.
     """
-    dx, h, gain = work[0], work[1], work[2]
+    ratios = ekf.estimate.test_ratios
+    dx, h, gain = ekf.work[0], ekf.work[1], ekf.work[2]
     passed = True
     if first == 0:
         ratios[test_xy] = 0.0
     for k in range(first, last):
-        predicted = delayed_position(ekf, past, slots, delay, k)
+        predicted = delayed_position(ekf, slots, delay, k)
         if antenna:
-            predicted += past[slots[0]].antenna_pos[k]
+            predicted += ekf.history[slots[0]].antenna_pos[k]
         h[:] = 0.0
         h[POS + k] = 1.0
         h[VEL + k] = -delay
         sigma = accuracy[0] if k < 2 else accuracy[1]
-        ratio = fuse(cov, dx, h, gain, measured_pos[k] - predicted, sigma * sigma, gate)
+        ratio = fuse(ekf.cov, dx, h, gain, measured_pos[k] - predicted, sigma * sigma, gate)
         if k < 2:
             ratios[test_xy] = max(ratios[test_xy], ratio)
         else:
@@ -146,15 +141,7 @@ def fuse_position(
 
 @njit
 def fuse_velocity(
-    tuning: Record,
-    ekf: Record,
-    estimate: Record,
-    past: np.ndarray,
-    slots: tuple[int, int, float],
-    delay: float,
-    cov: np.ndarray,
-    work: np.ndarray,
-    measured_vel: np.ndarray,
+    ekf: VehicleEkf, slots: tuple[int, int, float], delay: float, measured_vel: np.ndarray
 ) -> bool:
     """Fuses a velocity (3,) of the GPS antenna, measured `delay` [s] ago, world [m/s].
 
@@ -163,23 +150,24 @@ def fuse_velocity(
     Returns:
         Whether all axes passed their tests.
     """
+    tuning, estimate, state = ekf.tuning, ekf.estimate, ekf.state
     older, newer, weight = slots
-    dx, h, gain = work[0], work[1], work[2]
+    dx, h, gain = ekf.work[0], ekf.work[1], ekf.work[2]
     rotation = to_matrix(estimate.quat[0], estimate.quat[1], estimate.quat[2], estimate.quat[3])
-    past_dv = work[3]
+    past_dv = ekf.work[3]
     for k in range(3):
-        past_dv[k] = (1.0 - weight) * past[older].dv[k] + weight * past[newer].dv[k]
+        past_dv[k] = (1.0 - weight) * ekf.history[older].dv[k] + weight * ekf.history[newer].dv[k]
     # Integral of the specific force over the delay, which an attitude error turns into a velocity
     # error.
     accumulated = (
-        ekf.dv[0] - past_dv[0],
-        ekf.dv[1] - past_dv[1],
-        ekf.dv[2] - past_dv[2] + GRAVITY * delay,
+        state.dv[0] - past_dv[0],
+        state.dv[1] - past_dv[1],
+        state.dv[2] - past_dv[2] + GRAVITY * delay,
     )
     passed = True
     estimate.test_ratios[TEST_VEL] = 0.0
     for k in range(3):
-        predicted = ekf.vel[k] - ekf.dv[k] + past_dv[k] + past[older].antenna_vel[k]
+        predicted = state.vel[k] - state.dv[k] + past_dv[k] + ekf.history[older].antenna_vel[k]
         h[:] = 0.0
         h[VEL + k] = 1.0
         j1, j2 = (k + 1) % 3, (k + 2) % 3
@@ -188,7 +176,9 @@ def fuse_velocity(
         for j in range(3):
             h[ACCEL_BIAS + j] = rotation[3 * k + j] * delay
         sigma = tuning.gps_vel_noise if k < 2 else tuning.gps_vel_noise_vertical
-        ratio = fuse(cov, dx, h, gain, measured_vel[k] - predicted, sigma * sigma, tuning.vel_gate)
+        ratio = fuse(
+            ekf.cov, dx, h, gain, measured_vel[k] - predicted, sigma * sigma, tuning.vel_gate
+        )
         estimate.test_ratios[TEST_VEL] = max(estimate.test_ratios[TEST_VEL], ratio)
         passed = passed and ratio <= 1.0
     return passed
@@ -196,11 +186,9 @@ def fuse_velocity(
 
 @njit
 def reset_to_fix(
-    ekf: Record,
-    past: np.ndarray,
+    ekf: VehicleEkf,
     slots: tuple[int, int, float],
     delay: float,
-    cov: np.ndarray,
     measured_pos: np.ndarray,
     measured_vel: np.ndarray,
     accuracy: tuple[float, float],
@@ -210,24 +198,26 @@ def reset_to_fix(
     """Resets position and velocity to a fix: the first one, or after a long rejection.
 
     Args:
-        ekf, past, slots, delay, cov, accuracy, antenna: As in fuse_position().
+        ekf: Filter of the vehicle.
+        slots, delay, accuracy, antenna: As in fuse_position().
         measured_pos: (3,) world [m].
         measured_vel: (3,) world [m/s]; NaN leaves the velocity as it is.
         vel_sigma: Standard deviation of measured_vel [m/s].
     """
+    state = ekf.state
     older = slots[0]
     for k in range(3):
-        dv_since = ekf.dv[k] - past[older].dv[k]
-        dp_since = ekf.dp[k] - past[older].dp[k] - delay * ekf.dv[k]
+        dv_since = state.dv[k] - ekf.history[older].dv[k]
+        dp_since = state.dp[k] - ekf.history[older].dp[k] - delay * state.dv[k]
         pos_k, vel_k = measured_pos[k], measured_vel[k]
         if antenna:
-            pos_k -= past[older].antenna_pos[k]
-            vel_k -= past[older].antenna_vel[k]
+            pos_k -= ekf.history[older].antenna_pos[k]
+            vel_k -= ekf.history[older].antenna_vel[k]
         if not math.isnan(vel_k):
-            ekf.vel[k] = vel_k + dv_since
-            reset_covariance(cov, VEL + k, 1, vel_sigma * vel_sigma)
-        ekf.pos[k] = pos_k + delay * ekf.vel[k] + dp_since
+            state.vel[k] = vel_k + dv_since
+            reset_covariance(ekf.cov, VEL + k, 1, vel_sigma * vel_sigma)
+        state.pos[k] = pos_k + delay * state.vel[k] + dp_since
         sigma = accuracy[0] if k < 2 else accuracy[1]
-        reset_covariance(cov, POS + k, 1, sigma * sigma)
-    reset_covariance(cov, BARO_OFFSET, 1, accuracy[1] ** 2)
-    ekf.output_reset = FIRST_FIX if ekf.position_t == NEVER else POSITION_RESET
+        reset_covariance(ekf.cov, POS + k, 1, sigma * sigma)
+    reset_covariance(ekf.cov, BARO_OFFSET, 1, accuracy[1] ** 2)
+    state.output_reset = FIRST_FIX if state.position_t == NEVER else POSITION_RESET

@@ -21,7 +21,7 @@ from ..parameters.store import ParameterStore, table
 from ..state.estimator_flags import ALIGNED, GPS_USED, POSITION_VALID, VISION_USED
 from .kernel import step_fleet
 from .lanes import STEP_TIME, blocks_of, new_scratch, step_block
-from .state import FILTER, HISTORY_STEPS, PAST_STATE, SIZE, reset_filter
+from .state import FILTER, HISTORY_STEPS, PAST_STATE, SIZE, VehicleEkf, reset_filter
 from .vision import fuse_vision
 
 _STEP_US = 4_000  # assumed length of the step before the first [us]
@@ -196,6 +196,7 @@ class Ekf(Estimator):
         self._work: SharedWork | None = None
         self._inputs: tuple[np.ndarray, np.ndarray] | None = None  # arrays that _work reads
         self._parameters = ParameterStore(n).values
+        self._readings: np.ndarray | None = None  # (N,) of SENSORS, of the last step
         self.filters = np.zeros(n, dtype=FILTER)
         self.baro_offset = self.filters["baro_offset"]
         self.earth_field = self.filters["earth_field"]
@@ -212,6 +213,7 @@ class Ekf(Estimator):
             self._parameters = parameters
         dt_us = _STEP_US if self.t_us is None else sensors.t_us - self.t_us
         self.t_us = sensors.t_us
+        self._readings = sensors.records
         self._count += 1
         if self._untuned or self._count % RETUNE_STEPS == 0:
             self._retune()
@@ -291,17 +293,21 @@ class Ekf(Estimator):
             pos_sigma: Standard deviation of each axis [m]; None = EKF2_EVP_NOISE.
             yaw_sigma: Standard deviation of the heading [rad]; None = EKF2_EVA_NOISE.
         """
-        if self.t_us is None:
+        if self.t_us is None or self._readings is None:
             return
         params, cov = self._parameters[i], np.ascontiguousarray(self.covariance(i))
-        fuse_vision(
+        ekf = VehicleEkf(
             self._tuning[i],
             params,
-            self.filters[i],
+            self._readings[i],
             self.records[i],
+            self.filters[i],
             self._history[i],
             cov,
             self._scratch,
+        )
+        fuse_vision(
+            ekf,
             self._times,
             self._count,
             self.t_us,

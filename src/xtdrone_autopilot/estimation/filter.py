@@ -30,6 +30,7 @@ from .state import (
     TERRAIN,
     VEL,
     WIND,
+    VehicleEkf,
 )
 
 # Numba gives kernels of one vehicle and of lanes their types; a type checker knows neither.
@@ -40,7 +41,7 @@ Truth = Any  # a bool, or one for each lane
 
 @njit
 def predict_state(
-    ekf: Record, estimate: Record, gyro: np.ndarray, accel: tuple[float, float, float], dt: float
+    ekf: VehicleEkf, gyro: np.ndarray, accel: tuple[float, float, float], dt: float
 ) -> tuple[float, float, float]:
     """Predicts the state over one step of dt [s].
 
@@ -48,8 +49,7 @@ def predict_state(
     step act over all of it.
 
     Args:
-        ekf: Record of FILTER.
-        estimate: Record of ESTIMATE; its attitude is updated.
+        ekf: Filter of the vehicle.
         gyro: (3,) angular velocity with bias, body [rad/s].
         accel: (3,) specific force with bias at the centre of gravity, body [m/s^2].
         dt: Length of the step [s].
@@ -57,6 +57,7 @@ def predict_state(
     Returns:
         The specific force, world [m/s^2].
     """
+    estimate, state = ekf.estimate, ekf.state
     quat, gyro_bias, accel_bias = estimate.quat, estimate.gyro_bias, estimate.accel_bias
     q = integrate(
         quat[0],
@@ -81,10 +82,10 @@ def predict_state(
         quat[k] = q[k]
     for k in range(3):
         acc = force[k] - GRAVITY if k == 2 else force[k]
-        ekf.vel[k] += acc * dt
-        ekf.pos[k] += ekf.vel[k] * dt
-        ekf.dv[k] += acc * dt
-        ekf.dp[k] += ekf.dv[k] * dt
+        state.vel[k] += acc * dt
+        state.pos[k] += state.vel[k] * dt
+        state.dv[k] += acc * dt
+        state.dp[k] += state.dv[k] * dt
     return force
 
 
@@ -255,21 +256,22 @@ def fuse_partially(
 
 
 @njit
-def inject(dx: np.ndarray, ekf: Record, estimate: Record) -> None:
+def inject(ekf: VehicleEkf, dx: np.ndarray) -> None:
     """Moves the pending correction dx (SIZE,) into the records of FILTER and ESTIMATE."""
+    estimate, state = ekf.estimate, ekf.state
     quat = estimate.quat
     d = integrate(0.0, 0.0, 0.0, 1.0, dx[ATT], dx[ATT + 1], dx[ATT + 2], 1.0)
     q = multiply(d[0], d[1], d[2], d[3], quat[0], quat[1], quat[2], quat[3])
     for k in range(4):
         quat[k] = q[k]
     for k in range(3):
-        ekf.vel[k] += dx[VEL + k]
-        ekf.pos[k] += dx[POS + k]
+        state.vel[k] += dx[VEL + k]
+        state.pos[k] += dx[POS + k]
         estimate.gyro_bias[k] += dx[GYRO_BIAS + k]
         estimate.accel_bias[k] += dx[ACCEL_BIAS + k]
-        ekf.earth_field[k] += dx[EARTH + k]
+        state.earth_field[k] += dx[EARTH + k]
         estimate.field_bias[k] += dx[FIELD_BIAS + k]
-    ekf.baro_offset += dx[BARO_OFFSET]
+    state.baro_offset += dx[BARO_OFFSET]
     estimate.terrain += dx[TERRAIN]
     estimate.wind[0] += dx[WIND]
     estimate.wind[1] += dx[WIND + 1]

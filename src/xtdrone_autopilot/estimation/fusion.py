@@ -2,9 +2,7 @@
 
 import math
 
-import numpy as np
-
-from xtdrone_dynamics.compiled import Record, njit
+from xtdrone_dynamics.compiled import njit
 from xtdrone_dynamics.constants import AIR_GAS_CONSTANT
 from xtdrone_dynamics.earth.atmosphere import density
 from xtdrone_dynamics.earth.geodesy import to_local
@@ -20,12 +18,13 @@ from .aid_sources import (
 from .air_data import fuse_airspeed, fuse_sideslip, sideslip_due
 from .delayed_fusion import find_slots
 from .gnss import fuse_gps
-from .state import NEVER
+from .state import NEVER, Step, VehicleEkf
 
 
 @njit
-def has_fix(tuning: Record, readings: Record) -> bool:
+def has_fix(ekf: VehicleEkf) -> bool:
     """Returns whether there is a new 3D fix that is accurate enough."""
+    readings, tuning = ekf.readings, ekf.tuning
     return (
         readings.gps_new
         and readings.gps_fix >= 3
@@ -35,137 +34,69 @@ def has_fix(tuning: Record, readings: Record) -> bool:
 
 
 @njit
-def has_pressure(params: Record, ekf: Record, readings: Record) -> bool:
+def has_pressure(ekf: VehicleEkf) -> bool:
     """Returns whether the barometer has a new reading to fuse."""
-    return ekf.position_t != NEVER and readings.baro_new and params.EKF2_BARO_CTRL != 0
-
-
-@njit
-def baro_offset_weight(tuning: Record, params: Record, ekf: Record, t_us: int) -> float:
-    """Returns 1 if the barometer's offset is estimated, 0 if it is the height reference."""
-    return 0.0 if height_reference(tuning, params, ekf, t_us) == HEIGHT_BY_BARO else 1.0
-
-
-@njit
-def others_due(
-    tuning: Record, params: Record, readings: Record, estimate: Record, ekf: Record, t_us: int
-) -> bool:
-    """Returns whether fuse_others() has something to fuse."""
-    return zero_velocity_due(tuning, ekf, is_at_rest(tuning, ekf, estimate, t_us), t_us) or (
-        ekf.position_t != NEVER
-        and (
-            readings.range_new or readings.airspeed_new or sideslip_due(params, ekf, estimate, t_us)
-        )
+    return (
+        ekf.state.position_t != NEVER and ekf.readings.baro_new and ekf.params.EKF2_BARO_CTRL != 0
     )
 
 
 @njit
-def fuse_others(
-    tuning: Record,
-    params: Record,
-    world: tuple,
-    t_us: int,
-    times: np.ndarray,
-    count: int,
-    readings: Record,
-    estimate: Record,
-    ekf: Record,
-    history: np.ndarray,
-    cov: np.ndarray,
-    work: np.ndarray,
-) -> None:
+def baro_offset_weight(ekf: VehicleEkf, t_us: int) -> float:
+    """Returns 1 if the barometer's offset is estimated, 0 if it is the height reference."""
+    return 0.0 if height_reference(ekf, t_us) == HEIGHT_BY_BARO else 1.0
+
+
+@njit
+def others_due(ekf: VehicleEkf, t_us: int) -> bool:
+    """Returns whether fuse_others() has something to fuse."""
+    return zero_velocity_due(ekf, is_at_rest(ekf, t_us), t_us) or (
+        ekf.state.position_t != NEVER
+        and (ekf.readings.range_new or ekf.readings.airspeed_new or sideslip_due(ekf, t_us))
+    )
+
+
+@njit
+def fuse_others(ekf: VehicleEkf, step: Step) -> None:
     """Fuses range finder, pitot tube, sideslip and zero velocity, where they are due."""
-    if ekf.position_t != NEVER:
+    params, readings, state, t_us = ekf.params, ekf.readings, ekf.state, step.t_us
+    if state.position_t != NEVER:
         if (
             readings.range_new
             and math.isfinite(readings.range_distance)
             and params.EKF2_RNG_CTRL != 0
         ):
             delay_us = round(params.EKF2_RNG_DELAY * 1e3)
-            slots = find_slots(times, count, ekf.aligned_steps, t_us - delay_us)
+            slots = find_slots(step.times, step.n_steps, state.aligned_steps, t_us - delay_us)
             if slots[0] >= 0:
-                fuse_range(
-                    tuning,
-                    params,
-                    ekf,
-                    estimate,
-                    history,
-                    slots,
-                    delay_us * 1e-6,
-                    cov,
-                    work,
-                    readings.range_distance,
-                    t_us,
-                )
+                fuse_range(ekf, slots, delay_us * 1e-6, readings.range_distance, t_us)
         if readings.airspeed_new and params.EKF2_ARSP_THR > 0.0:
-            slots = find_slots(
-                times, count, ekf.aligned_steps, t_us - round(params.EKF2_ASP_DELAY * 1e3)
-            )
-            air_density = density(world[2] + ekf.pos[2])
+            delay_us = round(params.EKF2_ASP_DELAY * 1e3)
+            slots = find_slots(step.times, step.n_steps, state.aligned_steps, t_us - delay_us)
+            air_density = density(step.origin[2] + state.pos[2])
             if readings.baro_temperature > 0.0:
                 air_density = readings.baro_pressure / (
                     AIR_GAS_CONSTANT * readings.baro_temperature
                 )
             if slots[0] >= 0:
-                fuse_airspeed(
-                    tuning,
-                    params,
-                    ekf,
-                    estimate,
-                    history,
-                    slots,
-                    cov,
-                    work,
-                    readings.airspeed_pressure,
-                    air_density,
-                    t_us,
-                )
-        if sideslip_due(params, ekf, estimate, t_us):
-            fuse_sideslip(tuning, params, ekf, estimate, cov, work, t_us)
-    at_rest = is_at_rest(tuning, ekf, estimate, t_us)
-    if zero_velocity_due(tuning, ekf, at_rest, t_us):
-        update_zero_velocity(tuning, ekf, estimate, cov, work, readings.gyro, at_rest, t_us)
+                fuse_airspeed(ekf, slots, readings.airspeed_pressure, air_density, t_us)
+        if sideslip_due(ekf, t_us):
+            fuse_sideslip(ekf, t_us)
+    at_rest = is_at_rest(ekf, t_us)
+    if zero_velocity_due(ekf, at_rest, t_us):
+        update_zero_velocity(ekf, readings.gyro, at_rest, t_us)
 
 
 @njit
-def fuse_fix(
-    tuning: Record,
-    params: Record,
-    world: tuple,
-    t_us: int,
-    times: np.ndarray,
-    count: int,
-    readings: Record,
-    estimate: Record,
-    ekf: Record,
-    history: np.ndarray,
-    cov: np.ndarray,
-    work: np.ndarray,
-) -> None:
+def fuse_fix(ekf: VehicleEkf, step: Step) -> None:
     """Converts the receiver's fix to the world frame and fuses it."""
-    measured_pos = work[4]
-    measured_pos[0], measured_pos[1] = to_local(
-        readings.gps_lat, readings.gps_lon, world[0], world[1]
-    )
-    measured_pos[2] = readings.gps_alt - world[2]
-    slots = find_slots(times, count, ekf.aligned_steps, readings.gps_t_us)
-    accuracy = (
-        max(readings.gps_eph, tuning.gps_pos_noise),
-        max(readings.gps_epv, tuning.gps_pos_noise),
-    )
-    fuse_gps(
-        tuning,
-        params,
-        ekf,
-        estimate,
-        history,
-        slots,
-        t_us,
-        (t_us - readings.gps_t_us) * 1e-6,
-        cov,
-        work,
-        measured_pos,
-        readings.gps_vel,
-        accuracy,
-    )
-    ekf.ref_eph, ekf.ref_epv = readings.gps_eph, readings.gps_epv
+    tuning, readings, pos = ekf.tuning, ekf.readings, ekf.work[4]
+    lat, lon, height = step.origin
+    pos[0], pos[1] = to_local(readings.gps_lat, readings.gps_lon, lat, lon)
+    pos[2] = readings.gps_alt - height
+    slots = find_slots(step.times, step.n_steps, ekf.state.aligned_steps, readings.gps_t_us)
+    delay = (step.t_us - readings.gps_t_us) * 1e-6
+    eph, epv = readings.gps_eph, readings.gps_epv
+    accuracy = (max(eph, tuning.gps_pos_noise), max(epv, tuning.gps_pos_noise))
+    fuse_gps(ekf, slots, step.t_us, delay, pos, readings.gps_vel, accuracy)
+    ekf.state.ref_eph, ekf.state.ref_epv = eph, epv

@@ -23,7 +23,7 @@ import math
 
 import numpy as np
 
-from xtdrone_dynamics.compiled import Record, fleet_kernel, njit
+from xtdrone_dynamics.compiled import fleet_kernel, njit
 from xtdrone_dynamics.earth.atmosphere import height_of_pressure
 
 from .aid_sources import (
@@ -49,7 +49,7 @@ from .fusion import baro_offset_weight, fuse_fix, fuse_others, has_fix, has_pres
 from .gnss import slew_to_gps
 from .lever_arm import at_centre
 from .output import predict_output, report
-from .state import HISTORY_STEPS, NEVER, VEL, WIND, clear_alignment
+from .state import HISTORY_STEPS, NEVER, VEL, WIND, Step, VehicleEkf, clear_alignment
 
 SYMMETRY_STEPS = 25  # period of make_symmetric() [steps]
 
@@ -88,193 +88,107 @@ def step_fleet(
         covs: (N, SIZE, SIZE) covariances.
         work: (6, SIZE) scratch; row 0, the pending correction, is zero between steps.
     """
+    step = Step((world[0], world[1], world[2]), world[3], dt, t_us, times, count)
     for i in range(estimates.shape[0]):
-        ekf = filters[i]
-        ekf.steps += 1
-        if ekf.aligned_t == NEVER and not is_aligned(
-            tuning[i], world[3], t_us, sensors[i], estimates[i], ekf, covs[i]
-        ):
-            continue
-        _step_one(
+        ekf = VehicleEkf(
             tuning[i],
             parameters[i],
-            world,
-            dt,
-            t_us,
-            times,
-            count,
             sensors[i],
             estimates[i],
-            ekf,
+            filters[i],
             history[i],
             covs[i],
             work,
         )
+        ekf.state.steps += 1
+        if ekf.state.aligned_t != NEVER or is_aligned(ekf, step):
+            _step_one(ekf, step)
 
 
 @njit
-def is_aligned(
-    tuning: Record,
-    field: np.ndarray,
-    t_us: int,
-    readings: Record,
-    estimate: Record,
-    ekf: Record,
-    cov: np.ndarray,
-) -> bool:
-    """Advances the alignment by a step; returns whether it is complete.
-
-    Args:
-        tuning: Record of EkfParameters.
-        field: (3,) the Earth's field, ENU [T].
-        t_us: End of the step [us].
-        readings, estimate, ekf: Records of SENSORS, ESTIMATE and FILTER.
-        cov: (SIZE, SIZE) covariance; written when the alignment completes.
-    """
-    accumulate(ekf, readings.gyro, readings.accel, readings.mag, readings.mag_new)
-    if ekf.samples < tuning.align_steps:
+def is_aligned(ekf: VehicleEkf, step: Step) -> bool:
+    """Advances the alignment by a step; returns whether it is complete, and the covariance set."""
+    state, readings = ekf.state, ekf.readings
+    accumulate(state, readings.gyro, readings.accel, readings.mag, readings.mag_new)
+    if state.samples < ekf.tuning.align_steps:
         return False
-    done = align(tuning, ekf, estimate, field, t_us)
-    clear_alignment(ekf)
+    done = align(ekf, step.field, step.t_us)
+    clear_alignment(state)
     if not done:
         return False
-    initial_covariance(tuning, estimate.quat, cov)
+    initial_covariance(ekf.tuning, ekf.estimate.quat, ekf.cov)
     for k in range(3):
-        ekf.earth_field[k] = field[k]
+        state.earth_field[k] = step.field[k]
     return True
 
 
 @njit
-def _step_one(
-    tuning: Record,
-    params: Record,
-    world: tuple,
-    dt: float,
-    t_us: int,
-    times: np.ndarray,
-    count: int,
-    readings: Record,
-    estimate: Record,
-    ekf: Record,
-    history: np.ndarray,
-    cov: np.ndarray,
-    work: np.ndarray,
-) -> None:
+def _step_one(ekf: VehicleEkf, step: Step) -> None:
     """Steps one vehicle: prediction, fusion of all new readings, correction and output."""
+    tuning, readings, estimate, state = ekf.tuning, ekf.readings, ekf.estimate, ekf.state
+    cov, work, t_us = ekf.cov, ekf.work, step.t_us
     dv_before = work[5]
-    force = predict(tuning, readings, estimate, ekf, dv_before, t_us, dt)
-    predict_covariance(estimate.quat, force, cov, dt)
-    add_noises(tuning, params, readings, estimate, ekf, history[count % HISTORY_STEPS], cov, dt)
-    if has_fix(tuning, readings):
-        fuse_fix(
-            tuning, params, world, t_us, times, count, readings, estimate, ekf, history, cov, work
-        )
+    force = predict(ekf, dv_before, step)
+    predict_covariance(estimate.quat, force, cov, step.dt)
+    add_noises(ekf, step)
+    if has_fix(ekf):
+        fuse_fix(ekf, step)
     if readings.mag_new:
-        fuse_mag(
-            estimate.quat,
-            ekf.earth_field,
-            readings.mag,
-            estimate.field_bias,
-            tuning.mag_noise**2,
-            tuning.mag_gate,
-            cov,
-            work,
-        )
-        check_mag(tuning, ekf, estimate, cov, work[3], t_us)
-    if has_pressure(params, ekf, readings):
-        height = height_of_pressure(readings.baro_pressure) - world[2]
-        if baro_is_continuous(tuning, ekf, cov, height, t_us):
-            with_offset = baro_offset_weight(tuning, params, ekf, t_us)
-            check_baro(
-                ekf,
-                estimate,
-                fuse_baro(
-                    height - ekf.pos[2] - ekf.baro_offset,
-                    with_offset,
-                    tuning.baro_noise**2,
-                    tuning.baro_gate,
-                    cov,
-                    work,
-                ),
-                t_us,
-            )
-    if others_due(tuning, params, readings, estimate, ekf, t_us):
-        fuse_others(
-            tuning, params, world, t_us, times, count, readings, estimate, ekf, history, cov, work
-        )
-    inject(work[0], ekf, estimate)
-    predict_output(params, ekf, estimate, dv_before, dt)
-    if ekf.steps % SYMMETRY_STEPS == 0:
+        variance, gate = tuning.mag_noise**2, tuning.mag_gate
+        field, bias = state.earth_field, estimate.field_bias
+        fuse_mag(estimate.quat, field, readings.mag, bias, variance, gate, cov, work)
+        check_mag(ekf, work[3], t_us)
+    if has_pressure(ekf):
+        height = height_of_pressure(readings.baro_pressure) - step.origin[2]
+        if baro_is_continuous(ekf, height, t_us):
+            innovation = height - state.pos[2] - state.baro_offset
+            offset = baro_offset_weight(ekf, t_us)
+            variance, gate = tuning.baro_noise**2, tuning.baro_gate
+            check_baro(ekf, fuse_baro(innovation, offset, variance, gate, cov, work), t_us)
+    if others_due(ekf, t_us):
+        fuse_others(ekf, step)
+    inject(ekf, work[0])
+    predict_output(ekf, dv_before, step.dt)
+    if state.steps % SYMMETRY_STEPS == 0:
         make_symmetric(cov, True)
-    report(tuning, ekf, estimate, cov, t_us)
+    report(ekf, t_us)
 
 
 @njit
-def predict(
-    tuning: Record,
-    readings: Record,
-    estimate: Record,
-    ekf: Record,
-    dv_before: np.ndarray,
-    t_us: int,
-    dt: float,
-) -> tuple[float, float, float]:
+def predict(ekf: VehicleEkf, dv_before: np.ndarray, step: Step) -> tuple[float, float, float]:
     """Predicts the state over one step.
 
     Args:
-        tuning: Record of EkfParameters.
-        readings, estimate, ekf: Records of SENSORS, ESTIMATE and FILTER.
-        dv_before: (3,) output, FILTER's dv before this step [m/s].
-        t_us: End of the step [us].
-        dt: Length of the step [s].
+        ekf: Filter of the vehicle.
+        dv_before: (3,) output, dv of FILTER before the step [m/s].
+        step: The step.
 
     Returns:
         The specific force, world [m/s^2].
     """
+    readings, estimate, state = ekf.readings, ekf.estimate, ekf.state
     for k in range(3):
-        dv_before[k] = ekf.dv[k]
+        dv_before[k] = state.dv[k]
     for k in range(3):
         estimate.ang_vel[k] = readings.gyro[k] - estimate.gyro_bias[k]
-    force = predict_state(
-        ekf,
-        estimate,
-        readings.gyro,
-        at_centre(readings.accel, estimate.imu_pos, estimate.ang_vel, ekf.rate, dt),
-        dt,
-    )
-    if is_moving(tuning, estimate.ang_vel, force):
-        ekf.moved_t = t_us
-    ekf.aligned_steps += 1
+    accel = at_centre(readings.accel, estimate.imu_pos, estimate.ang_vel, state.rate, step.dt)
+    force = predict_state(ekf, readings.gyro, accel, step.dt)
+    if is_moving(ekf.tuning, estimate.ang_vel, force):
+        state.moved_t = step.t_us
+    state.aligned_steps += 1
     return force
 
 
 @njit
-def add_noises(
-    tuning: Record,
-    params: Record,
-    readings: Record,
-    estimate: Record,
-    ekf: Record,
-    past_state: Record,
-    cov: np.ndarray,
-    dt: float,
-) -> None:
-    """Adds the process noises of a step, then stores the state in the history.
-
-    Args:
-        tuning, readings, estimate, ekf, dt: See predict().
-        params: Record of the flight stack's parameters.
-        past_state: Record of PAST_STATE for this step.
-        cov: (SIZE, SIZE) covariance, predicted over the step.
-    """
+def add_noises(ekf: VehicleEkf, step: Step) -> None:
+    """Adds the process noises of a step to the covariance, and stores the state in the history."""
+    tuning, cov, accel, dt = ekf.tuning, ekf.cov, ekf.readings.accel, step.dt
     add_process_noise(tuning, cov, dt)
-    if (
-        max(abs(readings.accel[0]), abs(readings.accel[1]), abs(readings.accel[2]))
-        > tuning.impact_accel
-    ):
+    if max(abs(accel[0]), abs(accel[1]), abs(accel[2])) > tuning.impact_accel:
         add_noise(cov, VEL, 3, tuning.impact_vel_noise**2, math.inf)
-    predict_terrain(tuning, params, ekf, estimate, cov, dt)
-    if not math.isnan(estimate.wind[0]):
-        add_noise(cov, WIND, 2, params.EKF2_WIND_NSD**2 * dt, tuning.wind_sigma**2)
-    slew_to_gps(tuning, ekf, estimate, dt)
-    store_past_state(past_state, ekf, estimate)
+    predict_terrain(ekf, dt)
+    if not math.isnan(ekf.estimate.wind[0]):
+        variance = ekf.params.EKF2_WIND_NSD**2 * dt
+        add_noise(cov, WIND, 2, variance, tuning.wind_sigma**2)
+    slew_to_gps(ekf, dt)
+    store_past_state(ekf.history[step.n_steps % HISTORY_STEPS], ekf.state, ekf.estimate)

@@ -20,7 +20,7 @@ from .filter import inject, make_symmetric, predict_covariance
 from .fusion import baro_offset_weight, fuse_fix, fuse_others, has_fix, has_pressure, others_due
 from .kernel import SYMMETRY_STEPS, add_noises, is_aligned, predict
 from .output import predict_output, report
-from .state import HISTORY_STEPS, NEVER, SIZE
+from .state import NEVER, SIZE, Step, VehicleEkf
 
 # Rows of the inputs of a block: attitude, specific force or Earth's field, magnetometer reading and
 # bias, variance and gate of a measurement. _INPUTS is their number.
@@ -91,55 +91,66 @@ def step_block(block: int, arguments: tuple, scratch: tuple) -> None:
         scratch[3],
         scratch[4],
     )
-    _step_block(vehicles, world, now[0].dt, now[0].t_us, times, now[0].count)
+    step = Step(
+        (world[0], world[1], world[2]), world[3], now[0].dt, now[0].t_us, times, now[0].count
+    )
+    _step_block(vehicles, step)
+
+
+@njit(inline="always")  # because Numba cannot return records in a tuple
+def _ekf(block: _Block, lane: int, cov: np.ndarray) -> VehicleEkf:
+    """Returns the filter of one lane, with a covariance (SIZE, SIZE)."""
+    return VehicleEkf(
+        block.tuning[lane],
+        block.parameters[lane],
+        block.sensors[lane],
+        block.estimates[lane],
+        block.filters[lane],
+        block.history[lane],
+        cov,
+        block.work,
+    )
 
 
 @njit
-def _step_block(
-    block: _Block, world: tuple, dt: float, t_us: int, times: np.ndarray, count: int
-) -> None:
-    """Steps a block of vehicles; for the arguments see kernel.step_fleet()."""
+def _step_block(block: _Block, step: Step) -> None:
+    """Steps a block of vehicles."""
     cov, rows = lane_array(block.cov), lane_array(block.rows)
     inputs = lane_array(block.inputs)
-    _predict_block(block, world, dt, t_us)
-    predict_covariance(inputs[_QUAT:], inputs[_VECTOR:], cov, dt)
-    any_mag, any_baro = _add_noises_and_fixes(block, world, dt, t_us, times, count)
+    _predict_block(block, step)
+    predict_covariance(inputs[_QUAT:], inputs[_VECTOR:], cov, step.dt)
+    any_mag, any_baro = _add_noises_and_fixes(block, step)
     if any_mag:
-        _fuse_mags(block, t_us, cov, rows, inputs)
+        _fuse_mags(block, step, cov, rows, inputs)
     if any_baro:
-        _fuse_baros(block, world, t_us, cov, rows, inputs)
-    _fuse_others_and_correct(block, world, dt, t_us, times, count)
+        _fuse_baros(block, step, cov, rows, inputs)
+    _fuse_others_and_correct(block, step)
     if block.inputs[0].any():
         make_symmetric(cov, inputs[0] != 0.0)
     for lane in range(len(block.filters)):
-        if block.filters[lane].aligned_t != NEVER:
-            ekf, estimate = block.filters[lane], block.estimates[lane]
-            report(block.tuning[lane], ekf, estimate, block.cov[:, :, lane], t_us)
+        ekf = _ekf(block, lane, block.cov[:, :, lane])
+        if ekf.state.aligned_t != NEVER:
+            report(ekf, step.t_us)
 
 
 @njit
-def _predict_block(block: _Block, world: tuple, dt: float, t_us: int) -> None:
+def _predict_block(block: _Block, step: Step) -> None:
     """Predicts the states of a block, and writes the inputs of predict_covariance()."""
     block.inputs[:] = 0.0  # a lane without an aligned vehicle keeps a zero covariance
     for lane in range(len(block.filters)):
-        tuning, readings = block.tuning[lane], block.sensors[lane]
-        estimate, ekf = block.estimates[lane], block.filters[lane]
-        ekf.steps += 1
-        if ekf.aligned_t == NEVER and not is_aligned(
-            tuning, world[3], t_us, readings, estimate, ekf, block.cov[:, :, lane]
-        ):
+        ekf = _ekf(block, lane, block.cov[:, :, lane])
+        ekf.state.steps += 1
+        if ekf.state.aligned_t == NEVER and not is_aligned(ekf, step):
             continue
-        force = predict(tuning, readings, estimate, ekf, block.dv_before[lane], t_us, dt)
+        force = predict(ekf, block.dv_before[lane], step)
         for k in range(4):
-            block.inputs[_QUAT + k, lane] = estimate.quat[k]
+            block.inputs[_QUAT + k, lane] = ekf.estimate.quat[k]
         for k in range(3):
             block.inputs[_VECTOR + k, lane] = force[k]
 
 
 @njit
-def _add_noises_and_fixes(
-    block: _Block, world: tuple, dt: float, t_us: int, times: np.ndarray, count: int
-) -> tuple[bool, bool]:
+def _add_noises_and_fixes(block: _Block, step: Step) -> tuple[bool, bool]:
     """Adds process noises and fuses GPS fixes.
 
     Returns:
@@ -147,131 +158,88 @@ def _add_noises_and_fixes(
     """
     any_mag, any_baro = False, False
     for lane in range(len(block.filters)):
-        tuning, params, readings = block.tuning[lane], block.parameters[lane], block.sensors[lane]
-        estimate, ekf, history = block.estimates[lane], block.filters[lane], block.history[lane]
-        if ekf.aligned_t == NEVER:
+        ekf = _ekf(block, lane, block.cov[:, :, lane])
+        if ekf.state.aligned_t == NEVER:
             continue
-        past_state, cov = history[count % HISTORY_STEPS], block.cov[:, :, lane]
-        add_noises(tuning, params, readings, estimate, ekf, past_state, cov, dt)
-        if has_fix(tuning, readings):
+        add_noises(ekf, step)
+        if has_fix(ekf):
             _load_lane(block, lane)
-            fuse_fix(
-                tuning,
-                params,
-                world,
-                t_us,
-                times,
-                count,
-                readings,
-                estimate,
-                ekf,
-                history,
-                block.one_cov,
-                block.work,
-            )
+            fuse_fix(_ekf(block, lane, block.one_cov), step)
             _store_lane(block, lane)
-        any_mag |= readings.mag_new
-        any_baro |= has_pressure(params, ekf, readings)
+        any_mag |= ekf.readings.mag_new
+        any_baro |= has_pressure(ekf)
     return any_mag, any_baro
 
 
 @njit
-def _fuse_others_and_correct(
-    block: _Block, world: tuple, dt: float, t_us: int, times: np.ndarray, count: int
-) -> None:
+def _fuse_others_and_correct(block: _Block, step: Step) -> None:
     """Fuses the remaining readings, corrects the states and steps the output predictors.
 
     Row 0 of the inputs becomes 1 where make_symmetric() is due.
     """
     for lane in range(len(block.filters)):
-        tuning, params, readings = block.tuning[lane], block.parameters[lane], block.sensors[lane]
-        estimate, ekf = block.estimates[lane], block.filters[lane]
+        ekf = _ekf(block, lane, block.one_cov)
         block.inputs[0, lane] = 0.0
-        if ekf.aligned_t == NEVER:
+        if ekf.state.aligned_t == NEVER:
             continue
-        if others_due(tuning, params, readings, estimate, ekf, t_us):
+        if others_due(ekf, step.t_us):
             _load_lane(block, lane)
-            fuse_others(
-                tuning,
-                params,
-                world,
-                t_us,
-                times,
-                count,
-                readings,
-                estimate,
-                ekf,
-                block.history[lane],
-                block.one_cov,
-                block.work,
-            )
+            fuse_others(ekf, step)
             _store_lane(block, lane)
-        inject(block.rows[0, :, lane], ekf, estimate)
-        predict_output(params, ekf, estimate, block.dv_before[lane], dt)
-        block.inputs[0, lane] = ekf.steps % SYMMETRY_STEPS == 0
+        inject(ekf, block.rows[0, :, lane])
+        predict_output(ekf, block.dv_before[lane], step.dt)
+        block.inputs[0, lane] = ekf.state.steps % SYMMETRY_STEPS == 0
 
 
 @njit
 def _fuse_mags(
-    block: _Block, t_us: int, cov: np.ndarray, rows: np.ndarray, inputs: np.ndarray
+    block: _Block, step: Step, cov: np.ndarray, rows: np.ndarray, inputs: np.ndarray
 ) -> None:
     """Fuses the new magnetometer readings of a block; cov, rows and inputs are in lanes."""
     for lane in range(len(block.filters)):
         readings, tuning = block.sensors[lane], block.tuning[lane]
-        estimate, ekf = block.estimates[lane], block.filters[lane]
-        new = readings.mag_new and ekf.aligned_t != NEVER
+        estimate, state = block.estimates[lane], block.filters[lane]
+        new = readings.mag_new and state.aligned_t != NEVER
         for k in range(4):
             block.inputs[_QUAT + k, lane] = estimate.quat[k]
         for k in range(3):
-            block.inputs[_VECTOR + k, lane] = ekf.earth_field[k]
+            block.inputs[_VECTOR + k, lane] = state.earth_field[k]
             block.inputs[_MAG + k, lane] = readings.mag[k] if new else math.nan
             block.inputs[_BIAS + k, lane] = estimate.field_bias[k]
         block.inputs[_VARIANCE, lane] = tuning.mag_noise**2
         block.inputs[_GATE, lane] = tuning.mag_gate
-    fuse_mag(
-        inputs[_QUAT:],
-        inputs[_VECTOR:],
-        inputs[_MAG:],
-        inputs[_BIAS:],
-        inputs[_VARIANCE],
-        inputs[_GATE],
-        cov,
-        rows,
-    )
+    field, mag, bias = inputs[_VECTOR:], inputs[_MAG:], inputs[_BIAS:]
+    variance, gate = inputs[_VARIANCE], inputs[_GATE]
+    fuse_mag(inputs[_QUAT:], field, mag, bias, variance, gate, cov, rows)
     for lane in range(len(block.filters)):
-        if block.sensors[lane].mag_new and block.filters[lane].aligned_t != NEVER:
-            check_mag(
-                block.tuning[lane],
-                block.filters[lane],
-                block.estimates[lane],
-                block.cov[:, :, lane],
-                block.rows[3, :, lane],
-                t_us,
-            )
+        ekf = _ekf(block, lane, block.cov[:, :, lane])
+        if ekf.readings.mag_new and ekf.state.aligned_t != NEVER:
+            check_mag(ekf, block.rows[3, :, lane], step.t_us)
 
 
 @njit
 def _fuse_baros(
-    block: _Block, world: tuple, t_us: int, cov: np.ndarray, rows: np.ndarray, inputs: np.ndarray
+    block: _Block, step: Step, cov: np.ndarray, rows: np.ndarray, inputs: np.ndarray
 ) -> None:
     """Fuses the new barometer readings of a block; cov, rows and inputs are in lanes."""
     for lane in range(len(block.filters)):
-        tuning, params = block.tuning[lane], block.parameters[lane]
-        readings, ekf = block.sensors[lane], block.filters[lane]
+        ekf = _ekf(block, lane, block.cov[:, :, lane])
+        state = ekf.state
         block.inputs[0, lane] = math.nan
         block.inputs[2, lane] = 0.0
-        if has_pressure(params, ekf, readings):
-            height = height_of_pressure(readings.baro_pressure) - world[2]
-            if baro_is_continuous(tuning, ekf, block.cov[:, :, lane], height, t_us):
-                block.inputs[0, lane] = height - ekf.pos[2] - ekf.baro_offset
+        if has_pressure(ekf):
+            height = height_of_pressure(ekf.readings.baro_pressure) - step.origin[2]
+            if baro_is_continuous(ekf, height, step.t_us):
+                block.inputs[0, lane] = height - state.pos[2] - state.baro_offset
                 block.inputs[2, lane] = 1.0
-        block.inputs[1, lane] = baro_offset_weight(tuning, params, ekf, t_us)
-        block.inputs[_VARIANCE, lane] = tuning.baro_noise**2
-        block.inputs[_GATE, lane] = tuning.baro_gate
+        block.inputs[1, lane] = baro_offset_weight(ekf, step.t_us)
+        block.inputs[_VARIANCE, lane] = ekf.tuning.baro_noise**2
+        block.inputs[_GATE, lane] = ekf.tuning.baro_gate
     rows[3, 0] = fuse_baro(inputs[0], inputs[1], inputs[_VARIANCE], inputs[_GATE], cov, rows)
     for lane in range(len(block.filters)):
         if block.inputs[2, lane] != 0.0:
-            check_baro(block.filters[lane], block.estimates[lane], block.rows[3, 0, lane], t_us)
+            ekf = _ekf(block, lane, block.cov[:, :, lane])
+            check_baro(ekf, block.rows[3, 0, lane], step.t_us)
 
 
 @njit

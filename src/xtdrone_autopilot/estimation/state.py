@@ -1,5 +1,7 @@
 """State of the estimator: layout of the error state, records of filter and history."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from xtdrone_dynamics.compiled import Record, njit
@@ -67,58 +69,84 @@ PAST_STATE = np.dtype(
         ("dv", "f8", (3,)),  # dv of FILTER at the end of the step [m/s]
         ("dp", "f8", (3,)),  # dp of FILTER at the end of the step [m]
         ("antenna_pos", "f8", (3,)),  # GPS antenna relative to the centre of gravity, world [m]
-        ("antenna_vel", "f8", (3,)),  # its velocity relative to the centre of gravity, world [m/s]
+        ("antenna_vel", "f8", (3,)),  # velocity of antenna_pos, world [m/s]
         ("quat", "f8", (4,)),  # attitude xyzw, body to world
     ],
     align=True,
 )
 
 
+class VehicleEkf(NamedTuple):
+    """Records and arrays of one vehicle's filter, as kernels take them."""
+
+    tuning: Record  # record of EkfParameters
+    params: Record  # record of the flight stack's parameters
+    readings: Record  # SENSORS of the step
+    estimate: Record  # ESTIMATE, the output
+    state: Record  # FILTER, the state
+    history: np.ndarray  # (HISTORY_STEPS,) of PAST_STATE
+    cov: np.ndarray  # (SIZE, SIZE) covariance of the error state
+    work: np.ndarray  # (6, SIZE) scratch; row 0 is the pending correction
+
+
+class Step(NamedTuple):
+    """Time and place of a step, the same for all vehicles."""
+
+    origin: tuple[
+        float, float, float
+    ]  # latitude, longitude [rad] and height [m] of the world's origin
+    field: np.ndarray  # (3,) the Earth's magnetic field there, ENU [T]
+    dt: float  # length of the step [s]
+    t_us: int  # end of the step [us]
+    times: np.ndarray  # (HISTORY_STEPS,) ends of the steps in the history, including this one [us]
+    n_steps: int  # number of steps so far
+
+
 @njit
-def reset_filter(ekf: Record, field: np.ndarray, t_us: int) -> None:
+def reset_filter(state: Record, field: np.ndarray, t_us: int) -> None:
     """Resets a record of FILTER; field (3,) is the Earth's magnetic field, ENU [T]."""
-    clear_alignment(ekf)
+    clear_alignment(state)
     for k in range(3):
-        ekf.pos[k] = 0.0
-        ekf.vel[k] = 0.0
-        ekf.earth_field[k] = field[k]
-        ekf.dv[k] = 0.0
-        ekf.dp[k] = 0.0
-        ekf.vision_offset[k] = 0.0
-        ekf.return_sum[k] = 0.0
-        ekf.slew[k] = 0.0
-        ekf.rate[k] = 0.0
-    ekf.baro_offset = 0.0
-    ekf.steps = 0
-    ekf.aligned_steps = 0
-    ekf.aligned_t = NEVER
-    ekf.position_t = NEVER
-    ekf.gps_t = NEVER
-    ekf.vision_t = NEVER
-    ekf.baro_t = NEVER
-    ekf.mag_t = NEVER
-    ekf.range_t = NEVER
-    ekf.airspeed_t = NEVER
-    ekf.sideslip_t = NEVER
-    ekf.zero_velocity_t = NEVER
-    ekf.gps_heard_t = NEVER
-    ekf.moved_t = t_us
-    ekf.fixes = 0
-    ekf.ref_eph = 0.0
-    ekf.ref_epv = 0.0
-    ekf.gps_lost = False
-    ekf.return_fixes = 0
-    ekf.output_reset = NO_RESET
+        state.pos[k] = 0.0
+        state.vel[k] = 0.0
+        state.earth_field[k] = field[k]
+        state.dv[k] = 0.0
+        state.dp[k] = 0.0
+        state.vision_offset[k] = 0.0
+        state.return_sum[k] = 0.0
+        state.slew[k] = 0.0
+        state.rate[k] = 0.0
+    state.baro_offset = 0.0
+    state.steps = 0
+    state.aligned_steps = 0
+    state.aligned_t = NEVER
+    state.position_t = NEVER
+    state.gps_t = NEVER
+    state.vision_t = NEVER
+    state.baro_t = NEVER
+    state.mag_t = NEVER
+    state.range_t = NEVER
+    state.airspeed_t = NEVER
+    state.sideslip_t = NEVER
+    state.zero_velocity_t = NEVER
+    state.gps_heard_t = NEVER
+    state.moved_t = t_us
+    state.fixes = 0
+    state.ref_eph = 0.0
+    state.ref_epv = 0.0
+    state.gps_lost = False
+    state.return_fixes = 0
+    state.output_reset = NO_RESET
 
 
 @njit
-def clear_alignment(ekf: Record) -> None:
+def clear_alignment(state: Record) -> None:
     """Clears the sums of the alignment."""
-    ekf.samples = 0
-    ekf.field_samples = 0
-    ekf.accel_square = 0.0
-    ekf.gyro_square = 0.0
+    state.samples = 0
+    state.field_samples = 0
+    state.accel_square = 0.0
+    state.gyro_square = 0.0
     for k in range(3):
-        ekf.accel_sum[k] = 0.0
-        ekf.gyro_sum[k] = 0.0
-        ekf.field_sum[k] = 0.0
+        state.accel_sum[k] = 0.0
+        state.gyro_sum[k] = 0.0
+        state.field_sum[k] = 0.0

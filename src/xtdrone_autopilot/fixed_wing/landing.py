@@ -24,7 +24,7 @@ from .guidance import (
 )
 
 TOUCHDOWN_NUDGE_RATE = 4.0  # speed at which full stick moves the touch-down point [m/s]
-TOUCHDOWN_NUDGE_DEADZONE = 0.15  # of the stick
+TOUCHDOWN_NUDGE_DEADZONE = 0.15  # deadzone of the stick that moves it
 POST_TOUCHDOWN_CLAMP_S = 0.5  # time in which the pitch goes to RWTO_PSP after touch-down [s]
 TERRAIN_FIRST_TIMEOUT_US = 10_000_000  # longest wait for a first terrain measurement [us]
 TERRAIN_TIMEOUT_US = 1_000_000  # longest wait for a further one [us]

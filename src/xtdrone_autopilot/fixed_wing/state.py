@@ -69,7 +69,7 @@ FIXED_WING_STATE = np.dtype(
         ("terrain", "f8"),  # last measured terrain height of the landing, world z [m]
         ("terrain_t", "i8"),  # time of that measurement; NEVER = none yet [us]
         ("entrance", "f8", (2,)),  # start of the approach relative to the touch-down point [m]
-        ("entrance_height", "f8"),  # its height above the touch-down point [m]
+        ("entrance_height", "f8"),  # height of the entrance above the touch-down point [m]
         ("touchdown_offset", "f8"),  # the pilot's nudge, to the right of the approach [m]
         ("flaring", "?"),  # the flare has begun
         ("flare_t", "i8"),  # start of the flare [us]

@@ -35,7 +35,7 @@ class Demand(NamedTuple):
     sink: float  # largest sink rate of the height reference [m/s]
     height_tc: float  # time constant of the height [s]
     guards_underspeed: bool  # a low airspeed takes priority over the height
-    load_factor: float  # of the present turn
+    load_factor: float  # load factor of the present turn
 
 
 @njit

@@ -9,7 +9,7 @@ from .differential import STOPPED
 from .line import lateral_acceleration
 
 _AUTO_DT = 0.008  # cycle of rover_pos_control in AUTO modes, with sensors at 250 Hz [s]
-MIN_DT = 0.01  # its cycle in other modes, and its smallest time step of a derivative [s]
+MIN_DT = 0.01  # cycle in other modes, and smallest time step of the derivative [s]
 
 
 @njit

@@ -82,6 +82,7 @@ class Flown(Protocol):
     monitor: CrashMonitor
     console: Console
     race: LapTimer | None
+    autopilot: Autopilot
 
     @property
     def landed(self) -> np.ndarray:
@@ -93,6 +94,41 @@ class Flown(Protocol):
 
     def real_time_factor(self) -> float:
         """Simulated over wall time."""
+
+
+def flight_summary(simulation: Flown, transport: str) -> dict[str, Any]:
+    """Returns the simulation's fields of summary.json.
+
+    Args:
+        simulation: The simulation, at any time of the flight.
+        transport: What commands the vehicles: mavlink or agent.
+    """
+    s, monitor = simulation.scenario, simulation.monitor
+    health = simulation.autopilot.health() if s.key else ()
+    refused = {
+        vehicle.name: sum(link["refused"] for link in report["links"].values())
+        for vehicle, report in zip(s.vehicles, health)
+    }
+    return {
+        "n": s.n,
+        "engine": s.engine,
+        "autopilot": s.flown_by,
+        "transport": transport,
+        "world": s.world,
+        "seed": s.seed,
+        "gps": s.gps,
+        "pose_source": s.pose_source,
+        "speed": s.speed,
+        "sim_time_s": simulation.t_us * 1e-6,
+        "real_time_factor": round(simulation.real_time_factor(), 3),
+        "reached": {what: list(counts) for what, counts in simulation.reached.items()},
+        "collisions": len(monitor.collisions),
+        "crashes": monitor.table(),
+        **simulation.figures.summary(),
+        **({"refused_messages": refused} if s.key else {}),
+        **({} if simulation.race is None else {"race": simulation.race.summary()}),
+        "landed": bool(simulation.landed.all()),
+    }
 
 
 def closing_lines(simulation: Flown) -> list[str]:

@@ -125,4 +125,4 @@ class LiveFlight:
         self._reader = FrameReader(Path(scene.ring), list(scene.arrays))
         models = tuple(WorldModel.restore(plain) for plain in scene.inserted)
         states = np.array([[*model.start.pos, *model.start.quat, *[0.0] * 6] for model in models])
-        self._inserted = models, states
+        self._inserted = models, list(states)
