@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 READERS = ("src", "tests", "benchmarks", "scripts", "examples")
 SHARED = {"_fields", "_replace", "_asdict", "_make"}  # public names of every named tuple
 OF_OTHERS = {  # private to another library, whose public interface does not suffice
-    ("src/xtdrone_dynamics/compiled.py", "_cache"): "numba's cache of a kernel"
+    ("src/xtdrone_dynamics/compiled.py", "_cache"): "Numba's cache of a kernel",
+    ("src/xtdrone_ros2/wire/node.py", "_delete"): "Cyclone DDS deletes an entity by it",
 }
 
 
