@@ -56,27 +56,27 @@ def small():
 
 def test_a_thin_lens_formula_gives_the_same_focal_length():
     """The lens maker's equation of each element, and of them in a row, against the matrices."""
-    focal, stop = flare._focal()
+    focal, stop = flare.focal_length()
     assert focal == pytest.approx(50.0, rel=0.01)  # of the published prescription, f = 50 mm
     assert 0.7 < stop < 0.95
-    straight, _ = flare._path([*range(6)])
+    straight, _ = flare.trace([*range(6)])
     assert straight[0] == pytest.approx(0.0, abs=1e-12)  # parallel rays meet on the sensor
     assert straight[1] == pytest.approx(focal)  # at the focal length times their angle
 
 
 def test_a_flat_plate_makes_a_ghost_where_its_thickness_says(monkeypatch):
     """Two reflections in a plate of thickness d add 2 d / n to the way of a ray at an angle."""
-    monkeypatch.setattr(flare, "_LENS", ((1e12, 6.0, 1.5), (1e12, 0.0, 1.0)))
-    monkeypatch.setattr(flare, "_STOP", 99)
-    ray, _ = flare._path([0, ("back", 1), ("forth", 0), 1], sensor=False)
-    straight, _ = flare._path([0, 1], sensor=False)
+    monkeypatch.setattr(flare, "LENS", ((1e12, 6.0, 1.5), (1e12, 0.0, 1.0)))
+    monkeypatch.setattr(flare, "STOP", 99)
+    ray, _ = flare.trace([0, ("back", 1), ("forth", 0), 1], sensor=False)
+    straight, _ = flare.trace([0, 1], sensor=False)
     assert ray[0] == pytest.approx(1.0) and ray[1] - straight[1] == pytest.approx(2 * 6.0 / 1.5)
 
 
 def test_a_concave_mirror_focuses_at_half_its_radius(monkeypatch):
-    monkeypatch.setattr(flare, "_LENS", ((1e12, 5.0, 1.0), (-40.0, 0.0, 1.0)))
-    monkeypatch.setattr(flare, "_STOP", 99)
-    ray, _ = flare._path([0, ("back", 1)], sensor=False)  # of a ray at height 1
+    monkeypatch.setattr(flare, "LENS", ((1e12, 5.0, 1.0), (-40.0, 0.0, 1.0)))
+    monkeypatch.setattr(flare, "STOP", 99)
+    ray, _ = flare.trace([0, ("back", 1)], sensor=False)  # of a ray at height 1
     assert -ray[0] / ray[2] == pytest.approx(20.0)
 
 
@@ -137,12 +137,12 @@ def test_flare_is_proportional_to_source_and_amount_and_falls_with_the_angle():
 def dazzled(scene, axes, pos=(-20.0, 0.0, 1.0)):
     pos = np.array(pos)
     return glare.sources(
-        scene._conditions,
-        scene._lamps.rows,
+        scene.conditions,
+        scene.lamps.rows,
         pos,
         axes,
         1000.0,
-        lambda ways: scene._free(pos, 0.1, ways),
+        lambda ways: scene.unobstructed(pos, 0.1, ways),
     )
 
 
@@ -154,7 +154,7 @@ def test_a_hidden_sun_makes_no_flare_and_a_free_one_is_where_it_stands(tmp_path)
     back = np.array([[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]])  # towards -x
     ((x, y, lux),) = dazzled(scene, back)
     assert (x, y) == (pytest.approx(0.0, abs=1e-9), pytest.approx(math.tan(math.radians(30.0))))
-    np.testing.assert_allclose(lux, scene._conditions.sky.sun)
+    np.testing.assert_allclose(lux, scene.conditions.sky.sun)
     assert dazzled(scene, AHEAD) == []  # behind the camera
     assert dazzled(scene, back, (0.6, 0.0, 1.5)) == []  # right behind the box, in its shadow
     scene.close()

@@ -85,7 +85,7 @@ def test_a_light_that_casts_no_shadows_casts_none(tmp_path):
 def test_fog_takes_light_by_the_distance(tmp_path, scene_text, weather, density):
     """What arrives of the box's light, at two distances, in the same fog."""
     scene = scene_of(yard(tmp_path, scene=scene_text), weather=weather)
-    bright, veil = [], scene._conditions.veil[1]
+    bright, veil = [], scene.conditions.veil[1]
     for away in (10.0, 30.0):
         light = scene.luminance(np.array([-0.5 - away, 0.0, 1.0]), AHEAD, SQUARE(33, 33), 0.1)[0]
         bright.append(light[16, 16, 1] - veil)

@@ -77,7 +77,7 @@ def test_light_of_a_lamp_falls_as_sdf_says():
 @draws
 def test_a_lamp_without_cast_shadows_lights_what_is_behind_things(tmp_path):
     scene, other = (lit_yard(tmp_path, shadows=shadows) for shadows in (0, 1))
-    assert len(scene._lamps.cubes) == 0
+    assert len(scene.lamps.cubes) == 0
     bright, dark = ground_line(scene, 4.0), ground_line(other, 4.0)
     assert dark[60] < 0.2 * bright[60]  # at x = 2, in the shadow, which ends at 2.75
     np.testing.assert_allclose(dark[120:], bright[120:], rtol=1e-3)
@@ -151,11 +151,11 @@ def test_fresnels_equations():
 def test_water_darkens_by_what_it_reflects_within():
     """As the sum of all passes: out at first, or back and out again; black stays, white nearly."""
     for albedo in (0.1, 0.3, 0.6):
-        total, left = 0.0, 1.0 - wet._OUTSIDE
+        total, left = 0.0, 1.0 - wet.REFLECTED_OUTSIDE
         for _ in range(200):
             left *= albedo
-            total += left * (1.0 - wet._INSIDE)
-            left *= wet._INSIDE
+            total += left * (1.0 - wet.REFLECTED_INSIDE)
+            left *= wet.REFLECTED_INSIDE
         assert wet.darkened(albedo) == pytest.approx(total)
         assert 0.4 < wet.darkened(albedo) / albedo < 0.95
     assert wet.darkened(0.0) == 0.0

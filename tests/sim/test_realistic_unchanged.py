@@ -77,8 +77,8 @@ def test_depth_and_plain_images_have_the_same_bytes_with_every_effect():
 def numbers(scene, drawn):
     """The segmentation of what `drawn` sees from PLACE: numbers of geoms."""
     pinhole = SQUARE(120, 120)
-    scene._aim(drawn, PLACE, AHEAD[:, 0], AHEAD[:, 2], pinhole, 0.1, 100.0)
-    return passes.numbers(drawn, scene._context, 120, 120)
+    scene.aim(drawn, PLACE, AHEAD[:, 0], AHEAD[:, 2], pinhole, 0.1, 100.0)
+    return passes.numbers(drawn, scene.mjr_context, 120, 120)
 
 
 @draws
@@ -86,13 +86,13 @@ def numbers(scene, drawn):
 def test_segmentation_is_that_of_the_plain_scene_with_every_effect():
     world = load_world("indoor")
     plain = RenderedScene(world, (), (), (120, 120))
-    plain._open()
-    expected = numbers(plain, plain._scene)
+    plain.open()
+    expected = numbers(plain, plain.mjv_scene)
     plain.close()
     assert len(np.unique(expected)) > 5
     for conditions in EFFECTS.values():
         scene = RealisticScene(world, (), (), conditions_of(world, *conditions), 1, (120, 120))
         light = scene.luminance(PLACE, AHEAD, SQUARE(120, 120), 0.1)[0]
         assert light.std() > 0.0
-        assert np.array_equal(numbers(scene, scene._wide), expected)
+        assert np.array_equal(numbers(scene, scene.wide_scene), expected)
         scene.close()

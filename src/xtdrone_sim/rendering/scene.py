@@ -56,7 +56,7 @@ class RenderedScene:
         self._world, self._specs, self._models = world, specs, models
         self._largest, self._samples = largest, samples
         self._gl: Any = None  # of MuJoCo, which has no types
-        self._context: Any = None
+        self.mjr_context: Any = None
         self._compile(())
 
     def _compile(self, inserted: tuple[WorldModel, ...]) -> None:
@@ -103,13 +103,13 @@ class RenderedScene:
         qpos[self._at.joint_qpos[moving]] = state.joint_pos[moving]
         mujoco.mj_kinematics(self.model, self._data)
         mujoco.mj_camlight(self.model, self._data)
-        if self._context is not None:
+        if self.mjr_context is not None:
             self._update()
 
     @property
     def renderer(self) -> str:
         """The renderer, for example "egl: llvmpipe". Opens the context."""
-        self._open()
+        self.open()
         from OpenGL import GL
 
         name = (GL.glGetString(GL.GL_RENDERER) or b"").decode()
@@ -143,13 +143,13 @@ class RenderedScene:
         Raises:
             EngineError: Nothing here can render.
         """
-        self._open()
+        self.open()
         x, y, z, w = np.asarray(quat, dtype=float)
         matrix = to_matrix(x, y, z, w)
         aside = max(abs(pinhole.left), abs(pinhole.right))
         far = far / _SKY * math.sqrt(1.0 + aside * aside)
-        self._aim(
-            self._scene,
+        self.aim(
+            self.mjv_scene,
             pos,
             (matrix[0], matrix[3], matrix[6]),
             (matrix[2], matrix[5], matrix[8]),
@@ -158,13 +158,13 @@ class RenderedScene:
             far,
         )
         view = mujoco.MjrRect(0, 0, pinhole.width, pinhole.height)
-        mujoco.mjr_render(view, self._scene, self._context)
+        mujoco.mjr_render(view, self.mjv_scene, self.mjr_context)
         colours = np.empty((pinhole.height, pinhole.width, 3), dtype=np.uint8)
         if not depth:
-            mujoco.mjr_readPixels(colours, None, view, self._context)
+            mujoco.mjr_readPixels(colours, None, view, self.mjr_context)
             return colours
         distances = np.empty((pinhole.height, pinhole.width), dtype=np.float32)
-        mujoco.mjr_readPixels(colours, distances, view, self._context)
+        mujoco.mjr_readPixels(colours, distances, view, self.mjr_context)
         # 1 at the near plane and 0 at the far one, which keeps distant things exact.
         nothing = distances <= 0.0
         distances = near * far / (near + distances * np.float32(far - near))
@@ -212,14 +212,14 @@ class RenderedScene:
 
     def close(self) -> None:
         """Frees the context. May be called twice."""
-        if self._context is not None:
+        if self.mjr_context is not None:
             self._gl.make_current()
-            self._context.free()
+            self.mjr_context.free()
             self._gl.free()
-            self._context = self._gl = None
+            self.mjr_context = self._gl = None
 
     @staticmethod
-    def _aim(
+    def aim(
         drawn: Any,
         pos: npt.ArrayLike,
         forward: npt.ArrayLike,
@@ -238,16 +238,17 @@ class RenderedScene:
             camera.frustum_top = -near * pinhole.top
             camera.orthographic = 0
 
-    def _open(self) -> None:
-        if self._context is not None:
+    def open(self) -> None:
+        """Makes what MuJoCo draws with, unless it is there."""
+        if self.mjr_context is not None:
             return
         self._gl = offscreen.context_class()(*self._largest)
         self._gl.make_current()
-        self._context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100)
-        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
-        self._context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
-        self._scene = mujoco.MjvScene(self.model, _MAX_SHAPES)
-        self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = False  # costs three times the image
+        self.mjr_context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.mjr_context)
+        self.mjr_context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
+        self.mjv_scene = mujoco.MjvScene(self.model, _MAX_SHAPES)
+        self.mjv_scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = False  # costs three times the image
         self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
         self._update()
 
@@ -259,7 +260,7 @@ class RenderedScene:
             None,
             self._camera,
             mujoco.mjtCatBit.mjCAT_ALL,
-            self._scene,
+            self.mjv_scene,
         )
 
 
@@ -280,7 +281,7 @@ class Beams:
             world, specs, models: As for RenderedScene.
             engine: That moves them.
         """
-        self._scene = RenderedScene(world, specs, models, (1, 1))
+        self.mjv_scene = RenderedScene(world, specs, models, (1, 1))
         self._engine, self._peopled = engine, bool(world.actors)
         self._placed: list[np.ndarray] | None = None  # poses of the bodies in the scene
 
@@ -295,6 +296,6 @@ class Beams:
             np.array([state.t_us * self._peopled]),
         )
         if self._placed is None or not all(map(np.array_equal, poses, self._placed)):
-            self._scene.place(state, *further)
+            self.mjv_scene.place(state, *further)
             self._placed = [pose.copy() for pose in poses]
-        return float(self._scene.cast(vehicle, point, direction, FURTHEST)[0])
+        return float(self.mjv_scene.cast(vehicle, point, direction, FURTHEST)[0])

@@ -173,10 +173,10 @@ class FlightScene(RenderedScene):
 
     def _update(self) -> None:
         super()._update()
-        self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self.shadows
-        assert self._context is not None
-        self._context.shadowClip = self._shadows[1]
-        for light in self._scene.lights[: self._scene.nlight]:
+        self.mjv_scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self.shadows
+        assert self.mjr_context is not None
+        self.mjr_context.shadowClip = self._shadows[1]
+        for light in self.mjv_scene.lights[: self.mjv_scene.nlight]:
             if light.castshadow:  # the map of its shadows is around its axis
                 light.pos = self._shadows[0] - _SUN * np.array(light.dir)
         if self._trails is not None:
@@ -185,7 +185,7 @@ class FlightScene(RenderedScene):
     def _add_trails(self, points: np.ndarray, colours: np.ndarray) -> None:
         pieces = np.stack([points[:-1], points[1:]], axis=2)  # (K - 1, N, 2, 3)
         length = np.linalg.norm(pieces[:, :, 1] - pieces[:, :, 0], axis=2)
-        scene, width = self._scene, max(2.0, _TRAIL_PIXELS * self._height / 720)
+        scene, width = self.mjv_scene, max(2.0, _TRAIL_PIXELS * self._height / 720)
         for k, i in np.argwhere((length > 1e-4) & (length < _JUMP)):
             if scene.ngeom >= scene.maxgeom:
                 return

@@ -76,15 +76,15 @@ class RealisticScene(RenderedScene):
             conditions: Light and air.
             seed: The scenario's, of rain.
         """
-        self._conditions, self._seed = conditions, seed
+        self.conditions, self._seed = conditions, seed
         self._finer = 2 if samples else 1
         self._decode, self._encode = shade.decoded(), exposure.encoded()
         self._bright = _DROP / math.pi * conditions.sky.ambient
-        self._lamps = lamps.Lamps(world)
+        self.lamps = lamps.Lamps(world)
         sky = conditions.sky
         sunny = conditions.shadows and sky.sun.any() and sky.towards[2] > 0.0
         self._shadows = shadows.Shadows(
-            sky.towards if sunny else None, conditions.rain > 0.0, self._lamps.parallel
+            sky.towards if sunny else None, conditions.rain > 0.0, self.lamps.parallel
         )
         self._unlit = True  # the lamps' shadows are those of an earlier time
         self._eyes: dict[tuple[str, ...], _Eye] = {
@@ -116,7 +116,7 @@ class RealisticScene(RenderedScene):
     ) -> Any:
         """Renders an image; see RenderedScene.draw(). `key` names the camera."""
         distances = super().draw(pos, quat, pinhole, near, far, True)[1] if depth else None
-        self._open()
+        self.open()
         axes = _matrix(quat)
         image = self._image(np.asarray(pos, dtype=float), axes, pinhole, near, key)
         return (image, distances) if depth else image
@@ -135,15 +135,17 @@ class RealisticScene(RenderedScene):
         Returns:
             (h, w, 3) luminance [cd/m^2] and (h, w) distance along the optical axis [m].
         """
-        self._open()
-        sky, conditions = self._conditions.sky, self._conditions
-        self._aim(self._wide, pos, axes[:, 0], axes[:, 2], pinhole, near, _FAR)
+        self.open()
+        sky, conditions = self.conditions.sky, self.conditions
+        self.aim(self.wide_scene, pos, axes[:, 0], axes[:, 2], pinhole, near, _FAR)
         albedo, distance = passes.drawn(
-            self._wide, self._context, pinhole.width, pinhole.height, near, _FAR
+            self.wide_scene, self.mjr_context, pinhole.width, pinhole.height, near, _FAR
         )
         ids = _NONE
         if len(self._surfaces) > 1:
-            number = passes.numbers(self._wide, self._context, pinhole.width, pinhole.height)
+            number = passes.numbers(
+                self.wide_scene, self.mjr_context, pinhole.width, pinhole.height
+            )
             ids = self._rows[np.minimum(number, len(self._rows) - 1)]
         left, bottom = pinhole.left, -pinhole.bottom
         pixel = (pinhole.right - pinhole.left) / pinhole.width
@@ -175,8 +177,8 @@ class RealisticScene(RenderedScene):
             sky.ambient,
             maps.depth,
             maps.places,
-            self._lamps.rows,
-            self._lamps.cubes,
+            self.lamps.rows,
+            self.lamps.cubes,
             (beside.depth, beside.places),
             conditions.air,
             conditions.veil,
@@ -214,9 +216,9 @@ class RealisticScene(RenderedScene):
         seconds = camera.exposure_time
         if seconds > 0.0 and (vel.any() or ang.any()):
             light = blur.blurred(light, distance, vel, ang, seconds, left, bottom, pixel)
-        if self._conditions.rain > 0.0:
+        if self.conditions.rain > 0.0:
             falling = rain.drops(
-                self._conditions.rain, left, pinhole.right, bottom, -pinhole.top, self._random(key)
+                self.conditions.rain, left, pinhole.right, bottom, -pinhole.top, self._random(key)
             )
             rain.streaks(
                 light, distance, falling, -axes[2], vel, seconds, self._bright, left, bottom, pixel
@@ -225,12 +227,12 @@ class RealisticScene(RenderedScene):
             light, pixel = optics.halved(light), 2.0 * pixel
         if camera.flare > 0.0:
             bright = glare.sources(
-                self._conditions,
-                self._lamps.rows,
+                self.conditions,
+                self.lamps.rows,
                 pos,
                 axes,
                 float(light[::8, ::8].mean()),
-                partial(self._free, pos, near),
+                partial(self.unobstructed, pos, near),
             )
             if bright:
                 light = flare.flared(light, bright, camera.flare, left, bottom, pixel)
@@ -240,7 +242,7 @@ class RealisticScene(RenderedScene):
             light = optics.bloomed(light, camera.bloom)
         # Bulbs come after bloom, as they have a veil of their own; nothing else is as bright.
         coarse = np.ascontiguousarray(distance[:: self._finer, :: self._finer])
-        lamps.bulbs(light, coarse, self._lamps.rows, pos, axes, left, bottom, pixel)
+        lamps.bulbs(light, coarse, self.lamps.rows, pos, axes, left, bottom, pixel)
         if camera.vignetting > 0.0:
             optics.vignetted(light, camera.vignetting, left, bottom, pixel)
         value = camera.exposure_value
@@ -274,8 +276,8 @@ class RealisticScene(RenderedScene):
 
     def _light_lamps(self) -> None:
         """Brings the shadows of point and spot lights up to date."""
-        if len(self._lamps.cubes) and self._unlit:
-            self._lamps.draw(
+        if len(self.lamps.cubes) and self._unlit:
+            self.lamps.draw(
                 self._from_lamp,
                 self._data.geom_xpos[self._movers],
                 self.model.geom_rbound[self._movers],
@@ -293,7 +295,7 @@ class RealisticScene(RenderedScene):
     ) -> np.ndarray:
         """Distances (side, side) along a direction, of a square of half a side `half`."""
         return passes.square(
-            self._wide, self._context, eye, forward, up, half, _FIRST, far, side, True
+            self.wide_scene, self.mjr_context, eye, forward, up, half, _FIRST, far, side, True
         )
 
     def _from_lamp(
@@ -311,7 +313,7 @@ class RealisticScene(RenderedScene):
         still, movers = self._parts
         return passes.square(
             movers if moving else still,
-            self._context,
+            self.mjr_context,
             eye,
             forward,
             up,
@@ -322,7 +324,7 @@ class RealisticScene(RenderedScene):
             False,
         )
 
-    def _free(self, pos: np.ndarray, near: float, directions: np.ndarray) -> np.ndarray:
+    def unobstructed(self, pos: np.ndarray, near: float, directions: np.ndarray) -> np.ndarray:
         """Returns whether rays (M, 3) from a point meet nothing drawn from `near` on; (M,)."""
         length = np.linalg.norm(directions, axis=1)
         directions = directions / length[:, None]
@@ -343,7 +345,7 @@ class RealisticScene(RenderedScene):
 
     def build(self, inserted: tuple[WorldModel, ...]) -> Any:
         self._shadows.forget()
-        self._lamps.forget()
+        self.lamps.forget()
         model = mujoco_scene.build(
             self._world, self._specs, self._models, inserted=inserted, picture=textures.picture
         )
@@ -351,14 +353,14 @@ class RealisticScene(RenderedScene):
             model.vis.quality.numslices, model.vis.quality.numstacks = _ROUND
         return model
 
-    def _open(self) -> None:
-        if self._context is not None:
+    def open(self) -> None:
+        if self.mjr_context is not None:
             return
-        self._wide, self._parts = None, []
-        super()._open()
-        self._wide = passes.bare(self.model, len(self._scene.geoms))
-        if len(self._lamps.cubes):
-            self._parts = [passes.bare(self.model, len(self._scene.geoms)) for _ in range(2)]
+        self.wide_scene, self._parts = None, []
+        super().open()
+        self.wide_scene = passes.bare(self.model, len(self.mjv_scene.geoms))
+        if len(self.lamps.cubes):
+            self._parts = [passes.bare(self.model, len(self.mjv_scene.geoms)) for _ in range(2)]
             moves = (self.model.body_weldid > 0) | (self.model.body_mocapid >= 0)
             self._movers = np.flatnonzero(
                 moves[self.model.geom_bodyid] & (self.model.geom_group < 3)
@@ -369,7 +371,7 @@ class RealisticScene(RenderedScene):
 
     def _update(self) -> None:
         super()._update()
-        wide = self._wide
+        wide = self.wide_scene
         if wide is None:
             return
         mujoco.mjv_updateScene(

@@ -14,8 +14,8 @@ from xtdrone_dynamics.compiled import njit
 from . import fog, sky
 
 WATER = 1.33  # refractive index
-_OUTSIDE = 0.066  # fraction of even light that water reflects (Lekner and Dorf, table 1)
-_INSIDE = 1.0 - (1.0 - _OUTSIDE) / WATER**2  # and that it reflects of light from within
+REFLECTED_OUTSIDE = 0.066  # fraction of even light that water reflects (Lekner and Dorf, table 1)
+REFLECTED_INSIDE = 1.0 - (1.0 - REFLECTED_OUTSIDE) / WATER**2  # of light from within
 _ROUGH = 0.09  # slope of a thin film, which follows the grains below it
 _PUDDLE = 0.012  # and of a puddle, by the drops that fall into it
 _STEPS = 28  # along a ray that is followed through the image
@@ -41,7 +41,8 @@ def fresnel(cosine: float, index: float) -> float:
 @njit(inline="always")
 def darkened(albedo: float) -> float:
     """Albedo of a rough surface below a film of water, by that of the dry one."""
-    return (1.0 - _OUTSIDE) * (1.0 - _INSIDE) * albedo / (1.0 - _INSIDE * albedo)
+    passed = (1.0 - REFLECTED_OUTSIDE) * (1.0 - REFLECTED_INSIDE)
+    return passed * albedo / (1.0 - REFLECTED_INSIDE * albedo)
 
 
 @njit

@@ -19,7 +19,7 @@ from xtdrone_dynamics.compiled import njit
 from . import optics
 
 # Radius of each surface, distance to the next one [mm], refractive index after it.
-_LENS = (
+LENS = (
     (22.01359, 3.25896, 1.62041),
     (-435.76044, 6.00755, 1.0),
     (-22.21328, 0.99997, 1.62004),
@@ -27,7 +27,7 @@ _LENS = (
     (79.68360, 2.95208, 1.62041),
     (-18.39533, 0.0, 1.0),
 )
-_STOP = 4  # the stop is before this surface
+STOP = 4  # the stop is before this surface
 _NUMBER = 8.0  # f-number, as in sunlight
 _FRONT = 9.5  # radius of the first surface's edge [mm]
 _LAYER = 1.38  # refractive index of its coating
@@ -61,16 +61,16 @@ def ghosts() -> np.ndarray:
     tangent of the angle, for each of three times that it goes through the stop; height on the
     sensor in these two; and the fraction of light that is reflected twice, of three colours.
     """
-    focal, _ = _focal()
+    focal, _ = focal_length()
     rows = []
-    for near, far in itertools.combinations(range(len(_LENS)), 2):
-        ray, stops = _path(
+    for near, far in itertools.combinations(range(len(LENS)), 2):
+        ray, stops = trace(
             [
                 *range(far),
                 ("back", far),
                 *range(far - 1, near, -1),
                 ("forth", near),
-                *range(near + 1, len(_LENS)),
+                *range(near + 1, len(LENS)),
             ]
         )
         stops = (stops * 3)[:3] if len(stops) == 1 else stops
@@ -84,7 +84,7 @@ def ghosts() -> np.ndarray:
 
 def openings() -> tuple[float, float, float]:
     """Radii of entrance pupil, stop and first surface, in focal lengths."""
-    focal, stop = _focal()
+    focal, stop = focal_length()
     pupil = 0.5 / _NUMBER
     return pupil, stop * pupil, _FRONT / focal
 
@@ -195,18 +195,18 @@ def _within(radius: float, x: float, y: float, soft: float) -> float:
     return min(max(0.5 + (radius - math.sqrt(square)) / soft, 0.0), 1.0)
 
 
-def _focal() -> tuple[float, float]:
+def focal_length() -> tuple[float, float]:
     """Focal length [mm], and height at the stop in that at the entrance, of the lens."""
-    ray, stops = _path([*range(len(_LENS))], sensor=False)
+    ray, stops = trace([*range(len(LENS))], sensor=False)
     return -1.0 / ray[2], stops[0][0]
 
 
 def _reflects(k: int, wave: float) -> float:
-    before = _LENS[k - 1][2] if k else 1.0
-    return reflectance(before, _LENS[k][2], _TUNED[k], wave)
+    before = LENS[k - 1][2] if k else 1.0
+    return reflectance(before, LENS[k][2], _TUNED[k], wave)
 
 
-def _path(
+def trace(
     steps: Sequence[int | tuple[str, int]], sensor: bool = True
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """A ray through surfaces: its height and angle as rows in those at the entrance.
@@ -221,12 +221,12 @@ def _path(
         turned, k = (step[0], step[1]) if isinstance(step, tuple) else ("", step)
         if at is not None:
             first = min(at, k)
-            if {at, k} == {_STOP - 1, _STOP} and first == _STOP - 1:
-                gap = _LENS[_STOP - 1][1]  # the stop is at the surface that follows it
+            if {at, k} == {STOP - 1, STOP} and first == STOP - 1:
+                gap = LENS[STOP - 1][1]  # the stop is at the surface that follows it
                 stops.append(height + (gap if way > 0 else 0.0) * angle)
-            height = height + _LENS[first][1] * angle
-        radius, _, after = _LENS[k]
-        before = _LENS[k - 1][2] if k else 1.0
+            height = height + LENS[first][1] * angle
+        radius, _, after = LENS[k]
+        before = LENS[k - 1][2] if k else 1.0
         if turned:
             # Angles are measured along the way: a mirror of a radius, seen from that side.
             angle = angle + (2.0 if turned == "back" else -2.0) * height / radius
@@ -245,5 +245,5 @@ def _path(
 @lru_cache
 def _image_distance() -> float:
     """From the last surface to the image of what is far away [mm]."""
-    ray, _ = _path([*range(len(_LENS))], sensor=False)
+    ray, _ = trace([*range(len(LENS))], sensor=False)
     return -ray[0] / ray[2]
