@@ -177,14 +177,12 @@ class Distances(Observer):
 
     def on_step(self, t_us, state, sensors) -> None:
         """Notes the distances while an episode lasts."""
-        agent = self.agent
-        if agent._waits or agent._pilot is None:
-            if self._now:
-                self.episodes.append(np.array(self._now))
-                self._now = []
-            return
-        goal = agent._pilot.tasks.goal.reshape(-1, 3)
-        self._now.append(np.linalg.norm(state.pos + agent._offset - goal, axis=1))
+        goals = self.agent.episode_goals()
+        if goals is not None:
+            self._now.append(np.linalg.norm(state.pos - goals, axis=1))
+        elif self._now:
+            self.episodes.append(np.array(self._now))
+            self._now = []
 
 
 def held(distances: np.ndarray) -> float:

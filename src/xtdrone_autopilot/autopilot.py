@@ -232,7 +232,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         self.links: Links | None = None
         self.handlers: Messages | None = None
         if links:
-            self._open_links()
+            self.open_links()
 
     def _make_loops(
         self, fleet: FleetModel, magnetic_field: npt.ArrayLike, classes: Mapping[str, type]
@@ -359,7 +359,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             for part in (autopilot.parameters, autopilot.missions):
                 part.remember_start()
             if context.links:
-                autopilot._open_links(
+                autopilot.open_links(
                     read_key(scenario.key) if scenario.key else None, scenario.remote or HERE
                 )
         except BaseException:
@@ -400,16 +400,24 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         """
         self.load(regrouped(before.save(), self.save(), rows))
         if before.links is not None:
-            self._open_links(before=before.links, rows=rows)
+            self.open_links(before=before.links, rows=rows)
             before.links, before.handlers = None, None
 
-    def _open_links(
+    def open_links(
         self,
         key: bytes | None = None,
         remote: str = HERE,
         before: Links | None = None,
         rows: Rows | None = None,
     ) -> None:
+        """Opens the MAVLink links and takes the messages that come in on them.
+
+        Args:
+            key: What signs messages; None for no signing.
+            remote: IPv4 address of the ground stations.
+            before: The links of the fleet before it changed, whose open sockets go on.
+            rows: Where the vehicles were in that fleet.
+        """
         links = Links(len(self.status), self.streams(), self._ports, key, remote, before, rows)
         links.on_refused = lambda i, text: self.outbox.say(i, WARNING, text)
         self.links, self.handlers, self.outbox.links = links, self.messages(links), links

@@ -261,7 +261,7 @@ class BatchSimulation:
             self.description.streams[which] = fresh[which]
             if self._world is not None:
                 # Another seed than the vehicles', so that worlds and starts are independent.
-                seed_streams(int(~np.uint64(seed)), self.first, fresh)
+                seed_streams(~np.uint64(seed), self.first, fresh)  # type: ignore[arg-type]
                 self._world_streams[which] = fresh[which]
         if (world := self._world) is not None:
             self.threads.over(

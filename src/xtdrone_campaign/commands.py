@@ -144,7 +144,7 @@ def _run(args: argparse.Namespace) -> int:
             if k not in journal.results or journal.results[k].status in again
         ]
         if waiting:
-            _fly(args, made, folder, journal, waiting)
+            fly_missing(args, made, folder, journal, waiting)
         flights_table = table.collect(made, journal.results)
         written = table.write(folder, flights_table)
         table.write_timing(folder, journal.results)
@@ -166,7 +166,7 @@ def _folder(args: argparse.Namespace) -> Path:
     return folder / "campaign"
 
 
-def _fly(
+def fly_missing(
     args: argparse.Namespace, made: Any, folder: Path, journal: Any, waiting: list[int]
 ) -> None:
     """Flies what is waiting, with a progress bar; each result goes to the journal."""

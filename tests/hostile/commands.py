@@ -62,7 +62,7 @@ def cut_flights() -> None:
     def fly(*_):  # which it would do in other processes
         raise CutShort("campaign cut short")
 
-    simulation.Simulation.run, campaign._fly = run, fly
+    simulation.Simulation.run, campaign.fly_missing = run, fly
     before = simulator.SimpleSimulator.step
 
     def step(self):

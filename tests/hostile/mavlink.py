@@ -168,7 +168,7 @@ class KIND(Kind):
             mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
             for name in messages.names
         ]
-        self.commands = sorted(messages._handlers["COMMAND_LONG"].__self__._obey)
+        self.commands = sorted(messages.handlers["COMMAND_LONG"].__self__.handlers)
         while not autopilot.status["ready"][0]:
             simulation.step()
         autopilot.commander.take_off(0, math.nan, simulation.t_us)
@@ -179,7 +179,7 @@ class KIND(Kind):
     def start(self, folder):
         """Opens the links."""
         warnings.simplefilter("error", RuntimeWarning)
-        self.autopilot._open_links()
+        self.autopilot.open_links()
         self.said, self.obeyed = [], []
         handlers = self.autopilot.handlers.handlers
         for name, handler in handlers.items():

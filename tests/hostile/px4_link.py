@@ -61,7 +61,7 @@ class KIND(Kind):
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp.bind(("127.0.0.1", PORTS.camera_local(1)))
         self.stranger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.target = self.telemetry._socket.getsockname()
+        self.target = ("127.0.0.1", self.telemetry.port)
 
     def make(self, rng, index):
         """Bytes of the simulator link, and datagrams of the telemetry with who sends them."""

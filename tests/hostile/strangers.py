@@ -65,7 +65,7 @@ class KIND(Kind):
 
     def start(self, folder):
         """Opens the links, and records what the owner of the key says to them."""
-        self.autopilot._open_links(_KEY)
+        self.autopilot.open_links(_KEY)
         self.links = [of_kind[0] for of_kind in self.autopilot.links.by_kind if of_kind[0].signer]
         self.said = []
         self.autopilot.outbox.on_text = lambda i, severity, text: self.said.append(text)
@@ -191,6 +191,6 @@ class KIND(Kind):
             "a mission": [a.missions.items(0, kind) for kind in CAPACITY],
             "the key": [link.signer.key for link in self.links],
             "a peer": [sorted(link.peers) for link in self.links],
-            "an interval": a._links._interval[:2].tobytes(),
+            "an interval": a.links.intervals[:2].tobytes(),
             **{name: status[name].tobytes() for name in names},
         }

@@ -11,8 +11,12 @@ from pathlib import Path
 
 from pyulog import ULog
 
-import xtdrone as xd
+from xtdrone_core import Scenario
+from xtdrone_core.runs import run_folder
 from xtdrone_core.runs.truth_log import read_truth
+from xtdrone_core.scenario.scenario import parse_vehicles
+from xtdrone_sim.observers.recording import SummaryKeeper
+from xtdrone_sim.simulation import Simulation
 
 SIZE = 1_500_000  # [bytes]
 
@@ -37,18 +41,20 @@ def main(disk):
     mount("-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", disk)
     os.environ["XTDRONE_RUNS"] = disk
     filler, summaries = Path(disk) / "filler", []
-    with xd.Simulation(xd.Scenario(vehicles="iris*2", log="fleet"), record=True) as flight:
-        folder = flight.folder
+    scenario = Scenario(parse_vehicles("iris*2"), log="fleet", speed=0.0)
+    folder = run_folder.create("full_disk")
+    flight = Simulation(scenario, folder, links=False)
+    (keeper,) = (each for each in flight.observers if isinstance(each, SummaryKeeper))
 
-        def fly(until):
-            flight.run(until - flight.time)
-            keeper = flight._flight._summaries  # as the wall clock would have it
-            keeper.write(flight._flight.t_us)
-            summaries.append(json.loads((folder / "summary.json").read_text()))
+    def fly(until):
+        flight.run(round(until * 1e6))
+        keeper.write(flight.t_us)  # as the wall clock would have it
+        summaries.append(json.loads((folder / "summary.json").read_text()))
 
+    try:
         fly(2.0)
         fill(filler)
-        flight._flight.event(flight._flight.t_us, "lost", text="x" * 8000)
+        flight.event(flight.t_us, "lost", text="x" * 8000)
         fly(5.0)
         filler.unlink()
         fly(8.0)
@@ -58,6 +64,8 @@ def main(disk):
         fly(12.0)
         fill(filler)
         fly(14.0)
+    finally:
+        flight.close()
     t_us, _ = read_truth(folder / "truth.bin", 2)
     logs = [ULog(str(next(folder.glob(f"ulog/iris_{i}/*.ulg")))) for i in range(2)]
     print(

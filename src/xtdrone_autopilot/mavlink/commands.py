@@ -100,7 +100,11 @@ _STANDARD_MODES: dict[float, Mode] = {
 
 
 class Commands:
-    """Executes MAVLink commands to a fleet, or rejects them with a reason."""
+    """Executes MAVLink commands to a fleet, or rejects them with a reason.
+
+    Attributes:
+        handlers: Number of a command -> the method that executes it.
+    """
 
     def __init__(
         self,
@@ -136,7 +140,7 @@ class Commands:
         self._status, self._parameters, self._estimator = status, parameters, estimator
         self._commander, self._missions, self._failures = commander, missions, failures
         self._clock, self._origin, self._outbox, self._links = clock, origin, outbox, links
-        self._handlers = {
+        self.handlers = {
             number: method
             for part in (self, *others)
             for number, method in declared(part, "handles")
@@ -174,7 +178,7 @@ class Commands:
         self._run_command(link, message, p)
 
     def _run_command(self, link: Link, message: Any, p: Sequence[float]) -> None:
-        handler = self._handlers.get(message.command)
+        handler = self.handlers.get(message.command)
         if handler is None:
             name = command_name(message.command)
             why = _INSTEAD.get(message.command, "")

@@ -114,6 +114,7 @@ class Links:
 
     Attributes:
         by_kind: The Link of each vehicle, in the order of KINDS.
+        intervals: (kinds, N, streams) between two messages of a stream [us]; 0 for none.
         on_refused: Called with (vehicle, text) when a sender is refused for the first time.
     """
 
@@ -163,7 +164,7 @@ class Links:
         # All are set below, by _open() or _take_over().
         self.by_kind: list[list[Any]] = [[None] * n for _ in KINDS]
         m = len(streams.names)
-        self._interval = np.zeros((len(KINDS), n, m), dtype=np.int64)  # [us], 0 = off
+        self.intervals = np.zeros((len(KINDS), n, m), dtype=np.int64)  # [us], 0 = off
         self._phase = np.arange(m) * TICK_US % PHASES_US  # rare messages come in different ticks
         self._due = np.tile(self._phase, (len(KINDS), n, 1))  # [us]
         self._active = np.zeros((len(KINDS), n), dtype=bool)
@@ -195,7 +196,7 @@ class Links:
         there, source = ~rows.new, rows.source[~rows.new]
         for k in range(len(KINDS)):
             before._finish(k)
-        for table in ("_interval", "_due", "_active", "_sequence"):
+        for table in ("intervals", "_due", "_active", "_sequence"):
             getattr(self, table)[:, there] = getattr(before, table)[:, source]
         for old, i in rows.kept.items():
             self._signed_streams[i] = before._signed_streams[old]
@@ -228,7 +229,7 @@ class Links:
         if self._key and kind.guarded:
             link.signer = Signer(self._key, k, self._last_system, self._signed_streams[i])
         self._register(link)
-        self._interval[k, i] = self._streams.rates(kind.name)
+        self.intervals[k, i] = self._streams.rates(kind.name)
         self._active[k, i] = kind.always
 
     def _register(self, link: Link) -> None:
@@ -418,16 +419,16 @@ class Links:
         k = self._streams.index[name]
         if interval == 0:
             interval = int(self._streams.rates(KINDS[link.kind].name)[k])
-        self._interval[link.kind, link.vehicle, k] = max(interval, 0)
+        self.intervals[link.kind, link.vehicle, k] = max(interval, 0)
         self._find_fast(link.kind)
 
     def _find_fast(self, kind: int) -> None:
-        intervals = self._interval[kind][self._active[kind]]
+        intervals = self.intervals[kind][self._active[kind]]
         self._fast[kind] = ((intervals > 0) & (intervals < TICK_US)).any()
 
     def get_interval(self, link: Link, name: str) -> int:
         """Period of one stream of a link [us], 0 = off."""
-        return int(self._interval[link.kind, link.vehicle, self._streams.index[name]])
+        return int(self.intervals[link.kind, link.vehicle, self._streams.index[name]])
 
     def hurry(self, i: int, name: str, t_us: int) -> None:
         """Makes one stream of vehicle i due on every link at the next tick."""
@@ -451,7 +452,7 @@ class Links:
         for k in range(len(KINDS)):
             if (between and not self._fast[k]) or not take_due(
                 self._due[k],
-                self._interval[k],
+                self.intervals[k],
                 self._active[k],
                 self._streams.index["HEARTBEAT"],
                 t_us,

@@ -189,6 +189,11 @@ class ControlServer:
                 tables = {} if table is None else {name: table(name) for name in client.tables}
                 self._send(client, {**line, **tables})
 
+    def wait_for_nobody(self) -> None:
+        """No client of now is waited for at the barrier, until it has caught up."""
+        for client in self._clients.values():
+            client.misses = MISSES
+
     @property
     def has_subscriber(self) -> bool:
         """Whether a client gets the ticks."""
