@@ -16,9 +16,9 @@ from xtdrone_batch.errors import BatchError
 from xtdrone_batch.scenes import KINDS, MESH, NO_OBJECT, PLANE, Scenes
 from xtdrone_core import VehicleSpec, plot_style
 from xtdrone_sim.vehicles.look import Look
-from xtdrone_sim.vehicles.mesh import Mesh
 from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.vehicles.shapes import Shape
+from xtdrone_sim.vehicles.triangles import Mesh
 from xtdrone_sim.viewing import film, overlay
 from xtdrone_sim.viewing.cameras import CAMERAS, Camera
 from xtdrone_sim.viewing.flights import TRAIL_S, blank_state

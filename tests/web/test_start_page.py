@@ -268,6 +268,8 @@ def test_two_simulations_started_at_once_fly_beside_each_other(empty, server, co
         empty.select_option("#o-agent", "square")
         empty.fill("#o-name", name)
         empty.click("#start")
+        # The page turns to what runs when the server has answered.
+        browser.until(empty, "document.getElementById('t-jobs').ariaSelected === 'true'", LIMIT_S)
         empty.evaluate("start.form.load({vehicles: [], options: {}, agent: '', settings: {}})")
     browser.until(empty, "document.querySelectorAll('.job .running').length === 2", LIMIT_S)
     jobs = [job for job in server.ask("api/jobs")["jobs"] if job["state"] == "running"]

@@ -14,11 +14,12 @@ import numpy as np
 from xtdrone_core import files
 from xtdrone_core.errors import unknown_name
 from xtdrone_dynamics.quaternion import from_matrix
-from xtdrone_sim.vehicles.mesh import MESH_SUFFIXES, Extrusion, Mesh, MeshFile
+from xtdrone_sim.vehicles.mesh import MESH_SUFFIXES, Extrusion, MeshFile
 from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.vehicles.sdf_file import parse
 from xtdrone_sim.vehicles.sdf_tree import Scope
 from xtdrone_sim.vehicles.shapes import Shape, shapes_of
+from xtdrone_sim.vehicles.triangles import Mesh
 from xtdrone_sim.world import load_world
 
 from ..errors import BatchError

@@ -10,8 +10,9 @@ import mujoco
 import numpy as np
 
 from ..vehicles.look import Look
-from ..vehicles.mesh import Extrusion, Mesh, MeshFile, convex_pieces
+from ..vehicles.mesh import Extrusion, MeshFile, convex_pieces
 from ..vehicles.shapes import Shape
+from ..vehicles.triangles import Mesh
 from . import materials
 
 _TYRE = 1000  # the highest priority of contacts

@@ -16,7 +16,7 @@ from xtdrone_core.errors import shown
 from xtdrone_dynamics import quaternion
 
 from ..errors import SdfError
-from .mesh import MAX, Mesh
+from .triangles import MAX_FILE, Mesh
 
 _GEOMETRIES = "instance_geometry", "instance_controller"
 _MAX_DEPTH = 64  # of nodes
@@ -29,7 +29,7 @@ def read_collada(path: Path) -> list[Mesh]:
         SdfError: Not COLLADA, or nothing that can be drawn in it.
     """
     # Exporters leave a bare & in the names of files, so it is read as far as it can be.
-    data = files.read_bytes(path, "COLLADA file", MAX, SdfError)
+    data = files.read_bytes(path, "COLLADA file", MAX_FILE, SdfError)
     root = files.parse_xml(data, str(path), SdfError, huge_tree=True, recover=True)
     try:
         meshes = list(_Document(path, root).meshes())

@@ -12,6 +12,7 @@ from xtdrone_core import files
 from xtdrone_core.errors import shown
 
 from ..errors import SdfError
+from .triangles import MAX_FILE, Mesh
 
 _THICKNESS = 0.05  # of the body behind a triangle [m]
 _MIN_THICKNESS = (
@@ -20,23 +21,9 @@ _MIN_THICKNESS = (
 _CONVEX_TOLERANCE = 1e-3  # fraction of its size that a convex mesh may have before a triangle
 _FLAT = 1e-4  # distance from a plane [m], and 1 - cosine of two normals, that count as flat
 _MAX_PAIRS = 20_000_000  # of triangles and points, up to which a mesh is tested for convexity
-MAX = 256 << 20  # size of a file [bytes]
 _MAX_COORDINATE = 1e9  # of a corner, before it is scaled
 _STL_HEADER = 84  # bytes before the triangles of a binary file
 _STL_RECORD = np.dtype([("normal", "<f4", 3), ("points", "<f4", (3, 3)), ("more", "<u2")])
-
-
-@dataclass(frozen=True, eq=False)
-class Mesh:
-    """Triangles of one colour or texture."""
-
-    points: np.ndarray  # (V, 3) [m]
-    faces: np.ndarray  # (T, 3) indices of points, counter-clockwise from outside
-    colour: tuple | None = None  # RGBA, where the file has one
-    texture: Path | None = None
-    uv: np.ndarray | None = None  # (U, 2) texture coordinates, from the lower left corner
-    uv_faces: np.ndarray | None = None  # (T, 3) indices of uv
-    name: str = ""  # by which SDF's <submesh> selects it
 
 
 @dataclass(frozen=True)
@@ -209,7 +196,7 @@ def _read_collada(path: Path) -> list[Mesh]:
 
 
 def _read_stl(path: Path) -> list[Mesh]:
-    data = files.read_bytes(path, "mesh", MAX, SdfError)
+    data = files.read_bytes(path, "mesh", MAX_FILE, SdfError)
     count = int.from_bytes(data[_STL_HEADER - 4 : _STL_HEADER], "little")
     if (
         len(data) >= _STL_HEADER + count * _STL_RECORD.itemsize
@@ -233,7 +220,7 @@ def _read_obj(path: Path) -> list[Mesh]:
     points: list[tuple[float, float, float]] = []
     faces: list[tuple[int, int, int]] = []
     try:
-        text = files.read_bytes(path, "mesh", MAX, SdfError).decode(errors="replace")
+        text = files.read_bytes(path, "mesh", MAX_FILE, SdfError).decode(errors="replace")
         for line in text.splitlines():
             word, *rest = line.split() or [""]
             if word == "v":

@@ -9,9 +9,9 @@ import numpy as np
 
 from xtdrone_sim.scene.materials import TILE
 from xtdrone_sim.scene.mujoco_shapes import read_heights
-from xtdrone_sim.vehicles.mesh import Mesh
 from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.vehicles.shapes import Shape
+from xtdrone_sim.vehicles.triangles import Mesh
 
 _SEGMENTS = 20  # of a circle
 _FEW = 8  # of a circle of less than this radius
