@@ -15,7 +15,7 @@ def span(
     last_s: float,
     error: type[XtdroneError],
 ) -> tuple[float, float]:
-    """First and last time of what is taken of a recording [s].
+    """Returns the first and last time that is taken of a recording [s].
 
     Args:
         begin_s, end_s: As asked for; None: all.
@@ -23,7 +23,7 @@ def span(
         error: Class of the errors.
 
     Raises:
-        XtdroneError: There is nothing.
+        XtdroneError: The recording has nothing then.
     """
     begin = first_s if begin_s is None else begin_s
     end = last_s if end_s is None else end_s
@@ -35,12 +35,12 @@ def span(
     return max(begin, first_s), min(end, last_s)
 
 
-def place(times: np.ndarray, t: float) -> tuple[int, int, float, float]:
+def locate(times: np.ndarray, t: float) -> tuple[int, int, float, float]:
     """Locates a time among those of the records.
 
     Args:
         times: (K,) ascending.
-        t: In the same unit.
+        t: The time, in their unit.
 
     Returns:
         Indices of the record before it and of the next, the fraction of the time between them (0
@@ -57,7 +57,7 @@ def place(times: np.ndarray, t: float) -> tuple[int, int, float, float]:
 def fractions(
     fraction: float, step_s: float, pos: np.ndarray, next_pos: np.ndarray, vel: np.ndarray
 ) -> np.ndarray:
-    """The fraction (N, 1) of each vehicle; 0 for one that jumps, by a reset.
+    """Returns the fraction (N, 1) of each vehicle; 0 for one that jumps, by a reset.
 
     Args:
         fraction: Time since the first record over the time between the two.
@@ -70,8 +70,8 @@ def fractions(
     return np.where(jumps, 0.0, fraction)[:, None].astype(pos.dtype)
 
 
-def turned(quat: np.ndarray, next_quat: np.ndarray, fraction: np.ndarray) -> np.ndarray:
-    """Attitudes (N, 4) between two, at fractions (N, 1) of the time between them."""
+def attitude(quat: np.ndarray, next_quat: np.ndarray, fraction: np.ndarray) -> np.ndarray:
+    """Returns attitudes (N, 4) between two, at fractions (N, 1) of the time between them."""
     near = np.sign(np.sum(quat * next_quat, axis=1, keepdims=True))
     blend = quat + fraction * (near * next_quat - quat)
     return blend / np.linalg.norm(blend, axis=1, keepdims=True)

@@ -84,7 +84,7 @@ class Replay:
         States are interpolated between records, except where a reset moves a vehicle.
         """
         t_us = min(max(t_s, self.start_s), self.end_s) * 1e6
-        k, after, fraction, step_us = interpolation.place(self._t_us, t_us)
+        k, after, fraction, step_us = interpolation.locate(self._t_us, t_us)
         here, there = self._table[k], self._table[after]
         fractions = interpolation.fractions(
             fraction, step_us * 1e-6, here[:, :3], there[:, :3], here[:, 7:10]
@@ -92,7 +92,7 @@ class Replay:
         state = self._state
         state.t_us = round(t_us)
         state.pos[:] = here[:, :3] + fractions * (there[:, :3] - here[:, :3])
-        state.quat[:] = interpolation.turned(here[:, 3:7], there[:, 3:7], fractions)
+        state.quat[:] = interpolation.attitude(here[:, 3:7], there[:, 3:7], fractions)
         return state
 
     def trail(self, t_s: float, seconds: float = TRAIL_S) -> np.ndarray:

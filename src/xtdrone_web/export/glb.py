@@ -12,7 +12,7 @@ from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.world import Light
 
 from ..gltf.writer import ROOT, Glb
-from .motion import Motion, angles, turned
+from .motion import Motion, angles, axis_angle
 from .stage import Lens, facing
 
 _LINE_STRIP = 3
@@ -47,7 +47,7 @@ class FlightGlb(Glb):
         """See Stage."""
         angle = angles(speed, self._rate, _LINEAR_TURN)
         still = np.tile(self._json["nodes"][node]["rotation"], (len(angle), 1))
-        self._channel(node, "rotation", multiply_array(still, turned(axis, angle)))
+        self._channel(node, "rotation", multiply_array(still, axis_angle(axis, angle)))
 
     def line(self, name: str, points: np.ndarray, colour: np.ndarray, parent: int) -> None:
         """See Stage."""

@@ -66,7 +66,7 @@ def continuous(quat: np.ndarray) -> np.ndarray:
     return np.concatenate([quat[:1], quat[1:] * signs])
 
 
-def turned(axis: Sequence[float], angle: np.ndarray) -> np.ndarray:
+def axis_angle(axis: Sequence[float], angle: np.ndarray) -> np.ndarray:
     """Returns attitudes (K, 4) of turns by angles (K,) about a unit vector [rad]."""
     half = 0.5 * angle[:, None]
     return np.concatenate([np.sin(half) * np.array(axis), np.cos(half)], axis=1)
@@ -94,7 +94,7 @@ def joint_motion(vehicle: Vehicle, actuator: np.ndarray) -> dict[int, tuple]:
                 np.tile((0.0, 0.0, 0.0, 1.0), (len(at), 1)),
             )
         else:
-            turn = turned(joint.axis, at)
+            turn = axis_angle(joint.axis, at)
             anchor = np.tile(np.asarray(joint.anchor, dtype=float), (len(at), 1))
             offset = anchor - rotate_array(turn, anchor)
         frame = np.tile(body.quat, (len(at), 1))

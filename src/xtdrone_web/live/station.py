@@ -141,17 +141,17 @@ class Station(Base):
     async def serve(self, page: Page, op: str, request: Request) -> None:
         """Carries out what a page asks, and answers it."""
         answer = await self._answer(page, op, request)
-        page.tell({"op": "answer", "id": request.get("id"), "to": op, **answer})
+        page.send_message({"op": "answer", "id": request.get("id"), "to": op, **answer})
 
     async def take_bytes(self, page: Page, data: bytes) -> None:
         """Takes the sticks of a page."""
         if not page.pilot:
-            page.tell({"op": "error", "error": "this page may look and not fly"})
+            page.send_message({"op": "error", "error": "this page may look and not fly"})
             return
         try:
             page.piloted = self.sticks.take(data)
         except WebError as error:
-            page.tell({"op": "error", "error": str(error)})
+            page.send_message({"op": "error", "error": str(error)})
 
     def leave(self, page: Page) -> None:
         """Forgets a page that has closed: what it flew by sticks holds its position."""
@@ -175,7 +175,7 @@ class Station(Base):
 
     def _tell(self, message: Answer) -> None:
         for page in self.pages:
-            page.tell(message)
+            page.send_message(message)
 
     async def _answer(self, page: Page, op: str, request: Request) -> Answer:
         order = self._orders.get(op)
@@ -255,7 +255,7 @@ class Station(Base):
                 "paused": status["paused"],
                 "speed": status["speed"],
                 "factor": status["real_time_factor_now"],
-                "pages": sum(page.looks for page in self.pages),
+                "pages": sum(page.receives_frames for page in self.pages),
                 "waiting": [each.get("not_ready", "") for each in health],
                 "connected": [bool(now - heard < _STALE_S) for heard in self.link.heard],
                 "mission": self.link.mission_seq.tolist(),

@@ -20,7 +20,7 @@ from xtdrone_sim.vehicles.sdf import load_vehicle
 from xtdrone_sim.world import load_world
 
 from ..errors import WebError
-from .recording import NO_MODE, Recording, between, empty, grid, held, turned
+from .recording import NO_MODE, Recording, empty, grid, hold, interpolate, interpolate_attitude
 
 _POSE, _ODOMETRY = "geometry_msgs/msg/PoseStamped", "nav_msgs/msg/Odometry"
 _MAVROS = re.compile(
@@ -63,8 +63,8 @@ def read(path: Path, vehicle: str, world: str) -> Recording:
     table = empty(len(t_s), len(names))
     for i, name in enumerate(names):
         each, records = poses[name], table[:, i]
-        records["pos"] = between(t_s, each[:, 0], each[:, 1:4])
-        records["quat"] = turned(t_s, each[:, 0], each[:, 4:8])
+        records["pos"] = interpolate(t_s, each[:, 0], each[:, 1:4])
+        records["quat"] = interpolate_attitude(t_s, each[:, 0], each[:, 4:8])
         records["vel"] = np.gradient(records["pos"], t_s, axis=0) if len(t_s) > 1 else 0.0
         records["est_pos"], records["est_quat"] = records["pos"], records["quat"]
         _fill(records, t_s, content[name])
@@ -87,18 +87,18 @@ def _fill(records: np.ndarray, t_s: np.ndarray, topics: Topics) -> None:
     """Fills in the topics of MAVROS beside the pose."""
     if topics["velocity_local"]:
         rows: np.ndarray = np.array(topics["velocity_local"])
-        records["vel"] = between(t_s, rows[:, 0], rows[:, 1:4])
-        records["rates"] = between(t_s, rows[:, 0], rows[:, 4:7])
+        records["vel"] = interpolate(t_s, rows[:, 0], rows[:, 1:4])
+        records["rates"] = interpolate(t_s, rows[:, 0], rows[:, 4:7])
     if topics["state"]:
         at_s = np.array([t for t, *_ in topics["state"]])
         values = np.array(
             [(armed, _MODES.get(mode, NO_MODE)) for _, armed, mode in topics["state"]]
         )
-        known, values = held(t_s, at_s, values)
+        known, values = hold(t_s, at_s, values)
         records["armed"][known], records["mode"][known] = values[:, 0], values[:, 1]
     if topics["battery"]:
         rows = np.array(topics["battery"])
-        known, values = held(t_s, rows[:, 0], rows[:, 1:])
+        known, values = hold(t_s, rows[:, 0], rows[:, 1:])
         records["voltage"][known], records["current"][known] = values[:, 0], -values[:, 1]
         records["battery"][known] = values[:, 2]
 

@@ -14,7 +14,7 @@ from xtdrone_sim.world import World
 
 from ..errors import WebError
 from ..frame import VEHICLE
-from .recording import NO_MODE, Recording, between, empty, grid, held, turned
+from .recording import NO_MODE, Recording, empty, grid, hold, interpolate, interpolate_attitude
 
 _WXYZ = ("q[1]", "q[2]", "q[3]", "q[0]")
 _RATES = ("xyz[0]", "xyz[1]", "xyz[2]")
@@ -42,15 +42,15 @@ def fill(
     _status(records, t_s, log)
     commands = series(log, "actuator_motors", *(f"control[{k}]" for k in range(_ROTORS)))
     if commands is not None:
-        rows, values = held(t_s, commands.t_s, np.nan_to_num(commands.values))
+        rows, values = hold(t_s, commands.t_s, np.nan_to_num(commands.values))
         records["actuator"][rows] = _speeds(values, model)
     wind = series(log, "wind", "windspeed_east", "windspeed_north")
     if wind is not None:
-        rows, values = held(t_s, wind.t_s, np.nan_to_num(wind.values))
+        rows, values = hold(t_s, wind.t_s, np.nan_to_num(wind.values))
         records["wind"][rows, :2] = values
     target = set_point(log)
     if target is not None:
-        rows, values = held(t_s, target.t_s, target.values)
+        rows, values = hold(t_s, target.t_s, target.values)
         armed = records["armed"][rows, None] > 0
         records["set_pos"][rows] = np.where(armed, values[:, :3] + offset, np.nan)
         records["set_vel"][rows] = np.where(armed, values[:, 3:], np.nan)
@@ -72,13 +72,13 @@ def _speeds(commands: np.ndarray, model: Vehicle) -> np.ndarray:
 def _estimates(records: np.ndarray, t_s: np.ndarray, log: FlightLog, offset: np.ndarray) -> None:
     position, attitude = estimate(log), attitudes(log, "vehicle_attitude")
     if position is not None:
-        values = between(t_s, position.t_s, position.values)
-        rows, valid = held(t_s, position.t_s, np.isfinite(position.values))
+        values = interpolate(t_s, position.t_s, position.values)
+        rows, valid = hold(t_s, position.t_s, np.isfinite(position.values))
         values[: rows.start] = np.nan
         values[rows] = np.where(valid, values[rows], np.nan)
         records["est_pos"], records["est_vel"] = values[:, :3] + offset, values[:, 3:]
     if attitude is not None:
-        records["est_quat"] = turned(t_s, attitude.t_s, attitude.values)
+        records["est_quat"] = interpolate_attitude(t_s, attitude.t_s, attitude.values)
 
 
 def attitudes(log: FlightLog, topic: str) -> Series | None:
@@ -103,7 +103,7 @@ def _battery(records: np.ndarray, t_s: np.ndarray, log: FlightLog) -> None:
     ):
         readings = series(log, topic, source)
         if readings is not None:
-            rows, values = held(t_s, readings.t_s, readings.values)
+            rows, values = hold(t_s, readings.t_s, readings.values)
             # PX4 writes -1 for what it does not know.
             records[name][rows] = np.where(values[:, 0] < 0.0, np.nan, values[:, 0])
 
@@ -111,13 +111,13 @@ def _battery(records: np.ndarray, t_s: np.ndarray, log: FlightLog) -> None:
 def _status(records: np.ndarray, t_s: np.ndarray, log: FlightLog) -> None:
     status = series(log, "vehicle_status", *_STATUS)
     if status is not None:
-        rows, values = held(t_s, status.t_s, status.values)
+        rows, values = hold(t_s, status.t_s, status.values)
         records["armed"][: rows.start] = 0
         records["mode"][rows], records["ready"][rows] = values[:, 0], values[:, 2] > 0
         records["armed"][rows] = values[:, 1] == _ARMED
     landed = series(log, "vehicle_land_detected", "landed")
     if landed is not None:
-        rows, values = held(t_s, landed.t_s, landed.values)
+        rows, values = hold(t_s, landed.t_s, landed.values)
         records["landed"][rows] = values[:, 0] > 0
 
 
@@ -174,16 +174,16 @@ def read(path: Path, world: World, spec: VehicleSpec, model: Vehicle) -> Recordi
     table = empty(len(t_s), 1)
     records = table[:, 0]
     fill(records, t_s, log, model, np.zeros(3))
-    values = between(t_s, main.t_s, main.values)
+    values = interpolate(t_s, main.t_s, main.values)
     records["pos"], records["vel"] = values[:, :3], values[:, 3:]
     attitude = attitudes(
         log, "vehicle_attitude_groundtruth" if true is not None else "vehicle_attitude"
     )
     if attitude is not None:
-        records["quat"] = turned(t_s, attitude.t_s, attitude.values)
+        records["quat"] = interpolate_attitude(t_s, attitude.t_s, attitude.values)
     rates = series(log, "vehicle_angular_velocity", *_RATES)
     if rates is not None:
-        records["rates"] = frames.flu_frd(between(t_s, rates.t_s, rates.values))
+        records["rates"] = frames.flu_frd(interpolate(t_s, rates.t_s, rates.values))
     events = sorted(
         [*texts(log, spec.name), *_changes(log, spec.name)], key=lambda event: event["t"]
     )

@@ -18,7 +18,7 @@ from ..foxglove.channels import STATE
 from ..foxglove.sdk import INSTALL
 from ..foxglove.telemetry import METADATA
 from ..frame import VEHICLE
-from .recording import NO_MODE, Recording, between, empty, grid, held, turned
+from .recording import NO_MODE, Recording, empty, grid, hold, interpolate, interpolate_attitude
 
 Rows = list[tuple[float, ...]]  # time, position and attitude
 States = list[tuple[float, dict[str, Any]]]  # times and JSON of a vehicle
@@ -49,8 +49,8 @@ def read(path: Path) -> Recording:
     table = empty(len(t_s), len(specs))
     for i, (spec, each) in enumerate(zip(specs, arrays, strict=True)):
         records = table[:, i]
-        records["pos"] = between(t_s, each[:, 0], each[:, 1:4])
-        records["quat"] = turned(t_s, each[:, 0], each[:, 4:8])
+        records["pos"] = interpolate(t_s, each[:, 0], each[:, 1:4])
+        records["quat"] = interpolate_attitude(t_s, each[:, 0], each[:, 4:8])
         _fill(records, t_s, poses.get(f"/{spec.name}/estimate"), states[spec.name])
     return Recording(
         path.name,
@@ -70,8 +70,8 @@ def _fill(records: np.ndarray, t_s: np.ndarray, estimate: Rows | None, states: S
         records[name] = np.nan
     if estimate:
         rows = np.array(estimate)
-        records["est_pos"] = between(t_s, rows[:, 0], rows[:, 1:4])
-        records["est_quat"] = turned(t_s, rows[:, 0], rows[:, 4:8])
+        records["est_pos"] = interpolate(t_s, rows[:, 0], rows[:, 1:4])
+        records["est_quat"] = interpolate_attitude(t_s, rows[:, 0], rows[:, 4:8])
     if not states:
         return
     at_s = np.array([t for t, _ in states])
@@ -84,15 +84,15 @@ def _fill(records: np.ndarray, t_s: np.ndarray, estimate: Rows | None, states: S
         ("rates", "rates"),
         ("est_vel", "estimated_velocity"),
     ):
-        records[name] = between(t_s, at_s, column(source, 3))
-    known, values = held(t_s, at_s, column("actuators", _ROTORS))
+        records[name] = interpolate(t_s, at_s, column(source, 3))
+    known, values = hold(t_s, at_s, column("actuators", _ROTORS))
     records["actuator"][known] = np.nan_to_num(values)
-    records["wind"][known] = np.nan_to_num(held(t_s, at_s, column("wind", 3))[1])
+    records["wind"][known] = np.nan_to_num(hold(t_s, at_s, column("wind", 3))[1])
     for name in ("voltage", "current", "armed", "landed", "ready"):
-        values = held(t_s, at_s, column(name))[1][:, 0]
+        values = hold(t_s, at_s, column(name))[1][:, 0]
         records[name][known] = values if name in ("voltage", "current") else values > 0.0
     modes = np.array([_MODES.get(str(state.get("mode")), NO_MODE) for _, state in states])
-    records["mode"][known] = held(t_s, at_s, modes)[1]
+    records["mode"][known] = hold(t_s, at_s, modes)[1]
 
 
 def _numbers(value: object, width: int) -> list[float]:

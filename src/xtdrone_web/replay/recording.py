@@ -71,7 +71,7 @@ class Recording:
 
     def at(self, t_s: float) -> np.ndarray:
         """Returns records (n,) at a time [s], between two rows interpolated; a copy."""
-        k, after, fraction, step_s = interpolation.place(self.t_s, t_s)
+        k, after, fraction, step_s = interpolation.locate(self.t_s, t_s)
         here, there = self.table[k].copy(), self.table[after]
         fractions = interpolation.fractions(
             fraction, step_s, here["pos"], there["pos"], here["vel"]
@@ -79,7 +79,7 @@ class Recording:
         for name in _BETWEEN:
             here[name] += fractions * (there[name] - here[name])
         for name in _TURNS:
-            here[name] = interpolation.turned(here[name], there[name], fractions)
+            here[name] = interpolation.attitude(here[name], there[name], fractions)
         return here
 
 
@@ -113,7 +113,7 @@ def empty(rows: int, n: int) -> np.ndarray:
     return table
 
 
-def between(t_s: np.ndarray, at_s: np.ndarray, values: np.ndarray) -> np.ndarray:
+def interpolate(t_s: np.ndarray, at_s: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Interpolates known values (K, M) of samples at at_s linearly at t_s."""
     out = np.empty((len(t_s), values.shape[1]))
     for k in range(values.shape[1]):
@@ -122,15 +122,15 @@ def between(t_s: np.ndarray, at_s: np.ndarray, values: np.ndarray) -> np.ndarray
     return out
 
 
-def held(t_s: np.ndarray, at_s: np.ndarray, values: np.ndarray) -> tuple[slice, np.ndarray]:
+def hold(t_s: np.ndarray, at_s: np.ndarray, values: np.ndarray) -> tuple[slice, np.ndarray]:
     """Returns the rows from the first sample on, and the last samples before them."""
     begin = int(np.searchsorted(t_s, at_s[0])) if len(at_s) else len(t_s)
     return slice(begin, None), values[np.searchsorted(at_s, t_s[begin:], "right") - 1]
 
 
-def turned(t_s: np.ndarray, at_s: np.ndarray, quat: np.ndarray) -> np.ndarray:
+def interpolate_attitude(t_s: np.ndarray, at_s: np.ndarray, quat: np.ndarray) -> np.ndarray:
     """Returns attitudes (K, 4) xyzw of samples at at_s, interpolated at t_s and of unit length."""
     same = np.cumprod(np.append(1.0, np.where(np.sum(quat[1:] * quat[:-1], axis=1) < 0.0, -1, 1)))
-    attitude = between(t_s, at_s, quat * same[:, None])
+    attitude = interpolate(t_s, at_s, quat * same[:, None])
     length = np.linalg.norm(attitude, axis=1, keepdims=True)
     return np.where(length > 1e-3, attitude / np.maximum(length, 1e-9), (0.0, 0.0, 0.0, 1.0))

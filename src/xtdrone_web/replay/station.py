@@ -108,14 +108,14 @@ class ReplayStation(Base):
 
     async def take_bytes(self, page: Page, data: bytes) -> None:
         """Refuses sticks."""
-        page.tell({"op": "error", "error": REFUSED})
+        page.send_message({"op": "error", "error": REFUSED})
 
     async def serve(self, page: Page, op: str, request: Request) -> None:
         """Carries out play, pause, speed and jumps of a page; refuses all else."""
         error = self._do(page, self._players[page], op, request)
         answer = {"ok": False, "error": error} if error else {"ok": True}
-        page.tell({"op": "answer", "id": request.get("id"), "to": op, **answer})
-        page.tell(self._status(self._players[page]))
+        page.send_message({"op": "answer", "id": request.get("id"), "to": op, **answer})
+        page.send_message(self._status(self._players[page]))
 
     def _do(self, page: Page, player: Player, op: str, request: Request) -> str:
         """Carries out a request; returns why it is refused, or ""."""
@@ -145,7 +145,7 @@ class ReplayStation(Base):
         player.fresh, player.wall_s = False, time.monotonic()
         if with_past:
             times = [*self._playback.past(player.t_s), player.t_s]
-            page.give(frame.pack_past([self._packed(each) for each in times]))
+            page.send_bytes(frame.pack_past([self._packed(each) for each in times]))
         page.offer(self._packed(player.t_s))  # in place of an older one that has not left yet
 
     def _packed(self, t_s: float) -> bytes:
@@ -172,7 +172,7 @@ class ReplayStation(Base):
                     player.fresh = False
                     page.offer(self._packed(player.t_s))
                 if played and not player.playing:
-                    page.tell(self._status(player))
+                    page.send_message(self._status(player))
             await asyncio.sleep(_PERIOD_S)
 
 

@@ -87,7 +87,7 @@ class App:
         if not await admitted(page, self._guard):
             return socket
         self._station.pages.add(page)
-        page.tell(self._station.scene(page))
+        page.send_message(self._station.scene(page))
         sending = asyncio.create_task(page.send())
         try:
             await self._converse(page)
@@ -113,7 +113,7 @@ class App:
                 working.add(task)
                 task.add_done_callback(working.discard)
             else:
-                page.tell(
+                page.send_message(
                     {
                         "op": "answer",
                         "id": message.get("id"),

@@ -19,7 +19,7 @@ async def admitted(page: Page, guard: Guard) -> bool:
     if isinstance(hello, bytes) or hello["op"] != "hello":
         await page.refuse('the first message has to be {"op": "hello"}, with a token or without')
         return False
-    page.looks = hello.get("frames") is not False
+    page.receives_frames = hello.get("frames") is not False
     token = hello.get("token")
     page.pilot = guard.is_pilot(token)
     if token and not page.pilot:

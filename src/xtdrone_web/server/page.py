@@ -22,7 +22,7 @@ class Page:
 
     Attributes:
         pilot: Whether it may command.
-        looks: Whether it is sent frames.
+        receives_frames: Whether it is sent frames.
         sent, dropped: Frames that it got, and that it was too slow for.
         piloted: Vehicle that it flies by sticks, or None.
     """
@@ -30,7 +30,7 @@ class Page:
     def __init__(self, socket: web.WebSocketResponse, request: web.Request):
         """Takes a page that has connected."""
         self.pilot = False
-        self.looks = True
+        self.receives_frames = True
         self.sent = self.dropped = 0
         self.piloted: int | None = None
         self.allowance = Allowance()
@@ -43,20 +43,20 @@ class Page:
 
     def offer(self, frame: bytes) -> None:
         """Takes the newest frame; it replaces one that was not sent yet."""
-        if not self.looks:
+        if not self.receives_frames:
             return
         if self._frame is not None:
             self.dropped += 1
         self._frame = frame
         self._wake.set()
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def send_message(self, message: dict[str, Any]) -> None:
         """Sends a message before the next frame."""
         self._texts.append(json.dumps(message, separators=(",", ":"), default=str))
         self._wake.set()
 
-    def give(self, data: bytes) -> None:
-        """Bytes that leave in the order of the messages, before the next frame."""
+    def send_bytes(self, data: bytes) -> None:
+        """Sends bytes in the order of the messages, before the next frame."""
         self._texts.append(data)
         self._wake.set()
 
@@ -85,7 +85,7 @@ class Page:
 
     def answer_ping(self, request: dict[str, Any]) -> None:
         """Answers a ping: the page learns this process's clock, and how many frames it got."""
-        self.tell(
+        self.send_message(
             {
                 "op": "pong",
                 "t0": request.get("t0"),
@@ -106,7 +106,7 @@ class Page:
             elif message.type == WSMsgType.TEXT:
                 request = _read(message.data)
                 if request is None:
-                    self.tell(
+                    self.send_message(
                         {
                             "op": "error",
                             "error": 'a message is an object with an op, such as {"op": "pause"}',

@@ -63,16 +63,16 @@ class Bench:
     def welcome(self, page: Page) -> None:
         """Adds a page, and sends it what there is."""
         self.pages.add(page)
-        page.tell({"op": "welcome"})
+        page.send_message({"op": "welcome"})
         for op in _REPLAYED:
             newest = self._shown.get(op, {})
             for each in newest.values() if op == "progress" else [newest] if newest else ():
-                page.tell(each)
+                page.send_message(each)
 
     async def serve(self, page: Page, request: Request) -> None:
         """Carries out what a page asks by a message with an op, and answers it."""
         op = request["op"]
-        page.tell(
+        page.send_message(
             {"op": "answer", "id": request.get("id"), "to": op, **await self._answer(op, request)}
         )
 
@@ -135,7 +135,7 @@ class Bench:
         else:
             self._shown[sent["op"]] = sent
         for page in self.pages:
-            page.tell(sent)
+            page.send_message(sent)
 
     async def _list(self, request: Request) -> Answer:
         return {

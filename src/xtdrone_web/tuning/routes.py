@@ -68,10 +68,10 @@ class _Pages:
         try:
             async for message in page.messages():
                 if isinstance(message, bytes):
-                    page.tell({"op": "error", "error": "this page takes no bytes"})
+                    page.send_message({"op": "error", "error": "this page takes no bytes"})
                     continue
                 if len(working) >= _MAX_ORDERS:
-                    page.tell(
+                    page.send_message(
                         {
                             "op": "answer",
                             "id": message.get("id"),
