@@ -5,27 +5,27 @@ import os
 
 from forked import in_a_process
 
-from . import commands
+from . import commands, samples
 from .command_line import DISPLAYS, LEFT_OUT, usual
 
 
 def _strays(folder):
     """Runs every subcommand in an empty folder; returns what it has left there, and what failed."""
-    samples, empty = folder / "samples", folder / "empty"
-    for each in (samples, empty):
+    given, empty = folder / "samples", folder / "empty"
+    for each in (given, empty):
         each.mkdir()
     os.environ.update(XTDRONE_RUNS=str(folder / "runs"), XTDRONE_SYSTEMS=str(folder / "systems"))
     for name in DISPLAYS:
         os.environ.pop(name, None)
-    os.chdir(samples)
-    samples.put_samples(samples)
-    (samples / "run" / "scenario.yaml").write_text("vehicles: iris*3\n")
+    os.chdir(given)
+    samples.put_samples(given)
+    (given / "run" / "scenario.yaml").write_text("vehicles: iris*3\n")
     leaves = commands.load()  # which compiles the kernels, by a flight that is not cut
     commands.cut_flights()
     os.chdir(empty)
     left, failed = {}, {}
     for words in sorted(set(leaves) - LEFT_OUT):
-        line = words.split() + _required(leaves[words], words, samples, folder)
+        line = words.split() + _required(leaves[words], words, given, folder)
         status = commands.run(line)
         if os.listdir(empty):
             left[words] = os.listdir(empty)
@@ -34,7 +34,7 @@ def _strays(folder):
     return left, failed
 
 
-def _required(parser, leaf, samples, folder):
+def _required(parser, leaf, given, folder):
     words = []
     for action in parser._actions:
         is_argument = not action.option_strings and action.nargs not in ("?", "*")

@@ -35,7 +35,7 @@ signal.pause()
 )
 def test_an_agent_that_missed_its_goals_says_so(capsys, done, reached, status):
     fleet = SimpleNamespace(periods=lambda: iter(()))
-    agent = SimpleNamespace(done=done, reached=lambda: {"corners": reached})
+    agent = SimpleNamespace(done=done, goals_reached=lambda: {"corners": reached})
     assert run_agent(fleet, agent) == status
     assert (f"reached {reached[0]} of 4 corners" in capsys.readouterr().out) == done
 
