@@ -44,8 +44,8 @@ def _required(parser, leaf, given, folder):
         ):
             continue
         value = "run" if action.metavar == "RUN" else usual(leaf, action)
-        if (samples / value).exists():
-            value = str(samples / value)
+        if (given / value).exists():
+            value = str(given / value)
         if action.dest in ("output", "out"):
             value = str(folder / "asked_for")
         words += [*action.option_strings[:1], value]

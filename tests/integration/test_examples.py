@@ -12,7 +12,7 @@ from waiting import LIMIT_S
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(EXAMPLES.glob("*.py"))
-MAX_LINES = 65
+MAX_LINES = 75
 
 # File: what it prints; other examples need another program, or are classes that a command names.
 ALONE = {
