@@ -74,6 +74,7 @@ def world(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     made = World(folder, key=key_file(tmp_path))
+    made.steps(10)  # compiles what is not cached: a signature may be a minute late at most
     yield made
     made.simulation.close()
 
