@@ -1,13 +1,14 @@
 """The sensors of a fleet: from the true state to the readings."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from xtdrone_core import SensorBatch, SensorBlock
+from xtdrone_core.contracts import Snapshot
 from xtdrone_core.runs.snapshot import Memory, Rows, take_over
 from xtdrone_core.state import ExtraReadings
 from xtdrone_dynamics.compiled import Record
@@ -110,7 +111,7 @@ class SensorArray(Memory):
         self.memory["epoch"][slice(None) if mask is None else mask] = step
         self._schedule()
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores a state returned by save()."""
         super().load(snapshot)
         self._schedule()
@@ -323,7 +324,7 @@ class SensorSuite(Memory):
             "arrays": {kind: array.save() for kind, array in self._arrays.items()},
         }
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores a state returned by save()."""
         super().load(snapshot)
         self._step, self.batch.t_us = snapshot["step"], snapshot["t_us"]

@@ -14,6 +14,7 @@ from xtdrone_core.contracts import (
     Logging,
     Regroupable,
     SettableParameters,
+    Snapshot,
 )
 from xtdrone_core.fleet_model import PROPELLER
 from xtdrone_core.mavlink.dialect import mavlink
@@ -607,7 +608,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             {} if self.log is None else {"log": self.log.save()}
         )
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores a state of save(); links and clients start again."""
         log = snapshot.get("log")
         names = [name for name in self.MEMORY if name != "log"]

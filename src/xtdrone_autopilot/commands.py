@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xtdrone_core import files
+from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import XtdroneError
 from xtdrone_core.mavlink import key_file
 from xtdrone_core.runs import ports
@@ -32,7 +33,7 @@ FLOAT_MAX = 3.4028234e38  # of a parameter, which has 32 bits
 _DEPTHS = ("*.ulg", "*/*.ulg", "*/*/*.ulg")
 
 
-def register_log(subparsers: Any) -> None:
+def register_log(subparsers: Subparsers) -> None:
     """`xtdrone log`: read flight logs (ULog), the workspace's or PX4's."""
     parser = subparsers.add_parser("log", help="read flight logs (ULog)", epilog=LOG_EXAMPLES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -89,7 +90,7 @@ def _csv(args: argparse.Namespace) -> None:
             print(table)
 
 
-def register_params(subparsers: Any) -> None:
+def register_params(subparsers: Subparsers) -> None:
     """`xtdrone params`: parameters of vehicles of a running simulation."""
     parser = subparsers.add_parser(
         "params", help="read, set, save and load parameters", epilog=PARAMS_EXAMPLES

@@ -2,9 +2,9 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from xtdrone_core import resources
+from xtdrone_core.command import Subparsers
 from xtdrone_core.scenario.options import number_type
 
 EXAMPLES = """examples:
@@ -16,7 +16,7 @@ EXAMPLES = """examples:
 _MAX = 1 << 24
 
 
-def register(subparsers: Any) -> None:
+def register(subparsers: Subparsers) -> None:
     """Adds the subcommand to the `xtdrone` command."""
     parser = subparsers.add_parser(
         "batch", help="worlds of a batch of environments", epilog=EXAMPLES

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from xtdrone_core import XtdroneError, registry
+from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import MISSED
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario import scenario_options
@@ -23,7 +24,7 @@ Repeat a command that was interrupted: it continues where it ended.
 """
 
 
-def register(subparsers: Any) -> None:
+def register(subparsers: Subparsers) -> None:
     """Adds the subcommand to the `xtdrone` command."""
     parser = subparsers.add_parser(
         "campaign",

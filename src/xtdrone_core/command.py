@@ -22,11 +22,12 @@ import resource
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from . import registry
 from .errors import XtdroneError, one_line, unknown_name
 
+Subparsers: TypeAlias = Any  # what add_subparsers() returns; argparse has no public name for it
 GROUP = "xtdrone.commands"
 FILES_PER_VEHICLE = 4  # sockets of its MAVLink links and its PX4, and a log that is written
 # Options by another name than elsewhere; the same thing has one name in every subcommand.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from . import files, registry, resources
+from .command import Subparsers
 from .errors import ScenarioError, XtdroneError, unknown_name
 from .runs import run_folder
 from .scenario import scenario_options
@@ -25,7 +26,7 @@ SCHEMA_EXAMPLES = """examples:
 """
 
 
-def register_list(subparsers: Any) -> None:  # argparse has no public name for its class
+def register_list(subparsers: Subparsers) -> None:
     """`xtdrone list`."""
     parser = subparsers.add_parser(
         "list", help="list registered names: engines, agents, worlds", epilog=LIST_EXAMPLES
@@ -36,7 +37,7 @@ def register_list(subparsers: Any) -> None:  # argparse has no public name for i
     parser.set_defaults(run=_list)
 
 
-def register_schema(subparsers: Any) -> None:
+def register_schema(subparsers: Subparsers) -> None:
     """`xtdrone schema`."""
     parser = subparsers.add_parser(
         "schema", help="print the JSON schema of a scenario's YAML", epilog=SCHEMA_EXAMPLES

@@ -5,6 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
@@ -34,7 +35,7 @@ EXAMPLES = """examples:
 _VEHICLES = number_type("n", 1, MAX_FLEET, whole=True)
 
 
-def register(subparsers: Any) -> None:
+def register(subparsers: Subparsers) -> None:
     """Adds the subcommand to the `xtdrone` command."""
     parser = subparsers.add_parser(
         "formation",
@@ -51,7 +52,7 @@ def register(subparsers: Any) -> None:
     _add_view(actions)
 
 
-def _add_show(actions: Any) -> None:
+def _add_show(actions: Subparsers) -> None:
     show = actions.add_parser("show", help="list the slots of a formation, or draw them")
     name = show.add_argument(
         "name", help="a formation, or a CSV file with a row x,y,z for each follower"
@@ -65,7 +66,7 @@ def _add_show(actions: Any) -> None:
     show.set_defaults(run=_show)
 
 
-def _add_simulate(actions: Any) -> None:
+def _add_simulate(actions: Subparsers) -> None:
     simulate = actions.add_parser(
         "simulate",
         help="fly formations in the simple 3D simulator; in the full one: xtdrone fly formation",
@@ -108,7 +109,7 @@ def _add_flight(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=number_type("seed", 0, whole=True), default=1)
 
 
-def _add_report(actions: Any) -> None:
+def _add_report(actions: Subparsers) -> None:
     report = actions.add_parser("report", help="metrics and plots of a run folder")
     run_folder.add_argument(report)
     report.add_argument(
@@ -120,13 +121,13 @@ def _add_report(actions: Any) -> None:
     report.set_defaults(run=_report)
 
 
-def _add_table(actions: Any) -> None:
+def _add_table(actions: Subparsers) -> None:
     table = actions.add_parser("table", help="figures of a run that has ended, as a table")
     run_folder.add_argument(table)
     table.set_defaults(run=_table)
 
 
-def _add_compare(actions: Any) -> None:
+def _add_compare(actions: Subparsers) -> None:
     compare = actions.add_parser("compare", help="compare two or more runs")
     compare.add_argument(
         "runs", nargs="+", metavar="RUN", help="names of runs in runs/, or paths of their folders"
@@ -148,7 +149,7 @@ def _add_compare(actions: Any) -> None:
     compare.set_defaults(run=_compare)
 
 
-def _add_view(actions: Any) -> None:
+def _add_view(actions: Subparsers) -> None:
     view = actions.add_parser("view", help="watch a run, or a flight in the simple simulator")
     run_folder.add_argument(view, without="a flight in the simple simulator")
     _add_flight(view)

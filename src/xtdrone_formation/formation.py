@@ -1,13 +1,13 @@
 """A fleet in formation: leader, followers and the network between them."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import SetPoints
+from xtdrone_core.contracts import Snapshot
 from xtdrone_core.runs.snapshot import Memory
 
 from . import formations
@@ -75,7 +75,7 @@ class Formation(Memory):
             "network": None if self._network is None else self._network.save(),
         }
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores what save() returned."""
         super().load(snapshot)
         self._transition = self._network = None

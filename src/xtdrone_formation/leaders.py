@@ -1,12 +1,12 @@
 """Leaders of formations, and the communication of their fleets."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from xtdrone_core.contracts import Snapshot
 from xtdrone_core.errors import shown
 from xtdrone_core.runs.snapshot import Memory
 
@@ -118,7 +118,7 @@ class PathLeader(Leader):
             "leg": None if self._leg is None else self._leg.save(),
         }
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores what save() returned."""
         super().load(snapshot)
         self._waypoints, self._started = snapshot["waypoints"].copy(), snapshot["started"]

@@ -6,7 +6,7 @@ edges; each edge keeps the last packet received.
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
+from xtdrone_core.contracts import Snapshot
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_core.scenario.options import option
@@ -223,7 +224,7 @@ class Network(Memory):
             "in_transit": list(self._in_transit),
         }
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores what save() returned."""
         super().load(snapshot)
         self.edges, self._packets = snapshot["edges"].copy(), snapshot["packets"].copy()

@@ -3,9 +3,10 @@
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xtdrone_core import resources
+from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import MISSED
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
@@ -27,7 +28,7 @@ EXAMPLES = """examples:
 _REALISM = ("none", "flight")
 
 
-def register(subparsers: Any) -> None:
+def register(subparsers: Subparsers) -> None:
     """Adds the subcommand to the `xtdrone` command."""
     parser = subparsers.add_parser(
         "learn",

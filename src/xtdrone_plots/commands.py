@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xtdrone_core import XtdroneError, files
+from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import ports, run_folder
 from xtdrone_core.scenario.options import number_type
@@ -24,7 +25,7 @@ _MAX_SIGNALS = 20  # panels of a figure, and signals of a panel
 LIVE = ("z", "speed", "tilt")  # signals of the window without --signals
 
 
-def register(subparsers: Any) -> None:
+def register(subparsers: Subparsers) -> None:
     """`xtdrone plot`."""
     parser = subparsers.add_parser(
         "plot", help="draw a run or a flight log, plot a simulation live", epilog=EXAMPLES

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from xtdrone_core import resources
+from xtdrone_core.command import Subparsers
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
 
@@ -25,7 +26,7 @@ EXAMPLES = """examples:
 """
 
 
-def register(subparsers: Any) -> None:
+def register(subparsers: Subparsers) -> None:
     """Adds the subcommand to the `xtdrone` command."""
     parser = subparsers.add_parser(
         "slam",
@@ -91,7 +92,7 @@ def _add_flight(parser: ArgumentParser, *options: str) -> None:
             _completed(argument, names)
 
 
-def _add_record(subparsers: Any) -> None:
+def _add_record(subparsers: Subparsers) -> None:
     record = subparsers.add_parser("record", help="fly a trajectory and record a stereo dataset")
     _add_flight(record, "world", "trajectory", "seed", "light", "texture", "vehicle", "gps")
     record.add_argument("--bag", action="store_true", help="write bags/flight.bag as well")
@@ -156,7 +157,7 @@ def _add_limits(parser: ArgumentParser) -> None:
     )
 
 
-def _add_run(subparsers: Any) -> None:
+def _add_run(subparsers: Subparsers) -> None:
     run = subparsers.add_parser(
         "run",
         help="run a system on a dataset and evaluate it",
@@ -232,7 +233,7 @@ def _parameters(parsed_args: Namespace, **_: Any) -> list[str]:
         return []
 
 
-def _add_campaign(subparsers: Any) -> None:
+def _add_campaign(subparsers: Subparsers) -> None:
     campaign = subparsers.add_parser(
         "campaign",
         help="systems x worlds x seeds x parameters, from a YAML file",
@@ -253,7 +254,7 @@ def _add_campaign(subparsers: Any) -> None:
     campaign.set_defaults(run=actions.campaign)
 
 
-def _add_compare(subparsers: Any) -> None:
+def _add_compare(subparsers: Subparsers) -> None:
     compare = subparsers.add_parser(
         "compare",
         help="combine several benchmarks in one report",
@@ -274,7 +275,7 @@ def _add_compare(subparsers: Any) -> None:
     compare.set_defaults(run=actions.compare)
 
 
-def _add_evaluate(subparsers: Any) -> None:
+def _add_evaluate(subparsers: Subparsers) -> None:
     from .evaluation.metrics import DELTA_M
 
     evaluate = subparsers.add_parser("evaluate", help="APE and RPE of a trajectory, by evo")
@@ -292,7 +293,7 @@ def _add_evaluate(subparsers: Any) -> None:
     evaluate.set_defaults(run=actions.evaluate)
 
 
-def _add_export(subparsers: Any) -> None:
+def _add_export(subparsers: Subparsers) -> None:
     export = subparsers.add_parser(
         "export",
         help="convert a dataset, or export a flown trajectory",
@@ -311,7 +312,7 @@ def _add_export(subparsers: Any) -> None:
     export.set_defaults(run=actions.export)
 
 
-def _add_import(subparsers: Any) -> None:
+def _add_import(subparsers: Subparsers) -> None:
     bag = subparsers.add_parser(
         "import",
         help="convert a bag recorded elsewhere to a dataset",
@@ -341,14 +342,14 @@ def _add_import(subparsers: Any) -> None:
     bag.set_defaults(run=actions.import_bag)
 
 
-def _add_watch(subparsers: Any) -> None:
+def _add_watch(subparsers: Subparsers) -> None:
     watch = subparsers.add_parser("watch", help="show a run in progress in a window or as a PNG")
     run_folder.add_argument(watch)
     watch.add_argument("--png", metavar="FILE", help="draw once to a file; needs no display")
     watch.set_defaults(run=actions.watch)
 
 
-def _add_install(subparsers: Any) -> None:
+def _add_install(subparsers: Subparsers) -> None:
     from .benchmark import adapters
 
     install = subparsers.add_parser(
@@ -365,7 +366,7 @@ def _add_install(subparsers: Any) -> None:
     install.set_defaults(run=actions.install)
 
 
-def _add_live(subparsers: Any) -> None:
+def _add_live(subparsers: Subparsers) -> None:
     live = subparsers.add_parser(
         "live",
         help="fly on the poses of a system, without GNSS",

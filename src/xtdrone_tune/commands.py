@@ -4,9 +4,10 @@ import math
 import time
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xtdrone_core import registry
+from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import ports, run_folder
 from xtdrone_core.scenario.options import number_type
@@ -39,7 +40,7 @@ examples:
 """
 
 
-def register(subparsers: Any) -> None:
+def register(subparsers: Subparsers) -> None:
     """`xtdrone tune`."""
     parser = subparsers.add_parser(
         "tune", help="tune the teleoperation's gains from a flight log", epilog=EXAMPLES

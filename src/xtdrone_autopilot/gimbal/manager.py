@@ -6,11 +6,10 @@ https://mavlink.io/en/services/gimbal_v2.html
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.quaternion import from_euler, to_euler
 
@@ -76,7 +75,7 @@ class GimbalManager(Memory):
         return self._turn(link, flags, (0.0, pitch, yaw), (0.0, pitch_rate, yaw_rate))
 
     @receives("GIMBAL_MANAGER_SET_ATTITUDE")
-    def _set_attitude(self, link: MessageSource, message: Any) -> None:
+    def _set_attitude(self, link: MessageSource, message: MavlinkMessage) -> None:
         w, x, y, z = message.q
         angles = to_euler(x, y, z, w) if math.isfinite(w) else (math.nan,) * 3
         rates = (message.angular_velocity_x, message.angular_velocity_y, message.angular_velocity_z)

@@ -9,7 +9,7 @@ from pymavlink import mavutil
 
 from xtdrone_core import ControlError
 from xtdrone_core.mavlink.client import MavlinkClient, Receive, ground_station_heartbeat
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.runs.ports import Ports
 
@@ -47,7 +47,7 @@ class UdpTransport:
         if key:  # programs side by side have link ids of their own
             self._link.setup_signing(key, link_id=1 + os.getpid() % 255)
 
-    def send(self, message: Any) -> None:
+    def send(self, message: MavlinkMessage) -> None:
         """See Transport."""
         self._link.mav.send(message)
 

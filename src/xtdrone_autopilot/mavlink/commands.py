@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.frames import yaw_enu_ned
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 from xtdrone_core.modes import (
     MODES,
     NAV_STATES,
@@ -152,12 +152,12 @@ class Commands:
         }
 
     @receives("COMMAND_LONG")
-    def _command_long(self, link: Link, message: Any) -> None:
+    def _command_long(self, link: Link, message: MavlinkMessage) -> None:
         p = [getattr(message, f"param{k}") for k in range(1, 8)]
         self._run_command(link, message, p)
 
     @receives("COMMAND_INT")
-    def _command_int(self, link: Link, message: Any) -> None:
+    def _command_int(self, link: Link, message: MavlinkMessage) -> None:
         p = [
             message.param1,
             message.param2,
@@ -177,7 +177,7 @@ class Commands:
                 p[6] += self._origin[2] + self._status["home"][link.vehicle, 2]
         self._run_command(link, message, p)
 
-    def _run_command(self, link: Link, message: Any, p: Sequence[float]) -> None:
+    def _run_command(self, link: Link, message: MavlinkMessage, p: Sequence[float]) -> None:
         handler = self.handlers.get(message.command)
         if handler is None:
             name = command_name(message.command)
@@ -193,12 +193,12 @@ class Commands:
         self._answer(link, message, answer)
 
     @refuses("COMMAND_LONG", "COMMAND_INT")
-    def _refuse(self, link: Link, message: Any, why: str) -> None:
+    def _refuse(self, link: Link, message: MavlinkMessage, why: str) -> None:
         self._answer(
             link, message, Answer(DENIED, f"command {command_name(message.command)} denied: {why}")
         )
 
-    def _answer(self, link: Link, message: Any, answer: Answer) -> None:
+    def _answer(self, link: Link, message: MavlinkMessage, answer: Answer) -> None:
         if answer.reason and answer.result in (UNSUPPORTED, DENIED, FAILED, NO_ANSWER):
             self._outbox.say(link.vehicle, WARNING, answer.reason)
         if answer.result == NO_ANSWER:
@@ -264,7 +264,7 @@ class Commands:
         return Answer(REJECTED)
 
     @receives("SET_MODE")
-    def _set_mode(self, link: Link, message: Any) -> None:
+    def _set_mode(self, link: Link, message: MavlinkMessage) -> None:
         number = message.custom_mode
         self._do_set_mode(link, (message.base_mode, number >> 16 & 0xFF, number >> 24 & 0xFF))
 
@@ -501,7 +501,7 @@ class Commands:
         return self._request(link, "HOME_POSITION")
 
     @receives("MISSION_SET_CURRENT")
-    def _mission_set_current(self, link: Link, message: Any) -> None:
+    def _mission_set_current(self, link: Link, message: MavlinkMessage) -> None:
         self._set_mission_item(link, message.seq)
 
     def _set_mission_item(self, link: Link, seq: int) -> None:

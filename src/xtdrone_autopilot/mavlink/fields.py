@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 
 from ..navigation.mission_items import PARAM_MAX
 
@@ -145,7 +145,7 @@ LIMITED: dict[str, tuple[Limit, ...]] = {
 }
 
 
-def fault(message: Any) -> str:
+def fault(message: MavlinkMessage) -> str:
     """Returns what is wrong with a message: its first field out of range, or an empty string."""
     for limit in LIMITED.get(message.get_type(), ()):
         counts = not (limit.ignored_by and message.type_mask & limit.ignored_by)
@@ -159,7 +159,7 @@ def in_range(name: str, record: np.void) -> bool:
     return all(limit.allows(record[limit.field]) for limit in LIMITED.get(name, ()))
 
 
-def given(message: Any, *fields: str) -> list[float]:
+def given(message: MavlinkMessage, *fields: str) -> list[float]:
     """Fields of a set-point, NaN where its type mask says that they do not count."""
     limits = {limit.field: limit for limit in LIMITED[message.get_type()]}
     return [

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 from xtdrone_core.mavlink.framing import Frame, frames
 from xtdrone_core.mavlink.signing import UNSIGNED, Signer
 from xtdrone_core.runs.ports import Ports, advice, check_links
@@ -354,11 +354,11 @@ class Links:
                     del link.peers[address]
                     self._set_addresses(link)
 
-    def reply(self, link: Link, message: Any) -> None:
+    def reply(self, link: Link, message: MavlinkMessage) -> None:
         """Sends one message to the sender of the message being handled."""
         self._send(link, self._pack(link, message), [link.sender or link.remote])
 
-    def broadcast(self, i: int, message: Any) -> None:
+    def broadcast(self, i: int, message: MavlinkMessage) -> None:
         """Sends one message on every link of vehicle i that has a peer."""
         for links in self.by_kind:
             link = links[i]
@@ -494,7 +494,7 @@ class Links:
             self._finish(link.kind)
             self._senders[link.kind].send_to(link.vehicle, frames, address)
 
-    def _pack(self, link: Link, message: Any) -> bytes:
+    def _pack(self, link: Link, message: MavlinkMessage) -> bytes:
         sender = mavlink.MAVLink(None, link.system, 1)
         sender.seq = self.take_sequence(link, 1)
         return message.pack(sender)

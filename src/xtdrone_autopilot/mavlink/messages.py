@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.errors import failure
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 
 from ..parameters.store import ParameterStore
 from ..safety.failures import DATA_LINK, Failures
@@ -58,7 +58,7 @@ class Messages:
         """Names of the messages that have a handler."""
         return sorted(self.handlers)
 
-    def handle(self, link: Any, message: Any) -> None:
+    def handle(self, link: Any, message: MavlinkMessage) -> None:
         """Handles one message that came in on a link, if it is meant for its vehicle."""
         if getattr(message, "target_system", 0) not in (0, link.system):
             return
@@ -76,7 +76,7 @@ class Messages:
         except Exception as error:  # of one message of one vehicle: the fleet flies on
             self._outbox.say(link.vehicle, WARNING, failure(message.get_type(), error))
 
-    def _refuse(self, link: Link, message: Any, why: str) -> None:
+    def _refuse(self, link: Link, message: MavlinkMessage, why: str) -> None:
         self._outbox.say_once(link.vehicle, f"{message.get_type()} ignored: {why}")
 
     def tick(self) -> None:
@@ -138,14 +138,14 @@ class Presence:
         self._with_station = there
 
     @receives("HEARTBEAT")
-    def _heartbeat(self, link: Link, message: Any) -> None:
+    def _heartbeat(self, link: Link, message: MavlinkMessage) -> None:
         silenced = self._failures.failed(link.vehicle, DATA_LINK)
         if message.type == mavlink.MAV_TYPE_GCS and not silenced:
             self._status[link.vehicle]["gcs_t"] = self._clock.t_us
             self._links.hear_station(link, self._clock.t_us)
 
     @receives("TIMESYNC")
-    def _timesync(self, link: Link, message: Any) -> None:
+    def _timesync(self, link: Link, message: MavlinkMessage) -> None:
         now_ns = self._clock.t_us * 1000
         if message.tc1 == 0:
             self._links.reply(link, mavlink.MAVLink_timesync_message(now_ns, message.ts1))
@@ -154,7 +154,7 @@ class Presence:
             link.clock_us = _smoothed(link.clock_us, offset)
 
     @receives("PING")
-    def _ping(self, link: Link, message: Any) -> None:
+    def _ping(self, link: Link, message: MavlinkMessage) -> None:
         if message.target_system == 0:
             self._links.reply(
                 link,

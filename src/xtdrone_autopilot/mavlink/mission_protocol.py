@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 
 from ..navigation.mission_items import (
     ALL,
@@ -88,15 +88,20 @@ class MissionProtocol:
             elif t_us - upload.requested_t >= RETRY_US:
                 self._ask(upload)
 
-    def _partner(self, message: Any) -> tuple[int, int]:
+    def _partner(self, message: MavlinkMessage) -> tuple[int, int]:
         return message.get_srcSystem(), message.get_srcComponent()
 
-    def _is_of(self, upload: _Upload, link: Link, message: Any) -> bool:
+    def _is_of(self, upload: _Upload, link: Link, message: MavlinkMessage) -> bool:
         """Returns whether a message is from the sender of an upload, by its ids and address."""
         return upload.partner == self._partner(message) and upload.address == link.sender
 
     def _answer(
-        self, link: Link, message: Any, result: int, kind: int, items: Sequence[Item] = ()
+        self,
+        link: Link,
+        message: MavlinkMessage,
+        result: int,
+        kind: int,
+        items: Sequence[Item] = (),
     ) -> None:
         self._reply(
             link,
@@ -105,7 +110,7 @@ class MissionProtocol:
             ),
         )
 
-    def _refuse(self, link: Link, message: Any, kind: int, error: ItemError) -> None:
+    def _refuse(self, link: Link, message: MavlinkMessage, kind: int, error: ItemError) -> None:
         self._say(link.vehicle, mavlink.MAV_SEVERITY_WARNING, f"Upload refused: {error}")
         self._answer(link, message, error.result, kind)
 
@@ -120,7 +125,7 @@ class MissionProtocol:
         )
 
     @receives("MISSION_COUNT")
-    def _count(self, link: Link, message: Any) -> None:
+    def _count(self, link: Link, message: MavlinkMessage) -> None:
         i, kind = link.vehicle, message.mission_type
         running = self._uploads.get(i)
         if kind not in CAPACITY:
@@ -165,7 +170,7 @@ class MissionProtocol:
             self._ask(upload)
 
     @receives("MISSION_ITEM_INT", "MISSION_ITEM")
-    def _item(self, link: Link, message: Any) -> None:
+    def _item(self, link: Link, message: MavlinkMessage) -> None:
         i = link.vehicle
         upload = self._uploads.get(i)
         if upload is None or not self._is_of(upload, link, message):
@@ -210,7 +215,7 @@ class MissionProtocol:
             )
 
     @receives("MISSION_REQUEST_LIST")
-    def _list(self, link: Link, message: Any) -> None:
+    def _list(self, link: Link, message: MavlinkMessage) -> None:
         kind = message.mission_type
         if kind not in CAPACITY:
             self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)
@@ -224,7 +229,7 @@ class MissionProtocol:
         )
 
     @receives("MISSION_REQUEST_INT", "MISSION_REQUEST")
-    def _request(self, link: Link, message: Any) -> None:
+    def _request(self, link: Link, message: MavlinkMessage) -> None:
         kind, seq, i = message.mission_type, message.seq, link.vehicle
         items = self._store.items(i, kind) if kind in CAPACITY else []
         if seq >= len(items):
@@ -256,13 +261,13 @@ class MissionProtocol:
         )
 
     @receives("MISSION_ACK")
-    def _ack(self, link: Link, message: Any) -> None:
+    def _ack(self, link: Link, message: MavlinkMessage) -> None:
         upload = self._uploads.get(link.vehicle)
         if upload is not None and self._is_of(upload, link, message) and message.type != ACCEPTED:
             del self._uploads[link.vehicle]  # the sender cancelled; the stored items are kept
 
     @receives("MISSION_CLEAR_ALL")
-    def _clear(self, link: Link, message: Any) -> None:
+    def _clear(self, link: Link, message: MavlinkMessage) -> None:
         kind = message.mission_type
         if kind not in CAPACITY and kind != ALL:
             self._answer(link, message, mavlink.MAV_MISSION_UNSUPPORTED, kind)

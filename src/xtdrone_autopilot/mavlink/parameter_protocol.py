@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 
 from ..errors import AutopilotError
 from ..parameters import file as parameter_file
@@ -99,13 +99,13 @@ class ParameterProtocol:
         return _indices(bool(self._parameters.mission_checked[i]))
 
     @receives("PARAM_REQUEST_LIST")
-    def _param_list(self, link: Link, message: Any) -> None:
+    def _param_list(self, link: Link, message: MavlinkMessage) -> None:
         key = link.kind, link.vehicle
         # A station that asks again while the list is on its way does not want the hash.
         self._lists[key] = link, 0 if key in self._lists else -1
 
     @receives("PARAM_REQUEST_READ")
-    def _param_read(self, link: Link, message: Any) -> None:
+    def _param_read(self, link: Link, message: MavlinkMessage) -> None:
         index, name = message.param_index, message.param_id
         names = list(self._index(link.vehicle))
         if 0 <= index < len(names):
@@ -118,7 +118,7 @@ class ParameterProtocol:
             self._send(link, table()[name])
 
     @receives("PARAM_SET")
-    def _param_set(self, link: Link, message: Any) -> None:
+    def _param_set(self, link: Link, message: MavlinkMessage) -> None:
         if message.param_id == HASH:
             self._lists.pop((link.kind, link.vehicle), None)
             return

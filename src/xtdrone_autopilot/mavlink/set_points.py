@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.frames import enu_ned, flu_frd, quat_enu_ned, yaw_enu_ned
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 from xtdrone_core.state import SetPoints
 from xtdrone_dynamics.compiled import Record
 from xtdrone_dynamics.earth.geodesy import to_local_array
@@ -74,7 +74,7 @@ class SetPointMessages:
         self._clock, self._origin, self._outbox = clock, origin, outbox
         self._nothing = SetPoints.empty(1).records[0]
 
-    def _take(self, take: Callable[[int, Any], None], link: Link, message: Any) -> None:
+    def _take(self, take: Callable[[int, Any], None], link: Link, message: MavlinkMessage) -> None:
         """Handles one of the SET_ messages of OFFBOARD, or rejects it with one warning."""
         try:
             take(link.vehicle, message)
@@ -87,7 +87,7 @@ class SetPointMessages:
         "SET_ATTITUDE_TARGET",
         "SET_ACTUATOR_CONTROL_TARGET",
     )
-    def _refuse(self, link: Link, message: Any, why: str) -> None:
+    def _refuse(self, link: Link, message: MavlinkMessage, why: str) -> None:
         self._outbox.say_once(link.vehicle, f"Set-point ignored: {why}")
 
     def _point(self) -> np.void:
@@ -104,10 +104,10 @@ class SetPointMessages:
         self._offboard.take(i, point)
 
     @receives("SET_POSITION_TARGET_LOCAL_NED")
-    def _set_local(self, link: Link, m: Any) -> None:
+    def _set_local(self, link: Link, m: MavlinkMessage) -> None:
         self._take(self._local_target, link, m)
 
-    def _local_target(self, i: int, m: Any) -> None:
+    def _local_target(self, i: int, m: MavlinkMessage) -> None:
         pos = np.array(given(m, "x", "y", "z"))
         vel, acc, yaw, yaw_rate = _motion(m)
         if not np.isfinite((pos, vel, acc)).any():
@@ -130,10 +130,10 @@ class SetPointMessages:
         self._trajectory(i, pos, vel, acc, yaw, -yaw_rate)
 
     @receives("SET_POSITION_TARGET_GLOBAL_INT")
-    def _set_global(self, link: Link, m: Any) -> None:
+    def _set_global(self, link: Link, m: MavlinkMessage) -> None:
         self._take(self._global_target, link, m)
 
-    def _global_target(self, i: int, m: Any) -> None:
+    def _global_target(self, i: int, m: MavlinkMessage) -> None:
         if m.coordinate_frame not in ABSOLUTE + RELATIVE:
             raise AutopilotError(
                 f"coordinate frame {m.coordinate_frame} is not supported, use 0 "
@@ -152,10 +152,10 @@ class SetPointMessages:
         self._trajectory(i, pos, enu_ned(vel), enu_ned(acc), yaw_enu_ned(yaw), -yaw_rate)
 
     @receives("SET_ATTITUDE_TARGET")
-    def _set_attitude(self, link: Link, m: Any) -> None:
+    def _set_attitude(self, link: Link, m: MavlinkMessage) -> None:
         self._take(self._attitude_target, link, m)
 
-    def _attitude_target(self, i: int, m: Any) -> None:
+    def _attitude_target(self, i: int, m: MavlinkMessage) -> None:
         mask = m.type_mask
         force = self._force(i, m)
         point = self._point()
@@ -174,7 +174,7 @@ class SetPointMessages:
         point["force"] = force
         self._offboard.take(i, point)
 
-    def _force(self, i: int, m: Any) -> np.ndarray:
+    def _force(self, i: int, m: MavlinkMessage) -> np.ndarray:
         """Body force (3,) of an attitude target [N]: what all rotors give at one command."""
         if m.type_mask & THRUST_BODY:
             thrust = flu_frd(_thrust_body(m))
@@ -190,10 +190,10 @@ class SetPointMessages:
         return np.array([math.nan, math.nan, up])
 
     @receives("SET_ACTUATOR_CONTROL_TARGET")
-    def _set_actuators(self, link: Link, m: Any) -> None:
+    def _set_actuators(self, link: Link, m: MavlinkMessage) -> None:
         self._take(self._actuator_target, link, m)
 
-    def _actuator_target(self, i: int, m: Any) -> None:
+    def _actuator_target(self, i: int, m: MavlinkMessage) -> None:
         if m.group_mlx not in (0, 1):
             raise AutopilotError(
                 f"actuator group {m.group_mlx} does not exist: 0 is the first "
@@ -206,7 +206,7 @@ class SetPointMessages:
         self._offboard.take(i, self._point(), commands)
 
     @receives("MANUAL_CONTROL")
-    def _manual_control(self, link: Link, m: Any) -> None:
+    def _manual_control(self, link: Link, m: MavlinkMessage) -> None:
         if m.target != link.system or self._failures.failed(link.vehicle, STICKS):
             return
         v = self._status[link.vehicle]
@@ -218,12 +218,12 @@ class SetPointMessages:
         v["stick_t"] = self._clock.t_us
 
     @receives("VISION_POSITION_ESTIMATE")
-    def _vision(self, link: Link, m: Any) -> None:
+    def _vision(self, link: Link, m: MavlinkMessage) -> None:
         quat = from_euler(m.roll, m.pitch, m.yaw)
         self._take_vision(link, m.usec, (m.x, m.y, m.z), quat)
 
     @receives("ODOMETRY")
-    def _odometry(self, link: Link, m: Any) -> None:
+    def _odometry(self, link: Link, m: MavlinkMessage) -> None:
         if m.frame_id in (mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_LOCAL_FRD):
             self._take_vision(link, m.time_usec, (m.x, m.y, m.z), (m.q[1], m.q[2], m.q[3], m.q[0]))
 
@@ -237,7 +237,7 @@ class SetPointMessages:
             self._take_pose(link.vehicle, t_us, enu_ned(pose[:3]), quat_enu_ned(pose[3:]))
 
     @receives("FOLLOW_TARGET")
-    def _follow_target(self, link: Link, m: Any) -> None:
+    def _follow_target(self, link: Link, m: MavlinkMessage) -> None:
         geo = [[math.radians(m.lat * 1e-7), math.radians(m.lon * 1e-7), m.alt]]
         known = m.est_capabilities & 2 and np.isfinite(m.vel).all()
         vel = enu_ned(m.vel) if known else None
@@ -253,14 +253,14 @@ def _note_rates(v: Record, sticks: Sequence[float], seconds: float) -> None:
         v["stick_rates"] += seconds / (seconds + _STICK_FILTER_S) * (rates - v["stick_rates"])
 
 
-def _thrust_body(m: Any) -> np.ndarray:
+def _thrust_body(m: MavlinkMessage) -> np.ndarray:
     """SET_ATTITUDE_TARGET's extension thrust_body, FRD, -1 to 1: the dialect does not know it."""
     frame = bytes(m.get_msgbuf())
     payload = frame[_HEADER : _HEADER + frame[1]] if frame[:1] == b"\xfd" else b""
     return np.array(struct.unpack("<3f", payload[m.unpacker.size :][:12].ljust(12, b"\0")))
 
 
-def _motion(m: Any) -> tuple[np.ndarray, np.ndarray, float, float]:
+def _motion(m: MavlinkMessage) -> tuple[np.ndarray, np.ndarray, float, float]:
     """Velocity (3,), acceleration (3,), yaw and yaw rate of a position target, as of given()."""
     vel, acc = np.array(given(m, "vx", "vy", "vz")), np.array(given(m, "afx", "afy", "afz"))
     if m.type_mask & _FORCE and np.isfinite(acc).any():

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from xtdrone_core.mavlink.dialect import MavlinkMessage
 from xtdrone_core.mavlink.signing import AHEAD, now
 
 from ..state.handlers import receives
@@ -24,7 +25,7 @@ class SetupSigning:
         self._status, self._outbox, self._links = status, outbox, links
 
     @receives("SETUP_SIGNING")
-    def _set_up(self, link: Link, message: Any) -> None:
+    def _set_up(self, link: Link, message: MavlinkMessage) -> None:
         i = link.vehicle
         why = self._refusal(link, message)
         if why:
@@ -35,7 +36,7 @@ class SetupSigning:
             if of_kind[i].signer is not None:
                 of_kind[i].signer.set_key(bytes(message.secret_key), message.initial_timestamp)
 
-    def _refusal(self, link: Link, message: Any) -> str:
+    def _refusal(self, link: Link, message: MavlinkMessage) -> str:
         if link.signer is None:
             return "this link has no key; start the simulation with one"
         if message.target_system != link.system:

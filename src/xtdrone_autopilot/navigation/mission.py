@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xtdrone_core.contracts import Snapshot
 from xtdrone_core.frames import yaw_enu_ned
 from xtdrone_core.mavlink.dialect import mavlink
 from xtdrone_core.modes import Mode
@@ -299,7 +300,7 @@ class Missions(Memory, ModeTask):
         flown = [dataclasses.astuple(one) for one in self._flown]
         return {**super().save(), "items": items, "flown": flown}
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores a state returned by save()."""
         super().load(snapshot)
         self._items = {

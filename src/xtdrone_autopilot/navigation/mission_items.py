@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.mavlink.checksum import crc32
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 from xtdrone_dynamics.earth.geodesy import to_local_array
 
 from ..errors import AutopilotError
@@ -174,7 +174,7 @@ def opaque_id(items: Sequence[Item]) -> int:
     return crc
 
 
-def of_message(message: Any) -> Item:
+def of_message(message: MavlinkMessage) -> Item:
     """The item of a MISSION_ITEM_INT or MISSION_ITEM."""
     params = (message.param1, message.param2, message.param3, message.param4)
     item = Item(message.command, message.frame, params, 0, 0, message.z, message.autocontinue)

@@ -5,11 +5,11 @@ begins. An action is only replaced by a more severe one, and a mode that a user 
 ends all failsafe actions.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
+from xtdrone_core.contracts import Snapshot
 from xtdrone_core.modes import ROS_NAME, Mode, custom_mode
 from xtdrone_core.runs.snapshot import Memory
 
@@ -130,7 +130,7 @@ class Failsafes(Memory):
             "conditions": {name: condition.save() for name, condition in self.conditions.items()},
         }
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Includes the conditions; see Memory."""
         super().load(snapshot)
         for name, condition in self.conditions.items():

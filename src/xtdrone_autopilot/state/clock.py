@@ -1,10 +1,8 @@
 """The clock of the flight stack: the time of the current step, and what is due at it."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
+from xtdrone_core.contracts import Snapshot
 from xtdrone_core.runs.snapshot import Memory
 
 STEP_US = 4_000  # length of a lockstep step [us]
@@ -46,7 +44,7 @@ class StepClock(Memory):
         self.epoch_us[slice(None) if mask is None else mask] = self.next_us
         self._phases.clear()
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores a state returned by save()."""
         super().load(snapshot)
         self._phases.clear()

@@ -1,10 +1,11 @@
 """Mode and arming state of a fleet: unconditional changes, with callbacks."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from xtdrone_core.contracts import Snapshot
 from xtdrone_core.modes import MODES, Mode, may_arm
 from xtdrone_core.runs.snapshot import Memory, SnapshotError
 
@@ -62,7 +63,7 @@ class FlightState(Memory):
         """Returns copies of the state of the tasks."""
         return {mode.name: task.save() for mode, task in self._tasks_with_state()}
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores a state returned by save().
 
         Raises:

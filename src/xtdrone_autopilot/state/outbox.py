@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 from xtdrone_core.runs.snapshot import Memory
 
 from .clock import StepClock
@@ -31,7 +31,7 @@ class TextLog(Protocol):
 class Broadcasting(Protocol):
     """Sends messages of vehicles to their peers, as mavlink.links.Links does."""
 
-    def broadcast(self, i: int, message: Any) -> None:
+    def broadcast(self, i: int, message: MavlinkMessage) -> None:
         """Sends a message on every link of vehicle i that has a peer."""
 
     def broadcast_text(self, i: int, messages: list[Any], t_us: int) -> None:
@@ -136,7 +136,7 @@ class Outbox(Memory):
         """Lets say_once() send its warnings again."""
         self._said_once.clear()
 
-    def broadcast(self, i: int, message: Any) -> None:
+    def broadcast(self, i: int, message: MavlinkMessage) -> None:
         """Sends one message on every link of vehicle i that has a peer."""
         if self.links is not None:
             self.links.broadcast(i, message)

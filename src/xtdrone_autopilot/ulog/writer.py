@@ -8,13 +8,13 @@ the gap.
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from xtdrone_core.contracts import Snapshot
 from xtdrone_core.runs.log_file import LogFile, LogGaps
 from xtdrone_core.runs.snapshot import Memory
 from xtdrone_dynamics.earth.geoid import geoid_height
@@ -153,7 +153,7 @@ class FleetLog(Memory):
         for i in range(len(self._files)) if mask is None else np.flatnonzero(mask).tolist():
             self._begin_next(i)
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores a snapshot of save(), and continues in new files."""
         super().load(snapshot)
         self._note_parameters()

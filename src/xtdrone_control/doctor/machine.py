@@ -20,9 +20,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from xtdrone_core import libraries
+from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import ControlError, XtdroneError
 from xtdrone_core.mavlink import key_file
 from xtdrone_core.resources import root
@@ -39,7 +39,7 @@ EXAMPLES = """examples:
 LISTEN_S = 2.5  # wall time to listen to the vehicles [s]
 
 
-def register(subparsers: Any) -> None:  # argparse has no public type
+def register(subparsers: Subparsers) -> None:
     """Adds `xtdrone doctor` to the command line."""
     parser = subparsers.add_parser(
         "doctor", help="check this machine and a running fleet", epilog=EXAMPLES

@@ -7,12 +7,14 @@ of common.xml. Of messages that pymavlink has, EXTENSIONS adds the fields that i
 """
 
 import struct
-from typing import Any
+from typing import Any, TypeAlias
 
 from pymavlink.dialects.v20 import common as mavlink
 from pymavlink.generator.mavcrc import x25crc
 
-__all__ = ["mavlink"]
+__all__ = ["MavlinkMessage", "mavlink"]
+
+MavlinkMessage: TypeAlias = Any  # pymavlink's classes of messages have fields without types
 
 LEFT_OUT = {  # name: number and fields
     "ESC_INFO": (

@@ -1,12 +1,12 @@
 """Base of flight stacks whose state lies in a program of their own."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_core import Scenario
+from xtdrone_core.contracts import Snapshot
 
 
 class OwnState:
@@ -34,7 +34,7 @@ class OwnState:
         """
         raise AutopilotError(self.own_state)
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Not possible.
 
         Raises:

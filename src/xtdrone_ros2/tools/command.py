@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xtdrone_core import ControlError
+from xtdrone_core.command import Subparsers
 from xtdrone_core.runs import ports
 from xtdrone_core.runs.control_link import ControlClient
 from xtdrone_core.scenario.options import number_type
@@ -47,7 +48,7 @@ AGENT = f"""{_SIMULATION}\
 """
 
 
-def register(subparsers: Any) -> None:  # argparse has no public type
+def register(subparsers: Subparsers) -> None:
     """`xtdrone ros2`."""
     parser = subparsers.add_parser("ros2", help="tools for ROS 2's topics, without ROS 2")
     tools = parser.add_subparsers(dest="tool", metavar="TOOL", required=True)
@@ -77,11 +78,7 @@ def register(subparsers: Any) -> None:  # argparse has no public type
 
 
 def _add(
-    tools: Any,  # argparse has no public type
-    name: str,
-    text: str,
-    examples: str,
-    run: Callable[[argparse.Namespace], int | None],
+    tools: Any, name: str, text: str, examples: str, run: Callable[[argparse.Namespace], int | None]
 ) -> argparse.ArgumentParser:
     """A tool with the options that all of them have."""
     tool = tools.add_parser(name, help=text, description=text, epilog=examples)

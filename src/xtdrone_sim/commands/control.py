@@ -2,8 +2,8 @@
 
 import argparse
 import json
-from typing import Any
 
+from xtdrone_core.command import Subparsers
 from xtdrone_core.runs import ports
 from xtdrone_core.scenario.options import number, number_type
 
@@ -18,7 +18,7 @@ EXAMPLES = """examples:
 """
 
 
-def register_control(subparsers: Any) -> None:  # argparse has no public name for its class
+def register_control(subparsers: Subparsers) -> None:
     """Adds `xtdrone control`."""
     parser = subparsers.add_parser(
         "control", help="pause, step or speed up a running simulation", epilog=EXAMPLES

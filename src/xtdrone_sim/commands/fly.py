@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xtdrone_core import FleetState, Scenario, ScenarioError, SensorBatch, XtdroneError, registry
+from xtdrone_core.command import Subparsers
 from xtdrone_core.contracts import Agent, Observer, Reporting
 from xtdrone_core.errors import CRASHED
 from xtdrone_core.runs import ports
@@ -30,7 +31,7 @@ EXAMPLES = """examples:
 _MAX_LISTED = 3  # crashes, or vehicles with a reason, in an error message
 
 
-def register_fly(subparsers: Any) -> None:  # argparse has no public name for its class
+def register_fly(subparsers: Subparsers) -> None:
     """Adds `xtdrone fly`."""
     parser = subparsers.add_parser(
         "fly", help="fly an Agent in process, without ROS", epilog=EXAMPLES, add_help=False

@@ -2,10 +2,10 @@
 
 import argparse
 import time
-from typing import Any
 
 from xtdrone_autopilot.commands import add_vehicle_options, open_client
 from xtdrone_autopilot.errors import AutopilotError
+from xtdrone_core.command import Subparsers
 from xtdrone_core.mavlink.client import MavlinkClient
 from xtdrone_core.scenario import scenario_options
 
@@ -19,7 +19,7 @@ _START_TIMEOUT_S = 60.0  # wall time to wait for a vehicle to be ready [s]
 _CHECK_S = 3.0  # wall time in which PX4 checks a mission that it was given [s]
 
 
-def register_mission(subparsers: Any) -> None:  # argparse has no public name for its class
+def register_mission(subparsers: Subparsers) -> None:
     """Adds `xtdrone mission`."""
     parser = subparsers.add_parser(
         "mission", help="check, upload and download plans", epilog=EXAMPLES

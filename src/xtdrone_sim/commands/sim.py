@@ -3,8 +3,8 @@
 import argparse
 import contextlib
 import sys
-from typing import Any
 
+from xtdrone_core.command import Subparsers
 from xtdrone_core.runs import ports
 from xtdrone_core.runs.control_link import ControlServer
 from xtdrone_core.scenario import scenario_options
@@ -20,7 +20,7 @@ EXAMPLES = """examples:
 """
 
 
-def register_sim(subparsers: Any) -> None:  # argparse has no public name for its class
+def register_sim(subparsers: Subparsers) -> None:
     """Adds `xtdrone sim`."""
     parser = subparsers.add_parser(
         "sim", help="simulate a fleet for MAVLink and ROS clients", epilog=EXAMPLES

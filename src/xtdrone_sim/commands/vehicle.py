@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xtdrone_core import ScenarioError, resources
+from xtdrone_core.command import Subparsers
 from xtdrone_core.scenario.options import number_type
 
 EXAMPLES = """examples:
@@ -19,7 +20,7 @@ EXAMPLES = """examples:
 """
 
 
-def register_vehicle(subparsers: Any) -> None:  # argparse has no public name for its class
+def register_vehicle(subparsers: Subparsers) -> None:
     """Adds `xtdrone vehicle`."""
     parser = subparsers.add_parser(
         "vehicle", help="check vehicles, show their derived figures", epilog=EXAMPLES

@@ -1,10 +1,11 @@
 """`xtdrone warmup`: compile every kernel."""
 
 import argparse
-from typing import Any
+
+from xtdrone_core.command import Subparsers
 
 
-def register_warmup(subparsers: Any) -> None:  # argparse has no public name for its class
+def register_warmup(subparsers: Subparsers) -> None:
     """Adds `xtdrone warmup`."""
     parser = subparsers.add_parser(
         "warmup",

@@ -12,7 +12,7 @@ not creep.
 
 import logging
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec
-from xtdrone_core.contracts import Regroupable, Viewer, WorldEditor
+from xtdrone_core.contracts import Regroupable, Snapshot, Viewer, WorldEditor
 from xtdrone_core.runs.snapshot import Rows, put, regrouped
 from xtdrone_core.state import ARRAYS_OF_STATE, Contacts
 from xtdrone_dynamics import quaternion
@@ -167,7 +167,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             "asleep_contacts": [table.copy() for table in self._asleep_contacts],
         }
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores a state returned by save()."""
         self._payloads = dict(snapshot["payloads"])
         self.inserted = tuple(WorldModel.restore(plain) for plain in snapshot["inserted"])

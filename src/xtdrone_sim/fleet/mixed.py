@@ -1,7 +1,6 @@
 """Several autopilots in one fleet: each flies the vehicles that name it."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from xtdrone_core.contracts import (
     Regroupable,
     RemovableVehicles,
     SettableParameters,
+    Snapshot,
     required,
 )
 from xtdrone_core.errors import ScenarioError
@@ -209,7 +209,7 @@ class MixedAutopilot(Regroupable, ExternalPose, Logging, SettableParameters, Obs
             ]
         }
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores a state of save().
 
         Raises:

@@ -1,13 +1,12 @@
 """Applies a scenario's disturbances to payloads, tanks, rotors and batteries of the vehicles."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from xtdrone_core import FleetModel, Scenario, ScenarioError
-from xtdrone_core.contracts import Engine
+from xtdrone_core.contracts import Engine, Snapshot
 from xtdrone_core.runs.snapshot import Rows
 from xtdrone_core.scenario.disturbances import Disturbance, parse_disturbances
 
@@ -130,7 +129,7 @@ class Disturbances:
             "epoch_us": list(self._epoch_us),
         }
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores a state of save(); engine and stages restore the effects already applied."""
         self._waiting = [Disturbance(**values) for values in snapshot["waiting"]]
         self._payloads, self._drains = dict(snapshot["payloads"]), dict(snapshot["drains"])

@@ -1,12 +1,11 @@
 """From actuator commands to wrenches on bodies: actuators, aerodynamics, batteries."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from xtdrone_core import FleetModel, FleetState, Scenario
-from xtdrone_core.contracts import Engine
+from xtdrone_core.contracts import Engine, Snapshot
 from xtdrone_core.runs.snapshot import Rows, take_over
 
 from ..world import World
@@ -124,7 +123,7 @@ class Plant:
         for wind, former in zip(self._winds, before._winds, strict=True):
             take_over(wind, former, rows)
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores a state returned by save()."""
         self.actuators.load(snapshot["actuators"])
         self.battery.load(snapshot["battery"])

@@ -6,7 +6,7 @@ depend on the speed of the machine.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, fields
 from functools import partial
@@ -19,7 +19,7 @@ from sensor_models.cameras import CameraParameters
 from sensor_models.rendered.declaration import RenderedSensor, Scene, View, rendered_sensors
 from sensor_models.sensor import STEP_US
 from xtdrone_core import FleetState, Reading, SensorBlock, Vehicle, VehicleSpec
-from xtdrone_core.contracts import Engine
+from xtdrone_core.contracts import Engine, Snapshot
 from xtdrone_core.runs.snapshot import Rows
 from xtdrone_core.state import SensorDescription
 
@@ -202,7 +202,7 @@ class RenderedSensors:
             if item.order[0] in rows.kept
         )
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Restores a state returned by save()."""
         for sensor, saved in zip(self._sensors, snapshot["sensors"], strict=True):
             sensor.epoch_us = saved["epoch_us"]

@@ -3,8 +3,8 @@
 import argparse
 import math
 import re
-from typing import Any
 
+from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import unknown_name
 from xtdrone_core.runs import interpolation, run_folder
 from xtdrone_core.scenario.options import number_type, truth_type
@@ -25,7 +25,7 @@ _GIF_SIZE, _FPS, _GIF_FPS = (640, 360), 30.0, 12.5
 _MIN, _MAX = 64, 4096  # side of an image [pixels]
 
 
-def register_view(subparsers: Any) -> None:
+def register_view(subparsers: Subparsers) -> None:
     """Registers `xtdrone view`, which replays a run in its world."""
     from .cameras import CAMERAS
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from xtdrone_core import outputs
+from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import shown, unknown_name
 from xtdrone_core.runs import interpolation, run_folder
 from xtdrone_core.scenario.options import number_type, truth_type
@@ -26,7 +27,7 @@ _RATE, _FASTEST = 25.0, 250.0  # key frames per second
 _GLB = f'"generator":"{outputs.MARK}"'.encode()
 
 
-def register(subparsers: Any) -> None:
+def register(subparsers: Subparsers) -> None:
     """`xtdrone export`."""
     parser = subparsers.add_parser(
         "export", help="write a run or log as animated glTF or USD", epilog=EXAMPLES

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from xtdrone_core import XtdroneError, resources
+from xtdrone_core.command import Subparsers
 from xtdrone_core.runs import ports, run_folder
 from xtdrone_core.scenario.options import number_type
 
@@ -21,7 +22,7 @@ On the page: Space plays and pauses, arrows jump, the bar is dragged, ? lists th
 """
 
 
-def register(subparsers: Any) -> None:
+def register(subparsers: Subparsers) -> None:
     """`xtdrone replay`."""
     parser = subparsers.add_parser(
         "replay", help="replay a run or log in the browser, compare two", epilog=EXAMPLES

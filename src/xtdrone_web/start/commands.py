@@ -4,8 +4,8 @@ import argparse
 import ipaddress
 import webbrowser
 from pathlib import Path
-from typing import Any
 
+from xtdrone_core.command import Subparsers
 from xtdrone_core.errors import shown
 from xtdrone_core.runs import ports, run_folder
 from xtdrone_core.scenario.options import number_type, truth_type
@@ -21,7 +21,7 @@ EXAMPLES = """examples:
 """
 
 
-def register(subparsers: Any) -> None:
+def register(subparsers: Subparsers) -> None:
     """Adds `xtdrone web`."""
     parser = subparsers.add_parser(
         "web", help="serve a page that starts simulations and shows runs", epilog=EXAMPLES

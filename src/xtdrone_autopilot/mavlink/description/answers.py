@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xtdrone_core.mavlink.checksum import crc32
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 
 from ...state.clock import StepClock
 from ...state.events import Events
@@ -78,7 +78,7 @@ class EventProtocol:
         self._events, self._links = events, links
 
     @receives("REQUEST_EVENT")
-    def _request_event(self, link: Any, message: Any) -> None:
+    def _request_event(self, link: Any, message: MavlinkMessage) -> None:
         for answer in self._events.again(
             link.vehicle, message.first_sequence, message.last_sequence, *link.source or (0, 0)
         ):

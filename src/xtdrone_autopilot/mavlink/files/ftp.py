@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from xtdrone_core.mavlink.checksum import crc32
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 
 from ...state.handlers import receives
 from ..description import metadata
@@ -110,7 +110,7 @@ class FileServer:
         return len(self._sessions)
 
     @receives("FILE_TRANSFER_PROTOCOL")
-    def handle(self, link: Any, message: Any) -> None:
+    def handle(self, link: Any, message: MavlinkMessage) -> None:
         """Answers one request that names this vehicle."""
         if message.target_system != link.system:
             return

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 from xtdrone_dynamics.compiled import njit
 
 from ...state.handlers import receives
@@ -109,7 +109,7 @@ class LogDownload:
         return [] if self._log is None else self._log.files(i)
 
     @receives("LOG_REQUEST_LIST")
-    def _list(self, link: Link, message: Any) -> None:
+    def _list(self, link: Link, message: MavlinkMessage) -> None:
         if self._log is not None:
             self._log.flush(link.vehicle)
         files = self._files(link.vehicle)
@@ -126,7 +126,7 @@ class LogDownload:
                 )
 
     @receives("LOG_REQUEST_DATA")
-    def _data(self, link: Link, message: Any) -> None:
+    def _data(self, link: Link, message: MavlinkMessage) -> None:
         files = self._files(link.vehicle)
         if message.id >= len(files):
             self._outbox.say(
@@ -142,14 +142,14 @@ class LogDownload:
         )
 
     @receives("LOG_ERASE")
-    def _erase(self, link: Link, message: Any) -> None:
+    def _erase(self, link: Link, message: MavlinkMessage) -> None:
         if self._log is not None:
             for key in [k for k in self._transfers if k[1] == link.vehicle]:
                 del self._transfers[key]
             self._log.erase(link.vehicle)
 
     @receives("LOG_REQUEST_END")
-    def _end(self, link: Link, message: Any) -> None:
+    def _end(self, link: Link, message: MavlinkMessage) -> None:
         self._transfers.pop(self._key(link), None)
 
     @staticmethod

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xtdrone_core import FleetModel, FleetState, Vehicle, VehicleSpec, resources
-from xtdrone_core.contracts import RangeCaster, Renderer, Viewer, WorldEditor
+from xtdrone_core.contracts import RangeCaster, Renderer, Snapshot, Viewer, WorldEditor
 from xtdrone_core.runs.parent import tied
 from xtdrone_core.runs.ports import gazebo_master
 from xtdrone_core.state import Contacts
@@ -183,7 +183,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
             "flight, use engine:=embedded"
         )
 
-    def load(self, snapshot: Mapping[str, Any]) -> None:
+    def load(self, snapshot: Snapshot) -> None:
         """Not supported: the contacts and the solver state of Gazebo cannot be set from outside.
 
         Raises:
