@@ -12,9 +12,8 @@ World frame ENU, body frame FLU, SI units, radians, quaternions xyzw. The vehicl
 array, also for one vehicle.
 """
 
-from typing import TYPE_CHECKING
-
-from xtdrone_core.lazy import lazy_exports
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # loaded where they are first used, so that the command starts at once
     from sensor_models.cameras import CameraParameters as CameraParameters
@@ -231,4 +230,14 @@ __all__ = [
 ]
 
 
-__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
+# As xtdrone_core.lazy, whose package loads NumPy.
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'xtdrone' has no attribute '{name}'")
+    module, _, attribute = _EXPORTS[name].partition(":")
+    value = globals()[name] = getattr(import_module(module), attribute)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_EXPORTS})

@@ -119,9 +119,13 @@ def served(description, work):
 def page(pilot=True):
     messages = []
     return SimpleNamespace(
-        pilot=pilot, looks=True, piloted=None, messages=messages, tell=messages.append,
+        pilot=pilot,
+        receives_frames=True,
+        piloted=None,
+        messages=messages,
+        send_message=messages.append,
         offer=lambda packed: None,
-    )  # fmt: skip
+    )
 
 
 def orders_of(script):
