@@ -32,8 +32,8 @@ _HEAD = struct.Struct("<HBBBBBxI")  # sequence, session, opcode, size, request, 
 _PAYLOAD = 251
 ROOM = _PAYLOAD - _HEAD.size  # bytes of data in one message
 BURST = 20  # messages that answer one burst request; the client then requests more
-_BLOCK = 1 << 20  # read at once for a checksum [bytes]
-_SESSIONS = 8 * MAX_PEERS  # of all vehicles together
+_BLOCK = 1 << 20  # bytes read at once for a checksum
+_SESSIONS = 8 * MAX_PEERS  # most sessions of all vehicles together
 
 (
     _NONE,
