@@ -362,7 +362,7 @@ class Simulation(Callbacks, Obstacles, Spawning):
         )
 
 
-def _backends_of(given: Sequence[Any], scenario: Scenario) -> dict[str, Backend]:
+def _backends_of(given: Sequence[object], scenario: Scenario) -> dict[str, Backend]:
     """Returns the backends of composed vehicles, by the names that these have in the scenario."""
     backends: dict[str, Backend] = {}
     i = 0

@@ -1,7 +1,7 @@
 """Vehicles that come and go while a simulation runs."""
 
 import os
-from typing import Any, cast
+from typing import cast
 
 from xtdrone_core.contracts import Agent
 from xtdrone_core.errors import ScenarioError, XtdroneError, unknown_name
@@ -117,7 +117,7 @@ class Spawning:
             [spec.number for spec in flight.scenario.vehicles], [spec.number for spec in vehicles]
         )
 
-        def make(_: Any) -> Agent:
+        def make(_: object) -> Agent:
             made = self._operator_after(
                 former.rest if isinstance(former, BackendsAgent) else former, rows
             )

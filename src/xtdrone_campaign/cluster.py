@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from xtdrone_core import XtdroneError
@@ -21,7 +22,7 @@ class RayRunner:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., object],
         address: str | None = None,
         cores: float = 1,
         environment: Mapping[str, str] | None = None,
@@ -41,7 +42,7 @@ class RayRunner:
         self._function, self._address, self._cores = function, address, cores
         self._environment, self._error, self._instead = environment or {}, error, instead
 
-    def run(self, tasks: Sequence[Any]) -> Generator[Done, None, None]:
+    def run(self, tasks: Sequence[object]) -> Generator[Done, None, None]:
         """See runners.Runner.run().
 
         Raises:
@@ -78,7 +79,7 @@ class RayRunner:
                 ray.wait(list(waiting), num_returns=len(waiting), timeout=5.0)
             ray.shutdown()
 
-    def _connect(self, ray: Any) -> None:
+    def _connect(self, ray: ModuleType) -> None:
         here = {"address": "local", "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
         variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **self._environment}
         try:

@@ -197,7 +197,7 @@ def _flown(flight: Flight) -> Result:
         simulation.close()
 
 
-def _verdict(simulation: Any, error: str, longest_s: float) -> tuple[str, str]:
+def _verdict(simulation: Any, error: str, longest_s: float) -> tuple[str, str]:  # a Simulation
     """Returns status and reason of a flight that has ended."""
     if simulation.crashes:
         crash = simulation.crashes[0]
@@ -213,10 +213,10 @@ def _verdict(simulation: Any, error: str, longest_s: float) -> tuple[str, str]:
     return GOOD, ""
 
 
-def _watched(agent_class: type, measurement: Measurement) -> Any:
+def _watched(agent_class: type, measurement: Measurement) -> Any:  # a class of the same kind
     """Returns the Agent's class, whose set-points the measurement sees."""
 
-    def step(self: Any, *arguments_of_step: Any) -> Any:
+    def step(self: object, *arguments_of_step: object) -> SetPoints:
         measurement.set_points = agent_class.step(self, *arguments_of_step)  # type: ignore[attr-defined]
         return measurement.set_points
 

@@ -20,7 +20,7 @@ class Director(FormationFlight):
         n: int,
         formations: Sequence[str] = DEFAULT_FORMATIONS,
         send_command: Callable[[str], object] = lambda command: None,
-        **options: Any,
+        **options: Any,  # those of FormationFlight, each of its own type
     ) -> None:
         """Makes a director without a pattern; see on_pattern().
 

@@ -7,7 +7,7 @@ graphics card.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.colors import to_rgb
@@ -27,6 +27,9 @@ from xtdrone_sim.world import load_world
 from xtdrone_sim.world.models import WorldModel
 
 from .task_batch import TaskBatch
+
+if TYPE_CHECKING:
+    import mujoco
 
 SIZE = 640, 480  # width and height of an image [pixels]
 FPS = 25.0  # frames per second of a film
@@ -53,7 +56,7 @@ class _SharedMesh(NamedTuple):
 class _TaskScene(FlightScene):
     """A scene whose goals do not stand in the camera's way."""
 
-    def build(self, inserted: Sequence[WorldModel]) -> Any:  # MjModel, which has no types
+    def build(self, inserted: Sequence[WorldModel]) -> "mujoco.MjModel":
         """Builds the scene; goals are in a group of their own."""
         model = super().build(inserted)
         goals = [model.body(each.name).id for each in inserted if each.name.startswith(_GOAL)]
@@ -273,7 +276,7 @@ def _model(name: str, shape: Shape) -> WorldModel:
     return WorldModel(name, True, Pose(), (), (shape,))
 
 
-def _shape(each: Any, scenes: Scenes, pose: Pose = Pose()) -> Shape:
+def _shape(each: np.void, scenes: Scenes, pose: Pose = Pose()) -> Shape:
     """Returns an object (a record of Scenes) as a shape without collisions."""
     kind = _KIND_NAMES[int(each["kind"])]
     mesh: Any = None
@@ -292,5 +295,5 @@ def _shape(each: Any, scenes: Scenes, pose: Pose = Pose()) -> Shape:
     )
 
 
-def _pose(each: Any) -> Pose:
+def _pose(each: np.void) -> Pose:
     return Pose(tuple(map(float, each["pos"])), tuple(map(float, each["quat"])))

@@ -157,7 +157,7 @@ BODY = (
     Part("body_rates", 3, 40.0, 4.0),  # [rad/s]
 )
 BODY_SIZE = sum(part.width for part in BODY)
-VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)  # the goal's less the vehicle's [m/s]
+VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)  # velocity: goal less vehicle [m/s]
 # Bounds of body rates [rad/s] and thrust 0..1, as most tasks have them.
 RATES_LOW, RATES_HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 

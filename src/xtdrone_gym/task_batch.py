@@ -73,7 +73,7 @@ class TaskBatch:
         realism: Realism = TRUE,
         history: int = 0,
         seed: int = 0,
-        **options: Any,
+        **options: Any,  # those of BatchSimulation, each of its own type
     ):
         """Builds the environments and begins their episodes.
 
@@ -344,7 +344,7 @@ class TaskBatch:
             self._camera.look(which)
         self._over(which, self.task.observe, self.seen)
 
-    def _over(self, which: np.ndarray, kernel: Callable[..., None], *arguments: Any) -> None:
+    def _over(self, which: np.ndarray, kernel: Callable[..., None], *arguments: object) -> None:
         """Calls a kernel for environments (indices), in parts by the threads."""
         self.batch.threads.over(
             len(which), lambda first, last: kernel(which[first:last], *arguments)

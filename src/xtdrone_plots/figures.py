@@ -63,7 +63,7 @@ def _dashed(
             row.plot(samples.t_s[thin], values, **style)
 
 
-def _background(axes: Any, run: Run, in_space: bool) -> None:  # Axes or Axes3D
+def _background(axes: Any, run: Run, in_space: bool) -> None:  # axes: Axes or Axes3D
     """Draws planned paths, waypoints and fences of the missions, and slots of the formations."""
     for i in run.index:
         plan = run.plan(i)

@@ -31,7 +31,7 @@ class World:
         self._instance = instance
         self._calls: dict[str, int] = {}  # calls of get_model_state by model, for header.seq
 
-    def ask(self, op: str, **values: Any) -> dict[str, Any]:  # JSON
+    def ask(self, op: str, **values: Any) -> dict[str, Any]:  # values of JSON
         """Returns the answer to a request.
 
         Raises:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -122,7 +121,7 @@ def tune(
     held_out: float = 0.3,
     generations: int = GENERATIONS,
     seed: int = 1,
-    watch: Callable[[str, int, float], Any] = lambda axis, more, best: None,
+    watch: Callable[[str, int, float], object] = lambda axis, more, best: None,
 ) -> list[Tuned]:
     """Tunes axes of a record, two at a time.
 

@@ -245,7 +245,7 @@ def rotors_in_x(
     height: float = 0.02,
     n: int = 4,
     curve: ThrustCurve = QuadraticThrust(),
-    **others: Any,
+    **others: Any,  # fields of Rotor, each of its own type
 ) -> tuple[Rotor, ...]:
     """Rotors on a circle, half a step off the nose; four in PX4's order of a quadrotor X.
 

@@ -193,7 +193,7 @@ class Mesh(Solid):
 
     file: Path | str
     scale: Vector = (1.0, 1.0, 1.0)
-    size: Vector = (1.0, 1.0, 1.0)  # sides of the box around it [m], for the inertia of a mass
+    size: Vector = (1.0, 1.0, 1.0)  # sides of the box around it [m], from which it has its inertia
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,7 +17,13 @@ class Leader(TopicLeader):
 class Follower(TopicFollower):
     """One follower: keeps its slot of /xtdrone/formation_pattern relative to the leader."""
 
-    def __init__(self, vehicle_type: str, vehicle_id: int, n: int, **options: Any):
+    def __init__(
+        self,
+        vehicle_type: str,
+        vehicle_id: int,
+        n: int,
+        **options: Any,  # those of TopicFollower, each of its own type
+    ):
         """See TopicFollower; without a ROS master, a Ros1Error."""
         require_follower(vehicle_id, n)
         super().__init__(Ros1(f"follower{vehicle_id}"), vehicle_type, vehicle_id, n, **options)

@@ -25,7 +25,7 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
     names = ros.fleet(args.wait)
     fleet = RosFleet(ros, names, info=False)
 
-    def on_event(t_us: int, name: str, **values: Any) -> None:
+    def on_event(t_us: int, name: str, **values: Any) -> None:  # values of JSON
         if name == "formation":
             topics.inform(
                 f"formation {values['formation']}: {values['method']}, least separation "

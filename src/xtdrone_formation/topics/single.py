@@ -54,7 +54,7 @@ class TopicLeader:
         self.leader = PatternLeader(n, on_event=self._on_event)
         self._topics = LeaderTopics(self.fleet, self.leader)
 
-    def _on_event(self, t_us: int, name: str, **values: Any) -> None:
+    def _on_event(self, t_us: int, name: str, **values: Any) -> None:  # values of JSON
         self._topics.inform(
             f"formation {values['formation']}: {values['method']}, {values['duration_s']:.1f} s"
         )

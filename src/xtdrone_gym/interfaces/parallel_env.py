@@ -28,7 +28,12 @@ class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
         tasks: The TaskBatch.
     """
 
-    def __init__(self, task: Task | str, render_mode: str | None = None, **options: Any):
+    def __init__(
+        self,
+        task: Task | str,
+        render_mode: str | None = None,
+        **options: Any,  # those of TaskBatch, each of its own type
+    ):
         """Builds the environment.
 
         Args:
@@ -121,6 +126,6 @@ class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
         return {name: value.copy() if isinstance(value, dict) else value for name in self.agents}
 
 
-def parallel_env(task: Task | str, **options: Any) -> BatchParallelEnv:
+def parallel_env(task: Task | str, **options: Any) -> BatchParallelEnv:  # its options
     """PettingZoo's usual name for what makes an environment; see BatchParallelEnv."""
     return BatchParallelEnv(task, **options)

@@ -35,7 +35,7 @@ class RslRlEnv(VecEnv):  # type: ignore[misc]  # optional
         environments: int = 1,
         *,
         discount: float | None = None,
-        **options: Any,
+        **options: Any,  # those of TaskBatch, each of its own type
     ):
         """Builds the environments.
 

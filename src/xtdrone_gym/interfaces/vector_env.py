@@ -35,7 +35,7 @@ class BatchVectorEnv(VectorEnv):
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         render_mode: str | None = None,
-        **options: Any,
+        **options: Any,  # those of TaskBatch, each of its own type
     ):
         """Builds the environments.
 
@@ -70,7 +70,8 @@ class BatchVectorEnv(VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._observation = self.tasks.observation.reshape(num_envs, -1)
-        self._over = np.zeros(num_envs, dtype=np.bool_)  # by the last step, for next_step
+        # Episodes that the last step ended, for next_step.
+        self._over = np.zeros(num_envs, dtype=np.bool_)
 
     @property
     def batch(self) -> BatchSimulation:
@@ -120,12 +121,12 @@ class BatchVectorEnv(VectorEnv):
         """Returns images (h, w, 3) of the first environments; None without a mode."""
         return self._views.images()
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **kwargs: object) -> None:
         """Frees what render() needs."""
         self._views.close()
 
 
-def make_env(task: Task | str, num_envs: int = 1, **options: Any) -> BatchVectorEnv:
+def make_env(task: Task | str, num_envs: int = 1, **options: Any) -> BatchVectorEnv:  # its options
     """Environments of a task, as gymnasium.make_vec("xtdrone/NAME") makes them.
 
     Args:

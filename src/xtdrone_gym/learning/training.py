@@ -270,7 +270,7 @@ def _shorten(path: Path, iteration: int) -> None:
     path.write_text("\n".join([lines[0], *kept]) + "\n")
 
 
-def _tensorboard(folder: Path) -> Any:
+def _tensorboard(folder: Path) -> Any:  # a SummaryWriter of PyTorch, which is optional
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:

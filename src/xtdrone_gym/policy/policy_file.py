@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -221,7 +222,7 @@ def _check_network(path: Path, network: bytes, description: Description) -> None
         raise _unfit(path, f"inputs and outputs are {shown(shapes)} and its JSON wants {wanted}")
 
 
-def _session(path: Path, network: bytes) -> Any:
+def _session(path: Path, network: bytes) -> Any:  # an InferenceSession of the optional ONNX Runtime
     runtime = _library("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # small: threads cost more
@@ -232,7 +233,7 @@ def _session(path: Path, network: bytes) -> Any:
         raise _unfit(path, one_line(str(error))) from error
 
 
-def _library(name: str) -> Any:
+def _library(name: str) -> ModuleType:
     import importlib
 
     try:

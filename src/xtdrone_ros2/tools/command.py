@@ -3,7 +3,7 @@
 import argparse
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xtdrone_core import ControlError
 from xtdrone_core.command import Subparsers
@@ -78,7 +78,11 @@ def register(subparsers: Subparsers) -> None:
 
 
 def _add(
-    tools: Any, name: str, text: str, examples: str, run: Callable[[argparse.Namespace], int | None]
+    tools: Subparsers,
+    name: str,
+    text: str,
+    examples: str,
+    run: Callable[[argparse.Namespace], int | None],
 ) -> argparse.ArgumentParser:
     """A tool with the options that all of them have."""
     tool = tools.add_parser(name, help=text, description=text, epilog=examples)

@@ -83,7 +83,7 @@ def numbered(values: str, i: int) -> str: ...
 def numbered(values: Fields, i: int) -> dict[str, Any]: ...
 
 
-def numbered(values: Any, i: int) -> Any:
+def numbered(values: object, i: int) -> object:
     """Returns constants with the vehicle's number put in."""
     if isinstance(values, Mapping):
         return {name: numbered(value, i) for name, value in values.items()}

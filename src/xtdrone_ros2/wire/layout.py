@@ -66,7 +66,7 @@ class Layout:
                 self._places[path] = kind, count, begin
         return at
 
-    def _field(self, node: FieldType, value: Any, path: str, at: int) -> int:  # a field's
+    def _field(self, node: FieldType, value: Any, path: str, at: int) -> int:  # value: the field's
         form, described = node
         if form == Nodetype.NAME:
             return self._struct(value, path, at)

@@ -87,7 +87,7 @@ class Writer:
                 f"({len(data)} bytes): {DDSException(status)}"
             )
 
-    def _matched(self, writer: DataWriter, status: Any) -> None:  # Cyclone's status
+    def _matched(self, writer: DataWriter, status: Any) -> None:  # a status of Cyclone
         self.wanted = self._always or status.current_count > 0
 
 

@@ -242,7 +242,7 @@ class _Recorder(Observer):
     def _files(self) -> list[DatasetWriter | BagWriter]:
         return [file for file in (self._writer, self._bag) if file is not None]
 
-    def _write(self, method: Callable[..., None], *values: Any) -> None:
+    def _write(self, method: Callable[..., None], *values: object) -> None:
         """Calls a method of a writer; the recording ends where the disk takes no more."""
         try:
             method(*values)

@@ -231,7 +231,7 @@ def _joined(first: Flight, second: Flight, name: str) -> Flight:
     return replace(first, systems=(*first.systems, *new))
 
 
-def _channel(flight: Flight) -> tuple[Any, Any]:
+def _channel(flight: Flight) -> tuple[Any, Any]:  # values of JSON
     return flight.metadata.get("bandwidth", 0), flight.metadata.get("loss", 0)
 
 

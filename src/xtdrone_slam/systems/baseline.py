@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -20,11 +20,14 @@ class Odometry(Protocol):
         """Returns the pose (4, 4) of the body, or None if lost, and the number of features."""
 
 
+Made = TypeVar("Made", bound=Odometry)
+
+
 def main(
     description: str,
-    make: Callable[..., Odometry],
+    make: Callable[..., Made],
     parameters: dict[str, Any],
-    afterwards: Callable[[Any], None] | None = None,
+    afterwards: Callable[[Made], None] | None = None,
 ) -> int:
     """Parses the command line, then runs until the input ends; returns the exit status.
 

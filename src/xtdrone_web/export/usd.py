@@ -7,7 +7,8 @@ import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ..gltf.writer import ROOT, Part
 from .motion import Motion, angles
 from .stage import Lens, facing
 
+PxrObject: TypeAlias = Any  # an object of pxr, which is optional and has no annotations
 _FOCAL = 24.0  # length of every camera's lens, in tenths of a unit
 _LINE = 0.02  # width of a path [m]
 _SUN, _DOME, _LAMP = 3.0, 0.6, 200.0  # brightness of the sun, the sky and other lights
@@ -27,7 +29,7 @@ _SUN_ANGLE = 0.53  # angle that the sun covers in the sky [deg]
 _Z = (0.0, 0.0, 1.0)
 
 
-def modules() -> Any:
+def modules() -> ModuleType:
     """Returns the package pxr.
 
     Raises:
@@ -96,9 +98,9 @@ class FlightUsd:
         pxr.Usd.ModelAPI(root.GetPrim()).SetKind(pxr.Kind.Tokens.component)
         stage.SetDefaultPrim(root.GetPrim())
         self._nodes = [root.GetPrim()]
-        self._materials: list[Any] = []
-        self._meshes: list[Any] = []
-        self._images: list[tuple[Any, np.ndarray]] = []  # attribute that names it, and the image
+        self._materials: list[PxrObject] = []
+        self._meshes: list[PxrObject] = []
+        self._images: list[tuple[PxrObject, np.ndarray]] = []  # naming attribute, and image
         pxr.UsdGeom.Scope.Define(stage, "/Flight/Materials")
         stage.CreateClassPrim("/Flight/Prototypes")
 
@@ -128,12 +130,12 @@ class FlightUsd:
         self._materials.append(material)
         return len(self._materials) - 1
 
-    def _shader(self, path: str, kind: str) -> Any:  # of pxr, which is optional
+    def _shader(self, path: str, kind: str) -> PxrObject:
         shader = self._pxr.UsdShade.Shader.Define(self.stage, path)
         shader.CreateIdAttr(kind)
         return shader
 
-    def _texture(self, path: str, image: np.ndarray) -> Any:  # of pxr, which is optional
+    def _texture(self, path: str, image: np.ndarray) -> PxrObject:
         types = self._pxr.Sdf.ValueTypeNames
         texture = self._shader(f"{path}/texture", "UsdUVTexture")
         self._images.append((texture.CreateInput("file", types.Asset), image))
@@ -194,7 +196,7 @@ class FlightUsd:
         self._nodes.append(prim)
         return len(self._nodes) - 1
 
-    def _path(self, name: str, parent: int) -> Any:  # of pxr, which is optional
+    def _path(self, name: str, parent: int) -> PxrObject:
         own = self._pxr.Tf.MakeValidIdentifier(name.rpartition("/")[2])
         above = self._nodes[parent]
         taken = {str(child.GetName()) for child in above.GetAllChildren()}
@@ -202,13 +204,13 @@ class FlightUsd:
             own += "_"
         return above.GetPath().AppendChild(own)
 
-    def _place(self, prim: Any, pos: Sequence[float], quat: Sequence[float]) -> None:  # of pxr
+    def _place(self, prim: PxrObject, pos: Sequence[float], quat: Sequence[float]) -> None:
         pxr = self._pxr
         form, double = pxr.UsdGeom.Xformable(prim), pxr.UsdGeom.XformOp.PrecisionDouble
         form.AddTranslateOp(double).Set(pxr.Gf.Vec3d(*map(float, pos)))
         form.AddOrientOp(double).Set(self._quaternion(quat))
 
-    def _quaternion(self, quat: Sequence[float]) -> Any:  # of pxr, which is optional
+    def _quaternion(self, quat: Sequence[float]) -> PxrObject:
         x, y, z, w = map(float, quat)
         return self._pxr.Gf.Quatd(w, x, y, z)
 

@@ -83,7 +83,7 @@ class Glb:
         pos: Sequence[float] = (0.0, 0.0, 0.0),
         quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
         parent: int = ROOT,
-        **more: Any,
+        **more: Any,  # values of JSON
     ) -> int:
         """Adds a node below another one; returns its number.
 

@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -291,7 +291,7 @@ class Station(Base):
         self.event(severity, self.names[i], text)
 
 
-async def _repeat(work: Callable[[], Coroutine[Any, Any, None]], period: float) -> None:
+async def _repeat(work: Callable[[], Awaitable[None]], period: float) -> None:
     """Calls work() again and again; an error of one call is reported and does not end it."""
     while True:
         try:

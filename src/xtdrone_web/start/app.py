@@ -98,7 +98,7 @@ class StartApp:
         given = request.headers.get("Authorization", "")
         return given.startswith(_BEARER) and self._guard.is_pilot(given[len(_BEARER) :])
 
-    async def _do(self, work: Callable[..., Result], *args: Any) -> Result:  # of any function
+    async def _do(self, work: Callable[..., Result], *args: Any) -> Result:  # args of work
         """Runs what reads files beside the event loop."""
         return await asyncio.get_running_loop().run_in_executor(
             self._pool, functools.partial(work, *args)

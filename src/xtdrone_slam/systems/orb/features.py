@@ -200,7 +200,7 @@ def follow(
 
 
 def match(
-    matcher: Any, one: np.ndarray, two: np.ndarray, allowed: np.ndarray, ratio: float
+    matcher: cv2.BFMatcher, one: np.ndarray, two: np.ndarray, allowed: np.ndarray, ratio: float
 ) -> np.ndarray:
     """Returns mutual best matches (M, 2) of descriptors (N, 32), (K, 32) among allowed (N, K)."""
     nearest = matcher.knnMatch(one, two, 2, mask=allowed.astype(np.uint8))
