@@ -43,7 +43,7 @@ class RayRunner:
         self._environment, self._error, self._instead = environment or {}, error, instead
 
     def run(self, tasks: Sequence[object]) -> Generator[Done, None, None]:
-        """See runners.Runner.run().
+        """Yields each task when it is done; see runners.Runner.run().
 
         Raises:
             XtdroneError: Ray is not installed, or there is no cluster.

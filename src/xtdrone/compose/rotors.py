@@ -247,7 +247,7 @@ def rotors_in_x(
     curve: ThrustCurve = QuadraticThrust(),
     **others: Any,  # fields of Rotor, each of its own type
 ) -> tuple[Rotor, ...]:
-    """Rotors on a circle, half a step off the nose; four in PX4's order of a quadrotor X.
+    """Makes rotors on a circle, half a step off the nose; four in PX4's order of a quadrotor X.
 
     Args:
         arm: Distance of the hubs from the middle [m].

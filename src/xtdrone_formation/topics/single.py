@@ -37,7 +37,7 @@ class TopicLeader:
     def __init__(
         self, ros: Ros, vehicle_type: str, leader_id: int, n: int, instance: int | None = None
     ) -> None:
-        """Vehicle `type_id` leads n vehicles, itself included.
+        """Lets vehicle `type_id` lead n vehicles, itself included.
 
         Args:
             ros: The node.
@@ -83,7 +83,7 @@ class TopicFollower:
         parameters: FollowerParameters = FollowerParameters(),
         leader: str = "",
     ) -> None:
-        """Vehicle `type_id`, id 1 to n - 1, follows the leader.
+        """Lets vehicle `type_id`, id 1 to n - 1, follow the leader.
 
         Args:
             ros: The node.

@@ -127,5 +127,5 @@ class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
 
 
 def parallel_env(task: Task | str, **options: Any) -> BatchParallelEnv:  # its options
-    """PettingZoo's usual name for what makes an environment; see BatchParallelEnv."""
+    """Makes an environment, under PettingZoo's usual name; see BatchParallelEnv."""
     return BatchParallelEnv(task, **options)

@@ -85,7 +85,7 @@ class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional
         )
 
     def state(self) -> torch.Tensor:
-        """(R, N0 + PRIVILEGED), see TaskBatch.privileged()."""
+        """Returns the states (R, N0 + PRIVILEGED), see TaskBatch.privileged()."""
         return torch.from_numpy(self.rows.state())
 
     def render(self, *args: object, **kwargs: object) -> tuple[np.ndarray, ...] | None:

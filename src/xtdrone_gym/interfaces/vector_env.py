@@ -127,7 +127,7 @@ class BatchVectorEnv(VectorEnv):
 
 
 def make_env(task: Task | str, num_envs: int = 1, **options: Any) -> BatchVectorEnv:  # its options
-    """Environments of a task, as gymnasium.make_vec("xtdrone/NAME") makes them.
+    """Makes environments of a task, as gymnasium.make_vec("xtdrone/NAME") does.
 
     Args:
         task: A Task, or its name: Position-v0.

@@ -49,7 +49,7 @@ def layers(sizes: tuple[int, ...], last: int, gain: float) -> nn.Sequential:
 
 
 class Actor(nn.Module):
-    """From observations, divided by their scales, to a Gaussian over actions in -1..1."""
+    """A network from observations, divided by their scales, to a Gaussian over actions in -1..1."""
 
     def __init__(self, inputs: int, outputs: int, settings: Settings):
         super().__init__()

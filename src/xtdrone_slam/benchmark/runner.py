@@ -138,7 +138,7 @@ class SystemRun:
         timeout_s: float = ANSWER_TIMEOUT_S,
         speed: float = 1.0,
     ) -> None:
-        """Arguments as for run(); dataset is the folder with mav0, for its calibration.
+        """Takes arguments as run() does; dataset is the folder with mav0, for its calibration.
 
         Raises:
             SlamError: The folder cannot be written, or the system cannot be started.

@@ -46,7 +46,7 @@ _FLOWN_BY_STICKS = (Mode.MANUAL, Mode.STABILIZED, Mode.ACRO, Mode.ALTCTL, Mode.P
 
 
 class Station(Base):
-    """What all pages of a simulation share.
+    """The part of a simulation's server that all pages share.
 
     Attributes:
         pages: Those that are open.

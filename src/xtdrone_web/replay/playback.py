@@ -26,7 +26,7 @@ class OtherDescription:
 
 @dataclass(frozen=True)
 class ReplayDescription:
-    """What is played."""
+    """A description of what is played."""
 
     name: str
     kind: str
@@ -37,7 +37,7 @@ class ReplayDescription:
 
 
 class Playback:
-    """What is played.
+    """A recording as it is played.
 
     Attributes:
         scene: World, types and vehicles of both recordings.

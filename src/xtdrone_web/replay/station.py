@@ -23,7 +23,7 @@ REFUSED = "this is a recording: it takes no orders; 'xtdrone sim --web true' has
 
 @dataclass
 class Player:
-    """Where a page is in the recording."""
+    """A page's place in the recording."""
 
     t_s: float
     playing: bool = True

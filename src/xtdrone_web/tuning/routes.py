@@ -24,7 +24,7 @@ _PART_S = 30.0  # time that the next part of an upload may take [s]
 
 
 def tuning_routes(bench: Bench, guard: Guard, prefix: str = PREFIX) -> list[web.RouteDef]:
-    """Routes of an application with the rules of server.rules that serves /static.
+    """Returns routes for an application with the rules of server.rules that serves /static.
 
     Args:
         bench: What the pages share; the application closes it at its end.
