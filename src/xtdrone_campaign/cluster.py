@@ -33,8 +33,8 @@ class RayRunner:
 
         Args:
             function: Takes one task.
-            address: Of a Ray cluster; None: this machine.
-            cores: That a task reserves.
+            address: Address of a Ray cluster; None: this machine.
+            cores: Number of cores that a task reserves.
             environment: Variables of the workers.
             error: Class of the errors.
             instead: What the user can do where Ray is not installed.

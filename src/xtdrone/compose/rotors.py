@@ -251,9 +251,9 @@ def rotors_in_x(
 
     Args:
         arm: Distance of the hubs from the middle [m].
-        height: Of the hubs above the frame's centre of gravity [m].
+        height: Height of the hubs above the frame's centre of gravity [m].
         n: How many, an even number from 4.
-        curve: Of all.
+        curve: Thrust curve of all.
         others: Further fields of Rotor.
 
     Raises:

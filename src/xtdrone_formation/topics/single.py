@@ -44,7 +44,7 @@ class TopicLeader:
             vehicle_type: First part of the namespace.
             leader_id: Its second part.
             n: Number of vehicles.
-            instance: Of the simulation to write events to; None for none.
+            instance: Instance of the simulation to write events to; None for none.
 
         Raises:
             FormationError: Fewer than two vehicles.
@@ -90,7 +90,7 @@ class TopicFollower:
             vehicle_type: First part of the namespace.
             vehicle_id: Its second part.
             n: Number of vehicles, the leader included.
-            parameters: Of the control law.
+            parameters: Parameters of the control law.
             leader: Namespace of the leader, of any type; empty: `type_0`.
 
         Raises:

@@ -39,7 +39,7 @@ class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
         Args:
             task: A Task, or its name.
             render_mode: None, or rgb_array.
-            options: Of TaskBatch: vehicle, randomisation, realism, history, seed, wind.
+            options: Those of TaskBatch: vehicle, randomisation, realism, history, seed, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.

@@ -43,7 +43,7 @@ class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional
             environments: How many; the wrapper has one for each of their vehicles.
             render_mode: None, or rgb_array.
             discount: See Rows.
-            options: Of TaskBatch: vehicle, randomisation, realism, history,
+            options: Those of TaskBatch: vehicle, randomisation, realism, history,
                 seed, threads, wind.
 
         Raises:

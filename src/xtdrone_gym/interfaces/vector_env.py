@@ -45,7 +45,8 @@ class BatchVectorEnv(VectorEnv):
             autoreset_mode: Gymnasium's: same_step (final observations in info["final_obs"]),
                 next_step or disabled.
             render_mode: None, or rgb_array.
-            options: Of TaskBatch: vehicle, randomisation, realism, history, seed, threads, wind.
+            options: Those of TaskBatch: vehicle, randomisation, realism, history, seed,
+                threads, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
@@ -132,7 +133,7 @@ def make_env(task: Task | str, num_envs: int = 1, **options: Any) -> BatchVector
     Args:
         task: A Task, or its name: Position-v0.
         num_envs: How many.
-        options: Of BatchVectorEnv.
+        options: Those of BatchVectorEnv.
 
     Raises:
         XtdroneError: There is no such task, or an option is not allowed.

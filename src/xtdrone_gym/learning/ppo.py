@@ -424,8 +424,8 @@ def evaluate(
     Args:
         actor: The policy.
         scaling: Its units.
-        tasks: Of the same task.
-        seed: Of the episodes.
+        tasks: Environments of the same task.
+        seed: Seed of the episodes.
         watch: Called after each step.
     """
     tasks.begin(seed=seed)

@@ -213,7 +213,7 @@ class Node:
         """Returns Cyclone's topic.
 
         Args:
-            name: On the wire, for example rt/clock.
+            name: Name on the wire, for example rt/clock.
             kind: Type.
         """
         known = self._topics.get(name)

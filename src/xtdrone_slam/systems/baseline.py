@@ -32,7 +32,7 @@ def main(
     """Parses the command line, then runs until the input ends; returns the exit status.
 
     Args:
-        description: For --help.
+        description: Text of --help.
         make: make(Calibration, **parameters) returns the odometry.
         parameters: Options of the command line with their default values; the type of a default
             is that of the option.

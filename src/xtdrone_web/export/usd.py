@@ -285,7 +285,7 @@ class FlightUsd:
         self._place(made.GetPrim(), light.pos, facing(light.direction))
 
     def write(self, path: Path) -> None:
-        """Writes the file, with its textures beside it in NAME_textures, or in a .usdz; see Stage."""
+        """Writes the file, textures beside it in NAME_textures, or in a .usdz; see Stage."""
         if path.suffix.lower() == ".usdz":
             with tempfile.TemporaryDirectory() as folder:
                 inner = Path(folder) / "flight.usdc"

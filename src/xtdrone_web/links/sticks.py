@@ -32,7 +32,7 @@ class Sticks:
     """The sticks of all pages.
 
     Attributes:
-        flown: By vehicle, when its last sticks came [s].
+        flown: Times of the last sticks [s], by vehicle.
     """
 
     def __init__(self, link: FleetLink):

@@ -50,7 +50,7 @@ class Station(Base):
 
     Attributes:
         pages: Those that are open.
-        description: Of the simulation.
+        description: Description of the simulation.
     """
 
     def __init__(self, description: StationDescription):

@@ -43,7 +43,7 @@ class Playback:
         scene: World, types and vehicles of both recordings.
         description: Names, kinds and times.
         start_s, end_s: First and last time [s].
-        events: Of both, by time.
+        events: Events of both, by time.
     """
 
     def __init__(self, first: Recording, second: Recording | None = None, align: str = "start"):

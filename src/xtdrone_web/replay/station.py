@@ -49,7 +49,7 @@ class ReplayStation(Base):
         Args:
             playback: What is played.
             begin_s: Where a new page begins [s]; None: at the start.
-            speed: At which a new page plays.
+            speed: Speed at which a new page plays.
         """
         self.pages = set[Page]()
         self._playback, self._speed = playback, speed

@@ -29,7 +29,7 @@ def tuning_routes(bench: Bench, guard: Guard, prefix: str = PREFIX) -> list[web.
     Args:
         bench: What the pages share; the application closes it at its end.
         guard: Knows the token, without which this page shows nothing.
-        prefix: Of the paths.
+        prefix: Prefix of the paths.
     """
     pages = _Pages(bench, guard)
     return [
