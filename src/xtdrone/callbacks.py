@@ -122,7 +122,7 @@ class ContactCallback(Callback):
 
 
 class Callbacks:
-    """What a simulation calls; each may also stand as a decorator before a function.
+    """Ways to be called by a simulation; each may also stand as a decorator before a function.
 
     Examples:
         >>> import xtdrone as xd

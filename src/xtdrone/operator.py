@@ -35,7 +35,7 @@ class Operator(BaseAgent):
         self._request(mask, _HOLD, pos=pos)
 
     def fly(self, mask: np.ndarray, **set_points: np.ndarray) -> None:
-        """Set-points by name, (N, ...), for these vehicles; others are not controlled."""
+        """Flies these vehicles by set-points (N, ...), given by name; others are not controlled."""
         self._request(mask, _FLY, **set_points)
 
     def land(self, mask: np.ndarray) -> None:

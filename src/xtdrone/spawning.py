@@ -53,7 +53,7 @@ class Spawning:
 
         Args:
             vehicle: A name from models/, a path to an SDF file, or a composed one.
-            pos: Of the model's origin, world [m].
+            pos: Position of the model's origin, world [m].
             yaw: Counter-clockwise from east [rad].
             name: Empty: its type and number.
             backend: What flies it; None: that of a composed one, or the commands.

@@ -33,8 +33,8 @@ class RayRunner:
 
         Args:
             function: Takes one task.
-            address: Of a Ray cluster; None: this machine.
-            cores: That a task reserves.
+            address: Address of a Ray cluster; None: this machine.
+            cores: Number of cores that a task reserves.
             environment: Variables of the workers.
             error: Class of the errors.
             instead: What the user can do where Ray is not installed.
@@ -43,7 +43,7 @@ class RayRunner:
         self._environment, self._error, self._instead = environment or {}, error, instead
 
     def run(self, tasks: Sequence[object]) -> Generator[Done, None, None]:
-        """See runners.Runner.run().
+        """Yields each task when it is done; see runners.Runner.run().
 
         Raises:
             XtdroneError: Ray is not installed, or there is no cluster.

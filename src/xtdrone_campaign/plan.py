@@ -217,7 +217,7 @@ def quantities(agent_class: type, settings: Sequence[str] = ()) -> dict[str, str
     """Returns what --vary takes beside PX4's parameters, with a line on each.
 
     Args:
-        agent_class: Of the Agent, whose options may vary.
+        agent_class: Class of the Agent, whose options may vary.
         settings: NAME=VALUE that it is given.
     """
     own = {

@@ -165,7 +165,7 @@ def _curve(
         across: Quantity on the horizontal axis.
         rows: Flights of this series.
         position: Number of this series, and of all.
-        label: For the legend.
+        label: Label in the legend.
     """
     ticks = list(dict.fromkeys(table.columns[across]))
     numbers = not any(isinstance(tick, str) for tick in ticks)

@@ -72,7 +72,7 @@ class ProcessRunner:
         self._console = console
 
     def run(self, tasks: Sequence[object]) -> Iterator[Done]:
-        """See Runner.run().
+        """Yields each task when it is done; see Runner.run().
 
         Raises:
             CampaignError: A worker cannot start.

@@ -50,7 +50,7 @@ class SquareAgent(FlightAgent):
         ] = 20.0,
         on_event: Callable[..., None] | None = None,
     ):
-        """A square flight of n vehicles; on_event(t_us, name, **values) is called at each event.
+        """Prepares a square of n vehicles; on_event(t_us, name, **values) is called at each event.
 
         Raises:
             XtdroneError: The height is not allowed.
@@ -107,7 +107,7 @@ class HoverAgent(BaseAgent):
             float, Option("counter-clockwise from east", unit="rad", unset="unchanged")
         ] = math.nan,
     ):
-        """n vehicles that hover."""
+        """Prepares n vehicles that hover."""
         self._height, self._yaw = height, yaw
         self._out = SetPoints.empty(n)
         self._pads = np.full((n, 3), np.nan)  # NaN where a vehicle was not ready yet
@@ -165,7 +165,7 @@ class MissionAgent(BaseAgent):
         ] = 60.0,
         on_event: Callable[..., None] | None = None,
     ):
-        """An agent for n vehicles; on_event(t_us, name, **values) is called at each event."""
+        """Prepares n vehicles; on_event(t_us, name, **values) is called at each event."""
         self.done = False
         self._out = SetPoints.empty(n)
         self._on_event = on_event or (lambda t_us, name, **values: None)

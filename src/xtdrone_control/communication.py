@@ -47,7 +47,7 @@ class Vehicle:
     """One vehicle's topics and services."""
 
     def __init__(self, name: str):
-        """name: Namespace of the vehicle, for example iris_0."""
+        """Takes the namespace of the vehicle, for example iris_0."""
         self.name = name
         self._info = rospy.Publisher(f"/xtdrone/{name}/info", String, queue_size=20)
         self._target = Output(f"/{name}/mavros/setpoint_raw/local", "mavros_msgs/PositionTarget")
@@ -228,7 +228,7 @@ class FleetCommunication:
     """All vehicles of a fleet in one process."""
 
     def __init__(self, names: Sequence[str]):
-        """names: Namespaces of the vehicles."""
+        """Takes the namespaces of the vehicles."""
         self.vehicles = [Vehicle(name) for name in names]
 
     def start(self) -> None:
@@ -262,7 +262,7 @@ class Communication(FleetCommunication):
     """The communication node of one vehicle, as XTDrone has it: `Communication("iris", 0)`."""
 
     def __init__(self, vehicle_type: str, vehicle_id: int | str):
-        """vehicle_type, vehicle_id: The two parts of the namespace, for example iris and 0."""
+        """Takes the two parts of the namespace, for example iris and 0."""
         name = f"{vehicle_type}_{vehicle_id}"
         node.require_master()
         node.start(f"{name}_communication")

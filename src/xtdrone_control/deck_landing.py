@@ -70,7 +70,7 @@ class DeckLandingAgent(BaseAgent):
         ] = 120.0,
         on_event: Callable[..., None] | None = None,
     ):
-        """An agent for n vehicles; on_event(t_us, name, **values) is called at each event."""
+        """Prepares n vehicles; on_event(t_us, name, **values) is called at each event."""
         self.done = False
         self._speed, self._height = speed, height
         self._carry_us, self._time_out_us = round(carry * 1e6), round(time_out * 1e6)

@@ -35,7 +35,7 @@ class Terminal:
         sys.stdout.flush()
 
     def keys(self, timeout: float) -> str:
-        """The keys pressed within the time-out [s]; Ctrl-D if the terminal is closed."""
+        """Returns the keys pressed within the time-out [s]; Ctrl-D if the terminal is closed."""
         if not select.select([self._fd], [], [], timeout)[0]:
             return ""
         return os.read(self._fd, 64).decode(errors="ignore") or "\x04"

@@ -26,7 +26,7 @@ class Director(FormationFlight):
 
         Args:
             n: Number of vehicles, the leader included.
-            formations: In order.
+            formations: Formations in order.
             send_command: Called with each command (a string) for the leader.
             **options: Arguments of FormationFlight.
 

@@ -231,9 +231,9 @@ def record(
 
     Args:
         tasks: The environments; all begin anew.
-        path: Of the file: .mp4, .gif, or .png for its first image.
-        act: From observations (E, V, N) to actions (E, V, K), in the task's units.
-        seed: Of the episode.
+        path: Path of the file: .mp4, .gif, or .png for its first image.
+        act: Returns actions (E, V, K) for observations (E, V, N), in the task's units.
+        seed: Seed of the episode.
         seconds: Simulated time after which the film ends [s]; None for the end of the episode.
         environment: Index of the one that is drawn.
         size: Width and height [pixels].

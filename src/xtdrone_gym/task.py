@@ -59,7 +59,7 @@ class RewardArrays(NamedTuple):
 
 
 def no_advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
-    """For tasks whose goals stay."""
+    """Does nothing, for tasks whose goals stay."""
 
 
 def first_of_goals(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
@@ -174,7 +174,7 @@ def put(out: np.ndarray, k: int, bound: float, x: float, y: float, z: float) -> 
 def put_in_body(
     out: np.ndarray, k: int, bound: float, q: np.ndarray, x: float, y: float, z: float
 ) -> None:
-    """As put(), a vector of the world in the frame of a body of attitude q (4,)."""
+    """Writes a vector of the world as put() does, in the frame of a body of attitude q (4,)."""
     a, b, c = quaternion.rotate_inverse(q[0], q[1], q[2], q[3], x, y, z)
     put(out, k, bound, a, b, c)
 

@@ -80,12 +80,12 @@ class TaskBatch:
         Args:
             task: A Task, or its name.
             environments: How many.
-            vehicle: Of models/, a multirotor; all vehicles are of this type.
+            vehicle: A multirotor of models/; all vehicles are of this type.
             randomisation: In place of the task's.
             realism: Errors of what is observed, and delay.
             history: So many earlier observations follow the newest one.
-            seed: Of all random numbers.
-            options: Of BatchSimulation: threads, wind, controller, device.
+            seed: Seed of all random numbers.
+            options: Those of BatchSimulation: threads, wind, controller, device.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
@@ -192,7 +192,7 @@ class TaskBatch:
 
         Args:
             mask: Which.
-            seed: Of all random numbers from now on.
+            seed: Seed of all random numbers from now on.
 
         Returns:
             observation.

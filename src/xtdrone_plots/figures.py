@@ -361,7 +361,7 @@ def draw(
 
     Args:
         run: The run.
-        names: Of FIGURES; empty: all for which the run holds something.
+        names: Names of FIGURES; empty: all for which the run holds something.
         out: Folder; None: plots/ of the run.
         suffix: .png, .pdf or .svg.
 

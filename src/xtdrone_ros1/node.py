@@ -116,7 +116,7 @@ class Patience:
     """A wait with a time-out that ends with ROS, since roslaunch may start a node while it ends."""
 
     def __init__(self, seconds: float = float("inf")):
-        """seconds: Time-out [s, wall]."""
+        """Begins to wait, with a time-out [s, wall]."""
         self._end = time.monotonic() + seconds
         self._look = 0.0
 

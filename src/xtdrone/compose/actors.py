@@ -175,7 +175,7 @@ class Car(Actor):
 def _rounded(
     before: np.ndarray, corner: np.ndarray, after: np.ndarray, radius: float
 ) -> np.ndarray:
-    """Points (M, 3) of a curve that leaves the lines before and after a corner so far from it."""
+    """Returns points (M, 3) of a curve at a corner, from so far before it to so far after it."""
     into, out = before - corner, after - corner
     reach = min(radius, 0.5 * float(np.linalg.norm(into)), 0.5 * float(np.linalg.norm(out)))
     start = corner + reach * into / np.linalg.norm(into)

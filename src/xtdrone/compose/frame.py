@@ -44,7 +44,7 @@ class Frame(Part):
             check_positive("a frame", inertia=self.inertia)
 
     def moments(self) -> Vector:
-        """Its principal moments of inertia [kg m^2]."""
+        """Returns its principal moments of inertia [kg m^2]."""
         return self.inertia or tuple(  # type: ignore[return-value]
             round(moment, 15) for moment in box_inertia(self.mass, self.size)
         )

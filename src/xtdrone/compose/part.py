@@ -170,7 +170,7 @@ def kept_file(kind: str, name: str, text: str) -> Path:
 
     Args:
         kind: models or worlds, the folder.
-        name: Of the model or world.
+        name: Name of the model or world.
         text: The document.
     """
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xtdrone" / kind

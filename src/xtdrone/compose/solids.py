@@ -127,7 +127,7 @@ class Box(Solid):
         add(add(parent, "box"), "size", self.size)
 
     def bounds(self) -> Vector:
-        """Its sides [m]."""
+        """Returns its sides [m]."""
         return self.size
 
 
@@ -151,7 +151,7 @@ class Sphere(Solid):
         add(add(parent, "sphere"), "radius", self.radius)
 
     def bounds(self) -> Vector:
-        """Its diameter on all sides [m]."""
+        """Returns its diameter for all sides [m]."""
         return (2.0 * self.radius,) * 3
 
 

@@ -16,7 +16,7 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
 
     Args:
         ros: The node.
-        args: Of options.add_formation(), and `wait`: time-out for the fleet to appear [s, wall].
+        args: Those of options.add_formation(), and `wait`: time-out for the fleet [s, wall].
         log: Gets the events.
 
     Raises:

@@ -42,7 +42,7 @@ class Ros(Protocol):
         """Advertises a topic; arguments as those of listen().
 
         Args:
-            topic, kind: As those of listen().
+            topic, kind: Those of listen().
             latched: Whether late subscribers get the last message.
         """
 

@@ -123,7 +123,7 @@ class LiveFlight:
         speed: float = 3.0,
         topology: str = "",
     ):
-        """The fleet stands on the ground; arguments as of simple.run.run().
+        """Begins with the fleet on the ground; arguments as those of simple.run.run().
 
         Raises:
             FormationError: An invalid formation, scheme or value.

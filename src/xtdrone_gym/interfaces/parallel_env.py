@@ -39,7 +39,7 @@ class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
         Args:
             task: A Task, or its name.
             render_mode: None, or rgb_array.
-            options: Of TaskBatch: vehicle, randomisation, realism, history, seed, wind.
+            options: Those of TaskBatch: vehicle, randomisation, realism, history, seed, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
@@ -127,5 +127,5 @@ class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
 
 
 def parallel_env(task: Task | str, **options: Any) -> BatchParallelEnv:  # its options
-    """PettingZoo's usual name for what makes an environment; see BatchParallelEnv."""
+    """Makes an environment, under PettingZoo's usual name; see BatchParallelEnv."""
     return BatchParallelEnv(task, **options)

@@ -43,7 +43,7 @@ class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional
             environments: How many; the wrapper has one for each of their vehicles.
             render_mode: None, or rgb_array.
             discount: See Rows.
-            options: Of TaskBatch: vehicle, randomisation, realism, history,
+            options: Those of TaskBatch: vehicle, randomisation, realism, history,
                 seed, threads, wind.
 
         Raises:
@@ -85,7 +85,7 @@ class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional
         )
 
     def state(self) -> torch.Tensor:
-        """(R, N0 + PRIVILEGED), see TaskBatch.privileged()."""
+        """Returns the states (R, N0 + PRIVILEGED), see TaskBatch.privileged()."""
         return torch.from_numpy(self.rows.state())
 
     def render(self, *args: object, **kwargs: object) -> tuple[np.ndarray, ...] | None:

@@ -49,7 +49,7 @@ class BatchVecEnv(VecEnv):
             environments: How many; the interface has one for each of their vehicles.
             render_mode: None, or rgb_array.
             discount: See Rows.
-            options: Of TaskBatch: vehicle, randomisation, realism, history,
+            options: Those of TaskBatch: vehicle, randomisation, realism, history,
                 seed, threads, wind.
 
         Raises:

@@ -45,7 +45,8 @@ class BatchVectorEnv(VectorEnv):
             autoreset_mode: Gymnasium's: same_step (final observations in info["final_obs"]),
                 next_step or disabled.
             render_mode: None, or rgb_array.
-            options: Of TaskBatch: vehicle, randomisation, realism, history, seed, threads, wind.
+            options: Those of TaskBatch: vehicle, randomisation, realism, history, seed,
+                threads, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
@@ -127,12 +128,12 @@ class BatchVectorEnv(VectorEnv):
 
 
 def make_env(task: Task | str, num_envs: int = 1, **options: Any) -> BatchVectorEnv:  # its options
-    """Environments of a task, as gymnasium.make_vec("xtdrone/NAME") makes them.
+    """Makes environments of a task, as gymnasium.make_vec("xtdrone/NAME") does.
 
     Args:
         task: A Task, or its name: Position-v0.
         num_envs: How many.
-        options: Of BatchVectorEnv.
+        options: Those of BatchVectorEnv.
 
     Raises:
         XtdroneError: There is no such task, or an option is not allowed.

@@ -83,7 +83,7 @@ class Training:
         folder: Where everything is written; None for nowhere.
         learner: The Learner.
         curve: (Progress, success of an evaluation) so far.
-        success: Of the last evaluation.
+        success: Success of the last evaluation.
         kept: The actor of the best evaluation so far, which becomes the policy.
     """
 

@@ -73,14 +73,14 @@ class Policy:
 
     Attributes:
         description: Its Description.
-        path: Of the network.
+        path: Path of the network.
     """
 
     def __init__(self, path: str | Path):
         """Reads and checks a policy.
 
         Args:
-            path: Of NAME.onnx or NAME.json.
+            path: Path of NAME.onnx or NAME.json.
 
         Raises:
             LearningError: A file is missing, damaged, too large or does not fit the other.

@@ -34,7 +34,7 @@ NEAR, SLOW = 0.2, 0.5  # at a goal [m], [m/s]
 
 @njit(nogil=True)
 def judge(which: np.ndarray, arrays: RewardArrays) -> None:
-    """See Task."""
+    """Judges the last step; see Task."""
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):

@@ -84,7 +84,7 @@ def _add(
     examples: str,
     run: Callable[[argparse.Namespace], int | None],
 ) -> argparse.ArgumentParser:
-    """A tool with the options that all of them have."""
+    """Adds a tool with the options that all of them have."""
     tool = tools.add_parser(name, help=text, description=text, epilog=examples)
     tool.add_argument(
         "--names",
@@ -112,7 +112,7 @@ def _add(
 
 
 def _names(args: argparse.Namespace, wait: float = 0.0) -> list[str]:
-    """The vehicles' names; those of the simulation here once it is there, within `wait` [s]."""
+    """Returns the vehicles' names; those of the simulation here, once it is there in `wait` [s]."""
     given = [name for name in args.names.split(",") if name]
     if given:
         return given

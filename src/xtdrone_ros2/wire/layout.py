@@ -104,7 +104,7 @@ class Batch:
     """
 
     def __init__(self, types: Types, templates: Sequence[Message]):
-        """templates: One message for each vehicle."""
+        """Takes one message for each vehicle as its template."""
         layouts = [Layout(types, template) for template in templates]
         groups: dict[str, list[int]] = {}
         for i, layout in enumerate(layouts):

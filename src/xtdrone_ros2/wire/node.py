@@ -57,7 +57,7 @@ class Writer:
         quality: Quality,
         record: Callable[[bytes], None] | None = None,
     ):
-        """See Node.writer(); record() gets each message as well."""
+        """Advertises a topic, see Node.writer(); record() gets each message as well."""
         self._record = record
         # A writer that is not reliable keeps nothing for late subscribers.
         self._always = record is not None or (quality.latched and quality.reliable)
@@ -97,7 +97,7 @@ class Reader:
     def __init__(
         self, node: "Node", topic: str, kind: str, quality: Quality, handle: Callable[[bytes], None]
     ):
-        """See Node.reader()."""
+        """Subscribes; see Node.reader()."""
         self._node, self._handle = node, handle
         self._waiting = False
         self._listener = Listener(on_data_available=self._available)
@@ -193,7 +193,7 @@ class Node:
         return self._wake_out
 
     def arrived(self, reader: Reader) -> None:
-        """Called by DDS's threads."""
+        """Notes that messages have come; called by DDS's threads."""
         self._arrived.append(reader)
         try:
             os.write(self._wake_in, b"\0")
@@ -213,7 +213,7 @@ class Node:
         """Returns Cyclone's topic.
 
         Args:
-            name: On the wire, for example rt/clock.
+            name: Name on the wire, for example rt/clock.
             kind: Type.
         """
         known = self._topics.get(name)

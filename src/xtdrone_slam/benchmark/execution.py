@@ -37,7 +37,7 @@ def execute(
         folder: Run folder.
         report_folder: Folder for a second copy of the report.
         gui: Whether to open a window on the runs.
-        **options: As for campaign.execute.
+        **options: Those of campaign.execute.
 
     Returns:
         The exit status of conclude(), or 1 if a flight or run could not be started.

@@ -52,7 +52,7 @@ class Session:
 
         Args:
             process: The system.
-            folder: For estimate.tum, frames.csv and usage.csv.
+            folder: Folder for estimate.tum, frames.csv and usage.csv.
             log: Text file for the output lines that are not answers.
             timeout_s: Wall time without an answer after which the system counts as hung; three
                 times as long for the first answer, since a system may load for long [s].

@@ -60,7 +60,7 @@ class Camera:
         Args:
             values: Table II of the XTDrone paper in snake case, with pos relative to the centre of
                 gravity and quat.
-            rate: Of its images [Hz].
+            rate: Rate of its images [Hz].
             imu_pos: (3,) IMU relative to the centre of gravity, body [m].
 
         Raises:

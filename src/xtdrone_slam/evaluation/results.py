@@ -152,7 +152,7 @@ def load(
 
     Args:
         folder: Run folder of slam run or campaign.
-        align, max_diff_s: As for metrics.evaluate.
+        align, max_diff_s: Those of metrics.evaluate.
         limits: Limits of a good run.
         progress: Called as progress(1, total) after each run.
 

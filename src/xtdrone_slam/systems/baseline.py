@@ -14,7 +14,7 @@ from xtdrone_slam.datasets import calibration
 
 
 class Odometry(Protocol):
-    """What a baseline does with a pair."""
+    """The part of a baseline that takes a pair."""
 
     def step(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray | None, int]:
         """Returns the pose (4, 4) of the body, or None if lost, and the number of features."""
@@ -32,7 +32,7 @@ def main(
     """Parses the command line, then runs until the input ends; returns the exit status.
 
     Args:
-        description: For --help.
+        description: Text of --help.
         make: make(Calibration, **parameters) returns the odometry.
         parameters: Options of the command line with their default values; the type of a default
             is that of the option.

@@ -15,7 +15,7 @@ def show(folder: Path, png: Path | None = None) -> None:
     """Shows the window until it is closed, or draws it once into a file.
 
     Args:
-        folder: Of a run, or one that contains runs: the latest is shown.
+        folder: Folder of a run, or one that contains runs: the latest is shown.
         png: File to write instead; needs no display.
 
     Raises:

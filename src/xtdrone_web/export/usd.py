@@ -113,7 +113,7 @@ class FlightUsd:
         name: str = "",
         colour: np.ndarray | None = None,
     ) -> int:
-        """See Stage."""
+        """Adds a material; see Stage."""
         pxr, stage = self._pxr, self.stage
         path = f"/Flight/Materials/material_{len(self._materials)}"
         material = pxr.UsdShade.Material.Define(stage, path)
@@ -150,7 +150,7 @@ class FlightUsd:
         return texture.CreateOutput("rgb", types.Float3)
 
     def mesh(self, parts: Sequence[Part]) -> int:
-        """See Stage."""
+        """Adds a mesh; see Stage."""
         pxr, stage = self._pxr, self.stage
         path = f"/Flight/Prototypes/mesh_{len(self._meshes)}"
         self._meshes.append(pxr.UsdGeom.Xform.Define(stage, path).GetPrim())
@@ -187,7 +187,7 @@ class FlightUsd:
         quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
         parent: int = ROOT,
     ) -> int:
-        """See Stage."""
+        """Adds a node; see Stage."""
         prim = self._pxr.UsdGeom.Xform.Define(self.stage, self._path(name, parent)).GetPrim()
         if mesh is not None:
             shown = self.stage.DefinePrim(prim.GetPath().AppendChild("shape"))
@@ -215,7 +215,7 @@ class FlightUsd:
         return self._pxr.Gf.Quatd(w, x, y, z)
 
     def move(self, node: int, pos: np.ndarray, quat: np.ndarray) -> None:
-        """See Stage."""
+        """Adds key frames of a node; see Stage."""
         vector = self._pxr.Gf.Vec3d
         shift, turn = self._pxr.UsdGeom.Xformable(self._nodes[node]).GetOrderedXformOps()[:2]
         for k, (at, attitude) in enumerate(zip(pos.tolist(), quat.tolist(), strict=True)):
@@ -223,7 +223,7 @@ class FlightUsd:
             turn.Set(self._quaternion(attitude), k)
 
     def spin(self, node: int, axis: Sequence[float], speed: np.ndarray) -> None:
-        """See Stage."""
+        """Turns a node about an axis; see Stage."""
         usd = self._pxr.UsdGeom
         form, double = usd.Xformable(self._nodes[node]), usd.XformOp.PrecisionDouble
         upright = np.allclose(axis, _Z)
@@ -236,7 +236,7 @@ class FlightUsd:
             form.AddOrientOp(double, "axis", isInverseOp=True)
 
     def line(self, name: str, points: np.ndarray, colour: np.ndarray, parent: int) -> None:
-        """See Stage."""
+        """Adds a line; see Stage."""
         pxr = self._pxr
         curve = pxr.UsdGeom.BasisCurves.Define(self.stage, self._path(name, parent))
         curve.CreateTypeAttr(pxr.UsdGeom.Tokens.linear)
@@ -254,7 +254,7 @@ class FlightUsd:
         )
 
     def camera(self, name: str, lens: Lens, pose: Pose, parent: int = ROOT) -> None:
-        """See Stage."""
+        """Adds a camera; see Stage."""
         pxr = self._pxr
         camera = pxr.UsdGeom.Camera.Define(self.stage, self._path(name, parent))
         high = 2.0 * _FOCAL * math.tan(0.5 * lens.vertical)
@@ -265,7 +265,7 @@ class FlightUsd:
         self._place(camera.GetPrim(), pose.pos, pose.quat)
 
     def light(self, name: str, light: Light) -> None:
-        """See Stage."""
+        """Adds a light; see Stage."""
         pxr, lux = self._pxr, self._pxr.UsdLux
         path = self._path(name, ROOT)
         if light.kind == "directional":
@@ -285,7 +285,7 @@ class FlightUsd:
         self._place(made.GetPrim(), light.pos, facing(light.direction))
 
     def write(self, path: Path) -> None:
-        """See Stage; textures lie beside it in NAME_textures, or in a .usdz."""
+        """Writes the file, textures beside it in NAME_textures, or in a .usdz; see Stage."""
         if path.suffix.lower() == ".usdz":
             with tempfile.TemporaryDirectory() as folder:
                 inner = Path(folder) / "flight.usdc"

@@ -52,7 +52,7 @@ class Channels:
         Args:
             foxglove: The SDK.
             context: Its Context.
-            names: Of the vehicles.
+            names: Names of the vehicles.
             sensors: Cameras and lidars, as RenderedSensors.describe() gives them.
         """
         c, self._m, self._names = foxglove.channels, foxglove.messages, list(names)

@@ -32,7 +32,7 @@ class Telemetry(Observer):
     """Live server and recording of a simulation.
 
     Attributes:
-        url: Of the server; "" without one.
+        url: Address of the server; "" without one.
     """
 
     period_us = TICK_US

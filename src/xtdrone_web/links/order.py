@@ -10,7 +10,7 @@ Answer = dict[str, Any]  # for JSON
 
 @dataclass(frozen=True)
 class Order:
-    """What a page may ask by a message with an op. It may block; errors are XtdroneErrors."""
+    """A request of a page, a message with an op. It may block; errors are XtdroneErrors."""
 
     run: Callable[[Request], Answer]
     for_viewers: bool = False  # pages that may not command may ask for it, too

@@ -46,11 +46,11 @@ _FLOWN_BY_STICKS = (Mode.MANUAL, Mode.STABILIZED, Mode.ACRO, Mode.ALTCTL, Mode.P
 
 
 class Station(Base):
-    """What all pages of a simulation share.
+    """The part of a simulation's server that all pages share.
 
     Attributes:
         pages: Those that are open.
-        description: Of the simulation.
+        description: Description of the simulation.
     """
 
     def __init__(self, description: StationDescription):

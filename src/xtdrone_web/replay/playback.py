@@ -26,7 +26,7 @@ class OtherDescription:
 
 @dataclass(frozen=True)
 class ReplayDescription:
-    """What is played."""
+    """A description of what is played."""
 
     name: str
     kind: str
@@ -37,13 +37,13 @@ class ReplayDescription:
 
 
 class Playback:
-    """What is played.
+    """A recording as it is played.
 
     Attributes:
         scene: World, types and vehicles of both recordings.
         description: Names, kinds and times.
         start_s, end_s: First and last time [s].
-        events: Of both, by time.
+        events: Events of both, by time.
     """
 
     def __init__(self, first: Recording, second: Recording | None = None, align: str = "start"):

@@ -23,7 +23,7 @@ REFUSED = "this is a recording: it takes no orders; 'xtdrone sim --web true' has
 
 @dataclass
 class Player:
-    """Where a page is in the recording."""
+    """A page's place in the recording."""
 
     t_s: float
     playing: bool = True
@@ -49,7 +49,7 @@ class ReplayStation(Base):
         Args:
             playback: What is played.
             begin_s: Where a new page begins [s]; None: at the start.
-            speed: At which a new page plays.
+            speed: Speed at which a new page plays.
         """
         self.pages = set[Page]()
         self._playback, self._speed = playback, speed

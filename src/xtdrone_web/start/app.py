@@ -40,7 +40,7 @@ class StartApp:
         catalogue: Catalogue,
         first: form.Plan | None = None,
     ):
-        """Routes and rules; application() is what aiohttp runs; the form begins with `first`."""
+        """Begins the form with `first`; application() is what aiohttp runs."""
         self._first = first
         self._guard, self._shelf, self._jobs = guard, shelf, jobs
         self._orders, self._catalogue = orders, catalogue

@@ -39,7 +39,7 @@ def command_line(given: list[str]) -> str:
 
 
 class Flight:
-    """At most one flight at a time."""
+    """A runner of flights, at most one at a time."""
 
     def __init__(self, tell: Callable[[Message], object], instance: int):
         """Takes what gets {"op": "flight", ...} at each change, and the simulation's instance."""
