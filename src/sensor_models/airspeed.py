@@ -28,7 +28,7 @@ class AirspeedParameters:
 
     @classmethod
     def from_block(cls, block: SensorBlock) -> "AirspeedParameters":
-        """From an SDF block of kind airspeed. Raises SensorError for a bad value."""
+        """Reads an SDF block of kind airspeed. Raises SensorError for a bad value."""
         values = values_of(block, TAGS)
         return cls(noise_of(values), values["range"], values["resolution"], values["rate"])
 

@@ -34,7 +34,7 @@ class BarometerParameters:
 
     @classmethod
     def from_block(cls, block: SensorBlock) -> "BarometerParameters":
-        """From an SDF block of kind barometer. Raises SensorError for a bad value."""
+        """Reads an SDF block of kind barometer. Raises SensorError for a bad value."""
         values = values_of(block, TAGS)
         check_limits(block, values)
         return cls(

@@ -91,7 +91,7 @@ class GpsParameters:
 
     @classmethod
     def from_block(cls, block: SensorBlock) -> "GpsParameters":
-        """From an SDF block of kind gps.
+        """Reads an SDF block of kind gps.
 
         A preset's errors belong to its dilution of precision: a block that names
         another hdop or vdop has errors and reported accuracy larger by the ratio.

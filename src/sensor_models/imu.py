@@ -50,7 +50,7 @@ class ImuParameters:
 
     @classmethod
     def from_block(cls, block: SensorBlock) -> "ImuParameters":
-        """From an SDF block of kind imu. Raises SensorError for a invalid value."""
+        """Reads an SDF block of kind imu. Raises SensorError for an invalid value."""
         values = values_of(block, TAGS)
         return cls(
             noise_of(values, "gyroscope_"),

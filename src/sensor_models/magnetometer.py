@@ -42,7 +42,7 @@ class MagnetometerParameters:
 
     @classmethod
     def from_block(cls, block: SensorBlock) -> "MagnetometerParameters":
-        """From an SDF block of kind magnetometer; sitl_gazebo's tags are in gauss.
+        """Reads an SDF block of kind magnetometer; sitl_gazebo's tags are in gauss.
 
         Raises:
             SensorError: A invalid value.

@@ -98,8 +98,8 @@ def preset(kind: str, name: str, known: Mapping[str, Mapping[str, Any]] | None =
     """One preset's values by name.
 
     Args:
-        kind: Of the sensor.
-        name: Of the preset.
+        kind: Kind of the sensor.
+        name: Name of the preset.
         known: Those of the kind; None = presets.yaml's.
 
     Raises:

@@ -39,7 +39,7 @@ class RangeParameters:
 
     @classmethod
     def from_block(cls, block: SensorBlock) -> "RangeParameters":
-        """From an SDF block of kind range: the workspace's tags, sitl_gazebo's, or a <ray> of SDF.
+        """Reads an SDF block of kind range: the workspace's tags, sitl_gazebo's, or a <ray> of SDF.
 
         Raises:
             SensorError: A invalid value.

@@ -72,10 +72,10 @@ class SensorArray(Memory):
 
         Args:
             sensor: The kind.
-            blocks: Of each vehicle; None where it has none.
+            blocks: Blocks of each vehicle; None where it has none.
             seed: The scenario's.
             readings: (N,) records that they write to.
-            numbers: Of the vehicles, which name their random streams.
+            numbers: Numbers of the vehicles, which name their random streams.
         """
         n = len(blocks)
         self.sensor = sensor
@@ -213,7 +213,7 @@ class SensorSuite(Memory):
             cast: What range finders measure with: cast(vehicle, point (3,), direction (3,))
                 gives the distance [m] from a point of the world to the first surface that is
                 not the vehicle's own, or inf. None: the plane z = 0.
-            numbers: Of the vehicles, which name their random streams; None: 0 and up.
+            numbers: Numbers of the vehicles, which name their random streams; None: 0 and up.
             changes: Parameters in place of the vehicles' own, see changes.parse_changes().
 
         Raises:

@@ -195,7 +195,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             links: Whether to open the MAVLink ports.
             on_text: Called with (vehicle, severity, text) for each STATUSTEXT.
             classes: The class of each part, as of interfaces.classes(); None = the embedded ones.
-            ports: Of the simulation; None = those of the environment's instance.
+            ports: Ports of the simulation; None = those of the environment's instance.
 
         Raises:
             AutopilotError: A port is in use, or a part cannot be made.
@@ -525,7 +525,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
         return self.commands
 
     def _control(self, dt: float) -> None:
-        """From the set-points of the modes to the actuator commands."""
+        """Turns the set-points of the modes into actuator commands."""
         p, values = self.status, self.parameters.values
         if self.clock.any_due(LOOP_US):
             for loop in (self.position_control, self.velocity_control):

@@ -104,7 +104,7 @@ def fly_lanes(
 
     Args:
         scratch, rotor_scratch: (blocks, ROWS) and (blocks, A, ROTOR_ROWS).
-        vehicles: Of one environment.
+        vehicles: Number of vehicles of one environment.
 
     The others are those of physics.lanes.fly.fly().
     """

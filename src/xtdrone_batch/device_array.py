@@ -64,7 +64,7 @@ class DeviceArray:
 
         Args:
             on_device: The array of numba.cuda.
-            address: Of its first number.
+            address: Address of its first number.
             device: (CPU or CUDA, number of the device); the simulator's arrays lie on the CPU.
         """
         self.on_device = on_device

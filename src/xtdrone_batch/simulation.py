@@ -53,7 +53,7 @@ class BatchSimulation:
         scenes: The Scenes.
         t_us: Simulated time since the start of each environment (E,) [us].
         first: Number of the first environment, where these are a part of a larger batch.
-        threads: That step.
+        threads: Threads that step.
 
     Examples:
         >>> import numpy as np
@@ -91,21 +91,21 @@ class BatchSimulation:
             environments: How many environments.
             action: What an action commands: one of control.LEVELS.
             controller: 'px4' (the flight stack's loops) or 'geometric' (Aerial Gym's).
-            sub_steps: Of 4 ms in one step().
+            sub_steps: Number of sub-steps of 4 ms in one step().
             scenes: What stands in the environments: Scenes, or a World (of a world file) that
                 makes each environment anew at its reset; None for a ground.
-            dtype: Of the state, 'float64' or 'float32'.
-            seed: Of all random numbers. What environment e draws depends on it and on e alone.
+            dtype: Type of the state, 'float64' or 'float32'.
+            seed: Seed of all random numbers. What environment e draws depends on it and on e alone.
             randomisation: Drawn anew at each reset.
             wind: As in a Scenario: 'E,N,U' or words such as 'dryden=5'; constant within a step().
             sensors: Whether every step measures; see `sensors`.
             device: 'cpu', or 'cuda' for a graphics card: arrays then lie there, see
                 device_array.DeviceArray. Wind and sensors stay on the CPU; tilting rotors only by
                 action='actuator'.
-            threads: Of the CPU, how many; 0 for one on each core.
+            threads: Number of threads of the CPU; 0 for one on each core.
             first: Number of the first environment, where these are a part of a larger batch.
             gravity: [m/s^2].
-            altitude: Of the ground above mean sea level [m].
+            altitude: Altitude of the ground above mean sea level [m].
 
         Raises:
             XtdroneError: Something cannot be built; the message names it.
@@ -234,7 +234,7 @@ class BatchSimulation:
 
         Args:
             mask: (E,) bool, which ones; None for all.
-            seed: Of the draws from now on; None goes on with the streams there are.
+            seed: Seed of the draws from now on; None goes on with the streams there are.
 
         Returns:
             state.

@@ -71,7 +71,7 @@ class SpreadBatch:
             raise
 
     def step(self, action: np.ndarray) -> BatchState:
-        """As BatchSimulation.step()."""
+        """Does as BatchSimulation.step()."""
         action = np.asarray(action)
         if len(action) != len(self.state.pos):
             raise BatchError(
@@ -81,7 +81,7 @@ class SpreadBatch:
         return self._all("step", [(action[first:last],) for first, last in self._ranges])
 
     def reset(self, mask: np.ndarray | None = None, seed: int | None = None) -> BatchState:
-        """As BatchSimulation.reset()."""
+        """Does as BatchSimulation.reset()."""
         if mask is None:
             return self._all("reset", [(None, seed)] * len(self._workers))
         mask = np.asarray(mask)
@@ -157,7 +157,7 @@ class _Process:
             raise BatchError(_ENDED) from None
 
     def result(self) -> tuple:
-        """What it returned.
+        """Returns what the method returned.
 
         Raises:
             BatchError: It failed, or the process has ended.

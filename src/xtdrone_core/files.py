@@ -258,7 +258,7 @@ def parse_xml(
 
     Args:
         data: The document.
-        name: Of its file, for messages.
+        name: Name of its file, for messages.
         error: Class of the errors.
         **options: Further ones of lxml's parser.
 

@@ -149,7 +149,7 @@ class FleetModel:
 
         Args:
             vehicles: One for each vehicle of the fleet.
-            dtype: Of the real numbers, float64 or float32.
+            dtype: Type of the real numbers, float64 or float32.
         """
         vehicles = tuple(vehicles)
         n = len(vehicles)

@@ -68,7 +68,7 @@ class FlightAgent(BaseAgent):
             height: Take-off height above each vehicle's start [m].
             climb_speed: Largest vertical speed [m/s].
             land_from: Height above the start at which AUTO.LAND takes over from OFFBOARD [m].
-            time_out: Of each phase: getting ready, arming, climbing and landing [s].
+            time_out: Time-out of each phase: getting ready, arming, climbing and landing [s].
             on_event: Called at each event, or None.
 
         Raises:

@@ -128,7 +128,7 @@ def figure(width: float = 10.0, height: float = 6.0, heading: str = "") -> "Figu
 
     Args:
         width, height: Its size [inch].
-        heading: Of the whole figure; panels have titles of their own.
+        heading: Heading of the whole figure; panels have titles of their own.
     """
     import matplotlib as mpl
     from cycler import cycler
@@ -157,7 +157,7 @@ def vehicle(index: int, n: int = 1) -> dict[str, Any]:
     """Line style of a vehicle, as keyword arguments of plot().
 
     Args:
-        index: Of the vehicle; 0 is the leader.
+        index: Index of the vehicle; 0 is the leader.
         n: Vehicles in the figure; beyond MAX_COLOURED all followers look alike.
     """
     if index == 0:
@@ -244,9 +244,9 @@ def time_axes(
 
     Args:
         on: The figure.
-        labels: Of the vertical axes, with units; one panel each.
-        titles: Of the panels.
-        xlabel: Of the time axis, with unit.
+        labels: Labels of the vertical axes, with units; one panel each.
+        titles: Titles of the panels.
+        xlabel: Label of the time axis, with unit.
         cell: Part of a grid of the figure that the panels take; None: all of it.
     """
     grid = on.add_gridspec(len(labels), 1) if cell is None else cell.subgridspec(len(labels), 1)

@@ -306,7 +306,7 @@ class SetPoints(Memory):
 
         Args:
             n: Number of vehicles.
-            actuators: Of each vehicle, A, for an Agent that commands them.
+            actuators: Number of actuators of each vehicle, A, for an Agent that commands them.
         """
         made = cls(np.zeros(n, dtype=SET_POINT), np.zeros((n, actuators)))
         made.clear()

@@ -112,7 +112,7 @@ def rebuilt(kernel: Kernel, calls: tuple[Kernel, ...], **functions: Kernel) -> K
     """A kernel compiled anew, with other functions in place of those of these names.
 
     Args:
-        kernel: Of njit or fleet_kernel.
+        kernel: Kernel made by njit or fleet_kernel.
         calls: Kernels that these functions call and its file does not import.
         functions: Name in the kernel's file -> the compiled function that it calls instead.
     """

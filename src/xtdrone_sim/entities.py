@@ -222,7 +222,7 @@ class Entities:
 
         Args:
             sdf: Text of an SDF file.
-            name: Of the model.
+            name: Name of the model.
             pose: Where to put it, in the frame.
             frame: Name of a model or link; empty for the world.
 
@@ -276,7 +276,7 @@ class Entities:
             force: On its centre of gravity, world [N].
             torque: World [N m].
             begin_us: Simulated time [us].
-            end_us: Of the last step [us]; inf: until the pushes of the link are cleared.
+            end_us: End of the last step [us]; inf: until the pushes of the link are cleared.
 
         Raises:
             WorldError: It cannot be pushed.

@@ -159,7 +159,7 @@ class Mount(Memory):
         """Writes the servos' commands into those of all actuators (N, A).
 
         Args:
-            commands: Of this step.
+            commands: Commands of this step.
             dt: Its length [s].
         """
         if len(self._numbers):
@@ -186,7 +186,7 @@ class Mount(Memory):
         Args:
             i: The vehicle.
             angles: NaN = goes on from where it is, at its rate.
-            rates: Of these [rad/s].
+            rates: Rates of these angles [rad/s].
             from_north: Whether yaw counts from north and is held there, or from the heading.
         """
         m, angles = self.records[i], np.asarray(angles, dtype=float)

@@ -124,11 +124,11 @@ class Commands:
 
         Args:
             status: (N,) of VEHICLE_STATUS.
-            parameters: Of the fleet.
+            parameters: Parameters of the fleet.
             estimator: Its state.
             commander: Arms, and changes modes.
-            missions: Of the fleet.
-            failures: That a user injects.
+            missions: Missions of the fleet.
+            failures: Failures that a user injects.
             clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
             outbox: Sends STATUSTEXTs.

@@ -36,8 +36,8 @@ class DeviceCommands:
 
         Args:
             status: (N,) of VEHICLE_STATUS.
-            parameters: Of the fleet.
-            tests: Of actuators.
+            parameters: Parameters of the fleet.
+            tests: Tests of actuators.
             offboard: Holds the commands of servos that steer nothing.
             rotor_mask: (N, A) bool, the actuators that are rotors.
             clock: Time of the flight stack.
@@ -47,7 +47,7 @@ class DeviceCommands:
 
     @handles(mavlink.MAV_CMD_DO_SET_ACTUATOR)
     def _set_actuator(self, link: Link, p: Sequence[float]) -> Answer:
-        """As PX4's outputs "Offboard Actuator Set 1" and on: the first six, or the next."""
+        """Sets outputs as PX4's "Offboard Actuator Set 1" and on: the first six, or the next."""
         sets = int(p[6]) if math.isfinite(p[6]) else 0
         self._offboard.set_own(link.vehicle, 6 * max(sets, 0), np.clip(p[:6], -1.0, 1.0).tolist())
         return Answer(ACCEPTED)

@@ -63,13 +63,13 @@ def _limits(
     """Limits of some fields of a message.
 
     Args:
-        name: Of the message.
+        name: Name of the message.
         fields: Their names.
         most: Largest value; None = by the unit.
         least: Smallest; None = the largest with the other sign.
         may_be_unset: Whether they may be NaN.
         first_bit: Bit of the type mask that ignores the first of them; the others follow.
-        bits: Of the type mask, each of which ignores all of them.
+        bits: Bits of the type mask, each of which ignores all of them.
     """
     kind = mavlink.mavlink_map[getattr(mavlink, f"MAVLINK_MSG_ID_{name}")]
     for k, field in enumerate(fields):

@@ -133,7 +133,7 @@ class Links:
         Args:
             n: Number of vehicles.
             streams: What is sent.
-            ports: Of the simulation; None = those of the environment's instance.
+            ports: Ports of the simulation; None = those of the environment's instance.
             key: 32 bytes that guard the links; None = they are open, to this machine alone.
             remote: IPv4 address of the machine to whose usual ports the guarded links send;
                 if it is another one, they listen on every interface.

@@ -36,7 +36,7 @@ class ParameterProtocol:
     """The vehicle's side of the parameter protocol, for a fleet.
 
     As PX4 does it: a request for the list is answered by the hash and then by all listed
-    parameters; what is set is answered on its link, and changes are told on every link, at most
+    parameters; what is set is answered on its link, and changes are reported on every link, at most
     once a second. A set with another type or an unknown name is not answered.
     """
 
@@ -52,7 +52,7 @@ class ParameterProtocol:
         """The protocol of a fleet.
 
         Args:
-            parameters: Of the fleet.
+            parameters: Parameters of the fleet.
             files: One for each vehicle, where it saves its parameters, or None.
             outbox: For what is said.
             links: Its Links.

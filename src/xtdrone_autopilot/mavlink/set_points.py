@@ -62,7 +62,7 @@ class SetPointMessages:
             estimator: Its state.
             offboard: Takes set-points.
             follow: Takes targets.
-            failures: That a user injects.
+            failures: Failures that a user injects.
             take_pose: Called as take_pose(i, t_us, pos, quat) with each pose from outside.
             clock: Time of the flight stack.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.

@@ -393,7 +393,7 @@ class Streams:
 
     @streams("MISSION_CURRENT", ground_station=1, offboard=1)
     def _mission_current(self, m: np.ndarray, t_us: int) -> None:
-        """As PX4 leaves mission_state and mission_mode open: MAVSDK then counts items reached."""
+        """Leaves mission_state and mission_mode open as PX4 does: MAVSDK then counts items reached."""
         missions = self._missions
         m["seq"] = missions.seq
         m["total"] = np.where(missions.total > 0, missions.total, 65535)

@@ -175,7 +175,7 @@ class Missions(Memory, ModeTask):
 
         Args:
             status: (N,) of VEHICLE_STATUS.
-            parameters: Of the fleet.
+            parameters: Parameters of the fleet.
             estimator: Its state.
             navigator: Flies the legs.
             flight: Changes modes.

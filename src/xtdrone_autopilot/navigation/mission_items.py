@@ -377,7 +377,7 @@ def fence_of(items: Sequence[Item], origin: Sequence[float]) -> Fence:
     """The geofence of checked items.
 
     Args:
-        items: Of the fence.
+        items: Items of the fence.
         origin: Latitude, longitude [rad] and height [m] of the world's origin.
     """
     home = np.zeros(3)  # only heights are relative to it

@@ -350,7 +350,7 @@ class Navigator(Memory):
 
         Args:
             status: (N,) of VEHICLE_STATUS, whose set-points it writes.
-            parameters: Of the fleet.
+            parameters: Parameters of the fleet.
             estimator: Its state.
             laws: Control laws of further modes; see modes.flight_mode.FlightMode.
         """
@@ -413,7 +413,7 @@ class Navigator(Memory):
             previous: (3,) where the leg begins [m]; NaN = at the vehicle.
             following: (3,) where the next leg ends [m]; NaN = stop at the target.
             speed: Horizontal [m/s]; NaN = MPC_XY_CRUISE, or FW_AIRSPD_TRIM of a fixed wing.
-            radius: Of a fixed wing's circle, positive = clockwise [m]; 0 = NAV_LOITER_RAD.
+            radius: Radius of a fixed wing's circle, positive = clockwise [m]; 0 = NAV_LOITER_RAD.
         """
         vehicle = self._status[i]
         vehicle["orbit_radius"] = radius

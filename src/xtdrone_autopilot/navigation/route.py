@@ -56,7 +56,7 @@ def route(
     and lands along its legs, a multicopter straight up and down.
 
     Args:
-        items: Of the mission.
+        items: Items of the mission.
         origin: Latitude, longitude [rad] and height [m] of the world's origin.
         home: (3,) where the vehicle starts, world [m].
         parameter: PX4's parameters by name.

@@ -20,7 +20,7 @@ def speed_to_slow(distance: float, end: float, acc: float, jerk: float) -> float
     Args:
         distance: [m].
         end: The speed that may be left [m/s].
-        acc: Of the braking [m/s^2].
+        acc: Acceleration of the braking [m/s^2].
         jerk: [m/s^3].
     """
     b = 4.0 * acc * acc / jerk
@@ -36,7 +36,7 @@ def stopping_distance(speed: float, gain: float, acc: float, jerk: float) -> flo
     Args:
         speed: [m/s].
         gain: Acceleration along the motion now; only more than none counts [m/s^2].
-        acc: Of the braking [m/s^2].
+        acc: Acceleration of the braking [m/s^2].
         jerk: [m/s^3].
     """
     gain = max(gain, 0.0)
@@ -83,7 +83,7 @@ def _phases(
         vel, acc, target_vel: Velocity, acceleration and the velocity to reach [m/s, m/s^2].
         top: Largest acceleration [m/s^2].
         jerk: Largest [m/s^3].
-        total: Of the durations [s]; 0 = as short as can be.
+        total: Sum of the durations [s]; 0 = as short as can be.
     """
     # With the acceleration taken back at once, is the velocity too low or too high?
     ahead = target_vel - (vel + acc * abs(acc) / (2.0 * jerk))

@@ -197,10 +197,10 @@ class ArmingChecks(Memory):
 
         Args:
             status: (N,) of VEHICLE_STATUS.
-            parameters: Of the fleet.
+            parameters: Parameters of the fleet.
             estimator: Its state.
             battery: Its batteries.
-            missions: Of the fleet.
+            missions: Missions of the fleet.
             clock: Time of the flight stack.
             outbox: Sends the reports.
             cannot_fly: Why each vehicle cannot be flown at all, or an empty string.
@@ -377,7 +377,7 @@ def _summary(name: str, *fields: int) -> tuple[int, int, bytes]:
 
 
 def _levels(level: int) -> int:
-    """For users, and in the upper bits for logs."""
+    """Returns the level for users, and in the upper bits that for logs."""
     return level << 4 | level
 
 

@@ -58,7 +58,7 @@ class Check:
         message: For users.
         component: What it is about.
         level: From ERROR on it is counted as an error, a WARNING as a warning.
-        modes: That a ground station shows it for, bits of nav_state.
+        modes: Modes that a ground station shows it for, bits of nav_state.
         blocks: Modes that the vehicle cannot be armed in while it fails; None = `modes`.
         stops: Modes that it cannot change to.
         text: STATUSTEXT that PX4 sends with it, for other ground stations; "" = none.

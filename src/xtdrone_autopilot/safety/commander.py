@@ -65,7 +65,7 @@ class Commander:
 
         Args:
             status: (N,) of VEHICLE_STATUS.
-            parameters: Of the fleet.
+            parameters: Parameters of the fleet.
             estimator: Its state.
             checks: Those that may prevent arming.
             failsafes: Told of arming and of modes.

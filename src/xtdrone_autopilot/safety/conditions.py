@@ -412,7 +412,7 @@ class WindHigh(Condition):
     warning = "check_above_wind_limits_warning"
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
-        wind = self._w.estimator.wind  # NaN where nothing tells it
+        wind = self._w.estimator.wind  # NaN where it is not known
         speed = np.hypot(wind[:, 0], wind[:, 1])
         holds = flying & (q[self.limit] > 0) & (speed > q[self.limit])
         if self.checks:

@@ -1,4 +1,4 @@
-"""PX4's events: what it tells a ground station by EVENT messages, beside texts for others.
+"""PX4's events: what it reports to a ground station by EVENT messages, beside texts for others.
 
 A text that is an event as well ends in a tab, as PX4's do; ground stations that show events leave
 such texts out. A new event is a row of EVENTS, with the name that PX4 gives it: `Outbox.say()` then
@@ -102,7 +102,7 @@ class Event:
         name: PX4's.
         text: Pattern of the STATUSTEXT, its groups are the arguments; "" = given by name.
         message: For ground stations, with {1} for the first argument.
-        levels: Of severity.
+        levels: Levels of severity.
         arguments: Their types.
         adds_checks: A ground station shows the arming checks that fail behind it.
     """
@@ -329,7 +329,7 @@ class Events(Memory):
         Args:
             i: The vehicle.
             text: Without a tab.
-            given: Name and arguments, or nothing where the text tells them.
+            given: Name and arguments, or nothing where they follow from the text.
             t_us: Now [us].
         """
         if given:
@@ -371,7 +371,7 @@ class Events(Memory):
         Args:
             i: The vehicle.
             first, last: Numbers, modulo 65536.
-            system, component: Of whom asks.
+            system, component: System and component id of the station that asks.
         """
         kept = {message.sequence: message for message in self._recent.get(i, ())}
         count = min((last - first) % 65536 + 1, _KEPT)

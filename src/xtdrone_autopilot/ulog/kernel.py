@@ -157,7 +157,7 @@ def append(task: int, arguments: LogArguments, scratch: tuple) -> None:
 
     Args:
         task: Selects the vehicles: VEHICLES_PER_TASK, starting from task * VEHICLES_PER_TASK.
-        arguments: Of the whole fleet.
+        arguments: Arguments of the whole fleet.
         scratch: Not needed.
     """
     a = arguments

@@ -429,7 +429,7 @@ def find_clear(
     """Marks the environments in which nothing can touch anything for some time.
 
     Args:
-        records: Of the batch.
+        records: Records of the batch.
         objects: (E, O) or (1, O).
         pos, vel: (E, V, 3).
         first, last: The environments to judge.

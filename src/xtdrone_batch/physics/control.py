@@ -1,4 +1,4 @@
-"""From actions to actuator commands: the flight stack's own control loops, or geometric control.
+"""Turns actions into actuator commands: the flight stack's own control loops, or geometric control.
 
 The loops are those of xtdrone_autopilot.control, fed with the true state, at their own rates.
 """
@@ -200,7 +200,7 @@ def command(
     """Computes the commands of one environment's actuators for one sub-step.
 
     Args:
-        loops: Of the batch.
+        loops: Loops of the batch.
         action: (V, K).
         status: (V,) CONTROL.
         thrust: (V, A) scratch.

@@ -49,10 +49,10 @@ class RayScene:
         """Allocates; nothing is placed before update().
 
         Args:
-            scenes: Of the batch.
-            model: Of the vehicles of one environment.
-            environments: Of the batch.
-            threads: That place.
+            scenes: Scenes of the batch.
+            model: Model of the vehicles of one environment.
+            environments: Number of environments of the batch.
+            threads: Threads that place them.
 
         Raises:
             BatchError: It does not fit into memory.

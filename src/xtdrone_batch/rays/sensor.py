@@ -420,7 +420,7 @@ def rosette(beams: int, half_angle: float, petals: float = 7.3) -> np.ndarray:
 
     Args:
         beams: How many, one after the other.
-        half_angle: Of the cone that they fill [rad].
+        half_angle: Half angle of the cone that they fill [rad].
         petals: Turns of the one prism for one of the other.
 
     Returns:

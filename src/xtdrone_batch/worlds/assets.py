@@ -119,7 +119,7 @@ def load_asset(name: str, folder: Path, meshes: list[TriangleMesh], semantics: l
     """An asset by name, or from a file.
 
     Args:
-        name: Of BUILT_IN, or a path: an SDF model or world, a URDF, or a mesh.
+        name: Name in BUILT_IN, or a path: an SDF model or world, a URDF, or a mesh.
         folder: Where relative paths begin.
         meshes: Its meshes are appended here.
         semantics: The classes of a world's models are appended here: their names without digits.

@@ -69,7 +69,7 @@ class World:
         """Makes some environments anew.
 
         Args:
-            scenes: Of scenes(); changed in place.
+            scenes: Scenes made by scenes(); changed in place.
             which: Indices of the environments.
             streams: (E, 4) of each environment, advanced.
         """

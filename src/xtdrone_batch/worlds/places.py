@@ -33,12 +33,12 @@ def free_places(
     Those of environment e depend on the seed, on e and on what stands there alone.
 
     Args:
-        scenes: Of the environments.
+        scenes: Scenes of the environments.
         radii: (V,) of spheres about the vehicles [m].
         environments: How many, where scenes have one for all; 0 for as many as scenes have.
         region: (2, 3) lowest and highest place [m]; None for the bounds of each environment.
         clearance: Least distance of a sphere to an object, and of two spheres [m].
-        seed: Of the random numbers.
+        seed: Seed of the random numbers.
         first: Number of the first environment.
 
     Returns:

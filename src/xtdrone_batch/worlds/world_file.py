@@ -84,7 +84,7 @@ def read_world(name: Path | str) -> WorldFile:
     """Reads a world file, or any SDF world as one that is the same everywhere.
 
     Args:
-        name: Of worlds/batch or worlds, or a path.
+        name: Name in worlds/batch or worlds, or a path.
 
     Raises:
         XtdroneError: It cannot be read; the message names file and key.

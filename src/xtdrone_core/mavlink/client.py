@@ -109,7 +109,7 @@ class MavlinkClient:
         Args:
             number: MAV_CMD.
             *params: Up to seven; the others are 0.
-            confirmation: Of the first try.
+            confirmation: Confirmation of the first try.
 
         Returns:
             The MAV_RESULT and what the vehicle said with it.
@@ -191,7 +191,7 @@ class MavlinkClient:
     def set_parameter(self, name: str, value: float, kind: int) -> tuple[int | float, str]:
         """Sets a parameter.
 
-        The vehicle tells changes by the same message as its answer: one with another value may be
+        The vehicle reports changes by the same message as its answer: one with another value may be
         of an earlier change, so the answer is waited for a while longer.
 
         Args:

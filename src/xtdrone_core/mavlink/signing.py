@@ -52,7 +52,7 @@ class Signer:
 
         Args:
             key: 32 bytes.
-            link_id: Of what it sends, 0 to 255.
+            link_id: Link id of what it sends, 0 to 255.
             own_fleet: Systems 1 to this are vehicles of this program: what they have signed
                 comes from it, and is refused if somebody sends it back.
             streams: Newest timestamp of each stream: link id, system, component. The links of one

@@ -73,7 +73,7 @@ def read_ghost(run: str, track: Track) -> Ghost:
 
     Args:
         run: As run_folder.find() takes it.
-        track: That is flown now.
+        track: Track that is flown now.
 
     Raises:
         XtdroneError: There is no such run, or it has no whole lap of this track.

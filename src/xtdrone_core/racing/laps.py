@@ -1,4 +1,4 @@
-"""Which gates vehicles pass, and when.
+"""Finds which gates vehicles pass, and when.
 
 A gate is passed where the segment from one position to the next goes through its opening in its
 direction; the time is interpolated between the two. The clock of a lap starts and stops at the

@@ -58,7 +58,7 @@ def unpack(text: str) -> np.ndarray:
 
 
 def _readable(sockets: Iterable[socket.socket], timeout: float) -> list[socket.socket]:
-    """Those sockets that can be read within the time-out [s].
+    """Returns the sockets that can be read within the time-out [s].
 
     Not by select(): a ROS node of a hundred vehicles has more than its 1024 descriptors.
     """
@@ -175,7 +175,7 @@ class ControlServer:
 
         Args:
             t_us: Simulated time [us].
-            state: Of the fleet.
+            state: State of the fleet.
             table: The table of a name, models or links, for who wants it.
         """
         if t_us < self._tick_us:  # an earlier state was loaded
@@ -339,7 +339,7 @@ class ControlClient:
         """Connects to a simulation on 127.0.0.1.
 
         Args:
-            instance: Of the simulation; None = the environment's.
+            instance: Instance of the simulation; None = the environment's.
             timeout: For each answer [s].
 
         Raises:
@@ -359,7 +359,7 @@ class ControlClient:
         self.tables: dict[str, tuple[list[str], np.ndarray]] = {}
 
     def fileno(self) -> int:
-        """For select() and epoll."""
+        """Returns the file number, for select() and epoll."""
         return self._sock.fileno()
 
     def request(self, op: str, **values: Any) -> dict:  # values of JSON

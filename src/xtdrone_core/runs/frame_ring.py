@@ -70,7 +70,7 @@ class FrameWriter:
         """Makes the file.
 
         Args:
-            path: Of the file; if there is a file of that name, a number is added.
+            path: Path of the file; if there is a file of that name, a number is added.
             arrays: (name, dtype, shape) of each array of a frame.
             slots: How many frames there are before the oldest is overwritten.
 

@@ -19,7 +19,7 @@ def span(
 
     Args:
         begin_s, end_s: As asked for; None: all.
-        first_s, last_s: Of the recording.
+        first_s, last_s: Begin and end of the recording.
         error: Class of the errors.
 
     Raises:

@@ -54,7 +54,7 @@ class LogGaps:
         self._gaps[self._name(path)][-1][1] = lost_us / 1e6
 
     def table(self) -> list[dict[str, Any]]:
-        """For each log with gaps: log, reason, missing_s.
+        """Returns a row for each log with gaps: log, reason, missing_s.
 
         missing_s is a list of [from, to] in simulated time [s]: there is nothing after from, up to
         and including to. The log ended there if to is None.

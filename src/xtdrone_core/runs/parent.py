@@ -31,7 +31,7 @@ def launch() -> int | None:
 def tied(
     number: int = signal.SIGKILL, then: Callable[[], object] | None = None
 ) -> Callable[[], None]:
-    """For preexec_fn of subprocess.Popen: the child ends with this process, however that ends.
+    """Ties a child to this process, as preexec_fn of Popen: it ends with it, however that ends.
 
     The kernel sends the signal when the thread that started the child ends: it should be the
     main thread.
@@ -84,7 +84,7 @@ def interrupts_wait() -> Iterator[None]:
 
 
 def end_with_launch() -> None:
-    """From now on this process gets SIGTERM when its roslaunch ends, even if it was killed.
+    """Lets this process get SIGTERM when its roslaunch ends, even if it was killed.
 
     Does nothing in a process that roslaunch did not start: its parent may be a shell that
     is closed while the node should keep running.

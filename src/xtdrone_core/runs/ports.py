@@ -262,7 +262,7 @@ def control_taken(port: int) -> ControlError:
 
 
 def advice() -> str:
-    """For a message about a taken port: which instance is free."""
+    """Says which instance is free, for a message about a taken port."""
     free = next((k for k in range(INSTANCES) if Ports(k).free()), None)
     if free is None:
         return "stop it first: no instance is free"

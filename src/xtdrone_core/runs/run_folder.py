@@ -102,7 +102,7 @@ def add_argument(parser: argparse.ArgumentParser, without: str = "") -> None:
     """Adds the argument RUN to a subcommand, with completion: find(args.of_run) is its folder.
 
     Args:
-        parser: Of the subcommand.
+        parser: Parser of the subcommand.
         without: What the subcommand does where no run is given; empty: it takes the latest.
     """
     run: Any = parser.add_argument(
@@ -120,7 +120,7 @@ def create(name: str, instance: int | None = None) -> Path:
     """Makes runs/<name>, or runs/<name>-2, -3, ... where that exists, and its subfolders.
 
     Args:
-        name: Of the run.
+        name: Name of the run.
         instance: Whose newest run it is; None for the instance of the environment.
 
     Raises:

@@ -313,7 +313,7 @@ def take_over(part: Memory, before: Memory, rows: Rows) -> None:
     """Loads the state of the vehicles that were in the former fleet, too; see regrouped().
 
     Args:
-        part: Of the new fleet; new vehicles keep the state that they have in it.
+        part: Part of the new fleet; new vehicles keep the state that they have in it.
         before: The same kind of part of the former fleet.
         rows: Where the vehicles were; their number is another one.
     """
@@ -328,8 +328,8 @@ def regrouped(saved: Value, fresh: Value, rows: Rows) -> Value:
     taken from the saved one.
 
     Args:
-        saved: Of a part of the former fleet.
-        fresh: Of the same kind of part of the new fleet, which gives the rows of new vehicles.
+        saved: Snapshot of a part of the former fleet.
+        fresh: Snapshot of the same part of the new fleet, which gives the rows of new vehicles.
         rows: Where the vehicles were; their number is another one.
     """
     if isinstance(saved, Mapping) and isinstance(fresh, Mapping):

@@ -94,7 +94,7 @@ class Argument:
         return ", ".join(filter(None, (o.help, limits))) + (f" [{o.unit}]" if o.unit else "")
 
     def row(self) -> dict[str, Any]:
-        """For programs: type, default, meaning and unit."""
+        """Returns type, default, meaning and unit, for programs."""
         return {
             "type": self.type(),
             "default": self.usual(),

@@ -74,7 +74,7 @@ def checked(name: str, kind: object, declared: Option, value: object) -> Any:  #
     """A value of an option in its own type.
 
     Args:
-        name: Of the option.
+        name: Name of the option.
         kind: str, float, int or bool.
         declared: What it allows.
         value: In that type, or as a string from a command line.

@@ -80,7 +80,7 @@ class Canvas(gl.GLViewWidget):  # type: ignore[misc]  # pyqtgraph has no annotat
 
         Args:
             middle: The point (3,) [m].
-            distance: Of the camera from it [m].
+            distance: Distance of the camera from it [m].
             glide: Whether the camera moves there smoothly.
         """
         if glide:
@@ -107,9 +107,9 @@ class Canvas(gl.GLViewWidget):  # type: ignore[misc]  # pyqtgraph has no annotat
         """Adds a layer of lines, which set_lines() draws.
 
         Args:
-            name: Of the layer.
+            name: Name of the layer.
             colour: #rrggbb.
-            width: Of the lines [pixels].
+            width: Width of the lines [pixels].
             opacity: 0 to 1.
             order: Layers are drawn in ascending order.
             on_top: Whether nothing hides it that was drawn before.
@@ -160,7 +160,7 @@ class Canvas(gl.GLViewWidget):  # type: ignore[misc]  # pyqtgraph has no annotat
         return 0.5 * np.column_stack([(1.0 + x / w) * self.width(), (1.0 - y / w) * self.height()])
 
     def projectionMatrix(self, region: _Region, viewport: _Region) -> QtGui.QMatrix4x4:
-        """As pyqtgraph's, with a range of depths in which near surfaces do not mix."""
+        """Extends pyqtgraph's: a range of depths in which near surfaces do not mix."""
         _, _, wide, high = viewport
         near, far = (factor * self.opts["distance"] for factor in _DEPTH)
         matrix = QtGui.QMatrix4x4()

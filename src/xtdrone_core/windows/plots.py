@@ -28,10 +28,10 @@ def add_panel(
     Args:
         window: The window.
         row, column: Place of the plot.
-        label: Of its vertical axis, with the unit.
+        label: Label of its vertical axis, with the unit.
         title: Above it.
         rows: Number of rows that it fills.
-        axis_width: Of the numbers at the left, equal for plots below each other [pixels].
+        axis_width: Width of the numbers at the left, equal for plots below each other [pixels].
     """
     plot = window.addPlot(row=row, col=column, rowspan=rows)
     if title:

@@ -57,7 +57,7 @@ class Scale:
         """Draws the three axes along the edges in front, and at the left for the height.
 
         Args:
-            azimuth: Of the camera [deg].
+            azimuth: Azimuth of the camera [deg].
 
         Returns:
             (K, 2, 3) lines with ticks, and the labels with their places.
@@ -141,7 +141,7 @@ def frame(
 
     Args:
         points: (K, 3) [m].
-        azimuth, elevation: Of the camera [deg].
+        azimuth, elevation: Azimuth and elevation of the camera [deg].
         fov: Horizontal angle of view [deg].
         aspect: Width of the picture through its height.
 

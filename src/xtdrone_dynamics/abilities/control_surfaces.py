@@ -1,4 +1,4 @@
-"""Which axis each control surface turns a vehicle about, from the forces on its wings."""
+"""Finds which axis each control surface turns a vehicle about, from the forces on its wings."""
 
 import math
 
@@ -60,7 +60,7 @@ def surface_torque(fleet: FleetModel) -> np.ndarray:
 
 
 def surface_signs(fleet: FleetModel) -> np.ndarray:
-    """By how much a torque command of -1..1 deflects each surface.
+    """Returns by how much a torque command of -1..1 deflects each surface.
 
     A surface serves the axes about which it turns the vehicle at least half as strongly as the
     strongest one, in full: ailerons roll, an elevator pitch, elevons both.

@@ -30,7 +30,7 @@ def quadratic_drag(
 
     Args:
         ax, ay, az: Drag area (drag coefficient times area) along each body axis [m^2].
-        density: Of the air [kg/m^3].
+        density: Density of the air [kg/m^3].
         vx, vy, vz: Velocity relative to the air, body frame [m/s].
 
     Returns:
@@ -46,7 +46,7 @@ def drag(effects: Record, density: float, vx: float, vy: float, vz: float) -> Ve
 
     Args:
         effects: The record of the vehicle's effects.
-        density: Of the air [kg/m^3].
+        density: Density of the air [kg/m^3].
         vx, vy, vz: Velocity relative to the air, body frame [m/s].
 
     Returns:
@@ -68,8 +68,8 @@ def ground_effect(radius: float, height: float) -> float:
     Cheeseman and Bennett (1955): 1 / (1 - (R / 4 z)^2).
 
     Args:
-        radius: Of the rotor [m].
-        height: Of the hub above the ground [m].
+        radius: Radius of the rotor [m].
+        height: Height of the hub above the ground [m].
 
     Returns:
         The ratio, 1 to 1.33.
@@ -90,7 +90,7 @@ def inflow_thrust(
     Args:
         lift: k_h [N s^2/m^2].
         damping: k_z [N s^2/m].
-        speed: Of the rotor [rad/s].
+        speed: Speed of the rotor [rad/s].
         across_squared: Squared velocity of the hub relative to the air, across
             the axis [m^2/s^2].
         along: The same velocity along the axis [m/s].
@@ -112,10 +112,10 @@ def downwash(
     falls with distance while the jet widens by a tenth of it.
 
     Args:
-        thrust: Of all rotors [N].
-        disc_area: Of all rotors [m^2].
-        radius: Of the wake at its start: of the whole vehicle [m].
-        density: Of the air [kg/m^3].
+        thrust: Thrust of all rotors [N].
+        disc_area: Disc area of all rotors [m^2].
+        radius: Radius of the wake at its start: of the whole vehicle [m].
+        density: Density of the air [kg/m^3].
         below: Distance of the point below the rotors [m].
         aside: Its horizontal distance from the axis [m].
 

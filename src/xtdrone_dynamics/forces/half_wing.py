@@ -18,11 +18,11 @@ def slipstream(
     """Product of speed and velocity of the air at the wing, |v| v + T / (ρ S_p) e_x.
 
     Args:
-        speed: Of the half wing relative to the air, |v| [m/s].
+        speed: Speed of the half wing relative to the air, |v| [m/s].
         vx, vy, vz: The same velocity, axes of the wing [m/s].
-        thrust: Of the propeller, T [N].
-        density: Of the air, ρ [kg/m^3].
-        disc_area: Of the propeller, S_p [m^2].
+        thrust: Thrust of the propeller, T [N].
+        density: Density of the air, ρ [kg/m^3].
+        disc_area: Disc area of the propeller, S_p [m^2].
 
     Returns:
         (x, y, z) [m^2/s^2].
@@ -54,9 +54,9 @@ def forces(
         wing: Record with area S, chord c, span b (of the whole wing), cd0, cy0, lift_slope, offset
             (of the aerodynamic centre ahead of w's point, Δr), zeta_f, zeta_m, damping (3)
             (diagonal of Φ_mω) and disc_area.
-        deflection: Of the elevon about the span [rad].
-        thrust: Of the propeller ahead of it [N].
-        density: Of the air [kg/m^3].
+        deflection: Deflection of the elevon about the span [rad].
+        thrust: Thrust of the propeller ahead of it [N].
+        density: Density of the air [kg/m^3].
         vx, vy, vz: Velocity relative to the air, axes of the wing [m/s].
         wx, wy, wz: Angular velocity, axes of the wing [rad/s].
 

@@ -19,8 +19,8 @@ def column(length: float, depth: float, upright: float) -> tuple[float, float]:
     """Submerged part of a column.
 
     Args:
-        length: Of the column [m].
-        depth: Of its bottom below the surface [m].
+        length: Length of the column [m].
+        depth: Depth of its bottom below the surface [m].
         upright: Cosine of its angle from the vertical.
 
     Returns:

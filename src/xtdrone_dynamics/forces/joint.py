@@ -31,7 +31,7 @@ def moved(
 
     Args:
         body, joint: The body's record and that of its joint; see xtdrone_core.fleet_model.
-        position, speed: Of the joint [rad], [rad/s], or [m], [m/s].
+        position, speed: Position and speed of the joint [rad], [rad/s], or [m], [m/s].
         px, py, pz: Origin of the parent, world [m].
         qx, qy, qz, qw: Parent to world.
         vx, vy, vz: Velocity of the parent's origin, world [m/s].

@@ -13,7 +13,7 @@ def act(actuator: Record, command: float, speed: float, height: float, dt: float
         actuator: The actuator's record.
         command: In its range.
         speed: [rad/s].
-        height: Of the hub above the water [m].
+        height: Height of the hub above the water [m].
         dt: Length of the step [s].
 
     Returns:

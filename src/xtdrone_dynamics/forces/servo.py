@@ -12,7 +12,7 @@ def follow(position: float, target: float, rate: float, time_constant: float, dt
     Args:
         position, target: [rad] or [m].
         rate: Largest speed [rad/s] or [m/s].
-        time_constant: Of the lag [s].
+        time_constant: Time constant of the lag [s].
         dt: Duration [s].
     """
     error = target - position
@@ -28,7 +28,7 @@ def act(actuator: Record, command: float, position: float, dt: float) -> Acted:
     Args:
         actuator: The actuator's record.
         command: In its range.
-        position: Of the joint or surface [rad] or [m].
+        position: Position of the joint or surface [rad] or [m].
         dt: Length of the step [s].
 
     Returns:

@@ -48,9 +48,9 @@ def slipstream(thrust: float, disc_area: float, density: float, along: float) ->
     """Speed of the air far behind a rotor, relative to its vehicle; momentum theory.
 
     Args:
-        thrust: Of the rotor, along its axis [N].
-        disc_area: Of the rotor [m^2].
-        density: Of the air [kg/m^3].
+        thrust: Thrust of the rotor, along its axis [N].
+        disc_area: Disc area of the rotor [m^2].
+        density: Density of the air [kg/m^3].
         along: Velocity of the vehicle relative to the air along the rotor's axis [m/s].
 
     Returns:
@@ -69,7 +69,7 @@ def forces(
 
     Args:
         wing: The wing's record.
-        deflection: Of its control surface [rad].
+        deflection: Deflection of its control surface [rad].
         ratio: Density of the air over that of the world's origin at sea level.
         vx, vy, vz: Velocity of the centre of pressure relative to the air, body frame [m/s].
 

@@ -28,7 +28,7 @@ def find(path: str) -> ArduPilotInstallation | None:
     """Finds the ArduPilot that a scenario or the environment names.
 
     Args:
-        path: Of the binary `arducopter`, or of a folder with it; empty = the environment variable
+        path: Binary `arducopter`, or a folder with it; empty = the environment variable
             ARDUPILOT_BUILD.
 
     Returns:

@@ -83,7 +83,7 @@ class BetaflightLink:
             quat: (4,) xyzw, body to world, from which Betaflight makes its magnetometer.
             vel: (3,) ENU [m/s].
             place: (3,) longitude, latitude [degrees], height [m].
-            pressure: Of the air [Pa].
+            pressure: Pressure of the air [Pa].
             channels: (CHANNELS,) pulse widths [us].
         """
         (gx, gy, gz), (ax, ay, az), (x, y, z, w) = gyro, accel, quat
@@ -96,7 +96,7 @@ class BetaflightLink:
         for data, port in ((sticks, STICKS_PORT), (readings, READINGS_PORT)):
             try:
                 self._socket.sendto(data, (_HERE, port))
-            except OSError:  # it is not there: heard_s tells
+            except OSError:  # it is not there, as heard_s shows
                 pass
         select.select([self._socket], [], [], ANSWER_S)
         self.receive()

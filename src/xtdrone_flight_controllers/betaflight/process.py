@@ -48,7 +48,7 @@ CONFIGURATION = (
 
 
 def motors(model: Vehicle) -> Sequence[int]:
-    """For each rotor of a vehicle the number of Betaflight's motor, from 0.
+    """Returns the number of Betaflight's motor, from 0, for each rotor of a vehicle.
 
     Raises:
         AutopilotError: It is no quadrotor as an X, or its motors are too slow.

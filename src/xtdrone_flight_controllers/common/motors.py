@@ -1,4 +1,4 @@
-"""Which motor of a flight stack's frame is which rotor of a vehicle."""
+"""Finds which motor of a flight stack's frame is which rotor of a vehicle."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def match(
 
     Args:
         model: The vehicle.
-        places: Of motors 1, 2, ...: direction from the nose, clockwise [degrees], and spin as seen
+        places: Of motor 1, 2, ...: direction from the nose, clockwise [degrees], and spin as seen
             from above, +1 counter-clockwise.
         stack: The flight stack, for messages.
         allowed: Vehicles that it flies, for messages.

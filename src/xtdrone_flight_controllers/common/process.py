@@ -128,7 +128,7 @@ def find_binary(path: str, variable: str, what: str, inner: str, allowed: str) -
     """Finds the program of a flight stack that a scenario or the environment names.
 
     Args:
-        path: Of the program, or of its build folder; empty = the environment variable.
+        path: Path of the program, or of its build folder; empty = the environment variable.
         variable: Name of that.
         what: The flight stack, for messages.
         inner: The program's place in the build folder, a glob pattern; the last one in order.

@@ -32,7 +32,7 @@ class PeerTelemetry:
     """Estimates of N vehicles from their telemetry; sends set-points and commands.
 
     Attributes:
-        port: Of the socket.
+        port: Port of the socket.
         heard_us: (N,) simulated time of each vehicle's last heartbeat, very negative before the
             first.
         vehicle_of: The vehicle of each MAVLink system.

@@ -187,7 +187,7 @@ class HitlLink:
         return forward
 
     def _pass_on(self, i: int, route: "_Route") -> None:
-        """From a UDP client to the flight controller; the link answers who spoke last."""
+        """Passes a UDP client's data to the flight controller; the link answers who spoke last."""
         try:
             data, route.remote = route.socket.recvfrom(_LARGEST)
         except OSError:  # an earlier datagram was refused

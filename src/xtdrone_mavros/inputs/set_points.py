@@ -63,7 +63,7 @@ def setpoint_position(vehicle: Vehicle, message: RosMessage) -> None:
 
 
 def setpoint_position_global(vehicle: Vehicle, message: RosMessage) -> None:
-    """As MAVROS does, the altitude goes on as it is: above mean sea level for PX4."""
+    """Passes on the altitude as it is, as MAVROS does: above mean sea level for PX4."""
     position = message.pose.position
     vehicle.send_set_point(
         encode.set_global_target(

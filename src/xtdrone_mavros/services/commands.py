@@ -46,7 +46,7 @@ def command_long(vehicle: Vehicle, request: RosMessage) -> Response:
 
 
 def command_int(vehicle: Vehicle, request: RosMessage) -> Response:
-    """As MAVROS: sent without waiting for an answer, so that it always succeeds."""
+    """Sends without waiting for an answer, so that it always succeeds."""
     whom = (0, 0) if request.broadcast else (vehicle.index + 1, 1)
     vehicle.send(
         mavlink.MAVLink_command_int_message(
@@ -176,7 +176,7 @@ def mount_configure(vehicle: Vehicle, request: RosMessage) -> Response:
 
 
 def set_mode(vehicle: Vehicle, request: RosMessage) -> Response:
-    """As MAVROS: True says that the request went out, State whether the mode was entered."""
+    """Answers as MAVROS: True if the request went out; State says whether the mode was entered."""
     base, numbers = request.base_mode, (0, 0)
     if request.custom_mode:
         known = _px4_mode(request.custom_mode)
@@ -216,7 +216,7 @@ def set_stream_rate(vehicle: Vehicle, request: RosMessage) -> Response:
 
 
 def set_message_interval(vehicle: Vehicle, request: RosMessage) -> Response:
-    """As MAVROS: whether the vehicle's answer came, not what it was."""
+    """Answers as MAVROS: whether the vehicle's answer came, not what it was."""
     interval = (
         -1
         if request.message_rate < 0

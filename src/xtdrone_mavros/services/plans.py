@@ -40,7 +40,7 @@ def clear(kind: int, vehicle: Vehicle, request: RosMessage) -> Response:
 
 
 def set_current(vehicle: Vehicle, request: RosMessage) -> Response:
-    """As MAVROS: True with the next MISSION_CURRENT, whatever its item."""
+    """Answers as MAVROS: True with the next MISSION_CURRENT, whatever its item."""
     return (vehicle.requests.mission_set_current(request.wp_seq),)
 
 

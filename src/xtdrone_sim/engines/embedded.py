@@ -312,7 +312,7 @@ class EmbeddedEngine(Regroupable, Viewer, WorldEditor):
             self._wake_trees(self.model.body_treeid[self.addresses.body[near, 0]])
 
     def contacts(self) -> Contacts:
-        """What is in contact after the last step; see Engine."""
+        """Returns the contacts after the last step; see Engine."""
         pairs, normals = self._touching(self.data)
         if self.data.ntree_awake < len(self._fresh_sleep):
             # MuJoCo drops the contacts of sleeping bodies. They stay as they are until a body

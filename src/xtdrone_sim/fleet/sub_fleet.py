@@ -62,7 +62,7 @@ class SubFleet:
         Args:
             name: The autopilot's.
             rows: (n,) int, its vehicles in the fleet.
-            context: Of the whole fleet.
+            context: Context of the whole fleet.
             existing: An autopilot that flies them, and the router of its messages.
         """
         self.name, self.has_stepped = name, existing is not None

@@ -1,1 +1,1 @@
-"""From actuator commands to wrenches: actuators, air, batteries, disturbances."""
+"""The plant turns actuator commands into wrenches: actuators, air, batteries, disturbances."""

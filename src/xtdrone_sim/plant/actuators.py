@@ -59,7 +59,7 @@ class ActuatorStage(Memory):
             fleet: The vehicles.
             altitude: Height of the world's origin above mean sea level [m].
             water: Height of the water's surface above the world's origin [m]; -inf without water.
-            water_weight: Of the water over its volume [N/m^3].
+            water_weight: Weight of the water over its volume [N/m^3].
         """
         n = fleet.n
         self.wind = np.zeros((n, 3))

@@ -1,4 +1,4 @@
-"""From actuator commands to wrenches on bodies: actuators, aerodynamics, batteries."""
+"""The plant turns actuator commands into wrenches on bodies: actuators, aerodynamics, batteries."""
 
 from typing import Any
 

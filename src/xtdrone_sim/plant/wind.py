@@ -164,7 +164,7 @@ class Wind(Memory):
             parameters: Parameters of the wind.
             n: Number of vehicles.
             seed: Seed of the scenario.
-            numbers: Of the vehicles, which name their random streams; None: 0 and up.
+            numbers: Numbers of the vehicles, which name their random streams; None: 0 and up.
 
         Raises:
             WindError: The wind field file cannot be read.

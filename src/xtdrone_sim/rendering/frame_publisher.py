@@ -25,7 +25,7 @@ class FramePublisher(Observer):
 
         Args:
             sensors: The sensors to publish.
-            instance: Of the simulation: a process may hold several.
+            instance: Instance of the simulation: a process may hold several.
 
         Raises:
             ControlError: There is no space in shared memory.

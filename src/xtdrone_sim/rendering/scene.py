@@ -87,7 +87,7 @@ class RenderedScene:
         """Puts everything where it is.
 
         Args:
-            state: Of the fleet.
+            state: State of the fleet.
             inserted: The models that were inserted into the world.
             states: (P, 13) of them, see WorldEditor.
         """
@@ -186,7 +186,7 @@ class RenderedScene:
             pos: (3,) from where, world [m].
             directions: (M, 3) unit vectors, world; (3,) for one.
             longest: Nothing further away matters [m].
-            body: Of the vehicle, that the sensor sits on.
+            body: Body of the vehicle that the sensor sits on.
 
         Returns:
             (M,) [m]; inf where there is nothing.
@@ -279,7 +279,7 @@ class Beams:
 
         Args:
             world, specs, models: As for RenderedScene.
-            engine: That moves them.
+            engine: Engine that moves them.
         """
         self.mjv_scene = RenderedScene(world, specs, models, (1, 1))
         self._engine, self._peopled = engine, bool(world.actors)

@@ -263,7 +263,7 @@ class _Mounted:
         Args:
             vehicle, name: Index in the fleet, and name, of the vehicle.
             block: The sensor's.
-            seed, number, stream: Of its random streams; `number` is the vehicle's.
+            seed, number, stream: Seed and numbers of its random streams; `number` is the vehicle's.
         """
         self.declared: RenderedSensor = rendered_sensors()[block.kind]
         self.instrument = self.declared.instrument(block, seed, number, stream)

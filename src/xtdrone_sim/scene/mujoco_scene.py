@@ -139,7 +139,7 @@ class Actors:
         """Moves on those that something is near, and the others ten times a second.
 
         Args:
-            data: Of the scene.
+            data: Data of the scene.
             t_us: Simulated time.
             pos: (N, 3) of what they may touch, world [m].
             all_of: Whether all of them are moved on.

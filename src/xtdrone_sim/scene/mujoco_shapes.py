@@ -97,8 +97,8 @@ class Shapes:
         convex pieces instead, so that one can fly through its doors; rays see the mesh itself.
 
         Args:
-            body: Of the scene.
-            name: Of the collision, unique in the scene.
+            body: Body of the scene.
+            name: Name of the collision, unique in the scene.
             shape: In the frame of the body.
             fixed: Whether the body never moves.
         """

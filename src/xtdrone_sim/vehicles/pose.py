@@ -17,7 +17,7 @@ class Pose(NamedTuple):
 
     @classmethod
     def of(cls, x: float, y: float, z: float, roll: float, pitch: float, yaw: float) -> "Pose":
-        """From SDF's six numbers [m, rad]."""
+        """Makes a pose from SDF's six numbers [m, rad]."""
         return cls((x, y, z), quaternion.from_euler(roll, pitch, yaw))
 
     def to(self, other: "Pose") -> "Pose":

@@ -81,7 +81,7 @@ def vehicle_figures(model: Vehicle) -> dict:
 
 
 def _largest_forces(envelope: ForceEnvelope, weight: float) -> list[list[float]]:
-    """Of each axis, the farthest forces to both sides [N]; `weight` is carried by x and y."""
+    """Along each axis, the farthest forces to both sides [N]; `weight` is carried by x and y."""
     rows = []
     for axis, direction in enumerate(np.eye(3)):
         held = {0: 0.0, 1: 0.0, 2: weight}
@@ -133,7 +133,7 @@ def _rotor_figures(model: Vehicle, largest: np.ndarray) -> dict:
 def _hover_figures(
     model: Vehicle, fleet: FleetModel, matrix: np.ndarray, hover: np.ndarray
 ) -> dict:
-    """Of a hover with these thrusts (A,) [N], in which `matrix` (4, A) acts."""
+    """Figures of a hover with these thrusts (A,) [N], in which `matrix` (4, A) acts."""
     rotors = len(model.rotors)
     speed = np.sqrt(hover[:rotors] / [r.motor_constant for r in model.rotors])
     command = [
@@ -261,7 +261,7 @@ def draw_layout(model: Vehicle, path: Path | str) -> None:
 
     Args:
         model: The vehicle.
-        path: Of the picture; its suffix selects the format.
+        path: Path of the picture; its suffix selects the format.
 
     Raises:
         XtdroneError: Something else is there, or it cannot be written.

@@ -57,7 +57,7 @@ def parse(path: Path, *what: str) -> Element:
 
 
 def parse_text(words: str, name: str, *what: str) -> Element:
-    """As parse(), from SDF text that comes without a file; messages call it by the name.
+    """Does as parse() with SDF text that comes without a file; messages call it by the name.
 
     Raises:
         SdfError: Malformed XML, not SDF, or without that element.

@@ -148,7 +148,7 @@ class Scope:
 
         Args:
             element: The <model>, or a <world> (whose models count as nested).
-            pose: Of the model in the root's frame.
+            pose: Pose of the model in the root's frame.
             prefix: What names of this scope begin with in the root's terms, like "gps0::".
             depth: How deep this scope is nested.
             placed: Poses of links and nested models in the root's frame, in place of the files';

@@ -68,7 +68,7 @@ def check_length(path: Path, count: int, size: tuple[int, int]) -> None:
     """Checks that a film has no more images than can be drawn and kept.
 
     Args:
-        path: Of the film.
+        path: Path of the film.
         count: Number of its images.
         size: Width and height [pixels].
 
@@ -92,9 +92,9 @@ def write(
     """Writes images as a film, or the first one as a picture.
 
     Args:
-        path: Of the file, its name ends in one of SUFFIXES.
+        path: Path of the file, its name ends in one of SUFFIXES.
         pictures: (h, w, 3) uint8.
-        fps: Of them per second.
+        fps: Frames per second.
         colours: (K, 3) RGB that a GIF has to have, 0..1.
 
     Raises:

@@ -27,7 +27,7 @@ _KEPT_S = 20.0  # length of the trail that is kept, of a fleet that flies faster
 
 @dataclass(frozen=True)
 class SceneDescription:
-    """What is in the scene, from the simulation to the window, as a line of JSON."""
+    """Says what is in the scene, from the simulation to the window, as a line of JSON."""
 
     world: str  # its SDF file
     added: Sequence[str]  # models that the scenario adds to it

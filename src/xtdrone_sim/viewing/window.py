@@ -60,7 +60,7 @@ class Window(QtWidgets.QWidget):
         Args:
             flight: The flight.
             camera: The camera.
-            size: Of the window [pixels].
+            size: Size of the window [pixels].
             speed: Simulated seconds per second, of a replay.
             begin_s, end_s: Simulated time to show, of a replay [s].
 
@@ -170,7 +170,7 @@ class Window(QtWidgets.QWidget):
         """Draws less finely while images take too long, more finely where there is time.
 
         Args:
-            seconds: That the last image took [s].
+            seconds: Time that the last image took [s].
         """
         self._times.append(seconds)
         if len(self._times) < JUDGED:

@@ -67,7 +67,7 @@ def read_model(words: str, name: str, pose: Pose, own_pose: bool = True) -> Worl
 
     Args:
         words: The text of an SDF file.
-        name: Of the model, whatever its file says.
+        name: Name of the model, whatever its file says.
         pose: Where to put it, world.
         own_pose: Whether the <pose> of the model counts from there, as in gazebo_ros.
 

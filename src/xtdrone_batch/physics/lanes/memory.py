@@ -50,7 +50,7 @@ def _gather(out: np.ndarray, source: np.ndarray, rows: np.ndarray, width: int) -
 
 @LaneLoop
 def _scatter(lanes: np.ndarray, target: np.ndarray, rows: np.ndarray, width: int) -> None:
-    """The inverse of _gather()."""
+    """Writes back what _gather() reads."""
     wide = np.uintp(width)
     for k in range(rows.size):
         lane = np.uintp(k)
@@ -82,7 +82,7 @@ def _gather4(out: np.ndarray, source: np.ndarray, rows: np.ndarray) -> None:
 
 @LaneLoop
 def _scatter3(lanes: np.ndarray, target: np.ndarray, rows: np.ndarray) -> None:
-    """The inverse of _gather3()."""
+    """Writes back what _gather3() reads."""
     for k in range(rows.size):
         lane = np.uintp(k)
         at = rows[lane] * THREE
@@ -93,7 +93,7 @@ def _scatter3(lanes: np.ndarray, target: np.ndarray, rows: np.ndarray) -> None:
 
 @LaneLoop
 def _scatter4(lanes: np.ndarray, target: np.ndarray, rows: np.ndarray) -> None:
-    """The inverse of _gather4()."""
+    """Writes back what _gather4() reads."""
     for k in range(rows.size):
         lane = np.uintp(k)
         at = rows[lane] * FOUR
@@ -133,7 +133,7 @@ def _load_memory(out: np.ndarray, memory: np.ndarray, rows: np.ndarray) -> None:
 
 @LaneLoop
 def _store_memory(lanes: np.ndarray, memory: np.ndarray, rows: np.ndarray) -> None:
-    """The inverse of _load_memory()."""
+    """Writes back what _load_memory() reads."""
     for k in range(rows.size):
         lane = np.uintp(k)
         _store_row(lanes, lane, memory, rows[lane] * np.uintp(MEMORY_SIZE))

@@ -207,7 +207,7 @@ class GazeboEngine(RangeCaster, Renderer, Viewer, WorldEditor):
         return state
 
     def contacts(self) -> Contacts:
-        """What is in contact after the last step; see Engine.
+        """Returns the contacts after the last step; see Engine.
 
         Raises:
             EngineError: gzserver has ended, or its answer is of another plugin.

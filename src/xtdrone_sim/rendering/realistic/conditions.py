@@ -40,7 +40,7 @@ def conditions_of(world: World, time_of_day: str = "", weather: str = "") -> Con
 
     Args:
         world: The World.
-        time_of_day, weather: Of the scenario; empty for what the world's file says.
+        time_of_day, weather: The scenario's; empty for what the world's file says.
 
     Raises:
         ScenarioError: They cannot be read.

@@ -33,7 +33,7 @@ def transmittance(distance: float, density: float, start: float, end: float, kin
         distance: Along the ray [m].
         density: Extinction [1/m], of EXPONENTIAL: exp(-density d), and of SQUARED:
             exp(-(density d)^2).
-        start, end: Of LINEAR, where it begins and where nothing arrives [m].
+        start, end: Distances for LINEAR, where fog begins and where nothing arrives [m].
         kind: One of these three.
     """
     if kind == 0:

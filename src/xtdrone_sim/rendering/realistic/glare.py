@@ -25,8 +25,8 @@ def sources(
     """The sources in front of a camera, as flare.flared() takes them.
 
     Args:
-        conditions: Of the run.
-        rows: Of lamps.Lamps.
+        conditions: Conditions of the run.
+        rows: Rows of lamps.Lamps.
         pos, axes: (3,) of the camera, (3, 3) its axes as columns, world.
         mean: Luminance of the image [cd/m^2].
         free: Returns for rays (M, 3) from the camera whether nothing is in them; (M,) bool.

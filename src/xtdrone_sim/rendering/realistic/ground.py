@@ -54,9 +54,9 @@ def extend(
     """Fills, in place, what nothing was drawn in, where a level plane would be seen.
 
     Args:
-        albedo, distance, ids: Of the image, see shade().
-        level, colour, surface: Of the plane, see ground_of().
-        height: Of the camera [m].
+        albedo, distance, ids: Albedo, distance and ids of the image, see shade().
+        level, colour, surface: Level, colour and surface of the plane, see ground_of().
+        height: Height of the camera [m].
         rise: (3,) how much forward, left and up of the camera point upwards.
         left, bottom, pixel: See normals_of().
         far: Nothing is filled beyond this distance along the optical axis [m].

@@ -120,7 +120,7 @@ class Lamps:
 def illuminance(
     lamp: np.ndarray, px: float, py: float, pz: float, nx: float, ny: float, nz: float
 ) -> float:
-    """Of a surface by a lamp of diffuse 1 [lux], attenuated as OpenGL and SDF say.
+    """Illuminance [lux] of a surface by a lamp of diffuse 1, attenuated as OpenGL and SDF say.
 
     Args:
         lamp: A row of Lamps.
@@ -205,7 +205,7 @@ def bulbs(
         image, distance: (h, w, 3) luminance, (h, w) along the optical axis [m].
         rows: See Lamps.
         pos, axes: (3,) of the camera, (3, 3) its axes as columns, world.
-        left, bottom, pixel: Of the image at unit distance.
+        left, bottom, pixel: Edges and side of a pixel of the image at unit distance.
     """
     h, w = distance.shape
     for k in range(rows.shape[0]):

@@ -24,7 +24,7 @@ def occlusion(
         left, bottom: Coordinates at unit distance of the image's lower left corner, x to the
             right and y up.
         pixel: Side of a pixel at unit distance.
-        step: Of the pixels.
+        step: Step of the pixels.
 
     Returns:
         (ceil(h / step), ceil(w / step)) float32, 0..1, smoothed over 4 by 4.

@@ -17,9 +17,9 @@ def drawn(
 
     Args:
         scene: With its camera.
-        context: Of OpenGL.
+        context: Context of OpenGL.
         width, height: [pixels].
-        near, far: Of the camera [m].
+        near, far: Nearest and farthest distance of the camera [m].
         parallel: Whether its projection is.
     """
     view = mujoco.MjrRect(0, 0, width, height)

@@ -17,7 +17,7 @@ _MARGIN = 1.15  # drops from beside the image fall into it
 
 
 def slope_of(rate: float) -> float:
-    """Of the number of drops by their diameter, exp(-slope D) [1/mm], by the rate [mm/h]."""
+    """Slope of the number of drops by their diameter, exp(-slope D) [1/mm], by the rate [mm/h]."""
     return 4.1 * rate**-0.21
 
 
@@ -27,8 +27,8 @@ def drops(
     """Drops in a camera's view, (K, 4): x and y at unit distance, z [m], diameter [m].
 
     Args:
-        rate: Of the rain [mm/h].
-        left, right, bottom, top: Of the image at unit distance.
+        rate: Rate of the rain [mm/h].
+        left, right, bottom, top: Edges of the image at unit distance.
         rng: Draws them.
     """
     slope = slope_of(rate)
@@ -73,9 +73,9 @@ def streaks(
         falling: See drops().
         down: (3,) unit vector downwards, forward, left and up of the camera.
         vel: (3,) of the camera, likewise [m/s].
-        seconds: Of the exposure.
+        seconds: Duration of the exposure.
         bright: (3,) luminance of a drop.
-        left, bottom, pixel: Of the image at unit distance.
+        left, bottom, pixel: Edges and side of a pixel of the image at unit distance.
     """
     h, w = distance.shape
     for d in range(falling.shape[0]):

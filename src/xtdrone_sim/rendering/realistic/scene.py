@@ -124,7 +124,7 @@ class RealisticScene(RenderedScene):
     def luminance(
         self, pos: np.ndarray, axes: np.ndarray, pinhole: Pinhole, near: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What a pinhole camera sees, before its lens.
+        """Returns what a pinhole camera sees, before its lens.
 
         Args:
             pos: (3,) of the camera, world [m].

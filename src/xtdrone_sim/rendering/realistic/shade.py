@@ -110,7 +110,7 @@ def shade(
         pos, axes: (3,) of the camera, and (3, 3) its axes as columns, world.
         heavens: Map of the sky, see Sky.
         towards, sunlight, ambient: (3,) each, see Sky.
-        depth, places: Of the sun's shadows, or in rain of what falls from above, see shadows.Maps.
+        depth, places: The sun's shadows, or in rain those of what falls, see shadows.Maps.
         rows, cubes: See lamps.Lamps.
         beside: depth and places of the shadows of directional lamps, a map each.
         air: density, start, end and kind, see fog.transmittance().

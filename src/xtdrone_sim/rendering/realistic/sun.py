@@ -46,13 +46,16 @@ def air_mass(elevation: np.ndarray | float) -> np.ndarray:
 
 
 def illuminance(elevation: float) -> np.ndarray:
-    """Of a surface that faces the sun, (3,) red green blue [lux]; nothing below the horizon."""
+    """Illuminance (3,) of a surface that faces the sun, red green blue [lux]; 0 below the horizon."""
     risen = min(max(elevation / _FADES + 0.5, 0.0), 1.0)
     return risen * _OUTSIDE * np.exp(-(RAYLEIGH + HAZE) * air_mass(elevation))
 
 
 def above(elevation: float) -> np.ndarray:
-    """Of the air that is seen, which sunlight reaches on shorter ways; also in twilight [lux]."""
+    """Illuminance of the air that is seen, which sunlight reaches on shorter ways [lux].
+
+    Also in twilight.
+    """
     night = min(max(1.0 + elevation / math.radians(14.0), 0.0), 1.0) ** 4
     tint = np.exp(-0.22 * (RAYLEIGH + HAZE) * air_mass(elevation))
     # Around sunset only air high above is lit: the light it sends down is blue.

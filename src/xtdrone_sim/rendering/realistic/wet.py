@@ -178,10 +178,10 @@ def _hit(
     """Pixel (u, v) of the first thing on a ray in the image; -1, -1 for none.
 
     Args:
-        distance: Of the image [m].
+        distance: Distance of the image [m].
         z0, x, y: Where the ray starts, along the axis [m] and at unit distance.
         f, aside, rise: Its direction, forward, left and up of the camera.
-        left, bottom, pixel: Of the image at unit distance.
+        left, bottom, pixel: Edges and side of a pixel of the image at unit distance.
     """
     h, w = distance.shape
     step, t = 0.03 * z0, 0.0

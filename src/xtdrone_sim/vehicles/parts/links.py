@@ -27,7 +27,7 @@ class Links:
         bodies, joints: As in Vehicle; one joint for each body but the base, in their order.
         frames: Pose of each body in the model frame, joints at zero.
         of_link: Full name of a link to the index of its body.
-        mass, cog, inertia: Of the whole vehicle, joints at zero, in the model frame.
+        mass, cog, inertia: Those of the whole vehicle, joints at zero, in the model frame.
     """
 
     bodies: tuple[Body, ...]

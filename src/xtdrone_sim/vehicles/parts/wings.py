@@ -150,7 +150,7 @@ def level_flight(model: Vehicle, speed: float) -> tuple[float, float]:
 
     Args:
         model: The vehicle.
-        speed: Of the air, above that of the stall [m/s]; control surfaces are at rest.
+        speed: Speed of the air, above that of the stall [m/s]; control surfaces are at rest.
 
     Returns:
         NaN where they do not carry it, or would at less than -5 degrees.
@@ -183,7 +183,7 @@ def _lift_by_angle(model: Vehicle) -> tuple[np.ndarray, np.ndarray] | None:
 def _lift_and_drag(
     records: Sequence[Record], forward: np.ndarray, upward: np.ndarray, angle: float
 ) -> tuple[float, float]:
-    """Of some wings at an angle of attack, over the square of the air speed [N s^2/m^2]."""
+    """Lift and drag of wings at an angle of attack, over the squared air speed [N s^2/m^2]."""
     along = math.cos(angle) * forward - math.sin(angle) * upward
     force = np.sum([wing.forces(record, 0.0, 1.0, *along)[:3] for record in records], axis=0)
     return force @ (math.sin(angle) * forward + math.cos(angle) * upward), -force @ along

@@ -47,7 +47,7 @@ def blurred(
         distance: (h, w) along the optical axis [m].
         vel, ang: See image_velocity().
         seconds: The exposure's.
-        left, bottom, pixel: Of the image at unit distance, see normals_of().
+        left, bottom, pixel: Edges and pixel of the image at unit distance, see normals_of().
     """
     h, w = distance.shape
     out = np.empty_like(image)

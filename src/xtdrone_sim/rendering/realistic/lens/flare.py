@@ -41,12 +41,12 @@ _LARGE = 0.12  # radius of ghosts that are drawn at coarser pixels, in widths of
 
 
 def reflectance(index: float, other: float, tuned: float, wave: float) -> float:
-    """Of a surface between two media with a quarter-wave layer, light coming straight at it.
+    """Reflectance between two media with a quarter-wave layer, light coming straight at it.
 
     Args:
         index, other: Refractive indices of the media.
         tuned: Wave that the layer is a quarter of, within itself [nm].
-        wave: Of the light [nm].
+        wave: Wavelength of the light [nm].
     """
     first, second = (index - _LAYER) / (index + _LAYER), (_LAYER - other) / (_LAYER + other)
     turn = np.exp(-1j * math.pi * tuned / wave)
@@ -96,10 +96,10 @@ def flared(
 
     Args:
         image: (h, w, 3) luminance [cd/m^2].
-        sources: Of each, its image at unit distance, x to the right and y up, which may lie
+        sources: Image of each source at unit distance, x to the right and y up, which may lie
             outside the image, and (3,) its illuminance at the lens [lux].
-        amount: Of reflected and scattered light; 1 is that of this lens.
-        left, bottom, pixel: Of the image at unit distance.
+        amount: Amount of reflected and scattered light; 1 is that of this lens.
+        left, bottom, pixel: Edges and side of a pixel of the image at unit distance.
     """
     every, opening = ghosts(), openings()
     radius = opening[1] * np.abs(every[:, 6] / every[:, 0])
@@ -244,6 +244,6 @@ def trace(
 
 @lru_cache
 def _image_distance() -> float:
-    """From the last surface to the image of what is far away [mm]."""
+    """Distance from the last surface to the image of what is far away [mm]."""
     ray, _ = trace([*range(len(LENS))], sensor=False)
     return -ray[0] / ray[2]
