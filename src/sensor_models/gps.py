@@ -255,7 +255,7 @@ SENSOR = Sensor(
     stream=3,
     memory=[
         ("latency", "i8"),  # [steps]
-        ("pos", "f8", (3,)),  # of the antenna, from the centre of gravity, body [m]
+        ("pos", "f8", (3,)),  # antenna, from the centre of gravity, body [m]
         ("fix", "i1"),
         ("satellites", "i1"),
         ("loss", "f8"),

@@ -35,7 +35,7 @@ class Tags:
     """Allowed elements of a sensor's block, besides the parameters of its presets."""
 
     kind: str  # kind of the block
-    preset: str  # that a block without <preset> has
+    preset: str  # preset of a block without <preset>
     sitl: Mapping[str, tuple[str, float]] = field(default_factory=dict)  # its tag: our name, scale
     prefixes: tuple[str, ...] = ("",)  # prefixes of the quantities with the errors of Table I
     names: tuple[str, ...] = ()  # names of parameters that no preset gives

@@ -116,7 +116,7 @@ SENSOR = Sensor(
     stream=5,
     memory=[
         ("pos", "f8", (3,)),
-        ("axis", "f8", (3,)),  # of the beam, body [m]
+        ("axis", "f8", (3,)),  # direction of the beam, body
         ("shortest", "f8"),
         ("longest", "f8"),
     ],  # [m]

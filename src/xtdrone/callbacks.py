@@ -62,7 +62,7 @@ class ReadingCallback(Callback):
         """Takes a kind of sensor: imu, gps and so on."""
         super().__init__(flight, function)
         self._kind, self._flag = kind, kinds_of_sensors()[kind].flag
-        self._fleet: FleetModel | None = None  # that the following are of
+        self._fleet: FleetModel | None = None  # fleet to which the following belong
         self._names: list[str] = []
         self._fitted = np.zeros(0, dtype=np.bool_)
 

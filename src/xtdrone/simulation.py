@@ -121,7 +121,7 @@ class Simulation(Callbacks, Obstacles, Spawning):
             agent = operator = Operator(n, actuators)
         if backends:
             flying = BackendsAgent(flight.scenario, backends, agent)
-            agent, flown = cast(Agent, flying), flying.flown  # whose `done` is read only
+            agent, flown = cast(Agent, flying), flying.flown  # a cast, as its `done` is read-only
         if operator is not None or backends:
             flight.agent = agent
         self.commands = Commands(flight, operator, flown)

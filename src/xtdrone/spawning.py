@@ -111,7 +111,7 @@ class Spawning:
             )
         names = {spec.name for spec in vehicles}
         if not isinstance(former, (Operator, BackendsAgent)):
-            flight.change_fleet(vehicles)  # which says why not
+            flight.change_fleet(vehicles)  # it says why not
             return
         rows = Rows.of(
             [spec.number for spec in flight.scenario.vehicles], [spec.number for spec in vehicles]
@@ -132,7 +132,7 @@ class Spawning:
                 return made
             agent = BackendsAgent(flight.scenario, backends, made)
             self.commands.fly(made, agent.flown)
-            return cast(Agent, agent)  # whose `done` is read only
+            return cast(Agent, agent)  # a cast, as its `done` is read-only
 
         if isinstance(former, BackendsAgent) and not isinstance(former.rest, Operator):
             flight.change_fleet(vehicles)  # likewise

@@ -28,8 +28,8 @@ PARAMS_EXAMPLES = """examples:
   xtdrone params save iris.params
   xtdrone params load iris.params --vehicle 2
 """
-FLOAT_MAX = 3.4028234e38  # of a parameter, which has 32 bits
-# Of the logs in a vehicle's folder, a run's ulog folder, and a run.
+FLOAT_MAX = 3.4028234e38  # largest value of a parameter, which has 32 bits
+# Patterns of the logs in a vehicle's folder, in a run's ulog folder, and in a run.
 _DEPTHS = ("*.ulg", "*/*.ulg", "*/*/*.ulg")
 
 

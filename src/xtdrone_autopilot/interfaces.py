@@ -49,7 +49,7 @@ ESTIMATE = np.dtype(
     align=True,
 )
 _MOUNTS = ("gps_pos", "range_pos", "range_axis", "airspeed_axis", "imu_pos")
-_MIN_ARM = 0.05  # of an IMU; what a shorter one measures in excess is less than its noise [m]
+_MIN_ARM = 0.05  # shortest lever of an IMU that counts: others change readings less than noise [m]
 
 
 class Estimator(Memory):

@@ -40,10 +40,10 @@ class BatchDescription:
     objects: np.ndarray  # (E, O) or (1, O) scenes.object_dtype
     start: BatchState  # (V, ...) state after a reset
     start_loops: LoopState  # (V, ...) state of the control loops after a reset
-    types: tuple[tuple[int, np.ndarray], ...]  # of each type of vehicle the index of the first in
-    # an environment, and the indices of all (uint64)
+    # For each type of vehicle, indices in an environment: of its first, and of all (uint64).
+    types: tuple[tuple[int, np.ndarray], ...]
     streams: np.ndarray  # (E, 4) uint64, random number generators
-    widths: np.ndarray  # (10,) of randomisation.Randomisation
+    widths: np.ndarray  # (10,) fields of randomisation.Randomisation
     clear: np.ndarray  # (E,) bool, whether nothing was in reach of the vehicles in the last step
 
     @property

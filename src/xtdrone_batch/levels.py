@@ -16,7 +16,7 @@ class Level:
     """What an action commands."""
 
     number: int
-    fields: tuple[str, ...]  # of one vehicle's action; empty = one for each actuator
+    fields: tuple[str, ...]  # fields of a vehicle's action; empty = one for each actuator
     text: str
 
 

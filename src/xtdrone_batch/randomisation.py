@@ -32,7 +32,7 @@ class Randomisation:
     ang_vel: float = 0.0  # about each axis, body [rad/s]
     mass: float = 0.0  # fraction of mass and inertia, below 1
     thrust: float = 0.0  # fraction of each rotor's forces, below 1
-    wind: float = 0.0  # of a steady level wind from any direction, 0 to this [m/s]
+    wind: float = 0.0  # largest speed of a steady level wind from any direction [m/s]
 
     def __post_init__(self) -> None:
         """Raises BatchError where a width is not allowed."""

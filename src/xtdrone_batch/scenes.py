@@ -16,11 +16,11 @@ def object_dtype(real: type = np.float32) -> np.dtype:
     """Record of an object, (E, O)."""
     return np.dtype(
         [
-            ("kind", "i4"),  # of KINDS, or NO_OBJECT
+            ("kind", "i4"),  # value of KINDS, or NO_OBJECT
             ("mesh", "i4"),  # index into Scenes.meshes
             ("semantic", "i4"),  # class of the object, as in a label image; 0 = none
             ("moving", "i4"),  # whether vel and ang_vel move it
-            ("pos", real, (3,)),  # of its frame [m]
+            ("pos", real, (3,)),  # origin of its frame [m]
             ("quat", real, (4,)),  # xyzw, object to world
             (
                 "size",

@@ -84,7 +84,7 @@ class RayRunner:
         try:
             if self._address:
                 _check_reachable(self._address)
-            with _no_stderr():  # to which Ray's C++ part repeats the exception
+            with _no_stderr():  # Ray's C++ part repeats the exception there
                 ray.init(
                     **({"address": self._address} if self._address else here),
                     logging_level="error",

@@ -43,7 +43,7 @@ FIGURES = {  # unit and meaning of each figure; a flight has those that apply to
     "collisions": ("", "number of collisions"),
 }
 _PERIOD_US = 20_000  # between two samples of the figures [us]
-_DECIMALS = 6  # to which figures are rounded
+_DECIMALS = 6  # decimals to which figures are rounded
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class _Parser(argparse.ArgumentParser):
     """Errors are one line each, and a help text keeps the line breaks of its examples."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.subcommands: Mapping[str, Any] = {}  # their parsers
+        self.subcommands: Mapping[str, Any] = {}  # parsers of the subcommands
         kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(*args, **kwargs)
 

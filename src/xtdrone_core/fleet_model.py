@@ -47,8 +47,8 @@ def body_dtype(real: Real = np.float64) -> np.dtype:
             ("joint", "i8"),  # indices; -1 for the base
             ("mass", real),  # [kg]
             ("inertia", real, (6,)),  # xx, yy, zz, xy, xz, yz about its centre of gravity [kg m^2]
-            ("cog", real, (3,)),  # in its frame [m]
-            ("pos", real, (3,)),  # in the parent's frame, joint at zero [m]
+            ("cog", real, (3,)),  # centre of gravity in its frame [m]
+            ("pos", real, (3,)),  # position in the parent's frame, joint at zero [m]
             ("quat", real, (4,)),  # xyzw
         ],
         align=True,

@@ -59,14 +59,14 @@ _BY_GLOBAL_POSITION = _BY_POSITION | _R.GLOBAL_POSITION
 class NavState:
     """A mode of PX4."""
 
-    name: str  # in its texts
+    name: str  # name in its texts
     px4: tuple[int, int]  # main mode and sub mode, 0 where there is none
     base_mode: int  # MAVLink's HEARTBEAT.base_mode of PX4, disarmed
     requires: Requirement
     standard: int = 0  # MAVLink's MAV_STANDARD_MODE, 0 = it is none
     advanced: bool = True  # not for beginners
-    listed: bool = True  # in AVAILABLE_MODES
-    selectable: bool = True  # by a user
+    listed: bool = True  # listed in AVAILABLE_MODES
+    selectable: bool = True  # selectable by a user
 
     @property
     def custom_mode(self) -> int:

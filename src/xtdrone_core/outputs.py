@@ -12,7 +12,7 @@ from typing import Any
 from .errors import XtdroneError, shown
 from .files import FileError, kind_of
 
-MARK = "xtdrone"  # in the metadata of pictures
+MARK = "xtdrone"  # mark in the metadata of pictures
 _SEEN = 8192  # bytes at both ends of a file that tell what it is
 _FIELD = {".png": "Software", ".pdf": "Creator", ".svg": "Creator"}  # names the program
 

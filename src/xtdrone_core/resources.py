@@ -11,7 +11,7 @@ from .errors import ScenarioError, XtdroneError, shown, unknown_name
 TEMPLATES = {
     ".jinja": "PX4's scripts/jinja_gen.py",
     ".erb": "erb FILE > FILE.sdf",
-}  # their renderers
+}  # programs that render these files
 _CONFIG = "model.config"  # names a model's SDF files, one for each version of SDF
 
 

@@ -151,7 +151,7 @@ class SensorBlock:
 
     kind: str  # imu, magnetometer, barometer, gps, camera, ...
     name: str
-    pos: Vector  # in the frame of its body; the base's lies in the centre of gravity [m]
+    pos: Vector  # position in the frame of its body, the base's in its centre of gravity [m]
     quat: Quaternion  # xyzw, sensor to body
     parameters: dict[str, Any]  # tags of the plugin or sensor element, as text or nested dict
     body: int = BASE  # the body that it is mounted on
@@ -161,13 +161,13 @@ class SensorBlock:
 class Pack:
     """The battery of a vehicle."""
 
-    cells: int  # in series
+    cells: int  # cells in series
     capacity: float  # [A h]
     internal_resistance: float  # resistance of the whole pack [Ohm]
     efficiency: float  # shaft power over electrical power, motors and speed controllers together
     rated_voltage: float  # at the terminals, from which on rotors reach maxRotVelocity [V]
     avionics_power: float  # taken by everything but the motors [W]
-    charge: float  # at start, 0 to 1
+    charge: float  # charge at start, 0 to 1
     rotor_power_constant: float  # shaft power / speed^3 of a rotor [W s^3]; 0 = C_M C_T
 
 
@@ -208,18 +208,18 @@ class HalfWing:
     body: int = BASE  # the body that it acts on
     control: int  # index of the actuator that deflects its elevon
     rotor: int  # index of the rotor ahead of it
-    pos: Vector  # its point in the frame of its body [m]
+    pos: Vector  # the half wing's point in the frame of its body [m]
     forward: Vector  # unit vector along the thrust, frame of its body
     left: Vector  # unit vector along the span, about which the elevon turns, frame of its body
     area: float  # area of this half [m^2]
     chord: float  # [m]
     span: float  # span of the whole wing [m]
     cd0: float  # drag along the thrust
-    cy0: float  # and along the span
+    cy0: float  # drag along the span
     lift_slope: float  # [1/rad]
     offset: float  # distance of the aerodynamic centre ahead of `pos` [m]
     zeta_f: float  # effect of the elevon on the force
-    zeta_m: float  # and on the moment
+    zeta_m: float  # effect of the elevon on the moment
     damping: Vector  # diagonal of Phi_mw
     disc_area: float  # disc area of the propeller [m^2]
 

@@ -10,7 +10,7 @@ from .compiled import njit
 
 BETAFLIGHT_UNIT = 200.0  # full stick at an RC rate of 1 [deg/s]
 _STEEPER = 14.54  # factor on what an RC rate exceeds 2 by
-_MIN_DENOMINATOR = 0.01  # of Betaflight's curve
+_MIN_DENOMINATOR = 0.01  # smallest denominator of Betaflight's curve
 
 
 @njit

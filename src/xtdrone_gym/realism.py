@@ -36,8 +36,8 @@ class Realism:
     tilt_bias: float = 0.0  # [rad]
     rate_noise: float = 0.0  # [rad/s]
     rate_bias: float = 0.0  # [rad/s]
-    action_bias: float = 0.0  # of an action as it arrives, as a fraction of its range
-    delay: int = 0  # of actions, drawn from 0 to this for each episode [steps]
+    action_bias: float = 0.0  # bias of an action as it arrives, as a fraction of its range
+    delay: int = 0  # largest delay of actions, drawn from 0 to this for each episode [steps]
 
     def __post_init__(self) -> None:
         """Raises BatchError where a value is not allowed."""
@@ -86,7 +86,7 @@ FLIGHT = Realism(
     rate_noise=0.02,
     rate_bias=0.005,
     delay=2,
-)  # of a whole stack
+)  # estimates and delays of a whole flight stack
 
 
 class Measured(NamedTuple):

@@ -90,15 +90,15 @@ class Task:
     name: str  # with its version: Position-v0
     text: str  # the aim, in a line
     success: str  # condition of a success, in a line
-    action: str  # of xtdrone_batch.levels.LEVELS
+    action: str  # a level of xtdrone_batch.levels.LEVELS
     low: tuple[float, ...]  # bounds of an action, in its units
     high: tuple[float, ...]
-    sub_steps: int  # of 4 ms in a step
+    sub_steps: int  # number of sub-steps of 4 ms in a step
     seconds: float  # until an episode is truncated
     starts: tuple[tuple[float, float, float], ...]  # one for each vehicle [m]
     randomisation: Randomisation
     goal: tuple[tuple[float, ...], tuple[float, ...]]  # lowest and highest that is drawn
-    parts: tuple[Part, ...]  # of an observation
+    parts: tuple[Part, ...]  # what an observation consists of
     observe: Callable[..., None]  # observe(which, ObservationArrays)
     judge: Callable[..., None]  # judge(which, RewardArrays)
     # begin(which, RewardArrays, limits (2, G), streams (E, 4)): goal and memory of new episodes
@@ -107,7 +107,7 @@ class Task:
     # judge(); by true poses in a batch, by estimates in a flight
     advance: Callable[..., None] = no_advance
     memory: int = 0  # numbers that the task keeps for each vehicle
-    world: str | None = None  # of worlds/batch; None for a ground
+    world: str | None = None  # name of a world in worlds/batch; None for a ground
     camera: CameraParameters | None = None
     pooled: tuple[int, int] = (0, 0)  # rows and columns of its image in an observation
     # goal_positions(goal (V, G), memory (V, M)) returns the places (V, 3) that pictures mark;
@@ -157,7 +157,7 @@ BODY = (
     Part("body_rates", 3, 40.0, 4.0),  # [rad/s]
 )
 BODY_SIZE = sum(part.width for part in BODY)
-VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)  # of the goal less the vehicle's [m/s]
+VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)  # the goal's less the vehicle's [m/s]
 # Bounds of body rates [rad/s] and thrust 0..1, as most tasks have them.
 RATES_LOW, RATES_HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 

@@ -17,7 +17,7 @@ from xtdrone_core.runs.ports import Ports, advice, open_udp
 
 from .errors import MavrosError
 
-SYSTEM_ID = 240  # this end's
+SYSTEM_ID = 240  # system id of this end
 COMPONENT_ID = mavlink.MAV_COMP_ID_ONBOARD_COMPUTER
 _BUFFER = 8 << 20  # receive buffer, for all that comes within one tick [bytes]
 

@@ -27,7 +27,7 @@ class Topic(Generic[VehicleT]):
     message: str = ""  # MAVLink message that it is made of; "" = published elsewhere, or never
     build: Callable[[VehicleT, bytes], bytes | None] | None = None  # converts its payload
     rate: float = 0.0  # rate of the message on the bridge's link [Hz]; 0 = at each change
-    latched: bool = False  # and built even without subscribers
+    latched: bool = False  # latched, and built even without subscribers
 
 
 @dataclass(frozen=True)

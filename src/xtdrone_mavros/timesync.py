@@ -6,8 +6,8 @@ PERIOD_US = 100_000  # between two requests [us]
 _WINDOW = 500  # answers until the filter has converged
 _ALPHA, _BETA = (0.05, 0.003), (0.05, 0.003)  # initial and final gains
 _MAX_ROUND_TRIP_NS = 30_000_000  # a longer round trip is not used; a tick of a simulation is [ns]
-_MAX_DEVIATION_NS = 100_000_000  # from the estimate [ns]
-_MAX_DEVIATIONS = 5  # after more in a row the filter is reset
+_MAX_DEVIATION_NS = 100_000_000  # largest deviation from the estimate [ns]
+_MAX_DEVIATIONS = 5  # more in a row reset the filter
 
 
 class Timesync:

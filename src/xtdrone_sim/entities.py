@@ -27,7 +27,7 @@ from .world import World
 from .world.models import WorldModel, read_model
 
 WORLD_FRAMES = ("", "world", "map", "/map")  # names of the world frame, as gazebo_ros has them
-MAX_NUMBER = 1e6  # of a state or a wrench in a request [m, m/s, rad/s, N, N m]
+MAX_NUMBER = 1e6  # largest number in a request, state or wrench [m, m/s, rad/s, N, N m]
 _STILL = (0.0, 0.0, 0.0)
 
 

@@ -83,7 +83,7 @@ class RotorDescription:
     """A rotor or propeller of a type of vehicle."""
 
     actuator: int
-    pos: Vector  # of its hub [m]
+    pos: Vector  # position of its hub [m]
     axis: Vector
     direction: float
     body: int
@@ -144,7 +144,7 @@ class StationDescription:
     """A running simulation, as its page's server has to know it."""
 
     instance: int
-    folder: str  # of the run; empty without one
+    folder: str  # folder of the run; empty without one
     key: str  # file of the MAVLink key; empty without one
     px4: bool  # real PX4 flies
     control: bool  # it has a control socket
@@ -154,9 +154,9 @@ class StationDescription:
     track: str  # name or file of the race track; empty without one
     ghost: str  # run whose ghost flies along
     ring: str  # path of the frame ring
-    arrays: tuple[tuple[str, str, tuple[int, ...]], ...]  # of the ring: name, type, shape
-    token: str  # of pages that may command
-    address: str  # on which the page is served
+    arrays: tuple[tuple[str, str, tuple[int, ...]], ...]  # name, type and shape of each in the ring
+    token: str  # shown by pages that may command
+    address: str  # address on which the page is served
 
 
 def describe(

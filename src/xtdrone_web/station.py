@@ -26,7 +26,7 @@ from .frame import VEHICLE, blank
 
 _log = logging.getLogger(__name__)
 PERIOD_S = 0.015  # wall time between two states in the ring, at least [s]
-STEPS = 32  # of which the ring has the times
+STEPS = 32  # number of the last steps whose times the ring has
 _ROTORS = VEHICLE["actuator"].shape[0]
 LOCAL = "127.0.0.1"
 RingArrays = tuple[tuple[str, str, tuple[int, ...]], ...]  # name, type and shape of each
@@ -57,7 +57,7 @@ class Station(Observer):
         self._records = blank(n)
         self._steps = np.zeros((STEPS, 2))  # end [s] and processor time [s] of the last steps
         self._count, self._due, self._cpu = 0, 0.0, 0.0
-        self._simulation = simulation  # whose Agent comes later
+        self._simulation = simulation  # kept whole, as its Agent comes later
         self._passages = np.zeros(n, dtype="<i8")
         arrays = (
             ("vehicles", "|u1", (n * VEHICLE.itemsize,)),

@@ -16,9 +16,9 @@ WAYS = {
     "to_and_fro": "back the same way, with a turn at both ends",
     "once": "it stops at the last point",
 }
-_TURN_S = 1.0  # of a turn at the end of a way to and fro [s]
+_TURN_S = 1.0  # duration of a turn at the end of a way to and fro [s]
 _FINE = 0.05  # between points of a route before it is cut into waypoints [m]
-_PARTS = 16  # of a rounded corner
+_PARTS = 16  # points of a rounded corner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Actor(Part):
     speed: float  # [m/s]
     way: str = "round"  # a key of WAYS
     figure: str | Path = ""  # a model in models/, or the path of an SDF file: what it looks like
-    colour: Colour | None = None  # of the model's visuals named paint..., RGB 0..1
+    colour: Colour | None = None  # colour of the model's visuals named paint..., RGB 0..1
     delay: float = 0.0  # simulated time at which it starts [s]
 
     step_s: ClassVar[float] = 0.5  # between two waypoints [s]

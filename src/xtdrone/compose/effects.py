@@ -78,8 +78,8 @@ class TranslationalLift(Effect):
     """
 
     effect = "translational_lift"
-    lift: float  # of one rotor [N s^2/m^2]
-    damping: float  # of climb and descent, of one rotor [N s^2/m]
+    lift: float  # coefficient of one rotor's lift [N s^2/m^2]
+    damping: float  # one rotor's damping of climb and descent [N s^2/m]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,9 +28,9 @@ class Frame(Part):
     """
 
     mass: float  # without rotors and sensors that have a mass of their own [kg]
-    size: Vector = (0.3, 0.3, 0.1)  # of the box that it is [m]
+    size: Vector = (0.3, 0.3, 0.1)  # size of the box that it is [m]
     inertia: Vector | None = None  # principal moments [kg m^2]; None: of a solid box
-    height: float = 0.0  # of its centre of gravity above the ground [m]; 0: half of the box
+    height: float = 0.0  # height of its centre of gravity above the ground [m]; 0: half of the box
     collisions: tuple[Solid, ...] = field(default=())  # (): the box
     visuals: tuple[Solid, ...] = field(default=())  # (): the box
 

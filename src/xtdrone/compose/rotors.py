@@ -48,10 +48,10 @@ class ThrustCurve:
     """
 
     max_speed: float  # [rad/s]
-    idle_speed: float = 0.0  # of an armed rotor at command 0 [rad/s]
-    time_constant_up: float = 0.0125  # of its speed [s]
+    idle_speed: float = 0.0  # speed of an armed rotor at command 0 [rad/s]
+    time_constant_up: float = 0.0125  # time constant of its speed as it rises [s]
     time_constant_down: float = 0.025  # [s]
-    max_command_speed: float = 0.0  # that command 1 asks for [rad/s]; 0: max_speed
+    max_command_speed: float = 0.0  # speed that command 1 asks for [rad/s]; 0: max_speed
     reversible: bool = False  # turns both ways; commands are -1..1
 
     def __post_init__(self) -> None:
@@ -156,12 +156,12 @@ class Rotor(Part):
         1100.0
     """
 
-    pos: Vector  # of the hub from the frame's centre of gravity [m]
+    pos: Vector  # position of the hub from the frame's centre of gravity [m]
     turning: str  # seen from above: ccw or cw
     curve: ThrustCurve = QuadraticThrust()
     axis: Vector = (0.0, 0.0, 1.0)  # direction of the thrust
     mass: float = 0.005  # [kg]
-    radius: float = 0.128  # of its disc, for its inertia and look [m]
+    radius: float = 0.128  # radius of its disc, for its inertia and look [m]
     inertia: Vector | None = None  # principal moments [kg m^2]; None: of a rod of that length
     colour: Colour = (0.9, 0.35, 0.05)
 

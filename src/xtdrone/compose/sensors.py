@@ -21,7 +21,7 @@ from .part import (
     check_vectors,
 )
 
-_SIDE = 0.02  # of the cube that a sensor with a mass is [m]
+_SIDE = 0.02  # side of the cube that a sensor with a mass is [m]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Sensor(Part):
     """
 
     plugin: ClassVar[str] = ""  # PX4 sitl_gazebo's, without lib and .so
-    type: ClassVar[str] = ""  # of SDF's <sensor>; "": a plugin of the model
+    type: ClassVar[str] = ""  # type of SDF's <sensor>; "": a plugin of the model
     label: ClassVar[str] = ""  # its name where none is given
 
     name: str = ""  # empty: by its kind

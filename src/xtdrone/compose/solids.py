@@ -38,7 +38,7 @@ class Solid(Part):
     """
 
     name: str = ""  # in its world; empty: from its kind and number
-    pos: Vector = ORIGIN  # of its centre [m]
+    pos: Vector = ORIGIN  # position of its centre [m]
     rpy: Vector = ORIGIN  # roll, pitch and yaw [rad]
     mass: float = 0.0  # [kg]; 0: it stands still
     friction: float = 1.0  # Coulomb's
@@ -193,7 +193,7 @@ class Mesh(Solid):
 
     file: Path | str
     scale: Vector = (1.0, 1.0, 1.0)
-    size: Vector = (1.0, 1.0, 1.0)  # of the box around it [m], for the inertia of one with a mass
+    size: Vector = (1.0, 1.0, 1.0)  # sides of the box around it [m], for the inertia of a mass
 
     def __post_init__(self) -> None:
         super().__post_init__()

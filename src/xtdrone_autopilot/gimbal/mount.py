@@ -33,14 +33,14 @@ _STRAIGHT = (mavlink.MAV_MOUNT_MODE_RETRACT, mavlink.MAV_MOUNT_MODE_NEUTRAL)
 MOUNT = np.dtype(
     [
         ("angles", "f8", (3,)),  # roll and pitch from the horizon, yaw from the heading [rad]
-        ("rates", "f8", (3,)),  # at which these go on [rad/s]
-        ("bearing", "f8"),  # of a locked yaw, clockwise from north [rad]; NaN = it turns along
+        ("rates", "f8", (3,)),  # rates at which the angles go on [rad/s]
+        ("bearing", "f8"),  # bearing of a locked yaw, from north [rad]; NaN = it turns along
         ("roi", "f8", (3,)),  # what it looks at, world [m], NaN = nothing
     ],
     align=True,
 )
 _SERVOS = np.dtype(
-    [  # of each axis
+    [  # servos of the three axes
         ("index", "i8", (3,)),  # among the vehicle's actuators, -1 = it has no such axis
         ("sense", "f8", (3,)),  # as of sense()
         ("scaling", "f8", (3,)),

@@ -15,8 +15,8 @@ from ..state.clock import StepClock
 from ..state.handlers import handles
 from .links import Link
 
-LONGEST_TEST_S = 3.0  # of an actuator
-_FIRST_MOTOR, _FIRST_SERVO, _FUNCTIONS = 1, 33, 1000  # of ACTUATOR_TEST's param5
+LONGEST_TEST_S = 3.0  # longest test of an actuator
+_FIRST_MOTOR, _FIRST_SERVO, _FUNCTIONS = 1, 33, 1000  # values of ACTUATOR_TEST's param5
 _OUTPUT_MOTOR, _OUTPUT_SERVO = 101, 201  # PX4's output functions, which it takes above 1000
 
 
@@ -91,4 +91,4 @@ class DeviceCommands:
         return [] if number >= _FUNCTIONS else None
 
 
-_MAX = {_FIRST_MOTOR: 12, _FIRST_SERVO: 8}  # that PX4 has functions for
+_MAX = {_FIRST_MOTOR: 12, _FIRST_SERVO: 8}  # motors and servos that PX4 has functions for

@@ -19,8 +19,8 @@ from ..navigation.mission_items import PARAM_MAX
 FARTHEST = 1e6  # no position or set-point is larger than this [m, m/s, m/s^2]
 # Largest value by unit; no yaw or body rate is larger than 100 rad or rad/s.
 _BY_UNIT = {"m": FARTHEST, "m/s": FARTHEST, "m/s/s": FARTHEST, "rad": 100.0, "rad/s": 100.0}
-_DEGREES = {"lat": 90e7, "lon": 180e7}  # of fields in degE7, by how their names begin
-_UNIT_LENGTH = 1.1  # component of a quaternion
+_DEGREES = {"lat": 90e7, "lon": 180e7}  # limits of fields in degE7, by how their names begin
+_UNIT_LENGTH = 1.1  # largest component of a quaternion
 _MASK = "type_mask"
 
 

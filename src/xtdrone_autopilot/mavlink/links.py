@@ -36,16 +36,16 @@ from .datagrams import LARGEST, Sender
 from .streams import BUFFER, Streams
 
 TICK_US = 20_000  # streams go out at this period, so that datagrams are few, if not faster [us]
-PHASES_US = 100_000  # within which the streams of a link begin [us]
+PHASES_US = 100_000  # the streams of a link begin within this time [us]
 PEER_LOST_US = 30_000_000  # a learned peer that is silent for this long is forgotten [us]
-MAX_PEERS = 8  # learned, on one link of one vehicle
+MAX_PEERS = 8  # peers learned on one link of one vehicle
 _QUIET_US = 3_000_000  # a peer that was silent for this long makes room for another [us]
-KEPT_TEXTS, KEPT_TEXT_US = 8, 5_000_000  # that wait for one, and for how long [us]
-MAX_DATAGRAM = 4096  # what is longer is cut [bytes]
-MAX_DATAGRAMS = 64  # taken from one socket in one step
-MAX_REFUSED = 32  # senders of one link of whom it is said that they are refused
+KEPT_TEXTS, KEPT_TEXT_US = 8, 5_000_000  # texts that wait for a station, and for how long [us]
+MAX_DATAGRAM = 4096  # longer datagrams are cut [bytes]
+MAX_DATAGRAMS = 64  # datagrams taken from one socket in one step
+MAX_REFUSED = 32  # senders of one link whose refusal is reported
 HERE = "127.0.0.1"
-Address = tuple[str, int]  # of IPv4 and UDP
+Address = tuple[str, int]  # IPv4 address and UDP port
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class LinkKind:
     name: str
     always: bool  # streams before it has received anything from a peer
     texts: bool  # sends STATUSTEXT though no ground station's heartbeat comes in
-    guarded: bool = True  # by the key, if there is one
+    guarded: bool = True  # the key, if there is one, guards it
 
     def local(self, ports: Ports, i: int) -> int:
         """UDP port of vehicle i's end."""
@@ -102,7 +102,7 @@ class Link:
     clock_us: float | None = None  # what its other end's clock lacks to the vehicle's [us]
     signer: Signer | None = None  # signs and checks, where there is a key
     refused: int = 0  # messages that were not signed as they must be
-    refused_senders: set[Address] = field(default_factory=set)  # of whom it has been said
+    refused_senders: set[Address] = field(default_factory=set)  # senders whose refusal was reported
 
     def addresses(self) -> list[Address]:
         """Addresses to which streams of this link go."""
@@ -160,7 +160,7 @@ class Links:
         self._poll = select.epoll()
         self._senders = [Sender(n, 1 + MAX_PEERS) for _ in KINDS]
         self._decoder = mavlink.MAVLink(None)
-        self._links: dict[int, Link] = {}  # by file number
+        self._links: dict[int, Link] = {}  # links by file number
         # All are set below, by _open() or _take_over().
         self.by_kind: list[list[Any]] = [[None] * n for _ in KINDS]
         m = len(streams.names)

@@ -73,7 +73,7 @@ class Messages:
                 self._refusals.get(message.get_type(), self._refuse)(link, message, why)
             else:
                 handler(link, message)
-        except Exception as error:  # of one message of one vehicle: the fleet flies on
+        except Exception as error:  # one message of one vehicle failed: the fleet flies on
             self._outbox.say(link.vehicle, WARNING, failure(message.get_type(), error))
 
     def _refuse(self, link: Link, message: MavlinkMessage, why: str) -> None:
@@ -90,9 +90,9 @@ class Messages:
             repeat()
 
 
-_LONGEST_TRIP_NS = 10_000_000  # of an answer to TIMESYNC: later ones do not count, as in PX4
+_LONGEST_TRIP_NS = 10_000_000  # later answers to TIMESYNC do not count, as in PX4
 _JUMP_US = 100_000  # an offset that differs by more is a clock that was set
-_WEIGHT = 0.05  # of the newest offset
+_WEIGHT = 0.05  # weight of the newest offset
 
 
 def _smoothed(before: float | None, offset: float) -> float:

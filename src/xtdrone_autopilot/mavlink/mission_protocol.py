@@ -29,9 +29,9 @@ from ..state.clock import StepClock
 from ..state.handlers import receives
 from .links import Address, Link
 
-RETRY_US = 500_000  # until a missing item is requested again [us]
-GIVE_UP_US = 20_000_000  # of silence, after which an upload is forgotten [us]
-BUSY_US = 5_000_000  # of silence, after which another client may upload, as in PX4 [us]
+RETRY_US = 500_000  # a missing item is requested again after this time [us]
+GIVE_UP_US = 20_000_000  # an upload is forgotten after this silence [us]
+BUSY_US = 5_000_000  # another client may upload after this silence, as in PX4 [us]
 ACCEPTED = mavlink.MAV_MISSION_ACCEPTED
 
 
@@ -40,7 +40,7 @@ class _Upload:
     """One upload in progress."""
 
     link: Link
-    address: Address | None  # of the sender, for repeated requests
+    address: Address | None  # sender's address, for repeated requests
     partner: tuple[int, int]  # system and component id of the sender
     kind: int
     count: int

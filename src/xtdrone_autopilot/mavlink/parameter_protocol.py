@@ -20,7 +20,7 @@ from ..state.outbox import INFO, WARNING, Outbox
 from .links import Link
 
 PER_TICK = 20  # parameters of a requested list, as PX4 sends by UDP
-CHANGES_US = 1_000_000  # at most so often changes are told on every link, as PX4 does [us]
+CHANGES_US = 1_000_000  # shortest time between reports of changes on every link, as in PX4 [us]
 HASH = "_HASH_CHECK"  # is no parameter: a station that knows the values need not ask for all
 _UNLISTED = 65535  # index of what is not in the list
 _NOT_SENT = -CHANGES_US  # time of no change yet [us]

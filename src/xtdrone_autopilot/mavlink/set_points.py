@@ -38,7 +38,7 @@ _NOTHING = "its type mask leaves nothing to follow"
 _HOVER = 0.5  # middle of the throttle stick of MANUAL_CONTROL
 _STICKS = ("stick_forward", "stick_right", "stick_clockwise", "stick_up")
 _STICK_FILTER_S = 0.1  # time constant of PX4's filter of their rates [s]
-_STICKS_AWAY_S = 0.5  # after which the rates begin anew; default of COM_RC_LOSS_T [s]
+_STICKS_AWAY_S = 0.5  # the rates begin anew after this gap; default of COM_RC_LOSS_T [s]
 
 
 class SetPointMessages:

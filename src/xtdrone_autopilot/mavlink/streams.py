@@ -51,12 +51,12 @@ from .telemetry.kernel import (
 from .telemetry.modes import BASE, CUSTOM, ModeStreams
 from .telemetry.remote_id import RemoteIdStreams
 
-BUFFER = 4096  # for one vehicle's frames of one tick [bytes]; the default streams need at most 1100
+BUFFER = 4096  # room for a vehicle's frames of one tick [bytes]; default streams need 1100 at most
 
 _PITCH_90 = (math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0)  # wxyz
-_DIAGONAL = (0, 6, 11, 15, 18, 20)  # of a 6 x 6 matrix, in its upper triangle row by row
+_DIAGONAL = (0, 6, 11, 15, 18, 20)  # diagonal of a 6 x 6 matrix in its upper triangle, row by row
 
-PARTS = (ClockStreams, ModeStreams, RemoteIdStreams)  # that fill further messages
+PARTS = (ClockStreams, ModeStreams, RemoteIdStreams)  # classes that fill further messages
 
 
 @dataclass(frozen=True)
@@ -509,7 +509,7 @@ _AUTO = np.array([MODES[mode].px4[0] == 4 for mode in Mode])
 _CENTIMETRE, _MILLI = np.float32(0.01), np.float32(1e3)
 _SERVOS = tuple(f"servo{k + 1}_raw" for k in range(16))
 _NO_PULSE = 900  # PX4's PWM_MAIN_DIS [us]
-_NEW_IMU, _NEW_AIRSPEED = 0b111111, 1 << 10  # of HIGHRES_IMU.fields_updated
+_NEW_IMU, _NEW_AIRSPEED = 0b111111, 1 << 10  # bits of HIGHRES_IMU.fields_updated
 _SLOWER = {0b111 << 6: 88_000, 0b1101 << 9: 50_000}  # magnetometer, barometer: PX4's periods [us]
 # Bits of SYS_STATUS: what PX4 reports of this fleet's sensors, and as healthy since it is absent.
 _SENSORS = (

@@ -38,7 +38,7 @@ _RECEIVERS = {
 }
 _COMMANDS = (*_RECEIVERS.values(), Mount, DeviceCommands)
 _LINKS = ("ground_station", "offboard", "bridge")
-_WIDTH = 100  # of running text [characters]
+_WIDTH = 100  # width of running text [characters]
 
 
 def streams_table() -> str:

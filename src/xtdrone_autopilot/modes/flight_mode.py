@@ -37,7 +37,7 @@ class ModeParts:
     clock: StepClock
     origin: Sequence[float]  # latitude, longitude [rad] and height [m] of the world's origin
     outbox: Outbox
-    request_transition: Callable[[int, int], None]  # of a VTOL, to HOVERS or ON_WINGS
+    request_transition: Callable[[int, int], None]  # vehicle, HOVERS or ON_WINGS
 
 
 @dataclass(frozen=True)

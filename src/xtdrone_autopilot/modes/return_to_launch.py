@@ -21,7 +21,7 @@ from ..state.vehicle_status import (
 from .flight_mode import FlightMode, ModeParts
 
 CLIMB, MOVE, DESCEND, WAIT, CENTRE, LAND, DONE, STOP = range(8)
-_LANDS_AS_MISSION = (1, 3)  # of RTL_TYPE
+_LANDS_AS_MISSION = (1, 3)  # values of RTL_TYPE
 
 
 class Return(Memory, ModeTask):
@@ -40,10 +40,10 @@ class Return(Memory, ModeTask):
         self._missions, self._request_transition = parts.missions, parts.request_transition
         self._origin, self._outbox = parts.origin, parts.outbox
         n = len(parts.status)
-        self._stage = np.full(n, DONE, dtype=np.int8)  # the next one
-        self._height = np.zeros(n)  # of the way back, world z [m]
+        self._stage = np.full(n, DONE, dtype=np.int8)  # next stage
+        self._height = np.zeros(n)  # height of the way back, world z [m]
         self._destination = np.zeros((n, 3))  # [m]
-        self._entrance = np.full((n, 3), np.nan)  # of the mission's landing [m], NaN = not used
+        self._entrance = np.full((n, 3), np.nan)  # start of its landing [m], NaN = not used
         self.remember_start()
 
     def begin(self, i: int) -> None:

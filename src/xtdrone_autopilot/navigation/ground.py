@@ -28,7 +28,7 @@ from ..state.vehicle_status import (
     TRAJECTORY,
 )
 
-TILT_LIMIT_RATE = 0.2  # at which the largest tilt grows after take-off [rad/s]
+TILT_LIMIT_RATE = 0.2  # growth of the largest tilt after take-off [rad/s]
 STICKS_THRUST_MIN = 0.09  # a pilot's thrust below this may be a landing, of 0..1
 # Fraction of the range from the smallest to the hover thrust below which a thrust is low: with the
 # hover thrust estimated, as the parameter says, and for 'probably landed'.

@@ -91,9 +91,9 @@ MISSION_STATUS = np.dtype(
         ("reached_t", "i8"),  # when that was [us]
         ("finished", "?"),
         ("valid", "?"),  # there is a mission, and it can be flown from home
-        ("mission_id", "u4"),  # of its items, and of those of geofence and rally points, as PX4's
-        ("fence_id", "u4"),
-        ("rally_points_id", "u4"),
+        ("mission_id", "u4"),  # checksum of its items, as in PX4,
+        ("fence_id", "u4"),  # the geofence's,
+        ("rally_points_id", "u4"),  # and of the rally points
     ],
     align=True,
 )
@@ -112,9 +112,9 @@ class _Flown:
 
     index: int = 0
     work: int = _ITEM
-    disarmed: bool = False  # since it was flown
+    disarmed: bool = False  # disarmed since it was flown
     climb_to: float = math.nan  # height to climb to before it goes on, world z [m]
-    speed: float = math.nan  # of DO_CHANGE_SPEED [m/s]
+    speed: float = math.nan  # speed that DO_CHANGE_SPEED has set [m/s]
     last: tuple[float, ...] = ()  # where the last leg ended [m]
     jumps: dict[int, int] = field(default_factory=dict)  # item number -> jumps made
 

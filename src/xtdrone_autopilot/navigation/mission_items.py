@@ -75,8 +75,8 @@ PAYLOAD = frozenset(
 FENCE_ITEMS = frozenset(
     {RETURN_POINT, POLYGON_INCLUSION, POLYGON_EXCLUSION, CIRCLE_INCLUSION, CIRCLE_EXCLUSION}
 )
-_WAITS = frozenset({WAYPOINT, LOITER_TIME, DELAY, CONDITION_DELAY})  # for param1 [s]
-LONGEST_S = 86400.0  # that an item may wait: a day [s]
+_WAITS = frozenset({WAYPOINT, LOITER_TIME, DELAY, CONDITION_DELAY})  # waits of param1 [s]
+LONGEST_S = 86400.0  # longest wait of an item: a day [s]
 # As PX4, a geofence may hold places that bound nothing.
 _COMMANDS = {
     MISSION: _FLOWN | GIMBAL | PAYLOAD,
@@ -88,7 +88,7 @@ _ABSOLUTE = frozenset({mavlink.MAV_FRAME_GLOBAL, mavlink.MAV_FRAME_GLOBAL_INT})
 _RELATIVE = frozenset(
     {mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT}
 )
-HIGHEST = 1e5  # of any item, up or down [m]
+HIGHEST = 1e5  # largest height of an item, up or down [m]
 _OFF_EARTH = 200.0  # [deg]
 _UNKNOWN_PLACE = 0x7FFFFFFF  # x or y that means NaN
 

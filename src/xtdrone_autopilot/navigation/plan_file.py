@@ -45,7 +45,7 @@ _GEOGRAPHIC = frozenset(
         mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT,
     }
 )
-_MAX = 16 << 20  # of a file; it is read in a second [bytes]
+_MAX = 16 << 20  # largest file, which is read in a second [bytes]
 _FLOAT_MAX = 3.4028234e38
 _NO_PLACE = 0x7FFFFFFF
 

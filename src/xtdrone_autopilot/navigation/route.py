@@ -22,8 +22,8 @@ from .mission_items import (
     Item,
 )
 
-_WAITS = frozenset({WAYPOINT, LOITER_TIME, DELAY})  # for param1 [s]
-_MAX_LEGS = 10_000  # of a mission with jumps
+_WAITS = frozenset({WAYPOINT, LOITER_TIME, DELAY})  # waits of param1 [s]
+_MAX_LEGS = 10_000  # most legs of a mission with jumps
 
 
 @dataclass(frozen=True)

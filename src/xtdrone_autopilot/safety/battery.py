@@ -14,7 +14,7 @@ from xtdrone_core.runs.snapshot import Memory
 
 from ..parameters.store import ParameterStore
 
-_PULL = 0.03  # of the voltage's level on the level, of an empty battery [1/s]
+_PULL = 0.03  # how fast the voltage's level pulls the level of an empty battery [1/s]
 _NO_CURRENT = -1.0  # as PX4 says where there is no reading [A]
 _THROTTLE_S = 1.0  # time constant of the throttle's filter [s]
 

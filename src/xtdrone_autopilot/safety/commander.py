@@ -41,7 +41,7 @@ from ..state.vehicle_status import (
 from .arming_checks import ArmingChecks
 from .failsafes import Failsafes
 
-_THROTTLE_DOWN = -0.8  # of the throttle stick, -1..1: above it nothing is armed that flies
+_THROTTLE_DOWN = -0.8  # throttle stick, -1..1: above it nothing is armed that flies
 
 
 class Commander:

@@ -29,7 +29,7 @@ from ..state.vehicle_status import ON_WINGS, TO_FIXED_WING, TO_HOVER, TRAJECTORY
 from .battery import Battery
 from .checks import ALL, Check, CheckTable, Component, Level, modes_with
 
-PERIOD_US = 100_000  # of checking the conditions [us]
+PERIOD_US = 100_000  # period of checking the conditions [us]
 
 
 class Action(IntEnum):
@@ -52,11 +52,11 @@ _LINK_ACTION = {
     3: Action.LAND,
     5: Action.TERMINATE,
     6: Action.DISARM,
-}  # of NAV_DLL_ACT, NAV_RCL_ACT
+}  # values of NAV_DLL_ACT and NAV_RCL_ACT
 _BY_POSITION = np.array([MODES[mode].by_position for mode in Mode])
 _RC_EXCEPTION = np.array([MODES[mode].rc_exception for mode in Mode])
 _NO_FLIGHT_TERMINATION = 121212  # value of CBRK_FLIGHTTERM
-_WARNINGS = {  # of causes with an event of their own
+_WARNINGS = {  # events of causes that have one of their own
     "Low battery level": "commander_failsafe_enter_low_bat",
     "Critical battery level": "commander_failsafe_enter_crit_bat_warn",
     "Emergency battery level": "commander_failsafe_enter_crit_low_bat_warn",
@@ -87,12 +87,12 @@ class Condition(Memory):
     name = ""
     text = ""  # what is wrong where it holds
     advice = ""  # what its user can do
-    parameter = ""  # of PX4, that decides on the action; "" = action() alone does
-    actions: ClassVar[dict[int, Action]] = {}  # its value -> Action; other values warn
+    parameter = ""  # PX4's parameter that decides on the action; "" = action() alone does
+    actions: ClassVar[dict[int, Action]] = {}  # the parameter's value -> Action; other values warn
     px4 = ""  # PX4's name of the cause in its events; "" = it has none
     waits = True  # a return or a landing comes after COM_FAIL_ACT_T
     comes_back = ""  # what does when it ends during that wait, and the mode before with it
-    checks: ClassVar[tuple[Check, ...]] = ()  # before and while flying, as PX4 reports them
+    checks: ClassVar[tuple[Check, ...]] = ()  # checks before and while flying, as PX4 reports them
     MEMORY: ClassVar[tuple[str, ...] | None] = ("holds",)
 
     def __init__(self, watched: Watched) -> None:
@@ -323,7 +323,7 @@ class Geofence(Condition):
     def __init__(self, watched: Watched) -> None:
         super().__init__(watched)
         self.fenced = np.zeros(len(self.holds), dtype=bool)  # there is a geofence, and it acts
-        self.outside = np.zeros(len(self.holds), dtype=bool)  # of it
+        self.outside = np.zeros(len(self.holds), dtype=bool)  # outside of the geofence
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         w = self._w
@@ -614,7 +614,7 @@ class RotorFailure(Condition):
 
     def __init__(self, watched: Watched) -> None:
         super().__init__(watched)
-        self.failed = np.full(len(self.holds), -1, dtype=np.int16)  # its number from 0, -1 = none
+        self.failed = np.full(len(self.holds), -1, dtype=np.int16)  # rotor that failed, -1 = none
 
     def check(self, flying: np.ndarray, q: np.ndarray) -> np.ndarray:
         self.failing[:, 0] = flying & (self.failed >= 0)

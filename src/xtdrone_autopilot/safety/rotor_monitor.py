@@ -148,7 +148,7 @@ class RotorMonitor(Memory):
         self._speed = np.zeros((n, rotors))
         # Residuals: angular acceleration about x and y [rad/s^2], lift by mass [m/s^2].
         self._last_rate, self._residuals = np.zeros((n, 3)), np.zeros((n, 3))
-        self._lift_bias = np.zeros(n)  # of the lift's residual [m/s^2]
+        self._lift_bias = np.zeros(n)  # bias of the lift's residual [m/s^2]
         self._suspect = np.full(n, -1, dtype=np.int64)
         self._suspect_s = np.zeros(n)
         self.remember_start()

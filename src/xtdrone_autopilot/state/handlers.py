@@ -51,7 +51,7 @@ class Stream:
 
     name: str
     rates: dict = field(default_factory=dict)  # [Hz] on each link where it streams by itself
-    where: Callable | None = None  # of its owner -> (N,) bool, the vehicles that have it
+    where: Callable | None = None  # owner -> (N,) bool, the vehicles that have it
     batches: int = 0  # messages of one vehicle at most, 0 = one, which has no number
 
 

@@ -18,7 +18,7 @@ INFO, NOTICE, WARNING, CRITICAL = (
     mavlink.MAV_SEVERITY_CRITICAL,
 )
 TEXT_CHUNK = 50  # characters of one STATUSTEXT
-WARNINGS_PER_SECOND = 20  # of one vehicle; limits the load of links and logs
+WARNINGS_PER_SECOND = 20  # most of one vehicle; limits the load of links and logs
 
 
 class TextLog(Protocol):

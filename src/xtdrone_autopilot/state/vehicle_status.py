@@ -74,17 +74,17 @@ VEHICLE_STATUS = np.dtype(
         ("mode_stage", "i1"),  # step within the mode, 0 at its entry
         ("armed_t", "i8"),  # when it was armed [us]
         ("mode_t", "i8"),  # when the mode began [us]
-        ("landed_t", "i8"),  # since when landed or flying [us]
+        ("landed_t", "i8"),  # since when it has landed or flies [us]
         # Take-off and landing.
         ("stage", "i1"),  # STAGE_ of the take-off
-        ("taken_off", "?"),  # since it was armed
+        ("taken_off", "?"),  # taken off since it was armed
         ("in_mission", "?"),  # flies a mission that is not over
-        ("contact", "?"),  # it touches the ground,
-        ("maybe_landed", "?"),  # and probably stands there
-        ("contact_t", "i8"),  # since when the criteria of contact hold [us], NEVER = they do not,
-        ("maybe_landed_t", "i8"),  # those of having probably landed,
-        ("still_t", "i8"),  # those of having landed,
-        ("idle_t", "i8"),  # those of disarming by itself
+        ("contact", "?"),  # the vehicle touches the ground
+        ("maybe_landed", "?"),  # the vehicle touches the ground and probably stands there
+        ("contact_t", "i8"),  # since when the criteria of contact hold [us], NEVER = they do not
+        ("maybe_landed_t", "i8"),  # since when those of having probably landed hold [us]
+        ("still_t", "i8"),  # since when those of having landed hold [us]
+        ("idle_t", "i8"),  # since when those of disarming by itself hold [us]
         ("events", "i4"),  # EVENT_ bits
         # Home.
         ("home", "f8", (3,)),  # [m]
@@ -109,7 +109,7 @@ VEHICLE_STATUS = np.dtype(
         ("stick_right", "f8"),
         ("stick_up", "f8"),
         ("stick_clockwise", "f8"),
-        ("stick_rates", "f8", (4,)),  # of forward, right, clockwise, up, filtered [1/s]
+        ("stick_rates", "f8", (4,)),  # rates of forward, right, clockwise, up, filtered [1/s]
         ("stick_buttons", "i4"),  # as in the message
         ("stick_link", "i1"),  # link on which they came, index into mavlink.links.KINDS
         ("gcs_t", "i8"),  # when a ground station's heartbeat last came [us]
@@ -121,18 +121,18 @@ VEHICLE_STATUS = np.dtype(
         ("following", "f8", (3,)),  # where the next leg ends [m], NaN = it stops at the target
         ("target_yaw", "f8"),  # [rad], NaN = towards the end of the path
         ("target_speed", "f8"),  # horizontal [m/s]; NaN = MPC_XY_CRUISE
-        ("takeoff_height", "f8"),  # of the next AUTO.TAKEOFF, world z [m]; NaN = MIS_TAKEOFF_ALT
+        ("takeoff_height", "f8"),  # next AUTO.TAKEOFF's height, world z [m]; NaN = MIS_TAKEOFF_ALT
         ("target_type", "i1"),  # a TARGET_
         ("watch", "i1"),  # WATCH_: raise EVENT_TARGET_REACHED when the target is reached
         ("accept", "f8"),  # its acceptance radius, inside which a corner is cut [m]
-        ("reach", "f8"),  # horizontal distance at which it counts as reached [m],
-        ("reach_height", "f8"),  # and vertical one [m]
-        ("hold_s", "f8"),  # and for how long it stays [s]
+        ("reach", "f8"),  # horizontal distance at which it counts as reached [m]
+        ("reach_height", "f8"),  # vertical distance at which it counts as reached [m]
+        ("hold_s", "f8"),  # how long it stays at the target [s]
         ("reached_t", "i8"),  # when the place was reached [us], NEVER = not yet
         ("faced", "?"),  # the heading was reached as well
         ("roi", "f8", (3,)),  # region of interest that a mission faces [m], NaN = none
         ("target_vel", "f8", (3,)),  # the target moves [m/s]
-        ("centre", "f8", (3,)),  # of an orbit, or the point that AUTO.FOLLOW_TARGET faces [m]
+        ("centre", "f8", (3,)),  # centre of an orbit, or point that AUTO.FOLLOW_TARGET faces [m]
         ("orbit_radius", "f8"),  # positive = clockwise seen from above [m]
         ("orbit_left", "f8"),  # angle still to fly, inf = no end [rad]
         ("descend", "?"),  # AUTO.LAND without a position: level descent, PX4's DESCEND
@@ -155,7 +155,7 @@ VEHICLE_STATUS = np.dtype(
         (
             "sp_kind",
             "i1",
-        ),  # which loop the mode feeds: TRAJECTORY, ATTITUDE, RATES, ACTUATORS or none
+        ),  # the loop that the mode feeds: TRAJECTORY, ATTITUDE, RATES, ACTUATORS or none
         ("sp_pos", "f8", (3,)),
         ("sp_vel", "f8", (3,)),
         ("sp_acc", "f8", (3,)),
@@ -176,7 +176,7 @@ VEHICLE_STATUS = np.dtype(
         ("last_rate", "f8", (3,)),  # angular velocity of the step before, body [rad/s]
         ("tilt_limit", "f8"),  # largest tilt of the velocity loop now [rad]
         ("climb_max", "f8"),  # largest vertical velocity; negative as a take-off begins [m/s]
-        ("sink_max", "f8"),  # and downwards [m/s]
+        ("sink_max", "f8"),  # largest speed downwards [m/s]
         ("ramp", "f8"),  # progress of a take-off: 0 on the ground, 1 in flight
         # Rovers and boats.
         ("drive", "i1"),  # STEERED, DIFFERENTIAL or BOAT
@@ -189,7 +189,7 @@ VEHICLE_STATUS = np.dtype(
         ("speed_integral", "f8"),  # [m]
         ("turn_integral", "f8"),  # [rad]
         # Hover thrust, as a command 0..1 of all rotors.
-        ("hover", "f8"),  # that the velocity loop uses
+        ("hover", "f8"),  # value that the velocity loop uses
         ("hover_estimate", "f8"),
         ("hover_var", "f8"),  # variance of the estimate
         ("hover_acc_var", "f8"),  # variance of the acceleration [(m/s^2)^2]
@@ -203,7 +203,7 @@ VEHICLE_STATUS = np.dtype(
         ("inertia", "f8", (3, 3)),  # [kg m^2]
         ("turn_max", "f8", (3,)),  # angular acceleration by its rotors, either way [rad/s^2]
         ("fully_actuated", "?"),  # force and torque are commanded in all six directions
-        ("side_force_max", "f8"),  # that it exerts in all horizontal directions, level in hover [N]
+        ("side_force_max", "f8"),  # force in any horizontal direction, level in hover [N]
         ("thrust_max", "f8"),  # all rotors at full command [N]
         ("thrust_poly", "f8", (3,)),  # collective [N] as polynomial of the common command 0..1
         ("drag", "f8"),  # deceleration for each m/s across the rotors, in hover [1/s]

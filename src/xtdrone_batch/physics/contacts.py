@@ -24,7 +24,7 @@ from .meshes import THICKNESS, MeshTables, mesh_distance
 POINT = np.dtype(
     [
         ("pos", "f8", (3,)),  # frame of the base [m]
-        ("radius", "f8"),  # of the sphere about it [m]
+        ("radius", "f8"),  # radius of the sphere about it [m]
         ("friction", "f8"),  # Coulomb's
         ("tyre", "i8"),  # index of the tyre whose load it carries; -1 = none
     ],
@@ -35,7 +35,7 @@ MAX_CONTACTS = 24  # contacts of a vehicle that are solved in one step
 SWEEPS = 10
 SOFTNESS = 0.2  # fraction of the penetration that one step corrects
 SLOP = 1e-3  # penetration that is not corrected [m]
-MAX_ACCELERATION = 100.0  # of a vehicle in free flight [m/s^2]
+MAX_ACCELERATION = 100.0  # largest acceleration of a vehicle in free flight [m/s^2]
 RIM = 8  # points on each rim of a cylinder
 TYRE_RIM = 24  # points on the rim of a tyre
 
@@ -175,7 +175,7 @@ def near(
     far = reach(tables, obj) + radius
     if dx * dx + dy * dy + dz * dz >= far * far:
         return False
-    if obj.kind == BOX or obj.kind == CYLINDER:  # which may be long and thin
+    if obj.kind == BOX or obj.kind == CYLINDER:  # these may be long and thin
         return distance(obj, x, y, z)[0] < radius
     return True
 

@@ -13,7 +13,7 @@ from xtdrone_dynamics.shapes import Symmetric, Vector
 # Aerial Gym names no gains: here those of the flight stack's loops.
 K_P, K_V = 0.95, 1.8  # position to velocity, velocity to acceleration [1/s]
 K_R, K_W = 200.0, 20.0  # errors of attitude and of body rates to acceleration [1/s^2], [1/s]
-YAW_R, YAW_W = 0.2, 0.5  # of these, for yaw
+YAW_R, YAW_W = 0.2, 0.5  # fractions of these for yaw
 TAN_TILT = 1.0  # tangent of the largest tilt
 MIN_LIFT = 0.1  # smallest vertical acceleration that the rotors give, over gravity
 

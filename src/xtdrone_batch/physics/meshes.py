@@ -13,7 +13,7 @@ from ..arrays import Records
 from ..rays.tree import LEAF, build, new_tree
 from ..scenes import TriangleMesh
 
-THICKNESS = 0.05  # of the body behind a triangle, as in the embedded engine [m]
+THICKNESS = 0.05  # thickness of the body behind a triangle, as in the embedded engine [m]
 _TIE = 1e-9  # relative difference of squared distances that counts as none
 
 
@@ -114,7 +114,7 @@ def mesh_distance(
             dx, dy = wx - p * ux - q * vx, wy - p * uy - q * vy
             dz = wz - p * uz - q * vz
             square = dx * dx + dy * dy + dz * dz
-            if not square <= best * (1.0 + _TIE):  # of a triangle without area it may be NaN
+            if not square <= best * (1.0 + _TIE):  # NaN for a triangle without area
                 continue
             fx, fy, fz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
             area = math.sqrt(fx * fx + fy * fy + fz * fz)

@@ -30,7 +30,7 @@ from .frames import Frames, Poses, Scratch, new_scratch, take
 from .pattern import camera_rays, pattern_of
 from .scene import RayScene
 
-CHANNELS = ("depth", "image", "segmentation", "normals", "flow")  # of a camera
+CHANNELS = ("depth", "image", "segmentation", "normals", "flow")  # channels of a camera
 LIDAR_CHANNELS = ("ranges", "segmentation", "normals")
 _MAX_TURN = math.pi
 
@@ -89,7 +89,7 @@ class Batch(Protocol):
 
     environments: int
     first: int  # number of the first environment, where these are a part of a larger batch
-    model: FleetModel  # of the vehicles of one environment
+    model: FleetModel  # vehicles of one environment
     threads: Threads
 
     @property

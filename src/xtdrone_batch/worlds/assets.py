@@ -218,7 +218,7 @@ def _of_trimesh(path: Path) -> TriangleMesh:
     try:
         mesh: Any = trimesh.load(path, force="mesh")  # its type depends on the file
         points, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
-    except Exception as error:  # of many readers
+    except Exception as error:  # trimesh has many readers with their own exceptions
         raise BatchError(f"'{path.name}' is not a mesh: {error}") from None
     if not len(faces):
         raise BatchError(f"'{path.name}' has no triangles")
@@ -240,7 +240,7 @@ def _of_urdf(path: Path, meshes: list) -> list[np.ndarray]:
             load_collision_meshes=False,
         )
         links = [(link, robot.get_transform(link.name)) for link in robot.robot.links]
-    except Exception as error:  # of the XML, of the joints
+    except Exception as error:  # errors of the XML, of the joints
         raise BatchError(f"'{path.name}' is not a URDF: {error}") from None
     parts = []
     for link, transform in links:

@@ -28,7 +28,7 @@ from ..errors import BatchError
 from ..scenes import CYLINDER, MESH, PLANE, SPHERE, TriangleMesh
 from .assets import PART, load_asset
 
-MAX_OBJECTS = 100_000  # of one environment
+MAX_OBJECTS = 100_000  # most objects of one environment
 _FAR = 1e5  # [m], [m/s]
 _CUBE = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
 _KEYS = ("bounds", "spawn", "course", "ground", "objects")
@@ -37,7 +37,7 @@ _GROUND = {"colour": (0.36, 0.40, 0.31), "size": 2000.0}
 POOL = np.dtype(
     [
         ("first", "i8"),
-        ("parts", "i8"),  # of the table of parts
+        ("parts", "i8"),  # first and number of its rows in the table of parts
         ("slot", "i8"),  # its first object
         ("count", "i8", (2,)),  # how many instances, from and to
         ("low", "f8", (19,)),
@@ -77,7 +77,7 @@ class WorldFile:
     parts: np.ndarray  # PART of all assets
     meshes: tuple[TriangleMesh, ...]
     semantics: tuple[str, ...]
-    objects: int  # of one environment, at most
+    objects: int  # most objects of one environment
 
 
 def read_world(name: Path | str) -> WorldFile:

@@ -28,7 +28,7 @@ _SIZES = {
 class Frame(NamedTuple):
     """A whole frame of a known message whose checksum holds."""
 
-    start: int  # in the bytes that were scanned
+    start: int  # start in the bytes that were scanned
     end: int
     system: int
     component: int

@@ -17,8 +17,8 @@ from .framing import Frame, frames
 
 EPOCH_S = 1_420_070_400  # start of the timestamps: 2015-01-01 in Unix time [s]
 PER_S = 100_000  # timestamps of one second: they count 10 us
-NEW_STREAM = 60 * PER_S  # a stream may begin so much behind this end's clock, ...
-AHEAD = 24 * 3600 * PER_S  # and any timestamp be so much ahead of it: clocks differ
+NEW_STREAM = 60 * PER_S  # a stream may begin so much behind this end's clock
+AHEAD = 24 * 3600 * PER_S  # any timestamp may be so much ahead of it: clocks differ
 MAX_STREAMS = 256  # remembered by one signer
 UNSIGNED = (
     mavlink.MAVLINK_MSG_ID_RADIO_STATUS,

@@ -24,7 +24,7 @@ class Passage:
 
     vehicle: int
     gate: int  # from 0
-    lap: int  # in which it was, from 1; that which a passage of the first gate begins
+    lap: int  # lap of the passage, from 1; the first gate's is that which it begins
     t_s: float  # simulated time [s]
     missed: bool = False
     split_s: float | None = None  # since the lap began; None at the start of the first [s]

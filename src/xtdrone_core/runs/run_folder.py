@@ -29,7 +29,7 @@ _SHOWN = 5  # names of runs in a message
 SUBFOLDERS = ("bags", "ulog", "console", "plots")
 SUMMARY, TRUTH = "summary.json", "truth.bin"
 _SPARE = ".summary.json"  # has the disk space of the next summary
-_BLOCK = 4096  # to multiples of which disk space is given [bytes]
+_BLOCK = 4096  # unit in which disk space is given [bytes]
 
 
 def runs_root() -> Path:

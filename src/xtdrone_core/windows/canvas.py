@@ -13,12 +13,12 @@ from PySide6 import QtCore, QtGui, QtWidgets
 from ..plot_style import rgba
 
 BACKGROUND = "#f6f7f9"
-INK = "#1d2530"  # of text and axes
+INK = "#1d2530"  # colour of text and axes
 GRID = "#c9ced6"
-_AZIMUTH, _ELEVATION = -65.0, 24.0  # of the camera at the start [deg]
+_AZIMUTH, _ELEVATION = -65.0, 24.0  # direction of the camera at the start [deg]
 _DEPTH = 0.02, 50.0  # nearest and farthest that is drawn, by the distance of the camera
-_TEXT_HEIGHT = 12  # of labels [pixels]
-_SAMPLES = 4  # of a pixel, for smooth edges
+_TEXT_HEIGHT = 12  # height of labels [pixels]
+_SAMPLES = 4  # samples per pixel, for smooth edges
 _GLIDE = 0.2  # fraction of its path that the camera covers in a frame while it glides
 _LABEL_WIDTH = 200  # [pixels]
 # Colours mix, and the picture stays opaque.
@@ -60,7 +60,7 @@ class Canvas(gl.GLViewWidget):  # type: ignore[misc]  # pyqtgraph has no annotat
         surface.setSamples(_SAMPLES)
         self.setFormat(surface)
         self._lines: dict[str, Any] = {}
-        self._framed_distance = 1.0  # of the camera that frames what is shown [m]
+        self._framed_distance = 1.0  # distance of the camera that frames what is shown [m]
         self._framed_middle = np.zeros(3)
         self.setBackgroundColor(BACKGROUND)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pyqtgraph as pg
 from PySide6 import QtCore
 
-_AXIS_WIDTH = 58  # of the numbers at the left [pixels]
+_AXIS_WIDTH = 58  # width of the numbers at the left [pixels]
 _GRID_ALPHA = 0.15
 DASHED = QtCore.Qt.PenStyle.DashLine
 

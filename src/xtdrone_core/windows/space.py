@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 FILLED = 0.88  # part of the picture that the points fill, so that there is room for labels
-_MIN_DISTANCE = 4.0  # of the camera from the middle of what it shows [m]
-_MAX_CELLS = 7  # of the grid along its longest side
-_PADDING = 0.12  # of the points' width, that the grid is wider at each side
+_MIN_DISTANCE = 4.0  # smallest distance of the camera from what it shows [m]
+_MAX_CELLS = 7  # most cells of the grid along its longest side
+_PADDING = 0.12  # margin of the grid at each side, by the points' width
 _TICK = 0.035  # distance of an axis from its numbers, by the longest side
 _NEAR_GROUND = 2.0  # height of the points in their own widths, below which the ground is shown too
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from PySide6 import QtCore, QtWidgets
 
-_TICKS = 100  # of the slider per second
+_TICKS = 100  # ticks of the slider per second
 
 
 class TimeBar(QtCore.QObject):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-STEP = 0.05  # of the stored heights [m]
+STEP = 0.05  # step of the stored heights [m]
 PER_DEGREE = 4  # rows and columns of the grid
 _ROWS, _COLUMNS = 180 * PER_DEGREE + 1, 360 * PER_DEGREE
 _FILE = Path(__file__).parent / "egm96.npz"

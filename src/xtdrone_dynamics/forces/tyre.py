@@ -41,7 +41,7 @@ def force(
     """
     if load <= 0.0:
         return 0.0, 0.0, 0.0, 0.0
-    stiffness = tyre.slip_stiffness / tyre.relaxation_length  # of the tread over the load [1/m]
+    stiffness = tyre.slip_stiffness / tyre.relaxation_length  # the tread's over the load [1/m]
     damping = 2.0 * _DAMPING * math.sqrt(stiffness / GRAVITY)  # [s/m]
     slip = speed - rolling
     rate = (

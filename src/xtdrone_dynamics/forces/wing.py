@@ -87,7 +87,7 @@ def forces(
         else:
             ux, uy, uz = ux / size, uy / size, uz / size
     up = vx * ux + vy * uy + vz * uz
-    square = along * along + up * up  # of the velocity in the plane of lift and drag
+    square = along * along + up * up  # squared speed in the plane of lift and drag
     if square <= _STILL * _STILL:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     alpha = wing.alpha0 + math.atan2(-up, along)

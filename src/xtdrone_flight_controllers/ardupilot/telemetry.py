@@ -39,7 +39,7 @@ STREAMS = {
     "SYS_STATUS": 200_000,
 }  # message: period [us]
 _ABOVE = 0.3  # a set-point so much above the vehicle on the ground is a take-off [m]
-_RETRY_US = 1_000_000  # until a take-off is asked for again [us]
+_RETRY_US = 1_000_000  # a take-off is requested again after this time [us]
 
 
 class ArduPilotTelemetry(PeerTelemetry):

@@ -8,7 +8,7 @@ import numpy as np
 from xtdrone_autopilot.errors import AutopilotError
 from xtdrone_core.vehicle import Actuator, Vehicle
 
-_MAX_OFFSET = math.radians(22.0)  # of a rotor from the direction of its motor [rad]
+_MAX_OFFSET = math.radians(22.0)  # largest angle of a rotor from its motor's direction [rad]
 
 
 def match(

@@ -18,7 +18,7 @@ DIFFERENTIAL_PRESSURE = 0x400
 TRUTH_PERIOD_US = (
     8000  # period of HIL_STATE_QUATERNION [us]; PX4 requests 5000, no multiple of a step
 )
-_BUFFER = 512  # for the messages of one vehicle in one step [bytes]
+_BUFFER = 512  # room for the messages of one vehicle in one step [bytes]
 _MAX_INT16, _MAX_UINT16 = 32767, 65535
 
 

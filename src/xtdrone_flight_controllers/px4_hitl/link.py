@@ -29,7 +29,7 @@ from ..common.serial import SerialGone, SerialPort
 from ..px4.link import MAX_GARBAGE, STOP_US, Peer
 
 SILENCE_US = 3_000_000  # without a heartbeat, or without controls in the beginning [us]
-FULL_US = 1_000_000  # in which a device takes no bytes [us]
+FULL_US = 1_000_000  # a device that takes no bytes for so long is full [us]
 _GREET_S = 0.5  # wall time between heartbeats to one that has not spoken yet [s]
 _ARMED, _HIL = mavlink.MAV_MODE_FLAG_SAFETY_ARMED, mavlink.MAV_MODE_FLAG_HIL_ENABLED
 _LARGEST = 65536

@@ -111,7 +111,7 @@ class TopicFollower:
         self._slot: np.ndarray | None = None
         self._slot_vel, self._slot_us = np.zeros(3), 0
         self._avoid = np.zeros(3)
-        self._warned = False  # that the pattern is for another number of vehicles
+        self._warned = False  # has said that the pattern is for another number of vehicles
         ros.listen("/xtdrone/formation_pattern", "std_msgs/Float32MultiArray", self._on_pattern)
         ros.listen("/xtdrone/communication_topology", "std_msgs/Int32MultiArray", self._on_topology)
         ros.listen(f"/xtdrone/{name}/avoid_vel", "geometry_msgs/Vector3", self._on_avoid)

@@ -15,7 +15,7 @@ from .scenes import Scene
 
 NOSE = "#1d2530"
 SLOT, LINK, DROP = "#0a7d4f", "#c2307a", "#8f8577"
-LAYERS = ("slots", "links", "height lines", "trails", "names")  # that can be switched off
+LAYERS = ("slots", "links", "height lines", "trails", "names")  # layers that can be switched off
 FOLLOW = ("fleet", "leader", "nobody")
 _MANY = 200  # vehicles, from which they are drawn as arrowheads with thin lines
 _MAX_NAMED = 40  # vehicles, up to which their names are written

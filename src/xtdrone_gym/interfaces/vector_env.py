@@ -70,7 +70,7 @@ class BatchVectorEnv(VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._observation = self.tasks.observation.reshape(num_envs, -1)
-        self._over = np.zeros(num_envs, dtype=np.bool_)  # of the last step, for next_step
+        self._over = np.zeros(num_envs, dtype=np.bool_)  # by the last step, for next_step
 
     @property
     def batch(self) -> BatchSimulation:

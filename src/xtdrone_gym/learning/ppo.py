@@ -85,8 +85,8 @@ class Progress(NamedTuple):
     """One iteration."""
 
     iteration: int
-    steps: int  # of all rows so far
-    seconds: float  # of training so far
+    steps: int  # steps of all rows so far
+    seconds: float  # time of training so far [s]
     reward: float  # mean of a step
     success: float  # success rate of the episodes that ended in it; NaN without any
     change: float  # Kullback-Leibler divergence of its last update
@@ -137,7 +137,7 @@ class Learner:
         self._memory = torch.zeros(lead, settings.recurrent)
         self._reward, self._over, self._next = torch.zeros(3, t, lead)
         self._return = np.zeros(lead)
-        self._moments, self._seen = np.zeros(2), 0  # of the returns
+        self._moments, self._seen = np.zeros(2), 0  # mean and mean square of returns
         self.iteration = self.steps = 0
         self.seconds = 0.0
         self.restart()

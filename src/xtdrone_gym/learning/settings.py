@@ -33,11 +33,11 @@ class Settings:
     discount: float = 0.98
     trace: float = 0.95  # lambda of the advantages
     clip: float = 0.2
-    learning_rate: float = 3e-3  # of the actor at the start
-    critic_rate: float = 6e-3  # of the critic
+    learning_rate: float = 3e-3  # learning rate of the actor at the start
+    critic_rate: float = 6e-3  # learning rate of the critic
     change: float = 0.02  # wanted mean Kullback-Leibler divergence of an update
     entropy: float = 0.001  # its weight
-    deviation: float = 0.3  # of an action at the start, as a fraction of its range
+    deviation: float = 0.3  # an action's at the start, as a fraction of its range
     least_deviation: float = 0.05
     hidden: tuple[int, ...] = (64, 64)
     recurrent: int = 0  # size of a GRU before the actor's layers; 0 = none

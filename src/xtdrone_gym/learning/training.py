@@ -47,15 +47,15 @@ class Plan:
     environments: int = 512
     seed: int = 0
     target: float = 1.01  # success of an evaluation; above 1: never
-    steps: int = 10**12  # of all vehicles together
-    seconds: float = math.inf  # of training
+    steps: int = 10**12  # steps of all vehicles together
+    seconds: float = math.inf  # time of training [s]
     threads: int = 0  # 0 = one for each core
     episodes: int = 1000  # unseen ones, by which the success is judged at the end
     history: int = 0
     realism: Realism = TRUE
-    changes: dict[str, Any] = field(default_factory=dict)  # of the task's randomisation
+    changes: dict[str, Any] = field(default_factory=dict)  # changes of the task's randomisation
     curriculum: float = 0.0  # steps over which realism and changes grow from nothing; 0 = at once
-    settings: dict[str, Any] = field(default_factory=dict)  # of Settings, others than the task's
+    settings: dict[str, Any] = field(default_factory=dict)  # Settings other than the task's
 
     def randomisation(self) -> Randomisation:
         """Returns the task's randomisation with the changes."""

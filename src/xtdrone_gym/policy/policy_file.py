@@ -46,7 +46,7 @@ class Description:
     """The JSON of a policy."""
 
     task: str  # its name
-    vehicle: str  # that it was trained with, or ANY
+    vehicle: str  # vehicle that it was trained with, or ANY
     action: str  # level, of xtdrone_batch.levels.LEVELS
     actions: tuple[str, ...]  # names of an action's numbers
     centre: tuple[float, ...]  # action of an output of 0, for the vehicle that it was trained with
@@ -58,7 +58,7 @@ class Description:
     randomisation: dict[str, Any]
     realism: dict[str, Any]
     training: dict[str, Any]  # steps, seconds, success, seed, settings
-    sha256: str = ""  # of the network's file
+    sha256: str = ""  # SHA-256 of the network's file
     format: int = FORMAT
 
     @property
@@ -183,7 +183,7 @@ def _check_network(path: Path, network: bytes, description: Description) -> None
     try:
         model = onnx.load_model_from_string(network)
         graph = model.graph
-    except Exception as error:  # of protobuf, whatever the bytes
+    except Exception as error:  # protobuf raises anything, as the bytes may be anything
         raise _unfit(path, "it is not an ONNX file") from error
     if model.functions or any(entry.domain not in ("", "ai.onnx") for entry in model.opset_import):
         raise _unfit(path, "it defines operators of its own")

@@ -33,7 +33,7 @@ from ..task import (
 
 NEAR = 1.0  # at the goal [m]
 LOSS, REACHED = -10.0, 10.0
-SIDE, LOWEST, HIGHEST, BACK = 8.0, 0.5, 4.5, -3.0  # of where it may fly [m]
+SIDE, LOWEST, HIGHEST, BACK = 8.0, 0.5, 4.5, -3.0  # bounds of where it may fly [m]
 ROWS, COLUMNS = 3, 16
 CAMERA = CameraParameters.pinhole(48, 12, 1.9, far=10.0, rate=10.0)
 TO_GOAL = Part("to_goal", 3, 50.0, 10.0)

@@ -38,7 +38,7 @@ from ..task import (
 
 PLATFORM = 1  # its object in worlds/batch/landing.yaml, after the ground
 ASIDE, DOWN, SIDEWAYS, LEAN = 0.7, 0.8, 0.5, 0.25  # [m], [m/s], [m/s], [rad]
-BOUND, FURTHEST = 8.0, 15.0  # of the platform; of the vehicle from it [m]
+BOUND, FURTHEST = 8.0, 15.0  # the platform turns back there; a vehicle so far from it is lost [m]
 LOSS, LANDED, TOUCHED, BADLY = -10.0, 15.0, 5.0, 5.0
 BEFORE, NOW, KEPT = 0, 4, 4  # velocity against the platform, and lean, of the last two steps
 

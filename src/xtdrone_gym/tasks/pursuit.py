@@ -34,7 +34,7 @@ from ..task import (
 
 RADIUS, LOWEST, HIGHEST, OUTSIDE = 12.0, 8.0, 16.0, 5.0  # [m]
 EDGE = 3.0  # nearer to an edge the evader flees from it, too [m]
-SPEED, CLIMB, LAG = 3.5, 1.0, 0.4  # of the evader [m/s], [m/s], [s]
+SPEED, CLIMB, LAG = 3.5, 1.0, 0.4  # how the evader flies [m/s], [m/s], [s]
 CAUGHT = 1.0  # [m]
 LOSS, REWARD, PRICE = -10.0, 20.0, 0.02
 EVADER = Part("evader", 3, 40.0, 5.0)

@@ -34,7 +34,7 @@ from ..task import (
     touches,
 )
 
-GATES, SIDE = 8, 2.4  # of worlds/batch/race.yaml; of an opening [m]
+GATES, SIDE = 8, 2.4  # number in worlds/batch/race.yaml; side of an opening [m]
 GATE = 5  # numbers of a gate: centre, direction's x and y
 BARS = 4  # objects of a gate, those on its left and right first
 FURTHEST = 15.0  # from the next gate [m]

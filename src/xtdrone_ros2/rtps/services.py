@@ -293,7 +293,8 @@ class Services:
 
     @staticmethod
     def _stream(peer: _Peer, writer: bytes, reader: bytes) -> Outgoing:
-        known = peer.outgoing.get(writer + rtps.UNKNOWN)  # of a client that did not name its reader
+        # The stream of a client that did not name its reader.
+        known = peer.outgoing.get(writer + rtps.UNKNOWN)
         return known or peer.outgoing.setdefault(writer + reader, Outgoing(reader, writer))
 
     def _add_writer(self, peer: _Peer, message: rtps.Submessage) -> None:

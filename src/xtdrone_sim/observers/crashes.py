@@ -25,8 +25,8 @@ from xtdrone_core.state import Contacts
 from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
 from xtdrone_dynamics.compiled import fleet_kernel, njit
 
-# Least speed towards the ground that is a crash [m/s]: a drop from 0.2 m (8 inches), the lowest
-# that 14 CFR 27.725 allows for the drop test of a rotorcraft's landing gear.
+# Least speed towards the ground that is a crash [m/s]: a drop from 0.2 m (8 inches), the least
+# height that 14 CFR 27.725 allows for the drop test of a rotorcraft's landing gear.
 HARD = 2.0
 _LEVEL = math.cos(math.radians(45.0))  # least vertical part of the normal of a ground
 _TIPPED = math.cos(math.radians(60.0))  # as PX4's FD_FAIL_R and FD_FAIL_P
@@ -115,12 +115,12 @@ class CrashMonitor(Memory, Observer):
         self._touching: set[tuple[str, str]] = set()
         self.crashed = np.zeros(n, dtype=np.bool_)
         self.on_ground = np.zeros(n, dtype=np.bool_)
-        self._leaning_us = np.full(n, -1, dtype=np.int64)  # since when
+        self._leaning_us = np.full(n, -1, dtype=np.int64)  # since when it leans [us], -1 = not
         self._leant_us = np.full(n, -1, dtype=np.int64)  # last; -1: never
         self._turned_us = np.zeros(n, dtype=np.int64)  # turning of rotors after the crash
         self._kind = np.zeros(n, dtype=np.uint8)  # results of _judge()
         self._row = np.zeros(n, dtype=np.int64)
-        self._vel = np.zeros((n, 3))  # at the last evaluation without an impact
+        self._vel = np.zeros((n, 3))  # velocity at the last evaluation without an impact
         self.remember_start()
 
     @property

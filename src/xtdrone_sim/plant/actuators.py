@@ -482,7 +482,7 @@ def _step_with(kinds: Sequence[type[Actuator]]) -> Callable[..., None]:
     for number, kind in enumerate(kinds, len(KINDS) + 1):
         assert kind.act is not None, f"{kind.__name__} has no act()"
         act = _extended(act, number, kind.act)
-    plain = step_actuators.py_func  # type: ignore[attr-defined]  # of a Numba dispatcher
+    plain = step_actuators.py_func  # type: ignore[attr-defined]  # a Numba dispatcher has it
     extended = types.FunctionType(plain.__code__, {**plain.__globals__, "_act": act})
     step: Callable[..., None] = numba.njit(error_model="numpy")(extended)
     return step

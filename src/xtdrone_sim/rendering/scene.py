@@ -55,7 +55,7 @@ class RenderedScene:
         """
         self._world, self._specs, self._models = world, specs, models
         self._largest, self._samples = largest, samples
-        self._gl: Any = None  # of MuJoCo, which has no types
+        self._gl: Any = None  # MuJoCo's context of OpenGL has no types
         self.mjr_context: Any = None
         self._compile(())
 

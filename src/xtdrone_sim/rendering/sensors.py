@@ -83,7 +83,7 @@ class RenderedSensors:
         self._sensors: list[_Mounted] = []
         for i, (spec, model) in enumerate(zip(specs, models)):
             blocks = [block for block in model.sensors if block.kind in rendered_sensors()]
-            number = i if spec.number < 0 else spec.number  # of a scenario each has its own
+            number = i if spec.number < 0 else spec.number  # a scenario numbers its vehicles
             self._sensors += [
                 _Mounted(i, spec.name, block, seed, number, _FIRST_STREAM + 2 * j)
                 for j, block in enumerate(blocks)

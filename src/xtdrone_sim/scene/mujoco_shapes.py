@@ -44,7 +44,7 @@ class _Batch:
 
     def __init__(self, scene: mujoco.MjSpec) -> None:
         self._scene = scene
-        self._geoms: list[tuple[mujoco.MjsGeom, str]] = []  # and their names
+        self._geoms: list[tuple[mujoco.MjsGeom, str]] = []  # geoms and their names
         self._body: mujoco.MjsBody | None = None
 
     def add(self, name: str, make: Callable[[mujoco.MjsBody], mujoco.MjsGeom]) -> mujoco.MjsGeom:

@@ -44,13 +44,13 @@ class Limb:
     """
 
     name: str
-    pose: Pose = _HERE  # in the frame that the trajectory moves, at angle 0
+    pose: Pose = _HERE  # pose at angle 0, in the frame that the trajectory moves
     axis: tuple[float, float, float] = (0.0, 1.0, 0.0)  # frame of the limb
     turn: float = 0.0  # [rad/m]
     swing: float = 0.0  # [rad]
     stride: float = 0.0  # [rad/m]
     phase: float = 0.0  # [rad]
-    shapes: tuple[Shape, ...] = ()  # in the frame of the limb
+    shapes: tuple[Shape, ...] = ()  # shapes in the frame of the limb
 
     def at(self, arc_length: float, fraction: float) -> Pose:
         """Returns its pose in the frame of the actor, after an arc length [m]."""
@@ -67,9 +67,9 @@ class Actor:
 
     name: str
     limbs: tuple[Limb, ...]
-    times: tuple[float, ...]  # of the waypoints, rising [s]
-    poses: tuple[Pose, ...]  # at these times, world
-    tangents: tuple[tuple, ...]  # of the curve through these positions, per waypoint [m]
+    times: tuple[float, ...]  # times of the waypoints, rising [s]
+    poses: tuple[Pose, ...]  # poses at these times, world
+    tangents: tuple[tuple, ...]  # tangents of the curve through the waypoints [m]
     loop: bool
     start: float  # simulated time at which it starts [s]
     arc_lengths: tuple[

@@ -19,7 +19,7 @@ from ..errors import SdfError
 from .triangles import MAX_FILE, Mesh
 
 _GEOMETRIES = "instance_geometry", "instance_controller"
-_MAX_DEPTH = 64  # of nodes
+_MAX_DEPTH = 64  # deepest nesting of nodes
 
 
 def read_collada(path: Path) -> list[Mesh]:

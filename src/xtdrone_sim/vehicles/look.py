@@ -49,7 +49,7 @@ class Look:
     colour: tuple = _PLAIN_COLOUR  # RGBA
     script: str = ""  # name of one of Gazebo's own textured materials, for example Gazebo/Bricks
     texture: Path | None = None  # picture
-    repeats: tuple[float, float] = (1.0, 1.0)  # of the picture over a side
+    repeats: tuple[float, float] = (1.0, 1.0)  # repeats of the picture over a side
     given: bool = False  # the SDF has a colour or a script, which goes before a mesh's own
     surface: Surface | None = None  # where the SDF says how it shines
 

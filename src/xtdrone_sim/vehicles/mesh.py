@@ -14,14 +14,14 @@ from xtdrone_core.errors import shown
 from ..errors import SdfError
 from .triangles import MAX_FILE, Mesh
 
-_THICKNESS = 0.05  # of the body behind a triangle [m]
+_THICKNESS = 0.05  # thickness of the body behind a triangle [m]
 _MIN_THICKNESS = (
     1e-3  # height of a triangle, or thickness of a body, below which it is left out [m]
 )
 _CONVEX_TOLERANCE = 1e-3  # fraction of its size that a convex mesh may have before a triangle
 _FLAT = 1e-4  # distance from a plane [m], and 1 - cosine of two normals, that count as flat
-_MAX_PAIRS = 20_000_000  # of triangles and points, up to which a mesh is tested for convexity
-_MAX_COORDINATE = 1e9  # of a corner, before it is scaled
+_MAX_PAIRS = 20_000_000  # most pairs of triangle and point for a test of convexity
+_MAX_COORDINATE = 1e9  # largest coordinate of a corner, before it is scaled
 _STL_HEADER = 84  # bytes before the triangles of a binary file
 _STL_RECORD = np.dtype([("normal", "<f4", 3), ("points", "<f4", (3, 3)), ("more", "<u2")])
 

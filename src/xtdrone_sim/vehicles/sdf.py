@@ -158,7 +158,7 @@ def _sensors(scope: Scope, links: Links, remarks: list[str]) -> tuple[SensorBloc
             kind, tags = _link_sensor(sensor)
             if kind is not None:
                 label = name_of(sensor)
-                if label in [block.name for block in blocks]:  # of a nested model
+                if label in [block.name for block in blocks]:  # it is in a nested model
                     label = f"{name.rpartition('::')[0].replace('::', '_') or name}_{label}"
                 blocks.append(_block(kind, label, links, name, pose.to(pose_of(sensor)), tags))
     kinds = [block.kind for block in blocks]

@@ -20,7 +20,7 @@ from .sdf_file import OWN, Element, fail, parse, resolve_model
 _Numbers = TypeVar("_Numbers", bound=tuple[float, ...])
 _MAX_NESTING = 16
 _LARGEST = 1e18
-FARTHEST = 1e6  # of a pose, and the largest side of a shape [m]
+FARTHEST = 1e6  # largest coordinate of a pose, and largest side of a shape [m]
 
 
 def refuse_unknown(element: Element, known: Iterable[str]) -> None:

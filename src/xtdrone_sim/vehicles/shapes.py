@@ -23,16 +23,16 @@ class Shape:
     kind: str  # box, sphere, cylinder, plane, mesh or heightmap
     size: tuple  # box, plane, heightmap: sides; sphere: radius; cylinder: radius, length;
     # mesh: scale
-    pose: Pose  # in the world's frame, or in that of the body that it belongs to
+    pose: Pose  # pose in the world's frame, or in that of its body
     collides: bool
     look: Look = field(default_factory=Look)
     mesh: MeshFile | Extrusion | None = None
     heights: Path | None = None  # picture of a heightmap: its brightness is the height
-    friction: float = 1.0  # Coulomb's, of the surface
-    friction2: float = 1.0  # of a wheel along its axis
+    friction: float = 1.0  # Coulomb friction of the surface
+    friction2: float = 1.0  # friction of a wheel along its axis
     link: str = ""  # full name
-    body: int = 0  # of the vehicle, that it belongs to
-    tyre: int = -1  # of the vehicle, whose contact it is; -1 = of none
+    body: int = 0  # index of the vehicle's body that it belongs to
+    tyre: int = -1  # index of the vehicle's tyre whose contact it is; -1 = none
 
 
 def shapes_of(scope: Scope, remarks: list[str] | None = None) -> list[Shape]:

@@ -18,4 +18,4 @@ class Mesh:
     texture: Path | None = None
     uv: np.ndarray | None = None  # (U, 2) texture coordinates, from the lower left corner
     uv_faces: np.ndarray | None = None  # (T, 3) indices of uv
-    name: str = ""  # by which SDF's <submesh> selects it
+    name: str = ""  # name by which SDF's <submesh> selects it

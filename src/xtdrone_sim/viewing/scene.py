@@ -19,8 +19,9 @@ from ..world.models import WorldModel
 
 FIELD = math.radians(45.0)  # vertical field of view [rad]
 _HALF = math.tan(0.5 * FIELD)
-# What is drawn [m]. MuJoCo's bias against surfaces that shadow themselves is a part of the depth
-# that is drawn, and too small unless that and the distance of the light are large.
+# Nearest and farthest that is drawn, distance of the light [m]. MuJoCo's bias against surfaces
+# that shadow themselves is a part of the depth that is drawn, and too small unless that and the
+# distance of the light are large.
 _NEAR, _FAR, _SUN = 0.1, 20_000.0, 10_000.0
 _ZENITH, _NADIR = (0.33, 0.53, 0.82), (1.0, 1.0, 1.0)  # the horizon has their mean
 _GROUND, _LINE = (0.49, 0.54, 0.45), (0.59, 0.63, 0.55)  # a ground without texture

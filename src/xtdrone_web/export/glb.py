@@ -16,7 +16,7 @@ from .motion import Motion, angles, axis_angle
 from .stage import Lens, facing
 
 _LINE_STRIP = 3
-_LINEAR_TURN = 2.0  # of a rotor between two key frames, at most: from pi on it is ambiguous [rad]
+_LINEAR_TURN = 2.0  # largest turn of a rotor in a key frame; from pi on it is ambiguous [rad]
 _BRIGHT = {"directional": 3.0, "point": 60.0, "spot": 60.0}
 _LIGHTS, _UNLIT = "KHR_lights_punctual", "KHR_materials_unlit"
 

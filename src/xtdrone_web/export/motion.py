@@ -13,7 +13,7 @@ from xtdrone_dynamics.quaternion import multiply_array, rotate_array
 from ..errors import WebError
 from ..replay.recording import Recording
 
-_MAX_KEYS = 20_000_000  # of a file: half a gigabyte
+_MAX_KEYS = 20_000_000  # key frames of a file: half a gigabyte
 
 
 class Motion(NamedTuple):

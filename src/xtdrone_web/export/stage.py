@@ -28,13 +28,13 @@ from .motion import Motion, continuous, joint_motion
 _LOOKS = Pose(quat=from_matrix(0, 0, -1, -1, 0, 0, 0, 1, 0))  # cameras look along -z, y up
 _SUN = Light(
     "directional", (0.0, 0.0, 10.0), (-0.5, 0.1, -0.9), (1.0, 1.0, 1.0), (0.1, 0.1, 0.1), True
-)  # of a world without lights
+)  # sunlight of a world without lights
 _WATER = Look((0.1, 0.3, 0.42, 0.75))
 _SEA = 1000.0  # side of the water's surface [m]
-_ASPECT = 16.0 / 9.0  # of the camera that sees the whole flight
+_ASPECT = 16.0 / 9.0  # aspect ratio of the camera that sees the whole flight
 _PATH_S = 0.1  # between two points of a path, at least [s]
 _SPAN = 0.5  # around a vehicle, for that camera [m]
-_FEWER = 25  # of the key frames it looks at one in so many
+_FEWER = 25  # it looks at one in so many key frames
 
 
 class Lens(NamedTuple):

@@ -23,7 +23,7 @@ from .stage import Lens, facing
 _FOCAL = 24.0  # length of every camera's lens, in tenths of a unit
 _LINE = 0.02  # width of a path [m]
 _SUN, _DOME, _LAMP = 3.0, 0.6, 200.0  # brightness of the sun, the sky and other lights
-_SUN_ANGLE = 0.53  # that the sun covers [deg]
+_SUN_ANGLE = 0.53  # angle that the sun covers in the sky [deg]
 _Z = (0.0, 0.0, 1.0)
 
 

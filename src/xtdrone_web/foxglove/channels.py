@@ -12,7 +12,7 @@ from xtdrone_sim.world import World
 
 from ..gltf import scene, writer
 
-STATE = "state"  # of each vehicle
+STATE = "state"  # channel of each vehicle's state: /NAME/state
 _NUMBER, _FLAG = {"type": "number"}, {"type": "boolean"}
 _NUMBERS = {"type": "array", "items": _NUMBER}
 STATE_SCHEMA = {

@@ -24,7 +24,7 @@ from .sdk import sdk
 FILE = "run.mcap"
 METADATA = "xtdrone"  # name of the record that holds the scenario
 _STATE_US, _FIX_US, _FLUSH_US = 40_000, 200_000, 1_000_000
-_CHUNK = 8 << 20  # of a chunk that the flush of each second does not end before [bytes]
+_CHUNK = 8 << 20  # size of a chunk unless the flush of each second ends it before [bytes]
 _LIVE_S = 0.015  # wall time between two messages of a server without a recording, at least [s]
 
 

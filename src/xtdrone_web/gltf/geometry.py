@@ -13,8 +13,8 @@ from xtdrone_sim.vehicles.pose import Pose
 from xtdrone_sim.vehicles.shapes import Shape
 from xtdrone_sim.vehicles.triangles import Mesh
 
-_SEGMENTS = 20  # of a circle
-_FEW = 8  # of a circle of less than this radius
+_SEGMENTS = 20  # segments of a circle
+_FEW = 8  # segments of a circle whose radius is less than _SMALL
 _SMALL = 0.03  # [m]
 _MAX_FIELD = 257  # points of a heightmap along each side
 _FLAT_QUAD = ((0, 1, 2), (0, 2, 3))

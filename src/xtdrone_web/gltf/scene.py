@@ -30,7 +30,7 @@ from .geometry import Triangles
 from .writer import Glb, Part
 
 RotorLike = Rotor | Propeller  # what has a hub
-_VERSION = 6  # of the files: a new number makes all of them anew
+_VERSION = 6  # version of the files: a new number makes all of them anew
 _NEAR_HUB = 0.05  # a rotor's blades are so near its hub [m]
 _VISIBLE_FAR = 0.08  # shapes with no side of this length are left out from afar [m]
 _BLADES = ("rotor", "prop", "blade", "motor")

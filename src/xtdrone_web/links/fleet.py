@@ -19,7 +19,7 @@ from xtdrone_core.mavlink.signing import Signer
 from xtdrone_core.runs.ports import Ports, system_id
 
 SYSTEM = 252  # system id of this ground station
-_MAX_DATAGRAM = 4096  # of a datagram [bytes]
+_MAX_DATAGRAM = 4096  # largest datagram that is read [bytes]
 _MAX_AT_ONCE = 256  # datagrams that are read before others get their turn
 _BUFFER = 4 << 20  # asked of the kernel [bytes]
 _TEXT_LENGTH = 50  # characters of a STATUSTEXT that goes on in another one

@@ -14,7 +14,7 @@ from ..errors import WebError
 from .fleet import FleetLink
 from .order import Answer, Order, Request
 
-MAX_HEIGHT = 500.0  # of a take-off above where it starts [m]
+MAX_HEIGHT = 500.0  # largest height of a take-off above where it starts [m]
 _FORCE = 21196.0  # param2 of an arming command that skips the checks, or disarms in flight
 _MAX_AT_ONCE = 32  # vehicles that are asked side by side
 Result = tuple[bool, str]  # whether a vehicle has done it, and its text

@@ -24,7 +24,7 @@ from .fleet import FleetLink
 PACKET = struct.Struct("<BxH4fd")
 KIND = 1
 LOST_S = 0.4  # without sticks after which a page counts as gone [s]
-_KEPT_S = 5.0  # of latencies [s]
+_KEPT_S = 5.0  # time for which latencies are kept [s]
 _MAX_MS = 1000.0  # latencies beyond are those of a clock that is not known yet
 
 

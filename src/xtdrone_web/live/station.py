@@ -38,10 +38,10 @@ _POLL_S = 0.006  # between two looks into the ring [s]
 _STICKS_S = 0.05  # between two looks for sticks that have stopped [s]
 _STATUS_S = 0.5
 _SECOND = 1.0
-_EVENTS = 400  # that a new page gets
-_REPEATS = 30  # of which a new one may be a repetition
+_EVENTS = 400  # number of events that a new page gets
+_REPEATS = 30  # number of last events that a new one may repeat
 _STALE_S = 2.0  # without a heartbeat after which a vehicle counts as not connected [s]
-_MAX_REQUESTS = 8  # that are under way at once
+_MAX_REQUESTS = 8  # requests that are under way at once
 _FLOWN_BY_STICKS = (Mode.MANUAL, Mode.STABILIZED, Mode.ACRO, Mode.ALTCTL, Mode.POSCTL)
 
 
@@ -83,7 +83,7 @@ class Station(Base):
         starts = np.array([vehicle.start[:3] for vehicle in vehicles])
         self._offset = np.zeros(3) if description.shared_origin else starts
         self._tasks: list[asyncio.Task[None]] = []
-        self._messages: set[asyncio.Task[None]] = set()  # of panels, under way
+        self._messages: set[asyncio.Task[None]] = set()  # panels' messages under way
 
     def start(self) -> None:
         """Begins to work in the running event loop."""
@@ -196,7 +196,7 @@ class Station(Base):
         except XtdroneError as error:
             self.event(4, "", f"{op} refused: {error}")
             return {"ok": False, "error": str(error)}
-        except Exception as error:  # of one request: the server goes on
+        except Exception as error:  # only this request fails: the server goes on
             return {"ok": False, "error": failure(f"'{op}'", error)}
         for result in done.get("results", ()):
             if not result["ok"]:
@@ -227,7 +227,7 @@ class Station(Base):
         ):
             records[name] = np.where(armed[:, None], values, np.nan)
         records["battery"] = self.link.battery
-        slots = self._log.slots  # of a formation that other processes fly
+        slots = self._log.slots  # slots of a formation that other processes fly
         self._agent_has_slots |= bool(np.isfinite(records["slot"]).any())
         if not self._agent_has_slots and slots is not None and len(slots) == len(records) - 1:
             records["slot"][1:] = records["pos"][0] + slots

@@ -28,7 +28,7 @@ _MAVROS = re.compile(
     r"|state|battery)"
 )
 _MODES = {name: number for number, name in NAV_STATES.items()}
-_MAX_POSITION = 1e7  # of any vehicle [m]
+_MAX_POSITION = 1e7  # largest coordinate of any vehicle [m]
 Topics = dict[str, list[tuple[Any, ...]]]  # rows of time and values, by topic
 
 

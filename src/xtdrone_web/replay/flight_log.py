@@ -22,7 +22,7 @@ _STATUS = ("nav_state", "arming_state", "pre_flight_checks_pass")
 _ARMED = 2  # vehicle_status.arming_state
 _ROTORS = VEHICLE["actuator"].shape[0]
 MODES = {**NAV_STATES, NO_MODE: "no flight log"}
-_MAX_TEXTS = 2000  # of a log, on the page
+_MAX_TEXTS = 2000  # texts of a log that the page shows
 
 
 def fill(

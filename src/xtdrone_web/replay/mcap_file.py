@@ -23,7 +23,7 @@ from .recording import NO_MODE, Recording, empty, grid, hold, interpolate, inter
 Rows = list[tuple[float, ...]]  # time, position and attitude
 States = list[tuple[float, dict[str, Any]]]  # times and JSON of a vehicle
 _ROTORS = VEHICLE["actuator"].shape[0]
-_SEVERITIES = {1: 7, 2: 6, 3: 4, 4: 3, 5: 2}  # of foxglove.Log's levels
+_SEVERITIES = {1: 7, 2: 6, 3: 4, 4: 3, 5: 2}  # MAVLink's severities of foxglove.Log's levels
 _MODES = {name: number for number, name in NAV_STATES.items()}
 
 

@@ -10,7 +10,7 @@ from .flight_log import MODES
 from .recording import Recording
 
 _PAST_S, _PAST_STEP_S = 30.0, 0.1  # what a page gets after a jump, for trails and plots [s]
-_PAST_SIZE = 2 << 20  # of it, at most [bytes]
+_PAST_SIZE = 2 << 20  # largest size of that [bytes]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..errors import WebError
 from ..frame import VEHICLE, blank
 
 STEP_S = 0.02  # between two rows of a table, unless it would grow too large [s]
-_MAX_TABLE = 400 << 20  # of a table [bytes]
+_MAX_TABLE = 400 << 20  # largest size of a table [bytes]
 _BETWEEN = ("pos", "vel", "rates", "est_pos", "est_vel", "actuator")  # interpolated; others held
 _TURNS = ("quat", "est_quat")
 _FLYING = 0.5  # above its start, from which a vehicle has taken off [m]

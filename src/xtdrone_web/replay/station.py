@@ -16,7 +16,7 @@ from .playback import Playback
 from .settings import FASTEST, SLOWEST
 
 _PERIOD_S = 0.02  # between two frames [s]
-_MAX_EVENTS = 2000  # that a page gets
+_MAX_EVENTS = 2000  # number of events that a page gets
 _LATENCY = (math.nan, math.nan, math.nan, 0.0)  # no sticks: nobody flies
 REFUSED = "this is a recording: it takes no orders; 'xtdrone sim --web true' has a fleet that does"
 

@@ -12,7 +12,7 @@ from .hello import admitted
 from .page import MAX_MESSAGE, Page
 from .rules import rules
 
-_MAX_ORDERS = 16  # of a page at once
+_MAX_ORDERS = 16  # orders of a page that are under way at once
 _BEAT_S = 5.0  # a page that does not answer for so long is closed [s]
 
 

@@ -5,7 +5,7 @@ import asyncio
 from .guard import Guard
 from .page import Page
 
-_HELLO_S = 5.0  # that a page has to say who it is [s]
+_HELLO_S = 5.0  # time that a page has to say who it is [s]
 
 
 async def admitted(page: Page, guard: Guard) -> bool:

@@ -10,7 +10,7 @@ from xtdrone_core.runs.ports import advice
 from ..errors import WebError
 from .guard import Guard
 
-_CLOSE_S = 1.0  # that open requests get at the end [s]
+_CLOSE_S = 1.0  # time that open requests get at the end [s]
 
 
 @contextlib.asynccontextmanager

@@ -14,7 +14,7 @@ from .guard import Allowance
 
 _TEXTS = 300  # messages that wait for a slow page; older ones are dropped
 _HIGH_WATER = 1 << 16  # bytes on their way, beyond which a page gets no newer frame
-MAX_MESSAGE = 1 << 16  # of a page [bytes]
+MAX_MESSAGE = 1 << 16  # longest message that a page may send [bytes]
 
 
 class Page:

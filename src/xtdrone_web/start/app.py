@@ -23,7 +23,7 @@ from .jobs import Jobs
 from .orders import Orders
 from .shelf import SUFFIXES, Shelf, yaml_text
 
-_MAX_REQUEST = 1 << 20  # of a request, uploads apart [bytes]
+_MAX_REQUEST = 1 << 20  # largest request, uploads apart [bytes]
 _BEARER = "Bearer "
 Result = TypeVar("Result")
 
@@ -91,7 +91,7 @@ class StartApp:
             return _refusal(200, str(error))
         except (web.HTTPException, asyncio.CancelledError):
             raise
-        except Exception as error:  # of one request: the server goes on
+        except Exception as error:  # only this request fails: the server goes on
             return _refusal(500, failure(request.path[:80], error))
 
     def _is_pilot(self, request: web.Request) -> bool:
@@ -115,7 +115,7 @@ class StartApp:
         return web.json_response({"pilot": pilot, "scenarios": str(self._shelf.folder)})
 
     async def _described(self, request: web.Request) -> web.Response:
-        if self._form is None:  # which imports every Agent: once
+        if self._form is None:  # once, as it imports every Agent
             self._form = asyncio.ensure_future(self._do(form.description))
         described = await asyncio.shield(self._form)
         first = self._first and form.written(self._first)

@@ -17,8 +17,8 @@ from ..errors import WebError
 from . import uploads
 
 _NO_VEHICLES = ("car", "person", "sun", "ground_plane")
-_CHECK_S = 60.0  # that a file of the user's may take
-_MEMORY = 4 << 30  # of the process that reads it [bytes]
+_CHECK_S = 60.0  # time that reading a file of the user's may take [s]
+_MEMORY = 4 << 30  # largest memory of the process that reads it [bytes]
 
 
 class Catalogue:

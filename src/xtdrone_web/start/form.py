@@ -16,7 +16,7 @@ from xtdrone_core.scenario.vehicles import FLEET, fleet
 
 from ..errors import WebError
 
-_OF_THE_PAGE = ("web", "web_address", "gui")  # which the page itself decides
+_OF_THE_PAGE = ("web", "web_address", "gui")  # options that the page itself decides
 # Where the form has an option; all others are under the last heading.
 GROUPS = {
     "World": ("world", "wind", "disturbances"),
@@ -154,7 +154,7 @@ def written(plan: Plan) -> dict[str, Any]:
         for name, value in values.items()
         if name != "vehicles" and name not in _OF_THE_PAGE and value != usual[name]
     }
-    if plan.agent:  # which flies as fast as possible where no speed is given
+    if plan.agent:  # an Agent flies as fast as possible where no speed is given
         options["speed"] = plan.scenario.speed
     return {
         "vehicles": values["vehicles"],

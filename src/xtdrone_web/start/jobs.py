@@ -19,10 +19,10 @@ from xtdrone_core.runs.ports import INSTANCES, Ports, in_use
 from ..errors import WebError
 from ..links.world_control import WorldControl
 
-MAX_LINES = 2000  # of a console that are kept
+MAX_LINES = 2000  # lines of a console that are kept
 _MAX_LINE = 2000  # characters of a line
 _ENDED = 24  # jobs that are remembered after their end
-_INTERRUPT_S, _TERMINATE_S = 20.0, 5.0  # that a job gets to end [s]
+_INTERRUPT_S, _TERMINATE_S = 20.0, 5.0  # time that a job gets to end [s]
 _LINK = re.compile(r"(http://[\w.:\[\]]+/\S*)")
 _TOKEN = re.compile(r"#token=\S+")
 
@@ -137,9 +137,9 @@ class JobStatus:
     ended: float  # 0 while it runs
     status: int | None  # exit status
     run: str  # name of its run folder; empty without one
-    link: str  # of its page; empty without one
-    line_count: int  # of its console so far
-    clock: dict[str, float]  # of a simulation: t [s] and factor
+    link: str  # address of its page; empty without one
+    line_count: int  # lines of its console so far
+    clock: dict[str, float]  # clock of a simulation: t [s] and factor
     last: str  # line of its console
 
 

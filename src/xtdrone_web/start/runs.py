@@ -14,7 +14,7 @@ from xtdrone_core.runs import run_folder
 from ..errors import WebError
 
 LISTED = 200  # the newest runs
-_FILES = 500  # of a run that are listed
+_FILES = 500  # files of a run that are listed
 _OVERVIEW = "plots/flight.png"
 _MAX_DEPTH = 4  # folders in each other
 # Types of what is shown in the browser; everything else is a download.

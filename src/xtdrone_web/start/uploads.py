@@ -14,8 +14,8 @@ from xtdrone_core.runs.run_folder import check_name
 from ..errors import WebError
 from .shelf import write
 
-MAX_SENT = 64 * MB  # of all that is sent
-MAX_UNPACKED = 256 * MB  # of all files of a model
+MAX_SENT = 64 * MB  # size of all that is sent [bytes]
+MAX_UNPACKED = 256 * MB  # size of all files of a model [bytes]
 MAX = 400  # files of a model
 _MAX_DEPTH = 8  # folders in each other
 _MAX_PART = 100  # characters of a part of a name

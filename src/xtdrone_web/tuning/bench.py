@@ -44,7 +44,7 @@ class Bench:
         self.pages: set[Page] = set()
         self.logs = Logs(log)
         self._log: Log | None = None
-        self._count = 0  # of logs that were opened
+        self._count = 0  # number of logs that were opened
         self._search: Worker | None = None
         self._task: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
@@ -169,7 +169,7 @@ class Bench:
                         Path(folder).rmdir()
         except XtdroneError as error:
             ended["error"] = one_line(str(error))
-        except Exception as error:  # of this search: the server goes on
+        except Exception as error:  # only this search fails: the server goes on
             ended["error"] = failure("the search", error)
         finally:
             self._search = None

@@ -12,7 +12,7 @@ from ..errors import WebError
 from .worker import Worker
 
 Message = dict[str, Any]  # to pages, with its op: values for JSON
-_PATIENCE_S = 30.0  # that it gets to write its summary and plots [s]
+_PATIENCE_S = 30.0  # time that a flight gets to write its summary and plots [s]
 
 
 def words(log: Path, gains: Path) -> list[str]:

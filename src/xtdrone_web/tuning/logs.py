@@ -12,7 +12,7 @@ from ..errors import WebError
 
 KINDS = (".csv", ".txt", ".ulg")
 MAX_UPLOAD = 256 << 20  # [bytes]
-_MAX = 200  # that are listed
+_MAX = 200  # logs that are listed
 _ULOG = b"ULog\x01\x12\x35"
 
 

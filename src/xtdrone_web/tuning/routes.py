@@ -19,8 +19,8 @@ from .bench import Bench
 
 PREFIX = "/tune"
 _BEAT_S = 5.0  # a page that does not answer for so long is closed [s]
-_MAX_ORDERS = 16  # of a page that are under way at once
-_PART_S = 30.0  # that the next part of an upload may take [s]
+_MAX_ORDERS = 16  # orders of a page that are under way at once
+_PART_S = 30.0  # time that the next part of an upload may take [s]
 
 
 def tuning_routes(bench: Bench, guard: Guard, prefix: str = PREFIX) -> list[web.RouteDef]:

@@ -14,8 +14,8 @@ from xtdrone_core.runs.parent import tied
 
 from ..errors import WebError
 
-_MAX_LINE = 1 << 24  # of a line [bytes]
-_PATIENCE_S = 5.0  # that a process gets to end [s]
+_MAX_LINE = 1 << 24  # longest line of its output [bytes]
+_PATIENCE_S = 5.0  # time that a process gets to end [s]
 
 
 class Worker:

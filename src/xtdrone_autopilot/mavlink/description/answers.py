@@ -18,7 +18,7 @@ from ...state.handlers import on_request, receives
 from ..telemetry.modes import available_modes
 from .metadata import GENERAL, files
 
-_VERSION = 200, 100, 200  # of MAVLink: in use, oldest, newest
+_VERSION = 200, 100, 200  # versions of MAVLink: in use, oldest, newest
 _DISK = 1  # number of the only storage
 _URI = f"mftp://{GENERAL}"
 

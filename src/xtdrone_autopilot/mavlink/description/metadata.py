@@ -19,7 +19,7 @@ _FOLDER = "etc/extras"
 GENERAL = f"{_FOLDER}/component_general.json.xz"
 _PARAMETERS = f"{_FOLDER}/parameters.json.xz"
 _EVENTS = f"{_FOLDER}/all_events.json.xz"
-_PARAMETER_METADATA, _EVENT_METADATA = 1, 4  # of COMP_METADATA_TYPE
+_PARAMETER_METADATA, _EVENT_METADATA = 1, 4  # values of COMP_METADATA_TYPE
 
 
 @functools.cache

@@ -30,8 +30,8 @@ from ..links import MAX_PEERS, Address
 from .written import Path as WrittenPath, WrittenFiles
 
 BURST = 20  # messages that answer one burst request; the client then requests more
-_BLOCK = 1 << 20  # read at once for a checksum [bytes]
-_SESSIONS = 8 * MAX_PEERS  # of all vehicles together
+_BLOCK = 1 << 20  # bytes read at once for a checksum
+_SESSIONS = 8 * MAX_PEERS  # most sessions of all vehicles together
 
 _OF_ERRNO = {
     errno.EEXIST: bytes((FtpError.FILEEXISTS,)),

@@ -16,9 +16,9 @@ from ..frames import frame_crc, layout
 from ..links import Address, Link
 
 BLOCK = 90  # bytes of a log in one LOG_DATA
-FRAME = 12 + 7 + BLOCK  # of a whole LOG_DATA on the wire [bytes]
-FRAMES_PER_PIECE = 12  # read from the disk and sent at once
-PIECES_PER_TICK = 10  # of all transfers together: 540 kB per simulated second
+FRAME = 12 + 7 + BLOCK  # length of a whole LOG_DATA on the wire [bytes]
+FRAMES_PER_PIECE = 12  # frames read from the disk and sent at once
+PIECES_PER_TICK = 10  # for all transfers together: 540 kB per simulated second
 _LOG_DATA = layout("LOG_DATA")
 
 

@@ -9,8 +9,8 @@ import os
 
 Path = tuple[str, ...]  # the names from the root on
 
-QUOTA = 1 << 20  # of all files of a vehicle [bytes]
-MAX = 256  # files and folders of a vehicle
+QUOTA = 1 << 20  # largest sum of the files of a vehicle [bytes]
+MAX = 256  # most files and folders of a vehicle
 
 
 class WrittenFiles:

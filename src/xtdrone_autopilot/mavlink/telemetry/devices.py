@@ -52,7 +52,7 @@ class DeviceStreams:
         self.rotors = mask.sum(axis=1)
         self._columns = np.argsort(~mask, axis=1, kind="stable")  # rotors first
         self._before = np.full((len(mask), 2, 3), np.nan)  # the IMU's reading at the last tick
-        self._vibration = np.zeros((len(mask), 2))  # of the gyroscope, of the accelerometer
+        self._vibration = np.zeros((len(mask), 2))  # gyroscope's, accelerometer's
 
     def _rotor_commands(self, batch: int) -> np.ndarray:
         """(N, 4) commands 0..1 of a batch of ESCs, 0 where there is none."""

@@ -25,7 +25,7 @@ MOTION = np.dtype(
         ("geo", "f8", (3,)),  # latitude, longitude, height [rad, rad, m]
         ("home", "f8", (3,)),  # NED [m]
     ]
-)  # of one vehicle, as several messages report it
+)  # what several messages report of one vehicle
 
 _DEGREES = 180.0 / math.pi
 

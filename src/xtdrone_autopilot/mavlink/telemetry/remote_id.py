@@ -15,7 +15,7 @@ from xtdrone_dynamics.earth.geoid import geoid_height
 
 from ...state.handlers import streams
 
-_EPOCH_S = calendar.timegm((2019, 1, 1, 0, 0, 0))  # of the system message [s of Unix time]
+_EPOCH_S = calendar.timegm((2019, 1, 1, 0, 0, 0))  # epoch of the system message [s of Unix time]
 # Bounds of an accuracy [m, m/s] -> its class, 0 = worse.
 _HORIZONTAL = ((1.0, 12), (3.0, 11), (10.0, 10), (30.0, 9))
 _VERTICAL = ((1.0, 6), (3.0, 5), (10.0, 4), (25.0, 3), (45.0, 2), (150.0, 1))

@@ -9,7 +9,7 @@ from . import fog, lamps, sun
 from .conditions import Conditions
 
 _ASIDE = 0.2  # cosine of the angle from the axis, beyond which no light gets into the lens
-_RAYS = 16  # to a source, that say how much of it is hidden
+_RAYS = 16  # rays to a source, which tell how much of it is hidden
 _WEAK = 1e-4  # fraction of the mean luminance below which a lamp is left out
 _PEAK = 0.04  # luminance of the brightest ghost per illuminance [1/sr]
 

@@ -9,7 +9,7 @@ from xtdrone_dynamics.compiled import njit
 from . import fog, lamps, leaves, shadows, sky, sun, wet
 
 _SUN_DISC = math.cos(sun.SIZE)
-_BOUNCE = 0.22  # of the light on the ground comes back from it
+_BOUNCE = 0.22  # fraction of its light that the ground reflects
 _GLOW = 8000.0  # luminance of emissive 1 [cd/m^2]
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from xtdrone_dynamics.compiled import njit
 
 SIDE = 2048  # side of the map of the world [pixels]
-_NEARER = 1024  # and of the one around what is seen
-_SHELTERS = 512  # and of the one that says where rain falls; its edges are soft over a metre
+_NEARER = 1024  # pixels along a side of the map around what is seen
+_SHELTERS = 512  # and of the map of where rain falls, whose edges are soft over a metre
 _NEAR_REACH, _FAR_REACH = 3.0, 120.0  # least of the nearer map, and of the one of the world [m]
 _ABOVE = np.array([0.0, 0.0, 1.0])
 _GROWTH = 1.5  # steps of a map's reach, so that edges do not flicker while the camera moves

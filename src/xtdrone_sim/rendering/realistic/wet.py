@@ -15,9 +15,9 @@ from . import fog, sky
 
 WATER = 1.33  # refractive index
 REFLECTED_OUTSIDE = 0.066  # fraction of even light that water reflects (Lekner and Dorf, table 1)
-REFLECTED_INSIDE = 1.0 - (1.0 - REFLECTED_OUTSIDE) / WATER**2  # of light from within
+REFLECTED_INSIDE = 1.0 - (1.0 - REFLECTED_OUTSIDE) / WATER**2  # the same of light from within
 _ROUGH = 0.09  # slope of a thin film, which follows the grains below it
-_PUDDLE = 0.012  # and of a puddle, by the drops that fall into it
+_PUDDLE = 0.012  # slope of a puddle, by the drops that fall into it
 _STEPS = 28  # along a ray that is followed through the image
 _FINER = 5  # halvings of the step that hits
 _GROWTH = 1.22  # factor from one step to the next

@@ -35,9 +35,9 @@ _PROPELLER = (
     "rootPitch",
     "twist",
     "liftSlope",
-)  # of <xtdrone:propeller>
-_SUBMARINE = "gazebo_uuv_plugin"  # whose vehicle has its propellers in the water
-_OUTPUTS = 16  # of the autopilot, as PX4 has them
+)  # elements of <xtdrone:propeller>
+_SUBMARINE = "gazebo_uuv_plugin"  # plugin of vehicles with propellers in the water
+_OUTPUTS = 16  # outputs of the autopilot, as PX4 has them
 _LAG = 0.05  # default of a servo [s]
 _TRUE = ("1", "true")
 

@@ -14,10 +14,10 @@ from ..sdf_file import Element, fail
 from ..sdf_tree import numbers, refuse_unknown, text
 
 EFFECTS = {  # name: {tag: number of values}; units in docs and in forces.aerodynamics
-    "linear_drag": {"coefficients": 3},  # along each body axis [N s/m]
+    "linear_drag": {"coefficients": 3},  # drag along each body axis [N s/m]
     "quadratic_drag": {"areas": 3},  # drag coefficient times area, along each body axis [m^2]
     "ground_effect": {"rotor_radius": 1},  # [m]
-    "translational_lift": {"lift": 1, "damping": 1},  # of one rotor [N s^2/m^2], [N s^2/m]
+    "translational_lift": {"lift": 1, "damping": 1},  # one rotor's [N s^2/m^2], [N s^2/m]
     "downwash": {"rotor_radius": 1},  # [m]
     "air_density": {},  # coefficients, given at sea level, scale with the density of the air
 }

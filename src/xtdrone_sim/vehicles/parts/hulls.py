@@ -53,7 +53,7 @@ def read_hulls(scope: Scope, links: Links, remarks: list[str]) -> Iterable[Hull]
                 "length, width and height above 0",
             )
         body, frame = _frame(owner, block, "link", links)
-        drag: dict[str, Any] = {tag: vector(block, tag, _NONE) for tag in _DRAG}  # of a Hull
+        drag: dict[str, Any] = {tag: vector(block, tag, _NONE) for tag in _DRAG}  # fields of Hull
         yield Hull(
             name=f"hull_{k}",
             body=body,

@@ -22,9 +22,9 @@ _PLUGINS = ("LiftDragPlugin", "gazebo_liftdrag_plugin")
 _UNKNOWN = "AdvancedLiftDragPlugin"  # stability derivatives of a whole aircraft
 HALF_WING = OWN + "half_wing"
 _TRUE = ("1", "true")
-_ANGLES = np.radians(np.arange(-5.0, 45.0, 0.1))  # of attack, among which the stall is sought
+_ANGLES = np.radians(np.arange(-5.0, 45.0, 0.1))  # angles of attack among which the stall is sought
 _TRIMMED = (1.2, 1.5, 2.0)  # speeds of level flight in figures, over that of the stall
-# Of what a file leaves out, as the plugin has it.
+# The plugin's values for what a file leaves out.
 _DEFAULTS = {
     "area": 1.0,
     "air_density": 1.2041,
