@@ -38,7 +38,7 @@ from xtdrone_ros1.topics import Input, Output
 CONFIRM_S = 5.0  # wall time for a mode to be confirmed [s]
 CONFIRM_STATES = 3  # and messages of V/mavros/state, one per second of simulated time
 REASON_S = 1.0  # wall time for the status text of a refusal to arrive [s]
-POLL_S = 0.01  # between two checks for it [s]
+POLL_S = 0.01  # time between two checks for it [s]
 COMMANDS = ("ARM", "DISARM", *HOLDS, *TRANSITIONS, *FROM_ROS_NAME)
 WARNING = 4  # MAV_SEVERITY: this and below is a reason for a refusal
 
@@ -57,7 +57,7 @@ class Vehicle:
             f"/{name}/mavros/cmd/vtol_transition", CommandVtolTransition
         )
         self._translator = CommandTranslator(self._report)
-        self._kind: Kind | None = None  # until the vehicle is connected
+        self._kind: Kind | None = None  # None until the vehicle is connected
         self._pose: bytes | None = None  # the last PoseStamped
         self._mode, self._states = "", 0  # the last mode, and the number of states received
         self._reason = ""  # the autopilot's last warning
