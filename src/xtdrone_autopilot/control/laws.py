@@ -9,9 +9,8 @@ from typing import Any
 
 import numba
 
-from xtdrone_dynamics.compiled import njit, rebuilt
+from xtdrone_dynamics.compiled import Kernel, njit, rebuilt
 
-Kernel = Any  # a function that Numba compiled; Numba has no types of them
 Laws = Sequence[tuple[int, Callable[..., None]]]  # number of the mode, compiled law
 
 

@@ -115,7 +115,7 @@ class Outbox(Memory):
             self._clock.t_us,
         )
 
-    def tell(self, i: int, name: str, *arguments: Any) -> None:
+    def tell(self, i: int, name: str, *arguments: Any) -> None:  # see Arguments
         """Sends an event of vehicle i that has no text: a row of EVENTS."""
         if self.links is not None:
             self.links.broadcast(i, self.events.named(i, name, arguments, self._clock.t_us))
