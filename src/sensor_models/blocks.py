@@ -137,12 +137,12 @@ def whole_number(block: SensorBlock, tag: str, value: float) -> int:
     return int(value)
 
 
-def number(block: SensorBlock, tag: str, value: Any) -> float:
+def number(block: SensorBlock, tag: str, value: object) -> float:
     """Returns a tag's value as a number; see numbers()."""
     return numbers(block, tag, value, 1)[0]
 
 
-def numbers(block: SensorBlock, tag: str, value: Any, count: int) -> tuple[float, ...]:
+def numbers(block: SensorBlock, tag: str, value: object, count: int) -> tuple[float, ...]:
     """Returns the numbers in a tag's value.
 
     Raises:

@@ -183,7 +183,7 @@ def check_limits(block: SensorBlock, values: Mapping[str, float]) -> None:
         )
 
 
-def number_of(block: SensorBlock, tag: str, value: Any) -> float:
+def number_of(block: SensorBlock, tag: str, value: Any) -> float:  # text or a number, unchecked
     """A tag's value as a number.
 
     Raises:
@@ -226,7 +226,7 @@ def _check_signs(block: SensorBlock, values: Mapping[str, Any], tags: Tags) -> N
             )
 
 
-def _numbers(block: SensorBlock, tag: str, value: Any, count: int) -> tuple[float, ...]:
+def _numbers(block: SensorBlock, tag: str, value: object, count: int) -> tuple[float, ...]:
     tokens = str(value).split()
     if len(tokens) != count:
         raise SensorError(

@@ -231,7 +231,7 @@ __all__ = [
 
 
 # As xtdrone_core.lazy, whose package loads NumPy.
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # a class or function of _EXPORTS
     if name not in _EXPORTS:
         raise AttributeError(f"module 'xtdrone' has no attribute '{name}'")
     module, _, attribute = _EXPORTS[name].partition(":")

@@ -38,7 +38,7 @@ class AsyncSimulation:
         [2.0, 4.0]
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # those of Simulation
         """Takes the arguments of Simulation."""
         self.plain = Simulation(*arguments, **options)
 

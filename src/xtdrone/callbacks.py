@@ -21,7 +21,9 @@ OnContact = Callable[[float, str, str], object]
 class Callback(Observer):
     """A function that is called until remove(); it can still be called by hand."""
 
-    def __init__(self, flight: Lockstep, function: Callable[..., Any], period: float = 0.0) -> None:
+    def __init__(
+        self, flight: Lockstep, function: Callable[..., object], period: float = 0.0
+    ) -> None:
         """Calls it every `period` seconds of simulated time, 0 for each step.
 
         Raises:
@@ -38,7 +40,7 @@ class Callback(Observer):
         self._flight, self._function = flight, function
         flight.observers.append(self)
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: object) -> object:
         return self._function(*values)
 
     def remove(self) -> None:
@@ -120,7 +122,7 @@ class ContactCallback(Callback):
 
 
 class Callbacks:
-    """What a simulation calls; each may also stand as a decorator before a function.
+    """Ways to be called by a simulation; each may also stand as a decorator before a function.
 
     Examples:
         >>> import xtdrone as xd
@@ -136,7 +138,9 @@ class Callbacks:
 
     _flight: Lockstep
 
-    def on_step(self, function: OnStep | None = None, *, period: float = 0.0) -> Any:
+    def on_step(
+        self, function: OnStep | None = None, *, period: float = 0.0
+    ) -> Any:  # a Callback or a decorator, which depends on the function
         """Calls function(t [s], state, sensors) after each step, or every `period` seconds.
 
         The arrays are overwritten by the next step.
@@ -151,7 +155,9 @@ class Callbacks:
             return lambda given: StepCallback(self._flight, given, period)
         return StepCallback(self._flight, function, period)
 
-    def on_sensor(self, kind: str, function: OnSensor | None = None) -> Any:
+    def on_sensor(
+        self, kind: str, function: OnSensor | None = None
+    ) -> Any:  # a Callback or a decorator, which depends on the function
         """Calls function(t [s], vehicle, reading) with each new reading of a kind of sensor.
 
         Args:
@@ -172,7 +178,9 @@ class Callbacks:
             return lambda given: made(self._flight, given, kind)
         return made(self._flight, function, kind)
 
-    def on_contact(self, function: OnContact | None = None) -> Any:
+    def on_contact(
+        self, function: OnContact | None = None
+    ) -> Any:  # a Callback or a decorator, which depends on the function
         """Calls function(t [s], name, name) when two vehicles or models begin to touch."""
         if function is None:
             return lambda given: ContactCallback(self._flight, given)

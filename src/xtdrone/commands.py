@@ -14,14 +14,14 @@ from .operator import Operator
 
 Vehicles = int | str | Iterable[int | str] | np.ndarray | None  # None: all
 _REQUESTS = ("mode", "arm")  # fields of SetPoints that have their own commands
-_NEAR = 0.3  # from where on a vehicle is there [m]
+_NEAR = 0.3  # a vehicle so near its goal is there [m]
 
 
 class Wait(NamedTuple):
-    """What a command waits for."""
+    """A state that a command waits for."""
 
     condition: Callable[[], ArrayLike]  # True, or an array of it
-    what: str  # for the error message
+    what: str  # words for the error message
     time_out: float  # [s] of simulated time
 
 
@@ -41,7 +41,7 @@ class Commands:
         )
 
     def arm(self, vehicles: Vehicles, time_out: float) -> Iterator[Wait]:
-        """See Simulation.arm()."""
+        """Arms vehicles; see Simulation.arm()."""
         mask, operator = self._chosen(vehicles)
         autopilot = self._flight.autopilot
         yield Wait(
@@ -53,7 +53,7 @@ class Commands:
         yield Wait(lambda: autopilot.estimates().armed[mask], "armed", time_out)
 
     def takeoff(self, height: float, vehicles: Vehicles, time_out: float) -> Iterator[Wait]:
-        """See Simulation.takeoff()."""
+        """Takes off; see Simulation.takeoff()."""
         mask, operator = self._chosen(vehicles)
         unarmed = np.flatnonzero(mask & np.isnan(operator.launch_pos[:, 0]))
         if len(unarmed):
@@ -64,14 +64,14 @@ class Commands:
     def goto(
         self, pos: ArrayLike, vehicles: Vehicles, yaw: ArrayLike, time_out: float
     ) -> Iterator[Wait]:
-        """See Simulation.goto()."""
+        """Flies to positions; see Simulation.goto()."""
         mask, operator = self._chosen(vehicles)
         target = np.full((len(mask), 3), np.nan)
         target[mask] = pos
         yield self._go(mask, operator, target, yaw, time_out)
 
     def land(self, vehicles: Vehicles, time_out: float) -> Iterator[Wait]:
-        """See Simulation.land()."""
+        """Lands vehicles; see Simulation.land()."""
         mask, operator = self._chosen(vehicles)
         operator.land(mask)
         yield Wait(
@@ -79,14 +79,14 @@ class Commands:
         )
 
     def velocity(self, vel: ArrayLike, vehicles: Vehicles, yaw_rate: ArrayLike) -> None:
-        """See Simulation.velocity()."""
+        """Flies at velocities; see Simulation.velocity()."""
         mask, operator = self._chosen(vehicles)
         velocity, rate = np.full((len(mask), 3), np.nan), np.full(len(mask), np.nan)
         velocity[mask], rate[mask] = vel, yaw_rate
         operator.fly(mask, vel=velocity, yaw_rate=rate)
 
     def set_points(self, set_points: SetPoints, vehicles: Vehicles) -> None:
-        """See Simulation.set_points()."""
+        """Flies set-points; see Simulation.set_points()."""
         mask, operator = self._chosen(vehicles)
         names = [name for name in set_points.records.dtype.names or () if name not in _REQUESTS]
         requested = {name: getattr(set_points, name) for name in names}

@@ -67,7 +67,7 @@ class Obstacles:
         """Moves a vehicle or an inserted solid.
 
         Args:
-            name: Of the vehicle or solid.
+            name: Name of the vehicle or solid.
             pos: World [m].
             rpy: Roll, pitch and yaw [rad].
             vel: World [m/s].

@@ -6,7 +6,7 @@ from xtdrone_core.agent import BaseAgent
 from xtdrone_core.modes import Mode
 from xtdrone_core.state import ARM, Estimates, SetPoints
 
-_RETRY_US = 500_000  # after which a request that was not granted is repeated [us]
+_RETRY_US = 500_000  # time after which a request that was not granted is repeated [us]
 _IDLE, _HOLD, _FLY, _LAND = range(4)
 
 
@@ -35,7 +35,7 @@ class Operator(BaseAgent):
         self._request(mask, _HOLD, pos=pos)
 
     def fly(self, mask: np.ndarray, **set_points: np.ndarray) -> None:
-        """Set-points by name, (N, ...), for these vehicles; others are not controlled."""
+        """Flies these vehicles by set-points (N, ...), given by name; others are not controlled."""
         self._request(mask, _FLY, **set_points)
 
     def land(self, mask: np.ndarray) -> None:

@@ -10,7 +10,7 @@ def plot(folder: Path | str, figure: str = "map") -> Path:
     """Draws a figure of a run into its plots/ and returns the path of the PNG.
 
     Args:
-        folder: Of the run, as Simulation.folder; or its name, or latest.
+        folder: Folder of the run, as Simulation.folder; or its name, or latest.
         figure: map, map3d, position, velocity, attitude and so on, see `xtdrone plot --help`.
 
     Raises:
@@ -46,8 +46,8 @@ def film(
     """Renders a run as MP4 or GIF, or its start as PNG, and returns the path.
 
     Args:
-        folder: Of the run, as Simulation.folder; or its name, or latest.
-        path: Of the film: .mp4 (needs the package av), .gif or .png.
+        folder: Folder of the run, as Simulation.folder; or its name, or latest.
+        path: Path of the film: .mp4 (needs the package av), .gif or .png.
         speed: Simulated seconds per second of the film.
         camera: fleet, orbit, follow, top or still.
         size: Width and height [pixels].

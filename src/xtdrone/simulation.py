@@ -281,7 +281,7 @@ class Simulation(Callbacks, Obstacles, Spawning):
             vehicles: Which.
             yaw: Counter-clockwise from east [rad], one or (M,); NaN as it is.
             wait: Whether to wait until all are within 0.3 m.
-            time_out: For that [s].
+            time_out: Time-out of that [s].
 
         Raises:
             XtdroneError: They are not there in time.
@@ -362,7 +362,7 @@ class Simulation(Callbacks, Obstacles, Spawning):
         )
 
 
-def _backends_of(given: Sequence[Any], scenario: Scenario) -> dict[str, Backend]:
+def _backends_of(given: Sequence[object], scenario: Scenario) -> dict[str, Backend]:
     """Returns the backends of composed vehicles, by the names that these have in the scenario."""
     backends: dict[str, Backend] = {}
     i = 0

@@ -1,7 +1,7 @@
 """Vehicles that come and go while a simulation runs."""
 
 import os
-from typing import Any, cast
+from typing import cast
 
 from xtdrone_core.contracts import Agent
 from xtdrone_core.errors import ScenarioError, XtdroneError, unknown_name
@@ -53,7 +53,7 @@ class Spawning:
 
         Args:
             vehicle: A name from models/, a path to an SDF file, or a composed one.
-            pos: Of the model's origin, world [m].
+            pos: Position of the model's origin, world [m].
             yaw: Counter-clockwise from east [rad].
             name: Empty: its type and number.
             backend: What flies it; None: that of a composed one, or the commands.
@@ -117,7 +117,7 @@ class Spawning:
             [spec.number for spec in flight.scenario.vehicles], [spec.number for spec in vehicles]
         )
 
-        def make(_: Any) -> Agent:
+        def make(_: object) -> Agent:
             made = self._operator_after(
                 former.rest if isinstance(former, BackendsAgent) else former, rows
             )

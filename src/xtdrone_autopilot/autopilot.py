@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -443,7 +442,7 @@ class EmbeddedAutopilot(Memory, Regroupable, ExternalPose, Logging, SettablePara
             )
         )
 
-    def messages(self, links: Any) -> Messages:
+    def messages(self, links: Links) -> Messages:
         """The handlers of messages received on links."""
         outbox, clock = self.outbox, self.clock
         parameters = ParameterProtocol(

@@ -121,7 +121,7 @@ def register_params(subparsers: Subparsers) -> None:
         action.set_defaults(run=run)
 
 
-def _parameter_names(**_: Any) -> Mapping[str, Any]:
+def _parameter_names(**_: object) -> Mapping[str, Any]:
     from .parameters.store import table
 
     return table()

@@ -298,7 +298,7 @@ def classes(**names: str) -> dict:
     return found
 
 
-def build(part: str, kind: type, *args: Any) -> Any:
+def build(part: str, kind: type, *args: Any) -> Any:  # as the protocol of the part says
     """Makes a part.
 
     Raises:

@@ -7,6 +7,7 @@ or does not run in lanes, is stepped by steps.step(), one thread for each enviro
 import functools
 import math
 import types
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -14,6 +15,7 @@ from numba import cuda
 
 from xtdrone_autopilot.control.allocation import vector_fleet
 from xtdrone_autopilot.state.clock import LOOP_US
+from xtdrone_dynamics.compiled import Kernel
 from xtdrone_dynamics.lanes import LANES, Target
 
 from .arrays import STEP_US, BatchState, Variation
@@ -32,6 +34,8 @@ BLOCKS = 1056  # blocks of lanes that have a scratch; more take turns
 THREADS, WORKERS = 64, 64 * 528  # threads of a block and in all, one for each environment
 
 OnDevice = Any  # an array of numba.cuda, which has no types, or a tuple of such arrays
+Place = Callable[[np.ndarray], OnDevice]
+Call = tuple[Kernel, int, int, tuple]  # kernel, blocks, threads of each, arguments
 _Arrays = TypeVar("_Arrays", bound=NamedTuple)
 
 
@@ -41,12 +45,12 @@ def _own(count: int) -> range:
     return range(cuda.threadIdx.x, count, LANES)
 
 
-def _device(plain: Any) -> Any:
+def _device(plain: Callable[..., Any]) -> Kernel:
     """Compiles a function that kernels call; in the simulator, faster, it stays as it is."""
     return plain if cuda.config.ENABLE_CUDASIM else cuda.jit(device=True)(plain)
 
 
-def _no_vectoring(*_: Any) -> None:
+def _no_vectoring(*_: object) -> None:
     """Stands for vector_fleet(), which no vehicle on the device needs."""
 
 
@@ -55,10 +59,10 @@ class _Functions(Target):
 
     _math = math
 
-    def _compile(self, plain: types.FunctionType) -> Any:
+    def _compile(self, plain: types.FunctionType) -> Kernel:
         return _device(plain)
 
-    def _value(self, value: Any, names: set[str]) -> Any:
+    def _value(self, value: Any, names: set[str]) -> Any:  # as Target's
         if value is vector_fleet:  # allocates by linear algebra that the device lacks
             return _device(_no_vectoring)
         return super()._value(value, names)
@@ -69,7 +73,7 @@ class _Lanes(_Functions):
 
     _math = Target._math
 
-    def _compile_loop(self, plain: types.FunctionType) -> Any:
+    def _compile_loop(self, plain: types.FunctionType) -> Kernel:
         code = plain.__code__
         names = tuple("_own" if name == "range" else name for name in code.co_names)
         plain.__code__, plain.__globals__["_own"] = code.replace(co_names=names), _own
@@ -272,7 +276,7 @@ class DeviceCopies(NamedTuple):
     streams: OnDevice  # (E, 4)
 
 
-def copy_to_device(batch: BatchDescription, place: Any) -> DeviceCopies:
+def copy_to_device(batch: BatchDescription, place: Place) -> DeviceCopies:
     """Copies a batch to the device, with place(array)."""
     real, environments = batch.real, batch.environments
 
@@ -281,7 +285,7 @@ def copy_to_device(batch: BatchDescription, place: Any) -> DeviceCopies:
         views = [array.reshape(array.size) for array in placed]
         return type(arrays)._make(placed), type(arrays)._make(views)
 
-    def all_of(arrays: Any) -> Any:
+    def all_of(arrays: Any) -> Any:  # a named tuple of arrays, numbers and such tuples
         return type(arrays)(
             *(
                 all_of(each)
@@ -333,7 +337,7 @@ def copy_to_device(batch: BatchDescription, place: Any) -> DeviceCopies:
 class CudaBackend:
     """Steps copies of a batch on the device; see description.Backend."""
 
-    def __init__(self, batch: BatchDescription, place: Any = cuda.to_device):
+    def __init__(self, batch: BatchDescription, place: Place = cuda.to_device):
         """Copies a batch to the device.
 
         Args:
@@ -357,7 +361,9 @@ class CudaBackend:
         """Views of the variation on the device."""
         return Variation(*cast(Any, map(view, self.held.variation)))
 
-    def step(self, action: Any, t_us: int, wind: np.ndarray | None = None) -> None:
+    def step(
+        self, action: np.ndarray | OnDevice, t_us: int, wind: np.ndarray | None = None
+    ) -> None:
         """Advances all environments; see Backend."""
         self.held.action.copy_to_device(action)
         if wind is not None:
@@ -394,7 +400,7 @@ class CudaBackend:
         # As numba.cuda.is_cuda_array(), which its simulator lacks.
         return hasattr(action, "__cuda_array_interface__")
 
-    def checked(self, action: Any) -> Any:
+    def checked(self, action: object) -> OnDevice:
         """Returns an action on the device as numba.cuda takes it; see Backend."""
         ours = action.on_device if isinstance(action, DeviceArray) else action
         array = cuda.as_cuda_array(ours)
@@ -409,11 +415,11 @@ class CudaBackend:
         """Waits for all kernels."""
         cuda.synchronize()
 
-    def step_calls(self, t_us: int) -> list[tuple[Any, int, int, tuple]]:
+    def step_calls(self, t_us: int) -> list[Call]:
         """Returns the kernels of a step: (kernel, blocks, threads of each, arguments)."""
         held, batch, kernel = self.held, self._batch, self._kernels
         clock = t_us, STEP_US, batch.sub_steps
-        calls: list[tuple[Any, int, int, tuple]] = []
+        calls: list[Call] = []
         if batch.in_lanes:
             calls.append(
                 (
@@ -479,7 +485,7 @@ class CudaBackend:
         )
         return calls
 
-    def reset_calls(self, which: OnDevice) -> list[tuple[Any, int, int, tuple]]:
+    def reset_calls(self, which: OnDevice) -> list[Call]:
         """Returns the kernels of a reset, as step_calls(); which: indices, on the device."""
         held, batch, kernel = self.held, self._batch, self._kernels
         blocks, environments = -(-len(which) // THREADS), batch.environments
@@ -506,7 +512,7 @@ class CudaBackend:
         ]
 
 
-def _launch(kernel: Any, blocks: int, threads: int, arguments: tuple) -> None:
+def _launch(kernel: Kernel, blocks: int, threads: int, arguments: tuple) -> None:
     if cuda.config.ENABLE_CUDASIM:
         arguments = _simulated(arguments)
     kernel[blocks, threads](*arguments)
@@ -515,7 +521,7 @@ def _launch(kernel: Any, blocks: int, threads: int, arguments: tuple) -> None:
 class _Record(np.record):
     """A record in the simulator: its fields go before the attributes of NumPy, such as size."""
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> Any:  # a field or an attribute
         fields = np.void.__getattribute__(self, "dtype").fields
         return self[name] if name in fields else np.record.__getattribute__(self, name)
 
@@ -523,7 +529,7 @@ class _Record(np.record):
 def _simulated(arguments: tuple) -> tuple:
     """Arrays in tuples, and those of records, as NumPy's: the simulator knows them only so."""
 
-    def plain(value: Any, inside: bool) -> Any:
+    def plain(value: Any, inside: bool) -> Any:  # an argument of a kernel
         if isinstance(value, tuple):
             return type(value)(*(plain(each, True) for each in value))
         if hasattr(value, "_ary") and value.dtype.names:

@@ -6,9 +6,11 @@ import os
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import BatchError
 
+OnDevice = Any  # an array of numba.cuda, which has no types
 CPU, CUDA = 1, 2  # values of DLPack's DLDeviceType
 _CODES = {"i": 0, "u": 1, "f": 2}  # values of DLPack's DLDataTypeCode
 _NAME = b"dltensor"
@@ -57,7 +59,7 @@ class DeviceArray:
         on_device: The array of numba.cuda.
     """
 
-    def __init__(self, on_device: Any, address: int, device: tuple[int, int]) -> None:
+    def __init__(self, on_device: OnDevice, address: int, device: tuple[int, int]) -> None:
         """A view.
 
         Args:
@@ -88,7 +90,7 @@ class DeviceArray:
             "data": (self._address, False),
         }
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         """A copy on the CPU."""
         host = self.on_device.copy_to_host()
         return host if dtype is None else host.astype(dtype)
@@ -97,7 +99,7 @@ class DeviceArray:
         """(kind of device, its number), by DLPack."""
         return self._device
 
-    def __dlpack__(self, **_: Any) -> Any:
+    def __dlpack__(self, **_: object) -> Any:  # a PyCapsule, which has no type
         """A capsule of DLPack (before its version 1), which shares the memory.
 
         What reads it on another stream than the default one waits for that one itself.

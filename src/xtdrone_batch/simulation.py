@@ -180,7 +180,7 @@ class BatchSimulation:
         """What cameras and lidars see. After a change of scenes.objects call its invalidate()."""
         return RayScene(self.scenes, self.model, self.environments, self.threads)
 
-    def add_camera(self, camera: CameraParameters, **options: Any) -> Camera:
+    def add_camera(self, camera: CameraParameters, **options: Any) -> Camera:  # as Camera's
         """Mounts a camera; its capture() gives images of all environments.
 
         Args:
@@ -195,7 +195,7 @@ class BatchSimulation:
         self._views.append(view := Camera(self, camera, **options))
         return view
 
-    def add_lidar(self, lidar: LidarParameters, **options: Any) -> Lidar:
+    def add_lidar(self, lidar: LidarParameters, **options: Any) -> Lidar:  # as Lidar's
         """Mounts a lidar; its scan() gives the distances of all environments.
 
         Args:
@@ -344,7 +344,7 @@ class BatchSimulation:
             numbers=self._numbers(),
         )
 
-    def _checked(self, action: Any) -> np.ndarray:
+    def _checked(self, action: Any) -> np.ndarray:  # array or sequence, or on the device
         """Returns the action: the array of the description, or where it lies on the device."""
         on_device = self._backend.owns(action)
         given = action if on_device else np.asarray(action)
@@ -460,7 +460,7 @@ def _bytes(*arrays: tuple) -> int:
     return sum(array.nbytes for each in arrays for array in each)
 
 
-def _whole(name: str, value: Any, minimum: int, maximum: int) -> int:
+def _whole(name: str, value: object, minimum: int, maximum: int) -> int:
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, np.integer))

@@ -8,8 +8,9 @@ import importlib
 import itertools
 import multiprocessing
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from .arrays import BatchState
 from .errors import BatchError
 from .simulation import BatchSimulation
 
+_Result = TypeVar("_Result")
 _ENDED = "a worker of the batch has ended: build the batch again"
 
 
@@ -36,7 +38,7 @@ class SpreadBatch:
         *,
         workers: int = 2,
         ray: str = "",
-        **options: Any,
+        **options: Any,  # as BatchSimulation's
     ):
         """Starts the workers.
 
@@ -140,7 +142,7 @@ class Part:
 class _Process:
     """A Part in a process, at the other end of a pipe."""
 
-    def __init__(self, *given: Any):
+    def __init__(self, *given: Any):  # as Part's
         context = multiprocessing.get_context("spawn")
         self._pipe, there = context.Pipe()
         self._process = context.Process(target=_serve, args=(there, given), daemon=True)
@@ -175,10 +177,10 @@ class _Process:
             self._process.terminate()
 
 
-def _serve(pipe: Any, given: tuple) -> None:
+def _serve(pipe: Connection, given: tuple) -> None:
     """Answers calls until the other end is closed."""
 
-    def answer(make: Callable[[], Any]) -> Any:
+    def answer(make: Callable[[], _Result]) -> _Result | None:
         try:
             result = make()
             pipe.send((False, result.state() if isinstance(result, Part) else result))
@@ -196,7 +198,7 @@ def _serve(pipe: Any, given: tuple) -> None:
         answer(lambda: getattr(part, method)(*arguments))  # noqa: B023  # called at once
 
 
-def _on_ray(address: str) -> Callable[..., Any]:
+def _on_ray(address: str) -> Callable[..., Any]:  # of a class within, with _Process's methods
     """Makes actors of a Ray cluster."""
     try:
         ray = importlib.import_module("ray")
@@ -216,7 +218,7 @@ def _on_ray(address: str) -> Callable[..., Any]:
     class OnRay:
         """A Part in an actor."""
 
-        def __init__(self, *given: Any):
+        def __init__(self, *given: Any):  # as Part's
             self._actor = actor.remote(*given)
             self._waiting = self._actor.state.remote()
 

@@ -10,7 +10,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +20,14 @@ from xtdrone_core.scenario import arguments
 from .errors import CampaignError
 from .flight import CRASHED, FAILED, GOOD, MISSED, UNFINISHED, Flight, Result
 
+if TYPE_CHECKING:
+    from xtdrone_batch.arrays import BatchState
+    from xtdrone_batch.simulation import BatchSimulation
+
 AGENT = "square"
 MAX_BATCH = 256  # flights
 _KEPT = "vehicles", "wind", "seed", "log"  # options of a scenario that a batch flies, or may ignore
-_ACCEPTANCE_RADIUS = 0.3  # around a corner [m]
+_ACCEPTANCE_RADIUS = 0.3  # radius around a corner [m]
 
 
 def check(flight: Flight, usual: Mapping[str, Any]) -> None:
@@ -104,7 +108,7 @@ class _Square:
         done: (E,) bool, whether the square of an environment is over.
     """
 
-    def __init__(self, batch: Any, options: Mapping[str, float]) -> None:
+    def __init__(self, batch: "BatchSimulation", options: Mapping[str, float]) -> None:
         """Begins where the vehicles are."""
         self._batch, self._hold, self._time_out = batch, options["hold"], options["time_out"]
         self._corners = options["side"] * np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0.0]])
@@ -116,8 +120,8 @@ class _Square:
         self.t_s = 0.0
         self.done, self._fell = np.zeros((2, count), dtype=bool)
         self._index, self._reached = np.zeros((2, count), dtype=int)
-        self._since = np.zeros(count)  # when the present goal was set [s]
-        self._inside = np.full(count, np.nan)  # since when all vehicles are there [s]
+        self._since = np.zeros(count)  # time at which the present goal was set [s]
+        self._inside = np.full(count, np.nan)  # time since which all vehicles are there [s]
         self._squares, self._worst, self._path, self._speed, self._tilt, self._end = np.zeros(
             (6, count)
         )
@@ -166,7 +170,7 @@ class _Square:
             status, reason, {name: round(float(value), 6) for name, value in figures.items()}
         )
 
-    def _measure(self, state: Any, away: np.ndarray, path: np.ndarray) -> None:
+    def _measure(self, state: "BatchState", away: np.ndarray, path: np.ndarray) -> None:
         """Adds a state to the figures of the environments that fly."""
         flies = ~self.done
         up = np.clip(1.0 - 2.0 * (state.quat[..., 0] ** 2 + state.quat[..., 1] ** 2), -1.0, 1.0)

@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from xtdrone_core import XtdroneError
@@ -13,7 +14,7 @@ from xtdrone_core import XtdroneError
 from .errors import CampaignError
 from .runners import Done
 
-LOCAL = "local"  # in place of an address: this machine
+LOCAL = "local"  # this machine, in place of an address
 
 
 class RayRunner:
@@ -21,7 +22,7 @@ class RayRunner:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., object],
         address: str | None = None,
         cores: float = 1,
         environment: Mapping[str, str] | None = None,
@@ -32,8 +33,8 @@ class RayRunner:
 
         Args:
             function: Takes one task.
-            address: Of a Ray cluster; None: this machine.
-            cores: That a task reserves.
+            address: Address of a Ray cluster; None: this machine.
+            cores: Number of cores that a task reserves.
             environment: Variables of the workers.
             error: Class of the errors.
             instead: What the user can do where Ray is not installed.
@@ -41,8 +42,8 @@ class RayRunner:
         self._function, self._address, self._cores = function, address, cores
         self._environment, self._error, self._instead = environment or {}, error, instead
 
-    def run(self, tasks: Sequence[Any]) -> Generator[Done, None, None]:
-        """See runners.Runner.run().
+    def run(self, tasks: Sequence[object]) -> Generator[Done, None, None]:
+        """Yields each task when it is done; see runners.Runner.run().
 
         Raises:
             XtdroneError: Ray is not installed, or there is no cluster.
@@ -78,7 +79,7 @@ class RayRunner:
                 ray.wait(list(waiting), num_returns=len(waiting), timeout=5.0)
             ray.shutdown()
 
-    def _connect(self, ray: Any) -> None:
+    def _connect(self, ray: ModuleType) -> None:
         here = {"address": "local", "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
         variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **self._environment}
         try:

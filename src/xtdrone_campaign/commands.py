@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xtdrone_core import XtdroneError, registry
 from xtdrone_core.command import Subparsers
@@ -14,6 +14,10 @@ from xtdrone_core.errors import MISSED
 from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario import scenario_options
 from xtdrone_core.scenario.options import number_type
+
+if TYPE_CHECKING:
+    from .journal import Journal
+    from .plan import Plan
 
 EXAMPLES = """examples:
   xtdrone campaign square --vary wind=0..12/2 --vary gps=rtk,m8n --seeds 20
@@ -110,7 +114,7 @@ def register(subparsers: Subparsers) -> None:
     parser.set_defaults(run=_run)
 
 
-def complete_names(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+def complete_names(prefix: str, parsed_args: argparse.Namespace, **_: object) -> list[str]:
     """Completes --vary: names, then the words that a value may be."""
     from . import plan
 
@@ -168,7 +172,7 @@ def _folder(args: argparse.Namespace) -> Path:
 
 
 def fly_missing(
-    args: argparse.Namespace, made: Any, folder: Path, journal: Any, waiting: list[int]
+    args: argparse.Namespace, made: "Plan", folder: Path, journal: "Journal", waiting: list[int]
 ) -> None:
     """Flies what is waiting, with a progress bar; each result goes to the journal."""
     from tqdm import tqdm
@@ -181,7 +185,7 @@ def fly_missing(
 
     ensure_warm()
     function, largest = (fly_batch, MAX_BATCH) if args.batch else (fly_each, 1)
-    runner: Any
+    runner: Any  # a Runner, each of whose iterators can be closed
     if args.ray:
         from .cluster import LOCAL, RayRunner
 

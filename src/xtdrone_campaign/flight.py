@@ -42,7 +42,7 @@ FIGURES = {  # unit and meaning of each figure; a flight has those that apply to
     "goals": ("", "fraction of the Agent's goals that was reached"),
     "collisions": ("", "number of collisions"),
 }
-_PERIOD_US = 20_000  # between two samples of the figures [us]
+_PERIOD_US = 20_000  # time between two samples of the figures [us]
 _DECIMALS = 6  # decimals to which figures are rounded
 
 
@@ -50,7 +50,7 @@ _DECIMALS = 6  # decimals to which figures are rounded
 class Flight:
     """A flight to fly; all that a worker needs."""
 
-    index: int  # in the plan
+    index: int  # number in the plan
     agent: str  # a name, or module:Class
     settings: tuple[str, ...]  # NAME=VALUE of the Agent
     scenario: Mapping[str, Any]  # as of Scenario.to_dict()
@@ -197,7 +197,7 @@ def _flown(flight: Flight) -> Result:
         simulation.close()
 
 
-def _verdict(simulation: Any, error: str, longest_s: float) -> tuple[str, str]:
+def _verdict(simulation: Any, error: str, longest_s: float) -> tuple[str, str]:  # a Simulation
     """Returns status and reason of a flight that has ended."""
     if simulation.crashes:
         crash = simulation.crashes[0]
@@ -213,10 +213,10 @@ def _verdict(simulation: Any, error: str, longest_s: float) -> tuple[str, str]:
     return GOOD, ""
 
 
-def _watched(agent_class: type, measurement: Measurement) -> Any:
+def _watched(agent_class: type, measurement: Measurement) -> Any:  # a class of the same kind
     """Returns the Agent's class, whose set-points the measurement sees."""
 
-    def step(self: Any, *arguments_of_step: Any) -> Any:
+    def step(self: object, *arguments_of_step: object) -> SetPoints:
         measurement.set_points = agent_class.step(self, *arguments_of_step)  # type: ignore[attr-defined]
         return measurement.set_points
 

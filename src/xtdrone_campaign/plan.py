@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xtdrone_core import Scenario, files, registry
 from xtdrone_core.contracts import SettableParameters
@@ -21,6 +21,9 @@ from xtdrone_core.scenario.options import number, pair
 from . import batch, sweep
 from .errors import CampaignError
 from .flight import Flight
+
+if TYPE_CHECKING:
+    from xtdrone_autopilot.parameters.store import Parameter
 
 MAX_FLIGHTS = 100_000
 FILE = "plan.json"
@@ -214,7 +217,7 @@ def quantities(agent_class: type, settings: Sequence[str] = ()) -> dict[str, str
     """Returns what --vary takes beside PX4's parameters, with a line on each.
 
     Args:
-        agent_class: Of the Agent, whose options may vary.
+        agent_class: Class of the Agent, whose options may vary.
         settings: NAME=VALUE that it is given.
     """
     own = {
@@ -335,7 +338,7 @@ def _check_parts(scenario: Scenario) -> None:
         preset("gps", scenario.gps)
 
 
-def _parameters() -> Mapping[str, Any]:
+def _parameters() -> Mapping[str, "Parameter"]:
     from xtdrone_autopilot.parameters import store
 
     return store.table()
@@ -369,5 +372,5 @@ def _digests(scenarios: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(named)}
 
 
-def _canonical(data: Any) -> str:
+def _canonical(data: object) -> str:
     return json.dumps(data, sort_keys=True)

@@ -4,13 +4,17 @@ import math
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from xtdrone_core import plot_style
 
 from .flight import FIGURES, STATUSES
 from .intervals import Estimate, mean, proportion
 from .table import Table, replace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MAX_ROWS = 60  # combinations that the summary lists
 _MAX_SERIES = 6  # curves of one panel
@@ -102,9 +106,9 @@ def _grouped(table: Table, by: Sequence[str]) -> list[str]:
     return lines
 
 
-def _groups(table: Table, by: Sequence[str]) -> list[tuple[tuple[Any, ...], list[int]]]:
+def _groups(table: Table, by: Sequence[str]) -> list[tuple[tuple[object, ...], list[int]]]:
     """Returns the rows of each combination of values, in the order in which they appear."""
-    groups: dict[tuple[Any, ...], list[int]] = {}
+    groups: dict[tuple[object, ...], list[int]] = {}
     for row, values in enumerate(zip(*(table.columns[name] for name in by))):
         groups.setdefault(values, []).append(row)
     return list(groups.items())
@@ -120,7 +124,7 @@ def _estimate(table: Table, name: str, rows: Sequence[int]) -> Estimate:
     return proportion(int(sum(values)), len(values)) if name == "success" else mean(values)
 
 
-def _plot(table: Table, name: str) -> Any:
+def _plot(table: Table, name: str) -> "Figure":
     """Draws one quantity: a panel for each one that varied."""
     count = len(table.varied)
     figure, panels = plot_style.panels(
@@ -144,7 +148,7 @@ def _plot(table: Table, name: str) -> Any:
 
 
 def _curve(
-    panel: Any,
+    panel: "Axes",
     table: Table,
     name: str,
     across: str,
@@ -161,7 +165,7 @@ def _curve(
         across: Quantity on the horizontal axis.
         rows: Flights of this series.
         position: Number of this series, and of all.
-        label: For the legend.
+        label: Label in the legend.
     """
     ticks = list(dict.fromkeys(table.columns[across]))
     numbers = not any(isinstance(tick, str) for tick in ticks)
@@ -214,5 +218,5 @@ def _words(estimate: Estimate) -> str:
     return f"{estimate.value:.4g}{interval}"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -26,7 +26,7 @@ from .errors import CampaignError
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
-_MAX_ATTEMPTS = 2  # at a task whose process is killed
+_MAX_ATTEMPTS = 2  # attempts at a task whose process is killed
 _TAIL_LENGTH = 300  # characters of a console in a message
 
 
@@ -42,7 +42,7 @@ class Done:
 class Runner(Protocol):
     """Calls its function for each task, in any order."""
 
-    def run(self, tasks: Sequence[Any]) -> Iterator[Done]:
+    def run(self, tasks: Sequence[object]) -> Iterator[Done]:
         """Yields each task when it is done.
 
         When the iterator is closed, or an exception passes through it, nothing runs any more.
@@ -55,7 +55,7 @@ class ProcessRunner:
 
     def __init__(
         self,
-        function: Callable[[Any], Any],
+        function: Callable[[Any], object],  # takes a task, of any kind
         workers: int,
         time_out_s: float,
         console: Path | None = None,
@@ -71,8 +71,8 @@ class ProcessRunner:
         self._function, self._count, self._time_out_s = function, workers, time_out_s
         self._console = console
 
-    def run(self, tasks: Sequence[Any]) -> Iterator[Done]:
-        """See Runner.run().
+    def run(self, tasks: Sequence[object]) -> Iterator[Done]:
+        """Yields each task when it is done; see Runner.run().
 
         Raises:
             CampaignError: A worker cannot start.
@@ -148,7 +148,7 @@ class ProcessRunner:
 class _Worker:
     """One process; see worker.py for its side."""
 
-    def __init__(self, number: int, function: Callable[[Any], Any], console: Path | None) -> None:
+    def __init__(self, number: int, function: Callable[..., object], console: Path | None) -> None:
         self.number, self.task, self.ready, self.timed_out = number, None, False, False
         self.since = time.monotonic()
         self._log = Path(os.devnull) if console is None else console / f"worker_{number}.log"
@@ -175,7 +175,7 @@ class _Worker:
 
     task: int | None
 
-    def give(self, index: int, tasks: Sequence[Any]) -> None:
+    def give(self, index: int, tasks: Sequence[object]) -> None:
         """Begins a task."""
         self.task, self.since = index, time.monotonic()
         try:
@@ -183,7 +183,7 @@ class _Worker:
         except OSError:  # it has ended: the next receive() says so
             pass
 
-    def receive(self) -> Any:
+    def receive(self) -> Any:  # any object that can be pickled
         """Returns what the function returned; the first answer says that it is loaded.
 
         Raises:

@@ -8,9 +8,10 @@ import csv
 import io
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from .flight import FIGURES, GOOD, Result
@@ -100,7 +101,7 @@ def replace(path: Path, data: bytes) -> Path:
     return path
 
 
-def _kind(pyarrow: Any, name: str, values: list[Any]) -> Any:
+def _kind(pyarrow: ModuleType, name: str, values: list[Any]) -> Any:  # a pyarrow.DataType
     """Returns the type of a column, by its name where it may have no values."""
     if name in ("flight", "seed", "success"):
         return pyarrow.int64()
@@ -108,7 +109,7 @@ def _kind(pyarrow: Any, name: str, values: list[Any]) -> Any:
     return pyarrow.string() if texts else pyarrow.float64()
 
 
-def _typed(values: list[str]) -> list[Any]:
+def _typed(values: list[str]) -> list[str] | list[float]:
     """Converts texts to numbers if all are numbers."""
     try:
         numbers = [float(value) for value in values]
@@ -117,7 +118,7 @@ def _typed(values: list[str]) -> list[Any]:
     return numbers if all(map(math.isfinite, numbers)) else list(values)
 
 
-def _csv(columns: Mapping[str, list[Any]]) -> str:
+def _csv(columns: Mapping[str, Sequence[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -125,7 +126,7 @@ def _csv(columns: Mapping[str, list[Any]]) -> str:
     return text.getvalue()
 
 
-def _word(value: Any) -> Any:
+def _word(value: object) -> object:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return f"{value:.12g}" if isinstance(value, float) else value

@@ -36,7 +36,7 @@ from xtdrone_ros1 import discovery, node
 from xtdrone_ros1.topics import Input, Output
 
 CONFIRM_STATES = 3  # messages of V/mavros/state that may go by, one a second of simulated time
-POLL_S = 0.01  # between two checks for it [s]
+POLL_S = 0.01  # time between two checks for a reason [s]
 WARNING = 4  # MAV_SEVERITY: this and below is a reason for a refusal
 
 
@@ -44,7 +44,7 @@ class Vehicle:
     """One vehicle's topics and services."""
 
     def __init__(self, name: str):
-        """name: Namespace of the vehicle, for example iris_0."""
+        """Takes the namespace of the vehicle, for example iris_0."""
         self.name = name
         self._info = rospy.Publisher(f"/xtdrone/{name}/info", String, queue_size=20)
         self._target = Output(f"/{name}/mavros/setpoint_raw/local", "mavros_msgs/PositionTarget")
@@ -54,7 +54,7 @@ class Vehicle:
             f"/{name}/mavros/cmd/vtol_transition", CommandVtolTransition
         )
         self._translator = CommandTranslator(self._report)
-        self._kind: Kind | None = None  # until the vehicle is connected
+        self._kind: Kind | None = None  # None until the vehicle is connected
         self._pose: bytes | None = None  # the last PoseStamped
         self._mode, self._states = "", 0  # the last mode, and the number of states received
         self._reason = ""  # the autopilot's last warning
@@ -225,7 +225,7 @@ class FleetCommunication:
     """All vehicles of a fleet in one process."""
 
     def __init__(self, names: Sequence[str]):
-        """names: Namespaces of the vehicles."""
+        """Takes the namespaces of the vehicles."""
         self.vehicles = [Vehicle(name) for name in names]
 
     def start(self) -> None:
@@ -259,7 +259,7 @@ class Communication(FleetCommunication):
     """The communication node of one vehicle, as XTDrone has it: `Communication("iris", 0)`."""
 
     def __init__(self, vehicle_type: str, vehicle_id: int | str):
-        """vehicle_type, vehicle_id: The two parts of the namespace, for example iris and 0."""
+        """Takes the two parts of the namespace, for example iris and 0."""
         name = f"{vehicle_type}_{vehicle_id}"
         node.require_master()
         node.start(f"{name}_communication")

@@ -40,7 +40,7 @@ class Curve:
     """
 
     def __init__(self, text: str = ""):
-        """text: px4:EXPO,SUPER_EXPO or betaflight:RC_RATE,SUPER_RATE,EXPO; "" is a straight line.
+        """Reads px4:EXPO,SUPER_EXPO or betaflight:RC_RATE,SUPER_RATE,EXPO; "" is a straight line.
 
         Raises:
             ControlNodeError: It is neither.
@@ -103,7 +103,7 @@ class Pad:
         time_out: float = 0.0,
         on_loss: str = "stop",
     ):
-        """A pad without input yet.
+        """Begins without input.
 
         Args:
             send: Called with a command, for example "ARM".

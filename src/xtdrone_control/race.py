@@ -46,7 +46,7 @@ class RaceAgent(FlightAgent):
         ] = None,
         on_event: Callable[..., None] | None = None,
     ):
-        """An agent on the ground; on_event(t_us, name, **values) is called at each event.
+        """Begins on the ground; on_event(t_us, name, **values) is called at each event.
 
         Raises:
             XtdroneError: There is more than one vehicle.

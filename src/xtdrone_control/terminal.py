@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from .errors import ControlNodeError
 from .keyboard import Teleop
 
-REPEAT_S = 0.1  # between two messages of a motion [s, wall]
-DRAW_S = 0.2  # between two screens [s, wall]
+REPEAT_S = 0.1  # time between two messages of a motion [s, wall]
+DRAW_S = 0.2  # time between two screens [s, wall]
 HOME, END_OF_LINE, END_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 HIDE_CURSOR, SHOW_CURSOR, CLEAR = "\x1b[?25l", "\x1b[?25h", "\x1b[2J"
 
@@ -35,7 +35,7 @@ class Terminal:
         sys.stdout.flush()
 
     def keys(self, timeout: float) -> str:
-        """The keys pressed within the time-out [s]; Ctrl-D if the terminal is closed."""
+        """Returns the keys pressed within the time-out [s]; Ctrl-D if the terminal is closed."""
         if not select.select([self._fd], [], [], timeout)[0]:
             return ""
         return os.read(self._fd, 64).decode(errors="ignore") or "\x04"

@@ -47,18 +47,18 @@ EXAMPLES = """examples:
 class _Parser(argparse.ArgumentParser):
     """Errors are one line each, and a help text keeps the line breaks of its examples."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # as argparse's
         self.subcommands: Mapping[str, Any] = {}  # parsers of the subcommands
         kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(*args, **kwargs)
 
-    def add_subparsers(self, **kwargs: Any) -> Any:
+    def add_subparsers(self, **kwargs: Any) -> Subparsers:  # as argparse's
         """Extends argparse's: an action without examples of its own shows those of its command."""
         actions = super().add_subparsers(**kwargs)
         self.subcommands = actions.choices
         add = actions.add_parser
 
-        def add_parser(name: str, **options: Any) -> argparse.ArgumentParser:
+        def add_parser(name: str, **options: Any) -> argparse.ArgumentParser:  # as above
             start = f"{self.prog} {name} "
             lines = [line for line in (self.epilog or "").splitlines() if start in f"{line} "]
             if lines:
@@ -68,7 +68,7 @@ class _Parser(argparse.ArgumentParser):
         actions.add_parser = add_parser  # type: ignore[method-assign]
         return actions
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # overloaded
         """Extends argparse's: refuses unknown words here, where the options are known."""
         options = self._option_string_actions
         for name in (word.partition("=")[0] for word in args or ()):
@@ -92,13 +92,13 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"does not take '{extra[0]}'{hint}")
         return known, extra
 
-    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # its `type`'s
         values = super()._get_values(action, arg_strings)
         if action.nargs is None and values == []:  # from --option=--
             raise argparse.ArgumentError(action, "expected one argument")
         return values
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
+    def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             what = str(action.metavar or action.dest).lower()
             raise argparse.ArgumentError(None, unknown_name(what, value, map(str, action.choices)))
@@ -199,7 +199,7 @@ def build_parser(argv: Sequence[str]) -> _Parser:
     return parser
 
 
-def _load(entry: metadata.EntryPoint) -> Callable[[Any], None]:
+def _load(entry: metadata.EntryPoint) -> Callable[[Subparsers], None]:
     try:
         return entry.load()
     except ModuleNotFoundError as error:

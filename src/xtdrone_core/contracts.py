@@ -97,7 +97,9 @@ class Engine(Stateful, Protocol):
 class Renderer(Protocol):
     """An engine with its own cameras and lidars."""
 
-    def scene(self, largest: tuple[int, int], samples: int) -> Any:
+    def scene(
+        self, largest: tuple[int, int], samples: int
+    ) -> Any:  # a class of a package above this one
         """A scene with the interface of xtdrone_sim.rendering.scene.RenderedScene.
 
         Args:
@@ -137,7 +139,7 @@ class WorldEditor(Protocol):
     def place(self, vehicle: int, state: np.ndarray) -> None:
         """Moves the base of a vehicle to a state (13,); its joints stay as they are."""
 
-    def insert(self, model: Any) -> None:
+    def insert(self, model: Any) -> None:  # a class of a package above this one
         """Adds a WorldModel, at rest where its `start` says.
 
         Raises:
@@ -164,7 +166,7 @@ class WorldEditor(Protocol):
 class Regroupable(Protocol):
     """An engine or autopilot that continues a flight with more or fewer vehicles."""
 
-    def regroup(self, before: Any, rows: "Rows") -> None:
+    def regroup(self, before: Any, rows: "Rows") -> None:  # Self, which Python 3.10 lacks
         """Takes over state and links of the vehicles that were in the former fleet, too.
 
         Args:

@@ -17,10 +17,15 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from .errors import XtdroneError, shown
 
+if TYPE_CHECKING:
+    import yaml
+
+Data: TypeAlias = Any  # plain data: whatever YAML or JSON holds
+Element: TypeAlias = Any  # an element of lxml, whose class is private
 MB = 1 << 20
 # Errors of the readers of archives and NumPy arrays if the bytes are damaged.
 DAMAGED = (
@@ -142,7 +147,7 @@ def read_text(
 
 def read_json(
     path: Path | str, what: str = "file", most: int = 64 * MB, error: type[XtdroneError] = FileError
-) -> Any:
+) -> Data:
     """The plain data of a JSON file; arguments and errors as of read_bytes().
 
     Raises:
@@ -151,7 +156,7 @@ def read_json(
     return parse_json(read_text(path, what, most, error), f"{what} '{shown(path)}'", error)
 
 
-def parse_json(text: str, what: str, error: type[XtdroneError] = FileError) -> Any:
+def parse_json(text: str, what: str, error: type[XtdroneError] = FileError) -> Data:
     """The plain data of a JSON text.
 
     Args:
@@ -182,7 +187,7 @@ def parse_json(text: str, what: str, error: type[XtdroneError] = FileError) -> A
 
 def read_yaml(
     path: Path | str, what: str = "file", most: int = 4 * MB, error: type[XtdroneError] = FileError
-) -> Any:
+) -> Data:
     """The plain data of a YAML file; arguments and errors as of read_bytes().
 
     Raises:
@@ -191,7 +196,7 @@ def read_yaml(
     return parse_yaml(read_text(path, what, most, error), f"{what} '{shown(path)}'", error)
 
 
-def parse_yaml(text: str, what: str, error: type[XtdroneError] = FileError) -> Any:
+def parse_yaml(text: str, what: str, error: type[XtdroneError] = FileError) -> Data:
     """The plain data of a YAML text.
 
     Args:
@@ -234,7 +239,7 @@ def parse_yaml(text: str, what: str, error: type[XtdroneError] = FileError) -> A
 
 def read_xml(
     path: Path | str, what: str = "file", most: int = 64 * MB, error: type[XtdroneError] = FileError
-) -> Any:
+) -> Element:
     """The root element (lxml's) of an XML file; arguments and errors as of read_bytes().
 
     Raises:
@@ -243,7 +248,12 @@ def read_xml(
     return parse_xml(read_bytes(path, what, most, error), str(path), error)
 
 
-def parse_xml(data: bytes, name: str, error: type[XtdroneError] = FileError, **options: Any) -> Any:
+def parse_xml(
+    data: bytes,
+    name: str,
+    error: type[XtdroneError] = FileError,
+    **options: Any,  # of lxml's parser
+) -> Element:
     """The root element (lxml's) of a document: elements only, no comments, no entities of its own.
 
     Args:
@@ -301,7 +311,7 @@ def open_zip(
 
 
 def check_keys(
-    data: Any, what: str, required: Iterable[str] = (), error: type[XtdroneError] = FileError
+    data: object, what: str, required: Iterable[str] = (), error: type[XtdroneError] = FileError
 ) -> dict[str, Any]:
     """Plain data that has to be a mapping with some keys.
 
@@ -327,7 +337,7 @@ def _check_kind(mode: int, path: Path | str, what: str, error: type[XtdroneError
         raise error(f"cannot read {what} '{shown(path)}': it is {kind}, give a file")
 
 
-def _check_depth(data: Any, depth: int = 0) -> None:
+def _check_depth(data: object, depth: int = 0) -> None:
     """Refuses data that is nested too deep."""
     if depth > _DEPTH:
         raise RecursionError
@@ -337,7 +347,7 @@ def _check_depth(data: Any, depth: int = 0) -> None:
         _check_depth(value, depth + 1)
 
 
-def _check_nodes(top: Any, resolver: Any) -> None:
+def _check_nodes(top: "yaml.Node", resolver: "yaml.resolver.Resolver") -> None:
     """Refuses YAML that is no plain data.
 
     That is circles, keys that are no text or appear twice, tags, dates, and references that expand
@@ -347,7 +357,7 @@ def _check_nodes(top: Any, resolver: Any) -> None:
 
     sizes: dict[int, int] = {}  # values that a node expands to; 0 while it is counted
 
-    def size(node: Any) -> int:
+    def size(node: yaml.Node) -> int:
         if sizes.get(id(node)) == 0:
             raise ValueError(f"line {_line(node)} contains itself")
         if id(node) in sizes:
@@ -371,7 +381,7 @@ def _check_nodes(top: Any, resolver: Any) -> None:
     size(top)
 
 
-def _check_scalar(node: Any, plain: str) -> None:
+def _check_scalar(node: "yaml.ScalarNode", plain: str) -> None:
     """Refuses a scalar whose tag is not the one that its text has without it."""
     if node.tag not in (plain, _YAML + "str"):
         raise ValueError(f"the tag {shown(node.tag)} in line {_line(node)} is not known here")
@@ -379,7 +389,7 @@ def _check_scalar(node: Any, plain: str) -> None:
         raise ValueError(f"{shown(node.value)} in line {_line(node)} is a date: put it in quotes")
 
 
-def _check_keys(node: Any) -> None:
+def _check_keys(node: "yaml.MappingNode") -> None:
     import yaml
 
     seen = set()
@@ -391,5 +401,5 @@ def _check_keys(node: Any) -> None:
         seen.add(key.value)
 
 
-def _line(node: Any) -> int:
+def _line(node: "yaml.Node") -> int:
     return int(node.start_mark.line) + 1

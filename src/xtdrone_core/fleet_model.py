@@ -243,7 +243,7 @@ def _part_dtype(kind: type, real: Real) -> np.dtype:
     return np.dtype([(name, *_scalar(hint, real)) for name, hint in _numbers(kind)], align=True)
 
 
-def _numbers(kind: type) -> list[tuple[str, Any]]:
+def _numbers(kind: type) -> list[tuple[str, object]]:
     """Names and types of the fields of a kind of part that go into records."""
     hints = get_type_hints(kind)
     return [
@@ -253,13 +253,13 @@ def _numbers(kind: type) -> list[tuple[str, Any]]:
     ]
 
 
-def _scalar(hint: Any, real: Real) -> tuple:
+def _scalar(hint: object, real: Real) -> tuple:
     if hint is bool:
         return ("?",)
     return ("i8",) if hint is int else (real,) if hint is float else (real, (3,))
 
 
-def _fill(record: Any, part: Any) -> None:
+def _fill(record: Any, part: Any) -> None:  # a record, and a dataclass with its fields
     """Copies the fields of a part that its record has."""
     for entry in dataclasses.fields(part):
         if entry.name in record.dtype.names:

@@ -114,7 +114,7 @@ class FlightAgent(BaseAgent):
         """Sets pos, vel and acc of `out` (all NaN on entry); returns True to end the flight."""
         raise NotImplementedError
 
-    def event(self, t_us: int, name: str, **values: Any) -> None:
+    def event(self, t_us: int, name: str, **values: Any) -> None:  # values of JSON
         """Reports an event through on_event()."""
         self._on_event(t_us, name, **values)
 

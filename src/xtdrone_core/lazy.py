@@ -8,7 +8,7 @@ from typing import Any
 
 def lazy_exports(
     package: str, exports: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # whatever a module has
     """Returns the functions __getattr__ and __dir__ of a package.
 
     A type checker does not run them: it reads the imports that stand below TYPE_CHECKING.
@@ -18,7 +18,7 @@ def lazy_exports(
         exports: Name to "module:attribute"; a module that begins with a dot is the package's.
     """
 
-    def load(name: str) -> Any:
+    def load(name: str) -> Any:  # as above
         if name not in exports:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         module, _, attribute = exports[name].partition(":")

@@ -7,10 +7,13 @@ name of the program, others begin as the program writes them.
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .errors import XtdroneError, shown
 from .files import FileError, kind_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MARK = "xtdrone"  # mark in the metadata of pictures
 _SEEN = 8192  # bytes at both ends of a file that tell what it is
@@ -75,7 +78,7 @@ def picture(path: Path | str, error: type[XtdroneError] = FileError) -> Path:
 
 
 def save_figure(
-    figure: Any, path: Path | str, dpi: int = 110, error: type[XtdroneError] = FileError
+    figure: "Figure", path: Path | str, dpi: int = 110, error: type[XtdroneError] = FileError
 ) -> None:
     """Saves a figure of Matplotlib, with the mark by which picture() knows it again.
 

@@ -22,7 +22,9 @@ from .errors import XtdroneError, shown
 from .files import FileError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.gridspec import SubplotSpec
 
 LEADER = "#d55e00"
 FOLLOWERS = (
@@ -48,13 +50,31 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#00
 BEHIND, FLOWN, MARKS = 1.5, 3.0, 4.0  # zorder: plans and limits, what was flown, marks on it
 
 # Where a value comes from.
-SET_POINT = {"color": "black", "lw": 1.1, "ls": (0, (4, 2)), "zorder": BEHIND, "label": "set-point"}
-ESTIMATE = {"color": SERIES[0], "lw": 1.2, "zorder": FLOWN, "label": "estimate"}
-TRUTH = {"color": SERIES[4], "lw": 1.2, "ls": (0, (1, 1)), "zorder": MARKS, "label": "truth"}
-LIMIT = {"color": "#555555", "lw": 1.0, "ls": (0, (4, 2)), "zorder": BEHIND}
-EVENT = {"color": "#888888", "lw": 0.8, "ls": ":", "zorder": 1.0}
-PLAN = {"color": "#777777", "lw": 1.0, "ls": (0, (4, 2)), "zorder": BEHIND, "label": "planned path"}
-WAYPOINT = {
+SET_POINT: dict[str, Any] = {
+    "color": "black",
+    "lw": 1.1,
+    "ls": (0, (4, 2)),
+    "zorder": BEHIND,
+    "label": "set-point",
+}
+ESTIMATE: dict[str, Any] = {"color": SERIES[0], "lw": 1.2, "zorder": FLOWN, "label": "estimate"}
+TRUTH: dict[str, Any] = {
+    "color": SERIES[4],
+    "lw": 1.2,
+    "ls": (0, (1, 1)),
+    "zorder": MARKS,
+    "label": "truth",
+}
+LIMIT: dict[str, Any] = {"color": "#555555", "lw": 1.0, "ls": (0, (4, 2)), "zorder": BEHIND}
+EVENT: dict[str, Any] = {"color": "#888888", "lw": 0.8, "ls": ":", "zorder": 1.0}
+PLAN: dict[str, Any] = {
+    "color": "#777777",
+    "lw": 1.0,
+    "ls": (0, (4, 2)),
+    "zorder": BEHIND,
+    "label": "planned path",
+}
+WAYPOINT: dict[str, Any] = {
     "color": "#777777",
     "marker": "D",
     "ms": 4.5,
@@ -63,8 +83,14 @@ WAYPOINT = {
     "zorder": BEHIND,
     "label": "waypoint",
 }
-FENCE = {"color": "#b2182b", "lw": 1.3, "ls": "-.", "zorder": BEHIND, "label": "fence"}
-SLOT = {
+FENCE: dict[str, Any] = {
+    "color": "#b2182b",
+    "lw": 1.3,
+    "ls": "-.",
+    "zorder": BEHIND,
+    "label": "fence",
+}
+SLOT: dict[str, Any] = {
     "s": 36,
     "facecolors": "white",
     "edgecolors": "#777777",
@@ -114,7 +140,7 @@ def figure(width: float = 10.0, height: float = 6.0, heading: str = "") -> "Figu
     class Styled(Figure):
         """Applies the style to what is made in it, and changes no setting of the process."""
 
-        def add_subplot(self, *args: Any, **kwargs: Any) -> Any:
+        def add_subplot(self, *args: Any, **kwargs: Any) -> Any:  # as Figure's
             with mpl.rc_context(style):  # type: ignore[arg-type]
                 return super().add_subplot(*args, **kwargs)
 
@@ -163,7 +189,9 @@ def series(index: int) -> str:
     return SERIES[index % len(SERIES)]
 
 
-def panels(rows: int, columns: int, width: float, height: float, heading: str = "") -> Any:
+def panels(
+    rows: int, columns: int, width: float, height: float, heading: str = ""
+) -> Any:  # the shape of the array of panels is that of the arguments
     """A figure and its panels: (rows, columns) of them, or a row where rows is 1.
 
     Args:
@@ -194,7 +222,7 @@ def title_panels(on: "Figure") -> None:
             axes.set_ylabel(f"[{unit}")
 
 
-def title(axes: Any, text: str, pad: float | None = None) -> None:
+def title(axes: "Axes", text: str, pad: float | None = None) -> None:
     """Titles a panel, above its left end.
 
     Args:
@@ -210,8 +238,8 @@ def time_axes(
     labels: Sequence[str],
     titles: Sequence[str] = (),
     xlabel: str = "simulated time [s]",
-    cell: Any = None,
-) -> list[Any]:
+    cell: "SubplotSpec | None" = None,
+) -> list["Axes"]:
     """Panels below each other with one time axis, drawn under the lowest only.
 
     Args:
@@ -222,7 +250,7 @@ def time_axes(
         cell: Part of a grid of the figure that the panels take; None: all of it.
     """
     grid = on.add_gridspec(len(labels), 1) if cell is None else cell.subgridspec(len(labels), 1)
-    rows: list[Any] = []
+    rows: list[Axes] = []
     for k, label in enumerate(labels):
         row = on.add_subplot(grid[k, 0], sharex=rows[0] if rows else None)
         row.set_ylabel(label)
@@ -237,10 +265,10 @@ def time_axes(
 
 def map_axes(
     on: "Figure",
-    cell: Any = None,
+    cell: "SubplotSpec | None" = None,
     name: str = "from above",
     labels: tuple[str, str] = ("east [m]", "north [m]"),
-) -> Any:
+) -> "Axes":
     """A panel whose axes have the same scale."""
     axes = on.add_subplot(111 if cell is None else cell)
     axes.set(xlabel=labels[0], ylabel=labels[1])
@@ -249,7 +277,12 @@ def map_axes(
     return axes
 
 
-def space_axes(on: "Figure", points: Any, cell: Any = None, name: str = "in space") -> Any:
+def space_axes(
+    on: "Figure",
+    points: Any,  # an array or sequence, converted within
+    cell: "SubplotSpec | None" = None,
+    name: str = "in space",
+) -> Any:  # an Axes3D, which has no types
     """A panel in three dimensions whose axes have the same scale.
 
     Args:
@@ -276,7 +309,7 @@ def space_axes(on: "Figure", points: Any, cell: Any = None, name: str = "in spac
     return axes
 
 
-def logarithmic(axes: Any) -> None:
+def logarithmic(axes: "Axes") -> None:
     """A logarithmic vertical axis with the ticks 0.1, 0.2, 0.5, 1, ..."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -288,7 +321,11 @@ def logarithmic(axes: Any) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def legend(on: Any, below: bool = False, of: Iterable[Any] | None = None) -> None:
+def legend(
+    on: Any,  # Figure or Axes, each of which has methods that the other lacks
+    below: bool = False,
+    of: "Iterable[Axes] | None" = None,
+) -> None:
     """A legend outside of the panels, with each label once.
 
     Args:
@@ -335,7 +372,10 @@ def legend(on: Any, below: bool = False, of: Iterable[Any] | None = None) -> Non
     on.legend(list(handles.values()), list(handles), ncols=columns, **how)
 
 
-def mark_events(rows: Sequence[Any], marks: Sequence[tuple[float, str]]) -> None:
+def mark_events(
+    rows: Sequence[Any],  # Axes, whose figure Matplotlib calls optional
+    marks: Sequence[tuple[float, str]],
+) -> None:
     """Marks events on time axes: a line through all panels, its name above the first.
 
     Names that would overlap an earlier one are left out, their lines are not.

@@ -56,7 +56,7 @@ class Group:
                 )
             )
 
-    def load(self, name: str) -> Any:
+    def load(self, name: str) -> Any:  # a class that the contract describes
         """Loads the class of a name or of module:Class.
 
         Raises:
@@ -82,7 +82,7 @@ class Group:
             )
         return loaded
 
-    def _lacking(self, loaded: Any) -> str:
+    def _lacking(self, loaded: object) -> str:
         """Why something is not of this kind, or an empty string."""
         if not isinstance(loaded, type) or getattr(loaded, "_is_protocol", False):
             return "is not a class that can be made"

@@ -89,7 +89,7 @@ def wanted_stations(scenario: Scenario) -> list[Station]:
     ]
 
 
-def open_stations(simulation: Any) -> None:
+def open_stations(simulation: Any) -> None:  # see Station.open()
     """Opens the stations of a Simulation, and appends their observers to its own.
 
     Raises:

@@ -26,6 +26,9 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 
 Record = Any  # a NumPy record in a kernel; Numba knows its fields
 
+Kernel = Any  # a function that Numba compiled, for which Numba has no type
+Calls = Kernel | tuple[Kernel, ...] | None
+
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 _DAMAGED = (
@@ -67,9 +70,11 @@ def stamp_of_sources() -> str:
 def njit(function: _Kernel) -> _Kernel: ...
 @overload
 def njit(
-    function: None = None, calls: Any = None, **options: Any
+    function: None = None,
+    calls: Calls = None,
+    **options: Any,  # as numba.njit's
 ) -> Callable[[_Kernel], _Kernel]: ...
-def njit(function: Callable[..., Any] | None = None, calls: Any = None, **options: Any) -> Any:
+def njit(function: Callable[..., Any] | None = None, calls: Calls = None, **options: Any) -> Kernel:
     """numba.njit with the cache on and NumPy's rules for division by zero.
 
     For a type checker a kernel keeps the signature of its Python function.
@@ -80,7 +85,7 @@ def njit(function: Callable[..., Any] | None = None, calls: Any = None, **option
         options: As of numba.njit.
     """
 
-    def decorate(function: Callable[..., Any]) -> Any:
+    def decorate(function: Callable[..., Any]) -> Kernel:
         called = calls if isinstance(calls, tuple) else (calls,) if calls else ()
         files = [
             Path(each.__code__.co_filename).resolve()
@@ -94,7 +99,7 @@ def njit(function: Callable[..., Any] | None = None, calls: Any = None, **option
     return decorate if function is None else decorate(function)
 
 
-def fleet_kernel(function: _Kernel, calls: Any = None) -> _Kernel:
+def fleet_kernel(function: _Kernel, calls: Calls = None) -> _Kernel:
     """njit for a kernel that Python calls at every step, for the whole fleet.
 
     It runs without the interpreter's lock. It makes no arrays, so it need not count who holds
@@ -103,7 +108,7 @@ def fleet_kernel(function: _Kernel, calls: Any = None) -> _Kernel:
     return njit(calls=calls, nogil=True, _nrt=False)(function)
 
 
-def rebuilt(kernel: Any, calls: tuple[Any, ...], **functions: Any) -> Any:
+def rebuilt(kernel: Kernel, calls: tuple[Kernel, ...], **functions: Kernel) -> Kernel:
     """A kernel compiled anew, with other functions in place of those of these names.
 
     Args:
@@ -158,7 +163,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
         self._impl_class = Implementation
         super().__init__(function)
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: Any, target_context: Any) -> Any:  # as Numba's
         """The compiled kernel, or None if it is not in the cache."""
         try:
             return super().load_overload(sig, target_context)
@@ -172,7 +177,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
             self.save(self.flush)
             return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: Any, data: Any) -> None:  # as Numba's
         """Adds a compiled kernel."""
         self.save(functools.partial(super().save_overload, sig, data))
 

@@ -21,7 +21,7 @@ from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
-from .compiled import njit
+from .compiled import Kernel, njit
 
 LANES = 128  # vehicles in one block; their scratch stays in the first cache
 
@@ -43,9 +43,9 @@ class Target:
     def __init__(self, real: type):
         """real: np.float32 or np.float64."""
         self.real = real
-        self._made: dict[Any, Any] = {}
+        self._made: dict[Any, Kernel] = {}  # by Kernel, function or LaneLoop
 
-    def inlined(self, function: Any) -> Any:
+    def inlined(self, function: Any) -> Kernel:  # a Kernel or a Python function
         """Returns the compiled function, inlined where it is called, with constants of one type.
 
         What it calls, of this workspace, is treated alike.
@@ -58,7 +58,7 @@ class Target:
             self._made[function] = self._compile(self.typed(plain))
         return self._made[function]
 
-    def loop(self, loop: "LaneLoop") -> Any:
+    def loop(self, loop: "LaneLoop") -> Kernel:
         """Returns the compiled loop over lanes."""
         if loop not in self._made:
             self._made[loop] = self._compile_loop(self.typed(loop.function))
@@ -84,15 +84,15 @@ class Target:
         function.__module__ = plain.__module__
         return function
 
-    def _compile(self, plain: types.FunctionType) -> Any:
+    def _compile(self, plain: types.FunctionType) -> Kernel:
         return numba.njit(error_model="numpy", forceinline=True, fastmath=_FREEDOM[self.real])(
             plain
         )
 
-    def _compile_loop(self, plain: types.FunctionType) -> Any:
+    def _compile_loop(self, plain: types.FunctionType) -> Kernel:
         return numba.njit(error_model="numpy", fastmath=_FREEDOM[self.real])(plain)
 
-    def _value(self, value: Any, names: set[str]) -> Any:
+    def _value(self, value: Any, names: set[str]) -> Any:  # any global of a module
         """Returns a global of a function: kernels made alike, constants typed, modules of both."""
         if isinstance(value, Dispatcher):
             return self.inlined(value)
@@ -162,17 +162,17 @@ class LaneLoop:
     def __init__(self, function: Callable[..., Any]):
         self.function = cast(types.FunctionType, function)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:  # as the function's
         """Runs the loop as Python, uncompiled."""
         return self.function(*arguments)
 
 
-def loop_in_lanes(loop: LaneLoop, real: type) -> Any:
+def loop_in_lanes(loop: LaneLoop, real: type) -> Kernel:
     """The compiled loop, as kernels of kernel_in_lanes() call it."""
     return lanes_of(real).loop(loop)
 
 
-def kernel_in_lanes(function: Any, real: type) -> Any:
+def kernel_in_lanes(function: Any, real: type) -> Kernel:  # each caller has another signature
     """A kernel that calls loops over lanes, compiled for one type and kept in the cache.
 
     Args:
@@ -233,7 +233,7 @@ def short_arctangent(y: float, x: float) -> float:
     return -angle if y < 0.0 else angle
 
 
-def _constant(value: Any, real: type) -> Any:
+def _constant(value: Any, real: type) -> Any:  # any global or constant of a function
     if isinstance(value, float):
         return real(value)
     if isinstance(value, tuple):

@@ -12,13 +12,13 @@ import threading
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numba import types as numba_types
 from numba.core.typing import signature
 
-from .compiled import fleet_kernel, njit
+from .compiled import Kernel, fleet_kernel, njit
 
 LARGE_FLEET = 32  # vehicles from which on waking a thread costs less than it saves
 
@@ -109,7 +109,7 @@ def _end(semaphores: np.ndarray, ends: np.ndarray, thread: threading.Thread) -> 
 
 
 @functools.cache
-def _loops_of(kernel: Any) -> tuple[Any, Any, Any]:
+def _loops_of(kernel: Kernel) -> tuple[Kernel, Kernel, Kernel]:
     """Returns _serve(), _complete() and _alone() for a kernel."""
     compiled = []
     for function in (_serve, _complete, _alone):

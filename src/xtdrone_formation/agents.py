@@ -49,7 +49,7 @@ class FormationAgent(FormationFlight):
         scheme: Annotated[str | tuple[Leader, Follower], SCHEME] = "centralised",
         topology: Annotated[str, TOPOLOGY] = "",
         transition_speed: Annotated[float, TRANSITION_SPEED] = 3.0,
-        **options: Annotated[Any, Radio],
+        **options: Annotated[Any, Radio],  # each of its own type: see below
     ) -> None:
         """Computes all formations, so that errors are found before the flight.
 
@@ -150,7 +150,7 @@ class MissionFormation(FormationAgent):
                 most=100.0,
             ),
         ] = 12.0,
-        **options: Any,
+        **options: Any,  # those of FormationAgent, each of its own type
     ) -> None:
         """Prepares a flight of n vehicles, the leader included; **options as of FormationAgent.
 
@@ -203,7 +203,7 @@ class PathFormation(FormationAgent):
     def __init__(
         self,
         n: int,
-        waypoints: Annotated[
+        waypoints: Annotated[  # anything from a command line: PathLeader checks it
             Any, Option("of the leader, world, such as [[30,0,8],[30,30,10]]", unit="m")
         ],
         formation: Annotated[str, FORMATION] = "V",
@@ -222,7 +222,7 @@ class PathFormation(FormationAgent):
                 most=100.0,
             ),
         ] = 8.0,
-        **options: Any,
+        **options: Any,  # those of FormationAgent, each of its own type
     ) -> None:
         """Prepares a flight of n vehicles, the leader included; **options as of FormationAgent.
 

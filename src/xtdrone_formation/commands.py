@@ -87,7 +87,7 @@ def _adapt(args: Namespace, words: list[str]) -> list[str]:
     return out
 
 
-def _formation_names(**_: Any) -> list[str]:
+def _formation_names(**_: object) -> list[str]:
     from .formations import names
 
     return names()

@@ -20,13 +20,13 @@ class Director(FormationFlight):
         n: int,
         formations: Sequence[str] = DEFAULT_FORMATIONS,
         send_command: Callable[[str], object] = lambda command: None,
-        **options: Any,
+        **options: Any,  # those of FormationFlight, each of its own type
     ) -> None:
         """Makes a director without a pattern; see on_pattern().
 
         Args:
             n: Number of vehicles, the leader included.
-            formations: In order.
+            formations: Formations in order.
             send_command: Called with each command (a string) for the leader.
             **options: Arguments of FormationFlight.
 

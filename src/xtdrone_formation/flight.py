@@ -159,7 +159,7 @@ class FormationFlight(FlightAgent, Configured):
         return {"formations": (self._settled_count, len(self.names))}
 
     def leave(self, t_us: int) -> None:
-        """Called at the end of the formation flight, before descent and landing."""
+        """Ends the formation flight, before descent and landing; does nothing here."""
 
     def _next(self, t_us: int) -> None:
         self._index += 1

@@ -241,7 +241,7 @@ def descriptions() -> dict[str, Any]:
     return described(SCHEMES, _parameters)
 
 
-def _parameters(follower: Any) -> Any:  # as described() calls it, with a class of a user
+def _parameters(follower: Any) -> Any:  # a class of a user, in and out as described() has it
     return fields_of(follower.Parameters)
 
 

@@ -38,7 +38,7 @@ class TaskCamera:
 
 @njit(nogil=True)
 def pool(which: np.ndarray, depth: np.ndarray, far: float, out: np.ndarray) -> None:
-    """The nearest distance in each block of depth images, as a fraction of `far`.
+    """Writes the nearest distance in each block of depth images, as a fraction of `far`.
 
     Args:
         which: Indices of environments.

@@ -17,7 +17,7 @@ MAX_DELAY = 16  # [steps]
 
 @dataclass(frozen=True)
 class Realism:
-    """How an estimate differs from the truth, and how late an action arrives.
+    """Errors of an estimate against the truth, and the delay of an action.
 
     `..._noise` is the standard deviation of white noise in each step, `..._bias` that of an error
     which an episode keeps.

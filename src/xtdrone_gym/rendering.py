@@ -7,7 +7,7 @@ graphics card.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.colors import to_rgb
@@ -28,9 +28,12 @@ from xtdrone_sim.world.models import WorldModel
 
 from .task_batch import TaskBatch
 
+if TYPE_CHECKING:
+    import mujoco
+
 SIZE = 640, 480  # width and height of an image [pixels]
 FPS = 25.0  # frames per second of a film
-_MARGIN, _CAMERA_MARGIN = 0.7, 1.3  # around vehicles and goals, here and of a Camera [m]
+_MARGIN, _CAMERA_MARGIN = 0.7, 1.3  # margins around vehicles and goals, here and of a Camera [m]
 _FAR = 8.0  # goals that are further away need not be in view [m]
 _GOAL, _GOAL_RADIUS = "goal", 0.1  # name and size [m] of what marks a goal
 _GOAL_ALPHA = 0.4
@@ -53,7 +56,7 @@ class _SharedMesh(NamedTuple):
 class _TaskScene(FlightScene):
     """A scene whose goals do not stand in the camera's way."""
 
-    def build(self, inserted: Sequence[WorldModel]) -> Any:  # MjModel, which has no types
+    def build(self, inserted: Sequence[WorldModel]) -> "mujoco.MjModel":
         """Builds the scene; goals are in a group of their own."""
         model = super().build(inserted)
         goals = [model.body(each.name).id for each in inserted if each.name.startswith(_GOAL)]
@@ -228,9 +231,9 @@ def record(
 
     Args:
         tasks: The environments; all begin anew.
-        path: Of the file: .mp4, .gif, or .png for its first image.
-        act: From observations (E, V, N) to actions (E, V, K), in the task's units.
-        seed: Of the episode.
+        path: Path of the file: .mp4, .gif, or .png for its first image.
+        act: Returns actions (E, V, K) for observations (E, V, N), in the task's units.
+        seed: Seed of the episode.
         seconds: Simulated time after which the film ends [s]; None for the end of the episode.
         environment: Index of the one that is drawn.
         size: Width and height [pixels].
@@ -273,7 +276,7 @@ def _model(name: str, shape: Shape) -> WorldModel:
     return WorldModel(name, True, Pose(), (), (shape,))
 
 
-def _shape(each: Any, scenes: Scenes, pose: Pose = Pose()) -> Shape:
+def _shape(each: np.void, scenes: Scenes, pose: Pose = Pose()) -> Shape:
     """Returns an object (a record of Scenes) as a shape without collisions."""
     kind = _KIND_NAMES[int(each["kind"])]
     mesh: Any = None
@@ -292,5 +295,5 @@ def _shape(each: Any, scenes: Scenes, pose: Pose = Pose()) -> Shape:
     )
 
 
-def _pose(each: Any) -> Pose:
+def _pose(each: np.void) -> Pose:
     return Pose(tuple(map(float, each["pos"])), tuple(map(float, each["quat"])))

@@ -17,7 +17,7 @@ class Rows:
         tasks: The TaskBatch.
         scaling: Between its units and those of the rows.
         count: R.
-        observation_space, action_space, state_space: Of one row.
+        observation_space, action_space, state_space: Spaces of one row.
         reward: (R,) of the last step.
         over: (R,) bool, whether that was the last one of an episode.
         truncated: (R,) bool, whether the episode was over for another reason than this
@@ -29,7 +29,7 @@ class Rows:
 
         Args:
             tasks: The batch.
-            discount: Of the learner; rewards then contain the change of the task's potential,
+            discount: The learner's; rewards then contain the change of the task's potential,
                 see RewardArrays. None for the task's rewards alone.
             shaping: Weight of that change.
         """

@@ -59,7 +59,7 @@ class RewardArrays(NamedTuple):
 
 
 def no_advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
-    """For tasks whose goals stay."""
+    """Does nothing, for tasks whose goals stay."""
 
 
 def first_of_goals(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
@@ -87,14 +87,14 @@ class Task:
     nogil=True, and called by several threads for different environments.
     """
 
-    name: str  # with its version: Position-v0
+    name: str  # name with its version: Position-v0
     text: str  # the aim, in a line
     success: str  # condition of a success, in a line
     action: str  # a level of xtdrone_batch.levels.LEVELS
     low: tuple[float, ...]  # bounds of an action, in its units
     high: tuple[float, ...]
     sub_steps: int  # number of sub-steps of 4 ms in a step
-    seconds: float  # until an episode is truncated
+    seconds: float  # time until an episode is truncated [s]
     starts: tuple[tuple[float, float, float], ...]  # one for each vehicle [m]
     randomisation: Randomisation
     goal: tuple[tuple[float, ...], tuple[float, ...]]  # lowest and highest that is drawn
@@ -157,7 +157,7 @@ BODY = (
     Part("body_rates", 3, 40.0, 4.0),  # [rad/s]
 )
 BODY_SIZE = sum(part.width for part in BODY)
-VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)  # the goal's less the vehicle's [m/s]
+VELOCITY_ERROR = Part("velocity_error", 3, 30.0, 3.0)  # velocity: goal less vehicle [m/s]
 # Bounds of body rates [rad/s] and thrust 0..1, as most tasks have them.
 RATES_LOW, RATES_HIGH = (-6.0, -6.0, -3.0, 0.0), (6.0, 6.0, 3.0, 1.0)
 
@@ -174,7 +174,7 @@ def put(out: np.ndarray, k: int, bound: float, x: float, y: float, z: float) -> 
 def put_in_body(
     out: np.ndarray, k: int, bound: float, q: np.ndarray, x: float, y: float, z: float
 ) -> None:
-    """As put(), a vector of the world in the frame of a body of attitude q (4,)."""
+    """Writes a vector of the world as put() does, in the frame of a body of attitude q (4,)."""
     a, b, c = quaternion.rotate_inverse(q[0], q[1], q[2], q[3], x, y, z)
     put(out, k, bound, a, b, c)
 

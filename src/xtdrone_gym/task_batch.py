@@ -73,19 +73,19 @@ class TaskBatch:
         realism: Realism = TRUE,
         history: int = 0,
         seed: int = 0,
-        **options: Any,
+        **options: Any,  # those of BatchSimulation, each of its own type
     ):
         """Builds the environments and begins their episodes.
 
         Args:
             task: A Task, or its name.
             environments: How many.
-            vehicle: Of models/, a multirotor; all vehicles are of this type.
+            vehicle: A multirotor of models/; all vehicles are of this type.
             randomisation: In place of the task's.
             realism: Errors of what is observed, and delay.
             history: So many earlier observations follow the newest one.
-            seed: Of all random numbers.
-            options: Of BatchSimulation: threads, wind, controller, device.
+            seed: Seed of all random numbers.
+            options: Those of BatchSimulation: threads, wind, controller, device.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
@@ -192,7 +192,7 @@ class TaskBatch:
 
         Args:
             mask: Which.
-            seed: Of all random numbers from now on.
+            seed: Seed of all random numbers from now on.
 
         Returns:
             observation.
@@ -344,7 +344,7 @@ class TaskBatch:
             self._camera.look(which)
         self._over(which, self.task.observe, self.seen)
 
-    def _over(self, which: np.ndarray, kernel: Callable[..., None], *arguments: Any) -> None:
+    def _over(self, which: np.ndarray, kernel: Callable[..., None], *arguments: object) -> None:
         """Calls a kernel for environments (indices), in parts by the threads."""
         self.batch.threads.over(
             len(which), lambda first, last: kernel(which[first:last], *arguments)

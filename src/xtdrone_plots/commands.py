@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xtdrone_core import XtdroneError, files
 from xtdrone_core.command import Subparsers
@@ -85,7 +85,7 @@ def _run_of(args: Namespace) -> "Run":
     return Run(run_folder.find(args.of_run))
 
 
-def complete_signals(parsed_args: Namespace, prefix: str = "", **_: Any) -> list[str]:
+def complete_signals(parsed_args: Namespace, prefix: str = "", **_: object) -> list[str]:
     """Returns names of signals, also after a comma."""
     from . import signals
 
@@ -96,7 +96,7 @@ def complete_signals(parsed_args: Namespace, prefix: str = "", **_: Any) -> list
     return _after_comma(known, prefix)
 
 
-def complete_vehicles(parsed_args: Namespace, prefix: str = "", **_: Any) -> list[str]:
+def complete_vehicles(parsed_args: Namespace, prefix: str = "", **_: object) -> list[str]:
     """Returns names of vehicles, also after a comma."""
     try:
         run = _run_of(parsed_args)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MAX_POINTS = 4000  # per line; more are not visible
+_MAX_POINTS = 4000  # points of a line; more are not visible
 _WITH_SET_POINTS = 3  # vehicles up to which set-points are drawn, too
 _MAX_LOGS = 30  # vehicles of which flight logs are read
 
@@ -63,7 +63,7 @@ def _dashed(
             row.plot(samples.t_s[thin], values, **style)
 
 
-def _background(axes: Any, run: Run, in_space: bool) -> None:  # Axes or Axes3D
+def _background(axes: Any, run: Run, in_space: bool) -> None:  # axes: Axes or Axes3D
     """Draws planned paths, waypoints and fences of the missions, and slots of the formations."""
     for i in run.index:
         plan = run.plan(i)
@@ -361,7 +361,7 @@ def draw(
 
     Args:
         run: The run.
-        names: Of FIGURES; empty: all for which the run holds something.
+        names: Names of FIGURES; empty: all for which the run holds something.
         out: Folder; None: plots/ of the run.
         suffix: .png, .pdf or .svg.
 

@@ -31,7 +31,7 @@ class World:
         self._instance = instance
         self._calls: dict[str, int] = {}  # calls of get_model_state by model, for header.seq
 
-    def ask(self, op: str, **values: Any) -> dict[str, Any]:  # JSON
+    def ask(self, op: str, **values: Any) -> dict[str, Any]:  # values of JSON
         """Returns the answer to a request.
 
         Raises:
@@ -103,7 +103,7 @@ def get_world_properties(world: World, request: Message, response: Message) -> N
 
 
 def get_physics_properties(world: World, request: Message, response: Message) -> None:
-    """Step, gravity and rate; ODE's own parameters stay 0."""
+    """Answers step, gravity and rate; ODE's own parameters stay 0."""
     status = world.ask("status")
     response.time_step, response.pause = STEP_S, status["paused"]
     response.max_update_rate, response.gravity.z = status["speed"] / STEP_S, -status["gravity"]
@@ -197,11 +197,11 @@ def clear_body_wrenches(world: World, request: Message, response: Message) -> No
 
 
 def clear_joint_forces(world: World, request: Message, response: Message) -> None:
-    """There are never any."""
+    """Does nothing: there are never any."""
 
 
 def reset(world: World, request: Message, response: Message) -> None:
-    """Everything is where it was at the start, and the flight stacks too; time goes on."""
+    """Puts all where it was at the start, and the flight stacks too; time goes on."""
     world.ask("reset")
 
 

@@ -56,7 +56,7 @@ class Recorder:
         self._looking.start()
 
     def tap(self, topic: str, kind: str) -> Callable[[bytes], None] | None:
-        """See Tap."""
+        """Returns what takes a topic's messages, where it is recorded; see Tap."""
         if not self._pattern.fullmatch(topic):
             return None
         self._known.add(topic)

@@ -20,7 +20,7 @@ class _Collector(RegistrationListener):  # type: ignore[misc]  # rospy has no ty
         self.added: list[tuple[str, str, str]] = []
 
     def reg_added(self, resolved_name: str, data_type_or_uri: str, reg_type: str) -> None:
-        """See RegistrationListener."""
+        """Keeps what is registered; see RegistrationListener."""
         self.added.append((resolved_name, data_type_or_uri, reg_type))
 
 

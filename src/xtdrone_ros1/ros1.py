@@ -9,7 +9,7 @@ from .topics import Input, Output
 
 
 class Ros1:
-    """See xtdrone_formation.topics.ros.Ros."""
+    """A node of ROS 1; see xtdrone_formation.topics.ros.Ros."""
 
     output = staticmethod(Output)
     fleet = staticmethod(discovery.fleet)

@@ -36,7 +36,7 @@ _STATUS = ("mode", "armed", "landed", "ready")
 
 
 def arrays(n: int) -> list:
-    """The ring's layout for n vehicles."""
+    """Returns the ring's layout for n vehicles."""
     return [["vehicles", "|u1", [n * VEHICLE.itemsize]]]
 
 
@@ -94,5 +94,5 @@ class Feed:
         return self._ring.lost
 
     def read(self) -> list[tuple[int, np.ndarray]]:
-        """Time [us] and records (N,) of VEHICLE of the steps since the last call."""
+        """Returns time [us] and records (N,) of VEHICLE of the steps since the last call."""
         return [(t_us, data["vehicles"].view(VEHICLE)) for t_us, data in self._ring.read()]

@@ -16,7 +16,7 @@ _DOMAIN, MAX_DOMAIN = "ROS_DOMAIN_ID", 232  # DDS has ports for no more
 
 
 def ros_domain() -> int:
-    """ROS_DOMAIN_ID of the environment, else 0."""
+    """Returns ROS_DOMAIN_ID of the environment, else 0."""
     domain: int = number(_DOMAIN, os.environ.get(_DOMAIN, "") or 0, 0, MAX_DOMAIN, whole=True)
     return domain
 

@@ -198,12 +198,12 @@ class VehicleParameters:
     """PX4's parameters of one vehicle, by MAVLink."""
 
     def __init__(self, link: FleetLink, i: int):
-        """link: To the fleet. i: Index of the vehicle."""
+        """Takes the link to the fleet, and the index of the vehicle."""
         self._client = MavlinkClient(i + 1, LinkTransport(link, i), _TRIES, _ANSWER_S)
         self._names: tuple[str, ...] = ()
 
     def names(self) -> Sequence[str]:
-        """See Holder; none where the vehicle does not answer."""
+        """Returns all names, see Holder; none where the vehicle does not answer."""
         if not self._names:
             self._names = tuple(sorted(self._all()))
         return self._names
@@ -215,7 +215,7 @@ class VehicleParameters:
             return {}
 
     def values(self, names: Sequence[str]) -> Mapping[str, Value]:
-        """See Holder: as the vehicle has them now."""
+        """Returns values, see Holder, as the vehicle has them now."""
         return self._all() if len(names) > _FEW else dict(self._asked(names))
 
     def _asked(self, names: Sequence[str]) -> Iterator[tuple[str, int | float]]:
@@ -226,7 +226,7 @@ class VehicleParameters:
                 continue
 
     def kinds(self, names: Sequence[str]) -> Mapping[str, type]:
-        """See Holder; known ones are not asked for again."""
+        """Returns types, see Holder; known ones are not asked for again."""
         known = self._client.params
         missing = [name for name in names if name not in known]
         if missing:
@@ -234,7 +234,7 @@ class VehicleParameters:
         return {name: type(known[name][0]) for name in names if name in known}
 
     def set(self, name: str, value: Value) -> None:
-        """See Holder."""
+        """Sets a parameter; see Holder."""
         kind = self._client.params[name][1]
         assert isinstance(value, (int, float))
         try:
@@ -246,7 +246,7 @@ class VehicleParameters:
             raise Refused(said or f"{name} stays {got:g}: the vehicle does not take {value:g}")
 
     def description(self, name: str) -> tuple[str, bool]:
-        """See Holder."""
+        """Returns a description, and whether it is read-only; see Holder."""
         return "a parameter of PX4", False
 
 
@@ -263,11 +263,11 @@ class SimulationParameters:
         self._options, self._instance = options, instance
 
     def names(self) -> Sequence[str]:
-        """See Holder."""
+        """Returns all names; see Holder."""
         return sorted(self._options)
 
     def values(self, names: Sequence[str]) -> Mapping[str, Value]:
-        """See Holder."""
+        """Returns values; see Holder."""
         values = {name: self._options[name][0] for name in names if name in self._options}
         if "speed" in values:
             try:
@@ -277,11 +277,11 @@ class SimulationParameters:
         return values
 
     def kinds(self, names: Sequence[str]) -> Mapping[str, type]:
-        """See Holder."""
+        """Returns types; see Holder."""
         return {name: type(self._options[name][0]) for name in names if name in self._options}
 
     def set(self, name: str, value: Value) -> None:
-        """See Holder."""
+        """Sets a parameter; see Holder."""
         if name != "speed":
             raise Refused(
                 f"{name} is an option of the simulation's start: of a running one, only "
@@ -293,7 +293,7 @@ class SimulationParameters:
             raise Refused(str(error)) from error
 
     def description(self, name: str) -> tuple[str, bool]:
-        """See Holder."""
+        """Returns a description, and whether it is read-only; see Holder."""
         return self._options[name][1], name != "speed"
 
     def _ask(self, op: str, **values: Value) -> dict[str, Any]:  # JSON

@@ -53,7 +53,7 @@ class XtdroneVehicle:
     def __init__(
         self, index: int, name: str, link: FleetLink, kind: Kind, report: Callable[[str], None]
     ):
-        """link: To the fleet; others read it. kind: Kind of vehicle."""
+        """Takes the link to the fleet, which others read, and the kind of vehicle."""
         self.index, self.name, self.report = index, name, report
         self._link, self._kind = link, kind
         self._requests = Requests(link, index)
@@ -114,7 +114,7 @@ class XtdroneVehicle:
             return None
 
     def command(self, text: str) -> None:
-        """A command of /xtdrone/NAME/cmd."""
+        """Executes a command of /xtdrone/NAME/cmd."""
         request = self.execute(lambda do: do.command(text, self._now_us))
         if request is not None:
             threading.Thread(

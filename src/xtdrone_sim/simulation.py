@@ -32,7 +32,7 @@ from xtdrone_core.state import SensorDescription
 from xtdrone_core.stations import wanted_stations
 
 from .control.requests import ControlRequests
-from .fleet.selection import refuse_other_change, vehicle_mask
+from .fleet.selection import Vehicles, refuse_other_change, vehicle_mask
 from .observers.crashes import Crash
 from .observers.figures import flight_summary
 from .observers.recording import WARNING, Console, SummaryKeeper, TruthRecorder
@@ -287,7 +287,7 @@ class Simulation:
             if self._agent is not None and self._agent.done:
                 break
 
-    def reset(self, vehicles: Any = None) -> None:
+    def reset(self, vehicles: Vehicles = None) -> None:
         """Resets vehicles to the start of the scenario while the others fly on.
 
         They continue exactly as new ones would: their logs restart, and so do random streams,
@@ -422,7 +422,7 @@ class Simulation:
         parts = self.parts.stateful()
         return parts if self._agent is None else {**parts, "agent": self._agent}
 
-    def mask_of(self, vehicles: Any) -> np.ndarray:
+    def mask_of(self, vehicles: Vehicles) -> np.ndarray:
         """(N,) bool of vehicles given by indices, names or such a mask; None for all.
 
         Raises:
@@ -448,7 +448,7 @@ class Simulation:
             "leave out gui",
         ).open_viewer()
 
-    def event(self, t_us: int, name: str, **values: Any) -> None:
+    def event(self, t_us: int, name: str, **values: Any) -> None:  # values of JSON
         """Writes an event of the flight to events.jsonl, and tells the observers."""
         if self._events is not None:
             self._events.add(t_us, name, **values)

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from xtdrone_core import resources
 from xtdrone_core.command import Subparsers
@@ -10,6 +10,8 @@ from xtdrone_core.runs import run_folder
 from xtdrone_core.scenario.options import number_type
 
 from . import actions
+
+Completable: TypeAlias = Any  # an argparse.Action, to which argcomplete adds a completer
 
 EXAMPLES = """examples:
   xtdrone slam record --name indoor
@@ -50,7 +52,7 @@ def register(subparsers: Subparsers) -> None:
         add(choices)
 
 
-def _completed(argument: Any, names: Callable[[], Iterable[str]]) -> None:
+def _completed(argument: Completable, names: Callable[[], Iterable[str]]) -> None:
     """Lets the shell complete an argument by a function that returns names."""
     argument.completer = lambda **_: list(names())
 
@@ -107,7 +109,7 @@ def _add_record(subparsers: Subparsers) -> None:
     record.set_defaults(run=actions.record)
 
 
-def _add_system(parser: ArgumentParser, **options: Any) -> None:
+def _add_system(parser: ArgumentParser, **options: Any) -> None:  # those of add_argument()
     from .benchmark import adapters
 
     _completed(
@@ -216,13 +218,13 @@ def _add_run(subparsers: Subparsers) -> None:
     run.set_defaults(run=actions.run)
 
 
-def _add_dataset(argument: Any) -> None:
+def _add_dataset(argument: Completable) -> None:
     from .datasets import dataset
 
     _completed(argument, dataset.recorded)
 
 
-def _parameters(parsed_args: Namespace, **_: Any) -> list[str]:
+def _parameters(parsed_args: Namespace, **_: object) -> list[str]:
     """Returns the parameters of the system on the command line so far, for completion."""
     from .benchmark import adapters
     from .errors import SlamError

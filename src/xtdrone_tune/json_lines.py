@@ -18,15 +18,15 @@ from . import report
 from .tuning import Preview, Tuned
 
 _MIN_PERIOD_S = 0.1  # wall time between two lines of an axis [s]
-_MAX_POINTS = 1500  # per curve of the log
+_MAX_POINTS = 1500  # points of a curve of the log
 
 
-def say(op: str, **values: Any) -> None:
+def say(op: str, **values: Any) -> None:  # values of JSON
     """Prints a line; numbers that are not finite become null."""
     print(json.dumps({"op": op, **_finite(values)}, separators=(",", ":")), flush=True)
 
 
-def _finite(value: Any) -> Any:  # what JSON can hold
+def _finite(value: Any) -> Any:  # values of JSON
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -91,7 +91,7 @@ def scipy_evolution(
         values = np.log(np.maximum(costs(box.candidates(points)), 1e-30))
         return values if values.size > 1 else min(float(values[0]), max_cost)
 
-    def on_generation(intermediate_result: Any) -> None:  # SciPy calls it by this name
+    def on_generation(intermediate_result: Any) -> None:  # an OptimizeResult; SciPy gives the name
         watch(2, float(np.exp(intermediate_result.fun)))
 
     result = optimize.differential_evolution(

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -58,8 +57,8 @@ class Tuned:
         name: height, yaw, pitch or roll.
         moves: Whether stick and vehicle move on this axis.
         candidate: (7,) as objective.NAMES; NaN where the axis does not move.
-        fitted: On the part that it was tuned on; None where the axis does not move.
-        held_out: On the other part; None where there is none, or the axis does not move.
+        fitted: Result on the part that it was tuned on; None where the axis does not move.
+        held_out: Result on the other part; None where there is none, or the axis does not move.
     """
 
     name: str
@@ -122,7 +121,7 @@ def tune(
     held_out: float = 0.3,
     generations: int = GENERATIONS,
     seed: int = 1,
-    watch: Callable[[str, int, float], Any] = lambda axis, more, best: None,
+    watch: Callable[[str, int, float], object] = lambda axis, more, best: None,
 ) -> list[Tuned]:
     """Tunes axes of a record, two at a time.
 

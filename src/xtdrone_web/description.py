@@ -19,7 +19,7 @@ from xtdrone_sim.world import Light, World
 
 from .gltf import scene
 
-_ACTOR_STEP_S, _ACTOR_MAX = 0.25, 2000  # between samples of an actor's round, and how many
+_ACTOR_STEP_S, _ACTOR_MAX = 0.25, 2000  # time between samples of a round [s], and their number
 _CAMERAS = "camera", "stereo", "depth"
 
 Vector = tuple[float, ...]
@@ -52,7 +52,7 @@ class LimbDescription:
 
 @dataclass(frozen=True)
 class ActorDescription:
-    """Where an actor is over one round, for a page that moves it by the time of the frames."""
+    """The way of an actor over one round, for a page that moves it by the time of the frames."""
 
     name: str
     glb: str  # path of its glTF file
@@ -91,7 +91,7 @@ class RotorDescription:
 
 @dataclass(frozen=True)
 class MountDescription:
-    """Where a sensor is mounted."""
+    """The mounting of a sensor."""
 
     name: str
     pos: Vector  # body [m]
@@ -100,7 +100,7 @@ class MountDescription:
 
 @dataclass(frozen=True)
 class TypeDescription:
-    """What is drawn of a type of vehicle beside its file."""
+    """The parts of a type of vehicle that are drawn beside its file."""
 
     glb: str  # path of its glTF file
     rotors: tuple[RotorDescription, ...]

@@ -44,7 +44,7 @@ def pack(records: np.ndarray, t_s: float, wall_s: float, latency: tuple[float, .
         records: (n,) of VEHICLE.
         t_s: Simulated time [s].
         wall_s: This process's monotonic clock [s].
-        latency: Of the sticks, see the header.
+        latency: Latency of the sticks, see the header.
     """
     header = np.zeros((), dtype=HEADER)
     header["magic"], header["n"] = layout()["magic"], len(records)

@@ -36,8 +36,8 @@ class Station(Observer):
     """Starts the page's server of a simulation, and writes the state for it.
 
     Attributes:
-        url: Of the page, with the token for pilots.
-        watch_url: Of the page for viewers.
+        url: Address of the page, with the token for pilots.
+        watch_url: Address of the page for viewers.
     """
 
     period_us = 0  # the end of each step is noted, for the latency of the sticks

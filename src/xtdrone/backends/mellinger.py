@@ -70,12 +70,12 @@ class Mellinger(Backend):
         """Prepares to fly a trajectory.
 
         Args:
-            trajectory: Of the centre of gravity.
-            duration: After which the vehicle is landed [s].
-            gains: Of force and torque.
+            trajectory: Trajectory of the centre of gravity.
+            duration: Time after which the vehicle is landed [s].
+            gains: Gains of force and torque.
             yaw: Heading, counter-clockwise from east [rad].
             truth: Whether it gets the true state instead of the estimate.
-            drag: That is fed forward, over the speed across the thrust [N s/m]; None for that of
+            drag: Drag fed forward, over the speed across the thrust [N s/m]; None for that of
                 the vehicle's rotors in hover, XTDrone (4).
         """
         self.trajectory, self.duration, self.gains = trajectory, duration, gains

@@ -17,7 +17,7 @@ WAYS = {
     "once": "it stops at the last point",
 }
 _TURN_S = 1.0  # duration of a turn at the end of a way to and fro [s]
-_FINE = 0.05  # between points of a route before it is cut into waypoints [m]
+_FINE = 0.05  # distance between points of a route before it is cut into waypoints [m]
 _PARTS = 16  # points of a rounded corner
 
 
@@ -40,7 +40,7 @@ class Actor(Part):
     colour: Colour | None = None  # colour of the model's visuals named paint..., RGB 0..1
     delay: float = 0.0  # simulated time at which it starts [s]
 
-    step_s: ClassVar[float] = 0.5  # between two waypoints [s]
+    step_s: ClassVar[float] = 0.5  # time between two waypoints [s]
     corner: ClassVar[float] = 0.5  # before and after a point of the route it leaves the line [m]
 
     def __post_init__(self) -> None:
@@ -175,7 +175,7 @@ class Car(Actor):
 def _rounded(
     before: np.ndarray, corner: np.ndarray, after: np.ndarray, radius: float
 ) -> np.ndarray:
-    """Points (M, 3) of a curve that leaves the lines before and after a corner so far from it."""
+    """Returns points (M, 3) of a curve at a corner, from so far before it to so far after it."""
     into, out = before - corner, after - corner
     reach = min(radius, 0.5 * float(np.linalg.norm(into)), 0.5 * float(np.linalg.norm(out)))
     start = corner + reach * into / np.linalg.norm(into)

@@ -27,7 +27,7 @@ class Frame(Part):
         (0.0125, 0.0125, 0.0225)
     """
 
-    mass: float  # without rotors and sensors that have a mass of their own [kg]
+    mass: float  # mass without rotors and sensors that have a mass of their own [kg]
     size: Vector = (0.3, 0.3, 0.1)  # size of the box that it is [m]
     inertia: Vector | None = None  # principal moments [kg m^2]; None: of a solid box
     height: float = 0.0  # height of its centre of gravity above the ground [m]; 0: half of the box
@@ -44,7 +44,7 @@ class Frame(Part):
             check_positive("a frame", inertia=self.inertia)
 
     def moments(self) -> Vector:
-        """Its principal moments of inertia [kg m^2]."""
+        """Returns its principal moments of inertia [kg m^2]."""
         return self.inertia or tuple(  # type: ignore[return-value]
             round(moment, 15) for moment in box_inertia(self.mass, self.size)
         )

@@ -35,7 +35,7 @@ class Multirotor:
     Attributes:
         name: Type of the vehicle; vehicles are called name_0, name_1 and so on.
         frame: Its rigid body.
-        rotors: By the autopilot's outputs.
+        rotors: Rotors in the order of the autopilot's outputs.
         effects: Drag and other aerodynamic effects; none but those of the rotors without.
         sensors: Those of a Pixhawk without.
         battery: None: the flight stack's own.

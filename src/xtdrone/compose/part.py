@@ -104,7 +104,7 @@ def check_name(what: str, name: str) -> None:
         )
 
 
-def check_positive(what: str, **values: Any) -> None:
+def check_positive(what: str, **values: object) -> None:
     """Refuses numbers that are not finite and above 0, also in vectors.
 
     Raises:
@@ -118,7 +118,7 @@ def check_positive(what: str, **values: Any) -> None:
                 )
 
 
-def check_vectors(what: str, **values: Any) -> None:
+def check_vectors(what: str, **values: Any) -> None:  # anything that a user gives: checked here
     """Refuses what is not three finite numbers.
 
     Raises:
@@ -170,7 +170,7 @@ def kept_file(kind: str, name: str, text: str) -> Path:
 
     Args:
         kind: models or worlds, the folder.
-        name: Of the model or world.
+        name: Name of the model or world.
         text: The document.
     """
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xtdrone" / kind

@@ -245,15 +245,15 @@ def rotors_in_x(
     height: float = 0.02,
     n: int = 4,
     curve: ThrustCurve = QuadraticThrust(),
-    **others: Any,
+    **others: Any,  # fields of Rotor, each of its own type
 ) -> tuple[Rotor, ...]:
-    """Rotors on a circle, half a step off the nose; four in PX4's order of a quadrotor X.
+    """Makes rotors on a circle, half a step off the nose; four in PX4's order of a quadrotor X.
 
     Args:
         arm: Distance of the hubs from the middle [m].
-        height: Of the hubs above the frame's centre of gravity [m].
+        height: Height of the hubs above the frame's centre of gravity [m].
         n: How many, an even number from 4.
-        curve: Of all.
+        curve: Thrust curve of all.
         others: Further fields of Rotor.
 
     Raises:

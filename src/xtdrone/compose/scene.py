@@ -29,7 +29,7 @@ class Scene:
     """A world in code; wherever the name of a world or a path to its file is taken, it is, too.
 
     Attributes:
-        name: Of the world.
+        name: Name of the world.
         solids: What stands in it; one with a mass may only be inserted into a running simulation.
         actors: People and cars that move in it.
         origin: Latitude, longitude [deg] and height above the sea [m].

@@ -37,7 +37,7 @@ class Solid(Part):
         'cube'
     """
 
-    name: str = ""  # in its world; empty: from its kind and number
+    name: str = ""  # name in its world; empty: from its kind and number
     pos: Vector = ORIGIN  # position of its centre [m]
     rpy: Vector = ORIGIN  # roll, pitch and yaw [rad]
     mass: float = 0.0  # [kg]; 0: it stands still
@@ -127,7 +127,7 @@ class Box(Solid):
         add(add(parent, "box"), "size", self.size)
 
     def bounds(self) -> Vector:
-        """Its sides [m]."""
+        """Returns its sides [m]."""
         return self.size
 
 
@@ -151,7 +151,7 @@ class Sphere(Solid):
         add(add(parent, "sphere"), "radius", self.radius)
 
     def bounds(self) -> Vector:
-        """Its diameter on all sides [m]."""
+        """Returns its diameter for all sides [m]."""
         return (2.0 * self.radius,) * 3
 
 
@@ -193,7 +193,7 @@ class Mesh(Solid):
 
     file: Path | str
     scale: Vector = (1.0, 1.0, 1.0)
-    size: Vector = (1.0, 1.0, 1.0)  # sides of the box around it [m], for the inertia of a mass
+    size: Vector = (1.0, 1.0, 1.0)  # sides of the box around it [m], from which it has its inertia
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,18 +9,18 @@ from typing import Any
 
 import numba
 
-from xtdrone_dynamics.compiled import njit, rebuilt
+from xtdrone_dynamics.compiled import Kernel, njit, rebuilt
 
 Laws = Sequence[tuple[int, Callable[..., None]]]  # number of the mode, compiled law
 
 
 @njit
-def added_law(mode: int, *arguments: Any) -> bool:
+def added_law(mode: int, *arguments: Any) -> bool:  # as the loops of each type pass them
     """Calls the law of a mode; returns whether there is one."""
     return False
 
 
-def with_laws(laws: Laws, *path: Any) -> Any:
+def with_laws(laws: Laws, *path: Kernel) -> Kernel:
     """A loop over the fleet, with further laws.
 
     Args:
@@ -39,10 +39,10 @@ def with_laws(laws: Laws, *path: Any) -> Any:
     return function
 
 
-def _either(number: int, law: Any, otherwise: Any) -> Any:
+def _either(number: int, law: Kernel, otherwise: Kernel) -> Kernel:
     """A dispatch with one more law."""
 
-    def either(mode: int, *arguments: Any) -> bool:
+    def either(mode: int, *arguments: Any) -> bool:  # those of added_law()
         if mode == number:
             law(*arguments)
             return True

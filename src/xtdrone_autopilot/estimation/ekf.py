@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -116,7 +115,7 @@ class EkfParameters:
                 )
 
     @classmethod
-    def load(cls, path: Path | str | None = None, **changes: Any) -> "EkfParameters":
+    def load(cls, path: Path | str | None = None, **changes: float) -> "EkfParameters":
         """Loads a YAML file (by default ekf.yaml) and applies changes.
 
         Raises:

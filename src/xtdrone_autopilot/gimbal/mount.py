@@ -8,7 +8,6 @@ where they are; what it reports is the target, as PX4's mounts without encoders 
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from xtdrone_dynamics.compiled import Record, njit
 from xtdrone_dynamics.quaternion import from_euler, multiply, to_matrix
 
 from ..control.vector import clamp, wrap_pi, yaw_of
+from ..interfaces import Estimator
 from ..state.answer import ACCEPTED, DENIED, NO_ANSWER, Answer
 from ..state.clock import StepClock
 from ..state.handlers import MessageSource, handles, streams
@@ -133,7 +133,7 @@ class Mount(Memory):
 
     MEMORY = ("records",)
 
-    def __init__(self, fleet: FleetModel, estimator: Any, clock: StepClock) -> None:
+    def __init__(self, fleet: FleetModel, estimator: Estimator, clock: StepClock) -> None:
         """All mounts look straight ahead; the estimator gives positions and attitudes."""
         self._estimator, self._clock = estimator, clock
         self.records = np.zeros(fleet.n, dtype=MOUNT)

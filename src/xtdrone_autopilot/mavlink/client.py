@@ -55,7 +55,7 @@ class UdpTransport:
     def listen(self, *kinds: str) -> Iterator[Receive]:
         """See Transport; includes messages that were received earlier and not read yet."""
 
-        def receive(seconds: float) -> Any:
+        def receive(seconds: float) -> MavlinkMessage | None:
             message = self._link.recv_match(type=list(kinds), blocking=True, timeout=seconds)
             if message is None or message.get_srcSystem() != self._vehicle:
                 return None
@@ -95,7 +95,7 @@ class Client(MavlinkClient):
         """Closes the socket."""
         self._udp.close()
 
-    def _exchange(self, *kinds: str) -> Any:
+    def _exchange(self, *kinds: str) -> Any:  # a class private to the module of MavlinkClient
         # A vehicle keeps what it has to say while no ground station is there.
         self.send(ground_station_heartbeat())
         return super()._exchange(*kinds)

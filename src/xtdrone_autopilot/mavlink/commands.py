@@ -4,8 +4,7 @@ A new command is one method here, marked with its number.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -36,7 +35,7 @@ from ..state.clock import StepClock
 from ..state.handlers import declared, handles, receives, refuses
 from ..state.outbox import CRITICAL, INFO, WARNING, Outbox
 from .fields import FARTHEST
-from .links import Link
+from .links import Link, Links
 
 UNSUPPORTED, FAILED = mavlink.MAV_RESULT_UNSUPPORTED, mavlink.MAV_RESULT_FAILED
 CANCELLED = 6  # MAV_RESULT_CANCELLED, which pymavlink's dialect lacks
@@ -117,9 +116,9 @@ class Commands:
         clock: StepClock,
         origin: Sequence[float],
         outbox: Outbox,
-        links: Any,
-        others: Any = (),
-        answers: Any = (),
+        links: Links,
+        others: Iterable[object] = (),
+        answers: Iterable[object] = (),
     ) -> None:
         """The commands of a fleet.
 

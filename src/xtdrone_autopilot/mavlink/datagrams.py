@@ -10,7 +10,7 @@ MAVROS uses, has a buffer of 296 bytes.
 import functools
 import socket
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numba import types
@@ -38,6 +38,9 @@ _MESSAGE = np.dtype(
 _CONTROL = np.dtype(
     [("size", "u8"), ("level", "i4"), ("kind", "i4"), ("segment", "u2")], align=True
 )  # cmsghdr with its value
+# Sockets, frames, their lengths, addresses, numbers of addresses, and whether datagrams are cut.
+_Fleet: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]
+_Scratch: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]  # messages, parts, controls
 _CONTROL_SIZE, _CONTROL_SPACE, _SOL_UDP, _UDP_SEGMENT = 18, 24, 17, 103
 
 _sendmmsg = types.ExternalFunction(
@@ -104,11 +107,11 @@ class Sender:
             _send_share, -(-len(length) // _SHARE), self._fleet(frames, length), _new_scratch
         )
 
-    def _fleet(self, frames: np.ndarray, length: np.ndarray) -> tuple[Any, ...]:
+    def _fleet(self, frames: np.ndarray, length: np.ndarray) -> _Fleet:
         return self.sockets, frames, length, self._addresses, self._counts, _cuts()
 
 
-def _new_scratch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _new_scratch() -> _Scratch:
     controls = np.zeros(_MAX, dtype=_CONTROL)
     controls["size"], controls["level"] = _CONTROL_SIZE, _SOL_UDP
     controls["kind"] = _UDP_SEGMENT
@@ -127,13 +130,13 @@ def _cuts() -> bool:
 
 
 @njit
-def _send_share(share: int, fleet: tuple[Any, ...], scratch: tuple[Any, ...]) -> None:
+def _send_share(share: int, fleet: _Fleet, scratch: _Scratch) -> None:
     """Hands the datagrams of one part of the fleet to the operating system."""
     _send(fleet, share * _SHARE, (share + 1) * _SHARE, scratch)
 
 
 @fleet_kernel
-def _send(fleet: tuple[Any, ...], first: int, last: int, scratch: tuple[Any, ...]) -> None:
+def _send(fleet: _Fleet, first: int, last: int, scratch: _Scratch) -> None:
     """Hands the datagrams of some vehicles to the operating system."""
     sockets, frames, length, addresses, counts, cuts = fleet
     messages, parts, controls = scratch

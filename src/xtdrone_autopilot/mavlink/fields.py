@@ -34,7 +34,7 @@ class Limit:
     may_be_unset: bool = False  # NaN says that it is not given
     ignored_by: int = 0  # bits of the type mask, each of which says that it does not count
 
-    def allows(self, value: Any) -> bool:
+    def allows(self, value: Any) -> bool:  # a field of a message
         """Returns whether a value, or each number of an array, is in range."""
         return all(
             self.least <= number <= self.most or (self.may_be_unset and number != number)

@@ -96,7 +96,7 @@ class Link:
     sender: Address | None = None  # address of the message that is being handled
     source: tuple[int, int] | None = None  # system and component id of its sender
     station_t: int = -NEVER  # when a ground station's heartbeat came last [us]
-    waiting: deque[tuple[int, Sequence[Any]]] = field(
+    waiting: deque[tuple[int, Sequence[MavlinkMessage]]] = field(
         default_factory=lambda: deque(maxlen=KEPT_TEXTS)
     )  # (time, messages)
     clock_us: float | None = None  # what its other end's clock lacks to the vehicle's [us]
@@ -274,7 +274,7 @@ class Links:
         self._links.clear()
         self._poll.close()
 
-    def receive(self, t_us: int, handle: Callable[..., Any]) -> None:
+    def receive(self, t_us: int, handle: Callable[[Link, MavlinkMessage], None]) -> None:
         """Calls handle(link, message) for each valid message that has come in."""
         for number, _ in self._poll.poll(0):
             link = self._links[number]
@@ -293,7 +293,7 @@ class Links:
         data: bytes,
         address: Address,
         t_us: int,
-        handle: Callable[[Link, Any], None],
+        handle: Callable[[Link, MavlinkMessage], None],
     ) -> None:
         for frame in frames(data):
             if link.signer is not None and self._refuses(link, data, frame, address):
@@ -363,7 +363,7 @@ class Links:
             if link.active:
                 self._send(link, self._pack(link, message), link.addresses())
 
-    def broadcast_text(self, i: int, messages: Sequence[Any], t_us: int) -> None:
+    def broadcast_text(self, i: int, messages: Sequence[MavlinkMessage], t_us: int) -> None:
         """Sends the STATUSTEXTs of one text of vehicle i, or keeps them for a ground station."""
         for links in self.by_kind:
             link = links[i]
@@ -380,7 +380,7 @@ class Links:
             if t_us - said_t < KEPT_TEXT_US:
                 self._send_text(link, messages)
 
-    def _send_text(self, link: Link, messages: Sequence[Any]) -> None:
+    def _send_text(self, link: Link, messages: Sequence[MavlinkMessage]) -> None:
         if link.active:
             for message in messages:
                 self._send(link, self._pack(link, message), link.addresses())
@@ -432,7 +432,7 @@ class Links:
         """Makes one stream of vehicle i due on every link at the next tick."""
         self._due[:, i, self._streams.index[name]] = t_us
 
-    def message_name(self, number: float) -> Any:
+    def message_name(self, number: float) -> str | None:
         """Name of the stream with a message id, or None."""
         return self._streams.ids.get(number)
 

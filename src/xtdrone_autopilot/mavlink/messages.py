@@ -7,7 +7,6 @@ description/answers.py; a new message is one marked method in one of them.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ..state.handlers import declared, receives
 from ..state.outbox import INFO, WARNING, Outbox
 from ..state.vehicle_status import station_away
 from .fields import fault
-from .links import Link
+from .links import Link, Links
 
 
 class Messages:
@@ -34,7 +33,7 @@ class Messages:
     def __init__(
         self,
         outbox: Outbox,
-        *parts: Any,
+        *parts: object,
         each_tick: Iterable[Callable[[], None]] = (),
         each_check: Iterable[Callable[[], None]] = (),
     ) -> None:
@@ -58,7 +57,7 @@ class Messages:
         """Names of the messages that have a handler."""
         return sorted(self.handlers)
 
-    def handle(self, link: Any, message: MavlinkMessage) -> None:
+    def handle(self, link: Link, message: MavlinkMessage) -> None:
         """Handles one message that came in on a link, if it is meant for its vehicle."""
         if getattr(message, "target_system", 0) not in (0, link.system):
             return
@@ -112,7 +111,7 @@ class Presence:
         failures: Failures,
         clock: StepClock,
         outbox: Outbox,
-        links: Any,
+        links: Links,
     ) -> None:
         """status: (N,) of VEHICLE_STATUS."""
         self._status, self._parameters, self._failures = status, parameters, failures

@@ -7,10 +7,10 @@ Missions, geofences and rally points go the same way.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 
+from ..navigation.mission import Missions
 from ..navigation.mission_items import (
     ALL,
     CAPACITY,
@@ -54,7 +54,7 @@ class MissionProtocol:
 
     def __init__(
         self,
-        store: Any,
+        store: Missions,
         reply: Callable[..., None],
         say: Callable[..., None],
         current: Callable[[int], int],

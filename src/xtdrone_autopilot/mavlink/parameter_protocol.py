@@ -4,7 +4,6 @@ import functools
 import struct
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from ..state.answer import ACCEPTED, DENIED, REJECTED, Answer
 from ..state.clock import StepClock
 from ..state.handlers import handles, receives
 from ..state.outbox import INFO, WARNING, Outbox
-from .links import Link
+from .links import Link, Links
 
 PER_TICK = 20  # parameters of a requested list, as PX4 sends by UDP
 CHANGES_US = 1_000_000  # shortest time between reports of changes on every link, as in PX4 [us]
@@ -46,7 +45,7 @@ class ParameterProtocol:
         parameters: ParameterStore,
         files: Sequence[Path] | None,
         outbox: Outbox,
-        links: Any,
+        links: Links,
         status: np.ndarray,
         clock: StepClock,
     ) -> None:
@@ -201,7 +200,7 @@ class _Value(mavlink.MAVLink_param_value_message):  # type: ignore[misc]  # pyma
         super().__init__(name, np.uint32(bits).view(np.float32).item(), *rest)
         self._bits = bits
 
-    def pack(self, mav: Any, force_mavlink1: bool = False) -> bytes:
+    def pack(self, mav: mavlink.MAVLink, force_mavlink1: bool = False) -> bytes:
         payload = struct.pack(
             "<IHH16sB",
             self._bits,

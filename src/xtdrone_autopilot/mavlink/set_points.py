@@ -7,7 +7,6 @@ here.
 import math
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -74,7 +73,9 @@ class SetPointMessages:
         self._clock, self._origin, self._outbox = clock, origin, outbox
         self._nothing = SetPoints.empty(1).records[0]
 
-    def _take(self, take: Callable[[int, Any], None], link: Link, message: MavlinkMessage) -> None:
+    def _take(
+        self, take: Callable[[int, MavlinkMessage], None], link: Link, message: MavlinkMessage
+    ) -> None:
         """Handles one of the SET_ messages of OFFBOARD, or rejects it with one warning."""
         try:
             take(link.vehicle, message)

@@ -1,7 +1,5 @@
 """SETUP_SIGNING: another key for a vehicle whose links are guarded by one."""
 
-from typing import Any
-
 import numpy as np
 
 from xtdrone_core.mavlink.dialect import MavlinkMessage
@@ -9,7 +7,7 @@ from xtdrone_core.mavlink.signing import AHEAD, now
 
 from ..state.handlers import receives
 from ..state.outbox import NOTICE, WARNING, Outbox
-from .links import Link
+from .links import Link, Links
 
 
 class SetupSigning:
@@ -20,7 +18,7 @@ class SetupSigning:
     off either, since the scenario asks for it.
     """
 
-    def __init__(self, status: np.ndarray, outbox: Outbox, links: Any) -> None:
+    def __init__(self, status: np.ndarray, outbox: Outbox, links: Links) -> None:
         """status: (N,) of VEHICLE_STATUS."""
         self._status, self._outbox, self._links = status, outbox, links
 

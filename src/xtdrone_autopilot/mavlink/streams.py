@@ -87,7 +87,11 @@ def _extra_streams(sensors: SensorBatch) -> Iterator[tuple[Stream, Callable[...,
             yield Stream(topic.name, rates, lambda _, fitted=fitted: fitted), partial(_fill, extra)
 
 
-def _fill(extra: Any, m: np.ndarray, t_us: int) -> None:
+def _fill(
+    extra: Any,  # ExtraReadings whose `mavlink` is not None
+    m: np.ndarray,
+    t_us: int,
+) -> None:
     for name, (_, values) in extra.mavlink.fields.items():
         m[name] = values(extra.records, t_us)
 
@@ -185,7 +189,7 @@ class Streams:
         self,
         k: int,
         t_us: int,
-        chosen: Any,
+        chosen: np.ndarray,
         sequence: np.ndarray,
         out: np.ndarray,
         length: np.ndarray,

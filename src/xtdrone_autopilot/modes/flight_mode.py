@@ -5,7 +5,6 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any
 
 import numpy as np
 
@@ -104,7 +103,7 @@ def laws(modes: Sequence[FlightMode], vehicle: str) -> tuple[tuple[int, Law], ..
     return tuple((int(mode), law) for mode, law in declared if law is not None)
 
 
-def _add(modes: dict[Mode, FlightMode], name: str, mode: Any) -> None:
+def _add(modes: dict[Mode, FlightMode], name: str, mode: object) -> None:
     if not isinstance(mode, FlightMode):
         raise AutopilotError(f"flight mode '{name}' is a {type(mode).__name__}: give a FlightMode")
     if mode.mode in modes:

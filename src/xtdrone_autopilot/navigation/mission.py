@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -169,7 +169,7 @@ class Missions(Memory, ModeTask):
         origin: Sequence[float],
         outbox: Outbox,
         look_at: Callable[[int, np.ndarray | None], None],
-        payload: Mapping[int, Callable[["_Own", list[float]], Any]],
+        payload: Mapping[int, Callable[["_Own", list[float]], object]],
     ) -> None:
         """No mission, no geofence, no rally points.
 

@@ -327,7 +327,7 @@ def _check_parameters(item: Item, where: str) -> None:
         )
 
 
-def check_all(kind: int, items: Sequence[Any]) -> None:
+def check_all(kind: int, items: Sequence[Item]) -> None:
     """Refuses a set of items that contradict each other; each was checked alone before.
 
     Raises:
@@ -345,7 +345,7 @@ def check_all(kind: int, items: Sequence[Any]) -> None:
         list(polygons(items))
 
 
-def polygons(items: Sequence[Any]) -> Iterator[Any]:
+def polygons(items: Sequence[Item]) -> Iterator[tuple[bool, Sequence[Item]]]:
     """Yields (inclusion, items of its vertices) of each polygon of a geofence.
 
     Raises:
@@ -373,7 +373,7 @@ def polygons(items: Sequence[Any]) -> Iterator[Any]:
         k += len(group)
 
 
-def fence_of(items: Sequence[Any], origin: Sequence[float]) -> Fence:
+def fence_of(items: Sequence[Item], origin: Sequence[float]) -> Fence:
     """The geofence of checked items.
 
     Args:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -186,7 +185,7 @@ class Offboard(Memory):
         if (set_point.mode != KEEP).any() or (set_point.arm != KEEP).any():
             self._on_requests(set_point)
 
-    def take(self, i: int, set_point: np.void, actuators: Any = None) -> None:
+    def take(self, i: int, set_point: np.void, actuators: np.ndarray | None = None) -> None:
         """Takes a set-point of vehicle i alone.
 
         Args:

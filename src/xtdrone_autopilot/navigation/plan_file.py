@@ -124,7 +124,7 @@ def _number(value: float | None) -> float:
     return number
 
 
-def _simple_items(entries: Iterable[Any]) -> Iterator[Any]:
+def _simple_items(entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yields the simple items of a list, those inside surveys and corridors too."""
     for entry in entries:
         if entry["type"] == "SimpleItem":
@@ -139,7 +139,7 @@ def _simple_items(entries: Iterable[Any]) -> Iterator[Any]:
         yield from _simple_items(inner)
 
 
-def _mission(entries: Iterable[Any]) -> list[Item]:
+def _mission(entries: Iterable[dict[str, Any]]) -> list[Item]:
     entries = list(_simple_items(entries))
     number = {entry["doJumpId"]: seq for seq, entry in enumerate(entries) if "doJumpId" in entry}
     items = []

@@ -6,7 +6,6 @@ ground that pushes at one foot gives the torque of a lost rotor on the other sid
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -156,12 +155,12 @@ class RotorMonitor(Memory):
     def step(
         self,
         flying: np.ndarray,
-        enabled: Any,
+        enabled: np.ndarray,
         commands: np.ndarray,
-        estimates: Any,
+        estimates: np.ndarray,
         accel: np.ndarray,
         dt: float,
-        failed: Any,
+        failed: np.ndarray,
     ) -> None:
         """Steps the monitor.
 

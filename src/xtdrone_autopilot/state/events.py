@@ -10,15 +10,16 @@ import struct
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 from xtdrone_core.runs.snapshot import Memory
 
 from .reasons import ABORTED_LANDINGS, QUADCHUTES
 
+Arguments: TypeAlias = Sequence[Any]  # numbers, and texts of the enumerations below
 _COMPONENT = 1 << 24  # the autopilot's, in the id of an event
 _KEPT = 20  # events of one vehicle that can be requested again
 _UNAVAILABLE = 0  # MAV_EVENT_ERROR_REASON
@@ -118,7 +119,7 @@ class Event:
         """PX4's number of the event."""
         return event_number(self.name)
 
-    def pack(self, values: Sequence[Any]) -> bytes:
+    def pack(self, values: Arguments) -> bytes:
         """The arguments as they are sent."""
         out = b""
         for kind, value in zip(self.arguments, values):
@@ -313,7 +314,7 @@ class Events(Memory):
     def __init__(self, n: int) -> None:
         """No events of n vehicles yet."""
         self.sequence = np.full(n, _FIRST, dtype=np.uint16)
-        self._recent: dict[int, deque[Any]] = {}  # vehicle -> deque of messages
+        self._recent: dict[int, deque[MavlinkMessage]] = {}  # vehicle -> deque of messages
         self.remember_start()
 
     def reset(self, mask: np.ndarray | None = None) -> None:
@@ -322,7 +323,7 @@ class Events(Memory):
         for i in np.arange(len(self.sequence)) if mask is None else np.flatnonzero(mask):
             self._recent.pop(int(i), None)
 
-    def of_text(self, i: int, text: str, given: Sequence[Any], t_us: int) -> Any:
+    def of_text(self, i: int, text: str, given: Arguments, t_us: int) -> MavlinkMessage | None:
         """The EVENT message of vehicle i that belongs to a text, or None.
 
         Args:
@@ -339,11 +340,13 @@ class Events(Memory):
                 return self._message(i, event, found.groups(), t_us)
         return None
 
-    def named(self, i: int, name: str, arguments: Sequence[Any], t_us: int) -> Any:
+    def named(self, i: int, name: str, arguments: Arguments, t_us: int) -> MavlinkMessage:
         """The EVENT message of vehicle i with the name of a row of EVENTS."""
         return self._message(i, _BY_NAME[name], arguments, t_us)
 
-    def message(self, i: int, number: int, levels: int, arguments: bytes, t_us: int) -> Any:
+    def message(
+        self, i: int, number: int, levels: int, arguments: bytes, t_us: int
+    ) -> MavlinkMessage:
         """The next EVENT message of vehicle i."""
         self.sequence[i] = (int(self.sequence[i]) + 1) % 65536
         message = mavlink.MAVLink_event_message(
@@ -383,5 +386,5 @@ class Events(Memory):
             )
         return out
 
-    def _message(self, i: int, event: Event, arguments: Sequence[Any], t_us: int) -> Any:
+    def _message(self, i: int, event: Event, arguments: Arguments, t_us: int) -> MavlinkMessage:
         return self.message(i, event.number, event.levels, event.pack(arguments), t_us)

@@ -1,8 +1,9 @@
 """Geofences: polygons and circles that a vehicle has to stay inside of, or outside of."""
 
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_dynamics.compiled import njit
 
@@ -27,7 +28,11 @@ class Fence:
     outside all exclusions, as in PX4.
     """
 
-    def __init__(self, polygons: Any = (), circles: Any = ()) -> None:
+    def __init__(
+        self,
+        polygons: Iterable[tuple[bool, npt.ArrayLike]] = (),
+        circles: Iterable[tuple[bool, Sequence[float] | np.ndarray, float]] = (),
+    ) -> None:
         """A fence.
 
         Args:

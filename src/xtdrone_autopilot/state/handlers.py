@@ -82,7 +82,7 @@ def streams(
     )
 
 
-def _mark(attribute: str, values: tuple[Any, ...]) -> Callable[[_Method], _Method]:
+def _mark(attribute: str, values: tuple[object, ...]) -> Callable[[_Method], _Method]:
     def decorate(method: _Method) -> _Method:
         setattr(method, attribute, values)
         return method

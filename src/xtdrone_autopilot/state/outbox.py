@@ -1,6 +1,6 @@
 """Unsolicited output of vehicles: STATUSTEXTs for users, events and mode changes for clients."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,7 +9,7 @@ from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 from xtdrone_core.runs.snapshot import Memory
 
 from .clock import StepClock
-from .events import Events
+from .events import Arguments, Events
 
 INFO, NOTICE, WARNING, CRITICAL = (
     mavlink.MAV_SEVERITY_INFO,
@@ -34,7 +34,7 @@ class Broadcasting(Protocol):
     def broadcast(self, i: int, message: MavlinkMessage) -> None:
         """Sends a message on every link of vehicle i that has a peer."""
 
-    def broadcast_text(self, i: int, messages: list[Any], t_us: int) -> None:
+    def broadcast_text(self, i: int, messages: list[MavlinkMessage], t_us: int) -> None:
         """Sends the chunks of a STATUSTEXT of vehicle i."""
 
     def broadcast_stream(self, i: int, name: str, t_us: int) -> None:
@@ -76,7 +76,7 @@ class Outbox(Memory):
         gone = range(len(self._warnings)) if mask is None else np.flatnonzero(mask).tolist()
         self._said_once = {(i, text) for i, text in self._said_once if i not in gone}
 
-    def say(self, i: int, severity: int, text: str, event: Sequence[Any] = ()) -> None:
+    def say(self, i: int, severity: int, text: str, event: Arguments = ()) -> None:
         """Sends a STATUSTEXT from vehicle i, in chunks if it is long; warnings in limited number.
 
         Args:
@@ -115,7 +115,7 @@ class Outbox(Memory):
             self._clock.t_us,
         )
 
-    def tell(self, i: int, name: str, *arguments: Any) -> None:
+    def tell(self, i: int, name: str, *arguments: Any) -> None:  # see Arguments
         """Sends an event of vehicle i that has no text: a row of EVENTS."""
         if self.links is not None:
             self.links.broadcast(i, self.events.named(i, name, arguments, self._clock.t_us))

@@ -4,12 +4,13 @@ An asset is a list of parts. Position and size of a part grow linearly with the 
 for an instance, axis by axis, so that one table of numbers serves them all.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from xtdrone_core import files
 from xtdrone_core.errors import unknown_name
@@ -160,7 +161,9 @@ def load_asset(name: str, folder: Path, meshes: list[TriangleMesh], semantics: l
     return Asset(np.array([part[()] for part in parts], dtype=PART), 1)
 
 
-def _part(kind: int, pose: Pose, size: Any, colour: Any = None) -> np.ndarray:
+def _part(
+    kind: int, pose: Pose, size: Sequence[float] | np.ndarray, colour: npt.ArrayLike | None = None
+) -> np.ndarray:
     """A part of a model, that grows with it as a whole."""
     part = np.zeros((), dtype=PART)
     part["kind"], part["pos"], part["quat"] = kind, pose.pos, pose.quat
@@ -169,7 +172,9 @@ def _part(kind: int, pose: Pose, size: Any, colour: Any = None) -> np.ndarray:
     return part
 
 
-def _mesh_part(mesh: TriangleMesh, pose: Pose, scale: Any, meshes: list) -> np.ndarray:
+def _mesh_part(
+    mesh: TriangleMesh, pose: Pose, scale: Sequence[float] | np.ndarray, meshes: list
+) -> np.ndarray:
     part = _part(MESH, pose, scale)
     part["mesh"] = len(meshes)
     meshes.append(mesh)

@@ -16,7 +16,7 @@ A pair [from, to] is drawn anew for each instance; a single value is that value.
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from xtdrone_dynamics.quaternion import rotate_array
 
 from ..errors import BatchError
 from ..scenes import CYLINDER, MESH, PLANE, SPHERE, TriangleMesh
-from .assets import PART, load_asset
+from .assets import PART, Asset, load_asset
 
 MAX_OBJECTS = 100_000  # most objects of one environment
 _FAR = 1e5  # [m], [m/s]
@@ -123,7 +123,7 @@ def _extent(world: WorldFile) -> np.ndarray:
     return np.array([np.min(corners, axis=0), np.max(corners, axis=0)])
 
 
-def parse_world(given: Any, path: Path) -> WorldFile:
+def parse_world(given: object, path: Path) -> WorldFile:
     """The tables of a world file's contents; `path` is named in messages and gives its folder."""
     reader = _Reader(path)
     top = reader.mapping("", given, _KEYS)
@@ -172,7 +172,7 @@ def parse_world(given: Any, path: Path) -> WorldFile:
     )
 
 
-def _course(reader: "_Reader", given: Any) -> np.ndarray:
+def _course(reader: "_Reader", given: object) -> np.ndarray:
     keys = reader.mapping("course", given, ("start", "step", "turn", "climb", "heading"))
     return np.array(
         [
@@ -188,7 +188,7 @@ def _course(reader: "_Reader", given: Any) -> np.ndarray:
 def _fill(
     reader: "_Reader",
     where: str,
-    row: Any,
+    row: Any,  # checked here, and a mapping from then on
     pool: np.ndarray,
     bounds: np.ndarray,
     meshes: list,
@@ -248,7 +248,7 @@ def _fill(
     return asset.parts
 
 
-def _align(low: np.ndarray, high: np.ndarray, asset: Any) -> None:
+def _align(low: np.ndarray, high: np.ndarray, asset: Asset) -> None:
     """A gate's width and height lie along y and z."""
     if asset.sizes == 2 and len(asset.parts) > 1:
         for side in (low, high):
@@ -261,12 +261,12 @@ class _Reader:
     def __init__(self, path: Path):
         self.path = path
 
-    def fail(self, key: str, given: str, allowed: str) -> None:
+    def fail(self, key: str, given: str, allowed: str) -> NoReturn:
         raise BatchError(
             f"world file '{shown(self.path)}', {key}: {given} is not allowed: {allowed}"
         )
 
-    def mapping(self, key: str, given: Any, known: tuple[str, ...]) -> dict:
+    def mapping(self, key: str, given: object, known: tuple[str, ...]) -> dict:
         if not isinstance(given, dict):
             self.fail(key or "top", shown(given), f"give keys of {', '.join(known)}")
         for name in given:
@@ -277,10 +277,10 @@ class _Reader:
                 )
         return given
 
-    def number(self, key: str, given: Any, minimum: float) -> float:
+    def number(self, key: str, given: object, minimum: float) -> float:
         return float(self.numbers(key, given, (), minimum))
 
-    def numbers(self, key: str, given: Any, shape: tuple, minimum: float = -_FAR) -> np.ndarray:
+    def numbers(self, key: str, given: object, shape: tuple, minimum: float = -_FAR) -> np.ndarray:
         array = self._array(given)
         if (
             array is None
@@ -293,7 +293,7 @@ class _Reader:
             self.fail(key, shown(given), f"give {what} from {minimum:g} to {_FAR:g}")
         return array
 
-    def range(self, key: str, given: Any, width: int) -> np.ndarray:
+    def range(self, key: str, given: object, width: int) -> np.ndarray:
         """(2, width) lowest and highest values."""
         array = self._array(given)
         shapes = ((), (2,)) if width == 1 else ((width,), (2, width))
@@ -310,7 +310,7 @@ class _Reader:
         return pair
 
     @staticmethod
-    def _array(given: Any) -> Any:
+    def _array(given: Any) -> np.ndarray | None:  # data of YAML
         try:
             array = np.array(given, dtype=float)
         except (TypeError, ValueError):

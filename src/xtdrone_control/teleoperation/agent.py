@@ -24,7 +24,7 @@ TURN = 2.0 * math.pi
 
 
 def script() -> np.ndarray:
-    """(K, 4) at 1 ms: up, a turn, forward and to the right, each held for a second or two."""
+    """Returns sticks (K, 4) at 1 ms: up, a turn, forward, right, each held for a second or two."""
     sticks = np.zeros((round(_SCRIPT_S / STEP_S), 4))
     for axis, begin, end, value in (
         (0, 1, 1.5, 0.5),
@@ -89,7 +89,7 @@ class TeleoperationAgent(FlightAgent):
         ] = 0.15,
         on_event: Callable[..., None] | None = None,
     ):
-        """A flight of n vehicles, all by the same sticks.
+        """Prepares a flight of n vehicles, all by the same sticks.
 
         Raises:
             TeleoperationError: The file of sticks or of gains cannot be used.
@@ -113,7 +113,7 @@ class TeleoperationAgent(FlightAgent):
         self._mass[:] = flight.fleet.vehicle["mass"]
 
     def begin(self, t_us: int, estimates: Estimates) -> None:
-        """Height and heading of this moment are the first references."""
+        """Takes height and heading of this moment as the first references."""
         self._begun_us, self._fresh_pid = t_us, True
         self._held[:], self._integrals[:] = 0.0, 0.0
         for i, quat in enumerate(estimates.quat):
@@ -122,7 +122,7 @@ class TeleoperationAgent(FlightAgent):
         self._held[:, YAW] = self._turns
 
     def fly(self, t_us: int, estimates: Estimates, out: SetPoints) -> bool:
-        """Body rates and thrust of this moment's sticks; True after the last."""
+        """Writes body rates and thrust by this moment's sticks; returns True after the last."""
         first = round((t_us - self._begun_us) * 1e-6 / STEP_S)
         if first + _STEPS > len(self._sticks):
             return True

@@ -21,7 +21,7 @@ STEP_S = 1e-3  # period of the algorithm, for which k of height and yaw holds [s
 
 @njit
 def reference(axis: int, before: float, stick: float, scale: float) -> float:
-    """The reference of an axis after one step of STEP_S; Algorithm 1, lines 1-3, 6, 9-15, 17-23.
+    """Returns an axis' reference after a step of STEP_S; Algorithm 1, lines 1-3, 6, 9-15, 17-23.
 
     Args:
         axis: HEIGHT, YAW, PITCH or ROLL.
@@ -43,7 +43,7 @@ def reference(axis: int, before: float, stick: float, scale: float) -> float:
 def pid(
     error: float, before: float, integral: float, p: float, i: float, d: float, dt: float
 ) -> tuple[float, float]:
-    """A PID in its parallel form, the derivative by the difference of two errors.
+    """Computes a PID in its parallel form, the derivative by the difference of two errors.
 
     Args:
         error: Reference minus state.
@@ -70,7 +70,7 @@ def control(
     dt: float,
     first: bool,
 ) -> tuple[float, float, float, float]:
-    """Thrust and torques for references; Algorithm 1, lines 4-5, 8, 16, 24.
+    """Returns thrust and torques for references; Algorithm 1, lines 4-5, 8, 16, 24.
 
     Args:
         place: Height [m], yaw, pitch, roll [rad].

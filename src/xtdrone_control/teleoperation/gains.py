@@ -93,7 +93,7 @@ def write(path: Path | str, gains: dict[str, np.ndarray], delay: float = 0.0) ->
 
 
 def free_for(path: Path | str) -> Path:
-    """A path that gains may be written to.
+    """Returns a path that gains may be written to.
 
     Raises:
         TeleoperationError: As write().

@@ -49,7 +49,7 @@ class Record:
     motion: np.ndarray | None
 
     def between(self, begin: float, end: float) -> "Record":
-        """The stretch between two times [s], which begins at 0 again.
+        """Returns the stretch between two times [s], which begins at 0 again.
 
         Raises:
             TeleoperationError: It holds less than a second.
@@ -65,7 +65,7 @@ class Record:
         return Record(t_s - t_s[0], self.sticks[chosen], motion)
 
     def each_step(self) -> "Record":
-        """Every STEP_S, each sample held until the next one, as the paper fills its log."""
+        """Returns a sample every STEP_S, held until the next one, as the paper fills its log."""
         t_s = np.arange(int(self.t_s[-1] / STEP_S) + 1) * STEP_S
         last = np.searchsorted(self.t_s, t_s + 1e-9, side="right") - 1
         motion = None if self.motion is None else self.motion[last]
@@ -73,7 +73,7 @@ class Record:
 
 
 def read(path: Path | str, motion: bool = True) -> Record:
-    """A flight record.
+    """Reads a flight record.
 
     Args:
         path: A CSV or ULog file.
@@ -183,7 +183,7 @@ def _ours(path: Path | str, columns: _Columns, motion: bool) -> Record:
 
 
 def _tello_vision(path: Path | str, columns: _Columns, motion: bool) -> Record:
-    """The app's speeds in percent: Uz forward, Ux right, Uy up, Uyaw clockwise; pitch nose up."""
+    """Reads speeds in percent: Uz forward, Ux right, Uy up, Uyaw clockwise; pitch nose up."""
     get = {
         name: columns.numbers(name)
         for name in ("timestamp", "Uyaw", "Uz", "Ux", "Uy", "pitch", "roll", "yaw", "tof")
@@ -197,7 +197,7 @@ def _tello_vision(path: Path | str, columns: _Columns, motion: bool) -> Record:
 
 
 def _datcon(path: Path | str, columns: _Columns, motion: bool) -> Record:
-    """DJI's sticks of 10000, right and up positive; angles north, east, down in degrees."""
+    """Reads DJI's sticks of 10000, right and up positive; angles north, east, down in degrees."""
     roll = columns.first_of("IMU_ATTI(0):roll", "IMU_ATTI(0):roll:C")
     suffix = roll.partition("roll")[2]
     height = columns.first_of(
@@ -289,7 +289,7 @@ def _valid(path: Path | str, manual: Mapping[str, np.ndarray]) -> dict[str, np.n
 
 
 def _held(topic: Mapping[str, np.ndarray], name: str, t_s: np.ndarray) -> np.ndarray:
-    """(K,) last values of a field at times of another topic."""
+    """Returns the last values (K,) of a field at times of another topic."""
     last = np.searchsorted(topic["t"], t_s, side="right") - 1
     return np.asarray(topic[name], dtype=float)[np.maximum(last, 0)]
 

@@ -265,7 +265,7 @@ class MavlinkClient:
         self,
         items: Sequence[Mapping[str, Any]],
         kind: int = mavlink.MAV_MISSION_TYPE_MISSION,
-        asked: Callable[[int], Any] = lambda seq: None,
+        asked: Callable[[int], object] = lambda seq: None,
     ) -> None:
         """Replaces the items of a kind.
 
@@ -407,7 +407,7 @@ class _Exchange:
         self._receive = self._listening.__enter__()
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: Any) -> None:  # type, exception and traceback
         self._listening.__exit__(*error)
 
     @property

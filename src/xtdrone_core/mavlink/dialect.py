@@ -116,7 +116,7 @@ def _define(name: str, number: int, text: str) -> None:
     native = "<" + "".join(_CODES[kind].replace("s", "c") for kind, *_ in ordered)
     unpacker = struct.Struct(layout)
 
-    def __init__(self: Any, *args: Any, **values: Any) -> None:
+    def __init__(self: Any, *args: Any, **values: Any) -> None:  # a message's fields
         mavlink.MAVLink_message.__init__(self, number, name)
         self._fieldnames, self._instance_field, self._instance_offset = names, None, -1
         values.update(zip(names, args))
@@ -124,7 +124,7 @@ def _define(name: str, number: int, text: str) -> None:
             raise TypeError(f"{name} needs {', '.join(names)}")
         vars(self).update(values)
 
-    def pack(self: Any, mav: Any, force_mavlink1: bool = False) -> bytes:
+    def pack(self: MavlinkMessage, mav: mavlink.MAVLink, force_mavlink1: bool = False) -> bytes:
         flat = []
         for kind, length, field in ordered:
             value = getattr(self, field)
@@ -178,7 +178,7 @@ def _extend(name: str, text: str) -> None:
     codes = "".join(_CODES[field[0]] for field in added)
     unpacker = struct.Struct(base.unpacker.format + codes)
 
-    def __init__(self: Any, *args: Any, **values: Any) -> None:
+    def __init__(self: Any, *args: Any, **values: Any) -> None:  # a message's fields
         count = len(base.fieldnames)
         given = {
             **dict.fromkeys(new, 0),
@@ -189,7 +189,7 @@ def _extend(name: str, text: str) -> None:
         self._fieldnames = names
         vars(self).update(given)
 
-    def pack(self: Any, mav: Any, force_mavlink1: bool = False) -> bytes:
+    def pack(self: MavlinkMessage, mav: mavlink.MAVLink, force_mavlink1: bool = False) -> bytes:
         kind = base if force_mavlink1 else cls  # MAVLink 1 has no extensions
         values = (getattr(self, name) for name in kind.ordered_fieldnames)
         return self._pack(

@@ -106,7 +106,7 @@ def descriptions() -> dict[str, str]:
     return {name: read_track(name).about for name in resources.track_names()}
 
 
-def _gate(what: str, given: Any) -> Gate:
+def _gate(what: str, given: object) -> Gate:
     data = files.check_keys(given, what, ("pos",), ScenarioError)
     _refuse_others(what, data, _GATE_KEYS)
     x, y, z = (
@@ -134,7 +134,7 @@ def _gate(what: str, given: Any) -> Gate:
     return gate
 
 
-def _numbers(what: str, given: Any, counts: Sequence[int]) -> list[Any]:
+def _numbers(what: str, given: object, counts: Sequence[int]) -> list[Any]:  # unchecked
     values = given if isinstance(given, list) else [given]
     if len(values) not in counts:
         raise ScenarioError(

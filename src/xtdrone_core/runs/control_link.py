@@ -296,7 +296,7 @@ class ControlServer:
         except ControlError as error:
             self._refuse(client, str(error))
 
-    def _take_done(self, client: _Client, t_us: Any) -> None:
+    def _take_done(self, client: _Client, t_us: Any) -> None:  # a value of JSON
         if not isinstance(t_us, int) or not 0 <= t_us <= max(self._tick_us, 0):
             raise ControlError(
                 f"done with tick {t_us!r:.20} is not possible: give the number of "
@@ -362,7 +362,7 @@ class ControlClient:
         """For select() and epoll."""
         return self._sock.fileno()
 
-    def request(self, op: str, **values: Any) -> dict:
+    def request(self, op: str, **values: Any) -> dict:  # values of JSON
         """Asks and returns the answer.
 
         Raises:
@@ -371,7 +371,7 @@ class ControlClient:
         self.ask(op, **values)
         return self.answer()
 
-    def ask(self, op: str, **values: Any) -> None:
+    def ask(self, op: str, **values: Any) -> None:  # values of JSON
         """Sends a request; once ready(), answer() returns what came back.
 
         Raises:

@@ -10,8 +10,9 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+Data: TypeAlias = Any  # bytes, or an array: Python 3.10 has no type for what has a buffer
 MAX = 5  # gaps of one log that are listed; the last one includes all later ones
 
 _log = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ class LogFile:
         """Time of the last record in the file [us]."""
         return self._good_us
 
-    def append(self, data: Any, t_us: int) -> bool:
+    def append(self, data: Data, t_us: int) -> bool:
         """Appends whole records, the last one of time t_us [us].
 
         Returns:
@@ -123,7 +124,7 @@ class LogFile:
             self.gaps.end(self.path, self._lost_us)
 
 
-def append(path: Path, data: Any, create: bool = True) -> None:
+def append(path: Path, data: Data, create: bool = True) -> None:
     """Appends data to a file, which may be created: all of it or nothing.
 
     Raises:

@@ -175,7 +175,7 @@ def prepare(folder: Path) -> None:
         (Path(folder) / sub).mkdir()
 
 
-def write_json(path: Path, data: Any) -> None:
+def write_json(path: Path, data: Any) -> None:  # data for JSON
     """Writes JSON atomically: a reader sees either the old file or the new one."""
     part = Path(path).with_suffix(".part")
     part.write_text(json.dumps(data, indent=2, allow_nan=False) + "\n")
@@ -294,7 +294,7 @@ class EventLog:
         """Opens the log of a run folder; gaps collects what the disk does not take."""
         self._file = LogFile(Path(folder) / "events.jsonl", gaps or LogGaps())
 
-    def add(self, t_us: int, event: str, **values: Any) -> None:
+    def add(self, t_us: int, event: str, **values: Any) -> None:  # values of JSON
         """Appends a line.
 
         Raises:

@@ -11,15 +11,16 @@ import io
 import json
 import zipfile
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from .. import files
 from ..errors import XtdroneError, shown
 
+Value: TypeAlias = Any  # plain data: numbers, strings, arrays, and lists, sets or mappings of these
 VERSION = 1  # version of the file's layout
 _FORMAT = "xtdrone snapshot"
 _PLAIN = (bool, int, float, str, type(None))
@@ -115,7 +116,7 @@ def put(part: object, names: Iterable[str], snapshot: Mapping[str, Any]) -> None
         setattr(part, name, _restored(getattr(part, name), snapshot[name], name))
 
 
-def _plain(value: Any, name: str) -> Any:
+def _plain(value: object, name: str) -> Value:
     """A copy as types that the file can hold."""
     if isinstance(value, Memory):
         return value.save()
@@ -141,7 +142,7 @@ def _plain(value: Any, name: str) -> Any:
     raise SnapshotError(f"'{name}' is a {type(value).__name__}, which a snapshot cannot hold")
 
 
-def _restored(current: Any, saved: Any, name: str) -> Any:
+def _restored(current: Any, saved: Value, name: str) -> Any:  # an attribute of a part
     """The restored value: mutable attributes are overwritten in place, others are copied."""
     if saved is None:
         return None
@@ -238,7 +239,7 @@ def read(path: Path | str) -> tuple[dict[str, Any], dict[str, Any]]:
         ) from error
 
 
-def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
+def _encode(value: Value, arrays: list[np.ndarray]) -> Value:
     """Plain data as JSON; what JSON does not know becomes {"kind": contents}."""
     if isinstance(value, (np.ndarray, np.generic)):
         arrays.append(np.asarray(value))
@@ -261,7 +262,7 @@ def _encode(value: Any, arrays: list[np.ndarray]) -> Any:
     raise SnapshotError(f"a {type(value).__name__} cannot be stored in a snapshot")
 
 
-def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
+def _decode(value: Value, arrays: list[np.ndarray]) -> Value:
     if isinstance(value, list):
         return [_decode(item, arrays) for item in value]
     if not isinstance(value, dict):
@@ -287,7 +288,7 @@ class Rows:
     source: np.ndarray  # (N,) int, the former row of each vehicle; -1: it is new
 
     @classmethod
-    def of(cls, before: Sequence[Any], after: Sequence[Any]) -> "Rows":
+    def of(cls, before: Sequence[Hashable], after: Sequence[Hashable]) -> "Rows":
         """Matches vehicles by their names, or by any other values that identify them."""
         at = {value: row for row, value in enumerate(before)}
         return cls(len(before), np.array([at.get(value, -1) for value in after], dtype=np.int64))
@@ -319,7 +320,7 @@ def take_over(part: Memory, before: Memory, rows: Rows) -> None:
     part.load(regrouped(before.save(), part.save(), rows))
 
 
-def regrouped(saved: Any, fresh: Any, rows: Rows) -> Any:
+def regrouped(saved: Value, fresh: Value, rows: Rows) -> Value:
     """A snapshot for a fleet that has grown or shrunk.
 
     Arrays and lists with a row for each vehicle have another length in the two snapshots; mappings

@@ -44,7 +44,7 @@ class Argument:
     default: Any  # REQUIRED where it must be given
     option: Option  # its help is empty if the class declares none
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> Any:  # of type `kind`
         """The value of a text from a command line, in its own type.
 
         Raises:
@@ -219,8 +219,8 @@ def add(parser: argparse.ArgumentParser, arguments: Iterable[Argument]) -> None:
             added.completer = functools.partial(_offer, argument)
 
 
-def _reader(argument: Argument) -> Callable[[str], Any]:
-    def read_text(text: str) -> Any:
+def _reader(argument: Argument) -> Callable[[str], Any]:  # of the argument's type
+    def read_text(text: str) -> Any:  # as above
         try:
             return argument.read(text)
         except ScenarioError as error:
@@ -229,7 +229,7 @@ def _reader(argument: Argument) -> Callable[[str], Any]:
     return read_text
 
 
-def _offer(argument: Argument, **_: Any) -> list[str]:
+def _offer(argument: Argument, **_: object) -> list[str]:
     """Words that a value may be."""
     if bool in _alternatives(argument.kind)[0]:
         return ["true", "false"]
@@ -276,7 +276,7 @@ def _add_fields(arguments: dict[str, Argument], cls: type) -> None:
         arguments.setdefault(name, argument)
 
 
-def _alternatives(kind: Any) -> tuple[list[Any], bool]:
+def _alternatives(kind: Any) -> tuple[list[Any], bool]:  # annotations
     """The types of a union without None, and whether None is one of them."""
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         kinds = list(typing.get_args(kind))
@@ -284,7 +284,7 @@ def _alternatives(kind: Any) -> tuple[list[Any], bool]:
     return [kind], False
 
 
-def _item(kind: Any) -> Any:
+def _item(kind: Any) -> Any:  # annotations
     """The type of the entries of a sequence of scalars, or None for any other type."""
     arguments = typing.get_args(kind)
     is_sequence = typing.get_origin(kind) in (tuple, list, Sequence)

@@ -36,12 +36,12 @@ class Option:
 
 
 def option(
-    default: Any = dataclasses.MISSING,
+    default: Any = dataclasses.MISSING,  # of the field's type
     help: str = "",
     *,
     default_factory: Any = dataclasses.MISSING,
     **values: Any,
-) -> Any:
+) -> Any:  # the field's type, as dataclasses.field() has it
     """A field of a dataclass that is an option.
 
     Args:
@@ -62,7 +62,7 @@ def options_of(cls: type) -> dict[str, tuple[dataclasses.Field[Any], Option]]:
     return {f.name: (f, f.metadata[_KEY]) for f in dataclasses.fields(cls) if _KEY in f.metadata}
 
 
-def default_of(field: dataclasses.Field[Any]) -> Any:
+def default_of(field: dataclasses.Field[Any]) -> Any:  # of the field's type
     """The value of a field where none is given."""
     if field.default is not dataclasses.MISSING:
         return field.default
@@ -70,7 +70,7 @@ def default_of(field: dataclasses.Field[Any]) -> Any:
     return field.default_factory()
 
 
-def checked(name: str, kind: Any, declared: Option, value: Any) -> Any:
+def checked(name: str, kind: object, declared: Option, value: object) -> Any:  # of type `kind`
     """A value of an option in its own type.
 
     Args:
@@ -95,12 +95,12 @@ def checked(name: str, kind: Any, declared: Option, value: Any) -> Any:
 
 def number(
     what: str,
-    value: Any,
+    value: object,
     least: float = -math.inf,
     most: float = math.inf,
     whole: bool = False,
     unit: str = "",
-) -> Any:
+) -> Any:  # int or float
     """A number within its range, from a number or a string.
 
     Args:
@@ -136,10 +136,10 @@ def number(
 
 def number_type(
     what: str, least: float = -math.inf, most: float = math.inf, whole: bool = False, unit: str = ""
-) -> Callable[[str], Any]:
+) -> Callable[[str], Any]:  # to an int or float
     """number() as the type of an argparse argument; arguments as of number()."""
 
-    def read(text: str) -> Any:
+    def read(text: str) -> Any:  # int or float
         try:
             return number(what, text, least, most, whole, unit)
         except ScenarioError as error:
@@ -186,7 +186,7 @@ def pair(option: str, text: str) -> tuple[str, str]:
     return name, value
 
 
-def _truth(name: str, value: Any) -> bool:
+def _truth(name: str, value: object) -> bool:
     text = str(value).lower()
     if text not in (*_TRUE, *_FALSE):
         raise ScenarioError(f"{name} '{shown(value)}' is not allowed: give true or false")

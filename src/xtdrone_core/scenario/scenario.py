@@ -38,7 +38,7 @@ from .weather import check_rendering
 class _TakesDeclared(type):
     """Makes a Scenario from keywords that may be options of autopilots and stations as well."""
 
-    def __call__(cls, *args: Any, **values: Any) -> Any:
+    def __call__(cls, *args: Any, **values: Any) -> Any:  # as Scenario()
         own = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
         others = {name: values.pop(name) for name in [*values] if name not in own}
         values["declared"] = declarations.settings_of(others, values.get("declared", ()))

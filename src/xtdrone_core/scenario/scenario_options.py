@@ -47,7 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
             action.completer = _completer(offered)
 
 
-def scenario_of(args: argparse.Namespace, **defaults: Any) -> Scenario:
+def scenario_of(args: argparse.Namespace, **defaults: Any) -> Scenario:  # each of its option's type
     """The scenario of parsed options.
 
     Args:
@@ -79,7 +79,7 @@ def scenario_of(args: argparse.Namespace, **defaults: Any) -> Scenario:
     return Scenario(**{**values, **given})
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     return (
         str(value).lower()
         if isinstance(value, bool)
@@ -88,7 +88,7 @@ def _word(value: Any) -> str:
 
 
 def _completer(offered: Iterable[str] | Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
-    def complete(**_: Any) -> list[str]:
+    def complete(**_: object) -> list[str]:
         try:
             return list(offered() if callable(offered) else offered)
         except XtdroneError:  # tab completion must not print anything

@@ -15,6 +15,7 @@ from ..plot_style import rgba
 BACKGROUND = "#f6f7f9"
 INK = "#1d2530"  # colour of text and axes
 GRID = "#c9ced6"
+_Region = tuple[int, int, int, int]  # left, lower, width and height [pixels]
 _AZIMUTH, _ELEVATION = -65.0, 24.0  # direction of the camera at the start [deg]
 _DEPTH = 0.02, 50.0  # nearest and farthest that is drawn, by the distance of the camera
 _TEXT_HEIGHT = 12  # height of labels [pixels]
@@ -158,7 +159,7 @@ class Canvas(gl.GLViewWidget):  # type: ignore[misc]  # pyqtgraph has no annotat
         w = np.where(w > 0.0, w, np.nan)
         return 0.5 * np.column_stack([(1.0 + x / w) * self.width(), (1.0 - y / w) * self.height()])
 
-    def projectionMatrix(self, region: Any, viewport: Any) -> QtGui.QMatrix4x4:
+    def projectionMatrix(self, region: _Region, viewport: _Region) -> QtGui.QMatrix4x4:
         """As pyqtgraph's, with a range of depths in which near surfaces do not mix."""
         _, _, wide, high = viewport
         near, far = (factor * self.opts["distance"] for factor in _DEPTH)

@@ -1,7 +1,5 @@
 """Plots that follow data as it comes: panels in the style of the figures."""
 
-from typing import Any
-
 import pyqtgraph as pg
 from PySide6 import QtCore
 
@@ -24,7 +22,7 @@ def add_panel(
     title: str = "",
     rows: int = 1,
     axis_width: int = _AXIS_WIDTH,
-) -> Any:
+) -> pg.PlotItem:
     """Adds a plot to a window.
 
     Args:
@@ -47,7 +45,7 @@ def add_panel(
     return plot
 
 
-def share_time(plots: list[Any], label: str) -> None:
+def share_time(plots: list[pg.PlotItem], label: str) -> None:
     """Links the time axes of plots below each other; the lowest has the label."""
     for plot in plots[1:]:
         plot.setXLink(plots[0])

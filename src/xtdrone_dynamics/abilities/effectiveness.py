@@ -4,7 +4,7 @@ It is the linearisation, at an operating point, of the same actuator functions t
 simulation uses. The term is that of Johansen and Fossen, "Control allocation - A survey" (2013).
 """
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -31,7 +31,7 @@ _SMALL = 1e-6  # singular values below this fraction of the largest count as zer
 
 def effectiveness(
     fleet: FleetModel,
-    airspeed: Any = (0.0, 0.0, 0.0),
+    airspeed: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0),
     joint_pos: np.ndarray | None = None,
     thrust: np.ndarray | None = None,
 ) -> np.ndarray:

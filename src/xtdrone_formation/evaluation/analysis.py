@@ -111,7 +111,7 @@ def load(folder: Path | str, source: str | None = None) -> Flight:
 
     Args:
         folder: The run folder.
-        source: Of the motion, see recordings.read().
+        source: Source of the motion, see recordings.read().
 
     Raises:
         FormationError: It contains no formation flight.

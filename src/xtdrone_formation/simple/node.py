@@ -118,7 +118,7 @@ class Requests:
         folder: Path | str,
         add_event: Callable[[int, str, dict[str, Any]], None],
     ) -> None:
-        """Neither paused nor stopped.
+        """Begins neither paused nor stopped.
 
         Args:
             simulator: The simulator.

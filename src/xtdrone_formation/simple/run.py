@@ -60,7 +60,7 @@ def run(
     """
     log: list[run_folder.EventLog] = []  # from its folder on
 
-    def on_event(t_us: int, event: str, **values: Any) -> None:
+    def on_event(t_us: int, event: str, **values: object) -> None:
         log[0].add(t_us, event, **values)
         if progress:
             progress(t_us, event, values)

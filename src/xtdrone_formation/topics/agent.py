@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Callable
-from typing import Any
 
 from xtdrone_core import registry
 from xtdrone_core.contracts import GroundVehicleAware
@@ -17,7 +16,7 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
 
     Args:
         ros: The node.
-        args: Of options.add_agent(), and `wait`: time-out for the fleet to appear [s, wall].
+        args: Those of options.add_agent(), and `wait`: time-out for the fleet to appear [s, wall].
         log: Gets the events.
 
     Returns:
@@ -32,7 +31,7 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
     return status, agent.done
 
 
-def _kinds_for(agent: Any, fleet: RosFleet) -> Callable[[int], None] | None:
+def _kinds_for(agent: object, fleet: RosFleet) -> Callable[[int], None] | None:
     """Returns a function that tells an Agent, before its first step, which vehicles drive."""
     if not isinstance(agent, GroundVehicleAware):
         return None

@@ -26,7 +26,7 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> tuple[int, bool]:
 
     Args:
         ros: The node.
-        args: Of options.add_director(), and `wait`: time-out for the fleet to appear [s, wall].
+        args: Those of options.add_director(), and `wait`: time-out for the fleet [s, wall].
         log: Gets the events.
 
     Returns:

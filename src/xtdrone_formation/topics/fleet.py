@@ -243,7 +243,7 @@ class EventLog:
         self.client: ControlClient | None = None
         self._instance, self._echo = instance, echo
 
-    def __call__(self, t_us: int, name: str, **values: Any) -> None:
+    def __call__(self, t_us: int, name: str, **values: Any) -> None:  # values of JSON
         if self._echo:
             progress(t_us, name, values)
         if self._instance is None:

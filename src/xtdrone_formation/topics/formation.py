@@ -16,7 +16,7 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
 
     Args:
         ros: The node.
-        args: Of options.add_formation(), and `wait`: time-out for the fleet to appear [s, wall].
+        args: Those of options.add_formation(), and `wait`: time-out for the fleet [s, wall].
         log: Gets the events.
 
     Raises:
@@ -25,7 +25,7 @@ def run(ros: Ros, args: argparse.Namespace, log: EventLog) -> None:
     names = ros.fleet(args.wait)
     fleet = RosFleet(ros, names, info=False)
 
-    def on_event(t_us: int, name: str, **values: Any) -> None:
+    def on_event(t_us: int, name: str, **values: Any) -> None:  # values of JSON
         if name == "formation":
             topics.inform(
                 f"formation {values['formation']}: {values['method']}, least separation "

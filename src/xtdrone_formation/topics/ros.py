@@ -1,7 +1,7 @@
 """Interface of a node of ROS 1 or 2: topics of messages that are serialised for ROS 1."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from xtdrone_mavros.vehicle_kind import Kind
 
@@ -29,7 +29,7 @@ class Ros(Protocol):
     def kind(self, name: str) -> Kind | None:
         """Returns the kind of a vehicle; None as long as that is not known."""
 
-    def listen(self, topic: str, kind: str, handle: Callable[[bytes], Any]) -> object:
+    def listen(self, topic: str, kind: str, handle: Callable[[bytes], object]) -> object:
         """Subscribes.
 
         Args:
@@ -42,7 +42,7 @@ class Ros(Protocol):
         """Advertises a topic; arguments as those of listen().
 
         Args:
-            topic, kind: As those of listen().
+            topic, kind: Those of listen().
             latched: Whether late subscribers get the last message.
         """
 

@@ -37,14 +37,14 @@ class TopicLeader:
     def __init__(
         self, ros: Ros, vehicle_type: str, leader_id: int, n: int, instance: int | None = None
     ) -> None:
-        """Vehicle `type_id` leads n vehicles, itself included.
+        """Lets vehicle `type_id` lead n vehicles, itself included.
 
         Args:
             ros: The node.
             vehicle_type: First part of the namespace.
             leader_id: Its second part.
             n: Number of vehicles.
-            instance: Of the simulation to write events to; None for none.
+            instance: Instance of the simulation to write events to; None for none.
 
         Raises:
             FormationError: Fewer than two vehicles.
@@ -54,7 +54,7 @@ class TopicLeader:
         self.leader = PatternLeader(n, on_event=self._on_event)
         self._topics = LeaderTopics(self.fleet, self.leader)
 
-    def _on_event(self, t_us: int, name: str, **values: Any) -> None:
+    def _on_event(self, t_us: int, name: str, **values: Any) -> None:  # values of JSON
         self._topics.inform(
             f"formation {values['formation']}: {values['method']}, {values['duration_s']:.1f} s"
         )
@@ -83,14 +83,14 @@ class TopicFollower:
         parameters: FollowerParameters = FollowerParameters(),
         leader: str = "",
     ) -> None:
-        """Vehicle `type_id`, id 1 to n - 1, follows the leader.
+        """Lets vehicle `type_id`, id 1 to n - 1, follow the leader.
 
         Args:
             ros: The node.
             vehicle_type: First part of the namespace.
             vehicle_id: Its second part.
             n: Number of vehicles, the leader included.
-            parameters: Of the control law.
+            parameters: Parameters of the control law.
             leader: Namespace of the leader, of any type; empty: `type_0`.
 
         Raises:

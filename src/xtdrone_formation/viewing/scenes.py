@@ -21,7 +21,7 @@ from ..network import Radio, topology as edges_of
 from ..schemes import scheme
 from ..simple.simulator import PERIOD_US, PointMass, SimpleSimulator
 
-TRAIL_STEP_S = 0.1  # between two points of a trail [s]
+TRAIL_STEP_S = 0.1  # time between two points of a trail [s]
 _MAX_STEPS = 50  # live simulator's steps per frame: the window stays responsive
 
 
@@ -123,7 +123,7 @@ class LiveFlight:
         speed: float = 3.0,
         topology: str = "",
     ):
-        """The fleet stands on the ground; arguments as of simple.run.run().
+        """Begins with the fleet on the ground; arguments as those of simple.run.run().
 
         Raises:
             FormationError: An invalid formation, scheme or value.

@@ -28,13 +28,18 @@ class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
         tasks: The TaskBatch.
     """
 
-    def __init__(self, task: Task | str, render_mode: str | None = None, **options: Any):
+    def __init__(
+        self,
+        task: Task | str,
+        render_mode: str | None = None,
+        **options: Any,  # those of TaskBatch, each of its own type
+    ):
         """Builds the environment.
 
         Args:
             task: A Task, or its name.
             render_mode: None, or rgb_array.
-            options: Of TaskBatch: vehicle, randomisation, realism, history, seed, wind.
+            options: Those of TaskBatch: vehicle, randomisation, realism, history, seed, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
@@ -121,6 +126,6 @@ class BatchParallelEnv(ParallelEnv):  # type: ignore[misc]  # optional
         return {name: value.copy() if isinstance(value, dict) else value for name in self.agents}
 
 
-def parallel_env(task: Task | str, **options: Any) -> BatchParallelEnv:
-    """PettingZoo's usual name for what makes an environment; see BatchParallelEnv."""
+def parallel_env(task: Task | str, **options: Any) -> BatchParallelEnv:  # its options
+    """Makes an environment, under PettingZoo's usual name; see BatchParallelEnv."""
     return BatchParallelEnv(task, **options)

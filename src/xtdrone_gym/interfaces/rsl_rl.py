@@ -35,7 +35,7 @@ class RslRlEnv(VecEnv):  # type: ignore[misc]  # optional
         environments: int = 1,
         *,
         discount: float | None = None,
-        **options: Any,
+        **options: Any,  # those of TaskBatch, each of its own type
     ):
         """Builds the environments.
 
@@ -43,7 +43,7 @@ class RslRlEnv(VecEnv):  # type: ignore[misc]  # optional
             task: A Task, or its name.
             environments: How many; the interface has one for each of their vehicles.
             discount: See Rows.
-            options: Of TaskBatch: vehicle, randomisation, realism, history,
+            options: Those of TaskBatch: vehicle, randomisation, realism, history,
                 seed, threads, wind.
 
         Raises:

@@ -16,7 +16,12 @@ class BatchEnv(gymnasium.Env):
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 50}
 
-    def __init__(self, task: Task | str, render_mode: str | None = None, **options: Any):
+    def __init__(
+        self,
+        task: Task | str,
+        render_mode: str | None = None,
+        **options: Any,  # those of TaskBatch, each of its own type
+    ):
         self._vector = BatchVectorEnv(
             task,
             1,

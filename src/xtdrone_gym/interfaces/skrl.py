@@ -34,7 +34,7 @@ class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional
         *,
         discount: float | None = None,
         render_mode: str | None = None,
-        **options: Any,
+        **options: Any,  # those of TaskBatch, each of its own type
     ):
         """Builds the environments.
 
@@ -43,7 +43,7 @@ class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional
             environments: How many; the wrapper has one for each of their vehicles.
             render_mode: None, or rgb_array.
             discount: See Rows.
-            options: Of TaskBatch: vehicle, randomisation, realism, history,
+            options: Those of TaskBatch: vehicle, randomisation, realism, history,
                 seed, threads, wind.
 
         Raises:
@@ -65,7 +65,7 @@ class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional
 
     def step(
         self, actions: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, Any]:
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, dict[str, Any]]:
         """Acts; returns observations (R, N), rewards, terminated, truncated (R, 1), and an info.
 
         Args:
@@ -85,10 +85,10 @@ class SkrlEnv(Wrapper):  # type: ignore[misc]  # optional
         )
 
     def state(self) -> torch.Tensor:
-        """(R, N0 + PRIVILEGED), see TaskBatch.privileged()."""
+        """Returns the states (R, N0 + PRIVILEGED), see TaskBatch.privileged()."""
         return torch.from_numpy(self.rows.state())
 
-    def render(self, *args: Any, **kwargs: Any) -> tuple[np.ndarray, ...] | None:
+    def render(self, *args: object, **kwargs: object) -> tuple[np.ndarray, ...] | None:
         """Returns images of the first environments; None without render_mode."""
         return self._views.images()
 

@@ -4,7 +4,7 @@ PPO("MlpPolicy", BatchVecEnv("Position-v0", 1024)).learn(1_000_000)
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class BatchVecEnv(VecEnv):
         *,
         discount: float | None = None,
         render_mode: str | None = None,
-        **options: Any,
+        **options: Any,  # those of TaskBatch, each of its own type
     ):
         """Builds the environments.
 
@@ -49,7 +49,7 @@ class BatchVecEnv(VecEnv):
             environments: How many; the interface has one for each of their vehicles.
             render_mode: None, or rgb_array.
             discount: See Rows.
-            options: Of TaskBatch: vehicle, randomisation, realism, history,
+            options: Those of TaskBatch: vehicle, randomisation, realism, history,
                 seed, threads, wind.
 
         Raises:
@@ -103,21 +103,23 @@ class BatchVecEnv(VecEnv):
         """Returns images of the first environments, see rendering.View."""
         return self._views.images() or ()
 
-    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+    def get_attr(
+        self, attr_name: str, indices: VecEnvIndices = None
+    ) -> list[Any]:  # values of the attribute's type
         """Returns an attribute of this object, which all rows share."""
         return [getattr(self, attr_name) for _ in self._rows_of(indices)]
 
-    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+    def set_attr(self, attr_name: str, value: object, indices: VecEnvIndices = None) -> None:
         """Sets an attribute of this object, which all rows share."""
         setattr(self, attr_name, value)
 
     def env_method(
         self,
         method_name: str,
-        *method_args: Any,
+        *method_args: object,
         indices: VecEnvIndices = None,
-        **method_kwargs: Any,
-    ) -> list[Any]:
+        **method_kwargs: object,
+    ) -> NoReturn:
         """Refuses: a row has no object of its own.
 
         Raises:
@@ -128,7 +130,7 @@ class BatchVecEnv(VecEnv):
             "object of its own; call methods of `tasks`"
         )
 
-    def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:
+    def env_is_wrapped(self, wrapper_class: type, indices: VecEnvIndices = None) -> list[bool]:
         """Returns false for each row."""
         return [False for _ in self._rows_of(indices)]
 

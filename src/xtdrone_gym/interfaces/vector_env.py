@@ -35,7 +35,7 @@ class BatchVectorEnv(VectorEnv):
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         render_mode: str | None = None,
-        **options: Any,
+        **options: Any,  # those of TaskBatch, each of its own type
     ):
         """Builds the environments.
 
@@ -45,7 +45,8 @@ class BatchVectorEnv(VectorEnv):
             autoreset_mode: Gymnasium's: same_step (final observations in info["final_obs"]),
                 next_step or disabled.
             render_mode: None, or rgb_array.
-            options: Of TaskBatch: vehicle, randomisation, realism, history, seed, threads, wind.
+            options: Those of TaskBatch: vehicle, randomisation, realism, history, seed,
+                threads, wind.
 
         Raises:
             XtdroneError: There is no such task, or an option is not allowed.
@@ -70,7 +71,8 @@ class BatchVectorEnv(VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._observation = self.tasks.observation.reshape(num_envs, -1)
-        self._over = np.zeros(num_envs, dtype=np.bool_)  # by the last step, for next_step
+        # Episodes that the last step ended, for next_step.
+        self._over = np.zeros(num_envs, dtype=np.bool_)
 
     @property
     def batch(self) -> BatchSimulation:
@@ -120,18 +122,18 @@ class BatchVectorEnv(VectorEnv):
         """Returns images (h, w, 3) of the first environments; None without a mode."""
         return self._views.images()
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **kwargs: object) -> None:
         """Frees what render() needs."""
         self._views.close()
 
 
-def make_env(task: Task | str, num_envs: int = 1, **options: Any) -> BatchVectorEnv:
-    """Environments of a task, as gymnasium.make_vec("xtdrone/NAME") makes them.
+def make_env(task: Task | str, num_envs: int = 1, **options: Any) -> BatchVectorEnv:  # its options
+    """Makes environments of a task, as gymnasium.make_vec("xtdrone/NAME") does.
 
     Args:
         task: A Task, or its name: Position-v0.
         num_envs: How many.
-        options: Of BatchVectorEnv.
+        options: Those of BatchVectorEnv.
 
     Raises:
         XtdroneError: There is no such task, or an option is not allowed.

@@ -29,7 +29,7 @@ class Views:
         self._views: list[Any] = []
 
     def images(self) -> tuple[np.ndarray, ...] | None:
-        """(h, w, 3) uint8 of each of the first MAX_VIEWS environments; None without a mode."""
+        """Returns (h, w, 3) uint8 of the first MAX_VIEWS environments; None without a mode."""
         if self._mode is None:
             return None
         if not self._views:

@@ -26,7 +26,7 @@ def draw(paths: Sequence[Path], out: Path, heading: str, names: Sequence[str] = 
         paths: Their curve.csv.
         out: The picture.
         heading: Above it.
-        names: Of the trainings.
+        names: Names of the trainings.
     """
     figure, panels = plot_style.panels(1, 2, 9.0, 3.6, heading)
     for axes, column, label in zip(

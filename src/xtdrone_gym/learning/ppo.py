@@ -49,7 +49,7 @@ def layers(sizes: tuple[int, ...], last: int, gain: float) -> nn.Sequential:
 
 
 class Actor(nn.Module):
-    """From observations, divided by their scales, to a Gaussian over actions in -1..1."""
+    """A network from observations, divided by their scales, to a Gaussian over actions in -1..1."""
 
     def __init__(self, inputs: int, outputs: int, settings: Settings):
         super().__init__()
@@ -424,8 +424,8 @@ def evaluate(
     Args:
         actor: The policy.
         scaling: Its units.
-        tasks: Of the same task.
-        seed: Of the episodes.
+        tasks: Environments of the same task.
+        seed: Seed of the episodes.
         watch: Called after each step.
     """
     tasks.begin(seed=seed)

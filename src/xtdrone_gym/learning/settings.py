@@ -37,7 +37,7 @@ class Settings:
     critic_rate: float = 6e-3  # learning rate of the critic
     change: float = 0.02  # wanted mean Kullback-Leibler divergence of an update
     entropy: float = 0.001  # its weight
-    deviation: float = 0.3  # an action's at the start, as a fraction of its range
+    deviation: float = 0.3  # standard deviation at first, as a fraction of an action's range
     least_deviation: float = 0.05
     hidden: tuple[int, ...] = (64, 64)
     recurrent: int = 0  # size of a GRU before the actor's layers; 0 = none

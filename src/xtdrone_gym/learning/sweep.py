@@ -110,7 +110,7 @@ def run(work: Sequence[Trial], folder: Path, ray: str | None) -> list[float]:
 
     Args:
         work: The trainings.
-        folder: Of all.
+        folder: Folder of all.
         ray: Address of a cluster, or "local"; None for processes.
 
     Raises:

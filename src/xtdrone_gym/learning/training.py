@@ -31,8 +31,8 @@ from .curve import draw
 from .ppo import Actor, Learner, Progress, arrays_of, evaluate, set_arrays
 from .settings import Settings
 
-CHECKPOINT_STEPS = 1 << 20  # between two checkpoints, about; no matter how fast the machine is
-EVALUATION_STEPS = 1 << 17  # between two evaluations
+CHECKPOINT_STEPS = 1 << 20  # steps between two checkpoints, about; on any machine
+EVALUATION_STEPS = 1 << 17  # steps between two evaluations
 _EVALUATED = 256  # episodes, now and then
 _UNSEEN = 2**30  # seeds of evaluations are from here on
 
@@ -83,7 +83,7 @@ class Training:
         folder: Where everything is written; None for nowhere.
         learner: The Learner.
         curve: (Progress, success of an evaluation) so far.
-        success: Of the last evaluation.
+        success: Success of the last evaluation.
         kept: The actor of the best evaluation so far, which becomes the policy.
     """
 
@@ -270,7 +270,7 @@ def _shorten(path: Path, iteration: int) -> None:
     path.write_text("\n".join([lines[0], *kept]) + "\n")
 
 
-def _tensorboard(folder: Path) -> Any:
+def _tensorboard(folder: Path) -> Any:  # a SummaryWriter of PyTorch, which is optional
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:

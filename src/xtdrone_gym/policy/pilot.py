@@ -30,7 +30,7 @@ class Pilot:
         Args:
             policy: The policy.
             vehicles: The fleet, N of one type.
-            seed: Of the goals.
+            seed: Seed of the goals.
 
         Raises:
             LearningError: The policy is for another vehicle, number of vehicles or task.

@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -72,14 +73,14 @@ class Policy:
 
     Attributes:
         description: Its Description.
-        path: Of the network.
+        path: Path of the network.
     """
 
     def __init__(self, path: str | Path):
         """Reads and checks a policy.
 
         Args:
-            path: Of NAME.onnx or NAME.json.
+            path: Path of NAME.onnx or NAME.json.
 
         Raises:
             LearningError: A file is missing, damaged, too large or does not fit the other.
@@ -221,7 +222,7 @@ def _check_network(path: Path, network: bytes, description: Description) -> None
         raise _unfit(path, f"inputs and outputs are {shown(shapes)} and its JSON wants {wanted}")
 
 
-def _session(path: Path, network: bytes) -> Any:
+def _session(path: Path, network: bytes) -> Any:  # an InferenceSession of the optional ONNX Runtime
     runtime = _library("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # small: threads cost more
@@ -232,7 +233,7 @@ def _session(path: Path, network: bytes) -> Any:
         raise _unfit(path, one_line(str(error))) from error
 
 
-def _library(name: str) -> Any:
+def _library(name: str) -> ModuleType:
     import importlib
 
     try:

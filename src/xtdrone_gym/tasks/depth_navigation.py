@@ -31,7 +31,7 @@ from ..task import (
     touches,
 )
 
-NEAR = 1.0  # at the goal [m]
+NEAR = 1.0  # a vehicle so near is at the goal [m]
 LOSS, REACHED = -10.0, 10.0
 SIDE, LOWEST, HIGHEST, BACK = 8.0, 0.5, 4.5, -3.0  # bounds of where it may fly [m]
 ROWS, COLUMNS = 3, 16
@@ -55,7 +55,7 @@ def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: 
 
 @njit(nogil=True)
 def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
-    """See Task."""
+    """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
             p, g, u, q, out = (
@@ -80,7 +80,7 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
 
 @njit(nogil=True)
 def judge(which: np.ndarray, arrays: RewardArrays) -> None:
-    """See Task."""
+    """Judges the last step; see Task."""
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):

@@ -42,7 +42,7 @@ from ..task import (
 from .multi_hover import FURTHEST, LOSS, NEAREST, PULL, price_of_closeness
 from .trajectory import add_error, follow, follows
 
-CURVE = 6  # where the curve begins in a goal
+CURVE = 6  # index at which the curve begins in a goal
 BEHIND, BESIDE = 3.0, 3.5  # distances of neighbours in the wedge [m]
 SETTLED, NEAR = 6.0, 0.3  # [s], [m]; slots may begin 15 m away
 
@@ -65,7 +65,7 @@ def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: 
 
 @njit(nogil=True)
 def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
-    """See Task."""
+    """Moves the goals; see Task."""
     for e in which:
         t = 1e-6 * t_us[e]
         for i in range(arrays.pos.shape[1]):
@@ -80,7 +80,7 @@ def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: 
 
 @njit(nogil=True)
 def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
-    """See Task."""
+    """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
             out = arrays.observation[e, i]
@@ -91,7 +91,7 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
 
 @njit(nogil=True)
 def judge(which: np.ndarray, arrays: RewardArrays) -> None:
-    """See Task."""
+    """Judges the last step; see Task."""
     state = arrays.state
     for e in which:
         arrays.success[e] = True

@@ -45,7 +45,7 @@ BEFORE, NOW, KEPT = 0, 4, 4  # velocity against the platform, and lean, of the l
 
 @njit(nogil=True)
 def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: np.ndarray) -> None:
-    """The platform as it stands; see Task."""
+    """Sets the platform as the goal, as it stands; see Task."""
     for e in which:
         for i in range(arrays.goal.shape[1]):
             o, g = arrays.objects[e, PLATFORM], arrays.goal[e, i]
@@ -74,7 +74,7 @@ def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: 
 
 @njit(nogil=True)
 def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
-    """See Task."""
+    """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
             out = arrays.observation[e, i]
@@ -84,7 +84,7 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
 
 @njit
 def value_of_touch(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> float:
-    """The reward of a touch at p (3,) after an approach (KEPT,), before that of a landing."""
+    """Returns the reward of a touch at p (3,) after an approach (KEPT,), without a landing's."""
     if p[2] < g[2]:
         return LOSS
     aside = math.sqrt((p[0] - g[0]) ** 2 + (p[1] - g[1]) ** 2)
@@ -107,7 +107,7 @@ def lands(p: np.ndarray, g: np.ndarray, approach: np.ndarray) -> bool:
 
 @njit(nogil=True)
 def judge(which: np.ndarray, arrays: RewardArrays) -> None:
-    """See Task."""
+    """Judges the last step; see Task."""
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):

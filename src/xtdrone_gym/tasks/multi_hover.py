@@ -43,7 +43,7 @@ from ..task import (
 CLOSE, NEAREST, FURTHEST = 4.0, 1.0, 20.0  # [m]
 LOSS = -20.0
 PULL = 5.0  # potential for each metre from the goal
-NEAR, SLOW = 0.2, 0.5  # at a goal [m], [m/s]
+NEAR, SLOW = 0.2, 0.5  # bounds of being at a goal [m], [m/s]
 
 
 @njit(nogil=True)
@@ -69,13 +69,13 @@ def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: 
 
 @njit(inline="always")
 def price_of_closeness(nearest: float) -> float:
-    """What it costs that another vehicle is so near [m]."""
+    """Returns what it costs that another vehicle is so near [m]."""
     return max(2.0 - 2.0 * nearest / CLOSE, 0.0)
 
 
 @njit(nogil=True)
 def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
-    """See Task."""
+    """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
             p, g, out = arrays.pos[e, i], arrays.goal[e, i], arrays.observation[e, i]
@@ -96,7 +96,7 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
 
 @njit(nogil=True)
 def judge(which: np.ndarray, arrays: RewardArrays) -> None:
-    """See Task."""
+    """Judges the last step; see Task."""
     state = arrays.state
     for e in which:
         arrays.success[e] = True

@@ -26,15 +26,15 @@ from ..task import (
     observe_goal,
 )
 
-FURTHEST = 8.0  # from the goal [m]
+FURTHEST = 8.0  # largest distance from the goal [m]
 LOSS = -20.0
 PULL = 10.0  # potential for each metre from the goal
-NEAR, SLOW = 0.2, 0.5  # at a goal [m], [m/s]
+NEAR, SLOW = 0.2, 0.5  # bounds of being at a goal [m], [m/s]
 
 
 @njit(nogil=True)
 def judge(which: np.ndarray, arrays: RewardArrays) -> None:
-    """See Task."""
+    """Judges the last step; see Task."""
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):

@@ -40,7 +40,7 @@ LOSS, REWARD, PRICE = -10.0, 20.0, 0.02
 EVADER = Part("evader", 3, 40.0, 5.0)
 EVADER_VELOCITY = Part("evader_velocity", 3, 10.0, 3.0)
 VELOCITY = Part("velocity", 3, 30.0, 3.0)
-PLACE = Part("place", 3, 40.0, 5.0)  # from the disc's middle
+PLACE = Part("place", 3, 40.0, 5.0)  # position from the disc's middle [m]
 WORLD = np.array([0.0, 0.0, 0.0, 1.0], dtype=np.float32)
 
 
@@ -78,7 +78,7 @@ def flee(goal: np.ndarray, pos: np.ndarray, dt: float) -> None:
 
 @njit(nogil=True)
 def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: np.ndarray) -> None:
-    """One evader for all; see Task."""
+    """Draws one evader for all; see Task."""
     draw_goals(which, arrays, limits, streams)
     for e in which:
         arrays.goal[e, 1:] = arrays.goal[e, 0]
@@ -86,7 +86,7 @@ def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: 
 
 @njit(nogil=True)
 def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
-    """See Task."""
+    """Moves the goals; see Task."""
     for e in which:
         if t_us[e] > 0:
             flee(arrays.goal[e, 0], arrays.pos[e], dt)
@@ -95,7 +95,7 @@ def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: 
 
 @njit(nogil=True)
 def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
-    """See Task."""
+    """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
             p, u, g, out = (
@@ -113,7 +113,7 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
 
 @njit(nogil=True)
 def judge(which: np.ndarray, arrays: RewardArrays) -> None:
-    """See Task."""
+    """Judges the last step; see Task."""
     state = arrays.state
     for e in which:
         arrays.success[e], fair = False, True

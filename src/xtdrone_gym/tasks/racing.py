@@ -37,7 +37,7 @@ from ..task import (
 GATES, SIDE = 8, 2.4  # number in worlds/batch/race.yaml; side of an opening [m]
 GATE = 5  # numbers of a gate: centre, direction's x and y
 BARS = 4  # objects of a gate, those on its left and right first
-FURTHEST = 15.0  # from the next gate [m]
+FURTHEST = 15.0  # largest distance from the next gate [m]
 LOSS, PASS = -20.0, 3.0
 NEXT, STARTED, LAST, GAIN, PASSED, MISSED, MEMORY = 0, 1, 2, 5, 6, 7, 8  # places in the memory
 CENTRES = Part("gates", 6, 30.0, 5.0)
@@ -46,7 +46,7 @@ DIRECTIONS = Part("gate_directions", 6, 1.0, 1.0)
 
 @njit(nogil=True)
 def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: np.ndarray) -> None:
-    """The gates as they stand; see Task."""
+    """Sets the gates as the goal, as they stand; see Task."""
     for e in which:
         for i in range(arrays.goal.shape[1]):
             for n in range(GATES):
@@ -60,7 +60,7 @@ def begin(which: np.ndarray, arrays: RewardArrays, limits: np.ndarray, streams: 
 
 @njit(nogil=True)
 def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
-    """Which gate is next, and what the last step has gained; see Task."""
+    """Keeps which gate is next, and what the last step has gained; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
             p, m = arrays.pos[e, i], arrays.memory[e, i]
@@ -91,7 +91,7 @@ def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: 
 
 @njit(nogil=True)
 def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
-    """See Task."""
+    """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
             p, q, out = arrays.pos[e, i], arrays.quat[e, i], arrays.observation[e, i]
@@ -105,7 +105,7 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
 
 @njit(nogil=True)
 def judge(which: np.ndarray, arrays: RewardArrays) -> None:
-    """See Task."""
+    """Judges the last step; see Task."""
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):
@@ -128,7 +128,7 @@ def judge(which: np.ndarray, arrays: RewardArrays) -> None:
 
 
 def next_gates(goal: np.ndarray, memory: np.ndarray) -> np.ndarray:
-    """The centre (V, 3) of each vehicle's next gate."""
+    """Returns the centre (V, 3) of each vehicle's next gate."""
     gates = goal.reshape(len(goal), GATES, GATE)
     n = np.minimum(memory[:, NEXT].astype(int), GATES - 1)
     return gates[np.arange(len(goal)), n, :3]

@@ -33,8 +33,8 @@ from ..task import (
 )
 
 PLACES, AHEAD = 4, 0.2  # on the curve, [s]
-CURVE = 3 * PLACES  # where c, a, w, f begin
-FURTHEST = 8.0  # from the curve [m]
+CURVE = 3 * PLACES  # index at which c, a, w, f begin
+FURTHEST = 8.0  # largest distance from the curve [m]
 LOSS = -10.0
 PULL = 5.0  # potential for each metre from the curve
 SETTLED, NEAR = 3.0, 0.2  # [s], [m]
@@ -43,7 +43,7 @@ ERRORS = Part("position_errors", 3 * PLACES, 20.0, 2.0)
 
 @njit
 def follow(curve: np.ndarray, t: float, out: np.ndarray) -> None:
-    """The place (3,) of a curve (12,) of c, a, w, f at a time [s]."""
+    """Writes the place (3,) of a curve (12,) of c, a, w, f at a time [s]."""
     for k in range(3):
         out[k] = curve[k] + curve[3 + k] * math.sin(curve[6 + k] * t + curve[9 + k])
 
@@ -63,7 +63,7 @@ def follows(memory: np.ndarray, bound: float) -> bool:
 
 @njit(nogil=True)
 def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: float) -> None:
-    """See Task."""
+    """Moves the goals; see Task."""
     for e in which:
         t = 1e-6 * t_us[e]
         for i in range(arrays.pos.shape[1]):
@@ -76,7 +76,7 @@ def advance(which: np.ndarray, arrays: ObservationArrays, t_us: np.ndarray, dt: 
 
 @njit(nogil=True)
 def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
-    """See Task."""
+    """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.pos.shape[1]):
             p, g, out = arrays.pos[e, i], arrays.goal[e, i], arrays.observation[e, i]
@@ -95,7 +95,7 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
 
 @njit(nogil=True)
 def judge(which: np.ndarray, arrays: RewardArrays) -> None:
-    """See Task."""
+    """Judges the last step; see Task."""
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):

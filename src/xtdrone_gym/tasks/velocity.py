@@ -32,7 +32,7 @@ NEAR = 0.3  # [m/s]
 
 @njit(nogil=True)
 def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
-    """See Task."""
+    """Writes the observation; see Task."""
     for e in which:
         for i in range(arrays.vel.shape[1]):
             u, g, out = arrays.vel[e, i], arrays.goal[e, i], arrays.observation[e, i]
@@ -50,7 +50,7 @@ def observe(which: np.ndarray, arrays: ObservationArrays) -> None:
 
 @njit(nogil=True)
 def judge(which: np.ndarray, arrays: RewardArrays) -> None:
-    """See Task."""
+    """Judges the last step; see Task."""
     state = arrays.state
     for e in which:
         for i in range(state.pos.shape[1]):

@@ -261,7 +261,7 @@ def data(
     Args:
         reader, writer: Entities.
         number: Sequence number of the sample.
-        payload: With its encapsulation; without one, `qos` says what has ended.
+        payload: Data with their encapsulation; without one, `qos` says what has ended.
         qos: Inline parameters.
     """
     flags = (_DATA if payload else 0) | (_QOS if qos else 0)

@@ -80,7 +80,7 @@ class Outgoing:
     """
 
     def __init__(self, reader: bytes, writer: bytes, kept: int = _KEPT):
-        """reader, writer: Entities. kept: Number of samples that can be sent again."""
+        """Takes two entities, and the number of samples that can be sent again."""
         self._reader, self._writer, self._limit = reader, writer, kept
         self._kept: dict[int, list[bytes]] = {}
         self.last, self._known, self._count = 0, 0, 0

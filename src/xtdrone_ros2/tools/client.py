@@ -19,7 +19,7 @@ from ..wire.types import Message, Types
 
 _STATUS = "px4_msgs/msg/VehicleStatus"
 _POLL_S = 0.05
-_TURN_MS = 200  # after which new topics are announced
+_TURN_MS = 200  # time after which new topics are announced [ms]
 
 
 class Ros2:
@@ -46,7 +46,7 @@ class Ros2:
         self._thread.start()
 
     def fleet(self, wait: float) -> list[str]:
-        """See Ros."""
+        """Returns the vehicles' names, once they are there; see Ros."""
         for i, name in enumerate(self._names):
             self._node.reader(
                 f"{namespace(i)}/fmu/out/vehicle_status",
@@ -67,16 +67,16 @@ class Ros2:
         return self._names
 
     def kind(self, name: str) -> Kind | None:
-        """See Ros."""
+        """Returns the kind of a vehicle; see Ros."""
         return self._kinds.get(name)
 
     def listen(self, topic: str, kind: str, handle: Callable[[bytes], object]) -> None:
-        """See Ros."""
+        """Subscribes; see Ros."""
         ros1.listen(self._node, topic, kind, handle)
         self._announced = False
 
     def output(self, topic: str, kind: str, latched: bool = False) -> ros1.Output:
-        """See Ros."""
+        """Advertises a topic; see Ros."""
         made = ros1.Output(self._node, topic, kind, latched)
         self._announced = False
         return made

@@ -3,7 +3,7 @@
 import argparse
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xtdrone_core import ControlError
 from xtdrone_core.command import Subparsers
@@ -78,9 +78,13 @@ def register(subparsers: Subparsers) -> None:
 
 
 def _add(
-    tools: Any, name: str, text: str, examples: str, run: Callable[[argparse.Namespace], int | None]
+    tools: Subparsers,
+    name: str,
+    text: str,
+    examples: str,
+    run: Callable[[argparse.Namespace], int | None],
 ) -> argparse.ArgumentParser:
-    """A tool with the options that all of them have."""
+    """Adds a tool with the options that all of them have."""
     tool = tools.add_parser(name, help=text, description=text, epilog=examples)
     tool.add_argument(
         "--names",
@@ -108,7 +112,7 @@ def _add(
 
 
 def _names(args: argparse.Namespace, wait: float = 0.0) -> list[str]:
-    """The vehicles' names; those of the simulation here once it is there, within `wait` [s]."""
+    """Returns the vehicles' names; those of the simulation here, once it is there in `wait` [s]."""
     given = [name for name in args.names.split(",") if name]
     if given:
         return given

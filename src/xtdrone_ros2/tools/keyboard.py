@@ -95,7 +95,7 @@ class Topics:
             topic, kind, lambda data: take(self._node.types.read(data, kind)), quality
         )
 
-    def _send(self, writer: Writer, kind: str, **fields: Any) -> None:  # their values
+    def _send(self, writer: Writer, kind: str, **fields: Any) -> None:  # values of the message
         writer.write(self._node.types.serialised(self._node.types.message(kind, **fields)))
 
     def handle(self) -> bool:

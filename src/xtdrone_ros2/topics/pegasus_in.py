@@ -32,7 +32,7 @@ class RotorSpeeds:
     def __init__(
         self, index: int, name: str, link: FleetLink, host: Log, rotors: Sequence[RotorRange]
     ):
-        """Rotors without a commanded speed stand still.
+        """Subscribes; rotors without a commanded speed stand still.
 
         Args:
             index, name: Number and name of the vehicle.

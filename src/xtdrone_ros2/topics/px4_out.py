@@ -21,7 +21,7 @@ from .row import FleetTopic, Step
 
 _NAN, _INF = math.nan, math.inf
 _PERIOD_US, _STATUS_US, _BATTERY_US = 12_000, 500_000, 200_000
-_STEP_US = 4_000  # over which a reading of the IMU is the mean
+_STEP_US = 4_000  # time over which a reading of the IMU is the mean [us]
 _NED = 1  # pose_frame of VehicleOdometry
 _DISARMED, _ARMED = 1, 2
 _WXYZ = [3, 0, 1, 2]
@@ -31,7 +31,7 @@ _NOT_BY_RATES = (0, 13)  # manual and termination
 
 
 def namespace(i: int) -> str:
-    """PX4's for its instance i."""
+    """Returns PX4's namespace for its instance i."""
     return f"/px4_{i}" if i else ""
 
 
@@ -61,7 +61,7 @@ def _heading(step: Step) -> np.ndarray:
 
 
 def _geodetic(step: Step, pos: np.ndarray) -> np.ndarray:
-    """Latitude, longitude [deg] and height above the sea [m] of positions (N, 3) in the world."""
+    """Returns latitude, longitude [deg], height above the sea [m] of positions (N, 3), world."""
     found = to_geodetic_array(np.nan_to_num(pos), *step.fleet.origin)
     found[:, :2] = np.degrees(found[:, :2])
     return found

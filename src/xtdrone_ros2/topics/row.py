@@ -62,7 +62,7 @@ class Step:
 class FleetTopic:
     """One topic of each vehicle; `{i}` in names and frames is the vehicle's number."""
 
-    name: str  # below the namespace of its table
+    name: str  # name below the namespace of its table
     type: str
     fill: Callable[[Step, Batch], None]  # sets the fields that change
     constants: Fields = field(default_factory=dict)  # fields that do not change
@@ -83,7 +83,7 @@ def numbered(values: str, i: int) -> str: ...
 def numbered(values: Fields, i: int) -> dict[str, Any]: ...
 
 
-def numbered(values: Any, i: int) -> Any:
+def numbered(values: object, i: int) -> object:
     """Returns constants with the vehicle's number put in."""
     if isinstance(values, Mapping):
         return {name: numbered(value, i) for name, value in values.items()}

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from cyclonedds.idl import make_idl_struct, types as dds
+from cyclonedds.idl import IdlStruct, make_idl_struct, types as dds
 from rosbags.interfaces import Nodetype
 
 from .types import FieldType, Types
@@ -32,7 +32,7 @@ def dds_name(kind: str) -> str:
 
 
 @cache
-def struct(types: Types, kind: str) -> type[Any]:
+def struct(types: Types, kind: str) -> type[IdlStruct]:
     """Returns Cyclone's class of a type. Messages are written as bytes, without its objects."""
     fields = {name: _field(types, node) for name, node in types.store.fielddefs[kind][1]}
     if "/srv/" in kind:  # rmw_cyclonedds puts these before a request or a response

@@ -66,7 +66,7 @@ class Layout:
                 self._places[path] = kind, count, begin
         return at
 
-    def _field(self, node: FieldType, value: Any, path: str, at: int) -> int:  # a field's
+    def _field(self, node: FieldType, value: Any, path: str, at: int) -> int:  # value: the field's
         form, described = node
         if form == Nodetype.NAME:
             return self._struct(value, path, at)
@@ -104,7 +104,7 @@ class Batch:
     """
 
     def __init__(self, types: Types, templates: Sequence[Message]):
-        """templates: One message for each vehicle."""
+        """Takes one message for each vehicle as its template."""
         layouts = [Layout(types, template) for template in templates]
         groups: dict[str, list[int]] = {}
         for i, layout in enumerate(layouts):

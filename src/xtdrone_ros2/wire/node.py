@@ -25,7 +25,7 @@ LOCAL = "127.0.0.1"
 _CALLS = 8  # calls of services that run at once
 _ANY = 0xFFFF  # mask of samples in every state
 _TAKEN = 64  # samples taken at once
-_PARTICIPANTS = 100  # on one machine that are searched without multicast
+_PARTICIPANTS = 100  # participants on one machine that are searched without multicast
 _RECEIVE = "4MB"  # receive buffer
 # On loopback, which often has no multicast, announcements go each second to all ports that
 # participants may have: otherwise no participant would discover another.
@@ -57,7 +57,7 @@ class Writer:
         quality: Quality,
         record: Callable[[bytes], None] | None = None,
     ):
-        """See Node.writer(); record() gets each message as well."""
+        """Advertises a topic, see Node.writer(); record() gets each message as well."""
         self._record = record
         # A writer that is not reliable keeps nothing for late subscribers.
         self._always = record is not None or (quality.latched and quality.reliable)
@@ -87,7 +87,7 @@ class Writer:
                 f"({len(data)} bytes): {DDSException(status)}"
             )
 
-    def _matched(self, writer: DataWriter, status: Any) -> None:  # Cyclone's status
+    def _matched(self, writer: DataWriter, status: Any) -> None:  # a status of Cyclone
         self.wanted = self._always or status.current_count > 0
 
 
@@ -97,7 +97,7 @@ class Reader:
     def __init__(
         self, node: "Node", topic: str, kind: str, quality: Quality, handle: Callable[[bytes], None]
     ):
-        """See Node.reader()."""
+        """Subscribes; see Node.reader()."""
         self._node, self._handle = node, handle
         self._waiting = False
         self._listener = Listener(on_data_available=self._available)
@@ -193,7 +193,7 @@ class Node:
         return self._wake_out
 
     def arrived(self, reader: Reader) -> None:
-        """Called by DDS's threads."""
+        """Notes that messages have come; called by DDS's threads."""
         self._arrived.append(reader)
         try:
             os.write(self._wake_in, b"\0")
@@ -213,7 +213,7 @@ class Node:
         """Returns Cyclone's topic.
 
         Args:
-            name: On the wire, for example rt/clock.
+            name: Name on the wire, for example rt/clock.
             kind: Type.
         """
         known = self._topics.get(name)

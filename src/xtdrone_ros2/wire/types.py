@@ -89,7 +89,7 @@ class Types:
         _, fields = self.store.fielddefs[kind]
         return self.store.types[kind](**{name: self._blank(node) for name, node in fields})
 
-    def _blank(self, node: FieldType) -> Any:  # a field's value
+    def _blank(self, node: FieldType) -> Any:  # value of the field, by its type
         form, described = node
         if form == Nodetype.NAME:
             return self.blank(described)
@@ -101,7 +101,7 @@ class Types:
             return np.zeros(length, dtype=number_of(element[1][0]))
         return [self._blank(element) for _ in range(length)]
 
-    def message(self, kind: str, **values: Any) -> Message:  # fields' values
+    def message(self, kind: str, **values: Any) -> Message:  # values of the fields
         """Returns a message with some fields set: nested ones as dicts, sequences as lists.
 
         Args:

@@ -124,7 +124,7 @@ def _lines(parameters: Mapping[str, Any]) -> list[str]:
 def _listed(values: Mapping[str, Any]) -> str:
     """Names and values on one line."""
 
-    def word(x: Any) -> str:
+    def word(x: float | str | None) -> str:
         return "unset" if x is None else x if isinstance(x, str) else f"{x:.4g}"
 
     return ", ".join(

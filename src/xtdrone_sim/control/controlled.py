@@ -8,6 +8,7 @@ from xtdrone_core import FleetState, Scenario
 from xtdrone_core.contracts import Autopilot, Observer
 
 from ..entities import Entities
+from ..fleet.selection import Vehicles
 from ..observers.laps import LapTimer
 from ..pacer import Pacer
 from ..plant.plant import Plant
@@ -50,10 +51,10 @@ class ControlledSimulation(Protocol):
     def say(self, text: str, severity: int = ...) -> None:
         """Writes a line to the console."""
 
-    def event(self, t_us: int, name: str, **values: Any) -> None:
+    def event(self, t_us: int, name: str, **values: Any) -> None:  # values of JSON
         """Writes an event of the flight."""
 
-    def reset(self, vehicles: Any = None) -> None:
+    def reset(self, vehicles: Vehicles = None) -> None:
         """Resets vehicles."""
 
     def insert(self, sdf: str, name: str, pose: Pose = ..., frame: str = ...) -> None:

@@ -1,14 +1,17 @@
 """Vehicles of a fleet that are given by names, indices or a mask."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TypeAlias
 
 import numpy as np
 
 from xtdrone_core import Scenario, ScenarioError
 from xtdrone_core.errors import unknown_name
 
+Vehicles: TypeAlias = int | str | Iterable[int | str] | np.ndarray | None  # None: all
 
-def vehicle_mask(scenario: Scenario, vehicles: Any) -> np.ndarray:
+
+def vehicle_mask(scenario: Scenario, vehicles: Vehicles) -> np.ndarray:
     """Returns (N,) bool, the vehicles that are meant.
 
     Args:

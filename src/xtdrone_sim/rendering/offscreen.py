@@ -42,7 +42,7 @@ def backend() -> str:
     )
 
 
-def context_class() -> Any:
+def context_class() -> Any:  # MuJoCo's modules have no types
     """The class of OpenGL contexts, GLContext(width, height), of the backend that works here.
 
     Raises:

@@ -75,7 +75,7 @@ class RenderedScene:
         self._inserted = scene.placed(self.model, self._data, inserted)
         self._actors = scene.Actors(self.model, self._world)
 
-    def build(self, inserted: tuple[WorldModel, ...]) -> Any:
+    def build(self, inserted: tuple[WorldModel, ...]) -> mujoco.MjModel:
         return scene.build(self._world, self._specs, self._models, inserted=inserted)
 
     def place(
@@ -124,7 +124,7 @@ class RenderedScene:
         far: float,
         depth: bool = False,
         key: tuple = (),
-    ) -> Any:
+    ) -> Any:  # an image, or with depth a pair of image and distances
         """Renders the image of a pinhole camera.
 
         Args:
@@ -220,7 +220,7 @@ class RenderedScene:
 
     @staticmethod
     def aim(
-        drawn: Any,
+        drawn: mujoco.MjvScene,
         pos: npt.ArrayLike,
         forward: npt.ArrayLike,
         up: npt.ArrayLike,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, fields
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from xtdrone_core.state import SensorDescription
 from ..world import World
 from .scene import RenderedScene, inserted_in
 
+_Result = TypeVar("_Result")
 _FIRST_STREAM = 200  # numbers below belong to the sensors of sensor_models.suite
 _NO_CAMERA = (16, 16)  # size of an image that is never drawn [pixels]
 
@@ -39,7 +40,11 @@ class FleetScene(Scene, Protocol):
     def renderer(self) -> str:
         """What draws, for example "egl: llvmpipe"."""
 
-    def place(self, state: FleetState, *inserted: Any) -> None:
+    def place(
+        self,
+        state: FleetState,
+        *inserted: Any,  # as RenderedScene.place() takes them
+    ) -> None:
         """Puts everything where it is; `inserted` are the models of inserted_in()."""
 
     def close(self) -> None:
@@ -223,7 +228,7 @@ class RenderedSensors:
             self._thread = None
             self._waiting.clear()
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+    def _submit(self, function: Callable[..., _Result], *arguments: object) -> "Future[_Result]":
         """Calls a function in the thread that renders."""
         assert self._thread is not None, "closed, or a fleet without rendered sensors"
         return self._thread.submit(function, *arguments)

@@ -132,7 +132,12 @@ class Shapes:
         self._names.add(name)
         return name
 
-    def _geom(self, body: mujoco.MjsBody, shape: Shape, **more: Any) -> mujoco.MjsGeom:
+    def _geom(
+        self,
+        body: mujoco.MjsBody,
+        shape: Shape,
+        **more: Any,  # arguments of add_geom()
+    ) -> mujoco.MjsGeom:
         # Of two surfaces the more slippery one counts, as in Gazebo; MuJoCo takes the other one,
         # but for priorities.
         slippery = round(_TYRE * max(1.0 - shape.friction, 0.0))

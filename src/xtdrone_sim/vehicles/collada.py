@@ -16,6 +16,7 @@ from xtdrone_core.errors import shown
 from xtdrone_dynamics import quaternion
 
 from ..errors import SdfError
+from .sdf_file import Element
 from .triangles import MAX_FILE, Mesh
 
 _GEOMETRIES = "instance_geometry", "instance_controller"
@@ -40,15 +41,14 @@ def read_collada(path: Path) -> list[Mesh]:
     return meshes
 
 
-# Elements of lxml are Any here: which tags and attributes they have is known by COLLADA alone.
 class _Document:
     """A COLLADA file whose elements are found by their ids."""
 
-    def __init__(self, path: Path, root: Any) -> None:
+    def __init__(self, path: Path, root: Element) -> None:
         for element in root.iter("*"):
             element.tag = etree.QName(element).localname
         self._path, self._root = path, root
-        self._by_id: dict[str, Any] = {}
+        self._by_id: dict[str, Element] = {}
         for element in root.iter("*"):  # where two have one id, the outer one is meant
             if element.get("id"):
                 self._by_id.setdefault(element.get("id"), element)
@@ -67,10 +67,10 @@ class _Document:
         for node in top.iterchildren("node"):
             yield from self._node(node, scale, 0)
 
-    def _target(self, element: Any, attribute: str) -> Any:
+    def _target(self, element: Element, attribute: str) -> Element:
         return self._by_id[element.get(attribute).removeprefix("#")]
 
-    def _node(self, node: Any, outer: np.ndarray, depth: int) -> Iterator[Mesh]:
+    def _node(self, node: Element, outer: np.ndarray, depth: int) -> Iterator[Mesh]:
         if depth > _MAX_DEPTH:
             raise ValueError("nodes that contain themselves")
         placed = outer
@@ -85,7 +85,7 @@ class _Document:
             elif child.tag in _GEOMETRIES:
                 yield from self._geometry(child, placed)
 
-    def _geometry(self, instance: Any, placed: np.ndarray) -> Iterator[Mesh]:
+    def _geometry(self, instance: Element, placed: np.ndarray) -> Iterator[Mesh]:
         geometry = self._target(instance, "url")
         if geometry.tag == "controller":
             skin = geometry.find("skin")
@@ -102,7 +102,9 @@ class _Document:
                 if mesh is not None:
                     yield mesh
 
-    def _primitive(self, primitive: Any, placed: np.ndarray, bound: Any, name: str) -> Mesh | None:
+    def _primitive(
+        self, primitive: Element, placed: np.ndarray, bound: Element | None, name: str
+    ) -> Mesh | None:
         inputs = {entry.get("semantic"): entry for entry in reversed(primitive.findall("input"))}
         stride = 1 + max(int(entry.get("offset")) for entry in primitive.findall("input"))
         rows, counts = _indices(primitive, stride)
@@ -126,7 +128,7 @@ class _Document:
             uv_faces = rows[:, int(inputs["TEXCOORD"].get("offset"))][corners]
         return Mesh(points, faces, colour, texture if uv is not None else None, uv, uv_faces, name)
 
-    def _numbers(self, reference: Any) -> np.ndarray:
+    def _numbers(self, reference: Element) -> np.ndarray:
         """Returns the rows of the array that an <input> refers to."""
         source = self._target(reference, "source")
         accessor = source.find("technique_common/accessor")
@@ -134,7 +136,7 @@ class _Document:
         stride = int(accessor.get("stride", 1))
         return values[: len(values) // stride * stride].reshape(-1, stride)
 
-    def _look(self, bound: Any) -> tuple[tuple[float, ...] | None, Path | None]:
+    def _look(self, bound: Element | None) -> tuple[tuple[float, ...] | None, Path | None]:
         """Returns colour (RGBA, None where the file has none) and texture of a bound material."""
         material = (
             None if bound is None else self._by_id.get(bound.get("target", "").removeprefix("#"))
@@ -148,7 +150,7 @@ class _Document:
         texture = shading.find("texture")
         return None, None if texture is None else self._image(effect, texture.get("texture"))
 
-    def _image(self, effect: Any, name: str) -> Path | None:
+    def _image(self, effect: Element, name: str) -> Path | None:
         """Returns the file of a texture: directly, or by sampler and surface."""
         parameters = {entry.get("sid"): entry for entry in effect.iter("newparam")}
         for tag in ("sampler2D/source", "surface/init_from"):
@@ -171,7 +173,7 @@ class _Document:
         return None
 
 
-def _indices(primitive: Any, stride: int) -> tuple[np.ndarray, np.ndarray]:
+def _indices(primitive: Element, stride: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns rows of indices (corners, stride) of all polygons, and each number of corners."""
     lists = [
         np.array((entry.text or "").split(), dtype=np.int64).reshape(-1, stride)

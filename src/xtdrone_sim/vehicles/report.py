@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,11 @@ from xtdrone_dynamics.constants import GRAVITY
 from xtdrone_dynamics.quaternion import rotate
 
 from .parts.wings import wing_figures
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.gridspec import SubplotSpec
 
 
 def vehicle_figures(model: Vehicle) -> dict:
@@ -207,7 +212,7 @@ def _name_of(part: Part) -> str:
     return part.name if isinstance(part, CameraParameters) else ""
 
 
-def _unplaced(parameters: Any) -> dict:
+def _unplaced(parameters: Any) -> dict:  # a dataclass of sensor_models
     return {
         name: value
         for name, value in asdict(parameters).items()
@@ -276,7 +281,7 @@ def draw_layout(model: Vehicle, path: Path | str) -> None:
     plot_style.save(figure, path)
 
 
-def _draw_rotors(model: Vehicle, figure: Any, cell: Any) -> None:
+def _draw_rotors(model: Vehicle, figure: "Figure", cell: "SubplotSpec") -> None:
     from matplotlib.patches import Circle
 
     hubs = _hubs(model)
@@ -328,7 +333,7 @@ def _draw_rotors(model: Vehicle, figure: Any, cell: Any) -> None:
     axes.set(xlim=(-limit, limit), ylim=(-limit, limit))
 
 
-def _draw_tilts(model: Vehicle, axes: Any, radius: float) -> None:
+def _draw_tilts(model: Vehicle, axes: "Axes", radius: float) -> None:
     """A line along the axis of each joint that carries rotors."""
     carriers = {rotor.body for rotor in model.rotors}
     carriers |= {model.bodies[body].parent for body in carriers}
@@ -343,7 +348,7 @@ def _draw_tilts(model: Vehicle, axes: Any, radius: float) -> None:
             )
 
 
-def _draw_wings(model: Vehicle, axes: Any) -> None:
+def _draw_wings(model: Vehicle, axes: "Axes") -> None:
     for wing in model.wings:
         (front, left, _), span = _in_base(
             model, wing.body, wing.pos, tuple(np.cross(wing.forward, wing.upward))
@@ -357,7 +362,7 @@ def _draw_wings(model: Vehicle, axes: Any) -> None:
         )
 
 
-def _draw_envelope(model: Vehicle, figure: Any, cell: Any) -> None:
+def _draw_envelope(model: Vehicle, figure: "Figure", cell: "SubplotSpec") -> None:
     """The sections of the force envelope along the body's planes, and the weight."""
     envelope = ForceEnvelope(FleetModel.of([model]))
     axes = plot_style.map_axes(
@@ -376,7 +381,7 @@ def _draw_envelope(model: Vehicle, figure: Any, cell: Any) -> None:
     axes.plot(0.0, model.mass * GRAVITY, "k+", label="weight")
 
 
-def _arrow(axes: Any, start: tuple, end: tuple, **style: Any) -> None:
+def _arrow(axes: "Axes", start: tuple, end: tuple, **style: Any) -> None:  # as Matplotlib's
     axes.annotate("", xytext=start, xy=end, arrowprops={"arrowstyle": "->", **style})
 
 

@@ -43,7 +43,7 @@ def fail(element: Element, message: str) -> NoReturn:
     raise SdfError(f"{element.base}:{element.sourceline}: {message}")
 
 
-def parse(path: Path, *what: str) -> Any:
+def parse(path: Path, *what: str) -> Element:
     """The first element of some kinds in an SDF file.
 
     Args:
@@ -56,7 +56,7 @@ def parse(path: Path, *what: str) -> Any:
     return _first(_root(_content(path), str(path)), what)
 
 
-def parse_text(words: str, name: str, *what: str) -> Any:
+def parse_text(words: str, name: str, *what: str) -> Element:
     """As parse(), from SDF text that comes without a file; messages call it by the name.
 
     Raises:
@@ -65,7 +65,7 @@ def parse_text(words: str, name: str, *what: str) -> Any:
     return _first(_root(words.encode(errors="replace"), name), what)
 
 
-def _root(data: bytes, name: str) -> Any:
+def _root(data: bytes, name: str) -> Element:
     """The root element of a document."""
     # Gazebo's parser takes a declaration that stands behind a comment, as templates leave it.
     data = _DECLARATION.sub(lambda found: b" " * len(found[0]) if found.start() else found[0], data)

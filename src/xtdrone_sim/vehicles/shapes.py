@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from ..errors import SdfError
 from .look import Look, look_of
@@ -174,7 +173,7 @@ _FORMS = {
 _OF_FILES = ("mesh", "heightmap")  # a picture without them is better than no flight
 
 
-def _child(element: Element, tag: str) -> Any:
+def _child(element: Element, tag: str) -> Element:
     text(element, tag)
     return element.find(tag)
 

@@ -86,7 +86,7 @@ class TrajectoryAgent(FlightAgent):
         flight.observers.append(self.recorder)
 
     def save(self) -> NoReturn:
-        """Not supported: the files of a recording cannot be resumed.
+        """Refuses: the files of a recording cannot be resumed.
 
         Raises:
             SlamError: Always.
@@ -94,7 +94,7 @@ class TrajectoryAgent(FlightAgent):
         raise SlamError("a flight that records a dataset cannot be saved: fly it anew")
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """Not supported, as save().
+        """Refuses, as save() does.
 
         Raises:
             SlamError: Always.
@@ -242,7 +242,7 @@ class _Recorder(Observer):
     def _files(self) -> list[DatasetWriter | BagWriter]:
         return [file for file in (self._writer, self._bag) if file is not None]
 
-    def _write(self, method: Callable[..., None], *values: Any) -> None:
+    def _write(self, method: Callable[..., None], *values: object) -> None:
         """Calls a method of a writer; the recording ends where the disk takes no more."""
         try:
             method(*values)

@@ -34,7 +34,7 @@ class Adapter:
     folder: str = ""  # folder of the adapter.yaml
     declared: dict[str, Argument] = field(default_factory=dict)  # parameters by name
 
-    def fill(self, command: Sequence[str], **placeholders: Any) -> list[str]:
+    def fill(self, command: Sequence[str], **placeholders: object) -> list[str]:
         """Replaces the placeholders in a command; `{adapter}` is the adapter's folder.
 
         Raises:
@@ -91,7 +91,7 @@ def resolve(name: str, base: Path = Path()) -> str:
     return str(folder)
 
 
-def load(name: str, /, **parameters: Any) -> Adapter:
+def load(name: str, /, **parameters: Any) -> Adapter:  # values of YAML or a command line
     """Reads the adapter of a system.
 
     Args:
@@ -142,7 +142,7 @@ def load(name: str, /, **parameters: Any) -> Adapter:
     return adapter
 
 
-def _argument(name: str, value: Any) -> Argument:
+def _argument(name: str, value: object) -> Argument:
     """Reads a parameter of an adapter.yaml: a default, or a mapping with its meaning."""
     if not isinstance(value, dict):
         return Argument(name, Any, value, Option(""))
@@ -161,7 +161,7 @@ def _argument(name: str, value: Any) -> Argument:
     )
 
 
-def _checked(system: str, argument: Argument, value: Any) -> Any:
+def _checked(system: str, argument: Argument, value: Any) -> Any:  # value: of argument.kind
     """Converts a value to the type of its declared parameter.
 
     Raises:

@@ -19,7 +19,7 @@ class Channel:
         """Makes an idle link.
 
         Args:
-            bandwidth: Of the link [MB/s], 10^6 bytes; 0: unlimited.
+            bandwidth: Bandwidth of the link [MB/s], 10^6 bytes; 0: unlimited.
             loss: Probability that a pair is lost, 0 to 1.
             seed: Seed of the losses.
 

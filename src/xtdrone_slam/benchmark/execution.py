@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tqdm import tqdm
 
@@ -28,7 +28,7 @@ def execute(
     folder: Path | str,
     report_folder: Path | str | None = None,
     gui: bool = False,
-    **options: Any,
+    **options: Any,  # those of campaign.execute, each of its own type
 ) -> int:
     """Executes a campaign and concludes it.
 
@@ -37,7 +37,7 @@ def execute(
         folder: Run folder.
         report_folder: Folder for a second copy of the report.
         gui: Whether to open a window on the runs.
-        **options: As for campaign.execute.
+        **options: Those of campaign.execute.
 
     Returns:
         The exit status of conclude(), or 1 if a flight or run could not be started.
@@ -75,7 +75,7 @@ def evaluate(
     for folder in folders:
         with _bar(" runs", f"evaluating {Path(folder).name}") as bar:
 
-            def progress(count: int, total: int, bar: Any = bar) -> None:
+            def progress(count: int, total: int, bar: "tqdm[NoReturn]" = bar) -> None:
                 bar.total = total
                 bar.update(count)
 
@@ -114,7 +114,7 @@ def conclude(
     return 0 if results.worst(flights) == GOOD else MISSED
 
 
-def _bar(unit: str, text: str = "") -> Any:  # a tqdm
+def _bar(unit: str, text: str = "") -> "tqdm[NoReturn]":
     return tqdm(
         total=0, unit=unit, desc=text, file=sys.stderr, mininterval=0.5, delay=1e-3, disable=None
     )  # in a file or pipe

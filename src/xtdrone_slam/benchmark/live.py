@@ -4,7 +4,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ from ..errors import SlamError
 from .channel import Channel
 from .session import Session
 
-MIN_HEIGHT = 0.5  # above the ground, between take-off and landing, at which a flight counts [m]
+MIN_HEIGHT = 0.5  # height between take-off and landing at which a flight counts [m]
 
 
 class LiveRun:
@@ -124,7 +123,7 @@ class LiveRun:
             _, t_us, left, right, due = self._in_transit.popleft()
             self._session.submit(t_us, left, right, due=due)
 
-    def _write(self, method: Callable[..., None], *values: Any) -> None:
+    def _write(self, method: Callable[..., None], *values: object) -> None:
         try:
             method(*values)
         except SlamError as error:  # for example a full disk: the run becomes invalid

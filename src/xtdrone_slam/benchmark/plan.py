@@ -179,7 +179,7 @@ def parse(data: dict[str, Any], name: str = "campaign", base: Path = Path()) -> 
         raise SlamError(f"a value of the campaign has the wrong type: {shown(error)}") from error
 
 
-def _choices(item: Any, base: Path) -> list[SystemChoice]:
+def _choices(item: object, base: Path) -> list[SystemChoice]:
     """Reads the systems of an entry: a name, or a name with lists of parameter values."""
     if isinstance(item, str):
         return [SystemChoice(adapters.resolve(item, base))]
@@ -221,5 +221,5 @@ def _conditions(data: dict[str, Any], base: Path) -> Iterator[Conditions]:
         yield Conditions(name + suffix, options, path, float(bandwidth), float(loss))
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: Any) -> list[Any]:  # values of YAML
     return value if isinstance(value, list) else [value]

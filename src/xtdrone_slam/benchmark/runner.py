@@ -51,7 +51,7 @@ class Outcome:
     speed: float = 1.0  # playback rate, seconds of the dataset per second; 0: lossless
     description: str = ""
     deterministic: bool = False  # as declared by the adapter
-    packages: tuple[str, ...] = ()  # in the system's own environment
+    packages: tuple[str, ...] = ()  # packages in the system's own environment
     load_before: float | None = None  # load average when the run began
     machine: dict[str, Any] = field(default_factory=dict)  # see machine.describe
 
@@ -107,7 +107,7 @@ def run(
     Args:
         adapter: The system.
         dataset: The recording.
-        folder: For the files of the run; created.
+        folder: Folder for the files of the run; created.
         speed: Playback rate, seconds of the dataset per second; 1 is the sensor's rate. With 0
             each pair waits for space in the input queue, so none is dropped.
         timeout_s: Wall time without an answer after which the system is killed [s].
@@ -138,7 +138,7 @@ class SystemRun:
         timeout_s: float = ANSWER_TIMEOUT_S,
         speed: float = 1.0,
     ) -> None:
-        """Arguments as for run(); dataset is the folder with mav0, for its calibration.
+        """Takes arguments as run() does; dataset is the folder with mav0, for its calibration.
 
         Raises:
             SlamError: The folder cannot be written, or the system cannot be started.

@@ -3,13 +3,14 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
 import numpy as np
 
 from ..errors import SlamError
 from .calibration import Calibration, rectification
 
+RosMessage: TypeAlias = Any  # rosbags makes the classes of messages at run time
 _TYPES = {
     "image": "sensor_msgs/msg/Image",
     "info": "sensor_msgs/msg/CameraInfo",
@@ -21,7 +22,6 @@ _BODY = "imu0"  # frame of the body
 _CHECKPOINT_NS = 1_000_000_000  # time of the recording between two indices
 
 
-# Messages are Any: rosbags makes their classes at run time.
 class BagWriter:
     """Writes /cam0 and /cam1 (image_raw, camera_info), /imu0 and /groundtruth/pose.
 
@@ -148,7 +148,7 @@ class BagWriter:
             topic, _TYPES[kind], typestore=self._store
         )
 
-    def _write(self, topic: str, t_us: int, message: Any) -> None:
+    def _write(self, topic: str, t_us: int, message: RosMessage) -> None:
         connection, stamp = self._topics[topic], t_us * 1000
         try:
             self._writer.write(
@@ -179,16 +179,16 @@ class BagWriter:
         file.flush()
         file.seek(0, os.SEEK_END)
 
-    def _header(self, t_us: int, frame: str) -> Any:
+    def _header(self, t_us: int, frame: str) -> RosMessage:
         types = self._store.types
         self._count += 1
         stamp = types["builtin_interfaces/msg/Time"](t_us // 1_000_000, t_us % 1_000_000 * 1000)
         return types["std_msgs/msg/Header"](self._count, stamp, frame)
 
-    def _quaternion(self, quat: Iterable[float]) -> Any:
+    def _quaternion(self, quat: Iterable[float]) -> RosMessage:
         return self._store.types["geometry_msgs/msg/Quaternion"](*map(float, quat))
 
-    def _info(self, number: int, calibration: Calibration) -> Any:
+    def _info(self, number: int, calibration: Calibration) -> RosMessage:
         """Makes a CameraInfo, with the rectification of the pair."""
         camera = (calibration.left, calibration.right)[number]
         rectified = rectification(calibration)
@@ -214,7 +214,7 @@ class _KeepOpen:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # any attribute of the file
         return getattr(self._file, name)
 
     def close(self) -> None:

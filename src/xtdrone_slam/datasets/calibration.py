@@ -7,7 +7,7 @@ x right, y down, z forward.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from ..errors import SlamError
 # Columns: the optical axes in the simulation's camera frame (x forward, y left, z up).
 _OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
 _FLU_FRD = np.diag([1.0, -1.0, -1.0, 1.0])  # from forward, left, up to forward, right, down
+Yaml: TypeAlias = Any  # a value of YAML, whose form is checked where it is read
 TOPICS = "/cam0/image_raw", "/cam1/image_raw", "/imu0"  # a dataset's images and IMU
 
 
@@ -59,7 +60,7 @@ class Camera:
         Args:
             values: Table II of the XTDrone paper in snake case, with pos relative to the centre of
                 gravity and quat.
-            rate: Of its images [Hz].
+            rate: Rate of its images [Hz].
             imu_pos: (3,) IMU relative to the centre of gravity, body [m].
 
         Raises:
@@ -244,7 +245,7 @@ def read_kalibr(chain: Path, imu: Path) -> tuple[Calibration, list[str]]:
         ) from error
 
 
-def rectification(calibration: Calibration) -> Any:  # as OpenCV returns it
+def rectification(calibration: Calibration) -> Any:  # OpenCV's tuple of arrays and regions
     """Returns the result of cv2.stereoRectify: R1, R2, P1, P2, Q and the valid regions."""
     import cv2
 
@@ -292,17 +293,17 @@ def _reason(error: Exception) -> str:
     return shown(error if isinstance(error, XtdroneError) else repr(error))
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> Yaml:
     """Reads YAML, without the directive line of OpenCV, which is not valid YAML."""
     text = files.read_text(path, "calibration", 1 << 20).removeprefix("%YAML:1.0")
     return files.parse_yaml(text, f"calibration '{shown(path)}'")
 
 
-def _imu(values: Any, rate: Any) -> Imu:
+def _imu(values: Yaml, rate: Yaml) -> Imu:
     return Imu(_number(rate), *(_number(values[key]) for key in _noise(_NO_NOISE)))
 
 
-def _number(value: Any) -> float:
+def _number(value: Yaml) -> float:
     """Reads a finite number of a calibration."""
     number = float(value)
     if not abs(number) <= _MAX_NUMBER:
@@ -310,7 +311,7 @@ def _number(value: Any) -> float:
     return number
 
 
-def _camera(values: Any) -> Camera:
+def _camera(values: Yaml) -> Camera:
     if values["camera_model"] != "pinhole" or values["distortion_model"] not in (
         "radial-tangential",
         "radtan",
@@ -332,7 +333,7 @@ def _camera(values: Any) -> Camera:
     )
 
 
-def _four(values: Any) -> tuple[float, float, float, float]:
+def _four(values: Yaml) -> tuple[float, float, float, float]:
     a, b, c, d = map(_number, values)
     return a, b, c, d
 
@@ -350,8 +351,8 @@ def _noise(imu: Imu) -> dict[str, float]:
     }
 
 
-_MAX_NUMBER = 1e9  # in a calibration
-_MAX_PIXELS = 100_000  # per side
+_MAX_NUMBER = 1e9  # largest number in a calibration
+_MAX_PIXELS = 100_000  # largest number of pixels per side
 _INVALID = (
     XtdroneError,
     KeyError,

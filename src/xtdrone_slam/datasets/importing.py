@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,12 @@ from xtdrone_core.errors import XtdroneError, shown
 
 from ..errors import SlamError
 from . import calibration as calibrations, formats
+from .bag import RosMessage
 from .dataset import DatasetWriter
+
+if TYPE_CHECKING:  # an optional extra
+    from rosbags.highlevel import AnyReader
+    from rosbags.interfaces import Connection
 
 # Message type: attribute paths of position and quaternion.
 _POSES = {
@@ -98,16 +103,16 @@ def import_bag(
     return writer.frames
 
 
-def _is_frd(reader: Any, topic: str) -> bool:
+def _is_frd(reader: "AnyReader", topic: str) -> bool:
     """Returns whether the axes of an IMU are forward, right, down, by the name of its frame."""
     connections = [each for each in reader.connections if each.topic == topic]
     for connection, _, raw in reader.messages(connections):
-        frame: str = reader.deserialize(raw, connection.msgtype).header.frame_id
+        message: RosMessage = reader.deserialize(raw, connection.msgtype)
+        frame: str = message.header.frame_id
         return frame.endswith(_FRD)
     return False
 
 
-# Messages are Any: rosbags makes their classes at run time.
 class _Converter:
     """Passes messages to a writer; an image waits for the other image of its time."""
 
@@ -119,7 +124,7 @@ class _Converter:
         self._axes = [1.0, -1.0, -1.0] if is_frd else [1.0, 1.0, 1.0]
         self._sides: tuple[dict[int, np.ndarray], ...] = ({}, {})  # images by time
 
-    def add(self, connection: Any, message: Any) -> None:
+    def add(self, connection: "Connection", message: RosMessage) -> None:
         """Takes a message of rosbags."""
         index = self._topics.index(connection.topic)
         t_us = message.header.stamp.sec * 1_000_000 + message.header.stamp.nanosec // 1000
@@ -153,7 +158,7 @@ class _Converter:
         self._writer.close()
 
 
-def _grey(message: Any, topic: str) -> np.ndarray:
+def _grey(message: RosMessage, topic: str) -> np.ndarray:
     """Returns the image (H, W) uint8 of a message."""
     channels = _GREY.get(message.encoding)
     if channels is None:
@@ -172,14 +177,14 @@ def _grey(message: Any, topic: str) -> np.ndarray:
     )
 
 
-def _numbers(value: Any, names: str) -> list[float]:
+def _numbers(value: RosMessage, names: str) -> list[float]:
     numbers = [getattr(value, name) for name in names]
     if not np.isfinite(numbers).all():
         raise SlamError(f"the bag has poses or IMU readings that are not finite: {numbers}")
     return numbers
 
 
-def _attribute(value: Any, path: str) -> Any:
+def _attribute(value: RosMessage, path: str) -> RosMessage:
     for name in path.split("."):
         value = getattr(value, name)
     return value

@@ -6,13 +6,14 @@ The results equal those of evo's command line for the same files and options.
 import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..datasets import formats
 from ..errors import SlamError
 
+Trajectory: TypeAlias = Any  # a PoseTrajectory3D of evo, which has no annotations
 ALIGNMENTS = ("se3", "sim3", "none", "origin")
 MAX_DIFF_S = 0.01  # largest time difference of associated poses [s], evo's default
 DELTA_M = 0.5  # path length of the RPE in the paper [m]
@@ -118,7 +119,7 @@ def _evaluate(
     )
 
 
-def _trajectory(path: Path) -> Any:  # evo has no annotations
+def _trajectory(path: Path) -> Trajectory:
     """Reads a TUM file as evo's trajectory."""
     from evo.core.trajectory import PoseTrajectory3D
 
@@ -126,7 +127,7 @@ def _trajectory(path: Path) -> Any:  # evo has no annotations
     return PoseTrajectory3D(table[:, 1:4], np.roll(table[:, 4:], 1, axis=1), table[:, 0])
 
 
-def _aligned(estimate: Any, truth: Any, alignment: str) -> Any:
+def _aligned(estimate: Trajectory, truth: Trajectory, alignment: str) -> Trajectory:
     moved = copy.deepcopy(estimate)
     if alignment == "origin":
         moved.align_origin(truth)
@@ -135,5 +136,5 @@ def _aligned(estimate: Any, truth: Any, alignment: str) -> Any:
     return moved
 
 
-def _positions(trajectory: Any) -> np.ndarray:
+def _positions(trajectory: Trajectory) -> np.ndarray:
     return np.column_stack([trajectory.timestamps, trajectory.positions_xyz])

@@ -152,7 +152,7 @@ def load(
 
     Args:
         folder: Run folder of slam run or campaign.
-        align, max_diff_s: As for metrics.evaluate.
+        align, max_diff_s: Those of metrics.evaluate.
         limits: Limits of a good run.
         progress: Called as progress(1, total) after each run.
 
@@ -231,7 +231,7 @@ def _joined(first: Flight, second: Flight, name: str) -> Flight:
     return replace(first, systems=(*first.systems, *new))
 
 
-def _channel(flight: Flight) -> tuple[Any, Any]:
+def _channel(flight: Flight) -> tuple[Any, Any]:  # values of JSON
     return flight.metadata.get("bandwidth", 0), flight.metadata.get("loss", 0)
 
 

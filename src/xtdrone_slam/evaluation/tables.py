@@ -149,7 +149,7 @@ class Table:
     def html(self) -> str:
         """Writes a <table> with its caption."""
 
-        def line(cells: Iterable[Any], tag: str) -> str:
+        def line(cells: Iterable[object], tag: str) -> str:
             return (
                 "<tr>"
                 + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells)
@@ -375,7 +375,7 @@ def _alignment(flight: Flight) -> str:
     return f"alignment {'/'.join(sorted(kinds))}" if kinds else "every run failed"
 
 
-def _plain(value: Any) -> Any:  # value: from outcome.json
+def _plain(value: object) -> object:
     return "" if value is None else value
 
 

@@ -2,7 +2,6 @@
 
 import zlib
 from pathlib import Path
-from typing import Any
 
 from lxml import etree
 
@@ -59,7 +58,7 @@ def _hash(visual: etree._Element) -> float:
     return zlib.crc32("/".join(names).encode()) / 2**32
 
 
-def _make_plain(visual: Any) -> None:  # an element of lxml
+def _make_plain(visual: etree._Element) -> None:
     for old in visual.findall("material"):
         visual.remove(old)
     material = etree.SubElement(visual, "material")

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -14,22 +14,25 @@ from xtdrone_slam.datasets import calibration
 
 
 class Odometry(Protocol):
-    """What a baseline does with a pair."""
+    """The part of a baseline that takes a pair."""
 
     def step(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray | None, int]:
         """Returns the pose (4, 4) of the body, or None if lost, and the number of features."""
 
 
+Made = TypeVar("Made", bound=Odometry)
+
+
 def main(
     description: str,
-    make: Callable[..., Odometry],
+    make: Callable[..., Made],
     parameters: dict[str, Any],
-    afterwards: Callable[[Any], None] | None = None,
+    afterwards: Callable[[Made], None] | None = None,
 ) -> int:
     """Parses the command line, then runs until the input ends; returns the exit status.
 
     Args:
-        description: For --help.
+        description: Text of --help.
         make: make(Calibration, **parameters) returns the odometry.
         parameters: Options of the command line with their default values; the type of a default
             is that of the option.

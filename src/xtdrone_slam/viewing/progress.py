@@ -22,8 +22,8 @@ class Tail:
         """Opens nothing yet.
 
         Args:
-            path: Of the file, which need not be there.
-            separator: As for str.split.
+            path: Path of the file, which need not be there.
+            separator: Separator as str.split takes it.
             width: Number of columns; rows with another number are skipped.
         """
         self.path, self._separator, self._width = Path(path), separator, width
@@ -75,7 +75,7 @@ class RunView:
         """Reads nothing yet.
 
         Args:
-            folder: Of a run, with estimate.tum, usage.csv and frames.csv.
+            folder: Folder of a run, with estimate.tum, usage.csv and frames.csv.
         """
         self.folder = Path(folder)
         self._estimate = Tail(self.folder / "estimate.tum", None, 8)

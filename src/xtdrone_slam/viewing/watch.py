@@ -8,14 +8,14 @@ from xtdrone_core.windows import display
 from ..errors import SlamError
 from .progress import runs
 
-PERIOD_MS = 200  # between two updates [ms]
+PERIOD_MS = 200  # time between two updates [ms]
 
 
 def show(folder: Path, png: Path | None = None) -> None:
     """Shows the window until it is closed, or draws it once into a file.
 
     Args:
-        folder: Of a run, or one that contains runs: the latest is shown.
+        folder: Folder of a run, or one that contains runs: the latest is shown.
         png: File to write instead; needs no display.
 
     Raises:

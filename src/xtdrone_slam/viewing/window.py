@@ -48,7 +48,7 @@ class Window(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has no
         """Makes the plots; update_plots() fills them.
 
         Args:
-            folder: Of a run, or one that contains runs: the latest is shown.
+            folder: Folder of a run, or one that contains runs: the latest is shown.
         """
         plots.set_style()
         super().__init__(title="xtdrone slam watch")

@@ -80,13 +80,13 @@ def register(subparsers: Subparsers) -> None:
     parser.set_defaults(run=_export)
 
 
-def _complete_file(prefix: str = "", **_: Any) -> list[str]:
+def _complete_file(prefix: str = "", **_: object) -> list[str]:
     from argcomplete.completers import FilesCompleter
 
     return FilesCompleter([suffix[1:] for suffix in SUFFIXES])(prefix)
 
 
-def _complete_vehicles(parsed_args: Any, prefix: str = "", **_: Any) -> list[str]:
+def _complete_vehicles(parsed_args: argparse.Namespace, prefix: str = "", **_: object) -> list[str]:
     """Returns names of a run's vehicles, behind those that are given already."""
     from xtdrone_core import Scenario
 

@@ -39,18 +39,18 @@ class FlightGlb(Glb):
         self._json["asset"]["extras"] = {"flight": name, "begin_s": motion.begin_s}
 
     def move(self, node: int, pos: np.ndarray, quat: np.ndarray) -> None:
-        """See Stage."""
+        """Adds key frames of a node; see Stage."""
         self._channel(node, "translation", pos)
         self._channel(node, "rotation", quat)
 
     def spin(self, node: int, axis: Sequence[float], speed: np.ndarray) -> None:
-        """See Stage."""
+        """Turns a node about an axis; see Stage."""
         angle = angles(speed, self._rate, _LINEAR_TURN)
         still = np.tile(self._json["nodes"][node]["rotation"], (len(angle), 1))
         self._channel(node, "rotation", multiply_array(still, axis_angle(axis, angle)))
 
     def line(self, name: str, points: np.ndarray, colour: np.ndarray, parent: int) -> None:
-        """See Stage."""
+        """Adds a line; see Stage."""
         material = self.material(1.0, 0.0, colour=colour)
         self._json["materials"][material]["extensions"] = {_UNLIT: {}}
         self._used.add(_UNLIT)
@@ -68,7 +68,7 @@ class FlightGlb(Glb):
         self.node(name, len(self._json["meshes"]) - 1, parent=parent)
 
     def camera(self, name: str, lens: Lens, pose: Pose, parent: int = ROOT) -> None:
-        """See Stage."""
+        """Adds a camera; see Stage."""
         cameras = self._json.setdefault("cameras", [])
         cameras.append(
             {
@@ -85,7 +85,7 @@ class FlightGlb(Glb):
         self.node(name, None, pose.pos, pose.quat, parent, camera=len(cameras) - 1)
 
     def light(self, name: str, light: Light) -> None:
-        """See Stage."""
+        """Adds a light; see Stage."""
         described: dict[str, Any] = {
             "type": light.kind,
             "name": name,
@@ -109,7 +109,7 @@ class FlightGlb(Glb):
         )
 
     def write(self, path: Path) -> None:
-        """See Stage."""
+        """Writes the file; see Stage."""
         if self._channels:
             self._json["animations"] = [
                 {"name": "flight", "samplers": self._samplers, "channels": self._channels}

@@ -32,9 +32,9 @@ _SUN = Light(
 _WATER = Look((0.1, 0.3, 0.42, 0.75))
 _SEA = 1000.0  # side of the water's surface [m]
 _ASPECT = 16.0 / 9.0  # aspect ratio of the camera that sees the whole flight
-_PATH_S = 0.1  # between two points of a path, at least [s]
-_SPAN = 0.5  # around a vehicle, for that camera [m]
-_FEWER = 25  # it looks at one in so many key frames
+_PATH_S = 0.1  # time between two points of a path, at least [s]
+_SPAN = 0.5  # margin around a vehicle, for that camera [m]
+_FEWER = 25  # one in so many key frames is kept in that camera's view
 
 
 class Lens(NamedTuple):

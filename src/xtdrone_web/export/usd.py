@@ -7,7 +7,8 @@ import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ..gltf.writer import ROOT, Part
 from .motion import Motion, angles
 from .stage import Lens, facing
 
+PxrObject: TypeAlias = Any  # an object of pxr, which is optional and has no annotations
 _FOCAL = 24.0  # length of every camera's lens, in tenths of a unit
 _LINE = 0.02  # width of a path [m]
 _SUN, _DOME, _LAMP = 3.0, 0.6, 200.0  # brightness of the sun, the sky and other lights
@@ -27,7 +29,7 @@ _SUN_ANGLE = 0.53  # angle that the sun covers in the sky [deg]
 _Z = (0.0, 0.0, 1.0)
 
 
-def modules() -> Any:
+def modules() -> ModuleType:
     """Returns the package pxr.
 
     Raises:
@@ -96,9 +98,9 @@ class FlightUsd:
         pxr.Usd.ModelAPI(root.GetPrim()).SetKind(pxr.Kind.Tokens.component)
         stage.SetDefaultPrim(root.GetPrim())
         self._nodes = [root.GetPrim()]
-        self._materials: list[Any] = []
-        self._meshes: list[Any] = []
-        self._images: list[tuple[Any, np.ndarray]] = []  # attribute that names it, and the image
+        self._materials: list[PxrObject] = []
+        self._meshes: list[PxrObject] = []
+        self._images: list[tuple[PxrObject, np.ndarray]] = []  # naming attribute, and image
         pxr.UsdGeom.Scope.Define(stage, "/Flight/Materials")
         stage.CreateClassPrim("/Flight/Prototypes")
 
@@ -111,7 +113,7 @@ class FlightUsd:
         name: str = "",
         colour: np.ndarray | None = None,
     ) -> int:
-        """See Stage."""
+        """Adds a material; see Stage."""
         pxr, stage = self._pxr, self.stage
         path = f"/Flight/Materials/material_{len(self._materials)}"
         material = pxr.UsdShade.Material.Define(stage, path)
@@ -128,12 +130,12 @@ class FlightUsd:
         self._materials.append(material)
         return len(self._materials) - 1
 
-    def _shader(self, path: str, kind: str) -> Any:  # of pxr, which is optional
+    def _shader(self, path: str, kind: str) -> PxrObject:
         shader = self._pxr.UsdShade.Shader.Define(self.stage, path)
         shader.CreateIdAttr(kind)
         return shader
 
-    def _texture(self, path: str, image: np.ndarray) -> Any:  # of pxr, which is optional
+    def _texture(self, path: str, image: np.ndarray) -> PxrObject:
         types = self._pxr.Sdf.ValueTypeNames
         texture = self._shader(f"{path}/texture", "UsdUVTexture")
         self._images.append((texture.CreateInput("file", types.Asset), image))
@@ -148,7 +150,7 @@ class FlightUsd:
         return texture.CreateOutput("rgb", types.Float3)
 
     def mesh(self, parts: Sequence[Part]) -> int:
-        """See Stage."""
+        """Adds a mesh; see Stage."""
         pxr, stage = self._pxr, self.stage
         path = f"/Flight/Prototypes/mesh_{len(self._meshes)}"
         self._meshes.append(pxr.UsdGeom.Xform.Define(stage, path).GetPrim())
@@ -185,7 +187,7 @@ class FlightUsd:
         quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
         parent: int = ROOT,
     ) -> int:
-        """See Stage."""
+        """Adds a node; see Stage."""
         prim = self._pxr.UsdGeom.Xform.Define(self.stage, self._path(name, parent)).GetPrim()
         if mesh is not None:
             shown = self.stage.DefinePrim(prim.GetPath().AppendChild("shape"))
@@ -194,7 +196,7 @@ class FlightUsd:
         self._nodes.append(prim)
         return len(self._nodes) - 1
 
-    def _path(self, name: str, parent: int) -> Any:  # of pxr, which is optional
+    def _path(self, name: str, parent: int) -> PxrObject:
         own = self._pxr.Tf.MakeValidIdentifier(name.rpartition("/")[2])
         above = self._nodes[parent]
         taken = {str(child.GetName()) for child in above.GetAllChildren()}
@@ -202,18 +204,18 @@ class FlightUsd:
             own += "_"
         return above.GetPath().AppendChild(own)
 
-    def _place(self, prim: Any, pos: Sequence[float], quat: Sequence[float]) -> None:  # of pxr
+    def _place(self, prim: PxrObject, pos: Sequence[float], quat: Sequence[float]) -> None:
         pxr = self._pxr
         form, double = pxr.UsdGeom.Xformable(prim), pxr.UsdGeom.XformOp.PrecisionDouble
         form.AddTranslateOp(double).Set(pxr.Gf.Vec3d(*map(float, pos)))
         form.AddOrientOp(double).Set(self._quaternion(quat))
 
-    def _quaternion(self, quat: Sequence[float]) -> Any:  # of pxr, which is optional
+    def _quaternion(self, quat: Sequence[float]) -> PxrObject:
         x, y, z, w = map(float, quat)
         return self._pxr.Gf.Quatd(w, x, y, z)
 
     def move(self, node: int, pos: np.ndarray, quat: np.ndarray) -> None:
-        """See Stage."""
+        """Adds key frames of a node; see Stage."""
         vector = self._pxr.Gf.Vec3d
         shift, turn = self._pxr.UsdGeom.Xformable(self._nodes[node]).GetOrderedXformOps()[:2]
         for k, (at, attitude) in enumerate(zip(pos.tolist(), quat.tolist(), strict=True)):
@@ -221,7 +223,7 @@ class FlightUsd:
             turn.Set(self._quaternion(attitude), k)
 
     def spin(self, node: int, axis: Sequence[float], speed: np.ndarray) -> None:
-        """See Stage."""
+        """Turns a node about an axis; see Stage."""
         usd = self._pxr.UsdGeom
         form, double = usd.Xformable(self._nodes[node]), usd.XformOp.PrecisionDouble
         upright = np.allclose(axis, _Z)
@@ -234,7 +236,7 @@ class FlightUsd:
             form.AddOrientOp(double, "axis", isInverseOp=True)
 
     def line(self, name: str, points: np.ndarray, colour: np.ndarray, parent: int) -> None:
-        """See Stage."""
+        """Adds a line; see Stage."""
         pxr = self._pxr
         curve = pxr.UsdGeom.BasisCurves.Define(self.stage, self._path(name, parent))
         curve.CreateTypeAttr(pxr.UsdGeom.Tokens.linear)
@@ -252,7 +254,7 @@ class FlightUsd:
         )
 
     def camera(self, name: str, lens: Lens, pose: Pose, parent: int = ROOT) -> None:
-        """See Stage."""
+        """Adds a camera; see Stage."""
         pxr = self._pxr
         camera = pxr.UsdGeom.Camera.Define(self.stage, self._path(name, parent))
         high = 2.0 * _FOCAL * math.tan(0.5 * lens.vertical)
@@ -263,7 +265,7 @@ class FlightUsd:
         self._place(camera.GetPrim(), pose.pos, pose.quat)
 
     def light(self, name: str, light: Light) -> None:
-        """See Stage."""
+        """Adds a light; see Stage."""
         pxr, lux = self._pxr, self._pxr.UsdLux
         path = self._path(name, ROOT)
         if light.kind == "directional":
@@ -283,7 +285,7 @@ class FlightUsd:
         self._place(made.GetPrim(), light.pos, facing(light.direction))
 
     def write(self, path: Path) -> None:
-        """See Stage; textures lie beside it in NAME_textures, or in a .usdz."""
+        """Writes the file, textures beside it in NAME_textures, or in a .usdz; see Stage."""
         if path.suffix.lower() == ".usdz":
             with tempfile.TemporaryDirectory() as folder:
                 inner = Path(folder) / "flight.usdc"

@@ -1,7 +1,7 @@
 """The topics: Foxglove's well-known schemas, and JSON where there is none."""
 
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from xtdrone_core.state import SensorDescription
 from xtdrone_sim.world import World
 
 from ..gltf import scene, writer
+from .sdk import SdkObject
 
 STATE = "state"  # channel of each vehicle's state: /NAME/state
 _NUMBER, _FLAG = {"type": "number"}, {"type": "boolean"}
@@ -41,8 +42,8 @@ class Channels:
 
     def __init__(
         self,
-        foxglove: Any,
-        context: Any,
+        foxglove: ModuleType,
+        context: SdkObject,
         names: Sequence[str],
         sensors: Sequence[SensorDescription],
     ):
@@ -51,7 +52,7 @@ class Channels:
         Args:
             foxglove: The SDK.
             context: Its Context.
-            names: Of the vehicles.
+            names: Names of the vehicles.
             sensors: Cameras and lidars, as RenderedSensors.describe() gives them.
         """
         c, self._m, self._names = foxglove.channels, foxglove.messages, list(names)
@@ -68,7 +69,7 @@ class Channels:
             for name in names
         ]
         self._sensors = {(each["vehicle"], each["sensor"]): each for each in sensors}
-        self._images: dict[str, Any] = {}
+        self._images: dict[str, SdkObject] = {}
         for each in sensors:
             topic = f"/{each['vehicle']}/{each['sensor']}"
             for array in each["arrays"]:
@@ -227,7 +228,7 @@ class Channels:
                 message = self._image(reading, frame, array)
             channel.log(message, log_time=reading.t_us * 1000)
 
-    def _scan(self, reading: Reading, frame: str, ranges: np.ndarray) -> Any:  # of the SDK
+    def _scan(self, reading: Reading, frame: str, ranges: np.ndarray) -> SdkObject:
         lidar = self._sensors[reading.vehicle, reading.sensor]["parameters"][0]
         row = ranges[len(ranges) // 2]  # the middle one of a scanner in space
         return self._m.LaserScan(
@@ -241,7 +242,7 @@ class Channels:
             ),
         )
 
-    def _image(self, reading: Reading, frame: str, array: np.ndarray) -> Any:  # of the SDK
+    def _image(self, reading: Reading, frame: str, array: np.ndarray) -> SdkObject:
         encoding = "rgb8" if array.ndim == 3 else "32FC1" if array.dtype.kind == "f" else "mono8"
         data = np.ascontiguousarray(array, dtype="<f4" if encoding == "32FC1" else np.uint8)
         return self._m.RawImage(
@@ -254,13 +255,13 @@ class Channels:
             data=data.tobytes(),
         )
 
-    def _stamp(self, t_us: int) -> Any:  # of the SDK
+    def _stamp(self, t_us: int) -> SdkObject:
         return self._m.Timestamp(t_us // 1_000_000, t_us % 1_000_000 * 1000)
 
-    def _vector(self, values: Sequence[float]) -> Any:  # of the SDK
+    def _vector(self, values: Sequence[float]) -> SdkObject:
         return self._m.Vector3(x=values[0], y=values[1], z=values[2])
 
-    def _turn(self, quat: Sequence[float]) -> Any:  # of the SDK
+    def _turn(self, quat: Sequence[float]) -> SdkObject:
         return self._m.Quaternion(x=quat[0], y=quat[1], z=quat[2], w=quat[3])
 
 

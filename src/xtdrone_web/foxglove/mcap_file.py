@@ -6,7 +6,7 @@ from xtdrone_core.runs.log_file import LogFile, LogGaps
 
 
 class McapFile:
-    """What the SDK's writer writes to: whole chunks, appended by save().
+    """The file to which the SDK's writer writes: whole chunks, appended by save().
 
     After the first write that fails, nothing more is written: later chunks would need what the
     lost one declared. A reader gets everything up to there.

@@ -1,13 +1,15 @@
 """Foxglove's SDK, which only those need who use it."""
 
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
 
 from ..errors import WebError
 
+SdkObject: TypeAlias = Any  # an object of the SDK, which is optional: its types may be missing
 INSTALL = "pip install 'xtdrone[foxglove]', or pip install foxglove-sdk mcap protobuf"
 
 
-def sdk(wanted: str) -> Any:
+def sdk(wanted: str) -> ModuleType:
     """Returns the module foxglove.
 
     Args:

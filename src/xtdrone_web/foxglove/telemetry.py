@@ -19,7 +19,7 @@ from ..errors import WebError
 from ..events import page_event
 from .channels import Channels
 from .mcap_file import McapFile
-from .sdk import sdk
+from .sdk import SdkObject, sdk
 
 FILE = "run.mcap"
 METADATA = "xtdrone"  # name of the record that holds the scenario
@@ -32,7 +32,7 @@ class Telemetry(Observer):
     """Live server and recording of a simulation.
 
     Attributes:
-        url: Of the server; "" without one.
+        url: Address of the server; "" without one.
     """
 
     period_us = TICK_US
@@ -49,8 +49,8 @@ class Telemetry(Observer):
         self._world, self._models = simulation.world, simulation.fleet.vehicles
         self._names = [spec.name for spec in scenario.vehicles]
         self._context = foxglove.Context()
-        self._server: Any = None  # of the SDK, which is optional
-        self._writer: Any = None
+        self._server: SdkObject = None
+        self._writer: SdkObject = None
         self._file: McapFile | None = None
         self._show = threading.Event()  # somebody needs the shapes
         self._due, self._t_us = 0.0, simulation.t_us
@@ -87,7 +87,7 @@ class Telemetry(Observer):
         show = self._show
 
         class Listener(websocket.ServerListener):  # type: ignore[misc, name-defined]
-            def on_subscribe(self, client: Any, channel: Any) -> None:
+            def on_subscribe(self, client: SdkObject, channel: SdkObject) -> None:
                 if channel.topic == "/scene":
                     show.set()
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -30,6 +30,23 @@ from .geometry import Triangles
 from .writer import Glb, Part
 
 RotorLike = Rotor | Propeller  # what has a hub
+
+
+class MaterialWriter(Protocol):
+    """A file that takes the materials of surfaces: a Glb, or a Stage of an export."""
+
+    def material(
+        self,
+        roughness: float,
+        metallic: float,
+        image: np.ndarray | None = None,
+        alpha: float = 1.0,
+        name: str = "",
+        colour: np.ndarray | None = None,
+    ) -> int:
+        """Adds a material; see Glb."""
+
+
 _VERSION = 6  # version of the files: a new number makes all of them anew
 _NEAR_HUB = 0.05  # a rotor's blades are so near its hub [m]
 _VISIBLE_FAR = 0.08  # shapes with no side of this length are left out from afar [m]
@@ -218,11 +235,11 @@ class Surfaces:
                     colour = (*part.colour[:3], part.colour[3] * look.colour[3])
                 self._plain[round(colour[3], 2)].append((placed, tuple(colour[:3])))
 
-    def parts(self, writer: Any, merged: bool = True) -> list[Part]:
+    def parts(self, writer: MaterialWriter, merged: bool = True) -> list[Part]:
         """Returns the parts for mesh() of a writer.
 
         Args:
-            writer: A Glb, or what has a method material() like it.
+            writer: What takes the materials.
             merged: Whether all plain colours are one primitive, instead of one for each.
         """
         parts: list[Part] = []

@@ -50,7 +50,7 @@ class Glb:
             roughness, metallic: 0 to 1.
             image: (h, w, 3) uint8 texture, or None for the colours of the corners.
             alpha: Opacity.
-            name: Of the material, which may get a texture later.
+            name: Name of the material, which may get a texture later.
             colour: (3,) linear, of all of it.
         """
         surface: dict[str, Any] = {"roughnessFactor": roughness, "metallicFactor": metallic}
@@ -83,13 +83,13 @@ class Glb:
         pos: Sequence[float] = (0.0, 0.0, 0.0),
         quat: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
         parent: int = ROOT,
-        **more: Any,
+        **more: Any,  # values of JSON
     ) -> int:
         """Adds a node below another one; returns its number.
 
         Args:
-            name: Of the node.
-            mesh: That it shows.
+            name: Name of the node.
+            mesh: Mesh that it shows.
             pos, quat: Its pose [m], xyzw.
             parent: The other one.
             more: Further properties of glTF.

@@ -66,7 +66,7 @@ class FleetLink:
 
         Args:
             n: Number of vehicles.
-            ports: Of the simulation.
+            ports: Ports of the simulation.
             key: 32 bytes that sign what is sent, or None.
             on_text: Called with each text of a vehicle.
             join: Whether to have the ground station's own port: real PX4 answers nobody else.

@@ -40,7 +40,7 @@ class Pilot:
         """Makes a pilot of a fleet.
 
         Args:
-            link: To the vehicles.
+            link: Link to the vehicles.
             names: Names of the vehicles.
             origin: Latitude, longitude [rad] and height [m] of the world's origin.
             positions: Returns where the vehicles are by their own estimates, (n, 3) [m].

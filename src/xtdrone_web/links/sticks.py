@@ -23,7 +23,7 @@ from .fleet import FleetLink
 # and when they were read, on the clock that pong() gives [s].
 PACKET = struct.Struct("<BxH4fd")
 KIND = 1
-LOST_S = 0.4  # without sticks after which a page counts as gone [s]
+LOST_S = 0.4  # time without sticks after which a page counts as gone [s]
 _KEPT_S = 5.0  # time for which latencies are kept [s]
 _MAX_MS = 1000.0  # latencies beyond are those of a clock that is not known yet
 
@@ -32,7 +32,7 @@ class Sticks:
     """The sticks of all pages.
 
     Attributes:
-        flown: By vehicle, when its last sticks came [s].
+        flown: Times of the last sticks [s], by vehicle.
     """
 
     def __init__(self, link: FleetLink):
@@ -96,7 +96,7 @@ class Sticks:
                 self._latencies.append((sent_s, float(late)))
 
     def latency(self) -> tuple[float, float, float, float]:
-        """Newest, median and 99th percentile [ms] of the last seconds, and how many there are."""
+        """Returns newest, median and 99th percentile [ms] of the last seconds, and their number."""
         since = time.monotonic() - _KEPT_S
         while self._latencies and self._latencies[0][0] < since:
             self._latencies.popleft()

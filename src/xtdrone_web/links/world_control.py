@@ -19,7 +19,7 @@ class WorldControl:
         """Connects at the first request.
 
         Args:
-            instance: Of the simulation.
+            instance: Instance of the simulation.
             there: Whether it has a control socket.
         """
         self._instance, self._there = instance, there

@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -34,23 +34,23 @@ from ..panels.panel import Services
 from ..server.base import Base
 from ..server.page import Page
 
-_POLL_S = 0.006  # between two looks into the ring [s]
-_STICKS_S = 0.05  # between two looks for sticks that have stopped [s]
+_POLL_S = 0.006  # time between two looks into the ring [s]
+_STICKS_S = 0.05  # time between two looks for sticks that have stopped [s]
 _STATUS_S = 0.5
 _SECOND = 1.0
 _EVENTS = 400  # number of events that a new page gets
 _REPEATS = 30  # number of last events that a new one may repeat
-_STALE_S = 2.0  # without a heartbeat after which a vehicle counts as not connected [s]
+_STALE_S = 2.0  # time without a heartbeat after which a vehicle counts as not connected [s]
 _MAX_REQUESTS = 8  # requests that are under way at once
 _FLOWN_BY_STICKS = (Mode.MANUAL, Mode.STABILIZED, Mode.ACRO, Mode.ALTCTL, Mode.POSCTL)
 
 
 class Station(Base):
-    """What all pages of a simulation share.
+    """The part of a simulation's server that all pages share.
 
     Attributes:
         pages: Those that are open.
-        description: Of the simulation.
+        description: Description of the simulation.
     """
 
     def __init__(self, description: StationDescription):
@@ -291,7 +291,7 @@ class Station(Base):
         self.event(severity, self.names[i], text)
 
 
-async def _repeat(work: Callable[[], Coroutine[Any, Any, None]], period: float) -> None:
+async def _repeat(work: Callable[[], Awaitable[None]], period: float) -> None:
     """Calls work() again and again; an error of one call is reported and does not end it."""
     while True:
         try:

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
-from xtdrone_core.mavlink.dialect import mavlink
+from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 
 from ..links.order import Answer, Order, Request
 from .panel import Panel
@@ -34,8 +33,8 @@ class Map(Panel):
         }
         return {"vehicle": i, **plans}
 
-    def _item(self, item: Any) -> Answer | None:  # MISSION_ITEM_INT of pymavlink, without types
-        """Returns an item with its place in the world [m], or None where it has none."""
+    def _item(self, item: MavlinkMessage) -> Answer | None:
+        """Returns a MISSION_ITEM_INT with its place in the world [m]; None where it has none."""
         from xtdrone_dynamics.earth.geodesy import to_local
 
         if not (item.x or item.y):

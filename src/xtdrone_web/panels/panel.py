@@ -15,7 +15,7 @@ from ..links.world_control import WorldControl
 
 @dataclass(frozen=True)
 class Services:
-    """What a panel may use of the server."""
+    """The part of the server that a panel may use."""
 
     description: StationDescription
     pilot: Pilot  # commands vehicles

@@ -54,7 +54,7 @@ class Race(Panel):
         }
 
     def scene(self) -> dict[str, Any]:
-        """Track, the ghost that flies along at first, and laps."""
+        """Returns track, the ghost that flies along at first, and laps."""
         race = None if self._track is None else asdict(_described(self._track, self._ghost))
         return {"race": race, "laps": self._laps}
 

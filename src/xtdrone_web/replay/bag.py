@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from xtdrone_sim.world import load_world
 from ..errors import WebError
 from .recording import NO_MODE, Recording, empty, grid, hold, interpolate, interpolate_attitude
 
+if TYPE_CHECKING:  # an optional extra
+    from rosbags.interfaces import Connection
+
 _POSE, _ODOMETRY = "geometry_msgs/msg/PoseStamped", "nav_msgs/msg/Odometry"
 _MAVROS = re.compile(
     r"/([^/]+)/mavros/(local_position/pose|local_position/velocity_local"
@@ -29,6 +32,7 @@ _MAVROS = re.compile(
 )
 _MODES = {name: number for number, name in NAV_STATES.items()}
 _MAX_POSITION = 1e7  # largest coordinate of any vehicle [m]
+RosMessage: TypeAlias = Any  # rosbags makes the classes of messages at run time
 Topics = dict[str, list[tuple[Any, ...]]]  # rows of time and values, by topic
 
 
@@ -122,7 +126,7 @@ def _content(path: Path) -> dict[str, Topics]:
                 topic = wanted[connection.id]
                 assert topic is not None  # others were not asked for
                 name, what = topic
-                message: Any = bag.deserialize(raw, connection.msgtype)
+                message: RosMessage = bag.deserialize(raw, connection.msgtype)
                 content[name][what].append(_row(message, connection.msgtype, what))
     except Exception as error:  # damaged bytes raise any of them in rosbags
         raise WebError(
@@ -131,7 +135,7 @@ def _content(path: Path) -> dict[str, Topics]:
     return content
 
 
-def _about(connection: Any) -> tuple[str, str] | None:  # of rosbags, which is optional
+def _about(connection: "Connection") -> tuple[str, str] | None:
     """Returns the vehicle of a topic and the topic's kind; None for topics that are left out."""
     known = _MAVROS.fullmatch(connection.topic)
     if known:
@@ -141,7 +145,7 @@ def _about(connection: Any) -> tuple[str, str] | None:  # of rosbags, which is o
     return None
 
 
-def _row(message: Any, kind: str, what: str) -> tuple[Any, ...]:  # of rosbags, which is optional
+def _row(message: RosMessage, kind: str, what: str) -> tuple[Any, ...]:  # by kind and what
     stamp = message.header.stamp
     t_s = stamp.sec + stamp.nanosec * 1e-9
     if what == "state":

@@ -95,7 +95,7 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     world.completer = lambda **_: resources.world_names()
 
 
-def _complete(prefix: str = "", **_: Any) -> list[str]:
+def _complete(prefix: str = "", **_: object) -> list[str]:
     """Returns names of runs, and files."""
     from argcomplete.completers import FilesCompleter
 

@@ -134,7 +134,7 @@ def texts(log: FlightLog, who: str) -> list[dict[str, Any]]:
     ]
 
 
-def _level(message: Any) -> int:  # of pyulog, which has no types
+def _level(message: Any) -> int:  # message: pyulog's, which has no annotations
     """Returns a severity of syslog, 0 to 7, which ULog writes as a digit."""
     level = message.log_level
     return min(max(level - ord("0") if level >= ord("0") else level, 0), 7)

@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -20,8 +20,12 @@ from ..foxglove.telemetry import METADATA
 from ..frame import VEHICLE
 from .recording import NO_MODE, Recording, empty, grid, hold, interpolate, interpolate_attitude
 
+if TYPE_CHECKING:  # an optional extra
+    from mcap.records import Channel, Message, Schema
+
 Rows = list[tuple[float, ...]]  # time, position and attitude
 States = list[tuple[float, dict[str, Any]]]  # times and JSON of a vehicle
+Decoded: TypeAlias = Any  # a class or object that protobuf makes at run time
 _ROTORS = VEHICLE["actuator"].shape[0]
 _SEVERITIES = {1: 7, 2: 6, 3: 4, 4: 3, 5: 2}  # MAVLink's severities of foxglove.Log's levels
 _MODES = {name: number for number, name in NAV_STATES.items()}
@@ -137,8 +141,8 @@ def _content(
 
 
 def _take(
-    record: Any,  # of mcap, which is optional
-    channel: Any,
+    record: "Message",
+    channel: "Channel",
     schemas: "Schemas",
     poses: dict[str, Rows],
     states: dict[str, States],
@@ -162,7 +166,7 @@ def _take(
         )
 
 
-def _row(t_s: float, p: Any, q: Any) -> tuple[float, ...]:  # of protobuf's generated types
+def _row(t_s: float, p: Decoded, q: Decoded) -> tuple[float, ...]:
     return t_s, p.x, p.y, p.z, q.x, q.y, q.z, q.w
 
 
@@ -171,20 +175,20 @@ class Schemas:
 
     def __init__(self) -> None:
         """Begins without any."""
-        self._given: dict[int, Any] = {}
-        self._classes: dict[int, Any] = {}
+        self._given: dict[int, Schema] = {}
+        self._classes: dict[int, Decoded] = {}
 
-    def add(self, schema: Any) -> None:
+    def add(self, schema: "Schema") -> None:
         """Adds a schema of the file."""
         self._given[schema.id] = schema
 
-    def decoded(self, number: int, data: bytes) -> Any:
+    def decoded(self, number: int, data: bytes) -> Decoded:
         """Returns a message."""
         if number not in self._classes:
             self._classes[number] = self._class(self._given[number])
         return self._classes[number].FromString(data)
 
-    def _class(self, schema: Any) -> Any:  # of mcap and protobuf, which are optional
+    def _class(self, schema: "Schema") -> Decoded:
         try:
             from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
         except ImportError as error:

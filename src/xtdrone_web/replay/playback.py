@@ -10,7 +10,7 @@ from .flight_log import MODES
 from .recording import Recording
 
 _PAST_S, _PAST_STEP_S = 30.0, 0.1  # what a page gets after a jump, for trails and plots [s]
-_PAST_SIZE = 2 << 20  # largest size of that [bytes]
+_PAST_SIZE = 2 << 20  # largest size of what a page gets after a jump [bytes]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class OtherDescription:
 
 @dataclass(frozen=True)
 class ReplayDescription:
-    """What is played."""
+    """A description of what is played."""
 
     name: str
     kind: str
@@ -37,13 +37,13 @@ class ReplayDescription:
 
 
 class Playback:
-    """What is played.
+    """A recording as it is played.
 
     Attributes:
         scene: World, types and vehicles of both recordings.
         description: Names, kinds and times.
         start_s, end_s: First and last time [s].
-        events: Of both, by time.
+        events: Events of both, by time.
     """
 
     def __init__(self, first: Recording, second: Recording | None = None, align: str = "start"):

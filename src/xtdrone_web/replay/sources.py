@@ -20,7 +20,7 @@ def read(source: str, vehicle: str = "iris", world: str = "empty") -> Recording:
     Args:
         source: The name or path of a run, or a file.
         vehicle: Type of vehicle of a file that does not name it.
-        world: Of a file that does not name it.
+        world: World of a file that does not name it.
 
     Raises:
         XtdroneError: It is none of KINDS, or damaged.

@@ -15,7 +15,7 @@ from ..server.page import Page
 from .playback import Playback
 from .settings import FASTEST, SLOWEST
 
-_PERIOD_S = 0.02  # between two frames [s]
+_PERIOD_S = 0.02  # time between two frames [s]
 _MAX_EVENTS = 2000  # number of events that a page gets
 _LATENCY = (math.nan, math.nan, math.nan, 0.0)  # no sticks: nobody flies
 REFUSED = "this is a recording: it takes no orders; 'xtdrone sim --web true' has a fleet that does"
@@ -23,12 +23,12 @@ REFUSED = "this is a recording: it takes no orders; 'xtdrone sim --web true' has
 
 @dataclass
 class Player:
-    """Where a page is in the recording."""
+    """A page's place in the recording."""
 
     t_s: float
     playing: bool = True
     speed: float = 1.0
-    wall_s: float = 0.0  # when t_s was
+    wall_s: float = 0.0  # wall time of t_s [s]
     fresh: bool = True  # the page has not got this time yet
 
     def advance(self, now_s: float, end_s: float) -> None:
@@ -49,7 +49,7 @@ class ReplayStation(Base):
         Args:
             playback: What is played.
             begin_s: Where a new page begins [s]; None: at the start.
-            speed: At which a new page plays.
+            speed: Speed at which a new page plays.
         """
         self.pages = set[Page]()
         self._playback, self._speed = playback, speed

@@ -20,7 +20,7 @@ class App:
     """The web application of a station."""
 
     def __init__(self, station: Base, guard: Guard):
-        """Routes and rules; application() is what aiohttp runs."""
+        """Takes what it serves; application() is what aiohttp runs."""
         self._station, self._guard = station, guard
 
     def application(self) -> web.Application:

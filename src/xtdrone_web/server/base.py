@@ -7,7 +7,7 @@ from .page import Page
 
 
 class Base(Protocol):
-    """What App needs of a station.
+    """The part of a station that App needs.
 
     Attributes:
         pages: Those that are open.

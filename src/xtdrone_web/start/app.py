@@ -40,7 +40,7 @@ class StartApp:
         catalogue: Catalogue,
         first: form.Plan | None = None,
     ):
-        """Routes and rules; application() is what aiohttp runs; the form begins with `first`."""
+        """Begins the form with `first`; application() is what aiohttp runs."""
         self._first = first
         self._guard, self._shelf, self._jobs = guard, shelf, jobs
         self._orders, self._catalogue = orders, catalogue
@@ -98,7 +98,7 @@ class StartApp:
         given = request.headers.get("Authorization", "")
         return given.startswith(_BEARER) and self._guard.is_pilot(given[len(_BEARER) :])
 
-    async def _do(self, work: Callable[..., Result], *args: Any) -> Result:  # of any function
+    async def _do(self, work: Callable[..., Result], *args: Any) -> Result:  # args of work
         """Runs what reads files beside the event loop."""
         return await asyncio.get_running_loop().run_in_executor(
             self._pool, functools.partial(work, *args)

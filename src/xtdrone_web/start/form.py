@@ -125,7 +125,7 @@ def _ready() -> dict[str, dict[str, str]]:
     }
 
 
-def read(data: Any) -> Plan:
+def read(data: Any) -> Plan:  # data: JSON from a page, checked here
     """Returns the plan of a form.
 
     Raises:
@@ -164,7 +164,7 @@ def written(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _options(given: dict[Any, Any]) -> dict[str, Any]:
+def _options(given: dict[str, Any]) -> dict[str, Any]:
     """Returns the values of the options that are given, each in its own type."""
     known, values = scenario_options.declared(), {}
     for name, value in given.items():
@@ -181,7 +181,7 @@ def _options(given: dict[Any, Any]) -> dict[str, Any]:
     return values
 
 
-def _read_further(name: str, value: Any) -> None:
+def _read_further(name: str, value: Any) -> None:  # value: of the option's own type
     """Reads values that would otherwise be refused only when the simulation starts."""
     if name == "wind":
         from xtdrone_sim.plant.wind import WindParameters
@@ -197,7 +197,7 @@ def _read_further(name: str, value: Any) -> None:
         preset("gps", value)
 
 
-def _scenario(vehicles: list[Any], options: dict[str, Any]) -> Scenario:
+def _scenario(vehicles: list[object], options: dict[str, Any]) -> Scenario:
     """Returns the scenario; an error names the first value without which there is none."""
     try:
         return Scenario.from_dict({"vehicles": vehicles, **options})
@@ -212,7 +212,7 @@ def _scenario(vehicles: list[Any], options: dict[str, Any]) -> Scenario:
         raise Refused("vehicles", str(error)) from error
 
 
-def _settings(agent: str, settings: dict[Any, Any]) -> dict[str, str]:
+def _settings(agent: str, settings: dict[str, object]) -> dict[str, str]:
     """Returns the options of the Agent as texts, those left out that are empty."""
     if not agent:
         return {}

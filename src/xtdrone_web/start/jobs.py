@@ -31,12 +31,12 @@ class Job:
     """A program, its console and its state.
 
     Attributes:
-        number: Of this job.
+        number: Number of this job.
         kind: "simulation", "plot" or "replay".
         title: In words.
-        instance: Of the simulation or replay, or None.
-        lines: Of its console, without tokens.
-        clock: Of a simulation: simulated time t [s], and factor of real time.
+        instance: Instance of the simulation or replay, or None.
+        lines: Lines of its console, without tokens.
+        clock: Clock of a simulation: simulated time t [s], and factor of real time.
         link, watch_link: Links of its page, for pilots and for viewers, once it has printed them.
     """
 
@@ -163,8 +163,8 @@ class Jobs:
         """Starts `xtdrone WORDS`, from the main thread: it ends with this one.
 
         Args:
-            kind, title, instance: As of Job.
-            words: Of the command line; no shell reads them.
+            kind, title, instance: Those of Job.
+            words: Words of the command line; no shell reads them.
             then: Called when it has ended.
         """
         environment = {

@@ -146,12 +146,12 @@ class Orders:
         return web.json_response({"ok": True})
 
 
-async def _do(work: Callable[..., Result], *args: Any) -> Result:  # of any function
+async def _do(work: Callable[..., Result], *args: Any) -> Result:  # args: those of work
     """Runs what reads files or imports beside the event loop."""
     return await asyncio.get_running_loop().run_in_executor(None, functools.partial(work, *args))
 
 
-async def _json(request: web.Request) -> Any:  # JSON
+async def _json(request: web.Request) -> Any:  # any value of JSON
     try:
         return json.loads(await request.text())
     except (ValueError, RecursionError) as error:

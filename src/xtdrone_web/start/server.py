@@ -35,7 +35,7 @@ def serve(
     Args:
         address: IPv4 address.
         port: TCP port; None for that of the instance.
-        instance: Which the first simulation gets, if it is free.
+        instance: Instance that the first simulation gets, if it is free.
         scenarios: Folder of saved scenarios and of the user's models.
         first: What the form begins with.
         opened: Called with the link when it is served, in a thread of its own.

@@ -151,9 +151,9 @@ def keep(folder: Path, name: str, contents: dict[PurePosixPath, bytes]) -> Path:
     """Writes a model's files; one of the same name is not replaced.
 
     Args:
-        folder: Of all models of the user.
-        name: Of this one.
-        found: As of unpacked().
+        folder: Folder of all models of the user.
+        name: Name of this one.
+        contents: As unpacked() returns them.
 
     Returns:
         Its SDF file.

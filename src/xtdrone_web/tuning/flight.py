@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import WebError
 from .worker import Worker
 
-Message = dict[str, Any]  # to pages, with its op: values for JSON
+Message = dict[str, Any]  # message to pages, with its op: values for JSON
 _PATIENCE_S = 30.0  # time that a flight gets to write its summary and plots [s]
 
 
@@ -39,7 +39,7 @@ def command_line(given: list[str]) -> str:
 
 
 class Flight:
-    """At most one flight at a time."""
+    """A runner of flights, at most one at a time."""
 
     def __init__(self, tell: Callable[[Message], object], instance: int):
         """Takes what gets {"op": "flight", ...} at each change, and the simulation's instance."""

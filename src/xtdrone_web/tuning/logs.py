@@ -21,8 +21,8 @@ class Log:
     """A file that can be chosen.
 
     Attributes:
-        name: By which a page names it: the path below the runs, or the file's own.
-        path: Of the file.
+        name: A page's name for it: the path below the runs, or the file's own.
+        path: Path of the file.
         run: The folder of the run that wrote it, or None.
     """
 

@@ -24,12 +24,12 @@ _PART_S = 30.0  # time that the next part of an upload may take [s]
 
 
 def tuning_routes(bench: Bench, guard: Guard, prefix: str = PREFIX) -> list[web.RouteDef]:
-    """Routes of an application with the rules of server.rules that serves /static.
+    """Returns routes for an application with the rules of server.rules that serves /static.
 
     Args:
         bench: What the pages share; the application closes it at its end.
         guard: Knows the token, without which this page shows nothing.
-        prefix: Of the paths.
+        prefix: Prefix of the paths.
     """
     pages = _Pages(bench, guard)
     return [

@@ -25,9 +25,9 @@ def serve(log: str | None, address: str, instance: int) -> int:
     """Serves the page until Ctrl-C.
 
     Args:
-        log: That is opened at the start, or None.
+        log: The log that is opened at the start, or None.
         address: IPv4 address on which the page is served.
-        instance: Of its port, and of flights that it starts.
+        instance: Instance of its port, and of flights that it starts.
 
     Returns:
         The exit status.

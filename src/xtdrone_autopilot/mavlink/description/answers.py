@@ -5,7 +5,6 @@ A new one is one method here, marked with its name; it gives the messages of the
 
 import shutil
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from xtdrone_core.mavlink.dialect import MavlinkMessage, mavlink
 from ...state.clock import StepClock
 from ...state.events import Events
 from ...state.handlers import on_request, receives
+from ..links import Link, Links
 from ..telemetry.modes import available_modes
 from .metadata import GENERAL, files
 
@@ -73,12 +73,12 @@ class Answers:
 class EventProtocol:
     """Answers ground stations that have missed events."""
 
-    def __init__(self, events: Events, links: Any) -> None:
+    def __init__(self, events: Events, links: Links) -> None:
         """events: Of the fleet. links: Replies go out on them."""
         self._events, self._links = events, links
 
     @receives("REQUEST_EVENT")
-    def _request_event(self, link: Any, message: MavlinkMessage) -> None:
+    def _request_event(self, link: Link, message: MavlinkMessage) -> None:
         for answer in self._events.again(
             link.vehicle, message.first_sequence, message.last_sequence, *link.source or (0, 0)
         ):

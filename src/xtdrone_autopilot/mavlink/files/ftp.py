@@ -26,7 +26,7 @@ from xtdrone_core.mavlink.ftp import DATA_SIZE, HEADER, PAYLOAD_SIZE, FtpError, 
 
 from ...state.handlers import receives
 from ..description import metadata
-from ..links import MAX_PEERS, Address
+from ..links import MAX_PEERS, Address, Link, Links
 from .written import Path as WrittenPath, WrittenFiles
 
 BURST = 20  # messages that answer one burst request; the client then requests more
@@ -64,7 +64,12 @@ class _Session:
 class FileServer:
     """Answers FILE_TRANSFER_PROTOCOL on the links of a fleet."""
 
-    def __init__(self, log: Any, parameter_files: Sequence[Path] | None, links: Any) -> None:
+    def __init__(
+        self,
+        log: Any,  # a FleetLog, of a package at the side of this one
+        parameter_files: Sequence[Path] | None,
+        links: Links,
+    ) -> None:
         """A server of a fleet's files.
 
         Args:
@@ -82,7 +87,7 @@ class FileServer:
         return len(self._sessions)
 
     @receives("FILE_TRANSFER_PROTOCOL")
-    def handle(self, link: Any, message: MavlinkMessage) -> None:
+    def handle(self, link: Link, message: MavlinkMessage) -> None:
         """Answers one request that names this vehicle."""
         if message.target_system != link.system:
             return

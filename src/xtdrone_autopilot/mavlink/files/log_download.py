@@ -13,7 +13,7 @@ from xtdrone_dynamics.compiled import njit
 from ...state.handlers import receives
 from ...state.outbox import WARNING, Outbox
 from ..frames import frame_crc, layout
-from ..links import Address, Link
+from ..links import Address, Link, Links
 
 BLOCK = 90  # bytes of a log in one LOG_DATA
 FRAME = 12 + 7 + BLOCK  # length of a whole LOG_DATA on the wire [bytes]
@@ -89,7 +89,12 @@ def frames_of_data(
 class LogDownload:
     """Serves the logs of a fleet to clients on its links."""
 
-    def __init__(self, log: Any, outbox: Outbox, links: Any) -> None:
+    def __init__(
+        self,
+        log: Any,  # a FleetLog, of a package at the side of this one
+        outbox: Outbox,
+        links: Links,
+    ) -> None:
         """log: the fleet's FleetLog, or None; links: its Links."""
         self._log, self._outbox, self._links = log, outbox, links
         self._transfers: dict[_Key, _Transfer] = {}

@@ -11,7 +11,7 @@ from ...state.handlers import streams
 class ClockStreams:
     """Fills the messages about time."""
 
-    def __init__(self, reported: Any) -> None:
+    def __init__(self, reported: Any) -> None:  # a Reported, whose module imports this one
         """reported: a Reported of streams.py."""
 
     @streams("TIMESYNC", offboard=10)

@@ -43,7 +43,7 @@ class DeviceStreams:
         rotors: (N,) their number.
     """
 
-    def __init__(self, reported: Any) -> None:
+    def __init__(self, reported: Any) -> None:  # a Reported, whose module imports this one
         """reported: a Reported of streams.py."""
         self._status, self._battery = reported.status, reported.battery
         self.readings = reported.readings

@@ -22,7 +22,7 @@ _ADVANCED, _NOT_SELECTABLE = 1, 2  # MAV_MODE_PROPERTY
 class ModeStreams:
     """Fills the messages about modes."""
 
-    def __init__(self, reported: Any) -> None:
+    def __init__(self, reported: Any) -> None:  # a Reported, whose module imports this one
         """reported: a Reported of streams.py."""
         self._status, self._events = reported.status, reported.events
 

@@ -39,7 +39,7 @@ class RemoteIdStreams:
         readings: Those of the current step.
     """
 
-    def __init__(self, reported: Any) -> None:
+    def __init__(self, reported: Any) -> None:  # a Reported, whose module imports this one
         """reported: a Reported of streams.py."""
         self.status, self.readings = reported.status, reported.readings
         self._failsafes, self._estimator = reported.failsafes, reported.estimator

@@ -1,8 +1,8 @@
 """Client side of one request-reply socket to the plugin in gzserver; see plugin/channel.hh."""
 
+import socket
 import struct
 from collections.abc import Callable
-from typing import Any
 
 from ...errors import EngineError
 
@@ -19,7 +19,7 @@ class Channel:
         socket: The connected socket.
     """
 
-    def __init__(self, sock: Any, complaint: Callable[[], str]):
+    def __init__(self, sock: socket.socket, complaint: Callable[[], str]):
         """Takes ownership of a connected socket.
 
         Args:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sensor_models.lens import Pinhole
 from sensor_models.measured.range_finder import RangeParameters
 from sensor_models.rendered.lidar import LidarParameters, lidar_of
 from sensor_models.rendered_sensor import cameras_in
@@ -142,12 +143,12 @@ class GazeboScene:
         self,
         pos: npt.ArrayLike,
         quat: npt.ArrayLike,
-        pinhole: Any,
+        pinhole: Pinhole,
         near: float,
         far: float,
         depth: bool = False,
         key: Key = ("", "", ""),
-    ) -> Any:
+    ) -> Any:  # an image, or with depth a pair of image and distances
         """Draws with the camera of this key; see RenderedScene.draw()."""
         head = _DRAWING.pack(
             self._numbers[key],

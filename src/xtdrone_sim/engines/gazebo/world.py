@@ -4,7 +4,6 @@ import copy
 import math
 from collections.abc import Container, Sequence
 from pathlib import Path
-from typing import Any
 
 from lxml import etree
 
@@ -33,7 +32,7 @@ def world_sdf(
     models: Sequence[Vehicle],
     plugin: Path | str,
     socket: Path | str,
-    looks: Any,
+    looks: Path | str,
     step: float,
 ) -> str:
     """Writes the whole world as SDF text.

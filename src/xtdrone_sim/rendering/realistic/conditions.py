@@ -1,12 +1,13 @@
 """What lights a world during a run: its sun, sky and air, by its file and the scenario."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from xtdrone_core.scenario.weather import Weather, hour_of, parse_weather
 
+from ...world import World
+from ...world.sky import Fog
 from . import fog, sun
 from .sky import Sky, sky_of
 
@@ -34,7 +35,7 @@ class Conditions:
     shadows: bool
 
 
-def conditions_of(world: Any, time_of_day: str = "", weather: str = "") -> Conditions:
+def conditions_of(world: World, time_of_day: str = "", weather: str = "") -> Conditions:
     """The conditions of a run.
 
     Args:
@@ -64,7 +65,7 @@ def conditions_of(world: Any, time_of_day: str = "", weather: str = "") -> Condi
     )
 
 
-def _air(given: Weather | None, of_file: Any, sky: Sky) -> tuple:
+def _air(given: Weather | None, of_file: Fog | None, sky: Sky) -> tuple:
     level = sky.ambient + sky.sun * max(float(sky.towards[2]), 0.0)
     if given is None and of_file is not None:
         colour = np.array(of_file.colour)

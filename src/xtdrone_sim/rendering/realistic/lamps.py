@@ -6,11 +6,12 @@ never moves is drawn into them once, and the rest again where it is.
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from xtdrone_dynamics.compiled import njit
+
+from ...world import World
 
 LUX = 2000.0  # illuminance by a lamp of diffuse 1 without attenuation
 BULB = 0.06  # radius of what is seen of a lamp [m]
@@ -33,7 +34,7 @@ class Lamps:
         parallel: (M, 3) unit vectors towards the directional lamps that cast shadows.
     """
 
-    def __init__(self, world: Any) -> None:
+    def __init__(self, world: World) -> None:
         """Reads them; the first directional light is the sun, which is none of them.
 
         Args:

@@ -1,14 +1,12 @@
 """What MuJoCo draws for realistic images: colours, depth and numbers of geoms."""
 
-from typing import Any
-
 import mujoco
 import numpy as np
 
 
 def drawn(
     scene: mujoco.MjvScene,
-    context: Any,
+    context: mujoco.MjrContext,
     width: int,
     height: int,
     near: float,
@@ -38,7 +36,9 @@ def drawn(
     return colours, distances
 
 
-def numbers(scene: mujoco.MjvScene, context: Any, width: int, height: int) -> np.ndarray:
+def numbers(
+    scene: mujoco.MjvScene, context: mujoco.MjrContext, width: int, height: int
+) -> np.ndarray:
     """Number (h, w) of the geom in each pixel, plus one; 0 for none. Arguments as of drawn()."""
     flags = scene.flags
     flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = True
@@ -52,7 +52,7 @@ def numbers(scene: mujoco.MjvScene, context: Any, width: int, height: int) -> np
 
 def square(
     scene: mujoco.MjvScene,
-    context: Any,
+    context: mujoco.MjrContext,
     eye: np.ndarray,
     forward: np.ndarray,
     up: np.ndarray,

@@ -113,7 +113,7 @@ class RealisticScene(RenderedScene):
         far: float,
         depth: bool = False,
         key: tuple = (),
-    ) -> Any:
+    ) -> Any:  # an image, or with depth a pair of image and distances
         """Renders an image; see RenderedScene.draw(). `key` names the camera."""
         distances = super().draw(pos, quat, pinhole, near, far, True)[1] if depth else None
         self.open()
@@ -343,7 +343,7 @@ class RealisticScene(RenderedScene):
             )
         return (shapes < 0) | (distances > length - near)
 
-    def build(self, inserted: tuple[WorldModel, ...]) -> Any:
+    def build(self, inserted: tuple[WorldModel, ...]) -> mujoco.MjModel:
         self._shadows.forget()
         self.lamps.forget()
         model = mujoco_scene.build(

@@ -17,6 +17,7 @@ import numpy as np
 
 from xtdrone_core.vehicle import Actuator, HalfWing, Rotor
 
+from ..pose import Pose
 from ..sdf_file import Element, fail
 from ..sdf_tree import Scope, number, refuse_unknown, vector
 from .links import Links, unit
@@ -41,7 +42,7 @@ def read_half_wings(
     scope: Scope,
     links: Links,
     actuators: Sequence[Actuator],
-    controls: Mapping[str, tuple[int, Any]],
+    controls: Mapping[str, tuple[int, Element]],
 ) -> Iterable[HalfWing]:
     """Yields the half wings of a model.
 
@@ -89,7 +90,7 @@ def _rotor(block: Element, body: int, actuators: Sequence[Actuator]) -> int:
     fail(block, f"there is no rotor {motor:g} on the body of a half wing: give its motorNumber")
 
 
-def _directions(block: Element, frame: Any) -> dict:
+def _directions(block: Element, frame: Pose) -> dict:
     """Unit vectors along the thrust and the span, frame of the body."""
     forward = np.array(vector(block, "forward", (1.0, 0.0, 0.0)))
     left = np.array(vector(block, "left", (0.0, 1.0, 0.0)))

@@ -6,7 +6,6 @@ a wheel's collisions is its tyre, and <mu> and <mu2> of that are its friction al
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from xtdrone_core.vehicle import Actuator, Tyre, Wheel
 
@@ -36,7 +35,7 @@ def read_tyres(
     scope: Scope,
     links: Links,
     actuators: Sequence[Actuator],
-    controls: Mapping[str, tuple[int, Any]],
+    controls: Mapping[str, tuple[int, Element]],
     shapes: Iterable[Shape],
     remarks: list[str],
 ) -> Iterable[Tyre]:

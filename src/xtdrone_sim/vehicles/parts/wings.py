@@ -45,7 +45,7 @@ _CL_DELTA = 4.0
 _SECOND_POINT = re.compile(r"([-+]?\d+\.\d*)\.")
 
 
-def wing_plugins(scope: Scope) -> list[tuple[Scope, Any]]:
+def wing_plugins(scope: Scope) -> list[tuple[Scope, Element]]:
     """Scope and plugin of each lifting surface."""
     return [
         (owner, plugin)
@@ -70,7 +70,7 @@ def read_wings(
     scope: Scope,
     links: Links,
     actuators: Sequence[Actuator],
-    controls: Mapping[str, tuple[int, Any]],
+    controls: Mapping[str, tuple[int, Element]],
     remarks: list[str],
 ) -> Iterable[Wing]:
     """Yields the lifting surfaces of a model.

@@ -8,9 +8,11 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TextIO
+from types import ModuleType
+from typing import Any, TextIO, TypeAlias
 
 # The preloaded library must find depthai's symbols.
 sys.setdlopenflags(sys.getdlopenflags() | os.RTLD_GLOBAL)
@@ -21,12 +23,14 @@ import numpy as np  # noqa: E402
 # Columns: the optical axes (x right, y down, z forward) in the camera frame of the output poses
 # (x forward, y left, z up).
 _OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
-_MAX_PAIRS = 2  # in Basalt's queues at a time
-_GRAVITY_US = 1_000_000  # before the first pair, over which the accelerometer is averaged [us]
+DepthaiObject: TypeAlias = Any  # depthai has no annotations
+Reading = tuple[int, np.ndarray, np.ndarray]  # time [us], gyroscope [rad/s], accelerometer [m/s^2]
+_MAX_PAIRS = 2  # pairs in Basalt's queues at a time
+_GRAVITY_US = 1_000_000  # time before the first pair over which the accelerometer is averaged [us]
 _SOCKETS = dai.CameraBoardSocket.CAM_B, dai.CameraBoardSocket.CAM_C
 
 
-def write_calibration(path: Path | str, cameras: Any) -> None:
+def write_calibration(path: Path | str, cameras: Sequence[dict[str, Any]]) -> None:
     """Writes the calibration file that the preloaded library returns."""
     handler = dai.CalibrationHandler()
     for socket, camera in zip(_SOCKETS, cameras):
@@ -48,7 +52,7 @@ def write_calibration(path: Path | str, cameras: Any) -> None:
     handler.eepromToJsonFile(path)
 
 
-def frame(image: np.ndarray, number: int, t_us: int) -> Any:
+def frame(image: np.ndarray, number: int, t_us: int) -> DepthaiObject:
     """Makes a depthai message of an image."""
     message = dai.ImgFrame()
     message.setType(dai.ImgFrame.Type.GRAY8)
@@ -61,7 +65,7 @@ def frame(image: np.ndarray, number: int, t_us: int) -> Any:
     return message
 
 
-def packet(gyro: np.ndarray, accel: np.ndarray, t_us: int) -> Any:
+def packet(gyro: np.ndarray, accel: np.ndarray, t_us: int) -> DepthaiObject:
     """Makes a depthai packet of an IMU reading."""
     result = dai.IMUPacket()
     for report, vector in ((result.acceleroMeter, accel), (result.gyroscope, gyro)):
@@ -72,14 +76,19 @@ def packet(gyro: np.ndarray, accel: np.ndarray, t_us: int) -> Any:
     return result
 
 
-def send(imu: Any, readings: Any) -> None:
+def send(imu: DepthaiObject, readings: Iterable[Reading]) -> None:
     """Sends IMU readings (t_us, gyro, accel) to Basalt."""
     message = dai.IMUData()
     message.packets = [packet(gyro, accel, t_us) for t_us, gyro, accel in readings]
     imu.send(message)
 
 
-def begin(imu: Any, waiting: queue.Queue[int], readings: Any, t_us: int) -> None:
+def begin(
+    imu: DepthaiObject,
+    waiting: queue.Queue[int],
+    readings: Sequence[Any],  # each a Reading; as such, np.mean refuses its columns
+    t_us: int,
+) -> None:
     """Sends readings until the first pair is answered.
 
     Basalt initialises with the first pair and discards all earlier readings. It takes the direction
@@ -94,11 +103,11 @@ def begin(imu: Any, waiting: queue.Queue[int], readings: Any, t_us: int) -> None
 
 
 def answer(
-    poses: Any,
+    poses: DepthaiObject,
     waiting: queue.Queue[int],
     room: threading.Semaphore,
     camera_from_body: np.ndarray,
-    link: Any,  # the module, which is found at run time
+    link: ModuleType,
     answers: TextIO,
 ) -> None:
     """Writes the pose of each pair; Basalt returns them in the order of the pairs."""

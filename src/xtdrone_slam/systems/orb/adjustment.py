@@ -1,7 +1,5 @@
 """Local bundle adjustment of the latest keyframes and their landmarks, by GTSAM."""
 
-from typing import Any
-
 import gtsam
 import numpy as np
 from gtsam.symbol_shorthand import L, X
@@ -90,7 +88,7 @@ def _landmarks(frames: list[Keyframe], moving: list[Keyframe]) -> np.ndarray:
 
 def _graph(
     world: Map, camera: Pinhole, anchors: list[Keyframe], frames: list[Keyframe], chosen: np.ndarray
-) -> tuple[Any, Any]:  # gtsam has no annotations
+) -> tuple[gtsam.NonlinearFactorGraph, gtsam.Values]:
     graph, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
     intrinsics = gtsam.Cal3_S2Stereo(
         camera.focal, camera.focal, 0.0, camera.cx, camera.cy, camera.baseline

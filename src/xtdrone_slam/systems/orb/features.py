@@ -15,7 +15,7 @@ _MAX_DEPTH = 250.0  # stereo match [baselines]
 _HAMMING = 64  # largest distance between descriptors of one point [bits]
 _RATIO = 0.8  # Lowe's ratio test along a row, where repetitive texture is ambiguous
 _FLOW_RADIUS = 4.0  # largest distance between an ORB feature and its optical flow result [pixels]
-_SCALE = 1.2  # between two pyramid levels
+_SCALE = 1.2  # ratio between two pyramid levels
 _FLOW = {
     "winSize": (15, 15),
     "maxLevel": 1,
@@ -200,7 +200,7 @@ def follow(
 
 
 def match(
-    matcher: Any, one: np.ndarray, two: np.ndarray, allowed: np.ndarray, ratio: float
+    matcher: cv2.BFMatcher, one: np.ndarray, two: np.ndarray, allowed: np.ndarray, ratio: float
 ) -> np.ndarray:
     """Returns mutual best matches (M, 2) of descriptors (N, 32), (K, 32) among allowed (N, K)."""
     nearest = matcher.knnMatch(one, two, 2, mask=allowed.astype(np.uint8))

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from xtdrone_core.runs.parent import tied
 from xtdrone_slam.benchmark import link
 from xtdrone_slam.datasets import calibration
 
+RosObject: TypeAlias = Any  # a message, its class or a stamp of rospy, which has no annotations
 POSES = {
     "geometry_msgs/PoseStamped": ("geometry_msgs.msg", "PoseStamped", "pose"),
     "geometry_msgs/PoseWithCovarianceStamped": (
@@ -37,7 +38,7 @@ POSES = {
 }
 _START_S = 25.0  # wall time for the master to start, and for the node to subscribe [s]
 _POSE_S = 3.0  # wait for the pose topic; some nodes advertise it with the first pose only [s]
-_STAMP_TOLERANCE_US = 1000  # between the stamps of a pair and of its pose [us]
+_STAMP_TOLERANCE_US = 1000  # tolerance between the stamps of a pair and of its pose [us]
 
 
 class Answers:
@@ -113,7 +114,7 @@ class Topics:
         self._imu = rospy.Publisher(args.imu, Imu, queue_size=1000)
         module, name, path = POSES[args.pose_type]
 
-        def on_pose(message: Any) -> None:
+        def on_pose(message: RosObject) -> None:
             pose = message
             for name in path.split("."):
                 pose = getattr(pose, name)
@@ -168,11 +169,11 @@ class Topics:
             vector.x, vector.y, vector.z = values
         self._imu.publish(message)
 
-    def _stamp(self, t_us: int) -> Any:
+    def _stamp(self, t_us: int) -> RosObject:
         return self._rospy.Time(t_us // 1_000_000, t_us % 1_000_000 * 1000)
 
 
-def _info(kind: Any, camera: calibration.Camera, baseline: float) -> Any:
+def _info(kind: RosObject, camera: calibration.Camera, baseline: float) -> RosObject:
     """Makes a CameraInfo; baseline is minus the right camera's x in the left one [m]."""
     fx, fy, cx, cy = camera.intrinsics
     return kind(
