@@ -14,14 +14,14 @@ from .operator import Operator
 
 Vehicles = int | str | Iterable[int | str] | np.ndarray | None  # None: all
 _REQUESTS = ("mode", "arm")  # fields of SetPoints that have their own commands
-_NEAR = 0.3  # from where on a vehicle is there [m]
+_NEAR = 0.3  # a vehicle so near its goal is there [m]
 
 
 class Wait(NamedTuple):
     """A state that a command waits for."""
 
     condition: Callable[[], ArrayLike]  # True, or an array of it
-    what: str  # for the error message
+    what: str  # words for the error message
     time_out: float  # [s] of simulated time
 
 

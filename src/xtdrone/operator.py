@@ -6,7 +6,7 @@ from xtdrone_core.agent import BaseAgent
 from xtdrone_core.modes import Mode
 from xtdrone_core.state import ARM, Estimates, SetPoints
 
-_RETRY_US = 500_000  # after which a request that was not granted is repeated [us]
+_RETRY_US = 500_000  # time after which a request that was not granted is repeated [us]
 _IDLE, _HOLD, _FLY, _LAND = range(4)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 AGENT = "square"
 MAX_BATCH = 256  # flights
 _KEPT = "vehicles", "wind", "seed", "log"  # options of a scenario that a batch flies, or may ignore
-_ACCEPTANCE_RADIUS = 0.3  # around a corner [m]
+_ACCEPTANCE_RADIUS = 0.3  # radius around a corner [m]
 
 
 def check(flight: Flight, usual: Mapping[str, Any]) -> None:
@@ -120,8 +120,8 @@ class _Square:
         self.t_s = 0.0
         self.done, self._fell = np.zeros((2, count), dtype=bool)
         self._index, self._reached = np.zeros((2, count), dtype=int)
-        self._since = np.zeros(count)  # when the present goal was set [s]
-        self._inside = np.full(count, np.nan)  # since when all vehicles are there [s]
+        self._since = np.zeros(count)  # time at which the present goal was set [s]
+        self._inside = np.full(count, np.nan)  # time since which all vehicles are there [s]
         self._squares, self._worst, self._path, self._speed, self._tilt, self._end = np.zeros(
             (6, count)
         )

@@ -14,7 +14,7 @@ from xtdrone_core import XtdroneError
 from .errors import CampaignError
 from .runners import Done
 
-LOCAL = "local"  # in place of an address: this machine
+LOCAL = "local"  # this machine, in place of an address
 
 
 class RayRunner:

@@ -42,7 +42,7 @@ FIGURES = {  # unit and meaning of each figure; a flight has those that apply to
     "goals": ("", "fraction of the Agent's goals that was reached"),
     "collisions": ("", "number of collisions"),
 }
-_PERIOD_US = 20_000  # between two samples of the figures [us]
+_PERIOD_US = 20_000  # time between two samples of the figures [us]
 _DECIMALS = 6  # decimals to which figures are rounded
 
 
@@ -50,7 +50,7 @@ _DECIMALS = 6  # decimals to which figures are rounded
 class Flight:
     """A flight to fly; all that a worker needs."""
 
-    index: int  # in the plan
+    index: int  # number in the plan
     agent: str  # a name, or module:Class
     settings: tuple[str, ...]  # NAME=VALUE of the Agent
     scenario: Mapping[str, Any]  # as of Scenario.to_dict()

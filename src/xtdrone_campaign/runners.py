@@ -26,7 +26,7 @@ from .errors import CampaignError
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
-_MAX_ATTEMPTS = 2  # at a task whose process is killed
+_MAX_ATTEMPTS = 2  # attempts at a task whose process is killed
 _TAIL_LENGTH = 300  # characters of a console in a message
 
 

@@ -15,7 +15,7 @@ from xtdrone_core.errors import shown
 from .errors import CampaignError
 
 FORMS = "write FROM..TO/STEP, FROM..TO of whole numbers, A,B,C, or a YAML list [A, 'B,C']"
-MAX_VALUES = 100_000  # per quantity
+MAX_VALUES = 100_000  # values of a quantity
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:/(.*))?")
 _ROUNDING = 1e-9  # fraction of a step by which rounding may miss the end of a range

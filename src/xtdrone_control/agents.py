@@ -15,7 +15,7 @@ from xtdrone_core.scenario.options import Option
 from xtdrone_dynamics.abilities.vehicle_type import ROVER, vehicle_types
 
 _REACHED = 0.3  # acceptance radius of a corner [m]
-_RETRY_US = 500_000  # until a request that was not granted is sent again [us]
+_RETRY_US = 500_000  # time until a request that was not granted is sent again [us]
 _LOITER_US = 3_000_000  # time in AUTO.LOITER after which a mission in the air is over [us]
 _REST_SPEED = 0.15  # a vehicle at rest is slower [m/s]
 _SLIDE_US = 15_000_000  # a plane that lands at 8 m/s on its belly takes 13 s to come to rest [us]
@@ -155,7 +155,7 @@ class MissionAgent(BaseAgent):
         "_reached",
         "_over_us",
     )
-    period_us = 100_000  # between two checks of a mission's state
+    period_us = 100_000  # time between two checks of a mission's state [us]
 
     def __init__(
         self,
@@ -173,10 +173,10 @@ class MissionAgent(BaseAgent):
         self._asked_us = -_RETRY_US
         self._begun = np.zeros(n, dtype=bool)  # armed in AUTO.MISSION
         self._over = np.zeros(n, dtype=bool)  # landed and disarmed again
-        self._loitering_us = np.full(n, -1)  # since when in AUTO.LOITER, -1 = not
+        self._loitering_us = np.full(n, -1)  # time since which it is in AUTO.LOITER, -1 = it is not
         self._reached = np.zeros(n, dtype=int)  # waypoints
         self._start_us: int | None = None
-        self._over_us = -1  # when the last mission was over, -1 = not yet
+        self._over_us = -1  # time at which the last mission was over, -1 = not yet
         self._autopilot: Autopilot | None = None
         self.drives = np.zeros(n, dtype=bool)
         self.remember_start()

@@ -13,12 +13,12 @@ from xtdrone_core.errors import XtdroneError
 from xtdrone_core.scenario.options import Option
 from xtdrone_dynamics.abilities.vehicle_type import MULTICOPTER, ROVER, vehicle_types
 
-_RETRY_US = 500_000  # until a mode or arming request that was not granted is repeated [us]
+_RETRY_US = 500_000  # time until a request that was not granted is repeated [us]
 _MAX_ERROR = 0.3  # horizontal error with which a descent begins [m]
 _HOLD_ERROR = 0.5  # horizontal error at which the descent waits [m]
 _STEADY_US = 2_000_000  # time within _MAX_ERROR before it descends [us]
 _DESCENT_SPEED = 0.5  # [m/s]
-_MAX_CLIMB_SPEED = 1.0  # while it approaches the carrier, up and down [m/s]
+_MAX_CLIMB_SPEED = 1.0  # largest vertical speed as it approaches the carrier [m/s]
 _GAIN = 0.8  # speed per distance to the carrier [1/s]
 _MAX_CLOSING_SPEED = 3.0  # relative to the carrier [m/s]
 _ARRIVED = 0.5  # tolerance of the take-off height [m]
@@ -78,7 +78,7 @@ class DeckLandingAgent(BaseAgent):
         self._out = SetPoints.empty(n)
         self._flyers = self._carriers = np.zeros(0, dtype=np.int64)
         self._requested_us = -_RETRY_US
-        self._begun_us: int | None = None  # when all were armed
+        self._begun_us: int | None = None  # time at which all were armed
         self._pads: np.ndarray | None = None  # (N, 3) positions at the start [m]
         # (N,) Headings at the start, counter-clockwise from east [rad].
         self._headings = np.zeros(n)

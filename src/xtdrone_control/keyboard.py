@@ -18,7 +18,7 @@ from .errors import ControlNodeError
 STEP = 0.1  # change of velocity or acceleration per key [m/s, m/s^2]
 TURN_STEP = 0.1  # change of yaw rate or steering per key [rad/s]
 POINT_STEP = 5.0  # change of a fixed wing's set-point per key [m]
-MAX_SPEED = {"velocity": 20.0, "acceleration": 5.0}  # per axis [m/s, m/s^2]
+MAX_SPEED = {"velocity": 20.0, "acceleration": 5.0}  # bounds of each axis [m/s, m/s^2]
 MAX_TURN = 3.0  # [rad/s]
 MAX_STEERING = 1.0  # rovers and boats, as in XTDrone
 ALL, LEADER = "all", "leader"

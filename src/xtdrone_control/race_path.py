@@ -15,7 +15,7 @@ from xtdrone_core.racing.track import Track
 
 _MAX_STRAIGHT = 0.8  # flown along a gate's direction before and behind it [m]
 _STEP = 0.02  # resolution of the path [m]
-_SAMPLES = 40  # between two points of the spline, to measure its length
+_SAMPLES = 40  # samples between two points of the spline, to measure its length
 
 
 class LapPath:

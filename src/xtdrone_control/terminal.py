@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from .errors import ControlNodeError
 from .keyboard import Teleop
 
-REPEAT_S = 0.1  # between two messages of a motion [s, wall]
-DRAW_S = 0.2  # between two screens [s, wall]
+REPEAT_S = 0.1  # time between two messages of a motion [s, wall]
+DRAW_S = 0.2  # time between two screens [s, wall]
 HOME, END_OF_LINE, END_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 HIDE_CURSOR, SHOW_CURSOR, CLEAR = "\x1b[?25l", "\x1b[?25h", "\x1b[2J"
 

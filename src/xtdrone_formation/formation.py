@@ -61,7 +61,7 @@ class Formation(Memory):
         self._transition: Transition | None = None
         self.name = "waiting"
         self.ground = ground
-        self._leader_z = math.inf  # at the last step [m]
+        self._leader_z = math.inf  # the leader's height at the last step [m]
         self._speed, self._acceleration = speed, acceleration
         self._rows = np.arange(1, n)
         self._set_points = SetPoints.empty(n)

@@ -23,9 +23,9 @@ from .shapes import GENERATORS, XTDRONE
 
 MIN_SLOT_SEPARATION = 1.5  # minimum distance between two vehicles of a formation [m]
 MAX_SCALE = 1e4  # largest scale; also the largest spacing [m]
-MIN_HEIGHT = 1.0  # above the ground, of slots below the leader [m]
+MIN_HEIGHT = 1.0  # height above the ground of slots below the leader [m]
 _LEVEL = 0.5  # distance below the leader up to which a slot counts as level with it [m]
-DEFAULT_SPACING = 2.0  # for generated formations, as in XTDrone's formations of nine [m]
+DEFAULT_SPACING = 2.0  # spacing of generated formations, as in XTDrone's of nine [m]
 
 _WAITING = ("origin", "waiting")  # XTDrone's names of the start grid
 

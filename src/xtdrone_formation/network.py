@@ -128,7 +128,7 @@ class Radio:
         least=0.0,
         metavar="FROM,TO",
     )
-    seed: int = 1  # for the losses
+    seed: int = 1  # seed of the losses
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.delay) and self.delay >= 0):

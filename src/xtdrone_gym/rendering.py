@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SIZE = 640, 480  # width and height of an image [pixels]
 FPS = 25.0  # frames per second of a film
-_MARGIN, _CAMERA_MARGIN = 0.7, 1.3  # around vehicles and goals, here and of a Camera [m]
+_MARGIN, _CAMERA_MARGIN = 0.7, 1.3  # margins around vehicles and goals, here and of a Camera [m]
 _FAR = 8.0  # goals that are further away need not be in view [m]
 _GOAL, _GOAL_RADIUS = "goal", 0.1  # name and size [m] of what marks a goal
 _GOAL_ALPHA = 0.4

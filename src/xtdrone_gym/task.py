@@ -87,14 +87,14 @@ class Task:
     nogil=True, and called by several threads for different environments.
     """
 
-    name: str  # with its version: Position-v0
+    name: str  # name with its version: Position-v0
     text: str  # the aim, in a line
     success: str  # condition of a success, in a line
     action: str  # a level of xtdrone_batch.levels.LEVELS
     low: tuple[float, ...]  # bounds of an action, in its units
     high: tuple[float, ...]
     sub_steps: int  # number of sub-steps of 4 ms in a step
-    seconds: float  # until an episode is truncated
+    seconds: float  # time until an episode is truncated [s]
     starts: tuple[tuple[float, float, float], ...]  # one for each vehicle [m]
     randomisation: Randomisation
     goal: tuple[tuple[float, ...], tuple[float, ...]]  # lowest and highest that is drawn

@@ -12,7 +12,7 @@ import numpy as np
 from xtdrone_core.errors import ControlError
 from xtdrone_core.runs.control_link import TICK_US, ControlClient
 
-_MAX_POINTS = 3000  # per curve
+_MAX_POINTS = 3000  # points of a curve
 
 
 class Feed:

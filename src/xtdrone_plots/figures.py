@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MAX_POINTS = 4000  # per line; more are not visible
+_MAX_POINTS = 4000  # points of a line; more are not visible
 _WITH_SET_POINTS = 3  # vehicles up to which set-points are drawn, too
 _MAX_LOGS = 30  # vehicles of which flight logs are read
 

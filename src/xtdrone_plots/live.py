@@ -9,7 +9,7 @@ from xtdrone_core.windows import display
 
 from .feed import Feed
 
-PERIOD_MS = 100  # between two drawings of the window [ms]
+PERIOD_MS = 100  # time between two drawings of the window [ms]
 _FULL = 0.97  # fraction of its time that a picture must have
 
 

@@ -52,7 +52,7 @@ _PARAMETERS = Path(xtdrone_mavros.__file__).with_name("mavros_parameters.yaml")
 # by a part of a tick, its stamps are wrong from 50 s on. In Gazebo ROS's clock is ahead, since the
 # world runs before PX4 starts, and so it is here for a real MAVROS [us].
 MAVROS_LEAD_US = 1_000_000
-GREET_S = 1.0  # between heartbeats while no simulated time passes [s, wall]
+GREET_S = 1.0  # time between heartbeats while no simulated time passes [s, wall]
 # By MAV_SEVERITY.
 _LOG = (
     rospy.logfatal,

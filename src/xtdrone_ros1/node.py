@@ -22,7 +22,7 @@ from .errors import Ros1Error
 
 _HELD = "/xtdrone/launch_held"  # parameter: a node still needs the launch
 _BACKLOG = 1024  # connections that may wait to be accepted, from every node of a large fleet
-MASTER_S = 2.0  # between two checks of the ROS master [s, wall]
+MASTER_S = 2.0  # time between two checks of the ROS master [s, wall]
 
 
 def require_master() -> None:

@@ -31,7 +31,7 @@ from .xtdrone import Xtdrone
 _ACK = mavlink.MAVLINK_MSG_ID_COMMAND_ACK
 _RELIABLE_TYPE = "std_msgs/String"  # type of topics whose messages must not be lost
 _ANSWER_S = 5.0  # time-out of a vehicle's answer to a service's command [s]
-_REPEAT_S = 5.0  # between two equal lines of the log [s]
+_REPEAT_S = 5.0  # time between two equal lines of the log [s]
 
 
 class Named(Protocol):

@@ -18,7 +18,7 @@ from . import report
 from .tuning import Preview, Tuned
 
 _MIN_PERIOD_S = 0.1  # wall time between two lines of an axis [s]
-_MAX_POINTS = 1500  # per curve of the log
+_MAX_POINTS = 1500  # points of a curve of the log
 
 
 def say(op: str, **values: Any) -> None:  # values of JSON

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MAX_POINTS = 3000  # per curve; more are not visible
+_MAX_POINTS = 3000  # points of a curve; more are not visible
 UNITS = {"height": "m", "yaw": "deg", "pitch": "deg", "roll": "deg"}
 
 

@@ -57,8 +57,8 @@ class Tuned:
         name: height, yaw, pitch or roll.
         moves: Whether stick and vehicle move on this axis.
         candidate: (7,) as objective.NAMES; NaN where the axis does not move.
-        fitted: Figures on the part that it was tuned on; None where the axis does not move.
-        held_out: Figures on the other part; None where there is none, or the axis does not move.
+        fitted: Result on the part that it was tuned on; None where the axis does not move.
+        held_out: Result on the other part; None where there is none, or the axis does not move.
     """
 
     name: str

@@ -19,7 +19,7 @@ from xtdrone_sim.world import Light, World
 
 from .gltf import scene
 
-_ACTOR_STEP_S, _ACTOR_MAX = 0.25, 2000  # between samples of an actor's round, and how many
+_ACTOR_STEP_S, _ACTOR_MAX = 0.25, 2000  # time between samples of a round [s], and their number
 _CAMERAS = "camera", "stereo", "depth"
 
 Vector = tuple[float, ...]

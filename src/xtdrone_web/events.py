@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-_SEVERITIES = {"crash": 2, "collision": 3, "disturbance": 4}  # as in MAVLink
+_SEVERITIES = {"crash": 2, "collision": 3, "disturbance": 4}  # severities of MAVLink
 _INFO = 6
 _FORMATION_EVENTS = ("formation", "return", "land")  # events that begin or end a formation
 _MAX_READ = 1 << 20  # part of the event log that is read at once [bytes]

@@ -17,7 +17,7 @@ from ..operator import Operator
 from .backend import Backend, Command, VehicleState
 
 _STEP_US = 4_000
-_WAITING = -1  # in place of a time: not begun
+_WAITING = -1  # value in place of a time: not begun
 
 
 class BackendsAgent(BaseAgent):

@@ -17,7 +17,7 @@ WAYS = {
     "once": "it stops at the last point",
 }
 _TURN_S = 1.0  # duration of a turn at the end of a way to and fro [s]
-_FINE = 0.05  # between points of a route before it is cut into waypoints [m]
+_FINE = 0.05  # distance between points of a route before it is cut into waypoints [m]
 _PARTS = 16  # points of a rounded corner
 
 
@@ -40,7 +40,7 @@ class Actor(Part):
     colour: Colour | None = None  # colour of the model's visuals named paint..., RGB 0..1
     delay: float = 0.0  # simulated time at which it starts [s]
 
-    step_s: ClassVar[float] = 0.5  # between two waypoints [s]
+    step_s: ClassVar[float] = 0.5  # time between two waypoints [s]
     corner: ClassVar[float] = 0.5  # before and after a point of the route it leaves the line [m]
 
     def __post_init__(self) -> None:

@@ -14,13 +14,13 @@ class Battery(Part):
         14.0
     """
 
-    cells: int  # in series, 1 to 16
+    cells: int  # cells in series, 1 to 16
     capacity: float  # [A h]
     internal_resistance: float  # resistance of the whole pack [Ohm]
     efficiency: float = 0.75  # shaft power over electrical power
     rated_voltage: float = 14.0  # voltage from which on rotors reach their largest speed [V]
     avionics_power: float = 0.0  # taken by everything but the motors [W]
-    charge: float = 1.0  # at start, 0 to 1
+    charge: float = 1.0  # charge at start, 0 to 1
     rotor_power_constant: float = 0.0  # shaft power / speed^3 of a rotor [W s^3]; 0 = C_M C_T
 
     def write(self, model: Element) -> None:

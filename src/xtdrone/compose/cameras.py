@@ -79,7 +79,7 @@ class StereoCamera(Camera):
 
     type, label = "multicamera", "stereo"
 
-    baseline: float = 0.12  # between the cameras [m]
+    baseline: float = 0.12  # distance between the cameras [m]
 
     def fill_view(self, sensor: Element) -> None:
         """Adds the left and the right `<camera>`."""

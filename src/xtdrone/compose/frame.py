@@ -27,7 +27,7 @@ class Frame(Part):
         (0.0125, 0.0125, 0.0225)
     """
 
-    mass: float  # without rotors and sensors that have a mass of their own [kg]
+    mass: float  # mass without rotors and sensors that have a mass of their own [kg]
     size: Vector = (0.3, 0.3, 0.1)  # size of the box that it is [m]
     inertia: Vector | None = None  # principal moments [kg m^2]; None: of a solid box
     height: float = 0.0  # height of its centre of gravity above the ground [m]; 0: half of the box

@@ -44,7 +44,7 @@ class Sensor(Part):
     name: str = ""  # empty: by its kind
     preset: str = ""  # empty: the kind's usual one
     rate: float | None = None  # [Hz]; None: the preset's
-    pos: Vector = ORIGIN  # from the frame's centre of gravity [m]
+    pos: Vector = ORIGIN  # position from the frame's centre of gravity [m]
     rpy: Vector = ORIGIN  # roll, pitch and yaw [rad]
     mass: float = 0.0  # [kg]; 0: it belongs to the frame
     parameters: Mapping[str, float | str] = field(default_factory=dict)  # by name, over the preset

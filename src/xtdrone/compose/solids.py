@@ -37,7 +37,7 @@ class Solid(Part):
         'cube'
     """
 
-    name: str = ""  # in its world; empty: from its kind and number
+    name: str = ""  # name in its world; empty: from its kind and number
     pos: Vector = ORIGIN  # position of its centre [m]
     rpy: Vector = ORIGIN  # roll, pitch and yaw [rad]
     mass: float = 0.0  # [kg]; 0: it stands still

@@ -17,7 +17,7 @@ from .recordings import SOURCE_NAMES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MAX_POINTS = 1500  # per line; more are not visible
+_MAX_POINTS = 1500  # points of a line; more are not visible
 _LINES = ("-", (0, (5, 3)), (0, (1, 2)))  # line styles of runs: show where two coincide
 _MARKERS = ("o", "s", "^", "D", "v", "P")  # markers of the slots, by formation
 

@@ -29,7 +29,7 @@ from ..topics.fleet import rotate
 
 STATE_US = 1_000_000  # period of a vehicle's state, as in MAVROS [us]
 TICK_US = 40_000  # period of its motion's messages [us]
-MAX_LAG_S = 0.1  # behind real time; a larger lag is discarded, since no node could catch up
+MAX_LAG_S = 0.1  # lag behind real time; a larger one is discarded, as no node could catch up
 OUTPUTS = {
     "pose": ("local_position/pose", "geometry_msgs/PoseStamped"),
     "twist": ("local_position/velocity_local", "geometry_msgs/TwistStamped"),

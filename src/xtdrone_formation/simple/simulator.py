@@ -27,11 +27,11 @@ class PointMass:
     """Parameters of the vehicle model; the defaults approximate the iris with its flight stack."""
 
     time_constant: float = 0.3  # response of the velocity [s]
-    position_gain: float = 0.95  # for position set-points [1/s]
+    position_gain: float = 0.95  # gain of position set-points [1/s]
     max_speed: float = 12.0  # [m/s]
     max_acceleration: float = 5.0  # [m/s^2]
-    takeoff_height: float = 2.5  # in the mode TAKEOFF [m]
-    land_speed: float = 0.7  # in the mode LAND [m/s]
+    takeoff_height: float = 2.5  # height in the mode TAKEOFF [m]
+    land_speed: float = 0.7  # speed in the mode LAND [m/s]
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:

@@ -21,7 +21,7 @@ from ..network import Radio, topology as edges_of
 from ..schemes import scheme
 from ..simple.simulator import PERIOD_US, PointMass, SimpleSimulator
 
-TRAIL_STEP_S = 0.1  # between two points of a trail [s]
+TRAIL_STEP_S = 0.1  # time between two points of a trail [s]
 _MAX_STEPS = 50  # live simulator's steps per frame: the window stays responsive
 
 

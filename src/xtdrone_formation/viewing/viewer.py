@@ -17,7 +17,7 @@ from .canvas import FOLLOW, Canvas
 from .scenes import Replay, Scene
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-TICK_MS = 33  # between two frames [ms]
+TICK_MS = 33  # time between two frames [ms]
 SIZE = (1280, 800)  # window size, on a screen that is large enough [pixels]
 _MAX_FRAME_S = 0.2  # largest wall time between frames, so that a stalled window does not jump [s]
 _BACKGROUND = "#e9ebee"  # light, whatever the desktop's theme

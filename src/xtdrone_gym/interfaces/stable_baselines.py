@@ -105,7 +105,7 @@ class BatchVecEnv(VecEnv):
 
     def get_attr(
         self, attr_name: str, indices: VecEnvIndices = None
-    ) -> list[Any]:  # of the attribute's type
+    ) -> list[Any]:  # values of the attribute's type
         """Returns an attribute of this object, which all rows share."""
         return [getattr(self, attr_name) for _ in self._rows_of(indices)]
 

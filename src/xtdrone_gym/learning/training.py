@@ -31,8 +31,8 @@ from .curve import draw
 from .ppo import Actor, Learner, Progress, arrays_of, evaluate, set_arrays
 from .settings import Settings
 
-CHECKPOINT_STEPS = 1 << 20  # between two checkpoints, about; no matter how fast the machine is
-EVALUATION_STEPS = 1 << 17  # between two evaluations
+CHECKPOINT_STEPS = 1 << 20  # steps between two checkpoints, about; on any machine
+EVALUATION_STEPS = 1 << 17  # steps between two evaluations
 _EVALUATED = 256  # episodes, now and then
 _UNSEEN = 2**30  # seeds of evaluations are from here on
 

@@ -59,7 +59,7 @@ class PolicyAgent(FlightAgent):
             )
         self._episodes, self._pause_us, self._seed = episodes, round(pause * 1e6), seed
         self._pilot: Pilot | None = None
-        self._hover = np.zeros((n, 3))  # where the vehicles wait [m]
+        self._hover = np.zeros((n, 3))  # places where the vehicles wait [m]
         self._offset = np.zeros((n, 3))  # from the world to the task's frame [m]
         self._began_us = self._due_us = 0  # the wait or the episode; the next action
         self._flown, self._waits = 0, True

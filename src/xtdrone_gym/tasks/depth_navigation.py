@@ -31,7 +31,7 @@ from ..task import (
     touches,
 )
 
-NEAR = 1.0  # at the goal [m]
+NEAR = 1.0  # a vehicle so near is at the goal [m]
 LOSS, REACHED = -10.0, 10.0
 SIDE, LOWEST, HIGHEST, BACK = 8.0, 0.5, 4.5, -3.0  # bounds of where it may fly [m]
 ROWS, COLUMNS = 3, 16

@@ -42,7 +42,7 @@ from ..task import (
 from .multi_hover import FURTHEST, LOSS, NEAREST, PULL, price_of_closeness
 from .trajectory import add_error, follow, follows
 
-CURVE = 6  # where the curve begins in a goal
+CURVE = 6  # index at which the curve begins in a goal
 BEHIND, BESIDE = 3.0, 3.5  # distances of neighbours in the wedge [m]
 SETTLED, NEAR = 6.0, 0.3  # [s], [m]; slots may begin 15 m away
 

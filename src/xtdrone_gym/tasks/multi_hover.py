@@ -43,7 +43,7 @@ from ..task import (
 CLOSE, NEAREST, FURTHEST = 4.0, 1.0, 20.0  # [m]
 LOSS = -20.0
 PULL = 5.0  # potential for each metre from the goal
-NEAR, SLOW = 0.2, 0.5  # at a goal [m], [m/s]
+NEAR, SLOW = 0.2, 0.5  # bounds of being at a goal [m], [m/s]
 
 
 @njit(nogil=True)

@@ -26,10 +26,10 @@ from ..task import (
     observe_goal,
 )
 
-FURTHEST = 8.0  # from the goal [m]
+FURTHEST = 8.0  # largest distance from the goal [m]
 LOSS = -20.0
 PULL = 10.0  # potential for each metre from the goal
-NEAR, SLOW = 0.2, 0.5  # at a goal [m], [m/s]
+NEAR, SLOW = 0.2, 0.5  # bounds of being at a goal [m], [m/s]
 
 
 @njit(nogil=True)

@@ -40,7 +40,7 @@ LOSS, REWARD, PRICE = -10.0, 20.0, 0.02
 EVADER = Part("evader", 3, 40.0, 5.0)
 EVADER_VELOCITY = Part("evader_velocity", 3, 10.0, 3.0)
 VELOCITY = Part("velocity", 3, 30.0, 3.0)
-PLACE = Part("place", 3, 40.0, 5.0)  # from the disc's middle
+PLACE = Part("place", 3, 40.0, 5.0)  # position from the disc's middle [m]
 WORLD = np.array([0.0, 0.0, 0.0, 1.0], dtype=np.float32)
 
 

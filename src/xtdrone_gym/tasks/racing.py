@@ -37,7 +37,7 @@ from ..task import (
 GATES, SIDE = 8, 2.4  # number in worlds/batch/race.yaml; side of an opening [m]
 GATE = 5  # numbers of a gate: centre, direction's x and y
 BARS = 4  # objects of a gate, those on its left and right first
-FURTHEST = 15.0  # from the next gate [m]
+FURTHEST = 15.0  # largest distance from the next gate [m]
 LOSS, PASS = -20.0, 3.0
 NEXT, STARTED, LAST, GAIN, PASSED, MISSED, MEMORY = 0, 1, 2, 5, 6, 7, 8  # places in the memory
 CENTRES = Part("gates", 6, 30.0, 5.0)

@@ -33,8 +33,8 @@ from ..task import (
 )
 
 PLACES, AHEAD = 4, 0.2  # on the curve, [s]
-CURVE = 3 * PLACES  # where c, a, w, f begin
-FURTHEST = 8.0  # from the curve [m]
+CURVE = 3 * PLACES  # index at which c, a, w, f begin
+FURTHEST = 8.0  # largest distance from the curve [m]
 LOSS = -10.0
 PULL = 5.0  # potential for each metre from the curve
 SETTLED, NEAR = 3.0, 0.2  # [s], [m]

@@ -19,7 +19,7 @@ from ..wire.types import Message, Types
 
 _STATUS = "px4_msgs/msg/VehicleStatus"
 _POLL_S = 0.05
-_TURN_MS = 200  # after which new topics are announced
+_TURN_MS = 200  # time after which new topics are announced [ms]
 
 
 class Ros2:

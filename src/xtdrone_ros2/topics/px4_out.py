@@ -21,7 +21,7 @@ from .row import FleetTopic, Step
 
 _NAN, _INF = math.nan, math.inf
 _PERIOD_US, _STATUS_US, _BATTERY_US = 12_000, 500_000, 200_000
-_STEP_US = 4_000  # over which a reading of the IMU is the mean
+_STEP_US = 4_000  # time over which a reading of the IMU is the mean [us]
 _NED = 1  # pose_frame of VehicleOdometry
 _DISARMED, _ARMED = 1, 2
 _WXYZ = [3, 0, 1, 2]

@@ -62,7 +62,7 @@ class Step:
 class FleetTopic:
     """One topic of each vehicle; `{i}` in names and frames is the vehicle's number."""
 
-    name: str  # below the namespace of its table
+    name: str  # name below the namespace of its table
     type: str
     fill: Callable[[Step, Batch], None]  # sets the fields that change
     constants: Fields = field(default_factory=dict)  # fields that do not change

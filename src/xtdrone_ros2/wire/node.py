@@ -25,7 +25,7 @@ LOCAL = "127.0.0.1"
 _CALLS = 8  # calls of services that run at once
 _ANY = 0xFFFF  # mask of samples in every state
 _TAKEN = 64  # samples taken at once
-_PARTICIPANTS = 100  # on one machine that are searched without multicast
+_PARTICIPANTS = 100  # participants on one machine that are searched without multicast
 _RECEIVE = "4MB"  # receive buffer
 # On loopback, which often has no multicast, announcements go each second to all ports that
 # participants may have: otherwise no participant would discover another.

@@ -21,7 +21,7 @@ from ..datasets.dataset import DatasetWriter
 from ..errors import SlamError
 from .trajectory import TRAJECTORY, TrajectoryAgent, stereo_calibration
 
-LATENCY_MS = 80.0  # from exposure to estimator [ms]
+LATENCY_MS = 80.0  # time from exposure to estimator [ms]
 _REST_US = 2_000_000  # rest at the start, for the estimator to align its attitude [us]
 _SYSTEM = "vision"  # folder in the run folder, for the calibration and the system's files
 

@@ -161,7 +161,7 @@ def _argument(name: str, value: object) -> Argument:
     )
 
 
-def _checked(system: str, argument: Argument, value: Any) -> Any:  # of the argument's kind
+def _checked(system: str, argument: Argument, value: Any) -> Any:  # value: of argument.kind
     """Converts a value to the type of its declared parameter.
 
     Raises:

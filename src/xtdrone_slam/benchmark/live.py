@@ -14,7 +14,7 @@ from ..errors import SlamError
 from .channel import Channel
 from .session import Session
 
-MIN_HEIGHT = 0.5  # above the ground, between take-off and landing, at which a flight counts [m]
+MIN_HEIGHT = 0.5  # height between take-off and landing at which a flight counts [m]
 
 
 class LiveRun:

@@ -19,8 +19,8 @@ _HEAD = "t_s,cpu_percent,memory_mib,processes"
 class Usage:
     """One sample."""
 
-    t_s: float  # since the monitor began [s]
-    cpu_percent: float  # since the last sample; one core is 100, several give more
+    t_s: float  # time since the monitor began [s]
+    cpu_percent: float  # load since the last sample; one core is 100, several give more
     memory_mib: float  # resident, summed over the tree [MiB]
     processes: int  # alive
 

@@ -51,7 +51,7 @@ class Outcome:
     speed: float = 1.0  # playback rate, seconds of the dataset per second; 0: lossless
     description: str = ""
     deterministic: bool = False  # as declared by the adapter
-    packages: tuple[str, ...] = ()  # in the system's own environment
+    packages: tuple[str, ...] = ()  # packages in the system's own environment
     load_before: float | None = None  # load average when the run began
     machine: dict[str, Any] = field(default_factory=dict)  # see machine.describe
 

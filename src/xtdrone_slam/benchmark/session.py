@@ -22,7 +22,7 @@ _QUEUE_SIZE = 4  # pairs; when the input queue is full, a new pair is dropped
 ANSWER_TIMEOUT_S = 10.0  # wall time without an answer after which a system counts as hung [s]
 _START_FACTOR = 3.0  # times that time-out, until the first answer
 JUMP_M, JUMP_MPS = 1.0, 20.0  # a step larger than JUMP_M + JUMP_MPS dt counts as a jump
-_POLL_S = 2e-3  # between two checks for space in the queue [s]
+_POLL_S = 2e-3  # time between two checks for space in the queue [s]
 _END = None
 
 

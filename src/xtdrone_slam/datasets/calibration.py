@@ -351,8 +351,8 @@ def _noise(imu: Imu) -> dict[str, float]:
     }
 
 
-_MAX_NUMBER = 1e9  # in a calibration
-_MAX_PIXELS = 100_000  # per side
+_MAX_NUMBER = 1e9  # largest number in a calibration
+_MAX_PIXELS = 100_000  # largest number of pixels per side
 _INVALID = (
     XtdroneError,
     KeyError,

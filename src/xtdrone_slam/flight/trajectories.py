@@ -21,7 +21,7 @@ from ..errors import SlamError
 
 _COLUMNS = ("t", "x", "y", "z", "yaw")
 _KNOT_S = 0.1  # minimum distance of spline knots; denser ones make the acceleration noisy [s]
-_MIN_STEP_S = 1e-6  # between two rows [s]
+_MIN_STEP_S = 1e-6  # time between two rows [s]
 _MIN_HEIGHT = 0.3  # trajectory's height; take-off and landing are flown in addition [m]
 
 _CENTRE, _HEIGHT = (4.0, 3.0), 1.6  # built-in trajectories, in worlds/indoor.world [m]

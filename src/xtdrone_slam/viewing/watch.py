@@ -8,7 +8,7 @@ from xtdrone_core.windows import display
 from ..errors import SlamError
 from .progress import runs
 
-PERIOD_MS = 200  # between two updates [ms]
+PERIOD_MS = 200  # time between two updates [ms]
 
 
 def show(folder: Path, png: Path | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from sensor_models.cameras import CameraParameters
-from sensor_models.rendered.declaration import cameras_in
+from sensor_models.rendered_sensor import cameras_in
 from xtdrone_core import Vehicle, plot_style
 from xtdrone_dynamics.quaternion import from_matrix
 from xtdrone_sim.vehicles.actors import Actor
@@ -32,9 +32,9 @@ _SUN = Light(
 _WATER = Look((0.1, 0.3, 0.42, 0.75))
 _SEA = 1000.0  # side of the water's surface [m]
 _ASPECT = 16.0 / 9.0  # aspect ratio of the camera that sees the whole flight
-_PATH_S = 0.1  # between two points of a path, at least [s]
-_SPAN = 0.5  # around a vehicle, for that camera [m]
-_FEWER = 25  # that camera keeps one in so many key frames in view
+_PATH_S = 0.1  # time between two points of a path, at least [s]
+_SPAN = 0.5  # margin around a vehicle, for that camera [m]
+_FEWER = 25  # one in so many key frames is kept in that camera's view
 
 
 class Lens(NamedTuple):

@@ -33,7 +33,7 @@ RotorLike = Rotor | Propeller  # what has a hub
 
 
 class MaterialWriter(Protocol):
-    """What surfaces give their materials to: a Glb, or a Stage of an export."""
+    """A file that takes the materials of surfaces: a Glb, or a Stage of an export."""
 
     def material(
         self,

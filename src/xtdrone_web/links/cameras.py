@@ -12,7 +12,7 @@ from xtdrone_core.runs.frame_ring import FrameReader
 from .world_control import WorldControl
 
 _KINDS = ("camera", "stereo", "depth")
-_WANTED_S = 2.0  # for which cameras are rendered after an image was asked for [s, simulated]
+_WANTED_S = 2.0  # time for which cameras are rendered after a request [s, simulated]
 _MAX_WIDTH = 640  # images are thinned out to this [pixels]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Request = dict[str, Any]  # JSON of a page, with its op; nothing in it is sure
-Answer = dict[str, Any]  # for JSON
+Answer = dict[str, Any]  # values for JSON
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from .fleet import FleetLink
 # and when they were read, on the clock that pong() gives [s].
 PACKET = struct.Struct("<BxH4fd")
 KIND = 1
-LOST_S = 0.4  # without sticks after which a page counts as gone [s]
+LOST_S = 0.4  # time without sticks after which a page counts as gone [s]
 _KEPT_S = 5.0  # time for which latencies are kept [s]
 _MAX_MS = 1000.0  # latencies beyond are those of a clock that is not known yet
 

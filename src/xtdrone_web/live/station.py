@@ -34,13 +34,13 @@ from ..panels.panel import Services
 from ..server.base import Base
 from ..server.page import Page
 
-_POLL_S = 0.006  # between two looks into the ring [s]
-_STICKS_S = 0.05  # between two looks for sticks that have stopped [s]
+_POLL_S = 0.006  # time between two looks into the ring [s]
+_STICKS_S = 0.05  # time between two looks for sticks that have stopped [s]
 _STATUS_S = 0.5
 _SECOND = 1.0
 _EVENTS = 400  # number of events that a new page gets
 _REPEATS = 30  # number of last events that a new one may repeat
-_STALE_S = 2.0  # without a heartbeat after which a vehicle counts as not connected [s]
+_STALE_S = 2.0  # time without a heartbeat after which a vehicle counts as not connected [s]
 _MAX_REQUESTS = 8  # requests that are under way at once
 _FLOWN_BY_STICKS = (Mode.MANUAL, Mode.STABILIZED, Mode.ACRO, Mode.ALTCTL, Mode.POSCTL)
 

@@ -14,11 +14,11 @@ from xtdrone_sim.world import World
 from ..errors import WebError
 from ..frame import VEHICLE, blank
 
-STEP_S = 0.02  # between two rows of a table, unless it would grow too large [s]
+STEP_S = 0.02  # time between two rows of a table, unless it would grow too large [s]
 _MAX_TABLE = 400 << 20  # largest size of a table [bytes]
 _BETWEEN = ("pos", "vel", "rates", "est_pos", "est_vel", "actuator")  # interpolated; others held
 _TURNS = ("quat", "est_quat")
-_FLYING = 0.5  # above its start, from which a vehicle has taken off [m]
+_FLYING = 0.5  # height above its start from which a vehicle has taken off [m]
 NO_MODE = 255  # no flight log says the mode
 
 

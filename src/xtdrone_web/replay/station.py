@@ -15,7 +15,7 @@ from ..server.page import Page
 from .playback import Playback
 from .settings import FASTEST, SLOWEST
 
-_PERIOD_S = 0.02  # between two frames [s]
+_PERIOD_S = 0.02  # time between two frames [s]
 _MAX_EVENTS = 2000  # number of events that a page gets
 _LATENCY = (math.nan, math.nan, math.nan, 0.0)  # no sticks: nobody flies
 REFUSED = "this is a recording: it takes no orders; 'xtdrone sim --web true' has a fleet that does"
@@ -28,7 +28,7 @@ class Player:
     t_s: float
     playing: bool = True
     speed: float = 1.0
-    wall_s: float = 0.0  # when t_s was
+    wall_s: float = 0.0  # wall time of t_s [s]
     fresh: bool = True  # the page has not got this time yet
 
     def advance(self, now_s: float, end_s: float) -> None:

@@ -18,7 +18,7 @@ _VERSION = 2  # a new number makes all of them anew
 _SAMPLES = 4
 _AZIMUTH, _RAISED = math.radians(-52.0), math.radians(33.0)
 _FILLS = 1.85  # distance of the eye in radii of a vehicle
-_MARGIN = 0.02  # around a vehicle [m]
+_MARGIN = 0.02  # margin around a vehicle [m]
 # Where worlds are looked at from, and what: past a vehicle at the origin [m].
 _EYE, _TARGET = np.array((-3.4, -2.5, 1.8)), np.array((3.2, 2.6, 0.7))
 _AWAY = 2.6  # times as far on water, where a boat swims

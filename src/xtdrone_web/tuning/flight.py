@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import WebError
 from .worker import Worker
 
-Message = dict[str, Any]  # to pages, with its op: values for JSON
+Message = dict[str, Any]  # message to pages, with its op: values for JSON
 _PATIENCE_S = 30.0  # time that a flight gets to write its summary and plots [s]
 
 

@@ -25,8 +25,8 @@ import numpy as np  # noqa: E402
 _OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
 DepthaiObject: TypeAlias = Any  # depthai has no annotations
 Reading = tuple[int, np.ndarray, np.ndarray]  # time [us], gyroscope [rad/s], accelerometer [m/s^2]
-_MAX_PAIRS = 2  # in Basalt's queues at a time
-_GRAVITY_US = 1_000_000  # before the first pair, over which the accelerometer is averaged [us]
+_MAX_PAIRS = 2  # pairs in Basalt's queues at a time
+_GRAVITY_US = 1_000_000  # time before the first pair over which the accelerometer is averaged [us]
 _SOCKETS = dai.CameraBoardSocket.CAM_B, dai.CameraBoardSocket.CAM_C
 
 

@@ -15,7 +15,7 @@ _MAX_DEPTH = 250.0  # stereo match [baselines]
 _HAMMING = 64  # largest distance between descriptors of one point [bits]
 _RATIO = 0.8  # Lowe's ratio test along a row, where repetitive texture is ambiguous
 _FLOW_RADIUS = 4.0  # largest distance between an ORB feature and its optical flow result [pixels]
-_SCALE = 1.2  # between two pyramid levels
+_SCALE = 1.2  # ratio between two pyramid levels
 _FLOW = {
     "winSize": (15, 15),
     "maxLevel": 1,

@@ -53,7 +53,7 @@ class Odometry:
         self._matcher = cv2.BFMatcher(cv2.NORM_HAMMING)
         self._map = Map()
         self._pose = np.linalg.inv(self._body_from_camera)  # (4, 4) camera_from_world
-        self._motion = np.eye(4)  # from the last pair to this one, for prediction
+        self._motion = np.eye(4)  # motion from the last pair to this one, for prediction
         self._since = 0  # pairs since the last keyframe
         self._best = 0  # most landmarks tracked since then
         # Features and landmark numbers of a keyframe to be made.

@@ -38,7 +38,7 @@ POSES = {
 }
 _START_S = 25.0  # wall time for the master to start, and for the node to subscribe [s]
 _POSE_S = 3.0  # wait for the pose topic; some nodes advertise it with the first pose only [s]
-_STAMP_TOLERANCE_US = 1000  # between the stamps of a pair and of its pose [us]
+_STAMP_TOLERANCE_US = 1000  # tolerance between the stamps of a pair and of its pose [us]
 
 
 class Answers:
