@@ -393,7 +393,7 @@ class Streams:
 
     @streams("MISSION_CURRENT", ground_station=1, offboard=1)
     def _mission_current(self, m: np.ndarray, t_us: int) -> None:
-        """Leaves mission_state and mission_mode open as PX4 does: MAVSDK then counts items reached."""
+        """Leaves mission_state and mission_mode open as PX4 does, so that MAVSDK counts items."""
         missions = self._missions
         m["seq"] = missions.seq
         m["total"] = np.where(missions.total > 0, missions.total, 65535)

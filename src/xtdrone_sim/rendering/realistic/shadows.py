@@ -88,7 +88,7 @@ class Maps:
 
 
 class Shadows:
-    """Shadows of what shines or falls in one direction: sun, or else rain; and directional lamps."""
+    """Shadows of what shines or falls in one direction: sun, or else rain, and lamps."""
 
     def __init__(self, sun: np.ndarray | None, rain: bool, parallel: np.ndarray) -> None:
         """Draws nothing yet.

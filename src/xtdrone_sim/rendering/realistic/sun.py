@@ -46,7 +46,7 @@ def air_mass(elevation: np.ndarray | float) -> np.ndarray:
 
 
 def illuminance(elevation: float) -> np.ndarray:
-    """Illuminance (3,) of a surface that faces the sun, red green blue [lux]; 0 below the horizon."""
+    """Illuminance (3,) of a surface that faces the sun, RGB [lux]; 0 below the horizon."""
     risen = min(max(elevation / _FADES + 0.5, 0.0), 1.0)
     return risen * _OUTSIDE * np.exp(-(RAYLEIGH + HAZE) * air_mass(elevation))
 
